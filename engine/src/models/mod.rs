@@ -1,0 +1,139 @@
+//! What a language model is asked and what it answers, whoever the model is.
+//!
+//! The conversation speaks only these types. `builtin/rules` answers them with a pure function
+//! ([`rules`]); a provider's adapter turns them into its wire format.
+pub mod rules;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// One row of what a model has seen so far, oldest first.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "role", rename_all = "snake_case")]
+pub enum Message {
+    /// What the person (or the simulated caller) said.
+    User {
+        /// The words.
+        text: String,
+    },
+    /// What the assistant said.
+    Assistant {
+        /// The words.
+        text: String,
+    },
+    /// The assistant asked for a tool.
+    ToolCall {
+        /// Identifies this call of the tool; the result names it.
+        id: String,
+        /// The tool's name.
+        name: String,
+        /// The arguments, an object that fits the tool's `parameters`.
+        arguments: Value,
+    },
+    /// What the tool answered.
+    ToolResult {
+        /// The [`Message::ToolCall`] it answers.
+        id: String,
+        /// The tool's name.
+        name: String,
+        /// The tool's answer as text, or why it failed.
+        text: String,
+        /// True when the tool failed; then `text` says why.
+        is_error: bool,
+    },
+}
+
+/// A tool as a model sees it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ToolSpec {
+    /// Function name, `^[A-Za-z_][A-Za-z0-9_]{0,63}$`.
+    pub name: String,
+    /// What it is for, in the owner's words; may be empty.
+    pub description: String,
+    /// JSON Schema (`type: object`) of its arguments.
+    pub parameters: Value,
+}
+
+/// A knowledge document as a model sees it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Knowledge {
+    /// The document's name.
+    pub name: String,
+    /// Its plain text.
+    pub content: String,
+}
+
+/// Everything the assistant's model may use to choose its next step.
+#[derive(Debug, Clone, Copy)]
+pub struct AssistantTurn<'a> {
+    /// The owner's business instructions.
+    pub instructions: &'a str,
+    /// Attached documents, in the order of attachment.
+    pub knowledge: &'a [Knowledge],
+    /// Attached tools, in the order of attachment.
+    pub tools: &'a [ToolSpec],
+    /// The conversation so far; the last row is what to answer.
+    pub history: &'a [Message],
+    /// Same seed and same inputs, same reply.
+    pub seed: u64,
+}
+
+/// What the assistant's model chose.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum AssistantReply {
+    /// Say this.
+    Say {
+        /// The words.
+        text: String,
+    },
+    /// Call this tool first; its result comes back as history.
+    CallTool {
+        /// The tool's name.
+        name: String,
+        /// An object that fits the tool's `parameters` as far as the model could fill it.
+        arguments: Value,
+    },
+}
+
+/// Everything the simulated caller's model may use to choose its next line.
+#[derive(Debug, Clone, Copy)]
+pub struct CallerTurn<'a> {
+    /// The persona's instructions: who is calling.
+    pub persona: &'a str,
+    /// The scenario's instructions: what the caller wants.
+    pub scenario: &'a str,
+    /// The conversation so far, from the assistant's point of view (the caller is `User`).
+    pub history: &'a [Message],
+    /// Same seed and same inputs, same line.
+    pub seed: u64,
+}
+
+/// What the simulated caller's model chose.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CallerReply {
+    /// The words.
+    pub text: String,
+    /// True when the caller hangs up after saying them.
+    pub hang_up: bool,
+}
+
+/// A question for the judge.
+#[derive(Debug, Clone, Copy)]
+pub struct JudgeTurn<'a> {
+    /// The criterion to rule on.
+    pub criterion: &'a str,
+    /// The turns ruled on, as `(index in the transcript, text)`.
+    pub turns: &'a [(usize, &'a str)],
+}
+
+/// The judge's ruling.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Ruling {
+    /// Whether the criterion holds.
+    pub passed: bool,
+    /// The transcript row that settled it, if one did.
+    pub matched_index: Option<usize>,
+    /// One sentence that says why.
+    pub reason: String,
+}

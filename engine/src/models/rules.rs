@@ -1,0 +1,1 @@
+//! `builtin/rules` (in progress)

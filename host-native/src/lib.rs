@@ -1,0 +1,1 @@
+//! Sidetone on a box.

@@ -1,0 +1,2 @@
+//! The `sidetone` command.
+fn main() {}
