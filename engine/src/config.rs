@@ -1,0 +1,265 @@
+//! The settings both hosts share, read once at the start. A bad one stops the start by name.
+use std::collections::BTreeMap;
+use std::fmt;
+use std::net::IpAddr;
+
+use serde::Deserialize;
+
+use crate::auth::key::ApiKey;
+
+/// Settings the engine reads, under the same names on a box and at the edge.
+pub const SETTINGS: &[&str] = &[
+    "SIDETONE_BASE_URL",
+    "SIDETONE_SECRET",
+    "SIDETONE_BOOTSTRAP_KEYS",
+    "SIDETONE_DEFAULT_MODEL",
+    "SIDETONE_DEFAULT_VOICE",
+    "SIDETONE_OPENAI_API_KEY",
+    "SIDETONE_OPENAI_BASE_URL",
+    "SIDETONE_PROVIDERS",
+    "SIDETONE_ALLOW_PRIVATE_TARGETS",
+    "SIDETONE_TRUSTED_PROXIES",
+];
+
+/// A setting that cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SettingError {
+    /// The setting's name.
+    pub name: &'static str,
+    /// What is wrong and what to do.
+    pub message: String,
+}
+
+impl fmt::Display for SettingError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.name, self.message)
+    }
+}
+
+impl std::error::Error for SettingError {}
+
+/// A provider of models and voices.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Provider {
+    /// Whether it can carry speech in and out in one connection.
+    pub realtime: bool,
+}
+
+/// Everything an operator decides.
+#[derive(Clone)]
+pub struct Config {
+    /// The public URL without a trailing slash.
+    pub base_url: String,
+    /// The server secret: every signing secret is derived from it.
+    pub secret: String,
+    /// SHA-256 of each bootstrap key.
+    pub bootstrap_hashes: Vec<String>,
+    /// For assistants that name no model.
+    pub default_model: String,
+    /// For assistants that name no voice.
+    pub default_voice: String,
+    /// Configured providers by name; `builtin` is always there.
+    pub providers: BTreeMap<String, Provider>,
+    /// Development only: tools and webhooks may point anywhere.
+    pub allow_private_targets: bool,
+    /// Proxies whose `X-Forwarded-For` is believed.
+    pub trusted_proxies: Vec<IpAddr>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ProviderSetting {
+    base_url: String,
+    #[serde(rename = "api_key", default)]
+    _api_key: Option<String>,
+}
+
+impl Config {
+    /// Reads the settings through `lookup`; an empty value counts as not set.
+    pub fn from_settings(
+        lookup: impl Fn(&str) -> Option<String>,
+        default_base_url: &str,
+        default_secret: &str,
+    ) -> Result<Self, SettingError> {
+        let get = |name: &str| lookup(name).filter(|value| !value.trim().is_empty());
+        let mut providers = BTreeMap::from([("builtin".to_owned(), Provider { realtime: false })]);
+        if get("SIDETONE_OPENAI_API_KEY").is_some() {
+            if let Some(url) = get("SIDETONE_OPENAI_BASE_URL") {
+                http_url("SIDETONE_OPENAI_BASE_URL", &url)?;
+            }
+            providers.insert("openai".to_owned(), Provider { realtime: true });
+        }
+        if let Some(text) = get("SIDETONE_PROVIDERS") {
+            providers.extend(further_providers(&text)?);
+        }
+        let model = get("SIDETONE_DEFAULT_MODEL").unwrap_or_else(|| "builtin/rules".to_owned());
+        let voice = get("SIDETONE_DEFAULT_VOICE").unwrap_or_else(|| "builtin/tone".to_owned());
+        for (name, value) in [("SIDETONE_DEFAULT_MODEL", &model), ("SIDETONE_DEFAULT_VOICE", &voice)]
+        {
+            if !provider_of(value).is_some_and(|provider| providers.contains_key(provider)) {
+                let known: Vec<&str> = providers.keys().map(String::as_str).collect();
+                return Err(SettingError {
+                    name,
+                    message: format!(
+                        "`{value}` is not `provider/name` of a configured provider ({})",
+                        known.join(", ")
+                    ),
+                });
+            }
+        }
+        let base_url = get("SIDETONE_BASE_URL").unwrap_or_else(|| default_base_url.to_owned());
+        Ok(Self {
+            base_url: http_url("SIDETONE_BASE_URL", &base_url)?,
+            secret: secret(&get("SIDETONE_SECRET").unwrap_or_else(|| default_secret.to_owned()))?,
+            bootstrap_hashes: bootstrap_hashes(get("SIDETONE_BOOTSTRAP_KEYS"))?,
+            default_model: model,
+            default_voice: voice,
+            providers,
+            allow_private_targets: switch(get("SIDETONE_ALLOW_PRIVATE_TARGETS"))?,
+            trusted_proxies: proxies(get("SIDETONE_TRUSTED_PROXIES"))?,
+        })
+    }
+}
+
+/// `openai` of `openai/gpt-5`; `None` when the text is not `provider/name`.
+pub fn provider_of(model: &str) -> Option<&str> {
+    let (provider, name) = model.split_once('/')?;
+    let plain = |text: &str| !text.is_empty() && !text.contains(char::is_whitespace);
+    (plain(provider) && plain(name)).then_some(provider)
+}
+
+fn http_url(name: &'static str, text: &str) -> Result<String, SettingError> {
+    let wrong = || SettingError {
+        name,
+        message: format!("`{text}` is not a URL such as https://voice.example.com"),
+    };
+    let url = url::Url::parse(text).map_err(|_| wrong())?;
+    if !matches!(url.scheme(), "http" | "https") || url.query().is_some() || !url.has_host() {
+        return Err(wrong());
+    }
+    Ok(text.trim_end_matches('/').to_owned())
+}
+
+fn secret(text: &str) -> Result<String, SettingError> {
+    const SECRET_BYTES_MIN: usize = 16;
+    if text.len() < SECRET_BYTES_MIN {
+        return Err(SettingError {
+            name: "SIDETONE_SECRET",
+            message: format!("needs at least {SECRET_BYTES_MIN} random characters"),
+        });
+    }
+    Ok(text.to_owned())
+}
+
+fn bootstrap_hashes(list: Option<String>) -> Result<Vec<String>, SettingError> {
+    list.unwrap_or_default()
+        .split(',')
+        .map(str::trim)
+        .filter(|text| !text.is_empty())
+        .enumerate()
+        .map(|(n, text)| match ApiKey::parse(text) {
+            Some(key) => Ok(key.sha256_hex()),
+            None => Err(SettingError {
+                name: "SIDETONE_BOOTSTRAP_KEYS",
+                message: format!(
+                    "entry {} is not an API key (`sidetone_` and 49 characters, the last 6 a checksum)",
+                    n + 1
+                ),
+            }),
+        })
+        .collect()
+}
+
+fn further_providers(text: &str) -> Result<BTreeMap<String, Provider>, SettingError> {
+    const NAME: &str = "SIDETONE_PROVIDERS";
+    let wrong = |message: String| SettingError { name: NAME, message };
+    // The value holds API keys: serde_json's sentence may quote it, so only the place is told.
+    let parsed: BTreeMap<String, ProviderSetting> = serde_json::from_str(text).map_err(|error| {
+        wrong(format!(
+            "not readable at column {}; expected {{\"name\": {{\"base_url\": \"https://…\", \"api_key\": \"…\"}}}}",
+            error.column()
+        ))
+    })?;
+    let mut providers = BTreeMap::new();
+    for (name, setting) in parsed {
+        let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '_';
+        if name.is_empty() || !name.chars().all(plain) || name == "builtin" {
+            return Err(wrong(format!(
+                "`{name}` cannot name a provider: use a-z, 0-9, - and _, and not `builtin`"
+            )));
+        }
+        http_url(NAME, &setting.base_url)?;
+        providers.insert(name, Provider { realtime: false });
+    }
+    Ok(providers)
+}
+
+fn switch(value: Option<String>) -> Result<bool, SettingError> {
+    match value.as_deref() {
+        None | Some("0" | "false") => Ok(false),
+        Some("1" | "true") => Ok(true),
+        Some(other) => Err(SettingError {
+            name: "SIDETONE_ALLOW_PRIVATE_TARGETS",
+            message: format!("`{other}` is neither 1 nor 0"),
+        }),
+    }
+}
+
+fn proxies(list: Option<String>) -> Result<Vec<IpAddr>, SettingError> {
+    list.unwrap_or_default()
+        .split(',')
+        .map(str::trim)
+        .filter(|text| !text.is_empty())
+        .map(|text| {
+            text.parse::<IpAddr>().map(|address| address.to_canonical()).map_err(|_| SettingError {
+                name: "SIDETONE_TRUSTED_PROXIES",
+                message: format!("`{text}` is not an IP address"),
+            })
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(pairs: &[(&str, &str)]) -> Result<Config, SettingError> {
+        let map: BTreeMap<_, _> = pairs.iter().copied().collect();
+        Config::from_settings(
+            |name| map.get(name).map(|value| (*value).to_owned()),
+            "http://127.0.0.1:8787",
+            "a server secret of some length",
+        )
+    }
+
+    #[test]
+    fn nothing_set_is_offline_and_free() {
+        let config = read(&[]).unwrap();
+        assert_eq!(config.default_model, "builtin/rules");
+        assert_eq!(config.providers.keys().collect::<Vec<_>>(), ["builtin"]);
+    }
+
+    #[test]
+    fn a_bad_setting_is_named() {
+        for (name, value) in [
+            ("SIDETONE_BASE_URL", "voice.example.com"),
+            ("SIDETONE_SECRET", "short"),
+            ("SIDETONE_BOOTSTRAP_KEYS", "sidetone_nope"),
+            ("SIDETONE_DEFAULT_MODEL", "gpt"),
+            ("SIDETONE_DEFAULT_VOICE", "nobody/alloy"),
+            ("SIDETONE_PROVIDERS", "{"),
+            ("SIDETONE_PROVIDERS", r#"{"builtin": {"base_url": "https://a.example"}}"#),
+            ("SIDETONE_ALLOW_PRIVATE_TARGETS", "yes"),
+            ("SIDETONE_TRUSTED_PROXIES", "proxy.example"),
+        ] {
+            assert_eq!(read(&[(name, value)]).err().map(|error| error.name), Some(name), "{value}");
+        }
+    }
+
+    #[test]
+    fn a_bad_provider_list_never_shows_its_keys() {
+        let text = r#"{"groq": {"base_url": "https://a.example", "api_key": "sk-secret", "x": "sk-secret"}}"#;
+        let error = read(&[("SIDETONE_PROVIDERS", text)]).err().unwrap();
+        assert!(!error.to_string().contains("sk-secret"), "{error}");
+    }
+}

@@ -1,0 +1,211 @@
+//! The one error envelope, and the private detail that never enters it.
+use std::borrow::Cow;
+
+use serde_json::{Value, json};
+
+use crate::ports::DatabaseError;
+
+macro_rules! codes {
+    ($($(#[doc = $doc:literal])* $name:ident = $status:literal $text:literal;)*) => {
+        /// Every code an error can carry, with its HTTP status.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum Code { $($(#[doc = $doc])* $name,)* }
+
+        impl Code {
+            /// All codes, for documentation.
+            pub const ALL: &'static [Code] = &[$(Code::$name,)*];
+            /// The HTTP status it travels with.
+            pub const fn status(self) -> u16 { match self { $(Code::$name => $status,)* } }
+            /// The code as clients see it.
+            pub const fn as_str(self) -> &'static str { match self { $(Code::$name => $text,)* } }
+            /// When it is sent.
+            pub fn meaning(self) -> &'static str { match self { $(Code::$name => concat!($($doc),*).trim_ascii(),)* } }
+        }
+    };
+}
+
+codes! {
+    /// The body is not readable JSON.
+    InvalidJson = 400 "invalid_json";
+    /// A path or query value has the wrong form.
+    InvalidParameter = 400 "invalid_parameter";
+    /// If-Match is neither `3` nor `"3"`.
+    InvalidIfMatch = 400 "invalid_if_match";
+    /// No key, an unknown one, or a revoked one.
+    Unauthorized = 401 "unauthorized";
+    /// A browser page of another origin; MCP answers only its own and local ones.
+    ForbiddenOrigin = 403 "forbidden_origin";
+    /// An unknown id, one of another workspace, or an unknown route.
+    NotFound = 404 "not_found";
+    /// The route exists, the method does not; `Allow` names those that do.
+    MethodNotAllowed = 405 "method_not_allowed";
+    /// The request did not arrive in time.
+    RequestTimeout = 408 "request_timeout";
+    /// If-Match names another revision than the current one.
+    RevisionConflict = 409 "revision_conflict";
+    /// The workspace has another one of that name.
+    NameTaken = 409 "name_taken";
+    /// Another workspace holds the number.
+    NumberInUse = 409 "number_in_use";
+    /// A running run cannot be deleted.
+    RunInProgress = 409 "run_in_progress";
+    /// The Idempotency-Key was used with another request.
+    IdempotencyKeyReused = 409 "idempotency_key_reused";
+    /// The body is larger than 1 MiB.
+    BodyTooLarge = 413 "body_too_large";
+    /// The body is not sent as application/json.
+    UnsupportedMediaType = 415 "unsupported_media_type";
+    /// A field breaks a rule; `details.fields` names it.
+    ValidationFailed = 422 "validation_failed";
+    /// A paid MCP action without `confirm: true`.
+    ConfirmationRequired = 422 "confirmation_required";
+    /// A tool or webhook URL that is not public HTTPS.
+    PrivateTarget = 422 "private_target";
+    /// Too many wrong keys from one address; `Retry-After` says how long to wait.
+    TooManyInvalidCredentials = 429 "too_many_invalid_credentials";
+    /// Our fault; the request id helps us find it.
+    Internal = 500 "internal";
+    /// The service cannot answer now; try again.
+    Unavailable = 503 "unavailable";
+}
+
+/// One field that breaks a rule.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FieldProblem {
+    /// Where: `name`, `evaluations[0].kind`, …
+    pub field: String,
+    /// What is wrong and what to do.
+    pub message: String,
+}
+
+impl FieldProblem {
+    /// A problem with `field`.
+    pub fn new(field: impl Into<String>, message: impl Into<String>) -> Self {
+        Self { field: field.into(), message: message.into() }
+    }
+}
+
+/// An error as the client sees it. It holds nothing private.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Error {
+    /// What kind.
+    pub code: Code,
+    /// What is wrong and what to do.
+    pub message: Cow<'static, str>,
+    /// Machine-readable details, an object or nothing.
+    pub details: Option<Value>,
+    /// Seconds for `Retry-After`.
+    pub retry_after_s: Option<i64>,
+    /// Methods for `Allow`.
+    pub allow: Option<String>,
+}
+
+impl Error {
+    /// An error with a message.
+    pub fn new(code: Code, message: impl Into<Cow<'static, str>>) -> Self {
+        Self { code, message: message.into(), details: None, retry_after_s: None, allow: None }
+    }
+
+    /// The same with details.
+    pub fn with_details(mut self, details: Value) -> Self {
+        self.details = Some(details);
+        self
+    }
+
+    /// `code` with every problem named in the message and in `details.fields`.
+    pub fn fields(code: Code, problems: &[FieldProblem]) -> Self {
+        let message = match problems {
+            [one] => format!("{}: {}", one.field, one.message),
+            many => {
+                let names: Vec<&str> = many.iter().map(|problem| problem.field.as_str()).collect();
+                format!("{} fields are wrong: {}", many.len(), names.join(", "))
+            }
+        };
+        let fields: Vec<Value> = problems
+            .iter()
+            .map(|problem| json!({"field": problem.field, "message": problem.message}))
+            .collect();
+        Self::new(code, message).with_details(json!({ "fields": fields }))
+    }
+
+    /// 422 for one field.
+    pub fn field(field: impl Into<String>, message: impl Into<String>) -> Self {
+        Self::fields(Code::ValidationFailed, &[FieldProblem::new(field, message)])
+    }
+
+    /// 404 for a thing, told alike whether it never was or is another workspace's.
+    pub fn not_found(noun: &str) -> Self {
+        Self::new(
+            Code::NotFound,
+            format!("No such {noun} in this workspace. Check the id; deleted ones are gone."),
+        )
+    }
+
+    /// The envelope.
+    pub fn to_json(&self, request_id: &str) -> Value {
+        let mut error = json!({"code": self.code.as_str(), "message": self.message});
+        if let Some(details) = &self.details {
+            error["details"] = details.clone();
+        }
+        error["request_id"] = request_id.into();
+        json!({ "error": error })
+    }
+}
+
+/// Why an operation did not finish: for the client, or for us.
+#[derive(Debug)]
+pub enum Fault {
+    /// The client is told.
+    Refused(Error),
+    /// The state changed between reading and writing: run the operation again.
+    Stale,
+    /// The stored answer of an earlier request with the same Idempotency-Key.
+    Replay(crate::idempotency::Stored),
+    /// Private: logged, answered as [`Code::Internal`] or [`Code::Unavailable`].
+    Storage(DatabaseError),
+    /// Private: a broken promise of our own code.
+    Bug(String),
+}
+
+impl From<Error> for Fault {
+    fn from(error: Error) -> Self {
+        Self::Refused(error)
+    }
+}
+
+impl From<DatabaseError> for Fault {
+    fn from(error: DatabaseError) -> Self {
+        match error {
+            error if error.is_constraint("stale") => Self::Stale,
+            other => Self::Storage(other),
+        }
+    }
+}
+
+impl Fault {
+    /// The public error, and the private detail for the log if there is one.
+    pub fn split(self) -> (Error, Option<String>) {
+        match self {
+            Self::Refused(error) => (error, None),
+            Self::Stale => {
+                let message = "Too many changes to the same thing at once. Try again.";
+                let mut error = Error::new(Code::Unavailable, message);
+                error.retry_after_s = Some(1);
+                (error, Some("an operation stayed stale".to_owned()))
+            }
+            Self::Replay(_) => (internal(), Some("a replay outside of the pipeline".to_owned())),
+            Self::Storage(DatabaseError::Unavailable(detail)) => {
+                let message = "Storage is not available. Try again; a repeat is safe with an Idempotency-Key.";
+                let mut error = Error::new(Code::Unavailable, message);
+                error.retry_after_s = Some(1);
+                (error, Some(detail))
+            }
+            Self::Storage(other) => (internal(), Some(format!("{other:?}"))),
+            Self::Bug(detail) => (internal(), Some(detail)),
+        }
+    }
+}
+
+fn internal() -> Error {
+    Error::new(Code::Internal, "Something broke on our side. The request id helps us find it.")
+}

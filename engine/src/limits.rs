@@ -1,0 +1,73 @@
+//! Every limit, named once, with its unit last. Schemas, checks and documentation read them here.
+
+/// A request body; larger ones are refused before they are read whole.
+pub const BODY_BYTES_MAX: usize = 1024 * 1024;
+/// How long a host waits for a whole request.
+pub const REQUEST_READ_MS: u64 = 30_000;
+/// Names of assistants, documents, personas, scenarios, simulations and keys.
+pub const NAME_CHARS_MAX: u64 = 120;
+/// Instructions of an assistant, a persona or a scenario.
+pub const INSTRUCTIONS_BYTES_MAX: usize = 32_768;
+/// An assistant's opening message.
+pub const FIRST_MESSAGE_CHARS_MAX: u64 = 2_000;
+/// `provider/name` of a model or a voice.
+pub const MODEL_CHARS_MAX: u64 = 200;
+/// Tools an assistant can have.
+pub const TOOLS_PER_ASSISTANT_MAX: usize = 64;
+/// Documents an assistant can have.
+pub const DOCUMENTS_PER_ASSISTANT_MAX: usize = 128;
+/// One knowledge document.
+pub const DOCUMENT_BYTES_MAX: usize = 50 * 1024;
+/// All knowledge of one assistant.
+pub const KNOWLEDGE_PER_ASSISTANT_BYTES_MAX: i64 = 200 * 1024;
+/// A document's source label.
+pub const SOURCE_CHARS_MAX: u64 = 200;
+/// A tool's name, as the models' providers allow it.
+pub const TOOL_NAME_CHARS_MAX: u64 = 64;
+/// What a tool is for.
+pub const TOOL_DESCRIPTION_CHARS_MAX: u64 = 2_000;
+/// A tool's shortest deadline.
+pub const TOOL_TIMEOUT_MS_MIN: u64 = 100;
+/// A tool's longest deadline.
+pub const TOOL_TIMEOUT_MS_MAX: u64 = 30_000;
+/// A tool's deadline when none is given.
+pub const TOOL_TIMEOUT_MS_DEFAULT: i64 = 5_000;
+/// A tool's answer; more is an error result.
+pub const TOOL_RESPONSE_BYTES_MAX: usize = 64 * 1024;
+/// Entries of a webhook's `events`.
+pub const WEBHOOK_EVENTS_MAX: u64 = 16;
+/// A carrier's region.
+pub const REGION_CHARS_MAX: u64 = 64;
+/// Rows on a page when no limit is given.
+pub const PAGE_ROWS_DEFAULT: i64 = 200;
+/// Rows on a page at most.
+pub const PAGE_ROWS_MAX: u64 = 1_000;
+/// The highest page number: keeps `page × limit` exact in a float.
+pub const PAGE_MAX: u64 = 1_000_000_000;
+/// Simulations one batch starts at most.
+pub const BATCH_RUNS_MAX: usize = 1_000;
+/// The largest integer a JSON client can hold exactly: 2^53 − 1.
+pub const INTEGER_MAX: i64 = (1 << 53) - 1;
+
+/// An Idempotency-Key.
+pub const IDEMPOTENCY_KEY_CHARS_MAX: usize = 255;
+/// How long an Idempotency-Key is remembered.
+pub const IDEMPOTENCY_WINDOW_MS: i64 = 24 * 60 * 60 * 1000;
+/// How often an operation starts over when others changed what it read.
+pub const STALE_ATTEMPTS_MAX: u32 = 200;
+
+/// Wrong keys from one address before it is told to wait.
+pub const INVALID_CREDENTIALS_MAX: u32 = 10;
+/// The window in which they are counted.
+pub const INVALID_CREDENTIALS_WINDOW_MS: i64 = 60_000;
+/// Addresses remembered at once; the oldest is forgotten first.
+pub const INVALID_CREDENTIALS_ADDRESSES_MAX: usize = 10_000;
+
+/// How long a claimed job stays its claimer's.
+pub const JOB_LEASE_MS: i64 = 60_000;
+/// Jobs claimed in one batch.
+pub const JOBS_PER_CLAIM: i64 = 32;
+/// How often a job is tried before it is given up.
+pub const JOB_ATTEMPTS_MAX: i64 = 5;
+/// The pause after a failed try; doubles each time.
+pub const JOB_RETRY_MS: i64 = 1_000;

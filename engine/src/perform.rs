@@ -1,0 +1,167 @@
+//! Runs an operation for whichever face asked: checks the input, runs it (again, when others
+//! changed what it read), replays what an Idempotency-Key has answered before, and adds secrets.
+use serde_json::{Map, Value};
+
+use crate::context::{Context, Identity};
+use crate::error::{Code, Error, Fault, FieldProblem};
+use crate::idempotency::{Idempotency, Reveal, Stored};
+use crate::limits::STALE_ATTEMPTS_MAX;
+use crate::operation::{Input, Operation, Output};
+use crate::signing::{SecretKind, signing_secret};
+use crate::validate::{self, Strictness};
+
+/// A request as a face read it, not yet checked.
+pub struct Raw {
+    /// The path's values, decoded, in order.
+    pub path: Vec<String>,
+    /// The query's values: texts from REST, any JSON from MCP.
+    pub query: Map<String, Value>,
+    /// The body; `None` where the operation takes none.
+    pub body: Option<Value>,
+    /// If-Match.
+    pub if_revision: Option<i64>,
+    /// Idempotency-Key.
+    pub idempotency_key: Option<String>,
+    /// Whether texts are mended into what the schema asks for.
+    pub strictness: Strictness,
+}
+
+/// An operation's answer, ready to send.
+pub struct Answer {
+    /// What the operation returned.
+    pub output: Output,
+    /// Its body with the secret in it.
+    pub body: Option<String>,
+    /// Whether an earlier answer is repeated.
+    pub replayed: bool,
+}
+
+/// Runs `operation`.
+pub async fn perform(
+    context: &mut Context,
+    operation: &'static Operation,
+    raw: Raw,
+) -> Result<Answer, Fault> {
+    let input = match checked(context, operation, raw) {
+        Ok(input) => input,
+        Err(error) => {
+            // Whoever has no key learns nothing about the form of a request.
+            authenticate(context).await?;
+            return Err(error.into());
+        }
+    };
+    for _ in 0..STALE_ATTEMPTS_MAX {
+        match (operation.run)(context, &input).await {
+            Ok(output) => return answer(context, output, false),
+            Err(Fault::Stale) => context.restart(),
+            Err(Fault::Replay(stored)) => {
+                let Stored { status, body, reveal } = stored;
+                let output = Output { status, body, etag: None, reveal };
+                return answer(context, output, true);
+            }
+            Err(fault) => return Err(fault),
+        }
+    }
+    Err(Fault::Stale)
+}
+
+/// Finds out who is asking, also for a bootstrap key's first use.
+pub async fn authenticate(context: &mut Context) -> Result<Identity, Fault> {
+    match context.authenticate().await {
+        Err(Fault::Stale) => context.authenticate().await,
+        other => other,
+    }
+}
+
+fn checked(context: &mut Context, operation: &'static Operation, raw: Raw) -> Result<Input, Error> {
+    let schemas = context.engine.faces().schemas(operation);
+    let query = checked_query(schemas.query.as_ref(), raw.query)?;
+    let body = match (&schemas.body, raw.body) {
+        (Some(schema), Some(mut body)) => {
+            validate::check(schema, &mut body, raw.strictness)?;
+            match body {
+                Value::Object(map) => map,
+                _ => return Err(Error::field("body", "must be a JSON object")),
+            }
+        }
+        _ => Map::new(),
+    };
+    let idempotency = match raw.idempotency_key {
+        Some(key) => {
+            let (query, body) = (Value::Object(query.clone()), Value::Object(body.clone()));
+            Some(Idempotency::new(&key, operation.id, &raw.path, &query, &body)?)
+        }
+        None => None,
+    };
+    context.set_idempotency(idempotency);
+    Ok(Input { path: raw.path, query, body, if_revision: raw.if_revision })
+}
+
+/// Query values arrive as texts (REST) or JSON (MCP) and are held to the same rules: the wrong form
+/// is a 400, a value out of range or an unknown name a 422.
+fn checked_query(
+    schema: Option<&Value>,
+    raw: Map<String, Value>,
+) -> Result<Map<String, Value>, Error> {
+    let nothing = Value::Object(Map::from_iter([(
+        "additionalProperties".to_owned(),
+        Value::Bool(false),
+    )]));
+    let schema = schema.unwrap_or(&nothing);
+    let mut typed = Map::new();
+    let mut malformed = Vec::new();
+    for (name, value) in raw {
+        let kind = schema["properties"][&name]["type"].as_str().unwrap_or("string");
+        let value = match (kind, value) {
+            ("integer", Value::String(text)) => match validate::whole_number(&text) {
+                Some(number) => number.into(),
+                None => {
+                    malformed.push(FieldProblem::new(name, "must be a whole number, such as 20"));
+                    continue;
+                }
+            },
+            ("integer", value @ Value::Number(_)) | ("string", value @ Value::String(_)) => value,
+            (kind, _) => {
+                malformed.push(FieldProblem::new(name, format!("must be of type {kind}")));
+                continue;
+            }
+        };
+        typed.insert(name, value);
+    }
+    if !malformed.is_empty() {
+        return Err(Error::fields(Code::InvalidParameter, &malformed));
+    }
+    let mut value = Value::Object(typed);
+    validate::check(schema, &mut value, Strictness::Strict)?;
+    match value {
+        Value::Object(typed) => Ok(typed),
+        _ => Ok(Map::new()),
+    }
+}
+
+fn answer(context: &Context, output: Output, replayed: bool) -> Result<Answer, Fault> {
+    let body = match (&output.body, &output.reveal) {
+        (Some(body), Some(reveal)) => Some(with_secret(context, body, reveal)?),
+        (body, _) => body.clone(),
+    };
+    Ok(Answer { output, body, replayed })
+}
+
+fn with_secret(context: &Context, body: &str, reveal: &Reveal) -> Result<String, Fault> {
+    let server_secret = &context.engine.config().secret;
+    let (name, secret) = match reveal {
+        Reveal::Tool { id, version } => (
+            "signing_secret",
+            signing_secret(server_secret, SecretKind::Tool, id, *version).into(),
+        ),
+        Reveal::Webhook { id, version } => (
+            "signing_secret",
+            signing_secret(server_secret, SecretKind::Webhook, id, *version).into(),
+        ),
+        Reveal::ApiKey { key } => ("key", key.clone().map_or(Value::Null, Value::String)),
+    };
+    let mut map: Map<String, Value> = serde_json::from_str(body)
+        .map_err(|error| Fault::Bug(format!("an answer is not an object: {error}")))?;
+    map.insert(name.to_owned(), secret);
+    Ok(Value::Object(map).to_string())
+}

@@ -1,0 +1,164 @@
+//! Everything a host lends the engine. Nothing else of the outside world reaches it, so a recorded
+//! or seeded set of ports replays to the same bytes.
+use std::future::Future;
+use std::net::IpAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use crate::statement::{Rows, Statement};
+
+/// A boxed future: `Send` wherever the host has threads.
+#[cfg(not(target_arch = "wasm32"))]
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+/// A boxed future: a Worker has one thread and its platform's futures are not `Send`.
+#[cfg(target_arch = "wasm32")]
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
+
+/// What every port is: shareable between threads where there are threads.
+#[cfg(not(target_arch = "wasm32"))]
+pub trait Port: Send + Sync {}
+#[cfg(not(target_arch = "wasm32"))]
+impl<T: Send + Sync + ?Sized> Port for T {}
+/// What every port is: on a Worker there is one thread and nothing to ask for.
+#[cfg(target_arch = "wasm32")]
+pub trait Port {}
+#[cfg(target_arch = "wasm32")]
+impl<T: ?Sized> Port for T {}
+
+/// SQLite behind either host: D1 at the edge, a file on a box.
+///
+/// 1. A batch runs in order and is all or nothing; a later statement sees what an earlier one wrote.
+/// 2. A batch is never empty, binds at most 100 parameters a statement, and binds every number as a
+///    float: what passes on one host passes on the other.
+/// 3. `write` returns only when the batch is durable. When it fails with
+///    [`DatabaseError::Unavailable`] the batch may still have been committed: guards and ids make
+///    a second try safe.
+/// 4. `read` sees every write that was acknowledged before it was called, and sees one moment.
+pub trait Database: Port {
+    /// Runs statements that change nothing.
+    fn read(&self, batch: Vec<Statement>) -> BoxFuture<'_, Result<Vec<Rows>, DatabaseError>>;
+    /// Runs statements of which at least one may write.
+    fn write(&self, batch: Vec<Statement>) -> BoxFuture<'_, Result<Vec<Rows>, DatabaseError>>;
+}
+
+/// Why a batch did not run. Its text is private: it never reaches a client.
+#[derive(Debug, Clone, PartialEq)]
+pub enum DatabaseError {
+    /// A CHECK, UNIQUE, NOT NULL or foreign key refused a statement; SQLite's own sentence, such as
+    /// `UNIQUE constraint failed: tools.workspace_id, tools.name`.
+    Constraint(String),
+    /// A row lacks a column or holds another type: the code and the schema disagree.
+    Shape(String),
+    /// The database did not answer, is full, or failed; whether the batch was committed is unknown.
+    Unavailable(String),
+}
+
+impl DatabaseError {
+    /// Whether a constraint whose sentence contains `what` refused the batch.
+    pub fn is_constraint(&self, what: &str) -> bool {
+        matches!(self, Self::Constraint(sentence) if sentence.contains(what))
+    }
+}
+
+/// The time. It may stand still or jump; the engine only compares and adds.
+pub trait Clock: Port {
+    /// Milliseconds since 1970-01-01T00:00:00Z.
+    fn now_ms(&self) -> i64;
+}
+
+/// Unpredictable bytes (a seeded stream in tests).
+pub trait Random: Port {
+    /// Fills all of `bytes`.
+    fn fill(&self, bytes: &mut [u8]);
+}
+
+/// A hint that a job may be due. It may be lost or doubled: the job's row is the truth.
+pub trait Queue: Port {
+    /// Asks for the job runner to look at `job_id` at `at_ms` or soon after.
+    fn wake(&self, job_id: &str, at_ms: i64);
+}
+
+/// Where a request may go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Egress {
+    /// An address a user gave us: the host connects to no private address, whatever the name
+    /// resolves to at that moment (see [`crate::targets::is_public_address`]).
+    Public,
+    /// An address the operator configured, or a user's where the operator allows private targets.
+    Operator,
+}
+
+/// One outgoing request.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HttpRequest {
+    /// `GET`, `POST`, …
+    pub method: &'static str,
+    /// Absolute `https://` URL (`http://` only for [`Egress::Operator`]).
+    pub url: String,
+    /// Names in lower case.
+    pub headers: Vec<(&'static str, String)>,
+    /// Empty for none.
+    pub body: Bytes,
+    /// The whole exchange, from the look-up of the name to the last byte.
+    pub deadline_ms: u64,
+    /// More bytes than this in the answer are [`HttpError::TooLarge`].
+    pub response_bytes_max: usize,
+    /// Where it may go.
+    pub egress: Egress,
+}
+
+/// The answer to an outgoing request. Redirects are not followed: a 3xx is an answer.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HttpReply {
+    /// The status code.
+    pub status: u16,
+    /// Names in lower case.
+    pub headers: Vec<(String, String)>,
+    /// At most `response_bytes_max` bytes.
+    pub body: Bytes,
+}
+
+/// Why there is no answer.
+#[derive(Debug, Clone, PartialEq)]
+pub enum HttpError {
+    /// The deadline passed.
+    Timeout,
+    /// The address is private and the egress class forbids that.
+    Refused,
+    /// The answer was larger than allowed.
+    TooLarge,
+    /// The connection failed; the text is for logs.
+    Failed(String),
+}
+
+/// Outgoing HTTP.
+pub trait Http: Port {
+    /// Sends one request once: no retry, no redirect, no cookie.
+    fn send(&self, request: HttpRequest) -> BoxFuture<'_, Result<HttpReply, HttpError>>;
+}
+
+/// The set of ports a host lends.
+#[derive(Clone)]
+pub struct Ports {
+    /// Durable state.
+    pub database: Arc<dyn Database>,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+    /// Unpredictable bytes.
+    pub random: Arc<dyn Random>,
+    /// Hints to the job runner.
+    pub queue: Arc<dyn Queue>,
+    /// Outgoing requests.
+    pub http: Arc<dyn Http>,
+}
+
+/// One incoming request as a host hands it over, its body already read within
+/// [`crate::limits::BODY_BYTES_MAX`].
+pub struct Incoming {
+    /// Method, URI, headers and body.
+    pub request: http::Request<Bytes>,
+    /// The address of the peer as the platform reports it; `None` where there is none.
+    pub peer: Option<IpAddr>,
+}
