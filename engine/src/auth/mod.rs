@@ -1,0 +1,3 @@
+//! Who is asking: API keys.
+
+pub mod key;
