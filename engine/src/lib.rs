@@ -1,9 +1,41 @@
 //! Sidetone's engine: it decides everything and touches nothing.
 //!
 //! No socket, clock, randomness, file or thread lives here; a host lends them through [`ports`].
+//! Start reading at [`engine::Engine::handle`]: a request comes in there. [`operations`] lists what
+//! the service can do.
+pub mod auth;
+pub mod config;
+pub mod context;
 pub mod conversation;
+pub mod docs;
+pub mod engine;
+pub mod error;
+pub mod faces;
+pub mod field;
+pub mod hash;
+pub mod idempotency;
+pub mod ids;
+pub mod jobs;
 pub mod json;
+pub mod limits;
+pub mod mcp;
+pub mod migrations;
 pub mod models;
+pub mod openapi;
+pub mod operation;
+pub mod operations;
+pub mod page;
+pub mod patch;
+pub mod perform;
 pub mod phone;
+pub mod ports;
+pub mod rest;
+pub mod router;
+pub mod schema;
+pub mod signing;
 pub mod simulation;
+pub mod statement;
 pub mod targets;
+pub mod time;
+pub mod tool_parameters;
+pub mod validate;

@@ -1,0 +1,118 @@
+//! Names the place in a JSON document that an error is about: `evaluations[0].kind`.
+
+use std::fmt;
+
+/// Longest field path that is shown; a longer one is cut, so that an error never repeats a huge body.
+pub const FIELD_PATH_BYTES_MAX: usize = 256;
+
+/// Longest object key that is shown inside a path; a longer one is cut.
+pub const FIELD_KEY_BYTES_MAX: usize = 64;
+
+/// One thing that is wrong, and where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FieldProblem {
+    /// The place, such as `evaluations[0].kind`; empty when it is the whole document.
+    pub path: String,
+    /// What is wrong and what to do, without the place.
+    pub message: String,
+}
+
+/// One step down into a JSON document.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Step {
+    /// Into the member of an object.
+    Key(String),
+    /// Into the element of an array, counted from 0.
+    Index(usize),
+}
+
+/// Writes the steps, outermost first, as one path. Keys that are not plain names are quoted: `headers["a b"]`.
+pub fn path<'a>(steps: impl IntoIterator<Item = &'a Step>) -> String {
+    let mut text = String::new();
+    for step in steps {
+        let before = text.len();
+        push(&mut text, step);
+        if text.len() > FIELD_PATH_BYTES_MAX {
+            text.truncate(before);
+            text.push('…');
+            break;
+        }
+    }
+    text
+}
+
+impl fmt::Display for FieldProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.path.is_empty() {
+            return f.write_str(&self.message);
+        }
+        write!(f, "{}: {}", self.path, self.message)
+    }
+}
+
+fn push(text: &mut String, step: &Step) {
+    match step {
+        Step::Index(index) => {
+            text.push('[');
+            text.push_str(&index.to_string());
+            text.push(']');
+        }
+        Step::Key(key) if is_plain(key) => {
+            if !text.is_empty() {
+                text.push('.');
+            }
+            text.push_str(key);
+        }
+        Step::Key(key) => {
+            text.push('[');
+            text.push_str(&quoted(key));
+            text.push(']');
+        }
+    }
+}
+
+fn is_plain(key: &str) -> bool {
+    let name = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'$');
+    !key.is_empty() && key.len() <= FIELD_KEY_BYTES_MAX && key.bytes().all(name)
+}
+
+/// The key as a JSON string, cut at [`FIELD_KEY_BYTES_MAX`]; control characters come out escaped.
+fn quoted(key: &str) -> String {
+    if key.len() <= FIELD_KEY_BYTES_MAX {
+        return serde_json::Value::from(key).to_string();
+    }
+    let mut end = FIELD_KEY_BYTES_MAX;
+    while !key.is_char_boundary(end) {
+        end -= 1;
+    }
+    serde_json::Value::from(format!("{}…", &key[..end])).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(text: &str) -> Step {
+        Step::Key(text.to_owned())
+    }
+
+    #[test]
+    fn writes_paths_a_person_can_read() {
+        assert_eq!(
+            path(&[key("evaluations"), Step::Index(0), key("kind")]),
+            "evaluations[0].kind"
+        );
+        assert_eq!(path(&[Step::Index(3)]), "[3]");
+        assert_eq!(path(&[key("a"), key("b c")]), "a[\"b c\"]");
+        assert_eq!(path(&[key("")]), "[\"\"]");
+        assert_eq!(path(&[key("a\0\n")]), "[\"a\\u0000\\n\"]");
+        assert_eq!(path(&[]), "");
+    }
+
+    #[test]
+    fn never_repeats_a_huge_key_or_path() {
+        assert!(path(&[key(&"é".repeat(100_000))]).len() < FIELD_PATH_BYTES_MAX);
+        let deep: Vec<Step> = (0..10_000).map(Step::Index).collect();
+        assert!(path(&deep).len() <= FIELD_PATH_BYTES_MAX + '…'.len_utf8());
+    }
+}
