@@ -1,5 +1,6 @@
 //! Names the place in a JSON document that an error is about: `evaluations[0].kind`.
 
+use std::borrow::Cow;
 use std::fmt;
 
 /// Longest field path that is shown; a longer one is cut, so that an error never repeats a huge body.
@@ -41,6 +42,17 @@ pub fn path<'a>(steps: impl IntoIterator<Item = &'a Step>) -> String {
     text
 }
 
+/// The text, cut at [`FIELD_KEY_BYTES_MAX`] for a message.
+pub fn shortened(text: &str) -> Cow<'_, str> {
+    if text.len() <= FIELD_KEY_BYTES_MAX {
+        return Cow::Borrowed(text);
+    }
+    Cow::Owned(format!(
+        "{}…",
+        &text[..text.floor_char_boundary(FIELD_KEY_BYTES_MAX)]
+    ))
+}
+
 impl fmt::Display for FieldProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.path.is_empty() {
@@ -76,16 +88,9 @@ fn is_plain(key: &str) -> bool {
     !key.is_empty() && key.len() <= FIELD_KEY_BYTES_MAX && key.bytes().all(name)
 }
 
-/// The key as a JSON string, cut at [`FIELD_KEY_BYTES_MAX`]; control characters come out escaped.
+/// The key as a JSON string; control characters come out escaped.
 fn quoted(key: &str) -> String {
-    if key.len() <= FIELD_KEY_BYTES_MAX {
-        return serde_json::Value::from(key).to_string();
-    }
-    let mut end = FIELD_KEY_BYTES_MAX;
-    while !key.is_char_boundary(end) {
-        end -= 1;
-    }
-    serde_json::Value::from(format!("{}…", &key[..end])).to_string()
+    serde_json::Value::from(shortened(key)).to_string()
 }
 
 #[cfg(test)]

@@ -225,7 +225,7 @@ fn is_public_name(name: &str) -> bool {
         name.strip_suffix(*suffix)
             .is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
     };
-    name.contains('.') && !NOT_PUBLIC_NAMES.iter().any(|suffix| ends_in(&suffix))
+    name.contains('.') && !NOT_PUBLIC_NAMES.iter().any(ends_in)
 }
 
 fn malformed(message: &str) -> TargetError {

@@ -1,0 +1,30 @@
+//! `json::read` takes what serde_json takes, with the same value, or says why not.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use serde_json::Value;
+use sidetone_engine::field::FIELD_PATH_BYTES_MAX;
+use sidetone_engine::json::{JsonError, read};
+
+fuzz_target!(|bytes: &[u8]| {
+    let theirs = serde_json::from_slice::<Value>(bytes);
+    match read(bytes) {
+        Ok(ours) => {
+            assert_eq!(ours, theirs.expect("taken here, refused there"));
+            let written = serde_json::to_vec(&ours).expect("it can be written");
+            assert!(
+                !written.windows(6).any(|part| part == b"\\u0000"),
+                "U+0000 came through"
+            );
+            assert_eq!(read(&written), Ok(ours), "what was written is read back");
+        }
+        Err(JsonError::Unreadable { message }) => {
+            // Depth apart, what is unreadable here is unreadable there.
+            assert!(
+                theirs.is_err() || message.contains("nested deeper"),
+                "{message}"
+            );
+        }
+        Err(JsonError::Refused { field, .. }) => assert!(field.len() <= FIELD_PATH_BYTES_MAX + 3),
+    }
+});
