@@ -176,7 +176,10 @@ impl From<Error> for Fault {
 impl From<DatabaseError> for Fault {
     fn from(error: DatabaseError) -> Self {
         match error {
-            error if error.is_constraint("stale") => Self::Stale,
+            // A guard refused, or something referred to was deleted since it was read.
+            error if error.is_constraint("stale") || error.is_constraint("FOREIGN KEY") => {
+                Self::Stale
+            }
             other => Self::Storage(other),
         }
     }

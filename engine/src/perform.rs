@@ -59,6 +59,11 @@ pub async fn perform(
                 let output = Output { status, body, etag: None, reveal };
                 return answer(context, output, true);
             }
+            Err(Fault::Refused(error)) if error.code != Code::Unauthorized => {
+                // The operation may have refused before it asked storage anything.
+                authenticate(context).await?;
+                return Err(error.into());
+            }
             Err(fault) => return Err(fault),
         }
     }

@@ -1,0 +1,127 @@
+//! A tool called during a conversation: one signed request to the user's endpoint.
+use bytes::Bytes;
+use serde_json::{Value, json};
+
+use crate::engine::Engine;
+use crate::limits::TOOL_RESPONSE_BYTES_MAX;
+use crate::operations::runs::ToolSnapshot;
+use crate::operations::tools::read_method;
+use crate::operations::tools::ToolMethod;
+use crate::ports::{Egress, HttpError, HttpRequest};
+use crate::signing::{SecretKind, signing_secret, webhook_signature};
+use crate::targets::PublicUrl;
+use crate::tool_parameters::ToolParameters;
+
+/// Who is calling, as the endpoint is told.
+pub struct Conversation<'a> {
+    /// The run's or the call's id.
+    pub id: &'a str,
+    /// `simulation`, …
+    pub source: &'a str,
+    /// The assistant.
+    pub assistant_id: &'a str,
+    /// The revision it runs with.
+    pub assistant_revision: i64,
+}
+
+/// Calls the tool: its answer as text, or why there is none. `call_id` is the same in every try of
+/// the same call, so that the endpoint can do it once.
+pub async fn call(
+    engine: &Engine,
+    tool: &ToolSnapshot,
+    call_id: &str,
+    arguments: &Value,
+    conversation: &Conversation<'_>,
+) -> Result<String, String> {
+    check_arguments(tool, arguments)?;
+    let request = request(engine, tool, call_id, arguments, conversation)?;
+    match engine.ports().http.send(request).await {
+        Ok(reply) => {
+            let text = String::from_utf8_lossy(&reply.body).into_owned();
+            match reply.status {
+                200..=299 => Ok(text),
+                status => Err(format!("the tool answered HTTP {status}")),
+            }
+        }
+        Err(HttpError::Timeout) => Err(format!("the tool did not answer within {} ms", tool.timeout_ms)),
+        Err(HttpError::Refused) => Err("the tool's address is not public".to_owned()),
+        Err(HttpError::TooLarge) => {
+            Err(format!("the tool's answer is larger than {TOOL_RESPONSE_BYTES_MAX} bytes"))
+        }
+        Err(HttpError::Failed(_)) => Err("the tool could not be reached".to_owned()),
+    }
+}
+
+fn check_arguments(tool: &ToolSnapshot, arguments: &Value) -> Result<(), String> {
+    let joined = |problems: Vec<crate::field::FieldProblem>| {
+        let all: Vec<String> =
+            problems.iter().map(|problem| format!("{} {}", problem.path, problem.message)).collect();
+        format!("the arguments do not fit the tool's parameters: {}", all.join("; "))
+    };
+    ToolParameters::parse(&tool.parameters).map_err(joined)?.check_arguments(arguments).map_err(joined)
+}
+
+fn request(
+    engine: &Engine,
+    tool: &ToolSnapshot,
+    call_id: &str,
+    arguments: &Value,
+    conversation: &Conversation<'_>,
+) -> Result<HttpRequest, String> {
+    let config = engine.config();
+    let target = PublicUrl::parse(&tool.url, config.allow_private_targets)
+        .map_err(|_| "the tool's address is not public".to_owned())?;
+    let mut url = target.url().clone();
+    let method = read_method(&tool.method);
+    let body = match method {
+        ToolMethod::Get | ToolMethod::Delete => {
+            let mut query = url.query_pairs_mut();
+            for (name, value) in arguments.as_object().into_iter().flatten() {
+                match value {
+                    Value::String(text) => query.append_pair(name, text),
+                    other => query.append_pair(name, &other.to_string()),
+                };
+            }
+            drop(query);
+            Bytes::new()
+        }
+        ToolMethod::Post | ToolMethod::Put | ToolMethod::Patch => Bytes::from(
+            json!({
+                "id": call_id,
+                "type": "tool.call",
+                "tool": {"name": tool.name},
+                "arguments": arguments,
+                "call": {
+                    "id": conversation.id,
+                    "source": conversation.source,
+                    "from": null,
+                    "to": null,
+                    "assistant_id": conversation.assistant_id,
+                    "assistant_revision": conversation.assistant_revision,
+                },
+            })
+            .to_string(),
+        ),
+    };
+    let timestamp_s = engine.ports().clock.now_ms() / 1000;
+    let secret = signing_secret(&config.secret, SecretKind::Tool, &tool.id, tool.secret_version);
+    let mut headers = vec![
+        ("user-agent", concat!("Sidetone/", env!("CARGO_PKG_VERSION")).to_owned()),
+        ("idempotency-key", call_id.to_owned()),
+        ("webhook-id", call_id.to_owned()),
+        ("webhook-timestamp", timestamp_s.to_string()),
+        ("webhook-signature", webhook_signature(&secret, call_id, timestamp_s, &body)),
+    ];
+    if !body.is_empty() {
+        headers.push(("content-type", "application/json".to_owned()));
+    }
+    Ok(HttpRequest {
+        method: method.as_str(),
+        url: url.into(),
+        headers,
+        body,
+        deadline_ms: u64::try_from(tool.timeout_ms).unwrap_or_default(),
+        response_bytes_max: TOOL_RESPONSE_BYTES_MAX,
+        egress: if config.allow_private_targets { Egress::Operator } else { Egress::Public },
+    })
+}

@@ -1,0 +1,86 @@
+//! Everything the service can do, in one table. REST, MCP, OpenAPI, the documentation page and the
+//! tests come from it; adding an operation is adding a file and a row.
+pub mod assistants;
+pub mod keys;
+pub mod knowledge;
+pub mod numbers;
+pub mod personas;
+pub mod runs;
+pub mod scenarios;
+pub mod simulations;
+pub mod speech;
+pub mod tools;
+pub mod webhooks;
+
+use crate::operation::Operation;
+
+/// The groups, in the order they are documented, with a sentence each.
+pub const GROUPS: &[(&str, &str)] = &[
+    ("Assistants", "What answers a call: instructions, model, voice, and what it may use."),
+    ("Tools", "HTTP endpoints of yours that an assistant may call during a conversation."),
+    ("Knowledge", "Plain-text documents that an assistant answers from, once attached."),
+    ("Numbers", "Which assistant answers calls to which phone number."),
+    ("Webhooks", "Where events are sent."),
+    ("Simulations", "Simulated callers that test an assistant, and the runs of them."),
+    ("Speech", "Models and voices that can be used, and what speech costs."),
+    ("Keys", "API keys of the workspace."),
+    ("Service", "Routes that need no key."),
+];
+
+/// The table. The order is the order of the MCP tool list.
+pub static OPERATIONS: &[Operation] = &[
+    assistants::list::OPERATION,
+    assistants::get::OPERATION,
+    assistants::create::OPERATION,
+    assistants::update::OPERATION,
+    assistants::delete::OPERATION,
+    assistants::set_tools::OPERATION,
+    assistants::set_knowledge::OPERATION,
+    tools::LIST,
+    tools::GET,
+    tools::CREATE,
+    tools::UPDATE,
+    tools::DELETE,
+    knowledge::LIST,
+    knowledge::GET,
+    knowledge::CREATE,
+    knowledge::UPDATE,
+    knowledge::DELETE,
+    numbers::LIST,
+    numbers::BIND,
+    numbers::UNBIND,
+    webhooks::LIST,
+    webhooks::CREATE,
+    webhooks::UPDATE,
+    webhooks::DELETE,
+    personas::LIST,
+    personas::GET,
+    personas::CREATE,
+    personas::UPDATE,
+    personas::DELETE,
+    scenarios::LIST,
+    scenarios::GET,
+    scenarios::CREATE,
+    scenarios::UPDATE,
+    scenarios::DELETE,
+    simulations::LIST,
+    simulations::GET,
+    simulations::CREATE,
+    simulations::UPDATE,
+    simulations::DELETE,
+    runs::start::OPERATION,
+    runs::batch::OPERATION,
+    runs::list::OPERATION,
+    runs::get::OPERATION,
+    runs::delete::OPERATION,
+    speech::LIST_TTS_RATES,
+    speech::LIST_MODELS,
+    keys::LIST,
+    keys::CREATE,
+    keys::REVOKE,
+];
+
+/// The operation with this id.
+pub fn by_id(id: &str) -> Option<&'static Operation> {
+    OPERATIONS.iter().find(|operation| operation.id == id)
+}

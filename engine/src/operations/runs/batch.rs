@@ -1,0 +1,93 @@
+//! `POST /simulations/runs/batch`: queues every simulation of an assistant.
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Launch, Run, RunMode, SIMULATION_COLUMNS, assistant_reads, assistant_snapshot, check_mode, random_seed, simulation_snapshot};
+use crate::context::Context;
+use crate::error::{Error, Fault};
+use crate::ids::prefix;
+use crate::limits::{BATCH_RUNS_MAX, INTEGER_MAX};
+use crate::operation::{BodySchema, Effects, Input, Operation, Output, Success};
+use crate::schema;
+use crate::sql;
+
+/// `POST /simulations/runs/batch`
+pub const OPERATION: Operation = Operation {
+    id: "start_simulation_batch",
+    method: http::Method::POST,
+    path: "/simulations/runs/batch",
+    group: "Simulations",
+    title: "Start a batch of runs",
+    description: "Queues one run of every simulation of an assistant, at most 1,000. Models and speech can incur usage \
+        (the built-in ones are free). Poll list_simulation_runs with the batch_id.",
+    effects: Effects::Spend,
+    success: Success::Created,
+    revision: false,
+    query: None,
+    body: BodySchema::whole(schema::of::<Body>),
+    response: Some(schema::of::<Batch>),
+    errors: &[],
+    run: |context, input| Box::pin(run(context, input)),
+};
+
+/// What to run.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Body {
+    /// The assistant whose simulations are queued.
+    assistant_id: String,
+    /// In text or in speech.
+    #[serde(default)]
+    mode: RunMode,
+    /// The seed of every run. Default: one chosen at random for each.
+    #[serde(default)]
+    #[schemars(range(min = 0, max = INTEGER_MAX))]
+    seed: Option<i64>,
+}
+
+/// What was queued.
+#[derive(Serialize, JsonSchema)]
+pub struct Batch {
+    /// `batch_…`
+    batch_id: String,
+    /// The runs, in the order of their simulations.
+    runs: Vec<Run>,
+}
+
+async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
+    let Body { assistant_id, mode, seed } = input.body()?;
+    check_mode(mode)?;
+    let mut reads = assistant_reads("?1", &assistant_id).to_vec();
+    reads.push(sql!(
+        format!(
+            "SELECT {SIMULATION_COLUMNS} WHERE simulations.workspace_id = :ws AND simulations.assistant_id = ?1
+             ORDER BY simulations.id LIMIT {}",
+            BATCH_RUNS_MAX + 1
+        ),
+        &assistant_id
+    ));
+    let rows = context.read(reads).await?;
+    let Some(assistant) = assistant_snapshot(rows.get(..3).unwrap_or_default())? else {
+        return Err(Error::field("assistant_id", "is no assistant of this workspace").into());
+    };
+    let launch =
+        Launch { assistant: &assistant, mode, batch_id: Some(context.id(prefix::BATCH)) };
+    let mut launched = Vec::new();
+    for row in rows.last().into_iter().flat_map(|rows| rows.iter()) {
+        let seed = seed.unwrap_or_else(|| random_seed(context));
+        launched.push(launch.run(context, row.text("id")?, &simulation_snapshot(row)?, seed)?);
+    }
+    if launched.is_empty() {
+        let message = "has no simulation; create one first";
+        return Err(Error::field("assistant_id", message).into());
+    }
+    if launched.len() > BATCH_RUNS_MAX {
+        let message = format!("has more than {BATCH_RUNS_MAX} simulations; start their runs one by one");
+        return Err(Error::field("assistant_id", message).into());
+    }
+    let statements = launch.statements(context, &launched)?;
+    let runs = launched.into_iter().map(|one| one.run).collect();
+    let batch = Batch { batch_id: launch.batch_id.clone().unwrap_or_default(), runs };
+    let output = Output::created(&batch)?;
+    context.commit(statements, output).await
+}

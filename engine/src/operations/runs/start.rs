@@ -1,0 +1,70 @@
+//! `POST /simulations/{id}/runs`: queues one run of a simulation.
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::{Launch, Run, RunMode, SIMULATION_COLUMNS, assistant_reads, assistant_snapshot, check_mode, random_seed, simulation_snapshot};
+use crate::context::Context;
+use crate::error::{Error, Fault};
+use crate::limits::INTEGER_MAX;
+use crate::operation::{BodySchema, Effects, Input, Operation, Output, Success};
+use crate::schema;
+use crate::sql;
+
+/// `POST /simulations/{id}/runs`
+pub const OPERATION: Operation = Operation {
+    id: "start_simulation_run",
+    method: http::Method::POST,
+    path: "/simulations/{id}/runs",
+    group: "Simulations",
+    title: "Start a run",
+    description: "Queues one asynchronous run of a simulation with the configuration as it is now. Models and speech can \
+        incur usage (the built-in ones are free). Poll get_simulation_run until it is completed or in error; do not \
+        start again meanwhile.",
+    effects: Effects::Spend,
+    success: Success::Created,
+    revision: false,
+    query: None,
+    body: BodySchema::optional(schema::of::<Body>),
+    response: Some(schema::of::<Run>),
+    errors: &[],
+    run: |context, input| Box::pin(run(context, input)),
+};
+
+/// How to run.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Body {
+    /// In text or in speech.
+    #[serde(default)]
+    mode: RunMode,
+    /// Repeats a run: the same seed and configuration give the same offline run. Default: chosen at random.
+    #[serde(default)]
+    #[schemars(range(min = 0, max = INTEGER_MAX))]
+    seed: Option<i64>,
+}
+
+async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
+    let Body { mode, seed } = input.body()?;
+    check_mode(mode)?;
+    let mut reads = assistant_reads(
+        "(SELECT assistant_id FROM simulations WHERE workspace_id = :ws AND id = ?1)",
+        input.id(),
+    )
+    .to_vec();
+    reads.push(sql!(
+        format!("SELECT {SIMULATION_COLUMNS} WHERE simulations.workspace_id = :ws AND simulations.id = ?1"),
+        input.id()
+    ));
+    let rows = context.read(reads).await?;
+    let simulation = rows.last().and_then(|rows| rows.first());
+    let (Some(assistant), Some(row)) = (assistant_snapshot(rows.get(..3).unwrap_or_default())?, simulation)
+    else {
+        return Err(Error::not_found("simulation").into());
+    };
+    let launch = Launch { assistant: &assistant, mode, batch_id: None };
+    let seed = seed.unwrap_or_else(|| random_seed(context));
+    let launched = launch.run(context, row.text("id")?, &simulation_snapshot(row)?, seed)?;
+    let output = Output::created(&launched.run)?;
+    let statements = launch.statements(context, &[launched])?;
+    context.commit(statements, output).await
+}
