@@ -1,1 +1,15 @@
-//! (in progress)
+//! One conversation between a user and an assistant, as a pure state machine.
+//!
+//! [`Conversation`] decides; a driver carries out. [`transcript`] holds the rows it leaves behind.
+mod ended;
+mod limits;
+mod machine;
+pub mod text;
+pub mod transcript;
+
+pub use ended::EndedReason;
+pub use limits::{
+    ConversationLimits, REPEATS_MAX, SILENCES_MAX, TEXT_BYTES_MAX, TOOL_CALLS_PER_TURN_MAX,
+    TOOL_NAME_BYTES_MAX, TURNS_MAX,
+};
+pub use machine::{Conversation, ConversationSetup, Input, Output, Party, WaitingFor};

@@ -17,6 +17,7 @@ pub mod hash;
 pub mod idempotency;
 pub mod ids;
 pub mod jobs;
+pub mod evaluation;
 pub mod json;
 pub mod limits;
 pub mod mcp;

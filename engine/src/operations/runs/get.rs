@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 
 use super::{COLUMNS, Run};
 use crate::context::Context;
-use crate::conversation::TranscriptRow;
+use crate::conversation::transcript::TranscriptRow;
 use crate::crud;
 use crate::error::Fault;
 use crate::evaluation::EvaluationResult;

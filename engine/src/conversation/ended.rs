@@ -1,0 +1,35 @@
+//! Why a conversation ended.
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Why a conversation ended: a closed list, so that reports can count by it.
+///
+/// At most 25 values over the product's life. A new one needs a reason that no present one tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum EndedReason {
+    /// The user hung up or closed the conversation.
+    UserHungUp,
+    /// The assistant's side closed the conversation.
+    AssistantEnded,
+    /// The user stayed silent each time it was their turn.
+    Silence,
+    /// The conversation reached its limit of turns.
+    TurnLimit,
+    /// The model kept asking for tools after it was told to stop and answer.
+    ToolLoop,
+    /// The assistant said the same line over and over.
+    AssistantRepeating,
+    /// The assistant's model did not answer.
+    ModelFailed,
+    /// The service stopped the conversation: neither side did anything wrong.
+    Aborted,
+}
+
+impl EndedReason {
+    /// True when one of the two sides closed the conversation of its own will.
+    #[must_use]
+    pub const fn is_proper(self) -> bool {
+        matches!(self, Self::UserHungUp | Self::AssistantEnded)
+    }
+}

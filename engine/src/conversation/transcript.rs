@@ -1,0 +1,96 @@
+//! The rows a conversation leaves behind.
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// Who or what a transcript row comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TranscriptRole {
+    /// The person who calls or is called, or the simulated caller.
+    User,
+    /// The assistant.
+    Assistant,
+    /// The assistant's model asked for a tool.
+    ToolCall,
+    /// What the tool answered, or why it was not called.
+    ToolResult,
+    /// Keys the user pressed.
+    Dtmf,
+    /// The service itself.
+    System,
+}
+
+/// One row of a transcript, in the order of things happening.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TranscriptRow {
+    /// The row's place in the transcript, from 0 without gaps.
+    pub index: usize,
+    /// Who or what the row comes from.
+    pub role: TranscriptRole,
+    /// What was said and heard; for tools, the call or its result as text.
+    pub text: String,
+    /// When it began, in ms from the start of the conversation.
+    pub start_ms: i64,
+    /// When it was over, in ms from the start of the conversation.
+    pub end_ms: i64,
+    /// True when the user talked over it (barge-in): `text` is then only what was heard.
+    pub interrupted: bool,
+    /// What the assistant meant to say, when it was interrupted; else null.
+    pub intended_text: Option<String>,
+    /// The tool's name (tool rows only).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool_name: Option<String>,
+    /// Joins a tool's call with its result (tool rows only).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool_call_id: Option<String>,
+    /// What the tool was called with (`tool_call` rows only).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arguments: Option<Value>,
+    /// On a `tool_result` row, true when the tool failed. On a `tool_call` row, true when the
+    /// call was refused and never made (an unknown tool, too many calls). Tool rows only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub is_error: Option<bool>,
+}
+
+impl TranscriptRow {
+    /// A plain row, from `start_ms` to `end_ms`.
+    #[must_use]
+    pub const fn new(
+        index: usize,
+        role: TranscriptRole,
+        text: String,
+        start_ms: i64,
+        end_ms: i64,
+    ) -> Self {
+        Self {
+            index,
+            role,
+            text,
+            start_ms,
+            end_ms,
+            interrupted: false,
+            intended_text: None,
+            tool_name: None,
+            tool_call_id: None,
+            arguments: None,
+            is_error: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn tool_fields_are_left_out_of_spoken_rows() {
+        let row = TranscriptRow::new(0, TranscriptRole::User, "hi".into(), 0, 300);
+        assert_eq!(
+            serde_json::to_value(row).unwrap(),
+            json!({"index": 0, "role": "user", "text": "hi", "start_ms": 0, "end_ms": 300,
+                   "interrupted": false, "intended_text": null})
+        );
+    }
+}

@@ -1,0 +1,524 @@
+//! Arguments of a tool, filled from the user's words as its JSON Schema asks.
+mod schema;
+mod spoken;
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use serde_json::{Map, Value};
+
+use self::schema::{Field, Shape};
+use super::entities::{Entity, EntityKind, entities};
+use super::words::{Word, stemmed, words};
+use crate::conversation::text::cut;
+
+/// Bytes of the user's words that are searched.
+const TEXT_BYTES_MAX: usize = 8_000;
+/// Objects within objects.
+const DEPTH_MAX: usize = 4;
+/// Properties filled of one object.
+const PROPERTIES_MAX: usize = 64;
+/// Items filled of one array.
+const ITEMS_MAX: usize = 16;
+
+/// The arguments that the text tells, in the schema's order.
+///
+/// Dates, times, e-mail addresses, phone numbers, numbers and the values of an `enum` go where a
+/// property's type, format, name or description asks for them, each to one property; a number
+/// next to a property's word goes there first. Quoted words and what follows "…name is" or "in …"
+/// go to the strings left. A required string with nothing better gets the remaining text.
+/// Whatever the text does not tell is left out, or takes its `default` when it is required.
+pub(super) fn fill(parameters: &Value, text: &str) -> Map<String, Value> {
+    let text = cut(text.to_owned(), TEXT_BYTES_MAX);
+    let words = words(&text);
+    let entities = entities(&text);
+    let mut filler = Filler {
+        text: &text,
+        stems: words.iter().map(|word| stemmed(word.text)).collect(),
+        words,
+        entities,
+        consumed: Vec::new(),
+        root: parameters,
+    };
+    filler.object(parameters, 0)
+}
+
+struct Filler<'a> {
+    text: &'a str,
+    words: Vec<Word<'a>>,
+    stems: Vec<String>,
+    entities: Vec<Entity>,
+    /// Parts of the text that an argument has taken.
+    consumed: Vec<Range<usize>>,
+    root: &'a Value,
+}
+
+impl<'a> Filler<'a> {
+    fn object(&mut self, schema: &'a Value, depth: usize) -> Map<String, Value> {
+        let fields = schema::fields(schema, self.root, PROPERTIES_MAX);
+        let mut values = vec![None; fields.len()];
+        // What the words around a value say weighs more than the order of the properties.
+        for only_named in [true, false] {
+            for (field, value) in fields.iter().zip(&mut values) {
+                if value.is_none() {
+                    *value = self.value(field, only_named, depth);
+                }
+            }
+        }
+        for (field, value) in fields.iter().zip(&mut values) {
+            if value.is_none() && field.takes_any_text() {
+                *value = self.take(&[EntityKind::Quoted], field).map(Value::String);
+            }
+        }
+        for (field, value) in fields.iter().zip(&mut values) {
+            if value.is_none() && field.required {
+                *value = self.last_resort(field);
+            }
+        }
+        let named = fields.into_iter().zip(values);
+        named.filter_map(|(field, value)| Some((field.name.to_owned(), value?))).collect()
+    }
+
+    fn value(&mut self, field: &Field<'a>, only_named: bool, depth: usize) -> Option<Value> {
+        match &field.shape {
+            Shape::Choice(values) => self.choice(values),
+            Shape::Integer | Shape::Number => self.number(field, only_named),
+            Shape::Boolean => self.boolean(field, only_named),
+            Shape::String => self.string(field, only_named).map(Value::String),
+            Shape::Array(items) if !only_named => self.array(field, items.as_deref(), depth),
+            Shape::Object(schema) if !only_named && depth < DEPTH_MAX => {
+                let object = self.object(schema, depth + 1);
+                (field.required || !object.is_empty()).then_some(Value::Object(object))
+            }
+            Shape::Array(_) | Shape::Object(_) => None,
+        }
+    }
+
+    fn last_resort(&self, field: &Field<'_>) -> Option<Value> {
+        if let Some(default) = field.default {
+            return Some(default.clone());
+        }
+        let text = || Some(field.shortened(self.remaining_text()?));
+        match &field.shape {
+            Shape::String if field.takes_any_text() => text().map(Value::String),
+            Shape::Array(Some(items)) if items.takes_any_text() => {
+                text().map(|text| Value::Array(vec![Value::String(text)]))
+            }
+            _ => None,
+        }
+    }
+
+    fn array(
+        &mut self,
+        field: &Field<'a>,
+        items: Option<&Field<'a>>,
+        depth: usize,
+    ) -> Option<Value> {
+        let items = items?;
+        let mut out = Vec::new();
+        // Each of these consumes what it takes, so the loop ends.
+        let takes = matches!(
+            items.shape,
+            Shape::Choice(_) | Shape::Integer | Shape::Number | Shape::String
+        );
+        while takes && out.len() < ITEMS_MAX {
+            let named = self.value(items, true, depth).or_else(|| self.value(items, false, depth));
+            let quoted = || items.takes_any_text().then_some(()).map(|()| &[EntityKind::Quoted][..]);
+            let item = match named {
+                Some(item) => Some(item),
+                None => quoted().and_then(|kinds| self.take(kinds, field)).map(Value::String),
+            };
+            let Some(item) = item else { break };
+            out.push(item);
+        }
+        (!out.is_empty()).then_some(Value::Array(out))
+    }
+
+    /// The listed value the text names with the most words.
+    fn choice(&mut self, values: &[&Value]) -> Option<Value> {
+        let mut best: Option<(usize, Range<usize>, &Value)> = None;
+        for value in values {
+            let found = match value {
+                Value::String(name) => self.named(name),
+                Value::Number(number) => self.numbered(number.as_f64()?),
+                // "true" and "false" said as words, but null, lists and objects cannot be said.
+                Value::Bool(flag) => self.named(if *flag { "true" } else { "false" }),
+                _ => None,
+            };
+            if let Some((length, place)) = found
+                && best.as_ref().is_none_or(|(longest, ..)| length > *longest)
+            {
+                best = Some((length, place, value));
+            }
+        }
+        let (_, place, value) = best?;
+        self.consume(place);
+        Some(value.clone())
+    }
+
+    fn named(&self, name: &str) -> Option<(usize, Range<usize>)> {
+        let wanted: Vec<_> = words(name).iter().map(|word| stemmed(word.text)).collect();
+        if wanted.is_empty() {
+            return None;
+        }
+        self.stems.windows(wanted.len()).zip(self.words.windows(wanted.len())).find_map(
+            |(stems, words)| {
+                let place = words.first()?.start..words.last()?.end();
+                (stems == wanted && self.is_free(&place)).then_some((wanted.len(), place))
+            },
+        )
+    }
+
+    fn numbered(&self, number: f64) -> Option<(usize, Range<usize>)> {
+        let is_it = |entity: &&Entity| {
+            matches!(entity.kind, EntityKind::Number | EntityKind::NumberWord)
+                && entity.value.parse::<f64>().is_ok_and(|value| value.total_cmp(&number).is_eq())
+                && self.is_free(&entity.place)
+        };
+        self.entities.iter().find(is_it).map(|entity| (1, entity.place.clone()))
+    }
+
+    fn number(&mut self, field: &Field<'_>, only_named: bool) -> Option<Value> {
+        for kind in [EntityKind::Number, EntityKind::NumberWord] {
+            let found = self.entities.iter().find_map(|entity| {
+                let value = (entity.kind == kind).then(|| field.number(&entity.value)).flatten()?;
+                let fits = self.is_free(&entity.place)
+                    && (!only_named || self.is_beside(field, &entity.place));
+                fits.then(|| (entity.place.clone(), value))
+            });
+            if let Some((place, value)) = found {
+                self.consume(place);
+                return Some(value);
+            }
+        }
+        None
+    }
+
+    /// True when the property's words are said, false when they are denied; a bare yes or no
+    /// answers a required one.
+    fn boolean(&self, field: &Field<'_>, only_named: bool) -> Option<Value> {
+        const REACH: usize = 3;
+        let place = self.stems.iter().position(|stem| field.name_terms.contains(stem));
+        let said = field.name_terms.iter().all(|term| self.stems.contains(term));
+        if let (Some(place), true) = (place, said) {
+            let before = self.words.get(place.saturating_sub(REACH)..place).unwrap_or_default();
+            return Some(Value::Bool(!before.iter().any(spoken::denies)));
+        }
+        if only_named || !field.required {
+            return None;
+        }
+        spoken::yes_or_no(self.words.first()?).map(Value::Bool)
+    }
+
+    fn string(&mut self, field: &Field<'_>, only_named: bool) -> Option<String> {
+        if let Some(kinds) = field.entity_kinds() {
+            if only_named {
+                return self.take_beside(kinds, field);
+            }
+            return self.take(kinds, field);
+        }
+        if only_named || !field.takes_any_text() {
+            return None;
+        }
+        let free = |place: &Range<usize>| self.is_free(place);
+        let place = spoken::after_cue(self.text, &self.words, &self.stems, field).filter(free)?;
+        self.consume(place.clone());
+        self.text.get(place).map(|text| field.shortened(text.to_owned()))
+    }
+
+    fn take(&mut self, kinds: &[EntityKind], field: &Field<'_>) -> Option<String> {
+        self.take_where(kinds, field, |_, _| true)
+    }
+
+    fn take_beside(&mut self, kinds: &[EntityKind], field: &Field<'_>) -> Option<String> {
+        self.take_where(kinds, field, |filler, place| filler.is_beside(field, place))
+    }
+
+    /// The first free entity of the kinds, the kinds in order of preference.
+    fn take_where(
+        &mut self,
+        kinds: &[EntityKind],
+        field: &Field<'_>,
+        fits: impl Fn(&Self, &Range<usize>) -> bool,
+    ) -> Option<String> {
+        let found = kinds.iter().find_map(|kind| {
+            self.entities.iter().find(|entity| {
+                entity.kind == *kind
+                    && field.accepts(entity)
+                    && self.is_free(&entity.place)
+                    && fits(self, &entity.place)
+            })
+        });
+        let (place, value) = found.map(|entity| (entity.place.clone(), entity.value.clone()))?;
+        self.consume(place);
+        Some(field.shortened(value))
+    }
+
+    /// True when one of the two content words before the place or the word after it is the field's.
+    fn is_beside(&self, field: &Field<'_>, place: &Range<usize>) -> bool {
+        let before = self.words.iter().zip(&self.stems).rev();
+        let before = before
+            .filter(|(word, _)| word.end() <= place.start && word.term().is_some())
+            .take(2);
+        let after = self.words.iter().zip(&self.stems).find(|(word, _)| word.start >= place.end);
+        before.chain(after).any(|(_, stem)| field.terms.contains(stem))
+    }
+
+    /// What no argument has taken, without the small words left hanging at its end.
+    fn remaining_text(&self) -> Option<String> {
+        let mut rest = String::new();
+        let mut from = 0;
+        let mut taken: Vec<_> = self.consumed.iter().collect();
+        taken.sort_by_key(|place| place.start);
+        for place in taken {
+            rest.push_str(self.text.get(from..place.start).unwrap_or_default());
+            rest.push(' ');
+            from = from.max(place.end);
+        }
+        rest.push_str(self.text.get(from..).unwrap_or_default());
+        let rest = spoken::tidied(&rest);
+        let rest = if rest.is_empty() { spoken::tidied(self.text) } else { rest };
+        (!rest.is_empty()).then_some(rest)
+    }
+
+    fn is_free(&self, place: &Range<usize>) -> bool {
+        !self.consumed.iter().any(|taken| taken.start < place.end && place.start < taken.end)
+    }
+
+    fn consume(&mut self, place: Range<usize>) {
+        self.consumed.push(place);
+    }
+}
+
+/// The terms of several words, for finding them again.
+fn terms_of<'w>(words: impl IntoIterator<Item = &'w str>) -> BTreeSet<String> {
+    words.into_iter().map(stemmed).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_booking_is_filled() {
+        let schema = json!({"type": "object", "properties": {
+            "date": {"type": "string", "format": "date"},
+            "time": {"type": "string"},
+            "party_size": {"type": "integer", "description": "Number of people"},
+            "email": {"type": "string"},
+            "area": {"enum": ["inside", "outside"]}
+        }, "required": ["date", "party_size"]});
+        let text = "Book a table outside on 12 March 2027 at 7pm for 4 people, bob@example.com";
+        assert_eq!(
+            filled(&schema, text),
+            json!({"date": "2027-03-12", "time": "19:00", "party_size": 4,
+                   "email": "bob@example.com", "area": "outside"})
+        );
+        assert_eq!(filled(&schema, "Book a table on March 12"), json!({"date": "March 12"}));
+    }
+
+    #[test]
+    fn a_number_beside_a_propertys_word_goes_there() {
+        let schema = object(json!({
+            "quantity": {"type": "integer"}, "order_id": {"type": "string"}
+        }));
+        assert_eq!(
+            filled(&schema, "order 1234, quantity 2"),
+            json!({"quantity": 2, "order_id": "1234"})
+        );
+        assert_eq!(
+            filled(&schema, "2 pieces for order A-77"),
+            json!({"quantity": 2, "order_id": "A-77"})
+        );
+    }
+
+    #[test]
+    fn numbers_fit_their_type_and_bounds() {
+        let schema = object(json!({
+            "count": {"type": "integer", "minimum": 1, "maximum": 10},
+            "price": {"type": "number"}
+        }));
+        assert_eq!(filled(&schema, "12.50 for 3"), json!({"count": 3, "price": 12.5}));
+        assert_eq!(filled(&schema, "for two"), json!({"count": 2}));
+        assert_eq!(filled(&schema, "99999999999999999999"), json!({"price": 1e20}));
+        assert_eq!(filled(&schema, "nothing"), json!({}));
+    }
+
+    #[test]
+    fn phones_and_addresses_are_recognised_by_name_or_format() {
+        let schema = object(json!({
+            "phone_number": {"type": "string"}, "contact": {"type": "string", "format": "email"},
+            "link": {"type": "string", "format": "uri"}
+        }));
+        assert_eq!(
+            filled(&schema, "Reach me at +44 20 7946 0958 or a@b.example, https://b.example/x"),
+            json!({"phone_number": "+442079460958", "contact": "a@b.example", "link": "https://b.example/x"})
+        );
+    }
+
+    #[test]
+    fn quoted_words_and_cues_fill_strings() {
+        let schema = object(json!({"note": {"type": "string"}}));
+        assert_eq!(filled(&schema, "Leave “call me back” there"), json!({"note": "call me back"}));
+        let schema = object(json!({"customer_name": {"type": "string"}, "city": {"type": "string"}}));
+        assert_eq!(
+            filled(&schema, "Hi, I'm Bob van Dyk and I live in New York."),
+            json!({"customer_name": "Bob", "city": "New York"})
+        );
+        assert_eq!(
+            filled(&schema, "my name is Zoë Müller, the city is paris"),
+            json!({"customer_name": "Zoë Müller", "city": "paris"})
+        );
+    }
+
+    #[test]
+    fn a_required_string_gets_the_remaining_text() {
+        let schema = json!({"type": "object", "required": ["message", "count"], "properties": {
+            "message": {"type": "string"}, "count": {"type": "integer"}}});
+        assert_eq!(
+            filled(&schema, "Tell them we are late by 5"),
+            json!({"message": "Tell them we are late", "count": 5})
+        );
+        assert_eq!(filled(&schema, "7"), json!({"message": "7", "count": 7}));
+        assert_eq!(filled(&schema, " "), json!({}));
+        let optional = object(json!({"message": {"type": "string"}}));
+        assert_eq!(filled(&optional, "Tell them we are late"), json!({}));
+        let short = json!({"required": ["m"], "properties": {"m": {"type": "string", "maxLength": 4}}});
+        assert_eq!(filled(&short, "ééééé"), json!({"m": "éééé"}));
+    }
+
+    #[test]
+    fn a_format_is_never_filled_with_something_else() {
+        let schema = json!({"required": ["mail"], "properties": {
+            "mail": {"type": "string", "format": "email"}}});
+        assert_eq!(filled(&schema, "Write to me"), json!({}));
+    }
+
+    #[test]
+    fn enums_are_matched_word_by_word() {
+        let schema = object(json!({"size": {"type": "string", "enum": ["large", "extra_large", "S"]}}));
+        assert_eq!(filled(&schema, "an Extra Large one"), json!({"size": "extra_large"}));
+        assert_eq!(filled(&schema, "the large"), json!({"size": "large"}));
+        assert_eq!(filled(&schema, "enlarged"), json!({}));
+        let mixed = object(json!({"x": {"enum": [1, 2.5, true, null, {"a": 1}, ["b"], "zwölf"]}}));
+        assert_eq!(filled(&mixed, "take 2.5"), json!({"x": 2.5}));
+        assert_eq!(filled(&mixed, "ZWÖLF!"), json!({"x": "zwölf"}));
+        assert_eq!(filled(&mixed, "null a b"), json!({}));
+        let one = json!({"required": ["k"], "properties": {"k": {"const": "fixed", "default": "fixed"}}});
+        assert_eq!(filled(&one, "x"), json!({"k": "fixed"}));
+    }
+
+    #[test]
+    fn booleans_listen_for_no() {
+        let schema = json!({"required": ["confirmed"], "properties": {
+            "gift_wrap": {"type": "boolean"}, "confirmed": {"type": "boolean"}}});
+        assert_eq!(
+            filled(&schema, "Yes, with gift wrap"),
+            json!({"gift_wrap": true, "confirmed": true})
+        );
+        assert_eq!(
+            filled(&schema, "No, don't gift wrap it"),
+            json!({"gift_wrap": false, "confirmed": false})
+        );
+        assert_eq!(filled(&schema, "a hat"), json!({}));
+    }
+
+    #[test]
+    fn arrays_and_objects_are_filled() {
+        let schema = object(json!({
+            "toppings": {"type": "array", "items": {"enum": ["cheese", "ham", "olives"]}},
+            "when": {"type": "object", "properties": {"date": {"type": "string", "format": "date"}}},
+            "rows": {"type": "array", "items": {"type": "integer"}}
+        }));
+        assert_eq!(
+            filled(&schema, "olives and ham, rows 3 and 4 on 2027-01-02"),
+            json!({"toppings": ["ham", "olives"], "when": {"date": "2027-01-02"}, "rows": [3, 4]})
+        );
+        let words = json!({"required": ["tags"], "properties": {
+            "tags": {"type": "array", "items": {"type": "string"}}}});
+        assert_eq!(filled(&words, "\"a b\" and \"c\""), json!({"tags": ["a b", "c"]}));
+        assert_eq!(filled(&words, "green"), json!({"tags": ["green"]}));
+    }
+
+    #[test]
+    fn references_and_unions_are_followed() {
+        let schema = json!({"$defs": {"n": {"type": "integer"}}, "properties": {
+            "a": {"$ref": "#/$defs/n"},
+            "b": {"anyOf": [{"type": "null"}, {"type": "string", "format": "email"}]},
+            "c": {"type": ["null", "integer"]}}});
+        assert_eq!(
+            filled(&schema, "1 and 2 for a@b.example"),
+            json!({"a": 1, "b": "a@b.example", "c": 2})
+        );
+    }
+
+    #[test]
+    fn hostile_schemas_do_no_harm() {
+        for schema in [
+            json!(null),
+            json!(true),
+            json!([]),
+            json!("object"),
+            json!({"properties": []}),
+            json!({"properties": {"a": 1, "b": null, "c": []}}),
+            json!({"required": "a", "properties": {"a": {"type": 7}}}),
+            json!({"required": [1, null], "properties": {"a": {"enum": "x"}}}),
+            json!({"properties": {"a": {"$ref": "#/properties/a"}}}),
+            json!({"properties": {"a": {"$ref": "#"}}, "required": ["a"]}),
+            json!({"properties": {"a": {"$ref": "https://a.example"}}}),
+            json!({"properties": {"a": {"anyOf": [{"anyOf": [{"anyOf": []}]}]}}}),
+            json!({"properties": {"a": {"type": "integer", "minimum": "x", "maximum": {}}}}),
+            json!({"properties": {"a": {"type": "array", "items": {"type": "array"}}}}),
+            json!({"properties": {"a": {"type": "array", "items": [{}, {}]}}}),
+            json!({"properties": {"a": {"type": "string", "maxLength": -1, "format": 5}}}),
+            json!({"properties": {"": {"type": "boolean"}, "-": {"type": "boolean"}}}),
+        ] {
+            fill(&schema, "say \"x\" 1 two a@b.example 2027-01-02");
+        }
+        assert_eq!(filled(&json!({"required": ["x"]}), "hello there"), json!({"x": "hello there"}));
+    }
+
+    #[test]
+    fn deep_and_wide_schemas_are_bounded() {
+        let mut deep = json!({"type": "integer"});
+        for _ in 0..200 {
+            deep = json!({"type": "object", "properties": {"a": deep}, "required": ["a"]});
+        }
+        let mut value = &filled(&deep, "1");
+        let mut depth = 0;
+        while let Some(inner) = value.get("a") {
+            value = inner;
+            depth += 1;
+        }
+        assert_eq!(depth, DEPTH_MAX);
+        let twin = json!({"$ref": "#/$defs/x"});
+        let many: Map<_, _> = (0..5_000).map(|n| (format!("p{n}"), twin.clone())).collect();
+        let wide = json!({"properties": many, "required": [],
+            "$defs": {"x": {"type": "object", "properties": many}}});
+        assert!(filled(&wide, "1 2 3").as_object().unwrap().is_empty());
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_fills_without_harm(text in ".{0,100}") {
+            let schema = json!({"required": ["s", "n"], "properties": {
+                "s": {"type": "string"}, "n": {"type": "number"}, "i": {"type": "integer"},
+                "b": {"type": "boolean"}, "name": {"type": "string"}, "city": {"type": "string"},
+                "date": {"type": "string"}, "e": {"enum": ["a", 1]}}});
+            let value = filled(&schema, &text);
+            prop_assert!(value["s"].is_string() || text.chars().all(|c| !c.is_alphanumeric()));
+            prop_assert!(value.get("n").is_none_or(Value::is_number));
+            prop_assert!(value.get("i").is_none_or(|i| i.is_i64() || i.is_u64()));
+        }
+    }
+
+    fn object(properties: Value) -> Value {
+        json!({"type": "object", "properties": properties})
+    }
+
+    fn filled(schema: &Value, text: &str) -> Value {
+        Value::Object(fill(schema, text))
+    }
+}

@@ -1,0 +1,247 @@
+//! The assistant.
+mod results;
+
+use super::arguments::fill;
+use super::knowledge::KnowledgeIndex;
+use super::phrases::{CLOSINGS, WELCOMES, greeting, help, pick, sorry};
+use super::tools::ToolIndex;
+use super::words::{unique_terms, words};
+use crate::conversation::text::{cut, folded};
+use crate::models::{AssistantReply, AssistantTurn, Knowledge, Message, ToolSpec};
+use serde_json::Value;
+
+/// Bytes of one line of the user that the rules look at.
+const TEXT_BYTES_MAX: usize = 8_000;
+
+/// The rule model as an assistant, its knowledge and tools made ready once per conversation.
+///
+/// A reply is found in this order:
+///
+/// 1. After a tool's result, the result is said: JSON as "key: value", a failure as "I could not …
+///    because …".
+/// 2. A tool that the user's words name or describe is called, unless the knowledge matches more
+///    of the words. A tool is called at most once for one line of the user.
+/// 3. The best-matching sentences of the knowledge are said, at most three.
+/// 4. A greeting, thanks or goodbye is answered in kind.
+/// 5. Else it says what it can help with: the documents' names and the tools' descriptions.
+///
+/// The seed chooses between phrasings of 4 and 5.
+#[derive(Debug, Clone, Default)]
+pub struct RulesAssistant {
+    knowledge: KnowledgeIndex,
+    tools: ToolIndex,
+    help: String,
+}
+
+/// One reply without keeping the index. For more than one turn, keep a [`RulesAssistant`]: with
+/// much knowledge, making it ready costs far more than the reply.
+#[must_use]
+pub fn assistant_reply(turn: &AssistantTurn<'_>) -> AssistantReply {
+    RulesAssistant::new(turn.knowledge, turn.tools).reply(turn)
+}
+
+impl RulesAssistant {
+    /// Reads the documents and tools of a conversation.
+    #[must_use]
+    pub fn new(knowledge: &[Knowledge], tools: &[ToolSpec]) -> Self {
+        Self {
+            knowledge: KnowledgeIndex::new(knowledge),
+            tools: ToolIndex::new(tools),
+            help: help(knowledge, tools),
+        }
+    }
+
+    /// The assistant's next step. `turn` must have the knowledge and tools this was made with.
+    #[must_use]
+    pub fn reply(&self, turn: &AssistantTurn<'_>) -> AssistantReply {
+        let results = results::since_last_call(turn.history);
+        if !results.is_empty() {
+            return say(results::spoken(&results));
+        }
+        let lines = turn.history.iter().filter(|row| matches!(row, Message::User { .. })).count();
+        match turn.history.last() {
+            Some(Message::User { text }) => self.answer(turn, text, lines),
+            _ => say(greeting(&self.help, turn.seed, lines)),
+        }
+    }
+
+    fn answer(&self, turn: &AssistantTurn<'_>, text: &str, lines: usize) -> AssistantReply {
+        let text = cut(text.to_owned(), TEXT_BYTES_MAX);
+        let answer = self.knowledge.answer(&text);
+        let known = answer.as_ref().map_or(0, |answer| answer.matched);
+        let tool = self.tools.best(&unique_terms(&text)).filter(|tool| tool.matched >= known);
+        if let Some(tool) = tool.and_then(|tool| turn.tools.get(tool.place)) {
+            return AssistantReply::CallTool {
+                name: tool.name.clone(),
+                arguments: Value::Object(fill(&tool.parameters, &text)),
+            };
+        }
+        if let Some(answer) = answer {
+            return say(answer.text);
+        }
+        say(match small_talk(&text) {
+            Some(SmallTalk::Goodbye) => pick(&CLOSINGS, turn.seed, lines).to_owned(),
+            Some(SmallTalk::Thanks) => pick(&WELCOMES, turn.seed, lines).to_owned(),
+            Some(SmallTalk::Greeting) => greeting(&self.help, turn.seed, lines),
+            None => sorry(&self.help, turn.seed, lines),
+        })
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum SmallTalk {
+    Goodbye,
+    Thanks,
+    Greeting,
+}
+
+fn small_talk(text: &str) -> Option<SmallTalk> {
+    let said: Vec<String> = words(text).iter().map(|word| folded(word.text)).collect();
+    let has = |words: &[&str]| said.iter().any(|word| words.contains(&word.as_str()));
+    if has(&["bye", "goodbye", "farewell"]) {
+        Some(SmallTalk::Goodbye)
+    } else if has(&["thanks", "thank"]) {
+        Some(SmallTalk::Thanks)
+    } else if has(&["hello", "hi", "hey", "greetings"]) {
+        Some(SmallTalk::Greeting)
+    } else {
+        None
+    }
+}
+
+const fn say(text: String) -> AssistantReply {
+    AssistantReply::Say { text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    #[test]
+    fn it_answers_from_the_knowledge() {
+        assert_eq!(said("When do you open?"), "We open at nine.");
+        assert_eq!(said("What's your refund policy?"), "Refunds: the policy is 30 days.");
+    }
+
+    #[test]
+    fn it_calls_the_tool_the_words_ask_for() {
+        assert_eq!(
+            reply_to("I want a refund for order A-17"),
+            AssistantReply::CallTool {
+                name: "refund_order".into(),
+                arguments: json!({"order_id": "A-17"})
+            }
+        );
+    }
+
+    #[test]
+    fn it_says_what_it_can_help_with() {
+        let text = said("Tell me a joke about elephants");
+        assert!(text.contains("Opening hours") && text.contains("Refunds an order"), "{text}");
+        assert!(said("Hello!").starts_with("Hello"));
+        assert!(said("Thanks a lot").contains("else"));
+        assert!(said("ok bye").contains("oodbye"));
+        assert_eq!(
+            assistant_reply(&turn(&[], &[], &[user("Tell me a joke")], 0)),
+            assistant_reply(&turn(&[], &[], &[user("Sing me a song")], 0))
+        );
+    }
+
+    #[test]
+    fn an_assistant_asked_before_anyone_spoke_greets() {
+        let reply = assistant_reply(&turn(&[], &[], &[], 3));
+        assert!(matches!(reply, AssistantReply::Say { text } if text.starts_with("Hello")));
+    }
+
+    #[test]
+    fn after_a_result_it_says_it_and_calls_nothing_again() {
+        let mut history = vec![user("I want a refund for order A-17")];
+        history.push(Message::ToolCall { id: "t".into(), name: "refund_order".into(), arguments: json!({}) });
+        history.push(result(r#"{"status": "paid back", "days": 3}"#, false));
+        assert_eq!(reply(&history), "Status: paid back, days: 3.");
+        history.pop();
+        history.push(result("the service was too slow", true));
+        assert_eq!(reply(&history), "I could not refund order because the service was too slow.");
+        history.push(user("When do you open?"));
+        assert_eq!(reply(&history), "We open at nine.");
+    }
+
+    #[test]
+    fn the_same_seed_says_the_same() {
+        let history = [user("Tell me a joke")];
+        let all: Vec<_> = (0..20)
+            .map(|seed| assistant_reply(&turn(&[], &[], &history, seed)))
+            .collect();
+        let again: Vec<_> = (0..20)
+            .map(|seed| assistant_reply(&turn(&[], &[], &history, seed)))
+            .collect();
+        assert_eq!(all, again);
+        assert!(all.iter().any(|reply| *reply != all[0]));
+    }
+
+    #[test]
+    fn huge_lines_are_answered() {
+        said(&"when do you open? ".repeat(50_000));
+        said(&"é".repeat(1_000_000));
+    }
+
+    proptest! {
+        #[test]
+        fn any_line_gets_words_or_an_object(line in ".{0,100}") {
+            match reply_to(&line) {
+                AssistantReply::Say { text } => prop_assert!(!text.trim().is_empty()),
+                AssistantReply::CallTool { arguments, .. } => prop_assert!(arguments.is_object()),
+            }
+        }
+    }
+
+    fn said(line: &str) -> String {
+        reply(&[user(line)])
+    }
+
+    fn reply(history: &[Message]) -> String {
+        match assistant_reply(&turn(&knowledge(), &tools(), history, 1)) {
+            AssistantReply::Say { text } => text,
+            call => panic!("not said: {call:?}"),
+        }
+    }
+
+    fn reply_to(line: &str) -> AssistantReply {
+        assistant_reply(&turn(&knowledge(), &tools(), &[user(line)], 1))
+    }
+
+    fn turn<'a>(
+        knowledge: &'a [Knowledge],
+        tools: &'a [ToolSpec],
+        history: &'a [Message],
+        seed: u64,
+    ) -> AssistantTurn<'a> {
+        AssistantTurn { instructions: "Be kind.", knowledge, tools, history, seed }
+    }
+
+    fn knowledge() -> Vec<Knowledge> {
+        vec![
+            Knowledge { name: "Opening hours".into(), content: "We open at nine.".into() },
+            Knowledge { name: "Returns".into(), content: "Refunds: the policy is 30 days.".into() },
+        ]
+    }
+
+    fn tools() -> Vec<ToolSpec> {
+        vec![ToolSpec {
+            name: "refund_order".into(),
+            description: "Refunds an order.".into(),
+            parameters: json!({"type": "object", "required": ["order_id"],
+                "properties": {"order_id": {"type": "string"}}}),
+        }]
+    }
+
+    fn user(text: &str) -> Message {
+        Message::User { text: text.into() }
+    }
+
+    fn result(text: &str, is_error: bool) -> Message {
+        Message::ToolResult { id: "t".into(), name: "refund_order".into(), text: text.into(), is_error }
+    }
+}

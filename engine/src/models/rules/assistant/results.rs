@@ -1,0 +1,180 @@
+//! How a tool's result is said.
+use serde_json::Value;
+
+use super::super::phrases::spoken_name;
+use crate::conversation::text::{cut, squeezed};
+use crate::models::Message;
+
+/// Bytes of one result that are said.
+const SPOKEN_BYTES_MAX: usize = 800;
+/// Bytes of JSON that are read; a longer result is said as it stands, cut.
+const JSON_BYTES_MAX: usize = 65_536;
+/// Lists and objects within one another.
+const DEPTH_MAX: usize = 4;
+
+/// One result: the tool's name, its text, and whether it failed.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ToolResult<'a> {
+    name: &'a str,
+    text: &'a str,
+    is_error: bool,
+}
+
+/// The results that ask to be said: those after the last words of either side.
+pub(super) fn since_last_call(history: &[Message]) -> Vec<ToolResult<'_>> {
+    let mut results: Vec<_> = history
+        .iter()
+        .rev()
+        .take_while(|row| matches!(row, Message::ToolCall { .. } | Message::ToolResult { .. }))
+        .filter_map(|row| match row {
+            Message::ToolResult { name, text, is_error, .. } => {
+                Some(ToolResult { name, text, is_error: *is_error })
+            }
+            _ => None,
+        })
+        .collect();
+    results.reverse();
+    results
+}
+
+/// The results as sentences.
+pub(super) fn spoken(results: &[ToolResult<'_>]) -> String {
+    let sentences: Vec<_> = results.iter().map(sentence).collect();
+    sentences.join(" ")
+}
+
+fn sentence(result: &ToolResult<'_>) -> String {
+    let text = readable(result.text);
+    let text = text.trim_end_matches('.');
+    match (result.is_error, text) {
+        (false, "") => "It is done.".to_owned(),
+        (false, text) => ended(&capitalised(text)),
+        (true, "") => format!("I could not {} and was not told why.", spoken_name(result.name)),
+        (true, text) => ended(&format!("I could not {} because {text}", spoken_name(result.name))),
+    }
+}
+
+/// JSON flattened to "key: value"; other text in one line.
+fn readable(text: &str) -> String {
+    let json = Some(text).filter(|text| text.len() <= JSON_BYTES_MAX);
+    let value = json.and_then(|text| serde_json::from_str::<Value>(text).ok());
+    let text = match value {
+        Some(value) => {
+            let mut out = String::new();
+            flatten(&value, "", 0, &mut out);
+            out
+        }
+        None => squeezed(text),
+    };
+    cut(text, SPOKEN_BYTES_MAX)
+}
+
+fn flatten(value: &Value, name: &str, depth: usize, out: &mut String) {
+    // Enough to be cut: the rest would not be said.
+    if out.len() > SPOKEN_BYTES_MAX {
+        return;
+    }
+    let scalar = match value {
+        Value::Null => None,
+        Value::Bool(true) => Some("yes".to_owned()),
+        Value::Bool(false) => Some("no".to_owned()),
+        Value::Number(number) => Some(number.to_string()),
+        Value::String(text) => Some(squeezed(text)).filter(|text| !text.is_empty()),
+        _ if depth >= DEPTH_MAX => Some("…".to_owned()),
+        Value::Array(items) => return list(items, name, depth, out),
+        Value::Object(fields) => {
+            for (key, value) in fields {
+                let key = squeezed(&format!("{name} {}", spoken_name(key)));
+                flatten(value, &key, depth + 1, out);
+            }
+            return;
+        }
+    };
+    if let Some(scalar) = scalar {
+        if !out.is_empty() {
+            out.push_str(", ");
+        }
+        if !name.is_empty() {
+            out.push_str(name);
+            out.push_str(": ");
+        }
+        out.push_str(&scalar);
+    }
+}
+
+/// The name once before plain items, before each item that is an object.
+fn list(items: &[Value], name: &str, depth: usize, out: &mut String) {
+    for (place, item) in items.iter().enumerate() {
+        let name = if place > 0 && !item.is_object() { "" } else { name };
+        flatten(item, name, depth + 1, out);
+    }
+}
+
+fn capitalised(text: &str) -> String {
+    let mut chars = text.chars();
+    match chars.next() {
+        Some(first) => first.to_uppercase().chain(chars).collect(),
+        None => String::new(),
+    }
+}
+
+fn ended(text: &str) -> String {
+    if text.ends_with(['.', '!', '?', '…']) { text.to_owned() } else { format!("{text}.") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn json_becomes_readable() {
+        for (text, expected) in [
+            (r#"{"order_status":"sent","items":2,"gift":false,"note":null}"#,
+             "Order status: sent, items: 2, gift: no."),
+            (r#"{"address":{"city":"Paris","zip":"75001"}}"#, "Address city: Paris, address zip: 75001."),
+            (r#"["red","blue"]"#, "Red, blue."),
+            (r#"{"sizes":[1,2]}"#, "Sizes: 1, 2."),
+            (r#"{"rows":[{"a":1},{"a":2}]}"#, "Rows a: 1, rows a: 2."),
+            (r#""Done!""#, "Done!"),
+            ("true", "Yes."),
+            ("plain  text.\n", "Plain text."),
+            ("", "It is done."),
+            ("{}", "It is done."),
+            ("{broken", "{broken."),
+            ("ünïcode", "Ünïcode."),
+        ] {
+            assert_eq!(say(text, false), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn failures_are_said_honestly() {
+        assert_eq!(say("no answer in 5 s.", true), "I could not book table because no answer in 5 s.");
+        assert_eq!(
+            say(r#"{"message":"fully booked"}"#, true),
+            "I could not book table because message: fully booked."
+        );
+        assert_eq!(say(" ", true), "I could not book table and was not told why.");
+    }
+
+    #[test]
+    fn long_and_deep_results_are_cut() {
+        let deep = format!("{}1{}", r#"{"a":"#.repeat(100), "}".repeat(100));
+        assert_eq!(say(&deep, false), "A a a a: ….");
+        let long = format!("[{}1]", "1,".repeat(20_000));
+        assert!(say(&long, false).len() <= SPOKEN_BYTES_MAX + 4);
+        assert!(say(&"é".repeat(100_000), false).ends_with('…'));
+    }
+
+    proptest! {
+        #[test]
+        fn every_result_is_said(text in ".{0,80}", is_error: bool) {
+            prop_assert!(!say(&text, is_error).trim().is_empty());
+        }
+    }
+
+    fn say(text: &str, is_error: bool) -> String {
+        spoken(&[ToolResult { name: "bookTable", text, is_error }])
+    }
+}

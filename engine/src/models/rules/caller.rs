@@ -1,0 +1,94 @@
+//! The simulated caller.
+use super::phrases::{GOODBYES, pick};
+use super::quotes::quoted;
+use super::sentences::sentences;
+use crate::conversation::text::squeezed;
+use crate::models::{CallerReply, CallerTurn, Message};
+
+/// The caller's next line.
+///
+/// A scenario with quoted passages (`"…"`, `“…”`, `„…“`, `«…»`, `「…」`, and `'…'` where it is
+/// clearly speech) is spoken passage by passage, word for word; any other is spoken sentence by
+/// sentence. One line a turn, in order, then a goodbye with which the caller hangs up. The persona
+/// and what the assistant says change nothing: which line comes is told by how many the caller
+/// has said.
+#[must_use]
+pub fn caller_reply(turn: &CallerTurn<'_>) -> CallerReply {
+    let said = turn.history.iter().filter(|row| matches!(row, Message::User { .. })).count();
+    match line(turn.scenario, said) {
+        Some(text) => CallerReply { text, hang_up: false },
+        None => CallerReply { text: pick(&GOODBYES, turn.seed, said).to_owned(), hang_up: true },
+    }
+}
+
+fn line(scenario: &str, place: usize) -> Option<String> {
+    let passages = quoted(scenario);
+    if passages.is_empty() {
+        return sentences(scenario).get(place).map(|sentence| squeezed(sentence));
+    }
+    let passage = passages.get(place)?;
+    scenario.get(passage.clone()).map(|passage| passage.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn quoted_lines_come_word_for_word_and_in_order() {
+        let scenario = "You call a shop. Say \"When do  you open?\" Then “And on Sundays?” Be kind.";
+        assert_eq!(lines(scenario), ["When do  you open?", "And on Sundays?"]);
+    }
+
+    #[test]
+    fn without_quotes_each_sentence_is_a_line() {
+        assert_eq!(lines("Ask for the hours.\n- Book a table\nDon't be rude!"), [
+            "Ask for the hours.",
+            "Book a table",
+            "Don't be rude!"
+        ]);
+    }
+
+    #[test]
+    fn a_caller_with_nothing_to_say_says_goodbye() {
+        assert_eq!(lines(" ... "), Vec::<String>::new());
+        let reply = caller_reply(&turn("", &[], 0));
+        assert!(reply.hang_up);
+        assert!(reply.text.to_lowercase().contains("bye"));
+    }
+
+    #[test]
+    fn the_seed_chooses_the_goodbye() {
+        let texts: Vec<_> = (0..20).map(|seed| caller_reply(&turn("", &[], seed)).text).collect();
+        assert!(texts.iter().any(|text| *text != texts[0]));
+    }
+
+    proptest! {
+        #[test]
+        fn every_caller_hangs_up_and_never_says_nothing(scenario in ".{0,200}") {
+            prop_assert!(lines(&scenario).iter().all(|line| !line.trim().is_empty()));
+        }
+    }
+
+    fn lines(scenario: &str) -> Vec<String> {
+        let mut history = Vec::new();
+        loop {
+            let reply = caller_reply(&turn(scenario, &history, 3));
+            if reply.hang_up {
+                return history
+                    .into_iter()
+                    .map(|row| match row {
+                        Message::User { text } => text,
+                        _ => panic!("not a line"),
+                    })
+                    .collect();
+            }
+            history.push(Message::User { text: reply.text });
+        }
+    }
+
+    fn turn<'a>(scenario: &'a str, history: &'a [Message], seed: u64) -> CallerTurn<'a> {
+        CallerTurn { persona: "A calm person.", scenario, history, seed }
+    }
+}

@@ -1,0 +1,162 @@
+//! The judge.
+use std::collections::BTreeSet;
+
+use super::words::{Word, is_negation, is_stop, stemmed, unique, words};
+use crate::conversation::text::folded;
+use crate::models::{JudgeTurn, Ruling};
+
+/// Words of a criterion that name the conversation instead of standing in it.
+const FRAME_WORDS: [&str; 18] = [
+    "agent", "answer", "answers", "assistant", "caller", "mention", "mentioned", "mentions", "said",
+    "say", "saying", "says", "tell", "telling", "tells", "told", "turn", "user",
+];
+
+/// Rules on a criterion by its content words: it holds when all of them occur in the turns.
+///
+/// Words such as "the" or "your" do not count, nor do words that name the conversation itself
+/// ("the assistant says …", "tells the caller …"). Upper and lower case and common English endings
+/// make no difference. One turn that has all the words is preferred, and named; words spread over
+/// several turns count too, and the turn that completes them is named.
+///
+/// It sees words, not meaning: synonyms, numbers written another way and the order of words are
+/// beyond it. **Negation is a word like any other**: "no", "not", "never", "without", "can't" stand
+/// for one another, and a criterion with one of them holds only when the turns have one, too. So
+/// "we never charge a fee" finds "there is no fee charged", but "does not mention a refund" is not
+/// a check for absence: that is what the evaluation kind `transcript_excludes` is for.
+#[must_use]
+pub fn judge(turn: &JudgeTurn<'_>) -> Ruling {
+    let wanted = content_words(turn.criterion);
+    if wanted.is_empty() {
+        return no("The criterion has no words to look for.".to_owned());
+    }
+    let mut missing: BTreeSet<&str> = wanted.iter().map(String::as_str).collect();
+    let mut completed_at = None;
+    for (index, text) in turn.turns {
+        let said: BTreeSet<String> = words(text).iter().map(term).collect();
+        if wanted.iter().all(|word| said.contains(word)) {
+            return yes(*index, format!("Row {index} has every content word of the criterion."));
+        }
+        missing.retain(|word| !said.contains(*word));
+        if missing.is_empty() {
+            completed_at.get_or_insert(*index);
+        }
+    }
+    if let Some(index) = completed_at {
+        let reason = format!("The criterion's words occur over several turns, the last in row {index}.");
+        return yes(index, reason);
+    }
+    let missing: Vec<_> = wanted.iter().filter(|word| missing.contains(word.as_str())).collect();
+    no(shortfall(&missing, wanted.len()))
+}
+
+/// The terms to look for; when nothing but small words is left, these.
+fn content_words(criterion: &str) -> Vec<String> {
+    let all = words(criterion);
+    let of = |keep: fn(&str) -> bool| {
+        let kept = all.iter().filter(|word| keep(&folded(word.text)));
+        unique(kept.map(term).collect())
+    };
+    let content = of(|word| is_negation(word) || !is_stop(word) && !FRAME_WORDS.contains(&word));
+    if content.is_empty() { of(|_| true) } else { content }
+}
+
+/// Every negation is the same term.
+fn term(word: &Word<'_>) -> String {
+    if is_negation(&folded(word.text)) { "not".to_owned() } else { stemmed(word.text) }
+}
+
+fn shortfall(missing: &[&String], wanted: usize) -> String {
+    const NAMED_MAX: usize = 5;
+    let named: Vec<_> =
+        missing.iter().take(NAMED_MAX).map(|word| format!("\"{word}\"")).collect();
+    let more = if missing.len() > NAMED_MAX { " and more" } else { "" };
+    let absence = if missing.iter().any(|word| *word == "not") {
+        " (a negation is looked for as a word; to check for absence use transcript_excludes)"
+    } else {
+        ""
+    };
+    format!(
+        "{} of {wanted} content words do not occur: {}{more}{absence}.",
+        missing.len(),
+        named.join(", ")
+    )
+}
+
+const fn yes(index: usize, reason: String) -> Ruling {
+    Ruling { passed: true, matched_index: Some(index), reason }
+}
+
+const fn no(reason: String) -> Ruling {
+    Ruling { passed: false, matched_index: None, reason }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_turn_with_all_content_words_is_named() {
+        let turns = [(0, "Hello."), (2, "Opening at nine."), (4, "Our HOURS: we open at 9.")];
+        let ruling = rule("The assistant tells the caller the opening hours.", &turns);
+        assert!(ruling.passed);
+        assert_eq!(ruling.matched_index, Some(4));
+    }
+
+    #[test]
+    fn one_turn_is_preferred_over_several() {
+        let turns = [(1, "Free parking."), (3, "A garage."), (5, "Parking in the garage.")];
+        assert_eq!(rule("garage parking", &turns).matched_index, Some(5));
+        let ruling = rule("garage parking", &turns[..2]);
+        assert!(ruling.passed);
+        assert_eq!(ruling.matched_index, Some(3));
+        assert!(ruling.reason.contains("several turns"));
+    }
+
+    #[test]
+    fn missing_words_are_named() {
+        let ruling = rule("offers a refund for the parcel", &[(0, "The parcel is late.")]);
+        assert!(!ruling.passed);
+        assert_eq!(ruling.matched_index, None);
+        assert_eq!(ruling.reason, "2 of 3 content words do not occur: \"offer\", \"refund\".");
+    }
+
+    #[test]
+    fn negation_is_a_word_like_any_other() {
+        let fee = [(0, "There is no fee charged.")];
+        assert!(rule("We never charge a fee", &fee).passed);
+        assert!(!rule("We never charge a fee", &[(0, "We charge a fee.")]).passed);
+        assert!(rule("can't refund", &[(0, "A refund is not possible.")]).passed);
+        let ruling = rule("The assistant does not mention a refund", &[(0, "Goodbye.")]);
+        assert!(!ruling.passed);
+        assert!(ruling.reason.contains("transcript_excludes"), "{}", ruling.reason);
+    }
+
+    #[test]
+    fn a_criterion_of_small_words_is_looked_for_as_it_is() {
+        assert!(rule("Thank you", &[(0, "I thank you, sir.")]).passed);
+        assert!(!rule("Thank you", &[(0, "You are kind.")]).passed);
+        assert!(rule("the assistant says", &[(0, "The assistant says hi")]).passed);
+        assert_eq!(rule("?!", &[(0, "?!")]).reason, "The criterion has no words to look for.");
+    }
+
+    #[test]
+    fn other_scripts_are_read_too() {
+        assert!(rule("営業時間", &[(0, "私たちの営業時間は9時からです。")]).passed);
+        assert!(!rule("営業時間", &[(0, "時間がありません。")]).passed);
+        assert!(rule("ÖFFNUNG", &[(7, "Die öffnung")]).passed);
+    }
+
+    proptest! {
+        #[test]
+        fn any_turn_holds_its_own_words(text in ".{0,60}") {
+            let ruling = rule(&text, &[(3, "x"), (5, &text)]);
+            prop_assert!(ruling.reason.ends_with('.'));
+            prop_assert_eq!(ruling.passed, !words(&text).is_empty());
+        }
+    }
+
+    fn rule(criterion: &str, turns: &[(usize, &str)]) -> Ruling {
+        judge(&JudgeTurn { criterion, turns })
+    }
+}

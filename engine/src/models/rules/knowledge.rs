@@ -1,0 +1,337 @@
+//! Answers from documents: BM25 over their sentences.
+use std::collections::BTreeMap;
+
+use super::sentences::sentences;
+use super::words::{terms, unique};
+use crate::conversation::text::squeezed;
+use crate::models::Knowledge;
+
+/// Sentences of one answer.
+const ANSWER_SENTENCES_MAX: usize = 3;
+/// A further sentence joins the answer when its score is at least this many percent of the best.
+const FURTHER_SENTENCE_PERCENT: u64 = 75;
+/// A sentence answers when it has this many percent of the question's content words …
+const COVERAGE_MIN_PERCENT: usize = 40;
+/// … or at least this many of them.
+const COVERAGE_MIN_TERMS: usize = 3;
+/// A line of at most so many bytes that ends in a colon is a heading.
+const HEADING_BYTES_MAX: usize = 80;
+
+/// Scores are fixed point, 16 bits behind the point: floating-point logarithms may differ between
+/// machines in their last bit, and the same question must get the same answer everywhere.
+const ONE: u64 = 1 << 16;
+/// Least weight of a word, however common, so that it still counts in a document of one sentence.
+const WEIGHT_MIN: u64 = ONE / 4;
+
+/// Documents, made ready for questions.
+#[derive(Debug, Clone, Default)]
+pub(super) struct KnowledgeIndex {
+    sentences: Vec<Sentence>,
+    /// Term → the sentences that have it, in order, and how often.
+    postings: BTreeMap<String, Vec<(usize, u64)>>,
+    /// Sections: a document's name and heading, and the sentences under it.
+    sections: Vec<Section>,
+    /// Term → the sections whose name or heading has it, in order.
+    section_terms: BTreeMap<String, Vec<usize>>,
+    terms_total: u64,
+}
+
+/// The best sentences for a question.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Answer {
+    /// The sentences, in the order of the documents.
+    pub(super) text: String,
+    /// How many of the question's content words the best sentence has.
+    pub(super) matched: usize,
+    score: u64,
+}
+
+#[derive(Debug, Clone)]
+struct Sentence {
+    text: String,
+    terms: u64,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Section {
+    first: usize,
+    end: usize,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Score {
+    score: u64,
+    matched: usize,
+    /// Number of the question's term that counted last, from 1.
+    last_term: usize,
+}
+
+impl KnowledgeIndex {
+    pub(super) fn new(knowledge: &[Knowledge]) -> Self {
+        let mut index = Self::default();
+        for document in knowledge {
+            for (heading, block) in blocks(&document.content) {
+                index.add_section(&format!("{} {heading}", document.name), &block);
+            }
+        }
+        index
+    }
+
+    /// The answer to the text's best-answered sentence, if any is answered at all.
+    pub(super) fn answer(&self, text: &str) -> Option<Answer> {
+        const QUESTIONS_MAX: usize = 8;
+        let mut best: Option<Answer> = None;
+        for question in sentences(text).into_iter().take(QUESTIONS_MAX) {
+            let answer = self.best_sentences(&unique(terms(question)));
+            if let Some(answer) = answer
+                && best.as_ref().is_none_or(|best| answer.score > best.score)
+            {
+                best = Some(answer);
+            }
+        }
+        best
+    }
+
+    fn add_section(&mut self, name: &str, block: &str) {
+        let first = self.sentences.len();
+        for sentence in sentences(block) {
+            let place = self.sentences.len();
+            let terms = terms(sentence);
+            self.terms_total += terms.len() as u64;
+            self.sentences.push(Sentence { text: squeezed(sentence), terms: terms.len() as u64 });
+            for term in terms {
+                let postings = self.postings.entry(term).or_default();
+                match postings.last_mut() {
+                    Some((last, count)) if *last == place => *count += 1,
+                    _ => postings.push((place, 1)),
+                }
+            }
+        }
+        let section = Section { first, end: self.sentences.len() };
+        if section.first == section.end {
+            return;
+        }
+        for term in unique(terms(name)) {
+            self.section_terms.entry(term).or_default().push(self.sections.len());
+        }
+        self.sections.push(section);
+    }
+
+    fn best_sentences(&self, question: &[String]) -> Option<Answer> {
+        let mut scores = vec![Score::default(); self.sentences.len()];
+        for (place, term) in question.iter().enumerate() {
+            self.add_scores(term, place + 1, &mut scores);
+        }
+        let mut ranked: Vec<_> =
+            scores.iter().enumerate().filter(|(_, score)| score.matched > 0).collect();
+        ranked.sort_by_key(|(place, score)| (std::cmp::Reverse(score.score), *place));
+        let (_, best) = ranked.first().copied()?;
+        let covered = best.matched * 100 >= question.len() * COVERAGE_MIN_PERCENT;
+        if !covered && best.matched < COVERAGE_MIN_TERMS {
+            return None;
+        }
+        let good = |score: &Score| {
+            score.matched >= best.matched
+                && score.score * 100 >= best.score * FURTHER_SENTENCE_PERCENT
+        };
+        let mut places: Vec<_> = ranked
+            .iter()
+            .filter(|(_, score)| good(score))
+            .take(ANSWER_SENTENCES_MAX)
+            .map(|(place, _)| *place)
+            .collect();
+        places.sort_unstable();
+        let texts: Vec<_> =
+            places.iter().filter_map(|place| self.sentences.get(*place)).map(ended).collect();
+        Some(Answer { text: texts.join(" "), matched: best.matched, score: best.score })
+    }
+
+    /// BM25 with k1 = 1.2 and b = 0.75; a term in the section's name counts half as much as one in
+    /// the sentence.
+    fn add_scores(&self, term: &str, number: usize, scores: &mut [Score]) {
+        let inside = self.postings.get(term).map_or(&[][..], Vec::as_slice);
+        let sections = self.section_terms.get(term).map_or(&[][..], Vec::as_slice);
+        let under = sections.iter().filter_map(|place| self.sections.get(*place));
+        let holders = inside.len() + under.clone().map(|s| s.end - s.first).sum::<usize>();
+        let count = self.sentences.len() as u64;
+        let holders = (holders as u64).min(count);
+        // ln(1 + (N - n + ½) / (n + ½)), as the difference of two logarithms.
+        let weight = log2(2 * count + 2).saturating_sub(log2(2 * holders + 1)).max(WEIGHT_MIN);
+        for (place, times) in inside {
+            let (Some(sentence), Some(score)) = (self.sentences.get(*place), scores.get_mut(*place))
+            else {
+                continue;
+            };
+            // tf · (k1 + 1) / (tf + k1 · (1 - b + b · length / average)), in hundredths.
+            let length = 75 * sentence.terms * count / self.terms_total.max(1);
+            let share = weight * times * 220 / (times * 100 + 120 * (25 + length) / 100);
+            score.add(share, number);
+        }
+        for section in under {
+            for score in scores.get_mut(section.first..section.end).unwrap_or_default() {
+                score.add(weight / 2, number);
+            }
+        }
+    }
+}
+
+impl Score {
+    fn add(&mut self, share: u64, term: usize) {
+        if self.last_term != term {
+            self.score += share;
+            self.matched += 1;
+            self.last_term = term;
+        }
+    }
+}
+
+/// The text's parts between headings, each with its heading. A heading is a line that starts with
+/// `#`, or a short one that ends in a colon; the latter reaches to the next blank line.
+fn blocks(content: &str) -> Vec<(String, String)> {
+    let mut out = Vec::new();
+    let mut heading = String::new();
+    let mut title = String::new();
+    let mut block = String::new();
+    let mut flush = |title: &str, heading: &str, block: &mut String| {
+        if !block.trim().is_empty() {
+            out.push((format!("{title} {heading}"), std::mem::take(block)));
+        }
+    };
+    for line in content.lines() {
+        let trimmed = line.trim();
+        if trimmed.starts_with('#') {
+            flush(&title, &heading, &mut block);
+            title = trimmed.trim_start_matches('#').trim().to_owned();
+            heading.clear();
+            continue;
+        }
+        if trimmed.ends_with(':') && trimmed.len() <= HEADING_BYTES_MAX {
+            flush(&title, &heading, &mut block);
+            heading = trimmed.to_owned();
+            continue;
+        }
+        if trimmed.is_empty() && !block.trim().is_empty() && !heading.is_empty() {
+            flush(&title, &heading, &mut block);
+            heading.clear();
+        }
+        block.push_str(line);
+        block.push('\n');
+    }
+    flush(&title, &heading, &mut block);
+    out
+}
+
+/// The sentence, with a full stop when it ends in a letter or digit.
+fn ended(sentence: &Sentence) -> String {
+    let mut text = sentence.text.clone();
+    if text.ends_with(char::is_alphanumeric) {
+        text.push('.');
+    }
+    text
+}
+
+/// The logarithm to base 2, fixed point, straight between the powers of two.
+fn log2(value: u64) -> u64 {
+    let Some(whole) = value.checked_ilog2() else { return 0 };
+    let fraction = ((u128::from(value) << 16) >> whole) - u128::from(ONE);
+    u64::from(whole) * ONE + u64::try_from(fraction).unwrap_or(ONE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const SHOP: &str = "We open at nine and close at five. Parking is free behind the house.\n\
+        Returns are possible within 30 days with the receipt. Dogs are welcome.";
+
+    #[test]
+    fn the_best_matching_sentence_answers() {
+        assert_eq!(ask(&[("Shop", SHOP)], "When do you open?").unwrap(), "We open at nine and close at five.");
+        assert_eq!(
+            ask(&[("Shop", SHOP)], "Hello, I'm Bob. Is there parking?").unwrap(),
+            "Parking is free behind the house."
+        );
+        assert_eq!(
+            ask(&[("Shop", SHOP)], "can I RETURN it without a receipt").unwrap(),
+            "Returns are possible within 30 days with the receipt."
+        );
+    }
+
+    #[test]
+    fn nonsense_is_not_answered() {
+        for question in ["What is the capital of France?", "", "?!", "the of and", "quantum dog fur coat"] {
+            assert_eq!(ask(&[("Shop", SHOP)], question), None, "{question}");
+        }
+        assert_eq!(ask(&[], "When do you open?"), None);
+        assert_eq!(ask(&[("Empty", " \n")], "empty?"), None);
+    }
+
+    #[test]
+    fn a_documents_name_counts() {
+        let documents = [("Opening hours", "Monday to Friday 9 to 5.\nSunday closed"), ("Menu", "Soup.")];
+        assert_eq!(
+            ask(&documents, "What are your opening hours?").unwrap(),
+            "Monday to Friday 9 to 5. Sunday closed."
+        );
+        assert_eq!(ask(&documents, "Hours on Sunday?").unwrap(), "Sunday closed.");
+    }
+
+    #[test]
+    fn headings_count_for_what_stands_under_them() {
+        let text = "# Prices\nSmall: 3 euros.\n# Delivery\nTakes two days.\n\nPayment:\n- cash\n- card\n\nNothing else.";
+        assert_eq!(ask(&[("Shop", text)], "How long is delivery?").unwrap(), "Takes two days.");
+        assert_eq!(ask(&[("Shop", text)], "How can I pay?").unwrap(), "cash. card.");
+    }
+
+    #[test]
+    fn rare_words_weigh_more_than_common_ones() {
+        let text = "The red shirt costs 10. The red hat costs 12. The red scarf costs 15.";
+        assert_eq!(ask(&[("Wares", text)], "red scarf").unwrap(), "The red scarf costs 15.");
+    }
+
+    #[test]
+    fn other_scripts_are_answered() {
+        let text = "営業時間は9時から5時までです。駐車場は無料です。";
+        assert_eq!(ask(&[("店", text)], "営業時間は？").unwrap(), "営業時間は9時から5時までです。");
+        assert_eq!(ask(&[("Laden", "Die Öffnungszeiten sind 9-17 Uhr.")], "ÖFFNUNGSZEITEN?").unwrap(),
+            "Die Öffnungszeiten sind 9-17 Uhr.");
+    }
+
+    #[test]
+    fn logarithms_grow_and_meet_the_powers_of_two() {
+        assert_eq!(log2(0), 0);
+        assert_eq!(log2(1), 0);
+        assert_eq!(log2(8), 3 * ONE);
+        assert!((1..2_000).all(|value| log2(value) < log2(value + 1)));
+        assert!(log2(u64::MAX) <= 64 * ONE);
+    }
+
+    #[test]
+    fn a_large_document_is_searched() {
+        let mut text = "Some words about nothing much at all here. ".repeat(4_700);
+        text.push_str("The elephant sleeps at noon.");
+        assert!(text.len() > 200 * 1024);
+        assert_eq!(ask(&[("Zoo", &text)], "When does the elephant sleep?").unwrap(),
+            "The elephant sleeps at noon.");
+        let one_line = "elephant ".repeat(23_000);
+        assert!(ask(&[("Zoo", &one_line)], "elephant?").unwrap().len() < 3_000);
+    }
+
+    proptest! {
+        #[test]
+        fn any_document_can_be_asked_anything(text in ".{0,200}", question in ".{0,60}") {
+            let knowledge = [Knowledge { name: question.clone(), content: text }];
+            let index = KnowledgeIndex::new(&knowledge);
+            prop_assert_eq!(index.answer(&question), KnowledgeIndex::new(&knowledge).answer(&question));
+        }
+    }
+
+    fn ask(documents: &[(&str, &str)], question: &str) -> Option<String> {
+        let knowledge: Vec<_> = documents
+            .iter()
+            .map(|(name, content)| Knowledge { name: (*name).into(), content: (*content).into() })
+            .collect();
+        KnowledgeIndex::new(&knowledge).answer(question).map(|answer| answer.text)
+    }
+}

@@ -1,0 +1,150 @@
+//! Which attached tool the user's words ask for.
+use std::collections::BTreeSet;
+
+use super::words::{identifier_words, is_stop, stemmed, terms};
+use crate::models::ToolSpec;
+
+/// Words in a tool's name that do not tell one tool from another.
+const WEAK_WORDS: [&str; 27] = [
+    "api", "call", "check", "create", "data", "do", "fetch", "find", "get", "info", "list", "look",
+    "lookup", "make", "new", "post", "query", "read", "retrieve", "run", "search", "send", "set",
+    "show", "tool", "update", "v1",
+];
+
+/// The tools' names and descriptions, made ready for matching.
+#[derive(Debug, Clone, Default)]
+pub(super) struct ToolIndex {
+    tools: Vec<ToolWords>,
+}
+
+/// The tool that was asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct ToolMatch {
+    /// Its place among the attached tools.
+    pub(super) place: usize,
+    /// How many of the text's content words name or describe it.
+    pub(super) matched: usize,
+}
+
+#[derive(Debug, Clone)]
+struct ToolWords {
+    /// Terms of the name that tell it apart.
+    strong: BTreeSet<String>,
+    /// The name's other terms.
+    weak: BTreeSet<String>,
+    /// Terms of the description that are not in the name.
+    description: BTreeSet<String>,
+}
+
+impl ToolIndex {
+    pub(super) fn new(tools: &[ToolSpec]) -> Self {
+        Self { tools: tools.iter().map(ToolWords::new).collect() }
+    }
+
+    /// The tool that fits the text's terms best, if any fits. At equal fit, the first attached.
+    pub(super) fn best(&self, said: &[String]) -> Option<ToolMatch> {
+        let said: BTreeSet<&str> = said.iter().map(String::as_str).collect();
+        let mut best: Option<(usize, ToolMatch)> = None;
+        for (place, tool) in self.tools.iter().enumerate() {
+            let Some((score, matched)) = tool.fit(&said) else { continue };
+            if best.is_none_or(|(best, _)| score > best) {
+                best = Some((score, ToolMatch { place, matched }));
+            }
+        }
+        best.map(|(_, tool)| tool)
+    }
+}
+
+impl ToolWords {
+    fn new(tool: &ToolSpec) -> Self {
+        let words = identifier_words(&tool.name);
+        let (mut weak, mut strong): (Vec<_>, Vec<_>) = words
+            .iter()
+            .partition(|word| is_stop(word) || WEAK_WORDS.contains(&word.as_str()));
+        if strong.is_empty() {
+            std::mem::swap(&mut weak, &mut strong);
+        }
+        let strong: BTreeSet<_> = strong.into_iter().map(|word| stemmed(word)).collect();
+        let weak: BTreeSet<_> = weak.into_iter().map(|word| stemmed(word)).collect();
+        let description = terms(&tool.description)
+            .into_iter()
+            .filter(|term| !strong.contains(term) && !weak.contains(term))
+            .collect();
+        Self { strong, weak, description }
+    }
+
+    /// How well it fits and how many words do, or `None` when it does not.
+    ///
+    /// It fits when all telling words of its name are said; or one of them and a word of the
+    /// description; or two words of the description that make up a third of what was said.
+    fn fit(&self, said: &BTreeSet<&str>) -> Option<(usize, usize)> {
+        let count = |terms: &BTreeSet<String>| {
+            said.iter().filter(|term| terms.contains(**term)).count()
+        };
+        let (strong, weak, described) =
+            (count(&self.strong), count(&self.weak), count(&self.description));
+        let named = !self.strong.is_empty() && strong == self.strong.len();
+        let half_named = strong > 0 && described > 0;
+        let described_well = described >= self.description.len().clamp(1, 2)
+            && described * 3 >= said.len();
+        if !(named || half_named || described_well) {
+            return None;
+        }
+        Some((strong * 3 + weak + described, strong + weak + described))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::Value;
+
+    const TOOLS: [(&str, &str); 5] = [
+        ("lookup_order", "Tells the status of a parcel by its number."),
+        ("cancelOrder", "Cancels a purchase."),
+        ("book_table", "Reserves seats in the restaurant."),
+        ("get_weather", "Forecast for a city."),
+        ("search", ""),
+    ];
+
+    #[test]
+    fn a_name_is_matched_by_its_telling_words() {
+        assert_eq!(chosen("Where is my order 1234?"), Some("lookup_order"));
+        assert_eq!(chosen("Please cancel the ORDER"), Some("cancelOrder"));
+        assert_eq!(chosen("I'd like to book a table for 4"), Some("book_table"));
+        assert_eq!(chosen("How's the weather?"), Some("get_weather"));
+        assert_eq!(chosen("search shoes"), Some("search"));
+    }
+
+    #[test]
+    fn a_description_is_matched_by_two_words() {
+        assert_eq!(chosen("What's the status of my parcel?"), Some("lookup_order"));
+        assert_eq!(chosen("A forecast for the city"), Some("get_weather"));
+        assert_eq!(chosen("My parcel has a dent and the colour fades in sunlight"), None);
+    }
+
+    #[test]
+    fn other_words_match_nothing() {
+        assert_eq!(chosen("Tell me a joke"), None);
+        assert_eq!(chosen(""), None);
+        assert_eq!(ToolIndex::new(&[]).best(&["order".into()]), None);
+        let nameless = ToolSpec { name: "_".into(), description: String::new(), parameters: Value::Null };
+        assert_eq!(ToolIndex::new(&[nameless]).best(&["order".into()]), None);
+    }
+
+    #[test]
+    fn names_in_other_scripts_work() {
+        let tool = ToolSpec { name: "x".into(), description: "予約する".into(), parameters: Value::Null };
+        assert!(ToolIndex::new(&[tool]).best(&terms("予約する")).is_some());
+    }
+
+    fn chosen(text: &str) -> Option<&'static str> {
+        let tools = TOOLS.map(|(name, description)| ToolSpec {
+            name: name.into(),
+            description: description.into(),
+            parameters: Value::Null,
+        });
+        let tool = ToolIndex::new(&tools).best(&terms(text))?;
+        Some(TOOLS[tool.place].0)
+    }
+}
