@@ -619,8 +619,8 @@ mod tests {
         (any::<u32>(), 1..5usize, any::<[u8; 4]>(), any::<bool>()).prop_map(
             move |(address, parts, forms, dot)| {
                 let mut words: Vec<String> = Vec::new();
-                for i in 0..parts - 1 {
-                    words.push(part(u32::from(address.to_be_bytes()[i]), forms[i] % 4));
+                for (byte, form) in address.to_be_bytes().into_iter().zip(forms).take(parts - 1) {
+                    words.push(part(u32::from(byte), form % 4));
                 }
                 let rest = if parts == 1 {
                     address

@@ -12,10 +12,7 @@ fuzz_target!(|bytes: &[u8]| {
         Ok(ours) => {
             assert_eq!(ours, theirs.expect("taken here, refused there"));
             let written = serde_json::to_vec(&ours).expect("it can be written");
-            assert!(
-                !written.windows(6).any(|part| part == b"\\u0000"),
-                "U+0000 came through"
-            );
+            assert!(!has_nul(&ours), "U+0000 came through");
             assert_eq!(read(&written), Ok(ours), "what was written is read back");
         }
         Err(JsonError::Unreadable { message }) => {
@@ -28,3 +25,14 @@ fuzz_target!(|bytes: &[u8]| {
         Err(JsonError::Refused { field, .. }) => assert!(field.len() <= FIELD_PATH_BYTES_MAX + 3),
     }
 });
+
+fn has_nul(value: &Value) -> bool {
+    match value {
+        Value::String(text) => text.contains('\0'),
+        Value::Array(items) => items.iter().any(has_nul),
+        Value::Object(members) => members
+            .iter()
+            .any(|(name, member)| name.contains('\0') || has_nul(member)),
+        _ => false,
+    }
+}
