@@ -94,8 +94,7 @@ impl Config {
         }
         let model = get("SIDETONE_DEFAULT_MODEL").unwrap_or_else(|| "builtin/rules".to_owned());
         let voice = get("SIDETONE_DEFAULT_VOICE").unwrap_or_else(|| "builtin/tone".to_owned());
-        for (name, value) in [("SIDETONE_DEFAULT_MODEL", &model), ("SIDETONE_DEFAULT_VOICE", &voice)]
-        {
+        for (name, value) in [("SIDETONE_DEFAULT_MODEL", &model), ("SIDETONE_DEFAULT_VOICE", &voice)] {
             if !provider_of(value).is_some_and(|provider| providers.contains_key(provider)) {
                 let known: Vec<&str> = providers.keys().map(String::as_str).collect();
                 return Err(SettingError {
@@ -129,10 +128,8 @@ pub fn provider_of(model: &str) -> Option<&str> {
 }
 
 fn http_url(name: &'static str, text: &str) -> Result<String, SettingError> {
-    let wrong = || SettingError {
-        name,
-        message: format!("`{text}` is not a URL such as https://voice.example.com"),
-    };
+    let wrong =
+        || SettingError { name, message: format!("`{text}` is not a URL such as https://voice.example.com") };
     let url = url::Url::parse(text).map_err(|_| wrong())?;
     if !matches!(url.scheme(), "http" | "https") || url.query().is_some() || !url.has_host() {
         return Err(wrong());

@@ -108,25 +108,16 @@ impl Context {
     }
 
     /// Writes the change and, under an Idempotency-Key, the answer to it, in one batch.
-    pub async fn commit(
-        &mut self,
-        mut statements: Vec<Statement>,
-        output: Output,
-    ) -> Result<Output, Fault> {
+    pub async fn commit(&mut self, mut statements: Vec<Statement>, output: Output) -> Result<Output, Fault> {
         if let Some(idempotency) = &self.idempotency {
-            let stored = Stored {
-                status: output.status,
-                body: output.body.clone(),
-                reveal: output.reveal.clone(),
-            };
+            let stored =
+                Stored { status: output.status, body: output.body.clone(), reveal: output.reveal.clone() };
             statements.extend(idempotency.store(&stored, self.now_ms));
         }
         match self.write(statements).await {
             Ok(_) => Ok(output),
             // A twin was faster: start over and find its answer.
-            Err(Fault::Storage(error)) if error.is_constraint("idempotency_keys") => {
-                Err(Fault::Stale)
-            }
+            Err(Fault::Storage(error)) if error.is_constraint("idempotency_keys") => Err(Fault::Stale),
             Err(fault) => Err(fault),
         }
     }
@@ -136,11 +127,7 @@ impl Context {
         self.wakes.push((job_id.to_owned(), at_ms));
     }
 
-    async fn batch(
-        &mut self,
-        statements: Vec<Statement>,
-        access: Access,
-    ) -> Result<Vec<Rows>, Fault> {
+    async fn batch(&mut self, statements: Vec<Statement>, access: Access) -> Result<Vec<Rows>, Fault> {
         let Some(hash) = self.key_hash.clone() else {
             return Err(auth::wrong_key().into());
         };
@@ -186,10 +173,8 @@ impl Context {
         if self.identity.is_none() {
             match led.first().and_then(Rows::first) {
                 Some(row) if bool::from(row.text("hash")?.as_bytes().ct_eq(hash.as_bytes())) => {
-                    self.identity = Some(Identity {
-                        workspace_id: row.text("workspace_id")?,
-                        key_id: row.text("id")?,
-                    });
+                    self.identity =
+                        Some(Identity { workspace_id: row.text("workspace_id")?, key_id: row.text("id")? });
                 }
                 _ => return Err(self.unknown_key(&hash).await),
             }

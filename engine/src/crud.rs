@@ -35,11 +35,7 @@ pub async fn one<T>(
 }
 
 /// Deletes in one batch; its last statement returns the deleted row's id, or there was none: 404.
-pub async fn delete(
-    context: &mut Context,
-    statements: Vec<Statement>,
-    noun: &str,
-) -> Result<Output, Fault> {
+pub async fn delete(context: &mut Context, statements: Vec<Statement>, noun: &str) -> Result<Output, Fault> {
     let rows = context.write(statements).await?;
     match rows.last() {
         Some(deleted) if !deleted.is_empty() => Ok(Output::empty()),

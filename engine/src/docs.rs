@@ -77,7 +77,14 @@ fn operation_block(page: &mut String, path: &str, method: &str, operation: &Valu
         page.push_str("<table><tr><th>Field<th>In<th>Type<th>Notes");
         for parameter in parameters {
             let required = parameter["required"] == true;
-            row(page, text(&parameter["name"]), text(&parameter["in"]), required, &parameter["schema"], text(&parameter["description"]));
+            row(
+                page,
+                text(&parameter["name"]),
+                text(&parameter["in"]),
+                required,
+                &parameter["schema"],
+                text(&parameter["description"]),
+            );
         }
         let required = body["required"].as_array().map_or(&[][..], Vec::as_slice);
         for (name, property) in body["properties"].as_object().into_iter().flatten() {

@@ -97,8 +97,7 @@ impl Engine {
         match self.inner.ports.database.read(probe).await {
             Ok(_) => json_response(200, Bytes::from_static(br#"{"status":"ok"}"#)),
             Err(error) => {
-                let mut response =
-                    json_response(503, Bytes::from_static(br#"{"status":"unavailable"}"#));
+                let mut response = json_response(503, Bytes::from_static(br#"{"status":"unavailable"}"#));
                 response.extensions_mut().insert(Incident(format!("{error:?}")));
                 response
             }
@@ -124,8 +123,7 @@ impl Engine {
         let trusted = &self.inner.config.trusted_proxies;
         let address = auth::client_address(incoming.request.headers(), incoming.peer, trusted);
         let wait_s = {
-            let mut throttle =
-                self.inner.throttle.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+            let mut throttle = self.inner.throttle.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
             throttle.wrong_key(address, now_ms)
         };
         match wait_s {
@@ -169,8 +167,7 @@ impl Engine {
 
 /// The envelope with its status and headers.
 pub(crate) fn error_response(error: &Error, request_id: &str) -> Response<Bytes> {
-    let mut response =
-        json_response(error.code.status(), Bytes::from(error.to_json(request_id).to_string()));
+    let mut response = json_response(error.code.status(), Bytes::from(error.to_json(request_id).to_string()));
     let headers = response.headers_mut();
     if error.code == Code::Unauthorized {
         headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"sidetone\""));
@@ -188,9 +185,7 @@ pub(crate) fn error_response(error: &Error, request_id: &str) -> Response<Bytes>
 pub(crate) fn json_response(status: u16, body: Bytes) -> Response<Bytes> {
     let mut response = Response::new(body);
     *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    response
-        .headers_mut()
-        .insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response
 }
 

@@ -3,6 +3,7 @@ use std::borrow::Cow;
 
 use serde_json::{Value, json};
 
+pub use crate::field::FieldProblem;
 use crate::ports::DatabaseError;
 
 macro_rules! codes {
@@ -67,22 +68,6 @@ codes! {
     Internal = 500 "internal";
     /// The service cannot answer now; try again.
     Unavailable = 503 "unavailable";
-}
-
-/// One field that breaks a rule.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FieldProblem {
-    /// Where: `name`, `evaluations[0].kind`, …
-    pub field: String,
-    /// What is wrong and what to do.
-    pub message: String,
-}
-
-impl FieldProblem {
-    /// A problem with `field`.
-    pub fn new(field: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { field: field.into(), message: message.into() }
-    }
 }
 
 /// An error as the client sees it. It holds nothing private.
@@ -177,9 +162,7 @@ impl From<DatabaseError> for Fault {
     fn from(error: DatabaseError) -> Self {
         match error {
             // A guard refused, or something referred to was deleted since it was read.
-            error if error.is_constraint("stale") || error.is_constraint("FOREIGN KEY") => {
-                Self::Stale
-            }
+            error if error.is_constraint("stale") || error.is_constraint("FOREIGN KEY") => Self::Stale,
             other => Self::Storage(other),
         }
     }
@@ -198,7 +181,8 @@ impl Fault {
             }
             Self::Replay(_) => (internal(), Some("a replay outside of the pipeline".to_owned())),
             Self::Storage(DatabaseError::Unavailable(detail)) => {
-                let message = "Storage is not available. Try again; a repeat is safe with an Idempotency-Key.";
+                let message =
+                    "Storage is not available. Try again; a repeat is safe with an Idempotency-Key.";
                 let mut error = Error::new(Code::Unavailable, message);
                 error.retry_after_s = Some(1);
                 (error, Some(detail))

@@ -145,11 +145,7 @@ impl Evaluation {
             Some(row) => self.result(
                 false,
                 Some(row.index),
-                format!(
-                    "Row {} ({}) contains the text, and none should.",
-                    row.index,
-                    role_name(row.role)
-                ),
+                format!("Row {} ({}) contains the text, and none should.", row.index, role_name(row.role)),
             ),
             None => self.result(true, None, self.no_match(transcript)),
         }
@@ -183,8 +179,7 @@ impl Evaluation {
     }
 
     fn judged<'a>(&'a self, transcript: &'a [TranscriptRow]) -> Assessment<'a> {
-        let turns: Vec<_> =
-            self.rows(transcript).map(|row| (row.index, row.text.as_str())).collect();
+        let turns: Vec<_> = self.rows(transcript).map(|row| (row.index, row.text.as_str())).collect();
         if turns.is_empty() {
             let reason = format!("There is no {} to rule on.", self.role.turns());
             return Assessment::Settled(self.result(false, None, reason));
@@ -396,12 +391,7 @@ mod tests {
         assert_eq!(schema["properties"]["role"]["default"], json!("any"));
     }
 
-    fn settled(
-        kind: &str,
-        role: &str,
-        includes: &str,
-        transcript: &[TranscriptRow],
-    ) -> EvaluationResult {
+    fn settled(kind: &str, role: &str, includes: &str, transcript: &[TranscriptRow]) -> EvaluationResult {
         let evaluation = evaluation(kind, role, includes);
         match evaluation.assess(transcript) {
             Assessment::Settled(result) => result,

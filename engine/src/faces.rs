@@ -39,10 +39,8 @@ impl Faces {
     /// Derives them all.
     pub fn new(config: &Config) -> Result<Self, Fault> {
         let router = Router::new().map_err(|error| Fault::Bug(format!("routes: {error}")))?;
-        let schemas: BTreeMap<_, _> = OPERATIONS
-            .iter()
-            .map(|operation| (operation.id, request_schemas(operation)))
-            .collect();
+        let schemas: BTreeMap<_, _> =
+            OPERATIONS.iter().map(|operation| (operation.id, request_schemas(operation))).collect();
         let document = openapi::document(config, &schemas);
         Ok(Self {
             router,
@@ -67,9 +65,7 @@ fn request_schemas(operation: &Operation) -> RequestSchemas {
             without_null(&mut query);
             query
         }),
-        body: operation.body.map(|body| {
-            schema::request(body.schema, body.presence == Presence::Partial)
-        }),
+        body: operation.body.map(|body| schema::request(body.schema, body.presence == Presence::Partial)),
     }
 }
 

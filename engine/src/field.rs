@@ -13,9 +13,16 @@ pub const FIELD_KEY_BYTES_MAX: usize = 64;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FieldProblem {
     /// The place, such as `evaluations[0].kind`; empty when it is the whole document.
-    pub path: String,
+    pub field: String,
     /// What is wrong and what to do, without the place.
     pub message: String,
+}
+
+impl FieldProblem {
+    /// A problem with `field`.
+    pub fn new(field: impl Into<String>, message: impl Into<String>) -> Self {
+        Self { field: field.into(), message: message.into() }
+    }
 }
 
 /// One step down into a JSON document.
@@ -47,18 +54,15 @@ pub fn shortened(text: &str) -> Cow<'_, str> {
     if text.len() <= FIELD_KEY_BYTES_MAX {
         return Cow::Borrowed(text);
     }
-    Cow::Owned(format!(
-        "{}…",
-        &text[..text.floor_char_boundary(FIELD_KEY_BYTES_MAX)]
-    ))
+    Cow::Owned(format!("{}…", &text[..text.floor_char_boundary(FIELD_KEY_BYTES_MAX)]))
 }
 
 impl fmt::Display for FieldProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.path.is_empty() {
+        if self.field.is_empty() {
             return f.write_str(&self.message);
         }
-        write!(f, "{}: {}", self.path, self.message)
+        write!(f, "{}: {}", self.field, self.message)
     }
 }
 
@@ -103,10 +107,7 @@ mod tests {
 
     #[test]
     fn writes_paths_a_person_can_read() {
-        assert_eq!(
-            path(&[key("evaluations"), Step::Index(0), key("kind")]),
-            "evaluations[0].kind"
-        );
+        assert_eq!(path(&[key("evaluations"), Step::Index(0), key("kind")]), "evaluations[0].kind");
         assert_eq!(path(&[Step::Index(3)]), "[3]");
         assert_eq!(path(&[key("a"), key("b c")]), "a[\"b c\"]");
         assert_eq!(path(&[key("")]), "[\"\"]");

@@ -68,15 +68,14 @@ impl Idempotency {
         if key.is_empty() || key.len() > IDEMPOTENCY_KEY_CHARS_MAX || !printable {
             let problem = crate::error::FieldProblem::new(
                 "Idempotency-Key",
-                format!("must be 1 to {IDEMPOTENCY_KEY_CHARS_MAX} printable ASCII characters; a UUID is a good one"),
+                format!(
+                    "must be 1 to {IDEMPOTENCY_KEY_CHARS_MAX} printable ASCII characters; a UUID is a good one"
+                ),
             );
             return Err(Error::fields(Code::InvalidParameter, &[problem]));
         }
         let request = serde_json::json!([operation, path, sorted(query), sorted(body)]);
-        Ok(Self {
-            key: key.to_owned(),
-            fingerprint: crate::hash::sha256_hex(request.to_string().as_bytes()),
-        })
+        Ok(Self { key: key.to_owned(), fingerprint: crate::hash::sha256_hex(request.to_string().as_bytes()) })
     }
 
     /// Looks for a stored answer.

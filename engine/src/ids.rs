@@ -1,8 +1,6 @@
 //! Identifiers: `<prefix>_` and a lower-case ULID made from the ports' time and bytes.
 use std::sync::Mutex;
 
-use ulid::Ulid;
-
 use crate::ports::{Clock, Random};
 
 /// Every kind of id, by its prefix.
@@ -30,32 +28,76 @@ pub const ID_CHARS_MAX: u64 = 64;
 /// Makes ids. Within one process they sort in the order they were made, also within a millisecond.
 #[derive(Default)]
 pub struct Ids {
-    last: Mutex<Option<Ulid>>,
+    last: Mutex<u128>,
 }
+
+/// A ULID is 48 bits of milliseconds above 80 random bits (github.com/ulid/spec).
+const RANDOM_BITS: u32 = 80;
+/// Crockford's base 32, in lower case.
+const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
+/// 128 bits are 26 digits of base 32.
+const ULID_CHARS: usize = 26;
 
 impl Ids {
     /// A new id with `prefix`.
     pub fn make(&self, prefix: &str, clock: &dyn Clock, random: &dyn Random) -> String {
-        let now_ms = u64::try_from(clock.now_ms()).unwrap_or(0);
+        let now_ms = u128::try_from(clock.now_ms()).unwrap_or(0);
         let mut last = self.last.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        let next = match *last {
-            Some(previous) if previous.timestamp_ms() >= now_ms => previous.increment().ok(),
-            _ => None,
-        };
-        let ulid = next.unwrap_or_else(|| {
+        let ulid = if *last >> RANDOM_BITS >= now_ms && *last != 0 {
+            *last + 1
+        } else {
             let mut bytes = [0; 16];
-            // The top bit stays clear, so that counting up within the millisecond cannot overflow.
+            // The top bit stays clear, so that counting up cannot run into the time.
             random.fill(&mut bytes[..10]);
             bytes[9] &= 0x7f;
-            Ulid::from_parts(now_ms, u128::from_le_bytes(bytes))
-        });
-        *last = Some(ulid);
-        let mut id = String::with_capacity(prefix.len() + 27);
+            (now_ms << RANDOM_BITS) | u128::from_le_bytes(bytes)
+        };
+        *last = ulid;
+        drop(last);
+        let mut id = String::with_capacity(prefix.len() + 1 + ULID_CHARS);
         id.push_str(prefix);
         id.push('_');
-        let mut buffer = [0; ulid::ULID_LEN];
-        id.push_str(ulid.array_to_str(&mut buffer));
-        id.make_ascii_lowercase();
+        for digit in (0..ULID_CHARS).rev() {
+            let value = (ulid >> (digit * 5)) & 31;
+            id.push(char::from(ALPHABET[value as usize]));
+        }
         id
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Still(i64);
+    impl Clock for Still {
+        fn now_ms(&self) -> i64 {
+            self.0
+        }
+    }
+    struct Ones;
+    impl Random for Ones {
+        fn fill(&self, bytes: &mut [u8]) {
+            bytes.fill(0xff);
+        }
+    }
+
+    #[test]
+    fn the_time_is_the_first_ten_digits() {
+        // The example of the ULID specification: 1469918176385 is 01ARYZ6S41.
+        let id = Ids::default().make("asst", &Still(1_469_918_176_385), &Ones);
+        assert_eq!(&id[..15], "asst_01aryz6s41");
+        assert_eq!(id.len(), "asst_".len() + ULID_CHARS);
+    }
+
+    #[test]
+    fn ids_sort_as_they_were_made_even_when_the_clock_stands_or_goes_back() {
+        let ids = Ids::default();
+        let made: Vec<String> =
+            [5, 5, 5, 4, 6].iter().map(|ms| ids.make("run", &Still(*ms), &Ones)).collect();
+        let mut sorted = made.clone();
+        sorted.sort();
+        sorted.dedup();
+        assert_eq!(made, sorted);
     }
 }

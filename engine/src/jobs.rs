@@ -95,7 +95,9 @@ impl Engine {
         let now_ms = self.ports().clock.now_ms();
         match self.next_due_ms().await? {
             Some(due_ms) if due_ms <= now_ms => {}
-            next_due_ms => return Ok(Turn { next_due_ms, ..Turn::default() }),
+            next_due_ms => {
+                return Ok(Turn { next_due_ms, ..Turn::default() });
+            }
         }
         let jobs = self.claim(owner, now_ms).await?;
         let outcomes = join_all(jobs.iter().map(|job| self.run_job(job))).await;
@@ -153,11 +155,8 @@ impl Engine {
             now_ms,
             JOBS_PER_CLAIM
         );
-        let rows = self
-            .ports()
-            .database
-            .write(vec![claim, simulation_run::mark_running(&lease, now_ms)])
-            .await?;
+        let rows =
+            self.ports().database.write(vec![claim, simulation_run::mark_running(&lease, now_ms)]).await?;
         let mut jobs: Vec<Job> = rows
             .iter()
             .take(1)
@@ -186,7 +185,12 @@ impl Engine {
                 );
                 // Should this fail too, the lease runs out by itself.
                 let released = self.ports().database.write(vec![again]).await;
-                Some(format!("{} {}: {detail} (released: {})", job.kind.as_str(), job.subject_id, released.is_ok()))
+                Some(format!(
+                    "{} {}: {detail} (released: {})",
+                    job.kind.as_str(),
+                    job.subject_id,
+                    released.is_ok()
+                ))
             }
         }
     }

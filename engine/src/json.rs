@@ -38,10 +38,7 @@ pub enum JsonError {
 /// object, or with U+0000 in a text. Time is linear in the length; the stack is bounded by the depth.
 pub fn read(bytes: &[u8]) -> Result<Value, JsonError> {
     let text = text_of(bytes)?;
-    let mut reader = Reader {
-        depth: 0,
-        trouble: None,
-    };
+    let mut reader = Reader { depth: 0, trouble: None };
     let mut source = serde_json::Deserializer::from_str(text);
     let value = match reader.deserialize(&mut source) {
         Ok(value) => value,
@@ -65,15 +62,11 @@ impl std::error::Error for JsonError {}
 
 fn text_of(bytes: &[u8]) -> Result<&str, JsonError> {
     if bytes.starts_with(b"\xEF\xBB\xBF") {
-        return Err(unreadable(
-            "The body starts with a byte order mark. Send UTF-8 without one.",
-        ));
+        return Err(unreadable("The body starts with a byte order mark. Send UTF-8 without one."));
     }
     let text = std::str::from_utf8(bytes).map_err(|error| {
         let at = error.valid_up_to();
-        unreadable(format!(
-            "The body is not UTF-8: byte {at} cannot be read. Send JSON encoded as UTF-8."
-        ))
+        unreadable(format!("The body is not UTF-8: byte {at} cannot be read. Send JSON encoded as UTF-8."))
     })?;
     if text.trim_ascii().is_empty() {
         return Err(unreadable("The body is empty. Send a JSON document."));
@@ -82,15 +75,11 @@ fn text_of(bytes: &[u8]) -> Result<&str, JsonError> {
 }
 
 fn unreadable(message: impl Into<String>) -> JsonError {
-    JsonError::Unreadable {
-        message: message.into(),
-    }
+    JsonError::Unreadable { message: message.into() }
 }
 
 fn not_json(error: &serde_json::Error) -> JsonError {
-    unreadable(format!(
-        "The body is not valid JSON: {error}. Send one JSON document."
-    ))
+    unreadable(format!("The body is not valid JSON: {error}. Send one JSON document."))
 }
 
 /// Builds the value while the document is read. The path costs nothing until something is wrong: then each level adds its
@@ -129,10 +118,7 @@ impl Reader {
             Kind::Nul => "contains the character U+0000, which no text here may contain; remove it",
             Kind::Reserved => "is a reserved name; choose another",
         };
-        JsonError::Refused {
-            field: field::path(trouble.steps.iter().rev()),
-            message: message.to_owned(),
-        }
+        JsonError::Refused { field: field::path(trouble.steps.iter().rev()), message: message.to_owned() }
     }
 
     fn refuse<E: serde::de::Error>(&mut self, kind: Kind, steps: Vec<Step>) -> E {
@@ -210,9 +196,7 @@ impl<'de> Visitor<'de> for &mut Reader {
     }
 
     fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<Value, E> {
-        Number::from_f64(value)
-            .map(Value::Number)
-            .ok_or_else(|| E::custom("number out of range"))
+        Number::from_f64(value).map(Value::Number).ok_or_else(|| E::custom("number out of range"))
     }
 
     fn visit_str<E: serde::de::Error>(self, value: &str) -> Result<Value, E> {
@@ -291,18 +275,14 @@ mod tests {
 
     #[test]
     fn reads_what_is_json() {
-        let text = r#" {"b":[1,-2,3.5,1e3,18446744073709551615,true,null],"a":{"é":"\ud83d\ude00\n"},"":""} "#;
+        let text =
+            r#" {"b":[1,-2,3.5,1e3,18446744073709551615,true,null],"a":{"é":"\ud83d\ude00\n"},"":""} "#;
         assert_eq!(
             read(text.as_bytes()).unwrap(),
             json!({"b":[1,-2,3.5,1e3,u64::MAX,true,null],"a":{"é":"😀\n"},"":""})
         );
-        let keys: Vec<String> = read(br#"{"z":1,"a":2}"#)
-            .unwrap()
-            .as_object()
-            .unwrap()
-            .keys()
-            .cloned()
-            .collect();
+        let keys: Vec<String> =
+            read(br#"{"z":1,"a":2}"#).unwrap().as_object().unwrap().keys().cloned().collect();
         assert_eq!(keys, ["z", "a"], "the order of the document is kept");
     }
 
@@ -363,10 +343,7 @@ mod tests {
 
     #[test]
     fn says_what_is_wrong() {
-        assert_eq!(
-            unreadable_message(b""),
-            "The body is empty. Send a JSON document."
-        );
+        assert_eq!(unreadable_message(b""), "The body is empty. Send a JSON document.");
         assert_eq!(
             unreadable_message(b"\xEF\xBB\xBF{}"),
             "The body starts with a byte order mark. Send UTF-8 without one."
@@ -383,29 +360,16 @@ mod tests {
 
     #[test]
     fn names_the_field_given_twice() {
-        assert_eq!(
-            refused(r#"{"evaluations":[{"kind":"judge","kind":"judge"}]}"#).0,
-            "evaluations[0].kind"
-        );
-        assert_eq!(
-            refused(r#"{"a":1,"\u0061":2}"#).0,
-            "a",
-            "however it is spelt"
-        );
-        assert_eq!(
-            refused(r#"{"a":{"b":[[],[{"c d":1,"c d":2}]]}}"#).0,
-            "a.b[1][0][\"c d\"]"
-        );
+        assert_eq!(refused(r#"{"evaluations":[{"kind":"judge","kind":"judge"}]}"#).0, "evaluations[0].kind");
+        assert_eq!(refused(r#"{"a":1,"\u0061":2}"#).0, "a", "however it is spelt");
+        assert_eq!(refused(r#"{"a":{"b":[[],[{"c d":1,"c d":2}]]}}"#).0, "a.b[1][0][\"c d\"]");
         assert_eq!(refused(r#"{"":1,"":2}"#).0, "[\"\"]");
         assert!(read(r#"{"a":{"a":1},"b":{"a":1}}"#.as_bytes()).is_ok());
     }
 
     #[test]
     fn names_the_field_with_nul() {
-        assert_eq!(
-            refused(r#"{"tools":[{"name":"a\u0000b"}]}"#).0,
-            "tools[0].name"
-        );
+        assert_eq!(refused(r#"{"tools":[{"name":"a\u0000b"}]}"#).0, "tools[0].name");
         assert_eq!(refused(r#"{"a":{"x\u0000":1}}"#).0, "a[\"x\\u0000\"]");
         assert_eq!(refused(r#""\u0000""#).0, "");
     }
@@ -420,28 +384,18 @@ mod tests {
 
     #[test]
     fn bounds_the_depth() {
-        let nested = |open: &str, close: &str, depth: usize| {
-            format!("{}1{}", open.repeat(depth), close.repeat(depth))
-        };
+        let nested =
+            |open: &str, close: &str, depth: usize| format!("{}1{}", open.repeat(depth), close.repeat(depth));
         assert!(read(nested("[", "]", JSON_DEPTH_MAX).as_bytes()).is_ok());
         assert!(read(nested("{\"a\":", "}", JSON_DEPTH_MAX).as_bytes()).is_ok());
         for depth in [JSON_DEPTH_MAX + 1, 10_000, 1_000_000] {
             let message = "The JSON is nested deeper than 64 levels. Send a flatter document.";
-            assert_eq!(
-                unreadable_message(nested("[", "]", depth).as_bytes()),
-                message
-            );
-            assert_eq!(
-                unreadable_message(nested("{\"a\":", "}", depth).as_bytes()),
-                message
-            );
+            assert_eq!(unreadable_message(nested("[", "]", depth).as_bytes()), message);
+            assert_eq!(unreadable_message(nested("{\"a\":", "}", depth).as_bytes()), message);
             unreadable_message("[".repeat(depth).as_bytes());
         }
         let siblings = format!("[{}1]", "[[]],".repeat(1000));
-        assert!(
-            read(siblings.as_bytes()).is_ok(),
-            "depth is not a count of brackets"
-        );
+        assert!(read(siblings.as_bytes()).is_ok(), "depth is not a count of brackets");
     }
 
     fn document() -> impl Strategy<Value = Value> {

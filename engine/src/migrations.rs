@@ -10,7 +10,5 @@ pub struct Migration {
 }
 
 /// All steps, oldest first.
-pub const MIGRATIONS: &[Migration] = &[Migration {
-    name: "0001_foundation.sql",
-    sql: include_str!("../migrations/0001_foundation.sql"),
-}];
+pub const MIGRATIONS: &[Migration] =
+    &[Migration { name: "0001_foundation.sql", sql: include_str!("../migrations/0001_foundation.sql") }];

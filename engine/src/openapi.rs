@@ -34,10 +34,11 @@ pub fn document(config: &Config, schemas: &BTreeMap<&'static str, RequestSchemas
     let mut generator = schema::response_generator();
     let mut paths: Map<String, Value> = Map::new();
     for operation in OPERATIONS {
-        let Some(requests) = schemas.get(operation.id) else { continue };
+        let Some(requests) = schemas.get(operation.id) else {
+            continue;
+        };
         let entry = paths.entry(operation.path).or_insert_with(|| json!({}));
-        entry[operation.method.as_str().to_ascii_lowercase()] =
-            describe(operation, requests, &mut generator);
+        entry[operation.method.as_str().to_ascii_lowercase()] = describe(operation, requests, &mut generator);
     }
     open_paths(&mut paths);
     let mut components = generator.take_definitions(true);
@@ -134,20 +135,25 @@ fn responses(operation: &Operation, generator: &mut SchemaGenerator) -> Value {
     let with_body: &[Code] = if operation.body.is_some() { WITH_BODY } else { &[] };
     let with_query: &[Code] = &[Code::ValidationFailed];
     let with_path: &[Code] = if operation.path.contains('{') { &[Code::NotFound] } else { &[] };
-    let with_query_values: &[Code] =
-        if operation.query.is_some() { &[Code::InvalidParameter] } else { &[] };
-    let with_revision: &[Code] = if operation.revision {
-        &[Code::InvalidIfMatch, Code::RevisionConflict]
-    } else {
-        &[]
-    };
+    let with_query_values: &[Code] = if operation.query.is_some() { &[Code::InvalidParameter] } else { &[] };
+    let with_revision: &[Code] =
+        if operation.revision { &[Code::InvalidIfMatch, Code::RevisionConflict] } else { &[] };
     let with_key: &[Code] = if operation.takes_idempotency_key() {
         &[Code::InvalidParameter, Code::IdempotencyKeyReused]
     } else {
         &[]
     };
-    for code in [COMMON, with_body, with_query, with_query_values, with_path, with_revision, with_key, operation.errors]
-        .concat()
+    for code in [
+        COMMON,
+        with_body,
+        with_query,
+        with_query_values,
+        with_path,
+        with_revision,
+        with_key,
+        operation.errors,
+    ]
+    .concat()
     {
         let codes = by_status.entry(code.status()).or_default();
         if !codes.contains(&code) {
@@ -170,7 +176,10 @@ fn responses(operation: &Operation, generator: &mut SchemaGenerator) -> Value {
 
 fn success_headers(operation: &Operation) -> Value {
     let mut headers = json!({"X-Request-Id": {"schema": {"type": "string"}}});
-    if operation.group == "Assistants" && operation.success != Success::Empty && operation.path.contains("{id}") {
+    if operation.group == "Assistants"
+        && operation.success != Success::Empty
+        && operation.path.contains("{id}")
+    {
         headers["ETag"] = json!({"description": "The revision.", "schema": {"type": "string"}});
     }
     if operation.takes_idempotency_key() {

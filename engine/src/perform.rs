@@ -104,14 +104,8 @@ fn checked(context: &mut Context, operation: &'static Operation, raw: Raw) -> Re
 
 /// Query values arrive as texts (REST) or JSON (MCP) and are held to the same rules: the wrong form
 /// is a 400, a value out of range or an unknown name a 422.
-fn checked_query(
-    schema: Option<&Value>,
-    raw: Map<String, Value>,
-) -> Result<Map<String, Value>, Error> {
-    let nothing = Value::Object(Map::from_iter([(
-        "additionalProperties".to_owned(),
-        Value::Bool(false),
-    )]));
+fn checked_query(schema: Option<&Value>, raw: Map<String, Value>) -> Result<Map<String, Value>, Error> {
+    let nothing = Value::Object(Map::from_iter([("additionalProperties".to_owned(), Value::Bool(false))]));
     let schema = schema.unwrap_or(&nothing);
     let mut typed = Map::new();
     let mut malformed = Vec::new();
@@ -155,14 +149,12 @@ fn answer(context: &Context, output: Output, replayed: bool) -> Result<Answer, F
 fn with_secret(context: &Context, body: &str, reveal: &Reveal) -> Result<String, Fault> {
     let server_secret = &context.engine.config().secret;
     let (name, secret) = match reveal {
-        Reveal::Tool { id, version } => (
-            "signing_secret",
-            signing_secret(server_secret, SecretKind::Tool, id, *version).into(),
-        ),
-        Reveal::Webhook { id, version } => (
-            "signing_secret",
-            signing_secret(server_secret, SecretKind::Webhook, id, *version).into(),
-        ),
+        Reveal::Tool { id, version } => {
+            ("signing_secret", signing_secret(server_secret, SecretKind::Tool, id, *version).into())
+        }
+        Reveal::Webhook { id, version } => {
+            ("signing_secret", signing_secret(server_secret, SecretKind::Webhook, id, *version).into())
+        }
         Reveal::ApiKey { key } => ("key", key.clone().map_or(Value::Null, Value::String)),
     };
     let mut map: Map<String, Value> = serde_json::from_str(body)

@@ -101,13 +101,7 @@ mod tests {
 
     #[test]
     fn takes_e164() {
-        for text in [
-            "+14155550123",
-            "+442071838750",
-            "+6421234",
-            "+123456789012345",
-            "+1234567",
-        ] {
+        for text in ["+14155550123", "+442071838750", "+6421234", "+123456789012345", "+1234567"] {
             assert_eq!(E164::parse(text).unwrap().as_str(), text);
         }
     }
@@ -150,14 +144,12 @@ mod tests {
 
     #[test]
     fn says_how_to_write_it() {
-        let message = "must start with + and the country code, then digits only (7 to 15 in all), e.g. +14155550123";
+        let message =
+            "must start with + and the country code, then digits only (7 to 15 in all), e.g. +14155550123";
         assert_eq!(PhoneError.to_string(), message);
         let error = serde_json::from_str::<E164>("\"0123\"").unwrap_err();
         assert!(error.to_string().starts_with(message));
-        assert!(
-            serde_json::from_str::<E164>("14155550123").is_err(),
-            "a number is not a text"
-        );
+        assert!(serde_json::from_str::<E164>("14155550123").is_err(), "a number is not a text");
     }
 
     #[test]
@@ -165,10 +157,7 @@ mod tests {
         let number: E164 = serde_json::from_str("\"+14155550123\"").unwrap();
         assert_eq!(serde_json::to_string(&number).unwrap(), "\"+14155550123\"");
         let schema = schemars::schema_for!(E164).to_value();
-        assert_eq!(
-            (&schema["type"], &schema["pattern"]),
-            (&"string".into(), &E164_PATTERN.into())
-        );
+        assert_eq!((&schema["type"], &schema["pattern"]), (&"string".into(), &E164_PATTERN.into()));
     }
 
     proptest! {

@@ -13,12 +13,7 @@ use crate::ports::Incoming;
 use crate::validate::Strictness;
 
 /// Answers a request to a resource route.
-pub async fn handle(
-    engine: &Engine,
-    incoming: &Incoming,
-    now_ms: i64,
-    request_id: &str,
-) -> Response<Bytes> {
+pub async fn handle(engine: &Engine, incoming: &Incoming, now_ms: i64, request_id: &str) -> Response<Bytes> {
     let request = &incoming.request;
     let route = match engine.faces().router.find(request.method(), request.uri().path()) {
         Ok(route) => route,
@@ -135,7 +130,9 @@ pub fn is_json(headers: &HeaderMap) -> bool {
 }
 
 fn if_match(headers: &HeaderMap) -> Result<Option<i64>, Error> {
-    let Some(value) = headers.get(header::IF_MATCH) else { return Ok(None) };
+    let Some(value) = headers.get(header::IF_MATCH) else {
+        return Ok(None);
+    };
     let text = value.to_str().unwrap_or_default().trim();
     let bare = text
         .strip_prefix('"')
@@ -144,10 +141,9 @@ fn if_match(headers: &HeaderMap) -> Result<Option<i64>, Error> {
         .filter(|revision| (0..=crate::limits::INTEGER_MAX).contains(revision));
     match bare {
         Some(revision) => Ok(Some(revision)),
-        None => Err(Error::new(
-            Code::InvalidIfMatch,
-            "If-Match takes the revision you read, as `3` or `\"3\"`.",
-        )),
+        None => {
+            Err(Error::new(Code::InvalidIfMatch, "If-Match takes the revision you read, as `3` or `\"3\"`."))
+        }
     }
 }
 

@@ -38,14 +38,15 @@ impl Router {
     /// Finds the operation, or says what is wrong. HEAD is answered as GET.
     pub fn find(&self, method: &Method, path: &str) -> Result<Route, Error> {
         let unknown = || {
-            Error::new(Code::NotFound, "No such route. GET /docs lists all routes; none has a version prefix.")
+            Error::new(
+                Code::NotFound,
+                "No such route. GET /docs lists all routes; none has a version prefix.",
+            )
         };
         let found = self.paths.at(path).map_err(|_| unknown())?;
         let wanted = if method == Method::HEAD { &Method::GET } else { method };
-        let Some(operation) = found.value.iter().find(|operation| operation.method == *wanted)
-        else {
-            let allow: Vec<&str> =
-                found.value.iter().map(|operation| operation.method.as_str()).collect();
+        let Some(operation) = found.value.iter().find(|operation| operation.method == *wanted) else {
+            let allow: Vec<&str> = found.value.iter().map(|operation| operation.method.as_str()).collect();
             return Err(method_not_allowed(&allow.join(", ")));
         };
         let mut values = Vec::with_capacity(1);

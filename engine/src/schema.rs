@@ -45,7 +45,9 @@ pub fn response_generator() -> SchemaGenerator {
 
 /// Removes what schemars adds and nobody needs, and writes enums and nullable values one way.
 pub fn normalise(schema: &mut Value) {
-    let Value::Object(object) = schema else { return };
+    let Value::Object(object) = schema else {
+        return;
+    };
     object.remove("title");
     if object.get("format").and_then(Value::as_str) != Some("date-time") {
         object.remove("format");
@@ -74,9 +76,13 @@ pub fn normalise(schema: &mut Value) {
 
 /// `anyOf: [X, null]` → X that may be null.
 fn merge_null_branch(object: &mut Map<String, Value>) {
-    let Some(Value::Array(branches)) = object.get("anyOf") else { return };
+    let Some(Value::Array(branches)) = object.get("anyOf") else {
+        return;
+    };
     let null = json!({"type": "null"});
-    let [Value::Object(inner), other] = branches.as_slice() else { return };
+    let [Value::Object(inner), other] = branches.as_slice() else {
+        return;
+    };
     if *other != null || inner.contains_key("$ref") {
         return;
     }
@@ -96,7 +102,9 @@ fn merge_null_branch(object: &mut Map<String, Value>) {
 
 /// `oneOf: [{const: a, description}, …]` → `enum: [a, …]` with the descriptions gathered.
 fn merge_const_branches(object: &mut Map<String, Value>) {
-    let Some(Value::Array(branches)) = object.get("oneOf") else { return };
+    let Some(Value::Array(branches)) = object.get("oneOf") else {
+        return;
+    };
     let mut values = Vec::new();
     let mut notes = Vec::new();
     for branch in branches {
@@ -133,7 +141,9 @@ fn properties_mut(object: &mut Map<String, Value>) -> impl Iterator<Item = &mut 
 /// The same schema as MCP clients' models take it: a single string `type` everywhere, no `$ref`,
 /// no `oneOf`, no nullable types (null is still accepted where it has a meaning).
 pub fn for_mcp(schema: &Value) -> Value {
-    let Value::Object(object) = schema else { return json!({"type": "object", "properties": {}}) };
+    let Value::Object(object) = schema else {
+        return json!({"type": "object", "properties": {}});
+    };
     let mut slim = Map::new();
     for (name, value) in object {
         match (name.as_str(), value) {
@@ -142,8 +152,7 @@ pub fn for_mcp(schema: &Value) -> Value {
                 slim.insert(name.clone(), kind.unwrap_or_else(|| "string".into()));
             }
             ("enum", Value::Array(values)) => {
-                let named: Vec<Value> =
-                    values.iter().filter(|value| value.is_string()).cloned().collect();
+                let named: Vec<Value> = values.iter().filter(|value| value.is_string()).cloned().collect();
                 slim.insert(name.clone(), named.into());
             }
             ("properties", Value::Object(children)) => {
@@ -158,8 +167,16 @@ pub fn for_mcp(schema: &Value) -> Value {
                 slim.insert(name.clone(), text.trim().into());
             }
             (
-                "type" | "required" | "minimum" | "maximum" | "minLength" | "maxLength" | "minItems"
-                | "maxItems" | "pattern" | "additionalProperties",
+                "type"
+                | "required"
+                | "minimum"
+                | "maximum"
+                | "minLength"
+                | "maxLength"
+                | "minItems"
+                | "maxItems"
+                | "pattern"
+                | "additionalProperties",
                 value,
             ) => {
                 slim.insert(name.clone(), value.clone());

@@ -41,7 +41,9 @@ pub fn webhook_signature(secret: &str, id: &str, timestamp_s: i64, body: &[u8]) 
 
 fn hmac_sha256(key: &[u8], message: &[u8]) -> [u8; 32] {
     // HMAC takes a key of any length; the error type exists for other MACs.
-    let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(key) else { return [0; 32] };
+    let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(key) else {
+        return [0; 32];
+    };
     mac.update(message);
     mac.finalize().into_bytes().into()
 }

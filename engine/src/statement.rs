@@ -112,8 +112,7 @@ impl<'a> Row<'a> {
 
     /// A TEXT column that is never NULL.
     pub fn text(&self, column: &str) -> Result<String, DatabaseError> {
-        self.optional_text(column)?
-            .ok_or_else(|| DatabaseError::Shape(format!("{column} is NULL")))
+        self.optional_text(column)?.ok_or_else(|| DatabaseError::Shape(format!("{column} is NULL")))
     }
 
     /// A TEXT column.
@@ -127,8 +126,7 @@ impl<'a> Row<'a> {
 
     /// An INTEGER column that is never NULL.
     pub fn integer(&self, column: &str) -> Result<i64, DatabaseError> {
-        self.optional_integer(column)?
-            .ok_or_else(|| DatabaseError::Shape(format!("{column} is NULL")))
+        self.optional_integer(column)?.ok_or_else(|| DatabaseError::Shape(format!("{column} is NULL")))
     }
 
     /// An INTEGER column.
@@ -148,8 +146,9 @@ impl<'a> Row<'a> {
     /// A TEXT column that holds JSON.
     pub fn json<T: serde::de::DeserializeOwned>(&self, column: &str) -> Result<T, DatabaseError> {
         match self.value(column)? {
-            Value::Text(text) => serde_json::from_str(text)
-                .map_err(|error| DatabaseError::Shape(format!("{column}: {error}"))),
+            Value::Text(text) => {
+                serde_json::from_str(text).map_err(|error| DatabaseError::Shape(format!("{column}: {error}")))
+            }
             _ => Err(DatabaseError::Shape(format!("{column} is not a text"))),
         }
     }

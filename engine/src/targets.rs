@@ -35,33 +35,23 @@ impl PublicUrl {
     pub fn parse(text: &str, allow_private: bool) -> Result<Self, TargetError> {
         let authority = authority_of(text)?;
         let url = Url::parse(text).map_err(|error| {
-            TargetError::Malformed(format!(
-                "is not a URL ({error}); write it like https://example.com/hook"
-            ))
+            TargetError::Malformed(format!("is not a URL ({error}); write it like https://example.com/hook"))
         })?;
         if url.port() == Some(0) {
-            return Err(malformed(
-                "has port 0, which no server can listen on; give another port or none",
-            ));
+            return Err(malformed("has port 0, which no server can listen on; give another port or none"));
         }
-        let host = url
-            .host()
-            .ok_or_else(|| malformed("has no host; write it like https://example.com/hook"))?;
+        let host =
+            url.host().ok_or_else(|| malformed("has no host; write it like https://example.com/hook"))?;
         if let Host::Domain(name) = host {
             check_labels(name)?;
         }
         if authority.contains('@') {
-            return Err(not_public(
-                "must not carry a user name or password; requests are signed instead",
-            ));
+            return Err(not_public("must not carry a user name or password; requests are signed instead"));
         }
         if !allow_private {
             check_public(&url, &host)?;
         }
-        Ok(Self {
-            written: text.to_owned(),
-            url,
-        })
+        Ok(Self { written: text.to_owned(), url })
     }
 
     /// The URL exactly as it was written: what is stored and shown.
@@ -166,10 +156,7 @@ fn authority_of(text: &str) -> Result<&str, TargetError> {
             "is longer than {URL_BYTES_MAX} bytes; use a shorter URL"
         )));
     }
-    if text
-        .chars()
-        .any(|c| c.is_control() || c.is_whitespace() || c == '\\')
-    {
+    if text.chars().any(|c| c.is_control() || c.is_whitespace() || c == '\\') {
         return Err(malformed(
             "contains a blank, a control character or a backslash; write those percent-encoded",
         ));
@@ -182,9 +169,7 @@ fn authority_of(text: &str) -> Result<&str, TargetError> {
     }
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
     if authority.is_empty() {
-        return Err(malformed(
-            "has no host; write it like https://example.com/hook",
-        ));
+        return Err(malformed("has no host; write it like https://example.com/hook"));
     }
     Ok(authority)
 }
@@ -192,9 +177,7 @@ fn authority_of(text: &str) -> Result<&str, TargetError> {
 fn check_labels(name: &str) -> Result<(), TargetError> {
     let name = name.strip_suffix('.').unwrap_or(name);
     if name.split('.').any(str::is_empty) {
-        return Err(malformed(
-            "has a host name with an empty part; check its dots",
-        ));
+        return Err(malformed("has a host name with an empty part; check its dots"));
     }
     Ok(())
 }
@@ -221,10 +204,8 @@ fn check_public(url: &Url, host: &Host<&str>) -> Result<(), TargetError> {
 /// The name comes from the URL reader: lower case, percent and full-width spellings undone.
 fn is_public_name(name: &str) -> bool {
     let name = name.strip_suffix('.').unwrap_or(name);
-    let ends_in = |suffix: &&str| {
-        name.strip_suffix(*suffix)
-            .is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
-    };
+    let ends_in =
+        |suffix: &&str| name.strip_suffix(*suffix).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'));
     name.contains('.') && !NOT_PUBLIC_NAMES.iter().any(ends_in)
 }
 
@@ -244,18 +225,12 @@ mod tests {
 
     fn is_malformed(text: &str) {
         let result = PublicUrl::parse(text, false);
-        assert!(
-            matches!(result, Err(TargetError::Malformed(_))),
-            "{text:?} gave {result:?}"
-        );
+        assert!(matches!(result, Err(TargetError::Malformed(_))), "{text:?} gave {result:?}");
     }
 
     fn is_not_public(text: &str) {
         let result = PublicUrl::parse(text, false);
-        assert!(
-            matches!(result, Err(TargetError::NotPublic(_))),
-            "{text:?} gave {result:?}"
-        );
+        assert!(matches!(result, Err(TargetError::NotPublic(_))), "{text:?} gave {result:?}");
     }
 
     #[test]
@@ -287,10 +262,7 @@ mod tests {
             assert_eq!(PublicUrl::parse(text, false).unwrap().as_str(), text);
         }
         assert_eq!(
-            PublicUrl::parse("https://EXAMPLE.com:443", false)
-                .unwrap()
-                .url()
-                .as_str(),
+            PublicUrl::parse("https://EXAMPLE.com:443", false).unwrap().url().as_str(),
             "https://example.com/"
         );
     }
@@ -398,10 +370,7 @@ mod tests {
         for host in hosts {
             is_not_public(&format!("https://{host}/"));
             is_not_public(&format!("https://{host}:8443"));
-            assert!(
-                PublicUrl::parse(&format!("http://{host}/"), true).is_ok(),
-                "{host} in development"
-            );
+            assert!(PublicUrl::parse(&format!("http://{host}/"), true).is_ok(), "{host} in development");
         }
     }
 
@@ -622,11 +591,7 @@ mod tests {
                 for (byte, form) in address.to_be_bytes().into_iter().zip(forms).take(parts - 1) {
                     words.push(part(u32::from(byte), form % 4));
                 }
-                let rest = if parts == 1 {
-                    address
-                } else {
-                    address & (u32::MAX >> (8 * (parts - 1)))
-                };
+                let rest = if parts == 1 { address } else { address & (u32::MAX >> (8 * (parts - 1))) };
                 words.push(part(rest, forms[3] % 4));
                 words.join(".") + if dot { "." } else { "" }
             },

@@ -89,10 +89,8 @@ fn walk_object(
         }
         match properties.get(name) {
             Some(property) => walk(property, value, &join(path, name), strictness, problems),
-            None if closed => problems.push(FieldProblem::new(
-                join(path, &shortened(name)),
-                unknown_field(name, properties),
-            )),
+            None if closed => problems
+                .push(FieldProblem::new(join(path, &shortened(name)), unknown_field(name, properties))),
             None => {}
         }
     }
@@ -149,10 +147,7 @@ fn check_text(schema: &Value, text: &str, path: &str, problems: &mut Vec<FieldPr
     if let Some(most) = most.and_then(Value::as_u64)
         && length > most
     {
-        problems.push(FieldProblem::new(
-            path,
-            format!("must have at most {most} characters, has {length}"),
-        ));
+        problems.push(FieldProblem::new(path, format!("must have at most {most} characters, has {length}")));
     }
 }
 
@@ -200,9 +195,9 @@ fn is_kind(kind: &str, value: &Value) -> bool {
         "number" => value.is_number(),
         "integer" => match value.as_i64() {
             Some(whole) => whole.unsigned_abs() <= INTEGER_MAX.unsigned_abs(),
-            None => value
-                .as_f64()
-                .is_some_and(|float| float.fract() == 0.0 && float.abs() <= INTEGER_MAX as f64),
+            None => {
+                value.as_f64().is_some_and(|float| float.fract() == 0.0 && float.abs() <= INTEGER_MAX as f64)
+            }
         },
         _ => true,
     }
@@ -355,10 +350,7 @@ mod tests {
         assert_eq!(problems(sent.clone(), Strictness::Strict).len(), 3);
         let mut value = sent;
         check(&schema(), &mut value, Strictness::Coerce).unwrap();
-        assert_eq!(
-            value,
-            json!({"name": "a", "timeout_ms": 150, "enabled": true, "list": [{"kind": "k"}]})
-        );
+        assert_eq!(value, json!({"name": "a", "timeout_ms": 150, "enabled": true, "list": [{"kind": "k"}]}));
         assert_eq!(problems(json!({"name": "a", "timeout_ms": "+150"}), Strictness::Coerce).len(), 1);
     }
 }

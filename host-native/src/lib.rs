@@ -1,1 +1,13 @@
-//! Sidetone on a box.
+//! Sidetone on a box: the engine over SQLite, axum and the system's clock, as one binary; and, for
+//! tests, over nothing but memory: [`Sandbox`].
+pub mod cli;
+pub mod data;
+pub mod database;
+mod http_client;
+mod runner;
+pub mod sandbox;
+pub mod server;
+pub mod settings;
+mod system;
+
+pub use sandbox::Sandbox;

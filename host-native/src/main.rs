@@ -1,2 +1,12 @@
 //! The `sidetone` command.
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    match sidetone::cli::main() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("sidetone: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -46,11 +46,7 @@ impl ApiKey {
         }
         let (body, checksum) = text.split_at(KEY_BYTES - CHECKSUM_CHARS);
         let mut expected = String::with_capacity(CHECKSUM_CHARS);
-        push_base62(
-            &mut expected,
-            crc32fast::hash(body.as_bytes()).to_be_bytes(),
-            CHECKSUM_CHARS,
-        );
+        push_base62(&mut expected, crc32fast::hash(body.as_bytes()).to_be_bytes(), CHECKSUM_CHARS);
         (checksum == expected).then(|| Self(text.to_owned()))
     }
 
@@ -61,10 +57,7 @@ impl ApiKey {
 
     /// What is stored and looked up: the SHA-256 of the whole key, in lower-case hexadecimal.
     pub fn sha256_hex(&self) -> String {
-        Sha256::digest(self.0.as_bytes())
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect()
+        Sha256::digest(self.0.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
     /// Enough to recognise the key in a list: `sidetone_…` and its last 4 characters.

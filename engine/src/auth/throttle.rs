@@ -21,13 +21,10 @@ pub struct Throttle {
 impl Throttle {
     /// Counts one wrong key. `Some(seconds)` when the address has to wait.
     pub fn wrong_key(&mut self, address: IpAddr, now_ms: i64) -> Option<i64> {
-        if self.windows.len() >= INVALID_CREDENTIALS_ADDRESSES_MAX
-            && !self.windows.contains_key(&address)
-        {
+        if self.windows.len() >= INVALID_CREDENTIALS_ADDRESSES_MAX && !self.windows.contains_key(&address) {
             self.make_room(now_ms);
         }
-        let window =
-            self.windows.entry(address).or_insert(Window { started_ms: now_ms, count: 0 });
+        let window = self.windows.entry(address).or_insert(Window { started_ms: now_ms, count: 0 });
         let age_ms = now_ms - window.started_ms;
         if !(0..INVALID_CREDENTIALS_WINDOW_MS).contains(&age_ms) {
             *window = Window { started_ms: now_ms, count: 0 };
@@ -41,9 +38,8 @@ impl Throttle {
     }
 
     fn make_room(&mut self, now_ms: i64) {
-        self.windows.retain(|_, window| {
-            (0..INVALID_CREDENTIALS_WINDOW_MS).contains(&(now_ms - window.started_ms))
-        });
+        self.windows
+            .retain(|_, window| (0..INVALID_CREDENTIALS_WINDOW_MS).contains(&(now_ms - window.started_ms)));
         if self.windows.len() >= INVALID_CREDENTIALS_ADDRESSES_MAX {
             // A whole window full of addresses: forget the older half at once, so that a flood
             // from ever new addresses costs a sweep per half table, not one per guess.

@@ -491,7 +491,9 @@ impl Conversation {
     }
 
     fn tool_result(&mut self, id: &str, text: String, is_error: bool) {
-        let Some(Output::CallTool { id: called, name, .. }) = self.pending_call() else { return };
+        let Some(Output::CallTool { id: called, name, .. }) = self.pending_call() else {
+            return;
+        };
         if self.state != State::Calling || called != id {
             return;
         }
@@ -533,11 +535,9 @@ impl Conversation {
 
     fn pending_call(&self) -> Option<Output> {
         match self.history.last() {
-            Some(Message::ToolCall { id, name, arguments }) => Some(Output::CallTool {
-                id: id.clone(),
-                name: name.clone(),
-                arguments: arguments.clone(),
-            }),
+            Some(Message::ToolCall { id, name, arguments }) => {
+                Some(Output::CallTool { id: id.clone(), name: name.clone(), arguments: arguments.clone() })
+            }
             _ => None,
         }
     }
@@ -584,8 +584,7 @@ mod tests {
         conversation.handle(10_400, Input::Spoken);
         conversation.handle(12_000, Input::UserText { text: "Hi".into(), duration_ms: 600 });
         conversation.handle(11_000, reply(1, "Yes."));
-        let times: Vec<_> =
-            conversation.transcript().iter().map(|row| (row.start_ms, row.end_ms)).collect();
+        let times: Vec<_> = conversation.transcript().iter().map(|row| (row.start_ms, row.end_ms)).collect();
         assert_eq!(times, [(0, 400), (1_400, 2_000), (2_000, 2_000)]);
         assert_eq!(conversation.offset_ms(), 2_000);
     }
@@ -594,11 +593,7 @@ mod tests {
     fn a_tool_runs_between_question_and_answer() {
         let mut talk = Talk::started();
         talk.drain(user("Order 7?"));
-        let call = Output::CallTool {
-            id: "c_t1".into(),
-            name: "order".into(),
-            arguments: json!({"id": 7}),
-        };
+        let call = Output::CallTool { id: "c_t1".into(), name: "order".into(), arguments: json!({"id": 7}) };
         assert_eq!(talk.drain(tool_call(1, "order", json!({"id": 7}))), [call]);
         assert_eq!(talk.drain(result("c_t9", "other")), []);
         assert_eq!(talk.drain(result("c_t1", "sent")), [ask(2)]);
@@ -671,10 +666,7 @@ mod tests {
         assert_eq!(talk.drain(user("Quick!")), []);
         assert_eq!(talk.drain(result("c_t1", "sent")), [ask(2)]);
         assert_eq!(talk.texts()[2], "Quick!");
-        assert_eq!(
-            talk.conversation.history().last(),
-            Some(&Message::User { text: "Quick!".into() })
-        );
+        assert_eq!(talk.conversation.history().last(), Some(&Message::User { text: "Quick!".into() }));
     }
 
     #[test]
@@ -738,10 +730,7 @@ mod tests {
     fn either_side_or_the_service_ends_it_at_any_time() {
         let end = |input| Talk::new(setup("")).drain(input);
         assert_eq!(end(hang_up()), [ended(EndedReason::UserHungUp)]);
-        assert_eq!(
-            end(Input::HangUp { by: Party::Assistant }),
-            [ended(EndedReason::AssistantEnded)]
-        );
+        assert_eq!(end(Input::HangUp { by: Party::Assistant }), [ended(EndedReason::AssistantEnded)]);
         assert_eq!(end(Input::Abort), [ended(EndedReason::Aborted)]);
     }
 

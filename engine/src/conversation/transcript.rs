@@ -56,13 +56,7 @@ pub struct TranscriptRow {
 impl TranscriptRow {
     /// A plain row, from `start_ms` to `end_ms`.
     #[must_use]
-    pub const fn new(
-        index: usize,
-        role: TranscriptRole,
-        text: String,
-        start_ms: i64,
-        end_ms: i64,
-    ) -> Self {
+    pub const fn new(index: usize, role: TranscriptRole, text: String, start_ms: i64, end_ms: i64) -> Self {
         Self {
             index,
             role,

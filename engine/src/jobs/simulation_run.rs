@@ -12,5 +12,9 @@ pub fn mark_running(lease: &str, now_ms: i64) -> Statement {
         now_ms
     )
 }
-pub async fn run(_engine: &Engine, _job: &Job) -> Result<(), Failure> { Ok(()) }
-pub async fn give_up(_engine: &Engine, _job: &Job) -> Result<(), Failure> { Ok(()) }
+pub async fn run(_engine: &Engine, _job: &Job) -> Result<(), Failure> {
+    Ok(())
+}
+pub async fn give_up(_engine: &Engine, _job: &Job) -> Result<(), Failure> {
+    Ok(())
+}

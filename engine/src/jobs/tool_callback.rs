@@ -3,10 +3,11 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 
 use crate::engine::Engine;
+use crate::error::FieldProblem;
 use crate::limits::TOOL_RESPONSE_BYTES_MAX;
 use crate::operations::runs::ToolSnapshot;
-use crate::operations::tools::read_method;
 use crate::operations::tools::ToolMethod;
+use crate::operations::tools::read_method;
 use crate::ports::{Egress, HttpError, HttpRequest};
 use crate::signing::{SecretKind, signing_secret, webhook_signature};
 use crate::targets::PublicUrl;
@@ -53,9 +54,9 @@ pub async fn call(
 }
 
 fn check_arguments(tool: &ToolSnapshot, arguments: &Value) -> Result<(), String> {
-    let joined = |problems: Vec<crate::field::FieldProblem>| {
+    let joined = |problems: Vec<FieldProblem>| {
         let all: Vec<String> =
-            problems.iter().map(|problem| format!("{} {}", problem.path, problem.message)).collect();
+            problems.iter().map(|problem| format!("{} {}", problem.field, problem.message)).collect();
         format!("the arguments do not fit the tool's parameters: {}", all.join("; "))
     };
     ToolParameters::parse(&tool.parameters).map_err(joined)?.check_arguments(arguments).map_err(joined)

@@ -121,14 +121,7 @@ fn raw(operation: &'static Operation, mut arguments: Map<String, Value>) -> Resu
     };
     validate::refuse(&problems)?;
     // What is left are query values; unknown ones are refused there, by name.
-    Ok(Raw {
-        path,
-        query: arguments,
-        body,
-        if_revision,
-        idempotency_key,
-        strictness: Strictness::Coerce,
-    })
+    Ok(Raw { path, query: arguments, body, if_revision, idempotency_key, strictness: Strictness::Coerce })
 }
 
 fn revision(value: &Value) -> Option<i64> {

@@ -44,7 +44,7 @@ impl Refusal {
     }
 
     /// As a reply to the request with this id.
-    pub fn reply(&self, status: u16, id: &Value) -> Reply {
+    pub(super) fn reply(&self, status: u16, id: &Value) -> Reply {
         let mut error = json!({"code": self.code, "message": self.message});
         if let Some(data) = &self.data {
             error["data"] = data.clone();
@@ -111,7 +111,9 @@ impl Message {
         let Value::String(method) = method else {
             return Err(invalid("`method` must be a string."));
         };
-        let Some(id) = object.remove("id") else { return Ok(Self::Notification) };
+        let Some(id) = object.remove("id") else {
+            return Ok(Self::Notification);
+        };
         if !(id.is_string() || id.is_i64() || id.is_u64()) {
             return Err(invalid("`id` must be a string or a whole number."));
         }

@@ -34,18 +34,13 @@ const INSTRUCTIONS: &str = "Sidetone manages voice assistants: configure them, g
     the user approved.";
 
 /// One JSON-RPC reply: its HTTP status and its text.
-struct Reply {
+pub(crate) struct Reply {
     status: u16,
     text: String,
 }
 
 /// Answers a request to `/mcp`.
-pub async fn handle(
-    engine: &Engine,
-    incoming: &Incoming,
-    now_ms: i64,
-    request_id: &str,
-) -> Response<Bytes> {
+pub async fn handle(engine: &Engine, incoming: &Incoming, now_ms: i64, request_id: &str) -> Response<Bytes> {
     let headers = incoming.request.headers();
     let origin = match allowed_origin(engine, headers) {
         Ok(origin) => origin,
@@ -62,12 +57,7 @@ pub async fn handle(
     response
 }
 
-async fn post(
-    engine: &Engine,
-    incoming: &Incoming,
-    now_ms: i64,
-    request_id: &str,
-) -> Response<Bytes> {
+async fn post(engine: &Engine, incoming: &Incoming, now_ms: i64, request_id: &str) -> Response<Bytes> {
     let headers = incoming.request.headers();
     let mut context = match engine.context(headers, now_ms) {
         Ok(context) => context,
@@ -83,9 +73,7 @@ async fn post(
         }
     };
     let (mut response, incident) = match outcome {
-        Ok(Some(reply)) => {
-            (json_response(reply.status, Bytes::from(reply.text)), context.incident.take())
-        }
+        Ok(Some(reply)) => (json_response(reply.status, Bytes::from(reply.text)), context.incident.take()),
         Ok(None) => (status_only(StatusCode::ACCEPTED), None),
         Err(fault) => {
             let (error, incident) = engine.explain(fault, incoming, now_ms);
@@ -198,9 +186,8 @@ async fn batch(
     version: Option<&str>,
     request_id: &str,
 ) -> Result<Reply, Fault> {
-    let refuse = |message: &'static str| {
-        Ok(Refusal::new(message::INVALID_REQUEST, message).reply(400, &Value::Null))
-    };
+    let refuse =
+        |message: &'static str| Ok(Refusal::new(message::INVALID_REQUEST, message).reply(400, &Value::Null));
     if version.unwrap_or(ASSUMED_VERSION) != ASSUMED_VERSION {
         return refuse("JSON-RPC batches exist only in revision 2025-03-26: send one message.");
     }
@@ -252,7 +239,9 @@ fn status_only(status: StatusCode) -> Response<Bytes> {
 /// No Origin: not a browser. An Origin has to be our own or local to the person's machine, or a page
 /// anywhere could drive a server that listens on it (DNS rebinding).
 fn allowed_origin<'a>(engine: &Engine, headers: &'a HeaderMap) -> Result<Option<&'a HeaderValue>, Error> {
-    let Some(origin) = headers.get(header::ORIGIN) else { return Ok(None) };
+    let Some(origin) = headers.get(header::ORIGIN) else {
+        return Ok(None);
+    };
     let ours = url::Url::parse(&engine.config().base_url).ok().map(|url| url.origin());
     let theirs = origin.to_str().ok().and_then(|text| url::Url::parse(text).ok());
     let local = |url: &url::Url| match url.host() {

@@ -8,7 +8,9 @@ use serde_json::{Value, json};
 use crate::context::Context;
 use crate::error::{Error, Fault};
 use crate::mcp::message::{self, Refusal, Request};
-use crate::mcp::{INSTRUCTIONS, LEGACY_VERSIONS, MODERN_VERSIONS, Reply, call, result_reply, server_info, tools};
+use crate::mcp::{
+    INSTRUCTIONS, LEGACY_VERSIONS, MODERN_VERSIONS, Reply, call, result_reply, server_info, tools,
+};
 use crate::perform;
 
 /// Where a request says which revision it speaks.
@@ -87,11 +89,7 @@ fn discover() -> Value {
     })
 }
 
-fn envelope(
-    headers: &HeaderMap,
-    version_header: Option<&str>,
-    request: &Request,
-) -> Result<(), Refusal> {
+fn envelope(headers: &HeaderMap, version_header: Option<&str>, request: &Request) -> Result<(), Refusal> {
     let meta = &request.params["_meta"];
     let mismatch = |text: String| Err(Refusal::new(message::HEADER_MISMATCH, text));
     let Some(version) = meta[VERSION_KEY].as_str() else {

@@ -37,9 +37,9 @@ impl Tools {
 
 /// All tools are on one page, so no cursor is ours.
 pub fn refuse_cursor(params: &Value) -> Option<Refusal> {
-    params.get("cursor").map(|_| {
-        Refusal::new(message::INVALID_PARAMS, "Unknown cursor: the tool list has one page.")
-    })
+    params
+        .get("cursor")
+        .map(|_| Refusal::new(message::INVALID_PARAMS, "Unknown cursor: the tool list has one page."))
 }
 
 fn tool(operation: &Operation, schemas: &RequestSchemas) -> Value {
@@ -82,7 +82,8 @@ fn input_schema(operation: &Operation, schemas: &RequestSchemas) -> Value {
         properties.insert("if_revision".to_owned(), revision);
     }
     if operation.takes_idempotency_key() {
-        let note = "Any text of up to 255 characters: the same call with the same key is done once in 24 hours.";
+        let note =
+            "Any text of up to 255 characters: the same call with the same key is done once in 24 hours.";
         let key = json!({"type": "string", "minLength": 1, "maxLength": 255, "description": note});
         properties.insert("idempotency_key".to_owned(), key);
     }

@@ -124,12 +124,8 @@ async fn create(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     let mut bytes = [0; 32];
     context.engine.ports().random.fill(&mut bytes);
     let key = ApiKey::from_bytes(bytes);
-    let row = Key {
-        id: context.id(prefix::KEY),
-        name,
-        hint: key.hint(),
-        created_at: time::format(context.now_ms),
-    };
+    let row =
+        Key { id: context.id(prefix::KEY), name, hint: key.hint(), created_at: time::format(context.now_ms) };
     let insert = sql!(
         "INSERT INTO api_keys (workspace_id, id, name, hash, hint, created_at) VALUES (:ws, ?1, ?2, ?3, ?4, ?5)",
         &row.id,

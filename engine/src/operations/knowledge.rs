@@ -297,12 +297,8 @@ async fn update(context: &mut Context, input: &Input) -> Result<Output, Fault> {
         ),
         knowledge_fits("document_id", &current.id),
     ];
-    let next = Document {
-        size_bytes: draft.size_bytes(),
-        draft,
-        updated_at: time::format(now_ms),
-        ..current
-    };
+    let next =
+        Document { size_bytes: draft.size_bytes(), draft, updated_at: time::format(now_ms), ..current };
     let output = Output::ok(&next)?;
     context.commit(statements, output).await.map_err(|fault| mapped(fault, &next.draft))
 }

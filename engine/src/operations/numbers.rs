@@ -203,12 +203,8 @@ async fn bind(context: &mut Context, input: &Input) -> Result<Output, Fault> {
             number.as_str()
         ),
     ];
-    let next = Number {
-        number: number.as_str().to_owned(),
-        draft,
-        created_at,
-        updated_at: time::format(now_ms),
-    };
+    let next =
+        Number { number: number.as_str().to_owned(), draft, created_at, updated_at: time::format(now_ms) };
     context.commit(statements, Output::ok(&next)?).await
 }
 

@@ -254,7 +254,9 @@ fn assistant_snapshot(rows: &[Rows]) -> Result<Option<AssistantSnapshot>, Fault>
     let [assistant, tools, documents] = rows else {
         return Err(Fault::Bug("an assistant's snapshot needs three answers".to_owned()));
     };
-    let Some(row) = assistant.first() else { return Ok(None) };
+    let Some(row) = assistant.first() else {
+        return Ok(None);
+    };
     let tools = tools
         .iter()
         .map(|row| {
@@ -272,9 +274,7 @@ fn assistant_snapshot(rows: &[Rows]) -> Result<Option<AssistantSnapshot>, Fault>
         .collect::<Result<_, Fault>>()?;
     let knowledge = documents
         .iter()
-        .map(|row| {
-            Ok(crate::models::Knowledge { name: row.text("name")?, content: row.text("content")? })
-        })
+        .map(|row| Ok(crate::models::Knowledge { name: row.text("name")?, content: row.text("content")? }))
         .collect::<Result<_, Fault>>()?;
     let pipeline_mode = serde_json::from_value(json!(row.text("pipeline_mode")?))
         .map_err(|error| Fault::Bug(format!("stored pipeline_mode: {error}")))?;
@@ -392,4 +392,3 @@ fn insert_snapshot(snapshot: &Snapshot) -> Statement {
         &snapshot.content
     )
 }
-

@@ -143,8 +143,7 @@ pub struct Simulation {
     revision: i64,
 }
 
-const COLUMNS: &str =
-    "id, assistant_id, persona_id, scenario_id, name, revision, created_at, updated_at";
+const COLUMNS: &str = "id, assistant_id, persona_id, scenario_id, name, revision, created_at, updated_at";
 
 impl Simulation {
     fn read(row: Row<'_>) -> Result<Self, Fault> {
@@ -178,7 +177,9 @@ async fn list(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     let Filter { assistant_id } = input.query()?;
     let all = match assistant_id {
         Some(id) => sql!(
-            format!("SELECT {COLUMNS} FROM simulations WHERE workspace_id = :ws AND assistant_id = ?1 ORDER BY id DESC"),
+            format!(
+                "SELECT {COLUMNS} FROM simulations WHERE workspace_id = :ws AND assistant_id = ?1 ORDER BY id DESC"
+            ),
             id
         ),
         None => sql!(format!("SELECT {COLUMNS} FROM simulations WHERE workspace_id = :ws ORDER BY id DESC")),
@@ -265,10 +266,8 @@ async fn resolve(context: &mut Context, draft: &Draft) -> Result<String, Fault> 
     for (rows, noun) in rows.iter().zip(["assistant", "persona", "scenario"]) {
         match rows.first() {
             Some(row) => names.push(row.text("name")?),
-            None => problems.push(FieldProblem::new(
-                format!("{noun}_id"),
-                format!("is no {noun} of this workspace"),
-            )),
+            None => problems
+                .push(FieldProblem::new(format!("{noun}_id"), format!("is no {noun} of this workspace"))),
         }
     }
     validate::refuse(&problems)?;

@@ -234,8 +234,8 @@ impl Draft {
         }
         if let Err(some) = ToolParameters::parse(&Value::Object(self.parameters.clone())) {
             problems.extend(some.into_iter().map(|problem| {
-                let dot = if problem.path.is_empty() || problem.path.starts_with('[') { "" } else { "." };
-                FieldProblem::new(format!("parameters{dot}{}", problem.path), problem.message)
+                let dot = if problem.field.is_empty() || problem.field.starts_with('[') { "" } else { "." };
+                FieldProblem::new(format!("parameters{dot}{}", problem.field), problem.message)
             }));
         }
         check_target(&self.url, config, problems)
@@ -299,8 +299,7 @@ async fn create(context: &mut Context, input: &Input) -> Result<Output, Fault> {
         draft.timeout_ms,
         now_ms,
     );
-    let output =
-        Output::created(&tool)?.revealing(Reveal::Tool { id: tool.id.clone(), version: 1 });
+    let output = Output::created(&tool)?.revealing(Reveal::Tool { id: tool.id.clone(), version: 1 });
     context.commit(vec![insert], output).await.map_err(|fault| name_taken(fault, &tool.draft))
 }
 

@@ -245,7 +245,6 @@ async fn update(context: &mut Context, input: &Input) -> Result<Output, Fault> {
 }
 
 async fn delete(context: &mut Context, input: &Input) -> Result<Output, Fault> {
-    let delete =
-        sql!("DELETE FROM webhooks WHERE workspace_id = :ws AND id = ?1 RETURNING id", input.id());
+    let delete = sql!("DELETE FROM webhooks WHERE workspace_id = :ws AND id = ?1 RETURNING id", input.id());
     crud::delete(context, vec![delete], "webhook").await
 }

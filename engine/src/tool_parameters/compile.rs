@@ -58,10 +58,8 @@ impl Draft {
             Some(("http" | "https", "draft/2019-09/schema")) => Ok(Self::Of2019),
             Some(("http" | "https", "draft-07/schema")) => Ok(Self::Seven),
             _ => Err(vec![FieldProblem {
-                path: "$schema".to_owned(),
-                message: format!(
-                    "is not a supported draft; leave it out, or use {SUPPORTED_DRAFTS}"
-                ),
+                field: "$schema".to_owned(),
+                message: format!("is not a supported draft; leave it out, or use {SUPPORTED_DRAFTS}"),
             }]),
         }
     }
@@ -97,14 +95,7 @@ impl<'d> Compiler<'d> {
         match self.document.pointer(&self.places[id]) {
             Some(Value::Bool(true)) => Node::Anything,
             Some(Value::Bool(false)) => Node::Nothing,
-            Some(Value::Object(object)) => Node::Rules(
-                Keywords {
-                    compiler: self,
-                    id,
-                    object,
-                }
-                .rules(),
-            ),
+            Some(Value::Object(object)) => Node::Rules(Keywords { compiler: self, id, object }.rules()),
             _ => {
                 self.problem(id, &[], "must be a schema: an object, or true or false");
                 Node::Nothing
@@ -115,10 +106,7 @@ impl<'d> Compiler<'d> {
     fn problem(&mut self, id: NodeId, below: &[Step], message: impl Into<String>) {
         let steps = steps(self.document, &self.places[id]);
         let path = field::path(steps.iter().chain(below));
-        self.problems.push(FieldProblem {
-            path,
-            message: message.into(),
-        });
+        self.problems.push(FieldProblem { field: path, message: message.into() });
     }
 
     fn finish(mut self) -> Result<Schema, Vec<FieldProblem>> {
@@ -128,24 +116,23 @@ impl<'d> Compiler<'d> {
         if self.problems.is_empty()
             && let Some(id) = first_loop(&self.nodes)
         {
-            self.problem(id, &[], "refers to itself without going into a property or an item, so it can never be decided");
+            self.problem(
+                id,
+                &[],
+                "refers to itself without going into a property or an item, so it can never be decided",
+            );
         }
         self.problems.truncate(PROBLEMS_MAX);
         if !self.problems.is_empty() {
             return Err(self.problems);
         }
         let asks = |rule: &Rule| matches!(rule, Rule::UnseenItems(_) | Rule::UnseenProperties(_));
-        let tracks_seen = self
-            .nodes
-            .iter()
-            .any(|node| matches!(node, Node::Rules(rules) if rules.iter().any(asks)));
+        let tracks_seen =
+            self.nodes.iter().any(|node| matches!(node, Node::Rules(rules) if rules.iter().any(asks)));
         if self.nodes.is_empty() {
             return Err(whole("must be a JSON Schema object"));
         }
-        Ok(Schema {
-            nodes: self.nodes,
-            tracks_seen,
-        })
+        Ok(Schema { nodes: self.nodes, tracks_seen })
     }
 
     fn settle_anchors(&mut self) {
@@ -170,10 +157,7 @@ fn steps(document: &Value, pointer: &str) -> Vec<Step> {
     let mut steps = Vec::new();
     for token in pointer.split('/').skip(1) {
         let name = token.replace("~1", "/").replace("~0", "~");
-        let index = name
-            .parse::<usize>()
-            .ok()
-            .filter(|_| place.is_some_and(Value::is_array));
+        let index = name.parse::<usize>().ok().filter(|_| place.is_some_and(Value::is_array));
         place = match index {
             Some(index) => place.and_then(|value| value.get(index)),
             None => place.and_then(|value| value.get(&name)),

@@ -24,13 +24,7 @@ const BYTES_PER_STEP: u64 = 16;
 
 /// Checks the value, whose depth the caller has bounded.
 pub(super) fn check(schema: &Schema, value: &Value) -> Result<(), Vec<FieldProblem>> {
-    let mut run = Run {
-        schema,
-        steps_left: STEPS_MAX,
-        nested: 0,
-        quiet: 0,
-        problems: Vec::new(),
-    };
+    let mut run = Run { schema, steps_left: STEPS_MAX, nested: 0, quiet: 0, problems: Vec::new() };
     match run.node(0, value, &Place::Root, &mut Seen::default()) {
         Ok(true) => Ok(()),
         Ok(false) => Err(run.problems),
@@ -96,13 +90,7 @@ impl Seen<'_> {
 }
 
 impl<'s> Run<'s> {
-    fn node<'v>(
-        &mut self,
-        id: NodeId,
-        value: &'v Value,
-        place: &Place<'_>,
-        seen: &mut Seen<'v>,
-    ) -> Outcome {
+    fn node<'v>(&mut self, id: NodeId, value: &'v Value, place: &Place<'_>, seen: &mut Seen<'v>) -> Outcome {
         self.spend(1)?;
         let rules = match self.schema.nodes.get(id) {
             Some(Node::Rules(rules)) => rules,
@@ -162,11 +150,7 @@ impl<'s> Run<'s> {
                 Ok(self.fail(place, || {
                     format!(
                         "must be {}",
-                        types
-                            .iter()
-                            .map(|one| one.article())
-                            .collect::<Vec<_>>()
-                            .join(" or ")
+                        types.iter().map(|one| one.article()).collect::<Vec<_>>().join(" or ")
                     )
                 }))
             }
@@ -190,33 +174,24 @@ impl<'s> Run<'s> {
                 Ok(number::is_multiple(number, divisor)
                     || self.fail(place, || format!("must be a multiple of {divisor}")))
             }
-            (Rule::Count { what, bound, limit }, _) => {
-                self.count(*what, *bound, *limit, value, place)
-            }
+            (Rule::Count { what, bound, limit }, _) => self.count(*what, *bound, *limit, value, place),
             (Rule::Pattern(pattern), Value::String(text)) => {
                 let matches = self.matches(pattern, text)?;
                 Ok(matches
                     || self.fail(place, || {
-                        format!(
-                            "must match the pattern {}",
-                            field::shortened(pattern.source())
-                        )
+                        format!("must match the pattern {}", field::shortened(pattern.source()))
                     }))
             }
             (Rule::UniqueItems, Value::Array(items)) => {
                 let mut met = BTreeSet::new();
                 for item in items {
                     if !met.insert(self.canonical(item)?) {
-                        return Ok(
-                            self.fail(place, || "must not contain the same item twice".to_owned())
-                        );
+                        return Ok(self.fail(place, || "must not contain the same item twice".to_owned()));
                     }
                 }
                 Ok(true)
             }
-            (Rule::Required(names), Value::Object(members)) => {
-                self.required(names, members, place, "")
-            }
+            (Rule::Required(names), Value::Object(members)) => self.required(names, members, place, ""),
             (Rule::RequiredWith { given, required }, Value::Object(members))
                 if members.contains_key(given) =>
             {
@@ -227,9 +202,7 @@ impl<'s> Run<'s> {
                     &format!(" when {} is given", field::shortened(given)),
                 )
             }
-            (Rule::SchemaWith { given, node }, Value::Object(members))
-                if members.contains_key(given) =>
-            {
+            (Rule::SchemaWith { given, node }, Value::Object(members)) if members.contains_key(given) => {
                 self.node(*node, value, place, seen)
             }
             (Rule::Ref(node), _) => self.node(*node, value, place, seen),
@@ -240,64 +213,35 @@ impl<'s> Run<'s> {
                 let fits = self.fits_quietly(*node, value, place, &mut Seen::default())?;
                 Ok(!fits || self.fail(place, || "has a form that is not allowed".to_owned()))
             }
-            (
-                Rule::If {
-                    condition,
-                    then,
-                    otherwise,
-                },
-                _,
-            ) => {
-                let branch = if self.fits_quietly(*condition, value, place, seen)? {
-                    then
-                } else {
-                    otherwise
-                };
+            (Rule::If { condition, then, otherwise }, _) => {
+                let branch =
+                    if self.fits_quietly(*condition, value, place, seen)? { then } else { otherwise };
                 branch.map_or(Ok(true), |node| self.node(node, value, place, seen))
             }
-            (
-                Rule::Properties {
-                    named,
-                    patterns,
-                    others,
-                },
-                Value::Object(members),
-            ) => self.properties(named, patterns, *others, members, place, seen),
-            (Rule::PropertyNames(node), Value::Object(members)) => {
-                self.property_names(*node, members, place)
+            (Rule::Properties { named, patterns, others }, Value::Object(members)) => {
+                self.properties(named, patterns, *others, members, place, seen)
             }
+            (Rule::PropertyNames(node), Value::Object(members)) => self.property_names(*node, members, place),
             (Rule::Items { first, others }, Value::Array(items)) => {
                 self.items(first, *others, items, place, seen)
             }
-            (
-                Rule::Contains {
-                    node,
-                    min,
-                    max,
-                    counts_as_seen,
-                },
-                Value::Array(items),
-            ) => {
+            (Rule::Contains { node, min, max, counts_as_seen }, Value::Array(items)) => {
                 let (count, found) = self.contains(*node, items, place)?;
                 if *counts_as_seen && self.schema.tracks_seen {
                     seen.items.extend(found);
                 }
                 if count < *min {
-                    return Ok(self.fail(place, || {
-                        format!("must contain at least {min} of the items asked for")
-                    }));
+                    return Ok(
+                        self.fail(place, || format!("must contain at least {min} of the items asked for"))
+                    );
                 }
                 Ok(max.is_none_or(|max| count <= max)
-                    || self.fail(place, || {
-                        "contains too many of the items asked for".to_owned()
-                    }))
+                    || self.fail(place, || "contains too many of the items asked for".to_owned()))
             }
             (Rule::UnseenProperties(node), Value::Object(members)) => {
                 self.unseen_properties(*node, members, place, seen)
             }
-            (Rule::UnseenItems(node), Value::Array(items)) => {
-                self.unseen_items(*node, items, place, seen)
-            }
+            (Rule::UnseenItems(node), Value::Array(items)) => self.unseen_items(*node, items, place, seen),
             _ => Ok(true), // a rule about another type of value
         }
     }
@@ -333,10 +277,7 @@ impl<'s> Run<'s> {
                 break;
             }
         }
-        Ok(fits
-            || self.fail(place, || {
-                "fits none of the forms allowed here (anyOf)".to_owned()
-            }))
+        Ok(fits || self.fail(place, || "fits none of the forms allowed here (anyOf)".to_owned()))
     }
 
     fn one_of<'v>(
@@ -350,13 +291,13 @@ impl<'s> Run<'s> {
         for node in nodes {
             count += usize::from(self.fits_quietly(*node, value, place, seen)?);
             if count > 1 {
-                return Ok(self.fail(place, || "fits more than one of the forms allowed here, and must fit exactly one (oneOf)".to_owned()));
+                return Ok(self.fail(place, || {
+                    "fits more than one of the forms allowed here, and must fit exactly one (oneOf)"
+                        .to_owned()
+                }));
             }
         }
-        Ok(count == 1
-            || self.fail(place, || {
-                "fits none of the forms allowed here (oneOf)".to_owned()
-            }))
+        Ok(count == 1 || self.fail(place, || "fits none of the forms allowed here (oneOf)".to_owned()))
     }
 
     fn range(&mut self, bound: Bound, limit: &Number, number: &Number, place: &Place<'_>) -> bool {
@@ -430,10 +371,7 @@ impl<'s> Run<'s> {
     /// Notes the problem unless the run is quiet or has enough of them; always false.
     fn fail(&mut self, place: &Place<'_>, message: impl FnOnce() -> String) -> bool {
         if self.quiet == 0 && self.problems.len() < PROBLEMS_MAX {
-            self.problems.push(FieldProblem {
-                path: place.path(),
-                message: message(),
-            });
+            self.problems.push(FieldProblem { field: place.path(), message: message() });
         }
         false
     }

@@ -53,22 +53,14 @@ impl ToolParameters {
             )));
         }
         let Some(object) = document.as_object() else {
-            return Err(whole(
-                "must be a JSON Schema object with \"type\": \"object\"",
-            ));
+            return Err(whole("must be a JSON Schema object with \"type\": \"object\""));
         };
         if object.get("type").and_then(Value::as_str) != Some("object") {
             let message = "must be \"object\": a tool takes its arguments by name".to_owned();
-            return Err(vec![FieldProblem {
-                path: "type".to_owned(),
-                message,
-            }]);
+            return Err(vec![FieldProblem { field: "type".to_owned(), message }]);
         }
         let schema = compile::compile(document)?;
-        Ok(Self {
-            document: document.clone(),
-            schema,
-        })
+        Ok(Self { document: document.clone(), schema })
     }
 
     /// Checks arguments before a tool is called with them. Paths start inside the arguments.
@@ -100,22 +92,14 @@ impl PartialEq for ToolParameters {
 }
 
 fn whole(message: impl Into<String>) -> Vec<FieldProblem> {
-    vec![FieldProblem {
-        path: String::new(),
-        message: message.into(),
-    }]
+    vec![FieldProblem { field: String::new(), message: message.into() }]
 }
 
 fn is_within_depth(value: &Value, levels: usize) -> bool {
     match value {
-        Value::Array(items) => {
-            levels > 0 && items.iter().all(|item| is_within_depth(item, levels - 1))
-        }
+        Value::Array(items) => levels > 0 && items.iter().all(|item| is_within_depth(item, levels - 1)),
         Value::Object(members) => {
-            levels > 0
-                && members
-                    .values()
-                    .all(|member| is_within_depth(member, levels - 1))
+            levels > 0 && members.values().all(|member| is_within_depth(member, levels - 1))
         }
         _ => true,
     }

@@ -36,9 +36,7 @@ pub(super) fn is_multiple(number: &Number, divisor: &Number) -> bool {
         }
         return remainder == 0;
     }
-    let scale = u32::try_from(-shift)
-        .ok()
-        .and_then(|shift| 10_u128.checked_pow(shift));
+    let scale = u32::try_from(-shift).ok().and_then(|shift| 10_u128.checked_pow(shift));
     let divisor = scale.and_then(|scale| divisor.digits.checked_mul(scale));
     divisor.is_some_and(|divisor| number.digits % divisor == 0)
 }
@@ -71,10 +69,7 @@ impl Decimal {
         let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
         let fraction = fraction.trim_end_matches('0');
         let exponent = exponent.parse::<i32>().ok()? - i32::try_from(fraction.len()).ok()?;
-        Some(Self {
-            digits: format!("{whole}{fraction}").parse().ok()?,
-            exponent,
-        })
+        Some(Self { digits: format!("{whole}{fraction}").parse().ok()?, exponent })
     }
 }
 
@@ -109,21 +104,11 @@ mod tests {
         ];
         for (i, a) in ascending.iter().enumerate() {
             for (j, b) in ascending.iter().enumerate() {
-                assert_eq!(
-                    compare(&number(a.clone()), &number(b.clone())),
-                    i.cmp(&j),
-                    "{a} {b}"
-                );
+                assert_eq!(compare(&number(a.clone()), &number(b.clone())), i.cmp(&j), "{a} {b}");
             }
         }
-        assert_eq!(
-            compare(&number(json!(1)), &number(json!(1.0))),
-            Ordering::Equal
-        );
-        assert_eq!(
-            compare(&number(json!(0)), &number(json!(-0.0))),
-            Ordering::Equal
-        );
+        assert_eq!(compare(&number(json!(1)), &number(json!(1.0))), Ordering::Equal);
+        assert_eq!(compare(&number(json!(0)), &number(json!(-0.0))), Ordering::Equal);
     }
 
     #[test]
@@ -142,10 +127,7 @@ mod tests {
             (json!(u64::MAX), json!(5)),
         ];
         for (a, b) in multiples {
-            assert!(
-                is_multiple(&number(a.clone()), &number(b.clone())),
-                "{a} {b}"
-            );
+            assert!(is_multiple(&number(a.clone()), &number(b.clone())), "{a} {b}");
         }
         let others = [
             (json!(7), json!(3)),
@@ -157,10 +139,7 @@ mod tests {
             (json!(1.7976931348623157e308), json!(0.123456789)),
         ];
         for (a, b) in others {
-            assert!(
-                !is_multiple(&number(a.clone()), &number(b.clone())),
-                "{a} {b}"
-            );
+            assert!(!is_multiple(&number(a.clone()), &number(b.clone())), "{a} {b}");
         }
     }
 }

@@ -35,11 +35,7 @@ impl Pattern {
                 .build()
             {
                 Ok(regex) => {
-                    return Ok(Self {
-                        source: source.to_owned(),
-                        regex,
-                        steps_per_byte,
-                    });
+                    return Ok(Self { source: source.to_owned(), regex, steps_per_byte });
                 }
                 Err(regex::Error::CompiledTooBig(_)) => {}
                 Err(_) => return Err(UNSUPPORTED),
@@ -83,19 +79,10 @@ mod tests {
             ("", "anything"),
         ];
         for (pattern, text) in matches {
-            assert!(
-                Pattern::parse(pattern).ok().unwrap().is_match(text),
-                "{pattern}"
-            );
+            assert!(Pattern::parse(pattern).ok().unwrap().is_match(text), "{pattern}");
         }
-        assert!(
-            !Pattern::parse(r"^\d$").ok().unwrap().is_match("٣"),
-            "digits are ASCII in ECMA-262"
-        );
-        assert!(
-            !Pattern::parse("^a$").ok().unwrap().is_match("a\n"),
-            "the end is the end"
-        );
+        assert!(!Pattern::parse(r"^\d$").ok().unwrap().is_match("٣"), "digits are ASCII in ECMA-262");
+        assert!(!Pattern::parse("^a$").ok().unwrap().is_match("a\n"), "the end is the end");
     }
 
     #[test]
@@ -116,15 +103,8 @@ mod tests {
         ] {
             assert!(Pattern::parse(pattern).is_err(), "{pattern}");
         }
-        for pattern in [
-            "(((a{100}){100}){100}){100}",
-            r"\p{L}{10000}",
-            "(a|b|c){100000}",
-        ] {
-            assert!(
-                Pattern::parse(pattern).err().unwrap().contains("too large"),
-                "{pattern}"
-            );
+        for pattern in ["(((a{100}){100}){100}){100}", r"\p{L}{10000}", "(a|b|c){100000}"] {
+            assert!(Pattern::parse(pattern).err().unwrap().contains("too large"), "{pattern}");
         }
         let _ = Pattern::parse(&"(".repeat(30_000));
         let _ = Pattern::parse(&"a|".repeat(15_000));

@@ -34,53 +34,24 @@ pub(super) enum Rule {
     Type(Vec<Type>),
     OneOfValues(Values),
     Const(Values),
-    Range {
-        bound: Bound,
-        limit: Number,
-    },
+    Range { bound: Bound, limit: Number },
     MultipleOf(Number),
-    Count {
-        what: Counted,
-        bound: Bound,
-        limit: u64,
-    },
+    Count { what: Counted, bound: Bound, limit: u64 },
     Pattern(Pattern),
     UniqueItems,
     Required(Vec<String>),
-    RequiredWith {
-        given: String,
-        required: Vec<String>,
-    },
+    RequiredWith { given: String, required: Vec<String> },
     Ref(NodeId),
     AllOf(Vec<NodeId>),
     AnyOf(Vec<NodeId>),
     OneOf(Vec<NodeId>),
     Not(NodeId),
-    If {
-        condition: NodeId,
-        then: Option<NodeId>,
-        otherwise: Option<NodeId>,
-    },
-    SchemaWith {
-        given: String,
-        node: NodeId,
-    },
-    Properties {
-        named: BTreeMap<String, NodeId>,
-        patterns: Vec<(Pattern, NodeId)>,
-        others: Option<NodeId>,
-    },
+    If { condition: NodeId, then: Option<NodeId>, otherwise: Option<NodeId> },
+    SchemaWith { given: String, node: NodeId },
+    Properties { named: BTreeMap<String, NodeId>, patterns: Vec<(Pattern, NodeId)>, others: Option<NodeId> },
     PropertyNames(NodeId),
-    Items {
-        first: Vec<NodeId>,
-        others: Option<NodeId>,
-    },
-    Contains {
-        node: NodeId,
-        min: u64,
-        max: Option<u64>,
-        counts_as_seen: bool,
-    },
+    Items { first: Vec<NodeId>, others: Option<NodeId> },
+    Contains { node: NodeId, min: u64, max: Option<u64>, counts_as_seen: bool },
     UnseenProperties(NodeId),
     UnseenItems(NodeId),
 }
@@ -91,14 +62,9 @@ impl Rule {
         match self {
             Self::Ref(node) | Self::Not(node) | Self::SchemaWith { node, .. } => vec![*node],
             Self::AllOf(nodes) | Self::AnyOf(nodes) | Self::OneOf(nodes) => nodes.clone(),
-            Self::If {
-                condition,
-                then,
-                otherwise,
-            } => [Some(*condition), *then, *otherwise]
-                .into_iter()
-                .flatten()
-                .collect(),
+            Self::If { condition, then, otherwise } => {
+                [Some(*condition), *then, *otherwise].into_iter().flatten().collect()
+            }
             _ => Vec::new(),
         }
     }

@@ -108,19 +108,11 @@ impl<'a> Filler<'a> {
         }
     }
 
-    fn array(
-        &mut self,
-        field: &Field<'a>,
-        items: Option<&Field<'a>>,
-        depth: usize,
-    ) -> Option<Value> {
+    fn array(&mut self, field: &Field<'a>, items: Option<&Field<'a>>, depth: usize) -> Option<Value> {
         let items = items?;
         let mut out = Vec::new();
         // Each of these consumes what it takes, so the loop ends.
-        let takes = matches!(
-            items.shape,
-            Shape::Choice(_) | Shape::Integer | Shape::Number | Shape::String
-        );
+        let takes = matches!(items.shape, Shape::Choice(_) | Shape::Integer | Shape::Number | Shape::String);
         while takes && out.len() < ITEMS_MAX {
             let named = self.value(items, true, depth).or_else(|| self.value(items, false, depth));
             let quoted = || items.takes_any_text().then_some(()).map(|()| &[EntityKind::Quoted][..]);
@@ -161,12 +153,10 @@ impl<'a> Filler<'a> {
         if wanted.is_empty() {
             return None;
         }
-        self.stems.windows(wanted.len()).zip(self.words.windows(wanted.len())).find_map(
-            |(stems, words)| {
-                let place = words.first()?.start..words.last()?.end();
-                (stems == wanted && self.is_free(&place)).then_some((wanted.len(), place))
-            },
-        )
+        self.stems.windows(wanted.len()).zip(self.words.windows(wanted.len())).find_map(|(stems, words)| {
+            let place = words.first()?.start..words.last()?.end();
+            (stems == wanted && self.is_free(&place)).then_some((wanted.len(), place))
+        })
     }
 
     fn numbered(&self, number: f64) -> Option<(usize, Range<usize>)> {
@@ -182,8 +172,8 @@ impl<'a> Filler<'a> {
         for kind in [EntityKind::Number, EntityKind::NumberWord] {
             let found = self.entities.iter().find_map(|entity| {
                 let value = (entity.kind == kind).then(|| field.number(&entity.value)).flatten()?;
-                let fits = self.is_free(&entity.place)
-                    && (!only_named || self.is_beside(field, &entity.place));
+                let fits =
+                    self.is_free(&entity.place) && (!only_named || self.is_beside(field, &entity.place));
                 fits.then(|| (entity.place.clone(), value))
             });
             if let Some((place, value)) = found {
@@ -257,9 +247,7 @@ impl<'a> Filler<'a> {
     /// True when one of the two content words before the place or the word after it is the field's.
     fn is_beside(&self, field: &Field<'_>, place: &Range<usize>) -> bool {
         let before = self.words.iter().zip(&self.stems).rev();
-        let before = before
-            .filter(|(word, _)| word.end() <= place.start && word.term().is_some())
-            .take(2);
+        let before = before.filter(|(word, _)| word.end() <= place.start && word.term().is_some()).take(2);
         let after = self.words.iter().zip(&self.stems).find(|(word, _)| word.start >= place.end);
         before.chain(after).any(|(_, stem)| field.terms.contains(stem))
     }
@@ -324,14 +312,8 @@ mod tests {
         let schema = object(json!({
             "quantity": {"type": "integer"}, "order_id": {"type": "string"}
         }));
-        assert_eq!(
-            filled(&schema, "order 1234, quantity 2"),
-            json!({"quantity": 2, "order_id": "1234"})
-        );
-        assert_eq!(
-            filled(&schema, "2 pieces for order A-77"),
-            json!({"quantity": 2, "order_id": "A-77"})
-        );
+        assert_eq!(filled(&schema, "order 1234, quantity 2"), json!({"quantity": 2, "order_id": "1234"}));
+        assert_eq!(filled(&schema, "2 pieces for order A-77"), json!({"quantity": 2, "order_id": "A-77"}));
     }
 
     #[test]
@@ -414,10 +396,7 @@ mod tests {
     fn booleans_listen_for_no() {
         let schema = json!({"required": ["confirmed"], "properties": {
             "gift_wrap": {"type": "boolean"}, "confirmed": {"type": "boolean"}}});
-        assert_eq!(
-            filled(&schema, "Yes, with gift wrap"),
-            json!({"gift_wrap": true, "confirmed": true})
-        );
+        assert_eq!(filled(&schema, "Yes, with gift wrap"), json!({"gift_wrap": true, "confirmed": true}));
         assert_eq!(
             filled(&schema, "No, don't gift wrap it"),
             json!({"gift_wrap": false, "confirmed": false})
@@ -448,10 +427,7 @@ mod tests {
             "a": {"$ref": "#/$defs/n"},
             "b": {"anyOf": [{"type": "null"}, {"type": "string", "format": "email"}]},
             "c": {"type": ["null", "integer"]}}});
-        assert_eq!(
-            filled(&schema, "1 and 2 for a@b.example"),
-            json!({"a": 1, "b": "a@b.example", "c": 2})
-        );
+        assert_eq!(filled(&schema, "1 and 2 for a@b.example"), json!({"a": 1, "b": "a@b.example", "c": 2}));
     }
 
     #[test]

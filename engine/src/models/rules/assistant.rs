@@ -129,10 +129,7 @@ mod tests {
     fn it_calls_the_tool_the_words_ask_for() {
         assert_eq!(
             reply_to("I want a refund for order A-17"),
-            AssistantReply::CallTool {
-                name: "refund_order".into(),
-                arguments: json!({"order_id": "A-17"})
-            }
+            AssistantReply::CallTool { name: "refund_order".into(), arguments: json!({"order_id": "A-17"}) }
         );
     }
 
@@ -171,12 +168,8 @@ mod tests {
     #[test]
     fn the_same_seed_says_the_same() {
         let history = [user("Tell me a joke")];
-        let all: Vec<_> = (0..20)
-            .map(|seed| assistant_reply(&turn(&[], &[], &history, seed)))
-            .collect();
-        let again: Vec<_> = (0..20)
-            .map(|seed| assistant_reply(&turn(&[], &[], &history, seed)))
-            .collect();
+        let all: Vec<_> = (0..20).map(|seed| assistant_reply(&turn(&[], &[], &history, seed))).collect();
+        let again: Vec<_> = (0..20).map(|seed| assistant_reply(&turn(&[], &[], &history, seed))).collect();
         assert_eq!(all, again);
         assert!(all.iter().any(|reply| *reply != all[0]));
     }

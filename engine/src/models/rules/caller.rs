@@ -43,11 +43,10 @@ mod tests {
 
     #[test]
     fn without_quotes_each_sentence_is_a_line() {
-        assert_eq!(lines("Ask for the hours.\n- Book a table\nDon't be rude!"), [
-            "Ask for the hours.",
-            "Book a table",
-            "Don't be rude!"
-        ]);
+        assert_eq!(
+            lines("Ask for the hours.\n- Book a table\nDon't be rude!"),
+            ["Ask for the hours.", "Book a table", "Don't be rude!"]
+        );
     }
 
     #[test]

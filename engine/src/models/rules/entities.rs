@@ -80,9 +80,7 @@ impl Found<'_> {
     }
 
     fn is_taken(&self, place: &Range<usize>) -> bool {
-        self.entities
-            .iter()
-            .any(|entity| entity.place.start < place.end && place.start < entity.place.end)
+        self.entities.iter().any(|entity| entity.place.start < place.end && place.start < entity.place.end)
     }
 
     fn address(&mut self, token: &Token<'_>) {
@@ -104,7 +102,9 @@ impl Found<'_> {
         if let Some(date) = written_date(token.text) {
             return self.add(token.place(), EntityKind::Date, date);
         }
-        let Some(second) = second else { return self.relative_date(token, None) };
+        let Some(second) = second else {
+            return self.relative_date(token, None);
+        };
         // "12th of March" is "12 March".
         let of = second.text.eq_ignore_ascii_case("of");
         let (second, third) = if of { (third.unwrap_or(second), fourth) } else { (second, third) };
@@ -126,8 +126,16 @@ impl Found<'_> {
 
     fn relative_date(&mut self, token: &Token<'_>, next: Option<&Token<'_>>) {
         const DAYS: [&str; 10] = [
-            "today", "tomorrow", "yesterday", "monday", "tuesday", "wednesday", "thursday", "friday",
-            "saturday", "sunday",
+            "today",
+            "tomorrow",
+            "yesterday",
+            "monday",
+            "tuesday",
+            "wednesday",
+            "thursday",
+            "friday",
+            "saturday",
+            "sunday",
         ];
         let is_day = |text: &str| DAYS.contains(&text.to_ascii_lowercase().as_str());
         let qualified = matches!(token.text.to_ascii_lowercase().as_str(), "next" | "this");
@@ -192,8 +200,8 @@ impl Found<'_> {
             return self.add(token.place(), EntityKind::Number, value);
         }
         const WORDS: [&str; 13] = [
-            "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten",
-            "eleven", "twelve",
+            "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven",
+            "twelve",
         ];
         let lower = token.text.to_ascii_lowercase();
         if let Some(value) = WORDS.iter().position(|word| *word == lower) {
@@ -227,7 +235,9 @@ fn tokens(text: &str) -> Vec<Token<'_>> {
 }
 
 fn is_email(token: &str) -> bool {
-    let Some((local, domain)) = token.split_once('@') else { return false };
+    let Some((local, domain)) = token.split_once('@') else {
+        return false;
+    };
     let local_ok = !local.is_empty()
         && !local.starts_with('.')
         && !local.ends_with('.')
@@ -290,12 +300,24 @@ fn day(token: &str) -> Option<i8> {
 
 fn month(token: &str) -> Option<i8> {
     const MONTHS: [&str; 12] = [
-        "january", "february", "march", "april", "may", "june", "july", "august", "september",
-        "october", "november", "december",
+        "january",
+        "february",
+        "march",
+        "april",
+        "may",
+        "june",
+        "july",
+        "august",
+        "september",
+        "october",
+        "november",
+        "december",
     ];
     let lower = token.to_ascii_lowercase();
     let place = MONTHS.iter().position(|month| {
-        *month == lower || lower == "sept" && *month == "september" || lower.len() == 3 && month.starts_with(&lower)
+        *month == lower
+            || lower == "sept" && *month == "september"
+            || lower.len() == 3 && month.starts_with(&lower)
     })?;
     i8::try_from(place + 1).ok()
 }
@@ -419,9 +441,10 @@ mod tests {
 
     #[test]
     fn times_become_24_hours() {
-        assert_eq!(found("at 7pm or 7:30 p.m. or 19:45 or 12 am"), [
-            (Time, "19:00"), (Time, "19:30"), (Time, "19:45"), (Time, "00:00")
-        ]);
+        assert_eq!(
+            found("at 7pm or 7:30 p.m. or 19:45 or 12 am"),
+            [(Time, "19:00"), (Time, "19:30"), (Time, "19:45"), (Time, "00:00")]
+        );
         assert_eq!(found("25:00"), []);
         assert_eq!(found("I am 7"), [(Number, "7")]);
     }
@@ -438,12 +461,11 @@ mod tests {
 
     #[test]
     fn numbers_and_codes() {
-        assert_eq!(found("$1,200.50 for 3, minus -5, 20% of #7"), [
-            (Number, "1200.50"), (Number, "3"), (Number, "-5"), (Number, "20"), (Number, "7")
-        ]);
-        assert_eq!(found("two of A-1234 and B12"), [
-            (NumberWord, "2"), (Code, "A-1234"), (Code, "B12")
-        ]);
+        assert_eq!(
+            found("$1,200.50 for 3, minus -5, 20% of #7"),
+            [(Number, "1200.50"), (Number, "3"), (Number, "-5"), (Number, "20"), (Number, "7")]
+        );
+        assert_eq!(found("two of A-1234 and B12"), [(NumberWord, "2"), (Code, "A-1234"), (Code, "B12")]);
         assert_eq!(found("1,2,3 and 1.2.3"), [(Code, "1.2.3")]);
     }
 
@@ -477,9 +499,6 @@ mod tests {
     }
 
     fn found(text: &str) -> Vec<(EntityKind, &'static str)> {
-        entities(text)
-            .into_iter()
-            .map(|entity| (entity.kind, &*entity.value.leak()))
-            .collect()
+        entities(text).into_iter().map(|entity| (entity.kind, &*entity.value.leak())).collect()
     }
 }

@@ -7,8 +7,24 @@ use crate::models::{JudgeTurn, Ruling};
 
 /// Words of a criterion that name the conversation instead of standing in it.
 const FRAME_WORDS: [&str; 18] = [
-    "agent", "answer", "answers", "assistant", "caller", "mention", "mentioned", "mentions", "said",
-    "say", "saying", "says", "tell", "telling", "tells", "told", "turn", "user",
+    "agent",
+    "answer",
+    "answers",
+    "assistant",
+    "caller",
+    "mention",
+    "mentioned",
+    "mentions",
+    "said",
+    "say",
+    "saying",
+    "says",
+    "tell",
+    "telling",
+    "tells",
+    "told",
+    "turn",
+    "user",
 ];
 
 /// Rules on a criterion by its content words: it holds when all of them occur in the turns.
@@ -67,19 +83,14 @@ fn term(word: &Word<'_>) -> String {
 
 fn shortfall(missing: &[&String], wanted: usize) -> String {
     const NAMED_MAX: usize = 5;
-    let named: Vec<_> =
-        missing.iter().take(NAMED_MAX).map(|word| format!("\"{word}\"")).collect();
+    let named: Vec<_> = missing.iter().take(NAMED_MAX).map(|word| format!("\"{word}\"")).collect();
     let more = if missing.len() > NAMED_MAX { " and more" } else { "" };
     let absence = if missing.iter().any(|word| *word == "not") {
         " (a negation is looked for as a word; to check for absence use transcript_excludes)"
     } else {
         ""
     };
-    format!(
-        "{} of {wanted} content words do not occur: {}{more}{absence}.",
-        missing.len(),
-        named.join(", ")
-    )
+    format!("{} of {wanted} content words do not occur: {}{more}{absence}.", missing.len(), named.join(", "))
 }
 
 const fn yes(index: usize, reason: String) -> Ruling {

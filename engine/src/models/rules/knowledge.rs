@@ -122,8 +122,7 @@ impl KnowledgeIndex {
         for (place, term) in question.iter().enumerate() {
             self.add_scores(term, place + 1, &mut scores);
         }
-        let mut ranked: Vec<_> =
-            scores.iter().enumerate().filter(|(_, score)| score.matched > 0).collect();
+        let mut ranked: Vec<_> = scores.iter().enumerate().filter(|(_, score)| score.matched > 0).collect();
         ranked.sort_by_key(|(place, score)| (std::cmp::Reverse(score.score), *place));
         let (_, best) = ranked.first().copied()?;
         let covered = best.matched * 100 >= question.len() * COVERAGE_MIN_PERCENT;
@@ -131,8 +130,7 @@ impl KnowledgeIndex {
             return None;
         }
         let good = |score: &Score| {
-            score.matched >= best.matched
-                && score.score * 100 >= best.score * FURTHER_SENTENCE_PERCENT
+            score.matched >= best.matched && score.score * 100 >= best.score * FURTHER_SENTENCE_PERCENT
         };
         let mut places: Vec<_> = ranked
             .iter()
@@ -141,8 +139,7 @@ impl KnowledgeIndex {
             .map(|(place, _)| *place)
             .collect();
         places.sort_unstable();
-        let texts: Vec<_> =
-            places.iter().filter_map(|place| self.sentences.get(*place)).map(ended).collect();
+        let texts: Vec<_> = places.iter().filter_map(|place| self.sentences.get(*place)).map(ended).collect();
         Some(Answer { text: texts.join(" "), matched: best.matched, score: best.score })
     }
 
@@ -158,8 +155,7 @@ impl KnowledgeIndex {
         // ln(1 + (N - n + ½) / (n + ½)), as the difference of two logarithms.
         let weight = log2(2 * count + 2).saturating_sub(log2(2 * holders + 1)).max(WEIGHT_MIN);
         for (place, times) in inside {
-            let (Some(sentence), Some(score)) = (self.sentences.get(*place), scores.get_mut(*place))
-            else {
+            let (Some(sentence), Some(score)) = (self.sentences.get(*place), scores.get_mut(*place)) else {
                 continue;
             };
             // tf · (k1 + 1) / (tf + k1 · (1 - b + b · length / average)), in hundredths.
@@ -232,7 +228,9 @@ fn ended(sentence: &Sentence) -> String {
 
 /// The logarithm to base 2, fixed point, straight between the powers of two.
 fn log2(value: u64) -> u64 {
-    let Some(whole) = value.checked_ilog2() else { return 0 };
+    let Some(whole) = value.checked_ilog2() else {
+        return 0;
+    };
     let fraction = ((u128::from(value) << 16) >> whole) - u128::from(ONE);
     u64::from(whole) * ONE + u64::try_from(fraction).unwrap_or(ONE)
 }
@@ -247,7 +245,10 @@ mod tests {
 
     #[test]
     fn the_best_matching_sentence_answers() {
-        assert_eq!(ask(&[("Shop", SHOP)], "When do you open?").unwrap(), "We open at nine and close at five.");
+        assert_eq!(
+            ask(&[("Shop", SHOP)], "When do you open?").unwrap(),
+            "We open at nine and close at five."
+        );
         assert_eq!(
             ask(&[("Shop", SHOP)], "Hello, I'm Bob. Is there parking?").unwrap(),
             "Parking is free behind the house."
@@ -294,8 +295,10 @@ mod tests {
     fn other_scripts_are_answered() {
         let text = "営業時間は9時から5時までです。駐車場は無料です。";
         assert_eq!(ask(&[("店", text)], "営業時間は？").unwrap(), "営業時間は9時から5時までです。");
-        assert_eq!(ask(&[("Laden", "Die Öffnungszeiten sind 9-17 Uhr.")], "ÖFFNUNGSZEITEN?").unwrap(),
-            "Die Öffnungszeiten sind 9-17 Uhr.");
+        assert_eq!(
+            ask(&[("Laden", "Die Öffnungszeiten sind 9-17 Uhr.")], "ÖFFNUNGSZEITEN?").unwrap(),
+            "Die Öffnungszeiten sind 9-17 Uhr."
+        );
     }
 
     #[test]
@@ -312,8 +315,10 @@ mod tests {
         let mut text = "Some words about nothing much at all here. ".repeat(4_700);
         text.push_str("The elephant sleeps at noon.");
         assert!(text.len() > 200 * 1024);
-        assert_eq!(ask(&[("Zoo", &text)], "When does the elephant sleep?").unwrap(),
-            "The elephant sleeps at noon.");
+        assert_eq!(
+            ask(&[("Zoo", &text)], "When does the elephant sleep?").unwrap(),
+            "The elephant sleeps at noon."
+        );
         let one_line = "elephant ".repeat(23_000);
         assert!(ask(&[("Zoo", &one_line)], "elephant?").unwrap().len() < 3_000);
     }

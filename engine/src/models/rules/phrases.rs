@@ -49,7 +49,9 @@ pub(super) fn help(knowledge: &[Knowledge], tools: &[ToolSpec]) -> String {
         ("", "") => String::new(),
         (about, "") => format!("I can answer questions about: {about}."),
         ("", can) => format!("Here is what I can do: {can}."),
-        (about, can) => format!("I can answer questions about: {about}. I can also do this: {can}."),
+        (about, can) => {
+            format!("I can answer questions about: {about}. I can also do this: {can}.")
+        }
     }
 }
 
@@ -113,10 +115,6 @@ mod tests {
     }
 
     fn tool(name: &str, description: &str) -> ToolSpec {
-        ToolSpec {
-            name: name.into(),
-            description: description.into(),
-            parameters: Value::Null,
-        }
+        ToolSpec { name: name.into(), description: description.into(), parameters: Value::Null }
     }
 }

@@ -75,10 +75,7 @@ fn is_clearly_quoted(text: &str, passage: Range<usize>, after: usize) -> bool {
     let before = text.get(..passage.start).unwrap_or_default();
     let words = text.get(passage).unwrap_or_default();
     let next = text.get(after..).and_then(|rest| rest.chars().next());
-    let introduced = before
-        .trim_end_matches(['\'', '\u{2018}'])
-        .trim_end()
-        .ends_with([':', ',', '：']);
+    let introduced = before.trim_end_matches(['\'', '\u{2018}']).trim_end().ends_with([':', ',', '：']);
     !words.starts_with(char::is_whitespace)
         && !words.ends_with(char::is_whitespace)
         && !words.contains('\n')
@@ -94,9 +91,10 @@ mod tests {
 
     #[test]
     fn every_pair_of_marks_quotes() {
-        assert_eq!(passages(r#"Say "one" then “two”, „drei“, «quatre» and 「五」."#), [
-            "one", "two", "drei", "quatre", "五"
-        ]);
+        assert_eq!(
+            passages(r#"Say "one" then “two”, „drei“, «quatre» and 「五」."#),
+            ["one", "two", "drei", "quatre", "五"]
+        );
     }
 
     #[test]

@@ -4,9 +4,8 @@
 pub(super) const SENTENCE_BYTES_MAX: usize = 600;
 
 /// Short forms whose full stop ends no sentence.
-const SHORT_FORMS: [&str; 14] = [
-    "dr", "e.g", "etc", "i.e", "jr", "mr", "mrs", "ms", "mt", "no", "nr", "prof", "st", "vs",
-];
+const SHORT_FORMS: [&str; 14] =
+    ["dr", "e.g", "etc", "i.e", "jr", "mr", "mrs", "ms", "mt", "no", "nr", "prof", "st", "vs"];
 
 /// The sentences of a text in order, as they stand, without bullets and numbering. A line is a
 /// sentence of its own unless the next one goes on in lower case. None is without a letter or digit.
@@ -97,9 +96,7 @@ fn without_bullet(line: &str) -> &str {
     let rest = line.trim_start_matches(|char: char| char.is_ascii_digit());
     let digits = line.len() - rest.len();
     match rest.strip_prefix(['.', ')']) {
-        Some(rest) if (1..=3).contains(&digits) && rest.starts_with(char::is_whitespace) => {
-            rest.trim_start()
-        }
+        Some(rest) if (1..=3).contains(&digits) && rest.starts_with(char::is_whitespace) => rest.trim_start(),
         _ => line,
     }
 }
@@ -111,9 +108,10 @@ mod tests {
 
     #[test]
     fn sentences_end_at_their_marks() {
-        assert_eq!(sentences("We open at 9. Do you? Yes! Good"), [
-            "We open at 9.", "Do you?", "Yes!", "Good"
-        ]);
+        assert_eq!(
+            sentences("We open at 9. Do you? Yes! Good"),
+            ["We open at 9.", "Do you?", "Yes!", "Good"]
+        );
         assert_eq!(sentences("9時に開きます。お待ちして！"), ["9時に開きます。", "お待ちして！"]);
         assert_eq!(sentences("He said \"Go.\" Then he left."), ["He said \"Go.\"", "Then he left."]);
     }
@@ -134,9 +132,10 @@ mod tests {
 
     #[test]
     fn lines_and_bullets_are_sentences_and_wrapped_lines_are_not() {
-        assert_eq!(sentences("- Monday 9-5\n* Sunday closed\r\n1. Ask\n2) Wait\n\nthe end"), [
-            "Monday 9-5", "Sunday closed", "Ask", "Wait", "the end"
-        ]);
+        assert_eq!(
+            sentences("- Monday 9-5\n* Sunday closed\r\n1. Ask\n2) Wait\n\nthe end"),
+            ["Monday 9-5", "Sunday closed", "Ask", "Wait", "the end"]
+        );
         assert_eq!(sentences("We are open\non Sundays."), ["We are open\non Sundays."]);
         assert_eq!(sentences(" \n--- ... \n"), Vec::<&str>::new());
     }

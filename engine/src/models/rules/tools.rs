@@ -6,9 +6,9 @@ use crate::models::ToolSpec;
 
 /// Words in a tool's name that do not tell one tool from another.
 const WEAK_WORDS: [&str; 27] = [
-    "api", "call", "check", "create", "data", "do", "fetch", "find", "get", "info", "list", "look",
-    "lookup", "make", "new", "post", "query", "read", "retrieve", "run", "search", "send", "set",
-    "show", "tool", "update", "v1",
+    "api", "call", "check", "create", "data", "do", "fetch", "find", "get", "info", "list", "look", "lookup",
+    "make", "new", "post", "query", "read", "retrieve", "run", "search", "send", "set", "show", "tool",
+    "update", "v1",
 ];
 
 /// The tools' names and descriptions, made ready for matching.
@@ -46,7 +46,9 @@ impl ToolIndex {
         let said: BTreeSet<&str> = said.iter().map(String::as_str).collect();
         let mut best: Option<(usize, ToolMatch)> = None;
         for (place, tool) in self.tools.iter().enumerate() {
-            let Some((score, matched)) = tool.fit(&said) else { continue };
+            let Some((score, matched)) = tool.fit(&said) else {
+                continue;
+            };
             if best.is_none_or(|(best, _)| score > best) {
                 best = Some((score, ToolMatch { place, matched }));
             }
@@ -58,9 +60,8 @@ impl ToolIndex {
 impl ToolWords {
     fn new(tool: &ToolSpec) -> Self {
         let words = identifier_words(&tool.name);
-        let (mut weak, mut strong): (Vec<_>, Vec<_>) = words
-            .iter()
-            .partition(|word| is_stop(word) || WEAK_WORDS.contains(&word.as_str()));
+        let (mut weak, mut strong): (Vec<_>, Vec<_>) =
+            words.iter().partition(|word| is_stop(word) || WEAK_WORDS.contains(&word.as_str()));
         if strong.is_empty() {
             std::mem::swap(&mut weak, &mut strong);
         }
@@ -78,15 +79,11 @@ impl ToolWords {
     /// It fits when all telling words of its name are said; or one of them and a word of the
     /// description; or two words of the description that make up a third of what was said.
     fn fit(&self, said: &BTreeSet<&str>) -> Option<(usize, usize)> {
-        let count = |terms: &BTreeSet<String>| {
-            said.iter().filter(|term| terms.contains(**term)).count()
-        };
-        let (strong, weak, described) =
-            (count(&self.strong), count(&self.weak), count(&self.description));
+        let count = |terms: &BTreeSet<String>| said.iter().filter(|term| terms.contains(**term)).count();
+        let (strong, weak, described) = (count(&self.strong), count(&self.weak), count(&self.description));
         let named = !self.strong.is_empty() && strong == self.strong.len();
         let half_named = strong > 0 && described > 0;
-        let described_well = described >= self.description.len().clamp(1, 2)
-            && described * 3 >= said.len();
+        let described_well = described >= self.description.len().clamp(1, 2) && described * 3 >= said.len();
         if !(named || half_named || described_well) {
             return None;
         }

@@ -94,9 +94,7 @@ pub(super) fn stemmed(word: &str) -> String {
 /// True for a word that says no, such as `not`, `never`, `can't`.
 pub(super) fn is_negation(folded_word: &str) -> bool {
     const NEGATIONS: [&str; 8] = ["cannot", "never", "no", "none", "nor", "not", "nothing", "without"];
-    NEGATIONS.contains(&folded_word)
-        || folded_word.ends_with("n't")
-        || folded_word.ends_with("n\u{2019}t")
+    NEGATIONS.contains(&folded_word) || folded_word.ends_with("n't") || folded_word.ends_with("n\u{2019}t")
 }
 
 /// True for a folded word that carries no content of its own.
@@ -111,13 +109,14 @@ pub(super) fn is_stop(folded_word: &str) -> bool {
 }
 
 fn push_run<'a>(text: &'a str, run: Range<usize>, out: &mut Vec<Word<'a>>) {
-    let Some(word) = text.get(run.clone()) else { return };
+    let Some(word) = text.get(run.clone()) else {
+        return;
+    };
     if !word.starts_with(is_spaceless) || word.chars().nth(2).is_none() {
         out.push(Word { text: word, start: run.start });
         return;
     }
-    let places: Vec<usize> =
-        word.char_indices().map(|(place, _)| place).chain([word.len()]).collect();
+    let places: Vec<usize> = word.char_indices().map(|(place, _)| place).chain([word.len()]).collect();
     out.extend(places.windows(3).filter_map(|pair| {
         let (from, to) = (pair.first()?, pair.last()?);
         Some(Word { text: word.get(*from..*to)?, start: run.start + from })

@@ -1,9 +1,9 @@
 //! `DELETE /assistants/{id}`: removes an assistant with its bindings and simulations.
 use super::load;
 use crate::context::Context;
+use crate::crud;
 use crate::error::Fault;
 use crate::operation::{Effects, Input, Operation, Output, Success};
-use crate::crud;
 use crate::sql;
 
 /// `DELETE /assistants/{id}`
@@ -30,10 +30,8 @@ async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     let id = &current.id;
     let mut statements = vec![crud::unchanged("assistants", id, current.revision)];
     for table in ["numbers", "simulations", "assistant_tools", "assistant_documents"] {
-        statements.push(sql!(
-            format!("DELETE FROM {table} WHERE workspace_id = :ws AND assistant_id = ?1"),
-            id
-        ));
+        statements
+            .push(sql!(format!("DELETE FROM {table} WHERE workspace_id = :ws AND assistant_id = ?1"), id));
     }
     statements.push(sql!("DELETE FROM assistants WHERE workspace_id = :ws AND id = ?1", id));
     context.commit(statements, Output::empty()).await

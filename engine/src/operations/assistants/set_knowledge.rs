@@ -4,11 +4,11 @@ use serde::Deserialize;
 
 use super::{Assistant, found, once_each, refuse_unknown, select_one};
 use crate::context::Context;
+use crate::crud;
 use crate::error::{Error, Fault};
 use crate::limits::{DOCUMENTS_PER_ASSISTANT_MAX, KNOWLEDGE_PER_ASSISTANT_BYTES_MAX};
 use crate::operation::{BodySchema, Effects, Input, Operation, Output, Success};
 use crate::operations::knowledge::{knowledge_fits, too_much_knowledge};
-use crate::crud;
 use crate::sql;
 use crate::{schema, time};
 

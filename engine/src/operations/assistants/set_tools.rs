@@ -4,10 +4,10 @@ use serde::Deserialize;
 
 use super::{Assistant, found, once_each, refuse_unknown, select_one};
 use crate::context::Context;
+use crate::crud;
 use crate::error::{Error, Fault};
 use crate::limits::TOOLS_PER_ASSISTANT_MAX;
 use crate::operation::{BodySchema, Effects, Input, Operation, Output, Success};
-use crate::crud;
 use crate::sql;
 use crate::{schema, time};
 
@@ -47,8 +47,12 @@ async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     );
     let rows = context.read(vec![select_one(input.id()), known]).await?;
     let current = found(rows.first().and_then(|rows| rows.first()))?;
-    let known: Vec<String> =
-        rows.iter().skip(1).flat_map(|rows| rows.iter()).map(|row| row.text("id")).collect::<Result<_, _>>()?;
+    let known: Vec<String> = rows
+        .iter()
+        .skip(1)
+        .flat_map(|rows| rows.iter())
+        .map(|row| row.text("id"))
+        .collect::<Result<_, _>>()?;
     refuse_unknown("tool_ids", "tool", &tool_ids, &known)?;
     if tool_ids.len() > TOOLS_PER_ASSISTANT_MAX {
         let message = format!("takes at most {TOOLS_PER_ASSISTANT_MAX} tools, got {}", tool_ids.len());

@@ -1,9 +1,9 @@
 //! `PATCH /assistants/{id}`: changes an assistant.
 use super::{Assistant, Draft, load};
 use crate::context::Context;
+use crate::crud;
 use crate::error::Fault;
 use crate::operation::{BodySchema, Effects, Input, Operation, Output, Success};
-use crate::crud;
 use crate::sql;
 use crate::{schema, time};
 

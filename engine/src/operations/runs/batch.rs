@@ -2,7 +2,10 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Launch, Run, RunMode, SIMULATION_COLUMNS, assistant_reads, assistant_snapshot, check_mode, random_seed, simulation_snapshot};
+use super::{
+    Launch, Run, RunMode, SIMULATION_COLUMNS, assistant_reads, assistant_snapshot, check_mode, random_seed,
+    simulation_snapshot,
+};
 use crate::context::Context;
 use crate::error::{Error, Fault};
 use crate::ids::prefix;
@@ -70,8 +73,7 @@ async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     let Some(assistant) = assistant_snapshot(rows.get(..3).unwrap_or_default())? else {
         return Err(Error::field("assistant_id", "is no assistant of this workspace").into());
     };
-    let launch =
-        Launch { assistant: &assistant, mode, batch_id: Some(context.id(prefix::BATCH)) };
+    let launch = Launch { assistant: &assistant, mode, batch_id: Some(context.id(prefix::BATCH)) };
     let mut launched = Vec::new();
     for row in rows.last().into_iter().flat_map(|rows| rows.iter()) {
         let seed = seed.unwrap_or_else(|| random_seed(context));

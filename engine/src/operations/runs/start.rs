@@ -2,7 +2,10 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Launch, Run, RunMode, SIMULATION_COLUMNS, assistant_reads, assistant_snapshot, check_mode, random_seed, simulation_snapshot};
+use super::{
+    Launch, Run, RunMode, SIMULATION_COLUMNS, assistant_reads, assistant_snapshot, check_mode, random_seed,
+    simulation_snapshot,
+};
 use crate::context::Context;
 use crate::error::{Error, Fault};
 use crate::limits::INTEGER_MAX;

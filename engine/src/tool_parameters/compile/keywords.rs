@@ -27,8 +27,7 @@ impl<'d> Keywords<'_, 'd> {
         self.names();
         let mut rules = Vec::new();
         self.references(&mut rules);
-        let siblings_of_ref =
-            self.compiler.draft == Draft::Seven && self.object.contains_key("$ref");
+        let siblings_of_ref = self.compiler.draft == Draft::Seven && self.object.contains_key("$ref");
         let kept = rules.len();
         self.values(&mut rules);
         self.numbers(&mut rules);
@@ -46,24 +45,13 @@ impl<'d> Keywords<'_, 'd> {
 
     /// Keywords that say something to people only, and definitions that others refer to.
     fn notes(&mut self) {
-        for keyword in [
-            "$comment",
-            "title",
-            "description",
-            "format",
-            "contentEncoding",
-            "contentMediaType",
-        ] {
+        for keyword in ["$comment", "title", "description", "format", "contentEncoding", "contentMediaType"] {
             self.text(keyword);
         }
         for keyword in ["readOnly", "writeOnly", "deprecated"] {
             self.flag(keyword);
         }
-        if self
-            .object
-            .get("examples")
-            .is_some_and(|value| !value.is_array())
-        {
+        if self.object.get("examples").is_some_and(|value| !value.is_array()) {
             self.problem("examples", "must be an array");
         }
         self.schemas_by_name("definitions");
@@ -79,7 +67,10 @@ impl<'d> Keywords<'_, 'd> {
                 Some(name) if self.compiler.draft == Draft::Seven => self.anchor("$id", name),
                 _ if self.id == 0 && !id.contains('#') => {}
                 _ if self.id == 0 => self.problem("$id", "must not contain #"),
-                _ => self.problem("$id", "may stand at the top of the schema only; refer to places with #/$defs/… instead"),
+                _ => self.problem(
+                    "$id",
+                    "may stand at the top of the schema only; refer to places with #/$defs/… instead",
+                ),
             }
         }
         self.text("$schema");
@@ -87,11 +78,7 @@ impl<'d> Keywords<'_, 'd> {
             if let Some(name) = self.text("$anchor") {
                 self.anchor("$anchor", name);
             }
-            if self
-                .object
-                .get("$vocabulary")
-                .is_some_and(|value| !value.is_object())
-            {
+            if self.object.get("$vocabulary").is_some_and(|value| !value.is_object()) {
                 self.problem("$vocabulary", "must be an object");
             }
             if self.compiler.draft == Draft::Of2019 {
@@ -109,19 +96,11 @@ impl<'d> Keywords<'_, 'd> {
         let first = |c: char| c.is_ascii_alphabetic() || c == '_';
         let other = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | ':');
         if !name.starts_with(first) || !name.chars().all(other) {
-            self.problem(
-                keyword,
-                "must start with a letter or _ and go on with letters, digits, - . or _",
-            );
+            self.problem(keyword, "must start with a letter or _ and go on with letters, digits, - . or _");
             return;
         }
         let id = self.id;
-        if self
-            .compiler
-            .anchors
-            .insert(name.to_owned(), id)
-            .is_some_and(|other| other != id)
-        {
+        if self.compiler.anchors.insert(name.to_owned(), id).is_some_and(|other| other != id) {
             self.problem(keyword, "is given to two places; each anchor names one");
         }
     }
@@ -141,10 +120,7 @@ impl<'d> Keywords<'_, 'd> {
             return;
         };
         let Some(fragment) = target.strip_prefix('#') else {
-            self.problem(
-                keyword,
-                "must start with #: only places in this same schema can be referred to",
-            );
+            self.problem(keyword, "must start with #: only places in this same schema can be referred to");
             return;
         };
         let Ok(fragment) = percent_encoding::percent_decode_str(fragment).decode_utf8() else {
@@ -152,9 +128,7 @@ impl<'d> Keywords<'_, 'd> {
             return;
         };
         if !fragment.is_empty() && !fragment.starts_with('/') {
-            self.compiler
-                .anchor_refs
-                .push((self.id, fragment.into_owned(), keyword));
+            self.compiler.anchor_refs.push((self.id, fragment.into_owned(), keyword));
         } else if self.compiler.document.pointer(&fragment).is_none() {
             self.problem(keyword, "refers to a place that is not in this schema");
         } else {
@@ -240,13 +214,8 @@ impl<'d> Keywords<'_, 'd> {
         }
         if self.since(Draft::Of2019) {
             for (given, value) in self.members("dependentRequired") {
-                if let Some(required) =
-                    self.names_of(value, vec![key("dependentRequired"), key(given)])
-                {
-                    rules.push(Rule::RequiredWith {
-                        given: given.clone(),
-                        required,
-                    });
+                if let Some(required) = self.names_of(value, vec![key("dependentRequired"), key(given)]) {
+                    rules.push(Rule::RequiredWith { given: given.clone(), required });
                 }
             }
             for (given, node) in self.schemas_by_name("dependentSchemas") {
@@ -262,15 +231,9 @@ impl<'d> Keywords<'_, 'd> {
         for (given, value) in self.members("dependencies") {
             let rule = if value.is_array() {
                 let required = self.names_of(value, vec![key("dependencies"), key(given)]);
-                required.map(|required| Rule::RequiredWith {
-                    given: given.clone(),
-                    required,
-                })
+                required.map(|required| Rule::RequiredWith { given: given.clone(), required })
             } else {
-                Some(Rule::SchemaWith {
-                    given: given.clone(),
-                    node: self.below(&["dependencies", given]),
-                })
+                Some(Rule::SchemaWith { given: given.clone(), node: self.below(&["dependencies", given]) })
             };
             rules.extend(rule.filter(|_| has_effect));
         }
@@ -283,19 +246,12 @@ impl<'d> Keywords<'_, 'd> {
         rules.extend(self.schema("not").map(Rule::Not));
         let (then, otherwise) = (self.schema("then"), self.schema("else"));
         if let Some(condition) = self.schema("if") {
-            rules.push(Rule::If {
-                condition,
-                then,
-                otherwise,
-            });
+            rules.push(Rule::If { condition, then, otherwise });
         }
     }
 
     fn properties(&mut self, rules: &mut Vec<Rule>) {
-        let named = self
-            .schemas_by_name("properties")
-            .into_iter()
-            .collect::<BTreeMap<_, _>>();
+        let named = self.schemas_by_name("properties").into_iter().collect::<BTreeMap<_, _>>();
         let mut patterns = Vec::new();
         for (source, node) in self.schemas_by_name("patternProperties") {
             let below = vec![key("patternProperties"), key(&source)];
@@ -305,11 +261,7 @@ impl<'d> Keywords<'_, 'd> {
         }
         let others = self.schema("additionalProperties");
         if !named.is_empty() || !patterns.is_empty() || others.is_some() {
-            rules.push(Rule::Properties {
-                named,
-                patterns,
-                others,
-            });
+            rules.push(Rule::Properties { named, patterns, others });
         }
         rules.extend(self.schema("propertyNames").map(Rule::PropertyNames));
     }
@@ -323,15 +275,9 @@ impl<'d> Keywords<'_, 'd> {
                 );
                 return;
             }
-            (
-                self.schema_list("prefixItems").unwrap_or_default(),
-                self.schema("items"),
-            )
+            (self.schema_list("prefixItems").unwrap_or_default(), self.schema("items"))
         } else if self.object.get("items").is_some_and(Value::is_array) {
-            (
-                self.schema_list("items").unwrap_or_default(),
-                self.schema("additionalItems"),
-            )
+            (self.schema_list("items").unwrap_or_default(), self.schema("additionalItems"))
         } else {
             self.schema("additionalItems");
             (Vec::new(), self.schema("items"))
@@ -346,21 +292,13 @@ impl<'d> Keywords<'_, 'd> {
         };
         if let Some(node) = self.schema("contains") {
             let counts_as_seen = self.since(Draft::Of2020);
-            rules.push(Rule::Contains {
-                node,
-                min: min.unwrap_or(1),
-                max,
-                counts_as_seen,
-            });
+            rules.push(Rule::Contains { node, min: min.unwrap_or(1), max, counts_as_seen });
         }
     }
 
     fn unseen(&mut self, rules: &mut Vec<Rule>) {
         if self.since(Draft::Of2019) {
-            rules.extend(
-                self.schema("unevaluatedProperties")
-                    .map(Rule::UnseenProperties),
-            );
+            rules.extend(self.schema("unevaluatedProperties").map(Rule::UnseenProperties));
             rules.extend(self.schema("unevaluatedItems").map(Rule::UnseenItems));
         }
     }
@@ -378,8 +316,5 @@ fn values_of(values: &[Value]) -> Values {
         shown.truncate(end);
         shown.push('…');
     }
-    Values {
-        canonical: values.iter().map(canonical).collect(),
-        shown,
-    }
+    Values { canonical: values.iter().map(canonical).collect(), shown }
 }

@@ -38,15 +38,11 @@ impl<'d> Keywords<'_, 'd> {
 
     pub(super) fn schema_list(&mut self, keyword: &str) -> Option<Vec<NodeId>> {
         match self.object.get(keyword)? {
-            Value::Array(items) if !items.is_empty() => Some(
-                (0..items.len())
-                    .map(|index| self.below(&[keyword, &index.to_string()]))
-                    .collect(),
-            ),
-            // Draft 2019-09 and 7 share this with `items`, where draft 7 alone lets the list be empty.
-            Value::Array(_) if keyword == "items" && self.compiler.draft == Draft::Seven => {
-                Some(Vec::new())
+            Value::Array(items) if !items.is_empty() => {
+                Some((0..items.len()).map(|index| self.below(&[keyword, &index.to_string()])).collect())
             }
+            // Draft 2019-09 and 7 share this with `items`, where draft 7 alone lets the list be empty.
+            Value::Array(_) if keyword == "items" && self.compiler.draft == Draft::Seven => Some(Vec::new()),
             _ => {
                 self.problem(keyword, "must be a list of at least one schema");
                 None
@@ -113,17 +109,13 @@ impl<'d> Keywords<'_, 'd> {
     }
 
     pub(super) fn names_of(&mut self, value: &Value, below: Vec<Step>) -> Option<Vec<String>> {
-        let names: Option<Vec<String>> = value.as_array().and_then(|names| {
-            names
-                .iter()
-                .map(|name| name.as_str().map(str::to_owned))
-                .collect()
-        });
+        let names: Option<Vec<String>> = value
+            .as_array()
+            .and_then(|names| names.iter().map(|name| name.as_str().map(str::to_owned)).collect());
         let mut sorted = names.clone().unwrap_or_default();
         sorted.sort_unstable();
         if names.is_none() || sorted.windows(2).any(|pair| pair[0] == pair[1]) {
-            self.compiler
-                .problem(self.id, &below, "must be a list of different names");
+            self.compiler.problem(self.id, &below, "must be a list of different names");
             return None;
         }
         names

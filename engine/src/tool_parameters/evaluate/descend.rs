@@ -70,12 +70,7 @@ impl<'s> Run<'s> {
             let Some(node) = first.get(index).copied().or(others) else {
                 break;
             };
-            fits &= self.node(
-                node,
-                item,
-                &Place::Index(place, index),
-                &mut Seen::default(),
-            )?;
+            fits &= self.node(node, item, &Place::Index(place, index), &mut Seen::default())?;
             if self.schema.tracks_seen {
                 seen.items.insert(index);
             }
@@ -92,12 +87,7 @@ impl<'s> Run<'s> {
     ) -> Result<(u64, Vec<usize>), TooCostly> {
         let mut found = Vec::new();
         for (index, item) in items.iter().enumerate() {
-            if self.fits_quietly(
-                node,
-                item,
-                &Place::Index(place, index),
-                &mut Seen::default(),
-            )? {
+            if self.fits_quietly(node, item, &Place::Index(place, index), &mut Seen::default())? {
                 found.push(index);
             }
         }
@@ -132,12 +122,7 @@ impl<'s> Run<'s> {
         for (index, item) in items.iter().enumerate() {
             self.spend(1)?;
             if seen.items.insert(index) {
-                fits &= self.node(
-                    node,
-                    item,
-                    &Place::Index(place, index),
-                    &mut Seen::default(),
-                )?;
+                fits &= self.node(node, item, &Place::Index(place, index), &mut Seen::default())?;
             }
         }
         Ok(fits)

@@ -61,13 +61,7 @@ pub(super) fn fields<'a>(schema: &'a Value, root: &'a Value, max: usize) -> Vec<
 }
 
 impl<'a> Field<'a> {
-    fn new(
-        name: &'a str,
-        schema: Option<&'a Value>,
-        root: &'a Value,
-        required: bool,
-        depth: usize,
-    ) -> Self {
+    fn new(name: &'a str, schema: Option<&'a Value>, root: &'a Value, required: bool, depth: usize) -> Self {
         let stated = schema;
         let schema = schema.map(|schema| resolved(schema, root));
         let of = |key| stated.and_then(|s| s.get(key)).or_else(|| schema.and_then(|s| s.get(key)));
@@ -92,11 +86,20 @@ impl<'a> Field<'a> {
     /// True for a string without a form of its own.
     pub(super) fn takes_any_text(&self) -> bool {
         const FORMS: [&str; 12] = [
-            "date", "date-time", "duration", "email", "hostname", "idn-email", "ipv4", "ipv6", "time",
-            "uri", "url", "uuid",
+            "date",
+            "date-time",
+            "duration",
+            "email",
+            "hostname",
+            "idn-email",
+            "ipv4",
+            "ipv6",
+            "time",
+            "uri",
+            "url",
+            "uuid",
         ];
-        matches!(self.shape, Shape::String)
-            && self.format.is_none_or(|format| !FORMS.contains(&format))
+        matches!(self.shape, Shape::String) && self.format.is_none_or(|format| !FORMS.contains(&format))
     }
 
     /// What of the text fits this string by its format, name or description; best first. `None`
@@ -111,8 +114,10 @@ impl<'a> Field<'a> {
             Some("phone") => return Some(&[Phone, Number]),
             _ => {}
         }
-        let named = |words: &[&str]| terms_of(words.iter().copied()).intersection(&self.name_terms).next().is_some();
-        let described = |words: &[&str]| terms_of(words.iter().copied()).intersection(&self.terms).next().is_some();
+        let named =
+            |words: &[&str]| terms_of(words.iter().copied()).intersection(&self.name_terms).next().is_some();
+        let described =
+            |words: &[&str]| terms_of(words.iter().copied()).intersection(&self.terms).next().is_some();
         if named(&["email", "mail"]) {
             Some(&[Email])
         } else if named(&["phone", "telephone", "mobile", "fax"]) {
@@ -123,7 +128,8 @@ impl<'a> Field<'a> {
             Some(&[Time])
         } else if named(&["url", "link", "website"]) {
             Some(&[Url])
-        } else if described(&["id", "number", "code", "reference", "zip", "postcode", "sku", "serial", "pin"]) {
+        } else if described(&["id", "number", "code", "reference", "zip", "postcode", "sku", "serial", "pin"])
+        {
             Some(&[Code, Number])
         } else {
             None
@@ -131,8 +137,7 @@ impl<'a> Field<'a> {
     }
 
     pub(super) fn accepts(&self, entity: &Entity) -> bool {
-        let wants_phone =
-            self.entity_kinds().is_some_and(|kinds| kinds.contains(&EntityKind::Phone));
+        let wants_phone = self.entity_kinds().is_some_and(|kinds| kinds.contains(&EntityKind::Phone));
         !wants_phone || entity.kind != EntityKind::Number || entity.value.len() >= PHONE_DIGITS_MIN
     }
 
@@ -163,7 +168,9 @@ impl<'a> Field<'a> {
 }
 
 fn shape<'a>(schema: Option<&'a Value>, name: &'a str, root: &'a Value, depth: usize) -> Shape<'a> {
-    let Some(schema) = schema else { return Shape::String };
+    let Some(schema) = schema else {
+        return Shape::String;
+    };
     if let Some(values) = schema.get("enum").and_then(Value::as_array) {
         return Shape::Choice(values.iter().collect());
     }

@@ -55,11 +55,7 @@ pub(super) fn tidied(text: &str) -> String {
         hung = true;
     }
     // The sentence's own mark stays when nothing was taken from its end.
-    let end = if full_stop && !hung && !rest.is_empty() {
-        text.trim_end().len()
-    } else {
-        rest.len()
-    };
+    let end = if full_stop && !hung && !rest.is_empty() { text.trim_end().len() } else { rest.len() };
     let tidy = text.get(..end).unwrap_or_default();
     tidy.trim_start_matches([',', '.', ';', ':', ' ', '-']).to_owned()
 }
@@ -77,9 +73,8 @@ fn after_name(
             continue;
         }
         let word = words.get(place)?;
-        let marked = text
-            .get(word.end()..)
-            .is_some_and(|rest| rest.trim_start().starts_with([':', '=', '：']));
+        let marked =
+            text.get(word.end()..).is_some_and(|rest| rest.trim_start().starts_with([':', '=', '：']));
         let next = place + 1;
         let is = matches!(lower.get(next), Some(&("is" | "are" | "=")));
         let value_at = if is { next + 1 } else { next };

@@ -130,8 +130,10 @@ mod tests {
     #[test]
     fn json_becomes_readable() {
         for (text, expected) in [
-            (r#"{"order_status":"sent","items":2,"gift":false,"note":null}"#,
-             "Order status: sent, items: 2, gift: no."),
+            (
+                r#"{"order_status":"sent","items":2,"gift":false,"note":null}"#,
+                "Order status: sent, items: 2, gift: no.",
+            ),
             (r#"{"address":{"city":"Paris","zip":"75001"}}"#, "Address city: Paris, address zip: 75001."),
             (r#"["red","blue"]"#, "Red, blue."),
             (r#"{"sizes":[1,2]}"#, "Sizes: 1, 2."),

@@ -1,0 +1,236 @@
+//! The command line: serving is the default, and an operator's few other needs.
+use std::io::IsTerminal;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::{Parser, Subcommand};
+use sidetone_engine::config::Config;
+use sidetone_engine::engine::Engine;
+use sidetone_engine::ports::Ports;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+
+use crate::data::DataFolder;
+use crate::database::Sqlite;
+use crate::http_client::HttpClient;
+use crate::runner::{self, Wakes};
+use crate::server;
+use crate::settings::{self, Settings};
+use crate::system::{SystemClock, SystemRandom};
+
+/// After the signal to stop, open requests get so long to finish.
+const SHUTDOWN_MS: u64 = 10_000;
+
+/// Voice assistants as one engine: REST, MCP and a job runner in one binary.
+///
+/// Settings come from the environment: SIDETONE_LISTEN (127.0.0.1:8787), SIDETONE_DATA
+/// (./sidetone-data), SIDETONE_BASE_URL and others; the README lists them.
+#[derive(Parser)]
+#[command(name = "sidetone", version)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Serve (the default).
+    Serve,
+    /// Workspaces.
+    #[command(subcommand)]
+    Workspace(WorkspaceCommand),
+    /// API keys.
+    #[command(subcommand)]
+    Key(KeyCommand),
+    /// Copy the database into FILE, also while the service runs.
+    Backup {
+        /// Where to; must not exist.
+        file: PathBuf,
+    },
+}
+
+#[derive(Subcommand)]
+enum WorkspaceCommand {
+    /// Make a workspace and print its first API key, once.
+    Create {
+        /// Its name.
+        name: String,
+    },
+}
+
+#[derive(Subcommand)]
+enum KeyCommand {
+    /// Make an API key and print it, once.
+    Create {
+        /// The workspace's id or name.
+        #[arg(long)]
+        workspace: String,
+    },
+}
+
+type Failure = Box<dyn std::error::Error>;
+
+/// Runs the command line; what it returns is printed as one line on standard error.
+pub fn main() -> Result<(), Failure> {
+    let arguments = Arguments::parse();
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let lookup = |name: &str| std::env::var(name).ok();
+    let settings = Settings::read(lookup)?;
+    let data = DataFolder::open(&settings.data)
+        .map_err(|error| format!("SIDETONE_DATA: {} cannot be used: {error}", settings.data.display()))?;
+    match arguments.command.unwrap_or(Command::Serve) {
+        Command::Serve => runtime.block_on(serve(&settings, &data)),
+        Command::Backup { file } => {
+            if file.exists() {
+                return Err(format!("{} exists; choose another file", file.display()).into());
+            }
+            Sqlite::backup(&data.database(), &file)?;
+            print_line(&format!(
+                "The database is in {}. Keep {}/secret with it.",
+                file.display(),
+                data.path().display()
+            ));
+            Ok(())
+        }
+        Command::Workspace(WorkspaceCommand::Create { name }) => {
+            let (engine, _) = engine(&settings, &data)?;
+            let made = runtime.block_on(engine.create_workspace(&name)).map_err(told)?;
+            print_line(&format!(
+                "Workspace {} ({name})\nAPI key, shown this once: {}",
+                made.workspace_id, made.key
+            ));
+            Ok(())
+        }
+        Command::Key(KeyCommand::Create { workspace }) => {
+            let (engine, _) = engine(&settings, &data)?;
+            let key = runtime.block_on(engine.create_key(&workspace)).map_err(told)?;
+            print_line(&format!("API key, shown this once: {key}"));
+            Ok(())
+        }
+    }
+}
+
+fn told(fault: sidetone_engine::error::Fault) -> Failure {
+    let (error, incident) = fault.split();
+    incident.unwrap_or_else(|| error.message.into_owned()).into()
+}
+
+fn engine(settings: &Settings, data: &DataFolder) -> Result<(Engine, Arc<Wakes>), Failure> {
+    let secret = data.secret()?;
+    let base_url = format!("http://{}", settings.listen);
+    let config = Config::from_settings(|name| std::env::var(name).ok(), &base_url, &secret)?;
+    let wakes = Arc::new(Wakes::default());
+    let ports = Ports {
+        database: Arc::new(Sqlite::open(&data.database())?),
+        clock: Arc::new(SystemClock),
+        random: Arc::new(SystemRandom),
+        queue: wakes.clone(),
+        http: Arc::new(HttpClient::new()?),
+    };
+    Ok((Engine::new(config, ports).map_err(told)?, wakes))
+}
+
+async fn serve(settings: &Settings, data: &DataFolder) -> Result<(), Failure> {
+    start_log();
+    let _lock = data.lock()?;
+    let (engine, wakes) = engine(settings, data)?;
+    for name in settings::unknown(std::env::vars().map(|(name, _)| name)) {
+        tracing::warn!("{name} is not a setting of this version; check its spelling");
+    }
+    if engine.config().allow_private_targets {
+        tracing::warn!(
+            "SIDETONE_ALLOW_PRIVATE_TARGETS is on: tools and webhooks may point anywhere; for development only"
+        );
+    }
+    // Nobody else serves this folder, so every lease is one of a process that is gone.
+    engine.release_all_leases().await.map_err(told)?;
+    let first = engine.first_workspace().await.map_err(told)?;
+    let listener = TcpListener::bind(settings.listen)
+        .await
+        .map_err(|error| format!("SIDETONE_LISTEN: cannot listen on {}: {error}", settings.listen))?;
+    welcome(&engine, listener.local_addr()?, first.as_deref());
+
+    let (stop, stopped) = watch::channel(false);
+    let jobs = tokio::spawn(runner::run(engine.clone(), wakes, owner(), stopped.clone()));
+    let app = server::app(engine).into_make_service_with_connect_info::<SocketAddr>();
+    let server = axum::serve(listener, app).with_graceful_shutdown(wait(stopped));
+    let server = tokio::spawn(server.into_future());
+    signal().await;
+    tracing::info!("stopping: no new requests, finishing the open ones");
+    let _ = stop.send(true);
+    let grace = Duration::from_millis(SHUTDOWN_MS);
+    if tokio::time::timeout(grace, async { (server.await, jobs.await) }).await.is_err() {
+        tracing::warn!("some requests did not finish in time and were cut off");
+    }
+    Ok(())
+}
+
+fn owner() -> String {
+    format!("box-{}", std::process::id())
+}
+
+async fn wait(mut stopped: watch::Receiver<bool>) {
+    let _ = stopped.wait_for(|stop| *stop).await;
+}
+
+async fn signal() {
+    let interrupt = tokio::signal::ctrl_c();
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        match signal(SignalKind::terminate()) {
+            Ok(mut terminate) => {
+                tokio::select! {
+                    _ = interrupt => {}
+                    _ = terminate.recv() => {}
+                }
+            }
+            Err(_) => {
+                let _ = interrupt.await;
+            }
+        }
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = interrupt.await;
+    }
+}
+
+/// Logs go to standard error; `RUST_LOG=sidetone=debug` shows every request.
+fn start_log() {
+    let filter = tracing_subscriber::EnvFilter::try_from_default_env()
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("info"));
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal())
+        .init();
+}
+
+/// Says where the service is and what to do next; with the first key, exactly once.
+fn welcome(engine: &Engine, address: SocketAddr, first_key: Option<&str>) {
+    let base_url = &engine.config().base_url;
+    let mut text = format!(
+        "Sidetone {} is serving {base_url} (listening on {address})\n  API docs   {base_url}/docs\n  MCP        {base_url}/mcp\n",
+        env!("CARGO_PKG_VERSION")
+    );
+    let key = first_key.unwrap_or("YOUR_API_KEY");
+    if let Some(key) = first_key {
+        text.push_str(&format!(
+            "\nThis is the first start: a workspace was made. Its API key, shown this once:\n\n  {key}\n\nTry it:\n\n  curl -H 'Authorization: Bearer {key}' {base_url}/assistants\n"
+        ));
+    }
+    let client = serde_json::json!({"mcpServers": {"sidetone": {
+        "type": "http", "url": format!("{base_url}/mcp"), "headers": {"Authorization": format!("Bearer {key}")},
+    }}});
+    let client = serde_json::to_string_pretty(&client).unwrap_or_default();
+    text.push_str(&format!("\nMCP clients (mcp.json):\n\n{client}\n"));
+    print_line(&text);
+}
+
+#[expect(clippy::print_stdout, reason = "the command line answers on standard output")]
+fn print_line(text: &str) {
+    println!("{text}");
+}

@@ -1,0 +1,133 @@
+//! SQLite on a box: one writer that commits what is waiting together, and readers beside it.
+mod connection;
+mod migrate;
+mod writer;
+
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use rusqlite::Connection;
+use sidetone_engine::ports::{BoxFuture, Database, DatabaseError};
+use sidetone_engine::statement::{Rows, Statement};
+
+use writer::Writer;
+
+/// Idle reading connections kept; more are opened under load and closed after it.
+const IDLE_READERS_MAX: usize = 16;
+
+/// A database file.
+pub struct Sqlite {
+    path: PathBuf,
+    readers: Mutex<Vec<Connection>>,
+    writer: Writer,
+}
+
+/// Why a database cannot be used.
+#[derive(Debug)]
+pub enum OpenError {
+    /// It has been migrated by a newer version of Sidetone.
+    Newer(String),
+    /// SQLite's own sentence.
+    Sqlite(rusqlite::Error),
+}
+
+impl std::fmt::Display for OpenError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Newer(step) => write!(
+                f,
+                "the database was written by a newer Sidetone (it has step {step}); run that version, or restore a backup"
+            ),
+            Self::Sqlite(error) => write!(f, "the database cannot be used: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for OpenError {}
+
+impl From<rusqlite::Error> for OpenError {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Sqlite(error)
+    }
+}
+
+impl Sqlite {
+    /// Opens the file, makes it when it is not there, and brings its schema up to date.
+    pub fn open(path: &Path) -> Result<Self, OpenError> {
+        let mut connection = connection::open(path)?;
+        migrate::migrate(&mut connection)?;
+        let readers = Mutex::new(vec![connection::open_reader(path)?]);
+        Ok(Self { path: path.to_owned(), readers, writer: Writer::start(connection) })
+    }
+
+    /// Copies the database into `target` while it is in use.
+    pub fn backup(path: &Path, target: &Path) -> Result<(), OpenError> {
+        let source = connection::open_reader(path)?;
+        Ok(source.backup("main", target, None::<fn(rusqlite::backup::Progress)>)?)
+    }
+
+    fn read_now(&self, batch: &[Statement]) -> Result<Vec<Rows>, DatabaseError> {
+        let idle = self.readers.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).pop();
+        let connection = match idle {
+            Some(connection) => connection,
+            None => connection::open_reader(&self.path).map_err(connection::error)?,
+        };
+        let rows = connection::read(&connection, batch);
+        let mut readers = self.readers.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        if readers.len() < IDLE_READERS_MAX && connection.is_autocommit() {
+            readers.push(connection);
+        }
+        rows
+    }
+}
+
+impl Database for Sqlite {
+    fn read(&self, batch: Vec<Statement>) -> BoxFuture<'_, Result<Vec<Rows>, DatabaseError>> {
+        // A read takes microseconds: handing it to another thread would cost more than it does.
+        Box::pin(async move { self.read_now(&batch) })
+    }
+
+    fn write(&self, batch: Vec<Statement>) -> BoxFuture<'_, Result<Vec<Rows>, DatabaseError>> {
+        Box::pin(self.writer.write(batch))
+    }
+}
+
+/// A database in memory, for one engine in one test.
+pub struct Memory {
+    connection: Mutex<Connection>,
+}
+
+impl Memory {
+    /// An empty one with the current schema.
+    pub fn new() -> Result<Self, OpenError> {
+        let mut connection = connection::open_in_memory()?;
+        migrate::migrate(&mut connection)?;
+        Ok(Self { connection: Mutex::new(connection) })
+    }
+
+    /// The schema as SQLite has it, one statement a line.
+    pub fn schema(&self) -> Result<String, OpenError> {
+        let connection = self.connection.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let mut statement =
+            connection.prepare("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY type, name")?;
+        let rows = statement.query_map([], |row| row.get::<_, String>(0))?;
+        let all: Vec<String> = rows.collect::<Result<_, _>>()?;
+        Ok(all.join(";\n") + ";\n")
+    }
+}
+
+impl Database for Memory {
+    fn read(&self, batch: Vec<Statement>) -> BoxFuture<'_, Result<Vec<Rows>, DatabaseError>> {
+        Box::pin(async move {
+            let connection = self.connection.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+            connection::read(&connection, &batch)
+        })
+    }
+
+    fn write(&self, batch: Vec<Statement>) -> BoxFuture<'_, Result<Vec<Rows>, DatabaseError>> {
+        Box::pin(async move {
+            let connection = self.connection.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+            connection::write_one(&connection, &batch)
+        })
+    }
+}

@@ -1,0 +1,282 @@
+//! The whole service in memory, for tests: ours and yours. No network, no files, no real time.
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use bytes::Bytes;
+use http::{HeaderMap, Method};
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use sidetone_engine::config::Config;
+use sidetone_engine::engine::Engine;
+use sidetone_engine::ports::{
+    BoxFuture, Clock, Database, Http, HttpError, HttpReply, HttpRequest, Incoming, Ports, Queue, Random,
+};
+
+use crate::database::Memory;
+
+/// The manual clock starts here: 2026-01-01T00:00:00Z.
+const START_MS: i64 = 1_767_225_600_000;
+
+/// A service of its own, with one workspace and its key.
+///
+/// ```
+/// use serde_json::json;
+/// use sidetone::Sandbox;
+///
+/// let sandbox = Sandbox::new();
+/// let reply = sandbox.post("/assistants", json!({"name": "Front desk", "instructions": "Be kind."}));
+/// assert_eq!(reply.status, 201);
+/// assert_eq!(reply["revision"], 1);
+/// ```
+///
+/// Nothing happens by itself: time stands still until [`Sandbox::advance`], jobs wait until
+/// [`Sandbox::run_jobs`], outgoing requests get the answers of [`Sandbox::answer_http`]. Two
+/// sandboxes that are asked the same answer the same, to the byte.
+pub struct Sandbox {
+    engine: Engine,
+    clock: Arc<ManualClock>,
+    http: Arc<ScriptedHttp>,
+    key: String,
+}
+
+/// An answer of the service.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reply {
+    /// The status code.
+    pub status: u16,
+    /// The headers.
+    pub headers: HeaderMap,
+    /// The body as it was sent.
+    pub body: Bytes,
+    /// The body as JSON; null when it is empty or something else.
+    pub json: Value,
+}
+
+impl std::ops::Index<&str> for Reply {
+    type Output = Value;
+
+    fn index(&self, name: &str) -> &Value {
+        &self.json[name]
+    }
+}
+
+impl Reply {
+    /// From its parts.
+    pub fn new(status: u16, headers: HeaderMap, body: Bytes) -> Self {
+        let json = serde_json::from_slice(&body).unwrap_or(Value::Null);
+        Self { status, headers, body, json }
+    }
+}
+
+impl Default for Sandbox {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Sandbox {
+    /// A fresh service with no settings.
+    pub fn new() -> Self {
+        Self::with_settings(&[])
+    }
+
+    /// A fresh service with these settings, by the names an operator uses.
+    pub fn with_settings(settings: &[(&str, &str)]) -> Self {
+        Self::over(Arc::new(memory()), settings)
+    }
+
+    /// A fresh service over a database of the test's own, such as one that fails on purpose.
+    #[expect(clippy::expect_used, reason = "a test that cannot start should say so loudly")]
+    pub fn over(database: Arc<dyn Database>, settings: &[(&str, &str)]) -> Self {
+        let lookup = |name: &str| {
+            settings.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
+        };
+        let config = Config::from_settings(lookup, "http://sandbox.example", "the sandbox has no secrets")
+            .expect("the settings can be used");
+        let clock = Arc::new(ManualClock(AtomicI64::new(START_MS)));
+        let http = Arc::new(ScriptedHttp::default());
+        let ports = Ports {
+            database,
+            clock: clock.clone(),
+            random: Arc::new(SeededRandom::default()),
+            queue: Arc::new(NoQueue),
+            http: http.clone(),
+        };
+        let engine = Engine::new(config, ports).expect("the operation table is sound");
+        let made = block_on(engine.create_workspace("sandbox")).expect("a workspace can be made");
+        Self { engine, clock, http, key: made.key }
+    }
+
+    /// The key of the sandbox's workspace.
+    pub fn key(&self) -> &str {
+        &self.key
+    }
+
+    /// The engine itself.
+    pub fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    /// Makes another workspace and returns its key.
+    #[expect(clippy::expect_used, reason = "a test that cannot go on should say so loudly")]
+    pub fn create_workspace(&self, name: &str) -> String {
+        block_on(self.engine.create_workspace(name)).expect("a workspace can be made").key
+    }
+
+    /// `GET path`
+    pub fn get(&self, path: &str) -> Reply {
+        self.request(Method::GET, path, None)
+    }
+
+    /// `POST path`
+    pub fn post(&self, path: &str, body: Value) -> Reply {
+        self.request(Method::POST, path, Some(body))
+    }
+
+    /// `PUT path`
+    pub fn put(&self, path: &str, body: Value) -> Reply {
+        self.request(Method::PUT, path, Some(body))
+    }
+
+    /// `PATCH path`
+    pub fn patch(&self, path: &str, body: Value) -> Reply {
+        self.request(Method::PATCH, path, Some(body))
+    }
+
+    /// `DELETE path`
+    pub fn delete(&self, path: &str) -> Reply {
+        self.request(Method::DELETE, path, None)
+    }
+
+    /// Calls an MCP tool; the reply's body is the tool's result, `isError` and all.
+    pub fn tool(&self, name: &str, arguments: Value) -> Reply {
+        let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+            "params": {"name": name, "arguments": arguments}});
+        let reply = self.post("/mcp", call);
+        let result = Bytes::from(reply.json["result"].to_string());
+        Reply::new(reply.status, reply.headers, result)
+    }
+
+    /// Sends any request, byte for byte.
+    #[expect(clippy::expect_used, reason = "a test that cannot go on should say so loudly")]
+    pub fn send(&self, request: http::Request<Bytes>) -> Reply {
+        let incoming = Incoming { request, peer: Some([127, 0, 0, 1].into()) };
+        let response = block_on(self.engine.handle(incoming));
+        let (parts, body) = response.into_parts();
+        assert!(
+            parts.status.as_u16() != 500,
+            "{:?}",
+            parts.extensions.get::<sidetone_engine::engine::Incident>().expect("a 500 has a reason")
+        );
+        Reply::new(parts.status.as_u16(), parts.headers, body)
+    }
+
+    /// Runs all jobs that are due, and those they cause, until none is; returns how many.
+    #[expect(clippy::expect_used, reason = "a test that cannot go on should say so loudly")]
+    pub fn run_jobs(&self) -> usize {
+        let mut ran = 0;
+        loop {
+            let turn = block_on(self.engine.run_due_jobs("sandbox")).expect("jobs can be run");
+            assert!(turn.incidents.is_empty(), "{:?}", turn.incidents);
+            if turn.ran == 0 {
+                return ran;
+            }
+            ran += turn.ran;
+        }
+    }
+
+    /// Lets time pass.
+    pub fn advance(&self, ms: i64) {
+        self.clock.0.fetch_add(ms, Ordering::SeqCst);
+    }
+
+    /// The next outgoing request gets this answer; without one it fails to connect.
+    pub fn answer_http(&self, status: u16, body: &str) {
+        let reply = HttpReply { status, headers: Vec::new(), body: Bytes::from(body.to_owned()) };
+        lock(&self.http.answers).push_back(Ok(reply));
+    }
+
+    /// The next outgoing request fails like this.
+    pub fn fail_http(&self, error: HttpError) {
+        lock(&self.http.answers).push_back(Err(error));
+    }
+
+    /// The outgoing requests so far, oldest first; the list is emptied.
+    pub fn sent_http(&self) -> Vec<HttpRequest> {
+        std::mem::take(&mut *lock(&self.http.sent))
+    }
+
+    #[expect(clippy::expect_used, reason = "a test that cannot go on should say so loudly")]
+    fn request(&self, method: Method, path: &str, body: Option<Value>) -> Reply {
+        let mut request = http::Request::builder()
+            .method(method)
+            .uri(path)
+            .header("authorization", format!("Bearer {}", self.key));
+        if body.is_some() {
+            request = request.header("content-type", "application/json");
+        }
+        let body = body.map_or_else(Bytes::new, |body| Bytes::from(body.to_string()));
+        self.send(request.body(body).expect("the path is a path"))
+    }
+}
+
+/// An empty database in memory.
+#[expect(clippy::expect_used, reason = "a test that cannot start should say so loudly")]
+pub fn memory() -> Memory {
+    Memory::new().expect("SQLite opens in memory")
+}
+
+/// Everything in a sandbox is ready at once, so no runtime is needed.
+pub fn block_on<T>(future: impl Future<Output = T>) -> T {
+    futures_util::FutureExt::now_or_never(future)
+        .unwrap_or_else(|| unreachable!("nothing in a sandbox waits"))
+}
+
+struct ManualClock(AtomicI64);
+
+impl Clock for ManualClock {
+    fn now_ms(&self) -> i64 {
+        self.0.load(Ordering::SeqCst)
+    }
+}
+
+/// SHA-256 of a counter: the same bytes in every sandbox.
+#[derive(Default)]
+struct SeededRandom(Mutex<u64>);
+
+impl Random for SeededRandom {
+    fn fill(&self, bytes: &mut [u8]) {
+        let mut counter = lock(&self.0);
+        for chunk in bytes.chunks_mut(32) {
+            *counter += 1;
+            let block = Sha256::digest(counter.to_le_bytes());
+            chunk.copy_from_slice(&block[..chunk.len()]);
+        }
+    }
+}
+
+struct NoQueue;
+
+impl Queue for NoQueue {
+    fn wake(&self, _: &str, _: i64) {}
+}
+
+#[derive(Default)]
+struct ScriptedHttp {
+    answers: Mutex<VecDeque<Result<HttpReply, HttpError>>>,
+    sent: Mutex<Vec<HttpRequest>>,
+}
+
+impl Http for ScriptedHttp {
+    fn send(&self, request: HttpRequest) -> BoxFuture<'_, Result<HttpReply, HttpError>> {
+        lock(&self.sent).push(request);
+        let unscripted = || Err(HttpError::Failed("no answer is scripted".to_owned()));
+        let answer = lock(&self.answers).pop_front().unwrap_or_else(unscripted);
+        Box::pin(async move { answer })
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}

@@ -1,0 +1,24 @@
+//! The system's clock and randomness.
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use sidetone_engine::ports::{Clock, Random};
+
+/// The wall clock.
+pub struct SystemClock;
+
+impl Clock for SystemClock {
+    fn now_ms(&self) -> i64 {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+    }
+}
+
+/// The operating system's random bytes.
+pub struct SystemRandom;
+
+impl Random for SystemRandom {
+    #[expect(clippy::expect_used, reason = "without randomness no key is safe: better to stop")]
+    fn fill(&self, bytes: &mut [u8]) {
+        getrandom::fill(bytes).expect("the operating system gives random bytes");
+    }
+}
