@@ -16,8 +16,8 @@ use crate::conversation::text::cut;
 const TEXT_BYTES_MAX: usize = 8_000;
 /// Objects within objects.
 const DEPTH_MAX: usize = 4;
-/// Properties filled of one object.
-const PROPERTIES_MAX: usize = 64;
+/// Properties looked at in all, those of inner objects included.
+const PROPERTIES_MAX: usize = 256;
 /// Items filled of one array.
 const ITEMS_MAX: usize = 16;
 
@@ -39,6 +39,7 @@ pub(super) fn fill(parameters: &Value, text: &str) -> Map<String, Value> {
         entities,
         consumed: Vec::new(),
         root: parameters,
+        properties_left: PROPERTIES_MAX,
     };
     filler.object(parameters, 0)
 }
@@ -51,11 +52,13 @@ struct Filler<'a> {
     /// Parts of the text that an argument has taken.
     consumed: Vec<Range<usize>>,
     root: &'a Value,
+    properties_left: usize,
 }
 
 impl<'a> Filler<'a> {
     fn object(&mut self, schema: &'a Value, depth: usize) -> Map<String, Value> {
-        let fields = schema::fields(schema, self.root, PROPERTIES_MAX);
+        let fields = schema::fields(schema, self.root, self.properties_left);
+        self.properties_left = self.properties_left.saturating_sub(fields.len());
         let mut values = vec![None; fields.len()];
         // What the words around a value say weighs more than the order of the properties.
         for only_named in [true, false] {
@@ -244,11 +247,21 @@ impl<'a> Filler<'a> {
         Some(field.shortened(value))
     }
 
-    /// True when one of the two content words before the place or the word after it is the field's.
+    /// True when one of the two content words before the place or the word after it is the
+    /// field's, with no punctuation between.
     fn is_beside(&self, field: &Field<'_>, place: &Range<usize>) -> bool {
-        let before = self.words.iter().zip(&self.stems).rev();
-        let before = before.filter(|(word, _)| word.end() <= place.start && word.term().is_some()).take(2);
-        let after = self.words.iter().zip(&self.stems).find(|(word, _)| word.start >= place.end);
+        let joined = |from: usize, to: usize| {
+            !self.text.get(from..to).unwrap_or(",").contains([',', ';', '.', '!', '?', '\n'])
+        };
+        let words = || self.words.iter().zip(&self.stems);
+        let before = words()
+            .rev()
+            .filter(|(word, _)| word.end() <= place.start && word.term().is_some())
+            .take(2)
+            .filter(|(word, _)| joined(word.end(), place.start));
+        let after = words()
+            .find(|(word, _)| word.start >= place.end)
+            .filter(|(word, _)| joined(place.end, word.start));
         before.chain(after).any(|(_, stem)| field.terms.contains(stem))
     }
 
