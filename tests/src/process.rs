@@ -1,7 +1,7 @@
 //! The real binary in a process of its own: started, asked over TCP, stopped or killed.
 #![allow(clippy::expect_used, clippy::panic, reason = "a test that cannot go on should say so loudly")]
 use std::ffi::OsStr;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
