@@ -55,7 +55,7 @@ pub async fn perform(
             Ok(output) => return answer(context, output, false),
             Err(Fault::Stale) => context.restart(),
             Err(Fault::Replay(stored)) => {
-                let Stored { status, body, etag, reveal } = stored;
+                let Stored { status, body, etag, reveal } = *stored;
                 let output = Output { status, body, etag, reveal };
                 return answer(context, output, true);
             }
