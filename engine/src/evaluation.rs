@@ -101,7 +101,10 @@ impl JudgeQuestion<'_> {
     /// The question as a model takes it.
     #[must_use]
     pub fn turn(&self) -> JudgeTurn<'_> {
-        JudgeTurn { criterion: self.criterion, turns: &self.turns }
+        JudgeTurn {
+            criterion: self.criterion,
+            turns: &self.turns,
+        }
     }
 }
 
@@ -134,7 +137,11 @@ impl Evaluation {
             Some(row) => self.result(
                 true,
                 Some(row.index),
-                format!("Row {} ({}) contains the text.", row.index, role_name(row.role)),
+                format!(
+                    "Row {} ({}) contains the text.",
+                    row.index,
+                    role_name(row.role)
+                ),
             ),
             None => self.result(false, None, self.no_match(transcript)),
         }
@@ -170,10 +177,14 @@ impl Evaluation {
             return self.result(true, Some(row.index), reason);
         }
         if let Some(index) = refused {
-            let reason = format!("The model asked for it in row {index}, but the call was refused.");
+            let reason =
+                format!("The model asked for it in row {index}, but the call was refused.");
             return self.result(false, Some(index), reason);
         }
-        let others = transcript.iter().filter(|row| row.role == TranscriptRole::ToolCall).count();
+        let others = transcript
+            .iter()
+            .filter(|row| row.role == TranscriptRole::ToolCall)
+            .count();
         let reason = match others {
             0 => "No tool was called.".to_owned(),
             1 => "1 tool call was made, none of this tool.".to_owned(),
@@ -183,25 +194,34 @@ impl Evaluation {
     }
 
     fn judged<'a>(&'a self, transcript: &'a [TranscriptRow]) -> Assessment<'a> {
-        let turns: Vec<_> =
-            self.rows(transcript).map(|row| (row.index, row.text.as_str())).collect();
+        let turns: Vec<_> = self
+            .rows(transcript)
+            .map(|row| (row.index, row.text.as_str()))
+            .collect();
         if turns.is_empty() {
             let reason = format!("There is no {} to rule on.", self.role.turns());
             return Assessment::Settled(self.result(false, None, reason));
         }
-        Assessment::AskJudge(JudgeQuestion { criterion: &self.includes, turns })
+        Assessment::AskJudge(JudgeQuestion {
+            criterion: &self.includes,
+            turns,
+        })
     }
 
     fn first_match<'a>(&self, transcript: &'a [TranscriptRow]) -> Option<&'a TranscriptRow> {
         let wanted = folded(&self.includes);
-        self.rows(transcript).find(|row| folded(&row.text).contains(&wanted))
+        self.rows(transcript)
+            .find(|row| folded(&row.text).contains(&wanted))
     }
 
     fn no_match(&self, transcript: &[TranscriptRow]) -> String {
         match self.rows(transcript).count() {
             0 => format!("There is no {} in the transcript.", self.role.turns()),
             1 => format!("The only {} does not contain the text.", self.role.turns()),
-            n => format!("None of {n} rows ({}) contains the text.", self.role.turns()),
+            n => format!(
+                "None of {n} rows ({}) contains the text.",
+                self.role.turns()
+            ),
         }
     }
 
@@ -256,7 +276,9 @@ const fn role_name(role: TranscriptRole) -> &'static str {
 fn parse_includes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     let text = String::deserialize(deserializer)?;
     if text.trim().is_empty() {
-        return Err(de::Error::custom("includes must not be empty or only white space"));
+        return Err(de::Error::custom(
+            "includes must not be empty or only white space",
+        ));
     }
     if text.chars().count() > EVALUATION_INCLUDES_CHARS_MAX {
         return Err(de::Error::custom(format_args!(
@@ -283,7 +305,11 @@ mod tests {
 
     #[test]
     fn text_is_compared_as_a_reader_would() {
-        let rows = [row(0, TranscriptRole::User, "Die  Stra\u{df}e beim Cafe\u{301}")];
+        let rows = [row(
+            0,
+            TranscriptRole::User,
+            "Die  Stra\u{df}e beim Cafe\u{301}",
+        )];
         assert!(settled("transcript", "user", "STRASSE BEIM CAFÉ", &rows).passed);
     }
 
@@ -295,7 +321,10 @@ mod tests {
         let result = settled("transcript_excludes", "assistant", "refund", &rows());
         assert!(result.passed);
         assert_eq!(result.matched_index, None);
-        assert_eq!(result.reason, "None of 2 rows (turn of the assistant) contains the text.");
+        assert_eq!(
+            result.reason,
+            "None of 2 rows (turn of the assistant) contains the text."
+        );
     }
 
     #[test]
@@ -303,7 +332,10 @@ mod tests {
         assert!(!settled("transcript", "any", "x", &[]).passed);
         let result = settled("transcript_excludes", "user", "x", &[]);
         assert!(result.passed);
-        assert_eq!(result.reason, "There is no turn of the user in the transcript.");
+        assert_eq!(
+            result.reason,
+            "There is no turn of the user in the transcript."
+        );
     }
 
     #[test]
@@ -314,7 +346,10 @@ mod tests {
         let result = settled("tool_call", "any", "Hours_of", &rows());
         assert!(!result.passed);
         assert_eq!(result.reason, "1 tool call was made, none of this tool.");
-        assert_eq!(settled("tool_call", "any", "x", &[]).reason, "No tool was called.");
+        assert_eq!(
+            settled("tool_call", "any", "x", &[]).reason,
+            "No tool was called."
+        );
     }
 
     #[test]
@@ -330,10 +365,19 @@ mod tests {
     fn a_judge_is_asked_about_the_turns_of_the_role() {
         let evaluation = evaluation("judge", "assistant", "states the hours");
         let rows = rows();
-        let Assessment::AskJudge(question) = evaluation.assess(&rows) else { panic!("not asked") };
+        let Assessment::AskJudge(question) = evaluation.assess(&rows) else {
+            panic!("not asked")
+        };
         assert_eq!(question.turn().criterion, "states the hours");
-        assert_eq!(question.turn().turns, [(0, "Hello."), (4, "We are open nine  to five.")]);
-        let ruling = Ruling { passed: true, matched_index: Some(4), reason: "Said.".into() };
+        assert_eq!(
+            question.turn().turns,
+            [(0, "Hello."), (4, "We are open nine  to five.")]
+        );
+        let ruling = Ruling {
+            passed: true,
+            matched_index: Some(4),
+            reason: "Said.".into(),
+        };
         let result = evaluation.ruled(ruling, &rows);
         assert_eq!((result.passed, result.matched_index), (true, Some(4)));
         assert_eq!(result.reason, "Said.");
@@ -342,7 +386,11 @@ mod tests {
     #[test]
     fn a_ruling_is_not_believed_about_rows_it_did_not_see() {
         for index in [1, 99] {
-            let ruling = Ruling { passed: false, matched_index: Some(index), reason: " ".into() };
+            let ruling = Ruling {
+                passed: false,
+                matched_index: Some(index),
+                reason: " ".into(),
+            };
             let result = evaluation("judge", "assistant", "x").ruled(ruling, &rows());
             assert_eq!(result.matched_index, None);
             assert!(result.reason.contains("gave no reason"));
@@ -358,7 +406,10 @@ mod tests {
 
     #[test]
     fn keys_pressed_are_the_users_and_system_rows_are_nobodys() {
-        let rows = [row(0, TranscriptRole::Dtmf, "42#"), row(1, TranscriptRole::System, "moved")];
+        let rows = [
+            row(0, TranscriptRole::Dtmf, "42#"),
+            row(1, TranscriptRole::System, "moved"),
+        ];
         assert!(settled("transcript", "user", "42", &rows).passed);
         assert!(!settled("transcript", "tool", "moved", &rows).passed);
         assert!(settled("transcript", "any", "moved", &rows).passed);
@@ -380,9 +431,13 @@ mod tests {
             json!({"kind": "judge", "includes": " \u{2003}\n"}),
             json!({"kind": "judge", "includes": "é".repeat(EVALUATION_INCLUDES_CHARS_MAX + 1)}),
         ] {
-            assert!(serde_json::from_value::<Evaluation>(bad.clone()).is_err(), "{bad}");
+            assert!(
+                serde_json::from_value::<Evaluation>(bad.clone()).is_err(),
+                "{bad}"
+            );
         }
-        let longest = json!({"kind": "judge", "includes": "é".repeat(EVALUATION_INCLUDES_CHARS_MAX)});
+        let longest =
+            json!({"kind": "judge", "includes": "é".repeat(EVALUATION_INCLUDES_CHARS_MAX)});
         assert!(serde_json::from_value::<Evaluation>(longest).is_ok());
     }
 
@@ -416,7 +471,11 @@ mod tests {
     fn rows() -> Vec<TranscriptRow> {
         let mut rows = vec![
             row(0, TranscriptRole::Assistant, "Hello."),
-            row(1, TranscriptRole::User, "Do I get a REFUND? When are you open?"),
+            row(
+                1,
+                TranscriptRole::User,
+                "Do I get a REFUND? When are you open?",
+            ),
             row(2, TranscriptRole::ToolCall, "hours_of({\"day\":\"today\"})"),
             row(3, TranscriptRole::ToolResult, "nine to five"),
             row(4, TranscriptRole::Assistant, "We are open nine  to five."),

@@ -5,7 +5,9 @@ use serde::{Deserialize, Serialize};
 /// Why a conversation ended: a closed list, so that reports can count by it.
 ///
 /// At most 25 values over the product's life. A new one needs a reason that no present one tells.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum EndedReason {
     /// The user hung up or closed the conversation.

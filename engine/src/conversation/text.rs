@@ -15,9 +15,16 @@ pub fn folded(text: &str) -> String {
             out.push(' ');
         }
         if word.is_ascii() {
-            out.extend(word.bytes().map(|byte| char::from(byte.to_ascii_lowercase())));
+            out.extend(
+                word.bytes()
+                    .map(|byte| char::from(byte.to_ascii_lowercase())),
+            );
         } else {
-            out.extend(word.chars().flat_map(char::to_uppercase).flat_map(char::to_lowercase));
+            out.extend(
+                word.chars()
+                    .flat_map(char::to_uppercase)
+                    .flat_map(char::to_lowercase),
+            );
         }
     }
     out
@@ -74,7 +81,10 @@ mod tests {
     #[test]
     fn cuts_at_a_character() {
         assert_eq!(cut("héllo".into(), 6), "héllo");
-        assert_eq!(cut("hééééé".into(), 7), "héé…".chars().take(2).collect::<String>() + "…");
+        assert_eq!(
+            cut("hééééé".into(), 7),
+            "héé…".chars().take(2).collect::<String>() + "…"
+        );
         assert_eq!(cut("abcdef".into(), 0), "…");
     }
 

@@ -16,8 +16,8 @@ use crate::conversation::text::cut;
 const TEXT_BYTES_MAX: usize = 8_000;
 /// Objects within objects.
 const DEPTH_MAX: usize = 4;
-/// Properties filled of one object.
-const PROPERTIES_MAX: usize = 64;
+/// Properties looked at in all, those of inner objects included.
+const PROPERTIES_MAX: usize = 256;
 /// Items filled of one array.
 const ITEMS_MAX: usize = 16;
 
@@ -39,6 +39,7 @@ pub(super) fn fill(parameters: &Value, text: &str) -> Map<String, Value> {
         entities,
         consumed: Vec::new(),
         root: parameters,
+        properties_left: PROPERTIES_MAX,
     };
     filler.object(parameters, 0)
 }
@@ -51,11 +52,13 @@ struct Filler<'a> {
     /// Parts of the text that an argument has taken.
     consumed: Vec<Range<usize>>,
     root: &'a Value,
+    properties_left: usize,
 }
 
 impl<'a> Filler<'a> {
     fn object(&mut self, schema: &'a Value, depth: usize) -> Map<String, Value> {
-        let fields = schema::fields(schema, self.root, PROPERTIES_MAX);
+        let fields = schema::fields(schema, self.root, self.properties_left);
+        self.properties_left = self.properties_left.saturating_sub(fields.len());
         let mut values = vec![None; fields.len()];
         // What the words around a value say weighs more than the order of the properties.
         for only_named in [true, false] {
@@ -76,7 +79,9 @@ impl<'a> Filler<'a> {
             }
         }
         let named = fields.into_iter().zip(values);
-        named.filter_map(|(field, value)| Some((field.name.to_owned(), value?))).collect()
+        named
+            .filter_map(|(field, value)| Some((field.name.to_owned(), value?)))
+            .collect()
     }
 
     fn value(&mut self, field: &Field<'a>, only_named: bool, depth: usize) -> Option<Value> {
@@ -122,11 +127,20 @@ impl<'a> Filler<'a> {
             Shape::Choice(_) | Shape::Integer | Shape::Number | Shape::String
         );
         while takes && out.len() < ITEMS_MAX {
-            let named = self.value(items, true, depth).or_else(|| self.value(items, false, depth));
-            let quoted = || items.takes_any_text().then_some(()).map(|()| &[EntityKind::Quoted][..]);
+            let named = self
+                .value(items, true, depth)
+                .or_else(|| self.value(items, false, depth));
+            let quoted = || {
+                items
+                    .takes_any_text()
+                    .then_some(())
+                    .map(|()| &[EntityKind::Quoted][..])
+            };
             let item = match named {
                 Some(item) => Some(item),
-                None => quoted().and_then(|kinds| self.take(kinds, field)).map(Value::String),
+                None => quoted()
+                    .and_then(|kinds| self.take(kinds, field))
+                    .map(Value::String),
             };
             let Some(item) = item else { break };
             out.push(item);
@@ -161,27 +175,36 @@ impl<'a> Filler<'a> {
         if wanted.is_empty() {
             return None;
         }
-        self.stems.windows(wanted.len()).zip(self.words.windows(wanted.len())).find_map(
-            |(stems, words)| {
+        self.stems
+            .windows(wanted.len())
+            .zip(self.words.windows(wanted.len()))
+            .find_map(|(stems, words)| {
                 let place = words.first()?.start..words.last()?.end();
                 (stems == wanted && self.is_free(&place)).then_some((wanted.len(), place))
-            },
-        )
+            })
     }
 
     fn numbered(&self, number: f64) -> Option<(usize, Range<usize>)> {
         let is_it = |entity: &&Entity| {
             matches!(entity.kind, EntityKind::Number | EntityKind::NumberWord)
-                && entity.value.parse::<f64>().is_ok_and(|value| value.total_cmp(&number).is_eq())
+                && entity
+                    .value
+                    .parse::<f64>()
+                    .is_ok_and(|value| value.total_cmp(&number).is_eq())
                 && self.is_free(&entity.place)
         };
-        self.entities.iter().find(is_it).map(|entity| (1, entity.place.clone()))
+        self.entities
+            .iter()
+            .find(is_it)
+            .map(|entity| (1, entity.place.clone()))
     }
 
     fn number(&mut self, field: &Field<'_>, only_named: bool) -> Option<Value> {
         for kind in [EntityKind::Number, EntityKind::NumberWord] {
             let found = self.entities.iter().find_map(|entity| {
-                let value = (entity.kind == kind).then(|| field.number(&entity.value)).flatten()?;
+                let value = (entity.kind == kind)
+                    .then(|| field.number(&entity.value))
+                    .flatten()?;
                 let fits = self.is_free(&entity.place)
                     && (!only_named || self.is_beside(field, &entity.place));
                 fits.then(|| (entity.place.clone(), value))
@@ -198,10 +221,19 @@ impl<'a> Filler<'a> {
     /// answers a required one.
     fn boolean(&self, field: &Field<'_>, only_named: bool) -> Option<Value> {
         const REACH: usize = 3;
-        let place = self.stems.iter().position(|stem| field.name_terms.contains(stem));
-        let said = field.name_terms.iter().all(|term| self.stems.contains(term));
+        let place = self
+            .stems
+            .iter()
+            .position(|stem| field.name_terms.contains(stem));
+        let said = field
+            .name_terms
+            .iter()
+            .all(|term| self.stems.contains(term));
         if let (Some(place), true) = (place, said) {
-            let before = self.words.get(place.saturating_sub(REACH)..place).unwrap_or_default();
+            let before = self
+                .words
+                .get(place.saturating_sub(REACH)..place)
+                .unwrap_or_default();
             return Some(Value::Bool(!before.iter().any(spoken::denies)));
         }
         if only_named || !field.required {
@@ -223,7 +255,9 @@ impl<'a> Filler<'a> {
         let free = |place: &Range<usize>| self.is_free(place);
         let place = spoken::after_cue(self.text, &self.words, &self.stems, field).filter(free)?;
         self.consume(place.clone());
-        self.text.get(place).map(|text| field.shortened(text.to_owned()))
+        self.text
+            .get(place)
+            .map(|text| field.shortened(text.to_owned()))
     }
 
     fn take(&mut self, kinds: &[EntityKind], field: &Field<'_>) -> Option<String> {
@@ -254,14 +288,28 @@ impl<'a> Filler<'a> {
         Some(field.shortened(value))
     }
 
-    /// True when one of the two content words before the place or the word after it is the field's.
+    /// True when one of the two content words before the place or the word after it is the
+    /// field's, with no punctuation between.
     fn is_beside(&self, field: &Field<'_>, place: &Range<usize>) -> bool {
-        let before = self.words.iter().zip(&self.stems).rev();
-        let before = before
+        let joined = |from: usize, to: usize| {
+            !self
+                .text
+                .get(from..to)
+                .unwrap_or(",")
+                .contains([',', ';', '.', '!', '?', '\n'])
+        };
+        let words = || self.words.iter().zip(&self.stems);
+        let before = words()
+            .rev()
             .filter(|(word, _)| word.end() <= place.start && word.term().is_some())
-            .take(2);
-        let after = self.words.iter().zip(&self.stems).find(|(word, _)| word.start >= place.end);
-        before.chain(after).any(|(_, stem)| field.terms.contains(stem))
+            .take(2)
+            .filter(|(word, _)| joined(word.end(), place.start));
+        let after = words()
+            .find(|(word, _)| word.start >= place.end)
+            .filter(|(word, _)| joined(place.end, word.start));
+        before
+            .chain(after)
+            .any(|(_, stem)| field.terms.contains(stem))
     }
 
     /// What no argument has taken, without the small words left hanging at its end.
@@ -277,12 +325,19 @@ impl<'a> Filler<'a> {
         }
         rest.push_str(self.text.get(from..).unwrap_or_default());
         let rest = spoken::tidied(&rest);
-        let rest = if rest.is_empty() { spoken::tidied(self.text) } else { rest };
+        let rest = if rest.is_empty() {
+            spoken::tidied(self.text)
+        } else {
+            rest
+        };
         (!rest.is_empty()).then_some(rest)
     }
 
     fn is_free(&self, place: &Range<usize>) -> bool {
-        !self.consumed.iter().any(|taken| taken.start < place.end && place.start < taken.end)
+        !self
+            .consumed
+            .iter()
+            .any(|taken| taken.start < place.end && place.start < taken.end)
     }
 
     fn consume(&mut self, place: Range<usize>) {
@@ -316,7 +371,10 @@ mod tests {
             json!({"date": "2027-03-12", "time": "19:00", "party_size": 4,
                    "email": "bob@example.com", "area": "outside"})
         );
-        assert_eq!(filled(&schema, "Book a table on March 12"), json!({"date": "March 12"}));
+        assert_eq!(
+            filled(&schema, "Book a table on March 12"),
+            json!({"date": "March 12"})
+        );
     }
 
     #[test]
@@ -340,9 +398,15 @@ mod tests {
             "count": {"type": "integer", "minimum": 1, "maximum": 10},
             "price": {"type": "number"}
         }));
-        assert_eq!(filled(&schema, "12.50 for 3"), json!({"count": 3, "price": 12.5}));
+        assert_eq!(
+            filled(&schema, "12.50 for 3"),
+            json!({"count": 3, "price": 12.5})
+        );
         assert_eq!(filled(&schema, "for two"), json!({"count": 2}));
-        assert_eq!(filled(&schema, "99999999999999999999"), json!({"price": 1e20}));
+        assert_eq!(
+            filled(&schema, "99999999999999999999"),
+            json!({"price": 1e20})
+        );
         assert_eq!(filled(&schema, "nothing"), json!({}));
     }
 
@@ -353,7 +417,10 @@ mod tests {
             "link": {"type": "string", "format": "uri"}
         }));
         assert_eq!(
-            filled(&schema, "Reach me at +44 20 7946 0958 or a@b.example, https://b.example/x"),
+            filled(
+                &schema,
+                "Reach me at +44 20 7946 0958 or a@b.example, https://b.example/x"
+            ),
             json!({"phone_number": "+442079460958", "contact": "a@b.example", "link": "https://b.example/x"})
         );
     }
@@ -361,8 +428,12 @@ mod tests {
     #[test]
     fn quoted_words_and_cues_fill_strings() {
         let schema = object(json!({"note": {"type": "string"}}));
-        assert_eq!(filled(&schema, "Leave “call me back” there"), json!({"note": "call me back"}));
-        let schema = object(json!({"customer_name": {"type": "string"}, "city": {"type": "string"}}));
+        assert_eq!(
+            filled(&schema, "Leave “call me back” there"),
+            json!({"note": "call me back"})
+        );
+        let schema =
+            object(json!({"customer_name": {"type": "string"}, "city": {"type": "string"}}));
         assert_eq!(
             filled(&schema, "Hi, I'm Bob van Dyk and I live in New York."),
             json!({"customer_name": "Bob", "city": "New York"})
@@ -385,7 +456,8 @@ mod tests {
         assert_eq!(filled(&schema, " "), json!({}));
         let optional = object(json!({"message": {"type": "string"}}));
         assert_eq!(filled(&optional, "Tell them we are late"), json!({}));
-        let short = json!({"required": ["m"], "properties": {"m": {"type": "string", "maxLength": 4}}});
+        let short =
+            json!({"required": ["m"], "properties": {"m": {"type": "string", "maxLength": 4}}});
         assert_eq!(filled(&short, "ééééé"), json!({"m": "éééé"}));
     }
 
@@ -398,15 +470,20 @@ mod tests {
 
     #[test]
     fn enums_are_matched_word_by_word() {
-        let schema = object(json!({"size": {"type": "string", "enum": ["large", "extra_large", "S"]}}));
-        assert_eq!(filled(&schema, "an Extra Large one"), json!({"size": "extra_large"}));
+        let schema =
+            object(json!({"size": {"type": "string", "enum": ["large", "extra_large", "S"]}}));
+        assert_eq!(
+            filled(&schema, "an Extra Large one"),
+            json!({"size": "extra_large"})
+        );
         assert_eq!(filled(&schema, "the large"), json!({"size": "large"}));
         assert_eq!(filled(&schema, "enlarged"), json!({}));
         let mixed = object(json!({"x": {"enum": [1, 2.5, true, null, {"a": 1}, ["b"], "zwölf"]}}));
         assert_eq!(filled(&mixed, "take 2.5"), json!({"x": 2.5}));
         assert_eq!(filled(&mixed, "ZWÖLF!"), json!({"x": "zwölf"}));
         assert_eq!(filled(&mixed, "null a b"), json!({}));
-        let one = json!({"required": ["k"], "properties": {"k": {"const": "fixed", "default": "fixed"}}});
+        let one =
+            json!({"required": ["k"], "properties": {"k": {"const": "fixed", "default": "fixed"}}});
         assert_eq!(filled(&one, "x"), json!({"k": "fixed"}));
     }
 
@@ -438,7 +515,10 @@ mod tests {
         );
         let words = json!({"required": ["tags"], "properties": {
             "tags": {"type": "array", "items": {"type": "string"}}}});
-        assert_eq!(filled(&words, "\"a b\" and \"c\""), json!({"tags": ["a b", "c"]}));
+        assert_eq!(
+            filled(&words, "\"a b\" and \"c\""),
+            json!({"tags": ["a b", "c"]})
+        );
         assert_eq!(filled(&words, "green"), json!({"tags": ["green"]}));
     }
 
@@ -477,7 +557,10 @@ mod tests {
         ] {
             fill(&schema, "say \"x\" 1 two a@b.example 2027-01-02");
         }
-        assert_eq!(filled(&json!({"required": ["x"]}), "hello there"), json!({"x": "hello there"}));
+        assert_eq!(
+            filled(&json!({"required": ["x"]}), "hello there"),
+            json!({"x": "hello there"})
+        );
     }
 
     #[test]
@@ -494,7 +577,9 @@ mod tests {
         }
         assert_eq!(depth, DEPTH_MAX);
         let twin = json!({"$ref": "#/$defs/x"});
-        let many: Map<_, _> = (0..5_000).map(|n| (format!("p{n}"), twin.clone())).collect();
+        let many: Map<_, _> = (0..5_000)
+            .map(|n| (format!("p{n}"), twin.clone()))
+            .collect();
         let wide = json!({"properties": many, "required": [],
             "$defs": {"x": {"type": "object", "properties": many}}});
         assert!(filled(&wide, "1 2 3").as_object().unwrap().is_empty());

@@ -58,7 +58,11 @@ impl RulesAssistant {
         if !results.is_empty() {
             return say(results::spoken(&results));
         }
-        let lines = turn.history.iter().filter(|row| matches!(row, Message::User { .. })).count();
+        let lines = turn
+            .history
+            .iter()
+            .filter(|row| matches!(row, Message::User { .. }))
+            .count();
         match turn.history.last() {
             Some(Message::User { text }) => self.answer(turn, text, lines),
             _ => say(greeting(&self.help, turn.seed, lines)),
@@ -69,7 +73,10 @@ impl RulesAssistant {
         let text = cut(text.to_owned(), TEXT_BYTES_MAX);
         let answer = self.knowledge.answer(&text);
         let known = answer.as_ref().map_or(0, |answer| answer.matched);
-        let tool = self.tools.best(&unique_terms(&text)).filter(|tool| tool.matched >= known);
+        let tool = self
+            .tools
+            .best(&unique_terms(&text))
+            .filter(|tool| tool.matched >= known);
         if let Some(tool) = tool.and_then(|tool| turn.tools.get(tool.place)) {
             return AssistantReply::CallTool {
                 name: tool.name.clone(),
@@ -122,7 +129,10 @@ mod tests {
     #[test]
     fn it_answers_from_the_knowledge() {
         assert_eq!(said("When do you open?"), "We open at nine.");
-        assert_eq!(said("What's your refund policy?"), "Refunds: the policy is 30 days.");
+        assert_eq!(
+            said("What's your refund policy?"),
+            "Refunds: the policy is 30 days."
+        );
     }
 
     #[test]
@@ -139,7 +149,10 @@ mod tests {
     #[test]
     fn it_says_what_it_can_help_with() {
         let text = said("Tell me a joke about elephants");
-        assert!(text.contains("Opening hours") && text.contains("Refunds an order"), "{text}");
+        assert!(
+            text.contains("Opening hours") && text.contains("Refunds an order"),
+            "{text}"
+        );
         assert!(said("Hello!").starts_with("Hello"));
         assert!(said("Thanks a lot").contains("else"));
         assert!(said("ok bye").contains("oodbye"));
@@ -158,12 +171,19 @@ mod tests {
     #[test]
     fn after_a_result_it_says_it_and_calls_nothing_again() {
         let mut history = vec![user("I want a refund for order A-17")];
-        history.push(Message::ToolCall { id: "t".into(), name: "refund_order".into(), arguments: json!({}) });
+        history.push(Message::ToolCall {
+            id: "t".into(),
+            name: "refund_order".into(),
+            arguments: json!({}),
+        });
         history.push(result(r#"{"status": "paid back", "days": 3}"#, false));
         assert_eq!(reply(&history), "Status: paid back, days: 3.");
         history.pop();
         history.push(result("the service was too slow", true));
-        assert_eq!(reply(&history), "I could not refund order because the service was too slow.");
+        assert_eq!(
+            reply(&history),
+            "I could not refund order because the service was too slow."
+        );
         history.push(user("When do you open?"));
         assert_eq!(reply(&history), "We open at nine.");
     }
@@ -218,13 +238,25 @@ mod tests {
         history: &'a [Message],
         seed: u64,
     ) -> AssistantTurn<'a> {
-        AssistantTurn { instructions: "Be kind.", knowledge, tools, history, seed }
+        AssistantTurn {
+            instructions: "Be kind.",
+            knowledge,
+            tools,
+            history,
+            seed,
+        }
     }
 
     fn knowledge() -> Vec<Knowledge> {
         vec![
-            Knowledge { name: "Opening hours".into(), content: "We open at nine.".into() },
-            Knowledge { name: "Returns".into(), content: "Refunds: the policy is 30 days.".into() },
+            Knowledge {
+                name: "Opening hours".into(),
+                content: "We open at nine.".into(),
+            },
+            Knowledge {
+                name: "Returns".into(),
+                content: "Refunds: the policy is 30 days.".into(),
+            },
         ]
     }
 
@@ -242,6 +274,11 @@ mod tests {
     }
 
     fn result(text: &str, is_error: bool) -> Message {
-        Message::ToolResult { id: "t".into(), name: "refund_order".into(), text: text.into(), is_error }
+        Message::ToolResult {
+            id: "t".into(),
+            name: "refund_order".into(),
+            text: text.into(),
+            is_error,
+        }
     }
 }

@@ -14,20 +14,34 @@ use crate::models::{CallerReply, CallerTurn, Message};
 /// has said.
 #[must_use]
 pub fn caller_reply(turn: &CallerTurn<'_>) -> CallerReply {
-    let said = turn.history.iter().filter(|row| matches!(row, Message::User { .. })).count();
+    let said = turn
+        .history
+        .iter()
+        .filter(|row| matches!(row, Message::User { .. }))
+        .count();
     match line(turn.scenario, said) {
-        Some(text) => CallerReply { text, hang_up: false },
-        None => CallerReply { text: pick(&GOODBYES, turn.seed, said).to_owned(), hang_up: true },
+        Some(text) => CallerReply {
+            text,
+            hang_up: false,
+        },
+        None => CallerReply {
+            text: pick(&GOODBYES, turn.seed, said).to_owned(),
+            hang_up: true,
+        },
     }
 }
 
 fn line(scenario: &str, place: usize) -> Option<String> {
     let passages = quoted(scenario);
     if passages.is_empty() {
-        return sentences(scenario).get(place).map(|sentence| squeezed(sentence));
+        return sentences(scenario)
+            .get(place)
+            .map(|sentence| squeezed(sentence));
     }
     let passage = passages.get(place)?;
-    scenario.get(passage.clone()).map(|passage| passage.trim().to_owned())
+    scenario
+        .get(passage.clone())
+        .map(|passage| passage.trim().to_owned())
 }
 
 #[cfg(test)]
@@ -37,17 +51,17 @@ mod tests {
 
     #[test]
     fn quoted_lines_come_word_for_word_and_in_order() {
-        let scenario = "You call a shop. Say \"When do  you open?\" Then “And on Sundays?” Be kind.";
+        let scenario =
+            "You call a shop. Say \"When do  you open?\" Then “And on Sundays?” Be kind.";
         assert_eq!(lines(scenario), ["When do  you open?", "And on Sundays?"]);
     }
 
     #[test]
     fn without_quotes_each_sentence_is_a_line() {
-        assert_eq!(lines("Ask for the hours.\n- Book a table\nDon't be rude!"), [
-            "Ask for the hours.",
-            "Book a table",
-            "Don't be rude!"
-        ]);
+        assert_eq!(
+            lines("Ask for the hours.\n- Book a table\nDon't be rude!"),
+            ["Ask for the hours.", "Book a table", "Don't be rude!"]
+        );
     }
 
     #[test]
@@ -60,7 +74,9 @@ mod tests {
 
     #[test]
     fn the_seed_chooses_the_goodbye() {
-        let texts: Vec<_> = (0..20).map(|seed| caller_reply(&turn("", &[], seed)).text).collect();
+        let texts: Vec<_> = (0..20)
+            .map(|seed| caller_reply(&turn("", &[], seed)).text)
+            .collect();
         assert!(texts.iter().any(|text| *text != texts[0]));
     }
 
@@ -89,6 +105,11 @@ mod tests {
     }
 
     fn turn<'a>(scenario: &'a str, history: &'a [Message], seed: u64) -> CallerTurn<'a> {
-        CallerTurn { persona: "A calm person.", scenario, history, seed }
+        CallerTurn {
+            persona: "A calm person.",
+            scenario,
+            history,
+            seed,
+        }
     }
 }

@@ -32,9 +32,16 @@ pub(super) enum EntityKind {
 
 /// Everything the text names, in its order; no two overlap.
 pub(super) fn entities(text: &str) -> Vec<Entity> {
-    let mut found = Found { text, entities: Vec::new() };
+    let mut found = Found {
+        text,
+        entities: Vec::new(),
+    };
     for passage in quoted(text) {
-        let value = text.get(passage.clone()).unwrap_or_default().trim().to_owned();
+        let value = text
+            .get(passage.clone())
+            .unwrap_or_default()
+            .trim()
+            .to_owned();
         found.add(passage, EntityKind::Quoted, value);
     }
     let tokens = tokens(text);
@@ -104,21 +111,34 @@ impl Found<'_> {
         if let Some(date) = written_date(token.text) {
             return self.add(token.place(), EntityKind::Date, date);
         }
-        let Some(second) = second else { return self.relative_date(token, None) };
+        let Some(second) = second else {
+            return self.relative_date(token, None);
+        };
         // "12th of March" is "12 March".
         let of = second.text.eq_ignore_ascii_case("of");
-        let (second, third) = if of { (third.unwrap_or(second), fourth) } else { (second, third) };
+        let (second, third) = if of {
+            (third.unwrap_or(second), fourth)
+        } else {
+            (second, third)
+        };
         let day_and_month = match (day(token.text), month(second.text)) {
             (Some(day), Some(month)) => Some((day, month)),
-            _ => month(token.text).zip(day(second.text)).map(|(month, day)| (day, month)),
+            _ => month(token.text)
+                .zip(day(second.text))
+                .map(|(month, day)| (day, month)),
         };
         let Some((day, month)) = day_and_month else {
             return self.relative_date(token, Some(second));
         };
         let year = third.and_then(|token| Some((token, year(token.text)?)));
-        match year.and_then(|(token, year)| Some((token, civil::Date::new(year, month, day).ok()?))) {
+        match year.and_then(|(token, year)| Some((token, civil::Date::new(year, month, day).ok()?)))
+        {
             Some((last, date)) => {
-                self.add(token.start..last.place().end, EntityKind::Date, date.to_string());
+                self.add(
+                    token.start..last.place().end,
+                    EntityKind::Date,
+                    date.to_string(),
+                );
             }
             None => self.add_words(token.start..second.place().end, EntityKind::Date),
         }
@@ -126,8 +146,16 @@ impl Found<'_> {
 
     fn relative_date(&mut self, token: &Token<'_>, next: Option<&Token<'_>>) {
         const DAYS: [&str; 10] = [
-            "today", "tomorrow", "yesterday", "monday", "tuesday", "wednesday", "thursday", "friday",
-            "saturday", "sunday",
+            "today",
+            "tomorrow",
+            "yesterday",
+            "monday",
+            "tuesday",
+            "wednesday",
+            "thursday",
+            "friday",
+            "saturday",
+            "sunday",
         ];
         let is_day = |text: &str| DAYS.contains(&text.to_ascii_lowercase().as_str());
         let qualified = matches!(token.text.to_ascii_lowercase().as_str(), "next" | "this");
@@ -168,7 +196,10 @@ impl Found<'_> {
     fn phones(&mut self) {
         let bytes = self.text.as_bytes();
         let mut from = 0;
-        while let Some(offset) = bytes.get(from..).and_then(|rest| rest.iter().position(begins_phone)) {
+        while let Some(offset) = bytes
+            .get(from..)
+            .and_then(|rest| rest.iter().position(begins_phone))
+        {
             let start = from + offset;
             let (end, digits, marks) = phone_run(bytes, start);
             from = end.max(start + 1);
@@ -201,7 +232,9 @@ impl Found<'_> {
         }
         let code = token.text.trim_start_matches('#');
         if code.contains(|char: char| char.is_ascii_digit())
-            && code.chars().all(|char| char.is_alphanumeric() || matches!(char, '-' | '_' | '/' | '.'))
+            && code
+                .chars()
+                .all(|char| char.is_alphanumeric() || matches!(char, '-' | '_' | '/' | '.'))
         {
             self.add(token.place(), EntityKind::Code, code.to_owned());
         }
@@ -216,9 +249,11 @@ impl Found<'_> {
 fn tokens(text: &str) -> Vec<Token<'_>> {
     text.split_whitespace()
         .filter_map(|piece| {
-            let left = piece.trim_start_matches(['(', '[', '{', '"', '\'', '“', '‘', '<', '¿', '¡']);
+            let left =
+                piece.trim_start_matches(['(', '[', '{', '"', '\'', '“', '‘', '<', '¿', '¡']);
             let token = left.trim_end_matches([
-                '.', ',', ';', ':', '!', '?', ')', ']', '}', '"', '\'', '”', '’', '>', '。', '、', '？',
+                '.', ',', ';', ':', '!', '?', ')', ']', '}', '"', '\'', '”', '’', '>', '。', '、',
+                '？',
             ]);
             let start = piece.as_ptr().addr() - text.as_ptr().addr() + piece.len() - left.len();
             (!token.is_empty()).then_some(Token { text: token, start })
@@ -227,28 +262,39 @@ fn tokens(text: &str) -> Vec<Token<'_>> {
 }
 
 fn is_email(token: &str) -> bool {
-    let Some((local, domain)) = token.split_once('@') else { return false };
+    let Some((local, domain)) = token.split_once('@') else {
+        return false;
+    };
     let local_ok = !local.is_empty()
         && !local.starts_with('.')
         && !local.ends_with('.')
-        && local.chars().all(|char| char.is_alphanumeric() || "._%+-'".contains(char));
+        && local
+            .chars()
+            .all(|char| char.is_alphanumeric() || "._%+-'".contains(char));
     let labels: Vec<_> = domain.split('.').collect();
     let label_ok = |label: &&str| {
         !label.is_empty()
             && !label.starts_with('-')
             && !label.ends_with('-')
-            && label.chars().all(|char| char.is_alphanumeric() || char == '-')
+            && label
+                .chars()
+                .all(|char| char.is_alphanumeric() || char == '-')
     };
     local_ok
         && labels.len() >= 2
         && labels.iter().all(label_ok)
-        && labels.last().is_some_and(|label| label.chars().count() >= 2)
+        && labels
+            .last()
+            .is_some_and(|label| label.chars().count() >= 2)
 }
 
 /// `2027-03-12` (if there is such a day), with a time or not; `12/03/2027` and `12.3.27` as they
 /// stand, because their order is anyone's guess.
 fn written_date(token: &str) -> Option<String> {
-    let head = token.get(..10).filter(|head| head.is_ascii()).unwrap_or_default();
+    let head = token
+        .get(..10)
+        .filter(|head| head.is_ascii())
+        .unwrap_or_default();
     let is_iso = head.len() == 10
         && head.bytes().enumerate().all(|(place, byte)| match place {
             4 | 7 => byte == b'-',
@@ -290,12 +336,24 @@ fn day(token: &str) -> Option<i8> {
 
 fn month(token: &str) -> Option<i8> {
     const MONTHS: [&str; 12] = [
-        "january", "february", "march", "april", "may", "june", "july", "august", "september",
-        "october", "november", "december",
+        "january",
+        "february",
+        "march",
+        "april",
+        "may",
+        "june",
+        "july",
+        "august",
+        "september",
+        "october",
+        "november",
+        "december",
     ];
     let lower = token.to_ascii_lowercase();
     let place = MONTHS.iter().position(|month| {
-        *month == lower || lower == "sept" && *month == "september" || lower.len() == 3 && month.starts_with(&lower)
+        *month == lower
+            || lower == "sept" && *month == "september"
+            || lower.len() == 3 && month.starts_with(&lower)
     })?;
     i8::try_from(place + 1).ok()
 }
@@ -366,13 +424,18 @@ fn phone_run(bytes: &[u8], start: usize) -> (usize, String, bool) {
 
 /// The number a token writes, in JSON's spelling: `$1,200.50` is `1200.50`, `#7` is `7`.
 fn number(token: &str) -> Option<String> {
-    let token = token.trim_start_matches(['$', '€', '£', '¥', '#']).trim_end_matches(['€', '%', '£', '$']);
+    let token = token
+        .trim_start_matches(['$', '€', '£', '¥', '#'])
+        .trim_end_matches(['€', '%', '£', '$']);
     let (sign, digits) = match token.strip_prefix(['-', '−']) {
         Some(digits) => ("-", digits),
         None => ("", token),
     };
-    let (whole, fraction) = digits.split_once('.').map_or((digits, None), |(w, f)| (w, Some(f)));
-    let all_digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let (whole, fraction) = digits
+        .split_once('.')
+        .map_or((digits, None), |(w, f)| (w, Some(f)));
+    let all_digits =
+        |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let mut groups = whole.split(',');
     let first = groups.next().unwrap_or_default();
     let rest: Vec<_> = groups.collect();
@@ -404,52 +467,84 @@ mod tests {
         assert_eq!(found("on 12 March 2027, please"), [(Date, "2027-03-12")]);
         assert_eq!(found("March 12th, 2027"), [(Date, "2027-03-12")]);
         assert_eq!(found("the 12th of Mar 2027"), [(Date, "2027-03-12")]);
-        assert_eq!(found("2027-03-12T10:00:00Z"), [(Date, "2027-03-12T10:00:00Z")]);
+        assert_eq!(
+            found("2027-03-12T10:00:00Z"),
+            [(Date, "2027-03-12T10:00:00Z")]
+        );
     }
 
     #[test]
     fn dates_that_leave_something_open_stay_as_they_stand() {
         assert_eq!(found("on March 12"), [(Date, "March 12")]);
         assert_eq!(found("12/03/2027"), [(Date, "12/03/2027")]);
-        assert_eq!(found("next Friday or tomorrow"), [(Date, "next Friday"), (Date, "tomorrow")]);
-        assert_eq!(found("31 February 2027"), [(Date, "31 February"), (Number, "2027")]);
+        assert_eq!(
+            found("next Friday or tomorrow"),
+            [(Date, "next Friday"), (Date, "tomorrow")]
+        );
+        assert_eq!(
+            found("31 February 2027"),
+            [(Date, "31 February"), (Number, "2027")]
+        );
         assert_eq!(found("2027-13-45"), [(Code, "2027-13-45")]);
         assert_eq!(found("You may march on"), []);
     }
 
     #[test]
     fn times_become_24_hours() {
-        assert_eq!(found("at 7pm or 7:30 p.m. or 19:45 or 12 am"), [
-            (Time, "19:00"), (Time, "19:30"), (Time, "19:45"), (Time, "00:00")
-        ]);
+        assert_eq!(
+            found("at 7pm or 7:30 p.m. or 19:45 or 12 am"),
+            [
+                (Time, "19:00"),
+                (Time, "19:30"),
+                (Time, "19:45"),
+                (Time, "00:00")
+            ]
+        );
         assert_eq!(found("25:00"), []);
         assert_eq!(found("I am 7"), [(Number, "7")]);
     }
 
     #[test]
     fn addresses_and_phones() {
-        assert_eq!(found("mail Bob.O@Exämple.co.uk, or a@b"), [(Email, "Bob.O@Exämple.co.uk")]);
+        assert_eq!(
+            found("mail Bob.O@Exämple.co.uk, or a@b"),
+            [(Email, "Bob.O@Exämple.co.uk")]
+        );
         assert_eq!(found("call +1 (415) 555-0123."), [(Phone, "+14155550123")]);
         assert_eq!(found("call (415) 555-0123 now"), [(Phone, "4155550123")]);
         assert_eq!(found("01 23 45 67 89"), [(Phone, "0123456789")]);
-        assert_eq!(found("see https://a.example/x?y=1."), [(Url, "https://a.example/x?y=1")]);
+        assert_eq!(
+            found("see https://a.example/x?y=1."),
+            [(Url, "https://a.example/x?y=1")]
+        );
         assert_eq!(found("order 1234567890"), [(Number, "1234567890")]);
     }
 
     #[test]
     fn numbers_and_codes() {
-        assert_eq!(found("$1,200.50 for 3, minus -5, 20% of #7"), [
-            (Number, "1200.50"), (Number, "3"), (Number, "-5"), (Number, "20"), (Number, "7")
-        ]);
-        assert_eq!(found("two of A-1234 and B12"), [
-            (NumberWord, "2"), (Code, "A-1234"), (Code, "B12")
-        ]);
+        assert_eq!(
+            found("$1,200.50 for 3, minus -5, 20% of #7"),
+            [
+                (Number, "1200.50"),
+                (Number, "3"),
+                (Number, "-5"),
+                (Number, "20"),
+                (Number, "7")
+            ]
+        );
+        assert_eq!(
+            found("two of A-1234 and B12"),
+            [(NumberWord, "2"), (Code, "A-1234"), (Code, "B12")]
+        );
         assert_eq!(found("1,2,3 and 1.2.3"), [(Code, "1.2.3")]);
     }
 
     #[test]
     fn quoted_words_are_taken_whole() {
-        assert_eq!(found("note \"call 7 at noon\" and 8"), [(Quoted, "call 7 at noon"), (Number, "8")]);
+        assert_eq!(
+            found("note \"call 7 at noon\" and 8"),
+            [(Quoted, "call 7 at noon"), (Number, "8")]
+        );
     }
 
     #[test]

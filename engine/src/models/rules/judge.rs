@@ -7,8 +7,24 @@ use crate::models::{JudgeTurn, Ruling};
 
 /// Words of a criterion that name the conversation instead of standing in it.
 const FRAME_WORDS: [&str; 18] = [
-    "agent", "answer", "answers", "assistant", "caller", "mention", "mentioned", "mentions", "said",
-    "say", "saying", "says", "tell", "telling", "tells", "told", "turn", "user",
+    "agent",
+    "answer",
+    "answers",
+    "assistant",
+    "caller",
+    "mention",
+    "mentioned",
+    "mentions",
+    "said",
+    "say",
+    "saying",
+    "says",
+    "tell",
+    "telling",
+    "tells",
+    "told",
+    "turn",
+    "user",
 ];
 
 /// Rules on a criterion by its content words: it holds when all of them occur in the turns.
@@ -34,7 +50,10 @@ pub fn judge(turn: &JudgeTurn<'_>) -> Ruling {
     for (index, text) in turn.turns {
         let said: BTreeSet<String> = words(text).iter().map(term).collect();
         if wanted.iter().all(|word| said.contains(word)) {
-            return yes(*index, format!("Row {index} has every content word of the criterion."));
+            return yes(
+                *index,
+                format!("Row {index} has every content word of the criterion."),
+            );
         }
         missing.retain(|word| !said.contains(*word));
         if missing.is_empty() {
@@ -42,10 +61,14 @@ pub fn judge(turn: &JudgeTurn<'_>) -> Ruling {
         }
     }
     if let Some(index) = completed_at {
-        let reason = format!("The criterion's words occur over several turns, the last in row {index}.");
+        let reason =
+            format!("The criterion's words occur over several turns, the last in row {index}.");
         return yes(index, reason);
     }
-    let missing: Vec<_> = wanted.iter().filter(|word| missing.contains(word.as_str())).collect();
+    let missing: Vec<_> = wanted
+        .iter()
+        .filter(|word| missing.contains(word.as_str()))
+        .collect();
     no(shortfall(&missing, wanted.len()))
 }
 
@@ -57,19 +80,34 @@ fn content_words(criterion: &str) -> Vec<String> {
         unique(kept.map(term).collect())
     };
     let content = of(|word| is_negation(word) || !is_stop(word) && !FRAME_WORDS.contains(&word));
-    if content.is_empty() { of(|_| true) } else { content }
+    if content.is_empty() {
+        of(|_| true)
+    } else {
+        content
+    }
 }
 
 /// Every negation is the same term.
 fn term(word: &Word<'_>) -> String {
-    if is_negation(&folded(word.text)) { "not".to_owned() } else { stemmed(word.text) }
+    if is_negation(&folded(word.text)) {
+        "not".to_owned()
+    } else {
+        stemmed(word.text)
+    }
 }
 
 fn shortfall(missing: &[&String], wanted: usize) -> String {
     const NAMED_MAX: usize = 5;
-    let named: Vec<_> =
-        missing.iter().take(NAMED_MAX).map(|word| format!("\"{word}\"")).collect();
-    let more = if missing.len() > NAMED_MAX { " and more" } else { "" };
+    let named: Vec<_> = missing
+        .iter()
+        .take(NAMED_MAX)
+        .map(|word| format!("\"{word}\""))
+        .collect();
+    let more = if missing.len() > NAMED_MAX {
+        " and more"
+    } else {
+        ""
+    };
     let absence = if missing.iter().any(|word| *word == "not") {
         " (a negation is looked for as a word; to check for absence use transcript_excludes)"
     } else {
@@ -83,11 +121,19 @@ fn shortfall(missing: &[&String], wanted: usize) -> String {
 }
 
 const fn yes(index: usize, reason: String) -> Ruling {
-    Ruling { passed: true, matched_index: Some(index), reason }
+    Ruling {
+        passed: true,
+        matched_index: Some(index),
+        reason,
+    }
 }
 
 const fn no(reason: String) -> Ruling {
-    Ruling { passed: false, matched_index: None, reason }
+    Ruling {
+        passed: false,
+        matched_index: None,
+        reason,
+    }
 }
 
 #[cfg(test)]
@@ -97,7 +143,11 @@ mod tests {
 
     #[test]
     fn a_turn_with_all_content_words_is_named() {
-        let turns = [(0, "Hello."), (2, "Opening at nine."), (4, "Our HOURS: we open at 9.")];
+        let turns = [
+            (0, "Hello."),
+            (2, "Opening at nine."),
+            (4, "Our HOURS: we open at 9."),
+        ];
         let ruling = rule("The assistant tells the caller the opening hours.", &turns);
         assert!(ruling.passed);
         assert_eq!(ruling.matched_index, Some(4));
@@ -105,7 +155,11 @@ mod tests {
 
     #[test]
     fn one_turn_is_preferred_over_several() {
-        let turns = [(1, "Free parking."), (3, "A garage."), (5, "Parking in the garage.")];
+        let turns = [
+            (1, "Free parking."),
+            (3, "A garage."),
+            (5, "Parking in the garage."),
+        ];
         assert_eq!(rule("garage parking", &turns).matched_index, Some(5));
         let ruling = rule("garage parking", &turns[..2]);
         assert!(ruling.passed);
@@ -115,10 +169,16 @@ mod tests {
 
     #[test]
     fn missing_words_are_named() {
-        let ruling = rule("offers a refund for the parcel", &[(0, "The parcel is late.")]);
+        let ruling = rule(
+            "offers a refund for the parcel",
+            &[(0, "The parcel is late.")],
+        );
         assert!(!ruling.passed);
         assert_eq!(ruling.matched_index, None);
-        assert_eq!(ruling.reason, "2 of 3 content words do not occur: \"offer\", \"refund\".");
+        assert_eq!(
+            ruling.reason,
+            "2 of 3 content words do not occur: \"offer\", \"refund\"."
+        );
     }
 
     #[test]
@@ -127,9 +187,16 @@ mod tests {
         assert!(rule("We never charge a fee", &fee).passed);
         assert!(!rule("We never charge a fee", &[(0, "We charge a fee.")]).passed);
         assert!(rule("can't refund", &[(0, "A refund is not possible.")]).passed);
-        let ruling = rule("The assistant does not mention a refund", &[(0, "Goodbye.")]);
+        let ruling = rule(
+            "The assistant does not mention a refund",
+            &[(0, "Goodbye.")],
+        );
         assert!(!ruling.passed);
-        assert!(ruling.reason.contains("transcript_excludes"), "{}", ruling.reason);
+        assert!(
+            ruling.reason.contains("transcript_excludes"),
+            "{}",
+            ruling.reason
+        );
     }
 
     #[test]
@@ -137,7 +204,10 @@ mod tests {
         assert!(rule("Thank you", &[(0, "I thank you, sir.")]).passed);
         assert!(!rule("Thank you", &[(0, "You are kind.")]).passed);
         assert!(rule("the assistant says", &[(0, "The assistant says hi")]).passed);
-        assert_eq!(rule("?!", &[(0, "?!")]).reason, "The criterion has no words to look for.");
+        assert_eq!(
+            rule("?!", &[(0, "?!")]).reason,
+            "The criterion has no words to look for."
+        );
     }
 
     #[test]

@@ -4,10 +4,16 @@ use crate::models::{Knowledge, ToolSpec};
 
 use super::words::identifier_words;
 
-pub(super) const GOODBYES: [&str; 3] =
-    ["Thank you, goodbye.", "That was all, thanks. Goodbye.", "Thanks a lot. Bye!"];
-pub(super) const CLOSINGS: [&str; 3] =
-    ["You're welcome. Goodbye!", "Thank you for calling. Goodbye!", "Have a nice day. Goodbye!"];
+pub(super) const GOODBYES: [&str; 3] = [
+    "Thank you, goodbye.",
+    "That was all, thanks. Goodbye.",
+    "Thanks a lot. Bye!",
+];
+pub(super) const CLOSINGS: [&str; 3] = [
+    "You're welcome. Goodbye!",
+    "Thank you for calling. Goodbye!",
+    "Have a nice day. Goodbye!",
+];
 pub(super) const WELCOMES: [&str; 2] = [
     "You're welcome. Is there anything else I can help with?",
     "My pleasure. Can I help with anything else?",
@@ -28,7 +34,10 @@ const NAME_BYTES_MAX: usize = 120;
 pub(super) fn pick<'a>(phrases: &[&'a str], seed: u64, turn: usize) -> &'a str {
     let count = phrases.len().max(1) as u64;
     let place = (mixed(seed) % count + turn as u64 % count) % count;
-    phrases.get(usize::try_from(place).unwrap_or(0)).copied().unwrap_or_default()
+    phrases
+        .get(usize::try_from(place).unwrap_or(0))
+        .copied()
+        .unwrap_or_default()
 }
 
 /// A greeting and what it can help with.
@@ -43,13 +52,18 @@ pub(super) fn sorry(help: &str, seed: u64, turn: usize) -> String {
 
 /// What the assistant can help with; empty when nothing is attached.
 pub(super) fn help(knowledge: &[Knowledge], tools: &[ToolSpec]) -> String {
-    let about = list(knowledge.iter().map(|document| squeezed(&document.name)), "; ");
+    let about = list(
+        knowledge.iter().map(|document| squeezed(&document.name)),
+        "; ",
+    );
     let can = list(tools.iter().map(what_for), "; ");
     match (about.as_str(), can.as_str()) {
         ("", "") => String::new(),
         (about, "") => format!("I can answer questions about: {about}."),
         ("", can) => format!("Here is what I can do: {can}."),
-        (about, can) => format!("I can answer questions about: {about}. I can also do this: {can}."),
+        (about, can) => {
+            format!("I can answer questions about: {about}. I can also do this: {can}.")
+        }
     }
 }
 
@@ -68,11 +82,18 @@ fn what_for(tool: &ToolSpec) -> String {
 
 fn list(names: impl Iterator<Item = String>, between: &str) -> String {
     let names = names.filter(|name| !name.is_empty()).take(NAMED_MAX);
-    names.map(|name| cut(name, NAME_BYTES_MAX)).collect::<Vec<_>>().join(between)
+    names
+        .map(|name| cut(name, NAME_BYTES_MAX))
+        .collect::<Vec<_>>()
+        .join(between)
 }
 
 fn joined(first: &str, second: &str) -> String {
-    if second.is_empty() { first.to_owned() } else { format!("{first} {second}") }
+    if second.is_empty() {
+        first.to_owned()
+    } else {
+        format!("{first} {second}")
+    }
 }
 
 /// Neighbouring seeds should not give neighbouring phrases (the finalizer of splitmix64).
@@ -99,14 +120,20 @@ mod tests {
 
     #[test]
     fn help_names_documents_and_tools() {
-        let documents = [Knowledge { name: "Menu".into(), content: String::new() }];
+        let documents = [Knowledge {
+            name: "Menu".into(),
+            content: String::new(),
+        }];
         let tools = [tool("book_table", "Books a\n table."), tool("callBack", "")];
         assert_eq!(
             help(&documents, &tools),
             "I can answer questions about: Menu. I can also do this: Books a table; call back."
         );
         assert_eq!(help(&documents, &[]), "I can answer questions about: Menu.");
-        assert_eq!(help(&[], &tools[..1]), "Here is what I can do: Books a table.");
+        assert_eq!(
+            help(&[], &tools[..1]),
+            "Here is what I can do: Books a table."
+        );
         assert_eq!(help(&[], &[]), "");
         let many = vec![tool("x", &"é".repeat(10_000)); 100];
         assert!(help(&[], &many).len() < 1_000);

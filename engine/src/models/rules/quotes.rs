@@ -17,7 +17,10 @@ pub(super) fn quoted(text: &str) -> Vec<Range<usize>> {
         let passage = closings(char).and_then(|marks| closing(text, inside, char, marks));
         match passage {
             Some((end, after)) => {
-                if text.get(inside..end).is_some_and(|passage| !passage.trim().is_empty()) {
+                if text
+                    .get(inside..end)
+                    .is_some_and(|passage| !passage.trim().is_empty())
+                {
                     out.push(inside..end);
                 }
                 from = after;
@@ -61,7 +64,10 @@ fn closing(text: &str, inside: usize, open: char, marks: &[char]) -> Option<(usi
     let limit = text.ceil_char_boundary(inside.saturating_add(QUOTED_BYTES_MAX).min(text.len()));
     let window = text.get(inside..limit)?;
     let apostrophe_like = matches!(open, '\'' | '\u{2018}');
-    for (place, mark) in window.char_indices().filter(|(_, char)| marks.contains(char)) {
+    for (place, mark) in window
+        .char_indices()
+        .filter(|(_, char)| marks.contains(char))
+    {
         let end = inside + place;
         let after = end + mark.len_utf8();
         if !apostrophe_like || is_clearly_quoted(text, inside..end, after) {
@@ -94,17 +100,30 @@ mod tests {
 
     #[test]
     fn every_pair_of_marks_quotes() {
-        assert_eq!(passages(r#"Say "one" then “two”, „drei“, «quatre» and 「五」."#), [
-            "one", "two", "drei", "quatre", "五"
-        ]);
+        assert_eq!(
+            passages(r#"Say "one" then “two”, „drei“, «quatre» and 「五」."#),
+            ["one", "two", "drei", "quatre", "五"]
+        );
     }
 
     #[test]
     fn single_marks_quote_only_when_clear() {
-        assert_eq!(passages("Say 'When do you open?' and wait"), ["When do you open?"]);
-        assert_eq!(passages("Ask: 'your opening hours', then go"), ["your opening hours"]);
-        assert_eq!(passages("Say: 'I don't know, sorry.' and go"), ["I don't know, sorry."]);
-        assert_eq!(passages("the 'new' plan, don't ask the boys' toys or rock 'n' roll"), none());
+        assert_eq!(
+            passages("Say 'When do you open?' and wait"),
+            ["When do you open?"]
+        );
+        assert_eq!(
+            passages("Ask: 'your opening hours', then go"),
+            ["your opening hours"]
+        );
+        assert_eq!(
+            passages("Say: 'I don't know, sorry.' and go"),
+            ["I don't know, sorry."]
+        );
+        assert_eq!(
+            passages("the 'new' plan, don't ask the boys' toys or rock 'n' roll"),
+            none()
+        );
         assert_eq!(passages("'tis the boys' day"), none());
     }
 

@@ -14,8 +14,7 @@ pub(super) fn sentences(text: &str) -> Vec<&str> {
     let mut out = Vec::new();
     let mut start = 0;
     let mut last_space = None;
-    let mut chars = text.char_indices().peekable();
-    while let Some((place, char)) = chars.next() {
+    for (place, char) in text.char_indices() {
         let end = place + char.len_utf8();
         let so_far = text.get(start..place).unwrap_or_default();
         let rest = text.get(end..).unwrap_or_default();
@@ -24,7 +23,8 @@ pub(super) fn sentences(text: &str) -> Vec<&str> {
             '.' => stop_ends(so_far, rest),
             '!' | '?' | '…' | '"' | '”' | '»' | '\'' | '’' | ')' => {
                 let sentence = so_far.trim_end_matches(['"', '”', '»', '\'', '’', ')']);
-                let ended = matches!(char, '!' | '?' | '…') || sentence.ends_with(['.', '!', '?', '…']);
+                let ended =
+                    matches!(char, '!' | '?' | '…') || sentence.ends_with(['.', '!', '?', '…']);
                 ended && rest.starts_with(char::is_whitespace) && !goes_on(rest)
             }
             '。' | '！' | '？' => true,
@@ -40,7 +40,10 @@ pub(super) fn sentences(text: &str) -> Vec<&str> {
             last_space = Some(place);
         }
         if end - start > SENTENCE_BYTES_MAX {
-            let cut = last_space.take().filter(|place| *place > start).unwrap_or(end);
+            let cut = last_space
+                .take()
+                .filter(|place| *place > start)
+                .unwrap_or(end);
             push(text, start, cut, &mut out);
             start = cut;
         }
@@ -70,13 +73,18 @@ fn stop_ends(so_far: &str, rest: &str) -> bool {
     if !rest.is_empty() && !rest.starts_with(char::is_whitespace) || goes_on(rest) {
         return false;
     }
-    let word = so_far.rsplit(char::is_whitespace).next().unwrap_or_default();
+    let word = so_far
+        .rsplit(char::is_whitespace)
+        .next()
+        .unwrap_or_default();
     let word = word.trim_start_matches(['(', '"', '“']);
     let numbering = word.bytes().all(|byte| byte.is_ascii_digit()) && so_far.trim() == word;
     let initial = word.chars().count() == 1 && word.chars().all(char::is_uppercase);
     let short = word.len() <= 4 && SHORT_FORMS.contains(&word.to_ascii_lowercase().as_str());
     // "the answer is no." ends; "No. 5" does not.
-    let number_follows = rest.trim_start().starts_with(|char: char| char.is_ascii_digit());
+    let number_follows = rest
+        .trim_start()
+        .starts_with(|char: char| char.is_ascii_digit());
     let no = word.eq_ignore_ascii_case("no") || word.eq_ignore_ascii_case("nr");
     !(numbering || initial && !rest.trim().is_empty() || short && (!no || number_follows))
         || rest.trim().is_empty()
@@ -111,11 +119,18 @@ mod tests {
 
     #[test]
     fn sentences_end_at_their_marks() {
-        assert_eq!(sentences("We open at 9. Do you? Yes! Good"), [
-            "We open at 9.", "Do you?", "Yes!", "Good"
-        ]);
-        assert_eq!(sentences("9時に開きます。お待ちして！"), ["9時に開きます。", "お待ちして！"]);
-        assert_eq!(sentences("He said \"Go.\" Then he left."), ["He said \"Go.\"", "Then he left."]);
+        assert_eq!(
+            sentences("We open at 9. Do you? Yes! Good"),
+            ["We open at 9.", "Do you?", "Yes!", "Good"]
+        );
+        assert_eq!(
+            sentences("9時に開きます。お待ちして！"),
+            ["9時に開きます。", "お待ちして！"]
+        );
+        assert_eq!(
+            sentences("He said \"Go.\" Then he left."),
+            ["He said \"Go.\"", "Then he left."]
+        );
     }
 
     #[test]
@@ -129,15 +144,22 @@ mod tests {
         ] {
             assert_eq!(sentences(whole), [whole]);
         }
-        assert_eq!(sentences("The answer is no. Ask again."), ["The answer is no.", "Ask again."]);
+        assert_eq!(
+            sentences("The answer is no. Ask again."),
+            ["The answer is no.", "Ask again."]
+        );
     }
 
     #[test]
     fn lines_and_bullets_are_sentences_and_wrapped_lines_are_not() {
-        assert_eq!(sentences("- Monday 9-5\n* Sunday closed\r\n1. Ask\n2) Wait\n\nthe end"), [
-            "Monday 9-5", "Sunday closed", "Ask", "Wait", "the end"
-        ]);
-        assert_eq!(sentences("We are open\non Sundays."), ["We are open\non Sundays."]);
+        assert_eq!(
+            sentences("- Monday 9-5\n* Sunday closed\r\n1. Ask\n2) Wait\n\nthe end"),
+            ["Monday 9-5", "Sunday closed", "Ask", "Wait", "the end"]
+        );
+        assert_eq!(
+            sentences("We are open\non Sundays."),
+            ["We are open\non Sundays."]
+        );
         assert_eq!(sentences(" \n--- ... \n"), Vec::<&str>::new());
     }
 
@@ -145,9 +167,23 @@ mod tests {
     fn endless_text_is_divided_between_words() {
         let text = "word ".repeat(1_000);
         let parts = sentences(&text);
-        assert!(parts.iter().all(|part| part.len() <= SENTENCE_BYTES_MAX + 4));
-        assert!(parts.iter().all(|part| part.starts_with("word") && part.ends_with("word")));
-        assert_eq!(parts.iter().map(|part| part.split(' ').count()).sum::<usize>(), 1_000);
+        assert!(
+            parts
+                .iter()
+                .all(|part| part.len() <= SENTENCE_BYTES_MAX + 4)
+        );
+        assert!(
+            parts
+                .iter()
+                .all(|part| part.starts_with("word") && part.ends_with("word"))
+        );
+        assert_eq!(
+            parts
+                .iter()
+                .map(|part| part.split(' ').count())
+                .sum::<usize>(),
+            1_000
+        );
     }
 
     proptest! {

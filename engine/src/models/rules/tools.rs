@@ -38,7 +38,9 @@ struct ToolWords {
 
 impl ToolIndex {
     pub(super) fn new(tools: &[ToolSpec]) -> Self {
-        Self { tools: tools.iter().map(ToolWords::new).collect() }
+        Self {
+            tools: tools.iter().map(ToolWords::new).collect(),
+        }
     }
 
     /// The tool that fits the text's terms best, if any fits. At equal fit, the first attached.
@@ -46,7 +48,9 @@ impl ToolIndex {
         let said: BTreeSet<&str> = said.iter().map(String::as_str).collect();
         let mut best: Option<(usize, ToolMatch)> = None;
         for (place, tool) in self.tools.iter().enumerate() {
-            let Some((score, matched)) = tool.fit(&said) else { continue };
+            let Some((score, matched)) = tool.fit(&said) else {
+                continue;
+            };
             if best.is_none_or(|(best, _)| score > best) {
                 best = Some((score, ToolMatch { place, matched }));
             }
@@ -70,7 +74,11 @@ impl ToolWords {
             .into_iter()
             .filter(|term| !strong.contains(term) && !weak.contains(term))
             .collect();
-        Self { strong, weak, description }
+        Self {
+            strong,
+            weak,
+            description,
+        }
     }
 
     /// How well it fits and how many words do, or `None` when it does not.
@@ -78,15 +86,17 @@ impl ToolWords {
     /// It fits when all telling words of its name are said; or one of them and a word of the
     /// description; or two words of the description that make up a third of what was said.
     fn fit(&self, said: &BTreeSet<&str>) -> Option<(usize, usize)> {
-        let count = |terms: &BTreeSet<String>| {
-            said.iter().filter(|term| terms.contains(**term)).count()
-        };
-        let (strong, weak, described) =
-            (count(&self.strong), count(&self.weak), count(&self.description));
+        let count =
+            |terms: &BTreeSet<String>| said.iter().filter(|term| terms.contains(**term)).count();
+        let (strong, weak, described) = (
+            count(&self.strong),
+            count(&self.weak),
+            count(&self.description),
+        );
         let named = !self.strong.is_empty() && strong == self.strong.len();
         let half_named = strong > 0 && described > 0;
-        let described_well = described >= self.description.len().clamp(1, 2)
-            && described * 3 >= said.len();
+        let described_well =
+            described >= self.description.len().clamp(1, 2) && described * 3 >= said.len();
         if !(named || half_named || described_well) {
             return None;
         }
@@ -100,7 +110,10 @@ mod tests {
     use serde_json::Value;
 
     const TOOLS: [(&str, &str); 5] = [
-        ("lookup_order", "Tells the status of a parcel by its number."),
+        (
+            "lookup_order",
+            "Tells the status of a parcel by its number.",
+        ),
         ("cancelOrder", "Cancels a purchase."),
         ("book_table", "Reserves seats in the restaurant."),
         ("get_weather", "Forecast for a city."),
@@ -118,9 +131,15 @@ mod tests {
 
     #[test]
     fn a_description_is_matched_by_two_words() {
-        assert_eq!(chosen("What's the status of my parcel?"), Some("lookup_order"));
+        assert_eq!(
+            chosen("What's the status of my parcel?"),
+            Some("lookup_order")
+        );
         assert_eq!(chosen("A forecast for the city"), Some("get_weather"));
-        assert_eq!(chosen("My parcel has a dent and the colour fades in sunlight"), None);
+        assert_eq!(
+            chosen("My parcel has a dent and the colour fades in sunlight"),
+            None
+        );
     }
 
     #[test]
@@ -128,13 +147,21 @@ mod tests {
         assert_eq!(chosen("Tell me a joke"), None);
         assert_eq!(chosen(""), None);
         assert_eq!(ToolIndex::new(&[]).best(&["order".into()]), None);
-        let nameless = ToolSpec { name: "_".into(), description: String::new(), parameters: Value::Null };
+        let nameless = ToolSpec {
+            name: "_".into(),
+            description: String::new(),
+            parameters: Value::Null,
+        };
         assert_eq!(ToolIndex::new(&[nameless]).best(&["order".into()]), None);
     }
 
     #[test]
     fn names_in_other_scripts_work() {
-        let tool = ToolSpec { name: "x".into(), description: "予約する".into(), parameters: Value::Null };
+        let tool = ToolSpec {
+            name: "x".into(),
+            description: "予約する".into(),
+            parameters: Value::Null,
+        };
         assert!(ToolIndex::new(&[tool]).best(&terms("予約する")).is_some());
     }
 

@@ -50,7 +50,15 @@ pub(super) fn fields<'a>(schema: &'a Value, root: &'a Value, max: usize) -> Vec<
     let properties = schema.get("properties").and_then(Value::as_object);
     let described = properties.into_iter().flatten().take(max);
     let mut out: Vec<_> = described
-        .map(|(name, schema)| Field::new(name, Some(schema), root, required.contains(&name.as_str()), 0))
+        .map(|(name, schema)| {
+            Field::new(
+                name,
+                Some(schema),
+                root,
+                required.contains(&name.as_str()),
+                0,
+            )
+        })
         .collect();
     for name in &required {
         if out.len() < max && !out.iter().any(|field| field.name == *name) {
@@ -70,11 +78,20 @@ impl<'a> Field<'a> {
     ) -> Self {
         let stated = schema;
         let schema = schema.map(|schema| resolved(schema, root));
-        let of = |key| stated.and_then(|s| s.get(key)).or_else(|| schema.and_then(|s| s.get(key)));
+        let of = |key| {
+            stated
+                .and_then(|s| s.get(key))
+                .or_else(|| schema.and_then(|s| s.get(key)))
+        };
         let words = identifier_words(name);
-        let telling = words.iter().map(String::as_str).filter(|word| !is_stop(word));
+        let telling = words
+            .iter()
+            .map(String::as_str)
+            .filter(|word| !is_stop(word));
         let name_terms = terms_of(telling);
-        let description = of("description").and_then(Value::as_str).unwrap_or_default();
+        let description = of("description")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
         let mut all = name_terms.clone();
         all.extend(terms(description));
         Self {
@@ -92,8 +109,18 @@ impl<'a> Field<'a> {
     /// True for a string without a form of its own.
     pub(super) fn takes_any_text(&self) -> bool {
         const FORMS: [&str; 12] = [
-            "date", "date-time", "duration", "email", "hostname", "idn-email", "ipv4", "ipv6", "time",
-            "uri", "url", "uuid",
+            "date",
+            "date-time",
+            "duration",
+            "email",
+            "hostname",
+            "idn-email",
+            "ipv4",
+            "ipv6",
+            "time",
+            "uri",
+            "url",
+            "uuid",
         ];
         matches!(self.shape, Shape::String)
             && self.format.is_none_or(|format| !FORMS.contains(&format))
@@ -111,8 +138,18 @@ impl<'a> Field<'a> {
             Some("phone") => return Some(&[Phone, Number]),
             _ => {}
         }
-        let named = |words: &[&str]| terms_of(words.iter().copied()).intersection(&self.name_terms).next().is_some();
-        let described = |words: &[&str]| terms_of(words.iter().copied()).intersection(&self.terms).next().is_some();
+        let named = |words: &[&str]| {
+            terms_of(words.iter().copied())
+                .intersection(&self.name_terms)
+                .next()
+                .is_some()
+        };
+        let described = |words: &[&str]| {
+            terms_of(words.iter().copied())
+                .intersection(&self.terms)
+                .next()
+                .is_some()
+        };
         if named(&["email", "mail"]) {
             Some(&[Email])
         } else if named(&["phone", "telephone", "mobile", "fax"]) {
@@ -123,7 +160,17 @@ impl<'a> Field<'a> {
             Some(&[Time])
         } else if named(&["url", "link", "website"]) {
             Some(&[Url])
-        } else if described(&["id", "number", "code", "reference", "zip", "postcode", "sku", "serial", "pin"]) {
+        } else if described(&[
+            "id",
+            "number",
+            "code",
+            "reference",
+            "zip",
+            "postcode",
+            "sku",
+            "serial",
+            "pin",
+        ]) {
             Some(&[Code, Number])
         } else {
             None
@@ -131,8 +178,9 @@ impl<'a> Field<'a> {
     }
 
     pub(super) fn accepts(&self, entity: &Entity) -> bool {
-        let wants_phone =
-            self.entity_kinds().is_some_and(|kinds| kinds.contains(&EntityKind::Phone));
+        let wants_phone = self
+            .entity_kinds()
+            .is_some_and(|kinds| kinds.contains(&EntityKind::Phone));
         !wants_phone || entity.kind != EntityKind::Number || entity.value.len() >= PHONE_DIGITS_MIN
     }
 
@@ -143,7 +191,11 @@ impl<'a> Field<'a> {
             (Err(_), Shape::Number) => Number::from_f64(digits.parse().ok()?)?,
             (Err(_), _) => return None,
         };
-        let bound = |key| self.schema.and_then(|schema| schema.get(key)).and_then(Value::as_f64);
+        let bound = |key| {
+            self.schema
+                .and_then(|schema| schema.get(key))
+                .and_then(Value::as_f64)
+        };
         let size = value.as_f64()?;
         let fits = bound("minimum").is_none_or(|min| size >= min)
             && bound("maximum").is_none_or(|max| size <= max)
@@ -154,7 +206,10 @@ impl<'a> Field<'a> {
 
     /// The text within `maxLength`.
     pub(super) fn shortened(&self, text: String) -> String {
-        let max = self.schema.and_then(|schema| schema.get("maxLength")).and_then(Value::as_u64);
+        let max = self
+            .schema
+            .and_then(|schema| schema.get("maxLength"))
+            .and_then(Value::as_u64);
         match max.and_then(|max| usize::try_from(max).ok()) {
             Some(max) if text.chars().count() > max => text.chars().take(max).collect(),
             _ => text,
@@ -163,7 +218,9 @@ impl<'a> Field<'a> {
 }
 
 fn shape<'a>(schema: Option<&'a Value>, name: &'a str, root: &'a Value, depth: usize) -> Shape<'a> {
-    let Some(schema) = schema else { return Shape::String };
+    let Some(schema) = schema else {
+        return Shape::String;
+    };
     if let Some(values) = schema.get("enum").and_then(Value::as_array) {
         return Shape::Choice(values.iter().collect());
     }
@@ -176,8 +233,12 @@ fn shape<'a>(schema: Option<&'a Value>, name: &'a str, root: &'a Value, depth: u
         Some("boolean") => Shape::Boolean,
         Some("object") => Shape::Object(schema),
         Some("array") => {
-            let items = schema.get("items").filter(|items| items.is_object() && depth < HOPS_MAX);
-            Shape::Array(items.map(|items| Box::new(Field::new(name, Some(items), root, false, depth + 1))))
+            let items = schema
+                .get("items")
+                .filter(|items| items.is_object() && depth < HOPS_MAX);
+            Shape::Array(
+                items.map(|items| Box::new(Field::new(name, Some(items), root, false, depth + 1))),
+            )
         }
         _ => Shape::String,
     }
@@ -186,7 +247,10 @@ fn shape<'a>(schema: Option<&'a Value>, name: &'a str, root: &'a Value, depth: u
 fn type_of(schema: &Value) -> Option<&str> {
     match schema.get("type") {
         Some(Value::String(name)) => Some(name),
-        Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).find(|name| *name != "null"),
+        Some(Value::Array(names)) => names
+            .iter()
+            .filter_map(Value::as_str)
+            .find(|name| *name != "null"),
         _ if schema.get("properties").is_some() => Some("object"),
         _ if schema.get("items").is_some() => Some("array"),
         _ => None,
@@ -198,7 +262,9 @@ fn resolved<'a>(mut schema: &'a Value, root: &'a Value) -> &'a Value {
     for _ in 0..HOPS_MAX {
         let reference = schema.get("$ref").and_then(Value::as_str);
         let target = reference.and_then(|reference| root.pointer(reference.strip_prefix('#')?));
-        let branches = ["anyOf", "oneOf", "allOf"].iter().find_map(|key| schema.get(key)?.as_array());
+        let branches = ["anyOf", "oneOf", "allOf"]
+            .iter()
+            .find_map(|key| schema.get(key)?.as_array());
         let is_null = |branch: &&Value| branch.get("type").and_then(Value::as_str) == Some("null");
         let branch = branches.and_then(|branches| branches.iter().find(|branch| !is_null(branch)));
         match target.or(branch) {

@@ -16,7 +16,10 @@ pub(super) fn after_cue(
     stems: &[String],
     field: &Field<'_>,
 ) -> Option<Range<usize>> {
-    let lower: Vec<String> = words.iter().map(|word| folded(word.text).replace('’', "'")).collect();
+    let lower: Vec<String> = words
+        .iter()
+        .map(|word| folded(word.text).replace('’', "'"))
+        .collect();
     let lower: Vec<&str> = lower.iter().map(String::as_str).collect();
     after_name(text, words, &lower, stems, field)
         .or_else(|| after_introduction(text, words, &lower, field))
@@ -40,11 +43,12 @@ pub(super) fn yes_or_no(word: &Word<'_>) -> Option<bool> {
 /// The text in one line, without punctuation around it and small words left hanging at its end.
 pub(super) fn tidied(text: &str) -> String {
     const HANGING: [&str; 16] = [
-        "a", "an", "and", "at", "by", "for", "from", "in", "is", "of", "on", "or", "the", "to", "until",
-        "with",
+        "a", "an", "and", "at", "by", "for", "from", "in", "is", "of", "on", "or", "the", "to",
+        "until", "with",
     ];
     let text = squeezed(text);
-    let punctuation = |char: char| !char.is_alphanumeric() && !matches!(char, ')' | '%' | '€' | '+');
+    let punctuation =
+        |char: char| !char.is_alphanumeric() && !matches!(char, ')' | '%' | '€' | '+');
     let full_stop = text.ends_with(['.', '!', '?']);
     let mut rest = text.trim_end_matches(punctuation);
     let mut hung = false;
@@ -61,7 +65,8 @@ pub(super) fn tidied(text: &str) -> String {
         rest.len()
     };
     let tidy = text.get(..end).unwrap_or_default();
-    tidy.trim_start_matches([',', '.', ';', ':', ' ', '-']).to_owned()
+    tidy.trim_start_matches([',', '.', ';', ':', ' ', '-'])
+        .to_owned()
 }
 
 /// "name is Bob", "city: Paris".
@@ -84,7 +89,7 @@ fn after_name(
         let is = matches!(lower.get(next), Some(&("is" | "are" | "=")));
         let value_at = if is { next + 1 } else { next };
         if marked || is {
-            return value(text, words, lower, value_at);
+            return value(text, words, value_at);
         }
     }
     None
@@ -117,32 +122,47 @@ fn after_preposition(
     lower: &[&str],
     field: &Field<'_>,
 ) -> Option<Range<usize>> {
-    let is = |names: &[&str]| names.iter().any(|name| field.name.to_lowercase().contains(name));
+    let is = |names: &[&str]| {
+        names
+            .iter()
+            .any(|name| field.name.to_lowercase().contains(name))
+    };
     let prepositions: &[&str] = if is(&["destination", "arrival"]) || field.name == "to" {
         &["to"]
     } else if is(&["origin", "departure"]) || field.name == "from" {
         &["from"]
-    } else if is(&["city", "town", "place", "location", "country", "region", "address"]) {
+    } else if is(&[
+        "city", "town", "place", "location", "country", "region", "address",
+    ]) {
         &["in", "at", "near", "to", "from", "for"]
     } else {
         return None;
     };
     prepositions.iter().find_map(|preposition| {
-        let matching = lower.iter().enumerate().filter(|(_, word)| *word == preposition);
-        matching.into_iter().find_map(|(place, _)| proper_name(text, words, place + 1))
+        let matching = lower
+            .iter()
+            .enumerate()
+            .filter(|(_, word)| *word == preposition);
+        matching
+            .into_iter()
+            .find_map(|(place, _)| proper_name(text, words, place + 1))
     })
 }
 
 /// The words from `place` that begin with a capital, as far as nothing but blanks is between them.
 fn proper_name(text: &str, words: &[Word<'_>], place: usize) -> Option<Range<usize>> {
-    run(text, words, place, |word| word.text.starts_with(char::is_uppercase))
+    run(text, words, place, |word| {
+        word.text.starts_with(char::is_uppercase)
+    })
 }
 
 /// The words from `place` on: a proper name if there is one, else up to punctuation or "and".
-fn value(text: &str, words: &[Word<'_>], lower: &[&str], place: usize) -> Option<Range<usize>> {
-    let _ = lower;
-    proper_name(text, words, place)
-        .or_else(|| run(text, words, place, |word| !matches!(word.text, "and" | "or" | "but")))
+fn value(text: &str, words: &[Word<'_>], place: usize) -> Option<Range<usize>> {
+    proper_name(text, words, place).or_else(|| {
+        run(text, words, place, |word| {
+            !matches!(word.text, "and" | "or" | "but")
+        })
+    })
 }
 
 fn run(

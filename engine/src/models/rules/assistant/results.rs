@@ -27,9 +27,16 @@ pub(super) fn since_last_call(history: &[Message]) -> Vec<ToolResult<'_>> {
         .rev()
         .take_while(|row| matches!(row, Message::ToolCall { .. } | Message::ToolResult { .. }))
         .filter_map(|row| match row {
-            Message::ToolResult { name, text, is_error, .. } => {
-                Some(ToolResult { name, text, is_error: *is_error })
-            }
+            Message::ToolResult {
+                name,
+                text,
+                is_error,
+                ..
+            } => Some(ToolResult {
+                name,
+                text,
+                is_error: *is_error,
+            }),
             _ => None,
         })
         .collect();
@@ -49,8 +56,14 @@ fn sentence(result: &ToolResult<'_>) -> String {
     match (result.is_error, text) {
         (false, "") => "It is done.".to_owned(),
         (false, text) => ended(&capitalised(text)),
-        (true, "") => format!("I could not {} and was not told why.", spoken_name(result.name)),
-        (true, text) => ended(&format!("I could not {} because {text}", spoken_name(result.name))),
+        (true, "") => format!(
+            "I could not {} and was not told why.",
+            spoken_name(result.name)
+        ),
+        (true, text) => ended(&format!(
+            "I could not {} because {text}",
+            spoken_name(result.name)
+        )),
     }
 }
 
@@ -105,7 +118,11 @@ fn flatten(value: &Value, name: &str, depth: usize, out: &mut String) {
 /// The name once before plain items, before each item that is an object.
 fn list(items: &[Value], name: &str, depth: usize, out: &mut String) {
     for (place, item) in items.iter().enumerate() {
-        let name = if place > 0 && !item.is_object() { "" } else { name };
+        let name = if place > 0 && !item.is_object() {
+            ""
+        } else {
+            name
+        };
         flatten(item, name, depth + 1, out);
     }
 }
@@ -119,7 +136,11 @@ fn capitalised(text: &str) -> String {
 }
 
 fn ended(text: &str) -> String {
-    if text.ends_with(['.', '!', '?', '…']) { text.to_owned() } else { format!("{text}.") }
+    if text.ends_with(['.', '!', '?', '…']) {
+        text.to_owned()
+    } else {
+        format!("{text}.")
+    }
 }
 
 #[cfg(test)]
@@ -130,9 +151,14 @@ mod tests {
     #[test]
     fn json_becomes_readable() {
         for (text, expected) in [
-            (r#"{"order_status":"sent","items":2,"gift":false,"note":null}"#,
-             "Order status: sent, items: 2, gift: no."),
-            (r#"{"address":{"city":"Paris","zip":"75001"}}"#, "Address city: Paris, address zip: 75001."),
+            (
+                r#"{"order_status":"sent","items":2,"gift":false,"note":null}"#,
+                "Order status: sent, items: 2, gift: no.",
+            ),
+            (
+                r#"{"address":{"city":"Paris","zip":"75001"}}"#,
+                "Address city: Paris, address zip: 75001.",
+            ),
             (r#"["red","blue"]"#, "Red, blue."),
             (r#"{"sizes":[1,2]}"#, "Sizes: 1, 2."),
             (r#"{"rows":[{"a":1},{"a":2}]}"#, "Rows a: 1, rows a: 2."),
@@ -150,18 +176,24 @@ mod tests {
 
     #[test]
     fn failures_are_said_honestly() {
-        assert_eq!(say("no answer in 5 s.", true), "I could not book table because no answer in 5 s.");
+        assert_eq!(
+            say("no answer in 5 s.", true),
+            "I could not book table because no answer in 5 s."
+        );
         assert_eq!(
             say(r#"{"message":"fully booked"}"#, true),
             "I could not book table because message: fully booked."
         );
-        assert_eq!(say(" ", true), "I could not book table and was not told why.");
+        assert_eq!(
+            say(" ", true),
+            "I could not book table and was not told why."
+        );
     }
 
     #[test]
     fn long_and_deep_results_are_cut() {
         let deep = format!("{}1{}", r#"{"a":"#.repeat(100), "}".repeat(100));
-        assert_eq!(say(&deep, false), "A a a a: ….");
+        assert_eq!(say(&deep, false), "A a a a: …");
         let long = format!("[{}1]", "1,".repeat(20_000));
         assert!(say(&long, false).len() <= SPOKEN_BYTES_MAX + 4);
         assert!(say(&"é".repeat(100_000), false).ends_with('…'));
@@ -175,6 +207,10 @@ mod tests {
     }
 
     fn say(text: &str, is_error: bool) -> String {
-        spoken(&[ToolResult { name: "bookTable", text, is_error }])
+        spoken(&[ToolResult {
+            name: "bookTable",
+            text,
+            is_error,
+        }])
     }
 }
