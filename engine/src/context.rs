@@ -187,7 +187,7 @@ impl Context {
         if let (true, Some(idempotency)) = (looks_up, &self.idempotency)
             && let Some(row) = led.last().and_then(Rows::first)
         {
-            return Err(Fault::Replay(idempotency.stored(row)?));
+            return Err(Fault::Replay(Box::new(idempotency.stored(row)?)));
         }
         Ok(rows)
     }

@@ -24,8 +24,11 @@ const LIST_ROWS: usize = 50;
 const READ_CONNECTIONS: usize = 32;
 const WRITE_CONNECTIONS: usize = 64;
 /// Turns each side gets in one measurement.
-const TURNS: usize = 9;
-const TURN_MS: u64 = 600;
+const TURNS: usize = 15;
+const TURN_MS: u64 = 400;
+const QUEUES: [usize; 4] = [10, 100, 1_000, 10_000];
+/// Runs one request may queue.
+const BATCH_RUNS: usize = 1_000;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -145,20 +148,35 @@ impl Side {
     }
 }
 
-/// Both loads in turns; the first turn of each only warms up.
-fn compare(ours: &Load, our_pid: u32, other: &Load, other_pid: u32) -> (Side, Side) {
+/// What two loads came to.
+struct Comparison {
+    ours: Side,
+    other: Side,
+    /// Our rate by the other's, the median over pairs of neighbouring turns.
+    ratio: f64,
+}
+
+/// Both loads in turns, A B B A; the first turn of each only warms up.
+fn compare(ours: &Load, our_pid: u32, other: &Load, other_pid: u32) -> Comparison {
+    let measure = |load: &Load, pid: u32| {
+        let before = cpu_s(pid);
+        let measured = load::run(load);
+        (measured, cpu_s(pid) - before)
+    };
+    let _ = (measure(ours, our_pid), measure(other, other_pid));
     let (mut one, mut two) = (Vec::new(), Vec::new());
-    for turn in 0..=TURNS {
-        for (load, pid, turns) in [(ours, our_pid, &mut one), (other, other_pid, &mut two)] {
-            let before = cpu_s(pid);
-            let measured = load::run(load);
-            let cpu_s = cpu_s(pid) - before;
-            if turn > 0 {
-                turns.push((measured, cpu_s));
-            }
+    for turn in 0..TURNS {
+        if turn % 2 == 0 {
+            one.push(measure(ours, our_pid));
+            two.push(measure(other, other_pid));
+        } else {
+            two.push(measure(other, other_pid));
+            one.push(measure(ours, our_pid));
         }
     }
-    (Side::of(one), Side::of(two))
+    let mut ratios: Vec<f64> = one.iter().zip(&two).map(|(one, two)| one.0.rate() / two.0.rate()).collect();
+    ratios.sort_by(f64::total_cmp);
+    Comparison { ours: Side::of(one), other: Side::of(two), ratio: ratios[TURNS / 2] }
 }
 
 fn requests(method: &str, paths: &[&str], key: &str, bodies: &[Value]) -> Arc<[Vec<u8>]> {
@@ -186,9 +204,9 @@ impl Report {
             requests: requests("GET", paths, &ours.key, &[]),
             status: 200,
         };
-        let (a, b) = compare(&load(&ours.server), ours.server.pid(), &load(bare), bare.pid());
-        self.row(title, a.rate, b.rate, "req/s", a.rate / b.rate, Some((">=", 0.8)));
-        self.sides(&a, &b);
+        let result = compare(&load(&ours.server), ours.server.pid(), &load(bare), bare.pid());
+        self.row(title, result.ours.rate, result.other.rate, "req/s", result.ratio, Some((">=", 0.8)));
+        self.sides(&result);
     }
 
     fn tool_call(&mut self, ours: &Ours, ids: &[String]) {
@@ -210,10 +228,11 @@ impl Report {
         };
         let tool = Load { requests: requests("POST", &["/mcp"], &ours.key, &bodies), ..rest.clone() };
         let pid = ours.server.pid();
-        let (a, b) = compare(&tool, pid, &rest, pid);
+        let result = compare(&tool, pid, &rest, pid);
         let title = "tools/call get_assistant (bare column: GET)";
-        self.row(title, 1e6 / a.rate, 1e6 / b.rate, "us/req", b.rate / a.rate, Some(("<=", 1.3)));
-        self.sides(&a, &b);
+        let (tool_us, rest_us) = (1e6 / result.ours.rate, 1e6 / result.other.rate);
+        self.row(title, tool_us, rest_us, "us/req", 1.0 / result.ratio, Some(("<=", 1.3)));
+        self.sides(&result);
     }
 
     fn creates(&mut self, ours: &Ours, bare: &Server, folder: &Path) {
@@ -225,9 +244,10 @@ impl Report {
             requests: requests("POST", &["/assistants"], &ours.writer_key, &bodies),
             status: 201,
         };
-        let (a, b) = compare(&load(&ours.server), ours.server.pid(), &load(bare), bare.pid());
-        self.row("POST /assistants, 64 connections", a.rate, b.rate, "req/s", a.rate / b.rate, Some((">=", 3.0)));
-        self.sides(&a, &b);
+        let result = compare(&load(&ours.server), ours.server.pid(), &load(bare), bare.pid());
+        let Comparison { ours: a, other: b, ratio } = &result;
+        self.row("POST /assistants, 64 connections", a.rate, b.rate, "req/s", *ratio, Some((">=", 3.0)));
+        self.sides(&result);
         let sync_us = sync_us(folder);
         println!(
             "  one 4 KiB append and fdatasync takes {sync_us:.0} us here: at most {:.0} commits/s, so ours makes at least {:.1} creates durable with each; ours uses {:.2} cores, bare {:.2}",
@@ -245,12 +265,72 @@ impl Report {
 
     /// On one thread with the database in memory: what the engine itself costs.
     fn turns_in_memory(&mut self) {
-        let _ = Sandbox::new();
+        for runs in QUEUES {
+            let sandbox = Sandbox::new();
+            let create = |path: &str, body: Value| {
+                let reply = sandbox.post(path, body);
+                assert_eq!(reply.status, 201, "{}", reply.json);
+                reply.json["id"].clone()
+            };
+            let simulation = simulation(&create);
+            let path = format!("/simulations/{}/runs", text(&simulation));
+            let queued: Vec<Value> = (0..runs).map(|seed| create(&path, json!({ "seed": seed }))).collect();
+            let started = Instant::now();
+            assert_eq!(sandbox.run_jobs(), runs, "every run has its job");
+            let time = started.elapsed();
+            let run = sandbox.get(&format!("/simulations/runs/{}", text(&queued[runs / 2])));
+            assert_eq!(run["status"], "completed", "{}", run.json);
+            self.turns("in memory, one thread", runs, turns_of(&run.json), time);
+        }
     }
 
+    /// On the binary, from the request that queues them to the last one's end.
     fn turns_on_the_binary(&mut self, ours: &Ours) {
-        let _ = &ours.simulation_key;
-        let _ = Instant::now();
+        let mut client = ours.server.connect(&ours.simulation_key);
+        for runs in QUEUES {
+            let simulations = runs.min(BATCH_RUNS);
+            let client = std::cell::RefCell::new(&mut client);
+            let create = |path: &str, body: Value| {
+                client.borrow_mut().expect(201, "POST", path, Some(&body))["id"].clone()
+            };
+            let first = simulation(&create);
+            let get = |path: &str| client.borrow_mut().expect(200, "GET", path, None);
+            let made = get(&format!("/simulations/{}", text(&first)));
+            let copy = json!({"assistant_id": made["assistant_id"], "persona_id": made["persona_id"],
+                "scenario_id": made["scenario_id"], "name": "copy"});
+            for _ in 1..simulations {
+                create("/simulations", copy.clone());
+            }
+            let body = json!({"assistant_id": made["assistant_id"], "seed": 1});
+            let cpu = cpu_s(ours.server.pid());
+            let started = Instant::now();
+            let mut last = Value::Null;
+            for _ in 0..runs / simulations {
+                let path = "/simulations/runs/batch";
+                let batch = client.borrow_mut().expect(201, "POST", path, Some(&body));
+                last = batch["runs"][simulations - 1]["id"].clone();
+            }
+            let unfinished = |status: &str| {
+                let page = get(&format!("/simulations/runs?status={status}&limit=1"));
+                page["pagination"]["total"].as_u64().expect("a total")
+            };
+            while unfinished("queued") + unfinished("running") > 0 {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            let time = started.elapsed();
+            let cpu = cpu_s(ours.server.pid()) - cpu;
+            let run = get(&format!("/simulations/runs/{}", text(&last)));
+            assert_eq!(run["status"], "completed", "{run}");
+            self.turns("on the binary", runs, turns_of(&run), time);
+            println!("  {:.2} cores busy, {:.0} us of CPU a run", cpu / time.as_secs_f64(), cpu * 1e6 / runs as f64);
+        }
+    }
+
+    fn turns(&mut self, place: &str, runs: usize, turns: usize, time: Duration) {
+        let rate = (runs * turns) as f64 / time.as_secs_f64();
+        let run_us = time.as_secs_f64() * 1e6 / runs as f64;
+        let title = format!("Simulated turns, {runs} queued runs");
+        println!("{title:<44} {rate:>10.0} turns/s {place}: {turns} turns and {run_us:.0} us a run");
     }
 
     fn row(
@@ -280,8 +360,8 @@ impl Report {
         println!("{title:<44} {:>10} {:>10} {ratio:>7.2}  {verdict} ({unit})", shown(ours), shown(other));
     }
 
-    fn sides(&self, ours: &Side, other: &Side) {
-        for (name, side) in [("ours", ours), ("bare", other)] {
+    fn sides(&self, result: &Comparison) {
+        for (name, side) in [("ours", &result.ours), ("bare", &result.other)] {
             println!(
                 "  {name}: p50 {} us, p99 {} us, server CPU {:.1} us/req",
                 side.p50_us, side.p99_us, side.cpu_us
@@ -300,6 +380,34 @@ impl Report {
             _ => ExitCode::SUCCESS,
         }
     }
+}
+
+/// An assistant with something to know, a caller with something to ask, and what is expected.
+fn simulation(create: &dyn Fn(&str, Value) -> Value) -> Value {
+    let assistant = create("/assistants", assistant(0));
+    let persona = create("/simulations/personas", json!({"name": "Ada", "system_prompt": "You are brief."}));
+    let scenario = create(
+        "/simulations/scenarios",
+        json!({"name": "Hours",
+            "instructions": "Say \"Good morning\". Ask \"When are you open on Saturday?\" Then ask \"Do you repair gears?\"",
+            "evaluations": [
+                {"kind": "transcript", "role": "user", "includes": "open on Saturday"},
+                {"kind": "judge", "role": "assistant", "includes": "is kind"},
+            ]}),
+    );
+    create(
+        "/simulations",
+        json!({"assistant_id": assistant, "persona_id": persona, "scenario_id": scenario, "name": "hours"}),
+    )
+}
+
+fn turns_of(run: &Value) -> usize {
+    let spoken = |row: &&Value| matches!(row["role"].as_str(), Some("user" | "assistant"));
+    run["transcript"].as_array().into_iter().flatten().filter(spoken).count()
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().expect("a text")
 }
 
 /// The median time of one small append made durable, on the file system the databases are on.

@@ -289,7 +289,7 @@ fn check_made(client: &mut Client, writer: &Writer) {
         if matches!(writer.work, Work::Start) {
             now = finished(client, path, now);
             // These change as the run goes on.
-            for field in ["status", "passed", "error", "started_at", "completed_at", "evaluations", "call"] {
+            for field in ["status", "passed", "error", "started_at", "completed_at", "evaluations", "transcript", "call"] {
                 for run in [&mut now, &mut made] {
                     run.as_object_mut().expect("a run").remove(field);
                 }

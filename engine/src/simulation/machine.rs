@@ -203,12 +203,10 @@ impl Simulation {
                 let request = self.conversation.request();
                 self.tell(conversation::Input::AssistantReply { request, reply });
             }
-            ((Phase::Talking, WaitingFor::Tool), Input::ToolResult { id, text, is_error }) => {
-                if self.conversation.is_calling(&id) {
-                    self.tell(conversation::Input::ToolResult { id, text, is_error });
-                } else {
-                    return;
-                }
+            ((Phase::Talking, WaitingFor::Tool), Input::ToolResult { id, text, is_error })
+                if self.conversation.is_calling(&id) =>
+            {
+                self.tell(conversation::Input::ToolResult { id, text, is_error });
             }
             ((Phase::Judging { place }, _), Input::Ruling { ruling }) => self.ruling(place, ruling),
             ((Phase::Talking, WaitingFor::User), Input::ModelFailed { reason }) => {

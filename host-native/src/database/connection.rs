@@ -49,7 +49,7 @@ impl Session {
         if let Some(columns) = known.get(sql) {
             return columns.clone();
         }
-        let columns: Arc<[String]> = prepared.column_names().into_iter().map(str::to_owned).collect();
+        let columns: Arc<[String]> = prepared.column_names().map(str::to_owned).collect();
         if known.len() >= PREPARED_STATEMENTS_MAX {
             known.clear();
         }

@@ -88,7 +88,7 @@ impl<'a> Filler<'a> {
             Shape::Integer | Shape::Number => self.number(field, only_named),
             Shape::Boolean => self.boolean(field, only_named),
             Shape::String => self.string(field, only_named).map(Value::String),
-            Shape::Array(items) if !only_named => self.array(field, items.as_deref(), depth),
+            Shape::Array(items) if !only_named => self.array(items.as_deref(), depth),
             Shape::Object(schema) if !only_named && depth < DEPTH_MAX => {
                 let object = self.object(schema, depth + 1);
                 (field.required || !object.is_empty()).then_some(Value::Object(object))
@@ -111,17 +111,16 @@ impl<'a> Filler<'a> {
         }
     }
 
-    fn array(&mut self, field: &Field<'a>, items: Option<&Field<'a>>, depth: usize) -> Option<Value> {
+    fn array(&mut self, items: Option<&Field<'a>>, depth: usize) -> Option<Value> {
         let items = items?;
         let mut out = Vec::new();
         // Each of these consumes what it takes, so the loop ends.
         let takes = matches!(items.shape, Shape::Choice(_) | Shape::Integer | Shape::Number | Shape::String);
         while takes && out.len() < ITEMS_MAX {
             let named = self.value(items, true, depth).or_else(|| self.value(items, false, depth));
-            let quoted = || items.takes_any_text().then_some(()).map(|()| &[EntityKind::Quoted][..]);
             let item = match named {
-                Some(item) => Some(item),
-                None => quoted().and_then(|kinds| self.take(kinds, field)).map(Value::String),
+                None if items.takes_any_text() => self.take(&[EntityKind::Quoted], items).map(Value::String),
+                named => named,
             };
             let Some(item) = item else { break };
             out.push(item);

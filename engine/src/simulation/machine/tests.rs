@@ -108,10 +108,10 @@ fn the_setup_may_leave_its_limits_out() {
 }
 
 proptest! {
-    /// Whatever is answered, a state that is stored and loaded at every step goes the same way,
-    /// and after at most so many answers it is over.
+    /// Whatever is answered, a state that is stored and loaded at every step goes the same way
+    /// and at most one thing is asked for at a time.
     #[test]
-    fn any_answers_end_it_and_restarts_change_nothing(
+    fn restarts_change_nothing(
         inputs in prop::collection::vec(input(), 0..30),
         first in prop_oneof![Just(""), Just("Hello!")],
     ) {
@@ -119,7 +119,7 @@ proptest! {
         let mut twin = run.clone();
         let mut inputs = inputs.into_iter().cycle();
         let mut over = false;
-        for _ in 0..2_000 {
+        for _ in 0..200 {
             let outputs = drained(&mut run);
             prop_assert!(outputs.len() <= 1, "{outputs:?}");
             prop_assert_eq!(&drained(&mut twin), &outputs);
