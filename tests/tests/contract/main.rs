@@ -1,0 +1,17 @@
+//! The contract as scenarios. `SIDETONE_TEST_HOST=native` runs them against the real binary.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "helpers of tests are tests: they panic when something is wrong"
+)]
+
+mod assistants;
+mod every_operation;
+mod keys;
+mod knowledge;
+mod numbers;
+mod runs;
+mod simulations;
+mod tools;
+mod webhooks;
