@@ -31,6 +31,7 @@ CREATE TABLE idempotency_keys (
   fingerprint TEXT NOT NULL,
   status INTEGER NOT NULL,
   body TEXT,
+  etag INTEGER,
   reveal TEXT,
   created_at INTEGER NOT NULL,
   PRIMARY KEY (workspace_id, key)

@@ -110,8 +110,12 @@ impl Context {
     /// Writes the change and, under an Idempotency-Key, the answer to it, in one batch.
     pub async fn commit(&mut self, mut statements: Vec<Statement>, output: Output) -> Result<Output, Fault> {
         if let Some(idempotency) = &self.idempotency {
-            let stored =
-                Stored { status: output.status, body: output.body.clone(), reveal: output.reveal.clone() };
+            let stored = Stored {
+                status: output.status,
+                body: output.body.clone(),
+                etag: output.etag,
+                reveal: output.reveal.clone(),
+            };
             statements.extend(idempotency.store(&stored, self.now_ms));
         }
         match self.write(statements).await {
@@ -183,7 +187,7 @@ impl Context {
         if let (true, Some(idempotency)) = (looks_up, &self.idempotency)
             && let Some(row) = led.last().and_then(Rows::first)
         {
-            return Err(Fault::Replay(idempotency.stored(row)?));
+            return Err(Fault::Replay(Box::new(idempotency.stored(row)?)));
         }
         Ok(rows)
     }

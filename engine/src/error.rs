@@ -78,7 +78,7 @@ pub struct Error {
     /// What is wrong and what to do.
     pub message: Cow<'static, str>,
     /// Machine-readable details, an object or nothing.
-    pub details: Option<Value>,
+    pub details: Option<Box<Value>>,
     /// Seconds for `Retry-After`.
     pub retry_after_s: Option<i64>,
     /// Methods for `Allow`.
@@ -93,7 +93,7 @@ impl Error {
 
     /// The same with details.
     pub fn with_details(mut self, details: Value) -> Self {
-        self.details = Some(details);
+        self.details = Some(Box::new(details));
         self
     }
 
@@ -130,7 +130,7 @@ impl Error {
     pub fn to_json(&self, request_id: &str) -> Value {
         let mut error = json!({"code": self.code.as_str(), "message": self.message});
         if let Some(details) = &self.details {
-            error["details"] = details.clone();
+            error["details"] = (**details).clone();
         }
         error["request_id"] = request_id.into();
         json!({ "error": error })
@@ -145,7 +145,7 @@ pub enum Fault {
     /// The state changed between reading and writing: run the operation again.
     Stale,
     /// The stored answer of an earlier request with the same Idempotency-Key.
-    Replay(crate::idempotency::Stored),
+    Replay(Box<crate::idempotency::Stored>),
     /// Private: logged, answered as [`Code::Internal`] or [`Code::Unavailable`].
     Storage(DatabaseError),
     /// Private: a broken promise of our own code.

@@ -50,6 +50,8 @@ pub struct Stored {
     pub status: u16,
     /// The body without secrets.
     pub body: Option<String>,
+    /// The revision it was sent with.
+    pub etag: Option<i64>,
     /// The secret that belongs into it.
     pub reveal: Option<Reveal>,
 }
@@ -81,7 +83,7 @@ impl Idempotency {
     /// Looks for a stored answer.
     pub fn lookup(&self, now_ms: i64) -> Statement {
         sql!(
-            "SELECT fingerprint, status, body, reveal FROM idempotency_keys
+            "SELECT fingerprint, status, body, etag, reveal FROM idempotency_keys
              WHERE workspace_id = :ws AND key = ?1 AND created_at > ?2",
             &self.key,
             now_ms - IDEMPOTENCY_WINDOW_MS,
@@ -101,7 +103,8 @@ impl Idempotency {
             None => None,
         };
         let status = u16::try_from(row.integer("status")?).unwrap_or(200);
-        Ok(Stored { status, body: row.optional_text("body")?, reveal })
+        let etag = row.optional_integer("etag")?;
+        Ok(Stored { status, body: row.optional_text("body")?, etag, reveal })
     }
 
     /// Stores an answer: the statements that go into the batch of the change, around it.
@@ -114,12 +117,13 @@ impl Idempotency {
                 now_ms - IDEMPOTENCY_WINDOW_MS,
             ),
             sql!(
-                "INSERT INTO idempotency_keys (workspace_id, key, fingerprint, status, body, reveal, created_at)
-                 VALUES (:ws, ?1, ?2, ?3, ?4, ?5, ?6)",
+                "INSERT INTO idempotency_keys (workspace_id, key, fingerprint, status, body, etag, reveal, created_at)
+                 VALUES (:ws, ?1, ?2, ?3, ?4, ?5, ?6, ?7)",
                 &self.key,
                 &self.fingerprint,
                 i64::from(stored.status),
                 stored.body.clone(),
+                stored.etag,
                 reveal,
                 now_ms,
             ),

@@ -90,8 +90,9 @@ pub fn insert_many(kind: JobKind, list: String, due_at: i64) -> Statement {
 impl Engine {
     /// Claims jobs that are due and runs them to their end. A host calls it again at once while
     /// `ran` is not 0, else at `next_due_ms` or when its queue is woken. `owner` names the process,
-    /// so that it can give its leases back.
-    pub async fn run_due_jobs(&self, owner: &str) -> Result<Turn, Fault> {
+    /// so that it can give its leases back. `more` is called when this claim is full and another
+    /// may find work too.
+    pub async fn run_due_jobs(&self, owner: &str, more: impl Fn()) -> Result<Turn, Fault> {
         let now_ms = self.ports().clock.now_ms();
         match self.next_due_ms().await? {
             Some(due_ms) if due_ms <= now_ms => {}
@@ -100,6 +101,9 @@ impl Engine {
             }
         }
         let jobs = self.claim(owner, now_ms).await?;
+        if jobs.len() as i64 == JOBS_PER_CLAIM {
+            more();
+        }
         let outcomes = join_all(jobs.iter().map(|job| self.run_job(job))).await;
         let incidents = outcomes.into_iter().flatten().collect();
         Ok(Turn { ran: jobs.len(), next_due_ms: self.next_due_ms().await?, incidents })

@@ -172,10 +172,12 @@ impl Input {
     }
 }
 
-/// Reads a checked object into a type.
+/// Reads a checked object into a type; what the type refuses beyond the schema is named.
 pub fn from_map<T: DeserializeOwned>(map: Map<String, Value>) -> Result<T, Error> {
-    serde_json::from_value(Value::Object(map)).map_err(|error| {
-        Error::new(Code::ValidationFailed, format!("The request has a value of the wrong form: {error}."))
+    serde_path_to_error::deserialize(Value::Object(map)).map_err(|error| {
+        let path = error.path().to_string();
+        let field = if path == "." { "body".to_owned() } else { path };
+        Error::field(field, error.inner().to_string())
     })
 }
 

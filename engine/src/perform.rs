@@ -55,8 +55,8 @@ pub async fn perform(
             Ok(output) => return answer(context, output, false),
             Err(Fault::Stale) => context.restart(),
             Err(Fault::Replay(stored)) => {
-                let Stored { status, body, reveal } = stored;
-                let output = Output { status, body, etag: None, reveal };
+                let Stored { status, body, etag, reveal } = *stored;
+                let output = Output { status, body, etag, reveal };
                 return answer(context, output, true);
             }
             Err(Fault::Refused(error)) if error.code != Code::Unauthorized => {

@@ -20,8 +20,8 @@ use crate::server;
 use crate::settings::{self, Settings};
 use crate::system::{SystemClock, SystemRandom};
 
-/// After the signal to stop, open requests get so long to finish.
-const SHUTDOWN_MS: u64 = 10_000;
+/// After the signal to stop, claimed jobs get so long to finish.
+const JOBS_SHUTDOWN_MS: u64 = 10_000;
 
 /// Voice assistants as one engine: REST, MCP and a job runner in one binary.
 ///
@@ -154,25 +154,19 @@ async fn serve(settings: &Settings, data: &DataFolder) -> Result<(), Failure> {
 
     let (stop, stopped) = watch::channel(false);
     let jobs = tokio::spawn(runner::run(engine.clone(), wakes, owner(), stopped.clone()));
-    let app = server::app(engine).into_make_service_with_connect_info::<SocketAddr>();
-    let server = axum::serve(listener, app).with_graceful_shutdown(wait(stopped));
-    let server = tokio::spawn(server.into_future());
+    let server = tokio::spawn(server::serve(listener, engine, stopped));
     signal().await;
     tracing::info!("stopping: no new requests, finishing the open ones");
     let _ = stop.send(true);
-    let grace = Duration::from_millis(SHUTDOWN_MS);
-    if tokio::time::timeout(grace, async { (server.await, jobs.await) }).await.is_err() {
-        tracing::warn!("some requests did not finish in time and were cut off");
+    server.await?;
+    if tokio::time::timeout(Duration::from_millis(JOBS_SHUTDOWN_MS), jobs).await.is_err() {
+        tracing::warn!("some jobs did not finish in time; they run again at the next start");
     }
     Ok(())
 }
 
 fn owner() -> String {
     format!("box-{}", std::process::id())
-}
-
-async fn wait(mut stopped: watch::Receiver<bool>) {
-    let _ = stopped.wait_for(|stop| *stop).await;
 }
 
 async fn signal() {

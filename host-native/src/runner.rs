@@ -5,7 +5,10 @@ use std::time::Duration;
 use sidetone_engine::engine::Engine;
 use sidetone_engine::ports::Queue;
 use tokio::sync::{Notify, watch};
+use tokio::task::JoinSet;
 
+/// Claims under way at once: a conversation that waits for a slow tool holds up only its own claim.
+const PUMPS: usize = 4;
 /// Looks at the queue at least this often: a wake may be lost.
 const POLL_MS: u64 = 5_000;
 /// How often what is kept for a time only is forgotten.
@@ -24,10 +27,22 @@ impl Queue for Wakes {
 }
 
 /// Runs jobs until `stop` turns true, then gives its leases back.
-pub async fn run(engine: Engine, wakes: Arc<Wakes>, owner: String, mut stop: watch::Receiver<bool>) {
-    let mut swept = tokio::time::Instant::now();
+pub async fn run(engine: Engine, wakes: Arc<Wakes>, owner: String, stop: watch::Receiver<bool>) {
+    let mut pumps = JoinSet::new();
+    for _ in 0..PUMPS {
+        pumps.spawn(pump(engine.clone(), wakes.clone(), owner.clone(), stop.clone()));
+    }
+    let sweeper = tokio::spawn(sweep(engine.clone()));
+    pumps.join_all().await;
+    sweeper.abort();
+    if let Err(fault) = engine.release_leases(&owner).await {
+        tracing::error!(?fault, "leases could not be given back; they run out by themselves");
+    }
+}
+
+async fn pump(engine: Engine, wakes: Arc<Wakes>, owner: String, mut stop: watch::Receiver<bool>) {
     while !*stop.borrow() {
-        let pause = match engine.run_due_jobs(&owner).await {
+        let pause = match engine.run_due_jobs(&owner, || wakes.0.notify_one()).await {
             Ok(turn) => {
                 for incident in &turn.incidents {
                     tracing::error!(incident, "a job failed and is tried again");
@@ -44,19 +59,19 @@ pub async fn run(engine: Engine, wakes: Arc<Wakes>, owner: String, mut stop: wat
                 Duration::from_millis(FAILURE_PAUSE_MS)
             }
         };
-        if swept.elapsed() > Duration::from_millis(SWEEP_MS) {
-            swept = tokio::time::Instant::now();
-            if let Err(fault) = engine.sweep().await {
-                tracing::error!(?fault, "the sweep failed");
-            }
-        }
         tokio::select! {
             () = wakes.0.notified() => {}
             () = tokio::time::sleep(pause) => {}
             _ = stop.changed() => {}
         }
     }
-    if let Err(fault) = engine.release_leases(&owner).await {
-        tracing::error!(?fault, "leases could not be given back; they run out by themselves");
+}
+
+async fn sweep(engine: Engine) {
+    loop {
+        tokio::time::sleep(Duration::from_millis(SWEEP_MS)).await;
+        if let Err(fault) = engine.sweep().await {
+            tracing::error!(?fault, "the sweep failed");
+        }
     }
 }

@@ -177,7 +177,7 @@ impl Sandbox {
     pub fn run_jobs(&self) -> usize {
         let mut ran = 0;
         loop {
-            let turn = block_on(self.engine.run_due_jobs("sandbox")).expect("jobs can be run");
+            let turn = block_on(self.engine.run_due_jobs("sandbox", || {})).expect("jobs can be run");
             assert!(turn.incidents.is_empty(), "{:?}", turn.incidents);
             if turn.ran == 0 {
                 return ran;

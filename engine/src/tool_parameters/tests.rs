@@ -19,7 +19,7 @@ fn refused(schema: Value) -> Vec<FieldProblem> {
 }
 
 fn first_path(schema: Value) -> String {
-    refused(schema)[0].path.clone()
+    refused(schema)[0].field.clone()
 }
 
 fn problems(schema: &ToolParameters, arguments: Value) -> Vec<String> {

@@ -110,7 +110,7 @@ fn run(connection: &Connection, statement: &Statement) -> Result<Rows, DatabaseE
 }
 
 fn column_names(statement: &CachedStatement<'_>) -> Arc<[String]> {
-    statement.column_names().into_iter().map(str::to_owned).collect()
+    statement.column_names().map(str::to_owned).collect()
 }
 
 struct Bound<'a>(&'a Value);

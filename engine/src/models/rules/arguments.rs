@@ -16,8 +16,8 @@ use crate::conversation::text::cut;
 const TEXT_BYTES_MAX: usize = 8_000;
 /// Objects within objects.
 const DEPTH_MAX: usize = 4;
-/// Properties filled of one object.
-const PROPERTIES_MAX: usize = 64;
+/// Properties looked at in all, those of inner objects included.
+const PROPERTIES_MAX: usize = 256;
 /// Items filled of one array.
 const ITEMS_MAX: usize = 16;
 
@@ -39,6 +39,7 @@ pub(super) fn fill(parameters: &Value, text: &str) -> Map<String, Value> {
         entities,
         consumed: Vec::new(),
         root: parameters,
+        properties_left: PROPERTIES_MAX,
     };
     filler.object(parameters, 0)
 }
@@ -51,11 +52,13 @@ struct Filler<'a> {
     /// Parts of the text that an argument has taken.
     consumed: Vec<Range<usize>>,
     root: &'a Value,
+    properties_left: usize,
 }
 
 impl<'a> Filler<'a> {
     fn object(&mut self, schema: &'a Value, depth: usize) -> Map<String, Value> {
-        let fields = schema::fields(schema, self.root, PROPERTIES_MAX);
+        let fields = schema::fields(schema, self.root, self.properties_left);
+        self.properties_left = self.properties_left.saturating_sub(fields.len());
         let mut values = vec![None; fields.len()];
         // What the words around a value say weighs more than the order of the properties.
         for only_named in [true, false] {
@@ -85,7 +88,7 @@ impl<'a> Filler<'a> {
             Shape::Integer | Shape::Number => self.number(field, only_named),
             Shape::Boolean => self.boolean(field, only_named),
             Shape::String => self.string(field, only_named).map(Value::String),
-            Shape::Array(items) if !only_named => self.array(field, items.as_deref(), depth),
+            Shape::Array(items) if !only_named => self.array(items.as_deref(), depth),
             Shape::Object(schema) if !only_named && depth < DEPTH_MAX => {
                 let object = self.object(schema, depth + 1);
                 (field.required || !object.is_empty()).then_some(Value::Object(object))
@@ -108,17 +111,16 @@ impl<'a> Filler<'a> {
         }
     }
 
-    fn array(&mut self, field: &Field<'a>, items: Option<&Field<'a>>, depth: usize) -> Option<Value> {
+    fn array(&mut self, items: Option<&Field<'a>>, depth: usize) -> Option<Value> {
         let items = items?;
         let mut out = Vec::new();
         // Each of these consumes what it takes, so the loop ends.
         let takes = matches!(items.shape, Shape::Choice(_) | Shape::Integer | Shape::Number | Shape::String);
         while takes && out.len() < ITEMS_MAX {
             let named = self.value(items, true, depth).or_else(|| self.value(items, false, depth));
-            let quoted = || items.takes_any_text().then_some(()).map(|()| &[EntityKind::Quoted][..]);
             let item = match named {
-                Some(item) => Some(item),
-                None => quoted().and_then(|kinds| self.take(kinds, field)).map(Value::String),
+                None if items.takes_any_text() => self.take(&[EntityKind::Quoted], items).map(Value::String),
+                named => named,
             };
             let Some(item) = item else { break };
             out.push(item);
@@ -244,11 +246,21 @@ impl<'a> Filler<'a> {
         Some(field.shortened(value))
     }
 
-    /// True when one of the two content words before the place or the word after it is the field's.
+    /// True when one of the two content words before the place or the word after it is the
+    /// field's, with no punctuation between.
     fn is_beside(&self, field: &Field<'_>, place: &Range<usize>) -> bool {
-        let before = self.words.iter().zip(&self.stems).rev();
-        let before = before.filter(|(word, _)| word.end() <= place.start && word.term().is_some()).take(2);
-        let after = self.words.iter().zip(&self.stems).find(|(word, _)| word.start >= place.end);
+        let joined = |from: usize, to: usize| {
+            !self.text.get(from..to).unwrap_or(",").contains([',', ';', '.', '!', '?', '\n'])
+        };
+        let words = || self.words.iter().zip(&self.stems);
+        let before = words()
+            .rev()
+            .filter(|(word, _)| word.end() <= place.start && word.term().is_some())
+            .take(2)
+            .filter(|(word, _)| joined(word.end(), place.start));
+        let after = words()
+            .find(|(word, _)| word.start >= place.end)
+            .filter(|(word, _)| joined(place.end, word.start));
         before.chain(after).any(|(_, stem)| field.terms.contains(stem))
     }
 

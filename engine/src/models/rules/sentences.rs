@@ -13,8 +13,7 @@ pub(super) fn sentences(text: &str) -> Vec<&str> {
     let mut out = Vec::new();
     let mut start = 0;
     let mut last_space = None;
-    let mut chars = text.char_indices().peekable();
-    while let Some((place, char)) = chars.next() {
+    for (place, char) in text.char_indices() {
         let end = place + char.len_utf8();
         let so_far = text.get(start..place).unwrap_or_default();
         let rest = text.get(end..).unwrap_or_default();

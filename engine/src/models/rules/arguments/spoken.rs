@@ -79,7 +79,7 @@ fn after_name(
         let is = matches!(lower.get(next), Some(&("is" | "are" | "=")));
         let value_at = if is { next + 1 } else { next };
         if marked || is {
-            return value(text, words, lower, value_at);
+            return value(text, words, value_at);
         }
     }
     None
@@ -134,8 +134,7 @@ fn proper_name(text: &str, words: &[Word<'_>], place: usize) -> Option<Range<usi
 }
 
 /// The words from `place` on: a proper name if there is one, else up to punctuation or "and".
-fn value(text: &str, words: &[Word<'_>], lower: &[&str], place: usize) -> Option<Range<usize>> {
-    let _ = lower;
+fn value(text: &str, words: &[Word<'_>], place: usize) -> Option<Range<usize>> {
     proper_name(text, words, place)
         .or_else(|| run(text, words, place, |word| !matches!(word.text, "and" | "or" | "but")))
 }

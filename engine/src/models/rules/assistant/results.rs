@@ -163,7 +163,7 @@ mod tests {
     #[test]
     fn long_and_deep_results_are_cut() {
         let deep = format!("{}1{}", r#"{"a":"#.repeat(100), "}".repeat(100));
-        assert_eq!(say(&deep, false), "A a a a: ….");
+        assert_eq!(say(&deep, false), "A a a a: …");
         let long = format!("[{}1]", "1,".repeat(20_000));
         assert!(say(&long, false).len() <= SPOKEN_BYTES_MAX + 4);
         assert!(say(&"é".repeat(100_000), false).ends_with('…'));

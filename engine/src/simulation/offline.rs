@@ -1,0 +1,230 @@
+//! A simulation driven by `builtin/rules`, from beginning to end.
+use serde_json::Value;
+
+use super::SimulationSetup;
+use super::machine::{Input, Output, Simulation, SimulationFailure, SimulationPart, SimulationResult};
+use crate::models::rules::{RulesAssistant, caller_reply, judge};
+
+/// Runs a whole simulation with the rule model in all three parts. `tools` answers the tool calls;
+/// an `Err` is what the assistant is told of the failure.
+///
+/// # Errors
+///
+/// None that the rule model causes; the type is that of every simulation.
+pub fn run_offline(
+    setup: SimulationSetup,
+    tools: &mut dyn FnMut(&str, &Value) -> Result<String, String>,
+) -> Result<SimulationResult, SimulationFailure> {
+    let assistant = RulesAssistant::new(&setup.assistant.knowledge, &setup.assistant.tools);
+    let mut simulation = Simulation::new(setup);
+    loop {
+        // Every answer below leads to another output, so the end of the outputs is a fault of the
+        // simulation; it is reported as one instead of waiting for ever.
+        let output = simulation.poll();
+        let input = match output {
+            Some(Output::AskCaller) => Input::CallerReply { reply: caller_reply(&simulation.caller_turn()) },
+            Some(Output::AskAssistant) => {
+                Input::AssistantReply { reply: assistant.reply(&simulation.assistant_turn()) }
+            }
+            Some(Output::CallTool { id, name, arguments }) => match tools(&name, &arguments) {
+                Ok(text) => Input::ToolResult { id, text, is_error: false },
+                Err(text) => Input::ToolResult { id, text, is_error: true },
+            },
+            Some(Output::AskJudge) => match simulation.judge_question() {
+                Some(question) => Input::Ruling { ruling: judge(&question.turn()) },
+                None => Input::ModelFailed { reason: "there was nothing to rule on".into() },
+            },
+            Some(Output::Done { result }) => return Ok(result),
+            Some(Output::Failed { failure }) => return Err(failure),
+            None => {
+                let reason = "the simulation came to a halt".to_owned();
+                return Err(simulation.failure(SimulationPart::Assistant, reason));
+            }
+        };
+        simulation.handle(input);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::conversation::EndedReason;
+    use crate::conversation::transcript::TranscriptRole;
+    use crate::models::{Knowledge, ToolSpec};
+    use crate::simulation::{SIMULATION_TURNS_MAX, SimulatedAssistant};
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_whole_call_passes() {
+        let result = run(setup()).unwrap();
+        let texts: Vec<_> = result.transcript.iter().map(|row| row.text.as_str()).collect();
+        assert_eq!(
+            texts[..7],
+            [
+                "Shop, hello!",
+                "When do you open on Saturday?",
+                "We open at nine on Saturday.",
+                "Where is order A-17?",
+                r#"lookup_order({"order_id":"A-17"})"#,
+                r#"{"status":"on its way"}"#,
+                "Status: on its way.",
+            ]
+        );
+        assert!(texts[7].to_lowercase().contains("bye"));
+        assert_eq!(result.ended_reason, EndedReason::UserHungUp);
+        assert_eq!(result.turns, 6);
+        assert!(result.evaluations.iter().all(|one| one.passed), "{:?}", result.evaluations);
+        assert!(result.passed);
+    }
+
+    #[test]
+    fn rows_follow_one_another_in_virtual_time() {
+        let result = run(setup()).unwrap();
+        let rows = &result.transcript;
+        assert_eq!((rows[0].start_ms, rows[0].end_ms), (0, 780));
+        for pair in rows.windows(2) {
+            assert_eq!(pair[1].start_ms, pair[0].end_ms);
+        }
+        assert_eq!(rows.last().unwrap().end_ms, result.duration_ms);
+        let tool = rows.iter().find(|row| row.role == TranscriptRole::ToolCall).unwrap();
+        assert_eq!(tool.tool_call_id.as_deref(), Some("run_1_t1"));
+    }
+
+    #[test]
+    fn one_failed_evaluation_fails_the_run_but_does_not_break_it() {
+        let mut setup = setup();
+        setup.evaluations.push(evaluation("transcript", "assistant", "free coffee"));
+        let result = run(setup).unwrap();
+        assert!(!result.passed);
+        assert_eq!(result.evaluations.iter().filter(|one| !one.passed).count(), 1);
+    }
+
+    #[test]
+    fn a_failed_tool_is_told_and_the_call_goes_on() {
+        let result = run_offline(setup(), &mut |_, _| Err("it answered 500".into())).unwrap();
+        let texts: Vec<_> = result.transcript.iter().map(|row| row.text.as_str()).collect();
+        assert!(texts.contains(&"I could not lookup order because it answered 500."), "{texts:?}");
+        assert_eq!(result.ended_reason, EndedReason::UserHungUp);
+    }
+
+    #[test]
+    fn without_evaluations_a_call_that_was_hung_up_passes() {
+        let mut setup = setup();
+        setup.evaluations.clear();
+        assert!(run(setup.clone()).unwrap().passed);
+        setup.limits.turns_max = 3;
+        let result = run(setup).unwrap();
+        assert_eq!(result.ended_reason, EndedReason::TurnLimit);
+        assert_eq!(result.turns, 3);
+        assert!(!result.passed);
+    }
+
+    #[test]
+    fn two_silent_sides_end_at_once() {
+        let mut setup = setup();
+        setup.assistant = SimulatedAssistant::default();
+        setup.scenario = String::new();
+        setup.evaluations.clear();
+        let result = run(setup).unwrap();
+        assert_eq!(result.turns, 1);
+        assert!(result.passed);
+    }
+
+    #[test]
+    fn an_endless_scenario_ends_at_the_limit() {
+        let mut setup = setup();
+        setup.scenario = "Tell me more about elephants. ".repeat(1_000);
+        let result = run(setup).unwrap();
+        assert_eq!(result.turns, SIMULATION_TURNS_MAX);
+        assert_eq!(result.ended_reason, EndedReason::TurnLimit);
+    }
+
+    #[test]
+    fn much_knowledge_is_no_obstacle() {
+        let mut setup = setup();
+        let content = "Nothing about much is written here at all. ".repeat(4_800);
+        setup.assistant.knowledge.push(Knowledge { name: "Filler".into(), content });
+        assert!(run(setup).unwrap().passed);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn the_same_setup_gives_the_same_bytes(
+            scenario in ".{0,120}", first_message in ".{0,20}", content in ".{0,80}", seed: u64,
+        ) {
+            let mut setup = setup();
+            setup.assistant.knowledge.push(Knowledge { name: "More".into(), content });
+            setup.assistant.first_message = first_message;
+            setup.scenario = scenario;
+            setup.seed = seed;
+            let stored = serde_json::to_string(&setup).unwrap();
+            let loaded: SimulationSetup = serde_json::from_str(&stored).unwrap();
+            let once = serde_json::to_string(&run(setup).unwrap()).unwrap();
+            prop_assert_eq!(serde_json::to_string(&run(loaded).unwrap()).unwrap(), once);
+        }
+    }
+
+    #[test]
+    #[ignore = "a measurement: cargo test --release -p sidetone-engine -- --ignored --nocapture"]
+    #[allow(clippy::disallowed_methods)]
+    fn turns_per_second() {
+        let measure = |name: &str, setup: &SimulationSetup, runs: u32| {
+            let started = std::time::Instant::now();
+            let turns: u32 = (0..runs).map(|_| run(setup.clone()).unwrap().turns).sum();
+            let rate = f64::from(turns) / started.elapsed().as_secs_f64();
+            println!("{name}: {rate:.0} turns per second on one core ({turns} turns)");
+        };
+        measure("small knowledge", &setup(), 20_000);
+        let mut large = setup();
+        let content = "Nothing about much is written here at all. ".repeat(4_800);
+        large.assistant.knowledge.push(Knowledge { name: "Filler".into(), content });
+        measure("200 KiB knowledge, 6 turns", &large, 50);
+        large.scenario = "When do you open on Saturday? Where is order A-17? ".repeat(30);
+        measure("200 KiB knowledge, 60 turns", &large, 50);
+    }
+
+    fn run(setup: SimulationSetup) -> Result<SimulationResult, SimulationFailure> {
+        run_offline(setup, &mut |name, arguments| match name {
+            "lookup_order" if arguments["order_id"].is_string() => {
+                Ok(json!({"status": "on its way"}).to_string())
+            }
+            other => Err(format!("{other} is not known")),
+        })
+    }
+
+    fn setup() -> SimulationSetup {
+        SimulationSetup {
+            run_id: "run_1".into(),
+            assistant: SimulatedAssistant {
+                instructions: "Help the shop's customers.".into(),
+                first_message: "Shop, hello!".into(),
+                knowledge: vec![Knowledge {
+                    name: "Hours".into(),
+                    content: "We open at nine on Saturday. We are closed on Sunday.".into(),
+                }],
+                tools: vec![ToolSpec {
+                    name: "lookup_order".into(),
+                    description: "Finds an order.".into(),
+                    parameters: json!({"type": "object", "required": ["order_id"],
+                        "properties": {"order_id": {"type": "string"}}}),
+                }],
+            },
+            persona: "A patient customer.".into(),
+            scenario: "Ask \"When do you open on Saturday?\", then \"Where is order A-17?\".".into(),
+            evaluations: vec![
+                evaluation("transcript", "assistant", "open at NINE"),
+                evaluation("transcript_excludes", "any", "refund"),
+                evaluation("tool_call", "any", "lookup_order"),
+                evaluation("judge", "assistant", "The assistant tells the status: it is on its way."),
+            ],
+            seed: 42,
+            limits: SimulationSetup::default_limits(),
+        }
+    }
+
+    fn evaluation(kind: &str, role: &str, includes: &str) -> crate::evaluation::Evaluation {
+        serde_json::from_value(json!({"kind": kind, "role": role, "includes": includes})).unwrap()
+    }
+}
