@@ -109,7 +109,10 @@ fn a_malformed_id_is_a_404() {
         for id in ["x", "asst_", "-1", "null", "a/b", "..", "é", "\0", " ", "'", "%", "*", &"x".repeat(5_000)] {
             let call = call.with_path(id);
             let rest = call.rest(&world).refused("not_found");
-            same_error(&rest, &call.tool(&world).refused("not_found"), operation);
+            // In JSON, U+0000 is refused wherever it stands.
+            if id != "\0" {
+                same_error(&rest, &call.tool(&world).refused("not_found"), operation);
+            }
         }
     }
 }
@@ -346,8 +349,9 @@ fn an_empty_or_unreadable_body_is_a_400() {
         for other in ["text/plain", "application/x-www-form-urlencoded", "application/jsonp", "", "application/json; charset=utf-16"] {
             send(other, "{\"bogus\":1}").refused("unsupported_media_type");
         }
+        let bogus = Value::from(call.with_field("bogus", json!(1)).body.unwrap()).to_string();
         for same in ["application/json; charset=utf-8", "Application/JSON", "application/json;charset=\"UTF-8\""] {
-            send(same, "{\"bogus\":1}").refused("validation_failed").naming(&["bogus"]);
+            send(same, &bogus).refused("validation_failed").naming(&["bogus"]);
         }
         unchanged(&world, &call, operation);
     }

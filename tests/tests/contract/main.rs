@@ -7,11 +7,15 @@
 )]
 
 mod assistants;
+mod auth;
 mod every_operation;
+mod faults;
 mod keys;
 mod knowledge;
 mod numbers;
+mod outcomes;
 mod runs;
 mod simulations;
+mod snapshots;
 mod tools;
 mod webhooks;

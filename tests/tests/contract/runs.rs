@@ -1,6 +1,7 @@
 //! Runs: starting one or a batch, listing, deleting while queued. How they end is in `outcomes`.
 use serde_json::{Value, json};
 use sidetone_tests::World;
+use sidetone_tests::call::UNKNOWN_ID;
 
 #[test]
 fn a_started_run_is_queued() {
@@ -61,9 +62,8 @@ fn the_body_of_a_start_may_be_left_out() {
 fn a_run_of_what_is_not_there_is_a_404() {
     let world = World::new();
     let theirs = world.other().simulation().id;
-    for id in ["sim_nope", "runs", "personas", &*theirs] {
-        let reply = world.post(format!("/simulations/{id}/runs"), json!({}));
-        assert_eq!(reply.status, 404, "{id}: {reply:?}");
+    for id in ["sim_nope", UNKNOWN_ID, &*theirs] {
+        world.post(format!("/simulations/{id}/runs"), json!({})).refused("not_found");
     }
 }
 
