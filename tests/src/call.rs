@@ -156,7 +156,11 @@ fn path_value(world: &World, operation: &Operation, name: &str) -> String {
         ("/simulations/personas", "id") => world.persona(),
         ("/simulations/scenarios", "id") => world.scenario(),
         ("/simulations", "id") => world.simulation(),
-        ("/simulations/runs", "id") => world.run(),
+        ("/simulations/runs", "id") => {
+            let run = world.run();
+            world.settle(&run.id);
+            run
+        }
         ("/keys", "id") => world.api_key(),
         other => panic!("{}: no example of {other:?} yet", operation.id),
     };

@@ -8,12 +8,15 @@
 
 mod assistants;
 mod auth;
+mod bad_input;
 mod every_operation;
 mod faults;
 mod keys;
 mod knowledge;
+mod mcp;
 mod numbers;
 mod outcomes;
+mod properties;
 mod runs;
 mod simulations;
 mod snapshots;
