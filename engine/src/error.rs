@@ -112,10 +112,8 @@ impl Error {
                 format!("{} fields are wrong: {}{more}", many.len(), names.join(", "))
             }
         };
-        let fields: Vec<Value> = shown
-            .iter()
-            .map(|problem| json!({"field": problem.field, "message": problem.message}))
-            .collect();
+        let fields: Vec<Value> =
+            shown.iter().map(|problem| json!({"field": problem.field, "message": problem.message})).collect();
         Self::new(code, message).with_details(json!({ "fields": fields }))
     }
 

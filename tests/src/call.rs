@@ -220,4 +220,3 @@ pub fn encoded(text: &str) -> String {
     }
     encoded
 }
-

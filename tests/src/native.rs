@@ -75,7 +75,11 @@ impl Native {
         let mut welcome = String::new();
         while !welcome.contains("listening on ") {
             let read = stdout.read_line(&mut welcome).unwrap_or(0);
-            assert!(read > 0, "sidetone did not start: {}", std::fs::read_to_string(&log).unwrap_or_default());
+            assert!(
+                read > 0,
+                "sidetone did not start: {}",
+                std::fs::read_to_string(&log).unwrap_or_default()
+            );
         }
         let address = welcome.split("listening on ").nth(1).and_then(|rest| rest.split(')').next());
         let address = address.and_then(|text| text.parse().ok()).expect("the welcome names the address");

@@ -95,8 +95,19 @@ fn instructions_are_counted_in_bytes() {
 #[test]
 fn texts_come_back_as_they_were_sent() {
     let world = World::new();
-    for text in ["  spaces  ", "line\nline\r\n\ttab", "\u{1}\u{1f}\u{7f}", "👩‍👩‍👧 é e\u{301} \u{202e}", "'; DROP TABLE x; --", "\\u0041 \"q\" </script>", ":ws ?1 %00 {id}", "\u{feff}bom", "\u{10ffff}\u{fffd}"] {
-        let made = world.create("/assistants", json!({"name": text, "instructions": text, "first_message": text}));
+    for text in [
+        "  spaces  ",
+        "line\nline\r\n\ttab",
+        "\u{1}\u{1f}\u{7f}",
+        "👩‍👩‍👧 é e\u{301} \u{202e}",
+        "'; DROP TABLE x; --",
+        "\\u0041 \"q\" </script>",
+        ":ws ?1 %00 {id}",
+        "\u{feff}bom",
+        "\u{10ffff}\u{fffd}",
+    ] {
+        let made =
+            world.create("/assistants", json!({"name": text, "instructions": text, "first_message": text}));
         let read = world.get(format!("/assistants/{}", made.id)).ok();
         for field in ["name", "instructions", "first_message"] {
             assert_eq!(read[field], text, "{field}");
@@ -175,7 +186,8 @@ fn a_stale_revision_is_refused_with_both_revisions() {
     // Even a change that would change nothing.
     patch_if(&world, &path, "1", "Newer").refused("revision_conflict");
     assert_eq!(world.get(&path).ok()["name"], "Newer");
-    let tool = json!({"id": path.trim_start_matches("/assistants/"), "if_revision": 1, "data": {"name": "Older"}});
+    let tool =
+        json!({"id": path.trim_start_matches("/assistants/"), "if_revision": 1, "data": {"name": "Older"}});
     let refused = world.tool("update_assistant", tool).refused("revision_conflict");
     assert_eq!(refused["error"]["details"], json!({"expected": 1, "current": 2}));
     delete_if(&world, &path, "2").empty();
@@ -186,7 +198,28 @@ fn a_stale_revision_is_refused_with_both_revisions() {
 fn any_other_if_match_is_a_400() {
     let world = World::new();
     let path = format!("/assistants/{}", world.assistant().id);
-    for bad in ["", "*", "W/\"1\"", "\"1", "1\"", "\"\"", "1, 2", "\"1\", \"2\"", "one", "1.0", "+1", "01", "-1", "1e0", "0x1", "9007199254740992", "99999999999999999999", "\"1\"\"", "''", "\u{661}"] {
+    for bad in [
+        "",
+        "*",
+        "W/\"1\"",
+        "\"1",
+        "1\"",
+        "\"\"",
+        "1, 2",
+        "\"1\", \"2\"",
+        "one",
+        "1.0",
+        "+1",
+        "01",
+        "-1",
+        "1e0",
+        "0x1",
+        "9007199254740992",
+        "99999999999999999999",
+        "\"1\"\"",
+        "''",
+        "\u{661}",
+    ] {
         patch_if(&world, &path, bad, "X").refused("invalid_if_match");
         delete_if(&world, &path, bad).refused("invalid_if_match");
     }
@@ -251,7 +284,11 @@ fn an_assistant_takes_64_tools() {
     let mut ids: Vec<String> = (0..64).map(|_| world.a_tool().id).collect();
     assert_eq!(world.put(&path, json!({"tool_ids": ids})).ok()["tool_ids"], json!(ids));
     ids.push(ids[0].clone());
-    assert_eq!(world.put(&path, json!({"tool_ids": ids})).ok()["revision"], 2, "an id given twice counts once");
+    assert_eq!(
+        world.put(&path, json!({"tool_ids": ids})).ok()["revision"],
+        2,
+        "an id given twice counts once"
+    );
     ids.push(world.a_tool().id);
     world.put(&path, json!({"tool_ids": ids})).refused("validation_failed").naming(&["tool_ids"]);
 }
@@ -267,7 +304,10 @@ fn only_the_workspaces_own_tools_can_be_attached() {
     let reply = world.put(&path, json!({"tool_ids": ids})).refused("validation_failed");
     let reply = reply.naming(&["tool_ids[1]", "tool_ids[2]", "tool_ids[3]"]);
     let problems = reply["error"]["details"]["fields"].as_array().unwrap();
-    assert_eq!(problems[0]["message"], problems[1]["message"], "another workspace's id is told as an unknown one");
+    assert_eq!(
+        problems[0]["message"], problems[1]["message"],
+        "another workspace's id is told as an unknown one"
+    );
     let unchanged = world.get(path.trim_end_matches("/tools")).ok();
     assert_eq!((&unchanged["tool_ids"], &unchanged["revision"]), (&json!([mine]), &json!(2)));
 }
@@ -278,7 +318,9 @@ fn a_list_of_thousands_of_unknown_ids_gets_a_short_answer() {
     let id = world.assistant().id;
     let ids: Vec<String> = (0..20_000).map(|n| format!("tool_{n}")).collect();
     world.put(format!("/assistants/{id}/tools"), json!({"tool_ids": ids})).refused("validation_failed");
-    world.put(format!("/assistants/{id}/knowledge"), json!({"knowledge_ids": ids})).refused("validation_failed");
+    world
+        .put(format!("/assistants/{id}/knowledge"), json!({"knowledge_ids": ids}))
+        .refused("validation_failed");
 }
 
 #[test]
@@ -327,8 +369,14 @@ fn an_assistant_takes_200_kib_of_knowledge() {
     world.put(&path, json!({"knowledge_ids": over})).refused("validation_failed").naming(&["knowledge_ids"]);
     world.patch(&document, json!({"content": "x".repeat(50 * KIB - 1)})).ok();
     world.put(&path, json!({"knowledge_ids": over})).ok();
-    world.patch(&document, json!({"content": "y".repeat(50 * KIB)})).refused("validation_failed").naming(&["content"]);
-    world.patch(format!("/knowledge/{another}"), json!({"content": "yy"})).refused("validation_failed").naming(&["content"]);
+    world
+        .patch(&document, json!({"content": "y".repeat(50 * KIB)}))
+        .refused("validation_failed")
+        .naming(&["content"]);
+    world
+        .patch(format!("/knowledge/{another}"), json!({"content": "yy"}))
+        .refused("validation_failed")
+        .naming(&["content"]);
     // A change that keeps the size passes.
     world.patch(format!("/knowledge/{another}"), json!({"content": "y"})).ok();
 }
@@ -348,7 +396,10 @@ fn deleting_a_tool_or_document_detaches_it_and_raises_revisions() {
     let after = world.get(&path).ok();
     assert_eq!((&after["knowledge_ids"], &after["revision"]), (&json!([]), &json!(5)));
     assert_eq!(world.get(format!("/assistants/{}", without.id)).ok()["revision"], 1);
-    world.put(format!("{path}/tools"), json!({"tool_ids": [keep, tool]})).refused("validation_failed").naming(&["tool_ids[1]"]);
+    world
+        .put(format!("{path}/tools"), json!({"tool_ids": [keep, tool]}))
+        .refused("validation_failed")
+        .naming(&["tool_ids[1]"]);
 }
 
 #[test]

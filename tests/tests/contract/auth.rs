@@ -76,7 +76,8 @@ fn what_is_no_bearer_key_of_ours_is_a_wrong_key() {
         let reply = with_authorization(&world.from_elsewhere(), &authorization);
         reply.refused("unauthorized");
     }
-    for authorization in [format!("Bearer {valid}"), format!("bearer {valid}"), format!("BEARER   {valid} ")] {
+    for authorization in [format!("Bearer {valid}"), format!("bearer {valid}"), format!("BEARER   {valid} ")]
+    {
         with_authorization(&world, &authorization).ok();
     }
 }
@@ -146,7 +147,10 @@ fn a_bootstrap_keys_first_use_may_be_anything() {
 fn open_routes_need_no_key() {
     let world = World::new();
     assert_eq!(without_key(&world, "/healthz").ok().json, json!({"status": "ok"}));
-    assert_eq!(without_key(&world, "/openapi.json").ok()["openapi"].as_str().unwrap().split_once('.').unwrap().0, "3");
+    assert_eq!(
+        without_key(&world, "/openapi.json").ok()["openapi"].as_str().unwrap().split_once('.').unwrap().0,
+        "3"
+    );
     let docs = without_key(&world, "/docs").ok();
     assert!(docs.header("content-type").unwrap().starts_with("text/html"), "{:?}", docs.headers);
     for path in ["/healthz", "/openapi.json", "/docs"] {
@@ -154,8 +158,12 @@ fn open_routes_need_no_key() {
         assert_eq!(reply.header("allow"), Some("GET"));
     }
     // Clients that look for OAuth find clean 404s.
-    for path in ["/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource/mcp",
-        "/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"] {
+    for path in [
+        "/.well-known/oauth-protected-resource",
+        "/.well-known/oauth-protected-resource/mcp",
+        "/.well-known/oauth-authorization-server",
+        "/.well-known/openid-configuration",
+    ] {
         without_key(&world, path).refused("not_found");
     }
 }
@@ -244,7 +252,8 @@ fn twins_at_the_same_time_do_it_once() {
     const TWINS: usize = 12;
     let world = World::new();
     let replies: Vec<Reply> = std::thread::scope(|scope| {
-        let post = || world.post_once("/tools", "twin", json!({"name": "one", "url": "https://example.com/"}));
+        let post =
+            || world.post_once("/tools", "twin", json!({"name": "one", "url": "https://example.com/"}));
         let all: Vec<_> = (0..TWINS).map(|_| scope.spawn(post)).collect();
         all.into_iter().map(|one| one.join().unwrap()).collect()
     });
@@ -252,7 +261,8 @@ fn twins_at_the_same_time_do_it_once() {
         // A twin waits for the first one's answer or is told 409.
         assert!(reply.status == 201 || reply.code() == "idempotency_key_reused", "{reply:?}");
     }
-    let firsts = replies.iter().filter(|reply| reply.status == 201 && reply.header("idempotent-replayed").is_none());
+    let firsts =
+        replies.iter().filter(|reply| reply.status == 201 && reply.header("idempotent-replayed").is_none());
     assert_eq!(firsts.count(), 1, "{replies:?}");
     let ids: std::collections::BTreeSet<_> =
         replies.iter().filter(|reply| reply.status == 201).map(|reply| reply["id"].to_string()).collect();
@@ -283,12 +293,22 @@ fn an_idempotency_key_is_1_to_255_printable_characters() {
         world.post_once("/assistants", good, body.clone()).created();
     }
     for bad in ["", &"k".repeat(256), "ключ", "a\tb"] {
-        world.post_once("/assistants", bad, body.clone()).refused("invalid_parameter").naming(&["Idempotency-Key"]);
+        world
+            .post_once("/assistants", bad, body.clone())
+            .refused("invalid_parameter")
+            .naming(&["Idempotency-Key"]);
     }
     // Where a request is idempotent by itself, the key means nothing.
     let assistant = world.assistant().id;
     let patch = json!({"name": "B"});
-    world.call_with(Method::PATCH, &format!("/assistants/{assistant}"), Some(&patch), &[("idempotency-key", "")]).ok();
+    world
+        .call_with(
+            Method::PATCH,
+            &format!("/assistants/{assistant}"),
+            Some(&patch),
+            &[("idempotency-key", "")],
+        )
+        .ok();
 }
 
 fn unknown_key(n: u8) -> String {

@@ -42,8 +42,11 @@ fn a_body_that_is_no_json_is_a_400() {
         format!("{{\"name\":{}1{}}}", "{\"a\":".repeat(10_000), "}".repeat(10_000)).into_bytes(),
         format!("{{\"name\":{}1{}}}", "[".repeat(100), "]".repeat(100)).into_bytes(),
     ];
-    let paths = [(Method::POST, "/assistants".to_owned()), (Method::POST, "/tools".to_owned()),
-        (Method::PATCH, format!("/assistants/{}", world.assistant().id))];
+    let paths = [
+        (Method::POST, "/assistants".to_owned()),
+        (Method::POST, "/tools".to_owned()),
+        (Method::PATCH, format!("/assistants/{}", world.assistant().id)),
+    ];
     for body in bodies {
         for (method, path) in &paths {
             let reply = send(&world, method, path, &body);
@@ -63,13 +66,21 @@ fn json_that_must_not_be_is_refused_by_name() {
         (r#"{"name":"A\u0000","instructions":"C"}"#, "name"),
         (r#"{"name":"A","instructions":"\u0000"}"#, "instructions"),
         (r#"{"name":"A","instructions":"C","x\u0000":1}"#, "[\"x\\u0000\"]"),
-        (r#"{"name":"A","instructions":"C","$serde_json::private::RawValue":"{}"}"#, "[\"$serde_json::private::RawValue\"]"),
-        (r#"{"name":"A","instructions":"C","$serde_json::private::Number":"1"}"#, "[\"$serde_json::private::Number\"]"),
+        (
+            r#"{"name":"A","instructions":"C","$serde_json::private::RawValue":"{}"}"#,
+            "[\"$serde_json::private::RawValue\"]",
+        ),
+        (
+            r#"{"name":"A","instructions":"C","$serde_json::private::Number":"1"}"#,
+            "[\"$serde_json::private::Number\"]",
+        ),
         (r#"{"name":{"a":1},"instructions":"C"}"#, "name"),
         (r#"{"name":1e308,"instructions":"C"}"#, "name"),
         (r#"{"name":123456789012345678901234567890,"instructions":"C"}"#, "name"),
     ] {
-        send(&world, &Method::POST, "/assistants", body.as_bytes()).refused("validation_failed").naming(&[field]);
+        send(&world, &Method::POST, "/assistants", body.as_bytes())
+            .refused("validation_failed")
+            .naming(&[field]);
     }
     let tool = |rest: &str| format!(r#"{{"name":"a","url":"https://example.com/",{rest}}}"#);
     for (rest, field) in [
@@ -82,7 +93,9 @@ fn json_that_must_not_be_is_refused_by_name() {
         (r#""timeout_ms":5e-324"#, "timeout_ms"),
         (r#""timeout_ms":-0.0"#, "timeout_ms"),
     ] {
-        send(&world, &Method::POST, "/tools", tool(rest).as_bytes()).refused("validation_failed").naming(&[field]);
+        send(&world, &Method::POST, "/tools", tool(rest).as_bytes())
+            .refused("validation_failed")
+            .naming(&[field]);
     }
     still_answers(&world);
 }
@@ -90,17 +103,33 @@ fn json_that_must_not_be_is_refused_by_name() {
 #[test]
 fn an_error_is_short_however_much_is_wrong() {
     let world = World::new();
-    let many: serde_json::Map<String, Value> = (0..50_000).map(|n| (format!("field_{n}"), Value::Null)).collect();
+    let many: serde_json::Map<String, Value> =
+        (0..50_000).map(|n| (format!("field_{n}"), Value::Null)).collect();
     world.post("/assistants", many.into()).refused("validation_failed");
     let long = "x".repeat(500_000);
-    world.post("/assistants", json!({"name": "A", "instructions": "B", &long: 1})).refused("validation_failed");
-    world.post("/assistants", json!({"name": long, "instructions": "B"})).refused("validation_failed").naming(&["name"]);
-    world.post("/assistants", json!({"name": "A", "instructions": "B", "model": long})).refused("validation_failed").naming(&["model"]);
-    world.post("/webhooks", json!({"url": "https://example.com/", "events": vec!["x"; 100_000]})).refused("validation_failed");
-    world.post("/simulations", json!({"assistant_id": long, "persona_id": long, "scenario_id": "x"})).refused("validation_failed");
+    world
+        .post("/assistants", json!({"name": "A", "instructions": "B", &long: 1}))
+        .refused("validation_failed");
+    world
+        .post("/assistants", json!({"name": long, "instructions": "B"}))
+        .refused("validation_failed")
+        .naming(&["name"]);
+    world
+        .post("/assistants", json!({"name": "A", "instructions": "B", "model": long}))
+        .refused("validation_failed")
+        .naming(&["model"]);
+    world
+        .post("/webhooks", json!({"url": "https://example.com/", "events": vec!["x"; 100_000]}))
+        .refused("validation_failed");
+    world
+        .post("/simulations", json!({"assistant_id": long, "persona_id": long, "scenario_id": "x"}))
+        .refused("validation_failed");
     let evaluations: Vec<Value> = (0..20_000).map(|_| json!({"x": 1})).collect();
-    world.post("/simulations/scenarios", json!({"name": "A", "instructions": "B", "evaluations": evaluations})).refused("validation_failed");
-    let properties: serde_json::Map<String, Value> = (0..5_000).map(|n| (format!("p{n}"), json!({"type": "nope"}))).collect();
+    world
+        .post("/simulations/scenarios", json!({"name": "A", "instructions": "B", "evaluations": evaluations}))
+        .refused("validation_failed");
+    let properties: serde_json::Map<String, Value> =
+        (0..5_000).map(|n| (format!("p{n}"), json!({"type": "nope"}))).collect();
     world.post("/tools", json!({"name": "a", "url": "https://example.com/", "parameters": {"type": "object", "properties": properties}})).refused("validation_failed");
     let query: Vec<String> = (0..2_000).map(|n| format!("q{n}=1")).collect();
     world.get(format!("/assistants?{}", query.join("&"))).refused("validation_failed");
@@ -125,7 +154,13 @@ fn a_body_over_1_mib_is_a_413() {
     let world = World::new();
     for bytes in [BODY_BYTES_MAX + 1, 3 * BODY_BYTES_MAX] {
         let body = vec![b' '; bytes];
-        for (method, path) in [(Method::POST, "/assistants"), (Method::POST, "/mcp"), (Method::PATCH, "/tools/x"), (Method::DELETE, "/tools/x"), (Method::POST, "/nowhere")] {
+        for (method, path) in [
+            (Method::POST, "/assistants"),
+            (Method::POST, "/mcp"),
+            (Method::PATCH, "/tools/x"),
+            (Method::DELETE, "/tools/x"),
+            (Method::POST, "/nowhere"),
+        ] {
             send(&world, &method, path, &body).refused("body_too_large");
         }
     }
@@ -137,7 +172,8 @@ fn a_413_is_told_before_the_body_has_been_sent() {
     let Some(world) = World::with_socket() else { return };
     let address = world.native().unwrap().address;
     let mut stream = wire::connect(address).unwrap();
-    write!(stream, "POST /assistants HTTP/1.1\r\nhost: x\r\ncontent-length: 1000000000\r\n\r\nonly this").unwrap();
+    write!(stream, "POST /assistants HTTP/1.1\r\nhost: x\r\ncontent-length: 1000000000\r\n\r\nonly this")
+        .unwrap();
     let started = Instant::now();
     let reply = wire::receive(stream, false).unwrap().sound().refused("body_too_large");
     assert!(started.elapsed() < Duration::from_secs(4), "{:?}", started.elapsed());
@@ -260,27 +296,101 @@ fn what_is_no_http_closes_the_connection_and_nothing_else() {
 fn private_targets_are_refused_in_every_spelling() {
     let world = World::new();
     let private = [
-        "http://example.com/", "https://localhost/", "https://LOCALHOST./", "https://a.localhost/", "https://printer.local/",
-        "https://metadata.google.internal/", "https://intranet/", "https://db./", "https://router.home.arpa/",
-        "https://127.0.0.1/", "https://127.1/", "https://2130706433/", "https://0x7f000001/", "https://0x7f.1/", "https://017700000001/",
-        "https://0177.0.0.1/", "https://127.0.0.1./", "https://%31%32%37.0.0.1/", "https://１２７.０.０.１/", "https://127。0。0。1/",
-        "https://①②⑦.0.0.1/", "https://0/", "https://0.0.0.0/", "https://10.0.0.1/", "https://012.0.0.1/", "https://172.16.0.1/",
-        "https://172.31.255.255/", "https://192.168.0.1/", "https://192.168.257/", "https://100.64.0.1/", "https://169.254.169.254/",
-        "https://2852039166/", "https://0xA9.0xFE.0xA9.0xFE/", "https://192.0.2.1/", "https://198.18.0.1/", "https://203.0.113.9/",
-        "https://224.0.0.1/", "https://240.0.0.1/", "https://255.255.255.255/", "https://168.63.129.16/",
-        "https://[::]/", "https://[::1]/", "https://[0:0:0:0:0:0:0:1]/", "https://[::ffff:127.0.0.1]/", "https://[::ffff:7f00:1]/",
-        "https://[::127.0.0.1]/", "https://[64:ff9b::10.0.0.1]/", "https://[2002:7f00:1::]/", "https://[2001:db8::1]/",
-        "https://[fc00::1]/", "https://[fd00:ec2::254]/", "https://[fe80::1]/", "https://[ff02::1]/", "https://[fec0::1]/",
-        "https://user@example.com/", "https://user:password@example.com/", "https://:@example.com/", "https://example.com@127.0.0.1/",
-        "https://ｌｏｃａｌｈｏｓｔ/", "https://%6c%6f%63%61%6c%68%6f%73%74/", "https://loc\u{ad}alhost/", "https://a%2elocal/",
-        "https://127.0.0.1:8443/x?y#z", "HTTPS://127.0.0.1/",
+        "http://example.com/",
+        "https://localhost/",
+        "https://LOCALHOST./",
+        "https://a.localhost/",
+        "https://printer.local/",
+        "https://metadata.google.internal/",
+        "https://intranet/",
+        "https://db./",
+        "https://router.home.arpa/",
+        "https://127.0.0.1/",
+        "https://127.1/",
+        "https://2130706433/",
+        "https://0x7f000001/",
+        "https://0x7f.1/",
+        "https://017700000001/",
+        "https://0177.0.0.1/",
+        "https://127.0.0.1./",
+        "https://%31%32%37.0.0.1/",
+        "https://１２７.０.０.１/",
+        "https://127。0。0。1/",
+        "https://①②⑦.0.0.1/",
+        "https://0/",
+        "https://0.0.0.0/",
+        "https://10.0.0.1/",
+        "https://012.0.0.1/",
+        "https://172.16.0.1/",
+        "https://172.31.255.255/",
+        "https://192.168.0.1/",
+        "https://192.168.257/",
+        "https://100.64.0.1/",
+        "https://169.254.169.254/",
+        "https://2852039166/",
+        "https://0xA9.0xFE.0xA9.0xFE/",
+        "https://192.0.2.1/",
+        "https://198.18.0.1/",
+        "https://203.0.113.9/",
+        "https://224.0.0.1/",
+        "https://240.0.0.1/",
+        "https://255.255.255.255/",
+        "https://168.63.129.16/",
+        "https://[::]/",
+        "https://[::1]/",
+        "https://[0:0:0:0:0:0:0:1]/",
+        "https://[::ffff:127.0.0.1]/",
+        "https://[::ffff:7f00:1]/",
+        "https://[::127.0.0.1]/",
+        "https://[64:ff9b::10.0.0.1]/",
+        "https://[2002:7f00:1::]/",
+        "https://[2001:db8::1]/",
+        "https://[fc00::1]/",
+        "https://[fd00:ec2::254]/",
+        "https://[fe80::1]/",
+        "https://[ff02::1]/",
+        "https://[fec0::1]/",
+        "https://user@example.com/",
+        "https://user:password@example.com/",
+        "https://:@example.com/",
+        "https://example.com@127.0.0.1/",
+        "https://ｌｏｃａｌｈｏｓｔ/",
+        "https://%6c%6f%63%61%6c%68%6f%73%74/",
+        "https://loc\u{ad}alhost/",
+        "https://a%2elocal/",
+        "https://127.0.0.1:8443/x?y#z",
+        "HTTPS://127.0.0.1/",
     ];
     let malformed = [
-        "", " ", "example.com", "//example.com/", "https:/example.com", "https:example.com", "https://", "https:///path",
-        "ftp://example.com/", "javascript:alert(1)", "file:///etc/passwd", "data:text/plain,x", "https://exa mple.com/", " https://example.com/",
-        "https://example.com/\n", "https://example.com\\@127.0.0.1/", "https:\\\\example.com", "https://example.com:0/",
-        "https://example.com:99999/", "https://example.com:port/", "https://[::1/", "https://[:::1]/", "https://[fe80::1%25eth0]/",
-        "https://256.256.256.256/", "https://a..b/", "https://.example.com/", "https://exa\u{7f}mple.com/", "ws://example.com/", "https//example.com",
+        "",
+        " ",
+        "example.com",
+        "//example.com/",
+        "https:/example.com",
+        "https:example.com",
+        "https://",
+        "https:///path",
+        "ftp://example.com/",
+        "javascript:alert(1)",
+        "file:///etc/passwd",
+        "data:text/plain,x",
+        "https://exa mple.com/",
+        " https://example.com/",
+        "https://example.com/\n",
+        "https://example.com\\@127.0.0.1/",
+        "https:\\\\example.com",
+        "https://example.com:0/",
+        "https://example.com:99999/",
+        "https://example.com:port/",
+        "https://[::1/",
+        "https://[:::1]/",
+        "https://[fe80::1%25eth0]/",
+        "https://256.256.256.256/",
+        "https://a..b/",
+        "https://.example.com/",
+        "https://exa\u{7f}mple.com/",
+        "ws://example.com/",
+        "https//example.com",
     ];
     let tool = world.a_tool();
     let hook = world.webhook();
@@ -300,9 +410,22 @@ fn private_targets_are_refused_in_every_spelling() {
     }
     let too_long = format!("https://example.com/{}", "x".repeat(2_030));
     world.post("/tools", json!({"name": "x", "url": too_long})).refused("validation_failed").naming(&["url"]);
-    for url in ["https://example.com", "https://example.com:8443/hook?a=b#c", "HTTPS://Example.COM/", "https://bücher.example/", "https://8.8.8.8/",
-        "https://[2606:4700:4700::1111]/", "https://localhost.example.com/", "https://example.com./", "https://172.32.0.1/"] {
-        assert_eq!(world.patch(format!("/tools/{}", tool.id), json!({"url": url})).ok()["url"], url, "shown as it was written");
+    for url in [
+        "https://example.com",
+        "https://example.com:8443/hook?a=b#c",
+        "HTTPS://Example.COM/",
+        "https://bücher.example/",
+        "https://8.8.8.8/",
+        "https://[2606:4700:4700::1111]/",
+        "https://localhost.example.com/",
+        "https://example.com./",
+        "https://172.32.0.1/",
+    ] {
+        assert_eq!(
+            world.patch(format!("/tools/{}", tool.id), json!({"url": url})).ok()["url"],
+            url,
+            "shown as it was written"
+        );
         world.post("/webhooks", json!({"url": url, "events": ["*"]})).created();
     }
     let lenient = World::with_settings(&[("SIDETONE_ALLOW_PRIVATE_TARGETS", "1")]);
@@ -317,15 +440,56 @@ fn paths_of_any_spelling_are_a_404_or_what_they_mean() {
     world.get(format!("/assistants/{spelled}")).ok();
     let long = "x".repeat(60_000);
     for path in [
-        "/", "//", "/assistants/", "//assistants", "/assistants//", "/ASSISTANTS", "/%61ssistants", "/assistants%2F", "/v1/assistants", "/api/v1/assistants",
-        "/assistants/%ff", "/assistants/%", "/assistants/%zz", "/assistants/%00", "/assistants/%E0%A4%A", "/assistants/..%2f..%2fetc%2fpasswd",
-        "/assistants/../keys", "/assistants/./", "/assistants/;x", "/assistants/{id}", "/assistants/*", "/assistants/%2A", "/assistants/a/b/c",
-        "/assistants/%F0%9F%98%80", "/assistants/%C0%80", "/assistants/'%20OR%201=1--", "/assistants/:ws", "/assistants/?1", "/.env", "/favicon.ico", "/robots.txt",
-        "/simulations/runs/", "/simulations/runs/batch/x", "/mcp/", "/mcp/x", "/healthz/", "/docs/", "/openapi.json/", "/openapi.yaml",
-        &format!("/{long}"), &format!("/assistants/{long}"), &format!("/assistants/{}", "%41".repeat(10_000)), &format!("/assistants{}", "/x".repeat(10_000)),
+        "/",
+        "//",
+        "/assistants/",
+        "//assistants",
+        "/assistants//",
+        "/ASSISTANTS",
+        "/%61ssistants",
+        "/assistants%2F",
+        "/v1/assistants",
+        "/api/v1/assistants",
+        "/assistants/%ff",
+        "/assistants/%",
+        "/assistants/%zz",
+        "/assistants/%00",
+        "/assistants/%E0%A4%A",
+        "/assistants/..%2f..%2fetc%2fpasswd",
+        "/assistants/../keys",
+        "/assistants/./",
+        "/assistants/;x",
+        "/assistants/{id}",
+        "/assistants/*",
+        "/assistants/%2A",
+        "/assistants/a/b/c",
+        "/assistants/%F0%9F%98%80",
+        "/assistants/%C0%80",
+        "/assistants/'%20OR%201=1--",
+        "/assistants/:ws",
+        "/assistants/?1",
+        "/.env",
+        "/favicon.ico",
+        "/robots.txt",
+        "/simulations/runs/",
+        "/simulations/runs/batch/x",
+        "/mcp/",
+        "/mcp/x",
+        "/healthz/",
+        "/docs/",
+        "/openapi.json/",
+        "/openapi.yaml",
+        &format!("/{long}"),
+        &format!("/assistants/{long}"),
+        &format!("/assistants/{}", "%41".repeat(10_000)),
+        &format!("/assistants{}", "/x".repeat(10_000)),
     ] {
         let reply = world.get(path);
-        assert!(reply.code() == "not_found" || (path == "/assistants/?1" && reply.code() == "not_found"), "{}: {reply:?}", shown(path.as_bytes()));
+        assert!(
+            reply.code() == "not_found" || (path == "/assistants/?1" && reply.code() == "not_found"),
+            "{}: {reply:?}",
+            shown(path.as_bytes())
+        );
     }
     world.get(format!("/numbers/{UNKNOWN_ID}")).refused("method_not_allowed");
     still_answers(&world);
@@ -335,11 +499,30 @@ fn paths_of_any_spelling_are_a_404_or_what_they_mean() {
 fn queries_of_any_spelling_are_judged_by_name() {
     let world = World::new();
     for (query, code) in [
-        ("?", ""), ("?limit=1", ""), ("?limit=%31", ""), ("?%6cimit=1", ""), ("?limit=1&", ""), ("?&&limit=1", ""), ("?assistant_id=%ff", ""), ("?assistant_id=%", ""),
-        ("?assistant_id=%zz", ""), ("?assistant_id=a+b%20c", ""), ("?assistant_id=%00", ""), ("?assistant_id=", ""),
-        ("?limit", "invalid_parameter"), ("?limit=", "invalid_parameter"), ("?limit=1&limit=1", "invalid_parameter"), ("?limit=1;page=2", "invalid_parameter"),
-        ("?limit[]=1", "validation_failed"), ("?=", "validation_failed"), ("?=x", "validation_failed"), ("?%00=1", "validation_failed"), ("?limit=1?page=2", "invalid_parameter"),
-        ("?LIMIT=1", "validation_failed"), ("?limit%20=1", "validation_failed"), ("?%ff=1", "validation_failed"),
+        ("?", ""),
+        ("?limit=1", ""),
+        ("?limit=%31", ""),
+        ("?%6cimit=1", ""),
+        ("?limit=1&", ""),
+        ("?&&limit=1", ""),
+        ("?assistant_id=%ff", ""),
+        ("?assistant_id=%", ""),
+        ("?assistant_id=%zz", ""),
+        ("?assistant_id=a+b%20c", ""),
+        ("?assistant_id=%00", ""),
+        ("?assistant_id=", ""),
+        ("?limit", "invalid_parameter"),
+        ("?limit=", "invalid_parameter"),
+        ("?limit=1&limit=1", "invalid_parameter"),
+        ("?limit=1;page=2", "invalid_parameter"),
+        ("?limit[]=1", "validation_failed"),
+        ("?=", "validation_failed"),
+        ("?=x", "validation_failed"),
+        ("?%00=1", "validation_failed"),
+        ("?limit=1?page=2", "invalid_parameter"),
+        ("?LIMIT=1", "validation_failed"),
+        ("?limit%20=1", "validation_failed"),
+        ("?%ff=1", "validation_failed"),
     ] {
         let reply = world.get(format!("/simulations/runs{query}"));
         assert_eq!(reply.code(), code, "{query}: {reply:?}");
@@ -352,10 +535,29 @@ fn headers_of_any_size_and_content_get_an_answer() {
     let world = World::new();
     let long = "x".repeat(30_000);
     for (name, value) in [
-        ("accept", "application/xml"), ("accept", "*/*;q=0"), ("accept-encoding", "gzip, br, deflate"), ("accept-language", &long), ("cookie", &long), ("x-junk", &long),
-        ("content-type", &long), ("content-encoding", "gzip"), ("expect", "nonsense"), ("range", "bytes=0-1"), ("if-none-match", "*"), ("if-modified-since", "never"), ("upgrade", "websocket"),
-        ("x-http-method-override", "DELETE"), ("x-forwarded-for", "1.2.3.4, junk"), ("x-forwarded-for", ""), ("x-forwarded-host", "evil.example"), ("host", ""), ("x-request-id", "mine"), ("idempotency-key", &long), ("if-match", "junk"),
-        ("mcp-protocol-version", "junk"), ("origin", "https://evil.example"),
+        ("accept", "application/xml"),
+        ("accept", "*/*;q=0"),
+        ("accept-encoding", "gzip, br, deflate"),
+        ("accept-language", &long),
+        ("cookie", &long),
+        ("x-junk", &long),
+        ("content-type", &long),
+        ("content-encoding", "gzip"),
+        ("expect", "nonsense"),
+        ("range", "bytes=0-1"),
+        ("if-none-match", "*"),
+        ("if-modified-since", "never"),
+        ("upgrade", "websocket"),
+        ("x-http-method-override", "DELETE"),
+        ("x-forwarded-for", "1.2.3.4, junk"),
+        ("x-forwarded-for", ""),
+        ("x-forwarded-host", "evil.example"),
+        ("host", ""),
+        ("x-request-id", "mine"),
+        ("idempotency-key", &long),
+        ("if-match", "junk"),
+        ("mcp-protocol-version", "junk"),
+        ("origin", "https://evil.example"),
     ] {
         let reply = world.call_with(Method::GET, "/assistants", None, &[(name, value)]);
         assert!(reply.status == 200, "{name}: {reply:?}");
@@ -371,7 +573,12 @@ fn headers_of_any_size_and_content_get_an_answer() {
 #[test]
 fn answers_are_kept_by_no_cache_and_sniffed_by_no_browser() {
     let world = World::new();
-    for reply in [world.get("/assistants"), world.get("/nowhere"), world.post("/keys", json!({"name": "CI"})), world.get("/openapi.json")] {
+    for reply in [
+        world.get("/assistants"),
+        world.get("/nowhere"),
+        world.post("/keys", json!({"name": "CI"})),
+        world.get("/openapi.json"),
+    ] {
         assert_eq!(reply.header("cache-control"), Some("no-store"), "{reply:?}");
         assert_eq!(reply.header("x-content-type-options"), Some("nosniff"));
         assert_eq!(reply.header("content-type"), Some("application/json"));

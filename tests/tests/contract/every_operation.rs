@@ -106,7 +106,8 @@ fn a_malformed_id_is_a_404() {
     let world = World::new();
     for operation in OPERATIONS.iter().filter(|operation| operation.path.contains("{id}")) {
         let call = Call::valid(&world, operation);
-        for id in ["x", "asst_", "-1", "null", "a/b", "..", "é", "\0", " ", "'", "%", "*", &"x".repeat(5_000)] {
+        for id in ["x", "asst_", "-1", "null", "a/b", "..", "é", "\0", " ", "'", "%", "*", &"x".repeat(5_000)]
+        {
             let call = call.with_path(id);
             let rest = call.rest(&world).refused("not_found");
             // In JSON, U+0000 is refused wherever it stands.
@@ -136,9 +137,20 @@ fn an_unknown_query_parameter_is_refused_by_name() {
     for operation in OPERATIONS {
         let world = World::new();
         let call = Call::valid(&world, operation);
-        for (name, value) in [("bogus", json!("1")), ("Limit", json!("x")), ("id", json!("x")), ("", json!("x")), ("confirm", json!("true"))] {
-            let rest = call.with_query(name, value.clone()).rest(&world).refused("validation_failed").naming(&[name]);
-            let taken = operation.path_names().any(|taken| taken == name) || (name == "confirm" && operation.spends());
+        for (name, value) in [
+            ("bogus", json!("1")),
+            ("Limit", json!("x")),
+            ("id", json!("x")),
+            ("", json!("x")),
+            ("confirm", json!("true")),
+        ] {
+            let rest = call
+                .with_query(name, value.clone())
+                .rest(&world)
+                .refused("validation_failed")
+                .naming(&[name]);
+            let taken = operation.path_names().any(|taken| taken == name)
+                || (name == "confirm" && operation.spends());
             if taken {
                 continue;
             }
@@ -192,7 +204,9 @@ fn null_is_refused_where_a_value_belongs() {
     for operation in with_body() {
         let world = World::new();
         let call = Call::valid(&world, operation);
-        for (name, _) in properties(body_schema(operation)).filter(|(_, schema)| !types(schema).contains(&"null")) {
+        for (name, _) in
+            properties(body_schema(operation)).filter(|(_, schema)| !types(schema).contains(&"null"))
+        {
             let call = call.with_field(name, Value::Null);
             let rest = call.rest(&world).refused("validation_failed").naming(&[name]);
             same_error(&rest, &call.tool(&world), operation);
@@ -307,7 +321,9 @@ fn an_id_in_a_body_that_is_not_the_workspaces_is_named() {
         let stranger = world.other();
         let call = Call::valid(&world, operation);
         let theirs = Call::valid(&stranger, operation);
-        for (name, _) in properties(body_schema(operation)).filter(|(name, _)| name.ends_with("_id") || name.ends_with("_ids")) {
+        for (name, _) in properties(body_schema(operation))
+            .filter(|(name, _)| name.ends_with("_id") || name.ends_with("_ids"))
+        {
             let field = if name.ends_with("_ids") { format!("{name}[0]") } else { name.clone() };
             let unknown = if name.ends_with("_ids") { json!([UNKNOWN_ID]) } else { json!(UNKNOWN_ID) };
             let mut foreign = theirs.body.as_ref().unwrap()[name].clone();
@@ -334,7 +350,8 @@ fn an_empty_or_unreadable_body_is_a_400() {
         let world = World::new();
         let call = Call::valid(&world, operation);
         let send = |content_type: &str, body: &str| {
-            let request = world.request(operation.method.clone(), &call.uri()).header("content-type", content_type);
+            let request =
+                world.request(operation.method.clone(), &call.uri()).header("content-type", content_type);
             world.send(request.body(body.to_owned().into()).unwrap())
         };
         let json_type = "application/json";
@@ -346,11 +363,19 @@ fn an_empty_or_unreadable_body_is_a_400() {
         for (other, field) in [("[]", "body"), ("null", "body"), ("\"{}\"", "body"), ("1", "body")] {
             send(json_type, other).refused("validation_failed").naming(&[field]);
         }
-        for other in ["text/plain", "application/x-www-form-urlencoded", "application/jsonp", "", "application/json; charset=utf-16"] {
+        for other in [
+            "text/plain",
+            "application/x-www-form-urlencoded",
+            "application/jsonp",
+            "",
+            "application/json; charset=utf-16",
+        ] {
             send(other, "{\"bogus\":1}").refused("unsupported_media_type");
         }
         let bogus = Value::from(call.with_field("bogus", json!(1)).body.unwrap()).to_string();
-        for same in ["application/json; charset=utf-8", "Application/JSON", "application/json;charset=\"UTF-8\""] {
+        for same in
+            ["application/json; charset=utf-8", "Application/JSON", "application/json;charset=\"UTF-8\""]
+        {
             send(same, &bogus).refused("validation_failed").naming(&["bogus"]);
         }
         unchanged(&world, &call, operation);
@@ -398,7 +423,8 @@ fn over_mcp_what_spends_needs_confirm_and_only_true_is_true() {
         let mut arguments = call.arguments();
         arguments.remove("confirm");
         world.tool(operation.id, arguments.clone().into()).refused("confirmation_required");
-        for no in [json!(false), json!("true"), json!(1), Value::Null, json!("yes"), json!([true]), json!({})] {
+        for no in [json!(false), json!("true"), json!(1), Value::Null, json!("yes"), json!([true]), json!({})]
+        {
             arguments.insert("confirm".to_owned(), no);
             world.tool(operation.id, arguments.clone().into()).refused("confirmation_required");
         }
@@ -406,7 +432,10 @@ fn over_mcp_what_spends_needs_confirm_and_only_true_is_true() {
         call.tool(&world).ok();
         assert_ne!(everything(&world), before, "{}: the test does not see what it does", operation.id);
         // REST has no such field.
-        call.with_field("confirm", json!(true)).rest(&world).refused("validation_failed").naming(&["confirm"]);
+        call.with_field("confirm", json!(true))
+            .rest(&world)
+            .refused("validation_failed")
+            .naming(&["confirm"]);
     }
 }
 
@@ -434,14 +463,20 @@ fn over_mcp_reserved_arguments_are_refused_where_they_mean_nothing() {
             world.tool(operation.id, arguments.clone().into()).refused("validation_failed").naming(&[name]);
             for wrong in [json!(1), Value::Null, json!(["x"])] {
                 arguments.insert(name.to_owned(), wrong);
-                world.tool(operation.id, arguments.clone().into()).refused("validation_failed").naming(&[name]);
+                world
+                    .tool(operation.id, arguments.clone().into())
+                    .refused("validation_failed")
+                    .naming(&[name]);
             }
         }
         if operation.revision {
             for wrong in [json!("x"), json!(1.5), json!(-1), json!(true), json!([1])] {
                 let mut arguments = call.arguments();
                 arguments.insert("if_revision".to_owned(), wrong);
-                world.tool(operation.id, arguments.into()).refused("validation_failed").naming(&["if_revision"]);
+                world
+                    .tool(operation.id, arguments.into())
+                    .refused("validation_failed")
+                    .naming(&["if_revision"]);
             }
         }
         unchanged(&world, &call, operation);
@@ -455,15 +490,23 @@ fn every_operation_says_what_it_is() {
     for operation in OPERATIONS {
         let name = operation.id;
         assert!(ids.insert(name), "{name} is there twice");
-        assert!(routes.insert((operation.method.as_str(), operation.path)), "{name}: the route is there twice");
+        assert!(
+            routes.insert((operation.method.as_str(), operation.path)),
+            "{name}: the route is there twice"
+        );
         assert!(!operation.title.is_empty() && operation.title.len() <= 60, "{name}: title");
-        assert!(operation.description.len() >= 15 && operation.description.ends_with('.'), "{name}: description");
+        assert!(
+            operation.description.len() >= 15 && operation.description.ends_with('.'),
+            "{name}: description"
+        );
         let reserved = ["data", "if_revision", "confirm", "idempotency_key"];
         let query = properties(schemas(operation).query.as_ref()).map(|(name, _)| name.as_str());
         for argument in operation.path_names().chain(query) {
             assert!(!reserved.contains(&argument), "{name}: `{argument}` is a reserved argument");
         }
-        for (field, schema) in properties(body_schema(operation)).chain(properties(schemas(operation).query.as_ref())) {
+        for (field, schema) in
+            properties(body_schema(operation)).chain(properties(schemas(operation).query.as_ref()))
+        {
             assert!(schema["description"].is_string(), "{name}: `{field}` has no description");
         }
         let status = match operation.method.as_str() {
@@ -471,7 +514,11 @@ fn every_operation_says_what_it_is() {
             "POST" => 201,
             _ => 200,
         };
-        assert_eq!(operation.success.status(), status, "{name}: 200 for reads, PATCH and PUT, 201 for creates and starts, 204 for deletes");
+        assert_eq!(
+            operation.success.status(),
+            status,
+            "{name}: 200 for reads, PATCH and PUT, 201 for creates and starts, 204 for deletes"
+        );
         assert_eq!(operation.response.is_none(), status == 204, "{name}");
         let body = matches!(operation.method.as_str(), "POST" | "PUT" | "PATCH");
         assert_eq!(operation.body.is_some(), body, "{name}");
@@ -532,7 +579,9 @@ fn unchanged(world: &World, call: &Call, operation: &Operation) {
 
 /// All lists of the workspace.
 fn everything(world: &World) -> Vec<Value> {
-    let lists = OPERATIONS.iter().filter(|operation| operation.method == Method::GET && !operation.path.contains('{'));
+    let lists = OPERATIONS
+        .iter()
+        .filter(|operation| operation.method == Method::GET && !operation.path.contains('{'));
     lists.map(|operation| world.get(operation.path).ok().json).collect()
 }
 
@@ -543,7 +592,9 @@ fn levelled(value: &Value) -> Value {
             .iter()
             .map(|(name, value)| {
                 let level = match (name.as_str(), value) {
-                    ("signing_secret" | "key" | "hint" | "number" | "seed", value) if !value.is_null() => "…".into(),
+                    ("signing_secret" | "key" | "hint" | "number" | "seed", value) if !value.is_null() => {
+                        "…".into()
+                    }
                     (name, Value::String(_)) if name.ends_with("_at") => "time".into(),
                     (name, Value::String(id)) if name == "id" || name.ends_with("_id") => {
                         id.split('_').next().unwrap_or_default().into()

@@ -71,7 +71,8 @@ fn a_patch_whose_commit_is_not_acknowledged_is_there_or_not_but_never_half() {
         database.fail_write(1, moment);
         world.patch(&path, json!({"name": "New", "instructions": "New"})).refused("unavailable");
         let read = world.get(&path).ok();
-        let expected = if moment == Moment::After { ("New", "New", 2) } else { ("Front desk", "Be kind.", 1) };
+        let expected =
+            if moment == Moment::After { ("New", "New", 2) } else { ("Front desk", "Be kind.", 1) };
         assert_eq!(
             (&read["name"], &read["instructions"], &read["revision"]),
             (&json!(expected.0), &json!(expected.1), &json!(expected.2))
@@ -179,7 +180,9 @@ impl Database for Flaky {
             if self.away.load(Ordering::SeqCst) {
                 return Err(failure());
             }
-            if self.writes_left.load(Ordering::SeqCst) > 0 && self.writes_left.fetch_sub(1, Ordering::SeqCst) == 1 {
+            if self.writes_left.load(Ordering::SeqCst) > 0
+                && self.writes_left.fetch_sub(1, Ordering::SeqCst) == 1
+            {
                 self.away.store(true, Ordering::SeqCst);
             }
             match self.due() {
@@ -207,7 +210,9 @@ fn flaky() -> (World, Arc<Flaky>) {
 
 /// Resources in the workspace.
 fn size(world: &World) -> usize {
-    let lists = OPERATIONS.iter().filter(|operation| operation.method == http::Method::GET && !operation.path.contains('{'));
+    let lists = OPERATIONS
+        .iter()
+        .filter(|operation| operation.method == http::Method::GET && !operation.path.contains('{'));
     lists
         .map(|operation| {
             let list = world.get(operation.path).ok().json;

@@ -17,7 +17,10 @@ fn a_key_is_shown_once_and_opens_the_workspace() {
     assert_eq!(with_it.get("/assistants").ok().ids(), [assistant.id]);
     let listed = with_it.get("/keys").ok();
     let newest = listed.json[0].clone();
-    assert_eq!(newest, json!({"id": made["id"], "name": "CI", "hint": made["hint"], "created_at": made["created_at"]}));
+    assert_eq!(
+        newest,
+        json!({"id": made["id"], "name": "CI", "hint": made["hint"], "created_at": made["created_at"]})
+    );
     assert!(!String::from_utf8_lossy(&listed.body).contains(key));
     with_it.post("/keys", json!({"name": "Made by a key"})).created();
 }

@@ -16,8 +16,12 @@ fn a_new_document_knows_its_size() {
     let mut listed = made.json.clone();
     listed.as_object_mut().unwrap().remove("content");
     assert_eq!(world.get("/knowledge").ok().json, json!([listed]), "the list leaves content out");
-    let patched = world.patch(format!("/knowledge/{}", made.id), json!({"content": "Closed", "source": "fax"})).ok();
-    assert_eq!((&patched["size_bytes"], &patched["source"], &patched["name"]), (&json!(6), &json!("fax"), &json!("Hours")));
+    let patched =
+        world.patch(format!("/knowledge/{}", made.id), json!({"content": "Closed", "source": "fax"})).ok();
+    assert_eq!(
+        (&patched["size_bytes"], &patched["source"], &patched["name"]),
+        (&json!(6), &json!("fax"), &json!("Hours"))
+    );
 }
 
 #[test]
@@ -26,16 +30,25 @@ fn content_is_at_most_50_kib() {
     let made = world.document(50 * 1024);
     assert_eq!(made["size_bytes"], 51_200);
     for over in ["x".repeat(51_201), "é".repeat(25_601), "😀".repeat(12_801)] {
-        world.post("/knowledge", json!({"name": "Big", "content": over})).refused("validation_failed").naming(&["content"]);
+        world
+            .post("/knowledge", json!({"name": "Big", "content": over}))
+            .refused("validation_failed")
+            .naming(&["content"]);
         world
             .patch(format!("/knowledge/{}", made.id), json!({"content": over}))
             .refused("validation_failed")
             .naming(&["content"]);
     }
     for fits in ["é".repeat(25_600), "😀".repeat(12_800)] {
-        assert_eq!(world.patch(format!("/knowledge/{}", made.id), json!({"content": fits})).ok()["size_bytes"], 51_200);
+        assert_eq!(
+            world.patch(format!("/knowledge/{}", made.id), json!({"content": fits})).ok()["size_bytes"],
+            51_200
+        );
     }
-    world.post("/knowledge", json!({"name": "None", "content": ""})).refused("validation_failed").naming(&["content"]);
+    world
+        .post("/knowledge", json!({"name": "None", "content": ""}))
+        .refused("validation_failed")
+        .naming(&["content"]);
 }
 
 #[test]

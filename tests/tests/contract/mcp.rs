@@ -61,23 +61,95 @@ fn legacy_requests_are_answered_as_the_table_says() {
         ("resources are not offered", none(), request("resources/list", json!({})), 200, -32601),
         ("prompts are not offered", none(), request("prompts/list", json!({})), 200, -32601),
         ("completions are not offered", none(), request("completion/complete", json!({})), 200, -32601),
-        ("logging is not offered", none(), request("logging/setLevel", json!({"level": "info"})), 200, -32601),
+        (
+            "logging is not offered",
+            none(),
+            request("logging/setLevel", json!({"level": "info"})),
+            200,
+            -32601,
+        ),
         ("discover is modern", none(), request("server/discover", json!({})), 200, -32601),
         ("a cursor that is not ours", none(), request("tools/list", json!({"cursor": "x"})), 200, -32602),
-        ("an unknown tool", none(), request("tools/call", json!({"name": "nope", "arguments": {}})), 200, -32602),
-        ("a tool of another spelling", none(), request("tools/call", json!({"name": "List_Assistants"})), 200, -32602),
+        (
+            "an unknown tool",
+            none(),
+            request("tools/call", json!({"name": "nope", "arguments": {}})),
+            200,
+            -32602,
+        ),
+        (
+            "a tool of another spelling",
+            none(),
+            request("tools/call", json!({"name": "List_Assistants"})),
+            200,
+            -32602,
+        ),
         ("no tool name", none(), request("tools/call", json!({"arguments": {}})), 200, -32602),
         ("a tool name that is no text", none(), request("tools/call", json!({"name": 1})), 200, -32602),
-        ("arguments as a list", none(), request("tools/call", json!({"name": "list_assistants", "arguments": []})), 200, -32602),
-        ("arguments as null", none(), request("tools/call", json!({"name": "list_assistants", "arguments": null})), 200, -32602),
-        ("arguments as a text that is no object", none(), request("tools/call", json!({"name": "list_assistants", "arguments": "[]"})), 200, -32602),
-        ("arguments as a text that is one", none(), request("tools/call", json!({"name": "list_assistants", "arguments": "{}"})), 200, ok),
+        (
+            "arguments as a list",
+            none(),
+            request("tools/call", json!({"name": "list_assistants", "arguments": []})),
+            200,
+            -32602,
+        ),
+        (
+            "arguments as null",
+            none(),
+            request("tools/call", json!({"name": "list_assistants", "arguments": null})),
+            200,
+            -32602,
+        ),
+        (
+            "arguments as a text that is no object",
+            none(),
+            request("tools/call", json!({"name": "list_assistants", "arguments": "[]"})),
+            200,
+            -32602,
+        ),
+        (
+            "arguments as a text that is one",
+            none(),
+            request("tools/call", json!({"name": "list_assistants", "arguments": "{}"})),
+            200,
+            ok,
+        ),
         ("no arguments", none(), request("tools/call", json!({"name": "list_assistants"})), 200, ok),
-        ("a refused call is a result", none(), request("tools/call", json!({"name": "get_assistant", "arguments": {}})), 200, ok),
-        ("a task nobody declared", none(), request("tools/call", json!({"name": "list_assistants", "task": {"ttl": 1}})), 200, ok),
-        ("a progress token", none(), request("tools/call", json!({"name": "list_assistants", "_meta": {"progressToken": 1}})), 200, ok),
-        ("unknown members are ignored", none(), json!({"jsonrpc": "2.0", "id": 1, "method": "ping", "extra": 1}), 200, ok),
-        ("a version of JSON-RPC that is not ours", none(), json!({"jsonrpc": "1.0", "id": 1, "method": "ping"}), 400, -32600),
+        (
+            "a refused call is a result",
+            none(),
+            request("tools/call", json!({"name": "get_assistant", "arguments": {}})),
+            200,
+            ok,
+        ),
+        (
+            "a task nobody declared",
+            none(),
+            request("tools/call", json!({"name": "list_assistants", "task": {"ttl": 1}})),
+            200,
+            ok,
+        ),
+        (
+            "a progress token",
+            none(),
+            request("tools/call", json!({"name": "list_assistants", "_meta": {"progressToken": 1}})),
+            200,
+            ok,
+        ),
+        (
+            "unknown members are ignored",
+            none(),
+            json!({"jsonrpc": "2.0", "id": 1, "method": "ping", "extra": 1}),
+            200,
+            ok,
+        ),
+        (
+            "a version of JSON-RPC that is not ours",
+            none(),
+            json!({"jsonrpc": "1.0", "id": 1, "method": "ping"}),
+            400,
+            -32600,
+        ),
         ("jsonrpc as a number", none(), json!({"jsonrpc": 2.0, "id": 1, "method": "ping"}), 400, -32600),
         ("no jsonrpc", none(), json!({"id": 1, "method": "ping"}), 400, -32600),
         ("no method", none(), json!({"jsonrpc": "2.0", "id": 1}), 400, -32600),
@@ -86,24 +158,66 @@ fn legacy_requests_are_answered_as_the_table_says() {
         ("id with a fraction", none(), json!({"jsonrpc": "2.0", "id": 1.5, "method": "ping"}), 400, -32600),
         ("id true", none(), json!({"jsonrpc": "2.0", "id": true, "method": "ping"}), 400, -32600),
         ("id an object", none(), json!({"jsonrpc": "2.0", "id": {}, "method": "ping"}), 400, -32600),
-        ("params a list", none(), json!({"jsonrpc": "2.0", "id": 1, "method": "ping", "params": []}), 400, -32600),
-        ("params null", none(), json!({"jsonrpc": "2.0", "id": 1, "method": "ping", "params": null}), 400, -32600),
+        (
+            "params a list",
+            none(),
+            json!({"jsonrpc": "2.0", "id": 1, "method": "ping", "params": []}),
+            400,
+            -32600,
+        ),
+        (
+            "params null",
+            none(),
+            json!({"jsonrpc": "2.0", "id": 1, "method": "ping", "params": null}),
+            400,
+            -32600,
+        ),
         ("a text", none(), json!("ping"), 400, -32600),
         ("a number", none(), json!(1), 400, -32600),
         ("null", none(), Value::Null, 400, -32600),
         ("an empty object", none(), json!({}), 400, -32600),
         ("a notification", none(), json!({"jsonrpc": "2.0", "method": "notifications/initialized"}), 202, ok),
-        ("an unknown notification", none(), json!({"jsonrpc": "2.0", "method": "nope", "params": []}), 202, ok),
-        ("a notification called tools/call does nothing", none(), json!({"jsonrpc": "2.0", "method": "tools/call",
-            "params": {"name": "create_assistant", "arguments": {"data": {"name": "A", "instructions": "B"}}}}), 202, ok),
+        (
+            "an unknown notification",
+            none(),
+            json!({"jsonrpc": "2.0", "method": "nope", "params": []}),
+            202,
+            ok,
+        ),
+        (
+            "a notification called tools/call does nothing",
+            none(),
+            json!({"jsonrpc": "2.0", "method": "tools/call",
+            "params": {"name": "create_assistant", "arguments": {"data": {"name": "A", "instructions": "B"}}}}),
+            202,
+            ok,
+        ),
         ("a response", none(), json!({"jsonrpc": "2.0", "id": 1, "result": {}}), 202, ok),
-        ("an error response", none(), json!({"jsonrpc": "2.0", "id": 1, "error": {"code": 1, "message": ""}}), 202, ok),
+        (
+            "an error response",
+            none(),
+            json!({"jsonrpc": "2.0", "id": 1, "error": {"code": 1, "message": ""}}),
+            202,
+            ok,
+        ),
         ("an empty batch", none(), json!([]), 400, -32600),
         ("a batch under a version without batches", v("2025-06-18"), json!([list()]), 400, -32600),
         ("a batch under the newest legacy version", v("2025-11-25"), json!([list()]), 400, -32600),
         ("a batch under the modern version", v(MODERN), json!([list()]), 400, -32600),
-        ("a batch with a modern request in it", none(), json!([request("ping", json!({})), request("tools/list", meta())]), 400, -32600),
-        ("a batch of notifications", none(), json!([{"jsonrpc": "2.0", "method": "notifications/x"}]), 202, ok),
+        (
+            "a batch with a modern request in it",
+            none(),
+            json!([request("ping", json!({})), request("tools/list", meta())]),
+            400,
+            -32600,
+        ),
+        (
+            "a batch of notifications",
+            none(),
+            json!([{"jsonrpc": "2.0", "method": "notifications/x"}]),
+            202,
+            ok,
+        ),
         ("a batch of 51", none(), vec![request("ping", json!({})); 51].into(), 400, -32600),
     ];
     for (what, headers, message, status, code) in table {
@@ -141,23 +255,100 @@ fn modern_requests_are_answered_as_the_table_says() {
         ("tools/list", "tools/list", h("tools/list"), plain(), 200, ok),
         ("server/discover", "server/discover", h("server/discover"), plain(), 200, ok),
         ("tools/call", "tools/call", named("list_assistants"), call("list_assistants"), 200, ok),
-        ("a name in base64", "tools/call", named("=?base64?bGlzdF9hc3Npc3RhbnRz?="), call("list_assistants"), 200, ok),
-        ("white space around a header", "tools/list", vec![("mcp-protocol-version", MODERN), ("mcp-method", "  tools/list ")], plain(), 200, ok),
-        ("clientInfo is optional and taken", "tools/list", h("tools/list"), json!({"_meta": {VERSION_KEY: MODERN, CAPABILITIES_KEY: {}, "io.modelcontextprotocol/clientInfo": {"name": "t"}}}), 200, ok),
-        ("capabilities missing", "tools/list", h("tools/list"), json!({"_meta": {VERSION_KEY: MODERN}}), 400, -32602),
-        ("capabilities no object", "tools/list", h("tools/list"), json!({"_meta": {VERSION_KEY: MODERN, CAPABILITIES_KEY: []}}), 400, -32602),
-        ("version no text", "tools/list", h("tools/list"), json!({"_meta": {VERSION_KEY: 1, CAPABILITIES_KEY: {}}}), 400, -32602),
+        (
+            "a name in base64",
+            "tools/call",
+            named("=?base64?bGlzdF9hc3Npc3RhbnRz?="),
+            call("list_assistants"),
+            200,
+            ok,
+        ),
+        (
+            "white space around a header",
+            "tools/list",
+            vec![("mcp-protocol-version", MODERN), ("mcp-method", "  tools/list ")],
+            plain(),
+            200,
+            ok,
+        ),
+        (
+            "clientInfo is optional and taken",
+            "tools/list",
+            h("tools/list"),
+            json!({"_meta": {VERSION_KEY: MODERN, CAPABILITIES_KEY: {}, "io.modelcontextprotocol/clientInfo": {"name": "t"}}}),
+            200,
+            ok,
+        ),
+        (
+            "capabilities missing",
+            "tools/list",
+            h("tools/list"),
+            json!({"_meta": {VERSION_KEY: MODERN}}),
+            400,
+            -32602,
+        ),
+        (
+            "capabilities no object",
+            "tools/list",
+            h("tools/list"),
+            json!({"_meta": {VERSION_KEY: MODERN, CAPABILITIES_KEY: []}}),
+            400,
+            -32602,
+        ),
+        (
+            "version no text",
+            "tools/list",
+            h("tools/list"),
+            json!({"_meta": {VERSION_KEY: 1, CAPABILITIES_KEY: {}}}),
+            400,
+            -32602,
+        ),
         ("no version header", "tools/list", vec![("mcp-method", "tools/list")], plain(), 400, -32020),
-        ("another version header", "tools/list", vec![("mcp-protocol-version", "2025-11-25"), ("mcp-method", "tools/list")], plain(), 400, -32020),
-        ("a version nobody speaks", "tools/list", vec![("mcp-protocol-version", "2099-01-01"), ("mcp-method", "tools/list")], json!({"_meta": {VERSION_KEY: "2099-01-01", CAPABILITIES_KEY: {}}}), 400, -32022),
-        ("a legacy version as a modern one", "tools/list", vec![("mcp-protocol-version", "2025-11-25"), ("mcp-method", "tools/list")], json!({"_meta": {VERSION_KEY: "2025-11-25", CAPABILITIES_KEY: {}}}), 400, -32022),
+        (
+            "another version header",
+            "tools/list",
+            vec![("mcp-protocol-version", "2025-11-25"), ("mcp-method", "tools/list")],
+            plain(),
+            400,
+            -32020,
+        ),
+        (
+            "a version nobody speaks",
+            "tools/list",
+            vec![("mcp-protocol-version", "2099-01-01"), ("mcp-method", "tools/list")],
+            json!({"_meta": {VERSION_KEY: "2099-01-01", CAPABILITIES_KEY: {}}}),
+            400,
+            -32022,
+        ),
+        (
+            "a legacy version as a modern one",
+            "tools/list",
+            vec![("mcp-protocol-version", "2025-11-25"), ("mcp-method", "tools/list")],
+            json!({"_meta": {VERSION_KEY: "2025-11-25", CAPABILITIES_KEY: {}}}),
+            400,
+            -32022,
+        ),
         ("no Mcp-Method", "tools/list", vec![("mcp-protocol-version", MODERN)], plain(), 400, -32020),
         ("another Mcp-Method", "tools/list", h("tools/call"), plain(), 400, -32020),
         ("Mcp-Method in other letters", "tools/list", h("Tools/List"), plain(), 400, -32020),
         ("no Mcp-Name", "tools/call", h("tools/call"), call("list_assistants"), 400, -32020),
         ("another Mcp-Name", "tools/call", named("list_tools"), call("list_assistants"), 400, -32020),
-        ("Mcp-Name in other letters", "tools/call", named("LIST_ASSISTANTS"), call("list_assistants"), 400, -32020),
-        ("Mcp-Name in broken base64", "tools/call", named("=?base64?%%?="), call("list_assistants"), 400, -32020),
+        (
+            "Mcp-Name in other letters",
+            "tools/call",
+            named("LIST_ASSISTANTS"),
+            call("list_assistants"),
+            400,
+            -32020,
+        ),
+        (
+            "Mcp-Name in broken base64",
+            "tools/call",
+            named("=?base64?%%?="),
+            call("list_assistants"),
+            400,
+            -32020,
+        ),
         ("ping is gone", "ping", h("ping"), plain(), 404, -32601),
         ("initialize is gone", "initialize", h("initialize"), plain(), 404, -32601),
         ("resources are not offered", "resources/list", h("resources/list"), plain(), 404, -32601),
@@ -165,8 +356,22 @@ fn modern_requests_are_answered_as_the_table_says() {
         ("an unknown method", "nope", h("nope"), plain(), 404, -32601),
         ("an unknown tool", "tools/call", named("nope"), call("nope"), 200, -32602),
         ("no tool name", "tools/call", h("tools/call"), plain(), 200, -32602),
-        ("arguments as a list", "tools/call", named("list_tools"), json!({"_meta": good_meta(), "name": "list_tools", "arguments": []}), 200, -32602),
-        ("a cursor that is not ours", "tools/list", h("tools/list"), json!({"_meta": good_meta(), "cursor": "x"}), 200, -32602),
+        (
+            "arguments as a list",
+            "tools/call",
+            named("list_tools"),
+            json!({"_meta": good_meta(), "name": "list_tools", "arguments": []}),
+            200,
+            -32602,
+        ),
+        (
+            "a cursor that is not ours",
+            "tools/list",
+            h("tools/list"),
+            json!({"_meta": good_meta(), "cursor": "x"}),
+            200,
+            -32602,
+        ),
         ("a refused call is a result", "tools/call", named("get_assistant"), call("get_assistant"), 200, ok),
     ];
     for (what, method, headers, params, status, code) in table {
@@ -177,20 +382,31 @@ fn modern_requests_are_answered_as_the_table_says() {
             assert_eq!(reply["id"], id, "{what}: the id comes back");
             if code == ok {
                 assert_eq!(reply["result"]["resultType"], "complete", "{what}");
-                assert_eq!(reply["result"]["_meta"]["io.modelcontextprotocol/serverInfo"]["name"], "sidetone", "{what}");
+                assert_eq!(
+                    reply["result"]["_meta"]["io.modelcontextprotocol/serverInfo"]["name"], "sidetone",
+                    "{what}"
+                );
             }
             if ["tools/list", "server/discover"].contains(&method) && code == ok {
                 assert!(reply["result"]["ttlMs"].is_u64(), "{what}");
                 assert_eq!(reply["result"]["cacheScope"], "public", "{what}");
             }
             if code == -32022 {
-                assert!(reply["error"]["data"]["supported"].as_array().unwrap().contains(&json!(MODERN)), "{what}");
+                assert!(
+                    reply["error"]["data"]["supported"].as_array().unwrap().contains(&json!(MODERN)),
+                    "{what}"
+                );
             }
         }
     }
     let notification = json!({"jsonrpc": "2.0", "method": "notifications/x", "params": plain()});
     answered("a notification", &world.mcp(notification), 202, ok);
-    let discovered = world.call_with(Method::POST, "/mcp", Some(&json!({"jsonrpc": "2.0", "id": 1, "method": "server/discover", "params": plain()})), &h("server/discover"));
+    let discovered = world.call_with(
+        Method::POST,
+        "/mcp",
+        Some(&json!({"jsonrpc": "2.0", "id": 1, "method": "server/discover", "params": plain()})),
+        &h("server/discover"),
+    );
     let discovered = result(&discovered);
     assert!(discovered["supportedVersions"].as_array().unwrap().contains(&json!(MODERN)));
     assert_eq!(discovered["capabilities"], json!({"tools": {}}));
@@ -205,15 +421,17 @@ fn both_eras_have_the_same_tools() {
     let modern = result(&world.call_with(Method::POST, "/mcp", Some(&request("tools/list", meta)), &headers));
     assert_eq!(legacy["tools"], modern["tools"]);
     assert_eq!(legacy.as_object().unwrap().keys().collect::<Vec<_>>(), ["tools"], "one page, no cursor");
-    assert_eq!(result(&world.other().mcp(request("tools/list", json!({})))), legacy, "the same for every key");
+    assert_eq!(
+        result(&world.other().mcp(request("tools/list", json!({})))),
+        legacy,
+        "the same for every key"
+    );
 }
 
 #[test]
 fn messages_in_a_batch_are_answered_in_order_and_refused_ones_alone() {
     let world = World::new();
-    let create = |id: i64, data: Value| {
-        json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": "create_assistant", "arguments": {"data": data}}})
-    };
+    let create = |id: i64, data: Value| json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": "create_assistant", "arguments": {"data": data}}});
     let batch = json!([
         create(1, json!({"name": "A", "instructions": "B"})),
         {"jsonrpc": "2.0", "method": "notifications/x"},
@@ -222,7 +440,8 @@ fn messages_in_a_batch_are_answered_in_order_and_refused_ones_alone() {
         {"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": {"name": "list_assistants"}},
         7,
     ]);
-    let reply = world.call_with(Method::POST, "/mcp", Some(&batch), &[("mcp-protocol-version", "2025-03-26")]).ok();
+    let reply =
+        world.call_with(Method::POST, "/mcp", Some(&batch), &[("mcp-protocol-version", "2025-03-26")]).ok();
     let replies = reply.json.as_array().unwrap();
     let ids: Vec<&Value> = replies.iter().map(|one| &one["id"]).collect();
     assert_eq!(ids, [&json!(1), &Value::Null, &json!(2), &json!(3), &Value::Null]);
@@ -244,7 +463,8 @@ fn calls_in_a_batch_have_idempotency_keys_of_their_own() {
         json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": "create_assistant", "arguments": arguments}})
     };
     let reply = world.mcp(json!([create(1, json!("k")), create(2, json!("k")), create(3, Value::Null)])).ok();
-    let ids: Vec<&Value> = reply.json.as_array().unwrap().iter().map(|one| &one["result"]["structuredContent"]["id"]).collect();
+    let ids: Vec<&Value> =
+        reply.json.as_array().unwrap().iter().map(|one| &one["result"]["structuredContent"]["id"]).collect();
     assert_eq!(ids[0], ids[1]);
     assert_ne!(ids[0], ids[2]);
     assert_eq!(world.get("/assistants").ok().ids().len(), 2);
@@ -258,7 +478,10 @@ fn nothing_of_a_refused_batch_is_done() {
     let modern = json!({"jsonrpc": "2.0", "id": 2, "method": "tools/list", "params": {"_meta": {VERSION_KEY: MODERN}}});
     answered("modern in a batch", &world.mcp(json!([create, modern])), 400, -32600);
     let text = json!([create]).to_string();
-    for broken in [text.replace("\"B\"", "\"B\\u0000\""), text.replace("\"name\":\"A\"", "\"name\":\"A\",\"name\":\"C\"")] {
+    for broken in [
+        text.replace("\"B\"", "\"B\\u0000\""),
+        text.replace("\"name\":\"A\"", "\"name\":\"A\",\"name\":\"C\""),
+    ] {
         answered("a key twice or U+0000", &post(&world, "application/json", broken.as_bytes()), 400, -32600);
     }
     assert_eq!(world.get("/assistants").ok().json, json!([]));
@@ -267,12 +490,27 @@ fn nothing_of_a_refused_batch_is_done() {
 #[test]
 fn what_is_no_json_is_a_parse_error() {
     let world = World::new();
-    for bad in ["", " ", "{", "{}{}", "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"", "\u{feff}{}", "{'a':1}", "\"\\ud800\"", &"[".repeat(10_000)] {
+    for bad in [
+        "",
+        " ",
+        "{",
+        "{}{}",
+        "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"",
+        "\u{feff}{}",
+        "{'a':1}",
+        "\"\\ud800\"",
+        &"[".repeat(10_000),
+    ] {
         let reply = post(&world, "application/json", bad.as_bytes());
         answered(bad.get(..20).unwrap_or(bad), &reply, 400, -32700);
         assert_eq!(reply["id"], Value::Null);
     }
-    answered("bad UTF-8", &post(&world, "application/json", b"{\"jsonrpc\":\"2.0\",\"id\":\"\xff\",\"method\":\"ping\"}"), 400, -32700);
+    answered(
+        "bad UTF-8",
+        &post(&world, "application/json", b"{\"jsonrpc\":\"2.0\",\"id\":\"\xff\",\"method\":\"ping\"}"),
+        400,
+        -32700,
+    );
     let ping = request("ping", json!({})).to_string();
     for other in ["text/plain", "application/json-rpc", "", "application/json; charset=latin1"] {
         post(&world, other, ping.as_bytes()).refused("unsupported_media_type");
@@ -288,10 +526,16 @@ fn a_call_with_a_key_twice_or_nul_is_refused_by_name() {
         (r#"{"name":"A\u0000","instructions":"C"}"#, "name"),
         (r#"{"name":"A","instructions":"C","x\u0000":1}"#, "[\"x\\u0000\"]"),
     ] {
-        let text = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"create_assistant","arguments":{{"data":{data}}}}}}}"#);
+        let text = format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"create_assistant","arguments":{{"data":{data}}}}}}}"#
+        );
         let reply = post(&world, "application/json", text.as_bytes()).ok();
         let error = &reply["result"]["structuredContent"]["error"];
-        assert_eq!((&error["code"], &error["details"]["fields"][0]["field"]), (&json!("validation_failed"), &json!(field)), "{data}");
+        assert_eq!(
+            (&error["code"], &error["details"]["fields"][0]["field"]),
+            (&json!("validation_failed"), &json!(field)),
+            "{data}"
+        );
     }
     assert_eq!(world.get("/assistants").ok().json, json!([]));
 }
@@ -312,7 +556,9 @@ fn only_post_is_taken_and_preflights_are_answered() {
     let reply = world.send(preflight.body("".into()).unwrap()).empty();
     assert_eq!(reply.header("access-control-allow-origin"), Some("http://localhost:6274"));
     let allowed = reply.header("access-control-allow-headers").unwrap().to_lowercase();
-    for header in ["authorization", "content-type", "accept", "mcp-protocol-version", "mcp-method", "mcp-name"] {
+    for header in
+        ["authorization", "content-type", "accept", "mcp-protocol-version", "mcp-method", "mcp-name"]
+    {
         assert!(allowed.split(", ").any(|name| name == header), "{header} in {allowed}");
     }
 }
@@ -322,29 +568,57 @@ fn an_origin_is_ours_or_local_or_refused() {
     let world = World::new();
     let ping = request("ping", json!({}));
     let from = |origin: &str| world.call_with(Method::POST, "/mcp", Some(&ping), &[("origin", origin)]);
-    for good in ["http://localhost", "http://localhost:6274", "https://127.0.0.1:8080", "http://[::1]:3000", "http://sandbox.example"] {
+    for good in [
+        "http://localhost",
+        "http://localhost:6274",
+        "https://127.0.0.1:8080",
+        "http://[::1]:3000",
+        "http://sandbox.example",
+    ] {
         let reply = from(good);
         answered(good, &reply, 200, 0);
         assert_eq!(reply.header("access-control-allow-origin"), Some(good));
         assert!(reply.header("vary").unwrap().contains("Origin"));
     }
-    for bad in ["http://evil.example.com", "null", "https://sandbox.example", "http://sandbox.example:81", "http://localhost.evil.example",
-        "http://sandbox.example.evil.example", "file://", "", "http://127.0.0.1.evil.example", "http://10.0.0.1"] {
+    for bad in [
+        "http://evil.example.com",
+        "null",
+        "https://sandbox.example",
+        "http://sandbox.example:81",
+        "http://localhost.evil.example",
+        "http://sandbox.example.evil.example",
+        "file://",
+        "",
+        "http://127.0.0.1.evil.example",
+        "http://10.0.0.1",
+    ] {
         from(bad).refused("forbidden_origin");
     }
     // On errors as well, or a page could not read them.
     let stranger = world.with_key("sidetone_wrong");
-    let reply = stranger.call_with(Method::POST, "/mcp", Some(&ping), &[("origin", "http://localhost:1")]).refused("unauthorized");
+    let reply = stranger
+        .call_with(Method::POST, "/mcp", Some(&ping), &[("origin", "http://localhost:1")])
+        .refused("unauthorized");
     assert_eq!(reply.header("access-control-allow-origin"), Some("http://localhost:1"));
 }
 
 #[test]
 fn a_bad_key_is_told_in_the_rest_envelope() {
     let world = World::new();
-    for message in [request("initialize", json!({})), request("tools/list", json!({})), json!("junk"), json!([]), json!({"jsonrpc": "2.0", "method": "x"})] {
-        let reply = world.with_key("sidetone_wrong").from_elsewhere().mcp(message.clone()).refused("unauthorized");
+    for message in [
+        request("initialize", json!({})),
+        request("tools/list", json!({})),
+        json!("junk"),
+        json!([]),
+        json!({"jsonrpc": "2.0", "method": "x"}),
+    ] {
+        let reply =
+            world.with_key("sidetone_wrong").from_elsewhere().mcp(message.clone()).refused("unauthorized");
         assert!(reply.header("www-authenticate").unwrap().starts_with("Bearer"), "{message}");
-        assert!(!reply.header("www-authenticate").unwrap().contains("resource_metadata"), "there is no OAuth");
+        assert!(
+            !reply.header("www-authenticate").unwrap().contains("resource_metadata"),
+            "there is no OAuth"
+        );
     }
 }
 
@@ -365,12 +639,17 @@ fn if_revision_is_if_match() {
     let id = world.assistant().id;
     for revision in [json!(1), json!("2"), json!(3.0)] {
         let name = format!("Name {revision}");
-        world.tool("update_assistant", json!({"id": id, "if_revision": revision, "data": {"name": name}})).ok();
+        world
+            .tool("update_assistant", json!({"id": id, "if_revision": revision, "data": {"name": name}}))
+            .ok();
     }
     let stale = json!({"id": id, "if_revision": 1, "data": {"name": "Stale"}});
     world.tool("update_assistant", stale).refused("revision_conflict");
     world.tool("delete_assistant", json!({"id": id, "if_revision": 1})).refused("revision_conflict");
-    world.tool("update_assistant", json!({"id": id, "if_revision": 4})).refused("validation_failed").naming(&["data"]);
+    world
+        .tool("update_assistant", json!({"id": id, "if_revision": 4}))
+        .refused("validation_failed")
+        .naming(&["data"]);
 }
 
 /// The recipe: what every model's API and every client takes.
@@ -390,7 +669,11 @@ fn the_tool_list_keeps_to_what_all_clients_take() {
         assert!(name.starts_with(|c: char| c.is_ascii_lowercase()), "{name}");
         assert!(name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_'), "{name}");
         let keys: Vec<&String> = tool.as_object().unwrap().keys().collect();
-        assert_eq!(keys, ["name", "title", "description", "inputSchema", "annotations"], "{name}: no outputSchema");
+        assert_eq!(
+            keys,
+            ["name", "title", "description", "inputSchema", "annotations"],
+            "{name}: no outputSchema"
+        );
         assert!(tool["title"].as_str().is_some_and(|title| !title.is_empty()), "{name}");
         assert!(tool["description"].as_str().is_some_and(|text| (10..=2048).contains(&text.len())), "{name}");
         let annotations = &tool["annotations"];
@@ -398,7 +681,11 @@ fn the_tool_list_keeps_to_what_all_clients_take() {
         assert_eq!(annotations["readOnlyHint"], read, "{name}");
         assert_eq!(annotations["destructiveHint"], operation.effects == Effects::Delete, "{name}");
         assert_eq!(annotations["openWorldHint"], operation.spends(), "{name}");
-        assert_eq!(annotations["idempotentHint"].as_bool(), Some(matches!(operation.effects, Effects::Read | Effects::Update | Effects::Delete)), "{name}");
+        assert_eq!(
+            annotations["idempotentHint"].as_bool(),
+            Some(matches!(operation.effects, Effects::Read | Effects::Update | Effects::Delete)),
+            "{name}"
+        );
         let schema = &tool["inputSchema"];
         assert_eq!(schema["type"], "object", "{name}");
         assert!(schema["properties"].is_object() && schema["required"].is_array(), "{name}");
@@ -417,8 +704,20 @@ fn the_tool_list_keeps_to_what_all_clients_take() {
 }
 
 fn lint(schema: &Value, at: &str) {
-    const KEYWORDS: [&str; 12] = ["type", "properties", "required", "items", "enum", "description", "minimum", "maximum",
-        "minLength", "maxLength", "pattern", "additionalProperties"];
+    const KEYWORDS: [&str; 12] = [
+        "type",
+        "properties",
+        "required",
+        "items",
+        "enum",
+        "description",
+        "minimum",
+        "maximum",
+        "minLength",
+        "maxLength",
+        "pattern",
+        "additionalProperties",
+    ];
     let map = schema.as_object().unwrap_or_else(|| panic!("{at}: a schema is an object: {schema}"));
     for keyword in map.keys() {
         assert!(KEYWORDS.contains(&keyword.as_str()), "{at}: `{keyword}` is not taken everywhere");

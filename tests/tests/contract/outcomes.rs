@@ -18,7 +18,10 @@ fn a_run_is_completed_and_says_whether_the_assistant_did_well() {
     assert_eq!(evaluation["passed"], true);
     let matched = evaluation["matched_index"].as_u64().unwrap() as usize;
     let transcript = over["transcript"].as_array().unwrap();
-    assert!(transcript[matched]["text"].as_str().unwrap().to_lowercase().contains("9 to 5"), "{transcript:?}");
+    assert!(
+        transcript[matched]["text"].as_str().unwrap().to_lowercase().contains("9 to 5"),
+        "{transcript:?}"
+    );
     for (n, row) in transcript.iter().enumerate() {
         assert_eq!(row["index"], n, "rows are counted from 0");
         assert!(row["start_ms"].as_i64() <= row["end_ms"].as_i64(), "{row}");
@@ -41,7 +44,8 @@ fn a_run_whose_evaluations_fail_is_completed_too() {
     );
     let over = world.settle(&run.id);
     assert_eq!((&over["status"], &over["passed"]), (&json!("completed"), &json!(false)), "{over}");
-    let passed: Vec<&Value> = over["evaluations"].as_array().unwrap().iter().map(|one| &one["passed"]).collect();
+    let passed: Vec<&Value> =
+        over["evaluations"].as_array().unwrap().iter().map(|one| &one["passed"]).collect();
     assert_eq!(passed, [true, false, false, true, false]);
     assert!(over["evaluations"].as_array().unwrap().iter().all(|one| one["reason"].is_string()), "{over}");
 }
@@ -102,11 +106,15 @@ fn a_batch_runs_to_its_end() {
 
 #[test]
 fn a_run_whose_model_cannot_be_reached_ends_in_error() {
-    let world = World::with_settings(&[("SIDETONE_PROVIDERS", r#"{"groq": {"base_url": "https://api.groq.example/v1"}}"#)]);
+    let world = World::with_settings(&[(
+        "SIDETONE_PROVIDERS",
+        r#"{"groq": {"base_url": "https://api.groq.example/v1"}}"#,
+    )]);
     let run = start(&world, json!([{"kind": "transcript", "role": "assistant", "includes": "hello"}]));
     let assistant = run["assistant_id"].as_str().unwrap();
     world.patch(format!("/assistants/{assistant}"), json!({"model": "groq/llama"})).ok();
-    let broken = world.create(&format!("/simulations/{}/runs", run["simulation_id"].as_str().unwrap()), json!({}));
+    let broken =
+        world.create(&format!("/simulations/{}/runs", run["simulation_id"].as_str().unwrap()), json!({}));
     let over = world.settle(&broken.id);
     assert_eq!((&over["status"], &over["passed"]), (&json!("error"), &Value::Null), "never mixed: {over}");
     assert!(over["error"]["code"].is_string() && over["error"]["message"].is_string(), "{over}");
@@ -122,7 +130,8 @@ fn a_tool_is_called_signed_and_its_answer_reaches_the_transcript() {
     sandbox.answer_http(200, r#"{"status": "shipped"}"#);
     let over = world.settle(&run.id);
     assert_eq!((&over["status"], &over["passed"]), (&json!("completed"), &json!(true)), "{over}");
-    let roles: Vec<&str> = over["transcript"].as_array().unwrap().iter().map(|row| row["role"].as_str().unwrap()).collect();
+    let roles: Vec<&str> =
+        over["transcript"].as_array().unwrap().iter().map(|row| row["role"].as_str().unwrap()).collect();
     assert!(roles.contains(&"tool_call") && roles.contains(&"tool_result"), "{roles:?}");
     let sent = sandbox.sent_http();
     let [call] = sent.as_slice() else { panic!("one call: {sent:?}") };
@@ -130,7 +139,8 @@ fn a_tool_is_called_signed_and_its_answer_reaches_the_transcript() {
     let body: Value = serde_json::from_slice(&call.body).unwrap();
     assert_eq!((&body["type"], &body["tool"]["name"]), (&json!("tool.call"), &json!("order_status")));
     assert_eq!(body["call"]["source"], "simulation");
-    let header = |name: &str| call.headers.iter().find(|(known, _)| *known == name).map(|(_, value)| value.clone());
+    let header =
+        |name: &str| call.headers.iter().find(|(known, _)| *known == name).map(|(_, value)| value.clone());
     assert_eq!(header("idempotency-key").as_deref(), body["id"].as_str());
     for name in ["webhook-id", "webhook-timestamp", "webhook-signature"] {
         assert!(header(name).is_some(), "{name}");
@@ -157,7 +167,9 @@ fn start(world: &World, evaluations: Value) -> Made {
         "/knowledge",
         json!({"name": "Opening hours", "content": "Our opening hours are 9 to 5 from Monday to Friday."}),
     );
-    world.put(format!("/assistants/{}/knowledge", assistant.id), json!({"knowledge_ids": [document.id]})).ok();
+    world
+        .put(format!("/assistants/{}/knowledge", assistant.id), json!({"knowledge_ids": [document.id]}))
+        .ok();
     simulate(world, &assistant.id, "Ask: \"What are your opening hours?\"", evaluations)
 }
 
@@ -179,7 +191,8 @@ fn simulate(world: &World, assistant_id: &str, instructions: &str, evaluations: 
         "/simulations/scenarios",
         json!({"name": "Question", "instructions": instructions, "evaluations": evaluations}),
     );
-    let body = json!({"assistant_id": assistant_id, "persona_id": world.persona().id, "scenario_id": scenario.id});
+    let body =
+        json!({"assistant_id": assistant_id, "persona_id": world.persona().id, "scenario_id": scenario.id});
     let simulation = world.create("/simulations", body);
     world.create(&format!("/simulations/{}/runs", simulation.id), json!({"seed": 11}))
 }

@@ -136,7 +136,15 @@ fn with_body() -> impl Strategy<Value = Row> {
 }
 
 fn method() -> impl Strategy<Value = Method> {
-    select(vec![Method::GET, Method::POST, Method::PUT, Method::PATCH, Method::DELETE, Method::OPTIONS, Method::TRACE])
+    select(vec![
+        Method::GET,
+        Method::POST,
+        Method::PUT,
+        Method::PATCH,
+        Method::DELETE,
+        Method::OPTIONS,
+        Method::TRACE,
+    ])
 }
 
 /// JSON with the names that mean something here, and many that do not.
@@ -147,7 +155,21 @@ fn json_value() -> BoxedStrategy<Value> {
         any::<i64>().prop_map(Value::from),
         any::<f64>().prop_map(Value::from),
         "\\PC{0,20}".prop_map(Value::from),
-        select(vec!["", "chat", "object", "true", "1", "{}", "[]", "https://example.com/", "builtin/rules", "\0", "twilio", "transcript"]).prop_map(Value::from),
+        select(vec![
+            "",
+            "chat",
+            "object",
+            "true",
+            "1",
+            "{}",
+            "[]",
+            "https://example.com/",
+            "builtin/rules",
+            "\0",
+            "twilio",
+            "transcript"
+        ])
+        .prop_map(Value::from),
     ];
     leaf.prop_recursive(4, 32, 6, |inner| {
         prop_oneof![vec(inner.clone(), 0..6).prop_map(Value::from), object(inner)]
@@ -156,27 +178,68 @@ fn json_value() -> BoxedStrategy<Value> {
 }
 
 fn object(value: impl Strategy<Value = Value> + 'static) -> impl Strategy<Value = Value> {
-    let names = select(vec!["name", "instructions", "url", "events", "enabled", "parameters", "type", "properties", "required", "items", "pattern",
-        "evaluations", "kind", "role", "includes", "tool_ids", "assistant_id", "mode", "seed", "provider", "region", "data", "id", "confirm",
-        "if_revision", "idempotency_key", "content", "model", "$ref", "enum", "minimum", "additionalProperties"]);
+    let names = select(vec![
+        "name",
+        "instructions",
+        "url",
+        "events",
+        "enabled",
+        "parameters",
+        "type",
+        "properties",
+        "required",
+        "items",
+        "pattern",
+        "evaluations",
+        "kind",
+        "role",
+        "includes",
+        "tool_ids",
+        "assistant_id",
+        "mode",
+        "seed",
+        "provider",
+        "region",
+        "data",
+        "id",
+        "confirm",
+        "if_revision",
+        "idempotency_key",
+        "content",
+        "model",
+        "$ref",
+        "enum",
+        "minimum",
+        "additionalProperties",
+    ]);
     let name = prop_oneof![4 => names.prop_map(str::to_owned), 1 => "\\PC{0,8}"];
     btree_map(name, value, 0..6).prop_map(|map| map.into_iter().collect::<Map<_, _>>().into())
 }
 
 fn mcp_message() -> impl Strategy<Value = Value> {
-    let methods = vec!["initialize", "ping", "tools/list", "tools/call", "server/discover", "resources/list", "notifications/initialized", ""];
-    let request = (json_value(), select(methods), json_value(), any::<u8>()).prop_map(|(id, method, params, shape)| {
-        let mut message = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
-        // Half of them well-formed but for the params, the rest with something wrong.
-        match shape {
-            0..128 => message["id"] = 1.into(),
-            128..144 => message["jsonrpc"] = "1.0".into(),
-            144..176 => drop(message.as_object_mut().unwrap().remove("method")),
-            176..208 => drop(message.as_object_mut().unwrap().remove("id")),
-            _ => {}
-        }
-        message
-    });
+    let methods = vec![
+        "initialize",
+        "ping",
+        "tools/list",
+        "tools/call",
+        "server/discover",
+        "resources/list",
+        "notifications/initialized",
+        "",
+    ];
+    let request =
+        (json_value(), select(methods), json_value(), any::<u8>()).prop_map(|(id, method, params, shape)| {
+            let mut message = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+            // Half of them well-formed but for the params, the rest with something wrong.
+            match shape {
+                0..128 => message["id"] = 1.into(),
+                128..144 => message["jsonrpc"] = "1.0".into(),
+                144..176 => drop(message.as_object_mut().unwrap().remove("method")),
+                176..208 => drop(message.as_object_mut().unwrap().remove("id")),
+                _ => {}
+            }
+            message
+        });
     let request = request.boxed();
     prop_oneof![4 => request.clone(), 1 => json_value(), 1 => vec(request, 0..4).prop_map(Value::from)]
 }

@@ -8,7 +8,8 @@ fn a_started_run_is_queued() {
     // In memory nothing runs by itself, so the run is surely still queued when it is read.
     let Some(world) = World::with_manual_clock() else { return };
     let simulation = world.simulation();
-    let run = world.create(&format!("/simulations/{}/runs", simulation.id), json!({"mode": "chat", "seed": 42}));
+    let run =
+        world.create(&format!("/simulations/{}/runs", simulation.id), json!({"mode": "chat", "seed": 42}));
     assert!(run.id.starts_with("run_"));
     assert_eq!(
         run.json,
@@ -73,7 +74,8 @@ fn a_batch_queues_every_simulation_of_the_assistant() {
     let assistant = world.assistant().id;
     let simulations: Vec<String> = (0..3).map(|_| world.simulation_of(&assistant).id).collect();
     world.simulation();
-    let batch = world.post("/simulations/runs/batch", json!({"assistant_id": assistant, "seed": 5})).created();
+    let batch =
+        world.post("/simulations/runs/batch", json!({"assistant_id": assistant, "seed": 5})).created();
     let batch_id = batch["batch_id"].as_str().unwrap();
     assert!(batch_id.starts_with("batch_"));
     let runs = batch["runs"].as_array().unwrap();
@@ -81,7 +83,10 @@ fn a_batch_queues_every_simulation_of_the_assistant() {
     assert_eq!(of, simulations);
     for run in runs {
         assert_eq!((&run["batch_id"], &run["assistant_id"]), (&json!(batch_id), &json!(assistant)));
-        assert_eq!((&run["status"], &run["mode"], &run["seed"]), (&json!("queued"), &json!("chat"), &json!(5)));
+        assert_eq!(
+            (&run["status"], &run["mode"], &run["seed"]),
+            (&json!("queued"), &json!("chat"), &json!(5))
+        );
     }
     let listed = world.get(format!("/simulations/runs?batch_id={batch_id}")).ok();
     assert_eq!(listed["pagination"]["total"], 3);
@@ -113,11 +118,23 @@ fn runs_are_listed_newest_first_in_pages() {
         (sidetone_tests::reply::ids_of(&reply["runs"]), reply["pagination"].clone())
     };
     assert_eq!(page(""), (made.clone(), json!({"page": 1, "limit": 200, "total": 5, "total_pages": 1})));
-    assert_eq!(page("limit=2"), (made[..2].to_vec(), json!({"page": 1, "limit": 2, "total": 5, "total_pages": 3})));
-    assert_eq!(page("limit=2&page=3"), (made[4..].to_vec(), json!({"page": 3, "limit": 2, "total": 5, "total_pages": 3})));
-    assert_eq!(page("limit=2&page=4"), (vec![], json!({"page": 4, "limit": 2, "total": 5, "total_pages": 3})));
+    assert_eq!(
+        page("limit=2"),
+        (made[..2].to_vec(), json!({"page": 1, "limit": 2, "total": 5, "total_pages": 3}))
+    );
+    assert_eq!(
+        page("limit=2&page=3"),
+        (made[4..].to_vec(), json!({"page": 3, "limit": 2, "total": 5, "total_pages": 3}))
+    );
+    assert_eq!(
+        page("limit=2&page=4"),
+        (vec![], json!({"page": 4, "limit": 2, "total": 5, "total_pages": 3}))
+    );
     assert_eq!(page("limit=1000&page=1000000000").0, Vec::<String>::new());
-    assert_eq!(World::new().get("/simulations/runs").ok()["pagination"], json!({"page": 1, "limit": 200, "total": 0, "total_pages": 0}));
+    assert_eq!(
+        World::new().get("/simulations/runs").ok()["pagination"],
+        json!({"page": 1, "limit": 200, "total": 0, "total_pages": 0})
+    );
 }
 
 #[test]
@@ -128,7 +145,9 @@ fn runs_are_filtered_by_every_id_and_status() {
     let first = world.create(&format!("/simulations/{a}/runs"), json!({})).id;
     let batch = world.post("/simulations/runs/batch", json!({"assistant_id": two})).created();
     let second = batch["runs"][0]["id"].as_str().unwrap().to_owned();
-    let ids = |query: String| sidetone_tests::reply::ids_of(&world.get(format!("/simulations/runs?{query}")).ok()["runs"]);
+    let ids = |query: String| {
+        sidetone_tests::reply::ids_of(&world.get(format!("/simulations/runs?{query}")).ok()["runs"])
+    };
     assert_eq!(ids(format!("assistant_id={one}")), [&*first]);
     assert_eq!(ids(format!("assistant_id={two}")), [&*second]);
     assert_eq!(ids(format!("simulation_id={b}")), [&*second]);
@@ -150,7 +169,9 @@ fn runs_are_filtered_by_every_id_and_status() {
 fn a_wrong_form_is_400_and_a_value_out_of_range_422() {
     let world = World::new();
     for name in ["limit", "page"] {
-        for bad in ["abc", "", "1.5", "+1", "01", "1e3", "%201", "99999999999999999999", "0x10", "true", "null"] {
+        for bad in
+            ["abc", "", "1.5", "+1", "01", "1e3", "%201", "99999999999999999999", "0x10", "true", "null"]
+        {
             world.get(format!("/simulations/runs?{name}={bad}")).refused("invalid_parameter").naming(&[name]);
         }
         for bad in ["0", "-1", "1001001001001"] {

@@ -16,9 +16,15 @@ fn personas_are_made_changed_and_deleted() {
     assert_eq!(world.get(&path).ok().json, made.json);
     assert_eq!(world.get("/simulations/personas").ok().json, json!([made.json]));
     assert_eq!(world.patch(&path, json!({"name": "Grace"})).ok()["system_prompt"], "You are in a hurry.");
-    world.post("/simulations/personas", json!({})).refused("validation_failed").naming(&["name", "system_prompt"]);
+    world
+        .post("/simulations/personas", json!({}))
+        .refused("validation_failed")
+        .naming(&["name", "system_prompt"]);
     for over in ["x".repeat(32_769), "é".repeat(16_385)] {
-        world.patch(&path, json!({"system_prompt": over})).refused("validation_failed").naming(&["system_prompt"]);
+        world
+            .patch(&path, json!({"system_prompt": over}))
+            .refused("validation_failed")
+            .naming(&["system_prompt"]);
     }
     world.patch(&path, json!({"system_prompt": "é".repeat(16_384)})).ok();
     world.delete(&path).empty();
@@ -49,7 +55,10 @@ fn scenarios_are_made_changed_and_deleted() {
     assert_eq!(world.scenario()["evaluations"], json!([]));
     world.delete(&path).empty();
     world.get(&path).refused("not_found");
-    world.post("/simulations/scenarios", json!({})).refused("validation_failed").naming(&["name", "instructions"]);
+    world
+        .post("/simulations/scenarios", json!({}))
+        .refused("validation_failed")
+        .naming(&["name", "instructions"]);
 }
 
 #[test]
@@ -75,7 +84,10 @@ fn an_evaluation_that_cannot_be_is_named() {
         assert_eq!(reply.fields(), [field], "{bad}");
     }
     let sixty_five: Vec<&Value> = std::iter::repeat_n(&good, 65).collect();
-    world.patch(&path, json!({"evaluations": sixty_five})).refused("validation_failed").naming(&["evaluations"]);
+    world
+        .patch(&path, json!({"evaluations": sixty_five}))
+        .refused("validation_failed")
+        .naming(&["evaluations"]);
     world.patch(&path, json!({"evaluations": sixty_five[1..]})).ok();
 }
 
@@ -130,8 +142,10 @@ fn a_simulation_refers_only_to_the_workspaces_own() {
     let mine = world.simulation();
     let path = format!("/simulations/{}", mine.id);
     for field in all {
-        let theirs = world.patch(&path, json!({field: theirs[field]})).refused("validation_failed").naming(&[field]);
-        let unknown = world.patch(&path, json!({field: "nope"})).refused("validation_failed").naming(&[field]);
+        let theirs =
+            world.patch(&path, json!({field: theirs[field]})).refused("validation_failed").naming(&[field]);
+        let unknown =
+            world.patch(&path, json!({field: "nope"})).refused("validation_failed").naming(&[field]);
         assert_eq!(theirs["error"]["message"], unknown["error"]["message"]);
     }
     assert_eq!(world.get(&path).ok().json, mine.json);
@@ -141,7 +155,8 @@ fn a_simulation_refers_only_to_the_workspaces_own() {
 fn simulations_are_listed_by_assistant() {
     let world = World::new();
     let (one, two) = (world.assistant().id, world.assistant().id);
-    let (a, b, c) = (world.simulation_of(&one).id, world.simulation_of(&two).id, world.simulation_of(&one).id);
+    let (a, b, c) =
+        (world.simulation_of(&one).id, world.simulation_of(&two).id, world.simulation_of(&one).id);
     assert_eq!(world.get("/simulations").ok().ids(), [&*c, &*b, &*a]);
     assert_eq!(world.get(format!("/simulations?assistant_id={one}")).ok().ids(), [&*c, &*a]);
     assert_eq!(world.get(format!("/simulations?assistant_id={two}")).ok().ids(), [&*b]);

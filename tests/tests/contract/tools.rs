@@ -5,7 +5,8 @@ use sidetone_tests::World;
 #[test]
 fn a_new_tool_has_defaults_and_shows_its_secret_once() {
     let world = World::new();
-    let made = world.post("/tools", json!({"name": "find_slot", "url": "https://example.com/slots"})).created();
+    let made =
+        world.post("/tools", json!({"name": "find_slot", "url": "https://example.com/slots"})).created();
     let id = made["id"].as_str().unwrap();
     assert!(id.starts_with("tool_"));
     let secret = made["signing_secret"].as_str().unwrap().to_owned();
@@ -39,7 +40,10 @@ fn names_are_function_names() {
     for bad in ["", "1a", "a-b", "a b", "a.b", "é", "ａ", "a\n", " a", "a\u{200b}", &"a".repeat(65)] {
         let body = json!({"name": bad, "url": "https://example.com/"});
         world.post("/tools", body).refused("validation_failed").naming(&["name"]);
-        world.patch(format!("/tools/{}", made.id), json!({"name": bad})).refused("validation_failed").naming(&["name"]);
+        world
+            .patch(format!("/tools/{}", made.id), json!({"name": bad}))
+            .refused("validation_failed")
+            .naming(&["name"]);
     }
 }
 
@@ -65,7 +69,8 @@ fn parameters_are_a_json_schema_of_an_object() {
     let schema = json!({"type": "object", "required": ["day"], "additionalProperties": false, "properties": {
         "day": {"type": "string", "format": "date", "description": "ISO date"},
         "party": {"type": "integer", "minimum": 1, "maximum": 20}}});
-    let made = world.create("/tools", json!({"name": "a", "url": "https://example.com/", "parameters": schema}));
+    let made =
+        world.create("/tools", json!({"name": "a", "url": "https://example.com/", "parameters": schema}));
     assert_eq!(made["parameters"], schema);
     let before: Vec<&String> = schema.as_object().unwrap().keys().collect();
     let after: Vec<&String> = made["parameters"].as_object().unwrap().keys().collect();
@@ -76,8 +81,14 @@ fn parameters_are_a_json_schema_of_an_object() {
         (json!({"type": "object", "properties": []}), "parameters.properties"),
         (json!({"type": "object", "properties": {"a": {"type": "text"}}}), "parameters.properties.a.type"),
         (json!({"type": "object", "required": "a"}), "parameters.required"),
-        (json!({"type": "object", "properties": {"a": {"type": "integer", "minimum": "1"}}}), "parameters.properties.a.minimum"),
-        (json!({"type": "object", "properties": {"a": {"type": "string", "pattern": "("}}}), "parameters.properties.a.pattern"),
+        (
+            json!({"type": "object", "properties": {"a": {"type": "integer", "minimum": "1"}}}),
+            "parameters.properties.a.minimum",
+        ),
+        (
+            json!({"type": "object", "properties": {"a": {"type": "string", "pattern": "("}}}),
+            "parameters.properties.a.pattern",
+        ),
     ] {
         let reply = world.patch(&path, json!({"parameters": bad})).refused("validation_failed");
         assert_eq!(reply.fields(), [field], "{bad}");
@@ -91,11 +102,14 @@ fn parameters_are_a_json_schema_of_an_object() {
 fn timeouts_are_100_ms_to_30_s() {
     let world = World::new();
     for good in [json!(100), json!(30_000), json!(250.0)] {
-        let body = json!({"name": format!("t{}", world.count()), "url": "https://example.com/", "timeout_ms": good});
+        let body =
+            json!({"name": format!("t{}", world.count()), "url": "https://example.com/", "timeout_ms": good});
         let made = world.create("/tools", body);
         assert_eq!(made["timeout_ms"].as_i64(), good.as_f64().map(|ms| ms as i64));
     }
-    for bad in [json!(99), json!(30_001), json!(0), json!(-1), json!(100.5), json!(1e300), json!("100"), json!(true)] {
+    for bad in
+        [json!(99), json!(30_001), json!(0), json!(-1), json!(100.5), json!(1e300), json!("100"), json!(true)]
+    {
         let body = json!({"name": "t", "url": "https://example.com/", "timeout_ms": bad});
         world.post("/tools", body).refused("validation_failed").naming(&["timeout_ms"]);
     }
@@ -143,7 +157,9 @@ pub fn is_secret(secret: &str) {
 
 #[test]
 fn a_secret_is_derived_from_the_servers_secret() {
-    let secret_of = |settings: &[(&str, &str)]| -> Value { World::with_settings(settings).a_tool()["signing_secret"].clone() };
+    let secret_of = |settings: &[(&str, &str)]| -> Value {
+        World::with_settings(settings).a_tool()["signing_secret"].clone()
+    };
     let usual = secret_of(&[]);
     assert_eq!(usual, secret_of(&[]));
     assert_ne!(usual, secret_of(&[("SIDETONE_SECRET", "another secret of the server")]));

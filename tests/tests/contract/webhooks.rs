@@ -31,8 +31,16 @@ fn a_new_webhook_is_enabled_and_shows_its_secret_once() {
 #[test]
 fn events_are_of_known_kinds_at_least_one_and_each_once() {
     let world = World::new();
-    let all = ["call.started", "call.ended", "call.analyzed", "recording.ready", "simulation.run.completed",
-        "simulation.run.error", "webhook.test", "*"];
+    let all = [
+        "call.started",
+        "call.ended",
+        "call.analyzed",
+        "recording.ready",
+        "simulation.run.completed",
+        "simulation.run.error",
+        "webhook.test",
+        "*",
+    ];
     let url = "https://example.com/";
     let made = world.create("/webhooks", json!({"url": url, "events": all}));
     assert_eq!(made["events"], json!(all));
@@ -42,7 +50,10 @@ fn events_are_of_known_kinds_at_least_one_and_each_once() {
     world.patch(&path, json!({"events": []})).refused("validation_failed").naming(&["events"]);
     for bad in ["", "call.Ended", "call.*", "call"] {
         world.patch(&path, json!({"events": ["*", bad]})).refused("validation_failed").naming(&["events[1]"]);
-        world.post("/webhooks", json!({"url": url, "events": [bad]})).refused("validation_failed").naming(&["events[0]"]);
+        world
+            .post("/webhooks", json!({"url": url, "events": [bad]}))
+            .refused("validation_failed")
+            .naming(&["events[0]"]);
     }
     world.post("/webhooks", json!({})).refused("validation_failed").naming(&["url", "events"]);
 }
