@@ -1,4 +1,4 @@
--- Workspaces, keys, configuration, simulations, jobs. Forward only; every table is STRICT.
+-- Workspaces, keys, configuration, simulations, jobs. Forward only. Every table is STRICT.
 -- Times are milliseconds since 1970, UTC. Every row belongs to a workspace.
 
 CREATE TABLE workspaces (

@@ -101,7 +101,7 @@ fn parameters(operation: &Operation, requests: &RequestSchemas) -> Value {
         parameters.push(json!({
             "name": "If-Match", "in": "header",
             "description": "The revision you read, as `3` or `\"3\"`; refused when it is no longer current.",
-            "schema": {"type": "string", "pattern": "^(\"[0-9]{1,15}\"|[0-9]{1,15})$"},
+            "schema": {"type": "string", "pattern": "^(0|[1-9][0-9]{0,14}|\"(0|[1-9][0-9]{0,14})\")$"},
         }));
     }
     if operation.takes_idempotency_key() {

@@ -88,8 +88,10 @@ pub enum Effects {
     Read,
     /// Makes something new each time.
     Create,
-    /// Changes something; the same call again changes nothing more.
+    /// Changes something that others may change too: not to be repeated by itself.
     Update,
+    /// Sets something as a whole; the same call again changes nothing more.
+    Replace,
     /// Removes something for good; the same call again finds nothing.
     Delete,
     /// Can incur usage: MCP asks for `confirm: true`.

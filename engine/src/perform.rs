@@ -51,18 +51,20 @@ pub async fn perform(
         }
     };
     for _ in 0..STALE_ATTEMPTS_MAX {
-        match (operation.run)(context, &input).await {
+        let outcome = match (operation.run)(context, &input).await {
+            // The operation may have refused before it asked storage anything: whoever has no key
+            // is told so first, and an answer stored under an Idempotency-Key stands.
+            Err(Fault::Refused(error)) if error.code != Code::Unauthorized => {
+                context.authenticate().await.and(Err(error.into()))
+            }
+            outcome => outcome,
+        };
+        match outcome {
             Ok(output) => return answer(context, output, false),
             Err(Fault::Stale) => context.restart(),
             Err(Fault::Replay(stored)) => {
                 let Stored { status, body, etag, reveal } = *stored;
-                let output = Output { status, body, etag, reveal };
-                return answer(context, output, true);
-            }
-            Err(Fault::Refused(error)) if error.code != Code::Unauthorized => {
-                // The operation may have refused before it asked storage anything.
-                authenticate(context).await?;
-                return Err(error.into());
+                return answer(context, Output { status, body, etag, reveal }, true);
             }
             Err(fault) => return Err(fault),
         }

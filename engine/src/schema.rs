@@ -52,7 +52,10 @@ pub fn normalise(schema: &mut Value) {
     if object.get("format").and_then(Value::as_str) != Some("date-time") {
         object.remove("format");
     }
-    if object.get("default") == Some(&Value::Null) {
+    let default = object.get("default");
+    // An empty text where one character is the least stands for "the server's default".
+    let unusable = default == Some(&json!("")) && object.contains_key("minLength");
+    if default == Some(&Value::Null) || unusable {
         object.remove("default");
     }
     merge_null_branch(object);
@@ -182,6 +185,9 @@ pub fn for_mcp(schema: &Value) -> Value {
             }
             _ => {}
         }
+    }
+    if slim.get("type").and_then(Value::as_str) == Some("object") {
+        slim.entry("properties").or_insert_with(|| json!({}));
     }
     slim.into()
 }

@@ -52,7 +52,7 @@ fn tool(operation: &Operation, schemas: &RequestSchemas) -> Value {
             "title": operation.title,
             "readOnlyHint": operation.effects == Effects::Read,
             "destructiveHint": operation.effects == Effects::Delete,
-            "idempotentHint": matches!(operation.effects, Effects::Read | Effects::Update | Effects::Delete),
+            "idempotentHint": matches!(operation.effects, Effects::Read | Effects::Replace | Effects::Delete),
             "openWorldHint": operation.effects == Effects::Spend,
         },
     })

@@ -683,7 +683,7 @@ fn the_tool_list_keeps_to_what_all_clients_take() {
         assert_eq!(annotations["openWorldHint"], operation.spends(), "{name}");
         assert_eq!(
             annotations["idempotentHint"].as_bool(),
-            Some(matches!(operation.effects, Effects::Read | Effects::Update | Effects::Delete)),
+            Some(matches!(operation.effects, Effects::Read | Effects::Replace | Effects::Delete)),
             "{name}"
         );
         let schema = &tool["inputSchema"];
@@ -731,6 +731,9 @@ fn lint(schema: &Value, at: &str) {
     if kind == "array" {
         assert!(schema["items"].is_object(), "{at}: an array needs items");
         lint(&schema["items"], &format!("{at}[]"));
+    }
+    if kind == "object" {
+        assert!(schema["properties"].is_object(), "{at}: an object needs properties");
     }
     if let Some(additional) = schema.get("additionalProperties") {
         assert!(additional.is_boolean(), "{at}: {additional}");

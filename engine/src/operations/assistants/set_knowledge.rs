@@ -21,7 +21,7 @@ pub const OPERATION: Operation = Operation {
     title: "Set an assistant's knowledge",
     description: "Replaces the whole list of attached documents, in the order given. An empty list detaches all. \
         At most 128 documents and 200 KiB in all.",
-    effects: Effects::Update,
+    effects: Effects::Replace,
     success: Success::Ok,
     revision: false,
     query: None,

@@ -19,7 +19,7 @@ pub const OPERATION: Operation = Operation {
     group: "Assistants",
     title: "Set an assistant's tools",
     description: "Replaces the whole list of attached tools, in the order given. An empty list detaches all. At most 64.",
-    effects: Effects::Update,
+    effects: Effects::Replace,
     success: Success::Ok,
     revision: false,
     query: None,

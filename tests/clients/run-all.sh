@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# Every check of a running server (SIDETONE_URL, SIDETONE_KEY) by somebody else's software: the official MCP
+# clients, the Inspector, the conformance tool, and what openapi.json promises. One line a check, then the sum.
+set -euo pipefail
+cd "$(dirname "$0")"
+
+: "${SIDETONE_URL:?the address of a running server}" "${SIDETONE_KEY:?a key of that server}"
+export PYTHONDONTWRITEBYTECODE=1 LC_ALL=C
+ci=../../.ci
+"$ci/client-packages"
+PATH=$("$ci/node22"):$PATH
+python_v1=$("$ci/python-env" requirements-mcp-v1.txt)/python
+python_v2=$("$ci/python-env" requirements-mcp-v2.txt)/python
+"$ci/python-env" requirements-openapi.txt >/dev/null
+
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+passed=0 failed=0
+
+# check NAME CMD...: runs it with no input; its output is shown only when it fails.
+check() {
+  local name=$1 start=$EPOCHREALTIME status=0 seconds
+  shift
+  "$@" >"$log" 2>&1 </dev/null || status=$?
+  seconds=$(python3 -c "print(f'{$EPOCHREALTIME - $start:.1f}')")
+  if ((status == 0)); then
+    passed=$((passed + 1))
+    echo "ok      $name (${seconds} s)"
+  else
+    failed=$((failed + 1))
+    echo "FAILED  $name (${seconds} s, status $status)"
+    tail -n 60 "$log" | sed 's/^/        | /'
+  fi
+}
+
+check 'tool schemas' node schema-lint.mjs
+check 'TypeScript client 1.x' node mcp-v1.mjs
+for mode in legacy auto 2026-07-28; do check "TypeScript client 2.x, $mode" node mcp-v2.mjs "$mode"; done
+check 'Python client 1.x' "$python_v1" mcp_v1.py
+for mode in legacy auto; do check "Python client 2.x, $mode" "$python_v2" mcp_v2.py "$mode"; done
+for era in legacy auto modern; do check "Inspector --strict, $era" ./inspector.sh "$era"; done
+for revision in 2025-11-25 2026-07-28; do check "MCP conformance $revision" ./conformance.sh "$revision"; done
+check 'README, curl' python3 readme.py curl
+check 'README, MCP' "$python_v2" readme.py mcp
+check 'OpenAPI 3.1' ./openapi.sh
+check 'schemathesis' ./schemathesis.sh
+
+echo "$passed passed, $failed failed"
+((failed == 0))

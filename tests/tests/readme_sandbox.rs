@@ -1,0 +1,25 @@
+//! The README's test, as it stands there.
+use serde_json::json;
+use sidetone::Sandbox;
+
+#[test]
+fn the_front_desk_knows_when_we_open() {
+    let sandbox = Sandbox::new();
+    let make = |path: &str, body| sandbox.post(path, body)["id"].as_str().unwrap().to_owned();
+    let assistant = make("/assistants", json!({"name": "Front desk", "instructions": "Be brief."}));
+    let hours = make("/knowledge", json!({"name": "Hours", "content": "On Saturday we open at ten."}));
+    sandbox.put(&format!("/assistants/{assistant}/knowledge"), json!({"knowledge_ids": [hours]}));
+    let persona = make("/simulations/personas", json!({"name": "Caller", "system_prompt": "Polite."}));
+    let scenario = make(
+        "/simulations/scenarios",
+        json!({"name": "Saturday", "instructions": "When do you open on Saturday?",
+        "evaluations": [{"kind": "transcript", "role": "assistant", "includes": "open at ten"}]}),
+    );
+    let simulation = make(
+        "/simulations",
+        json!({"assistant_id": assistant, "persona_id": persona, "scenario_id": scenario}),
+    );
+    let run = make(&format!("/simulations/{simulation}/runs"), json!({"seed": 7}));
+    sandbox.run_jobs();
+    assert_eq!(sandbox.get(&format!("/simulations/runs/{run}"))["passed"], true);
+}

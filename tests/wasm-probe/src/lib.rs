@@ -1,0 +1,81 @@
+//! The engine in a module without an operating system: what it would import, and that it runs.
+//!
+//! Its ports are the least that compiles. A database that never answers is enough, since the way to
+//! its refusal already passes through everything.
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+use bytes::Bytes;
+use sidetone_engine::config::Config;
+use sidetone_engine::engine::Engine;
+use sidetone_engine::ports::{
+    BoxFuture, Clock, Database, DatabaseError, Http, HttpError, HttpReply, HttpRequest, Incoming,
+    Ports, Queue, Random,
+};
+use sidetone_engine::statement::{Rows, Statement};
+
+struct Nothing;
+
+impl Database for Nothing {
+    fn read(&self, _: Vec<Statement>) -> BoxFuture<'_, Result<Vec<Rows>, DatabaseError>> {
+        Box::pin(async { Err(DatabaseError::Unavailable(String::new())) })
+    }
+
+    fn write(&self, batch: Vec<Statement>) -> BoxFuture<'_, Result<Vec<Rows>, DatabaseError>> {
+        self.read(batch)
+    }
+}
+
+impl Clock for Nothing {
+    fn now_ms(&self) -> i64 {
+        1_700_000_000_000
+    }
+}
+
+impl Random for Nothing {
+    fn fill(&self, bytes: &mut [u8]) {
+        bytes.fill(7);
+    }
+}
+
+impl Queue for Nothing {
+    fn wake(&self, _: &str, _: i64) {}
+}
+
+impl Http for Nothing {
+    fn send(&self, _: HttpRequest) -> BoxFuture<'_, Result<HttpReply, HttpError>> {
+        Box::pin(async { Err(HttpError::Failed(String::new())) })
+    }
+}
+
+/// Asks the engine for its own description; returns the status, or 0 when it did not get that far.
+#[unsafe(no_mangle)]
+pub extern "C" fn probe() -> u32 {
+    let nothing = Arc::new(Nothing);
+    let ports = Ports {
+        database: nothing.clone(),
+        clock: nothing.clone(),
+        random: nothing.clone(),
+        queue: nothing.clone(),
+        http: nothing,
+    };
+    let secret = "0123456789abcdef".repeat(4);
+    let Ok(config) = Config::from_settings(|_| None, "http://127.0.0.1:8787", &secret) else {
+        return 0;
+    };
+    let Ok(engine) = Engine::new(config, ports) else {
+        return 0;
+    };
+    let Ok(request) = http::Request::get("/openapi.json").body(Bytes::new()) else {
+        return 0;
+    };
+    let handled = pin!(engine.handle(Incoming {
+        request,
+        peer: None
+    }));
+    match handled.poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(response) => response.status().as_u16().into(),
+        Poll::Pending => 0,
+    }
+}
