@@ -360,7 +360,7 @@ fn an_assistant_takes_200_kib_of_knowledge() {
     world.put(&path, json!({"knowledge_ids": over})).refused("validation_failed").naming(&["knowledge_ids"]);
 
     // Growing an attached document past the limit is refused as well.
-    let room = [&full[..3], &[one_byte.clone()]].concat();
+    let room = [&full[..3], std::slice::from_ref(&one_byte)].concat();
     world.put(&path, json!({"knowledge_ids": room})).ok();
     let document = format!("/knowledge/{one_byte}");
     world.patch(&document, json!({"content": "x".repeat(50 * KIB)})).ok();
