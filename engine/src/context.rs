@@ -116,7 +116,9 @@ impl Context {
                 etag: output.etag,
                 reveal: output.reveal.clone(),
             };
-            statements.extend(idempotency.store(&stored, self.now_ms));
+            // First, so that of two twins the slower one meets the other's answer and not, say, the
+            // name that the other has taken.
+            statements.splice(0..0, idempotency.store(&stored, self.now_ms));
         }
         match self.write(statements).await {
             Ok(_) => Ok(output),
