@@ -116,7 +116,9 @@ impl Context {
                 etag: output.etag,
                 reveal: output.reveal.clone(),
             };
-            statements.extend(idempotency.store(&stored, self.now_ms));
+            // First, so that of two twins the slower one meets the other's answer and not, say, the
+            // name that the other has taken.
+            statements.splice(0..0, idempotency.store(&stored, self.now_ms));
         }
         match self.write(statements).await {
             Ok(_) => Ok(output),
@@ -176,7 +178,7 @@ impl Context {
         let led: Vec<Rows> = rows.drain(..lead.min(rows.len())).collect();
         if self.identity.is_none() {
             match led.first().and_then(Rows::first) {
-                Some(row) if bool::from(row.text("hash")?.as_bytes().ct_eq(hash.as_bytes())) => {
+                Some(row) if bool::from(row.str("hash")?.as_bytes().ct_eq(hash.as_bytes())) => {
                     self.identity =
                         Some(Identity { workspace_id: row.text("workspace_id")?, key_id: row.text("id")? });
                 }
@@ -198,9 +200,7 @@ impl Context {
         let place = (statement.params.len() + 1).to_string();
         let (before, value, after) = match &self.identity {
             Some(identity) => ("?", identity.workspace_id.as_str(), ""),
-            None => {
-                ("(SELECT workspace_id FROM api_keys WHERE hash = ?", hash, " AND revoked_at IS NULL)")
-            }
+            None => ("(SELECT workspace_id FROM api_keys WHERE hash = ?", hash, " AND revoked_at IS NULL)"),
         };
         statement.params.push(value.into());
         let sql = &statement.sql;

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use crate::context::{Context, Identity};
 use crate::error::{Code, Error, Fault, FieldProblem};
 use crate::idempotency::{Idempotency, Reveal, Stored};
-use crate::limits::STALE_ATTEMPTS_MAX;
+use crate::limits::{INTEGER_MAX, STALE_ATTEMPTS_MAX};
 use crate::operation::{Input, Operation, Output};
 use crate::signing::{SecretKind, signing_secret};
 use crate::validate::{self, Strictness};
@@ -117,16 +117,20 @@ fn checked_query(schema: Option<&Value>, raw: Map<String, Value>) -> Result<Map<
     let mut typed = Map::new();
     let mut malformed = Vec::new();
     for (name, value) in raw {
-        let kind = schema["properties"][&name]["type"].as_str().unwrap_or("string");
+        let Some(kind) = schema["properties"][&name]["type"].as_str() else {
+            // Unknown: refused below, by name.
+            typed.insert(name, value);
+            continue;
+        };
         let value = match (kind, value) {
-            ("integer", Value::String(text)) => match validate::whole_number(&text) {
+            ("integer", value @ (Value::String(_) | Value::Number(_))) => match integer(&value) {
                 Some(number) => number.into(),
                 None => {
                     malformed.push(FieldProblem::new(name, "must be a whole number, such as 20"));
                     continue;
                 }
             },
-            ("integer", value @ Value::Number(_)) | ("string", value @ Value::String(_)) => value,
+            ("string", value @ Value::String(_)) => value,
             (kind, _) => {
                 malformed.push(FieldProblem::new(name, format!("must be of type {kind}")));
                 continue;
@@ -142,6 +146,18 @@ fn checked_query(schema: Option<&Value>, raw: Map<String, Value>) -> Result<Map<
     match value {
         Value::Object(typed) => Ok(typed),
         _ => Ok(Map::new()),
+    }
+}
+
+/// A whole number as REST (a text) or MCP (any JSON) spells it.
+fn integer(value: &Value) -> Option<i64> {
+    match value {
+        Value::String(text) => validate::whole_number(text),
+        Value::Number(number) => number.as_i64().or_else(|| {
+            let exact = number.as_f64().filter(|float| float.fract() == 0.0);
+            exact.filter(|float| float.abs() <= INTEGER_MAX as f64).map(|float| float as i64)
+        }),
+        _ => None,
     }
 }
 

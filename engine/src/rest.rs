@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 use crate::context::Context;
 use crate::engine::{Engine, Incident, error_response, json_response};
 use crate::error::{Code, Error, Fault, FieldProblem};
+use crate::field;
 use crate::json::{self, JsonError};
 use crate::operation::Operation;
 use crate::perform::{self, Answer, Raw};
@@ -77,7 +78,7 @@ fn query(text: &str) -> Result<Map<String, Value>, Error> {
     let mut problems = Vec::new();
     for (name, value) in form_urlencoded::parse(text.as_bytes()) {
         if map.contains_key(name.as_ref()) {
-            problems.push(FieldProblem::new(name.as_ref(), "is given twice; give it once"));
+            problems.push(FieldProblem::new(field::shortened(&name), "is given twice; give it once"));
         }
         map.insert(name.into_owned(), Value::String(value.into_owned()));
     }

@@ -108,8 +108,9 @@ impl Memory {
     /// The schema as SQLite has it, one statement a line.
     pub fn schema(&self) -> Result<String, OpenError> {
         let mut session = self.session.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        let mut statement =
-            session.connection().prepare("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY type, name")?;
+        let mut statement = session
+            .connection()
+            .prepare("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY type, name")?;
         let rows = statement.query_map([], |row| row.get::<_, String>(0))?;
         let all: Vec<String> = rows.collect::<Result<_, _>>()?;
         Ok(all.join(";\n") + ";\n")

@@ -103,11 +103,10 @@ async fn answer(
         Err(Unread::TooLarge) => return refused(engine.body_too_large(), None),
         Err(Unread::Late) => return refused(engine.request_timeout(), None),
     };
-    let method = parts.method.clone();
-    let path = parts.uri.path().to_owned();
+    let (method, uri) = (parts.method.clone(), parts.uri.clone());
     let incoming = EngineRequest { request: http::Request::from_parts(parts, body), peer: Some(peer.ip()) };
     let response = engine.handle(incoming).await;
-    log(&response, &method, &path);
+    log(&response, &method, uri.path());
     response.map(Body::from)
 }
 

@@ -46,8 +46,12 @@ fn measure() -> ExitCode {
     let folder = Folder::new();
     let (ours, bare) = start(folder.path());
     let list = ours.server.connect(&ours.key).expect(200, "GET", "/assistants", None);
-    let ids: Vec<String> =
-        list.as_array().into_iter().flatten().filter_map(|row| row["id"].as_str().map(str::to_owned)).collect();
+    let ids: Vec<String> = list
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|row| row["id"].as_str().map(str::to_owned))
+        .collect();
     assert_eq!(ids.len(), LIST_ROWS, "the list has all rows");
     check_same(&ours, &bare, &ids);
 
@@ -322,7 +326,11 @@ impl Report {
             let run = get(&format!("/simulations/runs/{}", text(&last)));
             assert_eq!(run["status"], "completed", "{run}");
             self.turns("on the binary", runs, turns_of(&run), time);
-            println!("  {:.2} cores busy, {:.0} us of CPU a run", cpu / time.as_secs_f64(), cpu * 1e6 / runs as f64);
+            println!(
+                "  {:.2} cores busy, {:.0} us of CPU a run",
+                cpu / time.as_secs_f64(),
+                cpu * 1e6 / runs as f64
+            );
         }
     }
 
@@ -389,11 +397,11 @@ fn simulation(create: &dyn Fn(&str, Value) -> Value) -> Value {
     let scenario = create(
         "/simulations/scenarios",
         json!({"name": "Hours",
-            "instructions": "Say \"Good morning\". Ask \"When are you open on Saturday?\" Then ask \"Do you repair gears?\"",
-            "evaluations": [
-                {"kind": "transcript", "role": "user", "includes": "open on Saturday"},
-                {"kind": "judge", "role": "assistant", "includes": "is kind"},
-            ]}),
+        "instructions": "Say \"Good morning\". Ask \"When are you open on Saturday?\" Then ask \"Do you repair gears?\"",
+        "evaluations": [
+            {"kind": "transcript", "role": "user", "includes": "open on Saturday"},
+            {"kind": "judge", "role": "assistant", "includes": "is kind"},
+        ]}),
     );
     create(
         "/simulations",

@@ -63,7 +63,8 @@ fn a_database_from_a_newer_version_is_refused() {
     Connection::open(data.join("sidetone.db"))
         .and_then(|file| file.execute("INSERT INTO migrations (name) VALUES ('9999_later.sql')", []))
         .expect("the database can be written");
-    let commands: [&[&str]; 3] = [&[], &["workspace", "create", "late"], &["key", "create", "--workspace", "late"]];
+    let commands: [&[&str]; 3] =
+        [&[], &["workspace", "create", "late"], &["key", "create", "--workspace", "late"]];
     for arguments in commands {
         let line = refused(&process::run(&data, &[], arguments));
         assert!(line.contains("9999_later.sql") && line.contains("newer"), "{line}");
@@ -159,7 +160,8 @@ fn only_the_owner_can_read_what_is_kept() {
 fn no_secret_is_logged() {
     let folder = Folder::new();
     let data = folder.path().join("data");
-    let settings = [("RUST_LOG", "trace,h2=trace,hyper=trace"), ("SIDETONE_SECRET", "a server secret to look for")];
+    let settings =
+        [("RUST_LOG", "trace,h2=trace,hyper=trace"), ("SIDETONE_SECRET", "a server secret to look for")];
     let server = Server::start(&data, &settings);
     let key = key_in(server.welcome());
     let mut client = server.connect(&key);

@@ -41,7 +41,9 @@ fn acknowledged_writes_survive_a_kill_at_any_moment() {
         let mut client = server.connect(&key);
         let acknowledged = check(&mut client, &world, &mut writers);
         check_file(&data, &folder.path().join(format!("backup-{round}.db")), &world, &writers);
-        println!("round {round}: killed after {delay_ms} ms; {acknowledged} acknowledged writes so far, all there");
+        println!(
+            "round {round}: killed after {delay_ms} ms; {acknowledged} acknowledged writes so far, all there"
+        );
     }
     assert!(server.stop().success(), "the server stops cleanly");
 }
@@ -56,12 +58,9 @@ struct World {
 
 impl World {
     fn make(client: &mut Client) -> Self {
-        let mut create =
-            |path: &str, body: Value| text(&client.expect(201, "POST", path, Some(&body))["id"]);
+        let mut create = |path: &str, body: Value| text(&client.expect(201, "POST", path, Some(&body))["id"]);
         let tools = (0..TOOLS)
-            .map(|n| {
-                create("/tools", json!({"name": format!("tool_{n}"), "url": "https://example.com/t"}))
-            })
+            .map(|n| create("/tools", json!({"name": format!("tool_{n}"), "url": "https://example.com/t"})))
             .collect();
         let shared = create("/assistants", assistant("shared", 0));
         let persona = create("/simulations/personas", json!({"name": "p", "system_prompt": "You are kind."}));
@@ -167,13 +166,14 @@ impl Writer {
             Work::Create => match count % 5 {
                 0 => post("/assistants", assistant(&name, count)),
                 1 => post("/tools", json!({"name": name.replace('-', "_"), "url": "https://example.com/x"})),
-                2 => post("/knowledge", json!({"name": name, "content": "word ".repeat(self.choices.below(2000) as usize + 1)})),
+                2 => post(
+                    "/knowledge",
+                    json!({"name": name, "content": "word ".repeat(self.choices.below(2000) as usize + 1)}),
+                ),
                 3 => post("/simulations/personas", json!({"name": name, "system_prompt": "You are kind."})),
                 _ => post("/simulations/scenarios", json!({"name": name, "instructions": "Ask."})),
             },
-            Work::Start => {
-                post(&format!("/simulations/{}/runs", world.simulation), json!({"seed": count}))
-            }
+            Work::Start => post(&format!("/simulations/{}/runs", world.simulation), json!({"seed": count})),
             Work::Patch { id } => change("PATCH", format!("/assistants/{id}"), assistant(&name, count)),
             Work::PatchShared => {
                 change("PATCH", format!("/assistants/{}", world.shared), assistant(&name, count))
@@ -193,7 +193,13 @@ impl Writer {
             let request = self.next(world);
             self.in_flight = Some(request.clone());
             let Ok(answer) = send(client, &request) else { return };
-            assert!(matches!(answer.status, 200 | 201), "{} {}: {}", request.method, request.path, answer.json);
+            assert!(
+                matches!(answer.status, 200 | 201),
+                "{} {}: {}",
+                request.method,
+                request.path,
+                answer.json
+            );
             self.in_flight = None;
             self.acknowledge(&request, answer.json);
         }
@@ -289,7 +295,16 @@ fn check_made(client: &mut Client, writer: &Writer) {
         if matches!(writer.work, Work::Start) {
             now = finished(client, path, now);
             // These change as the run goes on.
-            for field in ["status", "passed", "error", "started_at", "completed_at", "evaluations", "transcript", "call"] {
+            for field in [
+                "status",
+                "passed",
+                "error",
+                "started_at",
+                "completed_at",
+                "evaluations",
+                "transcript",
+                "call",
+            ] {
                 for run in [&mut now, &mut made] {
                     run.as_object_mut().expect("a run").remove(field);
                 }
@@ -314,7 +329,12 @@ fn finished(client: &mut Client, path: &str, mut run: Value) -> Value {
 /// The last acknowledged state, or that with the change that was in flight, whole.
 fn check_own(writer: &Writer, in_flight: Option<&Request>, now: &Value) {
     let facts = |value: &Value| {
-        (value["revision"].clone(), value["name"].clone(), value["instructions"].clone(), value["tool_ids"].clone())
+        (
+            value["revision"].clone(),
+            value["name"].clone(),
+            value["instructions"].clone(),
+            value["tool_ids"].clone(),
+        )
     };
     let Some(last) = &writer.last else {
         assert!(now["revision"] == 1 || (now["revision"] == 2 && in_flight.is_some()), "{now}");
@@ -344,7 +364,10 @@ fn check_shared(client: &mut Client, world: &World, writers: &mut [Writer], befo
     let now = client.expect(200, "GET", &format!("/assistants/{}", world.shared), None);
     let revision = now["revision"].as_i64().expect("a revision");
     let changes = usize::try_from(revision - 1).expect("revisions start at 1");
-    assert!((before..=before + in_flight).contains(&changes), "{before} + {in_flight} changes, revision {revision}");
+    assert!(
+        (before..=before + in_flight).contains(&changes),
+        "{before} + {in_flight} changes, revision {revision}"
+    );
     let name = text(&now["name"]);
     assert_eq!(text(&now["instructions"]), format!("instructions of {name}"), "both fields of one change");
     match all.get(&revision) {
@@ -375,8 +398,10 @@ fn check_file(data: &Path, backup: &Path, world: &World, writers: &[Writer]) {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let file = Connection::open(backup).expect("the backup opens");
     let one = |sql: &str| -> String {
-        file.query_row(sql, [], |row| row.get::<_, rusqlite::types::Value>(0).map(|value| format!("{value:?}")))
-            .expect("the query runs")
+        file.query_row(sql, [], |row| {
+            row.get::<_, rusqlite::types::Value>(0).map(|value| format!("{value:?}"))
+        })
+        .expect("the query runs")
     };
     assert_eq!(one("PRAGMA integrity_check"), "Text(\"ok\")");
     let broken = file.prepare("PRAGMA foreign_key_check").expect("a pragma").exists([]).expect("a pragma");

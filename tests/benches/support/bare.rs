@@ -83,7 +83,9 @@ impl Bare {
             path: path.to_owned(),
             workspace_id,
             one: format!("SELECT {COLUMNS} FROM assistants WHERE workspace_id = ?1 AND id = ?2"),
-            all: format!("SELECT {COLUMNS} FROM assistants WHERE workspace_id = ?1 ORDER BY id DESC LIMIT 50"),
+            all: format!(
+                "SELECT {COLUMNS} FROM assistants WHERE workspace_id = ?1 ORDER BY id DESC LIMIT 50"
+            ),
             readers: Mutex::default(),
             writer,
         }
