@@ -28,10 +28,12 @@ pub struct Raw {
 
 /// An operation's answer, ready to send.
 pub struct Answer {
-    /// What the operation returned.
-    pub output: Output,
-    /// Its body with the secret in it.
+    /// 200, 201 or 204.
+    pub status: u16,
+    /// The body with the secret in it.
     pub body: Option<String>,
+    /// The revision for `ETag`.
+    pub etag: Option<i64>,
     /// Whether an earlier answer is repeated.
     pub replayed: bool,
 }
@@ -107,6 +109,9 @@ fn checked(context: &mut Context, operation: &'static Operation, raw: Raw) -> Re
 /// Query values arrive as texts (REST) or JSON (MCP) and are held to the same rules: the wrong form
 /// is a 400, a value out of range or an unknown name a 422.
 fn checked_query(schema: Option<&Value>, raw: Map<String, Value>) -> Result<Map<String, Value>, Error> {
+    if schema.is_none() && raw.is_empty() {
+        return Ok(raw);
+    }
     let nothing = Value::Object(Map::from_iter([("additionalProperties".to_owned(), Value::Bool(false))]));
     let schema = schema.unwrap_or(&nothing);
     let mut typed = Map::new();
@@ -157,11 +162,12 @@ fn integer(value: &Value) -> Option<i64> {
 }
 
 fn answer(context: &Context, output: Output, replayed: bool) -> Result<Answer, Fault> {
-    let body = match (&output.body, &output.reveal) {
-        (Some(body), Some(reveal)) => Some(with_secret(context, body, reveal)?),
-        (body, _) => body.clone(),
+    let Output { status, body, etag, reveal } = output;
+    let body = match (body, reveal) {
+        (Some(body), Some(reveal)) => Some(with_secret(context, &body, &reveal)?),
+        (body, _) => body,
     };
-    Ok(Answer { output, body, replayed })
+    Ok(Answer { status, body, etag, replayed })
 }
 
 fn with_secret(context: &Context, body: &str, reveal: &Reveal) -> Result<String, Fault> {

@@ -149,16 +149,16 @@ fn if_match(headers: &HeaderMap) -> Result<Option<i64>, Error> {
 }
 
 fn respond(answer: Answer) -> Response<Bytes> {
-    let Answer { output, body, replayed } = answer;
+    let Answer { status, body, etag, replayed } = answer;
     let mut response = match body {
-        Some(body) => json_response(output.status, Bytes::from(body)),
+        Some(body) => json_response(status, Bytes::from(body)),
         None => {
             let mut response = Response::new(Bytes::new());
             *response.status_mut() = http::StatusCode::NO_CONTENT;
             response
         }
     };
-    if let Some(revision) = output.etag
+    if let Some(revision) = etag
         && let Ok(etag) = HeaderValue::from_str(&format!("\"{revision}\""))
     {
         response.headers_mut().insert(header::ETAG, etag);

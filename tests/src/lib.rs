@@ -9,7 +9,9 @@
 )]
 
 pub mod call;
+pub mod load;
 pub mod native;
+pub mod process;
 pub mod reply;
 pub mod wire;
 pub mod world;
