@@ -94,13 +94,13 @@ async fn answer(
     ConnectInfo(peer): ConnectInfo<SocketAddr>,
     request: Request,
 ) -> Response<Body> {
-    let (parts, body) = request.into_parts();
+    let (parts, mut body) = request.into_parts();
     if declared_length(&parts.headers).is_some_and(|bytes| bytes > BODY_BYTES_MAX as u64) {
         return refused(engine.body_too_large(), Some(body));
     }
-    let body = match read(body).await {
+    let body = match read(&mut body).await {
         Ok(body) => body,
-        Err(Unread::TooLarge) => return refused(engine.body_too_large(), None),
+        Err(Unread::TooLarge) => return refused(engine.body_too_large(), Some(body)),
         Err(Unread::Late) => return refused(engine.request_timeout(), None),
     };
     let (method, uri) = (parts.method.clone(), parts.uri.clone());
@@ -115,8 +115,8 @@ enum Unread {
     Late,
 }
 
-async fn read(body: Body) -> Result<Bytes, Unread> {
-    if axum::body::HttpBody::is_end_stream(&body) {
+async fn read(body: &mut Body) -> Result<Bytes, Unread> {
+    if axum::body::HttpBody::is_end_stream(body) {
         return Ok(Bytes::new());
     }
     let collected = Limited::new(body, BODY_BYTES_MAX).collect();
@@ -132,20 +132,15 @@ fn declared_length(headers: &http::HeaderMap) -> Option<u64> {
 }
 
 /// An answer after which the connection is closed. The rest of the request's body, if it was not
-/// read, is drained within bounds while the answer is already on its way.
+/// read, is drained within bounds beside it: hyper keeps the connection open for as long as
+/// somebody reads the body, and closes it with a reset once nobody does.
 fn refused(response: Response<Bytes>, unread: Option<Body>) -> Response<Body> {
-    let (mut parts, bytes) = response.into_parts();
-    parts.headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
-    parts.headers.insert(header::CONTENT_LENGTH, HeaderValue::from(bytes.len()));
-    let body = match unread {
-        None => Body::from(bytes),
-        Some(rest) => {
-            let answer = futures_util::stream::iter([Ok::<Bytes, std::convert::Infallible>(bytes)]);
-            let drained = futures_util::stream::once(drain(rest)).filter_map(|()| async { None });
-            Body::from_stream(answer.chain(drained))
-        }
-    };
-    Response::from_parts(parts, body)
+    if let Some(rest) = unread {
+        tokio::spawn(drain(rest));
+    }
+    let mut response = response.map(Body::from);
+    response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    response
 }
 
 async fn drain(body: Body) {

@@ -93,6 +93,7 @@ fn base62<const DIGITS: usize, const BYTES: usize>(mut number: [u8; BYTES]) -> [
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use sha2::{Digest, Sha256};
 
     use super::*;
 
