@@ -15,7 +15,7 @@ use tokio::sync::watch;
 use crate::data::DataFolder;
 use crate::database::Sqlite;
 use crate::http_client::HttpClient;
-use crate::runner::{self, Wakes};
+use crate::runner::{Runner, Wakes};
 use crate::server;
 use crate::settings::{self, Settings};
 use crate::system::{SystemClock, SystemRandom};
@@ -153,14 +153,19 @@ async fn serve(settings: &Settings, data: &DataFolder) -> Result<(), Failure> {
     welcome(&engine, listener.local_addr()?, first.as_deref());
 
     let (stop, stopped) = watch::channel(false);
-    let jobs = tokio::spawn(runner::run(engine.clone(), wakes, owner(), stopped.clone()));
+    let jobs = Runner::start(engine.clone(), wakes, owner(), stopped.clone());
     let server = tokio::spawn(server::serve(listener, engine, stopped));
     signal().await;
     tracing::info!("stopping: no new requests, finishing the open ones");
     let _ = stop.send(true);
     server.await?;
-    if tokio::time::timeout(Duration::from_millis(JOBS_SHUTDOWN_MS), jobs).await.is_err() {
-        tracing::warn!("some jobs did not finish in time; they run again at the next start");
+    let deadline = tokio::time::Instant::now() + Duration::from_millis(JOBS_SHUTDOWN_MS);
+    while !jobs.is_finished() {
+        if tokio::time::Instant::now() > deadline {
+            tracing::warn!("some jobs did not finish in time; they run again at the next start");
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
     }
     Ok(())
 }

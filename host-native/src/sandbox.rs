@@ -16,6 +16,8 @@ use sidetone_engine::ports::{
 
 use crate::database::Memory;
 
+/// Jobs a sandbox runs together.
+const JOBS_AT_ONCE: usize = 32;
 /// The manual clock starts here: 2026-01-01T00:00:00Z.
 const START_MS: i64 = 1_767_225_600_000;
 
@@ -181,7 +183,7 @@ impl Sandbox {
     pub fn run_jobs(&self) -> usize {
         let mut ran = 0;
         loop {
-            let turn = block_on(self.engine.run_due_jobs("sandbox", || {})).expect("jobs can be run");
+            let turn = block_on(self.engine.run_due_jobs("sandbox", JOBS_AT_ONCE)).expect("jobs can be run");
             assert!(turn.incidents.is_empty(), "{:?}", turn.incidents);
             if turn.ran == 0 {
                 return ran;
