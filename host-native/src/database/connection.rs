@@ -17,6 +17,8 @@ const PARAMETERS_MAX: i32 = 100;
 const PREPARED_STATEMENTS_MAX: usize = 512;
 /// How long to wait for another process (a backup, the command line).
 const BUSY_MS: u64 = 5_000;
+/// What is kept of the write-ahead log after a transaction that made it larger.
+const LOG_BYTES_KEPT_MAX: i64 = 64 * 1024 * 1024;
 
 /// A connection with what it remembers of the statements it has run.
 pub struct Session {
@@ -63,6 +65,7 @@ pub fn open(path: &Path) -> rusqlite::Result<Session> {
     let session = Session::new(Connection::open(path)?)?;
     session.connection.pragma_update(None, "journal_mode", "WAL")?;
     session.connection.pragma_update(None, "synchronous", "FULL")?;
+    session.connection.pragma_update(None, "journal_size_limit", LOG_BYTES_KEPT_MAX)?;
     Ok(session)
 }
 
