@@ -71,6 +71,12 @@ impl Engine {
         response
     }
 
+    /// Whether the body of a request can matter. Without what can be a key it cannot: a host then
+    /// throws it away as it comes, and calls [`Engine::handle`] with an empty one.
+    pub fn admits_body(&self, head: &http::request::Parts) -> bool {
+        matches!(Credential::from_headers(&head.headers), Credential::Key { .. })
+    }
+
     async fn route(&self, incoming: &Incoming, now_ms: i64, request_id: &str) -> Response<Bytes> {
         let path = incoming.request.uri().path();
         let open = match path {
@@ -143,10 +149,16 @@ impl Engine {
         self.refuse(&Error::new(Code::BodyTooLarge, message))
     }
 
-    /// The answer to a request that did not arrive in time, or broke off.
+    /// The answer to a request that did not arrive in time.
     pub fn request_timeout(&self) -> Response<Bytes> {
         let message = "The request did not arrive in time. Send it again.";
         self.refuse(&Error::new(Code::RequestTimeout, message))
+    }
+
+    /// The answer to a body that ended too early or is not framed as HTTP says.
+    pub fn broken_body(&self) -> Response<Bytes> {
+        let message = "The body broke off, or is not what its headers say. Send it again, whole.";
+        self.refuse(&Error::new(Code::InvalidJson, message))
     }
 
     /// The answer when the host itself failed to run a request; `detail` goes to its log.
