@@ -3,7 +3,7 @@ use serde_json::Value;
 
 use super::SimulationSetup;
 use super::machine::{Input, Output, Simulation, SimulationFailure, SimulationPart, SimulationResult};
-use crate::models::rules::{RulesAssistant, caller_reply, judge};
+use crate::models::rules::{RulesAssistant, RulesCaller, RulesJudge};
 
 /// Runs a whole simulation with the rule model in all three parts. `tools` answers the tool calls;
 /// an `Err` is what the assistant is told of the failure.
@@ -16,13 +16,15 @@ pub fn run_offline(
     tools: &mut dyn FnMut(&str, &Value) -> Result<String, String>,
 ) -> Result<SimulationResult, SimulationFailure> {
     let assistant = RulesAssistant::new(&setup.assistant.knowledge, &setup.assistant.tools);
+    let caller = RulesCaller::new(&setup.scenario);
+    let mut judge = RulesJudge::new();
     let mut simulation = Simulation::new(setup);
     loop {
         // Every answer below leads to another output, so the end of the outputs is a fault of the
         // simulation; it is reported as one instead of waiting for ever.
         let output = simulation.poll();
         let input = match output {
-            Some(Output::AskCaller) => Input::CallerReply { reply: caller_reply(&simulation.caller_turn()) },
+            Some(Output::AskCaller) => Input::CallerReply { reply: caller.reply(&simulation.caller_turn()) },
             Some(Output::AskAssistant) => {
                 Input::AssistantReply { reply: assistant.reply(&simulation.assistant_turn()) }
             }
@@ -31,7 +33,7 @@ pub fn run_offline(
                 Err(text) => Input::ToolResult { id, text, is_error: true },
             },
             Some(Output::AskJudge) => match simulation.judge_question() {
-                Some(question) => Input::Ruling { ruling: judge(&question.turn()) },
+                Some(question) => Input::Ruling { ruling: judge.judge(&question.turn()) },
                 None => Input::ModelFailed { reason: "there was nothing to rule on".into() },
             },
             Some(Output::Done { result }) => return Ok(result),
