@@ -150,6 +150,48 @@ mod tests {
         assert!(run(setup).unwrap().passed);
     }
 
+    /// Without a scenario's lines and rows read once it takes many times the deadline.
+    #[test]
+    fn large_answers_and_many_evaluations_are_no_obstacle() {
+        let started = now();
+        let mut setup = setup();
+        setup.scenario = "Where is order A-17? ".repeat(1_500);
+        setup.evaluations =
+            (0..64).map(|n| evaluation("judge", "any", &format!("words {n} missing"))).collect();
+        let mut calls = 0;
+        let mut answer = |_: &str, _: &Value| {
+            calls += 1;
+            Ok(format!("{calls} {}", "some words é ".repeat(4_600)))
+        };
+        let result = run_offline(setup, &mut answer).unwrap();
+        assert!(!result.passed);
+        let mut results = result.transcript.iter().filter(|row| row.role == TranscriptRole::ToolResult);
+        assert!(results.clone().count() >= 10);
+        assert!(results.all(|row| row.text.ends_with("bytes in all)")));
+        let took = started.elapsed();
+        assert!(took.as_secs() < 20, "{took:?}");
+    }
+
+    /// One run of the texts that were once the slowest to read.
+    #[test]
+    fn pages_of_line_breaks_are_no_obstacle() {
+        for break_or_mark in ["\r", "\n", "'", "'a ", "dr. "] {
+            let mut setup = setup();
+            let content = format!("a{}b", break_or_mark.repeat(51_198 / break_or_mark.len()));
+            setup.assistant.knowledge = vec![Knowledge { name: "x".into(), content }; 4];
+            setup.scenario = break_or_mark.repeat(32_000 / break_or_mark.len());
+            let started = now();
+            run(setup).unwrap();
+            let took = started.elapsed();
+            assert!(took.as_secs() < 20, "{break_or_mark:?} took {took:?}");
+        }
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "the time a test itself takes")]
+    fn now() -> std::time::Instant {
+        std::time::Instant::now()
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
