@@ -7,7 +7,7 @@ use super::tool_callback::{self, Conversation};
 use super::{Failure, Job};
 use crate::engine::Engine;
 use crate::models::ToolSpec;
-use crate::models::rules::{RulesAssistant, caller_reply, judge};
+use crate::models::rules::{RulesAssistant, RulesCaller, RulesJudge};
 use crate::operations::runs::{AssistantSnapshot, RunError, RunStatus, SimulationSnapshot};
 use crate::simulation::{
     Input, Output, SimulatedAssistant, Simulation, SimulationFailure, SimulationPart, SimulationResult,
@@ -105,6 +105,8 @@ async fn drive(
     let assistant = &started.assistant;
     let specs = tool_specs(assistant);
     let rules = RulesAssistant::new(&assistant.knowledge, &specs);
+    let caller = RulesCaller::new(&started.simulation.scenario);
+    let mut judge = RulesJudge::new();
     let conversation = Conversation {
         id: &job.subject_id,
         source: "simulation",
@@ -114,12 +116,12 @@ async fn drive(
     let mut simulation = Simulation::new(setup(job, started, specs));
     loop {
         let input = match simulation.poll() {
-            Some(Output::AskCaller) => Input::CallerReply { reply: caller_reply(&simulation.caller_turn()) },
+            Some(Output::AskCaller) => Input::CallerReply { reply: caller.reply(&simulation.caller_turn()) },
             Some(Output::AskAssistant) => {
                 Input::AssistantReply { reply: rules.reply(&simulation.assistant_turn()) }
             }
             Some(Output::AskJudge) => match simulation.judge_question() {
-                Some(question) => Input::Ruling { ruling: judge(&question.turn()) },
+                Some(question) => Input::Ruling { ruling: judge.judge(&question.turn()) },
                 None => Input::ModelFailed { reason: "There was nothing to rule on.".to_owned() },
             },
             Some(Output::CallTool { id, name, arguments }) => {
