@@ -1,5 +1,5 @@
 //! The binary as an operator meets it: starting, stopping, refusing, and its command line.
-#![allow(missing_docs, reason = "a test")]
+#![allow(missing_docs, clippy::panic, reason = "a test")]
 use std::io::{BufReader, Write};
 use std::net::TcpStream;
 use std::path::Path;
@@ -113,7 +113,7 @@ fn the_command_line_works_beside_the_server() {
     assert_eq!(other, json!([]), "and no other");
 
     let backup = folder.path().join("backup.db");
-    let arguments = ["backup", &backup.to_string_lossy().into_owned()];
+    let arguments = ["backup", &backup.to_string_lossy()];
     answered(&process::run(&data, &[], &arguments));
     let name: String = Connection::open(&backup)
         .and_then(|file| file.query_row("SELECT name FROM assistants", [], |row| row.get(0)))
@@ -295,6 +295,6 @@ fn answered(output: &Output) -> String {
 }
 
 fn key_in(text: &str) -> String {
-    let start = text.find("sidetone_").expect("a key is shown");
+    let start = text.find("sidetone_").unwrap_or_else(|| panic!("no key is shown: {text}"));
     text[start..].chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').collect()
 }
