@@ -149,15 +149,15 @@ impl Engine {
         self.refuse(&Error::new(Code::BodyTooLarge, message))
     }
 
-    /// The answer to a request that did not arrive in time.
+    /// The answer to a request that did not arrive in time, or broke off.
     pub fn request_timeout(&self) -> Response<Bytes> {
         let message = "The request did not arrive in time. Send it again.";
         self.refuse(&Error::new(Code::RequestTimeout, message))
     }
 
-    /// The answer to a body that ended too early or is not framed as HTTP says.
+    /// The answer to a body that is not framed as its headers say.
     pub fn broken_body(&self) -> Response<Bytes> {
-        let message = "The body broke off, or is not what its headers say. Send it again, whole.";
+        let message = "The body is not what its headers say: its chunks cannot be read.";
         self.refuse(&Error::new(Code::InvalidJson, message))
     }
 

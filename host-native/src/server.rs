@@ -2,6 +2,8 @@
 //! writes the answer and logs what must be logged.
 mod patience;
 
+use std::error::Error;
+use std::io;
 use std::net::SocketAddr;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -193,7 +195,9 @@ fn said(panic: &(dyn std::any::Any + Send)) -> &str {
 
 enum Unread {
     TooLarge,
+    /// The whole of it did not come.
     Late,
+    /// It cannot be read as its headers say.
     Broken,
 }
 
@@ -236,9 +240,16 @@ async fn in_time<T>(reading: impl Future<Output = Result<T, axum::BoxError>>) ->
     match tokio::time::timeout(Duration::from_millis(REQUEST_READ_MS), reading).await {
         Ok(Ok(read)) => Ok(read),
         Ok(Err(error)) if error.is::<LengthLimitError>() => Err(Unread::TooLarge),
-        Ok(Err(_)) => Err(Unread::Broken),
-        Err(_) => Err(Unread::Late),
+        Ok(Err(error)) if is_malformed(&*error) => Err(Unread::Broken),
+        Ok(Err(_)) | Err(_) => Err(Unread::Late),
     }
+}
+
+/// Whether hyper could not make sense of what came, as against: no more came.
+fn is_malformed(error: &(dyn Error + 'static)) -> bool {
+    std::iter::successors(Some(error), |error: &&(dyn Error + 'static)| (*error).source())
+        .filter_map(|error| error.downcast_ref::<io::Error>())
+        .any(|error| matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData))
 }
 
 fn declared_length(headers: &http::HeaderMap) -> Option<u64> {
@@ -353,11 +364,21 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_broken_body_is_a_400() {
+    async fn a_malformed_body_is_a_400_and_one_that_breaks_off_a_408() {
         let (address, _stop) = start().await;
-        let head = format!("POST /assistants HTTP/1.1\r\nhost: a\r\nauthorization: Bearer {}\r\n", key());
-        let answer = ask(address, &format!("{head}transfer-encoding: chunked\r\n\r\nnonsense\r\n")).await;
-        assert!(answer.starts_with("HTTP/1.1 400 ") && answer.contains("invalid_json"), "{answer}");
+        let authorization = format!("authorization: Bearer {}\r\n", key());
+        for key in ["", &authorization] {
+            let head =
+                format!("POST /assistants HTTP/1.1\r\nhost: a\r\n{key}transfer-encoding: chunked\r\n\r\n");
+            let answer = ask(address, &format!("{head}nonsense\r\n")).await;
+            assert!(answer.starts_with("HTTP/1.1 400 ") && answer.contains("invalid_json"), "{answer}");
+            let mut stream = TcpStream::connect(address).await.unwrap();
+            stream.write_all(format!("{head}5\r\n{{").as_bytes()).await.unwrap();
+            stream.shutdown().await.unwrap();
+            let mut answer = String::new();
+            let _ = stream.read_to_string(&mut answer).await;
+            assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 408 "), "{answer}");
+        }
     }
 
     #[tokio::test]

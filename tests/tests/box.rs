@@ -295,6 +295,6 @@ fn answered(output: &Output) -> String {
 }
 
 fn key_in(text: &str) -> String {
-    let start = text.find("sidetone_").expect("a key is shown");
+    let start = text.find("sidetone_").unwrap_or_else(|| panic!("no key is shown: {text}"));
     text[start..].chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').collect()
 }
