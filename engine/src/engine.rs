@@ -137,6 +137,13 @@ impl Engine {
         }
     }
 
+    /// The answer to a request whose body a host need not even begin to read: its head already says
+    /// that there is too much of it.
+    pub fn refuse_by_head(&self, headers: &HeaderMap) -> Option<Response<Bytes>> {
+        let declared = headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.parse::<u64>().ok()?;
+        (declared > BODY_BYTES_MAX as u64).then(|| self.body_too_large())
+    }
+
     /// The answer to a body of more than [`BODY_BYTES_MAX`] bytes.
     pub fn body_too_large(&self) -> Response<Bytes> {
         let message = format!("The body is larger than {BODY_BYTES_MAX} bytes. Send less in one request.");

@@ -9,7 +9,7 @@ use futures_util::future::join_all;
 use crate::engine::Engine;
 use crate::error::Fault;
 use crate::ids::prefix;
-use crate::limits::{JOB_ATTEMPTS_MAX, JOB_LEASE_MS, JOB_RETRY_MS, JOBS_PER_CLAIM};
+use crate::limits::{JOB_ATTEMPTS_MAX, JOB_LEASE_MS, JOB_RETRY_MS};
 use crate::sql;
 use crate::statement::{Row, Statement};
 
@@ -90,9 +90,10 @@ pub fn insert_many(kind: JobKind, list: String, due_at: i64) -> Statement {
 impl Engine {
     /// Claims jobs that are due and runs them to their end. A host calls it again at once while
     /// `ran` is not 0, else at `next_due_ms` or when its queue is woken. `owner` names the process,
-    /// so that it can give its leases back. `more` is called when this claim is full and another
+    /// so that it can give its leases back. At most `at_most` jobs are claimed and run side by side
+    /// ([`JOBS_PER_CLAIM`](crate::limits::JOBS_PER_CLAIM) where nothing speaks for fewer). `more` is called when this claim is full and another
     /// may find work too.
-    pub async fn run_due_jobs(&self, owner: &str, more: impl Fn()) -> Result<Turn, Fault> {
+    pub async fn run_due_jobs(&self, owner: &str, at_most: i64, more: impl Fn()) -> Result<Turn, Fault> {
         let now_ms = self.ports().clock.now_ms();
         match self.next_due_ms().await? {
             Some(due_ms) if due_ms <= now_ms => {}
@@ -100,8 +101,8 @@ impl Engine {
                 return Ok(Turn { next_due_ms, ..Turn::default() });
             }
         }
-        let jobs = self.claim(owner, now_ms).await?;
-        if jobs.len() as i64 == JOBS_PER_CLAIM {
+        let jobs = self.claim(owner, at_most, now_ms).await?;
+        if jobs.len() as i64 == at_most {
             more();
         }
         let outcomes = join_all(jobs.iter().map(|job| self.run_job(job))).await;
@@ -148,7 +149,7 @@ impl Engine {
         }
     }
 
-    async fn claim(&self, owner: &str, now_ms: i64) -> Result<Vec<Job>, Fault> {
+    async fn claim(&self, owner: &str, at_most: i64, now_ms: i64) -> Result<Vec<Job>, Fault> {
         let lease = format!("{owner}:{}", self.id(prefix::LEASE));
         let claim = sql!(
             "UPDATE jobs SET lease = ?1, due_at = ?2, attempts = attempts + 1
@@ -157,7 +158,7 @@ impl Engine {
             &lease,
             now_ms + JOB_LEASE_MS,
             now_ms,
-            JOBS_PER_CLAIM
+            at_most
         );
         let rows =
             self.ports().database.write(vec![claim, simulation_run::mark_running(&lease, now_ms)]).await?;

@@ -65,7 +65,7 @@ pub const INVALID_CREDENTIALS_ADDRESSES_MAX: usize = 10_000;
 
 /// How long a claimed job stays its claimer's.
 pub const JOB_LEASE_MS: i64 = 60_000;
-/// Jobs claimed in one batch.
+/// Jobs claimed in one batch, unless the host can only take fewer.
 pub const JOBS_PER_CLAIM: i64 = 32;
 /// How often a job is tried before it is given up.
 pub const JOB_ATTEMPTS_MAX: i64 = 5;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Parser, Subcommand};
-use sidetone_engine::config::Config;
+use sidetone_engine::config::{Config, unknown_settings};
 use sidetone_engine::engine::Engine;
 use sidetone_engine::ports::Ports;
 use tokio::net::TcpListener;
@@ -17,7 +17,7 @@ use crate::database::Sqlite;
 use crate::http_client::HttpClient;
 use crate::runner::{self, Wakes};
 use crate::server;
-use crate::settings::{self, Settings};
+use crate::settings::{BOX_SETTINGS, Settings};
 use crate::system::{SystemClock, SystemRandom};
 
 /// After the signal to stop, claimed jobs get so long to finish.
@@ -136,7 +136,7 @@ async fn serve(settings: &Settings, data: &DataFolder) -> Result<(), Failure> {
     start_log();
     let _lock = data.lock()?;
     let (engine, wakes) = engine(settings, data)?;
-    for name in settings::unknown(std::env::vars().map(|(name, _)| name)) {
+    for name in unknown_settings(std::env::vars().map(|(name, _)| name), BOX_SETTINGS) {
         tracing::warn!("{name} is not a setting of this version; check its spelling");
     }
     if engine.config().allow_private_targets {

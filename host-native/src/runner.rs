@@ -3,6 +3,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sidetone_engine::engine::Engine;
+use sidetone_engine::limits::JOBS_PER_CLAIM;
 use sidetone_engine::ports::Queue;
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
@@ -42,7 +43,7 @@ pub async fn run(engine: Engine, wakes: Arc<Wakes>, owner: String, stop: watch::
 
 async fn pump(engine: Engine, wakes: Arc<Wakes>, owner: String, mut stop: watch::Receiver<bool>) {
     while !*stop.borrow() {
-        let pause = match engine.run_due_jobs(&owner, || wakes.0.notify_one()).await {
+        let pause = match engine.run_due_jobs(&owner, JOBS_PER_CLAIM, || wakes.0.notify_one()).await {
             Ok(turn) => {
                 for incident in &turn.incidents {
                     tracing::error!(incident, "a job failed and is tried again");

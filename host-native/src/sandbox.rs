@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use sidetone_engine::config::Config;
 use sidetone_engine::engine::Engine;
+use sidetone_engine::limits::JOBS_PER_CLAIM;
 use sidetone_engine::ports::{
     BoxFuture, Clock, Database, Http, HttpError, HttpReply, HttpRequest, Incoming, Ports, Queue, Random,
 };
@@ -177,7 +178,8 @@ impl Sandbox {
     pub fn run_jobs(&self) -> usize {
         let mut ran = 0;
         loop {
-            let turn = block_on(self.engine.run_due_jobs("sandbox", || {})).expect("jobs can be run");
+            let turn = block_on(self.engine.run_due_jobs("sandbox", JOBS_PER_CLAIM, || {}))
+                .expect("jobs can be run");
             assert!(turn.incidents.is_empty(), "{:?}", turn.incidents);
             if turn.ran == 0 {
                 return ran;

@@ -95,8 +95,8 @@ async fn answer(
     request: Request,
 ) -> Response<Body> {
     let (parts, body) = request.into_parts();
-    if declared_length(&parts.headers).is_some_and(|bytes| bytes > BODY_BYTES_MAX as u64) {
-        return refused(engine.body_too_large(), Some(body));
+    if let Some(response) = engine.refuse_by_head(&parts.headers) {
+        return refused(response, Some(body));
     }
     let body = match read(body).await {
         Ok(body) => body,
@@ -126,10 +126,6 @@ async fn read(body: Body) -> Result<Bytes, Unread> {
         Ok(Err(error)) if error.is::<LengthLimitError>() => Err(Unread::TooLarge),
         Ok(Err(_)) | Err(_) => Err(Unread::Late),
     }
-}
-
-fn declared_length(headers: &http::HeaderMap) -> Option<u64> {
-    headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
 /// An answer after which the connection is closed. The rest of the request's body, if it was not
