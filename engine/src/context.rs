@@ -116,7 +116,9 @@ impl Context {
                 etag: output.etag,
                 reveal: output.reveal.clone(),
             };
-            statements.extend(idempotency.store(&stored, self.now_ms));
+            // First, so that of two twins the slower one meets the other's answer and not, say, the
+            // name that the other has taken.
+            statements.splice(0..0, idempotency.store(&stored, self.now_ms));
         }
         match self.write(statements).await {
             Ok(_) => Ok(output),
@@ -195,20 +197,20 @@ impl Context {
     /// `:ws` becomes the workspace, or a subquery that finds it.
     fn render(&self, mut statement: Statement, hash: &str) -> Statement {
         debug_assert!(statement.sql.contains(":ws"), "names no workspace: {}", statement.sql);
-        let place = statement.params.len() + 1;
-        let rendered = match &self.identity {
-            Some(identity) => {
-                statement.params.push(identity.workspace_id.as_str().into());
-                statement.sql.replace(":ws", &format!("?{place}"))
-            }
-            None => {
-                statement.params.push(hash.into());
-                let found = format!(
-                    "(SELECT workspace_id FROM api_keys WHERE hash = ?{place} AND revoked_at IS NULL)"
-                );
-                statement.sql.replace(":ws", &found)
-            }
+        let place = (statement.params.len() + 1).to_string();
+        let (before, value, after) = match &self.identity {
+            Some(identity) => ("?", identity.workspace_id.as_str(), ""),
+            None => ("(SELECT workspace_id FROM api_keys WHERE hash = ?", hash, " AND revoked_at IS NULL)"),
         };
+        statement.params.push(value.into());
+        let sql = &statement.sql;
+        let mut rendered = String::with_capacity(sql.len() + 2 * (before.len() + place.len() + after.len()));
+        let mut rest = 0;
+        for (at, _) in sql.match_indices(':').filter(|(at, _)| sql[*at..].starts_with(":ws")) {
+            rendered.extend([&sql[rest..at], before, &place, after]);
+            rest = at + ":ws".len();
+        }
+        rendered.push_str(&sql[rest..]);
         statement.sql = Cow::Owned(rendered);
         statement
     }

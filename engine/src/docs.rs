@@ -106,6 +106,7 @@ fn row(page: &mut String, name: &str, place: &str, required: bool, schema: &Valu
         Value::Array(kinds) => kinds.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" or "),
         _ => "any".to_owned(),
     };
+    let note = if note.is_empty() { text(&schema["description"]) } else { note };
     let mut limits = Vec::new();
     for (keyword, word) in [
         ("minLength", "at least characters:"),

@@ -70,6 +70,9 @@ codes! {
     Unavailable = 503 "unavailable";
 }
 
+/// Problems told at once: enough to mend a request, too few to make a large answer.
+pub const PROBLEMS_MAX: usize = 32;
+
 /// An error as the client sees it. It holds nothing private.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Error {
@@ -97,19 +100,20 @@ impl Error {
         self
     }
 
-    /// `code` with every problem named in the message and in `details.fields`.
+    /// `code` with the problems named in the message and in `details.fields`: of very many the
+    /// first [`PROBLEMS_MAX`].
     pub fn fields(code: Code, problems: &[FieldProblem]) -> Self {
+        let shown = &problems[..problems.len().min(PROBLEMS_MAX)];
         let message = match problems {
             [one] => format!("{}: {}", one.field, one.message),
             many => {
-                let names: Vec<&str> = many.iter().map(|problem| problem.field.as_str()).collect();
-                format!("{} fields are wrong: {}", many.len(), names.join(", "))
+                let names: Vec<&str> = shown.iter().map(|problem| problem.field.as_str()).collect();
+                let more = if shown.len() < many.len() { ", …" } else { "" };
+                format!("{} fields are wrong: {}{more}", many.len(), names.join(", "))
             }
         };
-        let fields: Vec<Value> = problems
-            .iter()
-            .map(|problem| json!({"field": problem.field, "message": problem.message}))
-            .collect();
+        let fields: Vec<Value> =
+            shown.iter().map(|problem| json!({"field": problem.field, "message": problem.message})).collect();
         Self::new(code, message).with_details(json!({ "fields": fields }))
     }
 

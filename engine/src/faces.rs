@@ -62,6 +62,8 @@ fn request_schemas(operation: &Operation) -> RequestSchemas {
     RequestSchemas {
         query: operation.query.map(|query| {
             let mut query = schema::request(query, true);
+            // A parameter nobody knows is a typo, whether or not its type remembers to say so.
+            query["additionalProperties"] = false.into();
             without_null(&mut query);
             query
         }),

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use crate::context::{Context, Identity};
 use crate::error::{Code, Error, Fault, FieldProblem};
 use crate::idempotency::{Idempotency, Reveal, Stored};
-use crate::limits::STALE_ATTEMPTS_MAX;
+use crate::limits::{INTEGER_MAX, STALE_ATTEMPTS_MAX};
 use crate::operation::{Input, Operation, Output};
 use crate::signing::{SecretKind, signing_secret};
 use crate::validate::{self, Strictness};
@@ -28,10 +28,12 @@ pub struct Raw {
 
 /// An operation's answer, ready to send.
 pub struct Answer {
-    /// What the operation returned.
-    pub output: Output,
-    /// Its body with the secret in it.
+    /// 200, 201 or 204.
+    pub status: u16,
+    /// The body with the secret in it.
     pub body: Option<String>,
+    /// The revision for `ETag`.
+    pub etag: Option<i64>,
     /// Whether an earlier answer is repeated.
     pub replayed: bool,
 }
@@ -107,21 +109,28 @@ fn checked(context: &mut Context, operation: &'static Operation, raw: Raw) -> Re
 /// Query values arrive as texts (REST) or JSON (MCP) and are held to the same rules: the wrong form
 /// is a 400, a value out of range or an unknown name a 422.
 fn checked_query(schema: Option<&Value>, raw: Map<String, Value>) -> Result<Map<String, Value>, Error> {
+    if schema.is_none() && raw.is_empty() {
+        return Ok(raw);
+    }
     let nothing = Value::Object(Map::from_iter([("additionalProperties".to_owned(), Value::Bool(false))]));
     let schema = schema.unwrap_or(&nothing);
     let mut typed = Map::new();
     let mut malformed = Vec::new();
     for (name, value) in raw {
-        let kind = schema["properties"][&name]["type"].as_str().unwrap_or("string");
+        let Some(kind) = schema["properties"][&name]["type"].as_str() else {
+            // Unknown: refused below, by name.
+            typed.insert(name, value);
+            continue;
+        };
         let value = match (kind, value) {
-            ("integer", Value::String(text)) => match validate::whole_number(&text) {
+            ("integer", value @ (Value::String(_) | Value::Number(_))) => match integer(&value) {
                 Some(number) => number.into(),
                 None => {
                     malformed.push(FieldProblem::new(name, "must be a whole number, such as 20"));
                     continue;
                 }
             },
-            ("integer", value @ Value::Number(_)) | ("string", value @ Value::String(_)) => value,
+            ("string", value @ Value::String(_)) => value,
             (kind, _) => {
                 malformed.push(FieldProblem::new(name, format!("must be of type {kind}")));
                 continue;
@@ -140,12 +149,25 @@ fn checked_query(schema: Option<&Value>, raw: Map<String, Value>) -> Result<Map<
     }
 }
 
+/// A whole number as REST (a text) or MCP (any JSON) spells it.
+fn integer(value: &Value) -> Option<i64> {
+    match value {
+        Value::String(text) => validate::whole_number(text),
+        Value::Number(number) => number.as_i64().or_else(|| {
+            let exact = number.as_f64().filter(|float| float.fract() == 0.0);
+            exact.filter(|float| float.abs() <= INTEGER_MAX as f64).map(|float| float as i64)
+        }),
+        _ => None,
+    }
+}
+
 fn answer(context: &Context, output: Output, replayed: bool) -> Result<Answer, Fault> {
-    let body = match (&output.body, &output.reveal) {
-        (Some(body), Some(reveal)) => Some(with_secret(context, body, reveal)?),
-        (body, _) => body.clone(),
+    let Output { status, body, etag, reveal } = output;
+    let body = match (body, reveal) {
+        (Some(body), Some(reveal)) => Some(with_secret(context, &body, &reveal)?),
+        (body, _) => body,
     };
-    Ok(Answer { output, body, replayed })
+    Ok(Answer { status, body, etag, replayed })
 }
 
 fn with_secret(context: &Context, body: &str, reveal: &Reveal) -> Result<String, Fault> {

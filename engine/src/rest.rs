@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 use crate::context::Context;
 use crate::engine::{Engine, Incident, error_response, json_response};
 use crate::error::{Code, Error, Fault, FieldProblem};
+use crate::field;
 use crate::json::{self, JsonError};
 use crate::operation::Operation;
 use crate::perform::{self, Answer, Raw};
@@ -77,7 +78,7 @@ fn query(text: &str) -> Result<Map<String, Value>, Error> {
     let mut problems = Vec::new();
     for (name, value) in form_urlencoded::parse(text.as_bytes()) {
         if map.contains_key(name.as_ref()) {
-            problems.push(FieldProblem::new(name.as_ref(), "is given twice; give it once"));
+            problems.push(FieldProblem::new(field::shortened(&name), "is given twice; give it once"));
         }
         map.insert(name.into_owned(), Value::String(value.into_owned()));
     }
@@ -148,16 +149,16 @@ fn if_match(headers: &HeaderMap) -> Result<Option<i64>, Error> {
 }
 
 fn respond(answer: Answer) -> Response<Bytes> {
-    let Answer { output, body, replayed } = answer;
+    let Answer { status, body, etag, replayed } = answer;
     let mut response = match body {
-        Some(body) => json_response(output.status, Bytes::from(body)),
+        Some(body) => json_response(status, Bytes::from(body)),
         None => {
             let mut response = Response::new(Bytes::new());
             *response.status_mut() = http::StatusCode::NO_CONTENT;
             response
         }
     };
-    if let Some(revision) = output.etag
+    if let Some(revision) = etag
         && let Ok(etag) = HeaderValue::from_str(&format!("\"{revision}\""))
     {
         response.headers_mut().insert(header::ETAG, etag);

@@ -142,7 +142,8 @@ fn properties_mut(object: &mut Map<String, Value>) -> impl Iterator<Item = &mut 
 }
 
 /// The same schema as MCP clients' models take it: a single string `type` everywhere, no `$ref`,
-/// no `oneOf`, no nullable types (null is still accepted where it has a meaning).
+/// no `oneOf`, no nullable types (null is still accepted where it has a meaning), no bounds on the
+/// length of lists (descriptions say those that matter).
 pub fn for_mcp(schema: &Value) -> Value {
     let Value::Object(object) = schema else {
         return json!({"type": "object", "properties": {}});
@@ -176,8 +177,6 @@ pub fn for_mcp(schema: &Value) -> Value {
                 | "maximum"
                 | "minLength"
                 | "maxLength"
-                | "minItems"
-                | "maxItems"
                 | "pattern"
                 | "additionalProperties",
                 value,

@@ -7,11 +7,8 @@
 //! was meant.
 use serde_json::{Map, Number, Value};
 
-use crate::error::{Code, Error, FieldProblem};
+use crate::error::{Code, Error, FieldProblem, PROBLEMS_MAX};
 use crate::limits::INTEGER_MAX;
-
-/// Problems told at once: enough to mend a request, too few to make a large answer.
-const PROBLEMS_MAX: usize = 32;
 
 /// Whether values that were sent as strings are turned into what the schema asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,10 +6,10 @@ mod writer;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use rusqlite::Connection;
 use sidetone_engine::ports::{BoxFuture, Database, DatabaseError};
 use sidetone_engine::statement::{Rows, Statement};
 
+use connection::Session;
 use writer::Writer;
 
 /// Idle reading connections kept; more are opened under load and closed after it.
@@ -18,7 +18,7 @@ const IDLE_READERS_MAX: usize = 16;
 /// A database file.
 pub struct Sqlite {
     path: PathBuf,
-    readers: Mutex<Vec<Connection>>,
+    readers: Mutex<Vec<Session>>,
     writer: Writer,
 }
 
@@ -54,28 +54,28 @@ impl From<rusqlite::Error> for OpenError {
 impl Sqlite {
     /// Opens the file, makes it when it is not there, and brings its schema up to date.
     pub fn open(path: &Path) -> Result<Self, OpenError> {
-        let mut connection = connection::open(path)?;
-        migrate::migrate(&mut connection)?;
+        let mut session = connection::open(path)?;
+        migrate::migrate(session.connection())?;
         let readers = Mutex::new(vec![connection::open_reader(path)?]);
-        Ok(Self { path: path.to_owned(), readers, writer: Writer::start(connection) })
+        Ok(Self { path: path.to_owned(), readers, writer: Writer::start(session) })
     }
 
     /// Copies the database into `target` while it is in use.
     pub fn backup(path: &Path, target: &Path) -> Result<(), OpenError> {
-        let source = connection::open_reader(path)?;
-        Ok(source.backup("main", target, None::<fn(rusqlite::backup::Progress)>)?)
+        let mut source = connection::open_reader(path)?;
+        Ok(source.connection().backup("main", target, None::<fn(rusqlite::backup::Progress)>)?)
     }
 
     fn read_now(&self, batch: &[Statement]) -> Result<Vec<Rows>, DatabaseError> {
         let idle = self.readers.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).pop();
-        let connection = match idle {
-            Some(connection) => connection,
+        let session = match idle {
+            Some(session) => session,
             None => connection::open_reader(&self.path).map_err(connection::error)?,
         };
-        let rows = connection::read(&connection, batch);
+        let rows = connection::read(&session, batch);
         let mut readers = self.readers.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        if readers.len() < IDLE_READERS_MAX && connection.is_autocommit() {
-            readers.push(connection);
+        if readers.len() < IDLE_READERS_MAX && session.is_autocommit() {
+            readers.push(session);
         }
         rows
     }
@@ -94,22 +94,23 @@ impl Database for Sqlite {
 
 /// A database in memory, for one engine in one test.
 pub struct Memory {
-    connection: Mutex<Connection>,
+    session: Mutex<Session>,
 }
 
 impl Memory {
     /// An empty one with the current schema.
     pub fn new() -> Result<Self, OpenError> {
-        let mut connection = connection::open_in_memory()?;
-        migrate::migrate(&mut connection)?;
-        Ok(Self { connection: Mutex::new(connection) })
+        let mut session = connection::open_in_memory()?;
+        migrate::migrate(session.connection())?;
+        Ok(Self { session: Mutex::new(session) })
     }
 
     /// The schema as SQLite has it, one statement a line.
     pub fn schema(&self) -> Result<String, OpenError> {
-        let connection = self.connection.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        let mut statement =
-            connection.prepare("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY type, name")?;
+        let mut session = self.session.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let mut statement = session
+            .connection()
+            .prepare("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY type, name")?;
         let rows = statement.query_map([], |row| row.get::<_, String>(0))?;
         let all: Vec<String> = rows.collect::<Result<_, _>>()?;
         Ok(all.join(";\n") + ";\n")
@@ -119,15 +120,15 @@ impl Memory {
 impl Database for Memory {
     fn read(&self, batch: Vec<Statement>) -> BoxFuture<'_, Result<Vec<Rows>, DatabaseError>> {
         Box::pin(async move {
-            let connection = self.connection.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-            connection::read(&connection, &batch)
+            let session = self.session.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+            connection::read(&session, &batch)
         })
     }
 
     fn write(&self, batch: Vec<Statement>) -> BoxFuture<'_, Result<Vec<Rows>, DatabaseError>> {
         Box::pin(async move {
-            let connection = self.connection.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-            connection::write_one(&connection, &batch)
+            let session = self.session.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+            connection::write_one(&session, &batch)
         })
     }
 }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use sidetone_engine::config::Config;
 use sidetone_engine::engine::Engine;
-use sidetone_engine::limits::JOBS_PER_CLAIM;
+use sidetone_engine::limits::{BODY_BYTES_MAX, JOBS_PER_CLAIM};
 use sidetone_engine::ports::{
     BoxFuture, Clock, Database, Http, HttpError, HttpReply, HttpRequest, Incoming, Ports, Queue, Random,
 };
@@ -162,8 +162,11 @@ impl Sandbox {
     /// Sends any request, byte for byte.
     #[expect(clippy::expect_used, reason = "a test that cannot go on should say so loudly")]
     pub fn send(&self, request: http::Request<Bytes>) -> Reply {
-        let incoming = Incoming { request, peer: Some([127, 0, 0, 1].into()) };
-        let response = block_on(self.engine.handle(incoming));
+        let response = if request.body().len() > BODY_BYTES_MAX {
+            self.engine.body_too_large()
+        } else {
+            block_on(self.engine.handle(Incoming { request, peer: Some([127, 0, 0, 1].into()) }))
+        };
         let (parts, body) = response.into_parts();
         assert!(
             parts.status.as_u16() != 500,

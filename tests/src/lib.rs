@@ -1,1 +1,21 @@
-//! Shared pieces of the test suites.
+//! The vocabulary of the test suites: a [`World`] is one service with a workspace of the scenario's
+//! own, in memory or behind a socket, and a [`Reply`] knows what every answer has to look like.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "this crate is test support: a scenario that cannot go on says so loudly"
+)]
+
+pub mod call;
+pub mod load;
+pub mod native;
+pub mod process;
+pub mod reply;
+pub mod wire;
+pub mod world;
+
+pub use call::Call;
+pub use reply::{Reply, ToolReply};
+pub use world::{Made, World};

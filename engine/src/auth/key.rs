@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use sha2::{Digest, Sha256};
+use crate::hash::sha256_hex;
 
 /// What every key starts with.
 pub const KEY_PREFIX: &str = "sidetone_";
@@ -57,7 +57,7 @@ impl ApiKey {
 
     /// What is stored and looked up: the SHA-256 of the whole key, in lower-case hexadecimal.
     pub fn sha256_hex(&self) -> String {
-        Sha256::digest(self.0.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
+        sha256_hex(self.0.as_bytes())
     }
 
     /// Enough to recognise the key in a list: `sidetone_…` and its last 4 characters.
@@ -90,6 +90,7 @@ fn push_base62<const BYTES: usize>(text: &mut String, mut number: [u8; BYTES], d
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use sha2::{Digest, Sha256};
 
     use super::*;
 

@@ -82,13 +82,20 @@ pub fn parse(body: &[u8]) -> Result<(Value, Option<Error>), Refusal> {
         Err(JsonError::Unreadable { message }) => Err(unreadable(&message)),
         Err(JsonError::Refused { field, message }) => {
             let value = serde_json::from_slice(body).map_err(|_| unreadable(&message))?;
-            let field = field
-                .strip_prefix("params.arguments.")
-                .map(|field| field.strip_prefix("data.").unwrap_or(field))
-                .unwrap_or(&field)
-                .to_owned();
-            Ok((value, Some(Error::field(field, message))))
+            Ok((value, Some(Error::field(as_in_rest(&field), message))))
         }
+    }
+}
+
+/// The place in a message as REST names it: `name` for `params.arguments.data.name`.
+fn as_in_rest(field: &str) -> &str {
+    let Some(argument) = field.strip_prefix("params.arguments.") else {
+        return field;
+    };
+    match argument.strip_prefix("data") {
+        Some(rest) if rest.starts_with('[') => rest,
+        Some(rest) => rest.strip_prefix('.').unwrap_or(argument),
+        None => argument,
     }
 }
 

@@ -104,7 +104,7 @@ async fn answer(
     match parsed {
         Value::Array(messages) => {
             perform::authenticate(context).await?;
-            batch(context, messages, version, request_id).await.map(Some)
+            batch(context, messages, refused, version, request_id).await
         }
         single => match Message::read(single) {
             Err(refusal) => {
@@ -116,7 +116,7 @@ async fn answer(
                 Ok(None)
             }
             Ok(Message::Request(request)) => {
-                if modern::is_modern(&request) {
+                if modern::is_modern(&request.params) {
                     return modern::answer(context, headers, version, request, refused, request_id)
                         .await
                         .map(Some);
@@ -180,35 +180,44 @@ async fn legacy(
     }
 }
 
+/// Answers a batch, or refuses it before any of it is done. `Ok(None)` when nothing in it wants an
+/// answer.
 async fn batch(
     context: &mut Context,
     messages: Vec<Value>,
+    refused: Option<Error>,
     version: Option<&str>,
     request_id: &str,
-) -> Result<Reply, Fault> {
+) -> Result<Option<Reply>, Fault> {
     let refuse =
-        |message: &'static str| Ok(Refusal::new(message::INVALID_REQUEST, message).reply(400, &Value::Null));
+        |message: &str| Ok(Some(Refusal::new(message::INVALID_REQUEST, message).reply(400, &Value::Null)));
     if version.unwrap_or(ASSUMED_VERSION) != ASSUMED_VERSION {
         return refuse("JSON-RPC batches exist only in revision 2025-03-26: send one message.");
     }
     if messages.is_empty() || messages.len() > BATCH_MESSAGES_MAX {
         return refuse("A batch holds 1 to 50 messages.");
     }
+    if messages.iter().any(|message| modern::is_modern(&message["params"])) {
+        return refuse("Revision 2026-07-28 has no batches: send one message.");
+    }
+    if let Some(error) = refused {
+        return refuse(&error.message);
+    }
     let mut replies = Vec::new();
     for message in messages {
         match Message::read(message) {
             Err(refusal) => replies.push(refusal.reply(400, &Value::Null).text),
             Ok(Message::Response | Message::Notification) => {}
-            Ok(Message::Request(request)) if modern::is_modern(&request) => {
-                return refuse("Revision 2026-07-28 has no batches: send one message.");
-            }
             Ok(Message::Request(request)) => {
                 replies.push(legacy(context, request, None, request_id).await?.text);
                 context.restart();
             }
         }
     }
-    Ok(Reply { status: 200, text: format!("[{}]", replies.join(",")) })
+    if replies.is_empty() {
+        return Ok(None);
+    }
+    Ok(Some(Reply { status: 200, text: format!("[{}]", replies.join(",")) }))
 }
 
 fn initialize(params: &Value) -> Value {

@@ -20,9 +20,9 @@ const SERVER_INFO_KEY: &str = "io.modelcontextprotocol/serverInfo";
 /// How long a client may keep the tool list: it changes only with the binary.
 pub const LIST_TTL_MS: u64 = 300_000;
 
-/// Whether a request carries this era's metadata.
-pub fn is_modern(request: &Request) -> bool {
-    request.params["_meta"].get(VERSION_KEY).is_some()
+/// Whether a request's params carry this era's metadata.
+pub fn is_modern(params: &Value) -> bool {
+    params["_meta"].get(VERSION_KEY).is_some()
 }
 
 /// The refusal of a version we do not speak.

@@ -166,25 +166,6 @@ mod tests {
         }
     }
 
-    #[test]
-    #[ignore = "a measurement: cargo test --release -p sidetone-engine -- --ignored --nocapture"]
-    #[allow(clippy::disallowed_methods)]
-    fn turns_per_second() {
-        let measure = |name: &str, setup: &SimulationSetup, runs: u32| {
-            let started = std::time::Instant::now();
-            let turns: u32 = (0..runs).map(|_| run(setup.clone()).unwrap().turns).sum();
-            let rate = f64::from(turns) / started.elapsed().as_secs_f64();
-            println!("{name}: {rate:.0} turns per second on one core ({turns} turns)");
-        };
-        measure("small knowledge", &setup(), 20_000);
-        let mut large = setup();
-        let content = "Nothing about much is written here at all. ".repeat(4_800);
-        large.assistant.knowledge.push(Knowledge { name: "Filler".into(), content });
-        measure("200 KiB knowledge, 6 turns", &large, 50);
-        large.scenario = "When do you open on Saturday? Where is order A-17? ".repeat(30);
-        measure("200 KiB knowledge, 60 turns", &large, 50);
-    }
-
     fn run(setup: SimulationSetup) -> Result<SimulationResult, SimulationFailure> {
         run_offline(setup, &mut |name, arguments| match name {
             "lookup_order" if arguments["order_id"].is_string() => {

@@ -1,8 +1,10 @@
 //! One SQLite connection, made to behave as D1 does: numbers bound as floats, at most 100 parameters.
+use std::cell::RefCell;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use hashbrown::HashMap;
 use rusqlite::limits::Limit;
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{CachedStatement, Connection, ErrorCode, OpenFlags, ToSql};
@@ -16,101 +18,131 @@ const PREPARED_STATEMENTS_MAX: usize = 512;
 /// How long to wait for another process (a backup, the command line).
 const BUSY_MS: u64 = 5_000;
 
+/// A connection with what it remembers of the statements it has run.
+pub struct Session {
+    connection: Connection,
+    /// Column names by statement, so that they are not copied for every answer.
+    columns: RefCell<HashMap<Box<str>, Arc<[String]>>>,
+}
+
+impl Session {
+    fn new(connection: Connection) -> rusqlite::Result<Self> {
+        connection.busy_timeout(Duration::from_millis(BUSY_MS))?;
+        connection.pragma_update(None, "foreign_keys", "ON")?;
+        connection.set_limit(Limit::SQLITE_LIMIT_VARIABLE_NUMBER, PARAMETERS_MAX)?;
+        connection.set_prepared_statement_cache_capacity(PREPARED_STATEMENTS_MAX);
+        Ok(Self { connection, columns: RefCell::default() })
+    }
+
+    /// The connection itself.
+    pub fn connection(&mut self) -> &mut Connection {
+        &mut self.connection
+    }
+
+    /// Whether no transaction is open.
+    pub fn is_autocommit(&self) -> bool {
+        self.connection.is_autocommit()
+    }
+
+    fn columns(&self, sql: &str, prepared: &CachedStatement<'_>) -> Arc<[String]> {
+        let mut known = self.columns.borrow_mut();
+        if let Some(columns) = known.get(sql) {
+            return columns.clone();
+        }
+        let columns: Arc<[String]> = prepared.column_names().map(str::to_owned).collect();
+        if known.len() >= PREPARED_STATEMENTS_MAX {
+            known.clear();
+        }
+        known.insert(sql.into(), columns.clone());
+        columns
+    }
+}
+
 /// The writing connection: WAL, and durable when `COMMIT` returns.
-pub fn open(path: &Path) -> rusqlite::Result<Connection> {
-    let connection = Connection::open(path)?;
-    prepare(&connection)?;
-    connection.pragma_update(None, "journal_mode", "WAL")?;
-    connection.pragma_update(None, "synchronous", "FULL")?;
-    Ok(connection)
+pub fn open(path: &Path) -> rusqlite::Result<Session> {
+    let session = Session::new(Connection::open(path)?)?;
+    session.connection.pragma_update(None, "journal_mode", "WAL")?;
+    session.connection.pragma_update(None, "synchronous", "FULL")?;
+    Ok(session)
 }
 
 /// A connection that cannot write.
-pub fn open_reader(path: &Path) -> rusqlite::Result<Connection> {
+pub fn open_reader(path: &Path) -> rusqlite::Result<Session> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = Connection::open_with_flags(path, flags)?;
-    prepare(&connection)?;
-    Ok(connection)
+    Session::new(Connection::open_with_flags(path, flags)?)
 }
 
 /// A connection to a database of its own.
-pub fn open_in_memory() -> rusqlite::Result<Connection> {
-    let connection = Connection::open_in_memory()?;
-    prepare(&connection)?;
-    Ok(connection)
-}
-
-fn prepare(connection: &Connection) -> rusqlite::Result<()> {
-    connection.busy_timeout(Duration::from_millis(BUSY_MS))?;
-    connection.pragma_update(None, "foreign_keys", "ON")?;
-    connection.set_limit(Limit::SQLITE_LIMIT_VARIABLE_NUMBER, PARAMETERS_MAX)?;
-    connection.set_prepared_statement_cache_capacity(PREPARED_STATEMENTS_MAX);
-    Ok(())
+pub fn open_in_memory() -> rusqlite::Result<Session> {
+    Session::new(Connection::open_in_memory()?)
 }
 
 /// Runs statements that change nothing, all at one moment.
-pub fn read(connection: &Connection, batch: &[Statement]) -> Result<Vec<Rows>, DatabaseError> {
+pub fn read(session: &Session, batch: &[Statement]) -> Result<Vec<Rows>, DatabaseError> {
     if let [one] = batch {
-        return Ok(vec![run(connection, one)?]);
+        return Ok(vec![run(session, one)?]);
     }
-    command(connection, "BEGIN")?;
-    let rows = batch.iter().map(|statement| run(connection, statement)).collect();
-    command(connection, "COMMIT")?;
+    command(session, "BEGIN")?;
+    let rows = batch.iter().map(|statement| run(session, statement)).collect();
+    command(session, "COMMIT")?;
     rows
 }
 
 /// Runs a batch as a transaction of its own.
-pub fn write_one(connection: &Connection, batch: &[Statement]) -> Result<Vec<Rows>, DatabaseError> {
-    command(connection, "BEGIN IMMEDIATE")?;
+pub fn write_one(session: &Session, batch: &[Statement]) -> Result<Vec<Rows>, DatabaseError> {
+    command(session, "BEGIN IMMEDIATE")?;
     let rows: Result<Vec<Rows>, DatabaseError> =
-        batch.iter().map(|statement| run(connection, statement)).collect();
-    let outcome = rows.and_then(|rows| command(connection, "COMMIT").map(|()| rows));
+        batch.iter().map(|statement| run(session, statement)).collect();
+    let outcome = rows.and_then(|rows| command(session, "COMMIT").map(|()| rows));
     // SQLite has rolled some failures back by itself.
-    if outcome.is_err() && !connection.is_autocommit() {
-        command(connection, "ROLLBACK")?;
+    if outcome.is_err() && !session.is_autocommit() {
+        command(session, "ROLLBACK")?;
     }
     outcome
 }
 
 /// Runs a batch within a transaction; a failing batch undoes itself and nothing else.
-pub fn write_within(connection: &Connection, batch: &[Statement]) -> Result<Vec<Rows>, DatabaseError> {
-    command(connection, "SAVEPOINT batch")?;
+pub fn write_within(session: &Session, batch: &[Statement]) -> Result<Vec<Rows>, DatabaseError> {
+    command(session, "SAVEPOINT batch")?;
     let rows: Result<Vec<Rows>, DatabaseError> =
-        batch.iter().map(|statement| run(connection, statement)).collect();
-    if connection.is_autocommit() {
+        batch.iter().map(|statement| run(session, statement)).collect();
+    if session.is_autocommit() {
         return rows;
     }
     if rows.is_err() {
-        command(connection, "ROLLBACK TO batch")?;
+        command(session, "ROLLBACK TO batch")?;
     }
-    command(connection, "RELEASE batch")?;
+    command(session, "RELEASE batch")?;
     rows
 }
 
 /// `BEGIN` and its kind.
-pub fn command(connection: &Connection, sql: &str) -> Result<(), DatabaseError> {
-    let mut statement = connection.prepare_cached(sql).map_err(error)?;
+pub fn command(session: &Session, sql: &str) -> Result<(), DatabaseError> {
+    let mut statement = session.connection.prepare_cached(sql).map_err(error)?;
     statement.execute([]).map_err(error)?;
     Ok(())
 }
 
 /// One statement and all its rows.
-fn run(connection: &Connection, statement: &Statement) -> Result<Rows, DatabaseError> {
-    let mut prepared = connection.prepare_cached(&statement.sql).map_err(error)?;
-    let columns = column_names(&prepared);
+fn run(session: &Session, statement: &Statement) -> Result<Rows, DatabaseError> {
+    let mut prepared = session.connection.prepare_cached(&statement.sql).map_err(error)?;
     let parameters = rusqlite::params_from_iter(statement.params.iter().map(Bound));
+    let width = prepared.column_count();
     let mut rows = prepared.query(parameters).map_err(error)?;
     let mut values = Vec::new();
     while let Some(row) = rows.next().map_err(error)? {
-        let row: Result<Vec<Value>, DatabaseError> =
-            (0..columns.len()).map(|at| value(row.get_ref(at).map_err(error)?)).collect();
-        values.push(row?);
+        let mut one = Vec::with_capacity(width);
+        for at in 0..width {
+            one.push(value(row.get_ref(at).map_err(error)?)?);
+        }
+        values.push(one);
     }
+    drop(rows);
+    let columns = match values.as_slice() {
+        [] => Arc::default(),
+        _ => session.columns(&statement.sql, &prepared),
+    };
     Ok(Rows { columns, values })
-}
-
-fn column_names(statement: &CachedStatement<'_>) -> Arc<[String]> {
-    statement.column_names().map(str::to_owned).collect()
 }
 
 struct Bound<'a>(&'a Value);

@@ -4,12 +4,11 @@
 use std::future::Future;
 use std::sync::mpsc;
 
-use rusqlite::Connection;
 use sidetone_engine::ports::DatabaseError;
 use sidetone_engine::statement::{Rows, Statement};
 use tokio::sync::oneshot;
 
-use super::connection::{command, write_one, write_within};
+use super::connection::{Session, command, write_one, write_within};
 
 /// Batches in one transaction at most: bounds how long the first of them waits.
 const GROUP_BATCHES_MAX: usize = 256;
@@ -31,9 +30,9 @@ pub struct Writer {
 
 impl Writer {
     /// Starts the thread.
-    pub fn start(connection: Connection) -> Self {
+    pub fn start(session: Session) -> Self {
         let (queue, waiting) = mpsc::sync_channel(WAITING_BATCHES_MAX);
-        let thread = std::thread::spawn(move || write_groups(&connection, &waiting));
+        let thread = std::thread::spawn(move || write_groups(&session, &waiting));
         Self { queue: Some(queue), thread: Some(thread) }
     }
 
@@ -65,7 +64,7 @@ impl Drop for Writer {
     }
 }
 
-fn write_groups(connection: &Connection, waiting: &mpsc::Receiver<Work>) {
+fn write_groups(session: &Session, waiting: &mpsc::Receiver<Work>) {
     while let Ok(first) = waiting.recv() {
         let mut group = vec![first];
         while group.len() < GROUP_BATCHES_MAX
@@ -74,8 +73,8 @@ fn write_groups(connection: &Connection, waiting: &mpsc::Receiver<Work>) {
             group.push(next);
         }
         let answers = match group.as_slice() {
-            [one] => vec![write_one(connection, &one.batch)],
-            many => write_together(connection, many),
+            [one] => vec![write_one(session, &one.batch)],
+            many => write_together(session, many),
         };
         for (work, answer) in group.into_iter().zip(answers) {
             // A client that has gone away does not wait for its answer.
@@ -85,22 +84,22 @@ fn write_groups(connection: &Connection, waiting: &mpsc::Receiver<Work>) {
 }
 
 /// Nobody is told of success before the commit has succeeded.
-fn write_together(connection: &Connection, group: &[Work]) -> Vec<Answer> {
+fn write_together(session: &Session, group: &[Work]) -> Vec<Answer> {
     let all = |error: DatabaseError| group.iter().map(|_| Err(error.clone())).collect();
-    if let Err(error) = command(connection, "BEGIN IMMEDIATE") {
+    if let Err(error) = command(session, "BEGIN IMMEDIATE") {
         return all(error);
     }
     let mut answers = Vec::with_capacity(group.len());
     for work in group {
-        let answer = write_within(connection, &work.batch);
-        if connection.is_autocommit() {
+        let answer = write_within(session, &work.batch);
+        if session.is_autocommit() {
             // SQLite has rolled the whole transaction back (a full disk, say).
             return all(DatabaseError::Unavailable("the transaction was rolled back".to_owned()));
         }
         answers.push(answer);
     }
-    if let Err(error) = command(connection, "COMMIT") {
-        let _ = command(connection, "ROLLBACK");
+    if let Err(error) = command(session, "COMMIT") {
+        let _ = command(session, "ROLLBACK");
         return all(error);
     }
     answers

@@ -42,6 +42,12 @@ pub struct Body {
 async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     let Body { knowledge_ids } = input.body()?;
     let knowledge_ids = once_each(knowledge_ids);
+    // Before anything is looked up, so that a list of thousands costs nothing.
+    if knowledge_ids.len() > DOCUMENTS_PER_ASSISTANT_MAX {
+        let message =
+            format!("takes at most {DOCUMENTS_PER_ASSISTANT_MAX} documents, got {}", knowledge_ids.len());
+        return Err(Error::field("knowledge_ids", message).into());
+    }
     let list = serde_json::json!(knowledge_ids).to_string();
     let known = sql!(
         "SELECT id, size_bytes FROM documents WHERE workspace_id = :ws AND id IN (SELECT value FROM json_each(?1))",
@@ -56,11 +62,6 @@ async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
         total_bytes += row.integer("size_bytes")?;
     }
     refuse_unknown("knowledge_ids", "knowledge document", &knowledge_ids, &known)?;
-    if knowledge_ids.len() > DOCUMENTS_PER_ASSISTANT_MAX {
-        let message =
-            format!("takes at most {DOCUMENTS_PER_ASSISTANT_MAX} documents, got {}", knowledge_ids.len());
-        return Err(Error::field("knowledge_ids", message).into());
-    }
     if total_bytes > KNOWLEDGE_PER_ASSISTANT_BYTES_MAX {
         return Err(too_much_knowledge("knowledge_ids").into());
     }

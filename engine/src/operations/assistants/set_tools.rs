@@ -40,6 +40,11 @@ pub struct Body {
 async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     let Body { tool_ids } = input.body()?;
     let tool_ids = once_each(tool_ids);
+    // Before anything is looked up, so that a list of thousands costs nothing.
+    if tool_ids.len() > TOOLS_PER_ASSISTANT_MAX {
+        let message = format!("takes at most {TOOLS_PER_ASSISTANT_MAX} tools, got {}", tool_ids.len());
+        return Err(Error::field("tool_ids", message).into());
+    }
     let list = serde_json::json!(tool_ids).to_string();
     let known = sql!(
         "SELECT id FROM tools WHERE workspace_id = :ws AND id IN (SELECT value FROM json_each(?1))",
@@ -54,10 +59,6 @@ async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
         .map(|row| row.text("id"))
         .collect::<Result<_, _>>()?;
     refuse_unknown("tool_ids", "tool", &tool_ids, &known)?;
-    if tool_ids.len() > TOOLS_PER_ASSISTANT_MAX {
-        let message = format!("takes at most {TOOLS_PER_ASSISTANT_MAX} tools, got {}", tool_ids.len());
-        return Err(Error::field("tool_ids", message).into());
-    }
     if tool_ids == current.tool_ids {
         return current.output();
     }

@@ -1,0 +1,452 @@
+//! What the service costs, measured against the least that could do the same. Run with
+//! `cargo bench -p sidetone-tests`; `SIDETONE_BENCH_ENFORCE=1` makes a missed bound an error.
+//!
+//! Ours is the release binary in a process of its own. The bare server is this program again, in a
+//! process of its own: axum and rusqlite, one route, one cached statement, no key, no checks, on a
+//! copy of the same database. Both get the same load in short turns, A B A B, and the median turn
+//! counts, so that the noise of the machine falls on both.
+#![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, reason = "a benchmark")]
+#![allow(missing_docs, reason = "a program, not a library")]
+#[path = "support/bare.rs"]
+mod bare;
+
+use std::path::Path;
+use std::process::{Command, ExitCode};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use sidetone::Sandbox;
+use sidetone_tests::load::{self, Load, Measured};
+use sidetone_tests::process::{Client, Folder, Server, bootstrap_key, request_head};
+
+const LIST_ROWS: usize = 50;
+const READ_CONNECTIONS: usize = 32;
+const WRITE_CONNECTIONS: usize = 64;
+/// Turns each side gets in one measurement.
+const TURNS: usize = 15;
+const TURN_MS: u64 = 400;
+const QUEUES: [usize; 4] = [10, 100, 1_000, 10_000];
+/// Runs one request may queue.
+const BATCH_RUNS: usize = 1_000;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        ["bare", database] => bare::serve(Path::new(database)),
+        words if words.contains(&"--bench") => measure(),
+        _ => {
+            println!("a benchmark: run it with `cargo bench -p sidetone-tests`");
+            ExitCode::SUCCESS
+        }
+    }
+}
+
+fn measure() -> ExitCode {
+    let folder = Folder::new();
+    let (ours, bare) = start(folder.path());
+    let list = ours.server.connect(&ours.key).expect(200, "GET", "/assistants", None);
+    let ids: Vec<String> = list
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|row| row["id"].as_str().map(str::to_owned))
+        .collect();
+    assert_eq!(ids.len(), LIST_ROWS, "the list has all rows");
+    check_same(&ours, &bare, &ids);
+
+    let mut report = Report::default();
+    println!("{:<44} {:>10} {:>10} {:>7}  bound", "", "ours", "bare", "ratio");
+    let gets: Vec<String> = ids.iter().map(|id| format!("/assistants/{id}")).collect();
+    let gets: Vec<&str> = gets.iter().map(String::as_str).collect();
+    report.reads("GET /assistants/{id}, 32 connections", &ours, &bare, &gets);
+    report.reads("GET /assistants (50 rows), 32 connections", &ours, &bare, &["/assistants"]);
+    report.tool_call(&ours, &ids);
+    report.creates(&ours, &bare, folder.path());
+    report.memory(&ours.server, "Peak memory of our process so far");
+    report.turns_in_memory();
+    report.turns_on_the_binary(&ours);
+    let status = ours.server.stop();
+    assert!(status.success(), "the server stops cleanly");
+    report.end()
+}
+
+struct Ours {
+    server: Server,
+    /// Owns what is read.
+    key: String,
+    /// Owns what is created under load.
+    writer_key: String,
+    /// Owns simulations.
+    simulation_key: String,
+}
+
+/// Both servers on the same content: made by ours, then copied.
+fn start(folder: &Path) -> (Ours, Server) {
+    let keys = [bootstrap_key(1), bootstrap_key(2), bootstrap_key(3)];
+    let settings = [("SIDETONE_BOOTSTRAP_KEYS", keys.join(","))];
+    let settings: Vec<(&str, &str)> = settings.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    let (data, copy) = (folder.join("ours"), folder.join("bare.db"));
+    let [key, writer_key, simulation_key] = keys;
+
+    let server = Server::start(&data, &settings);
+    fill(&mut server.connect(&key));
+    assert!(server.stop().success(), "the server stops cleanly");
+    std::fs::copy(data.join("sidetone.db"), &copy).expect("the database can be copied");
+
+    let server = Server::start(&data, &settings);
+    let mut command = Command::new(std::env::current_exe().expect("this program has a path"));
+    let bare = Server::spawn(command.arg("bare").arg(&copy), folder.join("bare.log"));
+    (Ours { server, key, writer_key, simulation_key }, bare)
+}
+
+/// Assistants as people have them: a page of instructions and two tools.
+fn fill(client: &mut Client) {
+    let mut tools = Vec::new();
+    for name in ["look_up_order", "book_visit"] {
+        let tool = json!({"name": name, "url": "https://example.com/tool"});
+        tools.push(client.expect(201, "POST", "/tools", Some(&tool))["id"].clone());
+    }
+    for number in 0..LIST_ROWS {
+        let id = client.expect(201, "POST", "/assistants", Some(&assistant(number)))["id"].clone();
+        let path = format!("/assistants/{}/tools", id.as_str().expect("an id"));
+        client.expect(200, "PUT", &path, Some(&json!({"tool_ids": tools})));
+    }
+}
+
+fn assistant(number: usize) -> Value {
+    let instructions = "You answer the telephone of a bicycle shop. Be brief and kind. ".repeat(16);
+    json!({"name": format!("Front desk {number}"), "instructions": instructions,
+        "first_message": "Good morning, what can I do for you?"})
+}
+
+fn check_same(ours: &Ours, bare: &Server, ids: &[String]) {
+    let paths = ids.iter().map(|id| format!("/assistants/{id}")).chain(["/assistants".to_owned()]);
+    let (mut a, mut b) = (ours.server.connect(&ours.key), bare.connect(&ours.key));
+    for path in paths {
+        let (ours, bare) = (a.expect(200, "GET", &path, None), b.expect(200, "GET", &path, None));
+        assert_eq!(ours.to_string(), bare.to_string(), "both answer the same bytes");
+    }
+}
+
+/// One side of a comparison: the median turn, and what all turns cost.
+struct Side {
+    rate: f64,
+    p50_us: u32,
+    p99_us: u32,
+    cpu_us: f64,
+}
+
+impl Side {
+    fn of(mut turns: Vec<(Measured, f64)>) -> Self {
+        let answers: usize = turns.iter().map(|(measured, _)| measured.answers).sum();
+        let cpu_s: f64 = turns.iter().map(|(_, cpu_s)| cpu_s).sum();
+        turns.sort_by(|(one, _), (other, _)| one.rate().total_cmp(&other.rate()));
+        let middle = &turns[turns.len() / 2].0;
+        Self {
+            rate: middle.rate(),
+            p50_us: middle.latency_us(0.5),
+            p99_us: middle.latency_us(0.99),
+            cpu_us: cpu_s * 1e6 / answers.max(1) as f64,
+        }
+    }
+}
+
+/// What two loads came to.
+struct Comparison {
+    ours: Side,
+    other: Side,
+    /// Our rate by the other's, the median over pairs of neighbouring turns.
+    ratio: f64,
+}
+
+/// Both loads in turns, A B B A; the first turn of each only warms up.
+fn compare(ours: &Load, our_pid: u32, other: &Load, other_pid: u32) -> Comparison {
+    let measure = |load: &Load, pid: u32| {
+        let before = cpu_s(pid);
+        let measured = load::run(load);
+        (measured, cpu_s(pid) - before)
+    };
+    let _ = (measure(ours, our_pid), measure(other, other_pid));
+    let (mut one, mut two) = (Vec::new(), Vec::new());
+    for turn in 0..TURNS {
+        if turn % 2 == 0 {
+            one.push(measure(ours, our_pid));
+            two.push(measure(other, other_pid));
+        } else {
+            two.push(measure(other, other_pid));
+            one.push(measure(ours, our_pid));
+        }
+    }
+    let mut ratios: Vec<f64> = one.iter().zip(&two).map(|(one, two)| one.0.rate() / two.0.rate()).collect();
+    ratios.sort_by(f64::total_cmp);
+    Comparison { ours: Side::of(one), other: Side::of(two), ratio: ratios[TURNS / 2] }
+}
+
+fn requests(method: &str, paths: &[&str], key: &str, bodies: &[Value]) -> Arc<[Vec<u8>]> {
+    let request = |path: &str, body: Option<&Value>| {
+        let body = body.map(Value::to_string).unwrap_or_default();
+        (request_head(method, path, key, &[], body.len()) + &body).into_bytes()
+    };
+    match bodies {
+        [] => paths.iter().map(|path| request(path, None)).collect(),
+        some => some.iter().map(|body| request(paths[0], Some(body))).collect(),
+    }
+}
+
+#[derive(Default)]
+struct Report {
+    missed: Vec<String>,
+}
+
+impl Report {
+    fn reads(&mut self, title: &str, ours: &Ours, bare: &Server, paths: &[&str]) {
+        let load = |server: &Server| Load {
+            address: server.address(),
+            connections: READ_CONNECTIONS,
+            time: Duration::from_millis(TURN_MS),
+            requests: requests("GET", paths, &ours.key, &[]),
+            status: 200,
+        };
+        let result = compare(&load(&ours.server), ours.server.pid(), &load(bare), bare.pid());
+        self.row(title, result.ours.rate, result.other.rate, "req/s", result.ratio, Some((">=", 0.8)));
+        self.sides(&result);
+    }
+
+    fn tool_call(&mut self, ours: &Ours, ids: &[String]) {
+        let bodies: Vec<Value> = ids
+            .iter()
+            .map(|id| {
+                json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+                    "params": {"name": "get_assistant", "arguments": {"id": id}}})
+            })
+            .collect();
+        let paths: Vec<String> = ids.iter().map(|id| format!("/assistants/{id}")).collect();
+        let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
+        let rest = Load {
+            address: ours.server.address(),
+            connections: READ_CONNECTIONS,
+            time: Duration::from_millis(TURN_MS),
+            requests: requests("GET", &paths, &ours.key, &[]),
+            status: 200,
+        };
+        let tool = Load { requests: requests("POST", &["/mcp"], &ours.key, &bodies), ..rest.clone() };
+        let pid = ours.server.pid();
+        let result = compare(&tool, pid, &rest, pid);
+        let title = "tools/call get_assistant (bare column: GET)";
+        let (tool_us, rest_us) = (1e6 / result.ours.rate, 1e6 / result.other.rate);
+        self.row(title, tool_us, rest_us, "us/req", 1.0 / result.ratio, Some(("<=", 1.3)));
+        self.sides(&result);
+    }
+
+    fn creates(&mut self, ours: &Ours, bare: &Server, folder: &Path) {
+        let bodies: Vec<Value> = (0..LIST_ROWS).map(assistant).collect();
+        let load = |server: &Server| Load {
+            address: server.address(),
+            connections: WRITE_CONNECTIONS,
+            time: Duration::from_millis(TURN_MS),
+            requests: requests("POST", &["/assistants"], &ours.writer_key, &bodies),
+            status: 201,
+        };
+        let result = compare(&load(&ours.server), ours.server.pid(), &load(bare), bare.pid());
+        let Comparison { ours: a, other: b, ratio } = &result;
+        self.row("POST /assistants, 64 connections", a.rate, b.rate, "req/s", *ratio, Some((">=", 3.0)));
+        self.sides(&result);
+        let sync_us = sync_us(folder);
+        println!(
+            "  one 4 KiB append and fdatasync takes {sync_us:.0} us here: at most {:.0} commits/s, so ours makes at least {:.1} creates durable with each; ours uses {:.2} cores, bare {:.2}",
+            1e6 / sync_us,
+            a.rate * sync_us / 1e6,
+            a.rate * a.cpu_us / 1e6,
+            b.rate * b.cpu_us / 1e6,
+        );
+    }
+
+    fn memory(&mut self, server: &Server, title: &str) {
+        let peak = peak_mb(server.pid());
+        self.row(title, peak, f64::NAN, "MB", peak, Some(("<", 100.0)));
+    }
+
+    /// On one thread with the database in memory: what the engine itself costs.
+    fn turns_in_memory(&mut self) {
+        for runs in QUEUES {
+            let sandbox = Sandbox::new();
+            let create = |path: &str, body: Value| {
+                let reply = sandbox.post(path, body);
+                assert_eq!(reply.status, 201, "{}", reply.json);
+                reply.json["id"].clone()
+            };
+            let simulation = simulation(&create);
+            let path = format!("/simulations/{}/runs", text(&simulation));
+            let queued: Vec<Value> = (0..runs).map(|seed| create(&path, json!({ "seed": seed }))).collect();
+            let started = Instant::now();
+            assert_eq!(sandbox.run_jobs(), runs, "every run has its job");
+            let time = started.elapsed();
+            let run = sandbox.get(&format!("/simulations/runs/{}", text(&queued[runs / 2])));
+            assert_eq!(run["status"], "completed", "{}", run.json);
+            self.turns("in memory, one thread", runs, turns_of(&run.json), time);
+        }
+    }
+
+    /// On the binary, from the request that queues them to the last one's end.
+    fn turns_on_the_binary(&mut self, ours: &Ours) {
+        let mut client = ours.server.connect(&ours.simulation_key);
+        for runs in QUEUES {
+            let simulations = runs.min(BATCH_RUNS);
+            let client = std::cell::RefCell::new(&mut client);
+            let create = |path: &str, body: Value| {
+                client.borrow_mut().expect(201, "POST", path, Some(&body))["id"].clone()
+            };
+            let first = simulation(&create);
+            let get = |path: &str| client.borrow_mut().expect(200, "GET", path, None);
+            let made = get(&format!("/simulations/{}", text(&first)));
+            let copy = json!({"assistant_id": made["assistant_id"], "persona_id": made["persona_id"],
+                "scenario_id": made["scenario_id"], "name": "copy"});
+            for _ in 1..simulations {
+                create("/simulations", copy.clone());
+            }
+            let body = json!({"assistant_id": made["assistant_id"], "seed": 1});
+            let cpu = cpu_s(ours.server.pid());
+            let started = Instant::now();
+            let mut last = Value::Null;
+            for _ in 0..runs / simulations {
+                let path = "/simulations/runs/batch";
+                let batch = client.borrow_mut().expect(201, "POST", path, Some(&body));
+                last = batch["runs"][simulations - 1]["id"].clone();
+            }
+            let unfinished = |status: &str| {
+                let page = get(&format!("/simulations/runs?status={status}&limit=1"));
+                page["pagination"]["total"].as_u64().expect("a total")
+            };
+            while unfinished("queued") + unfinished("running") > 0 {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            let time = started.elapsed();
+            let cpu = cpu_s(ours.server.pid()) - cpu;
+            let run = get(&format!("/simulations/runs/{}", text(&last)));
+            assert_eq!(run["status"], "completed", "{run}");
+            self.turns("on the binary", runs, turns_of(&run), time);
+            println!(
+                "  {:.2} cores busy, {:.0} us of CPU a run",
+                cpu / time.as_secs_f64(),
+                cpu * 1e6 / runs as f64
+            );
+        }
+    }
+
+    fn turns(&mut self, place: &str, runs: usize, turns: usize, time: Duration) {
+        let rate = (runs * turns) as f64 / time.as_secs_f64();
+        let run_us = time.as_secs_f64() * 1e6 / runs as f64;
+        let title = format!("Simulated turns, {runs} queued runs");
+        println!("{title:<44} {rate:>10.0} turns/s {place}: {turns} turns and {run_us:.0} us a run");
+    }
+
+    fn row(
+        &mut self,
+        title: &str,
+        ours: f64,
+        other: f64,
+        unit: &str,
+        ratio: f64,
+        bound: Option<(&'static str, f64)>,
+    ) {
+        let shown = |value: f64| if value.is_nan() { "-".to_owned() } else { format!("{value:.0}") };
+        let verdict = match bound {
+            None => String::new(),
+            Some((sign, limit)) => {
+                let holds = match sign {
+                    ">=" => ratio >= limit,
+                    "<=" => ratio <= limit,
+                    _ => ratio < limit,
+                };
+                if !holds {
+                    self.missed.push(title.to_owned());
+                }
+                format!("{sign} {limit} {}", if holds { "holds" } else { "MISSED" })
+            }
+        };
+        println!("{title:<44} {:>10} {:>10} {ratio:>7.2}  {verdict} ({unit})", shown(ours), shown(other));
+    }
+
+    fn sides(&self, result: &Comparison) {
+        for (name, side) in [("ours", &result.ours), ("bare", &result.other)] {
+            println!(
+                "  {name}: p50 {} us, p99 {} us, server CPU {:.1} us/req",
+                side.p50_us, side.p99_us, side.cpu_us
+            );
+        }
+    }
+
+    fn end(self) -> ExitCode {
+        if self.missed.is_empty() {
+            println!("all bounds hold");
+            return ExitCode::SUCCESS;
+        }
+        println!("missed: {}", self.missed.join("; "));
+        match std::env::var("SIDETONE_BENCH_ENFORCE").as_deref() {
+            Ok("1") => ExitCode::FAILURE,
+            _ => ExitCode::SUCCESS,
+        }
+    }
+}
+
+/// An assistant with something to know, a caller with something to ask, and what is expected.
+fn simulation(create: &dyn Fn(&str, Value) -> Value) -> Value {
+    let assistant = create("/assistants", assistant(0));
+    let persona = create("/simulations/personas", json!({"name": "Ada", "system_prompt": "You are brief."}));
+    let scenario = create(
+        "/simulations/scenarios",
+        json!({"name": "Hours",
+        "instructions": "Say \"Good morning\". Ask \"When are you open on Saturday?\" Then ask \"Do you repair gears?\"",
+        "evaluations": [
+            {"kind": "transcript", "role": "user", "includes": "open on Saturday"},
+            {"kind": "judge", "role": "assistant", "includes": "is kind"},
+        ]}),
+    );
+    create(
+        "/simulations",
+        json!({"assistant_id": assistant, "persona_id": persona, "scenario_id": scenario, "name": "hours"}),
+    )
+}
+
+fn turns_of(run: &Value) -> usize {
+    let spoken = |row: &&Value| matches!(row["role"].as_str(), Some("user" | "assistant"));
+    run["transcript"].as_array().into_iter().flatten().filter(spoken).count()
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().expect("a text")
+}
+
+/// The median time of one small append made durable, on the file system the databases are on.
+fn sync_us(folder: &Path) -> f64 {
+    use std::io::Write;
+    const TRIES: usize = 200;
+    let mut file = std::fs::File::create(folder.join("sync")).expect("the folder can be written");
+    let mut times: Vec<f64> = (0..TRIES)
+        .map(|_| {
+            let started = Instant::now();
+            file.write_all(&[7; 4096]).expect("the file can be written");
+            file.sync_data().expect("the file can be synced");
+            started.elapsed().as_secs_f64() * 1e6
+        })
+        .collect();
+    times.sort_by(f64::total_cmp);
+    times[TRIES / 2]
+}
+
+/// Processor time a process has used (Linux; elsewhere nothing is known).
+fn cpu_s(pid: u32) -> f64 {
+    const TICKS_PER_S: f64 = 100.0;
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
+    let ticks = |at: usize| fields.get(at).and_then(|text| text.parse::<f64>().ok()).unwrap_or(0.0);
+    (ticks(11) + ticks(12)) / TICKS_PER_S
+}
+
+/// The most memory a process has had (Linux; elsewhere nothing is known).
+fn peak_mb(pid: u32) -> f64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap_or_default();
+    line.trim().trim_end_matches("kB").trim().parse::<f64>().unwrap_or(0.0) / 1024.0
+}

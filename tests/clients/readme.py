@@ -1,0 +1,44 @@
+"""Runs the README against a server (SIDETONE_URL, SIDETONE_KEY), word for word but for address and key:
+`readme.py curl` its tour with curl, `readme.py mcp` its MCP script. Both have to end in a run that passed."""
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+URL, KEY = os.environ["SIDETONE_URL"], os.environ["SIDETONE_KEY"]
+README = open(os.path.join(os.path.dirname(__file__), "..", "..", "README.md"), encoding="utf-8").read()
+
+
+def section(title: str) -> str:
+    return README.split(f"\n## {title}\n")[1].split("\n## ")[0]
+
+
+def blocks(text: str, language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", text, re.S)
+
+
+def run(command: list[str], suffix: str, script: str) -> str:
+    script = re.sub(r"(?m)^export SIDETONE_KEY=.*$", f"export SIDETONE_KEY={KEY}", script)
+    with tempfile.NamedTemporaryFile("w", suffix=suffix) as file:
+        file.write(script.replace("http://127.0.0.1:8787", URL))
+        file.flush()
+        done = subprocess.run([*command, file.name], capture_output=True, text=True, timeout=60)
+    print(done.stdout, done.stderr)
+    assert done.returncode == 0, f"the script ended with status {done.returncode}"
+    return done.stdout
+
+
+def expect(output: str, *parts: str) -> None:
+    for part in parts:
+        assert part in output, f"the output lacks {part}"
+
+
+if sys.argv[1] == "curl":
+    script = "\n".join(blocks(section("A tour in five minutes"), "sh"))
+    expect(run(["sh"], ".sh", script), '"status":"completed"', '"passed":true', '"revision_conflict"')
+else:
+    (script,) = blocks(section("From an MCP client"), "python")
+    (printed,) = blocks(section("From an MCP client"), "text")
+    expect(run([sys.executable], ".py", script), printed)

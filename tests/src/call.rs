@@ -1,0 +1,222 @@
+//! A call of any operation, made from its schemas: the table-driven scenarios cover a new operation
+//! as soon as it is in the table.
+use std::sync::OnceLock;
+
+use serde_json::{Map, Value, json};
+use sidetone_engine::config::Config;
+use sidetone_engine::faces::{Faces, RequestSchemas};
+use sidetone_engine::operation::Operation;
+
+use crate::reply::{Reply, ToolReply};
+use crate::world::{BASE_URL, World};
+
+/// A call, ready to be made through either face.
+#[derive(Clone)]
+pub struct Call {
+    /// What is called.
+    pub operation: &'static Operation,
+    /// The path's values by name, in order.
+    pub path: Vec<(String, String)>,
+    /// The query's values.
+    pub query: Map<String, Value>,
+    /// The body; `None` where the operation takes none.
+    pub body: Option<Map<String, Value>>,
+}
+
+impl Call {
+    /// A call that succeeds in this workspace: whatever it refers to is created first.
+    #[track_caller]
+    pub fn valid(world: &World, operation: &'static Operation) -> Self {
+        let path = operation
+            .path_names()
+            .map(|name| (name.to_owned(), path_value(world, operation, name)))
+            .collect::<Vec<_>>();
+        let body = body_schema(operation).map(|schema| {
+            let Value::Object(body) = value(world, operation, "body", schema) else {
+                panic!("{}: the body is not an object", operation.id)
+            };
+            body
+        });
+        Self { operation, path, query: Map::new(), body }
+    }
+
+    /// The same with another body field.
+    pub fn with_field(&self, name: &str, value: Value) -> Self {
+        let mut call = self.clone();
+        call.body.get_or_insert_default().insert(name.to_owned(), value);
+        call
+    }
+
+    /// The same without a body field.
+    pub fn without_field(&self, name: &str) -> Self {
+        let mut call = self.clone();
+        call.body.get_or_insert_default().shift_remove(name);
+        call
+    }
+
+    /// The same with a query value.
+    pub fn with_query(&self, name: &str, value: Value) -> Self {
+        let mut call = self.clone();
+        call.query.insert(name.to_owned(), value);
+        call
+    }
+
+    /// The same with other path values.
+    pub fn with_path(&self, value: &str) -> Self {
+        let mut call = self.clone();
+        call.path.iter_mut().for_each(|(_, old)| *old = value.to_owned());
+        call
+    }
+
+    /// The path and query as REST has them.
+    pub fn uri(&self) -> String {
+        let mut uri = self.operation.path.to_owned();
+        for (name, value) in &self.path {
+            uri = uri.replace(&format!("{{{name}}}"), &encoded(value));
+        }
+        for (n, (name, value)) in self.query.iter().enumerate() {
+            let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            uri.push(if n == 0 { '?' } else { '&' });
+            uri.push_str(&format!("{}={}", encoded(name), encoded(&text)));
+        }
+        uri
+    }
+
+    /// Makes the call over REST.
+    #[track_caller]
+    pub fn rest(&self, world: &World) -> Reply {
+        let body = self.body.clone().map(Value::Object);
+        world.call(self.operation.method.clone(), &self.uri(), body.as_ref())
+    }
+
+    /// The arguments of the same call over MCP, confirmed where it can incur usage.
+    pub fn arguments(&self) -> Map<String, Value> {
+        let mut arguments = self.query.clone();
+        for (name, value) in &self.path {
+            arguments.insert(name.clone(), value.clone().into());
+        }
+        if let Some(body) = &self.body {
+            arguments.insert("data".to_owned(), body.clone().into());
+        }
+        if self.operation.spends() {
+            arguments.insert("confirm".to_owned(), true.into());
+        }
+        arguments
+    }
+
+    /// Makes the call over MCP.
+    #[track_caller]
+    pub fn tool(&self, world: &World) -> ToolReply {
+        world.tool(self.operation.id, self.arguments().into())
+    }
+}
+
+/// The operation's request schemas, as the service derives them.
+pub fn schemas(operation: &Operation) -> &'static RequestSchemas {
+    static FACES: OnceLock<Faces> = OnceLock::new();
+    let faces = FACES.get_or_init(|| {
+        let config = Config::from_settings(|_| None, BASE_URL, "only the schemas are used").unwrap();
+        Faces::new(&config).expect("the operation table is sound")
+    });
+    faces.schemas(operation)
+}
+
+/// The schema of the operation's body.
+pub fn body_schema(operation: &Operation) -> Option<&'static Value> {
+    schemas(operation).body.as_ref()
+}
+
+/// The properties of an object schema, by name.
+pub fn properties(schema: Option<&Value>) -> impl Iterator<Item = (&String, &Value)> {
+    schema.and_then(|schema| schema["properties"].as_object()).into_iter().flatten()
+}
+
+/// The types a schema allows.
+pub fn types(schema: &Value) -> Vec<&str> {
+    match &schema["type"] {
+        Value::String(kind) => vec![kind],
+        Value::Array(kinds) => kinds.iter().filter_map(Value::as_str).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// A well-formed id that belongs to nothing.
+pub const UNKNOWN_ID: &str = "asst_00000000000000000000000000";
+
+/// Creates what the path names. A new resource needs a line here.
+#[track_caller]
+fn path_value(world: &World, operation: &Operation, name: &str) -> String {
+    let collection = operation.path.split("/{").next().unwrap_or_default();
+    let made = match (collection, name) {
+        ("/assistants", "id") => world.assistant(),
+        ("/tools", "id") => world.a_tool(),
+        ("/knowledge", "id") => world.document(10),
+        ("/numbers", "number") => world.binding(),
+        ("/webhooks", "id") => world.webhook(),
+        ("/simulations/personas", "id") => world.persona(),
+        ("/simulations/scenarios", "id") => world.scenario(),
+        ("/simulations", "id") => world.simulation(),
+        ("/simulations/runs", "id") => {
+            let run = world.run();
+            world.settle(&run.id);
+            run
+        }
+        ("/keys", "id") => world.api_key(),
+        other => panic!("{}: no example of {other:?} yet", operation.id),
+    };
+    made.id
+}
+
+/// A value that fits the schema of the field. A field that refers to something, or that has a form
+/// of its own, needs a line here.
+#[track_caller]
+fn value(world: &World, operation: &Operation, name: &str, schema: &Value) -> Value {
+    match name {
+        "assistant_id" if operation.id == "start_simulation_batch" => {
+            let assistant = world.assistant();
+            world.simulation_of(&assistant.id);
+            return assistant.id.into();
+        }
+        "assistant_id" => return world.assistant().id.into(),
+        "persona_id" => return world.persona().id.into(),
+        "scenario_id" => return world.scenario().id.into(),
+        "tool_ids" => return json!([world.a_tool().id, world.a_tool().id]),
+        "knowledge_ids" => return json!([world.document(10).id, world.document(20).id]),
+        "url" => return "https://example.com/example".into(),
+        "model" => return "builtin/rules".into(),
+        "voice" => return "builtin/tone".into(),
+        "parameters" => return json!({"type": "object", "properties": {"day": {"type": "string"}}}),
+        "mode" => return "chat".into(),
+        "pipeline_mode" => return "cascading".into(),
+        _ if name.ends_with("_id") || name.ends_with("_ids") => {
+            panic!("{}: no example of `{name}` yet", operation.id)
+        }
+        _ => {}
+    }
+    if let Some(first) = schema["enum"].as_array().and_then(|values| values.first()) {
+        return first.clone();
+    }
+    match types(schema).first() {
+        Some(&"string") => format!("example_{}", world.count()).into(),
+        Some(&"integer") => schema["maximum"].as_i64().unwrap_or(1_000).min(1_000).into(),
+        Some(&"boolean") => true.into(),
+        Some(&"array") => json!([value(world, operation, name, &schema["items"])]),
+        Some(&"object") => {
+            let fields = properties(Some(schema));
+            fields.map(|(name, schema)| (name.clone(), value(world, operation, name, schema))).collect()
+        }
+        _ => panic!("{}: no example of `{name}` with {schema}", operation.id),
+    }
+}
+
+/// Percent-encodes all that is not unreserved (RFC 3986, 2.3).
+pub fn encoded(text: &str) -> String {
+    let mut encoded = String::new();
+    for byte in text.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => encoded.push(byte.into()),
+            _ => encoded.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    encoded
+}

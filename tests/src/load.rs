@@ -1,0 +1,121 @@
+//! A light load: many keep-alive connections on one thread, each with one request in flight.
+#![allow(clippy::expect_used, clippy::panic, reason = "a test that cannot go on should say so loudly")]
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+/// What the connections do.
+#[derive(Clone)]
+pub struct Load {
+    /// Whom they ask.
+    pub address: SocketAddr,
+    /// How many there are.
+    pub connections: usize,
+    /// How long they ask.
+    pub time: Duration,
+    /// Whole requests, ready to send, asked in turn.
+    pub requests: Arc<[Vec<u8>]>,
+    /// The status every answer must have.
+    pub status: u16,
+}
+
+/// What came of it.
+#[derive(Debug, Clone, Default)]
+pub struct Measured {
+    /// Answers.
+    pub answers: usize,
+    /// From the first request to the last answer.
+    pub time: Duration,
+    /// Microseconds from request to answer, in order of size.
+    pub latencies_us: Vec<u32>,
+}
+
+impl Measured {
+    /// Answers per second.
+    pub fn rate(&self) -> f64 {
+        self.answers as f64 / self.time.as_secs_f64()
+    }
+
+    /// The latency that `share` (0 to 1) of the answers kept to.
+    pub fn latency_us(&self, share: f64) -> u32 {
+        let last = self.latencies_us.len().saturating_sub(1);
+        self.latencies_us.get((last as f64 * share) as usize).copied().unwrap_or(0)
+    }
+}
+
+/// Runs the load on a thread of its own.
+pub fn run(load: &Load) -> Measured {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    runtime.block_on(async {
+        let next = Arc::new(AtomicUsize::new(0));
+        // Connecting is not part of the measurement.
+        let mut streams = Vec::new();
+        for _ in 0..load.connections {
+            let stream = TcpStream::connect(load.address).await.expect("the server accepts");
+            stream.set_nodelay(true).expect("a TCP option");
+            streams.push(stream);
+        }
+        let started = Instant::now();
+        let deadline = started + load.time;
+        let tasks: Vec<_> = streams
+            .into_iter()
+            .map(|stream| tokio::spawn(ask(stream, load.clone(), next.clone(), deadline)))
+            .collect();
+        let mut measured = Measured::default();
+        for task in tasks {
+            measured.latencies_us.extend(task.await.expect("no connection fails"));
+        }
+        measured.time = started.elapsed();
+        measured.answers = measured.latencies_us.len();
+        measured.latencies_us.sort_unstable();
+        measured
+    })
+}
+
+async fn ask(mut stream: TcpStream, load: Load, next: Arc<AtomicUsize>, deadline: Instant) -> Vec<u32> {
+    let mut latencies_us = Vec::new();
+    let mut buffer = Vec::with_capacity(128 * 1024);
+    while Instant::now() < deadline {
+        let request = &load.requests[next.fetch_add(1, Ordering::Relaxed) % load.requests.len()];
+        let asked = Instant::now();
+        stream.write_all(request).await.expect("the server reads");
+        let status = read_answer(&mut stream, &mut buffer).await;
+        assert_eq!(status, load.status, "{}", String::from_utf8_lossy(&buffer));
+        latencies_us.push(u32::try_from(asked.elapsed().as_micros()).unwrap_or(u32::MAX));
+    }
+    latencies_us
+}
+
+/// Reads one answer with a Content-Length; returns its status.
+async fn read_answer(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> u16 {
+    buffer.clear();
+    let mut whole = None;
+    loop {
+        let read = stream.read_buf(buffer).await.expect("the server answers");
+        assert!(read > 0, "the server closed the connection");
+        if whole.is_none()
+            && let Some(end) = buffer.windows(4).position(|bytes| bytes == b"\r\n\r\n")
+        {
+            whole = Some(end + 4 + content_length(&buffer[..end]));
+        }
+        if whole.is_some_and(|whole| buffer.len() >= whole) {
+            return std::str::from_utf8(&buffer[9..12]).ok().and_then(|text| text.parse().ok()).unwrap_or(0);
+        }
+    }
+}
+
+fn content_length(head: &[u8]) -> usize {
+    const NAME: &[u8] = b"\r\ncontent-length: ";
+    let at = head
+        .windows(NAME.len())
+        .position(|bytes| bytes.eq_ignore_ascii_case(NAME))
+        .expect("answers have a length");
+    head[at + NAME.len()..]
+        .iter()
+        .take_while(|byte| byte.is_ascii_digit())
+        .fold(0, |number, digit| number * 10 + usize::from(digit - b'0'))
+}

@@ -1,0 +1,118 @@
+//! The real binary, started once for a test process and stopped with it.
+use std::io::{BufRead, BufReader, Read};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use sidetone_engine::auth::key::ApiKey;
+
+/// Workspaces one test process can open.
+const WORKSPACES_MAX: u32 = 1_000;
+
+/// Serves until its standard input closes, which happens however the test process ends.
+const KEEPER: &str = r#"
+    data=$1; shift
+    "$@" </dev/null & server=$!
+    cat >/dev/null
+    kill "$server" 2>/dev/null; wait "$server"
+    rm -rf "$data"
+"#;
+
+/// A running server.
+pub struct Native {
+    /// Where it listens.
+    pub address: SocketAddr,
+    keys_used: AtomicU32,
+    log: PathBuf,
+    _keeper: Child,
+    _stdout: BufReader<ChildStdout>,
+}
+
+impl Native {
+    /// The server of this process.
+    pub fn shared() -> &'static Self {
+        static SHARED: OnceLock<Native> = OnceLock::new();
+        SHARED.get_or_init(Self::start)
+    }
+
+    /// The key of a workspace that nobody has used.
+    pub fn fresh_key(&self) -> String {
+        let n = self.keys_used.fetch_add(1, Ordering::Relaxed);
+        assert!(n < WORKSPACES_MAX, "raise WORKSPACES_MAX: every scenario opens workspaces of its own");
+        bootstrap_key(n)
+    }
+
+    /// What the server has logged.
+    pub fn log(&self) -> String {
+        std::fs::read_to_string(&self.log).unwrap_or_default()
+    }
+
+    fn start() -> Self {
+        let folder = tempfile::Builder::new().prefix("sidetone-contract-").tempdir().unwrap().keep();
+        let log = folder.join("log");
+        let keys: Vec<String> = (0..WORKSPACES_MAX).map(bootstrap_key).collect();
+        let mut command = Command::new("sh");
+        for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("SIDETONE_")) {
+            command.env_remove(name);
+        }
+        let mut keeper = command
+            .args(["-c", KEEPER, "keeper"])
+            .arg(&folder)
+            .arg(binary())
+            .env("SIDETONE_LISTEN", "127.0.0.1:0")
+            .env("SIDETONE_DATA", folder.join("data"))
+            .env("SIDETONE_BASE_URL", crate::world::BASE_URL)
+            .env("SIDETONE_BOOTSTRAP_KEYS", keys.join(","))
+            .env("SIDETONE_TRUSTED_PROXIES", "127.0.0.1")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(std::fs::File::create(&log).unwrap())
+            .spawn()
+            .expect("sh starts");
+        let mut stdout = BufReader::new(keeper.stdout.take().unwrap());
+        let mut welcome = String::new();
+        while !welcome.contains("listening on ") {
+            let read = stdout.read_line(&mut welcome).unwrap_or(0);
+            assert!(
+                read > 0,
+                "sidetone did not start: {}",
+                std::fs::read_to_string(&log).unwrap_or_default()
+            );
+        }
+        let address = welcome.split("listening on ").nth(1).and_then(|rest| rest.split(')').next());
+        let address = address.and_then(|text| text.parse().ok()).expect("the welcome names the address");
+        Self { address, keys_used: AtomicU32::new(0), log, _keeper: keeper, _stdout: stdout }
+    }
+}
+
+/// The n-th key that the server is told of.
+fn bootstrap_key(n: u32) -> String {
+    let mut bytes = [7; 32];
+    bytes[..4].copy_from_slice(&n.to_be_bytes());
+    ApiKey::from_bytes(bytes).as_str().to_owned()
+}
+
+/// `SIDETONE_BIN`, or the binary beside the tests, built now.
+fn binary() -> PathBuf {
+    if let Some(path) = std::env::var_os("SIDETONE_BIN") {
+        return path.into();
+    }
+    // target/<profile>/deps/<test> → target/<profile>/sidetone
+    let test = std::env::current_exe().unwrap();
+    let profile = test.parent().and_then(|deps| deps.parent()).expect("tests live in target/<profile>/deps");
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut build = Command::new(cargo);
+    build.args(["build", "--quiet", "-p", "sidetone", "--target-dir"]).arg(profile.parent().unwrap());
+    if let Some(name) = profile.file_name().and_then(|name| name.to_str()).filter(|name| *name != "debug") {
+        build.args(["--profile", name]);
+    }
+    build.current_dir(env!("CARGO_MANIFEST_DIR"));
+    let output = build.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn();
+    let mut output = output.expect("cargo starts");
+    let mut errors = String::new();
+    let _ = output.stderr.take().unwrap().read_to_string(&mut errors);
+    assert!(output.wait().unwrap().success(), "sidetone does not build: {errors}");
+    profile.join("sidetone")
+}

@@ -1,0 +1,327 @@
+//! The real binary in a process of its own: started, asked over TCP, stopped or killed.
+#![allow(clippy::expect_used, clippy::panic, reason = "a test that cannot go on should say so loudly")]
+use std::ffi::OsStr;
+use std::io::{BufRead, BufReader, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use sidetone_engine::auth::key::ApiKey;
+
+/// A start that takes longer has failed.
+const START_MS: u64 = 20_000;
+/// An answer that takes longer has failed.
+const ANSWER_MS: u64 = 30_000;
+
+/// The binary: `SIDETONE_BIN`, or the one beside this test, built once in the same profile.
+pub fn binary() -> &'static Path {
+    static BINARY: OnceLock<PathBuf> = OnceLock::new();
+    BINARY.get_or_init(|| match std::env::var_os("SIDETONE_BIN") {
+        Some(path) => path.into(),
+        None => build(),
+    })
+}
+
+fn build() -> PathBuf {
+    // …/target/debug/deps/crash-0123 → …/target/debug
+    let test = std::env::current_exe().expect("this program has a path");
+    let folder = test.ancestors().nth(2).expect("tests are in target/<profile>/deps");
+    let target = folder.parent().expect("the profile is in the target folder");
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo.args(["build", "--quiet", "-p", "sidetone", "--bin", "sidetone", "--target-dir"]).arg(target);
+    cargo.arg("--manifest-path").arg(concat!(env!("CARGO_MANIFEST_DIR"), "/../Cargo.toml"));
+    if folder.file_name() == Some(OsStr::new("release")) {
+        cargo.arg("--release");
+    }
+    let status = cargo.status().expect("cargo runs");
+    assert!(status.success(), "the binary does not build");
+    folder.join(format!("sidetone{}", std::env::consts::EXE_SUFFIX))
+}
+
+/// A key of the key form that nobody else has: the same for the same seed.
+pub fn bootstrap_key(seed: u8) -> String {
+    ApiKey::from_bytes([seed; 32]).as_str().to_owned()
+}
+
+/// A folder of its own, removed in the end.
+pub struct Folder(PathBuf);
+
+impl Folder {
+    /// Makes one.
+    #[expect(clippy::new_without_default, reason = "it touches the disk")]
+    pub fn new() -> Self {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("sidetone-test-{}-{count}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&path);
+        std::fs::create_dir_all(&path).expect("the temporary folder can be written");
+        Self(path)
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// The binary with these settings and no others.
+pub fn command(data: &Path, settings: &[(&str, &str)]) -> Command {
+    let mut command = Command::new(binary());
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("SIDETONE_") || name == "RUST_LOG" {
+            command.env_remove(name);
+        }
+    }
+    command.env("SIDETONE_LISTEN", "127.0.0.1:0").env("SIDETONE_DATA", data);
+    command.envs(settings.iter().copied()).stdin(Stdio::null());
+    command
+}
+
+/// Runs the binary to its end.
+pub fn run(data: &Path, settings: &[(&str, &str)], arguments: &[&str]) -> Output {
+    command(data, settings).args(arguments).output().expect("the binary runs")
+}
+
+/// A serving process. Dropping it kills it.
+pub struct Server {
+    child: Child,
+    address: SocketAddr,
+    welcome: String,
+    log: PathBuf,
+}
+
+impl Server {
+    /// Starts it on `data` and waits until it listens. Its log goes to `data` with `.log` added.
+    pub fn start(data: &Path, settings: &[(&str, &str)]) -> Self {
+        let log = data.with_extension("log");
+        let file = std::fs::OpenOptions::new().create(true).append(true).open(&log).expect("a log file");
+        let mut command = command(data, settings);
+        Self::spawn(command.stderr(file), log)
+    }
+
+    /// Starts any program that says `listening on <address>` on its standard output.
+    pub fn spawn(command: &mut Command, log: PathBuf) -> Self {
+        let mut child = command.stdout(Stdio::piped()).spawn().expect("the server starts");
+        let stdout = child.stdout.take().expect("standard output is a pipe");
+        let (sender, lines) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            for line in BufReader::new(stdout).lines().map_while(Result::ok) {
+                let _ = sender.send(line);
+            }
+        });
+        let mut welcome = String::new();
+        let mut address = None;
+        let deadline = Instant::now() + Duration::from_millis(START_MS);
+        // All of the welcome is one write: what follows the address comes at once.
+        while let Ok(line) = lines.recv_timeout(match address {
+            None => deadline.saturating_duration_since(Instant::now()),
+            Some(_) => Duration::from_millis(50),
+        }) {
+            if let Some((_, rest)) = line.split_once("listening on ") {
+                address = rest.trim_end_matches(')').parse().ok();
+            }
+            welcome.push_str(&line);
+            welcome.push('\n');
+        }
+        let Some(address) = address else {
+            let _ = child.kill();
+            let log = std::fs::read_to_string(&log).unwrap_or_default();
+            panic!("the server did not start: {welcome}\n{log}");
+        };
+        Self { child, address, welcome, log }
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// What it printed on standard output.
+    pub fn welcome(&self) -> &str {
+        &self.welcome
+    }
+
+    /// What it and its predecessors on the same folder logged.
+    pub fn log(&self) -> String {
+        std::fs::read_to_string(&self.log).unwrap_or_default()
+    }
+
+    /// Its process id.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// A connection that presents `key`.
+    pub fn connect(&self, key: &str) -> Client {
+        Client::new(self.address, key)
+    }
+
+    /// Ends it as a power cut would, as far as the process sees it.
+    pub fn kill(mut self) {
+        self.child.kill().expect("the process can be killed");
+        self.child.wait().expect("the process ends");
+    }
+
+    /// Asks it to stop (SIGTERM).
+    pub fn terminate(&self) {
+        // The standard library sends no signal but SIGKILL; every Unix has `kill` in its shell.
+        let script = format!("kill -TERM {}", self.child.id());
+        let status = Command::new("sh").args(["-c", &script]).status().expect("a shell runs");
+        assert!(status.success(), "the process takes signals");
+    }
+
+    /// Waits until it has ended.
+    pub fn wait(&mut self) -> ExitStatus {
+        let deadline = Instant::now() + Duration::from_millis(START_MS);
+        loop {
+            if let Some(status) = self.child.try_wait().expect("the process can be watched") {
+                return status;
+            }
+            assert!(Instant::now() < deadline, "the server does not stop");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// Stops it gracefully.
+    pub fn stop(mut self) -> ExitStatus {
+        self.terminate();
+        self.wait()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// An answer.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Answer {
+    /// The status code.
+    pub status: u16,
+    /// The head as it was sent.
+    pub head: String,
+    /// The body as JSON; null when it is empty.
+    pub json: Value,
+}
+
+impl std::ops::Index<&str> for Answer {
+    type Output = Value;
+
+    fn index(&self, name: &str) -> &Value {
+        &self.json[name]
+    }
+}
+
+/// One keep-alive connection, one request at a time.
+pub struct Client {
+    address: SocketAddr,
+    key: String,
+    stream: Option<BufReader<TcpStream>>,
+}
+
+impl Client {
+    /// Connects when it is first used.
+    pub fn new(address: SocketAddr, key: &str) -> Self {
+        Self { address, key: key.to_owned(), stream: None }
+    }
+
+    /// Sends a request; `Err` when the connection broke before the whole answer was there.
+    pub fn send(
+        &mut self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: Option<&Value>,
+    ) -> std::io::Result<Answer> {
+        let answer = self.exchange(method, path, headers, body);
+        if answer.is_err() {
+            self.stream = None;
+        }
+        answer
+    }
+
+    /// Sends a request that must be answered with `status`.
+    pub fn expect(&mut self, status: u16, method: &str, path: &str, body: Option<&Value>) -> Value {
+        let answer = self.send(method, path, &[], body).expect("the server answers");
+        assert_eq!(answer.status, status, "{method} {path}: {}", answer.json);
+        answer.json
+    }
+
+    fn exchange(
+        &mut self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: Option<&Value>,
+    ) -> std::io::Result<Answer> {
+        let stream = match &mut self.stream {
+            Some(stream) => stream,
+            empty => empty.insert(connect(self.address)?),
+        };
+        let body = body.map(Value::to_string).unwrap_or_default();
+        let mut request = request_head(method, path, &self.key, headers, body.len());
+        request.push_str(&body);
+        stream.get_mut().write_all(request.as_bytes())?;
+        read_answer(stream)
+    }
+}
+
+/// The head of a request, up to and with the empty line.
+pub fn request_head(
+    method: &str,
+    path: &str,
+    key: &str,
+    headers: &[(&str, &str)],
+    body_bytes: usize,
+) -> String {
+    let mut head = format!("{method} {path} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {key}\r\n");
+    if body_bytes > 0 || method != "GET" {
+        head.push_str(&format!("content-type: application/json\r\ncontent-length: {body_bytes}\r\n"));
+    }
+    for (name, value) in headers {
+        head.push_str(&format!("{name}: {value}\r\n"));
+    }
+    head.push_str("\r\n");
+    head
+}
+
+fn connect(address: SocketAddr) -> std::io::Result<BufReader<TcpStream>> {
+    let stream = TcpStream::connect(address)?;
+    stream.set_nodelay(true)?;
+    stream.set_read_timeout(Some(Duration::from_millis(ANSWER_MS)))?;
+    Ok(BufReader::new(stream))
+}
+
+/// Reads one answer with a Content-Length.
+pub fn read_answer(stream: &mut impl BufRead) -> std::io::Result<Answer> {
+    let broken = |what: &str| std::io::Error::other(what.to_owned());
+    let mut head = String::new();
+    while !head.ends_with("\r\n\r\n") {
+        if stream.read_line(&mut head)? == 0 {
+            return Err(broken("the connection ended"));
+        }
+    }
+    let status =
+        head.split(' ').nth(1).and_then(|word| word.parse().ok()).ok_or_else(|| broken("no status"))?;
+    let length = head
+        .lines()
+        .find_map(|line| line.to_ascii_lowercase().strip_prefix("content-length:")?.trim().parse().ok())
+        .unwrap_or(0);
+    let mut body = vec![0; length];
+    stream.read_exact(&mut body)?;
+    let json = if body.is_empty() { Value::Null } else { serde_json::from_slice(&body)? };
+    Ok(Answer { status, head, json })
+}

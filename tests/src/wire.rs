@@ -1,0 +1,108 @@
+//! A plain HTTP/1.1 client over a socket: small enough to send what no proper client would.
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue};
+
+use crate::reply::Reply;
+
+/// An answer that takes longer is none.
+const ANSWER_MS: u64 = 60_000;
+
+/// Sends a well-formed request on a connection of its own.
+pub fn send(address: SocketAddr, request: &http::Request<Bytes>) -> io::Result<Reply> {
+    let mut head = Vec::new();
+    let target = request.uri().path_and_query().map_or("/", |target| target.as_str());
+    write!(head, "{} {target} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n", request.method())?;
+    for (name, value) in request.headers() {
+        head.extend_from_slice(name.as_str().as_bytes());
+        head.extend_from_slice(b": ");
+        head.extend_from_slice(value.as_bytes());
+        head.extend_from_slice(b"\r\n");
+    }
+    if !request.body().is_empty() {
+        write!(head, "content-length: {}\r\n", request.body().len())?;
+    }
+    head.extend_from_slice(b"\r\n");
+    head.extend_from_slice(request.body());
+    let mut stream = connect(address)?;
+    // The service may answer and close before it has read everything: the answer counts.
+    let sent = stream.write_all(&head);
+    match receive(stream, *request.method() == http::Method::HEAD) {
+        Err(error) => Err(sent.err().unwrap_or(error)),
+        reply => reply,
+    }
+}
+
+/// Opens a connection for a test that writes bytes of its own.
+pub fn connect(address: SocketAddr) -> io::Result<TcpStream> {
+    let stream = TcpStream::connect(address)?;
+    stream.set_nodelay(true)?;
+    stream.set_read_timeout(Some(Duration::from_millis(ANSWER_MS)))?;
+    stream.set_write_timeout(Some(Duration::from_millis(ANSWER_MS)))?;
+    Ok(stream)
+}
+
+/// Reads one answer.
+pub fn receive(stream: TcpStream, head_only: bool) -> io::Result<Reply> {
+    let mut reader = BufReader::new(stream);
+    let status_line = line(&mut reader)?;
+    let status = status_line
+        .split(' ')
+        .nth(1)
+        .and_then(|status| status.parse().ok())
+        .ok_or_else(|| malformed(&format!("status line {status_line:?}")))?;
+    let mut headers = HeaderMap::new();
+    loop {
+        let line = line(&mut reader)?;
+        if line.is_empty() {
+            break;
+        }
+        let (name, value) = line.split_once(':').ok_or_else(|| malformed("a header"))?;
+        let name = HeaderName::from_bytes(name.as_bytes()).map_err(io::Error::other)?;
+        headers.append(name, HeaderValue::from_bytes(value.trim().as_bytes()).map_err(io::Error::other)?);
+    }
+    let chunked = headers.get("transfer-encoding").is_some();
+    let length = headers.get("content-length").and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
+    let mut body = Vec::new();
+    match length {
+        _ if head_only => {}
+        Some(length) => {
+            reader.take(length).read_to_end(&mut body)?;
+            if body.len() as u64 != length {
+                return Err(malformed("the body is cut off"));
+            }
+        }
+        None if chunked => body = chunks(&mut reader)?,
+        None => {
+            reader.read_to_end(&mut body)?;
+        }
+    }
+    Ok(Reply::new(status, headers, body.into()))
+}
+
+fn chunks(reader: &mut impl BufRead) -> io::Result<Vec<u8>> {
+    let mut body = Vec::new();
+    loop {
+        let size = u64::from_str_radix(&line(reader)?, 16).map_err(io::Error::other)?;
+        reader.take(size).read_to_end(&mut body)?;
+        line(reader)?;
+        if size == 0 {
+            return Ok(body);
+        }
+    }
+}
+
+fn line(reader: &mut impl BufRead) -> io::Result<String> {
+    let mut line = String::new();
+    if reader.read_line(&mut line)? == 0 {
+        return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the connection was closed"));
+    }
+    Ok(line.trim_end().to_owned())
+}
+
+fn malformed(what: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, format!("malformed answer: {what}"))
+}

@@ -1,0 +1,375 @@
+//! One service and a workspace of the scenario's own.
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use http::Method;
+use serde_json::{Value, json};
+use sidetone::Sandbox;
+use sidetone_engine::ports::Database;
+
+use crate::native::Native;
+use crate::reply::{Reply, ToolReply};
+use crate::wire;
+
+/// The public URL of every service under test, so that they can be compared to the byte.
+pub const BASE_URL: &str = "http://sandbox.example";
+
+/// A run that is not over by then never will be.
+const SETTLE_MS: u64 = 30_000;
+
+/// A service, a workspace of it, and an address to call from.
+#[derive(Clone)]
+pub struct World {
+    service: Service,
+    key: String,
+    /// Wrong keys are counted by address: each scenario has one of its own.
+    address: Ipv4Addr,
+    made: Arc<AtomicU32>,
+}
+
+#[derive(Clone)]
+enum Service {
+    Sandbox(Arc<Sandbox>),
+    Native(&'static Native),
+}
+
+/// Something that was created.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Made {
+    /// Its id.
+    pub id: String,
+    /// The whole answer.
+    pub json: Value,
+}
+
+impl std::ops::Index<&str> for Made {
+    type Output = Value;
+
+    fn index(&self, name: &str) -> &Value {
+        &self.json[name]
+    }
+}
+
+impl Default for World {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl World {
+    /// A fresh workspace on the host that `SIDETONE_TEST_HOST` names: `sandbox` (the default), a
+    /// service in memory for each world, or `native`, the real binary for all of them.
+    pub fn new() -> Self {
+        match std::env::var("SIDETONE_TEST_HOST").as_deref().unwrap_or("sandbox") {
+            "sandbox" => Self::in_memory(Sandbox::with_settings(SETTINGS)),
+            "native" => {
+                let native = Native::shared();
+                Self::on(Service::Native(native), native.fresh_key())
+            }
+            other => panic!("SIDETONE_TEST_HOST={other}: not one of sandbox, native"),
+        }
+    }
+
+    /// A world whose clock stands still until it is told to move and whose requests go nowhere;
+    /// `None` on a host that has the real ones. The scenario then ends at once.
+    pub fn with_manual_clock() -> Option<Self> {
+        let world = Self::new();
+        if world.sandbox().is_none() {
+            println!("skipped: this host's clock cannot be moved");
+            return None;
+        }
+        Some(world)
+    }
+
+    /// A world behind a socket; `None` in memory. For scenarios about bytes on the wire.
+    pub fn with_socket() -> Option<Self> {
+        let world = Self::new();
+        if world.native().is_none() {
+            println!("skipped: this host has no socket");
+            return None;
+        }
+        Some(world)
+    }
+
+    /// A world in memory over a database of the test's own, whichever host the suite runs on.
+    pub fn over(database: Arc<dyn Database>) -> Self {
+        Self::in_memory(Sandbox::over(database, SETTINGS))
+    }
+
+    /// A world in memory with further settings, whichever host the suite runs on.
+    pub fn with_settings(settings: &[(&str, &str)]) -> Self {
+        Self::in_memory(Sandbox::with_settings(&[SETTINGS, settings].concat()))
+    }
+
+    fn in_memory(sandbox: Sandbox) -> Self {
+        let key = sandbox.key().to_owned();
+        Self::on(Service::Sandbox(Arc::new(sandbox)), key)
+    }
+
+    fn on(service: Service, key: String) -> Self {
+        Self { service, key, address: fresh_address(), made: Arc::default() }
+    }
+
+    /// Another workspace of the same service.
+    pub fn other(&self) -> Self {
+        let key = match &self.service {
+            Service::Sandbox(sandbox) => sandbox.create_workspace("other"),
+            Service::Native(native) => native.fresh_key(),
+        };
+        Self::on(self.service.clone(), key)
+    }
+
+    /// The same workspace, asked with another key.
+    pub fn with_key(&self, key: &str) -> Self {
+        Self { key: key.to_owned(), ..self.clone() }
+    }
+
+    /// The same workspace, asked from another address.
+    pub fn from_elsewhere(&self) -> Self {
+        Self { address: fresh_address(), ..self.clone() }
+    }
+
+    /// The workspace's key.
+    pub fn key(&self) -> &str {
+        &self.key
+    }
+
+    /// The sandbox, where the service is one.
+    pub fn sandbox(&self) -> Option<&Sandbox> {
+        match &self.service {
+            Service::Sandbox(sandbox) => Some(sandbox),
+            Service::Native(_) => None,
+        }
+    }
+
+    /// The server, where the service is one.
+    pub fn native(&self) -> Option<&'static Native> {
+        match &self.service {
+            Service::Native(native) => Some(native),
+            Service::Sandbox(_) => None,
+        }
+    }
+
+    /// `GET path`
+    pub fn get(&self, path: impl AsRef<str>) -> Reply {
+        self.call(Method::GET, path.as_ref(), None)
+    }
+
+    /// `POST path`
+    pub fn post(&self, path: impl AsRef<str>, body: Value) -> Reply {
+        self.call(Method::POST, path.as_ref(), Some(&body))
+    }
+
+    /// `PUT path`
+    pub fn put(&self, path: impl AsRef<str>, body: Value) -> Reply {
+        self.call(Method::PUT, path.as_ref(), Some(&body))
+    }
+
+    /// `PATCH path`
+    pub fn patch(&self, path: impl AsRef<str>, body: Value) -> Reply {
+        self.call(Method::PATCH, path.as_ref(), Some(&body))
+    }
+
+    /// `DELETE path`
+    pub fn delete(&self, path: impl AsRef<str>) -> Reply {
+        self.call(Method::DELETE, path.as_ref(), None)
+    }
+
+    /// Any method with a JSON body or none.
+    pub fn call(&self, method: Method, path: &str, body: Option<&Value>) -> Reply {
+        self.call_with(method, path, body, &[])
+    }
+
+    /// The same with further headers.
+    pub fn call_with(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+        headers: &[(&str, &str)],
+    ) -> Reply {
+        let mut request = self.request(method, path);
+        if body.is_some() {
+            request = request.header("content-type", "application/json");
+        }
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let body = body.map_or_else(Bytes::new, |body| Bytes::from(body.to_string()));
+        self.send(request.body(body).expect("the path is a path"))
+    }
+
+    /// `POST path` under an Idempotency-Key.
+    pub fn post_once(&self, path: impl AsRef<str>, key: &str, body: Value) -> Reply {
+        self.call_with(Method::POST, path.as_ref(), Some(&body), &[("idempotency-key", key)])
+    }
+
+    /// A request with the workspace's key, to be finished and sent.
+    pub fn request(&self, method: Method, path: &str) -> http::request::Builder {
+        let key = format!("Bearer {}", self.key);
+        http::Request::builder().method(method).uri(path).header("authorization", key)
+    }
+
+    /// Sends any request; what comes back is checked as every answer is.
+    pub fn send(&self, request: http::Request<Bytes>) -> Reply {
+        let head = request.method() == Method::HEAD;
+        let reply = self.send_unchecked(request);
+        // A HEAD has no body to hold an envelope.
+        if head { reply } else { reply.sound() }
+    }
+
+    /// Sends any request and checks nothing.
+    pub fn send_unchecked(&self, mut request: http::Request<Bytes>) -> Reply {
+        let address = self.address.to_string().parse().expect("an address is a header value");
+        request.headers_mut().entry("x-forwarded-for").or_insert(address);
+        match &self.service {
+            Service::Sandbox(sandbox) => {
+                let reply = sandbox.send(request);
+                Reply::new(reply.status, reply.headers, reply.body)
+            }
+            Service::Native(native) => wire::send(native.address, &request).unwrap_or_else(|error| {
+                panic!("{} {}: {error}\n{}", request.method(), request.uri(), native.log())
+            }),
+        }
+    }
+
+    /// Calls an MCP tool.
+    #[track_caller]
+    pub fn tool(&self, name: &str, arguments: Value) -> ToolReply {
+        let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+            "params": {"name": name, "arguments": arguments}});
+        ToolReply::read(&self.mcp(call).ok())
+    }
+
+    /// Posts a JSON-RPC message as a client of the revisions with a handshake does.
+    pub fn mcp(&self, message: Value) -> Reply {
+        self.post("/mcp", message)
+    }
+
+    /// Lets a run come to its end and reads it.
+    #[track_caller]
+    pub fn settle(&self, run_id: &str) -> Value {
+        let path = format!("/simulations/runs/{run_id}");
+        let over = |run: &Value| run["status"] == "completed" || run["status"] == "error";
+        if let Some(sandbox) = self.sandbox() {
+            sandbox.run_jobs();
+            let run = self.get(path).ok().json;
+            assert!(over(&run), "the run is not over: {run}");
+            return run;
+        }
+        let started = Instant::now();
+        loop {
+            let run = self.get(&path).ok().json;
+            if over(&run) {
+                return run;
+            }
+            assert!(started.elapsed() < Duration::from_millis(SETTLE_MS), "the run is not over: {run}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// A number no other call of this workspace has got, counted from 1.
+    pub fn count(&self) -> u32 {
+        self.made.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// Creates something and takes its id.
+    #[track_caller]
+    pub fn create(&self, path: &str, body: Value) -> Made {
+        let json = self.post(path, body).created().json;
+        Made { id: json["id"].as_str().expect("an id").to_owned(), json }
+    }
+
+    /// An assistant.
+    #[track_caller]
+    pub fn assistant(&self) -> Made {
+        self.create("/assistants", json!({"name": "Front desk", "instructions": "Be kind."}))
+    }
+
+    /// A tool.
+    #[track_caller]
+    pub fn a_tool(&self) -> Made {
+        let name = format!("tool_{}", self.count());
+        self.create("/tools", json!({"name": name, "url": "https://example.com/hook"}))
+    }
+
+    /// A knowledge document of so many bytes.
+    #[track_caller]
+    pub fn document(&self, size_bytes: usize) -> Made {
+        let name = format!("Document {}", self.count());
+        self.create("/knowledge", json!({"name": name, "content": "x".repeat(size_bytes)}))
+    }
+
+    /// A webhook.
+    #[track_caller]
+    pub fn webhook(&self) -> Made {
+        self.create("/webhooks", json!({"url": "https://example.com/events", "events": ["call.ended"]}))
+    }
+
+    /// A persona.
+    #[track_caller]
+    pub fn persona(&self) -> Made {
+        self.create("/simulations/personas", json!({"name": "Ada", "system_prompt": "You are in a hurry."}))
+    }
+
+    /// A scenario without evaluations.
+    #[track_caller]
+    pub fn scenario(&self) -> Made {
+        self.create("/simulations/scenarios", json!({"name": "Booking", "instructions": "Book a table."}))
+    }
+
+    /// A simulation of this assistant.
+    #[track_caller]
+    pub fn simulation_of(&self, assistant_id: &str) -> Made {
+        let (persona, scenario) = (self.persona(), self.scenario());
+        self.create(
+            "/simulations",
+            json!({"assistant_id": assistant_id, "persona_id": persona.id, "scenario_id": scenario.id}),
+        )
+    }
+
+    /// A simulation with all it needs.
+    #[track_caller]
+    pub fn simulation(&self) -> Made {
+        self.simulation_of(&self.assistant().id)
+    }
+
+    /// A queued run.
+    #[track_caller]
+    pub fn run(&self) -> Made {
+        let simulation = self.simulation();
+        self.create(&format!("/simulations/{}/runs", simulation.id), json!({"seed": 7}))
+    }
+
+    /// An API key of this workspace.
+    #[track_caller]
+    pub fn api_key(&self) -> Made {
+        self.create("/keys", json!({"name": "CI"}))
+    }
+
+    /// A phone number that no other workspace of this test process has got.
+    pub fn phone_number(&self) -> String {
+        static NUMBERS: AtomicU32 = AtomicU32::new(0);
+        format!("+1415{:07}", NUMBERS.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// A number bound to an assistant.
+    #[track_caller]
+    pub fn binding(&self) -> Made {
+        let number = self.phone_number();
+        let body = json!({"assistant_id": self.assistant().id, "provider": "twilio"});
+        let json = self.put(format!("/numbers/{number}"), body).ok().json;
+        Made { id: number, json }
+    }
+}
+
+/// The peer of every test is the loopback address, which may say whom it speaks for.
+const SETTINGS: &[(&str, &str)] = &[("SIDETONE_TRUSTED_PROXIES", "127.0.0.1")];
+
+fn fresh_address() -> Ipv4Addr {
+    static ADDRESSES: AtomicU32 = AtomicU32::new(0x0A00_0001);
+    Ipv4Addr::from(ADDRESSES.fetch_add(1, Ordering::Relaxed))
+}

@@ -1,0 +1,214 @@
+//! The binary as an operator meets it: starting, stopping, refusing, and its command line.
+#![allow(missing_docs, reason = "a test")]
+use std::io::{BufReader, Write};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::Output;
+use std::time::Duration;
+
+use rusqlite::Connection;
+use serde_json::json;
+use sidetone_tests::process::{self, Folder, Server, bootstrap_key, read_answer, request_head};
+
+#[test]
+fn a_graceful_stop_finishes_open_requests() {
+    let folder = Folder::new();
+    let key = bootstrap_key(1);
+    let mut server = Server::start(&folder.path().join("data"), &[("SIDETONE_BOOTSTRAP_KEYS", &key)]);
+    let body = json!({"name": "Late", "instructions": "Be kind."}).to_string();
+    let (first, rest) = body.split_at(10);
+
+    let mut open = BufReader::new(TcpStream::connect(server.address()).expect("the server listens"));
+    let head = request_head("POST", "/assistants", &key, &[], body.len());
+    open.get_mut().write_all((head + first).as_bytes()).expect("the server reads");
+    std::thread::sleep(Duration::from_millis(200));
+    server.terminate();
+    std::thread::sleep(Duration::from_millis(200));
+    let refused = TcpStream::connect(server.address());
+    assert!(refused.is_err(), "no new connection is taken");
+    open.get_mut().write_all(rest.as_bytes()).expect("the server still reads");
+    let answer = read_answer(&mut open).expect("the open request is answered");
+
+    assert_eq!(answer.status, 201, "{}", answer.json);
+    assert!(server.wait().success());
+}
+
+#[test]
+fn a_stop_ends_an_idle_connection_at_once() {
+    let folder = Folder::new();
+    let key = bootstrap_key(1);
+    let server = Server::start(&folder.path().join("data"), &[("SIDETONE_BOOTSTRAP_KEYS", &key)]);
+    let mut idle = server.connect(&key);
+    idle.expect(200, "GET", "/assistants", None);
+    let started = std::time::Instant::now();
+    assert!(server.stop().success());
+    assert!(started.elapsed() < Duration::from_secs(5), "nothing was open to wait for");
+}
+
+#[test]
+fn a_second_server_on_the_same_folder_is_refused() {
+    let folder = Folder::new();
+    let data = folder.path().join("data");
+    let server = Server::start(&data, &[]);
+    let line = refused(&process::run(&data, &[], &[]));
+    assert!(line.contains("another sidetone is serving"), "{line}");
+    assert!(server.stop().success());
+}
+
+#[test]
+fn a_database_from_a_newer_version_is_refused() {
+    let folder = Folder::new();
+    let data = folder.path().join("data");
+    assert!(Server::start(&data, &[]).stop().success());
+    Connection::open(data.join("sidetone.db"))
+        .and_then(|file| file.execute("INSERT INTO migrations (name) VALUES ('9999_later.sql')", []))
+        .expect("the database can be written");
+    let commands: [&[&str]; 3] =
+        [&[], &["workspace", "create", "late"], &["key", "create", "--workspace", "late"]];
+    for arguments in commands {
+        let line = refused(&process::run(&data, &[], arguments));
+        assert!(line.contains("9999_later.sql") && line.contains("newer"), "{line}");
+    }
+}
+
+#[test]
+fn a_bad_setting_stops_the_start_and_is_named() {
+    let folder = Folder::new();
+    for (name, value) in [
+        ("SIDETONE_LISTEN", "everywhere"),
+        ("SIDETONE_BASE_URL", "voice.example.com"),
+        ("SIDETONE_SECRET", "short"),
+        ("SIDETONE_BOOTSTRAP_KEYS", "sidetone_nope"),
+        ("SIDETONE_DEFAULT_MODEL", "nobody/model"),
+        ("SIDETONE_DEFAULT_VOICE", "tone"),
+        ("SIDETONE_PROVIDERS", "{"),
+        ("SIDETONE_ALLOW_PRIVATE_TARGETS", "perhaps"),
+        ("SIDETONE_TRUSTED_PROXIES", "proxy.example.com"),
+    ] {
+        let line = refused(&process::run(&folder.path().join("data"), &[(name, value)], &[]));
+        assert!(line.contains(name), "{line}");
+    }
+    let file = folder.path().join("file");
+    std::fs::write(&file, "no folder").expect("the folder can be written");
+    let line = refused(&process::run(&file, &[], &[]));
+    assert!(line.contains("SIDETONE_DATA"), "{line}");
+}
+
+#[test]
+fn the_command_line_works_beside_the_server() {
+    let folder = Folder::new();
+    let data = folder.path().join("data");
+    let server = Server::start(&data, &[]);
+
+    let made = answered(&process::run(&data, &[], &["workspace", "create", "Second"]));
+    let first = key_in(&made);
+    let second = key_in(&answered(&process::run(&data, &[], &["key", "create", "--workspace", "Second"])));
+    assert_ne!(first, second);
+    let agent = json!({"name": "Desk", "instructions": "Be kind."});
+    server.connect(&first).expect(201, "POST", "/assistants", Some(&agent));
+    let seen = server.connect(&second).expect(200, "GET", "/assistants", None);
+    assert_eq!(seen.as_array().map(Vec::len), Some(1), "both keys open the same workspace");
+    let other = server.connect(&key_in(server.welcome())).expect(200, "GET", "/assistants", None);
+    assert_eq!(other, json!([]), "and no other");
+
+    let backup = folder.path().join("backup.db");
+    let arguments = ["backup", &backup.to_string_lossy().into_owned()];
+    answered(&process::run(&data, &[], &arguments));
+    let name: String = Connection::open(&backup)
+        .and_then(|file| file.query_row("SELECT name FROM assistants", [], |row| row.get(0)))
+        .expect("the backup has it");
+    assert_eq!(name, "Desk");
+    let line = refused(&process::run(&data, &[], &arguments));
+    assert!(line.contains("exists"), "{line}");
+    let line = refused(&process::run(&data, &[], &["key", "create", "--workspace", "Third"]));
+    assert!(line.contains("Third"), "{line}");
+    assert!(server.stop().success());
+}
+
+#[test]
+fn a_restored_backup_serves() {
+    let folder = Folder::new();
+    let (data, copy) = (folder.path().join("data"), folder.path().join("copy"));
+    let key = bootstrap_key(2);
+    let settings = [("SIDETONE_BOOTSTRAP_KEYS", key.as_str())];
+    let server = Server::start(&data, &settings);
+    let tool = json!({"name": "look_up", "url": "https://example.com/t"});
+    let id = server.connect(&key).expect(201, "POST", "/tools", Some(&tool))["id"].clone();
+    std::fs::create_dir(&copy).expect("the folder can be written");
+    answered(&process::run(&data, &[], &["backup", &copy.join("sidetone.db").to_string_lossy()]));
+    std::fs::copy(data.join("secret"), copy.join("secret")).expect("the secret can be copied");
+    drop(server);
+    let server = Server::start(&copy, &settings);
+    let tools = server.connect(&key).expect(200, "GET", "/tools", None);
+    assert_eq!(tools[0]["id"], id);
+    assert!(server.stop().success());
+}
+
+#[cfg(unix)]
+#[test]
+fn only_the_owner_can_read_what_is_kept() {
+    use std::os::unix::fs::PermissionsExt;
+    let mode = |path: &Path| path.metadata().expect("it is there").permissions().mode() & 0o777;
+    let folder = Folder::new();
+    let data = folder.path().join("data");
+    assert!(Server::start(&data, &[]).stop().success());
+    assert_eq!(mode(&data.join("secret")), 0o600);
+    assert_eq!(mode(&data), 0o700);
+}
+
+#[test]
+fn no_secret_is_logged() {
+    let folder = Folder::new();
+    let data = folder.path().join("data");
+    let settings =
+        [("RUST_LOG", "trace,h2=trace,hyper=trace"), ("SIDETONE_SECRET", "a server secret to look for")];
+    let server = Server::start(&data, &settings);
+    let key = key_in(server.welcome());
+    let mut client = server.connect(&key);
+    let tool = json!({"name": "look_up", "url": "https://example.com/t"});
+    let tool = client.expect(201, "POST", "/tools", Some(&tool));
+    let hook = json!({"url": "https://example.com/h", "events": ["*"]});
+    let hook = client.expect(201, "POST", "/webhooks", Some(&hook));
+    let made = client.expect(201, "POST", "/keys", Some(&json!({"name": "second"})));
+    client.expect(200, "GET", "/assistants", None);
+    client.expect(422, "POST", "/assistants", Some(&json!({"name": 5})));
+    let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+        "params": {"name": "create_api_key", "arguments": {"data": {"name": "third"}}}});
+    let called = client.expect(200, "POST", "/mcp", Some(&call));
+    let third = called["result"]["structuredContent"]["key"].clone();
+    let wrong = bootstrap_key(200);
+    server.connect(&wrong).expect(401, "GET", "/assistants", None);
+
+    let log = server.log();
+    assert!(log.contains("/assistants"), "requests are logged at this level: {log}");
+    let secrets = [&tool["signing_secret"], &hook["signing_secret"], &made["key"], &third];
+    let secrets = secrets.map(|secret| secret.as_str().expect("shown once").to_owned());
+    let others = [key.clone(), wrong, "a server secret to look for".to_owned()];
+    for secret in secrets.iter().chain(&others) {
+        assert!(!log.contains(secret.as_str()), "{secret} is in the log");
+    }
+    assert!(!log.contains("whsec_"), "no signing secret is in the log");
+    assert_eq!(server.welcome().matches("shown this once").count(), 1);
+    assert!(server.stop().success());
+    let server = Server::start(&data, &[]);
+    assert!(!server.welcome().contains(&key), "the first key is shown only at the first start");
+}
+
+/// The one line a refusal is.
+fn refused(output: &Output) -> String {
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success(), "it was taken: {}", String::from_utf8_lossy(&output.stdout));
+    assert_eq!(text.lines().count(), 1, "one line: {text}");
+    assert!(text.starts_with("sidetone: "), "{text}");
+    text
+}
+
+fn answered(output: &Output) -> String {
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn key_in(text: &str) -> String {
+    let start = text.find("sidetone_").expect("a key is shown");
+    text[start..].chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').collect()
+}

@@ -1,0 +1,600 @@
+//! Nothing a client sends makes a failure of ours, a hang, or an answer without the envelope.
+use std::io::{Read, Write};
+use std::net::Shutdown;
+use std::time::{Duration, Instant};
+
+use http::Method;
+use serde_json::{Value, json};
+use sidetone_engine::limits::BODY_BYTES_MAX;
+use sidetone_tests::call::UNKNOWN_ID;
+use sidetone_tests::{Reply, World, wire};
+
+#[test]
+fn a_body_that_is_no_json_is_a_400() {
+    let world = World::new();
+    let bodies: Vec<Vec<u8>> = vec![
+        b"{".to_vec(),
+        b"}".to_vec(),
+        b"{\"name\":\"A\",}".to_vec(),
+        b"{\"name\":\"A\" \"instructions\":\"B\"}".to_vec(),
+        b"{name:\"A\"}".to_vec(),
+        b"{'name':'A'}".to_vec(),
+        b"name=A&instructions=B".to_vec(),
+        b"{\"name\":\"A\"}{\"name\":\"A\"}".to_vec(),
+        b"{\"name\":\"A\"}\0".to_vec(),
+        b"\xEF\xBB\xBF{\"name\":\"A\",\"instructions\":\"B\"}".to_vec(),
+        b"{\"name\":\"\xFF\",\"instructions\":\"B\"}".to_vec(),
+        b"{\"name\":\"\xC0\x80\",\"instructions\":\"B\"}".to_vec(),
+        b"{\"name\":\"\xED\xA0\x80\",\"instructions\":\"B\"}".to_vec(),
+        b"\xFF\xFE{\0}\0".to_vec(),
+        b"{\"name\":\"\\ud800\",\"instructions\":\"B\"}".to_vec(),
+        b"{\"name\":\"\\udc00\\ud800\",\"instructions\":\"B\"}".to_vec(),
+        b"{\"name\":\"a\nb\",\"instructions\":\"B\"}".to_vec(),
+        b"{\"name\":\"a\0b\",\"instructions\":\"B\"}".to_vec(),
+        b"{\"name\":NaN}".to_vec(),
+        b"{\"timeout_ms\":1e999}".to_vec(),
+        b"{\"timeout_ms\":-1e999999999999}".to_vec(),
+        b"{\"timeout_ms\":01}".to_vec(),
+        b"{\"name\":\"A\",\"instructions\":\"B\"} // comment".to_vec(),
+        "[".repeat(10_000).into_bytes(),
+        "{\"a\":".repeat(10_000).into_bytes(),
+        format!("{}{}", "[".repeat(10_000), "]".repeat(10_000)).into_bytes(),
+        format!("{{\"name\":{}1{}}}", "{\"a\":".repeat(10_000), "}".repeat(10_000)).into_bytes(),
+        format!("{{\"name\":{}1{}}}", "[".repeat(100), "]".repeat(100)).into_bytes(),
+    ];
+    let paths = [
+        (Method::POST, "/assistants".to_owned()),
+        (Method::POST, "/tools".to_owned()),
+        (Method::PATCH, format!("/assistants/{}", world.assistant().id)),
+    ];
+    for body in bodies {
+        for (method, path) in &paths {
+            let reply = send(&world, method, path, &body);
+            assert_eq!(reply.code(), "invalid_json", "{}: {reply:?}", shown(&body));
+            assert_eq!(reply.status, 400);
+        }
+    }
+    still_answers(&world);
+}
+
+#[test]
+fn json_that_must_not_be_is_refused_by_name() {
+    let world = World::new();
+    for (body, field) in [
+        (r#"{"name":"A","name":"B","instructions":"C"}"#, "name"),
+        (r#"{"name":"A","\u006eame":"B","instructions":"C"}"#, "name"),
+        (r#"{"name":"A\u0000","instructions":"C"}"#, "name"),
+        (r#"{"name":"A","instructions":"\u0000"}"#, "instructions"),
+        (r#"{"name":"A","instructions":"C","x\u0000":1}"#, "[\"x\\u0000\"]"),
+        (
+            r#"{"name":"A","instructions":"C","$serde_json::private::RawValue":"{}"}"#,
+            "[\"$serde_json::private::RawValue\"]",
+        ),
+        (
+            r#"{"name":"A","instructions":"C","$serde_json::private::Number":"1"}"#,
+            "[\"$serde_json::private::Number\"]",
+        ),
+        (r#"{"name":{"a":1},"instructions":"C"}"#, "name"),
+        (r#"{"name":1e308,"instructions":"C"}"#, "name"),
+        (r#"{"name":123456789012345678901234567890,"instructions":"C"}"#, "name"),
+    ] {
+        send(&world, &Method::POST, "/assistants", body.as_bytes())
+            .refused("validation_failed")
+            .naming(&[field]);
+    }
+    let tool = |rest: &str| format!(r#"{{"name":"a","url":"https://example.com/",{rest}}}"#);
+    for (rest, field) in [
+        (r#""parameters":{"type":"object","type":"object"}"#, "parameters.type"),
+        (r#""parameters":{"type":"object","description":"\u0000"}"#, "parameters.description"),
+        (r#""timeout_ms":123456789012345678901234567890"#, "timeout_ms"),
+        (r#""timeout_ms":-9223372036854775809"#, "timeout_ms"),
+        (r#""timeout_ms":9007199254740993"#, "timeout_ms"),
+        (r#""timeout_ms":1e15"#, "timeout_ms"),
+        (r#""timeout_ms":5e-324"#, "timeout_ms"),
+        (r#""timeout_ms":-0.0"#, "timeout_ms"),
+    ] {
+        send(&world, &Method::POST, "/tools", tool(rest).as_bytes())
+            .refused("validation_failed")
+            .naming(&[field]);
+    }
+    still_answers(&world);
+}
+
+#[test]
+fn an_error_is_short_however_much_is_wrong() {
+    let world = World::new();
+    let many: serde_json::Map<String, Value> =
+        (0..50_000).map(|n| (format!("field_{n}"), Value::Null)).collect();
+    world.post("/assistants", many.into()).refused("validation_failed");
+    let long = "x".repeat(500_000);
+    world
+        .post("/assistants", json!({"name": "A", "instructions": "B", &long: 1}))
+        .refused("validation_failed");
+    world
+        .post("/assistants", json!({"name": long, "instructions": "B"}))
+        .refused("validation_failed")
+        .naming(&["name"]);
+    world
+        .post("/assistants", json!({"name": "A", "instructions": "B", "model": long}))
+        .refused("validation_failed")
+        .naming(&["model"]);
+    world
+        .post("/webhooks", json!({"url": "https://example.com/", "events": vec!["x"; 100_000]}))
+        .refused("validation_failed");
+    world
+        .post("/simulations", json!({"assistant_id": long, "persona_id": long, "scenario_id": "x"}))
+        .refused("validation_failed");
+    let evaluations: Vec<Value> = (0..20_000).map(|_| json!({"x": 1})).collect();
+    world
+        .post("/simulations/scenarios", json!({"name": "A", "instructions": "B", "evaluations": evaluations}))
+        .refused("validation_failed");
+    let properties: serde_json::Map<String, Value> =
+        (0..5_000).map(|n| (format!("p{n}"), json!({"type": "nope"}))).collect();
+    world.post("/tools", json!({"name": "a", "url": "https://example.com/", "parameters": {"type": "object", "properties": properties}})).refused("validation_failed");
+    let query: Vec<String> = (0..2_000).map(|n| format!("q{n}=1")).collect();
+    world.get(format!("/assistants?{}", query.join("&"))).refused("validation_failed");
+    world.get(format!("/assistants?{}", ["a=1"; 2_000].join("&"))).refused("invalid_parameter");
+    world.get(format!("/simulations/runs?limit={}", "9".repeat(20_000))).refused("invalid_parameter");
+    world.get(format!("/simulations/runs?status={}", "9".repeat(20_000))).refused("validation_failed");
+    world.mcp(json!({"jsonrpc": "2.0", "id": 1, "method": long})).ok();
+    world.tool("create_assistant", json!({&long: 1, "data": {}})).refused("validation_failed");
+    still_answers(&world);
+}
+
+#[test]
+fn a_large_body_within_the_limit_is_read() {
+    let world = World::new();
+    let mut body = br#"{"name":"A","instructions":"B"}"#.to_vec();
+    body.resize(BODY_BYTES_MAX, b' ');
+    send(&world, &Method::POST, "/assistants", &body).created();
+}
+
+#[test]
+fn a_body_over_1_mib_is_a_413() {
+    let world = World::new();
+    for bytes in [BODY_BYTES_MAX + 1, 3 * BODY_BYTES_MAX] {
+        let body = vec![b' '; bytes];
+        for (method, path) in [
+            (Method::POST, "/assistants"),
+            (Method::POST, "/mcp"),
+            (Method::PATCH, "/tools/x"),
+            (Method::DELETE, "/tools/x"),
+            (Method::POST, "/nowhere"),
+        ] {
+            send(&world, &method, path, &body).refused("body_too_large");
+        }
+    }
+    still_answers(&world);
+}
+
+#[test]
+fn a_413_is_told_before_the_body_has_been_sent() {
+    let Some(world) = World::with_socket() else { return };
+    let address = world.native().unwrap().address;
+    let mut stream = wire::connect(address).unwrap();
+    write!(stream, "POST /assistants HTTP/1.1\r\nhost: x\r\ncontent-length: 1000000000\r\n\r\nonly this")
+        .unwrap();
+    let started = Instant::now();
+    let reply = wire::receive(stream, false).unwrap().sound().refused("body_too_large");
+    assert!(started.elapsed() < Duration::from_secs(4), "{:?}", started.elapsed());
+    assert_eq!(reply.header("connection"), Some("close"));
+    still_answers(&world);
+}
+
+#[test]
+fn a_chunked_body_over_1_mib_is_a_413_as_soon_as_it_is() {
+    let Some(world) = World::with_socket() else { return };
+    let address = world.native().unwrap().address;
+    // Not ended, so that whoever waits for its end never answers.
+    let mut stream = wire::connect(address).unwrap();
+    write!(stream, "POST /assistants HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n").unwrap();
+    let chunk = vec![b' '; 64 * 1024];
+    for _ in 0..17 {
+        write!(stream, "{:x}\r\n", chunk.len()).unwrap();
+        stream.write_all(&chunk).unwrap();
+        stream.write_all(b"\r\n").unwrap();
+    }
+    wire::receive(stream, false).unwrap().sound().refused("body_too_large");
+
+    // A client that sends everything before it reads gets to read the answer too.
+    let mut stream = wire::connect(address).unwrap();
+    write!(stream, "POST /assistants HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n").unwrap();
+    for _ in 0..64 {
+        write!(stream, "{:x}\r\n", chunk.len()).unwrap();
+        stream.write_all(&chunk).unwrap();
+        stream.write_all(b"\r\n").unwrap();
+    }
+    stream.write_all(b"0\r\n\r\n").unwrap();
+    std::thread::sleep(Duration::from_millis(100));
+    wire::receive(stream, false).unwrap().sound().refused("body_too_large");
+    still_answers(&world);
+}
+
+#[test]
+fn a_chunked_body_is_read_like_any_other() {
+    let Some(world) = World::with_socket() else { return };
+    let mut stream = wire::connect(world.native().unwrap().address).unwrap();
+    write!(
+        stream,
+        "POST /assistants HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {}\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n",
+        world.key()
+    )
+    .unwrap();
+    for part in ["{\"name\":\"A\",", "\"instructions\"", ":\"B\"}"] {
+        write!(stream, "{:x}\r\n{part}\r\n", part.len()).unwrap();
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    stream.write_all(b"0\r\n\r\n").unwrap();
+    wire::receive(stream, false).unwrap().sound().created();
+}
+
+#[test]
+fn slow_bodies_hold_up_nobody_else() {
+    let Some(world) = World::with_socket() else { return };
+    let address = world.native().unwrap().address;
+    let slow: Vec<_> = (0..50)
+        .map(|_| {
+            let mut stream = wire::connect(address).unwrap();
+            write!(stream, "POST /assistants HTTP/1.1\r\nhost: x\r\ncontent-length: 1000\r\n\r\n{{").unwrap();
+            stream
+        })
+        .collect();
+    let started = Instant::now();
+    for _ in 0..20 {
+        still_answers(&world);
+    }
+    assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
+    drop(slow);
+}
+
+#[test]
+fn a_body_that_breaks_off_is_a_408_and_does_nothing() {
+    let Some(world) = World::with_socket() else { return };
+    let mut stream = wire::connect(world.native().unwrap().address).unwrap();
+    let body = r#"{"name":"A","instructions":"B"}"#;
+    write!(
+        stream,
+        "POST /assistants HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+        world.key(),
+        body.len() + 1
+    )
+    .unwrap();
+    stream.shutdown(Shutdown::Write).unwrap();
+    let mut answer = String::new();
+    let _ = stream.read_to_string(&mut answer);
+    assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 408"), "{answer}");
+    assert_eq!(world.get("/assistants").ok().json, json!([]));
+}
+
+#[test]
+fn what_is_no_http_closes_the_connection_and_nothing_else() {
+    let Some(world) = World::with_socket() else { return };
+    let junk: [&[u8]; 9] = [
+        b"\r\n\r\n\r\n",
+        b"hello\r\n\r\n",
+        b"GET\r\n\r\n",
+        b"GET /assistants HTTP/9.9\r\n\r\n",
+        b"GET /assistants HTTP/1.1\r\nbad header\r\n\r\n",
+        b"GET /assistants HTTP/1.1\r\nhost: x\r\ncontent-length: -1\r\n\r\n",
+        b"GET /assistants HTTP/1.1\r\nhost: x\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\n",
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+        b"\0\0\0\0\0\0\0\0\r\n\r\n",
+    ];
+    for bytes in junk {
+        let mut stream = wire::connect(world.native().unwrap().address).unwrap();
+        stream.write_all(bytes).unwrap();
+        stream.shutdown(Shutdown::Write).unwrap();
+        let mut answer = Vec::new();
+        let _ = stream.read_to_end(&mut answer);
+        let answer = String::from_utf8_lossy(&answer);
+        assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 4"), "{}: {answer}", shown(bytes));
+        still_answers(&world);
+    }
+}
+
+#[test]
+fn private_targets_are_refused_in_every_spelling() {
+    let world = World::new();
+    let private = [
+        "http://example.com/",
+        "https://localhost/",
+        "https://LOCALHOST./",
+        "https://a.localhost/",
+        "https://printer.local/",
+        "https://metadata.google.internal/",
+        "https://intranet/",
+        "https://db./",
+        "https://router.home.arpa/",
+        "https://127.0.0.1/",
+        "https://127.1/",
+        "https://2130706433/",
+        "https://0x7f000001/",
+        "https://0x7f.1/",
+        "https://017700000001/",
+        "https://0177.0.0.1/",
+        "https://127.0.0.1./",
+        "https://%31%32%37.0.0.1/",
+        "https://１２７.０.０.１/",
+        "https://127。0。0。1/",
+        "https://①②⑦.0.0.1/",
+        "https://0/",
+        "https://0.0.0.0/",
+        "https://10.0.0.1/",
+        "https://012.0.0.1/",
+        "https://172.16.0.1/",
+        "https://172.31.255.255/",
+        "https://192.168.0.1/",
+        "https://192.168.257/",
+        "https://100.64.0.1/",
+        "https://169.254.169.254/",
+        "https://2852039166/",
+        "https://0xA9.0xFE.0xA9.0xFE/",
+        "https://192.0.2.1/",
+        "https://198.18.0.1/",
+        "https://203.0.113.9/",
+        "https://224.0.0.1/",
+        "https://240.0.0.1/",
+        "https://255.255.255.255/",
+        "https://168.63.129.16/",
+        "https://[::]/",
+        "https://[::1]/",
+        "https://[0:0:0:0:0:0:0:1]/",
+        "https://[::ffff:127.0.0.1]/",
+        "https://[::ffff:7f00:1]/",
+        "https://[::127.0.0.1]/",
+        "https://[64:ff9b::10.0.0.1]/",
+        "https://[2002:7f00:1::]/",
+        "https://[2001:db8::1]/",
+        "https://[fc00::1]/",
+        "https://[fd00:ec2::254]/",
+        "https://[fe80::1]/",
+        "https://[ff02::1]/",
+        "https://[fec0::1]/",
+        "https://user@example.com/",
+        "https://user:password@example.com/",
+        "https://:@example.com/",
+        "https://example.com@127.0.0.1/",
+        "https://ｌｏｃａｌｈｏｓｔ/",
+        "https://%6c%6f%63%61%6c%68%6f%73%74/",
+        "https://loc\u{ad}alhost/",
+        "https://a%2elocal/",
+        "https://127.0.0.1:8443/x?y#z",
+        "HTTPS://127.0.0.1/",
+    ];
+    let malformed = [
+        "",
+        " ",
+        "example.com",
+        "//example.com/",
+        "https:/example.com",
+        "https:example.com",
+        "https://",
+        "https:///path",
+        "ftp://example.com/",
+        "javascript:alert(1)",
+        "file:///etc/passwd",
+        "data:text/plain,x",
+        "https://exa mple.com/",
+        " https://example.com/",
+        "https://example.com/\n",
+        "https://example.com\\@127.0.0.1/",
+        "https:\\\\example.com",
+        "https://example.com:0/",
+        "https://example.com:99999/",
+        "https://example.com:port/",
+        "https://[::1/",
+        "https://[:::1]/",
+        "https://[fe80::1%25eth0]/",
+        "https://256.256.256.256/",
+        "https://a..b/",
+        "https://.example.com/",
+        "https://exa\u{7f}mple.com/",
+        "ws://example.com/",
+        "https//example.com",
+    ];
+    let tool = world.a_tool();
+    let hook = world.webhook();
+    for (urls, code) in [(&private[..], "private_target"), (&malformed[..], "validation_failed")] {
+        for url in urls {
+            let replies = [
+                world.post("/tools", json!({"name": "x", "url": url})),
+                world.patch(format!("/tools/{}", tool.id), json!({"url": url})),
+                world.post("/webhooks", json!({"url": url, "events": ["*"]})),
+                world.patch(format!("/webhooks/{}", hook.id), json!({"url": url})),
+            ];
+            for reply in replies {
+                assert_eq!((reply.status, reply.code()), (422, code), "{url:?}: {reply:?}");
+                assert_eq!(reply.fields(), ["url"], "{url:?}");
+            }
+        }
+    }
+    let too_long = format!("https://example.com/{}", "x".repeat(2_030));
+    world.post("/tools", json!({"name": "x", "url": too_long})).refused("validation_failed").naming(&["url"]);
+    for url in [
+        "https://example.com",
+        "https://example.com:8443/hook?a=b#c",
+        "HTTPS://Example.COM/",
+        "https://bücher.example/",
+        "https://8.8.8.8/",
+        "https://[2606:4700:4700::1111]/",
+        "https://localhost.example.com/",
+        "https://example.com./",
+        "https://172.32.0.1/",
+    ] {
+        assert_eq!(
+            world.patch(format!("/tools/{}", tool.id), json!({"url": url})).ok()["url"],
+            url,
+            "shown as it was written"
+        );
+        world.post("/webhooks", json!({"url": url, "events": ["*"]})).created();
+    }
+    let lenient = World::with_settings(&[("SIDETONE_ALLOW_PRIVATE_TARGETS", "1")]);
+    lenient.create("/tools", json!({"name": "x", "url": "http://127.0.0.1:9/"}));
+}
+
+#[test]
+fn paths_of_any_spelling_are_a_404_or_what_they_mean() {
+    let world = World::new();
+    let id = world.assistant().id;
+    let spelled: String = id.bytes().map(|byte| format!("%{byte:02x}")).collect();
+    world.get(format!("/assistants/{spelled}")).ok();
+    let long = "x".repeat(60_000);
+    for path in [
+        "/",
+        "//",
+        "/assistants/",
+        "//assistants",
+        "/assistants//",
+        "/ASSISTANTS",
+        "/%61ssistants",
+        "/assistants%2F",
+        "/v1/assistants",
+        "/api/v1/assistants",
+        "/assistants/%ff",
+        "/assistants/%",
+        "/assistants/%zz",
+        "/assistants/%00",
+        "/assistants/%E0%A4%A",
+        "/assistants/..%2f..%2fetc%2fpasswd",
+        "/assistants/../keys",
+        "/assistants/./",
+        "/assistants/;x",
+        "/assistants/{id}",
+        "/assistants/*",
+        "/assistants/%2A",
+        "/assistants/a/b/c",
+        "/assistants/%F0%9F%98%80",
+        "/assistants/%C0%80",
+        "/assistants/'%20OR%201=1--",
+        "/assistants/:ws",
+        "/assistants/?1",
+        "/.env",
+        "/favicon.ico",
+        "/robots.txt",
+        "/simulations/runs/",
+        "/simulations/runs/batch/x",
+        "/mcp/",
+        "/mcp/x",
+        "/healthz/",
+        "/docs/",
+        "/openapi.json/",
+        "/openapi.yaml",
+        &format!("/{long}"),
+        &format!("/assistants/{long}"),
+        &format!("/assistants/{}", "%41".repeat(10_000)),
+        &format!("/assistants{}", "/x".repeat(10_000)),
+    ] {
+        let reply = world.get(path);
+        assert!(
+            reply.code() == "not_found" || (path == "/assistants/?1" && reply.code() == "not_found"),
+            "{}: {reply:?}",
+            shown(path.as_bytes())
+        );
+    }
+    world.get(format!("/numbers/{UNKNOWN_ID}")).refused("method_not_allowed");
+    still_answers(&world);
+}
+
+#[test]
+fn queries_of_any_spelling_are_judged_by_name() {
+    let world = World::new();
+    for (query, code) in [
+        ("?", ""),
+        ("?limit=1", ""),
+        ("?limit=%31", ""),
+        ("?%6cimit=1", ""),
+        ("?limit=1&", ""),
+        ("?&&limit=1", ""),
+        ("?assistant_id=%ff", ""),
+        ("?assistant_id=%", ""),
+        ("?assistant_id=%zz", ""),
+        ("?assistant_id=a+b%20c", ""),
+        ("?assistant_id=%00", ""),
+        ("?assistant_id=", ""),
+        ("?limit", "invalid_parameter"),
+        ("?limit=", "invalid_parameter"),
+        ("?limit=1&limit=1", "invalid_parameter"),
+        ("?limit=1;page=2", "invalid_parameter"),
+        ("?limit[]=1", "validation_failed"),
+        ("?=", "validation_failed"),
+        ("?=x", "validation_failed"),
+        ("?%00=1", "validation_failed"),
+        ("?limit=1?page=2", "invalid_parameter"),
+        ("?LIMIT=1", "validation_failed"),
+        ("?limit%20=1", "validation_failed"),
+        ("?%ff=1", "validation_failed"),
+    ] {
+        let reply = world.get(format!("/simulations/runs{query}"));
+        assert_eq!(reply.code(), code, "{query}: {reply:?}");
+    }
+    still_answers(&world);
+}
+
+#[test]
+fn headers_of_any_size_and_content_get_an_answer() {
+    let world = World::new();
+    let long = "x".repeat(30_000);
+    for (name, value) in [
+        ("accept", "application/xml"),
+        ("accept", "*/*;q=0"),
+        ("accept-encoding", "gzip, br, deflate"),
+        ("accept-language", &long),
+        ("cookie", &long),
+        ("x-junk", &long),
+        ("content-type", &long),
+        ("content-encoding", "gzip"),
+        ("expect", "nonsense"),
+        ("range", "bytes=0-1"),
+        ("if-none-match", "*"),
+        ("if-modified-since", "never"),
+        ("upgrade", "websocket"),
+        ("x-http-method-override", "DELETE"),
+        ("x-forwarded-for", "1.2.3.4, junk"),
+        ("x-forwarded-for", ""),
+        ("x-forwarded-host", "evil.example"),
+        ("host", ""),
+        ("x-request-id", "mine"),
+        ("idempotency-key", &long),
+        ("if-match", "junk"),
+        ("mcp-protocol-version", "junk"),
+        ("origin", "https://evil.example"),
+    ] {
+        let reply = world.call_with(Method::GET, "/assistants", None, &[(name, value)]);
+        assert!(reply.status == 200, "{name}: {reply:?}");
+        assert_ne!(reply.header("x-request-id"), Some("mine"));
+    }
+    for value in ["junk", "Bearer", "Bearer \u{e9}", &format!("Bearer {long}")] {
+        let request = http::Request::get("/assistants").header("authorization", value);
+        world.from_elsewhere().send(request.body("".into()).unwrap()).refused("unauthorized");
+    }
+    still_answers(&world);
+}
+
+#[test]
+fn answers_are_kept_by_no_cache_and_sniffed_by_no_browser() {
+    let world = World::new();
+    for reply in [
+        world.get("/assistants"),
+        world.get("/nowhere"),
+        world.post("/keys", json!({"name": "CI"})),
+        world.get("/openapi.json"),
+    ] {
+        assert_eq!(reply.header("cache-control"), Some("no-store"), "{reply:?}");
+        assert_eq!(reply.header("x-content-type-options"), Some("nosniff"));
+        assert_eq!(reply.header("content-type"), Some("application/json"));
+    }
+}
+
+fn send(world: &World, method: &Method, path: &str, body: &[u8]) -> Reply {
+    let request = world.request(method.clone(), path).header("content-type", "application/json");
+    world.send(request.body(body.to_vec().into()).unwrap())
+}
+
+fn shown(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(&bytes[..bytes.len().min(60)]).into_owned()
+}
+
+#[track_caller]
+fn still_answers(world: &World) {
+    world.get("/models").ok();
+}

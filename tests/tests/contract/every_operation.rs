@@ -1,0 +1,616 @@
+//! What holds for every row of the operation table, those that are still to come included.
+use std::collections::{BTreeMap, BTreeSet};
+
+use http::Method;
+use serde_json::{Map, Value, json};
+use sidetone_engine::auth::key::ApiKey;
+use sidetone_engine::operation::{Operation, Presence, Success};
+use sidetone_engine::operations::OPERATIONS;
+use sidetone_tests::call::{UNKNOWN_ID, body_schema, properties, schemas, types};
+use sidetone_tests::{Call, Reply, ToolReply, World};
+
+#[test]
+fn a_valid_call_succeeds_alike_over_rest_and_mcp() {
+    for operation in OPERATIONS {
+        let world = World::new();
+        let (one, two) = (world.other(), world.other());
+        let rest = Call::valid(&one, operation).rest(&one);
+        assert_eq!(rest.status, operation.success.status(), "{}: {rest:?}", operation.id);
+        let tool = Call::valid(&two, operation).tool(&two).ok();
+        let expected = match operation.success {
+            Success::Empty => json!({}),
+            _ => rest.json,
+        };
+        assert_eq!(levelled(&tool.json), levelled(&expected), "{}", operation.id);
+    }
+}
+
+#[test]
+fn a_valid_call_can_be_made_with_an_idempotency_key_over_either_face() {
+    for operation in OPERATIONS.iter().filter(|operation| operation.takes_idempotency_key()) {
+        let world = World::new();
+        let call = Call::valid(&world, operation);
+        let body = call.body.clone().map(Value::Object);
+        let first = world.call_with(Method::POST, &call.uri(), body.as_ref(), &[("idempotency-key", "once")]);
+        assert_eq!(first.status, operation.success.status(), "{}: {first:?}", operation.id);
+        let mut arguments = call.arguments();
+        arguments.insert("idempotency_key".to_owned(), "once".into());
+        let second = world.tool(operation.id, arguments.into()).ok();
+        assert!(second.replayed, "{}", operation.id);
+        let mut expected = first.json;
+        if operation.id == "create_api_key" {
+            expected["key"] = Value::Null;
+        }
+        assert_eq!(second.json, expected, "{}", operation.id);
+    }
+}
+
+#[test]
+fn without_a_key_nothing_is_answered() {
+    let world = World::new();
+    for operation in OPERATIONS {
+        let call = Call::valid(&world, operation);
+        let uri = call.uri();
+        for (uri, body) in [(uri.clone(), call.body.clone()), (format!("{uri}?bogus=1"), Some(Map::new()))] {
+            let request = http::Request::builder()
+                .method(operation.method.clone())
+                .uri(uri)
+                .header("content-type", "application/json")
+                .body(Value::from(body.unwrap_or_default()).to_string().into())
+                .unwrap();
+            challenged(world.send(request), operation);
+        }
+    }
+}
+
+#[test]
+fn a_wrong_key_is_a_401_whatever_the_request() {
+    let unknown = ApiKey::from_bytes([9; 32]);
+    let mut truncated = unknown.as_str().to_owned();
+    truncated.pop();
+    for operation in OPERATIONS {
+        let world = World::new();
+        let call = Call::valid(&world, operation);
+        let bad = call.with_query("bogus", json!("1"));
+        for key in [unknown.as_str(), &truncated, "sk-wrong"] {
+            let stranger = world.with_key(key).from_elsewhere();
+            challenged(call.rest(&stranger), operation);
+            challenged(bad.rest(&stranger), operation);
+            let tool = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+                "params": {"name": operation.id, "arguments": call.arguments()}});
+            challenged(stranger.mcp(tool), operation);
+        }
+        // Nothing has happened: what the call needs is still there for the one who may.
+        assert_eq!(call.rest(&world).status, operation.success.status(), "{}", operation.id);
+    }
+}
+
+#[test]
+fn an_id_of_another_workspace_is_told_as_an_unknown_one() {
+    for operation in OPERATIONS.iter().filter(|operation| operation.path.contains("{id}")) {
+        let world = World::new();
+        let stranger = world.other();
+        let call = Call::valid(&world, operation);
+        let theirs = call.rest(&stranger).refused("not_found");
+        let unknown = call.with_path(UNKNOWN_ID).rest(&stranger).refused("not_found");
+        assert_eq!(theirs["error"]["message"], unknown["error"]["message"], "{}", operation.id);
+        let tool = call.tool(&stranger).refused("not_found");
+        same_error(&theirs, &tool, operation);
+        // Nothing has happened to it.
+        assert_eq!(call.rest(&world).status, operation.success.status(), "{}", operation.id);
+    }
+}
+
+#[test]
+fn a_malformed_id_is_a_404() {
+    let world = World::new();
+    for operation in OPERATIONS.iter().filter(|operation| operation.path.contains("{id}")) {
+        let call = Call::valid(&world, operation);
+        for id in ["x", "asst_", "-1", "null", "a/b", "..", "é", "\0", " ", "'", "%", "*", &"x".repeat(5_000)]
+        {
+            let call = call.with_path(id);
+            let rest = call.rest(&world).refused("not_found");
+            // In JSON, U+0000 is refused wherever it stands.
+            if id != "\0" {
+                same_error(&rest, &call.tool(&world).refused("not_found"), operation);
+            }
+        }
+    }
+}
+
+#[test]
+fn an_unknown_body_field_is_refused_by_name() {
+    for operation in with_body() {
+        let world = World::new();
+        let call = Call::valid(&world, operation);
+        for name in ["bogus", "Name", "", "confirm", "workspace_id", "a.b", "__proto__"] {
+            let call = call.with_field(name, json!(1));
+            let rest = call.rest(&world).refused("validation_failed").naming(&[name]);
+            same_error(&rest, &call.tool(&world), operation);
+        }
+        unchanged(&world, &call, operation);
+    }
+}
+
+#[test]
+fn an_unknown_query_parameter_is_refused_by_name() {
+    for operation in OPERATIONS {
+        let world = World::new();
+        let call = Call::valid(&world, operation);
+        for (name, value) in [
+            ("bogus", json!("1")),
+            ("Limit", json!("x")),
+            ("id", json!("x")),
+            ("", json!("x")),
+            ("confirm", json!("true")),
+        ] {
+            let rest = call
+                .with_query(name, value.clone())
+                .rest(&world)
+                .refused("validation_failed")
+                .naming(&[name]);
+            let taken = operation.path_names().any(|taken| taken == name)
+                || (name == "confirm" && operation.spends());
+            if taken {
+                continue;
+            }
+            for value in [value, json!(1), json!(true), Value::Null, json!({"a": 1})] {
+                let tool = call.with_query(name, value).tool(&world);
+                same_error(&rest, &tool, operation);
+            }
+        }
+        unchanged(&world, &call, operation);
+    }
+}
+
+#[test]
+fn a_query_value_has_its_type_and_range() {
+    for operation in OPERATIONS.iter().filter(|operation| operation.query.is_some()) {
+        let world = World::new();
+        let call = Call::valid(&world, operation);
+        for (name, schema) in properties(schemas(operation).query.as_ref()) {
+            let refused = |value: Value, code: &str| {
+                let call = call.with_query(name, value);
+                let rest = call.rest(&world).refused(code).naming(&[name]);
+                same_error(&rest, &call.tool(&world).refused(code), operation);
+            };
+            match types(schema).as_slice() {
+                ["integer"] => {
+                    for bad in ["abc", "", "1.5", "+1"] {
+                        refused(bad.into(), "invalid_parameter");
+                    }
+                    refused(json!(1.5), "invalid_parameter");
+                    if let Some(least) = schema["minimum"].as_i64() {
+                        refused(json!(least - 1), "validation_failed");
+                    }
+                    if let Some(most) = schema["maximum"].as_i64() {
+                        refused(json!(most + 1), "validation_failed");
+                    }
+                }
+                ["string"] if schema["enum"].is_array() => refused("bogus".into(), "validation_failed"),
+                ["string"] => {}
+                other => panic!("{}: no rule for a query value of type {other:?}", operation.id),
+            }
+            let twice = format!("{}?{name}=1&{name}=1", call.uri());
+            world.get(twice).refused("invalid_parameter").naming(&[name]);
+            let null = call.with_query(name, Value::Null).tool(&world);
+            assert!(null.is_error && null.fields() == [name.as_str()], "{}: {null:?}", operation.id);
+        }
+    }
+}
+
+#[test]
+fn null_is_refused_where_a_value_belongs() {
+    for operation in with_body() {
+        let world = World::new();
+        let call = Call::valid(&world, operation);
+        for (name, _) in
+            properties(body_schema(operation)).filter(|(_, schema)| !types(schema).contains(&"null"))
+        {
+            let call = call.with_field(name, Value::Null);
+            let rest = call.rest(&world).refused("validation_failed").naming(&[name]);
+            same_error(&rest, &call.tool(&world), operation);
+        }
+        unchanged(&world, &call, operation);
+    }
+}
+
+#[test]
+fn a_value_of_another_type_is_refused() {
+    for operation in with_body() {
+        let world = World::new();
+        let call = Call::valid(&world, operation);
+        for (name, schema) in properties(body_schema(operation)) {
+            for wrong in of_other_types(schema) {
+                let rest = call.with_field(name, wrong).rest(&world);
+                rest.refused("validation_failed").naming(&[name]);
+            }
+            if types(schema) == ["array"] {
+                for wrong in of_other_types(&schema["items"]) {
+                    let rest = call.with_field(name, json!([wrong])).rest(&world);
+                    rest.refused("validation_failed").naming(&[&format!("{name}[0]")]);
+                }
+            }
+        }
+        unchanged(&world, &call, operation);
+    }
+}
+
+#[test]
+fn over_mcp_texts_are_mended_where_the_schema_asks_for_something_else() {
+    for operation in with_body() {
+        let world = World::new();
+        let (one, two) = (world.other(), world.other());
+        let plain = Call::valid(&one, operation);
+        let call = Call::valid(&two, operation);
+        let mended = call.body.clone().unwrap().into_iter().map(|(name, value)| match value {
+            Value::String(_) => (name, value),
+            other => (name, Value::String(other.to_string())),
+        });
+        let mut arguments = call.arguments();
+        arguments.insert("data".to_owned(), Value::Object(mended.collect()).to_string().into());
+        let tool = two.tool(operation.id, arguments.into()).ok();
+        assert_eq!(levelled(&tool.json), levelled(&plain.rest(&one).json), "{}", operation.id);
+    }
+}
+
+#[test]
+fn limits_of_the_schema_hold_for_every_field() {
+    for operation in with_body() {
+        let world = World::new();
+        let call = Call::valid(&world, operation);
+        for (name, schema) in properties(body_schema(operation)) {
+            let mut over = Vec::new();
+            if let Some(most) = schema["maxLength"].as_u64() {
+                over.push("x".repeat(most as usize + 1).into());
+                over.push("é".repeat(most as usize + 1).into());
+            }
+            if schema["minLength"].as_u64() == Some(1) {
+                over.push("".into());
+            }
+            over.extend(schema["minimum"].as_i64().map(|least| json!(least - 1)));
+            over.extend(schema["maximum"].as_i64().map(|most| json!(most + 1)));
+            if schema["enum"].is_array() {
+                over.extend([json!(""), json!("bogus")]);
+            }
+            if schema["minItems"].as_u64() == Some(1) {
+                over.push(json!([]));
+            }
+            if let Some(most) = schema["maxItems"].as_u64() {
+                let item = call.body.as_ref().and_then(|body| body[name].get(0)).expect("an item");
+                over.push(vec![item.clone(); most as usize + 1].into());
+            }
+            for value in over {
+                let call = call.with_field(name, value);
+                let rest = call.rest(&world).refused("validation_failed").naming(&[name]);
+                same_error(&rest, &call.tool(&world), operation);
+            }
+        }
+        unchanged(&world, &call, operation);
+    }
+}
+
+#[test]
+fn each_required_field_is_missed_by_name() {
+    for operation in with_body() {
+        let world = World::new();
+        let call = Call::valid(&world, operation);
+        let required: Vec<&str> = required(operation);
+        for name in &required {
+            let call = call.without_field(name);
+            let rest = call.rest(&world).refused("validation_failed").naming(&[name]);
+            same_error(&rest, &call.tool(&world), operation);
+        }
+        let mut nothing = call.clone();
+        nothing.body = Some(Map::new());
+        let reply = nothing.rest(&world);
+        match operation.body.map(|body| body.presence) {
+            Some(Presence::Whole) => {
+                reply.refused("validation_failed").naming(&required);
+            }
+            _ => assert_eq!(reply.status, operation.success.status(), "{}: {reply:?}", operation.id),
+        }
+        unchanged(&world, &call, operation);
+    }
+}
+
+#[test]
+fn an_id_in_a_body_that_is_not_the_workspaces_is_named() {
+    for operation in with_body() {
+        let world = World::new();
+        let stranger = world.other();
+        let call = Call::valid(&world, operation);
+        let theirs = Call::valid(&stranger, operation);
+        for (name, _) in properties(body_schema(operation))
+            .filter(|(name, _)| name.ends_with("_id") || name.ends_with("_ids"))
+        {
+            let field = if name.ends_with("_ids") { format!("{name}[0]") } else { name.clone() };
+            let unknown = if name.ends_with("_ids") { json!([UNKNOWN_ID]) } else { json!(UNKNOWN_ID) };
+            let mut foreign = theirs.body.as_ref().unwrap()[name].clone();
+            if let Value::Array(ids) = &mut foreign {
+                ids.truncate(1);
+            }
+            let told: Vec<Value> = [foreign, unknown]
+                .into_iter()
+                .map(|value| {
+                    let call = call.with_field(name, value);
+                    let rest = call.rest(&world).refused("validation_failed").naming(&[&field]);
+                    same_error(&rest, &call.tool(&world), operation);
+                    rest["error"]["details"].clone()
+                })
+                .collect();
+            assert_eq!(told[0], told[1], "{}", operation.id);
+        }
+    }
+}
+
+#[test]
+fn an_empty_or_unreadable_body_is_a_400() {
+    for operation in with_body() {
+        let world = World::new();
+        let call = Call::valid(&world, operation);
+        let send = |content_type: &str, body: &str| {
+            let request =
+                world.request(operation.method.clone(), &call.uri()).header("content-type", content_type);
+            world.send(request.body(body.to_owned().into()).unwrap())
+        };
+        let json_type = "application/json";
+        if !operation.body_may_be_empty() {
+            send(json_type, "").refused("invalid_json");
+            send(json_type, " \n").refused("invalid_json");
+        }
+        send(json_type, "{").refused("invalid_json");
+        for (other, field) in [("[]", "body"), ("null", "body"), ("\"{}\"", "body"), ("1", "body")] {
+            send(json_type, other).refused("validation_failed").naming(&[field]);
+        }
+        for other in [
+            "text/plain",
+            "application/x-www-form-urlencoded",
+            "application/jsonp",
+            "",
+            "application/json; charset=utf-16",
+        ] {
+            send(other, "{\"bogus\":1}").refused("unsupported_media_type");
+        }
+        let bogus = Value::from(call.with_field("bogus", json!(1)).body.unwrap()).to_string();
+        for same in
+            ["application/json; charset=utf-8", "Application/JSON", "application/json;charset=\"UTF-8\""]
+        {
+            send(same, &bogus).refused("validation_failed").naming(&["bogus"]);
+        }
+        unchanged(&world, &call, operation);
+    }
+}
+
+#[test]
+fn the_wrong_method_is_a_405_that_names_the_right_ones() {
+    let mut routes: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for operation in OPERATIONS {
+        routes.entry(operation.path).or_default().insert(operation.method.as_str());
+    }
+    let world = World::new();
+    for (path, methods) in &routes {
+        let path = path.replace("{number}", "%2B14155550123").replace("{id}", UNKNOWN_ID);
+        for method in ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "PROPFIND", "get"] {
+            if methods.contains(method) {
+                continue;
+            }
+            let reply = world.call(Method::from_bytes(method.as_bytes()).unwrap(), &path, None);
+            let reply = reply.refused("method_not_allowed");
+            let allow: BTreeSet<&str> = reply.header("allow").unwrap().split(", ").collect();
+            assert_eq!(allow, *methods, "{method} {path}");
+        }
+    }
+}
+
+#[test]
+fn head_is_get_without_the_body() {
+    for operation in OPERATIONS.iter().filter(|operation| operation.method == Method::GET) {
+        let world = World::new();
+        let call = Call::valid(&world, operation);
+        let head = world.call(Method::HEAD, &call.uri(), None);
+        assert_eq!(head.status, 200, "{}", operation.id);
+        assert_eq!(head.header("etag"), call.rest(&world).header("etag"));
+    }
+}
+
+#[test]
+fn over_mcp_what_spends_needs_confirm_and_only_true_is_true() {
+    for operation in OPERATIONS.iter().filter(|operation| operation.spends()) {
+        let world = World::new();
+        let call = Call::valid(&world, operation);
+        let before = everything(&world);
+        let mut arguments = call.arguments();
+        arguments.remove("confirm");
+        world.tool(operation.id, arguments.clone().into()).refused("confirmation_required");
+        for no in [json!(false), json!("true"), json!(1), Value::Null, json!("yes"), json!([true]), json!({})]
+        {
+            arguments.insert("confirm".to_owned(), no);
+            world.tool(operation.id, arguments.clone().into()).refused("confirmation_required");
+        }
+        assert_eq!(everything(&world), before, "{}: something happened", operation.id);
+        call.tool(&world).ok();
+        assert_ne!(everything(&world), before, "{}: the test does not see what it does", operation.id);
+        // REST has no such field.
+        call.with_field("confirm", json!(true))
+            .rest(&world)
+            .refused("validation_failed")
+            .naming(&["confirm"]);
+    }
+}
+
+#[test]
+fn over_mcp_reserved_arguments_are_refused_where_they_mean_nothing() {
+    for operation in OPERATIONS {
+        let world = World::new();
+        let call = Call::valid(&world, operation);
+        for (name, value, taken) in [
+            ("if_revision", json!(1), operation.revision),
+            ("idempotency_key", json!("k"), operation.takes_idempotency_key()),
+            ("data", json!({}), operation.body.is_some()),
+            ("confirm", json!(true), operation.spends()),
+        ] {
+            if !taken {
+                let mut arguments = call.arguments();
+                arguments.insert(name.to_owned(), value);
+                let reply = world.tool(operation.id, arguments.into()).refused("validation_failed");
+                assert_eq!(reply.fields(), [name], "{}", operation.id);
+            }
+        }
+        for name in operation.path_names() {
+            let mut arguments = call.arguments();
+            arguments.remove(name);
+            world.tool(operation.id, arguments.clone().into()).refused("validation_failed").naming(&[name]);
+            for wrong in [json!(1), Value::Null, json!(["x"])] {
+                arguments.insert(name.to_owned(), wrong);
+                world
+                    .tool(operation.id, arguments.clone().into())
+                    .refused("validation_failed")
+                    .naming(&[name]);
+            }
+        }
+        if operation.revision {
+            for wrong in [json!("x"), json!(1.5), json!(-1), json!(true), json!([1])] {
+                let mut arguments = call.arguments();
+                arguments.insert("if_revision".to_owned(), wrong);
+                world
+                    .tool(operation.id, arguments.into())
+                    .refused("validation_failed")
+                    .naming(&["if_revision"]);
+            }
+        }
+        unchanged(&world, &call, operation);
+    }
+}
+
+#[test]
+fn every_operation_says_what_it_is() {
+    let mut ids = BTreeSet::new();
+    let mut routes = BTreeSet::new();
+    for operation in OPERATIONS {
+        let name = operation.id;
+        assert!(ids.insert(name), "{name} is there twice");
+        assert!(
+            routes.insert((operation.method.as_str(), operation.path)),
+            "{name}: the route is there twice"
+        );
+        assert!(!operation.title.is_empty() && operation.title.len() <= 60, "{name}: title");
+        assert!(
+            operation.description.len() >= 15 && operation.description.ends_with('.'),
+            "{name}: description"
+        );
+        let reserved = ["data", "if_revision", "confirm", "idempotency_key"];
+        let query = properties(schemas(operation).query.as_ref()).map(|(name, _)| name.as_str());
+        for argument in operation.path_names().chain(query) {
+            assert!(!reserved.contains(&argument), "{name}: `{argument}` is a reserved argument");
+        }
+        for (field, schema) in
+            properties(body_schema(operation)).chain(properties(schemas(operation).query.as_ref()))
+        {
+            assert!(schema["description"].is_string(), "{name}: `{field}` has no description");
+        }
+        let status = match operation.method.as_str() {
+            "DELETE" => 204,
+            "POST" => 201,
+            _ => 200,
+        };
+        assert_eq!(
+            operation.success.status(),
+            status,
+            "{name}: 200 for reads, PATCH and PUT, 201 for creates and starts, 204 for deletes"
+        );
+        assert_eq!(operation.response.is_none(), status == 204, "{name}");
+        let body = matches!(operation.method.as_str(), "POST" | "PUT" | "PATCH");
+        assert_eq!(operation.body.is_some(), body, "{name}");
+    }
+}
+
+fn with_body() -> impl Iterator<Item = &'static Operation> {
+    OPERATIONS.iter().filter(|operation| operation.body.is_some())
+}
+
+fn required(operation: &Operation) -> Vec<&'static str> {
+    let required = body_schema(operation).and_then(|schema| schema["required"].as_array());
+    required.into_iter().flatten().filter_map(Value::as_str).collect()
+}
+
+/// Values of all types but those the schema allows.
+fn of_other_types(schema: &Value) -> Vec<Value> {
+    let allowed = types(schema);
+    let all = [
+        ("string", json!("text")),
+        ("string", json!("1")),
+        ("integer", json!(7)),
+        ("number", json!(1.5)),
+        ("boolean", json!(true)),
+        ("array", json!([])),
+        ("array", json!([{"a": 1}])),
+        ("object", json!({"bogus": 1})),
+        ("object", json!({})),
+        ("null", Value::Null),
+    ];
+    all.into_iter().filter(|(kind, _)| !allowed.contains(kind)).map(|(_, value)| value).collect()
+}
+
+#[track_caller]
+fn challenged(reply: Reply, operation: &Operation) {
+    let reply = reply.refused("unauthorized");
+    let challenge = reply.header("www-authenticate").unwrap_or_default();
+    assert!(challenge == "Bearer" || challenge.starts_with("Bearer "), "{}: {challenge}", operation.id);
+}
+
+/// REST and MCP say the same, but for the request's id.
+#[track_caller]
+fn same_error(rest: &Reply, tool: &ToolReply, operation: &Operation) {
+    let told = |json: &Value| {
+        let error = &json["error"];
+        (error["code"].clone(), error["message"].clone(), error["details"].clone())
+    };
+    assert!(tool.is_error, "{}: {tool:?} against {rest:?}", operation.id);
+    assert_eq!(told(&tool.json), told(&rest.json), "{}", operation.id);
+}
+
+/// After calls that were refused the same call still succeeds: none of them has done anything.
+#[track_caller]
+fn unchanged(world: &World, call: &Call, operation: &Operation) {
+    let reply = call.rest(world);
+    assert_eq!(reply.status, operation.success.status(), "{}: {reply:?}", operation.id);
+}
+
+/// All lists of the workspace.
+fn everything(world: &World) -> Vec<Value> {
+    let lists = OPERATIONS
+        .iter()
+        .filter(|operation| operation.method == Method::GET && !operation.path.contains('{'));
+    lists.map(|operation| world.get(operation.path).ok().json).collect()
+}
+
+/// The same answer with what differs from call to call made alike: ids, times, secrets, seeds.
+fn levelled(value: &Value) -> Value {
+    match value {
+        Value::Object(map) => map
+            .iter()
+            .map(|(name, value)| {
+                let level = match (name.as_str(), value) {
+                    ("signing_secret" | "key" | "hint" | "number" | "seed", value) if !value.is_null() => {
+                        "…".into()
+                    }
+                    (name, Value::String(_)) if name.ends_with("_at") => "time".into(),
+                    (name, Value::String(id)) if name == "id" || name.ends_with("_id") => {
+                        id.split('_').next().unwrap_or_default().into()
+                    }
+                    (_, value) => levelled(value),
+                };
+                (name.clone(), level)
+            })
+            .collect(),
+        Value::Array(items) => items
+            .iter()
+            .map(|item| match item.as_str().and_then(|id| id.split_once('_')) {
+                Some((prefix, ulid)) if ulid.len() == 26 => prefix.into(),
+                _ => levelled(item),
+            })
+            .collect(),
+        other => other.clone(),
+    }
+}

@@ -1,0 +1,78 @@
+//! API keys, and what speech costs.
+use serde_json::json;
+use sidetone_engine::auth::key::ApiKey;
+use sidetone_tests::World;
+
+#[test]
+fn a_key_is_shown_once_and_opens_the_workspace() {
+    let world = World::new();
+    let assistant = world.assistant();
+    let made = world.post("/keys", json!({"name": "CI"})).created();
+    let key = made["key"].as_str().unwrap();
+    assert_eq!(key.len(), "sidetone_".len() + 43 + 6);
+    assert!(ApiKey::parse(key).is_some(), "the checksum holds");
+    assert_eq!(made["hint"], format!("sidetone_…{}", &key[key.len() - 4..]));
+    assert!(made["id"].as_str().unwrap().starts_with("key_"));
+    let with_it = world.with_key(key);
+    assert_eq!(with_it.get("/assistants").ok().ids(), [assistant.id]);
+    let listed = with_it.get("/keys").ok();
+    let newest = listed.json[0].clone();
+    assert_eq!(
+        newest,
+        json!({"id": made["id"], "name": "CI", "hint": made["hint"], "created_at": made["created_at"]})
+    );
+    assert!(!String::from_utf8_lossy(&listed.body).contains(key));
+    with_it.post("/keys", json!({"name": "Made by a key"})).created();
+}
+
+#[test]
+fn a_revoked_key_authenticates_nobody() {
+    let world = World::new();
+    let made = world.api_key();
+    let with_it = world.with_key(made["key"].as_str().unwrap());
+    with_it.get("/assistants").ok();
+    let path = format!("/keys/{}", made.id);
+    world.other().delete(&path).refused("not_found");
+    world.delete(&path).empty();
+    let reply = with_it.get("/assistants").refused("unauthorized");
+    assert!(reply.header("www-authenticate").unwrap().starts_with("Bearer"));
+    with_it.mcp(json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"})).refused("unauthorized");
+    world.delete(&path).refused("not_found");
+    assert!(!world.get("/keys").ok().ids().contains(&made.id));
+}
+
+#[test]
+fn a_key_can_revoke_itself() {
+    let world = World::new();
+    let made = world.api_key();
+    let with_it = world.with_key(made["key"].as_str().unwrap());
+    with_it.delete(format!("/keys/{}", made.id)).empty();
+    with_it.get("/keys").refused("unauthorized");
+    world.get("/keys").ok();
+}
+
+#[test]
+fn two_keys_of_one_workspace_see_the_same() {
+    let world = World::new();
+    let again = world.with_key(world.api_key()["key"].as_str().unwrap());
+    let made = again.assistant();
+    assert_eq!(world.get(format!("/assistants/{}", made.id)).ok().json, made.json);
+}
+
+#[test]
+fn rates_and_models_are_listed() {
+    let world = World::new();
+    assert_eq!(
+        world.get("/tts/rates").ok().json,
+        json!([{"voice": "builtin/tone", "provider": "builtin", "microusd_per_1k_chars": 0, "languages": ["*"],
+                "pipeline_modes": ["cascading"]}])
+    );
+    assert_eq!(
+        world.get("/models").ok().json,
+        json!([{"model": "builtin/rules", "provider": "builtin", "pipeline_modes": ["cascading"], "default": true}])
+    );
+    let more = World::with_settings(&[("SIDETONE_OPENAI_API_KEY", "sk-test")]);
+    let models = more.get("/models").ok().json;
+    assert_eq!(models.as_array().unwrap().len(), 2);
+    assert_eq!(models[1]["pipeline_modes"], json!(["cascading", "realtime"]));
+}

@@ -1,0 +1,24 @@
+//! The contract as scenarios. `SIDETONE_TEST_HOST=native` runs them against the real binary.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "helpers of tests are tests: they panic when something is wrong"
+)]
+
+mod assistants;
+mod auth;
+mod bad_input;
+mod every_operation;
+mod faults;
+mod keys;
+mod knowledge;
+mod mcp;
+mod numbers;
+mod outcomes;
+mod properties;
+mod runs;
+mod simulations;
+mod snapshots;
+mod tools;
+mod webhooks;

@@ -1,0 +1,587 @@
+//! MCP on one URL for both eras, as a table of requests and what each is answered.
+use http::Method;
+use serde_json::{Value, json};
+use sidetone_engine::operation::Effects;
+use sidetone_engine::operations::OPERATIONS;
+use sidetone_tests::{Reply, World};
+
+const MODERN: &str = "2026-07-28";
+const LEGACY: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
+const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
+const CAPABILITIES_KEY: &str = "io.modelcontextprotocol/clientCapabilities";
+
+/// What it is, headers, message, status, JSON-RPC code or 0.
+type LegacyRow<'a> = (&'a str, Vec<(&'a str, &'a str)>, Value, u16, i64);
+/// What it is, method, headers, params, status, JSON-RPC code or 0.
+type ModernRow<'a> = (&'a str, &'a str, Vec<(&'a str, &'a str)>, Value, u16, i64);
+
+#[test]
+fn initialize_agrees_on_a_version() {
+    let world = World::new();
+    let initialize = |version: Value| {
+        let params = json!({"protocolVersion": version, "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
+        result(&world.mcp(request("initialize", params)).ok())
+    };
+    for version in LEGACY {
+        assert_eq!(initialize(json!(version))["protocolVersion"], version);
+    }
+    for other in [json!(MODERN), json!("2099-01-01"), json!(""), json!(7), Value::Null] {
+        assert_eq!(initialize(other)["protocolVersion"], "2025-11-25");
+    }
+    let answer = initialize(json!("2025-06-18"));
+    assert_eq!(answer["capabilities"], json!({"tools": {}}));
+    assert_eq!(answer["serverInfo"]["name"], "sidetone");
+    assert!(answer["instructions"].as_str().is_some_and(|text| text.len() < 2048));
+    let reply = world.mcp(request("initialize", json!({"protocolVersion": "2025-06-18"})));
+    assert_eq!(reply.header("mcp-session-id"), None, "there is no session");
+}
+
+#[test]
+fn legacy_requests_are_answered_as_the_table_says() {
+    let world = World::new();
+    let v = |version: &'static str| vec![("mcp-protocol-version", version)];
+    let none = Vec::new;
+    let list = || request("tools/list", json!({}));
+    let meta = || json!({"_meta": {VERSION_KEY: MODERN, CAPABILITIES_KEY: {}}});
+    let ok = 0;
+    #[rustfmt::skip] // a row a line
+    let table: Vec<LegacyRow> = vec![
+        ("no version header is legal", none(), list(), 200, ok),
+        ("2025-11-25", v("2025-11-25"), list(), 200, ok),
+        ("2025-06-18", v("2025-06-18"), list(), 200, ok),
+        ("2025-03-26", v("2025-03-26"), list(), 200, ok),
+        ("2024-11-05", v("2024-11-05"), list(), 200, ok),
+        ("an unknown version", v("2099-01-01"), list(), 400, -32022),
+        ("nonsense as version", v("latest"), list(), 400, -32022),
+        ("a modern version without metadata", v(MODERN), list(), 400, -32602),
+        ("initialize under a modern version", v(MODERN), request("initialize", json!({})), 400, -32020),
+        ("ping", none(), request("ping", json!({})), 200, ok),
+        ("params may be left out", none(), json!({"jsonrpc": "2.0", "id": 1, "method": "ping"}), 200, ok),
+        ("ids may be texts", none(), json!({"jsonrpc": "2.0", "id": "a", "method": "ping"}), 200, ok),
+        ("or zero", none(), json!({"jsonrpc": "2.0", "id": 0, "method": "ping"}), 200, ok),
+        ("or negative", none(), json!({"jsonrpc": "2.0", "id": -5, "method": "ping"}), 200, ok),
+        ("or empty texts", none(), json!({"jsonrpc": "2.0", "id": "", "method": "ping"}), 200, ok),
+        ("an unknown method", none(), request("nope", json!({})), 200, -32601),
+        ("an empty method", none(), request("", json!({})), 200, -32601),
+        ("a method of another spelling", none(), request("Tools/List", json!({})), 200, -32601),
+        ("resources are not offered", none(), request("resources/list", json!({})), 200, -32601),
+        ("prompts are not offered", none(), request("prompts/list", json!({})), 200, -32601),
+        ("completions are not offered", none(), request("completion/complete", json!({})), 200, -32601),
+        ("logging is not offered", none(), request("logging/setLevel", json!({"level": "info"})), 200, -32601),
+        ("discover is modern", none(), request("server/discover", json!({})), 200, -32601),
+        ("a cursor that is not ours", none(), request("tools/list", json!({"cursor": "x"})), 200, -32602),
+        ("an unknown tool", none(), request("tools/call", json!({"name": "nope", "arguments": {}})), 200, -32602),
+        ("a tool of another spelling", none(), request("tools/call", json!({"name": "List_Assistants"})), 200, -32602),
+        ("no tool name", none(), request("tools/call", json!({"arguments": {}})), 200, -32602),
+        ("a tool name that is no text", none(), request("tools/call", json!({"name": 1})), 200, -32602),
+        ("arguments as a list", none(), request("tools/call", json!({"name": "list_assistants", "arguments": []})), 200, -32602),
+        ("arguments as null", none(), request("tools/call", json!({"name": "list_assistants", "arguments": null})), 200, -32602),
+        ("arguments as a text that is no object", none(), request("tools/call", json!({"name": "list_assistants", "arguments": "[]"})), 200, -32602),
+        ("arguments as a text that is one", none(), request("tools/call", json!({"name": "list_assistants", "arguments": "{}"})), 200, ok),
+        ("no arguments", none(), request("tools/call", json!({"name": "list_assistants"})), 200, ok),
+        ("a refused call is a result", none(), request("tools/call", json!({"name": "get_assistant", "arguments": {}})), 200, ok),
+        ("a task nobody declared", none(), request("tools/call", json!({"name": "list_assistants", "task": {"ttl": 1}})), 200, ok),
+        ("a progress token", none(), request("tools/call", json!({"name": "list_assistants", "_meta": {"progressToken": 1}})), 200, ok),
+        ("unknown members are ignored", none(), json!({"jsonrpc": "2.0", "id": 1, "method": "ping", "extra": 1}), 200, ok),
+        ("a version of JSON-RPC that is not ours", none(), json!({"jsonrpc": "1.0", "id": 1, "method": "ping"}), 400, -32600),
+        ("jsonrpc as a number", none(), json!({"jsonrpc": 2.0, "id": 1, "method": "ping"}), 400, -32600),
+        ("no jsonrpc", none(), json!({"id": 1, "method": "ping"}), 400, -32600),
+        ("no method", none(), json!({"jsonrpc": "2.0", "id": 1}), 400, -32600),
+        ("a method that is no text", none(), json!({"jsonrpc": "2.0", "id": 1, "method": 1}), 400, -32600),
+        ("id null", none(), json!({"jsonrpc": "2.0", "id": null, "method": "ping"}), 400, -32600),
+        ("id with a fraction", none(), json!({"jsonrpc": "2.0", "id": 1.5, "method": "ping"}), 400, -32600),
+        ("id true", none(), json!({"jsonrpc": "2.0", "id": true, "method": "ping"}), 400, -32600),
+        ("id an object", none(), json!({"jsonrpc": "2.0", "id": {}, "method": "ping"}), 400, -32600),
+        ("params a list", none(), json!({"jsonrpc": "2.0", "id": 1, "method": "ping", "params": []}), 400, -32600),
+        ("params null", none(), json!({"jsonrpc": "2.0", "id": 1, "method": "ping", "params": null}), 400, -32600),
+        ("a text", none(), json!("ping"), 400, -32600),
+        ("a number", none(), json!(1), 400, -32600),
+        ("null", none(), Value::Null, 400, -32600),
+        ("an empty object", none(), json!({}), 400, -32600),
+        ("a notification", none(), json!({"jsonrpc": "2.0", "method": "notifications/initialized"}), 202, ok),
+        ("an unknown notification", none(), json!({"jsonrpc": "2.0", "method": "nope", "params": []}), 202, ok),
+        ("a notification called tools/call does nothing", none(), json!({"jsonrpc": "2.0", "method": "tools/call",
+            "params": {"name": "create_assistant", "arguments": {"data": {"name": "A", "instructions": "B"}}}}), 202, ok),
+        ("a response", none(), json!({"jsonrpc": "2.0", "id": 1, "result": {}}), 202, ok),
+        ("an error response", none(), json!({"jsonrpc": "2.0", "id": 1, "error": {"code": 1, "message": ""}}), 202, ok),
+        ("an empty batch", none(), json!([]), 400, -32600),
+        ("a batch under a version without batches", v("2025-06-18"), json!([list()]), 400, -32600),
+        ("a batch under the newest legacy version", v("2025-11-25"), json!([list()]), 400, -32600),
+        ("a batch under the modern version", v(MODERN), json!([list()]), 400, -32600),
+        ("a batch with a modern request in it", none(), json!([request("ping", json!({})), request("tools/list", meta())]), 400, -32600),
+        ("a batch of notifications", none(), json!([{"jsonrpc": "2.0", "method": "notifications/x"}]), 202, ok),
+        ("a batch of 51", none(), vec![request("ping", json!({})); 51].into(), 400, -32600),
+    ];
+    for (what, headers, message, status, code) in table {
+        let id = message.get("id").cloned();
+        let reply = world.call_with(Method::POST, "/mcp", Some(&message), &headers);
+        answered(what, &reply, status, code);
+        if let (Some(id), true) = (id, reply["error"]["code"] != -32600 && reply.status != 202) {
+            assert_eq!(reply["id"], id, "{what}: the id comes back");
+        }
+        if code == -32600 {
+            assert_eq!(reply["id"], Value::Null, "{what}");
+        }
+        if code == -32022 {
+            let supported = reply["error"]["data"]["supported"].as_array().unwrap();
+            assert!(supported.contains(&json!(MODERN)) && supported.contains(&json!(LEGACY[0])), "{what}");
+            assert!(reply["error"]["data"]["requested"].is_string(), "{what}");
+        }
+        if status == 202 {
+            assert!(reply.body.is_empty(), "{what}");
+        }
+    }
+    assert_eq!(world.get("/assistants").ok().json, json!([]), "no notification did anything");
+}
+
+#[test]
+fn modern_requests_are_answered_as_the_table_says() {
+    let world = World::new();
+    let good_meta = || json!({VERSION_KEY: MODERN, CAPABILITIES_KEY: {}});
+    let call = |name: &str| json!({"_meta": good_meta(), "name": name, "arguments": {}});
+    let h = |method: &'static str| vec![("mcp-protocol-version", MODERN), ("mcp-method", method)];
+    let named = |name: &'static str| [h("tools/call"), vec![("mcp-name", name)]].concat();
+    let plain = || json!({"_meta": good_meta()});
+    let ok = 0;
+    #[rustfmt::skip] // a row a line
+    let table: Vec<ModernRow> = vec![
+        ("tools/list", "tools/list", h("tools/list"), plain(), 200, ok),
+        ("server/discover", "server/discover", h("server/discover"), plain(), 200, ok),
+        ("tools/call", "tools/call", named("list_assistants"), call("list_assistants"), 200, ok),
+        ("a name in base64", "tools/call", named("=?base64?bGlzdF9hc3Npc3RhbnRz?="), call("list_assistants"), 200, ok),
+        ("white space around a header", "tools/list", vec![("mcp-protocol-version", MODERN), ("mcp-method", "  tools/list ")], plain(), 200, ok),
+        ("clientInfo is optional and taken", "tools/list", h("tools/list"), json!({"_meta": {VERSION_KEY: MODERN, CAPABILITIES_KEY: {}, "io.modelcontextprotocol/clientInfo": {"name": "t"}}}), 200, ok),
+        ("capabilities missing", "tools/list", h("tools/list"), json!({"_meta": {VERSION_KEY: MODERN}}), 400, -32602),
+        ("capabilities no object", "tools/list", h("tools/list"), json!({"_meta": {VERSION_KEY: MODERN, CAPABILITIES_KEY: []}}), 400, -32602),
+        ("version no text", "tools/list", h("tools/list"), json!({"_meta": {VERSION_KEY: 1, CAPABILITIES_KEY: {}}}), 400, -32602),
+        ("no version header", "tools/list", vec![("mcp-method", "tools/list")], plain(), 400, -32020),
+        ("another version header", "tools/list", vec![("mcp-protocol-version", "2025-11-25"), ("mcp-method", "tools/list")], plain(), 400, -32020),
+        ("a version nobody speaks", "tools/list", vec![("mcp-protocol-version", "2099-01-01"), ("mcp-method", "tools/list")], json!({"_meta": {VERSION_KEY: "2099-01-01", CAPABILITIES_KEY: {}}}), 400, -32022),
+        ("a legacy version as a modern one", "tools/list", vec![("mcp-protocol-version", "2025-11-25"), ("mcp-method", "tools/list")], json!({"_meta": {VERSION_KEY: "2025-11-25", CAPABILITIES_KEY: {}}}), 400, -32022),
+        ("no Mcp-Method", "tools/list", vec![("mcp-protocol-version", MODERN)], plain(), 400, -32020),
+        ("another Mcp-Method", "tools/list", h("tools/call"), plain(), 400, -32020),
+        ("Mcp-Method in other letters", "tools/list", h("Tools/List"), plain(), 400, -32020),
+        ("no Mcp-Name", "tools/call", h("tools/call"), call("list_assistants"), 400, -32020),
+        ("another Mcp-Name", "tools/call", named("list_tools"), call("list_assistants"), 400, -32020),
+        ("Mcp-Name in other letters", "tools/call", named("LIST_ASSISTANTS"), call("list_assistants"), 400, -32020),
+        ("Mcp-Name in broken base64", "tools/call", named("=?base64?%%?="), call("list_assistants"), 400, -32020),
+        ("ping is gone", "ping", h("ping"), plain(), 404, -32601),
+        ("initialize is gone", "initialize", h("initialize"), plain(), 404, -32601),
+        ("resources are not offered", "resources/list", h("resources/list"), plain(), 404, -32601),
+        ("no subscriptions", "subscriptions/listen", h("subscriptions/listen"), plain(), 404, -32601),
+        ("an unknown method", "nope", h("nope"), plain(), 404, -32601),
+        ("an unknown tool", "tools/call", named("nope"), call("nope"), 200, -32602),
+        ("no tool name", "tools/call", h("tools/call"), plain(), 200, -32602),
+        ("arguments as a list", "tools/call", named("list_tools"), json!({"_meta": good_meta(), "name": "list_tools", "arguments": []}), 200, -32602),
+        ("a cursor that is not ours", "tools/list", h("tools/list"), json!({"_meta": good_meta(), "cursor": "x"}), 200, -32602),
+        ("a refused call is a result", "tools/call", named("get_assistant"), call("get_assistant"), 200, ok),
+    ];
+    for (what, method, headers, params, status, code) in table {
+        for id in [json!(7), json!("seven")] {
+            let message = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+            let reply = world.call_with(Method::POST, "/mcp", Some(&message), &headers);
+            answered(what, &reply, status, code);
+            assert_eq!(reply["id"], id, "{what}: the id comes back");
+            if code == ok {
+                assert_eq!(reply["result"]["resultType"], "complete", "{what}");
+                assert_eq!(
+                    reply["result"]["_meta"]["io.modelcontextprotocol/serverInfo"]["name"], "sidetone",
+                    "{what}"
+                );
+            }
+            if ["tools/list", "server/discover"].contains(&method) && code == ok {
+                assert!(reply["result"]["ttlMs"].is_u64(), "{what}");
+                assert_eq!(reply["result"]["cacheScope"], "public", "{what}");
+            }
+            if code == -32022 {
+                assert!(
+                    reply["error"]["data"]["supported"].as_array().unwrap().contains(&json!(MODERN)),
+                    "{what}"
+                );
+            }
+        }
+    }
+    let notification = json!({"jsonrpc": "2.0", "method": "notifications/x", "params": plain()});
+    answered("a notification", &world.mcp(notification), 202, ok);
+    let discovered = world.call_with(
+        Method::POST,
+        "/mcp",
+        Some(&json!({"jsonrpc": "2.0", "id": 1, "method": "server/discover", "params": plain()})),
+        &h("server/discover"),
+    );
+    let discovered = result(&discovered);
+    assert!(discovered["supportedVersions"].as_array().unwrap().contains(&json!(MODERN)));
+    assert_eq!(discovered["capabilities"], json!({"tools": {}}));
+}
+
+#[test]
+fn both_eras_have_the_same_tools() {
+    let world = World::new();
+    let legacy = result(&world.mcp(request("tools/list", json!({}))));
+    let meta = json!({"_meta": {VERSION_KEY: MODERN, CAPABILITIES_KEY: {}}});
+    let headers = [("mcp-protocol-version", MODERN), ("mcp-method", "tools/list")];
+    let modern = result(&world.call_with(Method::POST, "/mcp", Some(&request("tools/list", meta)), &headers));
+    assert_eq!(legacy["tools"], modern["tools"]);
+    assert_eq!(legacy.as_object().unwrap().keys().collect::<Vec<_>>(), ["tools"], "one page, no cursor");
+    assert_eq!(
+        result(&world.other().mcp(request("tools/list", json!({})))),
+        legacy,
+        "the same for every key"
+    );
+}
+
+#[test]
+fn messages_in_a_batch_are_answered_in_order_and_refused_ones_alone() {
+    let world = World::new();
+    let create = |id: i64, data: Value| json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": "create_assistant", "arguments": {"data": data}}});
+    let batch = json!([
+        create(1, json!({"name": "A", "instructions": "B"})),
+        {"jsonrpc": "2.0", "method": "notifications/x"},
+        {"jsonrpc": "2.0", "id": null, "method": "ping"},
+        create(2, json!({"name": "A"})),
+        {"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": {"name": "list_assistants"}},
+        7,
+    ]);
+    let reply =
+        world.call_with(Method::POST, "/mcp", Some(&batch), &[("mcp-protocol-version", "2025-03-26")]).ok();
+    let replies = reply.json.as_array().unwrap();
+    let ids: Vec<&Value> = replies.iter().map(|one| &one["id"]).collect();
+    assert_eq!(ids, [&json!(1), &Value::Null, &json!(2), &json!(3), &Value::Null]);
+    assert_eq!(replies[0]["result"]["isError"], false);
+    assert_eq!(replies[1]["error"]["code"], -32600);
+    assert_eq!(replies[2]["result"]["structuredContent"]["error"]["code"], "validation_failed");
+    assert_eq!(replies[3]["result"]["structuredContent"]["items"].as_array().unwrap().len(), 1);
+    assert_eq!(replies[4]["error"]["code"], -32600);
+}
+
+#[test]
+fn calls_in_a_batch_have_idempotency_keys_of_their_own() {
+    let world = World::new();
+    let create = |id: i64, key: Value| {
+        let mut arguments = json!({"data": {"name": "A", "instructions": "B"}});
+        if key.is_string() {
+            arguments["idempotency_key"] = key;
+        }
+        json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": "create_assistant", "arguments": arguments}})
+    };
+    let reply = world.mcp(json!([create(1, json!("k")), create(2, json!("k")), create(3, Value::Null)])).ok();
+    let ids: Vec<&Value> =
+        reply.json.as_array().unwrap().iter().map(|one| &one["result"]["structuredContent"]["id"]).collect();
+    assert_eq!(ids[0], ids[1]);
+    assert_ne!(ids[0], ids[2]);
+    assert_eq!(world.get("/assistants").ok().ids().len(), 2);
+}
+
+#[test]
+fn nothing_of_a_refused_batch_is_done() {
+    let world = World::new();
+    let create = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+        "params": {"name": "create_assistant", "arguments": {"data": {"name": "A", "instructions": "B"}}}});
+    let modern = json!({"jsonrpc": "2.0", "id": 2, "method": "tools/list", "params": {"_meta": {VERSION_KEY: MODERN}}});
+    answered("modern in a batch", &world.mcp(json!([create, modern])), 400, -32600);
+    let text = json!([create]).to_string();
+    for broken in [
+        text.replace("\"B\"", "\"B\\u0000\""),
+        text.replace("\"name\":\"A\"", "\"name\":\"A\",\"name\":\"C\""),
+    ] {
+        answered("a key twice or U+0000", &post(&world, "application/json", broken.as_bytes()), 400, -32600);
+    }
+    assert_eq!(world.get("/assistants").ok().json, json!([]));
+}
+
+#[test]
+fn what_is_no_json_is_a_parse_error() {
+    let world = World::new();
+    for bad in [
+        "",
+        " ",
+        "{",
+        "{}{}",
+        "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"",
+        "\u{feff}{}",
+        "{'a':1}",
+        "\"\\ud800\"",
+        &"[".repeat(10_000),
+    ] {
+        let reply = post(&world, "application/json", bad.as_bytes());
+        answered(bad.get(..20).unwrap_or(bad), &reply, 400, -32700);
+        assert_eq!(reply["id"], Value::Null);
+    }
+    answered(
+        "bad UTF-8",
+        &post(&world, "application/json", b"{\"jsonrpc\":\"2.0\",\"id\":\"\xff\",\"method\":\"ping\"}"),
+        400,
+        -32700,
+    );
+    let ping = request("ping", json!({})).to_string();
+    for other in ["text/plain", "application/json-rpc", "", "application/json; charset=latin1"] {
+        post(&world, other, ping.as_bytes()).refused("unsupported_media_type");
+    }
+    answered("a charset", &post(&world, "application/json; charset=utf-8", ping.as_bytes()), 200, 0);
+}
+
+#[test]
+fn a_call_with_a_key_twice_or_nul_is_refused_by_name() {
+    let world = World::new();
+    for (data, field) in [
+        (r#"{"name":"A","name":"B","instructions":"C"}"#, "name"),
+        (r#"{"name":"A\u0000","instructions":"C"}"#, "name"),
+        (r#"{"name":"A","instructions":"C","x\u0000":1}"#, "[\"x\\u0000\"]"),
+    ] {
+        let text = format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"create_assistant","arguments":{{"data":{data}}}}}}}"#
+        );
+        let reply = post(&world, "application/json", text.as_bytes()).ok();
+        let error = &reply["result"]["structuredContent"]["error"];
+        assert_eq!(
+            (&error["code"], &error["details"]["fields"][0]["field"]),
+            (&json!("validation_failed"), &json!(field)),
+            "{data}"
+        );
+    }
+    assert_eq!(world.get("/assistants").ok().json, json!([]));
+}
+
+#[test]
+fn only_post_is_taken_and_preflights_are_answered() {
+    let world = World::new();
+    for method in [Method::GET, Method::DELETE, Method::PUT, Method::PATCH] {
+        let reply = world.call(method, "/mcp", None).refused("method_not_allowed");
+        assert_eq!(reply.header("allow"), Some("POST"));
+    }
+    let preflight = http::Request::builder()
+        .method(Method::OPTIONS)
+        .uri("/mcp")
+        .header("origin", "http://localhost:6274")
+        .header("access-control-request-method", "POST")
+        .header("access-control-request-headers", "authorization,content-type,mcp-protocol-version");
+    let reply = world.send(preflight.body("".into()).unwrap()).empty();
+    assert_eq!(reply.header("access-control-allow-origin"), Some("http://localhost:6274"));
+    let allowed = reply.header("access-control-allow-headers").unwrap().to_lowercase();
+    for header in
+        ["authorization", "content-type", "accept", "mcp-protocol-version", "mcp-method", "mcp-name"]
+    {
+        assert!(allowed.split(", ").any(|name| name == header), "{header} in {allowed}");
+    }
+}
+
+#[test]
+fn an_origin_is_ours_or_local_or_refused() {
+    let world = World::new();
+    let ping = request("ping", json!({}));
+    let from = |origin: &str| world.call_with(Method::POST, "/mcp", Some(&ping), &[("origin", origin)]);
+    for good in [
+        "http://localhost",
+        "http://localhost:6274",
+        "https://127.0.0.1:8080",
+        "http://[::1]:3000",
+        "http://sandbox.example",
+    ] {
+        let reply = from(good);
+        answered(good, &reply, 200, 0);
+        assert_eq!(reply.header("access-control-allow-origin"), Some(good));
+        assert!(reply.header("vary").unwrap().contains("Origin"));
+    }
+    for bad in [
+        "http://evil.example.com",
+        "null",
+        "https://sandbox.example",
+        "http://sandbox.example:81",
+        "http://localhost.evil.example",
+        "http://sandbox.example.evil.example",
+        "file://",
+        "",
+        "http://127.0.0.1.evil.example",
+        "http://10.0.0.1",
+    ] {
+        from(bad).refused("forbidden_origin");
+    }
+    // On errors as well, or a page could not read them.
+    let stranger = world.with_key("sidetone_wrong");
+    let reply = stranger
+        .call_with(Method::POST, "/mcp", Some(&ping), &[("origin", "http://localhost:1")])
+        .refused("unauthorized");
+    assert_eq!(reply.header("access-control-allow-origin"), Some("http://localhost:1"));
+}
+
+#[test]
+fn a_bad_key_is_told_in_the_rest_envelope() {
+    let world = World::new();
+    for message in [
+        request("initialize", json!({})),
+        request("tools/list", json!({})),
+        json!("junk"),
+        json!([]),
+        json!({"jsonrpc": "2.0", "method": "x"}),
+    ] {
+        let reply =
+            world.with_key("sidetone_wrong").from_elsewhere().mcp(message.clone()).refused("unauthorized");
+        assert!(reply.header("www-authenticate").unwrap().starts_with("Bearer"), "{message}");
+        assert!(
+            !reply.header("www-authenticate").unwrap().contains("resource_metadata"),
+            "there is no OAuth"
+        );
+    }
+}
+
+#[test]
+fn lists_are_wrapped_and_deletes_answer_an_empty_object() {
+    let world = World::new();
+    let made = world.assistant();
+    let list = world.tool("list_assistants", json!({})).ok();
+    assert_eq!(list.json, json!([made.json]));
+    let deleted = world.tool("delete_assistant", json!({"id": made.id, "if_revision": 1})).ok();
+    assert_eq!(deleted.json, json!({}));
+    world.get(format!("/assistants/{}", made.id)).refused("not_found");
+}
+
+#[test]
+fn if_revision_is_if_match() {
+    let world = World::new();
+    let id = world.assistant().id;
+    for revision in [json!(1), json!("2"), json!(3.0)] {
+        let name = format!("Name {revision}");
+        world
+            .tool("update_assistant", json!({"id": id, "if_revision": revision, "data": {"name": name}}))
+            .ok();
+    }
+    let stale = json!({"id": id, "if_revision": 1, "data": {"name": "Stale"}});
+    world.tool("update_assistant", stale).refused("revision_conflict");
+    world.tool("delete_assistant", json!({"id": id, "if_revision": 1})).refused("revision_conflict");
+    world
+        .tool("update_assistant", json!({"id": id, "if_revision": 4}))
+        .refused("validation_failed")
+        .naming(&["data"]);
+}
+
+/// The recipe: what every model's API and every client takes.
+#[test]
+fn the_tool_list_keeps_to_what_all_clients_take() {
+    let world = World::new();
+    let reply = world.mcp(request("tools/list", json!({}))).ok();
+    let list = result(&reply);
+    assert!(reply.body.len() < 100_000, "{} bytes", reply.body.len());
+    let tools = list["tools"].as_array().unwrap();
+    let names: Vec<&str> = tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
+    let expected: Vec<&str> = OPERATIONS.iter().map(|operation| operation.id).collect();
+    assert_eq!(names, expected, "a tool for every operation, in the order of the table");
+    for (tool, operation) in tools.iter().zip(OPERATIONS) {
+        let name = operation.id;
+        assert!(name.len() <= 40, "{name}");
+        assert!(name.starts_with(|c: char| c.is_ascii_lowercase()), "{name}");
+        assert!(name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_'), "{name}");
+        let keys: Vec<&String> = tool.as_object().unwrap().keys().collect();
+        assert_eq!(
+            keys,
+            ["name", "title", "description", "inputSchema", "annotations"],
+            "{name}: no outputSchema"
+        );
+        assert!(tool["title"].as_str().is_some_and(|title| !title.is_empty()), "{name}");
+        assert!(tool["description"].as_str().is_some_and(|text| (10..=2048).contains(&text.len())), "{name}");
+        let annotations = &tool["annotations"];
+        let read = operation.effects == Effects::Read;
+        assert_eq!(annotations["readOnlyHint"], read, "{name}");
+        assert_eq!(annotations["destructiveHint"], operation.effects == Effects::Delete, "{name}");
+        assert_eq!(annotations["openWorldHint"], operation.spends(), "{name}");
+        assert_eq!(
+            annotations["idempotentHint"].as_bool(),
+            Some(matches!(operation.effects, Effects::Read | Effects::Replace | Effects::Delete)),
+            "{name}"
+        );
+        let schema = &tool["inputSchema"];
+        assert_eq!(schema["type"], "object", "{name}");
+        assert!(schema["properties"].is_object() && schema["required"].is_array(), "{name}");
+        assert_eq!(schema["additionalProperties"], false, "{name}");
+        let required = schema["required"].as_array().unwrap();
+        for path in operation.path_names() {
+            assert!(required.contains(&json!(path)), "{name}: {path}");
+        }
+        assert_eq!(required.contains(&json!("confirm")), operation.spends(), "{name}");
+        assert_eq!(schema["properties"]["confirm"]["type"] == "boolean", operation.spends(), "{name}");
+        assert_eq!(schema["properties"]["if_revision"]["type"] == "integer", operation.revision, "{name}");
+        assert_eq!(schema["properties"].get("data").is_some(), operation.body.is_some(), "{name}");
+        lint(schema, name);
+        no_nulls(tool, name);
+    }
+}
+
+fn lint(schema: &Value, at: &str) {
+    const KEYWORDS: [&str; 12] = [
+        "type",
+        "properties",
+        "required",
+        "items",
+        "enum",
+        "description",
+        "minimum",
+        "maximum",
+        "minLength",
+        "maxLength",
+        "pattern",
+        "additionalProperties",
+    ];
+    let map = schema.as_object().unwrap_or_else(|| panic!("{at}: a schema is an object: {schema}"));
+    for keyword in map.keys() {
+        assert!(KEYWORDS.contains(&keyword.as_str()), "{at}: `{keyword}` is not taken everywhere");
+    }
+    let kind = schema["type"].as_str().unwrap_or_else(|| panic!("{at}: one type, as a text: {schema}"));
+    assert!(["object", "array", "string", "integer", "number", "boolean"].contains(&kind), "{at}: {kind}");
+    if let Some(values) = schema.get("enum") {
+        let values = values.as_array().unwrap();
+        assert!(!values.is_empty() && values.iter().all(Value::is_string), "{at}: {values:?}");
+    }
+    if kind == "array" {
+        assert!(schema["items"].is_object(), "{at}: an array needs items");
+        lint(&schema["items"], &format!("{at}[]"));
+    }
+    if kind == "object" {
+        assert!(schema["properties"].is_object(), "{at}: an object needs properties");
+    }
+    if let Some(additional) = schema.get("additionalProperties") {
+        assert!(additional.is_boolean(), "{at}: {additional}");
+    }
+    let properties = schema["properties"].as_object();
+    for name in schema["required"].as_array().into_iter().flatten() {
+        assert!(properties.is_some_and(|all| all.contains_key(name.as_str().unwrap())), "{at}: {name}");
+    }
+    for (name, property) in properties.into_iter().flatten() {
+        assert!((1..=64).contains(&name.len()), "{at}.{name}");
+        assert!(name.chars().all(|c| c.is_ascii_alphanumeric() || "_.-".contains(c)), "{at}.{name}");
+        lint(property, &format!("{at}.{name}"));
+    }
+}
+
+fn no_nulls(value: &Value, at: &str) {
+    match value {
+        Value::Null => panic!("{at}: clients refuse null"),
+        Value::Array(items) => items.iter().for_each(|item| no_nulls(item, at)),
+        Value::Object(map) => map.iter().for_each(|(name, value)| no_nulls(value, &format!("{at}.{name}"))),
+        _ => {}
+    }
+}
+
+fn request(method: &str, params: Value) -> Value {
+    json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
+}
+
+#[track_caller]
+fn result(reply: &Reply) -> Value {
+    assert!(reply["result"].is_object(), "{reply:?}");
+    reply["result"].clone()
+}
+
+/// `code` 0 stands for success.
+#[track_caller]
+fn answered(what: &str, reply: &Reply, status: u16, code: i64) {
+    assert_eq!(reply.status, status, "{what}: {reply:?}");
+    assert_eq!(reply["error"]["code"].as_i64().unwrap_or(0), code, "{what}: {reply:?}");
+    if status == 200 && reply.json.is_object() {
+        assert_eq!(reply["jsonrpc"], "2.0", "{what}");
+        assert_eq!(reply["result"].is_object(), code == 0, "{what}: {reply:?}");
+    }
+}
+
+fn post(world: &World, content_type: &str, body: &[u8]) -> Reply {
+    let request = world.request(Method::POST, "/mcp").header("content-type", content_type);
+    world.send(request.body(body.to_vec().into()).unwrap())
+}

@@ -1,0 +1,198 @@
+//! How runs end: `passed` says whether the assistant did well, `error` that the run itself broke.
+use serde_json::{Value, json};
+use sidetone_tests::{Made, World};
+
+#[test]
+fn a_run_is_completed_and_says_whether_the_assistant_did_well() {
+    let world = World::new();
+    let run = start(&world, json!([{"kind": "transcript", "role": "assistant", "includes": "9 TO  5"}]));
+    let over = world.settle(&run.id);
+    assert_eq!((&over["status"], &over["passed"]), (&json!("completed"), &json!(true)), "{over}");
+    assert_eq!(over["error"], Value::Null);
+    for time in ["created_at", "started_at", "completed_at"] {
+        assert!(over[time].is_string(), "{time}");
+    }
+    let evaluation = &over["evaluations"][0];
+    let shown: Vec<&String> = evaluation.as_object().unwrap().keys().collect();
+    assert_eq!(shown, ["kind", "role", "includes", "passed", "matched_index", "reason"]);
+    assert_eq!(evaluation["passed"], true);
+    let matched = evaluation["matched_index"].as_u64().unwrap() as usize;
+    let transcript = over["transcript"].as_array().unwrap();
+    assert!(
+        transcript[matched]["text"].as_str().unwrap().to_lowercase().contains("9 to 5"),
+        "{transcript:?}"
+    );
+    for (n, row) in transcript.iter().enumerate() {
+        assert_eq!(row["index"], n, "rows are counted from 0");
+        assert!(row["start_ms"].as_i64() <= row["end_ms"].as_i64(), "{row}");
+    }
+    assert_eq!(transcript[0]["text"], "Hello, front desk.", "the assistant opens with its first message");
+}
+
+#[test]
+fn a_run_whose_evaluations_fail_is_completed_too() {
+    let world = World::new();
+    let run = start(
+        &world,
+        json!([
+            {"kind": "transcript", "role": "assistant", "includes": "hello"},
+            {"kind": "transcript", "role": "assistant", "includes": "we are closed forever"},
+            {"kind": "transcript_excludes", "role": "any", "includes": "FRONT desk"},
+            {"kind": "transcript_excludes", "role": "any", "includes": "goodbye forever"},
+            {"kind": "tool_call", "role": "tool", "includes": "book"},
+        ]),
+    );
+    let over = world.settle(&run.id);
+    assert_eq!((&over["status"], &over["passed"]), (&json!("completed"), &json!(false)), "{over}");
+    let passed: Vec<&Value> =
+        over["evaluations"].as_array().unwrap().iter().map(|one| &one["passed"]).collect();
+    assert_eq!(passed, [true, false, false, true, false]);
+    assert!(over["evaluations"].as_array().unwrap().iter().all(|one| one["reason"].is_string()), "{over}");
+}
+
+#[test]
+fn the_same_seed_gives_the_same_run() {
+    let world = World::new();
+    let first = start(&world, json!([]));
+    let path = format!("/simulations/{}/runs", first["simulation_id"].as_str().unwrap());
+    let second = world.create(&path, json!({"seed": first["seed"]}));
+    let (first, second) = (world.settle(&first.id), world.settle(&second.id));
+    assert_eq!(first["transcript"], second["transcript"]);
+    assert_eq!(first["passed"], true, "no evaluation, none failed");
+}
+
+#[test]
+fn a_run_keeps_what_it_was_started_with() {
+    let Some(world) = World::with_manual_clock() else { return };
+    let run = start(&world, json!([{"kind": "transcript", "role": "assistant", "includes": "9 to 5"}]));
+    let assistant = run["assistant_id"].as_str().unwrap();
+    world.patch(format!("/assistants/{assistant}"), json!({"first_message": "Changed."})).ok();
+    let documents = world.get("/knowledge").ok().ids();
+    world.delete(format!("/knowledge/{}", documents[0])).empty();
+    world.delete(format!("/assistants/{assistant}")).empty();
+    let over = world.settle(&run.id);
+    assert_eq!((&over["status"], &over["passed"]), (&json!("completed"), &json!(true)), "{over}");
+    assert_eq!(over["transcript"][0]["text"], "Hello, front desk.");
+    assert_eq!(over["assistant_revision"], run["assistant_revision"]);
+}
+
+#[test]
+fn a_completed_run_can_be_deleted() {
+    let world = World::new();
+    let run = start(&world, json!([]));
+    world.settle(&run.id);
+    let path = format!("/simulations/runs/{}", run.id);
+    assert_eq!(world.get("/simulations/runs?status=completed").ok()["pagination"]["total"], 1);
+    world.delete(&path).empty();
+    world.get(&path).refused("not_found");
+    assert_eq!(world.get("/simulations/runs").ok()["pagination"]["total"], 0);
+}
+
+#[test]
+fn a_batch_runs_to_its_end() {
+    let world = World::new();
+    let first = start(&world, json!([]));
+    let assistant = first["assistant_id"].as_str().unwrap();
+    for _ in 0..4 {
+        world.simulation_of(assistant);
+    }
+    let batch = world.post("/simulations/runs/batch", json!({"assistant_id": assistant})).created();
+    for run in batch["runs"].as_array().unwrap() {
+        assert_eq!(world.settle(run["id"].as_str().unwrap())["status"], "completed");
+    }
+    let path = format!("/simulations/runs?status=completed&batch_id={}", batch["batch_id"].as_str().unwrap());
+    assert_eq!(world.get(path).ok()["pagination"]["total"], 5);
+}
+
+#[test]
+fn a_run_whose_model_cannot_be_reached_ends_in_error() {
+    let world = World::with_settings(&[(
+        "SIDETONE_PROVIDERS",
+        r#"{"groq": {"base_url": "https://api.groq.example/v1"}}"#,
+    )]);
+    let run = start(&world, json!([{"kind": "transcript", "role": "assistant", "includes": "hello"}]));
+    let assistant = run["assistant_id"].as_str().unwrap();
+    world.patch(format!("/assistants/{assistant}"), json!({"model": "groq/llama"})).ok();
+    let broken =
+        world.create(&format!("/simulations/{}/runs", run["simulation_id"].as_str().unwrap()), json!({}));
+    let over = world.settle(&broken.id);
+    assert_eq!((&over["status"], &over["passed"]), (&json!("error"), &Value::Null), "never mixed: {over}");
+    assert!(over["error"]["code"].is_string() && over["error"]["message"].is_string(), "{over}");
+    assert!(over["completed_at"].is_string());
+    world.delete(format!("/simulations/runs/{}", broken.id)).empty();
+}
+
+#[test]
+fn a_tool_is_called_signed_and_its_answer_reaches_the_transcript() {
+    let Some(world) = World::with_manual_clock() else { return };
+    let sandbox = world.sandbox().unwrap();
+    let run = with_tool(&world);
+    sandbox.answer_http(200, r#"{"status": "shipped"}"#);
+    let over = world.settle(&run.id);
+    assert_eq!((&over["status"], &over["passed"]), (&json!("completed"), &json!(true)), "{over}");
+    let roles: Vec<&str> =
+        over["transcript"].as_array().unwrap().iter().map(|row| row["role"].as_str().unwrap()).collect();
+    assert!(roles.contains(&"tool_call") && roles.contains(&"tool_result"), "{roles:?}");
+    let sent = sandbox.sent_http();
+    let [call] = sent.as_slice() else { panic!("one call: {sent:?}") };
+    assert_eq!((call.method, call.url.as_str()), ("POST", "https://example.com/orders"));
+    let body: Value = serde_json::from_slice(&call.body).unwrap();
+    assert_eq!((&body["type"], &body["tool"]["name"]), (&json!("tool.call"), &json!("order_status")));
+    assert_eq!(body["call"]["source"], "simulation");
+    let header =
+        |name: &str| call.headers.iter().find(|(known, _)| *known == name).map(|(_, value)| value.clone());
+    assert_eq!(header("idempotency-key").as_deref(), body["id"].as_str());
+    for name in ["webhook-id", "webhook-timestamp", "webhook-signature"] {
+        assert!(header(name).is_some(), "{name}");
+    }
+}
+
+#[test]
+fn a_tool_that_does_not_answer_is_an_error_result_and_not_a_broken_run() {
+    let Some(world) = World::with_manual_clock() else { return };
+    let run = with_tool(&world);
+    world.sandbox().unwrap().fail_http(sidetone_engine::ports::HttpError::Timeout);
+    let over = world.settle(&run.id);
+    assert_eq!(over["status"], "completed", "{over}");
+    assert_eq!(over["evaluations"][0]["passed"], true, "called is called, whatever it answered");
+}
+
+/// A queued run of a caller who asks for the opening hours, which the assistant knows.
+fn start(world: &World, evaluations: Value) -> Made {
+    let assistant = world.create(
+        "/assistants",
+        json!({"name": "Front desk", "instructions": "Answer questions.", "first_message": "Hello, front desk."}),
+    );
+    let document = world.create(
+        "/knowledge",
+        json!({"name": "Opening hours", "content": "Our opening hours are 9 to 5 from Monday to Friday."}),
+    );
+    world
+        .put(format!("/assistants/{}/knowledge", assistant.id), json!({"knowledge_ids": [document.id]}))
+        .ok();
+    simulate(world, &assistant.id, "Ask: \"What are your opening hours?\"", evaluations)
+}
+
+/// A queued run of a caller who asks for an order, which only a tool knows.
+fn with_tool(world: &World) -> Made {
+    let assistant = world.assistant();
+    let tool = world.create(
+        "/tools",
+        json!({"name": "order_status", "url": "https://example.com/orders", "description": "Looks up the status of an order",
+               "parameters": {"type": "object", "properties": {}}}),
+    );
+    world.put(format!("/assistants/{}/tools", assistant.id), json!({"tool_ids": [tool.id]})).ok();
+    let evaluations = json!([{"kind": "tool_call", "role": "tool", "includes": "order_status"}]);
+    simulate(world, &assistant.id, "Ask: \"What is the status of my order?\"", evaluations)
+}
+
+fn simulate(world: &World, assistant_id: &str, instructions: &str, evaluations: Value) -> Made {
+    let scenario = world.create(
+        "/simulations/scenarios",
+        json!({"name": "Question", "instructions": instructions, "evaluations": evaluations}),
+    );
+    let body =
+        json!({"assistant_id": assistant_id, "persona_id": world.persona().id, "scenario_id": scenario.id});
+    let simulation = world.create("/simulations", body);
+    world.create(&format!("/simulations/{}/runs", simulation.id), json!({"seed": 11}))
+}

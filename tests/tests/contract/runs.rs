@@ -1,0 +1,213 @@
+//! Runs: starting one or a batch, listing, deleting while queued. How they end is in `outcomes`.
+use serde_json::{Value, json};
+use sidetone_tests::World;
+use sidetone_tests::call::UNKNOWN_ID;
+
+#[test]
+fn a_started_run_is_queued() {
+    // In memory nothing runs by itself, so the run is surely still queued when it is read.
+    let Some(world) = World::with_manual_clock() else { return };
+    let simulation = world.simulation();
+    let run =
+        world.create(&format!("/simulations/{}/runs", simulation.id), json!({"mode": "chat", "seed": 42}));
+    assert!(run.id.starts_with("run_"));
+    assert_eq!(
+        run.json,
+        json!({"id": run.id, "simulation_id": simulation.id, "batch_id": null, "assistant_id": simulation["assistant_id"],
+               "assistant_revision": 1, "mode": "chat", "status": "queued", "passed": null, "error": null, "seed": 42,
+               "created_at": run["created_at"], "started_at": null, "completed_at": null, "call_id": null})
+    );
+    let mut read = run.json.clone();
+    read["evaluations"] = json!([]);
+    read["transcript"] = json!([]);
+    read["call"] = Value::Null;
+    assert_eq!(world.get(format!("/simulations/runs/{}", run.id)).ok().json, read);
+    let list = world.get("/simulations/runs").ok();
+    assert_eq!(list["runs"], json!([run.json]));
+    assert_eq!(list["pagination"], json!({"page": 1, "limit": 200, "total": 1, "total_pages": 1}));
+}
+
+#[test]
+fn mode_is_chat_and_the_seed_is_chosen_unless_given() {
+    let world = World::new();
+    let simulation = world.simulation();
+    let path = format!("/simulations/{}/runs", simulation.id);
+    let seeds: Vec<i64> = (0..3)
+        .map(|_| {
+            let run = world.create(&path, json!({}));
+            assert_eq!(run["mode"], "chat");
+            run["seed"].as_i64().unwrap()
+        })
+        .collect();
+    assert!(seeds.iter().all(|seed| (0..1 << 53).contains(seed)), "{seeds:?}");
+    assert!(seeds[0] != seeds[1] || seeds[1] != seeds[2], "{seeds:?}");
+    for seed in [0_i64, (1 << 53) - 1] {
+        assert_eq!(world.create(&path, json!({"seed": seed}))["seed"], seed);
+    }
+    for bad in [json!(-1), json!(1_i64 << 53), json!(0.5), json!("7"), json!(1e18)] {
+        world.post(&path, json!({"seed": bad})).refused("validation_failed").naming(&["seed"]);
+    }
+    world.post(&path, json!({"mode": "video"})).refused("validation_failed").naming(&["mode"]);
+}
+
+#[test]
+fn the_body_of_a_start_may_be_left_out() {
+    let world = World::new();
+    let path = format!("/simulations/{}/runs", world.simulation().id);
+    world.call(http::Method::POST, &path, None).created();
+    let blank = world.request(http::Method::POST, &path).header("content-type", "application/json");
+    world.send(blank.body(" \r\n".into()).unwrap()).created();
+}
+
+#[test]
+fn a_run_of_what_is_not_there_is_a_404() {
+    let world = World::new();
+    let theirs = world.other().simulation().id;
+    for id in ["sim_nope", UNKNOWN_ID, &*theirs] {
+        world.post(format!("/simulations/{id}/runs"), json!({})).refused("not_found");
+    }
+}
+
+#[test]
+fn a_batch_queues_every_simulation_of_the_assistant() {
+    let world = World::new();
+    let assistant = world.assistant().id;
+    let simulations: Vec<String> = (0..3).map(|_| world.simulation_of(&assistant).id).collect();
+    world.simulation();
+    let batch =
+        world.post("/simulations/runs/batch", json!({"assistant_id": assistant, "seed": 5})).created();
+    let batch_id = batch["batch_id"].as_str().unwrap();
+    assert!(batch_id.starts_with("batch_"));
+    let runs = batch["runs"].as_array().unwrap();
+    let of: Vec<&str> = runs.iter().map(|run| run["simulation_id"].as_str().unwrap()).collect();
+    assert_eq!(of, simulations);
+    for run in runs {
+        assert_eq!((&run["batch_id"], &run["assistant_id"]), (&json!(batch_id), &json!(assistant)));
+        assert_eq!(
+            (&run["status"], &run["mode"], &run["seed"]),
+            (&json!("queued"), &json!("chat"), &json!(5))
+        );
+    }
+    let listed = world.get(format!("/simulations/runs?batch_id={batch_id}")).ok();
+    assert_eq!(listed["pagination"]["total"], 3);
+}
+
+#[test]
+fn a_batch_needs_an_assistant_with_a_simulation() {
+    let world = World::new();
+    let theirs = world.other();
+    let theirs = theirs.simulation()["assistant_id"].clone();
+    for id in [json!(world.assistant().id), theirs, json!("asst_nope")] {
+        world
+            .post("/simulations/runs/batch", json!({"assistant_id": id}))
+            .refused("validation_failed")
+            .naming(&["assistant_id"]);
+    }
+    world.post("/simulations/runs/batch", json!({})).refused("validation_failed").naming(&["assistant_id"]);
+    assert_eq!(world.get("/simulations/runs").ok()["pagination"]["total"], 0, "nothing was queued");
+}
+
+#[test]
+fn runs_are_listed_newest_first_in_pages() {
+    let world = World::new();
+    let path = format!("/simulations/{}/runs", world.simulation().id);
+    let mut made: Vec<String> = (0..5).map(|_| world.create(&path, json!({})).id).collect();
+    made.reverse();
+    let page = |query: &str| {
+        let reply = world.get(format!("/simulations/runs?{query}")).ok();
+        (sidetone_tests::reply::ids_of(&reply["runs"]), reply["pagination"].clone())
+    };
+    assert_eq!(page(""), (made.clone(), json!({"page": 1, "limit": 200, "total": 5, "total_pages": 1})));
+    assert_eq!(
+        page("limit=2"),
+        (made[..2].to_vec(), json!({"page": 1, "limit": 2, "total": 5, "total_pages": 3}))
+    );
+    assert_eq!(
+        page("limit=2&page=3"),
+        (made[4..].to_vec(), json!({"page": 3, "limit": 2, "total": 5, "total_pages": 3}))
+    );
+    assert_eq!(
+        page("limit=2&page=4"),
+        (vec![], json!({"page": 4, "limit": 2, "total": 5, "total_pages": 3}))
+    );
+    assert_eq!(page("limit=1000&page=1000000000").0, Vec::<String>::new());
+    assert_eq!(
+        World::new().get("/simulations/runs").ok()["pagination"],
+        json!({"page": 1, "limit": 200, "total": 0, "total_pages": 0})
+    );
+}
+
+#[test]
+fn runs_are_filtered_by_every_id_and_status() {
+    let world = World::new();
+    let (one, two) = (world.assistant().id, world.assistant().id);
+    let (a, b) = (world.simulation_of(&one).id, world.simulation_of(&two).id);
+    let first = world.create(&format!("/simulations/{a}/runs"), json!({})).id;
+    let batch = world.post("/simulations/runs/batch", json!({"assistant_id": two})).created();
+    let second = batch["runs"][0]["id"].as_str().unwrap().to_owned();
+    let ids = |query: String| {
+        sidetone_tests::reply::ids_of(&world.get(format!("/simulations/runs?{query}")).ok()["runs"])
+    };
+    assert_eq!(ids(format!("assistant_id={one}")), [&*first]);
+    assert_eq!(ids(format!("assistant_id={two}")), [&*second]);
+    assert_eq!(ids(format!("simulation_id={b}")), [&*second]);
+    assert_eq!(ids(format!("batch_id={}", batch["batch_id"].as_str().unwrap())), [&*second]);
+    assert_eq!(ids(format!("simulation_id={a}&assistant_id={one}")), [&*first]);
+    assert_eq!(ids(format!("simulation_id={a}&assistant_id={two}")), Vec::<String>::new());
+    for unknown in ["assistant_id=x", "simulation_id=", "batch_id=%00", "assistant_id=%27"] {
+        assert_eq!(ids(unknown.to_owned()), Vec::<String>::new());
+    }
+    let by_status: usize = ["queued", "running", "completed", "error"]
+        .map(|status| ids(format!("status={status}")).len())
+        .iter()
+        .sum();
+    assert!(by_status <= 2 + 2, "a run is in one state at a time");
+    assert_eq!(world.other().get(format!("/simulations/runs?simulation_id={a}")).ok()["runs"], json!([]));
+}
+
+#[test]
+fn a_wrong_form_is_400_and_a_value_out_of_range_422() {
+    let world = World::new();
+    for name in ["limit", "page"] {
+        for bad in
+            ["abc", "", "1.5", "+1", "01", "1e3", "%201", "99999999999999999999", "0x10", "true", "null"]
+        {
+            world.get(format!("/simulations/runs?{name}={bad}")).refused("invalid_parameter").naming(&[name]);
+        }
+        for bad in ["0", "-1", "1001001001001"] {
+            world.get(format!("/simulations/runs?{name}={bad}")).refused("validation_failed").naming(&[name]);
+        }
+    }
+    world.get("/simulations/runs?limit=1001").refused("validation_failed").naming(&["limit"]);
+    world.get("/simulations/runs?limit=1000").ok();
+    for bad in ["sideways", "", "Queued"] {
+        world.get(format!("/simulations/runs?status={bad}")).refused("validation_failed").naming(&["status"]);
+    }
+    world.get("/simulations/runs?limit=1&limit=2").refused("invalid_parameter").naming(&["limit"]);
+    world.get("/simulations/runs?limit=abc&page=x").refused("invalid_parameter").naming(&["limit", "page"]);
+    world.get("/simulations/runs?Limit=1").refused("validation_failed").naming(&["Limit"]);
+}
+
+#[test]
+fn a_queued_run_can_be_deleted_and_never_runs() {
+    let Some(world) = World::with_manual_clock() else { return };
+    let run = world.run();
+    let path = format!("/simulations/runs/{}", run.id);
+    world.other().delete(&path).refused("not_found");
+    world.delete(&path).empty();
+    world.get(&path).refused("not_found");
+    world.delete(&path).refused("not_found");
+    assert_eq!(world.sandbox().unwrap().run_jobs(), 0);
+    assert_eq!(world.get("/simulations/runs").ok()["runs"], json!([]));
+}
+
+#[test]
+fn voice_runs_are_refused_by_name_until_there_is_speech() {
+    let world = World::new();
+    let simulation = world.simulation();
+    let path = format!("/simulations/{}/runs", simulation.id);
+    let reply = world.post(path, json!({"mode": "voice"}));
+    // The contract knows the mode; whoever cannot run it says so instead of pretending.
+    assert!(reply.status == 201 || reply.fields() == ["mode"], "{reply:?}");
+    assert_eq!(reply.status == 201, reply["mode"] == "voice");
+}

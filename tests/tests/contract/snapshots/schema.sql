@@ -1,0 +1,197 @@
+CREATE INDEX api_keys_by_workspace ON api_keys (workspace_id, id);
+CREATE INDEX assistant_documents_by_document ON assistant_documents (document_id);
+CREATE INDEX assistant_tools_by_tool ON assistant_tools (tool_id);
+CREATE INDEX assistants_by_workspace ON assistants (workspace_id, id);
+CREATE UNIQUE INDEX documents_by_name ON documents (workspace_id, name);
+CREATE INDEX documents_by_workspace ON documents (workspace_id, id);
+CREATE INDEX idempotency_keys_by_age ON idempotency_keys (created_at);
+CREATE INDEX jobs_by_due ON jobs (due_at, id);
+CREATE INDEX jobs_by_lease ON jobs (lease);
+CREATE INDEX jobs_by_subject ON jobs (subject_id);
+CREATE INDEX numbers_by_assistant ON numbers (assistant_id);
+CREATE INDEX numbers_by_workspace ON numbers (workspace_id, number);
+CREATE INDEX personas_by_workspace ON personas (workspace_id, id);
+CREATE INDEX runs_by_assistant ON runs (workspace_id, assistant_id, id);
+CREATE INDEX runs_by_assistant_snapshot ON runs (workspace_id, assistant_snapshot);
+CREATE INDEX runs_by_batch ON runs (workspace_id, batch_id, id);
+CREATE INDEX runs_by_simulation ON runs (workspace_id, simulation_id, id);
+CREATE INDEX runs_by_simulation_snapshot ON runs (workspace_id, simulation_snapshot);
+CREATE INDEX runs_by_status ON runs (workspace_id, status, id);
+CREATE INDEX runs_by_workspace ON runs (workspace_id, id);
+CREATE INDEX scenarios_by_workspace ON scenarios (workspace_id, id);
+CREATE INDEX simulations_by_assistant ON simulations (assistant_id, id);
+CREATE INDEX simulations_by_persona ON simulations (persona_id);
+CREATE INDEX simulations_by_scenario ON simulations (scenario_id);
+CREATE INDEX simulations_by_workspace ON simulations (workspace_id, id);
+CREATE UNIQUE INDEX tools_by_name ON tools (workspace_id, name);
+CREATE INDEX tools_by_workspace ON tools (workspace_id, id);
+CREATE INDEX webhooks_by_workspace ON webhooks (workspace_id, id);
+CREATE TABLE api_keys (
+  id TEXT PRIMARY KEY,
+  workspace_id TEXT NOT NULL REFERENCES workspaces (id),
+  name TEXT NOT NULL,
+  hash TEXT NOT NULL UNIQUE,
+  hint TEXT NOT NULL,
+  created_at INTEGER NOT NULL,
+  revoked_at INTEGER
+) STRICT;
+CREATE TABLE assistant_documents (
+  workspace_id TEXT NOT NULL REFERENCES workspaces (id),
+  assistant_id TEXT NOT NULL REFERENCES assistants (id),
+  document_id TEXT NOT NULL REFERENCES documents (id),
+  position INTEGER NOT NULL,
+  PRIMARY KEY (assistant_id, position)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE assistant_tools (
+  workspace_id TEXT NOT NULL REFERENCES workspaces (id),
+  assistant_id TEXT NOT NULL REFERENCES assistants (id),
+  tool_id TEXT NOT NULL REFERENCES tools (id),
+  position INTEGER NOT NULL,
+  PRIMARY KEY (assistant_id, position)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE assistants (
+  id TEXT PRIMARY KEY,
+  workspace_id TEXT NOT NULL REFERENCES workspaces (id),
+  name TEXT NOT NULL,
+  instructions TEXT NOT NULL,
+  first_message TEXT NOT NULL,
+  model TEXT NOT NULL,
+  voice TEXT NOT NULL,
+  pipeline_mode TEXT NOT NULL,
+  revision INTEGER NOT NULL,
+  created_at INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL
+) STRICT;
+CREATE TABLE batch_guard (
+  ok INTEGER NOT NULL DEFAULT 1 CONSTRAINT stale CHECK (ok = 1),
+  key_ok INTEGER NOT NULL DEFAULT 1 CONSTRAINT unknown_key CHECK (key_ok = 1),
+  knowledge_fits INTEGER NOT NULL DEFAULT 1 CONSTRAINT knowledge_limit CHECK (knowledge_fits = 1)
+) STRICT;
+CREATE TABLE documents (
+  id TEXT PRIMARY KEY,
+  workspace_id TEXT NOT NULL REFERENCES workspaces (id),
+  name TEXT NOT NULL,
+  content TEXT NOT NULL,
+  source TEXT NOT NULL,
+  size_bytes INTEGER NOT NULL,
+  revision INTEGER NOT NULL,
+  created_at INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL
+) STRICT;
+CREATE TABLE idempotency_keys (
+  workspace_id TEXT NOT NULL REFERENCES workspaces (id),
+  key TEXT NOT NULL,
+  fingerprint TEXT NOT NULL,
+  status INTEGER NOT NULL,
+  body TEXT,
+  etag INTEGER,
+  reveal TEXT,
+  created_at INTEGER NOT NULL,
+  PRIMARY KEY (workspace_id, key)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE jobs (
+  id TEXT PRIMARY KEY,
+  workspace_id TEXT NOT NULL REFERENCES workspaces (id),
+  kind TEXT NOT NULL,
+  subject_id TEXT NOT NULL,
+  due_at INTEGER NOT NULL,
+  lease TEXT,
+  attempts INTEGER NOT NULL,
+  created_at INTEGER NOT NULL
+) STRICT;
+CREATE TABLE migrations (name TEXT PRIMARY KEY, applied_at TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP) STRICT;
+CREATE TABLE numbers (
+  number TEXT PRIMARY KEY,
+  workspace_id TEXT NOT NULL REFERENCES workspaces (id),
+  assistant_id TEXT NOT NULL REFERENCES assistants (id),
+  provider TEXT NOT NULL,
+  region TEXT,
+  created_at INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL
+) STRICT;
+CREATE TABLE personas (
+  id TEXT PRIMARY KEY,
+  workspace_id TEXT NOT NULL REFERENCES workspaces (id),
+  name TEXT NOT NULL,
+  system_prompt TEXT NOT NULL,
+  revision INTEGER NOT NULL,
+  created_at INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL
+) STRICT;
+CREATE TABLE runs (
+  id TEXT PRIMARY KEY,
+  workspace_id TEXT NOT NULL REFERENCES workspaces (id),
+  simulation_id TEXT NOT NULL,
+  batch_id TEXT,
+  assistant_id TEXT NOT NULL,
+  assistant_revision INTEGER NOT NULL,
+  assistant_snapshot TEXT NOT NULL,
+  simulation_snapshot TEXT NOT NULL,
+  mode TEXT NOT NULL,
+  seed INTEGER NOT NULL,
+  status TEXT NOT NULL,
+  passed INTEGER,
+  error TEXT,
+  evaluations TEXT NOT NULL,
+  transcript TEXT NOT NULL,
+  created_at INTEGER NOT NULL,
+  started_at INTEGER,
+  completed_at INTEGER
+) STRICT;
+CREATE TABLE scenarios (
+  id TEXT PRIMARY KEY,
+  workspace_id TEXT NOT NULL REFERENCES workspaces (id),
+  name TEXT NOT NULL,
+  instructions TEXT NOT NULL,
+  evaluations TEXT NOT NULL,
+  revision INTEGER NOT NULL,
+  created_at INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL
+) STRICT;
+CREATE TABLE simulations (
+  id TEXT PRIMARY KEY,
+  workspace_id TEXT NOT NULL REFERENCES workspaces (id),
+  assistant_id TEXT NOT NULL REFERENCES assistants (id),
+  persona_id TEXT NOT NULL REFERENCES personas (id),
+  scenario_id TEXT NOT NULL REFERENCES scenarios (id),
+  name TEXT NOT NULL,
+  revision INTEGER NOT NULL,
+  created_at INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL
+) STRICT;
+CREATE TABLE snapshots (
+  workspace_id TEXT NOT NULL REFERENCES workspaces (id),
+  id TEXT NOT NULL,
+  content TEXT NOT NULL,
+  PRIMARY KEY (workspace_id, id)
+) STRICT;
+CREATE TABLE tools (
+  id TEXT PRIMARY KEY,
+  workspace_id TEXT NOT NULL REFERENCES workspaces (id),
+  name TEXT NOT NULL,
+  url TEXT NOT NULL,
+  method TEXT NOT NULL,
+  description TEXT NOT NULL,
+  parameters TEXT NOT NULL,
+  timeout_ms INTEGER NOT NULL,
+  secret_version INTEGER NOT NULL,
+  revision INTEGER NOT NULL,
+  created_at INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL
+) STRICT;
+CREATE TABLE webhooks (
+  id TEXT PRIMARY KEY,
+  workspace_id TEXT NOT NULL REFERENCES workspaces (id),
+  url TEXT NOT NULL,
+  events TEXT NOT NULL,
+  enabled INTEGER NOT NULL,
+  secret_version INTEGER NOT NULL,
+  revision INTEGER NOT NULL,
+  created_at INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL
+) STRICT;
+CREATE TABLE workspaces (
+  id TEXT PRIMARY KEY,
+  name TEXT NOT NULL,
+  created_at INTEGER NOT NULL
+) STRICT;
