@@ -4,6 +4,7 @@
 # started with it, when standard input closes or a signal says so: nothing stays behind a test that was killed.
 #
 # SIDETONE_BOOTSTRAP_KEYS and whatever else is named SIDETONE_… go to the Worker; its log goes to standard error.
+# WORKER_CONSUMES=no leaves the queue without a consumer, so that every hint is lost.
 # The cron sweep runs when `/__scheduled?cron=*+*+*+*+*` is asked for.
 set -euo pipefail
 
@@ -28,9 +29,10 @@ trap 'exit 143' INT TERM HUP
 
 # The same configuration, for what is built already. wrangler writes beside it, so it stands in a folder of its own.
 mkdir "$work/app"
-ln -s "$root/host-worker/build" "$work/app/build"
+ln -s "${WORKER_BUILD:-$root/host-worker/build}" "$work/app/build"
 sed -e '/^\[build\]/,/^$/d' -e 's|^main = .*|main = "build/index.js"|' \
   -e "s|^migrations_dir = .*|migrations_dir = \"$root/engine/migrations\"|" "$root/wrangler.toml" >"$work/app/wrangler.toml"
+[[ ${WORKER_CONSUMES:-yes} == yes ]] || sed -i '/^\[\[queues.consumers\]\]/,/^$/d' "$work/app/wrangler.toml"
 : "${SIDETONE_SECRET:=$(head -c 32 /dev/urandom | base64)}"
 export SIDETONE_SECRET
 (umask 077 && env | grep '^SIDETONE_' >"$work/app/.dev.vars")
