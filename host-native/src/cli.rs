@@ -6,8 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Parser, Subcommand};
+use sidetone_engine::auth::key::ApiKey;
 use sidetone_engine::config::{Config, unknown_settings};
 use sidetone_engine::engine::Engine;
+use sidetone_engine::hash::sha256_hex;
 use sidetone_engine::ports::Ports;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -44,6 +46,8 @@ enum Command {
     /// API keys.
     #[command(subcommand)]
     Key(KeyCommand),
+    /// Print a fresh server secret and API key, as the settings of a Worker.
+    Secrets,
     /// Copy the database into FILE, also while the service runs.
     Backup {
         /// Where to; must not exist.
@@ -76,12 +80,16 @@ type Failure = Box<dyn std::error::Error>;
 pub fn main() -> Result<(), Failure> {
     let arguments = Arguments::parse();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    if matches!(arguments.command, Some(Command::Secrets)) {
+        print_line(&secrets()?);
+        return Ok(());
+    }
     let lookup = |name: &str| std::env::var(name).ok();
     let settings = Settings::read(lookup)?;
     let data = DataFolder::open(&settings.data)
         .map_err(|error| format!("SIDETONE_DATA: {} cannot be used: {error}", settings.data.display()))?;
     match arguments.command.unwrap_or(Command::Serve) {
-        Command::Serve => runtime.block_on(serve(&settings, &data)),
+        Command::Serve | Command::Secrets => runtime.block_on(serve(&settings, &data)),
         Command::Backup { file } => {
             if file.exists() {
                 return Err(format!("{} exists; choose another file", file.display()).into());
@@ -110,6 +118,15 @@ pub fn main() -> Result<(), Failure> {
             Ok(())
         }
     }
+}
+
+/// What a Worker has to be given and a box makes by itself.
+fn secrets() -> Result<String, getrandom::Error> {
+    let (mut secret, mut key) = ([0; 32], [0; 32]);
+    getrandom::fill(&mut secret)?;
+    getrandom::fill(&mut key)?;
+    let key = ApiKey::from_bytes(key);
+    Ok(format!("SIDETONE_SECRET={}\nSIDETONE_BOOTSTRAP_KEYS={}", sha256_hex(&secret), key.as_str()))
 }
 
 fn told(fault: sidetone_engine::error::Fault) -> Failure {
