@@ -114,14 +114,14 @@ async fn run(service: &Service) -> bool {
         for incident in &turn.incidents {
             console_error!("a job failed and is tried again: {incident}");
         }
-        // What failed is tried again when its pause is over; what is left goes to another invocation.
-        if let Some(due_ms) = turn.next_due_ms
-            && (!turn.incidents.is_empty() || claim == CLAIMS_MAX)
-        {
-            wakes.wake("next", due_ms);
-        }
         if turn.ran == 0 {
             break;
+        }
+        // What failed is tried again when its pause is over; what is left goes to another invocation.
+        if (claim == CLAIMS_MAX || !turn.incidents.is_empty())
+            && let Some(due_ms) = turn.next_due_ms
+        {
+            wakes.wake("next", due_ms);
         }
     }
     wakes.send(engine.ports().clock.now_ms()).await;
