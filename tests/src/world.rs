@@ -66,7 +66,12 @@ impl World {
     /// service in memory for each world, `native`, the real binary for all of them, or `worker`, the
     /// Worker in workerd.
     pub fn new() -> Self {
-        match std::env::var("SIDETONE_TEST_HOST").as_deref().unwrap_or("sandbox") {
+        Self::on_host(std::env::var("SIDETONE_TEST_HOST").as_deref().unwrap_or("sandbox"))
+    }
+
+    /// A fresh workspace on the host of that name.
+    pub fn on_host(name: &str) -> Self {
+        match name {
             "sandbox" => Self::in_memory(Sandbox::with_settings(SETTINGS)),
             "native" => {
                 let native = Native::shared();
