@@ -167,6 +167,12 @@ impl World {
         }
     }
 
+    /// Whether the engine is handed what a client sent, to the letter. At the edge the platform's server
+    /// reads it first: it drops empty headers, resolves `..` in paths and answers some of HTTP itself.
+    pub fn is_literal(&self) -> bool {
+        !matches!(self.service, Service::Edge(_))
+    }
+
     /// `GET path`
     pub fn get(&self, path: impl AsRef<str>) -> Reply {
         self.call(Method::GET, path.as_ref(), None)
