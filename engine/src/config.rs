@@ -120,6 +120,14 @@ impl Config {
     }
 }
 
+/// Names that look like settings and are none, a typo that would pass silently; `own` are the host's.
+pub fn unknown_settings(names: impl Iterator<Item = String>, own: &[&str]) -> Vec<String> {
+    names
+        .filter(|name| name.starts_with("SIDETONE_"))
+        .filter(|name| !SETTINGS.contains(&name.as_str()) && !own.contains(&name.as_str()))
+        .collect()
+}
+
 /// `openai` of `openai/gpt-5`; `None` when the text is not `provider/name`.
 pub fn provider_of(model: &str) -> Option<&str> {
     let (provider, name) = model.split_once('/')?;

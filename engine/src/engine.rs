@@ -63,7 +63,8 @@ impl Engine {
 
     /// Answers one request. The body has been read within [`BODY_BYTES_MAX`]; a host that meets a
     /// larger one answers with [`Engine::body_too_large`] instead of reading on.
-    pub async fn handle(&self, incoming: Incoming) -> Response<Bytes> {
+    pub async fn handle(&self, mut incoming: Incoming) -> Response<Bytes> {
+        join_repeated(incoming.request.headers_mut());
         let request_id = self.id(prefix::REQUEST);
         let now_ms = self.inner.ports.clock.now_ms();
         let mut response = self.route(&incoming, now_ms, &request_id).await;
@@ -143,6 +144,13 @@ impl Engine {
         }
     }
 
+    /// The answer to a request whose body a host need not even begin to read: its head already says
+    /// that there is too much of it.
+    pub fn refuse_by_head(&self, headers: &HeaderMap) -> Option<Response<Bytes>> {
+        let declared = headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.parse::<u64>().ok()?;
+        (declared > BODY_BYTES_MAX as u64).then(|| self.body_too_large())
+    }
+
     /// The answer to a body of more than [`BODY_BYTES_MAX`] bytes.
     pub fn body_too_large(&self) -> Response<Bytes> {
         let message = format!("The body is larger than {BODY_BYTES_MAX} bytes. Send less in one request.");
@@ -174,6 +182,23 @@ impl Engine {
         let mut response = error_response(error, &request_id);
         finish(&mut response, &request_id);
         response
+    }
+}
+
+/// A header given twice means both values, joined by a comma (RFC 9110, 5.3). Some hosts get them
+/// joined already, so all are; of two values for what takes one, none is picked in silence.
+fn join_repeated(headers: &mut HeaderMap) {
+    if headers.len() == headers.keys_len() {
+        return;
+    }
+    let names: Vec<_> = headers.keys().cloned().collect();
+    for name in names {
+        let values: Vec<&[u8]> = headers.get_all(&name).iter().map(HeaderValue::as_bytes).collect();
+        if values.len() > 1
+            && let Ok(joined) = HeaderValue::from_bytes(&values.join(&b", "[..]))
+        {
+            headers.insert(name, joined);
+        }
     }
 }
 

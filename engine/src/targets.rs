@@ -65,6 +65,14 @@ impl PublicUrl {
     }
 }
 
+/// Whether the URL's host is written as an address that is not public. Nothing resolves such a host,
+/// so a host checks it before it connects.
+pub fn names_private_address(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default();
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    bare.parse::<IpAddr>().is_ok_and(|address| !is_public_address(address))
+}
+
 /// Whether requests on behalf of users may go to this address. Ask it about every address a name leads to, when connecting.
 pub fn is_public_address(address: IpAddr) -> bool {
     match address {

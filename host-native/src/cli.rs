@@ -6,8 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Parser, Subcommand};
-use sidetone_engine::config::Config;
+use sidetone_engine::auth::key::ApiKey;
+use sidetone_engine::config::{Config, unknown_settings};
 use sidetone_engine::engine::Engine;
+use sidetone_engine::hash::sha256_hex;
 use sidetone_engine::ports::Ports;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -17,7 +19,7 @@ use crate::database::Sqlite;
 use crate::http_client::HttpClient;
 use crate::runner::{Runner, Wakes};
 use crate::server;
-use crate::settings::{self, Settings};
+use crate::settings::{self, BOX_SETTINGS, Settings};
 use crate::system::{SystemClock, SystemRandom};
 
 /// After the signal to stop, claimed jobs get so long to finish.
@@ -44,6 +46,8 @@ enum Command {
     /// API keys.
     #[command(subcommand)]
     Key(KeyCommand),
+    /// Print a fresh server secret and API key, as the settings of a Worker.
+    Secrets,
     /// Copy the database into FILE, also while the service runs.
     Backup {
         /// Where to; must not exist.
@@ -76,12 +80,16 @@ type Failure = Box<dyn std::error::Error>;
 pub fn main() -> Result<(), Failure> {
     let arguments = Arguments::parse();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    if matches!(arguments.command, Some(Command::Secrets)) {
+        print_line(&secrets()?)?;
+        return Ok(());
+    }
     let lookup = |name: &str| std::env::var(name).ok();
     let settings = Settings::read(lookup)?;
     let data = DataFolder::open(&settings.data)
         .map_err(|error| format!("SIDETONE_DATA: {} cannot be used: {error}", settings.data.display()))?;
     match arguments.command.unwrap_or(Command::Serve) {
-        Command::Serve => runtime.block_on(serve(&settings, &data)),
+        Command::Serve | Command::Secrets => runtime.block_on(serve(&settings, &data)),
         Command::Backup { file } => {
             if file.exists() {
                 return Err(format!("{} exists; choose another file", file.display()).into());
@@ -109,6 +117,15 @@ pub fn main() -> Result<(), Failure> {
                 .map_err(|error| key_lost(&error, &workspace).into())
         }
     }
+}
+
+/// What a Worker has to be given and a box makes by itself.
+fn secrets() -> Result<String, getrandom::Error> {
+    let (mut secret, mut key) = ([0; 32], [0; 32]);
+    getrandom::fill(&mut secret)?;
+    getrandom::fill(&mut key)?;
+    let key = ApiKey::from_bytes(key);
+    Ok(format!("SIDETONE_SECRET={}\nSIDETONE_BOOTSTRAP_KEYS={}", sha256_hex(&secret), key.as_str()))
 }
 
 fn told(fault: sidetone_engine::error::Fault) -> Failure {
@@ -152,7 +169,7 @@ async fn serve(settings: &Settings, data: &DataFolder) -> Result<(), Failure> {
         .map_err(|error| format!("SIDETONE_LISTEN: cannot listen on {}: {error}", settings.listen))?;
     let address = listener.local_addr()?;
     let (engine, wakes) = engine(settings, data, address)?;
-    for name in settings::unknown(std::env::vars().map(|(name, _)| name)) {
+    for name in unknown_settings(std::env::vars().map(|(name, _)| name), BOX_SETTINGS) {
         tracing::warn!("{name} is not a setting of this version; check its spelling");
     }
     if engine.config().allow_private_targets {

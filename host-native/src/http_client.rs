@@ -1,6 +1,6 @@
 //! Outgoing HTTP: reqwest over rustls, with the platform's roots (and `SSL_CERT_FILE`). No redirect,
 //! no proxy, no cookie; for users' addresses, no private address whatever a name resolves to.
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
@@ -8,7 +8,7 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::redirect::Policy;
 use reqwest::{Client, Method, Url};
 use sidetone_engine::ports::{BoxFuture, Egress, Http, HttpError, HttpReply, HttpRequest};
-use sidetone_engine::targets::is_public_address;
+use sidetone_engine::targets::{is_public_address, names_private_address};
 
 /// The two clients, by where their requests may go.
 pub struct HttpClient {
@@ -67,13 +67,6 @@ impl Http for HttpClient {
     fn send(&self, request: HttpRequest) -> BoxFuture<'_, Result<HttpReply, HttpError>> {
         Box::pin(self.exchange(request))
     }
-}
-
-/// An address written into the URL is not resolved, so it is checked here.
-fn names_private_address(url: &Url) -> bool {
-    let host = url.host_str().unwrap_or_default();
-    let bare = host.trim_start_matches('[').trim_end_matches(']');
-    bare.parse::<IpAddr>().is_ok_and(|address| !is_public_address(address))
 }
 
 /// Resolves names to public addresses only, at the moment of connecting: what a name meant when it

@@ -153,8 +153,8 @@ async fn answer(
     request: Request,
 ) -> Response<Body> {
     let (parts, mut body) = request.into_parts();
-    if declared_length(&parts.headers).is_some_and(|bytes| bytes > BODY_BYTES_MAX as u64) {
-        return refused(engine.body_too_large(), Some(body));
+    if let Some(response) = engine.refuse_by_head(&parts.headers) {
+        return refused(response, Some(body));
     }
     let reading = match engine.admits_body(&parts) {
         true => read(&mut body, bodies).await,
@@ -250,10 +250,6 @@ fn is_malformed(error: &(dyn Error + 'static)) -> bool {
     std::iter::successors(Some(error), |error: &&(dyn Error + 'static)| (*error).source())
         .filter_map(|error| error.downcast_ref::<io::Error>())
         .any(|error| matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData))
-}
-
-fn declared_length(headers: &http::HeaderMap) -> Option<u64> {
-    headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
 /// An answer after which the connection is closed. The rest of the request's body, if it was not

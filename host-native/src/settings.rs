@@ -2,10 +2,10 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use sidetone_engine::config::{SETTINGS, SettingError};
+use sidetone_engine::config::SettingError;
 
 /// Settings only a box has.
-const BOX_SETTINGS: &[&str] = &["SIDETONE_LISTEN", "SIDETONE_DATA"];
+pub const BOX_SETTINGS: &[&str] = &["SIDETONE_LISTEN", "SIDETONE_DATA"];
 
 /// Where the service is and where it keeps what.
 #[derive(Debug, Clone)]
@@ -39,14 +39,6 @@ pub fn base_url(address: SocketAddr) -> String {
         SocketAddr::V6(v6) if v6.ip().is_unspecified() => format!("http://localhost:{}", v6.port()),
         address => format!("http://{address}"),
     }
-}
-
-/// Names that look like settings and are none: a typo that would pass silently.
-pub fn unknown(names: impl Iterator<Item = String>) -> Vec<String> {
-    names
-        .filter(|name| name.starts_with("SIDETONE_"))
-        .filter(|name| !SETTINGS.contains(&name.as_str()) && !BOX_SETTINGS.contains(&name.as_str()))
-        .collect()
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use sidetone_engine::auth::key::ApiKey;
 
 /// Workspaces one test process can open.
-const WORKSPACES_MAX: u32 = 1_000;
+pub(crate) const WORKSPACES_MAX: u32 = 1_000;
 
 /// Serves until its standard input closes, which happens however the test process ends.
 const KEEPER: &str = r#"
@@ -88,7 +88,7 @@ impl Native {
 }
 
 /// The n-th key that the server is told of.
-fn bootstrap_key(n: u32) -> String {
+pub(crate) fn bootstrap_key(n: u32) -> String {
     let mut bytes = [7; 32];
     bytes[..4].copy_from_slice(&n.to_be_bytes());
     ApiKey::from_bytes(bytes).as_str().to_owned()

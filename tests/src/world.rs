@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use sidetone::Sandbox;
 use sidetone_engine::ports::Database;
 
+use crate::edge::Edge;
 use crate::native::Native;
 use crate::reply::{Reply, ToolReply};
 use crate::wire;
@@ -34,6 +35,7 @@ pub struct World {
 enum Service {
     Sandbox(Arc<Sandbox>),
     Native(&'static Native),
+    Edge(&'static Edge),
 }
 
 /// Something that was created.
@@ -61,15 +63,25 @@ impl Default for World {
 
 impl World {
     /// A fresh workspace on the host that `SIDETONE_TEST_HOST` names: `sandbox` (the default), a
-    /// service in memory for each world, or `native`, the real binary for all of them.
+    /// service in memory for each world, `native`, the real binary for all of them, or `worker`, the
+    /// Worker in workerd.
     pub fn new() -> Self {
-        match std::env::var("SIDETONE_TEST_HOST").as_deref().unwrap_or("sandbox") {
+        Self::on_host(std::env::var("SIDETONE_TEST_HOST").as_deref().unwrap_or("sandbox"))
+    }
+
+    /// A fresh workspace on the host of that name.
+    pub fn on_host(name: &str) -> Self {
+        match name {
             "sandbox" => Self::in_memory(Sandbox::with_settings(SETTINGS)),
             "native" => {
                 let native = Native::shared();
                 Self::on(Service::Native(native), native.fresh_key())
             }
-            other => panic!("SIDETONE_TEST_HOST={other}: not one of sandbox, native"),
+            "worker" => {
+                let edge = Edge::shared();
+                Self::on(Service::Edge(edge), edge.fresh_key())
+            }
+            other => panic!("SIDETONE_TEST_HOST={other}: not one of sandbox, native, worker"),
         }
     }
 
@@ -84,11 +96,12 @@ impl World {
         Some(world)
     }
 
-    /// A world behind a socket; `None` in memory. For scenarios about bytes on the wire.
+    /// A world behind a socket of our own; `None` in memory, and at the edge, where the platform's
+    /// server reads the wire. For scenarios about bytes on it.
     pub fn with_socket() -> Option<Self> {
         let world = Self::new();
         if world.native().is_none() {
-            println!("skipped: this host has no socket");
+            println!("skipped: this host has no socket of its own");
             return None;
         }
         Some(world)
@@ -118,6 +131,7 @@ impl World {
         let key = match &self.service {
             Service::Sandbox(sandbox) => sandbox.create_workspace("other"),
             Service::Native(native) => native.fresh_key(),
+            Service::Edge(edge) => edge.fresh_key(),
         };
         Self::on(self.service.clone(), key)
     }
@@ -141,7 +155,7 @@ impl World {
     pub fn sandbox(&self) -> Option<&Sandbox> {
         match &self.service {
             Service::Sandbox(sandbox) => Some(sandbox),
-            Service::Native(_) => None,
+            Service::Native(_) | Service::Edge(_) => None,
         }
     }
 
@@ -149,8 +163,14 @@ impl World {
     pub fn native(&self) -> Option<&'static Native> {
         match &self.service {
             Service::Native(native) => Some(native),
-            Service::Sandbox(_) => None,
+            Service::Sandbox(_) | Service::Edge(_) => None,
         }
+    }
+
+    /// Whether the engine is handed what a client sent, to the letter. At the edge the platform's server
+    /// reads it first: it drops empty headers, resolves `..` in paths and answers some of HTTP itself.
+    pub fn is_literal(&self) -> bool {
+        !matches!(self.service, Service::Edge(_))
     }
 
     /// `GET path`
@@ -233,6 +253,15 @@ impl World {
             Service::Native(native) => wire::send(native.address, &request).unwrap_or_else(|error| {
                 panic!("{} {}: {error}\n{}", request.method(), request.uri(), native.log())
             }),
+            Service::Edge(edge) => {
+                // The edge itself names the peer; workerd on this machine believes whoever does.
+                if let Some(address) = request.headers().get("x-forwarded-for").cloned() {
+                    request.headers_mut().entry("cf-connecting-ip").or_insert(address);
+                }
+                wire::send(edge.address, &request).unwrap_or_else(|error| {
+                    panic!("{} {}: {error}\n{}", request.method(), request.uri(), edge.log())
+                })
+            }
         }
     }
 

@@ -220,6 +220,9 @@ fn any_other_if_match_is_a_400() {
         "''",
         "\u{661}",
     ] {
+        if bad.is_empty() && !world.is_literal() {
+            continue;
+        }
         patch_if(&world, &path, bad, "X").refused("invalid_if_match");
         delete_if(&world, &path, bad).refused("invalid_if_match");
     }

@@ -109,6 +109,9 @@ fn a_malformed_id_is_a_404() {
         for id in ["x", "asst_", "-1", "null", "a/b", "..", "é", "\0", " ", "'", "%", "*", &"x".repeat(5_000)]
         {
             let call = call.with_path(id);
+            if id == ".." && !world.is_literal() {
+                continue;
+            }
             let rest = call.rest(&world).refused("not_found");
             // In JSON, U+0000 is refused wherever it stands.
             if id != "\0" {
@@ -392,7 +395,7 @@ fn the_wrong_method_is_a_405_that_names_the_right_ones() {
     for (path, methods) in &routes {
         let path = path.replace("{number}", "%2B14155550123").replace("{id}", UNKNOWN_ID);
         for method in ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "PROPFIND", "get"] {
-            if methods.contains(method) {
+            if methods.contains(method) || (method == "get" && !world.is_literal()) {
                 continue;
             }
             let reply = world.call(Method::from_bytes(method.as_bytes()).unwrap(), &path, None);

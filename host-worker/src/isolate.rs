@@ -1,0 +1,83 @@
+//! One engine an isolate: its schemas and documents are made once, not for every request.
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use sidetone_engine::engine::Engine;
+use sidetone_engine::ports::{Ports, Random};
+use worker::Env;
+
+use crate::d1::D1;
+use crate::http::PlatformHttp;
+use crate::queue::Wakes;
+use crate::settings;
+use crate::system::{PlatformClock, PlatformRandom};
+
+/// What the isolate holds. Cheap to clone.
+#[derive(Clone)]
+pub struct Service {
+    /// The engine over the Worker's bindings.
+    pub engine: Engine,
+    /// The hints it has given and nobody has sent yet.
+    pub wakes: Arc<Wakes>,
+    /// Names the isolate in the leases of its jobs.
+    pub owner: Arc<str>,
+}
+
+struct Held {
+    service: Service,
+    /// Whether the engine knows the service's public URL, from its settings or a request.
+    placed: bool,
+}
+
+thread_local! {
+    static HELD: RefCell<Option<Held>> = const { RefCell::new(None) };
+}
+
+/// The binding of the database.
+const DATABASE: &str = "DB";
+/// The binding of the queue.
+const QUEUE: &str = "JOBS";
+/// Stands for the public URL where no request has named it: jobs need none.
+const UNPLACED: &str = "http://localhost";
+
+/// The service for a request to `origin`. The isolate's first request says what the public URL is,
+/// if SIDETONE_BASE_URL does not.
+pub fn for_request(env: &Env, origin: &str) -> Result<Service, String> {
+    held(env, Some(origin))
+}
+
+/// The service for jobs.
+pub fn for_jobs(env: &Env) -> Result<Service, String> {
+    held(env, None)
+}
+
+fn held(env: &Env, origin: Option<&str>) -> Result<Service, String> {
+    let found = HELD.with_borrow(|held| {
+        let held = held.as_ref().filter(|held| held.placed || origin.is_none());
+        held.map(|held| held.service.clone())
+    });
+    if let Some(service) = found {
+        return Ok(service);
+    }
+    let service = make(env, origin.unwrap_or(UNPLACED))?;
+    HELD.set(Some(Held { service: service.clone(), placed: origin.is_some() }));
+    Ok(service)
+}
+
+fn make(env: &Env, default_base_url: &str) -> Result<Service, String> {
+    let config = settings::read(env, default_base_url).map_err(|error| error.to_string())?;
+    let binding = |error: worker::Error| format!("wrangler.toml: {error}");
+    let wakes = Arc::new(Wakes::new(env.queue(QUEUE).map_err(binding)?));
+    let ports = Ports {
+        database: Arc::new(D1::new(env.d1(DATABASE).map_err(binding)?)),
+        clock: Arc::new(PlatformClock),
+        random: Arc::new(PlatformRandom),
+        queue: wakes.clone(),
+        http: Arc::new(PlatformHttp),
+    };
+    let engine = Engine::new(config, ports).map_err(|fault| format!("{fault:?}"))?;
+    let mut name = [0; 8];
+    PlatformRandom.fill(&mut name);
+    let owner = format!("edge-{:016x}", u64::from_le_bytes(name)).into();
+    Ok(Service { engine, wakes, owner })
+}

@@ -1,0 +1,34 @@
+//! Sidetone on Cloudflare Workers: the engine over D1, Queues and fetch. Empty on every other target.
+#![cfg(target_arch = "wasm32")]
+mod d1;
+mod http;
+mod isolate;
+mod queue;
+mod server;
+mod settings;
+mod system;
+
+use worker::web_sys::{Request, Response};
+use worker::{Context, Env, MessageBatch, ScheduleContext, ScheduledEvent, event};
+
+/// A request.
+#[event(fetch)]
+async fn fetch(request: Request, env: Env, context: Context) -> worker::Result<Response> {
+    server::answer(request, &env, &context).await
+}
+
+/// Hints that jobs are due.
+#[event(queue)]
+async fn queue(batch: MessageBatch<Vec<String>>, env: Env, _: Context) -> worker::Result<()> {
+    if !queue::consume(&env).await {
+        batch.retry_all();
+    }
+    // An error from here would be a panic.
+    Ok(())
+}
+
+/// The sweep: runs what is due although no hint came, and forgets what is kept for a time only.
+#[event(scheduled)]
+async fn scheduled(_: ScheduledEvent, env: Env, _: ScheduleContext) {
+    queue::sweep(&env).await;
+}

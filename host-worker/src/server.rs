@@ -1,0 +1,143 @@
+//! One request of the platform's into the engine, one response back: reads a body within the limit,
+//! hands the request over, writes the answer and logs what must be logged.
+use std::pin::pin;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use futures_util::StreamExt;
+use futures_util::future::{Either, select};
+use http::{HeaderMap, HeaderName, HeaderValue, Response as Answer};
+use sidetone_engine::engine::{Engine, Incident};
+use sidetone_engine::error::{Code, Error};
+use sidetone_engine::limits::{BODY_BYTES_MAX, REQUEST_READ_MS};
+use sidetone_engine::ports::Incoming;
+use worker::web_sys::{ReadableStream, Request, Response};
+use worker::{Body, Context, Delay, Env, Headers, ResponseBuilder, console_error};
+
+use crate::isolate;
+
+/// What the edge says of who is calling; a client cannot set it.
+const PEER_HEADER: &str = "cf-connecting-ip";
+
+/// Answers a request. Never fails on what a client sends.
+pub async fn answer(request: Request, env: &Env, context: &Context) -> worker::Result<Response> {
+    let url = request.url();
+    let (origin, target) = split(&url);
+    let service = match isolate::for_request(env, origin) {
+        Ok(service) => service,
+        Err(detail) => return unconfigured(&detail),
+    };
+    let engine = &service.engine;
+    let (method, path) = (request.method(), target.split('?').next().unwrap_or_default());
+    let response = handle(engine, &request, target).await;
+    log(&response, &method, path);
+    if !service.wakes.is_empty() {
+        let wakes = service.wakes.clone();
+        let now_ms = engine.ports().clock.now_ms();
+        context.wait_until(async move { wakes.send(now_ms).await });
+    }
+    to_platform(response)
+}
+
+async fn handle(engine: &Engine, request: &Request, target: &str) -> Answer<Bytes> {
+    let headers = headers(request);
+    if let Some(response) = engine.refuse_by_head(&headers) {
+        return response;
+    }
+    let body = match request.body() {
+        None => Bytes::new(),
+        Some(stream) => match read(stream).await {
+            Ok(body) => body,
+            Err(Unread::TooLarge) => return engine.body_too_large(),
+            Err(Unread::Late) => return engine.request_timeout(),
+        },
+    };
+    let peer = headers.get(PEER_HEADER).and_then(|value| value.to_str().ok()?.parse().ok());
+    let mut incoming = http::Request::builder().method(request.method().as_str()).uri(target);
+    if let Some(slot) = incoming.headers_mut() {
+        *slot = headers;
+    }
+    match incoming.body(body) {
+        Ok(request) => engine.handle(Incoming { request, peer }).await,
+        Err(error) => engine.broken(error.to_string()),
+    }
+}
+
+/// `https://host/path?query`, before and from the path.
+fn split(url: &str) -> (&str, &str) {
+    let host = url.find("://").map_or(0, |at| at + 3);
+    let path = url[host..].find(['/', '?']).map_or(url.len(), |at| host + at);
+    (&url[..path], &url[path..])
+}
+
+fn headers(request: &Request) -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    for (name, value) in Headers(request.headers()).entries() {
+        // What is no header by our reading is none that the engine looks at.
+        if let (Ok(name), Ok(value)) =
+            (HeaderName::from_bytes(name.as_bytes()), HeaderValue::from_bytes(value.as_bytes()))
+        {
+            headers.append(name, value);
+        }
+    }
+    headers
+}
+
+enum Unread {
+    TooLarge,
+    Late,
+}
+
+async fn read(stream: ReadableStream) -> Result<Bytes, Unread> {
+    let collect = async {
+        let mut chunks = Body::new(stream);
+        let mut body = BytesMut::new();
+        while let Some(chunk) = chunks.next().await {
+            let chunk = chunk.map_err(|_| Unread::Late)?;
+            if body.len() + chunk.len() > BODY_BYTES_MAX {
+                return Err(Unread::TooLarge);
+            }
+            body.extend_from_slice(&chunk);
+        }
+        Ok(body.freeze())
+    };
+    match select(pin!(collect), Delay::from(Duration::from_millis(REQUEST_READ_MS))).await {
+        Either::Left((body, _)) => body,
+        Either::Right(_) => Err(Unread::Late),
+    }
+}
+
+fn to_platform(response: Answer<Bytes>) -> worker::Result<Response> {
+    let (parts, body) = response.into_parts();
+    let headers = Headers::new();
+    for (name, value) in &parts.headers {
+        headers.append(name.as_str(), &String::from_utf8_lossy(value.as_bytes()))?;
+    }
+    let builder = ResponseBuilder::new().with_status(parts.status.as_u16()).with_headers(headers);
+    let response = if body.is_empty() { builder.empty() } else { builder.fixed(body.into()) };
+    Ok(response.into())
+}
+
+/// There is no engine to answer: a setting or a binding is missing. Which one is for the log, and by
+/// its name for whoever deploys.
+fn unconfigured(detail: &str) -> worker::Result<Response> {
+    console_error!("{detail}");
+    let name = detail.split(':').next().unwrap_or_default();
+    let message = format!("This service is not set up yet ({name}). Its log says what is missing.");
+    let error = Error::new(Code::Unavailable, message);
+    let mut response = Answer::new(Bytes::from(error.to_json("").to_string()));
+    *response.status_mut() = http::StatusCode::SERVICE_UNAVAILABLE;
+    let json = HeaderValue::from_static("application/json");
+    response.headers_mut().insert(http::header::CONTENT_TYPE, json);
+    to_platform(response)
+}
+
+/// Our own failures are logged with their private detail; the platform's log has the rest. Headers and
+/// bodies never are: they hold keys and secrets.
+fn log(response: &Answer<Bytes>, method: &str, path: &str) {
+    let Some(Incident(detail)) = response.extensions().get::<Incident>() else { return };
+    let status = response.status().as_u16();
+    let request_id = response.headers().get("x-request-id").and_then(|value| value.to_str().ok());
+    let request_id = request_id.unwrap_or_default();
+    console_error!("a request failed on our side: {request_id} {method} {path} {status}: {detail}");
+}

@@ -1,0 +1,21 @@
+//! The platform's clock and randomness.
+use sidetone_engine::ports::{Clock, Random};
+
+/// The wall clock. It stands still between two calls of the platform, by the platform's decision.
+pub struct PlatformClock;
+
+impl Clock for PlatformClock {
+    fn now_ms(&self) -> i64 {
+        worker::js_sys::Date::now() as i64
+    }
+}
+
+/// `crypto.getRandomValues`.
+pub struct PlatformRandom;
+
+impl Random for PlatformRandom {
+    #[expect(clippy::expect_used, reason = "without randomness no key is safe: better to stop")]
+    fn fill(&self, bytes: &mut [u8]) {
+        getrandom::fill(bytes).expect("the platform gives random bytes");
+    }
+}

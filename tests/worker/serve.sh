@@ -1,0 +1,63 @@
+#!/usr/bin/env bash
+# Runs the Worker that .ci/worker built in workerd, with a D1 database, a queue and a cron of its own in a folder that
+# goes when it ends. Once it answers, its URL is the one line on standard output. It ends, and takes everything it
+# started with it, when standard input closes or a signal says so: nothing stays behind a test that was killed.
+#
+# SIDETONE_BOOTSTRAP_KEYS and whatever else is named SIDETONE_… go to the Worker; its log goes to standard error.
+# WORKER_CONSUMES=no leaves the queue without a consumer, so that every hint is lost.
+# The cron sweep runs when `/__scheduled?cron=*+*+*+*+*` is asked for.
+set -euo pipefail
+
+root=$(cd "$(dirname "$0")/../.." && pwd)
+[[ -e $root/host-worker/build/index.js ]] || { echo 'the Worker is not built: run .ci/worker' >&2; exit 1; }
+PATH=$("$root/.ci/node22"):$PATH
+"$root/.ci/npm-packages" "$root/tests/worker"
+wrangler=$root/tests/worker/node_modules/.bin/wrangler
+export WRANGLER_SEND_METRICS=false CI=true WRANGLER_HIDE_BANNER=true
+
+work=$(mktemp -d)
+server=
+cleanup() {
+  trap - EXIT INT TERM HUP
+  # A process group of its own: wrangler, esbuild and workerd.
+  [[ -z $server ]] || kill -TERM -- "-$server" 2>/dev/null || true
+  [[ -z $server ]] || wait "$server" 2>/dev/null || true
+  rm -rf "$work"
+}
+trap cleanup EXIT
+trap 'exit 143' INT TERM HUP
+
+# The same configuration, for what is built already. wrangler writes beside it, so it stands in a folder of its own.
+mkdir "$work/app"
+ln -s "${WORKER_BUILD:-$root/host-worker/build}" "$work/app/build"
+sed -e '/^\[build\]/,/^$/d' -e 's|^main = .*|main = "build/index.js"|' \
+  -e "s|^migrations_dir = .*|migrations_dir = \"$root/engine/migrations\"|" "$root/wrangler.toml" >"$work/app/wrangler.toml"
+[[ ${WORKER_CONSUMES:-yes} == yes ]] || sed -i '/^\[\[queues.consumers\]\]/,/^$/d' "$work/app/wrangler.toml"
+: "${SIDETONE_SECRET:=$(head -c 32 /dev/urandom | base64)}"
+export SIDETONE_SECRET
+(umask 077 && env | grep '^SIDETONE_' >"$work/app/.dev.vars")
+
+cd "$work/app"
+"$wrangler" d1 migrations apply DB --local --persist-to "$work/state" >&2 </dev/null
+port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+set -m
+"$wrangler" dev --local --ip 127.0.0.1 --port "$port" --inspector-port 0 --persist-to "$work/state" --test-scheduled \
+  --show-interactive-dev-session=false >&2 </dev/null &
+server=$!
+set +m
+for ((waited = 0; ; waited++)); do
+  if python3 -c 'import sys, urllib.request; urllib.request.urlopen(sys.argv[1], timeout=5)' \
+    "http://127.0.0.1:$port/healthz" 2>/dev/null; then
+    break
+  fi
+  kill -0 "$server" 2>/dev/null || { echo 'workerd ended at once' >&2; exit 1; }
+  ((waited < 300)) || { echo 'the Worker did not answer within its time' >&2; exit 1; }
+  sleep 0.2
+done
+echo "http://127.0.0.1:$port"
+# Waits for whoever holds the other end of standard input, as long as the server lives.
+while kill -0 "$server" 2>/dev/null; do
+  if read -r -t 1 _; then continue; elif (($? <= 128)); then exit 0; fi
+done
+echo 'workerd ended by itself' >&2
+exit 1
