@@ -127,6 +127,21 @@ fn the_command_line_works_beside_the_server() {
 }
 
 #[test]
+fn what_a_worker_has_to_be_given_is_printed_and_touches_nothing() {
+    let folder = Folder::new();
+    let data = folder.path().join("data");
+    let text = answered(&process::run(&data, &[], &["secrets"]));
+    assert!(!data.exists(), "no data folder is made");
+    let lines: Vec<(&str, &str)> = text.lines().filter_map(|line| line.split_once('=')).collect();
+    let names: Vec<&str> = lines.iter().map(|(name, _)| *name).collect();
+    assert_eq!(names, ["SIDETONE_SECRET", "SIDETONE_BOOTSTRAP_KEYS"]);
+    assert!(lines[0].1.len() == 64, "{text}");
+    // They are settings that a start takes, and the key opens a workspace.
+    let server = Server::start(&data, &lines);
+    server.connect(lines[1].1).expect(200, "GET", "/assistants", None);
+}
+
+#[test]
 fn a_restored_backup_serves() {
     let folder = Folder::new();
     let (data, copy) = (folder.path().join("data"), folder.path().join("copy"));
