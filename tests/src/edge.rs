@@ -7,7 +7,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::native::{WORKSPACES_MAX, bootstrap_key};
+use crate::native::WORKSPACES_MAX;
+use crate::process::bootstrap_key;
 
 /// A running Worker.
 pub struct Edge {

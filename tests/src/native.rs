@@ -1,12 +1,12 @@
 //! The real binary, started once for a test process and stopped with it.
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use sidetone_engine::auth::key::ApiKey;
+use crate::process::{binary, bootstrap_key};
 
 /// Workspaces one test process can open.
 pub(crate) const WORKSPACES_MAX: u32 = 1_000;
@@ -85,34 +85,4 @@ impl Native {
         let address = address.and_then(|text| text.parse().ok()).expect("the welcome names the address");
         Self { address, keys_used: AtomicU32::new(0), log, _keeper: keeper, _stdout: stdout }
     }
-}
-
-/// The n-th key that the server is told of.
-pub(crate) fn bootstrap_key(n: u32) -> String {
-    let mut bytes = [7; 32];
-    bytes[..4].copy_from_slice(&n.to_be_bytes());
-    ApiKey::from_bytes(bytes).as_str().to_owned()
-}
-
-/// `SIDETONE_BIN`, or the binary beside the tests, built now.
-fn binary() -> PathBuf {
-    if let Some(path) = std::env::var_os("SIDETONE_BIN") {
-        return path.into();
-    }
-    // target/<profile>/deps/<test> → target/<profile>/sidetone
-    let test = std::env::current_exe().unwrap();
-    let profile = test.parent().and_then(|deps| deps.parent()).expect("tests live in target/<profile>/deps");
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut build = Command::new(cargo);
-    build.args(["build", "--quiet", "-p", "sidetone", "--target-dir"]).arg(profile.parent().unwrap());
-    if let Some(name) = profile.file_name().and_then(|name| name.to_str()).filter(|name| *name != "debug") {
-        build.args(["--profile", name]);
-    }
-    build.current_dir(env!("CARGO_MANIFEST_DIR"));
-    let output = build.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn();
-    let mut output = output.expect("cargo starts");
-    let mut errors = String::new();
-    let _ = output.stderr.take().unwrap().read_to_string(&mut errors);
-    assert!(output.wait().unwrap().success(), "sidetone does not build: {errors}");
-    profile.join("sidetone")
 }

@@ -40,9 +40,11 @@ fn build() -> PathBuf {
     folder.join(format!("sidetone{}", std::env::consts::EXE_SUFFIX))
 }
 
-/// A key of the key form that nobody else has: the same for the same seed.
-pub fn bootstrap_key(seed: u8) -> String {
-    ApiKey::from_bytes([seed; 32]).as_str().to_owned()
+/// A key of the key form that nobody else has: the same for the same number.
+pub fn bootstrap_key(n: u32) -> String {
+    let mut bytes = [7; 32];
+    bytes[..4].copy_from_slice(&n.to_be_bytes());
+    ApiKey::from_bytes(bytes).as_str().to_owned()
 }
 
 /// A folder of its own, removed in the end.
