@@ -215,5 +215,6 @@ CREATE TABLE jobs (
   created_at INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX jobs_by_due ON jobs (due_at, id);
+CREATE INDEX jobs_by_workspace ON jobs (workspace_id, due_at, id);
 CREATE INDEX jobs_by_lease ON jobs (lease);
 CREATE INDEX jobs_by_subject ON jobs (subject_id);

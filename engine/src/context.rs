@@ -71,9 +71,11 @@ impl Context {
         self.idempotency = idempotency;
     }
 
-    /// Starts over after [`Fault::Stale`].
+    /// Starts over after [`Fault::Stale`], or for the next message of a batch: the key is looked
+    /// up again.
     pub fn restart(&mut self) {
         self.fresh = true;
+        self.identity = None;
         self.wakes.clear();
     }
 
@@ -145,14 +147,15 @@ impl Context {
                 &hash
             ));
             lead += 1;
-            if matches!(access, Access::Write) {
-                batch.push(sql!(
-                    "INSERT INTO batch_guard (key_ok) SELECT 0 WHERE NOT EXISTS
-                     (SELECT 1 FROM api_keys WHERE hash = ?1 AND revoked_at IS NULL)",
-                    &hash
-                ));
-                lead += 1;
-            }
+        }
+        if matches!(access, Access::Write) {
+            // Also when the key has been seen: it may have been revoked since.
+            batch.push(sql!(
+                "INSERT INTO batch_guard (key_ok) SELECT 0 WHERE NOT EXISTS
+                 (SELECT 1 FROM api_keys WHERE hash = ?1 AND revoked_at IS NULL)",
+                &hash
+            ));
+            lead += 1;
         }
         let looks_up = self.fresh && self.idempotency.is_some();
         if let (true, Some(idempotency)) = (looks_up, &self.idempotency) {
@@ -178,7 +181,7 @@ impl Context {
         let led: Vec<Rows> = rows.drain(..lead.min(rows.len())).collect();
         if self.identity.is_none() {
             match led.first().and_then(Rows::first) {
-                Some(row) if bool::from(row.text("hash")?.as_bytes().ct_eq(hash.as_bytes())) => {
+                Some(row) if bool::from(row.str("hash")?.as_bytes().ct_eq(hash.as_bytes())) => {
                     self.identity =
                         Some(Identity { workspace_id: row.text("workspace_id")?, key_id: row.text("id")? });
                 }

@@ -72,6 +72,12 @@ impl Engine {
         response
     }
 
+    /// Whether the body of a request can matter. Without what can be a key it cannot: a host then
+    /// throws it away as it comes, and calls [`Engine::handle`] with an empty one.
+    pub fn admits_body(&self, head: &http::request::Parts) -> bool {
+        matches!(Credential::from_headers(&head.headers), Credential::Key { .. })
+    }
+
     async fn route(&self, incoming: &Incoming, now_ms: i64, request_id: &str) -> Response<Bytes> {
         let path = incoming.request.uri().path();
         let open = match path {
@@ -155,6 +161,12 @@ impl Engine {
     pub fn request_timeout(&self) -> Response<Bytes> {
         let message = "The request did not arrive in time. Send it again.";
         self.refuse(&Error::new(Code::RequestTimeout, message))
+    }
+
+    /// The answer to a body that is not framed as its headers say.
+    pub fn broken_body(&self) -> Response<Bytes> {
+        let message = "The body is not what its headers say: its chunks cannot be read.";
+        self.refuse(&Error::new(Code::InvalidJson, message))
     }
 
     /// The answer when the host itself failed to run a request; `detail` goes to its log.

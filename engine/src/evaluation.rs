@@ -3,6 +3,8 @@
 //! Three kinds are settled here, by reading the transcript. The fourth, `judge`, needs a model:
 //! [`Evaluation::assess`] then answers with the question to ask, and [`Evaluation::ruled`] turns
 //! the model's [`Ruling`] into a result.
+use std::cell::OnceCell;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, de};
 
@@ -105,15 +107,44 @@ impl JudgeQuestion<'_> {
     }
 }
 
+/// A transcript made ready for many evaluations: each row is folded once, when first asked for.
+#[derive(Debug)]
+pub struct ReadTranscript<'a> {
+    rows: &'a [TranscriptRow],
+    folded: Vec<OnceCell<String>>,
+}
+
+impl<'a> ReadTranscript<'a> {
+    /// Reads the rows.
+    #[must_use]
+    pub fn new(rows: &'a [TranscriptRow]) -> Self {
+        Self { rows, folded: rows.iter().map(|_| OnceCell::new()).collect() }
+    }
+
+    /// The first row of the role that contains the text.
+    fn first_match(&self, role: EvaluationRole, text: &str) -> Option<&'a TranscriptRow> {
+        let wanted = folded(text);
+        let mut rows = self.rows.iter().zip(&self.folded).filter(|(row, _)| role.covers(row.role));
+        rows.find(|(row, text)| text.get_or_init(|| folded(&row.text)).contains(&wanted)).map(|(row, _)| row)
+    }
+}
+
 impl Evaluation {
-    /// Settles the evaluation from the transcript, or says what to ask a judge.
+    /// Settles the evaluation from the transcript, or says what to ask a judge. For more than one
+    /// evaluation of a transcript there is [`assess_read`](Self::assess_read).
     #[must_use]
     pub fn assess<'a>(&'a self, transcript: &'a [TranscriptRow]) -> Assessment<'a> {
+        self.assess_read(&ReadTranscript::new(transcript))
+    }
+
+    /// As [`assess`](Self::assess), from a transcript made ready.
+    #[must_use]
+    pub fn assess_read<'a>(&'a self, transcript: &ReadTranscript<'a>) -> Assessment<'a> {
         match self.kind {
             EvaluationKind::Transcript => Assessment::Settled(self.contained(transcript)),
             EvaluationKind::TranscriptExcludes => Assessment::Settled(self.excluded(transcript)),
-            EvaluationKind::ToolCall => Assessment::Settled(self.called(transcript)),
-            EvaluationKind::Judge => self.judged(transcript),
+            EvaluationKind::ToolCall => Assessment::Settled(self.called(transcript.rows)),
+            EvaluationKind::Judge => self.judged(transcript.rows),
         }
     }
 
@@ -129,25 +160,25 @@ impl Evaluation {
         self.result(ruling.passed, ruling.matched_index.filter(known), reason)
     }
 
-    fn contained(&self, transcript: &[TranscriptRow]) -> EvaluationResult {
-        match self.first_match(transcript) {
+    fn contained(&self, transcript: &ReadTranscript<'_>) -> EvaluationResult {
+        match transcript.first_match(self.role, &self.includes) {
             Some(row) => self.result(
                 true,
                 Some(row.index),
                 format!("Row {} ({}) contains the text.", row.index, role_name(row.role)),
             ),
-            None => self.result(false, None, self.no_match(transcript)),
+            None => self.result(false, None, self.no_match(transcript.rows)),
         }
     }
 
-    fn excluded(&self, transcript: &[TranscriptRow]) -> EvaluationResult {
-        match self.first_match(transcript) {
+    fn excluded(&self, transcript: &ReadTranscript<'_>) -> EvaluationResult {
+        match transcript.first_match(self.role, &self.includes) {
             Some(row) => self.result(
                 false,
                 Some(row.index),
                 format!("Row {} ({}) contains the text, and none should.", row.index, role_name(row.role)),
             ),
-            None => self.result(true, None, self.no_match(transcript)),
+            None => self.result(true, None, self.no_match(transcript.rows)),
         }
     }
 
@@ -185,11 +216,6 @@ impl Evaluation {
             return Assessment::Settled(self.result(false, None, reason));
         }
         Assessment::AskJudge(JudgeQuestion { criterion: &self.includes, turns })
-    }
-
-    fn first_match<'a>(&self, transcript: &'a [TranscriptRow]) -> Option<&'a TranscriptRow> {
-        let wanted = folded(&self.includes);
-        self.rows(transcript).find(|row| folded(&row.text).contains(&wanted))
     }
 
     fn no_match(&self, transcript: &[TranscriptRow]) -> String {

@@ -1,6 +1,7 @@
 //! Work that outlives a request: a row, put there by the batch that caused it, claimed with a
 //! lease, removed by the batch that finishes it. Killing the process at any instant loses none; a
 //! job may run twice, so what it does to the outside carries ids that stay the same.
+mod lease;
 mod simulation_run;
 mod tool_callback;
 
@@ -8,10 +9,9 @@ use futures_util::future::join_all;
 
 use crate::engine::Engine;
 use crate::error::Fault;
-use crate::ids::prefix;
-use crate::limits::{JOB_ATTEMPTS_MAX, JOB_LEASE_MS, JOB_RETRY_MS};
+use crate::limits::JOB_ATTEMPTS_MAX;
 use crate::sql;
-use crate::statement::{Row, Statement};
+use crate::statement::Statement;
 
 /// What a job does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,60 +75,44 @@ impl From<crate::ports::DatabaseError> for Failure {
     }
 }
 
-/// Queues one job for each entry of a JSON list whose first element is the subject and whose fifth
-/// is the job's id.
-pub fn insert_many(kind: JobKind, list: String, due_at: i64) -> Statement {
+/// When a job may be claimed at once. Not the time of day: a clock that goes back delays nothing.
+const DUE_AT_ONCE: i64 = 0;
+
+/// Queues one job for each entry `{job_id, run_id, …}` of a JSON list; the run is the subject.
+pub fn insert_for_runs(list: &str, now_ms: i64) -> Statement {
     sql!(
         "INSERT INTO jobs (workspace_id, id, kind, subject_id, due_at, attempts, created_at)
-         SELECT :ws, json_extract(value, '$[4]'), ?2, json_extract(value, '$[0]'), ?3, 0, ?3 FROM json_each(?1)",
+         SELECT :ws, json_extract(value, '$.job_id'), ?2, json_extract(value, '$.run_id'), ?3, 0, ?4 FROM json_each(?1)",
         list,
-        kind.as_str(),
-        due_at
+        JobKind::SimulationRun.as_str(),
+        DUE_AT_ONCE,
+        now_ms
     )
 }
 
 impl Engine {
-    /// Claims jobs that are due and runs them to their end. A host calls it again at once while
-    /// `ran` is not 0, else at `next_due_ms` or when its queue is woken. `owner` names the process,
-    /// so that it can give its leases back. At most `at_most` jobs are claimed and run side by side
-    /// ([`JOBS_PER_CLAIM`](crate::limits::JOBS_PER_CLAIM) where nothing speaks for fewer). `more` is called when this claim is full and another
-    /// may find work too.
-    pub async fn run_due_jobs(&self, owner: &str, at_most: i64, more: impl Fn()) -> Result<Turn, Fault> {
-        let now_ms = self.ports().clock.now_ms();
-        match self.next_due_ms().await? {
-            Some(due_ms) if due_ms <= now_ms => {}
-            next_due_ms => {
-                return Ok(Turn { next_due_ms, ..Turn::default() });
-            }
-        }
-        let jobs = self.claim(owner, at_most, now_ms).await?;
-        if jobs.len() as i64 == at_most {
-            more();
-        }
+    /// Claims up to `most` jobs that are due and runs them to their end, together. Of use where a
+    /// host has nothing better to do meanwhile; one that has claims and runs jobs one by one.
+    pub async fn run_due_jobs(&self, owner: &str, most: usize) -> Result<Turn, Fault> {
+        let jobs = self.claim_jobs(owner, most).await?;
         let outcomes = join_all(jobs.iter().map(|job| self.run_job(job))).await;
         let incidents = outcomes.into_iter().flatten().collect();
         Ok(Turn { ran: jobs.len(), next_due_ms: self.next_due_ms().await?, incidents })
     }
 
-    /// Gives back what `owner` has claimed and not finished: at a graceful stop.
-    pub async fn release_leases(&self, owner: &str) -> Result<(), Fault> {
-        let release = sql!(
-            "UPDATE jobs SET lease = NULL, due_at = ?2 WHERE lease >= ?1 || ':' AND lease < ?1 || ';'",
-            owner,
-            self.ports().clock.now_ms()
-        );
-        self.ports().database.write(vec![release]).await?;
-        Ok(())
-    }
-
-    /// Gives back all leases: at the start of a host that knows itself to be the only one.
-    pub async fn release_all_leases(&self) -> Result<(), Fault> {
-        let release = sql!(
-            "UPDATE jobs SET lease = NULL, due_at = ?1 WHERE lease IS NOT NULL",
-            self.ports().clock.now_ms()
-        );
-        self.ports().database.write(vec![release]).await?;
-        Ok(())
+    /// Runs one claimed job to its end; returns what to log. A job that fails on our side is put
+    /// back and tried again later.
+    pub async fn run_job(&self, job: &Job) -> Option<String> {
+        let outcome = match job.kind {
+            JobKind::SimulationRun if job.attempts > JOB_ATTEMPTS_MAX => {
+                simulation_run::give_up(self, job).await
+            }
+            JobKind::SimulationRun => simulation_run::run(self, job).await,
+        };
+        match outcome {
+            Ok(()) | Err(Failure::LostLease) => None,
+            Err(Failure::Again(detail)) => Some(self.put_back(job, &detail).await),
+        }
     }
 
     /// Forgets what is kept for a time only. Cheap; a host calls it now and then.
@@ -140,83 +124,9 @@ impl Engine {
         self.ports().database.write(vec![forget]).await?;
         Ok(())
     }
-
-    async fn next_due_ms(&self) -> Result<Option<i64>, Fault> {
-        let rows = self.ports().database.read(vec![sql!("SELECT MIN(due_at) AS due_at FROM jobs")]).await?;
-        match rows.first().and_then(|rows| rows.first()) {
-            Some(row) => Ok(row.optional_integer("due_at")?),
-            None => Ok(None),
-        }
-    }
-
-    async fn claim(&self, owner: &str, at_most: i64, now_ms: i64) -> Result<Vec<Job>, Fault> {
-        let lease = format!("{owner}:{}", self.id(prefix::LEASE));
-        let claim = sql!(
-            "UPDATE jobs SET lease = ?1, due_at = ?2, attempts = attempts + 1
-             WHERE id IN (SELECT id FROM jobs WHERE due_at <= ?3 ORDER BY due_at, id LIMIT CAST(?4 AS INTEGER))
-             RETURNING id, workspace_id, kind, subject_id, attempts",
-            &lease,
-            now_ms + JOB_LEASE_MS,
-            now_ms,
-            at_most
-        );
-        let rows =
-            self.ports().database.write(vec![claim, simulation_run::mark_running(&lease, now_ms)]).await?;
-        let mut jobs: Vec<Job> = rows
-            .iter()
-            .take(1)
-            .flat_map(|rows| rows.iter())
-            .map(|row| Job::read(row, &lease))
-            .collect::<Result<_, _>>()?;
-        jobs.sort_by(|one, other| one.id.cmp(&other.id));
-        Ok(jobs)
-    }
-
-    /// Runs one job; returns what to log.
-    async fn run_job(&self, job: &Job) -> Option<String> {
-        let outcome = match job.kind {
-            _ if job.attempts > JOB_ATTEMPTS_MAX => simulation_run::give_up(self, job).await,
-            JobKind::SimulationRun => simulation_run::run(self, job).await,
-        };
-        match outcome {
-            Ok(()) | Err(Failure::LostLease) => None,
-            Err(Failure::Again(detail)) => {
-                let pause_ms = JOB_RETRY_MS << job.attempts.clamp(0, 10);
-                let again = sql!(
-                    "UPDATE jobs SET lease = NULL, due_at = ?3 WHERE id = ?1 AND lease = ?2",
-                    &job.id,
-                    &job.lease,
-                    self.ports().clock.now_ms() + pause_ms
-                );
-                // Should this fail too, the lease runs out by itself.
-                let released = self.ports().database.write(vec![again]).await;
-                Some(format!(
-                    "{} {}: {detail} (released: {})",
-                    job.kind.as_str(),
-                    job.subject_id,
-                    released.is_ok()
-                ))
-            }
-        }
-    }
 }
 
 impl Job {
-    fn read(row: Row<'_>, lease: &str) -> Result<Self, Fault> {
-        let kind = row.text("kind")?;
-        Ok(Self {
-            id: row.text("id")?,
-            workspace_id: row.text("workspace_id")?,
-            kind: JobKind::ALL
-                .into_iter()
-                .find(|known| known.as_str() == kind)
-                .ok_or_else(|| Fault::Bug(format!("a job of kind {kind}")))?,
-            subject_id: row.text("subject_id")?,
-            lease: lease.to_owned(),
-            attempts: row.integer("attempts")?,
-        })
-    }
-
     /// The statements that finish it, around what it did: nothing is written when the lease is
     /// somebody else's.
     fn finished(&self, writes: impl IntoIterator<Item = Statement>) -> Vec<Statement> {

@@ -44,6 +44,12 @@ pub const PAGE_ROWS_DEFAULT: i64 = 200;
 pub const PAGE_ROWS_MAX: u64 = 1_000;
 /// The highest page number: keeps `page × limit` exact in a float.
 pub const PAGE_MAX: u64 = 1_000_000_000;
+/// What one run keeps of its assistant, or of its scenario: a row of D1 holds 2 MB.
+pub const SNAPSHOT_BYTES_MAX: usize = 1_800_000;
+/// What all runs of one batch keep together.
+pub const BATCH_SNAPSHOTS_BYTES_MAX: i64 = 8 * 1024 * 1024;
+/// What one statement carries of a long list.
+pub const STATEMENT_LIST_BYTES_MAX: usize = 512 * 1024;
 /// Simulations one batch starts at most.
 pub const BATCH_RUNS_MAX: usize = 1_000;
 /// The largest integer a JSON client can hold exactly: 2^53 − 1.
@@ -60,14 +66,15 @@ pub const STALE_ATTEMPTS_MAX: u32 = 200;
 pub const INVALID_CREDENTIALS_MAX: u32 = 10;
 /// The window in which they are counted.
 pub const INVALID_CREDENTIALS_WINDOW_MS: i64 = 60_000;
-/// Addresses remembered at once; the oldest is forgotten first.
+/// Addresses remembered at once; beyond that the older half is forgotten.
 pub const INVALID_CREDENTIALS_ADDRESSES_MAX: usize = 10_000;
 
-/// How long a claimed job stays its claimer's.
+/// How long a claimed job stays its claimer's when nothing extends it.
 pub const JOB_LEASE_MS: i64 = 60_000;
-/// Jobs claimed in one batch, unless the host can only take fewer.
-pub const JOBS_PER_CLAIM: i64 = 32;
-/// How often a job is tried before it is given up.
-pub const JOB_ATTEMPTS_MAX: i64 = 5;
+/// How often a job is started before it is given up. A process that is killed counts as a try, so
+/// this is more than a bad day of restarts has.
+pub const JOB_ATTEMPTS_MAX: i64 = 12;
 /// The pause after a failed try; doubles each time.
 pub const JOB_RETRY_MS: i64 = 1_000;
+/// How often the pause doubles at most.
+pub const JOB_RETRY_DOUBLINGS_MAX: i64 = 10;

@@ -112,7 +112,16 @@ impl<'a> Row<'a> {
 
     /// A TEXT column that is never NULL.
     pub fn text(&self, column: &str) -> Result<String, DatabaseError> {
-        self.optional_text(column)?.ok_or_else(|| DatabaseError::Shape(format!("{column} is NULL")))
+        self.str(column).map(str::to_owned)
+    }
+
+    /// A TEXT column that is never NULL, to look at.
+    pub fn str(&self, column: &str) -> Result<&'a str, DatabaseError> {
+        match self.value(column)? {
+            Value::Text(text) => Ok(text),
+            Value::Null => Err(DatabaseError::Shape(format!("{column} is NULL"))),
+            Value::Number(_) => Err(DatabaseError::Shape(format!("{column} is a number"))),
+        }
     }
 
     /// A TEXT column.

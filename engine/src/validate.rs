@@ -1,8 +1,8 @@
 //! Checks a request against its schema and names every field that is wrong.
 //!
 //! The schemas are our own and use few keywords, so this knows just those; JSON Schemas that users
-//! write are checked by a library (see [`crate::tool_parameters`]). It is our own because it does
-//! what a validator does not: it says what to do, in the words of the API, and it mends what MCP
+//! write have a checker of their own ([`crate::tool_parameters`]). This one does what a validator
+//! does not: it says what to do, in the words of the API, and it mends what MCP
 //! clients are known to send (numbers, objects and lists as strings) where the schema shows what
 //! was meant.
 use serde_json::{Map, Number, Value};

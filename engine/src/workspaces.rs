@@ -31,7 +31,7 @@ impl Engine {
             name,
             self.ports().clock.now_ms()
         );
-        let (key, insert_key) = self.new_key(&workspace_id);
+        let (key, insert_key) = self.new_key(&workspace_id, "first key");
         self.ports().database.write(vec![insert, insert_key]).await?;
         Ok(NewWorkspace { workspace_id, key })
     }
@@ -45,7 +45,7 @@ impl Engine {
             rows.iter().flat_map(|rows| rows.iter()).map(|row| row.text("id")).collect::<Result<_, _>>()?;
         match found.as_slice() {
             [id] => {
-                let (key, insert) = self.new_key(id);
+                let (key, insert) = self.new_key(id, "command line");
                 self.ports().database.write(vec![insert]).await?;
                 Ok(key)
             }
@@ -69,7 +69,7 @@ impl Engine {
         Ok(Some(self.create_workspace("default").await?.key))
     }
 
-    fn new_key(&self, workspace_id: &str) -> (String, Statement) {
+    fn new_key(&self, workspace_id: &str, name: &str) -> (String, Statement) {
         let mut bytes = [0; 32];
         self.ports().random.fill(&mut bytes);
         let key = ApiKey::from_bytes(bytes);
@@ -77,7 +77,7 @@ impl Engine {
             "INSERT INTO api_keys (id, workspace_id, name, hash, hint, created_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
             self.id(prefix::KEY),
             workspace_id,
-            "first key",
+            name,
             key.sha256_hex(),
             key.hint(),
             self.ports().clock.now_ms(),

@@ -1,5 +1,5 @@
 //! The command line: serving is the default, and an operator's few other needs.
-use std::io::IsTerminal;
+use std::io::{self, IsTerminal, Write};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -17,9 +17,9 @@ use tokio::sync::watch;
 use crate::data::DataFolder;
 use crate::database::Sqlite;
 use crate::http_client::HttpClient;
-use crate::runner::{self, Wakes};
+use crate::runner::{Runner, Wakes};
 use crate::server;
-use crate::settings::{BOX_SETTINGS, Settings};
+use crate::settings::{self, BOX_SETTINGS, Settings};
 use crate::system::{SystemClock, SystemRandom};
 
 /// After the signal to stop, claimed jobs get so long to finish.
@@ -95,27 +95,26 @@ pub fn main() -> Result<(), Failure> {
                 return Err(format!("{} exists; choose another file", file.display()).into());
             }
             Sqlite::backup(&data.database(), &file)?;
-            print_line(&format!(
+            Ok(print_line(&format!(
                 "The database is in {}. Keep {}/secret with it.",
                 file.display(),
                 data.path().display()
-            ));
-            Ok(())
+            ))?)
         }
         Command::Workspace(WorkspaceCommand::Create { name }) => {
-            let (engine, _) = engine(&settings, &data)?;
+            let (engine, _) = engine(&settings, &data, settings.listen)?;
             let made = runtime.block_on(engine.create_workspace(&name)).map_err(told)?;
             print_line(&format!(
                 "Workspace {} ({name})\nAPI key, shown this once: {}",
                 made.workspace_id, made.key
-            ));
-            Ok(())
+            ))
+            .map_err(|error| key_lost(&error, &made.workspace_id).into())
         }
         Command::Key(KeyCommand::Create { workspace }) => {
-            let (engine, _) = engine(&settings, &data)?;
+            let (engine, _) = engine(&settings, &data, settings.listen)?;
             let key = runtime.block_on(engine.create_key(&workspace)).map_err(told)?;
-            print_line(&format!("API key, shown this once: {key}"));
-            Ok(())
+            print_line(&format!("API key, shown this once: {key}"))
+                .map_err(|error| key_lost(&error, &workspace).into())
         }
     }
 }
@@ -134,9 +133,21 @@ fn told(fault: sidetone_engine::error::Fault) -> Failure {
     incident.unwrap_or_else(|| error.message.into_owned()).into()
 }
 
-fn engine(settings: &Settings, data: &DataFolder) -> Result<(Engine, Arc<Wakes>), Failure> {
-    let secret = data.secret()?;
-    let base_url = format!("http://{}", settings.listen);
+fn key_lost(error: &io::Error, workspace: &str) -> String {
+    format!(
+        "an API key was made and could not be printed: {error}; make another with \
+         `sidetone key create --workspace {workspace}`"
+    )
+}
+
+/// `listen` is where the service is when SIDETONE_BASE_URL does not say.
+fn engine(
+    settings: &Settings,
+    data: &DataFolder,
+    listen: SocketAddr,
+) -> Result<(Engine, Arc<Wakes>), Failure> {
+    let secret = if settings.has_secret { String::new() } else { data.secret()? };
+    let base_url = settings::base_url(listen);
     let config = Config::from_settings(|name| std::env::var(name).ok(), &base_url, &secret)?;
     let wakes = Arc::new(Wakes::default());
     let ports = Ports {
@@ -152,7 +163,12 @@ fn engine(settings: &Settings, data: &DataFolder) -> Result<(Engine, Arc<Wakes>)
 async fn serve(settings: &Settings, data: &DataFolder) -> Result<(), Failure> {
     start_log();
     let _lock = data.lock()?;
-    let (engine, wakes) = engine(settings, data)?;
+    // Before anything is made: a start that cannot listen must not use up the first key.
+    let listener = TcpListener::bind(settings.listen)
+        .await
+        .map_err(|error| format!("SIDETONE_LISTEN: cannot listen on {}: {error}", settings.listen))?;
+    let address = listener.local_addr()?;
+    let (engine, wakes) = engine(settings, data, address)?;
     for name in unknown_settings(std::env::vars().map(|(name, _)| name), BOX_SETTINGS) {
         tracing::warn!("{name} is not a setting of this version; check its spelling");
     }
@@ -164,20 +180,27 @@ async fn serve(settings: &Settings, data: &DataFolder) -> Result<(), Failure> {
     // Nobody else serves this folder, so every lease is one of a process that is gone.
     engine.release_all_leases().await.map_err(told)?;
     let first = engine.first_workspace().await.map_err(told)?;
-    let listener = TcpListener::bind(settings.listen)
-        .await
-        .map_err(|error| format!("SIDETONE_LISTEN: cannot listen on {}: {error}", settings.listen))?;
-    welcome(&engine, listener.local_addr()?, first.as_deref());
+    if let Err(error) = print_line(&welcome(&engine, address, first.as_deref())) {
+        match first {
+            Some(_) => tracing::error!("{}", key_lost(&error, "default")),
+            None => tracing::warn!(%error, "the welcome could not be printed"),
+        }
+    }
 
     let (stop, stopped) = watch::channel(false);
-    let jobs = tokio::spawn(runner::run(engine.clone(), wakes, owner(), stopped.clone()));
+    let jobs = Runner::start(engine.clone(), wakes, owner(), stopped.clone());
     let server = tokio::spawn(server::serve(listener, engine, stopped));
     signal().await;
     tracing::info!("stopping: no new requests, finishing the open ones");
     let _ = stop.send(true);
     server.await?;
-    if tokio::time::timeout(Duration::from_millis(JOBS_SHUTDOWN_MS), jobs).await.is_err() {
-        tracing::warn!("some jobs did not finish in time; they run again at the next start");
+    let deadline = tokio::time::Instant::now() + Duration::from_millis(JOBS_SHUTDOWN_MS);
+    while !jobs.is_finished() {
+        if tokio::time::Instant::now() > deadline {
+            tracing::warn!("some jobs did not finish in time; they run again at the next start");
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
     }
     Ok(())
 }
@@ -215,13 +238,13 @@ fn start_log() {
         .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("info"));
     tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        .with_ansi(std::io::stderr().is_terminal())
+        .with_writer(io::stderr)
+        .with_ansi(io::stderr().is_terminal())
         .init();
 }
 
 /// Says where the service is and what to do next; with the first key, exactly once.
-fn welcome(engine: &Engine, address: SocketAddr, first_key: Option<&str>) {
+fn welcome(engine: &Engine, address: SocketAddr, first_key: Option<&str>) -> String {
     let base_url = &engine.config().base_url;
     let mut text = format!(
         "Sidetone {} is serving {base_url} (listening on {address})\n  API docs   {base_url}/docs\n  MCP        {base_url}/mcp\n",
@@ -238,10 +261,11 @@ fn welcome(engine: &Engine, address: SocketAddr, first_key: Option<&str>) {
     }}});
     let client = serde_json::to_string_pretty(&client).unwrap_or_default();
     text.push_str(&format!("\nMCP clients (mcp.json):\n\n{client}\n"));
-    print_line(&text);
+    text
 }
 
-#[expect(clippy::print_stdout, reason = "the command line answers on standard output")]
-fn print_line(text: &str) {
-    println!("{text}");
+fn print_line(text: &str) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    writeln!(out, "{text}")?;
+    out.flush()
 }

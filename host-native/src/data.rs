@@ -1,9 +1,12 @@
 //! The data folder: the database, the server secret, and the lock that keeps a second server out.
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use sidetone_engine::hash::sha256_hex;
+
+/// Shorter, and the secret file is not one of ours.
+const SECRET_BYTES_MIN: usize = 16;
 
 /// A data folder.
 #[derive(Debug, Clone)]
@@ -48,27 +51,59 @@ impl DataFolder {
     /// The server secret: made once, readable by its owner only.
     pub fn secret(&self) -> io::Result<String> {
         let path = self.path.join("secret");
+        if !path.try_exists()? {
+            self.make_secret(&path)?;
+        }
+        let secret = fs::read_to_string(&path)?.trim().to_owned();
+        if secret.len() < SECRET_BYTES_MIN {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidData,
+                format!(
+                    "{} is empty or too short for a server secret; restore it from a backup, or remove it to get a \
+                     new one (tools and webhooks then get new signing secrets)",
+                    path.display()
+                ),
+            ));
+        }
+        Ok(secret)
+    }
+
+    /// It appears whole or not at all; the first of several processes wins.
+    fn make_secret(&self, path: &Path) -> io::Result<()> {
         let mut bytes = [0; 32];
         getrandom::fill(&mut bytes).map_err(io::Error::other)?;
-        let fresh = sha256_hex(&bytes);
-        match private().create_new(true).write(true).open(&path) {
-            Ok(mut file) => {
-                file.write_all(fresh.as_bytes())?;
-                file.sync_all()?;
-                File::open(&self.path)?.sync_all()?;
-                Ok(fresh)
-            }
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                let mut text = String::new();
-                File::open(&path)?.read_to_string(&mut text)?;
-                Ok(text.trim().to_owned())
-            }
-            Err(error) => Err(error),
+        let part = self.path.join(format!("secret.{}.part", std::process::id()));
+        let mut file = private().create(true).truncate(true).write(true).open(&part)?;
+        file.write_all(sha256_hex(&bytes).as_bytes())?;
+        match place(file, &part, path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => fs::remove_file(&part),
+            placed => placed,
         }
     }
 }
 
-fn private() -> OpenOptions {
+/// Gives a finished file its name, durably; a file that has the name already stays.
+pub(crate) fn place(file: File, part: &Path, target: &Path) -> io::Result<()> {
+    file.sync_all()?;
+    drop(file);
+    match fs::hard_link(part, target) {
+        Ok(()) => fs::remove_file(part)?,
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Err(error),
+        // Not every file system has links.
+        Err(_) if !target.try_exists()? => fs::rename(part, target)?,
+        Err(error) => return Err(error),
+    }
+    #[cfg(unix)]
+    File::open(match target.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    })?
+    .sync_all()?;
+    Ok(())
+}
+
+/// Options for a file that only its owner can read.
+pub(crate) fn private() -> OpenOptions {
     #[allow(unused_mut, reason = "only Unix has file modes")]
     let mut options = OpenOptions::new();
     #[cfg(unix)]

@@ -3,12 +3,14 @@ mod connection;
 mod migrate;
 mod writer;
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use sidetone_engine::ports::{BoxFuture, Database, DatabaseError};
 use sidetone_engine::statement::{Rows, Statement};
 
+use crate::data;
 use connection::Session;
 use writer::Writer;
 
@@ -29,6 +31,8 @@ pub enum OpenError {
     Newer(String),
     /// SQLite's own sentence.
     Sqlite(rusqlite::Error),
+    /// A file cannot be written.
+    File(std::io::Error),
 }
 
 impl std::fmt::Display for OpenError {
@@ -39,6 +43,7 @@ impl std::fmt::Display for OpenError {
                 "the database was written by a newer Sidetone (it has step {step}); run that version, or restore a backup"
             ),
             Self::Sqlite(error) => write!(f, "the database cannot be used: {error}"),
+            Self::File(error) => write!(f, "the database cannot be written: {error}"),
         }
     }
 }
@@ -51,19 +56,43 @@ impl From<rusqlite::Error> for OpenError {
     }
 }
 
+impl From<std::io::Error> for OpenError {
+    fn from(error: std::io::Error) -> Self {
+        Self::File(error)
+    }
+}
+
 impl Sqlite {
     /// Opens the file, makes it when it is not there, and brings its schema up to date.
     pub fn open(path: &Path) -> Result<Self, OpenError> {
+        // SQLite gives its other files the mode of this one.
+        match data::private().create_new(true).write(true).open(path) {
+            Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(error.into()),
+            _ => {}
+        }
         let mut session = connection::open(path)?;
         migrate::migrate(session.connection())?;
         let readers = Mutex::new(vec![connection::open_reader(path)?]);
         Ok(Self { path: path.to_owned(), readers, writer: Writer::start(session) })
     }
 
-    /// Copies the database into `target` while it is in use.
+    /// Copies the database into `target` while it is in use: all of one moment, and the file has its
+    /// name only once it is whole and on disk.
     pub fn backup(path: &Path, target: &Path) -> Result<(), OpenError> {
         let mut source = connection::open_reader(path)?;
-        Ok(source.connection().backup("main", target, None::<fn(rusqlite::backup::Progress)>)?)
+        let mut part = target.as_os_str().to_owned();
+        part.push(".part");
+        let part = PathBuf::from(part);
+        // Left over from a backup that was cut off.
+        match std::fs::remove_file(&part) {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error.into()),
+            _ => {}
+        }
+        let copied = copy(source.connection(), &part, target);
+        if copied.is_err() {
+            let _ = std::fs::remove_file(&part);
+        }
+        copied
     }
 
     fn read_now(&self, batch: &[Statement]) -> Result<Vec<Rows>, DatabaseError> {
@@ -79,6 +108,16 @@ impl Sqlite {
         }
         rows
     }
+}
+
+/// `VACUUM INTO` reads in one transaction, so it ends however much is written meanwhile.
+fn copy(source: &rusqlite::Connection, part: &Path, target: &Path) -> Result<(), OpenError> {
+    let file = data::private().create_new(true).write(true).open(part)?;
+    let name = part.to_str().ok_or_else(|| {
+        std::io::Error::new(ErrorKind::InvalidInput, "the name of a backup has to be UTF-8")
+    })?;
+    source.execute("VACUUM INTO ?1", [name])?;
+    Ok(data::place(file, part, target)?)
 }
 
 impl Database for Sqlite {

@@ -9,13 +9,15 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use sidetone_engine::config::Config;
 use sidetone_engine::engine::Engine;
-use sidetone_engine::limits::{BODY_BYTES_MAX, JOBS_PER_CLAIM};
+use sidetone_engine::limits::BODY_BYTES_MAX;
 use sidetone_engine::ports::{
     BoxFuture, Clock, Database, Http, HttpError, HttpReply, HttpRequest, Incoming, Ports, Queue, Random,
 };
 
 use crate::database::Memory;
 
+/// Jobs a sandbox runs together.
+const JOBS_AT_ONCE: usize = 32;
 /// The manual clock starts here: 2026-01-01T00:00:00Z.
 const START_MS: i64 = 1_767_225_600_000;
 
@@ -181,8 +183,7 @@ impl Sandbox {
     pub fn run_jobs(&self) -> usize {
         let mut ran = 0;
         loop {
-            let turn = block_on(self.engine.run_due_jobs("sandbox", JOBS_PER_CLAIM, || {}))
-                .expect("jobs can be run");
+            let turn = block_on(self.engine.run_due_jobs("sandbox", JOBS_AT_ONCE)).expect("jobs can be run");
             assert!(turn.incidents.is_empty(), "{:?}", turn.incidents);
             if turn.ran == 0 {
                 return ran;

@@ -1,14 +1,19 @@
 //! axum with one fallback into the engine: reads a body within the limit, hands the request over,
 //! writes the answer and logs what must be logged.
+mod patience;
+
+use std::error::Error;
+use std::io;
 use std::net::SocketAddr;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{ConnectInfo, Request, State};
 use bytes::Bytes;
-use futures_util::StreamExt;
+use futures_util::{FutureExt, StreamExt};
 use http::{HeaderValue, Response, header};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::body::Incoming;
@@ -23,6 +28,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tower::ServiceExt;
 
+use patience::Patience;
+
 /// After a 413, so much more is read and thrown away, so that the client gets to read the answer
 /// instead of a reset connection.
 const LINGER_BYTES_MAX: usize = 16 * 1024 * 1024;
@@ -31,21 +38,40 @@ const LINGER_MS: u64 = 5_000;
 
 /// A connection that sends no request head for so long is closed, idle ones too.
 const HEAD_READ_MS: u64 = 60_000;
+/// A connection whose client takes nothing of an answer for so long is closed.
+const WRITE_STALL_MS: u64 = 30_000;
 /// Connections at once; more wait to be accepted.
 const CONNECTIONS_MAX: usize = 10_000;
+/// Files that are not connections: the database, its readers, outgoing requests.
+#[cfg(unix)]
+const OTHER_FILES: usize = 64;
+/// Bodies of all requests in memory at once; further ones are read later.
+const BODIES_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// So small a body is read at once, whatever large ones wait: no more than the connection itself
+/// takes.
+const SMALL_BODY_BYTES: u64 = 8 * 1024;
+/// Connections that cannot be accepted are logged this often at most.
+const ACCEPT_LOG_MS: u64 = 1_000;
 /// After the signal to stop, open requests get so long to finish.
 const SHUTDOWN_MS: u64 = 10_000;
 
+#[derive(Clone)]
+struct Host {
+    engine: Engine,
+    bodies: Arc<Semaphore>,
+}
+
 /// Serves until `stop` turns true, then finishes the open requests.
 pub async fn serve(listener: TcpListener, engine: Engine, mut stop: watch::Receiver<bool>) {
-    let app = Router::new().fallback(answer).with_state(engine);
+    let host = Host { engine, bodies: Arc::new(Semaphore::new(BODIES_BYTES_MAX)) };
+    let app = Router::new().fallback(answer).with_state(host);
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(Duration::from_millis(HEAD_READ_MS));
     let connections = GracefulShutdown::new();
-    let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    let mut door = Door { listener, places: Arc::new(Semaphore::new(connections_max())), logged: None };
     while !*stop.borrow() {
         let accepted = tokio::select! {
-            accepted = accept(&listener, &places) => accepted,
+            accepted = door.accept() => accepted,
             _ = stop.changed() => continue,
         };
         let Some((stream, peer, place)) = accepted else { continue };
@@ -55,6 +81,7 @@ pub async fn serve(listener: TcpListener, engine: Engine, mut stop: watch::Recei
             request.extensions_mut().insert(ConnectInfo(peer));
             app.clone().oneshot(request)
         });
+        let stream = Patience::new(stream, Duration::from_millis(WRITE_STALL_MS));
         let connection = connections.watch(http.serve_connection(TokioIo::new(stream), service));
         tokio::spawn(async move {
             // A connection that breaks is the client's business.
@@ -62,87 +89,179 @@ pub async fn serve(listener: TcpListener, engine: Engine, mut stop: watch::Recei
             drop(place);
         });
     }
-    drop(listener);
+    drop(door);
     let grace = Duration::from_millis(SHUTDOWN_MS);
     if tokio::time::timeout(grace, connections.shutdown()).await.is_err() {
         tracing::warn!("some requests did not finish in time and were cut off");
     }
 }
 
-async fn accept(
-    listener: &TcpListener,
-    places: &Arc<Semaphore>,
-) -> Option<(TcpStream, SocketAddr, OwnedSemaphorePermit)> {
-    let place = places.clone().acquire_owned().await.ok()?;
-    match listener.accept().await {
-        Ok((stream, peer)) => {
-            // Answers are small and whole: waiting to fill a packet only delays them.
-            let _ = stream.set_nodelay(true);
-            Some((stream, peer, place))
-        }
-        Err(error) => {
-            // Out of file descriptors, most likely: give the open connections time to end.
-            tracing::warn!(%error, "a connection could not be accepted");
-            tokio::time::sleep(Duration::from_millis(100)).await;
-            None
+/// What the open files allow, after asking for as many as we may have.
+#[cfg(unix)]
+fn connections_max() -> usize {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
+    let files = match setrlimit(Resource::Nofile, raised) {
+        Ok(()) => limit.maximum,
+        Err(_) => limit.current,
+    };
+    // No limit is `None`.
+    let files = files.and_then(|files| usize::try_from(files).ok()).unwrap_or(usize::MAX);
+    CONNECTIONS_MAX.min(files.saturating_sub(OTHER_FILES)).max(1)
+}
+
+#[cfg(not(unix))]
+fn connections_max() -> usize {
+    CONNECTIONS_MAX
+}
+
+/// Where connections come in.
+struct Door {
+    listener: TcpListener,
+    places: Arc<Semaphore>,
+    /// When a failure was last logged.
+    logged: Option<Instant>,
+}
+
+impl Door {
+    async fn accept(&mut self) -> Option<(TcpStream, SocketAddr, OwnedSemaphorePermit)> {
+        let place = self.places.clone().acquire_owned().await.ok()?;
+        match self.listener.accept().await {
+            Ok((stream, peer)) => {
+                // Answers are small and whole: waiting to fill a packet only delays them.
+                let _ = stream.set_nodelay(true);
+                Some((stream, peer, place))
+            }
+            Err(error) => {
+                // Out of file descriptors, most likely: give the open connections time to end.
+                let pause = Duration::from_millis(ACCEPT_LOG_MS);
+                if self.logged.is_none_or(|logged| logged.elapsed() >= pause) {
+                    tracing::warn!(%error, "connections cannot be accepted");
+                    self.logged = Some(Instant::now());
+                }
+                tokio::time::sleep(Duration::from_millis(100)).await;
+                None
+            }
         }
     }
 }
 
 async fn answer(
-    State(engine): State<Engine>,
+    State(Host { engine, bodies }): State<Host>,
     ConnectInfo(peer): ConnectInfo<SocketAddr>,
     request: Request,
 ) -> Response<Body> {
-    let (parts, body) = request.into_parts();
+    let (parts, mut body) = request.into_parts();
     if let Some(response) = engine.refuse_by_head(&parts.headers) {
         return refused(response, Some(body));
     }
-    let body = match read(body).await {
-        Ok(body) => body,
-        Err(Unread::TooLarge) => return refused(engine.body_too_large(), None),
-        Err(Unread::Late) => return refused(engine.request_timeout(), None),
+    let reading = match engine.admits_body(&parts) {
+        true => read(&mut body, bodies).await,
+        false => discard(&mut body).await.map(|()| (Bytes::new(), None)),
     };
+    // The permit is given back with the answer.
+    let (whole, _permit) = match reading {
+        Ok(read) => read,
+        Err(Unread::TooLarge) => return refused(engine.body_too_large(), Some(body)),
+        Err(Unread::Late) => return refused(engine.request_timeout(), None),
+        Err(Unread::Broken) => return refused(engine.broken_body(), None),
+    };
+    handle(&engine, parts, whole, peer).await.map(Body::from)
+}
+
+/// Answers and logs; a panic on the way is a 500 like other bugs.
+async fn handle(
+    engine: &Engine,
+    parts: http::request::Parts,
+    body: Bytes,
+    peer: SocketAddr,
+) -> Response<Bytes> {
     let method = parts.method.clone();
-    let path = parts.uri.path().to_owned();
+    let uri = parts.uri.clone();
     let incoming = EngineRequest { request: http::Request::from_parts(parts, body), peer: Some(peer.ip()) };
-    let response = engine.handle(incoming).await;
-    log(&response, &method, &path);
-    response.map(Body::from)
+    let response = match AssertUnwindSafe(engine.handle(incoming)).catch_unwind().await {
+        Ok(response) => response,
+        Err(panic) => engine.broken(format!("a panic: {}", said(&*panic))),
+    };
+    log(&response, &method, uri.path());
+    response
+}
+
+fn said(panic: &(dyn std::any::Any + Send)) -> &str {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("without a word")
 }
 
 enum Unread {
     TooLarge,
+    /// The whole of it did not come.
     Late,
+    /// It cannot be read as its headers say.
+    Broken,
 }
 
-async fn read(body: Body) -> Result<Bytes, Unread> {
-    if axum::body::HttpBody::is_end_stream(&body) {
-        return Ok(Bytes::new());
+/// Reads a body, a large one once there is room for it.
+async fn read(
+    body: &mut Body,
+    bodies: Arc<Semaphore>,
+) -> Result<(Bytes, Option<OwnedSemaphorePermit>), Unread> {
+    if axum::body::HttpBody::is_end_stream(body) {
+        return Ok((Bytes::new(), None));
     }
-    let collected = Limited::new(body, BODY_BYTES_MAX).collect();
-    match tokio::time::timeout(Duration::from_millis(REQUEST_READ_MS), collected).await {
-        Ok(Ok(body)) => Ok(body.to_bytes()),
+    let bytes = axum::body::HttpBody::size_hint(body).exact().unwrap_or(BODY_BYTES_MAX as u64);
+    let reading = async {
+        let permit = match u32::try_from(bytes) {
+            Ok(bytes) if u64::from(bytes) > SMALL_BODY_BYTES => bodies.acquire_many_owned(bytes).await.ok(),
+            _ => None,
+        };
+        let read = Limited::new(body, BODY_BYTES_MAX).collect().await;
+        read.map(|whole| (whole.to_bytes(), permit))
+    };
+    in_time(reading).await
+}
+
+/// Takes a body off the connection and keeps nothing of it.
+async fn discard(body: &mut Body) -> Result<(), Unread> {
+    if axum::body::HttpBody::is_end_stream(body) {
+        return Ok(());
+    }
+    let mut limited = Limited::new(body, BODY_BYTES_MAX);
+    in_time(async move {
+        while let Some(frame) = limited.frame().await {
+            frame?;
+        }
+        Ok(())
+    })
+    .await
+}
+
+async fn in_time<T>(reading: impl Future<Output = Result<T, axum::BoxError>>) -> Result<T, Unread> {
+    match tokio::time::timeout(Duration::from_millis(REQUEST_READ_MS), reading).await {
+        Ok(Ok(read)) => Ok(read),
         Ok(Err(error)) if error.is::<LengthLimitError>() => Err(Unread::TooLarge),
+        Ok(Err(error)) if is_malformed(&*error) => Err(Unread::Broken),
         Ok(Err(_)) | Err(_) => Err(Unread::Late),
     }
 }
 
+/// Whether hyper could not make sense of what came, as against: no more came.
+fn is_malformed(error: &(dyn Error + 'static)) -> bool {
+    std::iter::successors(Some(error), |error: &&(dyn Error + 'static)| (*error).source())
+        .filter_map(|error| error.downcast_ref::<io::Error>())
+        .any(|error| matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData))
+}
+
 /// An answer after which the connection is closed. The rest of the request's body, if it was not
-/// read, is drained within bounds while the answer is already on its way.
+/// read, is drained within bounds beside it: hyper keeps the connection open for as long as
+/// somebody reads the body, and closes it with a reset once nobody does.
 fn refused(response: Response<Bytes>, unread: Option<Body>) -> Response<Body> {
-    let (mut parts, bytes) = response.into_parts();
-    parts.headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
-    parts.headers.insert(header::CONTENT_LENGTH, HeaderValue::from(bytes.len()));
-    let body = match unread {
-        None => Body::from(bytes),
-        Some(rest) => {
-            let answer = futures_util::stream::iter([Ok::<Bytes, std::convert::Infallible>(bytes)]);
-            let drained = futures_util::stream::once(drain(rest)).filter_map(|()| async { None });
-            Body::from_stream(answer.chain(drained))
-        }
-    };
-    Response::from_parts(parts, body)
+    if let Some(rest) = unread {
+        tokio::spawn(drain(rest));
+    }
+    let mut response = response.map(Body::from);
+    response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    response
 }
 
 async fn drain(body: Body) {
@@ -162,5 +281,117 @@ fn log(response: &Response<Bytes>, method: &http::Method, path: &str) {
         tracing::error!(request_id, %method, path, status, detail, "a request failed on our side");
     } else {
         tracing::debug!(request_id, %method, path, status, "request");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sidetone_engine::config::Config;
+    use sidetone_engine::ports::{BoxFuture, Database, DatabaseError, Ports};
+    use sidetone_engine::statement::{Rows, Statement};
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    struct Panics;
+
+    impl Database for Panics {
+        fn read(&self, _: Vec<Statement>) -> BoxFuture<'_, Result<Vec<Rows>, DatabaseError>> {
+            panic!("as planned")
+        }
+
+        fn write(&self, _: Vec<Statement>) -> BoxFuture<'_, Result<Vec<Rows>, DatabaseError>> {
+            panic!("as planned")
+        }
+    }
+
+    async fn start() -> (SocketAddr, watch::Sender<bool>) {
+        let config = Config::from_settings(|_| None, "http://127.0.0.1", "a secret for the tests").unwrap();
+        let ports = Ports {
+            database: Arc::new(Panics),
+            clock: Arc::new(crate::system::SystemClock),
+            random: Arc::new(crate::system::SystemRandom),
+            queue: Arc::new(crate::runner::Wakes::default()),
+            http: Arc::new(crate::http_client::HttpClient::new().unwrap()),
+        };
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (stop, stopped) = watch::channel(false);
+        tokio::spawn(serve(listener, Engine::new(config, ports).unwrap(), stopped));
+        (address, stop)
+    }
+
+    /// Sends a request and reads until the server closes.
+    async fn ask(address: SocketAddr, request: &str) -> String {
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        let reading = stream.read_to_string(&mut answer);
+        let _ = tokio::time::timeout(Duration::from_secs(10), reading).await.expect("an answer");
+        answer
+    }
+
+    fn key() -> String {
+        sidetone_engine::auth::key::ApiKey::from_bytes([9; 32]).as_str().to_owned()
+    }
+
+    #[tokio::test]
+    async fn a_panic_is_answered() {
+        let (address, _stop) = start().await;
+        let answer = ask(address, "GET /healthz HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n").await;
+        assert!(answer.starts_with("HTTP/1.1 500 "), "{answer}");
+        assert!(answer.contains("\"internal\"") && !answer.contains("as planned"), "{answer}");
+    }
+
+    #[tokio::test]
+    async fn without_a_key_a_body_is_thrown_away_and_the_connection_stays() {
+        let (address, _stop) = start().await;
+        let body = "x".repeat(100_000);
+        let post = |head: &str| format!("POST {head}host: a\r\ncontent-length: {}\r\n\r\n{body}", body.len());
+        let requests = [
+            post("/assistants HTTP/1.1\r\n"),
+            post("/mcp HTTP/1.1\r\nauthorization: Bearer sidetone_nope\r\n"),
+            post("/nowhere HTTP/1.1\r\n"),
+            post("/docs HTTP/1.1\r\nconnection: close\r\n"),
+        ];
+        let answer = ask(address, &requests.concat()).await;
+        let statuses: Vec<&str> =
+            answer.split("HTTP/1.1 ").skip(1).filter_map(|part| part.get(..3)).collect();
+        assert_eq!(statuses, ["401", "401", "404", "405"], "{answer}");
+    }
+
+    #[tokio::test]
+    async fn a_malformed_body_is_a_400_and_one_that_breaks_off_a_408() {
+        let (address, _stop) = start().await;
+        let authorization = format!("authorization: Bearer {}\r\n", key());
+        for key in ["", &authorization] {
+            let head =
+                format!("POST /assistants HTTP/1.1\r\nhost: a\r\n{key}transfer-encoding: chunked\r\n\r\n");
+            let answer = ask(address, &format!("{head}nonsense\r\n")).await;
+            assert!(answer.starts_with("HTTP/1.1 400 ") && answer.contains("invalid_json"), "{answer}");
+            let mut stream = TcpStream::connect(address).await.unwrap();
+            stream.write_all(format!("{head}5\r\n{{").as_bytes()).await.unwrap();
+            stream.shutdown().await.unwrap();
+            let mut answer = String::new();
+            let _ = stream.read_to_string(&mut answer).await;
+            assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 408 "), "{answer}");
+        }
+    }
+
+    #[tokio::test]
+    async fn large_bodies_wait_for_room_and_small_ones_do_not() {
+        let bodies = Arc::new(Semaphore::new(20_000));
+        let large = |bodies: &Arc<Semaphore>| {
+            let bodies = bodies.clone();
+            async move { read(&mut Body::from(vec![b' '; 15_000]), bodies).await.ok() }
+        };
+        let held = large(&bodies).await.expect("there is room");
+        assert_eq!(bodies.available_permits(), 5_000);
+        let small = read(&mut Body::from("{}"), bodies.clone()).await.ok();
+        assert!(small.is_some_and(|(_, permit)| permit.is_none()));
+        let waiting = tokio::spawn(large(&bodies));
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        assert!(!waiting.is_finished());
+        drop(held);
+        assert!(waiting.await.unwrap().is_some());
     }
 }

@@ -14,6 +14,8 @@ pub struct Settings {
     pub listen: SocketAddr,
     /// The data folder.
     pub data: PathBuf,
+    /// Whether SIDETONE_SECRET takes the place of the secret in the data folder.
+    pub has_secret: bool,
 }
 
 impl Settings {
@@ -26,6 +28,32 @@ impl Settings {
             message: format!("`{listen}` is not an address and port such as 127.0.0.1:8787"),
         })?;
         let data = get("SIDETONE_DATA").unwrap_or_else(|| "sidetone-data".to_owned());
-        Ok(Self { listen, data: data.into() })
+        Ok(Self { listen, data: data.into(), has_secret: get("SIDETONE_SECRET").is_some() })
+    }
+}
+
+/// The URL of a service that listens there, as somebody on this machine can open it.
+pub fn base_url(address: SocketAddr) -> String {
+    match address {
+        SocketAddr::V4(v4) if v4.ip().is_unspecified() => format!("http://127.0.0.1:{}", v4.port()),
+        SocketAddr::V6(v6) if v6.ip().is_unspecified() => format!("http://localhost:{}", v6.port()),
+        address => format!("http://{address}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_can_be_opened() {
+        for (listen, url) in [
+            ("127.0.0.1:8787", "http://127.0.0.1:8787"),
+            ("0.0.0.0:80", "http://127.0.0.1:80"),
+            ("[::]:8787", "http://localhost:8787"),
+            ("[2001:db8::1]:8787", "http://[2001:db8::1]:8787"),
+        ] {
+            assert_eq!(base_url(listen.parse().unwrap()), url);
+        }
     }
 }

@@ -10,11 +10,11 @@ use crate::isolate::{self, Service};
 
 /// Jobs side by side: a Worker has six connections at once, storage and tools together, and a tool's
 /// deadline must not run while its request waits for one.
-const JOBS_AT_ONCE: i64 = 4;
+const JOBS_AT_ONCE: usize = 4;
 /// Claims in one invocation: with a few batches a job, within the 50 queries of the free plan.
 const CLAIMS_MAX: usize = 4;
 /// Jobs one message stands for: what one invocation does.
-const JOBS_PER_MESSAGE: usize = JOBS_AT_ONCE as usize * CLAIMS_MAX;
+const JOBS_PER_MESSAGE: usize = JOBS_AT_ONCE * CLAIMS_MAX;
 /// Cloudflare's limit for one send.
 const MESSAGES_PER_SEND_MAX: usize = 100;
 /// Cloudflare's limit for a delay: a job that is due later is found by the sweep.
@@ -103,7 +103,7 @@ async fn run(service: &Service) -> bool {
     let Service { engine, wakes, owner } = service;
     let mut answered = true;
     for claim in 1..=CLAIMS_MAX {
-        let turn = match engine.run_due_jobs(owner, JOBS_AT_ONCE, || {}).await {
+        let turn = match engine.run_due_jobs(owner, JOBS_AT_ONCE).await {
             Ok(turn) => turn,
             Err(fault) => {
                 console_error!("the job queue cannot be read: {fault:?}");

@@ -1,5 +1,4 @@
 //! A light load: many keep-alive connections on one thread, each with one request in flight.
-#![allow(clippy::expect_used, clippy::panic, reason = "a test that cannot go on should say so loudly")]
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

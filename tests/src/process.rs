@@ -1,12 +1,10 @@
 //! The real binary in a process of its own: started, asked over TCP, stopped or killed.
-#![allow(clippy::expect_used, clippy::panic, reason = "a test that cannot go on should say so loudly")]
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -48,29 +46,18 @@ pub fn bootstrap_key(seed: u8) -> String {
 }
 
 /// A folder of its own, removed in the end.
-pub struct Folder(PathBuf);
+pub struct Folder(tempfile::TempDir);
 
 impl Folder {
     /// Makes one.
     #[expect(clippy::new_without_default, reason = "it touches the disk")]
     pub fn new() -> Self {
-        static COUNT: AtomicU32 = AtomicU32::new(0);
-        let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("sidetone-test-{}-{count}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&path);
-        std::fs::create_dir_all(&path).expect("the temporary folder can be written");
-        Self(path)
+        Self(tempfile::Builder::new().prefix("sidetone-test-").tempdir().expect("a temporary folder"))
     }
 
     /// Where it is.
     pub fn path(&self) -> &Path {
-        &self.0
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
+        self.0.path()
     }
 }
 

@@ -1,10 +1,11 @@
 //! The binary as an operator meets it: starting, stopping, refusing, and its command line.
-#![allow(missing_docs, reason = "a test")]
+#![allow(missing_docs, clippy::expect_used, clippy::panic, clippy::print_stdout, reason = "a test")]
 use std::io::{BufReader, Write};
 use std::net::TcpStream;
 use std::path::Path;
 use std::process::Output;
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 use serde_json::json;
@@ -40,7 +41,7 @@ fn a_stop_ends_an_idle_connection_at_once() {
     let server = Server::start(&folder.path().join("data"), &[("SIDETONE_BOOTSTRAP_KEYS", &key)]);
     let mut idle = server.connect(&key);
     idle.expect(200, "GET", "/assistants", None);
-    let started = std::time::Instant::now();
+    let started = Instant::now();
     assert!(server.stop().success());
     assert!(started.elapsed() < Duration::from_secs(5), "nothing was open to wait for");
 }
@@ -112,7 +113,7 @@ fn the_command_line_works_beside_the_server() {
     assert_eq!(other, json!([]), "and no other");
 
     let backup = folder.path().join("backup.db");
-    let arguments = ["backup", &backup.to_string_lossy().into_owned()];
+    let arguments = ["backup", &backup.to_string_lossy()];
     answered(&process::run(&data, &[], &arguments));
     let name: String = Connection::open(&backup)
         .and_then(|file| file.query_row("SELECT name FROM assistants", [], |row| row.get(0)))
@@ -159,6 +160,84 @@ fn a_restored_backup_serves() {
     assert!(server.stop().success());
 }
 
+#[test]
+fn a_backup_ends_while_others_write() {
+    let folder = Folder::new();
+    let data = folder.path().join("data");
+    let key = bootstrap_key(3);
+    let server = Server::start(&data, &[("SIDETONE_BOOTSTRAP_KEYS", &key)]);
+    let content = "We are open from nine to five. ".repeat(1_000);
+    let document = |n: usize| json!({"name": format!("Hours {n}"), "content": content});
+    let mut client = server.connect(&key);
+    let pages = 8 * 60;
+    for n in 0..60 {
+        client.expect(201, "POST", "/knowledge", Some(&document(n)));
+    }
+    let stop = AtomicBool::new(false);
+    let backup = folder.path().join("backup.db");
+    std::fs::write(folder.path().join("backup.db.part"), "of a backup that was cut off").expect("a file");
+    std::thread::scope(|threads| {
+        threads.spawn(|| {
+            let mut client = server.connect(&key);
+            let persona = json!({"name": "Hurried", "system_prompt": "You have one minute."});
+            while !stop.load(Ordering::Relaxed) {
+                client.expect(201, "POST", "/simulations/personas", Some(&persona));
+            }
+        });
+        let mut child = process::command(&data, &[])
+            .args([std::ffi::OsStr::new("backup"), backup.as_os_str()])
+            .stdout(std::process::Stdio::null())
+            .spawn()
+            .expect("the binary runs");
+        let deadline = Instant::now() + Duration::from_secs(20);
+        let ended = loop {
+            match child.try_wait().expect("the process can be watched") {
+                None if Instant::now() < deadline => std::thread::sleep(Duration::from_millis(10)),
+                ended => break ended,
+            }
+        };
+        stop.store(true, Ordering::Relaxed);
+        let _ = child.kill();
+        assert!(ended.is_some_and(|status| status.success()), "the backup ends: {ended:?}");
+    });
+    let file = Connection::open(&backup).expect("the backup opens");
+    let number = |sql: &str| file.query_row(sql, [], |row| row.get::<_, i64>(0)).expect(sql);
+    assert!(number("PRAGMA page_count") > pages);
+    assert_eq!(number("SELECT count(*) FROM documents"), 60);
+    let check: String =
+        file.query_row("PRAGMA integrity_check", [], |row| row.get(0)).expect("the backup can be checked");
+    assert_eq!(check, "ok");
+    assert!(!folder.path().join("backup.db.part").exists());
+    assert!(server.stop().success());
+}
+
+#[test]
+fn a_start_that_cannot_listen_keeps_the_first_key() {
+    let folder = Folder::new();
+    let data = folder.path().join("data");
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = taken.local_addr().expect("its number").to_string();
+    let output = process::run(&data, &[("SIDETONE_LISTEN", &address)], &[]);
+    assert!(refused(&output).contains("SIDETONE_LISTEN"));
+    let server = Server::start(&data, &[]);
+    let link = format!("serving http://{} ", server.address());
+    assert!(server.welcome().contains(&link), "links name the real port: {}", server.welcome());
+    server.connect(&key_in(server.welcome())).expect(200, "GET", "/assistants", None);
+    assert!(server.stop().success());
+}
+
+#[test]
+fn a_broken_secret_file_is_named() {
+    let folder = Folder::new();
+    let data = folder.path().join("data");
+    assert!(Server::start(&data, &[]).stop().success());
+    for text in ["", "short\n"] {
+        std::fs::write(data.join("secret"), text).expect("the folder can be written");
+        let line = refused(&process::run(&data, &[], &[]));
+        assert!(line.contains(&data.join("secret").to_string_lossy().into_owned()), "{line}");
+    }
+}
+
 #[cfg(unix)]
 #[test]
 fn only_the_owner_can_read_what_is_kept() {
@@ -166,8 +245,15 @@ fn only_the_owner_can_read_what_is_kept() {
     let mode = |path: &Path| path.metadata().expect("it is there").permissions().mode() & 0o777;
     let folder = Folder::new();
     let data = folder.path().join("data");
-    assert!(Server::start(&data, &[]).stop().success());
-    assert_eq!(mode(&data.join("secret")), 0o600);
+    let server = Server::start(&data, &[]);
+    server.connect(&key_in(server.welcome())).expect(200, "GET", "/assistants", None);
+    for file in ["secret", "lock", "sidetone.db", "sidetone.db-wal", "sidetone.db-shm"] {
+        assert_eq!(mode(&data.join(file)), 0o600, "{file}");
+    }
+    let backup = folder.path().join("backup.db");
+    answered(&process::run(&data, &[], &["backup", &backup.to_string_lossy()]));
+    assert_eq!(mode(&backup), 0o600);
+    assert!(server.stop().success());
     assert_eq!(mode(&data), 0o700);
 }
 
@@ -224,6 +310,6 @@ fn answered(output: &Output) -> String {
 }
 
 fn key_in(text: &str) -> String {
-    let start = text.find("sidetone_").expect("a key is shown");
+    let start = text.find("sidetone_").unwrap_or_else(|| panic!("no key is shown: {text}"));
     text[start..].chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').collect()
 }

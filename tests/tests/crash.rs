@@ -5,7 +5,7 @@
 //! `SIDETONE_CRASH_ROUNDS` says how often (3), `SIDETONE_CRASH_SEED` repeats a failure's choices.
 //! This shows that no answer runs ahead of its commit; that a commit is on the disk is SQLite's
 //! `synchronous=FULL`, which no killed process can disprove.
-#![allow(missing_docs, reason = "a test")]
+#![allow(missing_docs, clippy::expect_used, clippy::panic, clippy::print_stdout, reason = "a test")]
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};

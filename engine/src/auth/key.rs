@@ -32,9 +32,9 @@ impl ApiKey {
     pub fn from_bytes(bytes: [u8; 32]) -> Self {
         let mut text = String::with_capacity(KEY_BYTES);
         text.push_str(KEY_PREFIX);
-        push_base62(&mut text, bytes, SECRET_CHARS);
-        let checksum = crc32fast::hash(text.as_bytes());
-        push_base62(&mut text, checksum.to_be_bytes(), CHECKSUM_CHARS);
+        text.extend(base62::<SECRET_CHARS, _>(bytes).map(char::from));
+        let checksum = checksum(&text);
+        text.extend(checksum.map(char::from));
         Self(text)
     }
 
@@ -45,9 +45,7 @@ impl ApiKey {
             return None;
         }
         let (body, checksum) = text.split_at(KEY_BYTES - CHECKSUM_CHARS);
-        let mut expected = String::with_capacity(CHECKSUM_CHARS);
-        push_base62(&mut expected, crc32fast::hash(body.as_bytes()).to_be_bytes(), CHECKSUM_CHARS);
-        (checksum == expected).then(|| Self(text.to_owned()))
+        (checksum.as_bytes() == self::checksum(body)).then(|| Self(text.to_owned()))
     }
 
     /// The whole key, secret included.
@@ -72,19 +70,24 @@ impl fmt::Debug for ApiKey {
     }
 }
 
-/// Appends the big-endian number as exactly `digits` digits of base 62, padded with `0` on the left.
-fn push_base62<const BYTES: usize>(text: &mut String, mut number: [u8; BYTES], digits: usize) {
-    let mut reversed = Vec::with_capacity(digits);
-    for _ in 0..digits {
+/// The digits that end a key which starts with `body`.
+fn checksum(body: &str) -> [u8; CHECKSUM_CHARS] {
+    base62(crc32fast::hash(body.as_bytes()).to_be_bytes())
+}
+
+/// The big-endian number as exactly `DIGITS` digits of base 62, padded with `0` on the left.
+fn base62<const DIGITS: usize, const BYTES: usize>(mut number: [u8; BYTES]) -> [u8; DIGITS] {
+    let mut text = [b'0'; DIGITS];
+    for digit in text.iter_mut().rev() {
         let mut remainder = 0_u16;
         for byte in &mut number {
             let dividend = remainder << 8 | u16::from(*byte);
             *byte = (dividend / 62) as u8;
             remainder = dividend % 62;
         }
-        reversed.push(char::from(ALPHABET[usize::from(remainder)]));
+        *digit = ALPHABET[usize::from(remainder)];
     }
-    text.extend(reversed.iter().rev());
+    text
 }
 
 #[cfg(test)]

@@ -16,6 +16,8 @@ pub enum EndedReason {
     Silence,
     /// The conversation reached its limit of turns.
     TurnLimit,
+    /// The next row would have made the transcript longer than one may be; it was left out.
+    TranscriptLimit,
     /// The model kept asking for tools after it was told to stop and answer.
     ToolLoop,
     /// The assistant said the same line over and over.

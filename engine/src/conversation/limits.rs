@@ -9,8 +9,12 @@ pub const TOOL_CALLS_PER_TURN_MAX: u32 = 8;
 pub const REPEATS_MAX: u32 = 8;
 /// Times in a row the user may stay silent.
 pub const SILENCES_MAX: u32 = 3;
-/// Bytes of one line or one tool result that are kept; the rest is cut off, marked by `…`.
+/// Bytes of one line that are kept; the rest is cut off, marked by `…`.
 pub const TEXT_BYTES_MAX: usize = 65_536;
+/// Bytes of one tool result that are kept, the mark that tells of the cut included.
+pub const TOOL_RESULT_BYTES_MAX: usize = 8_192;
+/// Bytes of a whole transcript as JSON. A row that would pass it ends the conversation.
+pub const TRANSCRIPT_BYTES_MAX: usize = 1_048_576;
 /// Bytes kept of a tool's name as a model gives it (valid names are shorter).
 pub const TOOL_NAME_BYTES_MAX: usize = 128;
 

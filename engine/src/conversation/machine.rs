@@ -4,9 +4,12 @@ use std::collections::VecDeque;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::text::{cut, folded};
+use super::text::{cut, cut_telling, folded};
 use super::transcript::{TranscriptRole, TranscriptRow};
-use super::{ConversationLimits, EndedReason, TEXT_BYTES_MAX, TOOL_NAME_BYTES_MAX};
+use super::{
+    ConversationLimits, EndedReason, TEXT_BYTES_MAX, TOOL_NAME_BYTES_MAX, TOOL_RESULT_BYTES_MAX,
+    TRANSCRIPT_BYTES_MAX,
+};
 use crate::models::{AssistantReply, AssistantTurn, Knowledge, Message, ToolSpec};
 
 /// What a conversation starts from.
@@ -48,6 +51,14 @@ pub enum Input {
     /// The user said or wrote something. While the model thinks, it is asked anew with this line
     /// too; while a tool runs, the line waits for the result.
     UserText {
+        /// The words.
+        text: String,
+        /// How long it took to say them, in ms; 0 for typed text.
+        duration_ms: i64,
+    },
+    /// The user said or wrote something and hung up. Nobody answers, and it ends the conversation
+    /// as [`EndedReason::UserHungUp`] even when it is the last line the limits allow.
+    UserGoodbye {
         /// The words.
         text: String,
         /// How long it took to say them, in ms; 0 for typed text.
@@ -207,6 +218,9 @@ pub struct Conversation {
     failure: Option<String>,
     history: Vec<Message>,
     transcript: Vec<TranscriptRow>,
+    /// Bytes of the transcript as JSON, at most.
+    #[serde(default)]
+    transcript_bytes: usize,
     outputs: VecDeque<Output>,
 }
 
@@ -244,6 +258,7 @@ impl Conversation {
             failure: None,
             history: Vec::new(),
             transcript: Vec::new(),
+            transcript_bytes: 0,
             outputs: VecDeque::new(),
         }
     }
@@ -261,6 +276,7 @@ impl Conversation {
         match input {
             Input::Start => self.start(),
             Input::UserText { text, duration_ms } => self.user_text(text, duration_ms),
+            Input::UserGoodbye { text, duration_ms } => self.user_goodbye(text, duration_ms),
             Input::Silence => self.silence(),
             Input::AssistantReply { request, reply } => self.assistant_reply(request, reply),
             Input::ModelFailed { request, reason } => self.model_failed(request, reason),
@@ -379,20 +395,8 @@ impl Conversation {
     }
 
     fn user_text(&mut self, text: String, duration_ms: i64) {
-        if self.state == State::New || text.trim().is_empty() {
+        if self.state == State::New || text.trim().is_empty() || !self.hear(text, duration_ms) {
             return;
-        }
-        let text = cut(text, TEXT_BYTES_MAX);
-        let end_ms = self.offset_ms;
-        let start_ms = end_ms.saturating_sub(duration_ms.max(0)).max(0);
-        self.silences = 0;
-        self.speaking = None;
-        self.row(TranscriptRole::User, text.clone(), start_ms);
-        self.turns = self.turns.saturating_add(1);
-        if self.state == State::Calling {
-            self.held.push(text);
-        } else {
-            self.history.push(Message::User { text });
         }
         if self.turns >= self.setup.limits.turns_max {
             return self.end(EndedReason::TurnLimit);
@@ -401,6 +405,32 @@ impl Conversation {
             self.tool_calls_this_turn = 0;
             self.ask_model();
         }
+    }
+
+    fn user_goodbye(&mut self, text: String, duration_ms: i64) {
+        if self.state == State::New || text.trim().is_empty() || self.hear(text, duration_ms) {
+            self.end(EndedReason::UserHungUp);
+        }
+    }
+
+    /// Takes down a line of the user. False when the transcript had no room for it.
+    fn hear(&mut self, text: String, duration_ms: i64) -> bool {
+        let text = cut(text, TEXT_BYTES_MAX);
+        let end_ms = self.offset_ms;
+        let start_ms = end_ms.saturating_sub(duration_ms.max(0)).max(0);
+        self.silences = 0;
+        self.speaking = None;
+        let row = self.row(TranscriptRole::User, text.clone(), start_ms);
+        if !self.record(row) {
+            return false;
+        }
+        self.turns = self.turns.saturating_add(1);
+        if self.state == State::Calling {
+            self.held.push(text);
+        } else {
+            self.history.push(Message::User { text });
+        }
+        true
     }
 
     fn silence(&mut self) {
@@ -437,8 +467,11 @@ impl Conversation {
 
     fn say(&mut self, text: String) {
         let text = cut(text, TEXT_BYTES_MAX);
-        self.speaking = Some(self.transcript.len());
-        self.row(TranscriptRole::Assistant, text.clone(), self.offset_ms);
+        let row = self.row(TranscriptRole::Assistant, text.clone(), self.offset_ms);
+        self.speaking = Some(row.index);
+        if !self.record(row) {
+            return;
+        }
         self.history.push(Message::Assistant { text: text.clone() });
         self.turns = self.turns.saturating_add(1);
         let line = folded(&text);
@@ -472,16 +505,15 @@ impl Conversation {
         let id = format!("{}_t{}", self.setup.id, self.tool_calls);
         let name = cut(name, TOOL_NAME_BYTES_MAX);
         let text = cut(format!("{name}({arguments})"), TEXT_BYTES_MAX);
-        self.history.push(Message::ToolCall {
-            id: id.clone(),
-            name: name.clone(),
-            arguments: arguments.clone(),
-        });
-        let row = self.row(TranscriptRole::ToolCall, text, self.offset_ms);
-        row.tool_name = Some(name);
+        let mut row = self.row(TranscriptRole::ToolCall, text, self.offset_ms);
+        row.tool_name = Some(name.clone());
         row.tool_call_id = Some(id.clone());
-        row.arguments = Some(arguments);
+        row.arguments = Some(arguments.clone());
         row.is_error = refusal.is_some().then_some(true);
+        if !self.record(row) {
+            return;
+        }
+        self.history.push(Message::ToolCall { id: id.clone(), name, arguments });
         self.state = State::Calling;
         match refusal {
             Some(reason) => self.tool_result(&id, reason, true),
@@ -504,17 +536,15 @@ impl Conversation {
         let Some(Output::CallTool { id: called, name, .. }) = self.pending_call() else {
             return;
         };
-        let text = cut(text, TEXT_BYTES_MAX);
-        self.history.push(Message::ToolResult {
-            id: called.clone(),
-            name: name.clone(),
-            text: text.clone(),
-            is_error,
-        });
-        let row = self.row(TranscriptRole::ToolResult, text, self.offset_ms);
-        row.tool_name = Some(name);
-        row.tool_call_id = Some(called);
+        let text = cut_telling(text, TOOL_RESULT_BYTES_MAX);
+        let mut row = self.row(TranscriptRole::ToolResult, text.clone(), self.offset_ms);
+        row.tool_name = Some(name.clone());
+        row.tool_call_id = Some(called.clone());
         row.is_error = Some(is_error);
+        if !self.record(row) {
+            return;
+        }
+        self.history.push(Message::ToolResult { id: called, name, text, is_error });
         if !self.held.is_empty() {
             self.tool_calls_this_turn = 0;
         }
@@ -549,11 +579,49 @@ impl Conversation {
         }
     }
 
-    /// Adds a row that ends now.
-    fn row(&mut self, role: TranscriptRole, text: String, start_ms: i64) -> &mut TranscriptRow {
-        let index = self.transcript.len();
-        let row = TranscriptRow::new(index, role, text, start_ms, self.offset_ms);
-        self.transcript.push_mut(row)
+    /// The next row; it ends now.
+    const fn row(&self, role: TranscriptRole, text: String, start_ms: i64) -> TranscriptRow {
+        TranscriptRow::new(self.transcript.len(), role, text, start_ms, self.offset_ms)
+    }
+
+    /// Adds the row, or ends the conversation when the transcript has no room for it.
+    fn record(&mut self, row: TranscriptRow) -> bool {
+        let bytes = self.transcript_bytes.saturating_add(row_bytes(&row));
+        if bytes > TRANSCRIPT_BYTES_MAX - BRACKETS_BYTES {
+            self.end(EndedReason::TranscriptLimit);
+            return false;
+        }
+        self.transcript_bytes = bytes;
+        self.transcript.push(row);
+        true
+    }
+}
+
+/// The brackets around the rows.
+const BRACKETS_BYTES: usize = 2;
+
+/// Bytes of the row as JSON, its comma included. When it is over may still become a longer number.
+fn row_bytes(row: &TranscriptRow) -> usize {
+    const COMMA_AND_END_MS_BYTES: usize = 1 + 20;
+    let mut count = Count(0);
+    match serde_json::to_writer(&mut count, row) {
+        Ok(()) => count.0.saturating_add(COMMA_AND_END_MS_BYTES),
+        // Every row can be written; one that could not would have no place in a transcript.
+        Err(_) => usize::MAX,
+    }
+}
+
+/// Counts what is written.
+struct Count(usize);
+
+impl std::io::Write for Count {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0 = self.0.saturating_add(bytes.len());
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
     }
 }
 

@@ -48,6 +48,19 @@ pub fn cut(mut text: String, bytes_max: usize) -> String {
     text
 }
 
+/// The text, cut at a character boundary to `bytes_max` bytes, with a mark that tells how long it
+/// was. When there is no room for the mark, nothing but the mark is left.
+#[must_use]
+pub fn cut_telling(mut text: String, bytes_max: usize) -> String {
+    if text.len() <= bytes_max {
+        return text;
+    }
+    let mark = format!("… (cut, {} bytes in all)", text.len());
+    text.truncate(text.floor_char_boundary(bytes_max.saturating_sub(mark.len())));
+    text.push_str(&mark);
+    text
+}
+
 /// NFC, so that an accent typed as a second code point is the same letter.
 fn composed(text: &str) -> Cow<'_, str> {
     if text.is_ascii() {
@@ -76,6 +89,9 @@ mod tests {
         assert_eq!(cut("héllo".into(), 6), "héllo");
         assert_eq!(cut("hééééé".into(), 7), "héé…".chars().take(2).collect::<String>() + "…");
         assert_eq!(cut("abcdef".into(), 0), "…");
+        assert_eq!(cut_telling("é".repeat(16), 32), "é".repeat(16));
+        assert_eq!(cut_telling("é".repeat(17), 31), "éé… (cut, 34 bytes in all)");
+        assert_eq!(cut_telling("é".repeat(17), 1), "… (cut, 34 bytes in all)");
     }
 
     proptest! {

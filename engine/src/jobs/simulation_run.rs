@@ -7,7 +7,7 @@ use super::tool_callback::{self, Conversation};
 use super::{Failure, Job};
 use crate::engine::Engine;
 use crate::models::ToolSpec;
-use crate::models::rules::{RulesAssistant, caller_reply, judge};
+use crate::models::rules::{RulesAssistant, RulesCaller, RulesJudge};
 use crate::operations::runs::{AssistantSnapshot, RunError, RunStatus, SimulationSnapshot};
 use crate::simulation::{
     Input, Output, SimulatedAssistant, Simulation, SimulationFailure, SimulationPart, SimulationResult,
@@ -47,7 +47,7 @@ pub async fn run(engine: &Engine, job: &Job) -> Result<(), Failure> {
         };
         return broken(engine, job, &error, "[]").await;
     }
-    match drive(engine, job, &started).await {
+    match drive(engine, job, &started).await? {
         Ok(result) => completed(engine, job, &result).await,
         Err(failure) => {
             let part = match failure.part {
@@ -96,10 +96,17 @@ async fn load(engine: &Engine, job: &Job) -> Result<Option<Started>, Failure> {
     }
 }
 
-async fn drive(engine: &Engine, job: &Job, started: &Started) -> Result<SimulationResult, SimulationFailure> {
+/// The outer error is ours: the job is put back, or is no longer ours.
+async fn drive(
+    engine: &Engine,
+    job: &Job,
+    started: &Started,
+) -> Result<Result<SimulationResult, SimulationFailure>, Failure> {
     let assistant = &started.assistant;
     let specs = tool_specs(assistant);
     let rules = RulesAssistant::new(&assistant.knowledge, &specs);
+    let caller = RulesCaller::new(&started.simulation.scenario);
+    let mut judge = RulesJudge::new();
     let conversation = Conversation {
         id: &job.subject_id,
         source: "simulation",
@@ -109,27 +116,30 @@ async fn drive(engine: &Engine, job: &Job, started: &Started) -> Result<Simulati
     let mut simulation = Simulation::new(setup(job, started, specs));
     loop {
         let input = match simulation.poll() {
-            Some(Output::AskCaller) => Input::CallerReply { reply: caller_reply(&simulation.caller_turn()) },
+            Some(Output::AskCaller) => Input::CallerReply { reply: caller.reply(&simulation.caller_turn()) },
             Some(Output::AskAssistant) => {
                 Input::AssistantReply { reply: rules.reply(&simulation.assistant_turn()) }
             }
             Some(Output::AskJudge) => match simulation.judge_question() {
-                Some(question) => Input::Ruling { ruling: judge(&question.turn()) },
+                Some(question) => Input::Ruling { ruling: judge.judge(&question.turn()) },
                 None => Input::ModelFailed { reason: "There was nothing to rule on.".to_owned() },
             },
             Some(Output::CallTool { id, name, arguments }) => {
                 let answer = match assistant.tools.iter().find(|tool| tool.name == name) {
-                    Some(tool) => tool_callback::call(engine, tool, &id, &arguments, &conversation).await,
+                    Some(tool) => {
+                        engine.keep_lease(job, tool.timeout_ms).await?;
+                        tool_callback::call(engine, tool, &id, &arguments, &conversation).await
+                    }
                     None => Err(format!("there is no tool named {name}")),
                 };
                 let is_error = answer.is_err();
                 Input::ToolResult { id, text: answer.unwrap_or_else(|reason| reason), is_error }
             }
-            Some(Output::Done { result }) => return Ok(result),
-            Some(Output::Failed { failure }) => return Err(failure),
+            Some(Output::Done { result }) => return Ok(Ok(result)),
+            Some(Output::Failed { failure }) => return Ok(Err(failure)),
             None => {
                 let reason = "The conversation came to a halt.".to_owned();
-                return Err(simulation.failure(SimulationPart::Assistant, reason));
+                return Ok(Err(simulation.failure(SimulationPart::Assistant, reason)));
             }
         };
         simulation.handle(input);

@@ -27,6 +27,8 @@ const ASSUMED_VERSION: &str = "2025-03-26";
 const VERSION_HEADER: &str = "mcp-protocol-version";
 /// Messages in one JSON-RPC batch (a 2025-03-26 feature).
 const BATCH_MESSAGES_MAX: usize = 50;
+/// With more than this answered, the rest of a batch is sent back undone.
+const BATCH_REPLIES_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 const INSTRUCTIONS: &str = "Sidetone manages voice assistants: configure them, give them tools and \
     knowledge, and test them with simulated callers. Path and query values are top-level arguments, the \
@@ -203,11 +205,17 @@ async fn batch(
     if let Some(error) = refused {
         return refuse(&error.message);
     }
-    let mut replies = Vec::new();
+    let mut replies: Vec<String> = Vec::new();
     for message in messages {
+        let replied_bytes: usize = replies.iter().map(String::len).sum();
         match Message::read(message) {
             Err(refusal) => replies.push(refusal.reply(400, &Value::Null).text),
             Ok(Message::Response | Message::Notification) => {}
+            Ok(Message::Request(request)) if replied_bytes > BATCH_REPLIES_BYTES_MAX => {
+                let message =
+                    "Not done: the answers before it are too large for one batch. Send it by itself.";
+                replies.push(Refusal::new(message::INVALID_REQUEST, message).reply(200, &request.id).text);
+            }
             Ok(Message::Request(request)) => {
                 replies.push(legacy(context, request, None, request_id).await?.text);
                 context.restart();

@@ -7,14 +7,16 @@
 //!   match the tool's name or description, and fills the arguments from the user's words; it
 //!   answers from the attached documents by their best-matching sentences; it says a tool's
 //!   result; else it says what it can help with. It does not follow the instructions' wishes.
-//! - **As the simulated caller** ([`caller_reply`]) it says the scenario's quoted lines, or its
+//! - **As the simulated caller** ([`RulesCaller`]) it says the scenario's quoted lines, or its
 //!   sentences, one a turn, then says goodbye. It does not react to what the assistant says.
-//! - **As the judge** ([`judge`]) it looks for the criterion's content words in the turns. See
-//!   there for what it cannot do.
+//! - **As the judge** ([`RulesJudge`]) it looks for the criterion's content words in the turns. See
+//!   [`judge`] for what it cannot do.
 mod arguments;
 mod assistant;
 mod caller;
 mod entities;
+#[cfg(test)]
+mod hostile;
 mod judge;
 mod knowledge;
 mod phrases;
@@ -24,5 +26,5 @@ mod tools;
 mod words;
 
 pub use assistant::{RulesAssistant, assistant_reply};
-pub use caller::caller_reply;
-pub use judge::judge;
+pub use caller::{RulesCaller, caller_reply};
+pub use judge::{RulesJudge, judge};

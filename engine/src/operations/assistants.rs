@@ -7,6 +7,8 @@ pub mod set_knowledge;
 pub mod set_tools;
 pub mod update;
 
+use std::sync::LazyLock;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -101,7 +103,7 @@ impl Assistant {
                 first_message: row.text("first_message")?,
                 model: row.text("model")?,
                 voice: row.text("voice")?,
-                pipeline_mode: match row.text("pipeline_mode")?.as_str() {
+                pipeline_mode: match row.str("pipeline_mode")? {
                     "realtime" => PipelineMode::Realtime,
                     _ => PipelineMode::Cascading,
                 },
@@ -170,8 +172,12 @@ fn unknown_provider(value: &str, config: &Config) -> String {
     }
 }
 
+/// Made once: these are the statements that run most.
+static SELECT_ONE: LazyLock<String> =
+    LazyLock::new(|| format!("SELECT {COLUMNS} FROM assistants WHERE workspace_id = :ws AND id = ?1"));
+
 fn select_one(id: &str) -> Statement {
-    sql!(format!("SELECT {COLUMNS} FROM assistants WHERE workspace_id = :ws AND id = ?1"), id)
+    sql!(SELECT_ONE.as_str(), id)
 }
 
 /// The assistant the path names.

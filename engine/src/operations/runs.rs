@@ -14,7 +14,8 @@ use crate::error::{Error, Fault};
 use crate::evaluation::Evaluation;
 use crate::hash::sha256_hex;
 use crate::ids::prefix;
-use crate::jobs::{self, JobKind};
+use crate::jobs;
+use crate::limits::{SNAPSHOT_BYTES_MAX, STATEMENT_LIST_BYTES_MAX};
 use crate::operations::assistants::PipelineMode;
 use crate::sql;
 use crate::statement::{Row, Rows, Statement};
@@ -194,9 +195,16 @@ struct Snapshot {
 }
 
 impl Snapshot {
-    fn of(value: &impl Serialize) -> Result<Self, Fault> {
+    /// Refuses what no row can hold, by the name of the field that picked it.
+    fn of(value: &impl Serialize, field: &str) -> Result<Self, Fault> {
         let content = serde_json::to_string(value)
             .map_err(|error| Fault::Bug(format!("a snapshot does not serialise: {error}")))?;
+        if content.len() > SNAPSHOT_BYTES_MAX {
+            let message = format!(
+                "is too large to run: instructions, tools and knowledge, or persona, scenario and evaluations, take at most {SNAPSHOT_BYTES_MAX} bytes together"
+            );
+            return Err(Error::field(field, message).into());
+        }
         Ok(Self { id: sha256_hex(content.as_bytes()), content })
     }
 }
@@ -342,20 +350,15 @@ impl Launch<'_> {
             completed_at: None,
             call_id: None,
         };
-        Ok(Launched { run, simulation: Snapshot::of(simulation)? })
+        Ok(Launched { run, simulation: Snapshot::of(simulation, "simulation_id")? })
     }
 
     /// The statements that queue `launched`: few however many runs there are, since the lists go in
     /// as JSON.
     fn statements(&self, context: &mut Context, launched: &[Launched]) -> Result<Vec<Statement>, Fault> {
-        let assistant = Snapshot::of(self.assistant)?;
-        let mut statements = vec![insert_snapshot(&assistant)];
-        let mut seen = std::collections::BTreeSet::new();
-        for one in launched {
-            if seen.insert(&one.simulation.id) {
-                statements.push(insert_snapshot(&one.simulation));
-            }
-        }
+        let assistant = Snapshot::of(self.assistant, "assistant_id")?;
+        let snapshots = std::iter::once(&assistant).chain(launched.iter().map(|one| &one.simulation));
+        let mut statements = insert_snapshots(snapshots);
         let mode = match self.mode {
             RunMode::Chat => "chat",
             RunMode::Voice => "voice",
@@ -364,15 +367,19 @@ impl Launch<'_> {
         for one in launched {
             let job_id = context.id(prefix::JOB);
             context.wake_after_write(&job_id, context.now_ms);
-            rows.push(json!([one.run.id, one.run.simulation_id, one.simulation.id, one.run.seed, job_id]));
+            rows.push(json!({
+                "run_id": one.run.id, "simulation_id": one.run.simulation_id, "snapshot": one.simulation.id,
+                "seed": one.run.seed, "job_id": job_id,
+            }));
         }
         let list = serde_json::Value::Array(rows).to_string();
+        statements.push(jobs::insert_for_runs(&list, context.now_ms));
         statements.push(sql!(
             "INSERT INTO runs (workspace_id, id, simulation_id, batch_id, assistant_id, assistant_revision, assistant_snapshot,
              simulation_snapshot, mode, seed, status, evaluations, transcript, created_at)
-             SELECT :ws, json_extract(value, '$[0]'), json_extract(value, '$[1]'), ?2, ?3, ?4, ?5, json_extract(value, '$[2]'),
-             ?6, json_extract(value, '$[3]'), 'queued', '[]', '[]', ?7 FROM json_each(?1)",
-            &list,
+             SELECT :ws, json_extract(value, '$.run_id'), json_extract(value, '$.simulation_id'), ?2, ?3, ?4, ?5,
+             json_extract(value, '$.snapshot'), ?6, json_extract(value, '$.seed'), 'queued', '[]', '[]', ?7 FROM json_each(?1)",
+            list,
             self.batch_id.clone(),
             &self.assistant.id,
             self.assistant.revision,
@@ -380,15 +387,46 @@ impl Launch<'_> {
             mode,
             context.now_ms,
         ));
-        statements.push(jobs::insert_many(JobKind::SimulationRun, list, context.now_ms));
         Ok(statements)
     }
 }
 
-fn insert_snapshot(snapshot: &Snapshot) -> Statement {
-    sql!(
-        "INSERT INTO snapshots (workspace_id, id, content) VALUES (:ws, ?1, ?2) ON CONFLICT DO NOTHING",
-        &snapshot.id,
-        &snapshot.content
-    )
+/// Inserts each snapshot once, in statements of bounded size.
+fn insert_snapshots<'a>(snapshots: impl Iterator<Item = &'a Snapshot>) -> Vec<Statement> {
+    let mut seen = std::collections::BTreeSet::new();
+    let mut statements = Vec::new();
+    let mut large = Vec::new();
+    let mut list: Vec<serde_json::Value> = Vec::new();
+    let mut list_bytes = 0;
+    let mut flush = |list: &mut Vec<serde_json::Value>| {
+        if !list.is_empty() {
+            let rows = serde_json::Value::Array(std::mem::take(list)).to_string();
+            statements.push(sql!(
+                "INSERT INTO snapshots (workspace_id, id, content)
+                 SELECT :ws, json_extract(value, '$.id'), json_extract(value, '$.content') FROM json_each(?1) WHERE true
+                 ON CONFLICT DO NOTHING",
+                rows
+            ));
+        }
+    };
+    for snapshot in snapshots.filter(|snapshot| seen.insert(&snapshot.id)) {
+        if snapshot.content.len() > STATEMENT_LIST_BYTES_MAX {
+            // Inside a list it would be escaped once more, and might no longer fit.
+            large.push(sql!(
+                "INSERT INTO snapshots (workspace_id, id, content) VALUES (:ws, ?1, ?2) ON CONFLICT DO NOTHING",
+                &snapshot.id,
+                &snapshot.content
+            ));
+            continue;
+        }
+        if list_bytes + snapshot.content.len() > STATEMENT_LIST_BYTES_MAX {
+            flush(&mut list);
+            list_bytes = 0;
+        }
+        list_bytes += snapshot.content.len();
+        list.push(json!({"id": snapshot.id, "content": snapshot.content}));
+    }
+    flush(&mut list);
+    statements.append(&mut large);
+    statements
 }

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::{SimulationSetup, spoken_ms};
 use crate::conversation::transcript::TranscriptRow;
 use crate::conversation::{self, Conversation, ConversationSetup, EndedReason, Party, WaitingFor};
-use crate::evaluation::{Assessment, Evaluation, EvaluationResult, JudgeQuestion};
+use crate::evaluation::{Assessment, Evaluation, EvaluationResult, JudgeQuestion, ReadTranscript};
 use crate::models::{AssistantReply, AssistantTurn, CallerReply, CallerTurn, Ruling};
 
 /// What happened outside.
@@ -283,11 +283,14 @@ impl Simulation {
         } else {
             let duration_ms = spoken_ms(&reply.text);
             self.now_ms = self.now_ms.saturating_add(duration_ms);
-            self.tell(conversation::Input::UserText { text: reply.text, duration_ms });
+            let (text, hangs_up) = (reply.text, reply.hang_up);
+            return self.tell(if hangs_up {
+                conversation::Input::UserGoodbye { text, duration_ms }
+            } else {
+                conversation::Input::UserText { text, duration_ms }
+            });
         }
         if reply.hang_up {
-            // The assistant was asked for an answer that nobody will hear.
-            self.drop_questions();
             self.tell(conversation::Input::HangUp { by: Party::User });
         }
     }
@@ -335,8 +338,8 @@ impl Simulation {
     /// Settles what can be settled and asks the judge about the first evaluation left.
     fn evaluate(&mut self) {
         if self.phase == Phase::Talking {
-            let transcript = self.conversation.transcript();
-            let results = self.evaluations.iter().map(|one| match one.assess(transcript) {
+            let transcript = ReadTranscript::new(self.conversation.transcript());
+            let results = self.evaluations.iter().map(|one| match one.assess_read(&transcript) {
                 Assessment::Settled(result) => Some(result),
                 Assessment::AskJudge(_) => None,
             });

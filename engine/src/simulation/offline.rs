@@ -3,7 +3,7 @@ use serde_json::Value;
 
 use super::SimulationSetup;
 use super::machine::{Input, Output, Simulation, SimulationFailure, SimulationPart, SimulationResult};
-use crate::models::rules::{RulesAssistant, caller_reply, judge};
+use crate::models::rules::{RulesAssistant, RulesCaller, RulesJudge};
 
 /// Runs a whole simulation with the rule model in all three parts. `tools` answers the tool calls;
 /// an `Err` is what the assistant is told of the failure.
@@ -16,13 +16,15 @@ pub fn run_offline(
     tools: &mut dyn FnMut(&str, &Value) -> Result<String, String>,
 ) -> Result<SimulationResult, SimulationFailure> {
     let assistant = RulesAssistant::new(&setup.assistant.knowledge, &setup.assistant.tools);
+    let caller = RulesCaller::new(&setup.scenario);
+    let mut judge = RulesJudge::new();
     let mut simulation = Simulation::new(setup);
     loop {
         // Every answer below leads to another output, so the end of the outputs is a fault of the
         // simulation; it is reported as one instead of waiting for ever.
         let output = simulation.poll();
         let input = match output {
-            Some(Output::AskCaller) => Input::CallerReply { reply: caller_reply(&simulation.caller_turn()) },
+            Some(Output::AskCaller) => Input::CallerReply { reply: caller.reply(&simulation.caller_turn()) },
             Some(Output::AskAssistant) => {
                 Input::AssistantReply { reply: assistant.reply(&simulation.assistant_turn()) }
             }
@@ -31,7 +33,7 @@ pub fn run_offline(
                 Err(text) => Input::ToolResult { id, text, is_error: true },
             },
             Some(Output::AskJudge) => match simulation.judge_question() {
-                Some(question) => Input::Ruling { ruling: judge(&question.turn()) },
+                Some(question) => Input::Ruling { ruling: judge.judge(&question.turn()) },
                 None => Input::ModelFailed { reason: "there was nothing to rule on".into() },
             },
             Some(Output::Done { result }) => return Ok(result),
@@ -146,6 +148,48 @@ mod tests {
         let content = "Nothing about much is written here at all. ".repeat(4_800);
         setup.assistant.knowledge.push(Knowledge { name: "Filler".into(), content });
         assert!(run(setup).unwrap().passed);
+    }
+
+    /// Without a scenario's lines and rows read once it takes many times the deadline.
+    #[test]
+    fn large_answers_and_many_evaluations_are_no_obstacle() {
+        let started = now();
+        let mut setup = setup();
+        setup.scenario = "Where is order A-17? ".repeat(1_500);
+        setup.evaluations =
+            (0..64).map(|n| evaluation("judge", "any", &format!("words {n} missing"))).collect();
+        let mut calls = 0;
+        let mut answer = |_: &str, _: &Value| {
+            calls += 1;
+            Ok(format!("{calls} {}", "some words é ".repeat(4_600)))
+        };
+        let result = run_offline(setup, &mut answer).unwrap();
+        assert!(!result.passed);
+        let mut results = result.transcript.iter().filter(|row| row.role == TranscriptRole::ToolResult);
+        assert!(results.clone().count() >= 10);
+        assert!(results.all(|row| row.text.ends_with("bytes in all)")));
+        let took = started.elapsed();
+        assert!(took.as_secs() < 20, "{took:?}");
+    }
+
+    /// One run of the texts that were once the slowest to read.
+    #[test]
+    fn pages_of_line_breaks_are_no_obstacle() {
+        for break_or_mark in ["\r", "\n", "'", "'a ", "dr. "] {
+            let mut setup = setup();
+            let content = format!("a{}b", break_or_mark.repeat(51_198 / break_or_mark.len()));
+            setup.assistant.knowledge = vec![Knowledge { name: "x".into(), content }; 4];
+            setup.scenario = break_or_mark.repeat(32_000 / break_or_mark.len());
+            let started = now();
+            run(setup).unwrap();
+            let took = started.elapsed();
+            assert!(took.as_secs() < 20, "{break_or_mark:?} took {took:?}");
+        }
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "the time a test itself takes")]
+    fn now() -> std::time::Instant {
+        std::time::Instant::now()
     }
 
     proptest! {

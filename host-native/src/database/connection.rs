@@ -17,6 +17,8 @@ const PARAMETERS_MAX: i32 = 100;
 const PREPARED_STATEMENTS_MAX: usize = 512;
 /// How long to wait for another process (a backup, the command line).
 const BUSY_MS: u64 = 5_000;
+/// What is kept of the write-ahead log after a transaction that made it larger.
+const LOG_BYTES_KEPT_MAX: i64 = 64 * 1024 * 1024;
 
 /// A connection with what it remembers of the statements it has run.
 pub struct Session {
@@ -63,6 +65,7 @@ pub fn open(path: &Path) -> rusqlite::Result<Session> {
     let session = Session::new(Connection::open(path)?)?;
     session.connection.pragma_update(None, "journal_mode", "WAL")?;
     session.connection.pragma_update(None, "synchronous", "FULL")?;
+    session.connection.pragma_update(None, "journal_size_limit", LOG_BYTES_KEPT_MAX)?;
     Ok(session)
 }
 
@@ -88,32 +91,45 @@ pub fn read(session: &Session, batch: &[Statement]) -> Result<Vec<Rows>, Databas
     rows
 }
 
+/// Begins a write transaction, whatever an earlier failure has left behind.
+pub fn begin(session: &Session) -> Result<(), DatabaseError> {
+    if !session.is_autocommit() {
+        command(session, "ROLLBACK")?;
+    }
+    command(session, "BEGIN IMMEDIATE")
+}
+
 /// Runs a batch as a transaction of its own.
 pub fn write_one(session: &Session, batch: &[Statement]) -> Result<Vec<Rows>, DatabaseError> {
-    command(session, "BEGIN IMMEDIATE")?;
+    begin(session)?;
     let rows: Result<Vec<Rows>, DatabaseError> =
         batch.iter().map(|statement| run(session, statement)).collect();
     let outcome = rows.and_then(|rows| command(session, "COMMIT").map(|()| rows));
-    // SQLite has rolled some failures back by itself.
+    // SQLite has rolled some failures back by itself; `begin` tries again if this fails.
     if outcome.is_err() && !session.is_autocommit() {
-        command(session, "ROLLBACK")?;
+        let _ = command(session, "ROLLBACK");
     }
     outcome
 }
 
-/// Runs a batch within a transaction; a failing batch undoes itself and nothing else.
-pub fn write_within(session: &Session, batch: &[Statement]) -> Result<Vec<Rows>, DatabaseError> {
+/// Runs a batch within a transaction; a failing batch undoes itself and nothing else. When it
+/// cannot, that is the outer error: then the transaction holds half a batch and must not commit.
+pub fn write_within(
+    session: &Session,
+    batch: &[Statement],
+) -> Result<Result<Vec<Rows>, DatabaseError>, DatabaseError> {
     command(session, "SAVEPOINT batch")?;
     let rows: Result<Vec<Rows>, DatabaseError> =
         batch.iter().map(|statement| run(session, statement)).collect();
     if session.is_autocommit() {
-        return rows;
+        // SQLite has rolled the whole transaction back (a full disk, say).
+        return Err(DatabaseError::Unavailable("the transaction was rolled back".to_owned()));
     }
     if rows.is_err() {
         command(session, "ROLLBACK TO batch")?;
     }
     command(session, "RELEASE batch")?;
-    rows
+    Ok(rows)
 }
 
 /// `BEGIN` and its kind.

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use serde_json::{Value, json};
 use sidetone::database::Memory;
 use sidetone::sandbox::{block_on, memory};
-use sidetone_engine::limits::{JOB_LEASE_MS, JOBS_PER_CLAIM};
+use sidetone_engine::limits::JOB_LEASE_MS;
 use sidetone_engine::operations::OPERATIONS;
 use sidetone_engine::ports::{BoxFuture, Database, DatabaseError};
 use sidetone_engine::statement::{Rows, Statement};
@@ -90,7 +90,7 @@ fn a_running_run_cannot_be_deleted() {
     let path = format!("/simulations/runs/{}", run.id);
     // A process claims the run and loses its storage: the lease is still good.
     database.away_after_writes(1);
-    assert!(block_on(sandbox.engine().run_due_jobs("lost", JOBS_PER_CLAIM, || {})).is_err());
+    assert!(block_on(sandbox.engine().run_due_jobs("lost", 32)).is_err());
     database.away(false);
     let read = world.get(&path).ok();
     assert_eq!(read["status"], "running");
@@ -114,7 +114,7 @@ fn a_run_whose_result_is_not_acknowledged_comes_to_the_same_end() {
         let run = world.run();
         // The first write claims the run, the second stores its result.
         database.fail_write(2, moment);
-        let turn = block_on(world.sandbox().unwrap().engine().run_due_jobs("first", JOBS_PER_CLAIM, || {}));
+        let turn = block_on(world.sandbox().unwrap().engine().run_due_jobs("first", 32));
         assert!(turn.is_err() || !turn.unwrap().incidents.is_empty(), "{moment:?}: the fault was not met");
         world.sandbox().unwrap().advance(JOB_LEASE_MS + 1);
         let over = world.settle(&run.id);

@@ -10,8 +10,8 @@ use bytes::Bytes;
 use sidetone_engine::config::Config;
 use sidetone_engine::engine::Engine;
 use sidetone_engine::ports::{
-    BoxFuture, Clock, Database, DatabaseError, Http, HttpError, HttpReply, HttpRequest, Incoming,
-    Ports, Queue, Random,
+    BoxFuture, Clock, Database, DatabaseError, Http, HttpError, HttpReply, HttpRequest, Incoming, Ports,
+    Queue, Random,
 };
 use sidetone_engine::statement::{Rows, Statement};
 
@@ -70,10 +70,7 @@ pub extern "C" fn probe() -> u32 {
     let Ok(request) = http::Request::get("/openapi.json").body(Bytes::new()) else {
         return 0;
     };
-    let handled = pin!(engine.handle(Incoming {
-        request,
-        peer: None
-    }));
+    let handled = pin!(engine.handle(Incoming { request, peer: None }));
     match handled.poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(response) => response.status().as_u16().into(),
         Poll::Pending => 0,

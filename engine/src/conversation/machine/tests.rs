@@ -203,6 +203,72 @@ fn a_huge_line_is_cut() {
     assert!(talk.texts()[0].ends_with('…'));
 }
 
+#[test]
+fn a_goodbye_is_not_answered() {
+    let mut talk = Talk::started();
+    assert_eq!(talk.drain(goodbye("Bye.")), [ended(EndedReason::UserHungUp)]);
+    assert_eq!(talk.texts(), ["Bye."]);
+    assert_eq!(talk.conversation.turns(), 1);
+    assert_eq!(Talk::started().drain(goodbye(" ")), [ended(EndedReason::UserHungUp)]);
+    // It may come while the model thinks or a tool runs.
+    let mut talk = Talk::started();
+    talk.drain(user("Order 7?"));
+    talk.drain(tool_call(1, "order", json!({})));
+    assert_eq!(talk.drain(goodbye("Too late.")), [ended(EndedReason::UserHungUp)]);
+    assert_eq!(talk.texts().last().unwrap(), "Too late.");
+}
+
+#[test]
+fn a_goodbye_may_be_the_last_line_allowed() {
+    let mut talk = Talk::started();
+    talk.conversation.setup.limits.turns_max = 3;
+    talk.drain(user("1"));
+    talk.drain(reply(1, "2"));
+    assert_eq!(talk.drain(goodbye("3")), [ended(EndedReason::UserHungUp)]);
+}
+
+#[test]
+fn a_long_tool_result_is_cut_and_tells_so() {
+    let mut talk = Talk::started();
+    talk.drain(user("Order 7?"));
+    talk.drain(tool_call(1, "order", json!({})));
+    talk.drain(result("c_t1", &"é".repeat(TOOL_RESULT_BYTES_MAX)));
+    let text = talk.texts().pop().unwrap();
+    assert!(text.len() <= TOOL_RESULT_BYTES_MAX && text.len() > TOOL_RESULT_BYTES_MAX - 4, "{}", text.len());
+    assert!(text.ends_with("é… (cut, 16384 bytes in all)"));
+    assert!(
+        matches!(talk.conversation.history().last(), Some(Message::ToolResult { text: kept, .. }) if *kept == text)
+    );
+}
+
+#[test]
+fn a_row_that_would_pass_the_transcripts_limit_ends_it() {
+    // Control characters are the longest as JSON.
+    let line = |n: usize| format!("{n}{}", "\u{1}".repeat(50_000));
+    let calls = json!({"note": line(0)});
+    for kind in ["user", "assistant", "tool"] {
+        let mut talk = Talk::started();
+        for n in 1..100 {
+            let request = talk.conversation.request() + 1;
+            talk.drain(user(&if kind == "user" { line(n) } else { "Hi".into() }));
+            if kind == "tool" {
+                talk.drain(tool_call(request, "order", calls.clone()));
+            } else {
+                talk.drain(reply(request, &if kind == "assistant" { line(n) } else { format!("{n}") }));
+            }
+            if talk.conversation.ended().is_some() {
+                break;
+            }
+            let id = format!("c_t{n}");
+            talk.drain(result(&id, "sent"));
+        }
+        assert_eq!(talk.conversation.ended(), Some(EndedReason::TranscriptLimit), "{kind}");
+        let bytes = serde_json::to_string(talk.conversation.transcript()).unwrap().len();
+        assert!(bytes < TRANSCRIPT_BYTES_MAX && bytes > TRANSCRIPT_BYTES_MAX / 3, "{kind}: {bytes}");
+        assert_eq!(talk.drain(user("Still there?")), []);
+    }
+}
+
 proptest! {
     #[test]
     fn any_inputs_leave_a_sound_state(
@@ -230,6 +296,8 @@ proptest! {
                 prop_assert_eq!(&*twin, &conversation);
             }
             prop_assert!(conversation.turns() <= 20);
+            let bytes = serde_json::to_string(conversation.transcript()).unwrap().len();
+            prop_assert!(bytes <= conversation.transcript_bytes + BRACKETS_BYTES);
         }
         for (place, row) in conversation.transcript().iter().enumerate() {
             prop_assert_eq!(row.index, place);
@@ -253,6 +321,8 @@ fn input() -> impl Strategy<Value = Input> {
         2 => Just(Input::Start),
         6 => (".{0,3}", any::<i64>())
             .prop_map(|(text, duration_ms)| Input::UserText { text, duration_ms }),
+        1 => (".{0,3}", any::<i64>())
+            .prop_map(|(text, duration_ms)| Input::UserGoodbye { text, duration_ms }),
         1 => Just(Input::Silence),
         6 => (0..8_u64, ".{0,3}").prop_map(|(request, text)| reply(request, &text)),
         6 => (0..8_u64, prop_oneof![Just("order"), Just("nope")])
@@ -325,6 +395,10 @@ fn setup(first_message: &str) -> ConversationSetup {
 
 fn user(text: &str) -> Input {
     Input::UserText { text: text.into(), duration_ms: 0 }
+}
+
+fn goodbye(text: &str) -> Input {
+    Input::UserGoodbye { text: text.into(), duration_ms: 0 }
 }
 
 fn reply(request: u64, text: &str) -> Input {

@@ -2,6 +2,7 @@
 mod schema;
 mod spoken;
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
@@ -20,6 +21,11 @@ const DEPTH_MAX: usize = 4;
 const PROPERTIES_MAX: usize = 256;
 /// Items filled of one array.
 const ITEMS_MAX: usize = 16;
+/// Words, entities and letters looked at for all properties together. A schema and a text that
+/// need more leave the properties that come last without a value.
+const LOOKS_MAX: usize = 2_000_000;
+/// Bytes between a value and a word that may tell whose value it is.
+const BESIDE_BYTES_MAX: usize = 200;
 
 /// The arguments that the text tells, in the schema's order.
 ///
@@ -32,14 +38,19 @@ pub(super) fn fill(parameters: &Value, text: &str) -> Map<String, Value> {
     let text = cut(text.to_owned(), TEXT_BYTES_MAX);
     let words = words(&text);
     let entities = entities(&text);
+    let stems: Vec<String> = words.iter().map(|word| stemmed(word.text)).collect();
     let mut filler = Filler {
         text: &text,
-        stems: words.iter().map(|word| stemmed(word.text)).collect(),
+        said: stems.iter().cloned().collect(),
+        stems,
+        lower: spoken::lower(&words),
+        content: (0..words.len()).filter(|place| words.get(*place).is_some_and(has_content)).collect(),
         words,
         entities,
         consumed: Vec::new(),
         root: parameters,
         properties_left: PROPERTIES_MAX,
+        looks_left: Cell::new(LOOKS_MAX),
     };
     filler.object(parameters, 0)
 }
@@ -48,11 +59,18 @@ struct Filler<'a> {
     text: &'a str,
     words: Vec<Word<'a>>,
     stems: Vec<String>,
+    /// The stems, for looking one up.
+    said: BTreeSet<String>,
+    /// The words folded, with one kind of apostrophe.
+    lower: Vec<String>,
+    /// Places of the words that carry content.
+    content: Vec<usize>,
     entities: Vec<Entity>,
-    /// Parts of the text that an argument has taken.
+    /// Parts of the text that an argument has taken; no two overlap. In the text's order.
     consumed: Vec<Range<usize>>,
     root: &'a Value,
     properties_left: usize,
+    looks_left: Cell<usize>,
 }
 
 impl<'a> Filler<'a> {
@@ -84,7 +102,8 @@ impl<'a> Filler<'a> {
 
     fn value(&mut self, field: &Field<'a>, only_named: bool, depth: usize) -> Option<Value> {
         match &field.shape {
-            Shape::Choice(values) => self.choice(values),
+            // What was not found the first time is not there the second time.
+            Shape::Choice(values) if only_named => self.choice(values),
             Shape::Integer | Shape::Number => self.number(field, only_named),
             Shape::Boolean => self.boolean(field, only_named),
             Shape::String => self.string(field, only_named).map(Value::String),
@@ -93,7 +112,7 @@ impl<'a> Filler<'a> {
                 let object = self.object(schema, depth + 1);
                 (field.required || !object.is_empty()).then_some(Value::Object(object))
             }
-            Shape::Array(_) | Shape::Object(_) => None,
+            Shape::Choice(_) | Shape::Array(_) | Shape::Object(_) => None,
         }
     }
 
@@ -101,7 +120,7 @@ impl<'a> Filler<'a> {
         if let Some(default) = field.default {
             return Some(default.clone());
         }
-        let text = || Some(field.shortened(self.remaining_text()?));
+        let text = || Some(field.shortened(self.look(self.text.len()).then(|| self.remaining_text())??));
         match &field.shape {
             Shape::String if field.takes_any_text() => text().map(Value::String),
             Shape::Array(Some(items)) if items.takes_any_text() => {
@@ -152,7 +171,8 @@ impl<'a> Filler<'a> {
 
     fn named(&self, name: &str) -> Option<(usize, Range<usize>)> {
         let wanted: Vec<_> = words(name).iter().map(|word| stemmed(word.text)).collect();
-        if wanted.is_empty() {
+        // Most values are told apart by their first word.
+        if !self.said.contains(wanted.first()?) || !self.look(self.stems.len()) {
             return None;
         }
         self.stems.windows(wanted.len()).zip(self.words.windows(wanted.len())).find_map(|(stems, words)| {
@@ -167,11 +187,17 @@ impl<'a> Filler<'a> {
                 && entity.value.parse::<f64>().is_ok_and(|value| value.total_cmp(&number).is_eq())
                 && self.is_free(&entity.place)
         };
+        if !self.look(self.entities.len()) {
+            return None;
+        }
         self.entities.iter().find(is_it).map(|entity| (1, entity.place.clone()))
     }
 
     fn number(&mut self, field: &Field<'_>, only_named: bool) -> Option<Value> {
         for kind in [EntityKind::Number, EntityKind::NumberWord] {
+            if !self.look(self.entities.len()) {
+                return None;
+            }
             let found = self.entities.iter().find_map(|entity| {
                 let value = (entity.kind == kind).then(|| field.number(&entity.value)).flatten()?;
                 let fits =
@@ -190,9 +216,10 @@ impl<'a> Filler<'a> {
     /// answers a required one.
     fn boolean(&self, field: &Field<'_>, only_named: bool) -> Option<Value> {
         const REACH: usize = 3;
-        let place = self.stems.iter().position(|stem| field.name_terms.contains(stem));
-        let said = field.name_terms.iter().all(|term| self.stems.contains(term));
-        if let (Some(place), true) = (place, said) {
+        let said = field.name_terms.iter().all(|term| self.said.contains(term));
+        let find = || self.stems.iter().position(|stem| field.name_terms.contains(stem));
+        let place = if said && self.look(self.stems.len()) { find() } else { None };
+        if let Some(place) = place {
             let before = self.words.get(place.saturating_sub(REACH)..place).unwrap_or_default();
             return Some(Value::Bool(!before.iter().any(spoken::denies)));
         }
@@ -212,8 +239,12 @@ impl<'a> Filler<'a> {
         if only_named || !field.takes_any_text() {
             return None;
         }
+        if !self.look(self.words.len()) {
+            return None;
+        }
         let free = |place: &Range<usize>| self.is_free(place);
-        let place = spoken::after_cue(self.text, &self.words, &self.stems, field).filter(free)?;
+        let place =
+            spoken::after_cue(self.text, &self.words, &self.lower, &self.stems, field).filter(free)?;
         self.consume(place.clone());
         self.text.get(place).map(|text| field.shortened(text.to_owned()))
     }
@@ -233,7 +264,7 @@ impl<'a> Filler<'a> {
         field: &Field<'_>,
         fits: impl Fn(&Self, &Range<usize>) -> bool,
     ) -> Option<String> {
-        let found = kinds.iter().find_map(|kind| {
+        let found = kinds.iter().filter(|_| self.look(self.entities.len())).find_map(|kind| {
             self.entities.iter().find(|entity| {
                 entity.kind == *kind
                     && field.accepts(entity)
@@ -250,17 +281,18 @@ impl<'a> Filler<'a> {
     /// field's, with no punctuation between.
     fn is_beside(&self, field: &Field<'_>, place: &Range<usize>) -> bool {
         let joined = |from: usize, to: usize| {
-            !self.text.get(from..to).unwrap_or(",").contains([',', ';', '.', '!', '?', '\n'])
+            to - from <= BESIDE_BYTES_MAX
+                && !self.text.get(from..to).unwrap_or(",").contains([',', ';', '.', '!', '?', '\n'])
         };
-        let words = || self.words.iter().zip(&self.stems);
-        let before = words()
-            .rev()
-            .filter(|(word, _)| word.end() <= place.start && word.term().is_some())
-            .take(2)
-            .filter(|(word, _)| joined(word.end(), place.start));
-        let after = words()
-            .find(|(word, _)| word.start >= place.end)
-            .filter(|(word, _)| joined(place.end, word.start));
+        // Words stand in the text's order and do not overlap, but for the pairs of scripts without
+        // spaces, whose starts and ends are still in order.
+        let word = |index: &usize| self.words.get(*index).zip(self.stems.get(*index));
+        let ended = |index: &usize| word(index).is_some_and(|(word, _)| word.end() <= place.start);
+        let before = self.content.get(..self.content.partition_point(ended)).unwrap_or_default();
+        let before =
+            before.iter().rev().take(2).filter_map(word).filter(|(word, _)| joined(word.end(), place.start));
+        let after = self.words.partition_point(|word| word.start < place.end);
+        let after = word(&after).filter(|(word, _)| joined(place.end, word.start));
         before.chain(after).any(|(_, stem)| field.terms.contains(stem))
     }
 
@@ -268,9 +300,7 @@ impl<'a> Filler<'a> {
     fn remaining_text(&self) -> Option<String> {
         let mut rest = String::new();
         let mut from = 0;
-        let mut taken: Vec<_> = self.consumed.iter().collect();
-        taken.sort_by_key(|place| place.start);
-        for place in taken {
+        for place in &self.consumed {
             rest.push_str(self.text.get(from..place.start).unwrap_or_default());
             rest.push(' ');
             from = from.max(place.end);
@@ -282,12 +312,26 @@ impl<'a> Filler<'a> {
     }
 
     fn is_free(&self, place: &Range<usize>) -> bool {
-        !self.consumed.iter().any(|taken| taken.start < place.end && place.start < taken.end)
+        let next = self.consumed.partition_point(|taken| taken.end <= place.start);
+        self.consumed.get(next).is_none_or(|taken| taken.start >= place.end)
     }
 
+    /// The place must be free.
     fn consume(&mut self, place: Range<usize>) {
-        self.consumed.push(place);
+        let next = self.consumed.partition_point(|taken| taken.end <= place.start);
+        self.consumed.insert(next, place);
     }
+
+    /// Counts so many looks; false when there are not as many left.
+    fn look(&self, count: usize) -> bool {
+        let left = self.looks_left.get().checked_sub(count);
+        self.looks_left.set(left.unwrap_or(0));
+        left.is_some()
+    }
+}
+
+fn has_content(word: &Word<'_>) -> bool {
+    word.term().is_some()
 }
 
 /// The terms of several words, for finding them again.

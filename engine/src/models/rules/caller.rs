@@ -5,29 +5,48 @@ use super::sentences::sentences;
 use crate::conversation::text::squeezed;
 use crate::models::{CallerReply, CallerTurn, Message};
 
-/// The caller's next line.
+/// The rule model as a simulated caller, its scenario read once per run.
 ///
 /// A scenario with quoted passages (`"…"`, `“…”`, `„…“`, `«…»`, `「…」`, and `'…'` where it is
 /// clearly speech) is spoken passage by passage, word for word; any other is spoken sentence by
 /// sentence. One line a turn, in order, then a goodbye with which the caller hangs up. The persona
 /// and what the assistant says change nothing: which line comes is told by how many the caller
 /// has said.
-#[must_use]
-pub fn caller_reply(turn: &CallerTurn<'_>) -> CallerReply {
-    let said = turn.history.iter().filter(|row| matches!(row, Message::User { .. })).count();
-    match line(turn.scenario, said) {
-        Some(text) => CallerReply { text, hang_up: false },
-        None => CallerReply { text: pick(&GOODBYES, turn.seed, said).to_owned(), hang_up: true },
-    }
+#[derive(Debug, Clone, Default)]
+pub struct RulesCaller {
+    lines: Vec<String>,
 }
 
-fn line(scenario: &str, place: usize) -> Option<String> {
-    let passages = quoted(scenario);
-    if passages.is_empty() {
-        return sentences(scenario).get(place).map(|sentence| squeezed(sentence));
+/// One line without keeping the caller. For more than one turn, keep a [`RulesCaller`]: this reads
+/// the whole scenario each time.
+#[must_use]
+pub fn caller_reply(turn: &CallerTurn<'_>) -> CallerReply {
+    RulesCaller::new(turn.scenario).reply(turn)
+}
+
+impl RulesCaller {
+    /// Reads the scenario of a run.
+    #[must_use]
+    pub fn new(scenario: &str) -> Self {
+        let passages = quoted(scenario);
+        let lines = if passages.is_empty() {
+            sentences(scenario).into_iter().map(squeezed).collect()
+        } else {
+            let passages = passages.into_iter().filter_map(|passage| scenario.get(passage));
+            passages.map(|passage| passage.trim().to_owned()).collect()
+        };
+        Self { lines }
     }
-    let passage = passages.get(place)?;
-    scenario.get(passage.clone()).map(|passage| passage.trim().to_owned())
+
+    /// The caller's next line. `turn` must have the scenario this was made with.
+    #[must_use]
+    pub fn reply(&self, turn: &CallerTurn<'_>) -> CallerReply {
+        let said = turn.history.iter().filter(|row| matches!(row, Message::User { .. })).count();
+        match self.lines.get(said) {
+            Some(line) => CallerReply { text: line.clone(), hang_up: false },
+            None => CallerReply { text: pick(&GOODBYES, turn.seed, said).to_owned(), hang_up: true },
+        }
+    }
 }
 
 #[cfg(test)]

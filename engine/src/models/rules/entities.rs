@@ -1,4 +1,5 @@
 //! Things a text names that an argument may want: dates, numbers, addresses, quoted words.
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use jiff::civil;
@@ -32,7 +33,7 @@ pub(super) enum EntityKind {
 
 /// Everything the text names, in its order; no two overlap.
 pub(super) fn entities(text: &str) -> Vec<Entity> {
-    let mut found = Found { text, entities: Vec::new() };
+    let mut found = Found { text, entities: Vec::new(), taken: BTreeMap::new() };
     for passage in quoted(text) {
         let value = text.get(passage.clone()).unwrap_or_default().trim().to_owned();
         found.add(passage, EntityKind::Quoted, value);
@@ -57,6 +58,8 @@ pub(super) fn entities(text: &str) -> Vec<Entity> {
 struct Found<'a> {
     text: &'a str,
     entities: Vec<Entity>,
+    /// Where the entities stand: start and end.
+    taken: BTreeMap<usize, usize>,
 }
 
 /// A piece between white space, without the punctuation around it.
@@ -75,12 +78,13 @@ impl Token<'_> {
 impl Found<'_> {
     fn add(&mut self, place: Range<usize>, kind: EntityKind, value: String) {
         if !value.is_empty() && !self.is_taken(&place) {
+            self.taken.insert(place.start, place.end);
             self.entities.push(Entity { place, kind, value });
         }
     }
 
     fn is_taken(&self, place: &Range<usize>) -> bool {
-        self.entities.iter().any(|entity| entity.place.start < place.end && place.start < entity.place.end)
+        self.taken.range(..place.end).next_back().is_some_and(|(_, end)| *end > place.start)
     }
 
     fn address(&mut self, token: &Token<'_>) {

@@ -1,5 +1,5 @@
 //! The judge.
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use super::words::{Word, is_negation, is_stop, stemmed, unique, words};
 use crate::conversation::text::folded;
@@ -39,30 +39,92 @@ const FRAME_WORDS: [&str; 18] = [
 /// for one another, and a criterion with one of them holds only when the turns have one, too. So
 /// "we never charge a fee" finds "there is no fee charged", but "does not mention a refund" is not
 /// a check for absence: that is what the evaluation kind `transcript_excludes` is for.
+///
+/// For more than one criterion, keep a [`RulesJudge`]: this reads all turns each time.
 #[must_use]
 pub fn judge(turn: &JudgeTurn<'_>) -> Ruling {
-    let wanted = content_words(turn.criterion);
-    if wanted.is_empty() {
-        return no("The criterion has no words to look for.".to_owned());
+    RulesJudge::new().judge(turn)
+}
+
+/// The rule model as a judge that remembers the turns it has read: keep one for all evaluations of
+/// a run, whatever roles they look at. It rules as [`judge`] does.
+#[derive(Debug, Clone, Default)]
+pub struct RulesJudge {
+    /// A number for each term that was read.
+    terms: BTreeMap<String, u32>,
+    /// The turns read so far, by their index.
+    turns: BTreeMap<usize, ReadTurn>,
+}
+
+#[derive(Debug, Clone)]
+struct ReadTurn {
+    text: String,
+    /// The terms of the text, sorted.
+    terms: Vec<u32>,
+}
+
+impl RulesJudge {
+    /// A judge that has read nothing yet.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { terms: BTreeMap::new(), turns: BTreeMap::new() }
     }
-    let mut missing: BTreeSet<&str> = wanted.iter().map(String::as_str).collect();
-    let mut completed_at = None;
-    for (index, text) in turn.turns {
-        let said: BTreeSet<String> = words(text).iter().map(term).collect();
-        if wanted.iter().all(|word| said.contains(word)) {
-            return yes(*index, format!("Row {index} has every content word of the criterion."));
+
+    /// Rules on a criterion; see [`judge`] for how.
+    #[must_use]
+    pub fn judge(&mut self, turn: &JudgeTurn<'_>) -> Ruling {
+        let wanted = content_words(turn.criterion);
+        if wanted.is_empty() {
+            return no("The criterion has no words to look for.".to_owned());
         }
-        missing.retain(|word| !said.contains(*word));
-        if missing.is_empty() {
-            completed_at.get_or_insert(*index);
+        for (index, text) in turn.turns {
+            self.read(*index, text);
         }
+        // A term that no turn has is missing to the end.
+        let numbers: Vec<Option<u32>> = wanted.iter().map(|word| self.terms.get(word).copied()).collect();
+        let all_known = numbers.iter().all(Option::is_some);
+        let mut left: Vec<u32> = numbers.iter().flatten().copied().collect();
+        left.sort_unstable();
+        let mut completed_at = None;
+        for (index, _) in turn.turns {
+            let said = self.turns.get(index).map_or(&[][..], |read| read.terms.as_slice());
+            let says = |number: &u32| said.binary_search(number).is_ok();
+            if all_known && numbers.iter().flatten().all(says) {
+                return yes(*index, format!("Row {index} has every content word of the criterion."));
+            }
+            left.retain(|number| !says(number));
+            if all_known && left.is_empty() {
+                completed_at.get_or_insert(*index);
+            }
+        }
+        if let Some(index) = completed_at {
+            let reason = format!("The criterion's words occur over several turns, the last in row {index}.");
+            return yes(index, reason);
+        }
+        let is_missing =
+            |number: &Option<u32>| number.is_none_or(|number| left.binary_search(&number).is_ok());
+        let missing: Vec<_> = wanted
+            .iter()
+            .zip(&numbers)
+            .filter(|(_, number)| is_missing(number))
+            .map(|(word, _)| word)
+            .collect();
+        no(shortfall(&missing, wanted.len()))
     }
-    if let Some(index) = completed_at {
-        let reason = format!("The criterion's words occur over several turns, the last in row {index}.");
-        return yes(index, reason);
+
+    fn read(&mut self, index: usize, text: &str) {
+        if self.turns.get(&index).is_some_and(|read| read.text == text) {
+            return;
+        }
+        let mut terms = Vec::new();
+        for word in words(text) {
+            let next = u32::try_from(self.terms.len()).unwrap_or(u32::MAX);
+            terms.push(*self.terms.entry(term(&word)).or_insert(next));
+        }
+        terms.sort_unstable();
+        terms.dedup();
+        self.turns.insert(index, ReadTurn { text: text.to_owned(), terms });
     }
-    let missing: Vec<_> = wanted.iter().filter(|word| missing.contains(word.as_str())).collect();
-    no(shortfall(&missing, wanted.len()))
 }
 
 /// The terms to look for; when nothing but small words is left, these.
@@ -159,6 +221,18 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn a_judge_that_remembers_rules_the_same(
+            asked in prop::collection::vec(("[a-d no']{0,6}", prop::collection::vec("[a-d ]{0,6}", 0..4)), 0..6),
+        ) {
+            let mut remembering = RulesJudge::new();
+            for (criterion, texts) in &asked {
+                let turns: Vec<_> = texts.iter().map(String::as_str).enumerate().collect();
+                let turn = JudgeTurn { criterion, turns: &turns };
+                prop_assert_eq!(remembering.judge(&turn), judge(&turn));
+            }
+        }
+
         #[test]
         fn any_turn_holds_its_own_words(text in ".{0,60}") {
             let ruling = rule(&text, &[(3, "x"), (5, &text)]);

@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 
 use super::sentences::sentences;
 use super::words::{terms, unique};
-use crate::conversation::text::squeezed;
+use crate::conversation::text::{cut, squeezed};
 use crate::models::Knowledge;
 
 /// Sentences of one answer.
@@ -16,6 +16,11 @@ const COVERAGE_MIN_PERCENT: usize = 40;
 const COVERAGE_MIN_TERMS: usize = 3;
 /// A line of at most so many bytes that ends in a colon is a heading.
 const HEADING_BYTES_MAX: usize = 80;
+/// Bytes that count of a document's name and of the line that heads a part of it: each section
+/// under it is looked up by them.
+const TITLE_BYTES_MAX: usize = 240;
+/// Words that count of a section's name.
+const SECTION_TERMS_MAX: usize = 24;
 
 /// Scores are fixed point, 16 bits behind the point: floating-point logarithms may differ between
 /// machines in their last bit, and the same question must get the same answer everywhere.
@@ -70,8 +75,9 @@ impl KnowledgeIndex {
     pub(super) fn new(knowledge: &[Knowledge]) -> Self {
         let mut index = Self::default();
         for document in knowledge {
+            let name = cut(document.name.clone(), TITLE_BYTES_MAX);
             for (heading, block) in blocks(&document.content) {
-                index.add_section(&format!("{} {heading}", document.name), &block);
+                index.add_section(&format!("{name} {heading}"), &block);
             }
         }
         index
@@ -111,7 +117,7 @@ impl KnowledgeIndex {
         if section.first == section.end {
             return;
         }
-        for term in unique(terms(name)) {
+        for term in unique(terms(name)).into_iter().take(SECTION_TERMS_MAX) {
             self.section_terms.entry(term).or_default().push(self.sections.len());
         }
         self.sections.push(section);
@@ -122,9 +128,13 @@ impl KnowledgeIndex {
         for (place, term) in question.iter().enumerate() {
             self.add_scores(term, place + 1, &mut scores);
         }
-        let mut ranked: Vec<_> = scores.iter().enumerate().filter(|(_, score)| score.matched > 0).collect();
-        ranked.sort_by_key(|(place, score)| (std::cmp::Reverse(score.score), *place));
-        let (_, best) = ranked.first().copied()?;
+        // The order of the answers: the higher score, then the earlier place.
+        let rank = |place: usize, score: &Score| (std::cmp::Reverse(score.score), place);
+        let (_, best) = scores
+            .iter()
+            .enumerate()
+            .filter(|(_, score)| score.matched > 0)
+            .min_by_key(|(place, score)| rank(*place, score))?;
         let covered = best.matched * 100 >= question.len() * COVERAGE_MIN_PERCENT;
         if !covered && best.matched < COVERAGE_MIN_TERMS {
             return None;
@@ -132,12 +142,14 @@ impl KnowledgeIndex {
         let good = |score: &Score| {
             score.matched >= best.matched && score.score * 100 >= best.score * FURTHER_SENTENCE_PERCENT
         };
-        let mut places: Vec<_> = ranked
-            .iter()
-            .filter(|(_, score)| good(score))
-            .take(ANSWER_SENTENCES_MAX)
-            .map(|(place, _)| *place)
-            .collect();
+        let mut ranked = Vec::with_capacity(ANSWER_SENTENCES_MAX + 1);
+        for (place, score) in scores.iter().enumerate().filter(|(_, score)| score.matched > 0 && good(score))
+        {
+            ranked.push(rank(place, score));
+            ranked.sort_unstable();
+            ranked.truncate(ANSWER_SENTENCES_MAX);
+        }
+        let mut places: Vec<_> = ranked.into_iter().map(|(_, place)| place).collect();
         places.sort_unstable();
         let texts: Vec<_> = places.iter().filter_map(|place| self.sentences.get(*place)).map(ended).collect();
         Some(Answer { text: texts.join(" "), matched: best.matched, score: best.score })
@@ -189,7 +201,7 @@ fn blocks(content: &str) -> Vec<(String, String)> {
     let mut title = String::new();
     let mut block = String::new();
     let mut flush = |title: &str, heading: &str, block: &mut String| {
-        if !block.trim().is_empty() {
+        if !block.is_empty() {
             out.push((format!("{title} {heading}"), std::mem::take(block)));
         }
     };
@@ -197,7 +209,7 @@ fn blocks(content: &str) -> Vec<(String, String)> {
         let trimmed = line.trim();
         if trimmed.starts_with('#') {
             flush(&title, &heading, &mut block);
-            title = trimmed.trim_start_matches('#').trim().to_owned();
+            title = cut(trimmed.trim_start_matches('#').trim().to_owned(), TITLE_BYTES_MAX);
             heading.clear();
             continue;
         }
@@ -206,9 +218,14 @@ fn blocks(content: &str) -> Vec<(String, String)> {
             heading = trimmed.to_owned();
             continue;
         }
-        if trimmed.is_empty() && !block.trim().is_empty() && !heading.is_empty() {
+        if trimmed.is_empty() && block.is_empty() {
+            // A block begins with words, so that whether it has any is told at once.
+            continue;
+        }
+        if trimmed.is_empty() && !heading.is_empty() {
             flush(&title, &heading, &mut block);
             heading.clear();
+            continue;
         }
         block.push_str(line);
         block.push('\n');

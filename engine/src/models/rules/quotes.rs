@@ -9,13 +9,15 @@ const QUOTED_BYTES_MAX: usize = 2_000;
 /// `"…"`, `“…”`, `„…“`, `«…»` and `「…」` count everywhere. `'…'` and `‘…’` are also apostrophes,
 /// so they count only when several words stand between them and either a mark of speech
 /// (`:` or `,`) stands before or the passage ends like a sentence.
+///
+/// Each mark of the text is looked at a fixed number of times, however many open and never close.
 pub(super) fn quoted(text: &str) -> Vec<Range<usize>> {
     let mut out = Vec::new();
+    let mut closings = Closings::new(text);
     let mut from = 0;
     while let Some((open, char)) = next_opening(text, from) {
         let inside = open + char.len_utf8();
-        let passage = closings(char).and_then(|marks| closing(text, inside, char, marks));
-        match passage {
+        match closings.after(open, inside, char) {
             Some((end, after)) => {
                 if text.get(inside..end).is_some_and(|passage| !passage.trim().is_empty()) {
                     out.push(inside..end);
@@ -35,7 +37,7 @@ fn next_opening(text: &str, from: usize) -> Option<(usize, char)> {
         // `5" pipe` and `don't` open nothing: a straight mark opens only where a word may begin.
         let straight = matches!(char, '"' | '\'' | '\u{2018}');
         let at_start = before.is_none_or(|before| !before.is_alphanumeric());
-        if closings(char).is_some() && (!straight || at_start) {
+        if opens(char) && (!straight || at_start) {
             return Some((from + place, char));
         }
         before = Some(char);
@@ -43,45 +45,151 @@ fn next_opening(text: &str, from: usize) -> Option<(usize, char)> {
     None
 }
 
-const fn closings(open: char) -> Option<&'static [char]> {
-    Some(match open {
-        '"' => &['"'],
-        '“' => &['”'],
-        '„' => &['“', '”'],
-        '«' => &['»'],
-        '「' => &['」'],
-        '\'' => &['\''],
-        '\u{2018}' => &['\u{2019}'],
-        _ => return None,
-    })
+const fn opens(char: char) -> bool {
+    matches!(char, '"' | '“' | '„' | '«' | '「' | '\'' | '\u{2018}')
 }
 
-/// Where the passage that starts at `inside` ends, and where to read on.
-fn closing(text: &str, inside: usize, open: char, marks: &[char]) -> Option<(usize, usize)> {
-    let limit = text.ceil_char_boundary(inside.saturating_add(QUOTED_BYTES_MAX).min(text.len()));
-    let window = text.get(inside..limit)?;
-    let apostrophe_like = matches!(open, '\'' | '\u{2018}');
-    for (place, mark) in window.char_indices().filter(|(_, char)| marks.contains(char)) {
-        let end = inside + place;
-        let after = end + mark.len_utf8();
-        if !apostrophe_like || is_clearly_quoted(text, inside..end, after) {
-            return Some((end, after));
+/// A character with those beside it.
+type Place = (Option<char>, char, Option<char>);
+
+/// The next place of a kind, for questions that only go forwards: the text is read once in all.
+struct Ahead<'a> {
+    text: &'a str,
+    is: fn(Place) -> bool,
+    /// The place found last; everything between the last question and it is not of the kind.
+    found: Option<usize>,
+}
+
+impl<'a> Ahead<'a> {
+    const fn new(text: &'a str, is: fn(Place) -> bool) -> Self {
+        Self { text, is, found: None }
+    }
+
+    /// The first such place from `from` on, or the text's length.
+    fn from(&mut self, from: usize) -> usize {
+        if let Some(found) = self.found.filter(|found| *found >= from) {
+            return found;
+        }
+        let mut before = self.text.get(..from).and_then(|text| text.chars().next_back());
+        let mut chars = self.text.get(from..).unwrap_or_default().char_indices().peekable();
+        let mut found = self.text.len();
+        while let Some((place, char)) = chars.next() {
+            if (self.is)((before, char, chars.peek().map(|(_, next)| *next))) {
+                found = from + place;
+                break;
+            }
+            before = Some(char);
+        }
+        self.found = Some(found);
+        found
+    }
+}
+
+/// Where passages end.
+struct Closings<'a> {
+    text: &'a str,
+    straight: Ahead<'a>,
+    curly: Ahead<'a>,
+    low: Ahead<'a>,
+    angle: Ahead<'a>,
+    corner: Ahead<'a>,
+    white_space: Ahead<'a>,
+    line_break: Ahead<'a>,
+    /// `'` and `’` that may end speech, and those of them before which a sentence ends.
+    apostrophes: [Ahead<'a>; 2],
+    single_curly: [Ahead<'a>; 2],
+    introduction: Introduction,
+}
+
+impl<'a> Closings<'a> {
+    const fn new(text: &'a str) -> Self {
+        Self {
+            text,
+            straight: Ahead::new(text, |(_, char, _)| char == '"'),
+            curly: Ahead::new(text, |(_, char, _)| char == '”'),
+            low: Ahead::new(text, |(_, char, _)| matches!(char, '“' | '”')),
+            angle: Ahead::new(text, |(_, char, _)| char == '»'),
+            corner: Ahead::new(text, |(_, char, _)| char == '」'),
+            white_space: Ahead::new(text, |(_, char, _)| char.is_whitespace()),
+            line_break: Ahead::new(text, |(_, char, _)| char == '\n'),
+            apostrophes: [
+                Ahead::new(text, |place| place.1 == '\'' && ends_words(place)),
+                Ahead::new(text, |place| place.1 == '\'' && ends_words(place) && ends_sentence(place)),
+            ],
+            single_curly: [
+                Ahead::new(text, |place| place.1 == '’' && ends_words(place)),
+                Ahead::new(text, |place| place.1 == '’' && ends_words(place) && ends_sentence(place)),
+            ],
+            introduction: Introduction::new(),
         }
     }
-    None
+
+    /// Where the passage that starts at `inside` ends, and where to read on.
+    fn after(&mut self, open: usize, inside: usize, mark: char) -> Option<(usize, usize)> {
+        let limit =
+            self.text.ceil_char_boundary(inside.saturating_add(QUOTED_BYTES_MAX).min(self.text.len()));
+        let end = match mark {
+            '"' => self.straight.from(inside),
+            '“' => self.curly.from(inside),
+            '„' => self.low.from(inside),
+            '«' => self.angle.from(inside),
+            '「' => self.corner.from(inside),
+            _ => self.clearly_quoted(open, inside, mark)?,
+        };
+        let closing = self.text.get(end..limit)?.chars().next()?;
+        Some((end, end + closing.len_utf8()))
+    }
+
+    /// The end of a passage between marks that may be apostrophes: one line of several words.
+    fn clearly_quoted(&mut self, open: usize, inside: usize, mark: char) -> Option<usize> {
+        let introduced = self.introduction.before(self.text, open);
+        let second_word = self.white_space.from(inside);
+        if second_word == inside {
+            return None;
+        }
+        let [any, sentence] = if mark == '\'' { &mut self.apostrophes } else { &mut self.single_curly };
+        let end = if introduced { any } else { sentence }.from(second_word);
+        (end < self.line_break.from(inside)).then_some(end)
+    }
 }
 
-fn is_clearly_quoted(text: &str, passage: Range<usize>, after: usize) -> bool {
-    let before = text.get(..passage.start).unwrap_or_default();
-    let words = text.get(passage).unwrap_or_default();
-    let next = text.get(after..).and_then(|rest| rest.chars().next());
-    let introduced = before.trim_end_matches(['\'', '\u{2018}']).trim_end().ends_with([':', ',', '：']);
-    !words.starts_with(char::is_whitespace)
-        && !words.ends_with(char::is_whitespace)
-        && !words.contains('\n')
-        && words.split_whitespace().nth(1).is_some()
-        && next.is_none_or(|next| !next.is_alphanumeric())
-        && (introduced || words.ends_with(['.', '?', '!', '…']))
+/// True for a mark with a word's end before it and none after it.
+fn ends_words((before, _, next): Place) -> bool {
+    before.is_some_and(|before| !before.is_whitespace()) && next.is_none_or(|next| !next.is_alphanumeric())
+}
+
+const fn ends_sentence((before, ..): Place) -> bool {
+    matches!(before, Some('.' | '?' | '!' | '…'))
+}
+
+/// Whether a mark of speech stands before a place, for questions that only go forwards.
+struct Introduction {
+    read: usize,
+    /// The last character that is not white space.
+    last: Option<char>,
+    /// What it was before the run of single marks that reaches up to `read`.
+    before_run: Option<Option<char>>,
+}
+
+impl Introduction {
+    const fn new() -> Self {
+        Self { read: 0, last: None, before_run: None }
+    }
+
+    fn before(&mut self, text: &str, place: usize) -> bool {
+        for char in text.get(self.read..place).unwrap_or_default().chars() {
+            if matches!(char, '\'' | '\u{2018}') {
+                self.before_run.get_or_insert(self.last);
+            } else {
+                self.before_run = None;
+            }
+            if !char.is_whitespace() {
+                self.last = Some(char);
+            }
+        }
+        self.read = place;
+        matches!(self.before_run.unwrap_or(self.last), Some(':' | ',' | '：'))
+    }
 }
 
 #[cfg(test)]
@@ -117,9 +225,40 @@ mod tests {
     #[test]
     fn a_page_of_opening_marks_is_read_at_once() {
         assert_eq!(passages(&"“".repeat(100_000)), none());
+        assert_eq!(passages(&"'".repeat(100_000)), none());
+        assert_eq!(passages(&"'a ".repeat(50_000)), none());
+    }
+
+    /// What [`Closings`] does for single marks, said plainly.
+    fn plainly_closed(text: &str, inside: usize, open: char) -> Option<usize> {
+        let mark = if open == '\'' { '\'' } else { '’' };
+        let limit = text.ceil_char_boundary((inside + QUOTED_BYTES_MAX).min(text.len()));
+        let marks = text[inside..limit].char_indices().filter(|(_, char)| *char == mark);
+        marks.map(|(place, _)| inside + place).find(|end| {
+            let before = text[..inside].trim_end_matches(['\'', '\u{2018}']).trim_end();
+            let words = &text[inside..*end];
+            let next = text[end + mark.len_utf8()..].chars().next();
+            !words.starts_with(char::is_whitespace)
+                && !words.ends_with(char::is_whitespace)
+                && !words.contains('\n')
+                && words.split_whitespace().nth(1).is_some()
+                && next.is_none_or(|next| !next.is_alphanumeric())
+                && (before.ends_with([':', ',', '：']) || words.ends_with(['.', '?', '!', '…']))
+        })
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2_000))]
+        #[test]
+        fn single_marks_close_where_they_plainly_do(text in "['’‘:, .?ab\n]{0,30}") {
+            let mut closings = Closings::new(&text);
+            for (open, char) in text.char_indices().filter(|(_, char)| matches!(char, '\'' | '‘')) {
+                let inside = open + char.len_utf8();
+                let plain = plainly_closed(&text, inside, char);
+                prop_assert_eq!(closings.after(open, inside, char).map(|(end, _)| end), plain);
+            }
+        }
+
         #[test]
         fn any_text_can_be_read(text in "[“”\"'«»„a é.\n]{0,60}") {
             for range in quoted(&text) {

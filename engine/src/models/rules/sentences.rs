@@ -18,12 +18,17 @@ pub(super) fn sentences(text: &str) -> Vec<&str> {
         let so_far = text.get(start..place).unwrap_or_default();
         let rest = text.get(end..).unwrap_or_default();
         let ends = match char {
+            // Of `\r\n`, the second half decides.
+            '\r' if rest.starts_with('\n') => false,
             '\n' | '\r' => !goes_on(rest),
             '.' => stop_ends(so_far, rest),
             '!' | '?' | '…' | '"' | '”' | '»' | '\'' | '’' | ')' => {
-                let sentence = so_far.trim_end_matches(['"', '”', '»', '\'', '’', ')']);
-                let ended = matches!(char, '!' | '?' | '…') || sentence.ends_with(['.', '!', '?', '…']);
-                ended && rest.starts_with(char::is_whitespace) && !goes_on(rest)
+                // First what is told at once: only the last mark of a run looks back over it.
+                rest.starts_with(char::is_whitespace) && {
+                    let sentence = so_far.trim_end_matches(['"', '”', '»', '\'', '’', ')']);
+                    let ended = matches!(char, '!' | '?' | '…') || sentence.ends_with(['.', '!', '?', '…']);
+                    ended && !goes_on(rest)
+                }
             }
             '。' | '！' | '？' => true,
             _ => false,
@@ -47,21 +52,11 @@ pub(super) fn sentences(text: &str) -> Vec<&str> {
     out
 }
 
-/// True when what follows continues the sentence: it begins in lower case.
+/// True when what follows continues the sentence: it begins in lower case, in the same line. It
+/// looks no further than the next line break, so that a page of them is read once.
 fn goes_on(rest: &str) -> bool {
-    // At most one line break: a blank line always ends a sentence.
-    let mut breaks = 0;
-    for char in rest.chars() {
-        match char {
-            '\n' => breaks += 1,
-            _ if char.is_whitespace() => {}
-            _ => return breaks == 0 && char.is_lowercase(),
-        }
-        if breaks > 1 {
-            return false;
-        }
-    }
-    false
+    let next = rest.chars().find(|char| matches!(char, '\n' | '\r') || !char.is_whitespace());
+    next.is_some_and(char::is_lowercase)
 }
 
 fn stop_ends(so_far: &str, rest: &str) -> bool {
@@ -70,14 +65,15 @@ fn stop_ends(so_far: &str, rest: &str) -> bool {
     }
     let word = so_far.rsplit(char::is_whitespace).next().unwrap_or_default();
     let word = word.trim_start_matches(['(', '"', '“']);
+    // Only forwards: white space at the text's end would be read again at every full stop.
+    let last = rest.trim_start().is_empty();
     let numbering = word.bytes().all(|byte| byte.is_ascii_digit()) && so_far.trim() == word;
     let initial = word.chars().count() == 1 && word.chars().all(char::is_uppercase);
     let short = word.len() <= 4 && SHORT_FORMS.contains(&word.to_ascii_lowercase().as_str());
     // "the answer is no." ends; "No. 5" does not.
     let number_follows = rest.trim_start().starts_with(|char: char| char.is_ascii_digit());
     let no = word.eq_ignore_ascii_case("no") || word.eq_ignore_ascii_case("nr");
-    !(numbering || initial && !rest.trim().is_empty() || short && (!no || number_follows))
-        || rest.trim().is_empty()
+    !(numbering || initial || short && (!no || number_follows)) || last
 }
 
 fn push<'a>(text: &'a str, start: usize, end: usize, out: &mut Vec<&'a str>) {
@@ -136,6 +132,9 @@ mod tests {
             ["Monday 9-5", "Sunday closed", "Ask", "Wait", "the end"]
         );
         assert_eq!(sentences("We are open\non Sundays."), ["We are open\non Sundays."]);
+        assert_eq!(sentences("We are open\r\non Sundays."), ["We are open\r\non Sundays."]);
+        assert_eq!(sentences("We are\ropen\r\ron Sundays"), ["We are\ropen", "on Sundays"]);
+        assert_eq!(sentences("We are open\r\n\r\non Sundays"), ["We are open", "on Sundays"]);
         assert_eq!(sentences(" \n--- ... \n"), Vec::<&str>::new());
     }
 

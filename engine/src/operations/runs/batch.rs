@@ -9,7 +9,7 @@ use super::{
 use crate::context::Context;
 use crate::error::{Error, Fault};
 use crate::ids::prefix;
-use crate::limits::{BATCH_RUNS_MAX, INTEGER_MAX};
+use crate::limits::{BATCH_RUNS_MAX, BATCH_SNAPSHOTS_BYTES_MAX, INTEGER_MAX};
 use crate::operation::{BodySchema, Effects, Input, Operation, Output, Success};
 use crate::schema;
 use crate::sql;
@@ -60,6 +60,22 @@ pub struct Batch {
 async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     let Body { assistant_id, mode, seed } = input.body()?;
     check_mode(mode)?;
+    let sizes = sql!(
+        "SELECT COALESCE(SUM(LENGTH(system_prompt) + LENGTH(scenarios.instructions) + LENGTH(evaluations)), 0) AS size
+         FROM simulations JOIN personas ON personas.id = simulations.persona_id
+         JOIN scenarios ON scenarios.id = simulations.scenario_id
+         WHERE simulations.workspace_id = :ws AND simulations.assistant_id = ?1",
+        &assistant_id
+    );
+    let rows = context.read(vec![sizes]).await?;
+    if let Some(row) = rows.first().and_then(|rows| rows.first())
+        && row.integer("size")? > BATCH_SNAPSHOTS_BYTES_MAX
+    {
+        let message = format!(
+            "has simulations whose texts are more than {BATCH_SNAPSHOTS_BYTES_MAX} characters together; start their runs one by one"
+        );
+        return Err(Error::field("assistant_id", message).into());
+    }
     let mut reads = assistant_reads("?1", &assistant_id).to_vec();
     reads.push(sql!(
         format!(

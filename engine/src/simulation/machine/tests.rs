@@ -73,6 +73,21 @@ fn a_caller_may_hang_up_without_a_word() {
 }
 
 #[test]
+fn a_goodbye_that_is_the_last_line_allowed_hangs_up() {
+    let mut setup = setup("Hello!", &[]);
+    setup.limits.turns_max = 2;
+    for (hang_up, reason) in [(true, EndedReason::UserHungUp), (false, EndedReason::TurnLimit)] {
+        let mut run = Simulation::new(setup.clone());
+        drained(&mut run);
+        run.handle(caller("Bye.", hang_up));
+        let Some(Output::Done { result }) = run.poll() else { panic!("not done") };
+        assert_eq!((result.ended_reason, result.turns), (reason, 2));
+        assert_eq!(result.passed, hang_up);
+        assert_eq!(result.transcript.len(), 2);
+    }
+}
+
+#[test]
 fn answers_to_what_was_not_asked_change_nothing() {
     let mut run = Simulation::new(setup("Hello!", &["judge"]));
     drained(&mut run);

@@ -8,6 +8,7 @@ CREATE INDEX idempotency_keys_by_age ON idempotency_keys (created_at);
 CREATE INDEX jobs_by_due ON jobs (due_at, id);
 CREATE INDEX jobs_by_lease ON jobs (lease);
 CREATE INDEX jobs_by_subject ON jobs (subject_id);
+CREATE INDEX jobs_by_workspace ON jobs (workspace_id, due_at, id);
 CREATE INDEX numbers_by_assistant ON numbers (assistant_id);
 CREATE INDEX numbers_by_workspace ON numbers (workspace_id, number);
 CREATE INDEX personas_by_workspace ON personas (workspace_id, id);

@@ -9,6 +9,10 @@ use super::terms_of;
 
 /// References and unions followed one after another.
 const HOPS_MAX: usize = 8;
+/// Bytes of a property's description that are read, and of its name.
+const DESCRIPTION_BYTES_MAX: usize = 500;
+/// Values of an `enum` that are looked for.
+const CHOICES_MAX: usize = 256;
 /// Digits that make a plain number a phone number where one is asked for.
 const PHONE_DIGITS_MIN: usize = 7;
 
@@ -23,6 +27,8 @@ pub(super) struct Field<'a> {
     pub(super) name_terms: BTreeSet<String>,
     /// Terms of the name and the description.
     pub(super) terms: BTreeSet<String>,
+    /// See [`Field::entity_kinds`].
+    kinds: Option<&'static [EntityKind]>,
     schema: Option<&'a Value>,
     format: Option<&'a str>,
 }
@@ -65,21 +71,23 @@ impl<'a> Field<'a> {
         let stated = schema;
         let schema = schema.map(|schema| resolved(schema, root));
         let of = |key| stated.and_then(|s| s.get(key)).or_else(|| schema.and_then(|s| s.get(key)));
-        let words = identifier_words(name);
+        let words = identifier_words(shortened(name));
         let telling = words.iter().map(String::as_str).filter(|word| !is_stop(word));
         let name_terms = terms_of(telling);
         let description = of("description").and_then(Value::as_str).unwrap_or_default();
         let mut all = name_terms.clone();
-        all.extend(terms(description));
+        all.extend(terms(shortened(description)));
+        let format = of("format").and_then(Value::as_str);
         Self {
             name,
             required,
             shape: shape(schema, name, root, depth),
             default: of("default"),
+            kinds: entity_kinds(format, &name_terms, &all),
             name_terms,
             terms: all,
             schema,
-            format: of("format").and_then(Value::as_str),
+            format,
         }
     }
 
@@ -104,36 +112,8 @@ impl<'a> Field<'a> {
 
     /// What of the text fits this string by its format, name or description; best first. `None`
     /// when nothing special is asked for.
-    pub(super) fn entity_kinds(&self) -> Option<&'static [EntityKind]> {
-        use EntityKind::{Code, Date, Email, Number, Phone, Time, Url};
-        match self.format {
-            Some("email" | "idn-email") => return Some(&[Email]),
-            Some("date" | "date-time") => return Some(&[Date]),
-            Some("time") => return Some(&[Time]),
-            Some("uri" | "url") => return Some(&[Url]),
-            Some("phone") => return Some(&[Phone, Number]),
-            _ => {}
-        }
-        let named =
-            |words: &[&str]| terms_of(words.iter().copied()).intersection(&self.name_terms).next().is_some();
-        let described =
-            |words: &[&str]| terms_of(words.iter().copied()).intersection(&self.terms).next().is_some();
-        if named(&["email", "mail"]) {
-            Some(&[Email])
-        } else if named(&["phone", "telephone", "mobile", "fax"]) {
-            Some(&[Phone, Number])
-        } else if named(&["date", "day"]) {
-            Some(&[Date])
-        } else if named(&["time", "hour"]) {
-            Some(&[Time])
-        } else if named(&["url", "link", "website"]) {
-            Some(&[Url])
-        } else if described(&["id", "number", "code", "reference", "zip", "postcode", "sku", "serial", "pin"])
-        {
-            Some(&[Code, Number])
-        } else {
-            None
-        }
+    pub(super) const fn entity_kinds(&self) -> Option<&'static [EntityKind]> {
+        self.kinds
     }
 
     pub(super) fn accepts(&self, entity: &Entity) -> bool {
@@ -167,12 +147,49 @@ impl<'a> Field<'a> {
     }
 }
 
+fn entity_kinds(
+    format: Option<&str>,
+    name_terms: &BTreeSet<String>,
+    terms: &BTreeSet<String>,
+) -> Option<&'static [EntityKind]> {
+    use EntityKind::{Code, Date, Email, Number, Phone, Time, Url};
+    match format {
+        Some("email" | "idn-email") => return Some(&[Email]),
+        Some("date" | "date-time") => return Some(&[Date]),
+        Some("time") => return Some(&[Time]),
+        Some("uri" | "url") => return Some(&[Url]),
+        Some("phone") => return Some(&[Phone, Number]),
+        _ => {}
+    }
+    let named = |words: &[&str]| terms_of(words.iter().copied()).intersection(name_terms).next().is_some();
+    let described = |words: &[&str]| terms_of(words.iter().copied()).intersection(terms).next().is_some();
+    if named(&["email", "mail"]) {
+        Some(&[Email])
+    } else if named(&["phone", "telephone", "mobile", "fax"]) {
+        Some(&[Phone, Number])
+    } else if named(&["date", "day"]) {
+        Some(&[Date])
+    } else if named(&["time", "hour"]) {
+        Some(&[Time])
+    } else if named(&["url", "link", "website"]) {
+        Some(&[Url])
+    } else if described(&["id", "number", "code", "reference", "zip", "postcode", "sku", "serial", "pin"]) {
+        Some(&[Code, Number])
+    } else {
+        None
+    }
+}
+
+fn shortened(text: &str) -> &str {
+    text.get(..text.floor_char_boundary(DESCRIPTION_BYTES_MAX)).unwrap_or(text)
+}
+
 fn shape<'a>(schema: Option<&'a Value>, name: &'a str, root: &'a Value, depth: usize) -> Shape<'a> {
     let Some(schema) = schema else {
         return Shape::String;
     };
     if let Some(values) = schema.get("enum").and_then(Value::as_array) {
-        return Shape::Choice(values.iter().collect());
+        return Shape::Choice(values.iter().take(CHOICES_MAX).collect());
     }
     if let Some(value) = schema.get("const") {
         return Shape::Choice(vec![value]);

@@ -13,14 +13,18 @@ const VALUE_WORDS_MAX: usize = 6;
 pub(super) fn after_cue(
     text: &str,
     words: &[Word<'_>],
+    lower: &[String],
     stems: &[String],
     field: &Field<'_>,
 ) -> Option<Range<usize>> {
-    let lower: Vec<String> = words.iter().map(|word| folded(word.text).replace('’', "'")).collect();
-    let lower: Vec<&str> = lower.iter().map(String::as_str).collect();
-    after_name(text, words, &lower, stems, field)
-        .or_else(|| after_introduction(text, words, &lower, field))
-        .or_else(|| after_preposition(text, words, &lower, field))
+    after_name(text, words, lower, stems, field)
+        .or_else(|| after_introduction(text, words, lower, field))
+        .or_else(|| after_preposition(text, words, lower, field))
+}
+
+/// The words as cues are looked for: folded, with one kind of apostrophe.
+pub(super) fn lower(words: &[Word<'_>]) -> Vec<String> {
+    words.iter().map(|word| folded(word.text).replace('’', "'")).collect()
 }
 
 /// True for a word that denies what follows.
@@ -64,7 +68,7 @@ pub(super) fn tidied(text: &str) -> String {
 fn after_name(
     text: &str,
     words: &[Word<'_>],
-    lower: &[&str],
+    lower: &[String],
     stems: &[String],
     field: &Field<'_>,
 ) -> Option<Range<usize>> {
@@ -76,7 +80,7 @@ fn after_name(
         let marked =
             text.get(word.end()..).is_some_and(|rest| rest.trim_start().starts_with([':', '=', '：']));
         let next = place + 1;
-        let is = matches!(lower.get(next), Some(&("is" | "are" | "=")));
+        let is = matches!(lower.get(next).map(String::as_str), Some("is" | "are" | "="));
         let value_at = if is { next + 1 } else { next };
         if marked || is {
             return value(text, words, value_at);
@@ -89,16 +93,17 @@ fn after_name(
 fn after_introduction(
     text: &str,
     words: &[Word<'_>],
-    lower: &[&str],
+    lower: &[String],
     field: &Field<'_>,
 ) -> Option<Range<usize>> {
     if !field.name_terms.contains("name") && !field.name_terms.contains("nam") {
         return None;
     }
     (0..words.len()).find_map(|place| {
-        let length = match lower.get(place..)? {
-            ["i'm", ..] => 1,
-            ["i", "am", ..] | ["this", "is", ..] => 2,
+        let word = |place: usize| lower.get(place).map_or("", String::as_str);
+        let length = match (word(place), word(place + 1)) {
+            ("i'm", _) => 1,
+            ("i", "am") | ("this", "is") => 2,
             _ => return None,
         };
         proper_name(text, words, place + length)
@@ -109,7 +114,7 @@ fn after_introduction(
 fn after_preposition(
     text: &str,
     words: &[Word<'_>],
-    lower: &[&str],
+    lower: &[String],
     field: &Field<'_>,
 ) -> Option<Range<usize>> {
     let is = |names: &[&str]| names.iter().any(|name| field.name.to_lowercase().contains(name));
@@ -123,7 +128,7 @@ fn after_preposition(
         return None;
     };
     prepositions.iter().find_map(|preposition| {
-        let matching = lower.iter().enumerate().filter(|(_, word)| *word == preposition);
+        let matching = lower.iter().enumerate().filter(|(_, word)| word == preposition);
         matching.into_iter().find_map(|(place, _)| proper_name(text, words, place + 1))
     })
 }

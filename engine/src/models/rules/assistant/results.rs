@@ -9,6 +9,8 @@ use crate::models::Message;
 const SPOKEN_BYTES_MAX: usize = 800;
 /// Bytes of JSON that are read; a longer result is said as it stands, cut.
 const JSON_BYTES_MAX: usize = 65_536;
+/// Bytes of the name of one value.
+const NAME_BYTES_MAX: usize = 200;
 /// Lists and objects within one another.
 const DEPTH_MAX: usize = 4;
 
@@ -85,6 +87,8 @@ fn flatten(value: &Value, name: &str, depth: usize, out: &mut String) {
         Value::Object(fields) => {
             for (key, value) in fields {
                 let key = squeezed(&format!("{name} {}", spoken_name(key)));
+                // A name is repeated for all that is under it.
+                let key = cut(key, NAME_BYTES_MAX);
                 flatten(value, &key, depth + 1, out);
             }
             return;

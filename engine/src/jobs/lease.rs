@@ -1,0 +1,138 @@
+//! Claims and leases: who may run a job, until when, and how it is given back.
+use serde_json::json;
+
+use super::{DUE_AT_ONCE, Failure, Job, JobKind, simulation_run};
+use crate::engine::Engine;
+use crate::error::Fault;
+use crate::ids::prefix;
+use crate::limits::{JOB_LEASE_MS, JOB_RETRY_DOUBLINGS_MAX, JOB_RETRY_MS};
+use crate::sql;
+use crate::statement::Row;
+
+impl Engine {
+    /// Claims up to `most` jobs that are due, the workspaces by turns. `owner` names the process,
+    /// so that it can give its leases back. A job of a kind this version does not know stays for
+    /// one that does.
+    pub async fn claim_jobs(&self, owner: &str, most: usize) -> Result<Vec<Job>, Fault> {
+        let now_ms = self.ports().clock.now_ms();
+        if most == 0 || self.next_due_ms().await?.is_none_or(|due_ms| due_ms > now_ms) {
+            return Ok(Vec::new());
+        }
+        let lease = format!("{owner}:{}", self.id(prefix::LEASE));
+        let kinds = json!(JobKind::ALL.map(JobKind::as_str)).to_string();
+        // The first step walks from workspace to workspace along the index, so the cost of a claim
+        // grows with the workspaces that wait, not with their jobs.
+        let claim = sql!(
+            "UPDATE jobs SET lease = ?1, due_at = ?2, attempts = attempts + 1 WHERE id IN (
+               WITH RECURSIVE waiting (workspace) AS (
+                 SELECT MIN(workspace_id) FROM jobs
+                 UNION ALL
+                 SELECT (SELECT MIN(workspace_id) FROM jobs WHERE workspace_id > workspace) FROM waiting WHERE workspace IS NOT NULL
+               ), due AS (
+                 SELECT id, due_at, ROW_NUMBER() OVER (PARTITION BY workspace_id ORDER BY due_at, id) AS place
+                 FROM waiting JOIN jobs ON jobs.id IN (
+                   SELECT own.id FROM jobs AS own WHERE own.workspace_id = workspace AND own.due_at <= ?3
+                   AND own.kind IN (SELECT value FROM json_each(?5)) ORDER BY own.due_at, own.id LIMIT CAST(?4 AS INTEGER))
+               )
+               SELECT id FROM due ORDER BY place, due_at, id LIMIT CAST(?4 AS INTEGER))
+             RETURNING id, workspace_id, kind, subject_id, attempts",
+            &lease,
+            now_ms + JOB_LEASE_MS,
+            now_ms,
+            i64::try_from(most).unwrap_or(i64::from(u16::MAX)),
+            kinds
+        );
+        let rows =
+            self.ports().database.write(vec![claim, simulation_run::mark_running(&lease, now_ms)]).await?;
+        let mut jobs: Vec<Job> = rows
+            .iter()
+            .take(1)
+            .flat_map(|rows| rows.iter())
+            .map(|row| Job::read(row, &lease))
+            .collect::<Result<_, _>>()?;
+        jobs.sort_by(|one, other| one.id.cmp(&other.id));
+        Ok(jobs)
+    }
+
+    /// When the next job can be claimed, as far as is known; `None` when there is none.
+    pub async fn next_due_ms(&self) -> Result<Option<i64>, Fault> {
+        let rows = self.ports().database.read(vec![sql!("SELECT MIN(due_at) AS due_at FROM jobs")]).await?;
+        match rows.first().and_then(|rows| rows.first()) {
+            Some(row) => Ok(row.optional_integer("due_at")?),
+            None => Ok(None),
+        }
+    }
+
+    /// Puts a claimed job back, to be tried again after a pause; returns what to log.
+    pub async fn put_back(&self, job: &Job, detail: &str) -> String {
+        let pause_ms = JOB_RETRY_MS << job.attempts.clamp(0, JOB_RETRY_DOUBLINGS_MAX);
+        let again = sql!(
+            "UPDATE jobs SET lease = NULL, due_at = ?3 WHERE id = ?1 AND lease = ?2",
+            &job.id,
+            &job.lease,
+            self.ports().clock.now_ms() + pause_ms
+        );
+        // Should this fail too, the lease runs out by itself.
+        let released = self.ports().database.write(vec![again]).await.is_ok();
+        format!("{} {}: {detail} (put back: {released})", job.kind.as_str(), job.subject_id)
+    }
+
+    /// Gives back what `owner` has claimed and not finished, as if it had not been tried: at a
+    /// graceful stop.
+    pub async fn release_leases(&self, owner: &str) -> Result<(), Fault> {
+        let release = sql!(
+            "UPDATE jobs SET lease = NULL, due_at = ?2, attempts = attempts - 1
+             WHERE lease >= ?1 || ':' AND lease < ?1 || ';'",
+            owner,
+            DUE_AT_ONCE
+        );
+        self.ports().database.write(vec![release]).await?;
+        Ok(())
+    }
+
+    /// Gives back all leases, and what a clock that was ahead has put off: at the start of a host
+    /// that knows itself to be the only one.
+    pub async fn release_all_leases(&self) -> Result<(), Fault> {
+        let longest_pause_ms = JOB_RETRY_MS << JOB_RETRY_DOUBLINGS_MAX;
+        let release = sql!(
+            "UPDATE jobs SET lease = NULL, due_at = ?1 WHERE lease IS NOT NULL OR due_at > ?2",
+            DUE_AT_ONCE,
+            self.ports().clock.now_ms() + longest_pause_ms
+        );
+        self.ports().database.write(vec![release]).await?;
+        Ok(())
+    }
+
+    /// Makes sure of the lease for `ms` from now and the usual time on top: before a job waits for
+    /// something slow. Nothing may be done once it is lost.
+    pub(super) async fn keep_lease(&self, job: &Job, ms: i64) -> Result<(), Failure> {
+        let keep = sql!(
+            "UPDATE jobs SET due_at = ?3 WHERE id = ?1 AND lease = ?2 RETURNING id",
+            &job.id,
+            &job.lease,
+            self.ports().clock.now_ms() + ms + JOB_LEASE_MS
+        );
+        let rows = self.ports().database.write(vec![keep]).await?;
+        match rows.first() {
+            Some(kept) if !kept.is_empty() => Ok(()),
+            _ => Err(Failure::LostLease),
+        }
+    }
+}
+
+impl Job {
+    fn read(row: Row<'_>, lease: &str) -> Result<Self, Fault> {
+        let kind = row.text("kind")?;
+        Ok(Self {
+            id: row.text("id")?,
+            workspace_id: row.text("workspace_id")?,
+            kind: JobKind::ALL
+                .into_iter()
+                .find(|known| known.as_str() == kind)
+                .ok_or_else(|| Fault::Bug(format!("a job of kind {kind}")))?,
+            subject_id: row.text("subject_id")?,
+            lease: lease.to_owned(),
+            attempts: row.integer("attempts")?,
+        })
+    }
+}

@@ -1,0 +1,177 @@
+//! Texts made to be slow to read. Reading must take time in proportion to their length.
+//!
+//! Each text is so long that a reader which looks at the rest of it for each of its characters
+//! takes minutes, while one that reads it a fixed number of times takes a fraction of the deadline
+//! even on a slow machine and without optimisation.
+#![expect(clippy::disallowed_methods, reason = "the time a test itself takes")]
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use serde_json::{Map, Value, json};
+
+use super::arguments::fill;
+use super::entities::entities;
+use super::knowledge::KnowledgeIndex;
+use super::quotes::quoted;
+use super::sentences::sentences;
+use super::words::{identifier_words, unique_terms};
+use super::{RulesAssistant, RulesCaller, RulesJudge};
+use crate::conversation::text::{folded, squeezed};
+use crate::models::{AssistantTurn, JudgeTurn, Knowledge, Message, ToolSpec};
+
+/// For all shapes of one pattern together.
+const DEADLINE: Duration = Duration::from_secs(10);
+
+const PATTERNS: [&str; 56] = [
+    "\r",
+    "\r\n",
+    "\n",
+    " ",
+    "\t\r",
+    "\u{b}",
+    "\u{2028}",
+    "\u{3000}",
+    "'",
+    "' ",
+    "'a ",
+    "'a b.",
+    "a'",
+    "\u{2018}",
+    "\u{2018}a b ",
+    "\u{2019}",
+    "\u{201c}",
+    "\"",
+    "\" ",
+    "„",
+    "«",
+    "「",
+    ".",
+    ". ",
+    "a. ",
+    "dr. ",
+    "no. ",
+    "1. ",
+    "!",
+    "! ",
+    ".\" ",
+    ")",
+    "1",
+    "1 ",
+    "1,",
+    "1.",
+    "+",
+    "+1 ",
+    "(1",
+    "1-",
+    "@",
+    "a@",
+    "a@a.a ",
+    "\u{301}",
+    "a\u{301}",
+    "\u{316}\u{301}",
+    "# a\n",
+    "\n#\n",
+    "a:\n",
+    "a:\n\n",
+    "a\n\n",
+    "a b:\nc\n",
+    "店",
+    "in ",
+    "name ",
+    "\u{1100}",
+];
+
+#[test]
+fn every_reader_takes_time_in_proportion() {
+    for pattern in PATTERNS {
+        let started = Instant::now();
+        for text in shapes(pattern, 48 * 1024) {
+            black_box(sentences(&text));
+            black_box(quoted(&text));
+            black_box(entities(&text));
+            black_box(unique_terms(&text));
+            black_box(identifier_words(&text));
+            black_box(folded(&text));
+            black_box(squeezed(&text));
+            let document = Knowledge { name: "Hours".into(), content: text };
+            black_box(KnowledgeIndex::new(&[document]).answer("When do you open in a no. 1 shop?"));
+        }
+        let took = started.elapsed();
+        assert!(took < DEADLINE, "{pattern:?} took {took:?}");
+    }
+}
+
+#[test]
+fn headings_over_many_sections_are_bounded() {
+    let started = Instant::now();
+    let title: String = (0..5_000).map(|n| format!("w{n} ")).collect();
+    let document =
+        Knowledge { name: "x".into(), content: format!("# {title}\n{}", "a:\nb\n".repeat(10_000)) };
+    black_box(KnowledgeIndex::new(&[document]).answer(&title));
+    assert!(started.elapsed() < DEADLINE, "{:?}", started.elapsed());
+}
+
+#[test]
+fn arguments_are_filled_in_bounded_time() {
+    let started = Instant::now();
+    for kind in ["integer", "string", "boolean"] {
+        for pattern in ["1 ", "name ", "a1 ", "one ", "'a b.'", "a@b.cd ", "\"a\" ", "in Rome ", "“.” "] {
+            let property = |n: usize| (format!("name_{n}"), json!({"type": kind, "description": "number"}));
+            let properties: Map<String, Value> = (0..256).map(property).collect();
+            let required: Vec<&String> = properties.keys().collect();
+            fill(
+                &json!({"type": "object", "required": required, "properties": properties}),
+                &pattern.repeat(4_000),
+            );
+        }
+    }
+    let values: Vec<_> = (0..2_000).map(|n| format!("a {n}")).collect();
+    let schema: Map<String, Value> = (0..256).map(|n| (n.to_string(), json!({"enum": values}))).collect();
+    fill(&json!({"type": "object", "properties": schema}), &"a ".repeat(4_000));
+    assert!(started.elapsed() < DEADLINE * 3, "{:?}", started.elapsed());
+}
+
+#[test]
+fn many_turns_and_rulings_read_each_text_once() {
+    let started = Instant::now();
+    let scenario = "\r".repeat(32_000);
+    let caller = RulesCaller::new(&scenario);
+    let content = format!("a{}b", "\r".repeat(51_198));
+    let knowledge = vec![Knowledge { name: "x".into(), content }; 4];
+    let tools: [ToolSpec; 0] = [];
+    let assistant = RulesAssistant::new(&knowledge, &tools);
+    let history = [Message::User { text: "'".repeat(8_000) }];
+    for _ in 0..30 {
+        let turn = AssistantTurn {
+            instructions: "",
+            knowledge: &knowledge,
+            tools: &tools,
+            history: &history,
+            seed: 0,
+        };
+        black_box(assistant.reply(&turn));
+        let turn = crate::models::CallerTurn { persona: "", scenario: &scenario, history: &history, seed: 0 };
+        assert!(caller.reply(&turn).hang_up);
+    }
+    let rows: Vec<String> = (0..64).map(|n| format!("w{n} ").repeat(3_000)).collect();
+    let turns: Vec<_> = rows.iter().map(String::as_str).enumerate().collect();
+    let mut judge = RulesJudge::new();
+    for n in 0..64 {
+        let criterion = format!("w{n} {}", "v".repeat(n + 1));
+        assert!(!judge.judge(&JudgeTurn { criterion: &criterion, turns: &turns }).passed);
+    }
+    assert!(started.elapsed() < DEADLINE, "{:?}", started.elapsed());
+}
+
+/// The pattern over and over, alone and between other texts.
+fn shapes(pattern: &str, bytes: usize) -> Vec<String> {
+    let many = |bytes: usize| pattern.repeat(bytes / pattern.len());
+    let half = many(bytes / 2);
+    vec![
+        many(bytes),
+        format!("a{}b", many(bytes)),
+        format!("a {half}{}", " ".repeat(bytes / 2)),
+        format!("{half}{}b", "\r".repeat(bytes / 2)),
+        format!("Say: {half}{}", "\n".repeat(bytes / 2)),
+    ]
+}
