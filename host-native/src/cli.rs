@@ -81,8 +81,7 @@ pub fn main() -> Result<(), Failure> {
     let arguments = Arguments::parse();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     if matches!(arguments.command, Some(Command::Secrets)) {
-        print_line(&secrets()?);
-        return Ok(());
+        return Ok(print_line(&secrets()?)?);
     }
     let lookup = |name: &str| std::env::var(name).ok();
     let settings = Settings::read(lookup)?;
