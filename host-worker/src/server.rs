@@ -40,27 +40,27 @@ pub async fn answer(request: Request, env: &Env, context: &Context) -> worker::R
 }
 
 async fn handle(engine: &Engine, request: &Request, target: &str) -> Answer<Bytes> {
-    let headers = headers(request);
-    if let Some(response) = engine.refuse_by_head(&headers) {
+    let mut head = http::Request::builder().method(request.method().as_str()).uri(target);
+    if let Some(slot) = head.headers_mut() {
+        *slot = headers(request);
+    }
+    let parts = match head.body(()) {
+        Ok(head) => head.into_parts().0,
+        Err(error) => return engine.broken(error.to_string()),
+    };
+    if let Some(response) = engine.refuse_by_head(&parts.headers) {
         return response;
     }
     let body = match request.body() {
         None => Bytes::new(),
-        Some(stream) => match read(stream).await {
+        Some(stream) => match read(stream, engine.admits_body(&parts)).await {
             Ok(body) => body,
             Err(Unread::TooLarge) => return engine.body_too_large(),
             Err(Unread::Late) => return engine.request_timeout(),
         },
     };
-    let peer = headers.get(PEER_HEADER).and_then(|value| value.to_str().ok()?.parse().ok());
-    let mut incoming = http::Request::builder().method(request.method().as_str()).uri(target);
-    if let Some(slot) = incoming.headers_mut() {
-        *slot = headers;
-    }
-    match incoming.body(body) {
-        Ok(request) => engine.handle(Incoming { request, peer }).await,
-        Err(error) => engine.broken(error.to_string()),
-    }
+    let peer = parts.headers.get(PEER_HEADER).and_then(|value| value.to_str().ok()?.parse().ok());
+    engine.handle(Incoming { request: http::Request::from_parts(parts, body), peer }).await
 }
 
 /// `https://host/path?query`, before and from the path.
@@ -88,16 +88,21 @@ enum Unread {
     Late,
 }
 
-async fn read(stream: ReadableStream) -> Result<Bytes, Unread> {
+/// Reads a body within the limit; of one that cannot matter nothing is kept.
+async fn read(stream: ReadableStream, matters: bool) -> Result<Bytes, Unread> {
     let collect = async {
         let mut chunks = Body::new(stream);
         let mut body = BytesMut::new();
+        let mut bytes = 0;
         while let Some(chunk) = chunks.next().await {
             let chunk = chunk.map_err(|_| Unread::Late)?;
-            if body.len() + chunk.len() > BODY_BYTES_MAX {
+            bytes += chunk.len();
+            if bytes > BODY_BYTES_MAX {
                 return Err(Unread::TooLarge);
             }
-            body.extend_from_slice(&chunk);
+            if matters {
+                body.extend_from_slice(&chunk);
+            }
         }
         Ok(body.freeze())
     };
