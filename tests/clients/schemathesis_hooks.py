@@ -6,8 +6,10 @@ The header goes on last: in the case itself it would count as generated, and blu
 """
 
 import itertools
+import os
 
 import requests
+import schemathesis
 
 numbers = itertools.count(1)
 send = requests.Session.send
@@ -20,3 +22,10 @@ def send_from_elsewhere(session, request, **options):
 
 
 requests.Session.send = send_from_elsewhere
+
+if os.environ.get("SIDETONE_HOST") == "worker":
+
+    @schemathesis.hook
+    def filter_headers(context, headers):
+        """The platform's server drops empty headers before the Worker sees them."""
+        return not headers or all(headers.values())
