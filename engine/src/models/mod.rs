@@ -82,18 +82,42 @@ pub struct AssistantTurn<'a> {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum AssistantReply {
-    /// Say this.
+    /// Say this and listen.
     Say {
         /// The words.
         text: String,
     },
-    /// Call this tool first; its result comes back as history.
-    CallTool {
-        /// The tool's name.
-        name: String,
-        /// An object that fits the tool's `parameters` as far as the model could fill it.
-        arguments: Value,
+    /// Call these tools, all at once; their results come back as history.
+    CallTools {
+        /// What to say first ("one moment …"); empty for nothing.
+        #[serde(default)]
+        text: String,
+        /// At least one call.
+        calls: Vec<ToolRequest>,
     },
+    /// Say this and hang up.
+    Goodbye {
+        /// The words; empty for none.
+        text: String,
+    },
+}
+
+/// A call of a tool as the assistant's model asks for it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ToolRequest {
+    /// The tool's name, as the model wrote it: it may be the name of no tool.
+    pub name: String,
+    /// An object that fits the tool's `parameters` as far as the model could fill it. What the model
+    /// sent instead of a JSON object is here as it came, as a text where it was no JSON.
+    pub arguments: Value,
+}
+
+impl AssistantReply {
+    /// One call, with nothing said before.
+    #[must_use]
+    pub fn call(name: impl Into<String>, arguments: Value) -> Self {
+        Self::CallTools { text: String::new(), calls: vec![ToolRequest { name: name.into(), arguments }] }
+    }
 }
 
 /// Everything the simulated caller's model may use to choose its next line.
