@@ -9,6 +9,12 @@ pub struct Migration {
     pub sql: &'static str,
 }
 
+macro_rules! migration {
+    ($name:literal) => {
+        Migration { name: $name, sql: include_str!(concat!("../migrations/", $name)) }
+    };
+}
+
 /// All steps, oldest first.
 pub const MIGRATIONS: &[Migration] =
-    &[Migration { name: "0001_foundation.sql", sql: include_str!("../migrations/0001_foundation.sql") }];
+    &[migration!("0001_foundation.sql"), migration!("0004_runs_that_think.sql")];

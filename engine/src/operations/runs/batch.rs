@@ -9,7 +9,7 @@ use super::{
 use crate::context::Context;
 use crate::error::{Error, Fault};
 use crate::ids::prefix;
-use crate::limits::{BATCH_RUNS_MAX, BATCH_SNAPSHOTS_BYTES_MAX, INTEGER_MAX};
+use crate::limits::{BATCH_RUNS_MAX, BATCH_SNAPSHOTS_BYTES_MAX, INTEGER_MAX, RUN_COST_MICROUSD_DEFAULT};
 use crate::operation::{BodySchema, Effects, Input, Operation, Output, Success};
 use crate::schema;
 use crate::sql;
@@ -46,6 +46,10 @@ pub struct Body {
     #[serde(default)]
     #[schemars(range(min = 0, max = INTEGER_MAX))]
     seed: Option<i64>,
+    /// Ends the conversation when models have cost this much, in millionths of a US dollar. Default: 1,000,000.
+    #[serde(default)]
+    #[schemars(range(min = 0, max = INTEGER_MAX))]
+    max_cost_microusd: Option<i64>,
 }
 
 /// What was queued.
@@ -58,7 +62,7 @@ pub struct Batch {
 }
 
 async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
-    let Body { assistant_id, mode, seed } = input.body()?;
+    let Body { assistant_id, mode, seed, max_cost_microusd } = input.body()?;
     check_mode(mode)?;
     let sizes = sql!(
         "SELECT COALESCE(SUM(LENGTH(system_prompt) + LENGTH(scenarios.instructions) + LENGTH(evaluations)), 0) AS size
@@ -89,7 +93,12 @@ async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     let Some(assistant) = assistant_snapshot(rows.get(..3).unwrap_or_default())? else {
         return Err(Error::field("assistant_id", "is no assistant of this workspace").into());
     };
-    let launch = Launch { assistant: &assistant, mode, batch_id: Some(context.id(prefix::BATCH)) };
+    let launch = Launch {
+        assistant: &assistant,
+        mode,
+        batch_id: Some(context.id(prefix::BATCH)),
+        max_cost_microusd: max_cost_microusd.unwrap_or(RUN_COST_MICROUSD_DEFAULT),
+    };
     let mut launched = Vec::new();
     for row in rows.last().into_iter().flat_map(|rows| rows.iter()) {
         let seed = seed.unwrap_or_else(|| random_seed(context));

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::context::Context;
 use crate::error::{Error, Fault};
-use crate::limits::INTEGER_MAX;
+use crate::limits::{INTEGER_MAX, RUN_COST_MICROUSD_DEFAULT};
 use crate::operation::{BodySchema, Effects, Input, Operation, Output, Success};
 use crate::schema;
 use crate::sql;
@@ -44,10 +44,14 @@ pub struct Body {
     #[serde(default)]
     #[schemars(range(min = 0, max = INTEGER_MAX))]
     seed: Option<i64>,
+    /// Ends the conversation when models have cost this much, in millionths of a US dollar. Default: 1,000,000.
+    #[serde(default)]
+    #[schemars(range(min = 0, max = INTEGER_MAX))]
+    max_cost_microusd: Option<i64>,
 }
 
 async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
-    let Body { mode, seed } = input.body()?;
+    let Body { mode, seed, max_cost_microusd } = input.body()?;
     check_mode(mode)?;
     let mut reads = assistant_reads(
         "(SELECT assistant_id FROM simulations WHERE workspace_id = :ws AND id = ?1)",
@@ -64,7 +68,12 @@ async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     else {
         return Err(Error::not_found("simulation").into());
     };
-    let launch = Launch { assistant: &assistant, mode, batch_id: None };
+    let launch = Launch {
+        assistant: &assistant,
+        mode,
+        batch_id: None,
+        max_cost_microusd: max_cost_microusd.unwrap_or(RUN_COST_MICROUSD_DEFAULT),
+    };
     let seed = seed.unwrap_or_else(|| random_seed(context));
     let launched = launch.run(context, row.text("id")?, &simulation_snapshot(row)?, seed)?;
     let output = Output::created(&launched.run)?;
