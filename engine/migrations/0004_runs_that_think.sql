@@ -16,3 +16,15 @@ CREATE TABLE conversation_journal (
   entry TEXT NOT NULL,
   PRIMARY KEY (conversation_id, place)
 ) STRICT, WITHOUT ROWID;
+
+-- What a workspace allows itself.
+ALTER TABLE workspaces ADD COLUMN monthly_spend_limit_microusd INTEGER;
+ALTER TABLE workspaces ADD COLUMN runs_at_once INTEGER NOT NULL DEFAULT 16;
+
+-- What models cost a workspace, by month (`2026-11`, UTC).
+CREATE TABLE spending (
+  workspace_id TEXT NOT NULL REFERENCES workspaces (id),
+  month TEXT NOT NULL,
+  microusd INTEGER NOT NULL,
+  PRIMARY KEY (workspace_id, month)
+) STRICT, WITHOUT ROWID;

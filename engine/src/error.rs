@@ -34,6 +34,8 @@ codes! {
     InvalidIfMatch = 400 "invalid_if_match";
     /// No key, an unknown one, or a revoked one.
     Unauthorized = 401 "unauthorized";
+    /// The workspace's own ceiling for this month is reached.
+    SpendLimitReached = 402 "spend_limit_reached";
     /// A browser page of another origin; MCP answers only its own and local ones.
     ForbiddenOrigin = 403 "forbidden_origin";
     /// An unknown id, one of another workspace, or an unknown route.

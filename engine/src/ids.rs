@@ -15,6 +15,7 @@ pub mod prefix {
     pub const PERSONA: &str = "pers";
     pub const SCENARIO: &str = "scen";
     pub const SIMULATION: &str = "sim";
+    pub const CALL: &str = "call";
     pub const RUN: &str = "run";
     pub const BATCH: &str = "batch";
     pub const REQUEST: &str = "req";

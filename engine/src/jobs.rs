@@ -1,8 +1,10 @@
 //! Work that outlives a request: a row, put there by the batch that caused it, claimed with a
 //! lease, removed by the batch that finishes it. Killing the process at any instant loses none; a
 //! job may run twice, so what it does to the outside carries ids that stay the same.
+mod journal;
 mod lease;
 mod simulation_run;
+mod spent;
 mod tool_callback;
 
 use futures_util::future::join_all;
@@ -38,6 +40,7 @@ pub struct Job {
     kind: JobKind,
     subject_id: String,
     lease: String,
+    leased_until_ms: i64,
     attempts: i64,
 }
 
@@ -127,14 +130,19 @@ impl Engine {
 }
 
 impl Job {
-    /// The statements that finish it, around what it did: nothing is written when the lease is
-    /// somebody else's.
-    fn finished(&self, writes: impl IntoIterator<Item = Statement>) -> Vec<Statement> {
-        let mut statements = vec![sql!(
+    /// Undoes the batch when the lease is somebody else's.
+    fn guard(&self) -> Statement {
+        sql!(
             "INSERT INTO batch_guard (ok) SELECT 0 WHERE NOT EXISTS (SELECT 1 FROM jobs WHERE id = ?1 AND lease = ?2)",
             &self.id,
             &self.lease
-        )];
+        )
+    }
+
+    /// The statements that finish it, around what it did: nothing is written when the lease is
+    /// somebody else's.
+    fn finished(&self, writes: impl IntoIterator<Item = Statement>) -> Vec<Statement> {
+        let mut statements = vec![self.guard()];
         statements.extend(writes);
         statements.push(sql!("DELETE FROM jobs WHERE id = ?1", &self.id));
         statements

@@ -83,36 +83,42 @@ pub struct Run {
     /// How it talks.
     mode: RunMode,
     /// Where it is.
-    status: RunStatus,
+    pub status: RunStatus,
     /// Whether every evaluation passed; null until the run is completed.
-    passed: Option<bool>,
+    pub passed: Option<bool>,
     /// Why the run broke; null unless `status` is `error`.
-    error: Option<RunError>,
+    pub error: Option<RunError>,
     /// Lines spoken so far by both sides.
-    turns: i64,
+    pub turns: i64,
     /// The line spoken last, as far as a run in progress has told; null before the first.
-    last_line: Option<String>,
+    pub last_line: Option<String>,
     /// What models have cost so far, caller, assistant and judge together, in millionths of a US dollar.
-    cost_microusd: i64,
+    pub cost_microusd: i64,
     /// The conversation ends when it has cost this much.
-    max_cost_microusd: i64,
+    pub max_cost_microusd: i64,
     /// The same seed and configuration give the same offline run, to the byte.
-    seed: i64,
+    pub seed: i64,
     /// When it was queued.
     created_at: String,
     /// When it started.
     started_at: Option<String>,
     /// When it was over.
-    completed_at: Option<String>,
+    pub completed_at: Option<String>,
     /// The call it is recorded as; null when none is linked.
-    call_id: Option<String>,
+    pub call_id: Option<String>,
 }
 
 /// The columns [`Run::read`] needs.
 const COLUMNS: &str = "id, simulation_id, batch_id, assistant_id, assistant_revision, mode, status, passed, error, turns, last_line, cost_microusd, max_cost_microusd, seed, created_at, started_at, completed_at, call_id";
 
 impl Run {
-    fn read(row: Row<'_>) -> Result<Self, Fault> {
+    /// One run of a workspace, for jobs.
+    pub fn select(workspace_id: &str, id: &str) -> Statement {
+        sql!(format!("SELECT {COLUMNS} FROM runs WHERE workspace_id = ?1 AND id = ?2"), workspace_id, id)
+    }
+
+    /// From a row of [`Run::select`] or of a list.
+    pub fn read(row: Row<'_>) -> Result<Self, Fault> {
         let word = |text: String| serde_json::Value::String(text);
         let stored = |error: serde_json::Error| Fault::Bug(format!("stored run: {error}"));
         Ok(Self {

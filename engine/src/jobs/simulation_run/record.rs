@@ -5,13 +5,14 @@ use serde_json::{Value, json};
 use super::Started;
 use super::drive::{Drive, Driven};
 use crate::calls::{self, Analysis, Call, CallStatus, Costs, Direction, EndedCall, NewCall, Source, Usage};
-use crate::conversation::EndedReason;
 use crate::engine::Engine;
+use crate::error::Fault;
 use crate::events::{self, EventKind};
 use crate::jobs::{Failure, Job};
 use crate::operations::runs::get::RunDetail;
 use crate::operations::runs::{RunError, RunStatus};
 use crate::simulation::SimulationResult;
+use crate::spending;
 use crate::sql;
 use crate::statement::Statement;
 use crate::time;
@@ -28,7 +29,7 @@ pub async fn opened(engine: &Engine, job: &Job, started: &Started) -> Result<(),
         &job.subject_id,
         &new.id
     ));
-    batch.emit(EventKind::CallStarted, || json!({"call": Call::of(&new, None, None)}));
+    batch.emit(EventKind::CallStarted, || Ok(json!({"call": Call::of(&new, None, None)?})))?;
     batch.write().await
 }
 
@@ -74,7 +75,7 @@ pub async fn over(
         costs: Costs::of(0, 0, of_call.microusd, 0),
         usage: Usage { llm_input_tokens: of_call.input_tokens, llm_output_tokens: of_call.output_tokens },
     };
-    let call = Call::of(&new, Some(&ended), Some(&analysis));
+    let call = Call::of(&new, Some(&ended), Some(&analysis))?;
 
     let mut run = started.run.clone();
     run.status = if broke { RunStatus::Error } else { RunStatus::Completed };
@@ -104,11 +105,12 @@ pub async fn over(
         now_ms,
     ));
     batch.statements.push(drive.forget());
-    let told = || json!({"call": &call});
-    batch.emit(EventKind::CallEnded, told);
-    batch.emit(EventKind::CallAnalyzed, told);
+    batch.statements.extend(spending::add(&job.workspace_id, now_ms, total.microusd));
+    let told = || Ok(json!({"call": &call}));
+    batch.emit(EventKind::CallEnded, told)?;
+    batch.emit(EventKind::CallAnalyzed, told)?;
     let kind = if broke { EventKind::SimulationRunError } else { EventKind::SimulationRunCompleted };
-    batch.emit(kind, || json!({"run": RunDetail::of(run, &result.evaluations, &ended.transcript, &call)}));
+    batch.emit(kind, || Ok(json!({"run": RunDetail::of(run, &result.evaluations, call)?})))?;
     batch.statements = job.finished(std::mem::take(&mut batch.statements));
     batch.write().await
 }
@@ -151,14 +153,15 @@ impl<'a> Batch<'a> {
     }
 
     /// `data` is made only when somebody wants the event.
-    fn emit(&mut self, kind: EventKind, data: impl FnOnce() -> Value) {
+    fn emit(&mut self, kind: EventKind, data: impl FnOnce() -> Result<Value, Fault>) -> Result<(), Fault> {
         let subscribers = &self.started.subscribers;
         if subscribers.want(kind) {
             let now_ms = self.engine.ports().clock.now_ms();
-            let emitted = events::emit(self.engine, &self.job.workspace_id, subscribers, kind, &data(), now_ms);
+            let emitted = events::emit(self.engine, &self.job.workspace_id, subscribers, kind, &data()?, now_ms);
             self.statements.extend(emitted.statements);
             self.wake.extend(emitted.wake);
         }
+        Ok(())
     }
 
     async fn write(self) -> Result<(), Failure> {

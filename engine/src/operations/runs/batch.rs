@@ -7,11 +7,12 @@ use super::{
     simulation_snapshot,
 };
 use crate::context::Context;
-use crate::error::{Error, Fault};
+use crate::error::{Code, Error, Fault};
 use crate::ids::prefix;
 use crate::limits::{BATCH_RUNS_MAX, BATCH_SNAPSHOTS_BYTES_MAX, INTEGER_MAX, RUN_COST_MICROUSD_DEFAULT};
 use crate::operation::{BodySchema, Effects, Input, Operation, Output, Success};
 use crate::schema;
+use crate::spending;
 use crate::sql;
 
 /// `POST /simulations/runs/batch`
@@ -29,7 +30,7 @@ pub const OPERATION: Operation = Operation {
     query: None,
     body: BodySchema::whole(schema::of::<Body>),
     response: Some(schema::of::<Batch>),
-    errors: &[],
+    errors: &[Code::SpendLimitReached],
     run: |context, input| Box::pin(run(context, input)),
 };
 
@@ -71,7 +72,8 @@ async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
          WHERE simulations.workspace_id = :ws AND simulations.assistant_id = ?1",
         &assistant_id
     );
-    let rows = context.read(vec![sizes]).await?;
+    let rows = context.read(vec![sizes, spending::select(context.now_ms)]).await?;
+    spending::check(rows.last())?;
     if let Some(row) = rows.first().and_then(|rows| rows.first())
         && row.integer("size")? > BATCH_SNAPSHOTS_BYTES_MAX
     {

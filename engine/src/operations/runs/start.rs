@@ -7,10 +7,11 @@ use super::{
     simulation_snapshot,
 };
 use crate::context::Context;
-use crate::error::{Error, Fault};
+use crate::error::{Code, Error, Fault};
 use crate::limits::{INTEGER_MAX, RUN_COST_MICROUSD_DEFAULT};
 use crate::operation::{BodySchema, Effects, Input, Operation, Output, Success};
 use crate::schema;
+use crate::spending;
 use crate::sql;
 
 /// `POST /simulations/{id}/runs`
@@ -29,7 +30,7 @@ pub const OPERATION: Operation = Operation {
     query: None,
     body: BodySchema::optional(schema::of::<Body>),
     response: Some(schema::of::<Run>),
-    errors: &[],
+    errors: &[Code::SpendLimitReached],
     run: |context, input| Box::pin(run(context, input)),
 };
 
@@ -62,12 +63,15 @@ async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
         format!("SELECT {SIMULATION_COLUMNS} WHERE simulations.workspace_id = :ws AND simulations.id = ?1"),
         input.id()
     ));
-    let rows = context.read(reads).await?;
+    reads.push(spending::select(context.now_ms));
+    let mut rows = context.read(reads).await?;
+    let budget = rows.pop();
     let simulation = rows.last().and_then(|rows| rows.first());
     let (Some(assistant), Some(row)) = (assistant_snapshot(rows.get(..3).unwrap_or_default())?, simulation)
     else {
         return Err(Error::not_found("simulation").into());
     };
+    spending::check(budget.as_ref())?;
     let launch = Launch {
         assistant: &assistant,
         mode,
