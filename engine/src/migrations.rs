@@ -16,5 +16,8 @@ macro_rules! migration {
 }
 
 /// All steps, oldest first.
-pub const MIGRATIONS: &[Migration] =
-    &[migration!("0001_foundation.sql"), migration!("0004_runs_that_think.sql")];
+pub const MIGRATIONS: &[Migration] = &[
+    migration!("0001_foundation.sql"),
+    migration!("0003_events.sql"),
+    migration!("0004_runs_that_think.sql"),
+];

@@ -19,6 +19,7 @@ use crate::simulation::{
     SimulationSetup,
 };
 use crate::sql;
+use crate::statement::{Rows, Statement};
 
 /// What came of a conversation, and what it cost.
 pub struct Driven {
@@ -209,16 +210,25 @@ impl<'a> Drive<'a> {
         let tools = &self.started.assistant.tools;
         let tool = |name: &str| tools.iter().find(|tool| tool.name == name);
         let slowest_ms = calls.iter().filter_map(|call| tool(&call.name)).map(|tool| tool.timeout_ms).max();
-        self.checkpoint(slowest_ms.unwrap_or(0)).await?;
+        let secrets = calls.iter().filter_map(|call| tool(&call.name));
+        let secrets = secrets.map(|tool| tool_callback::secrets(tool, &self.job.workspace_id)).collect();
+        let mut secrets = self.checkpoint(slowest_ms.unwrap_or(0), secrets).await?.into_iter();
+        let mut made = Vec::with_capacity(calls.len());
+        for call in &calls {
+            made.push(match tool(&call.name) {
+                Some(tool) => Some((tool, tool_callback::read_secrets(tool, secrets.next().as_ref())?)),
+                None => None,
+            });
+        }
         let conversation = Conversation {
             id: &self.started.call_id,
             source: "simulation",
             assistant_id: &self.started.assistant.id,
             assistant_revision: self.started.assistant.revision,
         };
-        let answers = join_all(calls.iter().map(async |call| match tool(&call.name) {
-            Some(tool) => {
-                tool_callback::call(self.engine, tool, &call.id, &call.arguments, &conversation).await
+        let answers = join_all(calls.iter().zip(made).map(async |(call, made)| match made {
+            Some((tool, secrets)) => {
+                tool_callback::call(self.engine, tool, secrets, &call.id, &call.arguments, &conversation).await
             }
             None => Err(format!("there is no tool named {}", call.name)),
         }))
@@ -229,7 +239,8 @@ impl<'a> Drive<'a> {
             self.tell(Input::ToolResult { id: call.id, text, is_error }, Spent::default());
         }
         // What came back is on disk before anything follows from it.
-        self.checkpoint(0).await
+        self.checkpoint(0, Vec::new()).await?;
+        Ok(())
     }
 
     /// Before a model is asked that takes its time: tells how far the run is, and keeps the lease.
@@ -239,12 +250,13 @@ impl<'a> Drive<'a> {
         if local || (!stale && now_ms + MODEL_ANSWER_MS_MAX < self.leased_until_ms) {
             return Ok(());
         }
-        self.checkpoint(MODEL_ANSWER_MS_MAX).await
+        self.checkpoint(MODEL_ANSWER_MS_MAX, Vec::new()).await?;
+        Ok(())
     }
 
     /// Puts on disk what was told so far and how far the run is, and keeps the lease for what takes
-    /// `busy_ms`. Fails when the lease is somebody else's.
-    async fn checkpoint(&mut self, busy_ms: i64) -> Result<(), Failure> {
+    /// `busy_ms`. Fails when the lease is somebody else's. What `reads` find at that moment comes back.
+    async fn checkpoint(&mut self, busy_ms: i64, reads: Vec<Statement>) -> Result<Vec<Rows>, Failure> {
         let now_ms = self.engine.ports().clock.now_ms();
         let lease = self.job.extend(now_ms, busy_ms);
         self.leased_until_ms = lease.until_ms;
@@ -259,9 +271,11 @@ impl<'a> Drive<'a> {
             last_line(conversation.transcript()),
             self.total.microusd
         ));
-        self.engine.ports().database.write(statements).await?;
+        let written = statements.len();
+        statements.extend(reads);
+        let mut rows = self.engine.ports().database.write(statements).await?;
         self.saved_at_ms = now_ms;
-        Ok(())
+        Ok(rows.split_off(written.min(rows.len())))
     }
 
     fn driven(&self, result: Result<SimulationResult, SimulationFailure>) -> Driven {
