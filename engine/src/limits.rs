@@ -89,6 +89,10 @@ pub const LAST_LINE_BYTES_MAX: usize = 200;
 pub const CHECKPOINT_MS: i64 = 3_000;
 /// What the models of one run may cost when nothing else is said, in millionths of a US dollar.
 pub const RUN_COST_MICROUSD_DEFAULT: i64 = 1_000_000;
+/// A search's text.
+pub const SEARCH_CHARS_MAX: u64 = 500;
+/// Transcripts in one list of calls.
+pub const CALL_LIST_TRANSCRIPTS_BYTES_MAX: i64 = 4 * 1024 * 1024;
 /// The largest integer a JSON client can hold exactly: 2^53 − 1.
 pub const INTEGER_MAX: i64 = (1 << 53) - 1;
 

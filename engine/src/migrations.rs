@@ -18,6 +18,7 @@ macro_rules! migration {
 /// All steps, oldest first.
 pub const MIGRATIONS: &[Migration] = &[
     migration!("0001_foundation.sql"),
+    migration!("0002_calls.sql"),
     migration!("0003_events.sql"),
     migration!("0004_runs_that_think.sql"),
 ];
