@@ -11,7 +11,7 @@ use crate::jobs::{Failure, Job};
 use crate::operations::runs::{AssistantSnapshot, Run, RunError, SimulationSnapshot};
 use crate::simulation::{SimulationFailure, SimulationPart};
 use crate::sql;
-use crate::statement::{Rows, Statement};
+use crate::statement::Statement;
 use drive::{Drive, Driven};
 
 /// Goes into the batch that claims jobs: their runs are in progress from then on.

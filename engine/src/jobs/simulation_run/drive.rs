@@ -3,7 +3,7 @@ use futures_util::future::join_all;
 use serde_json::Value;
 
 use super::Started;
-use crate::calls::Analysis;
+use crate::calls::{Analysis, AnalysisMethod, Sentiment};
 use crate::conversation::text::cut;
 use crate::conversation::transcript::{TranscriptRole, TranscriptRow};
 use crate::engine::Engine;
@@ -12,7 +12,9 @@ use crate::jobs::spent::Spent;
 use crate::jobs::tool_callback::{self, Conversation};
 use crate::jobs::{Failure, Job};
 use crate::limits::{CHECKPOINT_MS, LAST_LINE_BYTES_MAX, MODEL_ANSWER_MS_MAX};
-use crate::models::{Analyst, Answered, AssistantModel, CallerModel, JudgeModel, ModelFailure, ToolSpec};
+use crate::models::{
+    Analyst, Answered, AssistantModel, CallerModel, Findings, JudgeModel, ModelFailure, ToolSpec,
+};
 use crate::operations::runs::AssistantSnapshot;
 use crate::simulation::{
     Input, Output, SimulatedAssistant, Simulation, SimulationFailure, SimulationPart, SimulationResult,
@@ -96,7 +98,7 @@ impl<'a> Drive<'a> {
     }
 
     /// What forgets the journal.
-    pub fn forget(&self) -> crate::statement::Statement {
+    pub fn forget(&self) -> Statement {
         self.journal.forget()
     }
 
@@ -287,13 +289,22 @@ impl<'a> Drive<'a> {
     pub async fn analyse(&mut self, transcript: &[TranscriptRow]) -> Result<(Analysis, Spent), Failure> {
         let analyst = Analyst::new(self.engine, &self.started.assistant.model);
         if analyst.is_local() || self.is_spent(false) || transcript.is_empty() {
-            return Ok((Analysis::by_rule(transcript), Spent::default()));
+            return Ok((analysis(Analyst::by_rule(transcript), AnalysisMethod::Rule), Spent::default()));
         }
         self.before_asking(false).await?;
         let answer = analyst.analyse(self.engine, transcript).await;
         let spent = Spent::of(&answer);
-        Ok((answer.map_or_else(|_| Analysis::by_rule(transcript), |one| Analysis::by_model(one.reply)), spent))
+        let analysis = match answer {
+            Ok(answered) => analysis(answered.reply, AnalysisMethod::Model),
+            Err(_) => analysis(Analyst::by_rule(transcript), AnalysisMethod::Rule),
+        };
+        Ok((analysis, spent))
     }
+}
+
+fn analysis(findings: Findings, method: AnalysisMethod) -> Analysis {
+    let sentiment = Sentiment::parse(&findings.sentiment).unwrap_or(Sentiment::Unknown);
+    Analysis { summary: findings.summary, sentiment, outcome: None, method }
 }
 
 /// What was said last, cut to what a list shows.

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::Started;
 use super::drive::{Drive, Driven};
-use crate::calls::{self, Analysis, Call, CallStatus, Costs, Direction, EndedCall, NewCall, Source, Usage};
+use crate::calls::{self, Call, CallStatus, Costs, Direction, EndedCall, NewCall, Source, Usage};
 use crate::engine::Engine;
 use crate::error::Fault;
 use crate::events::{self, EventKind};
