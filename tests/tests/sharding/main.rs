@@ -5,7 +5,8 @@
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
-    reason = "helpers of tests are tests: they panic when something is wrong"
+    clippy::print_stdout,
+    reason = "helpers of tests are tests: they panic when something is wrong, and print what they measure"
 )]
 
 mod cluster;
