@@ -17,6 +17,7 @@ mod mcp;
 mod numbers;
 mod outcomes;
 mod properties;
+mod round_trips;
 mod runs;
 mod simulations;
 mod snapshots;
