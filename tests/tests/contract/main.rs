@@ -9,6 +9,8 @@
 mod assistants;
 mod auth;
 mod bad_input;
+mod call_properties;
+mod calls;
 mod every_operation;
 mod faults;
 mod keys;
