@@ -2,6 +2,7 @@
 //!
 //! The conversation speaks only these types. `builtin/rules` answers them with a pure function
 //! ([`rules`]); a provider's adapter turns them into its wire format.
+pub mod openai;
 pub mod rules;
 
 use serde::{Deserialize, Serialize};
