@@ -80,11 +80,16 @@ fn write(prefix: &str, ulid: u128) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ports::BoxFuture;
 
     struct Still(i64);
     impl Clock for Still {
         fn now_ms(&self) -> i64 {
             self.0
+        }
+
+        fn sleep(&self, _: u64) -> BoxFuture<'_, ()> {
+            Box::pin(async {})
         }
     }
     struct Ones;
