@@ -109,8 +109,10 @@ impl Endpoint {
         }
         let mut body = vec![0; length];
         reader.read_exact(&mut body)?;
+        // Whoever waits for this call may change it for the next.
+        let answer_after_ms = self.state.answer_after_ms.load(Ordering::SeqCst);
         self.note(key.as_deref(), &body);
-        std::thread::sleep(Duration::from_millis(self.state.answer_after_ms.load(Ordering::SeqCst)));
+        std::thread::sleep(Duration::from_millis(answer_after_ms));
         let mut stream = reader.into_inner();
         write!(
             stream,
