@@ -9,8 +9,10 @@
 )]
 
 pub mod call;
+pub mod choices;
 pub mod edge;
 pub mod example;
+pub mod faults;
 pub mod load;
 pub mod native;
 pub mod process;
@@ -19,5 +21,6 @@ pub mod wire;
 pub mod world;
 
 pub use call::Call;
+pub use choices::Choices;
 pub use reply::{Reply, ToolReply};
 pub use world::{Made, World};
