@@ -200,12 +200,22 @@ impl Sandbox {
     /// The next outgoing request gets this answer; without one it fails to connect.
     pub fn answer_http(&self, status: u16, body: &str) {
         let reply = HttpReply { status, headers: Vec::new(), body: Bytes::from(body.to_owned()) };
-        lock(&self.http.answers).push_back(Ok(reply));
+        self.script_http(Ok(reply));
     }
 
     /// The next outgoing request fails like this.
     pub fn fail_http(&self, error: HttpError) {
-        lock(&self.http.answers).push_back(Err(error));
+        self.script_http(Err(error));
+    }
+
+    /// The next outgoing request comes to this.
+    pub fn script_http(&self, outcome: Result<HttpReply, HttpError>) {
+        lock(&self.http.answers).push_back(outcome);
+    }
+
+    /// Does something while the next outgoing request is under way.
+    pub fn meanwhile(&self, deed: impl FnOnce() + Send + 'static) {
+        *lock(&self.http.meanwhile) = Some(Box::new(deed));
     }
 
     /// The outgoing requests so far, oldest first; the list is emptied.
@@ -272,11 +282,19 @@ impl Queue for NoQueue {
 struct ScriptedHttp {
     answers: Mutex<VecDeque<Result<HttpReply, HttpError>>>,
     sent: Mutex<Vec<HttpRequest>>,
+    meanwhile: Mutex<Option<Deed>>,
 }
+
+/// See [`Sandbox::meanwhile`].
+type Deed = Box<dyn FnOnce() + Send>;
 
 impl Http for ScriptedHttp {
     fn send(&self, request: HttpRequest) -> BoxFuture<'_, Result<HttpReply, HttpError>> {
         lock(&self.sent).push(request);
+        let deed = lock(&self.meanwhile).take();
+        if let Some(deed) = deed {
+            deed();
+        }
         let unscripted = || Err(HttpError::Failed("no answer is scripted".to_owned()));
         let answer = lock(&self.answers).pop_front().unwrap_or_else(unscripted);
         Box::pin(async move { answer })

@@ -13,6 +13,7 @@ pub mod edge;
 pub mod load;
 pub mod native;
 pub mod process;
+pub mod receiver;
 pub mod reply;
 pub mod wire;
 pub mod world;

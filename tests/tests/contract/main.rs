@@ -9,6 +9,7 @@
 mod assistants;
 mod auth;
 mod bad_input;
+mod deliveries;
 mod every_operation;
 mod faults;
 mod keys;

@@ -2,13 +2,17 @@ CREATE INDEX api_keys_by_workspace ON api_keys (workspace_id, id);
 CREATE INDEX assistant_documents_by_document ON assistant_documents (document_id);
 CREATE INDEX assistant_tools_by_tool ON assistant_tools (tool_id);
 CREATE INDEX assistants_by_workspace ON assistants (workspace_id, id);
+CREATE INDEX deliveries_by_due ON deliveries (webhook_id, due_at, id) WHERE due_at IS NOT NULL;
+CREATE INDEX deliveries_by_status ON deliveries (workspace_id, webhook_id, status, id);
+CREATE INDEX deliveries_by_webhook ON deliveries (workspace_id, webhook_id, id);
 CREATE UNIQUE INDEX documents_by_name ON documents (workspace_id, name);
 CREATE INDEX documents_by_workspace ON documents (workspace_id, id);
 CREATE INDEX idempotency_keys_by_age ON idempotency_keys (created_at);
-CREATE INDEX jobs_by_due ON jobs (due_at, id);
+CREATE INDEX jobs_by_kind ON jobs (kind, due_at);
+CREATE INDEX jobs_by_kind_and_workspace ON jobs (kind, workspace_id, due_at, id);
 CREATE INDEX jobs_by_lease ON jobs (lease);
 CREATE INDEX jobs_by_subject ON jobs (subject_id);
-CREATE INDEX jobs_by_workspace ON jobs (workspace_id, due_at, id);
+CREATE UNIQUE INDEX jobs_one_a_webhook ON jobs (subject_id) WHERE kind = 'webhook_delivery';
 CREATE INDEX numbers_by_assistant ON numbers (assistant_id);
 CREATE INDEX numbers_by_workspace ON numbers (workspace_id, number);
 CREATE INDEX personas_by_workspace ON personas (workspace_id, id);
@@ -68,6 +72,23 @@ CREATE TABLE batch_guard (
   key_ok INTEGER NOT NULL DEFAULT 1 CONSTRAINT unknown_key CHECK (key_ok = 1),
   knowledge_fits INTEGER NOT NULL DEFAULT 1 CONSTRAINT knowledge_limit CHECK (knowledge_fits = 1)
 ) STRICT;
+CREATE TABLE deliveries (
+  id TEXT PRIMARY KEY,
+  workspace_id TEXT NOT NULL REFERENCES workspaces (id),
+  webhook_id TEXT NOT NULL,
+  event_id TEXT NOT NULL,
+  type TEXT NOT NULL,
+  body_bytes INTEGER NOT NULL,
+  status TEXT NOT NULL,
+  attempts INTEGER NOT NULL,
+  failures INTEGER NOT NULL,
+  due_at INTEGER,
+  last_status INTEGER,
+  last_error TEXT,
+  last_response TEXT,
+  created_at INTEGER NOT NULL,
+  delivered_at INTEGER
+) STRICT;
 CREATE TABLE documents (
   id TEXT PRIMARY KEY,
   workspace_id TEXT NOT NULL REFERENCES workspaces (id),
@@ -78,6 +99,13 @@ CREATE TABLE documents (
   revision INTEGER NOT NULL,
   created_at INTEGER NOT NULL,
   updated_at INTEGER NOT NULL
+) STRICT;
+CREATE TABLE events (
+  id TEXT PRIMARY KEY,
+  workspace_id TEXT NOT NULL REFERENCES workspaces (id),
+  type TEXT NOT NULL,
+  body TEXT NOT NULL,
+  created_at INTEGER NOT NULL
 ) STRICT;
 CREATE TABLE idempotency_keys (
   workspace_id TEXT NOT NULL REFERENCES workspaces (id),
@@ -179,7 +207,7 @@ CREATE TABLE tools (
   revision INTEGER NOT NULL,
   created_at INTEGER NOT NULL,
   updated_at INTEGER NOT NULL
-) STRICT;
+, old_secret_until INTEGER) STRICT;
 CREATE TABLE webhooks (
   id TEXT PRIMARY KEY,
   workspace_id TEXT NOT NULL REFERENCES workspaces (id),
@@ -190,7 +218,7 @@ CREATE TABLE webhooks (
   revision INTEGER NOT NULL,
   created_at INTEGER NOT NULL,
   updated_at INTEGER NOT NULL
-) STRICT;
+, old_secret_until INTEGER) STRICT;
 CREATE TABLE workspaces (
   id TEXT PRIMARY KEY,
   name TEXT NOT NULL,
