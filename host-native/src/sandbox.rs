@@ -233,6 +233,16 @@ impl Sandbox {
         lock(&self.http.answers).push_back(Err(error));
     }
 
+    /// The next outgoing request comes to this.
+    pub fn script_http(&self, outcome: Result<HttpReply, HttpError>) {
+        lock(&self.http.answers).push_back(outcome.map(ScriptedAnswer::from));
+    }
+
+    /// Does something while the next outgoing request is under way.
+    pub fn meanwhile(&self, deed: impl FnOnce() + Send + 'static) {
+        *lock(&self.http.meanwhile) = Some(Box::new(deed));
+    }
+
     /// Outgoing requests that no answer is scripted for get what `answer` says.
     pub fn answer_http_with(
         &self,
@@ -322,7 +332,11 @@ struct ScriptedHttp {
     answers: Mutex<VecDeque<Result<ScriptedAnswer, HttpError>>>,
     otherwise: Mutex<Option<Answering>>,
     sent: Mutex<Vec<HttpRequest>>,
+    meanwhile: Mutex<Option<Deed>>,
 }
+
+/// See [`Sandbox::meanwhile`].
+type Deed = Box<dyn FnOnce() + Send>;
 
 struct ScriptedAnswer {
     status: u16,
@@ -347,6 +361,10 @@ impl ScriptedHttp {
             (None, None) => Err(HttpError::Failed("no answer is scripted".to_owned())),
         };
         lock(&self.sent).push(request);
+        let deed = lock(&self.meanwhile).take();
+        if let Some(deed) = deed {
+            deed();
+        }
         let mut answer = answer?;
         let mut begun = BytesMut::new();
         for piece in &mut answer.body {

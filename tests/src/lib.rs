@@ -16,6 +16,7 @@ pub mod faults;
 pub mod load;
 pub mod native;
 pub mod process;
+pub mod receiver;
 pub mod reply;
 pub mod wire;
 pub mod world;

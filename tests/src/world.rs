@@ -349,10 +349,10 @@ impl World {
         self.create("/knowledge", json!({"name": name, "content": "x".repeat(size_bytes)}))
     }
 
-    /// A webhook.
+    /// A webhook whose receiver no host ever finds: the name is reserved (RFC 2606).
     #[track_caller]
     pub fn webhook(&self) -> Made {
-        self.create("/webhooks", json!({"url": "https://example.com/events", "events": ["call.ended"]}))
+        self.create("/webhooks", json!({"url": "https://receiver.example/", "events": ["call.ended"]}))
     }
 
     /// A persona.
