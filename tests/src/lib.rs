@@ -14,6 +14,7 @@ pub mod load;
 pub mod native;
 pub mod process;
 pub mod reply;
+pub mod stand_ins;
 pub mod wire;
 pub mod world;
 
