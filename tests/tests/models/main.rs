@@ -3,6 +3,7 @@
 mod analyst;
 mod assistant;
 mod caller;
+mod http;
 mod judge;
 mod patience;
 mod sandbox;
