@@ -18,6 +18,7 @@ pub mod native;
 pub mod process;
 pub mod receiver;
 pub mod reply;
+pub mod stand_ins;
 pub mod wire;
 pub mod world;
 
