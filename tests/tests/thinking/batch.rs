@@ -37,7 +37,11 @@ fn a_batch_completes_and_everything_says_what_happened() {
         assert_eq!(call["simulation_run_id"], run["id"]);
         assert_eq!(call["assistant_revision"], run["assistant_revision"]);
         assert_eq!(call["model"], "stand-in/tools");
-        assert!(call["analysis"]["summary"].as_str().unwrap().len() > 10, "{}", call["analysis"]);
+        assert_eq!(
+            call["analysis"],
+            json!({"summary": "They asked and were told.", "sentiment": "positive", "outcome": null, "method": "model"})
+        );
+        assert_eq!(call["sentiment"], "positive");
         // What it cost is what the tokens cost, and the run's cost has caller and judge on top.
         let llm = call["costs"]["llm_microusd"].as_i64().unwrap();
         assert_eq!(call["costs"]["total_microusd"], llm);
