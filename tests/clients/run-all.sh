@@ -40,6 +40,7 @@ check 'Python client 1.x' "$python_v1" mcp_v1.py
 for mode in legacy auto; do check "Python client 2.x, $mode" "$python_v2" mcp_v2.py "$mode"; done
 for era in legacy auto modern; do check "Inspector --strict, $era" ./inspector.sh "$era"; done
 for revision in 2025-11-25 2026-07-28; do check "MCP conformance $revision" ./conformance.sh "$revision"; done
+check 'Standard Webhooks' ./deliveries.sh
 check 'README, curl' python3 readme.py curl
 check 'README, MCP' "$python_v2" readme.py mcp
 check 'OpenAPI 3.1' ./openapi.sh
