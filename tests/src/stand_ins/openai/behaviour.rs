@@ -102,7 +102,8 @@ impl Reply {
 pub fn act(model: &str, body: &Value, first: bool) -> Act {
     let echo = || Reply::say(last_user(body));
     Act::Reply(match model {
-        "echo" | "tools" | "parallel-tools" | "unknown-tool" | "bad-arguments" | "says-goodbye" | "repeats"
+        "echo" | "tools" | "parallel-tools" | "unknown-tool" | "bad-arguments" | "says-goodbye"
+        | "repeats"
             if looks_back(body) =>
         {
             analyst()
