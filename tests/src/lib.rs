@@ -9,6 +9,7 @@
 )]
 
 pub mod call;
+pub mod compare;
 pub mod edge;
 pub mod load;
 pub mod native;
