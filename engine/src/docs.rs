@@ -48,8 +48,8 @@ pub fn render(document: &Value) -> String {
 }
 
 /// The page as a response.
-pub fn page(html: &Bytes) -> Response<Bytes> {
-    let mut response = Response::new(html.clone());
+pub fn page(html: Bytes) -> Response<Bytes> {
+    let mut response = Response::new(html);
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
     headers.insert(

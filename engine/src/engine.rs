@@ -82,8 +82,8 @@ impl Engine {
         let path = incoming.request.uri().path();
         let open = match path {
             "/healthz" => Some(self.health().await),
-            "/openapi.json" => Some(json_response(200, self.faces().openapi.clone())),
-            "/docs" => Some(docs::page(&self.faces().docs)),
+            "/openapi.json" => Some(json_response(200, self.faces().openapi())),
+            "/docs" => Some(docs::page(self.faces().docs())),
             _ => None,
         };
         if let Some(response) = open {

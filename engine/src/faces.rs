@@ -1,5 +1,8 @@
-//! Everything derived from the operation table, made once at the start.
+//! Everything derived from the operation table. Only the router is made at the start, the rest when it is
+//! first asked for: all of it at once is 40 ms of processor time in a Worker's isolate, whose first
+//! request may have 10.
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 
 use bytes::Bytes;
 use serde_json::Value;
@@ -25,36 +28,56 @@ pub struct RequestSchemas {
 pub struct Faces {
     /// REST.
     pub router: Router,
-    /// MCP.
-    pub tools: Tools,
-    /// `/openapi.json`.
-    pub openapi: Bytes,
-    /// `/docs`.
-    pub docs: Bytes,
-    schemas: BTreeMap<&'static str, RequestSchemas>,
+    base_url: String,
+    tools: OnceLock<Tools>,
+    openapi: OnceLock<Bytes>,
+    docs: OnceLock<Bytes>,
+    schemas: BTreeMap<&'static str, OnceLock<RequestSchemas>>,
     none: RequestSchemas,
 }
 
 impl Faces {
-    /// Derives them all.
+    /// Makes the router, and room for the rest.
     pub fn new(config: &Config) -> Result<Self, Fault> {
         let router = Router::new().map_err(|error| Fault::Bug(format!("routes: {error}")))?;
-        let schemas: BTreeMap<_, _> =
-            OPERATIONS.iter().map(|operation| (operation.id, request_schemas(operation))).collect();
-        let document = openapi::document(config, &schemas);
+        let mut schemas = BTreeMap::new();
+        for operation in OPERATIONS {
+            schemas.insert(operation.id, OnceLock::new());
+        }
         Ok(Self {
             router,
-            tools: Tools::new(&schemas),
-            docs: Bytes::from(docs::render(&document)),
-            openapi: Bytes::from(document.to_string()),
+            base_url: config.base_url.clone(),
+            tools: OnceLock::new(),
+            openapi: OnceLock::new(),
+            docs: OnceLock::new(),
             schemas,
             none: RequestSchemas::default(),
         })
     }
 
+    /// MCP.
+    pub fn tools(&self) -> &Tools {
+        self.tools.get_or_init(|| Tools::new(self))
+    }
+
+    /// `/openapi.json`.
+    pub fn openapi(&self) -> Bytes {
+        let text = || Bytes::from(openapi::document(&self.base_url, self).to_string());
+        self.openapi.get_or_init(text).clone()
+    }
+
+    /// `/docs`.
+    pub fn docs(&self) -> Bytes {
+        let page = || Bytes::from(docs::render(&openapi::document(&self.base_url, self)));
+        self.docs.get_or_init(page).clone()
+    }
+
     /// The request schemas of one operation.
     pub fn schemas(&self, operation: &Operation) -> &RequestSchemas {
-        self.schemas.get(operation.id).unwrap_or(&self.none)
+        match self.schemas.get(operation.id) {
+            Some(schemas) => schemas.get_or_init(|| request_schemas(operation)),
+            None => &self.none,
+        }
     }
 }
 

@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 use schemars::SchemaGenerator;
 use serde_json::{Map, Value, json};
 
-use crate::config::Config;
 use crate::error::Code;
-use crate::faces::RequestSchemas;
+use crate::faces::{Faces, RequestSchemas};
 use crate::mcp::tools::path_value;
 use crate::operation::{Operation, Presence, Success};
 use crate::operations::{GROUPS, OPERATIONS};
@@ -30,13 +29,11 @@ const WITH_BODY: &[Code] =
     &[Code::InvalidJson, Code::BodyTooLarge, Code::UnsupportedMediaType, Code::ValidationFailed];
 
 /// Derives the document.
-pub fn document(config: &Config, schemas: &BTreeMap<&'static str, RequestSchemas>) -> Value {
+pub fn document(base_url: &str, faces: &Faces) -> Value {
     let mut generator = schema::response_generator();
     let mut paths: Map<String, Value> = Map::new();
     for operation in OPERATIONS {
-        let Some(requests) = schemas.get(operation.id) else {
-            continue;
-        };
+        let requests = faces.schemas(operation);
         let entry = paths.entry(operation.path).or_insert_with(|| json!({}));
         entry[operation.method.as_str().to_ascii_lowercase()] = describe(operation, requests, &mut generator);
     }
@@ -54,7 +51,7 @@ pub fn document(config: &Config, schemas: &BTreeMap<&'static str, RequestSchemas
             "description": DESCRIPTION,
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
-        "servers": [{"url": config.base_url}],
+        "servers": [{"url": base_url}],
         "security": [{"key": []}],
         "tags": tags,
         "paths": paths,

@@ -30,6 +30,14 @@ pub fn until(text: &str) -> Option<i64> {
     }
 }
 
+/// Whether there is such a day.
+pub fn is_date(year: i64, month: i64, day: i64) -> bool {
+    let (Ok(year), Ok(month), Ok(day)) = (i16::try_from(year), i8::try_from(month), i8::try_from(day)) else {
+        return false;
+    };
+    jiff::civil::Date::new(year, month, day).is_ok()
+}
+
 const NS_PER_MS: i128 = 1_000_000;
 const MS_PER_DAY: i64 = 24 * 60 * 60 * 1000;
 

@@ -2,14 +2,15 @@
 use std::fmt;
 use std::sync::Arc;
 
-use serde::Deserialize;
-use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
+use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, Visitor};
+use serde::ser::{Serialize, Serializer};
 use sidetone_engine::ports::{BoxFuture, Database, DatabaseError};
 use sidetone_engine::statement::{Rows, Statement, Value};
-use worker::js_sys::{self, Array, JSON};
+use worker::js_sys::{self, Promise};
+use worker::wasm_bindgen::prelude::wasm_bindgen;
 use worker::wasm_bindgen::{JsCast, JsValue};
 use worker::wasm_bindgen_futures::JsFuture;
-use worker::worker_sys::types::{D1Database, D1PreparedStatement};
+use worker::worker_sys::types::D1Database;
 
 /// The database behind a binding.
 pub struct D1(D1Database);
@@ -22,28 +23,42 @@ impl D1 {
 
     /// D1's `batch` is a transaction for reads and writes alike.
     async fn batch(&self, batch: Vec<Statement>) -> Result<Vec<Rows>, DatabaseError> {
-        let prepared: Array = batch
+        let batch: Vec<(&str, Vec<Bound<'_>>)> = batch
             .iter()
-            .map(|statement| self.prepare(statement))
-            .collect::<Result<_, JsValue>>()
-            .map_err(|thrown| error(&thrown))?;
-        let answered = self.0.batch(prepared).map_err(|thrown| error(&thrown))?;
-        let results = JsFuture::from(answered).await.map_err(|thrown| error(&thrown))?;
-        // One text crosses the border instead of every value by itself.
-        let text = JSON::stringify(&results).map_err(|_| shape("no JSON can be made of the rows"))?;
-        let results: Vec<Answer> =
-            serde_json::from_str(&String::from(text)).map_err(|error| shape(&error.to_string()))?;
-        results.into_iter().map(|answer| rows(answer.results)).collect()
+            .map(|statement| (&*statement.sql, statement.params.iter().map(Bound).collect()))
+            .collect();
+        let text = serde_json::to_string(&batch).map_err(|error| shape(&error.to_string()))?;
+        let answered = JsFuture::from(run(&self.0, &text)).await.map_err(|thrown| error(&thrown))?;
+        let text = answered.as_string().ok_or_else(|| shape("no JSON can be made of the rows"))?;
+        let results: Vec<Vec<Columns>> =
+            serde_json::from_str(&text).map_err(|error| shape(&error.to_string()))?;
+        results.into_iter().map(rows).collect()
     }
+}
 
-    fn prepare(&self, statement: &Statement) -> Result<D1PreparedStatement, JsValue> {
-        let prepared = self.0.prepare(&statement.sql)?;
-        let values = statement.params.iter().map(|value| match value {
-            Value::Null => JsValue::NULL,
-            Value::Number(number) => JsValue::from_f64(*number),
-            Value::Text(text) => JsValue::from_str(text),
-        });
-        prepared.bind(values.collect())
+// One text crosses the border each way, instead of every statement and value by itself, and D1's figures about
+// itself stay on the other side.
+#[wasm_bindgen(wasm_bindgen = worker::wasm_bindgen, inline_js = r#"
+export async function run(database, text) {
+  const batch = JSON.parse(text).map(([sql, params]) => database.prepare(sql).bind(...params));
+  const answers = await database.batch(batch);
+  return JSON.stringify(answers.map((answer) => answer.results));
+}
+"#)]
+extern "C" {
+    fn run(database: &D1Database, batch: &str) -> Promise;
+}
+
+/// A value as it is bound.
+struct Bound<'a>(&'a Value);
+
+impl Serialize for Bound<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            Value::Null => serializer.serialize_unit(),
+            Value::Number(number) => serializer.serialize_f64(*number),
+            Value::Text(text) => serializer.serialize_str(text),
+        }
     }
 }
 
@@ -55,12 +70,6 @@ impl Database for D1 {
     fn write(&self, batch: Vec<Statement>) -> BoxFuture<'_, Result<Vec<Rows>, DatabaseError>> {
         Box::pin(self.batch(batch))
     }
-}
-
-/// What D1 says of one statement.
-#[derive(Deserialize)]
-struct Answer {
-    results: Vec<Columns>,
 }
 
 /// One row: an object with a property a column, in the statement's order.

@@ -1,5 +1,6 @@
 //! One request of the platform's into the engine, one response back: reads a body within the limit,
 //! hands the request over, writes the answer and logs what must be logged.
+use std::borrow::Cow;
 use std::pin::pin;
 use std::time::Duration;
 
@@ -11,8 +12,9 @@ use sidetone_engine::engine::{Engine, Incident};
 use sidetone_engine::error::{Code, Error};
 use sidetone_engine::limits::{BODY_BYTES_MAX, REQUEST_READ_MS};
 use sidetone_engine::ports::Incoming;
-use worker::web_sys::{ReadableStream, Request, Response};
-use worker::{Body, Context, Delay, Env, Headers, ResponseBuilder, console_error};
+use worker::js_sys::{Array, JSON, Uint8Array};
+use worker::web_sys::{ReadableStream, Request, Response, ResponseInit};
+use worker::{Body, Context, Delay, Env, console_error};
 
 use crate::isolate;
 
@@ -29,7 +31,7 @@ pub async fn answer(request: Request, env: &Env, context: &Context) -> worker::R
     };
     let engine = &service.engine;
     let (method, path) = (request.method(), target.split('?').next().unwrap_or_default());
-    let response = handle(engine, &request, target).await;
+    let response = handle(engine, &request, &method, target).await;
     log(&response, &method, path);
     if !service.wakes.is_empty() {
         let wakes = service.wakes.clone();
@@ -39,8 +41,8 @@ pub async fn answer(request: Request, env: &Env, context: &Context) -> worker::R
     to_platform(response)
 }
 
-async fn handle(engine: &Engine, request: &Request, target: &str) -> Answer<Bytes> {
-    let mut head = http::Request::builder().method(request.method().as_str()).uri(target);
+async fn handle(engine: &Engine, request: &Request, method: &str, target: &str) -> Answer<Bytes> {
+    let mut head = http::Request::builder().method(method).uri(target);
     if let Some(slot) = head.headers_mut() {
         *slot = headers(request);
     }
@@ -70,9 +72,13 @@ fn split(url: &str) -> (&str, &str) {
     (&url[..path], &url[path..])
 }
 
+/// The headers as one text: asking for each name and value would cross the border to JavaScript five times a header.
 fn headers(request: &Request) -> HeaderMap {
-    let mut headers = HeaderMap::new();
-    for (name, value) in Headers(request.headers()).entries() {
+    let pairs = Array::from(request.headers().as_ref());
+    let text = JSON::stringify(&pairs).map(String::from).unwrap_or_default();
+    let pairs: Vec<(Cow<'_, str>, Cow<'_, str>)> = serde_json::from_str(&text).unwrap_or_default();
+    let mut headers = HeaderMap::with_capacity(pairs.len());
+    for (name, value) in &pairs {
         // What is no header by our reading is none that the engine looks at.
         if let (Ok(name), Ok(value)) =
             (HeaderName::from_bytes(name.as_bytes()), HeaderValue::from_bytes(value.as_bytes()))
@@ -114,13 +120,21 @@ async fn read(stream: ReadableStream, matters: bool) -> Result<Bytes, Unread> {
 
 fn to_platform(response: Answer<Bytes>) -> worker::Result<Response> {
     let (parts, body) = response.into_parts();
-    let headers = Headers::new();
-    for (name, value) in &parts.headers {
-        headers.append(name.as_str(), &String::from_utf8_lossy(value.as_bytes()))?;
-    }
-    let builder = ResponseBuilder::new().with_status(parts.status.as_u16()).with_headers(headers);
-    let response = if body.is_empty() { builder.empty() } else { builder.fixed(body.into()) };
-    Ok(response.into())
+    let pairs: Vec<(&str, Cow<'_, str>)> = parts
+        .headers
+        .iter()
+        .map(|(name, value)| (name.as_str(), String::from_utf8_lossy(value.as_bytes())))
+        .collect();
+    let init = ResponseInit::new();
+    init.set_status(parts.status.as_u16());
+    init.set_headers(&JSON::parse(&serde_json::to_string(&pairs)?)?);
+    let response = if body.is_empty() {
+        Response::new_with_opt_str_and_init(None, &init)
+    } else {
+        let body = Uint8Array::from(body.as_ref());
+        Response::new_with_opt_buffer_source_and_init(Some(&body), &init)
+    };
+    Ok(response?)
 }
 
 /// There is no engine to answer: a setting or a binding is missing. Which one is for the log, and by

@@ -1,4 +1,5 @@
 //! The platform's clock and randomness.
+use std::cell::RefCell;
 use std::time::Duration;
 
 use sidetone_engine::ports::{BoxFuture, Clock, Random};
@@ -17,12 +18,32 @@ impl Clock for PlatformClock {
     }
 }
 
-/// `crypto.getRandomValues`.
+/// `crypto.getRandomValues`, asked for many bytes at once: every request needs some for its id, and
+/// asking costs more than the bytes. None is given out twice.
 pub struct PlatformRandom;
 
+const POOL_BYTES: usize = 512;
+
+thread_local! {
+    static POOL: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
 impl Random for PlatformRandom {
-    #[expect(clippy::expect_used, reason = "without randomness no key is safe: better to stop")]
     fn fill(&self, bytes: &mut [u8]) {
-        getrandom::fill(bytes).expect("the platform gives random bytes");
+        if bytes.len() > POOL_BYTES {
+            return ask(bytes);
+        }
+        POOL.with_borrow_mut(|pool| {
+            if pool.len() < bytes.len() {
+                pool.resize(POOL_BYTES, 0);
+                ask(pool);
+            }
+            bytes.copy_from_slice(&pool.split_off(pool.len() - bytes.len()));
+        });
     }
+}
+
+#[expect(clippy::expect_used, reason = "without randomness no key is safe: better to stop")]
+fn ask(bytes: &mut [u8]) {
+    getrandom::fill(bytes).expect("the platform gives random bytes");
 }

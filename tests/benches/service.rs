@@ -12,19 +12,17 @@ mod bare;
 
 use std::path::Path;
 use std::process::{Command, ExitCode};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use sidetone::Sandbox;
-use sidetone_tests::load::{self, Load, Measured};
-use sidetone_tests::process::{Client, Folder, Server, bootstrap_key, request_head};
+use sidetone_tests::compare::{Comparison, compare, cpu_s};
+use sidetone_tests::load::{Load, requests};
+use sidetone_tests::process::{Client, Folder, Server, bootstrap_key};
 
 const LIST_ROWS: usize = 50;
 const READ_CONNECTIONS: usize = 32;
 const WRITE_CONNECTIONS: usize = 64;
-/// Turns each side gets in one measurement.
-const TURNS: usize = 15;
 const TURN_MS: u64 = 400;
 const QUEUES: [usize; 4] = [10, 100, 1_000, 10_000];
 /// Runs one request may queue.
@@ -129,71 +127,6 @@ fn check_same(ours: &Ours, bare: &Server, ids: &[String]) {
     }
 }
 
-/// One side of a comparison: the median turn, and what all turns cost.
-struct Side {
-    rate: f64,
-    p50_us: u32,
-    p99_us: u32,
-    cpu_us: f64,
-}
-
-impl Side {
-    fn of(mut turns: Vec<(Measured, f64)>) -> Self {
-        let answers: usize = turns.iter().map(|(measured, _)| measured.answers).sum();
-        let cpu_s: f64 = turns.iter().map(|(_, cpu_s)| cpu_s).sum();
-        turns.sort_by(|(one, _), (other, _)| one.rate().total_cmp(&other.rate()));
-        let middle = &turns[turns.len() / 2].0;
-        Self {
-            rate: middle.rate(),
-            p50_us: middle.latency_us(0.5),
-            p99_us: middle.latency_us(0.99),
-            cpu_us: cpu_s * 1e6 / answers.max(1) as f64,
-        }
-    }
-}
-
-/// What two loads came to.
-struct Comparison {
-    ours: Side,
-    other: Side,
-    /// Our rate by the other's, the median over pairs of neighbouring turns.
-    ratio: f64,
-}
-
-/// Both loads in turns, A B B A; the first turn of each only warms up.
-fn compare(ours: &Load, our_pid: u32, other: &Load, other_pid: u32) -> Comparison {
-    let measure = |load: &Load, pid: u32| {
-        let before = cpu_s(pid);
-        let measured = load::run(load);
-        (measured, cpu_s(pid) - before)
-    };
-    let _ = (measure(ours, our_pid), measure(other, other_pid));
-    let (mut one, mut two) = (Vec::new(), Vec::new());
-    for turn in 0..TURNS {
-        if turn % 2 == 0 {
-            one.push(measure(ours, our_pid));
-            two.push(measure(other, other_pid));
-        } else {
-            two.push(measure(other, other_pid));
-            one.push(measure(ours, our_pid));
-        }
-    }
-    let mut ratios: Vec<f64> = one.iter().zip(&two).map(|(one, two)| one.0.rate() / two.0.rate()).collect();
-    ratios.sort_by(f64::total_cmp);
-    Comparison { ours: Side::of(one), other: Side::of(two), ratio: ratios[TURNS / 2] }
-}
-
-fn requests(method: &str, paths: &[&str], key: &str, bodies: &[Value]) -> Arc<[Vec<u8>]> {
-    let request = |path: &str, body: Option<&Value>| {
-        let body = body.map(Value::to_string).unwrap_or_default();
-        (request_head(method, path, key, &[], body.len()) + &body).into_bytes()
-    };
-    match bodies {
-        [] => paths.iter().map(|path| request(path, None)).collect(),
-        some => some.iter().map(|body| request(paths[0], Some(body))).collect(),
-    }
-}
-
 #[derive(Default)]
 struct Report {
     missed: Vec<String>,
@@ -210,7 +143,7 @@ impl Report {
         };
         let result = compare(&load(&ours.server), ours.server.pid(), &load(bare), bare.pid());
         self.row(title, result.ours.rate, result.other.rate, "req/s", result.ratio, Some((">=", 0.8)));
-        self.sides(&result);
+        result.print();
     }
 
     fn tool_call(&mut self, ours: &Ours, ids: &[String]) {
@@ -236,7 +169,7 @@ impl Report {
         let title = "tools/call get_assistant (bare column: GET)";
         let (tool_us, rest_us) = (1e6 / result.ours.rate, 1e6 / result.other.rate);
         self.row(title, tool_us, rest_us, "us/req", 1.0 / result.ratio, Some(("<=", 1.3)));
-        self.sides(&result);
+        result.print();
     }
 
     fn creates(&mut self, ours: &Ours, bare: &Server, folder: &Path) {
@@ -252,7 +185,7 @@ impl Report {
         let result = compare(&load(&ours.server), ours.server.pid(), &load(bare), bare.pid());
         let Comparison { ours: a, other: b, ratio } = &result;
         self.row("POST /assistants, 64 connections", a.rate, b.rate, "req/s", *ratio, Some((">=", 3.0)));
-        self.sides(&result);
+        result.print();
         println!(
             "  bound by the disk: one commit takes {:.0} us (bare makes one a request; a lone 4 KiB append with fdatasync: {before_us:.0} us before, {:.0} us after), ours shares it among {ratio:.1} requests; ours uses {:.2} cores, bare {:.2}",
             1e6 / b.rate,
@@ -368,15 +301,6 @@ impl Report {
         println!("{title:<44} {:>10} {:>10} {ratio:>7.2}  {verdict} ({unit})", shown(ours), shown(other));
     }
 
-    fn sides(&self, result: &Comparison) {
-        for (name, side) in [("ours", &result.ours), ("bare", &result.other)] {
-            println!(
-                "  {name}: p50 {} us, p99 {} us, server CPU {:.1} us/req",
-                side.p50_us, side.p99_us, side.cpu_us
-            );
-        }
-    }
-
     fn end(self) -> ExitCode {
         if self.missed.is_empty() {
             println!("all bounds hold");
@@ -433,15 +357,6 @@ fn sync_us(folder: &Path) -> f64 {
         .collect();
     times.sort_by(f64::total_cmp);
     times[TRIES / 2]
-}
-
-/// Processor time a process has used (Linux; elsewhere nothing is known).
-fn cpu_s(pid: u32) -> f64 {
-    const TICKS_PER_S: f64 = 100.0;
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
-    let ticks = |at: usize| fields.get(at).and_then(|text| text.parse::<f64>().ok()).unwrap_or(0.0);
-    (ticks(11) + ticks(12)) / TICKS_PER_S
 }
 
 /// The most memory a process has had (Linux; elsewhere nothing is known).

@@ -10,6 +10,7 @@
 
 pub mod call;
 pub mod choices;
+pub mod compare;
 pub mod edge;
 pub mod example;
 pub mod faults;

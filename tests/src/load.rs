@@ -4,8 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
+
+use crate::process::request_head;
 
 /// What the connections do.
 #[derive(Clone)]
@@ -43,6 +46,18 @@ impl Measured {
     pub fn latency_us(&self, share: f64) -> u32 {
         let last = self.latencies_us.len().saturating_sub(1);
         self.latencies_us.get((last as f64 * share) as usize).copied().unwrap_or(0)
+    }
+}
+
+/// Whole requests: one for each path, or, where there are bodies, one to the first path for each body.
+pub fn requests(method: &str, paths: &[&str], key: &str, bodies: &[Value]) -> Arc<[Vec<u8>]> {
+    let request = |path: &str, body: Option<&Value>| {
+        let body = body.map(Value::to_string).unwrap_or_default();
+        (request_head(method, path, key, &[], body.len()) + &body).into_bytes()
+    };
+    match bodies {
+        [] => paths.iter().map(|path| request(path, None)).collect(),
+        some => some.iter().map(|body| request(paths[0], Some(body))).collect(),
     }
 }
 

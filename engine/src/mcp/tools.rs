@@ -1,9 +1,7 @@
 //! `tools/list`: every operation as a tool, in the part of JSON Schema that all models take.
-use std::collections::BTreeMap;
-
 use serde_json::{Map, Value, json};
 
-use crate::faces::RequestSchemas;
+use crate::faces::{Faces, RequestSchemas};
 use crate::mcp::message::{self, Refusal};
 use crate::mcp::modern;
 use crate::operation::{Effects, Operation, Presence};
@@ -20,11 +18,9 @@ pub struct Tools {
 
 impl Tools {
     /// Derives the tools.
-    pub fn new(schemas: &BTreeMap<&'static str, RequestSchemas>) -> Self {
-        let tools: Vec<Value> = OPERATIONS
-            .iter()
-            .filter_map(|operation| Some(tool(operation, schemas.get(operation.id)?)))
-            .collect();
+    pub fn new(faces: &Faces) -> Self {
+        let tools: Vec<Value> =
+            OPERATIONS.iter().map(|operation| tool(operation, faces.schemas(operation))).collect();
         let legacy = json!({ "tools": tools });
         let mut modern = legacy.clone();
         modern["resultType"] = "complete".into();

@@ -2,9 +2,8 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use jiff::civil;
-
 use super::quotes::quoted;
+use crate::time;
 
 /// One thing, and where it stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -120,9 +119,10 @@ impl Found<'_> {
             return self.relative_date(token, Some(second));
         };
         let year = third.and_then(|token| Some((token, year(token.text)?)));
-        match year.and_then(|(token, year)| Some((token, civil::Date::new(year, month, day).ok()?))) {
-            Some((last, date)) => {
-                self.add(token.start..last.place().end, EntityKind::Date, date.to_string());
+        match year.filter(|(_, year)| time::is_date(*year, month, day)) {
+            Some((last, year)) => {
+                let date = format!("{year:04}-{month:02}-{day:02}");
+                self.add(token.start..last.place().end, EntityKind::Date, date);
             }
             None => self.add_words(token.start..second.place().end, EntityKind::Date),
         }
@@ -271,7 +271,10 @@ fn written_date(token: &str) -> Option<String> {
     if !is_iso {
         return numeric_date(token);
     }
-    head.parse::<civil::Date>().ok()?;
+    let number = |digits: &str| digits.parse().unwrap_or_default();
+    if !time::is_date(number(&head[..4]), number(&head[5..7]), number(&head[8..])) {
+        return None;
+    }
     let rest = token.get(10..)?;
     (rest.is_empty() || rest.starts_with(['T', 't'])).then(|| token.to_owned())
 }
@@ -290,7 +293,7 @@ fn numeric_date(token: &str) -> Option<String> {
     None
 }
 
-fn day(token: &str) -> Option<i8> {
+fn day(token: &str) -> Option<i64> {
     let lower = token.to_ascii_lowercase();
     let digits = ["st", "nd", "rd", "th"]
         .iter()
@@ -302,7 +305,7 @@ fn day(token: &str) -> Option<i8> {
     digits.parse().ok().filter(|day| (1..=31).contains(day))
 }
 
-fn month(token: &str) -> Option<i8> {
+fn month(token: &str) -> Option<i64> {
     const MONTHS: [&str; 12] = [
         "january",
         "february",
@@ -323,10 +326,10 @@ fn month(token: &str) -> Option<i8> {
             || lower == "sept" && *month == "september"
             || lower.len() == 3 && month.starts_with(&lower)
     })?;
-    i8::try_from(place + 1).ok()
+    i64::try_from(place + 1).ok()
 }
 
-fn year(token: &str) -> Option<i16> {
+fn year(token: &str) -> Option<i64> {
     let is_year = token.len() == 4 && token.bytes().all(|byte| byte.is_ascii_digit());
     if is_year { token.parse().ok() } else { None }
 }

@@ -1,0 +1,118 @@
+//! What the Worker costs in workerd, measured against a Worker that does the least. Build it with
+//! `.ci/worker`, run this with `cargo bench -p sidetone-tests --bench edge`;
+//! `SIDETONE_BENCH_ENFORCE=1` makes a missed bound an error.
+//!
+//! Ours is what a deployment ships. The bare Worker (`tests/worker/bare`) is plain JavaScript: one
+//! SELECT by primary key, its row as JSON. Both stand in one workerd on the same D1 database, each
+//! on a socket of its own (`tests/worker/bench/serve.mjs`), and get the same load in short turns.
+#![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, reason = "a benchmark")]
+#![allow(missing_docs, reason = "a program, not a library")]
+use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
+use std::process::{Child, Command, ExitCode, Stdio};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use sidetone_tests::compare::compare;
+use sidetone_tests::load::{Load, requests};
+use sidetone_tests::process::{Client, bootstrap_key};
+
+const ASSISTANTS: usize = 50;
+const CONNECTIONS: usize = 16;
+const TURN_MS: u64 = 700;
+/// Our rate by the bare Worker's.
+const RATIO_MIN: f64 = 0.7;
+
+fn main() -> ExitCode {
+    if !std::env::args().any(|word| word == "--bench") {
+        println!("a benchmark: run it with `cargo bench -p sidetone-tests --bench edge`");
+        return ExitCode::SUCCESS;
+    }
+    let key = bootstrap_key(1);
+    let workerd = Workerd::start(&key);
+    let paths = fill(&mut Client::new(workerd.ours, &key));
+    check_same(&workerd, &key, &paths);
+
+    let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
+    let load = |address| Load {
+        address,
+        connections: CONNECTIONS,
+        time: Duration::from_millis(TURN_MS),
+        requests: requests("GET", &paths, &key, &[]),
+        status: 200,
+    };
+    let result = compare(&load(workerd.ours), workerd.pid, &load(workerd.bare), workerd.pid);
+    let holds = result.ratio >= RATIO_MIN;
+    println!("{:<44} {:>10} {:>10} {:>7}  bound", "", "ours", "bare", "ratio");
+    println!(
+        "{:<44} {:>10.0} {:>10.0} {:>7.2}  >= {RATIO_MIN} {} (req/s)",
+        format!("GET /assistants/{{id}}, {CONNECTIONS} connections"),
+        result.ours.rate,
+        result.other.rate,
+        result.ratio,
+        if holds { "holds" } else { "MISSED" }
+    );
+    result.print();
+    match std::env::var("SIDETONE_BENCH_ENFORCE").as_deref() {
+        Ok("1") if !holds => ExitCode::FAILURE,
+        _ => ExitCode::SUCCESS,
+    }
+}
+
+/// Both Workers.
+struct Workerd {
+    ours: SocketAddr,
+    bare: SocketAddr,
+    pid: u32,
+    script: Child,
+}
+
+impl Workerd {
+    fn start(key: &str) -> Self {
+        let mut script = Command::new(concat!(env!("CARGO_MANIFEST_DIR"), "/worker/bench/serve.sh"))
+            .env("SIDETONE_BOOTSTRAP_KEYS", key)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the script starts");
+        let mut line = String::new();
+        let stdout = script.stdout.take().expect("a pipe");
+        BufReader::new(stdout).read_line(&mut line).expect("the script speaks");
+        let said: Value = serde_json::from_str(&line).expect("both Workers start");
+        let address =
+            |name: &str| said[name].as_str().and_then(|text| text.parse().ok()).expect("an address");
+        let pid = said["pid"].as_u64().and_then(|pid| u32::try_from(pid).ok()).expect("a process id");
+        Self { ours: address("ours"), bare: address("bare"), pid, script }
+    }
+}
+
+impl Drop for Workerd {
+    fn drop(&mut self) {
+        // It ends with its standard input.
+        drop(self.script.stdin.take());
+        let _ = self.script.wait();
+    }
+}
+
+/// Assistants as people have them, a page of instructions each; their paths.
+fn fill(client: &mut Client) -> Vec<String> {
+    let instructions = "You answer the telephone of a bicycle shop. Be brief and kind. ".repeat(16);
+    let create = |number| {
+        let body = json!({"name": format!("Front desk {number}"), "instructions": instructions,
+            "first_message": "Good morning, what can I do for you?"});
+        let made = client.expect(201, "POST", "/assistants", Some(&body));
+        format!("/assistants/{}", made["id"].as_str().expect("an id"))
+    };
+    (0..ASSISTANTS).map(create).collect()
+}
+
+/// What the bare Worker says is in what ours says.
+fn check_same(workerd: &Workerd, key: &str, paths: &[String]) {
+    let (mut ours, mut bare) = (Client::new(workerd.ours, key), Client::new(workerd.bare, key));
+    for path in paths {
+        let (ours, bare) = (ours.expect(200, "GET", path, None), bare.expect(200, "GET", path, None));
+        for field in ["id", "name", "instructions", "first_message", "model", "voice", "revision"] {
+            assert_eq!(ours[field], bare[field], "{path}: {field}");
+        }
+    }
+}
