@@ -33,12 +33,23 @@ fn receivers_of_every_manner_get_what_they_deserve() {
         let webhook = register(&mut client, &receiver);
         let event_id = test(&mut client, &text(&webhook["id"]))["event_id"].clone();
         let delivery = attempted(&mut client, &text(&webhook["id"]));
-        assert_eq!((&delivery["status"], &delivery["last_status"]), (&json!(status), &last_status), "{manner:?}");
+        assert_eq!(
+            (&delivery["status"], &delivery["last_status"]),
+            (&json!(status), &last_status),
+            "{manner:?}"
+        );
         let received = receiver.received().remove(0);
-        assert_eq!((received.method.as_str(), received.header("webhook-id")), ("POST", text(&event_id).as_str()));
+        assert_eq!(
+            (received.method.as_str(), received.header("webhook-id")),
+            ("POST", text(&event_id).as_str())
+        );
         let timestamp_s = received.header("webhook-timestamp").parse().expect("seconds");
-        let signature =
-            webhook_signature(&text(&webhook["signing_secret"]), &text(&event_id), timestamp_s, &received.body);
+        let signature = webhook_signature(
+            &text(&webhook["signing_secret"]),
+            &text(&event_id),
+            timestamp_s,
+            &received.body,
+        );
         assert_eq!(received.header("webhook-signature"), signature);
     }
     assert_eq!(inside.count(), 0, "no redirect was followed");
