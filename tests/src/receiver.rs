@@ -34,6 +34,8 @@ pub struct Received {
     pub headers: HeaderMap,
     /// Its body.
     pub body: Vec<u8>,
+    /// Whether it is answered with a 2xx: the sender may not forget it otherwise.
+    pub taken: bool,
 }
 
 impl Received {
@@ -112,9 +114,10 @@ impl Receiver {
         let _ = stream.set_nodelay(true);
         let mut reader = BufReader::new(stream);
         // A connection that breaks is one that the other side has closed.
-        while let Ok(Some(received)) = read(&mut reader) {
+        while let Ok(Some(mut received)) = read(&mut reader) {
             let manner = {
                 let mut state = self.lock();
+                received.taken = matches!(state.manner, Manner::Status(200..300) | Manner::Flood(200..300));
                 state.received.push(received);
                 state.manner.clone()
             };
@@ -168,5 +171,5 @@ fn read(reader: &mut BufReader<TcpStream>) -> std::io::Result<Option<Received>> 
     let length = headers.get("content-length").and_then(|value| value.to_str().ok()?.parse().ok());
     let mut body = vec![0; length.unwrap_or(0)];
     reader.read_exact(&mut body)?;
-    Ok(Some(Received { at: Instant::now(), method, headers, body }))
+    Ok(Some(Received { at: Instant::now(), method, headers, body, taken: false }))
 }
