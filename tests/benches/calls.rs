@@ -4,7 +4,8 @@
 //! sets another size than a million.
 //!
 //! Both logs are SQLite files as a box has them, asked in this process, one request after the other. Both get
-//! the same request in turns, and the median counts.
+//! the same request in turns, and the fastest quarter's slowest counts: what the machine does beside it only
+//! adds.
 #![allow(
     clippy::expect_used,
     clippy::panic,
@@ -50,7 +51,7 @@ fn main() -> ExitCode {
             small_us.push(small.ask_us(&of_small));
             large_us.push(large.ask_us(&of_large));
         }
-        let (small_us, large_us) = (median(small_us), median(large_us));
+        let (small_us, large_us) = (quartile(small_us), quartile(large_us));
         let ratio = large_us / small_us;
         let holds = ratio <= RATIO_MAX;
         let verdict = if holds { "holds" } else { "MISSED" };
@@ -124,7 +125,8 @@ fn questions() -> Vec<(String, String)> {
         ("list by cost, assistant".to_owned(), "sort=cost&assistant_id=asst_3&limit=20".to_owned()),
     ];
     for (title, query) in &filters {
-        all.push((format!("list, {title}"), query.clone()));
+        // Twenty rows, which also the small log has for any of these: else the answers differ in length.
+        all.push((format!("list, {title}"), format!("{query}&limit=20")));
     }
     all.push(("statistics".to_owned(), "limit=1".to_owned()));
     for (title, query) in &filters {
@@ -133,7 +135,7 @@ fn questions() -> Vec<(String, String)> {
     all
 }
 
-fn median(mut times: Vec<f64>) -> f64 {
+fn quartile(mut times: Vec<f64>) -> f64 {
     times.sort_by(f64::total_cmp);
-    times[times.len() / 2]
+    times[times.len() / 4]
 }

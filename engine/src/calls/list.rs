@@ -65,8 +65,10 @@ impl Order {
     }
 }
 
-/// Looking a call up costs about as much as walking past this many entries of an index.
-const LOOKUP_STEPS: i64 = 10;
+/// Gathering a call costs about as much as walking past this many entries of an index: it is sorted, and
+/// in any order but that of starts its row is looked up for what it is ordered by.
+const GATHER_STEPS: i64 = 2;
+const GATHER_AND_LOOKUP_STEPS: i64 = 10;
 
 /// The rows of the page, for [`super::Call::read`]. Transcripts that do not fit are NULL.
 pub fn select(filter: &CallFilter, sort: Sort, order: Order, page: Page) -> Statement {
@@ -138,11 +140,12 @@ impl List<'_> {
         let started = self.filter.started("calls.started_at", &mut self.binds);
         let (edge, limited) = (self.edge(), self.limited(chosen));
         let from = if self.filter.has_groups() {
-            "picked CROSS JOIN calls INDEXED BY calls_by_group ON calls.group_id = picked.id"
+            // The groups are the workspace's. To ask it of the calls too would mean to look each up.
+            "picked CROSS JOIN calls INDEXED BY calls_by_group ON calls.group_id = picked.id WHERE true"
         } else {
-            "calls INDEXED BY calls_by_started_at"
+            "calls INDEXED BY calls_by_started_at WHERE calls.workspace_id = :ws"
         };
-        format!("SELECT calls.seq AS seq FROM {from} WHERE calls.workspace_id = :ws{started}{edge} {limited}")
+        format!("SELECT calls.seq AS seq FROM {from}{started}{edge} {limited}")
     }
 
     /// Whether roll-ups can say where the page begins.
@@ -168,11 +171,12 @@ impl List<'_> {
             // The index of another order goes through all time.
             format!("(SELECT SUM(calls) FROM ({}))", sums(&rollup::cover(None, None), &mut self.binds))
         };
+        let steps = if self.sort == Sort::StartedAt { GATHER_STEPS } else { GATHER_AND_LOOKUP_STEPS };
         let skipped = if self.is_far() { 0 } else { self.page.offset() };
         let wanted = self.binds.add(skipped + self.page.limit);
         format!(
             ", choice AS MATERIALIZED (
-               SELECT {LOOKUP_STEPS}.0 * matching * MAX(matching, {wanted}) >= COALESCE(entries, 0) * {wanted} AS walk FROM (
+               SELECT {steps}.0 * matching * MAX(matching, {wanted}) >= COALESCE(entries, 0) * {wanted} AS walk FROM (
                SELECT {entries} AS entries, COALESCE(SUM(CASE WHEN {picked} THEN calls END), 0) AS matching FROM ({counted})))"
         )
     }
