@@ -9,5 +9,6 @@
 )]
 mod batch;
 mod models_that_fail;
+mod seeded;
 mod support;
 mod tools_that_fail;
