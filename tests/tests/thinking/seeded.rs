@@ -147,6 +147,8 @@ fn answer(outside: &mut Outside, request: &HttpRequest) -> Result<HttpReply, Htt
         2 => Ok(reply(500, "no")),
         3 => Ok(reply(302, "elsewhere")),
         4 => {
+            // Of an answer with a good status the rest does not matter to a delivery.
+            outside.taken.insert(id);
             let most = TOOL_RESPONSE_BYTES_MAX.max(DELIVERY_RESPONSE_BYTES_MAX);
             Ok(reply(200, &"flood ".repeat(most)))
         }
