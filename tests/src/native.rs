@@ -10,7 +10,7 @@ use crate::process::{binary, bootstrap_key};
 use crate::stand_ins;
 
 /// Workspaces one test process can open.
-pub(crate) const WORKSPACES_MAX: u32 = 1_000;
+pub(crate) const WORKSPACES_MAX: u32 = 2_000;
 
 /// Serves until its standard input closes, which happens however the test process ends.
 const KEEPER: &str = r#"
