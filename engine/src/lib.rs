@@ -4,6 +4,7 @@
 //! Start reading at [`engine::Engine::handle`]: a request comes in there. [`operations`] lists what
 //! the service can do.
 pub mod auth;
+pub mod calls;
 pub mod config;
 pub mod context;
 pub mod conversation;

@@ -52,6 +52,10 @@ pub const BATCH_SNAPSHOTS_BYTES_MAX: i64 = 8 * 1024 * 1024;
 pub const STATEMENT_LIST_BYTES_MAX: usize = 512 * 1024;
 /// Simulations one batch starts at most.
 pub const BATCH_RUNS_MAX: usize = 1_000;
+/// A search's text.
+pub const SEARCH_CHARS_MAX: u64 = 500;
+/// Transcripts in one list of calls.
+pub const CALL_LIST_TRANSCRIPTS_BYTES_MAX: i64 = 4 * 1024 * 1024;
 /// The largest integer a JSON client can hold exactly: 2^53 − 1.
 pub const INTEGER_MAX: i64 = (1 << 53) - 1;
 

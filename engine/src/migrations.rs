@@ -10,5 +10,7 @@ pub struct Migration {
 }
 
 /// All steps, oldest first.
-pub const MIGRATIONS: &[Migration] =
-    &[Migration { name: "0001_foundation.sql", sql: include_str!("../migrations/0001_foundation.sql") }];
+pub const MIGRATIONS: &[Migration] = &[
+    Migration { name: "0001_foundation.sql", sql: include_str!("../migrations/0001_foundation.sql") },
+    Migration { name: "0002_calls.sql", sql: include_str!("../migrations/0002_calls.sql") },
+];

@@ -1,6 +1,7 @@
 //! Everything the service can do, in one table. REST, MCP, OpenAPI, the documentation page and the
 //! tests come from it; adding an operation is adding a file and a row.
 pub mod assistants;
+pub mod calls;
 pub mod keys;
 pub mod knowledge;
 pub mod numbers;
@@ -21,6 +22,7 @@ pub const GROUPS: &[(&str, &str)] = &[
     ("Knowledge", "Plain-text documents that an assistant answers from, once attached."),
     ("Numbers", "Which assistant answers calls to which phone number."),
     ("Webhooks", "Where events are sent."),
+    ("Calls", "The log of calls: what was said, what came of it, what it cost."),
     ("Simulations", "Simulated callers that test an assistant, and the runs of them."),
     ("Speech", "Models and voices that can be used, and what speech costs."),
     ("Keys", "API keys of the workspace."),
@@ -49,6 +51,8 @@ pub static OPERATIONS: &[Operation] = &[
     numbers::LIST,
     numbers::BIND,
     numbers::UNBIND,
+    calls::list::OPERATION,
+    calls::get::OPERATION,
     webhooks::LIST,
     webhooks::CREATE,
     webhooks::UPDATE,
