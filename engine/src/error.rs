@@ -50,6 +50,8 @@ codes! {
     NumberInUse = 409 "number_in_use";
     /// A running run cannot be deleted.
     RunInProgress = 409 "run_in_progress";
+    /// The webhook is disabled: nothing is sent to it.
+    WebhookDisabled = 409 "webhook_disabled";
     /// The Idempotency-Key was used with another request.
     IdempotencyKeyReused = 409 "idempotency_key_reused";
     /// The body is larger than 1 MiB.

@@ -21,6 +21,8 @@ pub mod prefix {
     pub const REQUEST: &str = "req";
     pub const JOB: &str = "job";
     pub const LEASE: &str = "lease";
+    pub const EVENT: &str = "evt";
+    pub const DELIVERY: &str = "dlv";
 }
 
 /// Longer texts are no id of ours.
@@ -55,15 +57,24 @@ impl Ids {
         };
         *last = ulid;
         drop(last);
-        let mut id = String::with_capacity(prefix.len() + 1 + ULID_CHARS);
-        id.push_str(prefix);
-        id.push('_');
-        for digit in (0..ULID_CHARS).rev() {
-            let value = (ulid >> (digit * 5)) & 31;
-            id.push(char::from(ALPHABET[value as usize]));
-        }
-        id
+        write(prefix, ulid)
     }
+}
+
+/// The least id with `prefix` that can be made at `ms`: those that sort before it are older.
+pub fn least(prefix: &str, ms: i64) -> String {
+    write(prefix, u128::try_from(ms).unwrap_or(0) << RANDOM_BITS)
+}
+
+fn write(prefix: &str, ulid: u128) -> String {
+    let mut id = String::with_capacity(prefix.len() + 1 + ULID_CHARS);
+    id.push_str(prefix);
+    id.push('_');
+    for digit in (0..ULID_CHARS).rev() {
+        let value = (ulid >> (digit * 5)) & 31;
+        id.push(char::from(ALPHABET[value as usize]));
+    }
+    id
 }
 
 #[cfg(test)]
@@ -89,6 +100,14 @@ mod tests {
         let id = Ids::default().make("asst", &Still(1_469_918_176_385), &Ones);
         assert_eq!(&id[..15], "asst_01aryz6s41");
         assert_eq!(id.len(), "asst_".len() + ULID_CHARS);
+    }
+
+    #[test]
+    fn the_least_id_of_a_time_parts_older_from_newer() {
+        let ids = Ids::default();
+        let (before, then) = (ids.make("evt", &Still(6), &Ones), ids.make("evt", &Still(7), &Ones));
+        let least = least("evt", 7);
+        assert!(before < least && least < then, "{before} {least} {then}");
     }
 
     #[test]

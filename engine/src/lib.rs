@@ -13,6 +13,7 @@ pub mod docs;
 pub mod engine;
 pub mod error;
 pub mod evaluation;
+pub mod events;
 pub mod faces;
 pub mod field;
 pub mod hash;

@@ -36,6 +36,35 @@ pub const TOOL_TIMEOUT_MS_DEFAULT: i64 = 5_000;
 pub const TOOL_RESPONSE_BYTES_MAX: usize = 64 * 1024;
 /// Entries of a webhook's `events`.
 pub const WEBHOOK_EVENTS_MAX: u64 = 16;
+/// The whole of one attempt to deliver an event (Standard Webhooks: 15 to 30 s).
+pub const DELIVERY_DEADLINE_MS: u64 = 15_000;
+/// What is read of a receiver's answer.
+pub const DELIVERY_RESPONSE_BYTES_MAX: usize = 64 * 1024;
+/// What is kept of it.
+pub const DELIVERY_RESPONSE_KEPT_BYTES_MAX: usize = 1024;
+/// The pauses after the first failed attempt, the second and so on; a delivery that fails once more
+/// is given up (the schedule of Svix, 27 h 35 min in all).
+pub const DELIVERY_RETRY_MS: [i64; 7] =
+    [5_000, 300_000, 1_800_000, 7_200_000, 18_000_000, 36_000_000, 36_000_000];
+/// What chance adds to a pause at most, in parts of a hundred: a receiver that was down is not met by
+/// all at once.
+pub const DELIVERY_JITTER_PERCENT_MAX: i64 = 10;
+/// Attempts to one webhook that are under way at once.
+pub const DELIVERIES_AT_ONCE: usize = 16;
+/// Bodies that are held for them, where it is more than one.
+pub const DELIVERIES_AT_ONCE_BYTES_MAX: i64 = 1024 * 1024;
+/// How often a host that runs nothing else may take deliveries of one webhook before others have a turn.
+pub const DELIVERY_ROUNDS_MAX: usize = 16;
+/// An event's body: a row of D1 holds 2 MB. A larger one is sent with ids only.
+pub const EVENT_BYTES_MAX: usize = 1_800_000;
+/// How long events and deliveries are kept.
+pub const EVENT_KEPT_MS: i64 = 30 * 24 * 60 * 60 * 1000;
+/// How many old rows a sweep removes at once.
+pub const SWEEP_ROWS_MAX: i64 = 500;
+/// How often it does so in one go; what is left waits for the next sweep.
+pub const SWEEP_CHUNKS_MAX: usize = 8;
+/// How long the old secret still signs after a rotation, unless the request says less.
+pub const SECRET_OVERLAP_MS_MAX: u64 = 24 * 60 * 60 * 1000;
 /// A carrier's region.
 pub const REGION_CHARS_MAX: u64 = 64;
 /// Rows on a page when no limit is given.

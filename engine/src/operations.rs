@@ -6,6 +6,7 @@ pub mod keys;
 pub mod knowledge;
 pub mod numbers;
 pub mod personas;
+pub mod rotation;
 pub mod runs;
 pub mod scenarios;
 pub mod simulations;
@@ -43,6 +44,7 @@ pub static OPERATIONS: &[Operation] = &[
     tools::CREATE,
     tools::UPDATE,
     tools::DELETE,
+    tools::rotate_secret::OPERATION,
     knowledge::LIST,
     knowledge::GET,
     knowledge::CREATE,
@@ -57,6 +59,10 @@ pub static OPERATIONS: &[Operation] = &[
     webhooks::CREATE,
     webhooks::UPDATE,
     webhooks::DELETE,
+    webhooks::rotate_secret::OPERATION,
+    webhooks::test::OPERATION,
+    webhooks::list_deliveries::OPERATION,
+    webhooks::redeliver::OPERATION,
     personas::LIST,
     personas::GET,
     personas::CREATE,

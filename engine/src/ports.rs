@@ -127,8 +127,8 @@ pub enum HttpError {
     Timeout,
     /// The address is private and the egress class forbids that.
     Refused,
-    /// The answer was larger than allowed.
-    TooLarge,
+    /// The answer was larger than allowed; this is how it began.
+    TooLarge(HttpReply),
     /// The connection failed; the text is for logs.
     Failed(String),
 }

@@ -17,7 +17,7 @@ use tokio::sync::watch;
 use crate::data::DataFolder;
 use crate::database::Sqlite;
 use crate::http_client::HttpClient;
-use crate::runner::{Runner, Wakes};
+use crate::runner::{Runner, Wakes, Work};
 use crate::server;
 use crate::settings::{self, BOX_SETTINGS, Settings};
 use crate::system::{SystemClock, SystemRandom};
@@ -188,14 +188,15 @@ async fn serve(settings: &Settings, data: &DataFolder) -> Result<(), Failure> {
     }
 
     let (stop, stopped) = watch::channel(false);
-    let jobs = Runner::start(engine.clone(), wakes, owner(), stopped.clone());
+    let start = |work| Runner::start(engine.clone(), work, wakes.clone(), &owner(), stopped.clone());
+    let jobs = Work::ALL.map(start);
     let server = tokio::spawn(server::serve(listener, engine, stopped));
     signal().await;
     tracing::info!("stopping: no new requests, finishing the open ones");
     let _ = stop.send(true);
     server.await?;
     let deadline = tokio::time::Instant::now() + Duration::from_millis(JOBS_SHUTDOWN_MS);
-    while !jobs.is_finished() {
+    while !jobs.iter().all(Runner::is_finished) {
         if tokio::time::Instant::now() > deadline {
             tracing::warn!("some jobs did not finish in time; they run again at the next start");
             break;

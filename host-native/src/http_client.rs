@@ -47,19 +47,22 @@ impl HttpClient {
             outgoing = outgoing.header(name, value);
         }
         let mut response = outgoing.send().await.map_err(failed)?;
-        let mut body = BytesMut::new();
-        while let Some(chunk) = response.chunk().await.map_err(failed)? {
-            if body.len() + chunk.len() > request.response_bytes_max {
-                return Err(HttpError::TooLarge);
-            }
-            body.extend_from_slice(&chunk);
-        }
         let headers = response
             .headers()
             .iter()
             .map(|(name, value)| (name.to_string(), String::from_utf8_lossy(value.as_bytes()).into_owned()))
             .collect();
-        Ok(HttpReply { status: response.status().as_u16(), headers, body: Bytes::from(body) })
+        let status = response.status().as_u16();
+        let reply = |body: BytesMut| HttpReply { status, headers, body: Bytes::from(body) };
+        let mut body = BytesMut::new();
+        while let Some(chunk) = response.chunk().await.map_err(failed)? {
+            let room = request.response_bytes_max - body.len();
+            body.extend_from_slice(&chunk[..chunk.len().min(room)]);
+            if chunk.len() > room {
+                return Err(HttpError::TooLarge(reply(body)));
+            }
+        }
+        Ok(reply(body))
     }
 }
 

@@ -12,7 +12,7 @@ use sidetone_engine::targets::names_private_address;
 use worker::js_sys::Uint8Array;
 use worker::{
     AbortController, AbortSignal, CacheMode, Delay, Fetch, Headers, Method, Request, RequestInit,
-    RequestRedirect, Url,
+    RequestRedirect, Response, Url,
 };
 
 /// `fetch`.
@@ -45,22 +45,24 @@ async fn exchange(request: &HttpRequest, signal: &AbortSignal) -> Result<HttpRep
     let failed = |error: worker::Error| HttpError::Failed(error.to_string());
     let mut response =
         Fetch::Request(outgoing(request).map_err(failed)?).send_with_signal(signal).await.map_err(failed)?;
+    let reply = |body: BytesMut, response: &Response| HttpReply {
+        status: response.status_code(),
+        headers: response.headers().entries().collect(),
+        body: Bytes::from(body),
+    };
     let mut body = BytesMut::new();
     if !matches!(response.body(), worker::ResponseBody::Empty) {
         let mut chunks = response.stream().map_err(failed)?;
         while let Some(chunk) = chunks.next().await {
             let chunk = chunk.map_err(failed)?;
-            if body.len() + chunk.len() > request.response_bytes_max {
-                return Err(HttpError::TooLarge);
+            let room = request.response_bytes_max - body.len();
+            body.extend_from_slice(&chunk[..chunk.len().min(room)]);
+            if chunk.len() > room {
+                return Err(HttpError::TooLarge(reply(body, &response)));
             }
-            body.extend_from_slice(&chunk);
         }
     }
-    Ok(HttpReply {
-        status: response.status_code(),
-        headers: response.headers().entries().collect(),
-        body: Bytes::from(body),
-    })
+    Ok(reply(body, &response))
 }
 
 fn outgoing(request: &HttpRequest) -> worker::Result<Request> {

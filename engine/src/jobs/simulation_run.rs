@@ -127,8 +127,10 @@ async fn drive(
             Some(Output::CallTool { id, name, arguments }) => {
                 let answer = match assistant.tools.iter().find(|tool| tool.name == name) {
                     Some(tool) => {
-                        engine.keep_lease(job, tool.timeout_ms).await?;
-                        tool_callback::call(engine, tool, &id, &arguments, &conversation).await
+                        let read = tool_callback::secrets(tool, &job.workspace_id);
+                        let rows = engine.keep_lease(job, tool.timeout_ms, [read]).await?;
+                        let secrets = tool_callback::read_secrets(tool, rows.first())?;
+                        tool_callback::call(engine, tool, secrets, &id, &arguments, &conversation).await
                     }
                     None => Err(format!("there is no tool named {name}")),
                 };

@@ -171,7 +171,7 @@ pub struct ToolSnapshot {
     pub parameters: serde_json::Value,
     /// How long a call may take.
     pub timeout_ms: i64,
-    /// Which of its secrets signs the call.
+    /// Which of its secrets signed when the run was started; a call asks for the one that does now.
     pub secret_version: i64,
 }
 
