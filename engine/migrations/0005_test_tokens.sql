@@ -18,7 +18,7 @@ CREATE TABLE live_calls (
   spent TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE live_call_rows (
-  call_id TEXT NOT NULL REFERENCES live_calls (call_id) ON DELETE CASCADE,
+  call_id TEXT NOT NULL REFERENCES live_calls (call_id),
   place INTEGER NOT NULL,
   content TEXT NOT NULL,
   PRIMARY KEY (call_id, place)
