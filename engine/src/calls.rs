@@ -11,10 +11,11 @@ pub mod list;
 mod rollup;
 pub mod search;
 pub mod stats;
+mod verdict;
 mod words;
 pub mod write;
 
-pub use call::{Call, select, select_for};
+pub use call::{Call, select, select_for, select_of_run};
 pub use words::{AnalysisMethod, CallFault, CallStatus, Direction, Outcome, Sentiment, Source};
 
 use schemars::JsonSchema;

@@ -38,6 +38,8 @@ codes! {
     InvalidToken = 401 "invalid_token";
     /// The test token's time is over; ask for a new one.
     TokenExpired = 401 "token_expired";
+    /// The workspace's own ceiling for this month is reached.
+    SpendLimitReached = 402 "spend_limit_reached";
     /// A browser page of another origin; MCP answers only its own and local ones.
     ForbiddenOrigin = 403 "forbidden_origin";
     /// An unknown id, one of another workspace, or an unknown route.

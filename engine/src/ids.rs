@@ -11,11 +11,11 @@ pub mod prefix {
     pub const ASSISTANT: &str = "asst";
     pub const TOOL: &str = "tool";
     pub const DOCUMENT: &str = "doc";
-    pub const CALL: &str = "call";
     pub const WEBHOOK: &str = "hook";
     pub const PERSONA: &str = "pers";
     pub const SCENARIO: &str = "scen";
     pub const SIMULATION: &str = "sim";
+    pub const CALL: &str = "call";
     pub const RUN: &str = "run";
     pub const BATCH: &str = "batch";
     pub const REQUEST: &str = "req";

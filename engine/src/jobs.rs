@@ -1,8 +1,10 @@
 //! Work that outlives a request: a row, put there by the batch that caused it, claimed with a
 //! lease, removed by the batch that finishes it. Killing the process at any instant loses none; a
 //! job may run twice, so what it does to the outside carries ids that stay the same.
+mod journal;
 mod lease;
 mod simulation_run;
+mod spent;
 mod sweep;
 mod tool_callback;
 mod webhook_delivery;
@@ -53,6 +55,7 @@ pub struct Job {
     kind: JobKind,
     subject_id: String,
     lease: String,
+    leased_until_ms: i64,
     attempts: i64,
 }
 
@@ -139,15 +142,6 @@ impl Engine {
 }
 
 impl Job {
-    /// The statements that finish it, around what it did: nothing is written when the lease is
-    /// somebody else's.
-    fn finished(&self, writes: impl IntoIterator<Item = Statement>) -> Vec<Statement> {
-        let mut statements = vec![self.guard()];
-        statements.extend(writes);
-        statements.push(sql!("DELETE FROM jobs WHERE id = ?1", &self.id));
-        statements
-    }
-
     /// Undoes the batch when the lease is somebody else's.
     fn guard(&self) -> Statement {
         sql!(
@@ -155,5 +149,14 @@ impl Job {
             &self.id,
             &self.lease
         )
+    }
+
+    /// The statements that finish it, around what it did: nothing is written when the lease is
+    /// somebody else's.
+    fn finished(&self, writes: impl IntoIterator<Item = Statement>) -> Vec<Statement> {
+        let mut statements = vec![self.guard()];
+        statements.extend(writes);
+        statements.push(sql!("DELETE FROM jobs WHERE id = ?1", &self.id));
+        statements
     }
 }

@@ -38,6 +38,7 @@ pub mod router;
 pub mod schema;
 pub mod signing;
 pub mod simulation;
+pub mod spending;
 pub mod statement;
 pub mod targets;
 pub mod time;

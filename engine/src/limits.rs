@@ -115,6 +115,16 @@ pub const BATCH_SNAPSHOTS_BYTES_MAX: i64 = 8 * 1024 * 1024;
 pub const STATEMENT_LIST_BYTES_MAX: usize = 512 * 1024;
 /// Simulations one batch starts at most.
 pub const BATCH_RUNS_MAX: usize = 1_000;
+/// Runs a workspace may have in progress at once.
+pub const RUNS_AT_ONCE_MAX: u64 = 1_000;
+/// What a run in progress shows of the line spoken last.
+pub const LAST_LINE_BYTES_MAX: usize = 200;
+/// How far a conversation may get between two notes of how far it is, where nothing else asks for one.
+pub const CHECKPOINT_MS: i64 = 3_000;
+/// How long a model's answer may take, all its tries together.
+pub const MODEL_ANSWER_MS_MAX: i64 = 120_000;
+/// What the models of one run may cost when nothing else is said, in millionths of a US dollar.
+pub const RUN_COST_MICROUSD_DEFAULT: i64 = 1_000_000;
 /// A search's text.
 pub const SEARCH_CHARS_MAX: u64 = 500;
 /// Transcripts in one list of calls.

@@ -20,5 +20,6 @@ pub const MIGRATIONS: &[Migration] = &[
     migration!("0001_foundation.sql"),
     migration!("0002_calls.sql"),
     migration!("0003_events.sql"),
+    migration!("0004_runs_that_think.sql"),
     migration!("0005_test_tokens.sql"),
 ];

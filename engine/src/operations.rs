@@ -13,6 +13,7 @@ pub mod simulations;
 pub mod speech;
 pub mod tools;
 pub mod webhooks;
+pub mod workspace;
 
 use crate::operation::Operation;
 
@@ -27,6 +28,7 @@ pub const GROUPS: &[(&str, &str)] = &[
     ("Simulations", "Simulated callers that test an assistant, and the runs of them."),
     ("Speech", "Models and voices that can be used, and what speech costs."),
     ("Keys", "API keys of the workspace."),
+    ("Workspace", "The workspace itself: its limits and what it has spent."),
     ("Service", "Routes that need no key."),
 ];
 
@@ -89,6 +91,8 @@ pub static OPERATIONS: &[Operation] = &[
     keys::LIST,
     keys::CREATE,
     keys::REVOKE,
+    workspace::GET,
+    workspace::UPDATE,
 ];
 
 /// The operation with this id.

@@ -119,6 +119,16 @@ pub fn select(id: &str) -> Statement {
     sql!(select_where("c.workspace_id = :ws AND c.id = ?1"), id)
 }
 
+/// The call of a run of the caller's workspace.
+pub fn select_of_run(run_id: &str) -> Statement {
+    sql!(
+        select_where(
+            "c.workspace_id = :ws AND c.id = (SELECT call_id FROM runs WHERE runs.workspace_id = :ws AND runs.id = ?1)"
+        ),
+        run_id
+    )
+}
+
 /// One call of a workspace, for jobs.
 pub fn select_for(workspace_id: &str, id: &str) -> Statement {
     sql!(select_where("c.workspace_id = ?2 AND c.id = ?1"), id, workspace_id)
@@ -182,6 +192,11 @@ impl Call {
             simulation_run_id: row.optional_text("simulation_run_id")?,
             id,
         })
+    }
+
+    /// What was said and done, as it is shown.
+    pub fn transcript(&self) -> Box<RawValue> {
+        self.transcript.clone().unwrap_or_else(|| RawValue::from_string("[]".to_owned()).unwrap_or_default())
     }
 
     /// What reading the call will show once these have been written: an event's payload is the same as

@@ -1,13 +1,13 @@
 //! Claims and leases: who may run a job, until when, and how it is given back.
 use serde_json::json;
 
-use super::{DUE_AT_ONCE, Failure, Job, JobKind, simulation_run};
+use super::{DUE_AT_ONCE, Job, JobKind, simulation_run};
 use crate::engine::Engine;
 use crate::error::Fault;
 use crate::ids::prefix;
 use crate::limits::{JOB_LEASE_MS, JOB_RETRY_DOUBLINGS_MAX, JOB_RETRY_MS};
 use crate::sql;
-use crate::statement::{Row, Rows, Statement};
+use crate::statement::{Row, Statement};
 
 impl Engine {
     /// Claims up to `most` jobs of these kinds that are due, kinds and workspaces by turns. `owner`
@@ -48,7 +48,7 @@ impl Engine {
             .iter()
             .take(1)
             .flat_map(|rows| rows.iter())
-            .map(|row| Job::read(row, &lease))
+            .map(|row| Job::read(row, &lease, now_ms))
             .collect::<Result<_, _>>()?;
         jobs.sort_by(|one, other| one.id.cmp(&other.id));
         Ok(jobs)
@@ -108,30 +108,12 @@ impl Engine {
         self.ports().database.write(vec![release]).await?;
         Ok(())
     }
+}
 
-    /// Makes sure of the lease for `ms` from now and the usual time on top: before a job waits for
-    /// something slow. Nothing may be done once it is lost.
-    ///
-    /// What `reads` find in the same batch comes back: what a job needs to know just before.
-    pub(super) async fn keep_lease(
-        &self,
-        job: &Job,
-        ms: i64,
-        reads: impl IntoIterator<Item = Statement>,
-    ) -> Result<Vec<Rows>, Failure> {
-        let keep = sql!(
-            "UPDATE jobs SET due_at = ?3 WHERE id = ?1 AND lease = ?2 RETURNING id",
-            &job.id,
-            &job.lease,
-            self.ports().clock.now_ms() + ms + JOB_LEASE_MS
-        );
-        let batch = std::iter::once(keep).chain(reads).collect();
-        let mut rows = self.ports().database.write(batch).await?;
-        match rows.first() {
-            Some(kept) if !kept.is_empty() => Ok(rows.split_off(1)),
-            _ => Err(Failure::LostLease),
-        }
-    }
+/// Statements that extend a lease, and until when it holds once they are written.
+pub(super) struct Extension {
+    pub statements: Vec<Statement>,
+    pub until_ms: i64,
 }
 
 fn names(kinds: &[JobKind]) -> String {
@@ -139,7 +121,20 @@ fn names(kinds: &[JobKind]) -> String {
 }
 
 impl Job {
-    fn read(row: Row<'_>, lease: &str) -> Result<Self, Fault> {
+    /// Keeps the lease for what takes `busy_ms` and the usual time on top; undoes the batch when it is
+    /// somebody else's.
+    pub(super) fn extend(&self, now_ms: i64, busy_ms: i64) -> Extension {
+        let until_ms = now_ms + busy_ms + JOB_LEASE_MS;
+        let keep = sql!(
+            "UPDATE jobs SET due_at = ?3 WHERE id = ?1 AND lease = ?2",
+            &self.id,
+            &self.lease,
+            until_ms
+        );
+        Extension { statements: vec![self.guard(), keep], until_ms }
+    }
+
+    fn read(row: Row<'_>, lease: &str, now_ms: i64) -> Result<Self, Fault> {
         let kind = row.text("kind")?;
         Ok(Self {
             id: row.text("id")?,
@@ -151,6 +146,7 @@ impl Job {
                 .ok_or_else(|| Fault::Bug(format!("a job of kind {kind}")))?,
             subject_id: row.text("subject_id")?,
             lease: lease.to_owned(),
+            leased_until_ms: now_ms + JOB_LEASE_MS,
             attempts: row.integer("attempts")?,
         })
     }

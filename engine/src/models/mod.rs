@@ -3,6 +3,8 @@
 //! The conversation speaks only these types. `builtin/rules` answers them with a pure function
 //! ([`rules`]); a provider's adapter turns them into its wire format.
 pub mod rules;
+mod interim;
+pub use interim::*;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

@@ -164,6 +164,16 @@ impl Draft {
     }
 }
 
+/// Refuses a model whose provider is not configured, by the name of the field.
+pub fn check_model(field: &str, value: Option<&str>, config: &Config) -> Result<(), Error> {
+    match value {
+        Some(value) if provider_of(value).is_none_or(|name| !config.providers.contains_key(name)) => {
+            Err(Error::field(field, unknown_provider(value, config)))
+        }
+        _ => Ok(()),
+    }
+}
+
 fn unknown_provider(value: &str, config: &Config) -> String {
     let known: Vec<&str> = config.providers.keys().map(String::as_str).collect();
     let known = known.join(", ");

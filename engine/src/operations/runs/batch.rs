@@ -7,11 +7,12 @@ use super::{
     simulation_snapshot,
 };
 use crate::context::Context;
-use crate::error::{Error, Fault};
+use crate::error::{Code, Error, Fault};
 use crate::ids::prefix;
-use crate::limits::{BATCH_RUNS_MAX, BATCH_SNAPSHOTS_BYTES_MAX, INTEGER_MAX};
+use crate::limits::{BATCH_RUNS_MAX, BATCH_SNAPSHOTS_BYTES_MAX, INTEGER_MAX, RUN_COST_MICROUSD_DEFAULT};
 use crate::operation::{BodySchema, Effects, Input, Operation, Output, Success};
 use crate::schema;
+use crate::spending;
 use crate::sql;
 
 /// `POST /simulations/runs/batch`
@@ -29,7 +30,7 @@ pub const OPERATION: Operation = Operation {
     query: None,
     body: BodySchema::whole(schema::of::<Body>),
     response: Some(schema::of::<Batch>),
-    errors: &[],
+    errors: &[Code::SpendLimitReached],
     run: |context, input| Box::pin(run(context, input)),
 };
 
@@ -46,6 +47,10 @@ pub struct Body {
     #[serde(default)]
     #[schemars(range(min = 0, max = INTEGER_MAX))]
     seed: Option<i64>,
+    /// Ends the conversation when models have cost this much, in millionths of a US dollar. Default: 1,000,000.
+    #[serde(default)]
+    #[schemars(range(min = 0, max = INTEGER_MAX))]
+    max_cost_microusd: Option<i64>,
 }
 
 /// What was queued.
@@ -58,7 +63,7 @@ pub struct Batch {
 }
 
 async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
-    let Body { assistant_id, mode, seed } = input.body()?;
+    let Body { assistant_id, mode, seed, max_cost_microusd } = input.body()?;
     check_mode(mode)?;
     let sizes = sql!(
         "SELECT COALESCE(SUM(LENGTH(system_prompt) + LENGTH(scenarios.instructions) + LENGTH(evaluations)), 0) AS size
@@ -67,7 +72,8 @@ async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
          WHERE simulations.workspace_id = :ws AND simulations.assistant_id = ?1",
         &assistant_id
     );
-    let rows = context.read(vec![sizes]).await?;
+    let rows = context.read(vec![sizes, spending::select(context.now_ms)]).await?;
+    spending::check(rows.last())?;
     if let Some(row) = rows.first().and_then(|rows| rows.first())
         && row.integer("size")? > BATCH_SNAPSHOTS_BYTES_MAX
     {
@@ -89,7 +95,12 @@ async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     let Some(assistant) = assistant_snapshot(rows.get(..3).unwrap_or_default())? else {
         return Err(Error::field("assistant_id", "is no assistant of this workspace").into());
     };
-    let launch = Launch { assistant: &assistant, mode, batch_id: Some(context.id(prefix::BATCH)) };
+    let launch = Launch {
+        assistant: &assistant,
+        mode,
+        batch_id: Some(context.id(prefix::BATCH)),
+        max_cost_microusd: max_cost_microusd.unwrap_or(RUN_COST_MICROUSD_DEFAULT),
+    };
     let mut launched = Vec::new();
     for row in rows.last().into_iter().flat_map(|rows| rows.iter()) {
         let seed = seed.unwrap_or_else(|| random_seed(context));
