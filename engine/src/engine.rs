@@ -12,8 +12,8 @@ use crate::error::{Code, Error, Fault};
 use crate::faces::Faces;
 use crate::ids::{Ids, prefix};
 use crate::limits::BODY_BYTES_MAX;
-use crate::ports::{Incoming, Ports};
 use crate::live::places::Places;
+use crate::ports::{Incoming, Ports};
 use crate::{docs, live, mcp, rest};
 
 /// The whole service. Cheap to clone.
@@ -39,7 +39,14 @@ impl Engine {
     /// Puts the service together. Fails only when the operation table contradicts itself.
     pub fn new(config: Config, ports: Ports) -> Result<Self, Fault> {
         let faces = Faces::new(&config)?;
-        let inner = Inner { config, ports, faces, ids: Ids::default(), throttle: Mutex::default(), live: Arc::default() };
+        let inner = Inner {
+            config,
+            ports,
+            faces,
+            ids: Ids::default(),
+            throttle: Mutex::default(),
+            live: Arc::default(),
+        };
         Ok(Self { inner: Arc::new(inner) })
     }
 

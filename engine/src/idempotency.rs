@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::error::{Code, Error};
-use crate::live::token::TestToken;
 use crate::limits::{IDEMPOTENCY_KEY_CHARS_MAX, IDEMPOTENCY_WINDOW_MS};
+use crate::live::token::TestToken;
 use crate::sql;
 use crate::statement::{Row, Statement};
 

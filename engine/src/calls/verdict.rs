@@ -20,7 +20,9 @@ impl EndedReason {
             Self::UserHungUp | Self::AssistantEnded => CallFault::None,
             Self::Silence => CallFault::Caller,
             Self::ToolLoop | Self::AssistantRepeating => CallFault::Assistant,
-            Self::TurnLimit | Self::DurationLimit | Self::CostLimit | Self::TranscriptLimit => CallFault::Operator,
+            Self::TurnLimit | Self::DurationLimit | Self::CostLimit | Self::TranscriptLimit => {
+                CallFault::Operator
+            }
             Self::ModelFailed => CallFault::Provider,
             Self::Aborted => CallFault::Platform,
         }

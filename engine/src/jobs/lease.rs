@@ -125,12 +125,8 @@ impl Job {
     /// somebody else's.
     pub(super) fn extend(&self, now_ms: i64, busy_ms: i64) -> Extension {
         let until_ms = now_ms + busy_ms + JOB_LEASE_MS;
-        let keep = sql!(
-            "UPDATE jobs SET due_at = ?3 WHERE id = ?1 AND lease = ?2",
-            &self.id,
-            &self.lease,
-            until_ms
-        );
+        let keep =
+            sql!("UPDATE jobs SET due_at = ?3 WHERE id = ?1 AND lease = ?2", &self.id, &self.lease, until_ms);
         Extension { statements: vec![self.guard(), keep], until_ms }
     }
 

@@ -7,7 +7,7 @@ use crate::ports::DatabaseError;
 use crate::sql;
 use crate::statement::{Rows, Statement};
 
-use super::spent::Spent;
+use crate::jobs::spent::Spent;
 
 /// How far a conversation got.
 #[derive(Debug, Clone, Default, PartialEq)]

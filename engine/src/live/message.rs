@@ -147,7 +147,9 @@ fn words(text: Option<Value>) -> Result<String, String> {
     if text.trim().is_empty() {
         Err("`text` is empty. Send the words, or nothing.".to_owned())
     } else if chars > LIVE_TEXT_CHARS_MAX {
-        Err(format!("`text` has {chars} characters, at most {LIVE_TEXT_CHARS_MAX} are taken. Send less at once."))
+        Err(format!(
+            "`text` has {chars} characters, at most {LIVE_TEXT_CHARS_MAX} are taken. Send less at once."
+        ))
     } else {
         Ok(text)
     }

@@ -2,8 +2,8 @@
 //!
 //! The conversation speaks only these types. `builtin/rules` answers them with a pure function
 //! ([`rules`]); a provider's adapter turns them into its wire format.
-pub mod rules;
 mod interim;
+pub mod rules;
 pub use interim::*;
 
 use serde::{Deserialize, Serialize};

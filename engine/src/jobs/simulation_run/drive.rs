@@ -66,7 +66,13 @@ enum Next {
 
 impl<'a> Drive<'a> {
     /// The simulation as far as the journal knows it.
-    pub fn new(engine: &'a Engine, job: &'a Job, started: &'a Started, journal: Journal, told: Vec<Told>) -> Self {
+    pub fn new(
+        engine: &'a Engine,
+        job: &'a Job,
+        started: &'a Started,
+        journal: Journal,
+        told: Vec<Told>,
+    ) -> Self {
         let now_ms = engine.ports().clock.now_ms();
         let mut drive = Self {
             engine,
@@ -228,11 +234,14 @@ impl<'a> Drive<'a> {
             assistant_id: &self.started.assistant.id,
             assistant_revision: self.started.assistant.revision,
         };
-        let answers = join_all(calls.iter().zip(made).map(async |(call, made)| match made {
-            Some((tool, secrets)) => {
-                tool_callback::call(self.engine, tool, secrets, &call.id, &call.arguments, &conversation).await
+        let answers = join_all(calls.iter().zip(made).map(async |(call, made)| {
+            match made {
+                Some((tool, secrets)) => {
+                    tool_callback::call(self.engine, tool, secrets, &call.id, &call.arguments, &conversation)
+                        .await
+                }
+                None => Err(format!("there is no tool named {}", call.name)),
             }
-            None => Err(format!("there is no tool named {}", call.name)),
         }))
         .await;
         for (call, answer) in calls.into_iter().zip(answers) {

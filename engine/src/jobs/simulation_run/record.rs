@@ -157,7 +157,8 @@ impl<'a> Batch<'a> {
         let subscribers = &self.started.subscribers;
         if subscribers.want(kind) {
             let now_ms = self.engine.ports().clock.now_ms();
-            let emitted = events::emit(self.engine, &self.job.workspace_id, subscribers, kind, &data()?, now_ms);
+            let emitted =
+                events::emit(self.engine, &self.job.workspace_id, subscribers, kind, &data()?, now_ms);
             self.statements.extend(emitted.statements);
             self.wake.extend(emitted.wake);
         }
