@@ -14,9 +14,11 @@ pub mod load;
 pub mod native;
 pub mod process;
 pub mod reply;
+pub mod talk;
 pub mod wire;
 pub mod world;
 
 pub use call::Call;
 pub use reply::{Reply, ToolReply};
+pub use talk::Talk;
 pub use world::{Made, World};
