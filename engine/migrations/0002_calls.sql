@@ -33,6 +33,8 @@ CREATE TABLE calls (
   answered_at INTEGER,
   ended_at INTEGER,
   duration_ms INTEGER,
+  -- As the call ended. An analysis may know better, then the group does.
+  outcome TEXT,
   ended_reason TEXT,
   fault TEXT,
   analysis TEXT,

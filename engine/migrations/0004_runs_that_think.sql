@@ -19,7 +19,7 @@ CREATE TABLE conversation_journal (
 
 -- What a workspace allows itself.
 ALTER TABLE workspaces ADD COLUMN monthly_spend_limit_microusd INTEGER;
-ALTER TABLE workspaces ADD COLUMN runs_at_once INTEGER NOT NULL DEFAULT 16;
+ALTER TABLE workspaces ADD COLUMN runs_at_once INTEGER NOT NULL DEFAULT 64;
 
 -- What models cost a workspace, by month (`2026-11`, UTC).
 CREATE TABLE spending (

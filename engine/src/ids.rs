@@ -101,11 +101,16 @@ pub fn from_bytes(prefix: &str, bytes: [u8; 16]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ports::BoxFuture;
 
     struct Still(i64);
     impl Clock for Still {
         fn now_ms(&self) -> i64 {
             self.0
+        }
+
+        fn sleep(&self, _: u64) -> BoxFuture<'_, ()> {
+            Box::pin(async {})
         }
     }
     struct Ones;

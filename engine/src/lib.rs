@@ -3,6 +3,13 @@
 //! No socket, clock, randomness, file or thread lives here; a host lends them through [`ports`].
 //! Start reading at [`engine::Engine::handle`]: a request comes in there. [`operations`] lists what
 //! the service can do.
+#![cfg_attr(
+    target_arch = "wasm32",
+    allow(
+        clippy::arc_with_non_send_sync,
+        reason = "hosts with threads share what a Worker's one thread has"
+    )
+)]
 pub mod auth;
 pub mod calls;
 pub mod config;

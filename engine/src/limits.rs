@@ -121,8 +121,6 @@ pub const RUNS_AT_ONCE_MAX: u64 = 1_000;
 pub const LAST_LINE_BYTES_MAX: usize = 200;
 /// How far a conversation may get between two notes of how far it is, where nothing else asks for one.
 pub const CHECKPOINT_MS: i64 = 3_000;
-/// How long a model's answer may take, all its tries together.
-pub const MODEL_ANSWER_MS_MAX: i64 = 120_000;
 /// What the models of one run may cost when nothing else is said, in millionths of a US dollar.
 pub const RUN_COST_MICROUSD_DEFAULT: i64 = 1_000_000;
 /// A search's text.
@@ -155,3 +153,40 @@ pub const JOB_ATTEMPTS_MAX: i64 = 12;
 pub const JOB_RETRY_MS: i64 = 1_000;
 /// How often the pause doubles at most.
 pub const JOB_RETRY_DOUBLINGS_MAX: i64 = 10;
+
+/// How long a model may take for one answer, to its last byte.
+pub const MODEL_ATTEMPT_MS: u64 = 60_000;
+/// How long asking may take in all: every try, every pause, every fallback.
+pub const MODEL_TOTAL_MS: u64 = 120_000;
+/// How often one model is asked the same before it is given up.
+pub const MODEL_ATTEMPTS_MAX: u32 = 3;
+/// How often a model is asked the same when its answers cannot be used.
+pub const MODEL_GARBLED_MAX: u32 = 2;
+/// Models that are asked in place of one that cannot answer.
+pub const MODEL_FALLBACKS_MAX: usize = 4;
+/// The pause before a model is asked again; doubles each time.
+pub const MODEL_RETRY_MS: u64 = 500;
+/// A provider that asks for a longer pause than this is not waited for.
+pub const MODEL_RETRY_AFTER_MS_MAX: u64 = 20_000;
+/// An answer of a model on the wire; a streamed one takes some hundred bytes for each word.
+pub const MODEL_RESPONSE_BYTES_MAX: usize = 8 * 1024 * 1024;
+/// What is read of a refusal.
+pub const MODEL_ERROR_BYTES_MAX: usize = 64 * 1024;
+/// What a provider says of an error, as far as it is passed on.
+pub const MODEL_ERROR_TEXT_BYTES_MAX: usize = 300;
+/// One line of a streamed answer, and one event of it.
+pub const MODEL_EVENT_BYTES_MAX: usize = 1024 * 1024;
+/// The words of one answer: what a conversation keeps of a line.
+pub const MODEL_TEXT_BYTES_MAX: usize = 64 * 1024;
+/// Tool calls of one answer.
+pub const MODEL_CALLS_MAX: usize = 64;
+/// The arguments of all tool calls of one answer.
+pub const MODEL_ARGUMENTS_BYTES_MAX: usize = 256 * 1024;
+/// Tokens a model is asked to keep to; those it only thinks with count.
+pub const MODEL_REPLY_TOKENS_MAX: u32 = 4_096;
+/// Bytes of a transcript that a judge or an analyst is shown.
+pub const MODEL_TRANSCRIPT_BYTES_MAX: usize = 256 * 1024;
+/// A call's summary.
+pub const SUMMARY_BYTES_MAX: usize = 1_000;
+/// A judge's reason.
+pub const REASON_BYTES_MAX: usize = 1_000;

@@ -6,6 +6,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use futures_util::StreamExt;
+use futures_util::stream::{self, Stream};
 
 use crate::statement::{Rows, Statement};
 
@@ -19,6 +21,13 @@ pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 /// A boxed future: a Worker has one thread and its platform's futures are not `Send`.
 #[cfg(target_arch = "wasm32")]
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
+
+/// A boxed stream: `Send` wherever the host has threads.
+#[cfg(not(target_arch = "wasm32"))]
+pub type BoxStream<'a, T> = Pin<Box<dyn Stream<Item = T> + Send + 'a>>;
+/// A boxed stream, as [`BoxFuture`] is on a Worker.
+#[cfg(target_arch = "wasm32")]
+pub type BoxStream<'a, T> = Pin<Box<dyn Stream<Item = T> + 'a>>;
 
 /// What every port is: shareable between threads where there are threads.
 #[cfg(not(target_arch = "wasm32"))]
@@ -70,6 +79,9 @@ impl DatabaseError {
 pub trait Clock: Port {
     /// Milliseconds since 1970-01-01T00:00:00Z.
     fn now_ms(&self) -> i64;
+    /// Is over when `ms` have passed. Dropping it ends the wait. Where time is moved by hand, the
+    /// pause moves it on and is over at once.
+    fn sleep(&self, ms: u64) -> BoxFuture<'_, ()>;
 }
 
 /// Unpredictable bytes (a seeded stream in tests).
@@ -137,10 +149,49 @@ pub enum HttpError {
     Failed(String),
 }
 
+/// An answer whose body is still on its way. Dropping it aborts the exchange.
+pub struct HttpStream {
+    /// The status code.
+    pub status: u16,
+    /// Names in lower case.
+    pub headers: Vec<(String, String)>,
+    /// The body as it comes in, in pieces of any size.
+    pub body: BoxStream<'static, Result<Bytes, HttpError>>,
+}
+
+impl HttpStream {
+    /// The next piece of the body; `None` at its end.
+    pub async fn next(&mut self) -> Option<Result<Bytes, HttpError>> {
+        self.body.next().await
+    }
+
+    /// The first value of a header.
+    #[must_use]
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+}
+
 /// Outgoing HTTP.
+///
+/// 1. One call sends one request once: no retry, no redirect, no cookie.
+/// 2. `deadline_ms` counts for the whole exchange, the reading of the body included, and
+///    `response_bytes_max` for all pieces of the body together. The host sees to both.
+/// 3. Nothing of an exchange outlives its future, or the stream that came of it.
 pub trait Http: Port {
-    /// Sends one request once: no retry, no redirect, no cookie.
+    /// Sends a request and reads the whole answer.
     fn send(&self, request: HttpRequest) -> BoxFuture<'_, Result<HttpReply, HttpError>>;
+
+    /// Sends a request and returns as soon as the answer has begun. After the first error the body
+    /// has ended. A body that is cut off ends in [`HttpError::Failed`] wherever the protocol tells.
+    ///
+    /// A host that cannot stream gives the whole answer as one piece, which is what is done here.
+    fn open(&self, request: HttpRequest) -> BoxFuture<'_, Result<HttpStream, HttpError>> {
+        Box::pin(async move {
+            let HttpReply { status, headers, body } = self.send(request).await?;
+            Ok(HttpStream { status, headers, body: Box::pin(stream::iter([Ok(body)])) })
+        })
+    }
 }
 
 /// The set of ports a host lends.

@@ -42,7 +42,7 @@ fn day(text: &str) -> Option<i64> {
         return None;
     }
     let day: jiff::civil::Date = text.parse().ok()?;
-    Some(day.to_zoned(jiff::tz::TimeZone::UTC).ok()?.timestamp().as_millisecond())
+    i64::try_from(day.duration_since(jiff::civil::date(1970, 1, 1)).as_millis()).ok()
 }
 
 /// RFC 3339: the separator and the offset are there.

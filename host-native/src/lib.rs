@@ -3,11 +3,11 @@
 pub mod cli;
 pub mod data;
 pub mod database;
-mod http_client;
+pub mod http_client;
 mod runner;
 pub mod sandbox;
 pub mod server;
 pub mod settings;
-mod system;
+pub mod system;
 
 pub use sandbox::Sandbox;

@@ -146,7 +146,8 @@ impl Pump {
             let full = claimed == Ok(free);
             let pause = match claimed {
                 Ok(_) if full => Duration::from_millis(CLAIM_PAUSE_MS),
-                Ok(_) => self.until_next().await,
+                // What is due though nothing was claimed waits for its workspace's turn.
+                Ok(_) => self.until_next().await.max(Duration::from_millis(CLAIM_PAUSE_MS)),
                 Err(()) => Duration::from_millis(FAILURE_PAUSE_MS),
             };
             if self.work == Work::Runs && swept.elapsed() > Duration::from_millis(SWEEP_MS) {

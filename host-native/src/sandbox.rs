@@ -5,7 +5,8 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
+use futures_util::stream;
 use http::{HeaderMap, Method};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -14,7 +15,8 @@ use sidetone_engine::engine::Engine;
 use sidetone_engine::limits::BODY_BYTES_MAX;
 use sidetone_engine::live::Accept;
 use sidetone_engine::ports::{
-    BoxFuture, Clock, Database, Http, HttpError, HttpReply, HttpRequest, Incoming, Ports, Queue, Random,
+    BoxFuture, Clock, Database, Http, HttpError, HttpReply, HttpRequest, HttpStream, Incoming, Ports, Queue,
+    Random,
 };
 
 use crate::database::Memory;
@@ -237,8 +239,20 @@ impl Sandbox {
 
     /// The next outgoing request gets this answer; without one it fails to connect.
     pub fn answer_http(&self, status: u16, body: &str) {
-        let reply = HttpReply { status, headers: Vec::new(), body: Bytes::from(body.to_owned()) };
-        lock(&self.http.answers).push_back(Ok(reply));
+        self.answer_http_chunks(status, &[], [Ok(Bytes::from(body.to_owned()))]);
+    }
+
+    /// The next outgoing request gets this answer, its body in these pieces; an error among them cuts
+    /// it off there. Names of headers in lower case.
+    pub fn answer_http_chunks(
+        &self,
+        status: u16,
+        headers: &[(&str, &str)],
+        body: impl IntoIterator<Item = Result<Bytes, HttpError>>,
+    ) {
+        let headers = headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let answer = ScriptedAnswer { status, headers, body: body.into_iter().collect() };
+        lock(&self.http.answers).push_back(Ok(answer));
     }
 
     /// The next outgoing request fails like this.
@@ -283,6 +297,12 @@ impl Clock for ManualClock {
     fn now_ms(&self) -> i64 {
         self.0.load(Ordering::SeqCst)
     }
+
+    /// Whoever waits has waited: the pause moves the clock.
+    fn sleep(&self, ms: u64) -> BoxFuture<'_, ()> {
+        self.0.fetch_add(i64::try_from(ms).unwrap_or(i64::MAX), Ordering::SeqCst);
+        Box::pin(async {})
+    }
 }
 
 /// SHA-256 of a counter: the same bytes in every sandbox.
@@ -308,16 +328,60 @@ impl Queue for NoQueue {
 
 #[derive(Default)]
 struct ScriptedHttp {
-    answers: Mutex<VecDeque<Result<HttpReply, HttpError>>>,
+    answers: Mutex<VecDeque<Result<ScriptedAnswer, HttpError>>>,
     sent: Mutex<Vec<HttpRequest>>,
+}
+
+struct ScriptedAnswer {
+    status: u16,
+    headers: Vec<(String, String)>,
+    body: Vec<Result<Bytes, HttpError>>,
+}
+
+impl ScriptedHttp {
+    fn next(&self, request: HttpRequest) -> Result<ScriptedAnswer, HttpError> {
+        let mut left_bytes = request.response_bytes_max;
+        lock(&self.sent).push(request);
+        let unscripted = || Err(HttpError::Failed("no answer is scripted".to_owned()));
+        let mut answer = lock(&self.answers).pop_front().unwrap_or_else(unscripted)?;
+        let mut begun = BytesMut::new();
+        for piece in &mut answer.body {
+            if let Ok(bytes) = piece {
+                let room = left_bytes.min(bytes.len());
+                begun.extend_from_slice(&bytes[..room]);
+                left_bytes -= room;
+                if room < bytes.len() {
+                    let (status, headers) = (answer.status, answer.headers.clone());
+                    let body = std::mem::take(&mut begun).freeze();
+                    *piece = Err(HttpError::TooLarge(HttpReply { status, headers, body }));
+                    break;
+                }
+            }
+        }
+        // After an error nothing comes.
+        if let Some(place) = answer.body.iter().position(Result::is_err) {
+            answer.body.truncate(place + 1);
+        }
+        Ok(answer)
+    }
 }
 
 impl Http for ScriptedHttp {
     fn send(&self, request: HttpRequest) -> BoxFuture<'_, Result<HttpReply, HttpError>> {
-        lock(&self.sent).push(request);
-        let unscripted = || Err(HttpError::Failed("no answer is scripted".to_owned()));
-        let answer = lock(&self.answers).pop_front().unwrap_or_else(unscripted);
-        Box::pin(async move { answer })
+        let reply = self.next(request).and_then(|ScriptedAnswer { status, headers, body }| {
+            let pieces = body.into_iter().collect::<Result<Vec<Bytes>, _>>()?;
+            Ok(HttpReply { status, headers, body: Bytes::from(pieces.concat()) })
+        });
+        Box::pin(async move { reply })
+    }
+
+    fn open(&self, request: HttpRequest) -> BoxFuture<'_, Result<HttpStream, HttpError>> {
+        let stream = self.next(request).map(|ScriptedAnswer { status, headers, body }| HttpStream {
+            status,
+            headers,
+            body: Box::pin(stream::iter(body)),
+        });
+        Box::pin(async move { stream })
     }
 }
 

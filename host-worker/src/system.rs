@@ -1,5 +1,8 @@
 //! The platform's clock and randomness.
-use sidetone_engine::ports::{Clock, Random};
+use std::time::Duration;
+
+use sidetone_engine::ports::{BoxFuture, Clock, Random};
+use worker::Delay;
 
 /// The wall clock. It stands still between two calls of the platform, by the platform's decision.
 pub struct PlatformClock;
@@ -7,6 +10,10 @@ pub struct PlatformClock;
 impl Clock for PlatformClock {
     fn now_ms(&self) -> i64 {
         worker::js_sys::Date::now() as i64
+    }
+
+    fn sleep(&self, ms: u64) -> BoxFuture<'_, ()> {
+        Box::pin(Delay::from(Duration::from_millis(ms)))
     }
 }
 

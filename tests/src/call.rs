@@ -161,6 +161,7 @@ fn path_value(world: &World, operation: &Operation, name: &str) -> String {
             world.settle(&run.id);
             run
         }
+        ("/calls", "id") => world.a_call(),
         ("/keys", "id") => world.api_key(),
         other => panic!("{}: no example of {other:?} yet", operation.id),
     };

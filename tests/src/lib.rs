@@ -10,6 +10,7 @@
 
 pub mod call;
 pub mod edge;
+pub mod example;
 pub mod load;
 pub mod native;
 pub mod process;

@@ -8,9 +8,15 @@ use bytes::Bytes;
 use http::Method;
 use serde_json::{Value, json};
 use sidetone::Sandbox;
+use sidetone::sandbox::block_on;
+use sidetone_engine::auth::key::ApiKey;
+use sidetone_engine::calls::write as calls;
 use sidetone_engine::ports::Database;
+use sidetone_engine::sql;
+use sidetone_engine::statement::Statement;
 
 use crate::edge::Edge;
+use crate::example;
 use crate::native::Native;
 use crate::reply::{Reply, ToolReply};
 use crate::talk::Talk;
@@ -418,6 +424,29 @@ impl World {
     pub fn run(&self) -> Made {
         let simulation = self.simulation();
         self.create(&format!("/simulations/{}/runs", simulation.id), json!({"seed": 7}))
+    }
+
+    /// The workspace's id.
+    pub fn workspace_id(&self) -> String {
+        let sandbox = self.sandbox().expect("only a sandbox shows its database");
+        let hash = ApiKey::parse(&self.key).expect("a key").sha256_hex();
+        let select = sql!("SELECT workspace_id FROM api_keys WHERE hash = ?1", hash);
+        let rows = block_on(sandbox.engine().ports().database.read(vec![select])).expect("a read");
+        rows[0].first().expect("the key is known").text("workspace_id").expect("a text")
+    }
+
+    /// Writes to the database as a job does.
+    pub fn write(&self, statements: Vec<Statement>) {
+        let sandbox = self.sandbox().expect("only a sandbox shows its database");
+        block_on(sandbox.engine().ports().database.write(statements)).expect("a write");
+    }
+
+    /// A call that is over.
+    pub fn a_call(&self) -> Made {
+        let (new, ended) = (example::new_call(self), example::ended_call());
+        self.write(calls::record(&new, Some(&ended), Some(&example::analysis())));
+        let json = self.get(format!("/calls/{}", new.id)).ok().json;
+        Made { id: new.id, json }
     }
 
     /// An API key of this workspace.

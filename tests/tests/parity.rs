@@ -64,7 +64,8 @@ impl Conversation {
         let volatile = Regex::new(volatile).unwrap();
         let mut conversation = Self { world, volatile, heard: Vec::new() };
         conversation.open_routes();
-        for operation in OPERATIONS {
+        // Calls are not made from outside yet: only a sandbox could have one to read.
+        for operation in OPERATIONS.iter().filter(|operation| !operation.path.starts_with("/calls/{")) {
             conversation.settle();
             conversation.good(operation);
             conversation.bad(operation);

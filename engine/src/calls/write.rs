@@ -94,7 +94,7 @@ pub fn end(workspace_id: &str, id: &str, ended: &EndedCall) -> Vec<Statement> {
     statements.push(sql!(
         format!(
             "UPDATE calls AS c SET group_id = {}, status = 'ended', answered_at = ?4, ended_at = ?5, duration_ms = ?6,
-             ended_reason = ?7, fault = ?8, cost_microusd = ?9, telephony_microusd = ?10, stt_microusd = ?11,
+             outcome = ?3, ended_reason = ?7, fault = ?8, cost_microusd = ?9, telephony_microusd = ?10, stt_microusd = ?11,
              llm_microusd = ?12, tts_microusd = ?13, llm_input_tokens = ?14, llm_output_tokens = ?15, transcript_bytes = ?16
              WHERE c.workspace_id = ?1 AND c.id = ?2 AND c.status <> 'ended'",
             other_group("?3", "g.sentiment")
@@ -137,7 +137,7 @@ pub fn analyzed(workspace_id: &str, id: &str, analysis: &Analysis) -> Vec<Statem
         format!(
             "UPDATE calls AS c SET group_id = {}, analysis = ?5
              WHERE c.workspace_id = ?1 AND c.id = ?2 AND c.status = 'ended'",
-            other_group("COALESCE(?3, g.outcome)", "?4")
+            other_group("COALESCE(?3, c.outcome)", "?4")
         ),
         workspace_id,
         id,
@@ -214,11 +214,11 @@ impl Group<'_> {
         self.with(
             format!(
                 "INSERT INTO calls (workspace_id, group_id, id, assistant_revision, direction, status, from_number, to_number,
-                 user_number, provider, carrier_call_id, started_at, answered_at, ended_at, duration_ms, ended_reason, fault,
+                 user_number, provider, carrier_call_id, started_at, answered_at, ended_at, duration_ms, outcome, ended_reason, fault,
                  analysis, cost_microusd, telephony_microusd, stt_microusd, llm_microusd, tts_microusd, llm_input_tokens,
                  llm_output_tokens, transcript_bytes, simulation_run_id)
                  VALUES (?1, {GROUP_OF_PARAMS}, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23,
-                 ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32) ON CONFLICT DO NOTHING"
+                 ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33) ON CONFLICT DO NOTHING"
             ),
             vec![
                 (&new.id).into(),
@@ -234,6 +234,7 @@ impl Group<'_> {
                 ended.map_or(new.answered_at, |ended| ended.answered_at).into(),
                 ended.map(|ended| ended.ended_at).into(),
                 ended.map(|ended| ended.duration_ms).into(),
+                ended.map(|ended| ended.outcome.as_str()).into(),
                 ended.and_then(|ended| ended.ended_reason).and_then(ended_reason).into(),
                 ended.map(|ended| ended.fault.as_str()).into(),
                 analysis.map(|analysis| serde_json::json!(analysis).to_string()).into(),
@@ -279,7 +280,7 @@ impl Change<'_> {
         let group = sql!(
             format!(
                 "INSERT INTO call_groups (workspace_id, assistant_id, source, model, voice, outcome, sentiment)
-                 SELECT g.workspace_id, g.assistant_id, g.source, g.model, g.voice, COALESCE(?3, g.outcome),
+                 SELECT g.workspace_id, g.assistant_id, g.source, g.model, g.voice, COALESCE(?3, c.outcome),
                  COALESCE(?4, g.sentiment) FROM calls AS c JOIN call_groups AS g ON g.id = c.group_id
                  WHERE c.workspace_id = ?1 AND c.id = ?2 AND {condition} ON CONFLICT DO NOTHING"
             ),
@@ -288,7 +289,7 @@ impl Change<'_> {
             self.outcome,
             self.sentiment
         );
-        let new_group = other_group("COALESCE(?3, g.outcome)", "COALESCE(?4, g.sentiment)");
+        let new_group = other_group("COALESCE(?3, c.outcome)", "COALESCE(?4, g.sentiment)");
         let sums = sql!(
             format!(
                 "INSERT INTO call_rollups (workspace_id, span_ms, starts_at, group_id, calls, duration_ms, cost_microusd)

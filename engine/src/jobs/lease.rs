@@ -10,7 +10,8 @@ use crate::sql;
 use crate::statement::{Row, Statement};
 
 impl Engine {
-    /// Claims up to `most` jobs of these kinds that are due, kinds and workspaces by turns. `owner`
+    /// Claims up to `most` jobs of these kinds that are due, kinds and workspaces by turns, of runs no
+    /// more than their workspace has at once. `owner`
     /// names the process, so that it can give its leases back. A job of a kind this version does not
     /// know stays for one that does.
     pub async fn claim_jobs(&self, owner: &str, kinds: &[JobKind], most: usize) -> Result<Vec<Job>, Fault> {
@@ -29,12 +30,16 @@ impl Engine {
                  SELECT kind, (SELECT MIN(workspace_id) FROM jobs WHERE jobs.kind = waiting.kind AND workspace_id > workspace)
                  FROM waiting WHERE workspace IS NOT NULL
                ), due AS (
-                 SELECT id, due_at, ROW_NUMBER() OVER (PARTITION BY jobs.kind, workspace_id ORDER BY due_at, id) AS place
+                 SELECT id, due_at, jobs.kind AS kind, workspace_id, ROW_NUMBER() OVER (PARTITION BY jobs.kind, workspace_id ORDER BY due_at, id) AS place
                  FROM waiting JOIN jobs ON jobs.id IN (
                    SELECT own.id FROM jobs AS own WHERE own.kind = waiting.kind AND own.workspace_id = workspace
                    AND own.due_at <= ?3 ORDER BY own.due_at, own.id LIMIT CAST(?4 AS INTEGER))
                )
-               SELECT id FROM due ORDER BY place, due_at, id LIMIT CAST(?4 AS INTEGER))
+               SELECT id FROM due WHERE kind <> 'simulation_run' OR place <=
+                 (SELECT runs_at_once FROM workspaces WHERE workspaces.id = due.workspace_id)
+                 - (SELECT COUNT(*) FROM jobs AS busy WHERE busy.kind = due.kind AND busy.workspace_id = due.workspace_id
+                    AND busy.due_at > ?3 AND busy.lease IS NOT NULL)
+               ORDER BY place, due_at, id LIMIT CAST(?4 AS INTEGER))
              RETURNING id, workspace_id, kind, subject_id, attempts",
             &lease,
             now_ms + JOB_LEASE_MS,

@@ -1,6 +1,7 @@
 //! What the models of a conversation have cost.
 use serde::{Deserialize, Serialize};
 
+use crate::limits::INTEGER_MAX;
 use crate::models::{Answered, ModelFailure};
 
 /// Tokens and money.
@@ -28,6 +29,11 @@ impl Spent {
             Ok(answered) => (answered.usage, answered.cost_microusd),
             Err(failure) => (failure.usage, failure.cost_microusd),
         };
-        Self { input_tokens: usage.input_tokens, output_tokens: usage.output_tokens, microusd }
+        let tokens = |count: u64| i64::try_from(count).unwrap_or(INTEGER_MAX).min(INTEGER_MAX);
+        Self {
+            input_tokens: tokens(usage.input_tokens),
+            output_tokens: tokens(usage.output_tokens),
+            microusd,
+        }
     }
 }

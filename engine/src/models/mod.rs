@@ -1,13 +1,22 @@
 //! What a language model is asked and what it answers, whoever the model is.
 //!
 //! The conversation speaks only these types. `builtin/rules` answers them with a pure function
-//! ([`rules`]); a provider's adapter turns them into its wire format.
-mod interim;
+//! ([`rules`]); a provider's adapter turns them into its wire format ([`openai`]). Who asks need not
+//! know which: [`AssistantModel`], [`CallerModel`], [`JudgeModel`] and [`Analyst`] ask either.
+mod asking;
+pub mod openai;
 pub mod rules;
-pub use interim::*;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+
+use crate::calls::Sentiment;
+use crate::conversation::transcript::TranscriptRow;
+
+pub use asking::{
+    Analyst, Answered, AssistantModel, CallerModel, FailureCode, JudgeModel, ModelFailure, RULES_MODEL, Usage,
+};
 
 /// One row of what a model has seen so far, oldest first.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -162,4 +171,20 @@ pub struct Ruling {
     pub matched_index: Option<usize>,
     /// One sentence that says why.
     pub reason: String,
+}
+
+/// A call that is over.
+#[derive(Debug, Clone, Copy)]
+pub struct AnalysisTurn<'a> {
+    /// What was said and done.
+    pub transcript: &'a [TranscriptRow],
+}
+
+/// What an analyst makes of a call.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Analysis {
+    /// A few sentences; at most [`SUMMARY_BYTES_MAX`](crate::limits::SUMMARY_BYTES_MAX) bytes.
+    pub summary: String,
+    /// How the caller felt.
+    pub sentiment: Sentiment,
 }

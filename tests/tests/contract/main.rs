@@ -9,6 +9,8 @@
 mod assistants;
 mod auth;
 mod bad_input;
+mod call_properties;
+mod calls;
 mod every_operation;
 mod faults;
 mod keys;
@@ -18,6 +20,7 @@ mod mcp;
 mod numbers;
 mod outcomes;
 mod properties;
+mod round_trips;
 mod runs;
 mod simulations;
 mod snapshots;

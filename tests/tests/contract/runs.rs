@@ -211,3 +211,19 @@ fn voice_runs_are_refused_by_name_until_there_is_speech() {
     assert!(reply.status == 201 || reply.fields() == ["mode"], "{reply:?}");
     assert_eq!(reply.status == 201, reply["mode"] == "voice");
 }
+
+#[test]
+fn a_batch_whose_texts_are_too_much_together_is_refused() {
+    let world = World::new();
+    let assistant = world.assistant();
+    let long = "x".repeat(32_000);
+    let persona = world.create("/simulations/personas", json!({"name": "Ada", "system_prompt": long}));
+    let scenario = world.create("/simulations/scenarios", json!({"name": "Long", "instructions": long}));
+    let body = json!({"assistant_id": assistant.id, "persona_id": persona.id, "scenario_id": scenario.id});
+    for _ in 0..132 {
+        world.create("/simulations", body.clone());
+    }
+    let batch = json!({"assistant_id": assistant.id});
+    world.post("/simulations/runs/batch", batch).refused("validation_failed").naming(&["assistant_id"]);
+    assert_eq!(world.get("/simulations/runs").ok()["pagination"]["total"], 0);
+}

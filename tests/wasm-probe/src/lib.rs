@@ -31,6 +31,10 @@ impl Clock for Nothing {
     fn now_ms(&self) -> i64 {
         1_700_000_000_000
     }
+
+    fn sleep(&self, _: u64) -> BoxFuture<'_, ()> {
+        Box::pin(async {})
+    }
 }
 
 impl Random for Nothing {

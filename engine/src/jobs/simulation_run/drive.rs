@@ -3,7 +3,7 @@ use futures_util::future::join_all;
 use serde_json::Value;
 
 use super::Started;
-use crate::calls::{Analysis, AnalysisMethod, Sentiment};
+use crate::calls::{Analysis, AnalysisMethod};
 use crate::conversation::text::cut;
 use crate::conversation::transcript::{TranscriptRole, TranscriptRow};
 use crate::engine::Engine;
@@ -11,9 +11,10 @@ use crate::jobs::journal::{Journal, Told};
 use crate::jobs::spent::Spent;
 use crate::jobs::tool_callback::{self, Conversation};
 use crate::jobs::{Failure, Job};
-use crate::limits::{CHECKPOINT_MS, LAST_LINE_BYTES_MAX, MODEL_ANSWER_MS_MAX};
+use crate::limits::{CHECKPOINT_MS, LAST_LINE_BYTES_MAX, MODEL_TOTAL_MS};
 use crate::models::{
-    Analyst, Answered, AssistantModel, CallerModel, Findings, JudgeModel, ModelFailure, ToolSpec,
+    self, AnalysisTurn, Analyst, Answered, AssistantModel, CallerModel, FailureCode, JudgeModel,
+    ModelFailure, RULES_MODEL, ToolSpec, rules,
 };
 use crate::operations::runs::AssistantSnapshot;
 use crate::simulation::{
@@ -22,6 +23,9 @@ use crate::simulation::{
 };
 use crate::sql;
 use crate::statement::{Rows, Statement};
+
+/// How long a model's answer may take, all its tries together.
+const ANSWER_MS: i64 = MODEL_TOTAL_MS as i64;
 
 /// What came of a conversation, and what it cost.
 pub struct Driven {
@@ -32,7 +36,7 @@ pub struct Driven {
     /// What all models have cost.
     pub total: Spent,
     /// The code of the failure that a model told of.
-    pub failure_code: Option<&'static str>,
+    pub failure_code: Option<FailureCode>,
 }
 
 /// A simulation on its way.
@@ -44,7 +48,7 @@ pub struct Drive<'a> {
     journal: Journal,
     assistant: Spent,
     total: Spent,
-    failure_code: Option<&'static str>,
+    failure_code: Option<FailureCode>,
     saved_at_ms: i64,
     /// Until when the lease holds.
     leased_until_ms: i64,
@@ -115,6 +119,8 @@ impl<'a> Drive<'a> {
         let specs = tool_specs(assistant);
         let caller = simulation.caller_model.as_deref().unwrap_or(&assistant.model);
         let judge = simulation.judge_model.as_deref().unwrap_or(&assistant.model);
+        let [caller_is_free, model_is_free, judge_is_free] =
+            [caller, &assistant.model, judge].map(|name| name == RULES_MODEL);
         let caller = CallerModel::new(engine, caller, &simulation.scenario);
         let model = AssistantModel::new(engine, &assistant.model, &assistant.knowledge, &specs);
         let mut judge = JudgeModel::new(engine, judge);
@@ -122,27 +128,36 @@ impl<'a> Drive<'a> {
             match self.next() {
                 Next::Over(result) => return Ok(self.driven(result)),
                 Next::Tools(calls) => self.call_tools(calls).await?,
-                Next::Caller if self.is_spent(caller.is_local()) => self.cost_limit(),
-                Next::Assistant if self.is_spent(model.is_local()) => self.cost_limit(),
-                Next::Judge if self.is_spent(judge.is_local()) => {
+                Next::Caller if self.is_spent(caller_is_free) => self.cost_limit(),
+                Next::Assistant if self.is_spent(model_is_free) => self.cost_limit(),
+                Next::Judge if self.is_spent(judge_is_free) => {
                     let reason = "The run has cost as much as it may, so the judge was not asked.".to_owned();
                     self.tell(Input::ModelFailed { reason }, Spent::default());
                 }
                 Next::Caller => {
-                    self.before_asking(caller.is_local()).await?;
-                    let answer = caller.reply(engine, &self.simulation.caller_turn()).await;
+                    self.before_asking(caller_is_free).await?;
+                    let answer = match &caller {
+                        Ok(caller) => caller.reply(engine, &self.simulation.caller_turn()).await,
+                        Err(failure) => Err(failure.clone()),
+                    };
                     self.answered(answer, |reply| Input::CallerReply { reply });
                 }
                 Next::Assistant => {
-                    self.before_asking(model.is_local()).await?;
-                    let answer = model.reply(engine, &self.simulation.assistant_turn()).await;
+                    self.before_asking(model_is_free).await?;
+                    let answer = match &model {
+                        Ok(model) => model.reply(engine, &self.simulation.assistant_turn()).await,
+                        Err(failure) => Err(failure.clone()),
+                    };
                     self.answered(answer, |reply| Input::AssistantReply { reply });
                 }
                 Next::Judge => {
-                    self.before_asking(judge.is_local()).await?;
+                    self.before_asking(judge_is_free).await?;
                     match self.simulation.judge_question() {
                         Some(question) => {
-                            let answer = judge.judge(engine, &question.turn()).await;
+                            let answer = match &mut judge {
+                                Ok(judge) => judge.rule(engine, &question.turn()).await,
+                                Err(failure) => Err(failure.clone()),
+                            };
                             self.answered(answer, |ruling| Input::Ruling { ruling });
                         }
                         None => {
@@ -258,10 +273,10 @@ impl<'a> Drive<'a> {
     async fn before_asking(&mut self, local: bool) -> Result<(), Failure> {
         let now_ms = self.engine.ports().clock.now_ms();
         let stale = self.journal.is_unsaved() && now_ms - self.saved_at_ms >= CHECKPOINT_MS;
-        if local || (!stale && now_ms + MODEL_ANSWER_MS_MAX < self.leased_until_ms) {
+        if local || (!stale && now_ms + ANSWER_MS < self.leased_until_ms) {
             return Ok(());
         }
-        self.checkpoint(MODEL_ANSWER_MS_MAX, Vec::new()).await?;
+        self.checkpoint(ANSWER_MS, Vec::new()).await?;
         Ok(())
     }
 
@@ -296,24 +311,28 @@ impl<'a> Drive<'a> {
     /// Finds out what a conversation that is over was about. A model that fails, or must cost nothing
     /// more, leaves it to the rules.
     pub async fn analyse(&mut self, transcript: &[TranscriptRow]) -> Result<(Analysis, Spent), Failure> {
-        let analyst = Analyst::new(self.engine, &self.started.assistant.model);
-        if analyst.is_local() || self.is_spent(false) || transcript.is_empty() {
-            return Ok((analysis(Analyst::by_rule(transcript), AnalysisMethod::Rule), Spent::default()));
+        let turn = AnalysisTurn { transcript };
+        let by_rule = || analysis(rules::analyse(&turn), AnalysisMethod::Rule);
+        let model = &self.started.assistant.model;
+        if model == RULES_MODEL || self.is_spent(false) || transcript.is_empty() {
+            return Ok((by_rule(), Spent::default()));
         }
         self.before_asking(false).await?;
-        let answer = analyst.analyse(self.engine, transcript).await;
+        let answer = match Analyst::new(self.engine, model) {
+            Ok(analyst) => analyst.analyse(self.engine, &turn).await,
+            Err(failure) => Err(failure),
+        };
         let spent = Spent::of(&answer);
         let analysis = match answer {
             Ok(answered) => analysis(answered.reply, AnalysisMethod::Model),
-            Err(_) => analysis(Analyst::by_rule(transcript), AnalysisMethod::Rule),
+            Err(_) => by_rule(),
         };
         Ok((analysis, spent))
     }
 }
 
-fn analysis(findings: Findings, method: AnalysisMethod) -> Analysis {
-    let sentiment = Sentiment::parse(&findings.sentiment).unwrap_or(Sentiment::Unknown);
-    Analysis { summary: findings.summary, sentiment, outcome: None, method }
+fn analysis(found: models::Analysis, method: AnalysisMethod) -> Analysis {
+    Analysis { summary: found.summary, sentiment: found.sentiment, outcome: None, method }
 }
 
 /// What was said last, cut to what a list shows.

@@ -14,6 +14,7 @@ use crate::operation::{BodySchema, Effects, Input, Operation, Output, Success};
 use crate::schema;
 use crate::spending;
 use crate::sql;
+use crate::statement::Rows;
 
 /// `POST /simulations/runs/batch`
 pub const OPERATION: Operation = Operation {
@@ -62,19 +63,32 @@ pub struct Batch {
     runs: Vec<Run>,
 }
 
+/// The characters that the simulations of assistant `?1` take together.
+const SIZE: &str =
+    "COALESCE(SUM(LENGTH(system_prompt) + LENGTH(scenarios.instructions) + LENGTH(evaluations)), 0) AS size
+    FROM simulations JOIN personas ON personas.id = simulations.persona_id
+    JOIN scenarios ON scenarios.id = simulations.scenario_id
+    WHERE simulations.workspace_id = :ws AND simulations.assistant_id = ?1";
+
 async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     let Body { assistant_id, mode, seed, max_cost_microusd } = input.body()?;
     check_mode(mode)?;
-    let sizes = sql!(
-        "SELECT COALESCE(SUM(LENGTH(system_prompt) + LENGTH(scenarios.instructions) + LENGTH(evaluations)), 0) AS size
-         FROM simulations JOIN personas ON personas.id = simulations.persona_id
-         JOIN scenarios ON scenarios.id = simulations.scenario_id
-         WHERE simulations.workspace_id = :ws AND simulations.assistant_id = ?1",
-        &assistant_id
-    );
-    let rows = context.read(vec![sizes, spending::select(context.now_ms)]).await?;
-    spending::check(rows.last())?;
-    if let Some(row) = rows.first().and_then(|rows| rows.first())
+    let mut reads = assistant_reads("?1", &assistant_id).to_vec();
+    reads.push(sql!(format!("SELECT {SIZE}"), &assistant_id));
+    // Texts that are too much together are not even read.
+    reads.push(sql!(
+        format!(
+            "SELECT {SIMULATION_COLUMNS} WHERE simulations.workspace_id = :ws AND simulations.assistant_id = ?1
+             AND (SELECT {SIZE}) <= ?2 ORDER BY simulations.id LIMIT {}",
+            BATCH_RUNS_MAX + 1
+        ),
+        &assistant_id,
+        BATCH_SNAPSHOTS_BYTES_MAX
+    ));
+    reads.push(spending::select(context.now_ms));
+    let mut rows = context.read(reads).await?;
+    spending::check(rows.pop().as_ref())?;
+    if let Some(row) = rows.get(3).and_then(Rows::first)
         && row.integer("size")? > BATCH_SNAPSHOTS_BYTES_MAX
     {
         let message = format!(
@@ -82,16 +96,6 @@ async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
         );
         return Err(Error::field("assistant_id", message).into());
     }
-    let mut reads = assistant_reads("?1", &assistant_id).to_vec();
-    reads.push(sql!(
-        format!(
-            "SELECT {SIMULATION_COLUMNS} WHERE simulations.workspace_id = :ws AND simulations.assistant_id = ?1
-             ORDER BY simulations.id LIMIT {}",
-            BATCH_RUNS_MAX + 1
-        ),
-        &assistant_id
-    ));
-    let rows = context.read(reads).await?;
     let Some(assistant) = assistant_snapshot(rows.get(..3).unwrap_or_default())? else {
         return Err(Error::field("assistant_id", "is no assistant of this workspace").into());
     };

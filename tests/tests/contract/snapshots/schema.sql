@@ -2,6 +2,12 @@ CREATE INDEX api_keys_by_workspace ON api_keys (workspace_id, id);
 CREATE INDEX assistant_documents_by_document ON assistant_documents (document_id);
 CREATE INDEX assistant_tools_by_tool ON assistant_tools (tool_id);
 CREATE INDEX assistants_by_workspace ON assistants (workspace_id, id);
+CREATE INDEX calls_by_carrier ON calls (provider, carrier_call_id) WHERE carrier_call_id IS NOT NULL;
+CREATE INDEX calls_by_cost ON calls (workspace_id, cost_microusd, seq, group_id, started_at);
+CREATE INDEX calls_by_duration_ms ON calls (workspace_id, duration_ms, seq, group_id, started_at);
+CREATE INDEX calls_by_ended_at ON calls (workspace_id, ended_at, seq, group_id, started_at);
+CREATE INDEX calls_by_group ON calls (group_id, started_at);
+CREATE INDEX calls_by_started_at ON calls (workspace_id, started_at, seq, group_id);
 CREATE UNIQUE INDEX documents_by_name ON documents (workspace_id, name);
 CREATE INDEX documents_by_workspace ON documents (workspace_id, id);
 CREATE INDEX idempotency_keys_by_age ON idempotency_keys (created_at);
@@ -67,6 +73,69 @@ CREATE TABLE batch_guard (
   ok INTEGER NOT NULL DEFAULT 1 CONSTRAINT stale CHECK (ok = 1),
   key_ok INTEGER NOT NULL DEFAULT 1 CONSTRAINT unknown_key CHECK (key_ok = 1),
   knowledge_fits INTEGER NOT NULL DEFAULT 1 CONSTRAINT knowledge_limit CHECK (knowledge_fits = 1)
+) STRICT;
+CREATE TABLE call_groups (
+  id INTEGER PRIMARY KEY,
+  workspace_id TEXT NOT NULL REFERENCES workspaces (id),
+  assistant_id TEXT NOT NULL,
+  source TEXT NOT NULL,
+  model TEXT NOT NULL,
+  voice TEXT NOT NULL,
+  outcome TEXT NOT NULL,
+  sentiment TEXT NOT NULL,
+  UNIQUE (workspace_id, assistant_id, source, model, voice, outcome, sentiment)
+) STRICT;
+CREATE TABLE call_rollups (
+  workspace_id TEXT NOT NULL REFERENCES workspaces (id),
+  span_ms INTEGER NOT NULL,
+  starts_at INTEGER NOT NULL,
+  group_id INTEGER NOT NULL REFERENCES call_groups (id),
+  calls INTEGER NOT NULL,
+  duration_ms INTEGER NOT NULL,
+  cost_microusd INTEGER NOT NULL,
+  PRIMARY KEY (workspace_id, span_ms, starts_at, group_id)
+) STRICT, WITHOUT ROWID;
+CREATE VIRTUAL TABLE call_search USING fts5 (
+  workspace, words, content = '', contentless_delete = 1, tokenize = 'unicode61 remove_diacritics 2'
+);
+CREATE TABLE 'call_search_config'(k PRIMARY KEY, v) WITHOUT ROWID;
+CREATE TABLE 'call_search_data'(id INTEGER PRIMARY KEY, block BLOB);
+CREATE TABLE 'call_search_docsize'(id INTEGER PRIMARY KEY, sz BLOB, origin INTEGER);
+CREATE TABLE 'call_search_idx'(segid, term, pgno, PRIMARY KEY(segid, term)) WITHOUT ROWID;
+CREATE TABLE call_transcripts (
+  seq INTEGER PRIMARY KEY REFERENCES calls (seq),
+  content TEXT NOT NULL
+) STRICT;
+CREATE TABLE calls (
+  seq INTEGER PRIMARY KEY,
+  id TEXT NOT NULL UNIQUE,
+  workspace_id TEXT NOT NULL REFERENCES workspaces (id),
+  group_id INTEGER NOT NULL REFERENCES call_groups (id),
+  assistant_revision INTEGER NOT NULL,
+  direction TEXT NOT NULL,
+  status TEXT NOT NULL,
+  from_number TEXT,
+  to_number TEXT,
+  user_number TEXT,
+  provider TEXT,
+  carrier_call_id TEXT,
+  started_at INTEGER NOT NULL,
+  answered_at INTEGER,
+  ended_at INTEGER,
+  duration_ms INTEGER,
+  ended_reason TEXT,
+  fault TEXT,
+  analysis TEXT,
+  cost_microusd INTEGER NOT NULL,
+  telephony_microusd INTEGER NOT NULL,
+  stt_microusd INTEGER NOT NULL,
+  llm_microusd INTEGER NOT NULL,
+  tts_microusd INTEGER NOT NULL,
+  llm_input_tokens INTEGER NOT NULL,
+  llm_output_tokens INTEGER NOT NULL,
+  recording_ms INTEGER,
+  transcript_bytes INTEGER NOT NULL,
+  simulation_run_id TEXT
 ) STRICT;
 CREATE TABLE documents (
   id TEXT PRIMARY KEY,

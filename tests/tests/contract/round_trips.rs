@@ -1,0 +1,144 @@
+//! Round trips to storage: at the edge they are what a request waits for. Always on the Sandbox, over a
+//! database that counts. `cargo test -p sidetone-tests --test contract round_trips -- --nocapture` prints them.
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use serde_json::{Value, json};
+use sidetone::database::Memory;
+use sidetone::sandbox::memory;
+use sidetone_engine::operation::{Effects, Operation};
+use sidetone_engine::operations::OPERATIONS;
+use sidetone_engine::ports::{BoxFuture, Database, DatabaseError};
+use sidetone_engine::statement::{Rows, Statement};
+use sidetone_tests::{Call, World};
+
+/// Batches of a read, the key's look-up among them.
+const READ_TRIPS_MAX: usize = 1;
+/// Batches of a write: one to decide by, one to change.
+const WRITE_TRIPS_MAX: usize = 2;
+
+#[test]
+fn every_operation_keeps_within_its_round_trips_over_either_face() {
+    let mut beyond = Vec::new();
+    println!("{:<34} {:>12} {:>12}   most", "operation", "REST", "MCP");
+    for operation in OPERATIONS {
+        let rest = trips(|world| {
+            let call = Call::valid(world, operation);
+            move |world: &World| {
+                assert_eq!(call.rest(world).status, operation.success.status(), "{}", operation.id);
+            }
+        });
+        let tool = trips(|world| {
+            let call = Call::valid(world, operation);
+            move |world: &World| {
+                call.tool(world).ok();
+            }
+        });
+        let most = most(operation);
+        println!("{:<34} {:>12} {:>12}   {most}", operation.id, rest.shown(), tool.shown());
+        if rest.total() > most
+            || tool.total() > most
+            || (operation.effects == Effects::Read && rest.writes > 0)
+        {
+            beyond.push(format!(
+                "{}: REST {}, MCP {}, most {most}",
+                operation.id,
+                rest.shown(),
+                tool.shown()
+            ));
+        }
+    }
+    assert!(beyond.is_empty(), "{}", beyond.join("\n"));
+}
+
+#[test]
+fn an_idempotency_key_keeps_the_bound_and_a_replay_is_one_read() {
+    for operation in OPERATIONS.iter().filter(|operation| operation.takes_idempotency_key()) {
+        let (world, database) = counting();
+        let call = Call::valid(&world, operation);
+        let once =
+            || world.post_once(call.uri(), "once", Value::Object(call.body.clone().unwrap())).created();
+        database.take();
+        once();
+        assert!(database.take().total() <= WRITE_TRIPS_MAX, "{}", operation.id);
+        once();
+        assert_eq!(database.take(), Trips { reads: 1, writes: 0 }, "{}", operation.id);
+    }
+}
+
+#[test]
+fn a_refused_request_is_one_read() {
+    for operation in OPERATIONS {
+        let (world, database) = counting();
+        let call = Call::valid(&world, operation).with_query("bogus", json!("1"));
+        database.take();
+        call.rest(&world).refused("validation_failed");
+        call.tool(&world).refused("validation_failed");
+        assert_eq!(database.take(), Trips { reads: 2, writes: 0 }, "{}: REST and MCP together", operation.id);
+    }
+}
+
+fn most(operation: &Operation) -> usize {
+    if operation.effects == Effects::Read { READ_TRIPS_MAX } else { WRITE_TRIPS_MAX }
+}
+
+/// The round trips of what `prepare` returns, in a world of its own.
+fn trips<F: FnOnce(&World)>(prepare: impl FnOnce(&World) -> F) -> Trips {
+    let (world, database) = counting();
+    let act = prepare(&world);
+    database.take();
+    act(&world);
+    database.take()
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Trips {
+    reads: usize,
+    writes: usize,
+}
+
+impl Trips {
+    fn total(self) -> usize {
+        self.reads + self.writes
+    }
+
+    fn shown(self) -> String {
+        match (self.reads, self.writes) {
+            (0, writes) => format!("{writes} write"),
+            (reads, 0) => format!("{reads} read"),
+            (reads, writes) => format!("{reads} + {writes}"),
+        }
+    }
+}
+
+/// Memory that counts its batches.
+struct Counting {
+    memory: Memory,
+    reads: AtomicUsize,
+    writes: AtomicUsize,
+}
+
+impl Counting {
+    /// What was counted since the last time.
+    fn take(&self) -> Trips {
+        Trips { reads: self.reads.swap(0, Ordering::SeqCst), writes: self.writes.swap(0, Ordering::SeqCst) }
+    }
+}
+
+impl Database for Counting {
+    fn read(&self, batch: Vec<Statement>) -> BoxFuture<'_, Result<Vec<Rows>, DatabaseError>> {
+        self.reads.fetch_add(1, Ordering::SeqCst);
+        self.memory.read(batch)
+    }
+
+    fn write(&self, batch: Vec<Statement>) -> BoxFuture<'_, Result<Vec<Rows>, DatabaseError>> {
+        self.writes.fetch_add(1, Ordering::SeqCst);
+        self.memory.write(batch)
+    }
+}
+
+fn counting() -> (World, Arc<Counting>) {
+    let database =
+        Arc::new(Counting { memory: memory(), reads: AtomicUsize::new(0), writes: AtomicUsize::new(0) });
+    (World::over(database.clone()), database)
+}

@@ -1,0 +1,186 @@
+//! Moves a workspace from one database to another, in steps of which each may be the last that a process does:
+//! a mover that starts over goes on from what the directory says.
+use std::sync::{Arc, Mutex};
+
+use sidetone::sandbox::block_on;
+use sidetone_engine::hash::sha256_hex;
+use sidetone_engine::limits::INTEGER_MAX;
+use sidetone_engine::ports::Database;
+use sidetone_engine::sql;
+use sidetone_engine::statement::{Rows, Statement};
+
+use crate::cluster::{Cluster, Directory, Place, Shards};
+use crate::schema::{Table, tables};
+
+/// Rows copied in a step. On D1 rather what fits a batch; here small, so that there are many moments.
+const PAGE_ROWS: usize = 3;
+/// `revoked_at` of a key whose workspace is being moved: no real time, so it can be told from a revoked one.
+const FROZEN: i64 = -1;
+/// Rows that stay behind, frozen: a bootstrap key that is not known here would open a new workspace.
+const TOMBSTONES: &[&str] = &["workspaces", "api_keys"];
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    Announce,
+    Freeze,
+    EmptyTarget,
+    Copy { table: usize, page: usize },
+    Verify,
+    Switch,
+    Thaw,
+    EmptySource,
+    Done,
+}
+
+pub struct Mover {
+    shards: Arc<Shards>,
+    directory: Arc<Mutex<Directory>>,
+    tables: Vec<Table>,
+    workspace: String,
+    from: usize,
+    to: usize,
+    pub next: Step,
+}
+
+impl Mover {
+    /// Moves `workspace` to the shard `to`, or goes on with what another mover left.
+    pub fn new(cluster: &Cluster, workspace: &str, to: usize) -> Self {
+        Self::over(cluster.shards.clone(), cluster.directory.clone(), workspace, to)
+    }
+
+    pub fn over(shards: Arc<Shards>, directory: Arc<Mutex<Directory>>, workspace: &str, to: usize) -> Self {
+        let place = directory.lock().unwrap().places[workspace];
+        let (from, to, next) = match place {
+            Place::At(from) if from == to => (from, to, Step::Done),
+            Place::At(from) => (from, to, Step::Announce),
+            Place::Moving { from, to } => (from, to, Step::Freeze),
+            Place::Settling { from, to } => (from, to, Step::Thaw),
+        };
+        let tables = tables(shards.at(from));
+        Self { shards, directory, tables, workspace: workspace.to_owned(), from, to, next }
+    }
+
+    /// All steps that are left; returns how many.
+    pub fn finish(&mut self) -> usize {
+        let mut steps = 0;
+        while self.step() {
+            steps += 1;
+        }
+        steps
+    }
+
+    /// One step; `false` when there was none left.
+    pub fn step(&mut self) -> bool {
+        let (from, to) = (self.from, self.to);
+        self.next = match self.next {
+            Step::Announce => {
+                self.place(Place::Moving { from, to });
+                Step::Freeze
+            }
+            // Every write of a request checks the key in its own batch, and every batch that finishes a job
+            // its lease: from here on none of them goes through, those that have read already included.
+            Step::Freeze => {
+                self.write(from, vec![
+                    sql!("UPDATE api_keys SET revoked_at = ?2 WHERE workspace_id = ?1 AND revoked_at IS NULL", &self.workspace, FROZEN),
+                    sql!("UPDATE jobs SET lease = NULL, due_at = ?2 WHERE workspace_id = ?1", &self.workspace, INTEGER_MAX),
+                ]);
+                Step::EmptyTarget
+            }
+            Step::EmptyTarget => {
+                self.empty(to, &[]);
+                Step::Copy { table: 0, page: 0 }
+            }
+            Step::Copy { table, page } => {
+                if self.copy(&self.tables[table], page) == PAGE_ROWS {
+                    Step::Copy { table, page: page + 1 }
+                } else if table + 1 < self.tables.len() {
+                    Step::Copy { table: table + 1, page: 0 }
+                } else {
+                    Step::Verify
+                }
+            }
+            Step::Verify => {
+                for table in &self.tables {
+                    assert_eq!(self.digest(table, from), self.digest(table, to), "{}", table.name);
+                }
+                Step::Switch
+            }
+            Step::Switch => {
+                self.place(Place::Settling { from, to });
+                Step::Thaw
+            }
+            Step::Thaw => {
+                self.write(to, vec![
+                    sql!("UPDATE api_keys SET revoked_at = NULL WHERE workspace_id = ?1 AND revoked_at = ?2", &self.workspace, FROZEN),
+                    sql!("UPDATE jobs SET due_at = 0 WHERE workspace_id = ?1 AND due_at = ?2", &self.workspace, INTEGER_MAX),
+                ]);
+                Step::EmptySource
+            }
+            Step::EmptySource => {
+                self.empty(from, TOMBSTONES);
+                self.place(Place::At(to));
+                Step::Done
+            }
+            Step::Done => return false,
+        };
+        true
+    }
+
+    /// How many rows of the workspace a shard holds, by table.
+    pub fn rows(&self, shard: usize) -> Vec<(String, usize)> {
+        let count = |table: &Table| (table.name.clone(), self.select(table, shard, "").values.len());
+        self.tables.iter().map(count).collect()
+    }
+
+    fn place(&self, place: Place) {
+        self.directory.lock().unwrap().places.insert(self.workspace.clone(), place);
+    }
+
+    fn copy(&self, table: &Table, page: usize) -> usize {
+        let rows = self.select(table, self.from, &format!("LIMIT {PAGE_ROWS} OFFSET {}", page * PAGE_ROWS));
+        let places: Vec<String> = (1..=table.columns.len()).map(|place| format!("?{place}")).collect();
+        let insert = format!(
+            "INSERT INTO {} ({}) VALUES ({})",
+            table.name,
+            table.columns.join(", "),
+            places.join(", ")
+        );
+        let statements: Vec<Statement> = rows
+            .values
+            .iter()
+            .map(|values| Statement { sql: insert.clone().into(), params: values.clone() })
+            .collect();
+        let copied = statements.len();
+        if copied > 0 {
+            self.write(self.to, statements);
+        }
+        copied
+    }
+
+    fn digest(&self, table: &Table, shard: usize) -> String {
+        sha256_hex(format!("{:?}", self.select(table, shard, "").values).as_bytes())
+    }
+
+    fn select(&self, table: &Table, shard: usize, page: &str) -> Rows {
+        let select = format!(
+            "SELECT {} FROM {} WHERE {} = ?1 ORDER BY {} {page}",
+            table.columns.join(", "),
+            table.name,
+            table.owner,
+            table.key.join(", ")
+        );
+        block_on(self.shards.at(shard).read(vec![sql!(select, &self.workspace)])).unwrap().remove(0)
+    }
+
+    fn empty(&self, shard: usize, but: &[&str]) {
+        let delete = |table: &Table| {
+            sql!(format!("DELETE FROM {} WHERE {} = ?1", table.name, table.owner), &self.workspace)
+        };
+        let tables = self.tables.iter().rev().filter(|table| !but.contains(&table.name.as_str()));
+        self.write(shard, tables.map(delete).collect());
+    }
+
+    fn write(&self, shard: usize, batch: Vec<Statement>) {
+        block_on(self.shards.at(shard).write(batch)).unwrap();
+    }
+}

@@ -1,0 +1,263 @@
+//! A workspace moves while requests arrive.
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use bytes::Bytes;
+use serde_json::{Value, json};
+use sidetone::Sandbox;
+use sidetone_engine::auth::key::ApiKey;
+use sidetone_engine::operation::Effects;
+use sidetone_engine::operations::OPERATIONS;
+use sidetone_tests::{Call, World};
+
+use crate::cluster::{Cluster, Directory, Isolate, Place, Shards, hash};
+use crate::mover::{Mover, Step};
+use crate::schema::{ask, texts};
+
+#[test]
+fn reads_are_the_same_to_the_byte_wherever_the_mover_is_cut_off() {
+    let mut steps = 0;
+    for cut in 0.. {
+        let cluster = Cluster::new(2);
+        let (neighbour, _) = furnished(&cluster, 0);
+        let (tenant, id) = furnished(&cluster, 0);
+        let (before, beside) = (everything(&cluster, &tenant), everything(&cluster, &neighbour));
+        let mut mover = Mover::new(&cluster, &id, 1);
+        for (table, rows) in mover.rows(0) {
+            assert!(rows > 0, "the move of {table} is not tried: let `furnished` leave a row");
+        }
+        let taken = (0..cut).take_while(|_| mover.step()).count();
+        drop(mover);
+        let mut mover = Mover::new(&cluster, &id, 1);
+        mover.finish();
+        assert_eq!(cluster.directory.lock().unwrap().places[&id], Place::At(1));
+        assert_eq!(everything(&cluster, &tenant), before, "cut off after {taken} steps");
+        assert_eq!(everything(&cluster, &neighbour), beside, "the neighbour stays as it is");
+        for (table, rows) in mover.rows(0) {
+            assert!(
+                rows == 0 || ["workspaces", "api_keys"].contains(&table.as_str()),
+                "{table} stayed behind"
+            );
+        }
+        // Runs that waited come to their end in the new place.
+        assert!(cluster.run_jobs() > 0);
+        if taken < cut {
+            steps = taken;
+            break;
+        }
+    }
+    println!(
+        "{} reads, cut off after each of {steps} steps",
+        OPERATIONS.iter().filter(|o| o.effects == Effects::Read).count()
+    );
+    assert!(steps > 20, "{steps}: too few moments were tried");
+}
+
+#[test]
+fn what_was_acknowledged_while_it_moved_is_there_once_and_the_rest_can_be_sent_again() {
+    let cluster = Cluster::new(3);
+    let (tenant, id) = furnished(&cluster, 0);
+    let (at_source, _) = cluster.workspace(0);
+    let (at_target, _) = cluster.workspace(1);
+    let isolates = [Isolate::default(), Isolate::default(), Isolate::default()];
+    let create = |isolate: &Isolate, tenant: &World, name: &str| {
+        let body = json!({"name": name, "instructions": "Be kind."});
+        let reply =
+            cluster.send(isolate, tenant, |world| world.post_once("/assistants", name, body.clone()))?;
+        Some(reply.created()["id"].as_str().unwrap().to_owned())
+    };
+    let (mut made, mut refused): (BTreeMap<String, String>, Vec<String>) = Default::default();
+    let (mut n, mut beside) = (0, 0);
+    // There, on to a third shard, and back: what an isolate remembers is wrong each time.
+    for to in [1, 2, 0] {
+        let mut mover = Mover::new(&cluster, &id, to);
+        loop {
+            for isolate in &isolates {
+                let name = format!("request {n}");
+                n += 1;
+                match create(isolate, &tenant, &name) {
+                    Some(id) => drop(made.insert(name, id)),
+                    None => refused.push(name),
+                }
+                for neighbour in [&at_source, &at_target] {
+                    beside += 1;
+                    create(isolate, neighbour, &format!("beside {beside}"))
+                        .expect("a neighbour notices nothing");
+                }
+            }
+            cluster.run_jobs();
+            if !mover.step() {
+                break;
+            }
+        }
+        assert_eq!(cluster.directory.lock().unwrap().places[&id], Place::At(to));
+    }
+    let acknowledged = made.clone();
+    for name in refused.iter().chain(acknowledged.keys()) {
+        let id = create(&isolates[0], &tenant, name).expect("the move is over");
+        let known = made.entry(name.clone()).or_insert_with(|| id.clone());
+        assert_eq!(*known, id, "{name}: sent again, it is the same one");
+    }
+    let list = cluster.send(&isolates[0], &tenant, |world| world.get("/assistants")).unwrap().ok().json;
+    let listed: Vec<(&str, &str)> = list
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| (one["name"].as_str().unwrap(), one["id"].as_str().unwrap()))
+        .filter(|(name, _)| name.starts_with("request "))
+        .collect();
+    assert_eq!(listed.len(), n, "each once");
+    assert!(listed.iter().all(|(name, id)| made[*name] == **id));
+    let runs = cluster
+        .send(&isolates[0], &tenant, |world| world.get("/simulations/runs?limit=1000"))
+        .unwrap()
+        .ok()
+        .json;
+    let runs = runs["runs"].as_array().unwrap();
+    assert!(!runs.is_empty() && runs.iter().all(|run| run["status"] == "completed"), "{runs:?}");
+    let asked = cluster.directory.lock().unwrap().asked;
+    println!(
+        "{n} requests to the moving workspace: {} acknowledged, {} told to come again; {beside} beside it, all acknowledged; \
+         the directory asked every shard {asked} times",
+        acknowledged.len(),
+        refused.len()
+    );
+    assert!(!refused.is_empty() && !acknowledged.is_empty());
+}
+
+#[test]
+fn a_write_that_has_read_before_the_freeze_does_not_go_through_after_it() {
+    let cluster = Cluster::new(2);
+    let (tenant, id) = cluster.workspace(0);
+    let isolate = Isolate::default();
+    cluster.shards.pick(0);
+    let path = format!("/assistants/{}", tenant.assistant().id);
+    freeze_before_write(&cluster, &id, 1);
+    let rename = |world: &World| world.patch(&path, json!({"name": "Reception"}));
+    assert!(cluster.send(&isolate, &tenant, rename).is_none(), "503: come again");
+    Mover::new(&cluster, &id, 1).finish();
+    let read = cluster.send(&isolate, &tenant, |world| world.get(&path)).unwrap().ok();
+    assert_eq!((&read["name"], &read["revision"]), (&json!("Front desk"), &json!(1)));
+    assert_eq!(cluster.send(&isolate, &tenant, rename).unwrap().ok()["revision"], 2);
+}
+
+#[test]
+fn a_run_in_progress_when_its_workspace_freezes_ends_once_in_the_new_place() {
+    let reference = {
+        let world = World::over(Shards::new(1));
+        world.settle(&world.run().id)
+    };
+    // The first write claims the run, the second stores its result.
+    for nth in [1, 2] {
+        let cluster = Cluster::new(2);
+        let (tenant, id) = cluster.workspace(0);
+        cluster.shards.pick(0);
+        let path = format!("/simulations/runs/{}", tenant.run().id);
+        freeze_before_write(&cluster, &id, nth);
+        cluster.run_jobs();
+        Mover::new(&cluster, &id, 1).finish();
+        assert_eq!(cluster.run_jobs(), 1, "write {nth}");
+        let run = cluster.send(&Isolate::default(), &tenant, |world| world.get(&path)).unwrap().ok().json;
+        assert_eq!(run["status"], "completed", "write {nth}: {run}");
+        assert_eq!(run["transcript"], reference["transcript"]);
+    }
+}
+
+#[test]
+fn a_key_is_found_wherever_it_was_made_and_a_wrong_one_nowhere() {
+    let cluster = Cluster::new(3);
+    let (tenant, id) = cluster.workspace(0);
+    let isolate = Isolate::default();
+    Mover::new(&cluster, &id, 2).finish();
+    let made = cluster
+        .send(&isolate, &tenant, |world| world.post("/keys", json!({"name": "CI"})))
+        .unwrap()
+        .created();
+    let fresh = tenant.with_key(made["key"].as_str().unwrap());
+    cluster.send(&isolate, &fresh, |world| world.get("/assistants")).unwrap().ok();
+    let path = format!("/keys/{}", made["id"].as_str().unwrap());
+    cluster.send(&isolate, &tenant, |world| world.delete(&path)).unwrap().empty();
+    for key in [fresh.key(), ApiKey::from_bytes([9; 32]).as_str()] {
+        let reply = cluster.send(&isolate, &tenant.with_key(key), |world| world.get("/assistants")).unwrap();
+        reply.refused("unauthorized");
+    }
+}
+
+#[test]
+fn a_bootstrap_key_opens_no_second_workspace_where_its_first_one_was() {
+    let key = ApiKey::from_bytes([7; 32]).as_str().to_owned();
+    let shards = Shards::new(2);
+    let settings = [("SIDETONE_BOOTSTRAP_KEYS", key.as_str()), ("SIDETONE_TRUSTED_PROXIES", "127.0.0.1")];
+    let sandbox = Sandbox::over(shards.clone(), &settings);
+    let mut address = 0;
+    let mut list = || {
+        address += 1;
+        let request = http::Request::get("/assistants")
+            .header("authorization", format!("Bearer {key}"))
+            .header("x-forwarded-for", format!("10.9.0.{address}"));
+        sandbox.send(request.body(Bytes::new()).unwrap()).status
+    };
+    assert_eq!(list(), 200);
+    let id =
+        texts(&ask(shards.at(0), "SELECT workspace_id AS text FROM api_keys WHERE hash = ?1", &hash(&key)));
+    let directory: Arc<Mutex<Directory>> = Arc::default();
+    directory.lock().unwrap().places.insert(id[0].clone(), Place::At(0));
+    let mut mover = Mover::over(shards.clone(), directory, &id[0], 1);
+    while mover.next != Step::Freeze {
+        mover.step();
+    }
+    while mover.step() {
+        assert_eq!(list(), 401, "the old place, {:?} next", mover.next);
+    }
+    shards.pick(1);
+    assert_eq!(list(), 200);
+}
+
+/// A workspace with rows in every table: each operation's own example, some runs still to come.
+fn furnished(cluster: &Cluster, shard: usize) -> (World, String) {
+    let (tenant, id) = cluster.workspace(shard);
+    cluster.shards.pick(shard);
+    for operation in OPERATIONS.iter().filter(|operation| operation.effects != Effects::Delete) {
+        let call = Call::valid(&tenant, operation);
+        if operation.takes_idempotency_key() {
+            tenant.post_once(call.uri(), operation.id, Value::Object(call.body.clone().unwrap())).created();
+        } else {
+            assert_eq!(call.rest(&tenant).status, operation.success.status(), "{}", operation.id);
+        }
+    }
+    // The examples of some operations have let the jobs run.
+    tenant.run();
+    (tenant, id)
+}
+
+/// The body of every read there is: each list, and each thing in it.
+fn everything(cluster: &Cluster, tenant: &World) -> BTreeMap<String, Bytes> {
+    let isolate = Isolate::default();
+    let read = |path: &str| cluster.send(&isolate, tenant, |world| world.get(path)).unwrap().ok();
+    let mut bodies = BTreeMap::new();
+    for operation in OPERATIONS.iter().filter(|operation| operation.effects == Effects::Read) {
+        let Some((collection, _)) = operation.path.split_once("/{") else {
+            bodies.insert(operation.path.to_owned(), read(operation.path).body);
+            continue;
+        };
+        let list = read(collection).json;
+        let items = list.as_array().or_else(|| list["runs"].as_array()).expect("a list").clone();
+        assert!(!items.is_empty(), "{}: nothing to read", operation.id);
+        for item in items {
+            let path = operation.path.replace("{id}", item["id"].as_str().unwrap());
+            bodies.insert(path.clone(), read(&path).body);
+        }
+    }
+    bodies
+}
+
+/// Freezes the workspace just before the `nth` write from now.
+fn freeze_before_write(cluster: &Cluster, id: &str, nth: u32) {
+    let mut mover = Mover::new(cluster, id, 1);
+    let freeze = move || {
+        while mover.next != Step::EmptyTarget {
+            mover.step();
+        }
+    };
+    cluster.shards.before_write(nth, Box::new(freeze));
+}
