@@ -7,19 +7,22 @@ use super::spent::Spent;
 use super::{DUE_AT_ONCE, Failure, Job, JobKind};
 use crate::calls::{
     self, Analysis, AnalysisMethod, Call, CallFault, CallStatus, Costs, Direction, EndedCall, NewCall,
-    Sentiment, Source, Usage,
+    Source, Usage,
 };
 use crate::conversation::EndedReason;
 use crate::conversation::transcript::TranscriptRow;
 use crate::engine::Engine;
 use crate::events::{self, EventKind, Subscribers};
 use crate::ids::prefix;
-use crate::limits::{JOB_ATTEMPTS_MAX, LIVE_LEASE_MS, MODEL_ANSWER_MS_MAX};
+use crate::limits::{JOB_ATTEMPTS_MAX, LIVE_LEASE_MS, MODEL_TOTAL_MS};
 use crate::live::journal::{self, SoFar};
-use crate::models::{Analyst, Findings};
+use crate::models::{self, AnalysisTurn, Analyst, RULES_MODEL, rules};
 use crate::spending;
 use crate::sql;
 use crate::statement::{Row, Rows, Statement};
+
+/// How long a model's answer may take, all its tries together.
+const ANSWER_MS: i64 = MODEL_TOTAL_MS as i64;
 
 /// The lease that a live conversation holds on its own job.
 #[derive(Debug, Clone)]
@@ -234,18 +237,18 @@ async fn settle(engine: &Engine, job: &Job, found: Found) -> Result<(), Failure>
 /// Finds out what an ended call was about. A model that fails leaves it to the rules.
 async fn look_into(engine: &Engine, job: &Job, found: &Found) -> Result<(), Failure> {
     let transcript: Vec<TranscriptRow> = found.row()?.json("transcript")?;
-    let analyst = Analyst::new(engine, &found.model);
-    let by_rule = || analysis(Analyst::by_rule(&transcript), AnalysisMethod::Rule);
-    let (analysis, spent) = if analyst.is_local() || transcript.is_empty() || job.attempts > JOB_ATTEMPTS_MAX
-    {
-        (by_rule(), Spent::default())
-    } else {
-        let lease = job.extend(engine.ports().clock.now_ms(), MODEL_ANSWER_MS_MAX);
-        engine.ports().database.write(lease.statements).await?;
-        let answer = analyst.analyse(engine, &transcript).await;
-        let spent = Spent::of(&answer);
-        let found = answer.ok().map(|answered| analysis(answered.reply, AnalysisMethod::Model));
-        (found.unwrap_or_else(by_rule), spent)
+    let turn = AnalysisTurn { transcript: &transcript };
+    let by_rule = || analysis(rules::analyse(&turn), AnalysisMethod::Rule);
+    let (analysis, spent) = match Analyst::new(engine, &found.model) {
+        Ok(analyst) if found.model != RULES_MODEL && job.attempts <= JOB_ATTEMPTS_MAX => {
+            let lease = job.extend(engine.ports().clock.now_ms(), ANSWER_MS);
+            engine.ports().database.write(lease.statements).await?;
+            let answer = analyst.analyse(engine, &turn).await;
+            let spent = Spent::of(&answer);
+            let found = answer.ok().map(|answered| analysis(answered.reply, AnalysisMethod::Model));
+            (found.unwrap_or_else(by_rule), spent)
+        }
+        Ok(_) | Err(_) => (by_rule(), Spent::default()),
     };
     let now_ms = engine.ports().clock.now_ms();
     let mut statements = calls::write::analyzed(&job.workspace_id, &job.subject_id, &analysis);
@@ -267,9 +270,8 @@ async fn look_into(engine: &Engine, job: &Job, found: &Found) -> Result<(), Fail
     write(engine, job.finished(statements), &wake).await
 }
 
-fn analysis(findings: Findings, method: AnalysisMethod) -> Analysis {
-    let sentiment = Sentiment::parse(&findings.sentiment).unwrap_or(Sentiment::Unknown);
-    Analysis { summary: findings.summary, sentiment, outcome: None, method }
+fn analysis(found: models::Analysis, method: AnalysisMethod) -> Analysis {
+    Analysis { summary: found.summary, sentiment: found.sentiment, outcome: None, method }
 }
 
 async fn write(engine: &Engine, statements: Vec<Statement>, wake: &[String]) -> Result<(), Failure> {

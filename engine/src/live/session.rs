@@ -27,7 +27,7 @@ use crate::limits::{
     LIVE_COST_MICROUSD_MAX, LIVE_LEASE_KEPT_MS, LIVE_SILENCE_MS, LIVE_WRONG_MESSAGES_MAX,
     SOCKET_MESSAGE_BYTES_MAX,
 };
-use crate::models::{AssistantModel, AssistantReply, AssistantTurn, ToolSpec};
+use crate::models::{AssistantModel, AssistantReply, AssistantTurn, ModelFailure, RULES_MODEL, ToolSpec};
 use crate::operations::runs::AssistantSnapshot;
 use crate::ports::{BoxFuture, Gone, Received, Socket};
 use crate::spending;
@@ -126,7 +126,7 @@ struct ToolCall {
 struct Drive<'a> {
     session: &'a LiveSession,
     specs: &'a [ToolSpec],
-    model: &'a AssistantModel,
+    model: &'a Result<AssistantModel, ModelFailure>,
     conversation: Conversation,
     /// The model's latest question; an earlier one is dropped.
     thinking: Option<BoxFuture<'a, Done>>,
@@ -150,7 +150,11 @@ struct Drive<'a> {
 }
 
 impl<'a> Drive<'a> {
-    fn new(session: &'a LiveSession, specs: &'a [ToolSpec], model: &'a AssistantModel) -> Self {
+    fn new(
+        session: &'a LiveSession,
+        specs: &'a [ToolSpec],
+        model: &'a Result<AssistantModel, ModelFailure>,
+    ) -> Self {
         let now_ms = session.engine.ports().clock.now_ms();
         let max_duration_ms = i64::from(session.max_duration_seconds) * 1_000;
         let assistant = &session.assistant;
@@ -281,7 +285,7 @@ impl<'a> Drive<'a> {
     }
 
     fn ask(&mut self, request: u64) {
-        if !self.model.is_local() && self.spent.microusd >= LIVE_COST_MICROUSD_MAX {
+        if self.session.assistant.model != RULES_MODEL && self.spent.microusd >= LIVE_COST_MICROUSD_MAX {
             return self.tell(Input::CostLimit);
         }
         let (engine, assistant) = (&self.session.engine, &self.session.assistant);
@@ -297,7 +301,10 @@ impl<'a> Drive<'a> {
                 history: &history,
                 seed,
             };
-            let answer = model.reply(engine, &turn).await;
+            let answer = match model {
+                Ok(model) => model.reply(engine, &turn).await,
+                Err(failure) => Err(failure.clone()),
+            };
             let spent = Spent::of(&answer);
             let input = match answer {
                 Ok(answered) => answered_with(request, answered.reply),
@@ -469,6 +476,11 @@ impl<'a> Drive<'a> {
         ports.database.write(statements).await?;
         for job_id in wake {
             ports.queue.wake(&job_id, now_ms);
+        }
+        if reason == EndedReason::ModelFailed {
+            // Why exactly is between the operator and the provider.
+            let message = "The assistant's model did not answer, so the conversation ends here.".to_owned();
+            let _ = socket.send(ServerMessage::Error { code: "model_failed", message }.text()).await;
         }
         let over = ServerMessage::CallEnded { call_id: &session.call.id, ended_reason: reason, duration_ms };
         // A client that is gone knows.
