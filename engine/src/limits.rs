@@ -186,6 +186,8 @@ pub const MODEL_ARGUMENTS_BYTES_MAX: usize = 256 * 1024;
 pub const MODEL_REPLY_TOKENS_MAX: u32 = 4_096;
 /// Bytes of a transcript that a judge or an analyst is shown.
 pub const MODEL_TRANSCRIPT_BYTES_MAX: usize = 256 * 1024;
+/// Bytes of one row of it; six times as much as JSON still leaves room for two.
+pub const MODEL_ROW_BYTES_MAX: usize = 16 * 1024;
 /// A call's summary.
 pub const SUMMARY_BYTES_MAX: usize = 1_000;
 /// A judge's reason.

@@ -26,6 +26,8 @@ use socket::Sessions;
 
 /// Jobs a sandbox runs together.
 const JOBS_AT_ONCE: usize = 32;
+/// Hints a sandbox remembers.
+const HINTS_KEPT_MAX: usize = 10_000;
 /// The manual clock starts here: 2026-01-01T00:00:00Z.
 const START_MS: i64 = 1_767_225_600_000;
 
@@ -47,6 +49,7 @@ const START_MS: i64 = 1_767_225_600_000;
 pub struct Sandbox {
     engine: Engine,
     clock: Arc<ManualClock>,
+    hints: Arc<Hints>,
     http: Arc<ScriptedHttp>,
     key: String,
     sessions: Sessions,
@@ -107,17 +110,18 @@ impl Sandbox {
         let config = Config::from_settings(lookup, "http://sandbox.example", "the sandbox has no secrets")
             .expect("the settings can be used");
         let clock = Arc::new(ManualClock(AtomicI64::new(START_MS)));
+        let hints = Arc::new(Hints::default());
         let http = Arc::new(ScriptedHttp::default());
         let ports = Ports {
             database,
             clock: clock.clone(),
             random: Arc::new(SeededRandom::default()),
-            queue: Arc::new(NoQueue),
+            queue: hints.clone(),
             http: http.clone(),
         };
         let engine = Engine::new(config, ports).expect("the operation table is sound");
         let made = block_on(engine.create_workspace("sandbox")).expect("a workspace can be made");
-        Self { engine, clock, http, key: made.key, sessions: Sessions::default() }
+        Self { engine, clock, hints, http, key: made.key, sessions: Sessions::default() }
     }
 
     /// The key of the sandbox's workspace.
@@ -231,6 +235,13 @@ impl Sandbox {
         }
     }
 
+    /// The hints to a job runner so far, oldest first: a job's id and when it is due. The list is
+    /// emptied. A real queue delivers them; what they announce is run by [`Sandbox::run_jobs`] or by
+    /// the engine's own `run_due_jobs`.
+    pub fn hints(&self) -> Vec<(String, i64)> {
+        std::mem::take(&mut *lock(&self.hints.0))
+    }
+
     /// Lets time pass.
     pub fn advance(&self, ms: i64) {
         self.clock.0.fetch_add(ms, Ordering::SeqCst);
@@ -258,6 +269,24 @@ impl Sandbox {
     /// The next outgoing request fails like this.
     pub fn fail_http(&self, error: HttpError) {
         lock(&self.http.answers).push_back(Err(error));
+    }
+
+    /// The next outgoing request comes to this.
+    pub fn script_http(&self, outcome: Result<HttpReply, HttpError>) {
+        lock(&self.http.answers).push_back(outcome.map(ScriptedAnswer::from));
+    }
+
+    /// Does something while the next outgoing request is under way.
+    pub fn meanwhile(&self, deed: impl FnOnce() + Send + 'static) {
+        *lock(&self.http.meanwhile) = Some(Box::new(deed));
+    }
+
+    /// Outgoing requests that no answer is scripted for get what `answer` says.
+    pub fn answer_http_with(
+        &self,
+        answer: impl Fn(&HttpRequest) -> Result<HttpReply, HttpError> + Send + Sync + 'static,
+    ) {
+        *lock(&self.http.otherwise) = Some(Arc::new(answer));
     }
 
     /// The outgoing requests so far, oldest first; the list is emptied.
@@ -320,17 +349,32 @@ impl Random for SeededRandom {
     }
 }
 
-struct NoQueue;
+/// Keeps the hints for whoever asks, the newest of them: a sandbox may run for long.
+#[derive(Default)]
+struct Hints(Mutex<Vec<(String, i64)>>);
 
-impl Queue for NoQueue {
-    fn wake(&self, _: &str, _: i64) {}
+impl Queue for Hints {
+    fn wake(&self, job_id: &str, at_ms: i64) {
+        let mut hints = lock(&self.0);
+        if hints.len() >= HINTS_KEPT_MAX {
+            hints.drain(..HINTS_KEPT_MAX / 2);
+        }
+        hints.push((job_id.to_owned(), at_ms));
+    }
 }
+
+type Answering = Arc<dyn Fn(&HttpRequest) -> Result<HttpReply, HttpError> + Send + Sync>;
 
 #[derive(Default)]
 struct ScriptedHttp {
     answers: Mutex<VecDeque<Result<ScriptedAnswer, HttpError>>>,
+    otherwise: Mutex<Option<Answering>>,
     sent: Mutex<Vec<HttpRequest>>,
+    meanwhile: Mutex<Option<Deed>>,
 }
+
+/// See [`Sandbox::meanwhile`].
+type Deed = Box<dyn FnOnce() + Send>;
 
 struct ScriptedAnswer {
     status: u16,
@@ -338,12 +382,28 @@ struct ScriptedAnswer {
     body: Vec<Result<Bytes, HttpError>>,
 }
 
+impl From<HttpReply> for ScriptedAnswer {
+    fn from(HttpReply { status, headers, body }: HttpReply) -> Self {
+        Self { status, headers, body: vec![Ok(body)] }
+    }
+}
+
 impl ScriptedHttp {
     fn next(&self, request: HttpRequest) -> Result<ScriptedAnswer, HttpError> {
         let mut left_bytes = request.response_bytes_max;
+        let scripted = lock(&self.answers).pop_front();
+        let otherwise = lock(&self.otherwise).clone();
+        let answer = match (scripted, otherwise) {
+            (Some(answer), _) => answer,
+            (None, Some(otherwise)) => otherwise(&request).map(ScriptedAnswer::from),
+            (None, None) => Err(HttpError::Failed("no answer is scripted".to_owned())),
+        };
         lock(&self.sent).push(request);
-        let unscripted = || Err(HttpError::Failed("no answer is scripted".to_owned()));
-        let mut answer = lock(&self.answers).pop_front().unwrap_or_else(unscripted)?;
+        let deed = lock(&self.meanwhile).take();
+        if let Some(deed) = deed {
+            deed();
+        }
+        let mut answer = answer?;
         let mut begun = BytesMut::new();
         for piece in &mut answer.body {
             if let Ok(bytes) = piece {

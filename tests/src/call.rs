@@ -27,10 +27,11 @@ impl Call {
     /// A call that succeeds in this workspace: whatever it refers to is created first.
     #[track_caller]
     pub fn valid(world: &World, operation: &'static Operation) -> Self {
-        let path = operation
-            .path_names()
-            .map(|name| (name.to_owned(), path_value(world, operation, name)))
-            .collect::<Vec<_>>();
+        let mut path: Vec<(String, String)> = Vec::new();
+        for name in operation.path_names() {
+            let value = path_value(world, operation, name, path.last());
+            path.push((name.to_owned(), value));
+        }
         let body = body_schema(operation).map(|schema| {
             let Value::Object(body) = value(world, operation, "body", schema) else {
                 panic!("{}: the body is not an object", operation.id)
@@ -143,9 +144,9 @@ pub fn types(schema: &Value) -> Vec<&str> {
 /// A well-formed id that belongs to nothing.
 pub const UNKNOWN_ID: &str = "asst_00000000000000000000000000";
 
-/// Creates what the path names. A new resource needs a line here.
+/// Creates what the path names, within what it named before. A new resource needs a line here.
 #[track_caller]
-fn path_value(world: &World, operation: &Operation, name: &str) -> String {
+fn path_value(world: &World, operation: &Operation, name: &str, within: Option<&(String, String)>) -> String {
     let collection = operation.path.split("/{").next().unwrap_or_default();
     let made = match (collection, name) {
         ("/assistants", "id") => world.assistant(),
@@ -153,6 +154,10 @@ fn path_value(world: &World, operation: &Operation, name: &str) -> String {
         ("/knowledge", "id") => world.document(10),
         ("/numbers", "number") => world.binding(),
         ("/webhooks", "id") => world.webhook(),
+        ("/webhooks", "delivery_id") => {
+            let (_, webhook_id) = within.expect("a delivery is a webhook's");
+            world.create(&format!("/webhooks/{webhook_id}/test"), json!({}))
+        }
         ("/simulations/personas", "id") => world.persona(),
         ("/simulations/scenarios", "id") => world.scenario(),
         ("/simulations", "id") => world.simulation(),

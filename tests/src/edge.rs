@@ -1,11 +1,11 @@
-//! The Worker in workerd, with local D1 and Queues: started once for a test process by
-//! `tests/worker/serve.sh` and stopped with it.
-use std::io::{BufRead, BufReader};
+//! The Worker in workerd, with local D1 and Queues: started by `tests/worker/serve.sh` and stopped
+//! with this process, or earlier.
+use std::io::{BufRead, BufReader, Write};
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use crate::native::WORKSPACES_MAX;
 use crate::process::bootstrap_key;
@@ -17,14 +17,26 @@ pub struct Edge {
     keys_used: AtomicU32,
     log: PathBuf,
     /// The script ends when its standard input, which this holds, is closed.
-    _script: Child,
+    script: Mutex<Child>,
 }
 
 impl Edge {
     /// The Worker of this process.
-    pub fn shared() -> &'static Self {
-        static SHARED: OnceLock<Edge> = OnceLock::new();
-        SHARED.get_or_init(Self::start)
+    pub fn shared() -> Arc<Self> {
+        static SHARED: OnceLock<Arc<Edge>> = OnceLock::new();
+        SHARED.get_or_init(|| Arc::new(Self::start(&[]))).clone()
+    }
+
+    /// The Worker of this process over bindings that fail by plan.
+    pub fn shared_faulty() -> Arc<Self> {
+        static SHARED: OnceLock<Arc<Edge>> = OnceLock::new();
+        SHARED.get_or_init(|| Arc::new(Self::start(FAULTY))).clone()
+    }
+
+    /// One over bindings that fail by plan, with its state in a folder that outlives it.
+    pub fn faulty_on(state: &Path) -> Arc<Self> {
+        let state = state.to_str().expect("the folder's name is UTF-8");
+        Arc::new(Self::start(&[FAULTY, &[("WORKER_STATE", state)]].concat()))
     }
 
     /// The key of a workspace that nobody has used.
@@ -39,8 +51,17 @@ impl Edge {
         std::fs::read_to_string(&self.log).unwrap_or_default()
     }
 
-    fn start() -> Self {
-        let log = std::env::temp_dir().join(format!("sidetone-edge-{}.log", std::process::id()));
+    /// Ends it as a power cut would, as far as its processes see it.
+    pub fn kill(&self) {
+        let mut script = self.script.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        script.stdin.as_mut().expect("a pipe").write_all(b"kill\n").expect("the script reads");
+        assert!(script.wait().expect("the script ends").success(), "{}", self.log());
+    }
+
+    fn start(options: &[(&str, &str)]) -> Self {
+        static STARTED: AtomicU32 = AtomicU32::new(0);
+        let nth = STARTED.fetch_add(1, Ordering::Relaxed);
+        let log = std::env::temp_dir().join(format!("sidetone-edge-{}-{nth}.log", std::process::id()));
         let keys: Vec<String> = (0..WORKSPACES_MAX).map(bootstrap_key).collect();
         let mut command = Command::new(concat!(env!("CARGO_MANIFEST_DIR"), "/worker/serve.sh"));
         for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("SIDETONE_")) {
@@ -49,6 +70,7 @@ impl Edge {
         let mut script = command
             .env("SIDETONE_BASE_URL", crate::world::BASE_URL)
             .env("SIDETONE_BOOTSTRAP_KEYS", keys.join(","))
+            .envs(options.iter().copied())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(std::fs::File::create(&log).expect("a log file"))
@@ -61,6 +83,9 @@ impl Edge {
             let _ = script.wait();
             panic!("the Worker did not start:\n{}", std::fs::read_to_string(&log).unwrap_or_default());
         };
-        Self { address, keys_used: AtomicU32::new(0), log, _script: script }
+        Self { address, keys_used: AtomicU32::new(0), log, script: Mutex::new(script) }
     }
 }
+
+/// The entry that fails by plan, and tools that may be on this machine.
+const FAULTY: &[(&str, &str)] = &[("WORKER_ENTRY", "faulty.mjs"), ("SIDETONE_ALLOW_PRIVATE_TARGETS", "1")];

@@ -42,7 +42,7 @@ pub struct World {
 enum Service {
     Sandbox(Arc<Sandbox>),
     Native(&'static Native),
-    Edge(&'static Edge),
+    Edge(Arc<Edge>),
 }
 
 /// Something that was created.
@@ -86,7 +86,8 @@ impl World {
             }
             "worker" => {
                 let edge = Edge::shared();
-                Self::on(Service::Edge(edge), edge.fresh_key())
+                let key = edge.fresh_key();
+                Self::at_edge(edge, key)
             }
             other => panic!("SIDETONE_TEST_HOST={other}: not one of sandbox, native, worker"),
         }
@@ -117,6 +118,16 @@ impl World {
     /// A world in memory over a database of the test's own, whichever host the suite runs on.
     pub fn over(database: Arc<dyn Database>) -> Self {
         Self::in_memory(Sandbox::over(database, SETTINGS))
+    }
+
+    /// The same with further settings.
+    pub fn over_with(database: Arc<dyn Database>, settings: &[(&str, &str)]) -> Self {
+        Self::in_memory(Sandbox::over(database, &[SETTINGS, settings].concat()))
+    }
+
+    /// A workspace of this Worker.
+    pub fn at_edge(edge: Arc<Edge>, key: String) -> Self {
+        Self::on(Service::Edge(edge), key)
     }
 
     /// A world in memory with further settings, whichever host the suite runs on.
@@ -385,10 +396,10 @@ impl World {
         self.create("/knowledge", json!({"name": name, "content": "x".repeat(size_bytes)}))
     }
 
-    /// A webhook.
+    /// A webhook whose receiver no host ever finds: the name is reserved (RFC 2606).
     #[track_caller]
     pub fn webhook(&self) -> Made {
-        self.create("/webhooks", json!({"url": "https://example.com/events", "events": ["call.ended"]}))
+        self.create("/webhooks", json!({"url": "https://receiver.example/", "events": ["call.ended"]}))
     }
 
     /// A persona.

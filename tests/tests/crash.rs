@@ -13,6 +13,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use rusqlite::Connection;
 use serde_json::{Value, json};
+use sidetone_tests::Choices;
 use sidetone_tests::process::{self, Client, Folder, Server, bootstrap_key};
 
 const TOOLS: usize = 5;
@@ -446,17 +447,4 @@ fn text(value: &Value) -> String {
 
 fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok().and_then(|text| text.parse().ok())
-}
-
-/// SplitMix64: the same choices for the same seed.
-struct Choices(u64);
-
-impl Choices {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ (mixed >> 31)) % limit
-    }
 }

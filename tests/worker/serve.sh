@@ -5,6 +5,9 @@
 #
 # SIDETONE_BOOTSTRAP_KEYS and whatever else is named SIDETONE_… go to the Worker; its log goes to standard error.
 # WORKER_CONSUMES=no leaves the queue without a consumer, so that every hint is lost.
+# WORKER_ENTRY names a module of this folder that stands before the built one, such as faulty.mjs.
+# WORKER_STATE names a folder that outlives this script, for a Worker that is started again on what it had.
+# A line `kill` on standard input ends everything at once (SIGKILL), as a power cut would.
 # The cron sweep runs when `/__scheduled?cron=*+*+*+*+*` is asked for.
 set -euo pipefail
 
@@ -16,6 +19,7 @@ wrangler=$root/tests/worker/node_modules/.bin/wrangler
 export WRANGLER_SEND_METRICS=false CI=true WRANGLER_HIDE_BANNER=true
 
 work=$(mktemp -d)
+state=${WORKER_STATE:-$work/state}
 server=
 cleanup() {
   trap - EXIT INT TERM HUP
@@ -32,16 +36,20 @@ mkdir "$work/app"
 ln -s "${WORKER_BUILD:-$root/host-worker/build}" "$work/app/build"
 sed -e '/^\[build\]/,/^$/d' -e 's|^main = .*|main = "build/index.js"|' \
   -e "s|^migrations_dir = .*|migrations_dir = \"$root/engine/migrations\"|" "$root/wrangler.toml" >"$work/app/wrangler.toml"
+if [[ -n ${WORKER_ENTRY:-} ]]; then
+  cp "$root/tests/worker/$WORKER_ENTRY" "$work/app/" # a link would be followed, and find no build beside it
+  sed -i "s|^main = .*|main = \"$WORKER_ENTRY\"|" "$work/app/wrangler.toml"
+fi
 [[ ${WORKER_CONSUMES:-yes} == yes ]] || sed -i '/^\[\[queues.consumers\]\]/,/^$/d' "$work/app/wrangler.toml"
 : "${SIDETONE_SECRET:=$(head -c 32 /dev/urandom | base64)}"
 export SIDETONE_SECRET
 (umask 077 && env | grep '^SIDETONE_' >"$work/app/.dev.vars")
 
 cd "$work/app"
-"$wrangler" d1 migrations apply DB --local --persist-to "$work/state" >&2 </dev/null
+"$wrangler" d1 migrations apply DB --local --persist-to "$state" >&2 </dev/null
 port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
 set -m
-"$wrangler" dev --local --ip 127.0.0.1 --port "$port" --inspector-port 0 --persist-to "$work/state" --test-scheduled \
+"$wrangler" dev --local --ip 127.0.0.1 --port "$port" --inspector-port 0 --persist-to "$state" --test-scheduled \
   --show-interactive-dev-session=false >&2 </dev/null &
 server=$!
 set +m
@@ -57,7 +65,11 @@ done
 echo "http://127.0.0.1:$port"
 # Waits for whoever holds the other end of standard input, as long as the server lives.
 while kill -0 "$server" 2>/dev/null; do
-  if read -r -t 1 _; then continue; elif (($? <= 128)); then exit 0; fi
+  if read -r -t 1 line; then
+    [[ $line != kill ]] || { kill -KILL -- "-$server"; exit 0; }
+  elif (($? <= 128)); then
+    exit 0
+  fi
 done
 echo 'workerd ended by itself' >&2
 exit 1

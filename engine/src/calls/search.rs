@@ -27,9 +27,11 @@ fn workspace_word(workspace: &str) -> String {
     format!("replace({workspace}, '_', '')")
 }
 
-/// The expression to be matched for the words in the parameter, within the caller's workspace.
+/// The expression to be matched for the words in the parameter, within the caller's workspace. A wrong key
+/// has none, and an expression of nothing would be an error where an empty answer is due.
 pub fn expression(parameter: &str) -> String {
-    format!("'workspace : \"' || {} || '\" AND words : (' || {parameter} || ')'", workspace_word(":ws"))
+    let workspace = workspace_word("COALESCE(:ws, 'nobody')");
+    format!("'workspace : \"' || {workspace} || '\" AND words : (' || {parameter} || ')'")
 }
 
 /// A user's text as the words part of an expression: each word quoted, all of them wanted, the last one

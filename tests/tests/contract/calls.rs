@@ -1,6 +1,7 @@
 //! The call log: the list, its parameters, searching it, one call. That lists and statistics are right for
 //! any calls is in `call_properties`.
 use serde_json::{Value, json};
+use sidetone_engine::auth::key::ApiKey;
 use sidetone_engine::calls::{Call, CallStatus, NewCall, write};
 use sidetone_engine::conversation::transcript::{TranscriptRole, TranscriptRow};
 use sidetone_tests::call::encoded;
@@ -275,6 +276,21 @@ fn no_search_is_an_error() {
     world.get(format!("/calls?search={}", encoded(&"\"a ".repeat(160)))).ok();
     world.get(format!("/calls?search={}", "é".repeat(500))).ok();
     assert_eq!(world.get("/calls?search=saturday").ok()["stats"]["total"], 1);
+}
+
+#[test]
+fn a_wrong_key_finds_out_nothing() {
+    let world = World::new();
+    let wrong = ApiKey::from_bytes([8; 32]);
+    for query in
+        ["", "search=saturday", "sort=cost&source=inbound&page=3", "page=2", "date_from=2026-01-01T09:00:00Z"]
+    {
+        world
+            .with_key(wrong.as_str())
+            .from_elsewhere()
+            .get(format!("/calls?{query}"))
+            .refused("unauthorized");
+    }
 }
 
 #[test]

@@ -394,6 +394,7 @@ fn the_wrong_method_is_a_405_that_names_the_right_ones() {
     let world = World::new();
     for (path, methods) in &routes {
         let path = path.replace("{number}", "%2B14155550123").replace("{id}", UNKNOWN_ID);
+        let path = path.replace("{delivery_id}", UNKNOWN_ID);
         for method in ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "PROPFIND", "get"] {
             if methods.contains(method) || (method == "get" && !world.is_literal()) {
                 continue;
@@ -594,7 +595,8 @@ fn everything(world: &World) -> Vec<Value> {
     lists.map(|operation| world.get(operation.path).ok().json).collect()
 }
 
-/// The same answer with what differs from call to call made alike: ids, times, secrets, seeds.
+/// The same answer with what differs from call to call made alike: ids, times, secrets, seeds, and how
+/// far a delivery has come.
 fn levelled(value: &Value) -> Value {
     match value {
         Value::Object(map) => map
@@ -604,7 +606,10 @@ fn levelled(value: &Value) -> Value {
                     ("signing_secret" | "key" | "hint" | "number" | "seed", value) if !value.is_null() => {
                         "…".into()
                     }
-                    (name, Value::String(_)) if name.ends_with("_at") => "time".into(),
+                    ("attempts" | "last_status" | "last_error" | "last_response", _) => "…".into(),
+                    (name, Value::String(_)) if name.ends_with("_at") || name.ends_with("_until") => {
+                        "time".into()
+                    }
                     (name, Value::String(id)) if name == "id" || name.ends_with("_id") => {
                         id.split('_').next().unwrap_or_default().into()
                     }

@@ -2,7 +2,7 @@
 use serde_json::{Value, json};
 
 use super::RULES_MODEL;
-use super::judge::within;
+use super::judge::{shown, within};
 use super::object::last_object;
 use super::outcome::{Answered, ModelFailure};
 use super::provider::Provider;
@@ -62,7 +62,7 @@ const PROMPT: &str = "You look back at a telephone call between a user and an as
     sentences\", \"sentiment\": \"how the user felt: positive, neutral, negative, or unknown\"}";
 
 fn request(turn: &AnalysisTurn<'_>) -> ChatRequest {
-    let rows = turn.transcript.iter().map(|row| json!({"role": row.role, "text": row.text}));
+    let rows = turn.transcript.iter().map(|row| json!({"role": row.role, "text": shown(&row.text)}));
     let call = json!({"rows": within(rows.collect())});
     ChatRequest { messages: vec![system(PROMPT), user(&call.to_string())], tools: Vec::new(), seed: Some(0) }
 }

@@ -116,3 +116,37 @@ fn read(answer: &Answer, hangs_up: bool) -> Result<AssistantReply, &'static str>
         (false, _) => Ok(AssistantReply::CallTools { text, calls }),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::models::{Message, ToolRequest};
+
+    #[test]
+    fn an_owner_may_have_a_tool_of_that_name() {
+        let own = ToolSpec { name: END_CALL.into(), description: "Mine.".into(), parameters: json!({}) };
+        let history = [Message::User { text: "Bye".into() }];
+        let turn =
+            AssistantTurn { instructions: "", knowledge: &[], tools: &[own], history: &history, seed: 1 };
+        let request = request(&turn, 0, false);
+        assert_eq!(request.tools.len(), 1);
+        assert!(!request.messages[0].to_string().contains(END_CALL));
+        let answer = Answer { calls: vec![call(END_CALL)], ..Answer::default() };
+        assert_eq!(read(&answer, false), Ok(AssistantReply::call(END_CALL, json!({}))));
+    }
+
+    #[test]
+    fn other_calls_come_before_hanging_up() {
+        let calls = vec![call(END_CALL), call("f")];
+        let answer = Answer { text: " One moment. ".into(), calls, ..Answer::default() };
+        let text = "One moment.".to_owned();
+        assert_eq!(read(&answer, true), Ok(AssistantReply::CallTools { text, calls: vec![call("f")] }));
+        let answer = Answer { text: "Bye!".into(), calls: vec![call(END_CALL)], ..Answer::default() };
+        assert_eq!(read(&answer, true), Ok(AssistantReply::Goodbye { text: "Bye!".into() }));
+        assert!(read(&Answer::default(), true).is_err());
+    }
+
+    fn call(name: &str) -> ToolRequest {
+        ToolRequest { name: name.into(), arguments: json!({}) }
+    }
+}

@@ -137,7 +137,7 @@ impl Target {
             let asked_pause_ms = match trouble.next {
                 // Every turn here takes a field away, so there is an end to it.
                 Next::Without(left) => {
-                    self.options.store(left.bits(), Ordering::Relaxed);
+                    self.options.fetch_and(left.bits(), Ordering::Relaxed);
                     attempts -= 1;
                     continue;
                 }

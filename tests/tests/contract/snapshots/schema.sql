@@ -8,13 +8,17 @@ CREATE INDEX calls_by_duration_ms ON calls (workspace_id, duration_ms, seq, grou
 CREATE INDEX calls_by_ended_at ON calls (workspace_id, ended_at, seq, group_id, started_at);
 CREATE INDEX calls_by_group ON calls (group_id, started_at);
 CREATE INDEX calls_by_started_at ON calls (workspace_id, started_at, seq, group_id);
+CREATE INDEX deliveries_by_due ON deliveries (webhook_id, due_at, id) WHERE due_at IS NOT NULL;
+CREATE INDEX deliveries_by_status ON deliveries (workspace_id, webhook_id, status, id);
+CREATE INDEX deliveries_by_webhook ON deliveries (workspace_id, webhook_id, id);
 CREATE UNIQUE INDEX documents_by_name ON documents (workspace_id, name);
 CREATE INDEX documents_by_workspace ON documents (workspace_id, id);
 CREATE INDEX idempotency_keys_by_age ON idempotency_keys (created_at);
-CREATE INDEX jobs_by_due ON jobs (due_at, id);
+CREATE INDEX jobs_by_kind ON jobs (kind, due_at);
+CREATE INDEX jobs_by_kind_and_workspace ON jobs (kind, workspace_id, due_at, id);
 CREATE INDEX jobs_by_lease ON jobs (lease);
 CREATE INDEX jobs_by_subject ON jobs (subject_id);
-CREATE INDEX jobs_by_workspace ON jobs (workspace_id, due_at, id);
+CREATE UNIQUE INDEX jobs_one_a_webhook ON jobs (subject_id) WHERE kind = 'webhook_delivery';
 CREATE INDEX numbers_by_assistant ON numbers (assistant_id);
 CREATE INDEX numbers_by_workspace ON numbers (workspace_id, number);
 CREATE INDEX personas_by_workspace ON personas (workspace_id, id);
@@ -123,6 +127,8 @@ CREATE TABLE calls (
   answered_at INTEGER,
   ended_at INTEGER,
   duration_ms INTEGER,
+  -- As the call ended. An analysis may know better, then the group does.
+  outcome TEXT,
   ended_reason TEXT,
   fault TEXT,
   analysis TEXT,
@@ -137,6 +143,30 @@ CREATE TABLE calls (
   transcript_bytes INTEGER NOT NULL,
   simulation_run_id TEXT
 ) STRICT;
+CREATE TABLE conversation_journal (
+  workspace_id TEXT NOT NULL REFERENCES workspaces (id),
+  conversation_id TEXT NOT NULL,
+  place INTEGER NOT NULL,
+  entry TEXT NOT NULL,
+  PRIMARY KEY (conversation_id, place)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE deliveries (
+  id TEXT PRIMARY KEY,
+  workspace_id TEXT NOT NULL REFERENCES workspaces (id),
+  webhook_id TEXT NOT NULL,
+  event_id TEXT NOT NULL,
+  type TEXT NOT NULL,
+  body_bytes INTEGER NOT NULL,
+  status TEXT NOT NULL,
+  attempts INTEGER NOT NULL,
+  failures INTEGER NOT NULL,
+  due_at INTEGER,
+  last_status INTEGER,
+  last_error TEXT,
+  last_response TEXT,
+  created_at INTEGER NOT NULL,
+  delivered_at INTEGER
+) STRICT;
 CREATE TABLE documents (
   id TEXT PRIMARY KEY,
   workspace_id TEXT NOT NULL REFERENCES workspaces (id),
@@ -147,6 +177,13 @@ CREATE TABLE documents (
   revision INTEGER NOT NULL,
   created_at INTEGER NOT NULL,
   updated_at INTEGER NOT NULL
+) STRICT;
+CREATE TABLE events (
+  id TEXT PRIMARY KEY,
+  workspace_id TEXT NOT NULL REFERENCES workspaces (id),
+  type TEXT NOT NULL,
+  body TEXT NOT NULL,
+  created_at INTEGER NOT NULL
 ) STRICT;
 CREATE TABLE idempotency_keys (
   workspace_id TEXT NOT NULL REFERENCES workspaces (id),
@@ -187,7 +224,7 @@ CREATE TABLE personas (
   revision INTEGER NOT NULL,
   created_at INTEGER NOT NULL,
   updated_at INTEGER NOT NULL
-) STRICT;
+, model TEXT) STRICT;
 CREATE TABLE runs (
   id TEXT PRIMARY KEY,
   workspace_id TEXT NOT NULL REFERENCES workspaces (id),
@@ -207,7 +244,7 @@ CREATE TABLE runs (
   created_at INTEGER NOT NULL,
   started_at INTEGER,
   completed_at INTEGER
-) STRICT;
+, call_id TEXT, turns INTEGER NOT NULL DEFAULT 0, last_line TEXT, cost_microusd INTEGER NOT NULL DEFAULT 0, max_cost_microusd INTEGER NOT NULL DEFAULT 1000000) STRICT;
 CREATE TABLE scenarios (
   id TEXT PRIMARY KEY,
   workspace_id TEXT NOT NULL REFERENCES workspaces (id),
@@ -217,7 +254,7 @@ CREATE TABLE scenarios (
   revision INTEGER NOT NULL,
   created_at INTEGER NOT NULL,
   updated_at INTEGER NOT NULL
-) STRICT;
+, judge_model TEXT) STRICT;
 CREATE TABLE simulations (
   id TEXT PRIMARY KEY,
   workspace_id TEXT NOT NULL REFERENCES workspaces (id),
@@ -235,6 +272,12 @@ CREATE TABLE snapshots (
   content TEXT NOT NULL,
   PRIMARY KEY (workspace_id, id)
 ) STRICT;
+CREATE TABLE spending (
+  workspace_id TEXT NOT NULL REFERENCES workspaces (id),
+  month TEXT NOT NULL,
+  microusd INTEGER NOT NULL,
+  PRIMARY KEY (workspace_id, month)
+) STRICT, WITHOUT ROWID;
 CREATE TABLE tools (
   id TEXT PRIMARY KEY,
   workspace_id TEXT NOT NULL REFERENCES workspaces (id),
@@ -248,7 +291,7 @@ CREATE TABLE tools (
   revision INTEGER NOT NULL,
   created_at INTEGER NOT NULL,
   updated_at INTEGER NOT NULL
-) STRICT;
+, old_secret_until INTEGER) STRICT;
 CREATE TABLE webhooks (
   id TEXT PRIMARY KEY,
   workspace_id TEXT NOT NULL REFERENCES workspaces (id),
@@ -259,9 +302,9 @@ CREATE TABLE webhooks (
   revision INTEGER NOT NULL,
   created_at INTEGER NOT NULL,
   updated_at INTEGER NOT NULL
-) STRICT;
+, old_secret_until INTEGER) STRICT;
 CREATE TABLE workspaces (
   id TEXT PRIMARY KEY,
   name TEXT NOT NULL,
   created_at INTEGER NOT NULL
-) STRICT;
+, monthly_spend_limit_microusd INTEGER, runs_at_once INTEGER NOT NULL DEFAULT 64) STRICT;

@@ -1,0 +1,11 @@
+//! Faults by plan: what fails, and when, is decided by a seed before anything runs, and the same plan
+//! is applied to the Sandbox (its database and hints) and to workerd (`tests/worker/faulty.mjs`).
+pub mod database;
+pub mod endpoint;
+pub mod plan;
+pub mod rig;
+
+pub use database::FaultyDatabase;
+pub use endpoint::Endpoint;
+pub use plan::{FaultPlan, HintFault, Moment, StorageFault};
+pub use rig::{Counts, Rig};

@@ -1,0 +1,142 @@
+//! What fails, and when.
+use serde::Serialize;
+
+use crate::Choices;
+
+/// Calls of storage that a seeded plan speaks of: more than the scenario makes without faults.
+const STORAGE_CALLS: usize = 160;
+/// Likewise for hints.
+const HINTS: usize = 16;
+/// Likewise for the steps of job runners.
+const STEPS: usize = 48;
+
+/// A list each for storage, hints and job runners: the n-th entry is for the n-th call since the plan
+/// was set, and what comes after a list's end works. Where requests and consumers run side by side, as
+/// in workerd, which of them makes the n-th call is chance.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct FaultPlan {
+    /// Batches, reads and writes alike.
+    pub storage: Vec<StorageFault>,
+    /// Messages to the queue.
+    pub hints: Vec<HintFault>,
+    /// Batches that name a lease, which are the steps of a job runner: claim, extend, finish, put back.
+    /// The runner ends for good, as an evicted isolate does.
+    pub kills: Vec<Option<Moment>>,
+}
+
+/// What happens to a batch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StorageFault {
+    /// It works.
+    None,
+    /// Nothing arrives.
+    Before,
+    /// Some statements run, then one fails.
+    Half,
+    /// All is committed; the answer is lost.
+    After,
+}
+
+/// What happens to a hint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HintFault {
+    /// It arrives.
+    None,
+    /// It never does.
+    Lose,
+    /// The queue does not take it, and says so.
+    Refuse,
+    /// It arrives twice.
+    Double,
+    /// It arrives later.
+    Late,
+}
+
+/// On which side of a commit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Moment {
+    /// It does not happen.
+    Before,
+    /// It happens, and nobody is told.
+    After,
+}
+
+impl FaultPlan {
+    /// The plan of this seed; how dense its faults are is the seed's choice, too.
+    pub fn from_seed(seed: u64) -> Self {
+        use {HintFault as Hint, StorageFault as Storage};
+        let mut choices = Choices(seed);
+        let calls_a_fault = 2 + choices.below(8);
+        let steps_a_kill = 3 + choices.below(8);
+        let mut hit = |calls: u64| (choices.below(calls) == 0).then(|| Choices(choices.below(u64::MAX)));
+        let storage = (0..STORAGE_CALLS).map(|_| {
+            let met = hit(calls_a_fault);
+            met.map_or(Storage::None, |mut c| c.one_of(&[Storage::Before, Storage::Half, Storage::After]))
+        });
+        let storage = storage.collect();
+        let all = [Hint::Lose, Hint::Refuse, Hint::Double, Hint::Late];
+        let hints = (0..HINTS).map(|_| hit(2).map_or(Hint::None, |mut c| c.one_of(&all))).collect();
+        let kills = (0..STEPS)
+            .map(|_| hit(steps_a_kill).map(|mut c| c.one_of(&[Moment::Before, Moment::After])))
+            .collect();
+        Self { storage, hints, kills }
+    }
+
+    /// The n-th batch of storage fails, counted from 1.
+    pub fn storage(nth: usize, fault: StorageFault) -> Self {
+        let mut storage = vec![StorageFault::None; nth.saturating_sub(1)];
+        storage.push(fault);
+        Self { storage, ..Self::default() }
+    }
+
+    /// What happens to the first hints.
+    pub fn hints(hints: &[HintFault]) -> Self {
+        Self { hints: hints.to_vec(), ..Self::default() }
+    }
+
+    /// A job runner is killed at its n-th step, counted from 1.
+    pub fn kill(nth: usize, moment: Moment) -> Self {
+        let mut kills = vec![None; nth.saturating_sub(1)];
+        kills.push(Some(moment));
+        Self { kills, ..Self::default() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_seed_is_a_plan_and_another_seed_another() {
+        assert_eq!(FaultPlan::from_seed(1), FaultPlan::from_seed(1));
+        assert_ne!(FaultPlan::from_seed(1), FaultPlan::from_seed(2));
+    }
+
+    #[test]
+    fn some_seeds_meet_everything() {
+        let plans: Vec<_> = (0..4).map(FaultPlan::from_seed).collect();
+        for fault in [StorageFault::Before, StorageFault::Half, StorageFault::After] {
+            assert!(plans.iter().any(|plan| plan.storage.contains(&fault)), "{fault:?}");
+        }
+        for fault in [HintFault::Lose, HintFault::Refuse, HintFault::Double, HintFault::Late] {
+            assert!(plans.iter().any(|plan| plan.hints.contains(&fault)), "{fault:?}");
+        }
+        for moment in [Moment::Before, Moment::After] {
+            assert!(plans.iter().any(|plan| plan.kills.contains(&Some(moment))), "{moment:?}");
+        }
+    }
+
+    #[test]
+    fn it_is_written_as_the_worker_reads_it() {
+        let plan = FaultPlan {
+            storage: vec![StorageFault::None, StorageFault::Half],
+            hints: vec![HintFault::Lose],
+            kills: vec![None, Some(Moment::After)],
+        };
+        let json = serde_json::to_string(&plan).unwrap();
+        assert_eq!(json, r#"{"storage":["none","half"],"hints":["lose"],"kills":[null,"after"]}"#);
+    }
+}

@@ -1,0 +1,271 @@
+//! One service under a plan, in memory or in workerd: the same handles on both.
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use futures_util::FutureExt;
+use http::Method;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use sidetone::Sandbox;
+
+use super::database::FaultyDatabase;
+use super::endpoint::Endpoint;
+use super::plan::{FaultPlan, HintFault};
+use crate::edge::Edge;
+use crate::reply::Reply;
+use crate::wire;
+use crate::world::World;
+
+/// Tools may be on this machine.
+const SETTINGS: &[(&str, &str)] = &[("SIDETONE_ALLOW_PRIVATE_TARGETS", "1")];
+/// What the Worker takes at once, and how often it asks for more in one invocation.
+const JOBS_AT_ONCE: usize = 4;
+const CLAIMS_MAX: usize = 4;
+/// How long a queue in workerd gets for what is on its way.
+const QUEUE_MS: u64 = 200;
+/// What has not happened by then never will: more than the queue's pause before it repeats a message.
+const WAIT_MS: u64 = 25_000;
+
+/// A service with a workspace, an endpoint for its tools, and faults.
+pub struct Rig {
+    /// The workspace. On the Sandbox its hints are delivered by [`Rig::call`].
+    pub world: World,
+    /// Where tools point.
+    pub endpoint: Endpoint,
+    host: Host,
+}
+
+enum Host {
+    Sandbox {
+        database: Arc<FaultyDatabase>,
+        plan: Mutex<FaultPlan>,
+        queue: Mutex<Counts>,
+        late: Mutex<usize>,
+    },
+    Edge {
+        edge: Arc<Edge>,
+        /// The plan is the whole Worker's, so one scenario has it at a time.
+        _turn: Option<MutexGuard<'static, ()>>,
+    },
+}
+
+/// What was asked for since the plan was set.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts {
+    /// Batches of storage that were not a job runner's last.
+    pub storage: usize,
+    /// Batches that name a lease.
+    pub leases: usize,
+    /// Hints that were given to the queue.
+    pub hints: usize,
+    /// Times that the queue woke a consumer.
+    pub deliveries: usize,
+    /// Times that the cron did.
+    pub sweeps: usize,
+    /// Faults that were met.
+    pub met: usize,
+}
+
+impl Rig {
+    /// On the host of that name, `sandbox` or `worker`, with nothing failing yet.
+    pub fn on_host(name: &str) -> Self {
+        match name {
+            "sandbox" => Self::in_memory(),
+            "worker" => {
+                static TURN: Mutex<()> = Mutex::new(());
+                let turn = TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+                let edge = Edge::shared_faulty();
+                let key = edge.fresh_key();
+                let rig = Self::at_edge(edge, key, Endpoint::start(), Some(turn));
+                rig.calm();
+                rig
+            }
+            other => panic!("no faults can be planned on {other}"),
+        }
+    }
+
+    /// On a Worker of the scenario's own.
+    pub fn at(edge: Arc<Edge>, key: String, endpoint: Endpoint) -> Self {
+        Self::at_edge(edge, key, endpoint, None)
+    }
+
+    fn at_edge(
+        edge: Arc<Edge>,
+        key: String,
+        endpoint: Endpoint,
+        turn: Option<MutexGuard<'static, ()>>,
+    ) -> Self {
+        let world = World::at_edge(edge.clone(), key);
+        Self { world, endpoint, host: Host::Edge { edge, _turn: turn } }
+    }
+
+    fn in_memory() -> Self {
+        let database = Arc::new(FaultyDatabase::default());
+        let world = World::over_with(database.clone(), SETTINGS);
+        let endpoint = Endpoint::start();
+        let answering = endpoint.clone();
+        sandbox(&world).answer_http_with(move |request| answering.answer(request));
+        let host = Host::Sandbox {
+            database,
+            plan: Mutex::default(),
+            queue: Mutex::default(),
+            late: Mutex::default(),
+        };
+        Self { world, endpoint, host }
+    }
+
+    /// Follows this plan from its beginning.
+    pub fn rage(&self, plan: &FaultPlan) {
+        match &self.host {
+            Host::Sandbox { database, plan: current, queue, .. } => {
+                database.rage(plan.clone());
+                *lock(current) = plan.clone();
+                *lock(queue) = Counts::default();
+            }
+            Host::Edge { .. } => {
+                self.control("/__faults", Some(&json!(plan)));
+            }
+        }
+    }
+
+    /// Nothing fails from now on; returns what was met before.
+    pub fn calm(&self) -> Counts {
+        let counts = self.counts();
+        self.rage(&FaultPlan::default());
+        counts
+    }
+
+    /// What was asked for since the plan was set.
+    pub fn counts(&self) -> Counts {
+        match &self.host {
+            Host::Sandbox { database, queue, .. } => {
+                let (storage, queue) = (database.counts(), *lock(queue));
+                Counts {
+                    storage: storage.storage,
+                    leases: storage.leases,
+                    met: storage.met + queue.met,
+                    ..queue
+                }
+            }
+            Host::Edge { .. } => {
+                serde_json::from_value(self.control("/__faults", None)).expect("the wrapper counts")
+            }
+        }
+    }
+
+    /// Waits for something to be counted.
+    #[track_caller]
+    pub fn wait_until(&self, done: impl Fn(Counts) -> bool) {
+        let started = Instant::now();
+        while !done(self.counts()) {
+            assert!(started.elapsed() < Duration::from_millis(WAIT_MS), "{:?}", self.counts());
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// Time passes, and what was late arrives.
+    pub fn pass(&self, ms: i64) {
+        match &self.host {
+            Host::Sandbox { late, .. } => {
+                sandbox(&self.world).advance(ms);
+                let late = std::mem::take(&mut *lock(late));
+                (0..late).for_each(|_| self.consume());
+            }
+            Host::Edge { .. } => {
+                self.control("/__clock", Some(&json!({"advance_ms": ms})));
+                std::thread::sleep(Duration::from_millis(QUEUE_MS));
+            }
+        }
+    }
+
+    /// The cron comes by. It may be killed at its work.
+    pub fn sweep(&self) {
+        match &self.host {
+            Host::Sandbox { queue, .. } => {
+                lock(queue).sweeps += 1;
+                if self.turns() {
+                    let _ = sandbox(&self.world).engine().sweep().now_or_never();
+                }
+            }
+            Host::Edge { edge, .. } => {
+                let request = http::Request::get("/__scheduled?cron=*+*+*+*+*").body(Bytes::new());
+                wire::send(edge.address, &request.expect("a path")).expect("workerd answers");
+            }
+        }
+    }
+
+    /// Sends a request with the workspace's key; the hints it gives go their way.
+    pub fn call(&self, method: Method, path: &str, body: Option<&Value>, headers: &[(&str, &str)]) -> Reply {
+        let reply = self.world.call_with(method, path, body, headers);
+        self.deliver();
+        reply
+    }
+
+    /// Whether the Worker is what is tried.
+    pub fn is_edge(&self) -> bool {
+        matches!(self.host, Host::Edge { .. })
+    }
+
+    /// The Sandbox's queue: what workerd's does by itself.
+    fn deliver(&self) {
+        let Host::Sandbox { plan, queue, late, .. } = &self.host else { return };
+        for _ in sandbox(&self.world).hints() {
+            let fault = {
+                let mut counts = lock(queue);
+                counts.hints += 1;
+                let fault = lock(plan).hints.get(counts.hints - 1).copied().unwrap_or(HintFault::None);
+                counts.met += usize::from(fault != HintFault::None);
+                fault
+            };
+            match fault {
+                HintFault::None => self.consume(),
+                HintFault::Lose | HintFault::Refuse => {}
+                HintFault::Double => (0..2).for_each(|_| self.consume()),
+                HintFault::Late => *lock(late) += 1,
+            }
+        }
+    }
+
+    fn consume(&self) {
+        let Host::Sandbox { queue, .. } = &self.host else { return };
+        lock(queue).deliveries += 1;
+        self.turns();
+    }
+
+    /// One invocation of a consumer; `false` when it was killed.
+    fn turns(&self) -> bool {
+        let Host::Sandbox { database, .. } = &self.host else { return true };
+        database.revive();
+        let engine = sandbox(&self.world).engine();
+        for _ in 0..CLAIMS_MAX {
+            // What is killed never comes to its end, and is dropped as it stands.
+            let ended = engine.run_due_jobs("consumer", JOBS_AT_ONCE).now_or_never();
+            match ended {
+                None => {
+                    database.revive();
+                    return false;
+                }
+                Some(Ok(turn)) if turn.ran > 0 => {}
+                Some(_) => break,
+            }
+        }
+        true
+    }
+
+    fn control(&self, path: &str, body: Option<&Value>) -> Value {
+        let Host::Edge { edge, .. } = &self.host else { return Value::Null };
+        let method = if body.is_some() { Method::POST } else { Method::GET };
+        let bytes = body.map_or_else(Bytes::new, |body| Bytes::from(body.to_string()));
+        let request = http::Request::builder().method(method).uri(path).body(bytes).expect("a path");
+        wire::send(edge.address, &request).expect("the wrapper answers").json
+    }
+}
+
+fn sandbox(world: &World) -> &Sandbox {
+    world.sandbox().expect("the world is in memory")
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}

@@ -1,0 +1,141 @@
+// The Worker as it was built, over bindings that fail by a plan: the test's own entry for workerd, in place of
+// build/index.js. Nothing of it is in the product.
+//
+//   POST /__faults   a plan as tests/src/faults/plan.rs writes it; counting starts again, and what is on its way is lost
+//   POST /__clock    {"advance_ms": 60000}: time as the Worker reads it goes on by that much
+//   GET  /__faults   how often what was asked for, and how many faults of the plan were met
+import Sidetone from "./build/index.js";
+
+// What D1 says when it fails; the contents are not the Worker's to understand.
+const OUTAGES = [
+  "D1_ERROR: Network connection lost.",
+  "D1_ERROR: Internal error while starting up D1 DB storage caused object to be reset.",
+  "D1_ERROR: D1 DB storage operation exceeded timeout which caused object to be reset.",
+  "D1_ERROR: D1 DB is overloaded. Requests queued for too long.",
+  "D1_ERROR: database is locked: SQLITE_BUSY",
+];
+const LATE_S = 2;
+
+const now = Date.now;
+let advanced_ms = 0;
+Date.now = () => now() + advanced_ms;
+
+let plan, counts;
+// The ids in the messages since the plan was set. What comes from before is another scenario's, and lost.
+let sent;
+// What ends each invocation of a consumer or the cron that is at work.
+const running = new Set();
+rage({ storage: [], hints: [], kills: [] });
+
+function rage(next) {
+  plan = next;
+  sent = new Set();
+  counts = { storage: 0, leases: 0, hints: 0, deliveries: 0, sweeps: 0, met: 0 };
+}
+
+// The next entry of a list.
+function next(list, count) {
+  const fault = list[counts[count]++] ?? "none";
+  if (fault !== "none") counts.met++;
+  return fault;
+}
+
+function outage() {
+  return new Error(OUTAGES[counts.storage % OUTAGES.length]);
+}
+
+function faultyDatabase(db) {
+  const half = (statements) =>
+    db.batch([
+      ...statements.slice(0, Math.ceil(statements.length / 2)),
+      db.prepare("INSERT INTO batch_guard (ok) VALUES (0)"),
+    ]);
+  const batch = async (statements) => {
+    const leased = statements.some((one) => one.statement.includes("lease"));
+    const kill = leased ? next(plan.kills, "leases") : "none";
+    if (kill !== "none") {
+      if (kill === "after") await db.batch(statements);
+      for (const end of running) end(new Error("the consumer was killed"));
+      return new Promise(() => {});
+    }
+    switch (next(plan.storage, "storage")) {
+      case "before":
+        throw outage();
+      case "half":
+        await half(statements).catch(() => {});
+        throw outage();
+      case "after":
+        await db.batch(statements);
+        throw outage();
+      default:
+        return db.batch(statements);
+    }
+  };
+  // The binding's own class is what the Worker looks at.
+  return Object.create(db, { prepare: { value: (sql) => db.prepare(sql) }, batch: { value: batch } });
+}
+
+function faultyQueue(queue) {
+  const sendBatch = async (messages) => {
+    const passed = [];
+    let refused = false;
+    for (const message of messages) {
+      message.body.forEach((id) => sent.add(id));
+      switch (next(plan.hints, "hints")) {
+        case "lose":
+          break;
+        case "refuse":
+          refused = true;
+          break;
+        case "double":
+          passed.push(message, message);
+          break;
+        case "late":
+          passed.push({ ...message, delaySeconds: Math.max(LATE_S, message.delaySeconds ?? 0) });
+          break;
+        default:
+          passed.push(message);
+      }
+    }
+    if (passed.length > 0) await queue.sendBatch(passed);
+    if (refused) throw new Error("Queue sendBatch failed: Too Many Requests");
+  };
+  return Object.create(queue, { sendBatch: { value: sendBatch } });
+}
+
+function worker(env, context) {
+  return new Sidetone(context, { ...env, DB: faultyDatabase(env.DB), JOBS: faultyQueue(env.JOBS) });
+}
+
+function killable(work) {
+  return new Promise((resolve, reject) => {
+    running.add(reject);
+    work.then(resolve, reject).finally(() => running.delete(reject));
+  });
+}
+
+async function control(request) {
+  const { pathname } = new URL(request.url);
+  if (request.method === "POST") {
+    const body = await request.json();
+    if (pathname === "/__clock") advanced_ms += body.advance_ms;
+    else rage(body);
+  }
+  return Response.json(counts);
+}
+
+export default {
+  fetch(request, env, context) {
+    if (/\/__(faults|clock)$/.test(request.url)) return control(request);
+    return worker(env, context).fetch(request);
+  },
+  queue(batch, env, context) {
+    if (!batch.messages.some((message) => message.body.some((id) => sent.has(id)))) return;
+    counts.deliveries++;
+    return killable(worker(env, context).queue(batch));
+  },
+  scheduled(event, env, context) {
+    counts.sweeps++;
+    return killable(worker(env, context).scheduled(event));
+  },
+};
