@@ -606,6 +606,9 @@ fn levelled(value: &Value) -> Value {
                     ("signing_secret" | "key" | "hint" | "number" | "seed", value) if !value.is_null() => {
                         "…".into()
                     }
+                    // All three hold the token.
+                    ("token", Value::String(_)) => "…".into(),
+                    ("url" | "websocket_url", Value::String(url)) if url.contains("?token=") => "…".into(),
                     ("attempts" | "last_status" | "last_error" | "last_response", _) => "…".into(),
                     (name, Value::String(_)) if name.ends_with("_at") || name.ends_with("_until") => {
                         "time".into()
