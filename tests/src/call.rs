@@ -189,7 +189,7 @@ fn value(world: &World, operation: &Operation, name: &str, schema: &Value) -> Va
         "tool_ids" => return json!([world.a_tool().id, world.a_tool().id]),
         "knowledge_ids" => return json!([world.document(10).id, world.document(20).id]),
         "url" => return "https://example.com/example".into(),
-        "model" => return "builtin/rules".into(),
+        "model" | "judge_model" => return "builtin/rules".into(),
         "voice" => return "builtin/tone".into(),
         "parameters" => return json!({"type": "object", "properties": {"day": {"type": "string"}}}),
         "ttl_seconds" | "max_duration_seconds" => return 60.into(),

@@ -1,6 +1,6 @@
 //! An analyst.
 use sidetone_engine::conversation::transcript::{TranscriptRole, TranscriptRow};
-use sidetone_engine::models::{Analysis, AnalysisTurn, Analyst, Sentiment};
+use sidetone_engine::models::{Analysis, AnalysisTurn, Analyst};
 
 use crate::support::{Service, wait};
 
