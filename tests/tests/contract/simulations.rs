@@ -34,10 +34,10 @@ fn personas_are_made_changed_and_deleted() {
 #[test]
 fn the_caller_and_the_judge_have_models_of_their_own() {
     let world = World::new();
-    for (path, field) in
-        [(format!("/simulations/personas/{}", world.persona().id), "model"),
-         (format!("/simulations/scenarios/{}", world.scenario().id), "judge_model")]
-    {
+    for (path, field) in [
+        (format!("/simulations/personas/{}", world.persona().id), "model"),
+        (format!("/simulations/scenarios/{}", world.scenario().id), "judge_model"),
+    ] {
         assert_eq!(world.patch(&path, json!({field: "builtin/rules"})).ok()[field], "builtin/rules");
         for bad in ["rules", "nobody/gpt", ""] {
             world.patch(&path, json!({field: bad})).refused("validation_failed").naming(&[field]);
