@@ -175,7 +175,6 @@ impl Sandbox {
     }
 
     /// Sends any request, byte for byte.
-    #[expect(clippy::expect_used, reason = "a test that cannot go on should say so loudly")]
     pub fn send(&self, request: http::Request<Bytes>) -> Reply {
         let response = if request.body().len() > BODY_BYTES_MAX {
             self.engine.body_too_large()
@@ -188,17 +187,17 @@ impl Sandbox {
     /// Opens a WebSocket, such as a test token's, by its path and query. `Err` is what the service
     /// answers instead of upgrading.
     #[expect(clippy::expect_used, reason = "a test that cannot go on should say so loudly")]
-    pub fn connect(&self, path: &str) -> Result<SandboxSocket<'_>, Reply> {
+    pub fn connect(&self, path: &str) -> Result<SandboxSocket<'_>, Box<Reply>> {
         let request = http::Request::builder().uri(path).header("upgrade", "websocket");
         let (parts, body) = request.body(Bytes::new()).expect("the path is a path").into_parts();
         let wants = self.engine.wants_socket(&parts);
         let incoming =
             Incoming { request: http::Request::from_parts(parts, body), peer: Some([127, 0, 0, 1].into()) };
         if !wants {
-            return Err(Self::reply(block_on(self.engine.handle(incoming))));
+            return Err(Box::new(Self::reply(block_on(self.engine.handle(incoming)))));
         }
         match block_on(self.engine.accept(incoming)) {
-            Accept::Refused(response) => Err(Self::reply(response)),
+            Accept::Refused(response) => Err(Box::new(Self::reply(response))),
             Accept::Session(session) => Ok(self.sessions.open(self.clock.clone(), |mut socket| {
                 Box::pin(async move { session.run(&mut socket).await })
             })),

@@ -28,7 +28,7 @@ impl<'a> Talk<'a> {
     }
 
     /// Over TCP; `Err` is what the service answers instead of upgrading.
-    pub fn over_tcp(address: SocketAddr, path: &str) -> Result<Self, Reply> {
+    pub fn over_tcp(address: SocketAddr, path: &str) -> Result<Self, Box<Reply>> {
         let stream = wire::connect(address).expect("the service listens");
         match tungstenite::client(format!("ws://{address}{path}"), stream) {
             Ok((socket, _)) => {
@@ -37,7 +37,8 @@ impl<'a> Talk<'a> {
             Err(HandshakeError::Failure(tungstenite::Error::Http(response))) => {
                 // The library reads no body of a refusal; the status and the headers are there.
                 let (parts, body) = response.into_parts();
-                Err(Reply::new(parts.status.as_u16(), parts.headers, body.unwrap_or_default().into()))
+                let body = body.unwrap_or_default().into();
+                Err(Box::new(Reply::new(parts.status.as_u16(), parts.headers, body)))
             }
             Err(error) => panic!("{path}: {error}"),
         }
@@ -66,7 +67,7 @@ impl<'a> Talk<'a> {
     }
 
     /// The next message; `None` once the service has closed.
-    pub fn next(&mut self) -> Option<Value> {
+    pub fn message(&mut self) -> Option<Value> {
         loop {
             if let Some(message) = self.waiting.pop_front() {
                 return Some(message);
@@ -99,7 +100,7 @@ impl<'a> Talk<'a> {
     /// The next message, which is of this type.
     #[track_caller]
     pub fn expect(&mut self, kind: &str) -> Value {
-        let message = self.next();
+        let message = self.message();
         match message {
             Some(message) if message["type"] == kind => message,
             other => panic!("not a {kind}: {other:?}, closed with {:?}", self.closed),
@@ -108,7 +109,7 @@ impl<'a> Talk<'a> {
 
     /// Everything until the service closes, and the code it closes with.
     pub fn rest(&mut self) -> (Vec<Value>, Option<u16>) {
-        let messages = std::iter::from_fn(|| self.next()).collect();
+        let messages = std::iter::from_fn(|| self.message()).collect();
         (messages, self.closed)
     }
 

@@ -297,13 +297,14 @@ impl World {
     }
 
     /// Opens the WebSocket of a URL that the service has given; `Err` is the refusal.
-    pub fn connect(&self, url: &str) -> Result<Talk<'_>, Reply> {
+    pub fn connect(&self, url: &str) -> Result<Talk<'_>, Box<Reply>> {
         let path = url.find("/voice-test").map_or(url, |at| &url[at..]);
         match &self.service {
             Service::Sandbox(sandbox) => {
                 let socket = sandbox.connect(path);
-                let refused =
-                    |reply: sidetone::sandbox::Reply| Reply::new(reply.status, reply.headers, reply.body);
+                let refused = |reply: Box<sidetone::sandbox::Reply>| {
+                    Box::new(Reply::new(reply.status, reply.headers.clone(), reply.body.clone()))
+                };
                 socket.map(Talk::in_memory).map_err(refused)
             }
             Service::Native(native) => Talk::over_tcp(native.address, path),

@@ -273,7 +273,7 @@ fn the_time_is_up_when_the_token_says_so() {
     let mut talk = world.connect(token["websocket_url"].as_str().unwrap()).unwrap();
     let call_id = started(&mut talk);
     sandbox.advance(29_999);
-    assert_eq!(talk.next(), None);
+    assert_eq!(talk.message(), None);
     sandbox.advance(1);
     assert_eq!(talk.expect("call_ended")["ended_reason"], "duration_limit");
     assert_eq!(talk.rest(), (vec![], Some(1000)));
@@ -291,7 +291,7 @@ fn silence_ends_it() {
     talk.say("Still here");
     talk.hear();
     for _ in 0..3 {
-        assert_eq!(talk.next(), None);
+        assert_eq!(talk.message(), None);
         sandbox.advance(60_000);
     }
     assert_eq!(talk.expect("call_ended")["ended_reason"], "silence");
