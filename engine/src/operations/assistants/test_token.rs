@@ -52,7 +52,9 @@ pub struct Body {
 pub struct IssuedToken {
     /// The page to open in a browser.
     url: String,
-    /// The WebSocket behind the page, for a client of your own.
+    /// The WebSocket behind the page, for a client of your own: JSON text messages. Send
+    /// `{"type": "user_text", "text": "…"}` and `{"type": "hang_up"}`; what comes is of type `call_started`,
+    /// `assistant_text`, `tool_call`, `tool_result`, `error` (`code`, `message`) or `call_ended`.
     websocket_url: String,
     /// The token in both.
     token: String,
