@@ -65,8 +65,8 @@ CREATE TABLE call_transcripts (
   content TEXT NOT NULL
 ) STRICT;
 
--- Sums over the calls of a group that started within a span: all time (0 ms), 32 days, a day. They are
--- written by the batch that writes the call, so they are never behind.
+-- Sums over the calls of a group that started within a span: all time (0 ms), 64, 16 and 4 days, a day. They
+-- are written by the batch that writes the call, so they are never behind.
 CREATE TABLE call_rollups (
   workspace_id TEXT NOT NULL REFERENCES workspaces (id),
   span_ms INTEGER NOT NULL,

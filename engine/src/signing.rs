@@ -55,10 +55,17 @@ pub struct SecretVersions {
 pub struct Signed<'a> {
     /// The same in every attempt.
     pub id: &'a str,
-    /// When it is sent, in seconds since 1970.
-    pub timestamp_s: i64,
+    /// When it is sent, in milliseconds since 1970; whole seconds of it are signed.
+    pub now_ms: i64,
     /// The raw body.
     pub body: &'a [u8],
+}
+
+impl Signed<'_> {
+    /// The `webhook-timestamp` value.
+    pub fn timestamp_s(&self) -> i64 {
+        self.now_ms / 1000
+    }
 }
 
 impl SecretVersions {
@@ -79,12 +86,11 @@ impl SecretVersions {
         owner_id: &str,
         message: &Signed<'_>,
     ) -> String {
-        let Signed { id, timestamp_s, body } = *message;
+        let Signed { id, now_ms, body } = *message;
         let of = |version: i64| {
             let secret = signing_secret(server_secret, kind, owner_id, version);
-            webhook_signature(&secret, id, timestamp_s, body)
+            webhook_signature(&secret, id, message.timestamp_s(), body)
         };
-        let now_ms = timestamp_s * 1000;
         match self.old_until_ms {
             Some(until_ms) if until_ms > now_ms && self.version > 1 => {
                 format!("{} {}", of(self.version), of(self.version - 1))
@@ -128,12 +134,12 @@ mod tests {
 
     #[test]
     fn the_old_secret_signs_beside_the_new_one_until_its_time_is_over() {
-        let message = Signed { id: "evt_1", timestamp_s: 100, body: b"{}" };
+        let message = Signed { id: "evt_1", now_ms: 100_999, body: b"{}" };
         let versions = |old_until_ms| SecretVersions { version: 3, old_until_ms };
         let signed = |old| versions(old).signatures("server", SecretKind::Webhook, "hook_1", &message);
         let alone = signed(None);
-        assert_eq!(signed(Some(100_000)), alone);
-        let both = signed(Some(100_001));
+        assert_eq!(signed(Some(100_999)), alone);
+        let both = signed(Some(101_000));
         let old = signing_secret("server", SecretKind::Webhook, "hook_1", 2);
         assert_eq!(both, format!("{alone} {}", webhook_signature(&old, "evt_1", 100, b"{}")));
     }

@@ -44,6 +44,7 @@ for era in legacy auto modern; do check "Inspector --strict, $era" ./inspector.s
 for revision in 2025-11-25 2026-07-28; do check "MCP conformance $revision" ./conformance.sh "$revision"; done
 check "OpenAI's TypeScript client against its stand-in" ./with-openai.sh node openai-stand-in.mjs
 check "OpenAI's Python client against its stand-in" ./with-openai.sh "$python_openai" openai_stand_in.py
+check 'Standard Webhooks' ./deliveries.sh
 check 'README, curl' python3 readme.py curl
 check 'README, MCP' "$python_v2" readme.py mcp
 check 'OpenAPI 3.1' ./openapi.sh

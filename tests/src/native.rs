@@ -7,6 +7,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::process::{binary, bootstrap_key};
+use crate::stand_ins;
 
 /// Workspaces one test process can open.
 pub(crate) const WORKSPACES_MAX: u32 = 1_000;
@@ -34,7 +35,13 @@ impl Native {
     /// The server of this process.
     pub fn shared() -> &'static Self {
         static SHARED: OnceLock<Native> = OnceLock::new();
-        SHARED.get_or_init(Self::start)
+        SHARED.get_or_init(|| Self::start(&[]))
+    }
+
+    /// The server of this process with the stand-ins in its settings.
+    pub fn shared_with_stand_ins() -> &'static Self {
+        static SHARED: OnceLock<Native> = OnceLock::new();
+        SHARED.get_or_init(|| Self::start(&stand_ins::settings()))
     }
 
     /// The key of a workspace that nobody has used.
@@ -49,7 +56,7 @@ impl Native {
         std::fs::read_to_string(&self.log).unwrap_or_default()
     }
 
-    fn start() -> Self {
+    fn start(settings: &[(&str, String)]) -> Self {
         let folder = tempfile::Builder::new().prefix("sidetone-contract-").tempdir().unwrap().keep();
         let log = folder.join("log");
         let keys: Vec<String> = (0..WORKSPACES_MAX).map(bootstrap_key).collect();
@@ -66,6 +73,7 @@ impl Native {
             .env("SIDETONE_BASE_URL", crate::world::BASE_URL)
             .env("SIDETONE_BOOTSTRAP_KEYS", keys.join(","))
             .env("SIDETONE_TRUSTED_PROXIES", "127.0.0.1")
+            .envs(settings.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(std::fs::File::create(&log).unwrap())

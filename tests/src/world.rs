@@ -20,7 +20,7 @@ use crate::example;
 use crate::native::Native;
 use crate::reply::{Reply, ToolReply};
 use crate::talk::Talk;
-use crate::wire;
+use crate::{stand_ins, wire};
 
 /// The public URL of every service under test, so that they can be compared to the byte.
 pub const BASE_URL: &str = "http://sandbox.example";
@@ -88,6 +88,32 @@ impl World {
                 let edge = Edge::shared();
                 let key = edge.fresh_key();
                 Self::at_edge(edge, key)
+            }
+            other => panic!("SIDETONE_TEST_HOST={other}: not one of sandbox, native, worker"),
+        }
+    }
+
+    /// A fresh workspace on the host that `SIDETONE_TEST_HOST` names, with the stand-in as the provider
+    /// `stand-in`, and tools and webhooks that may be on this machine: a sandbox reaches it too.
+    pub fn with_stand_ins() -> Self {
+        match std::env::var("SIDETONE_TEST_HOST").as_deref().unwrap_or("sandbox") {
+            "sandbox" => {
+                let settings = stand_ins::settings();
+                let settings: Vec<_> = settings.iter().map(|(name, value)| (*name, value.as_str())).collect();
+                let world = Self::with_settings(&settings);
+                if let Some(sandbox) = world.sandbox() {
+                    sandbox.answer_http_with(stand_ins::exchange);
+                }
+                world
+            }
+            "native" => {
+                let native = Native::shared_with_stand_ins();
+                Self::on(Service::Native(native), native.fresh_key())
+            }
+            "worker" => {
+                let edge = Edge::shared_with_stand_ins();
+                let key = edge.fresh_key();
+                Self::on(Service::Edge(edge), key)
             }
             other => panic!("SIDETONE_TEST_HOST={other}: not one of sandbox, native, worker"),
         }

@@ -90,8 +90,7 @@ pub(super) fn sums(pieces: &[Piece], binds: &mut Binds) -> String {
     for piece in pieces {
         let span_ms = match piece.grain {
             Grain::All => rollup::ALL_MS,
-            Grain::Blocks => rollup::BLOCK_MS,
-            Grain::Days => rollup::DAY_MS,
+            Grain::Span(ms) => ms,
             Grain::Calls => {
                 let (from, to) = (binds.add(piece.from_ms), binds.add(piece.to_ms));
                 selects.push(format!(

@@ -7,7 +7,7 @@
 //! which day a far page begins, so that only that day's calls are skipped one by one.
 use super::call::COLUMNS;
 use super::filter::{Binds, CallFilter, sums};
-use super::rollup::{self, BLOCK_MS, DAY_MS};
+use super::rollup::{self, DAY_MS, SPANS_MS};
 use crate::limits::CALL_LIST_TRANSCRIPTS_BYTES_MAX;
 use crate::page::Page;
 use crate::statement::Statement;
@@ -102,11 +102,11 @@ impl List<'_> {
         }
         let start = if self.is_far() { self.start() } else { String::new() };
         if !self.has_a_choice() {
-            return format!("{picked}{start}, page AS ({})", self.walked("true"));
+            return format!("{picked}{start}, page AS ({})", self.walked("1"));
         }
         let choice = self.choice();
         let walked = self.walked("(SELECT walk FROM choice)");
-        let gathered = self.gathered("NOT (SELECT walk FROM choice)");
+        let gathered = self.gathered("(SELECT NOT walk FROM choice)");
         format!(
             "{picked}{start}{choice}, page AS (SELECT seq FROM ({walked}) UNION ALL SELECT seq FROM ({gathered}))"
         )
@@ -115,34 +115,34 @@ impl List<'_> {
     /// The page among what the text index found: as much work as calls are found.
     fn found(&mut self, matches: &str) -> String {
         let started = self.filter.started("calls.started_at", &mut self.binds);
-        let (picked, limited) = (self.in_picked("calls.group_id"), self.limited());
+        let (picked, limited) = (self.in_picked("calls.group_id"), self.limited("1"));
         format!(
             "SELECT calls.seq AS seq FROM call_search CROSS JOIN calls ON calls.seq = call_search.rowid
              WHERE {matches} AND calls.workspace_id = :ws{started}{picked} {limited}"
         )
     }
 
+    /// `chosen` is 0 when the other way is taken. It stands in the LIMIT: there SQLite looks at it once, in a
+    /// condition it would look at every row for it.
     fn walked(&mut self, chosen: &str) -> String {
         let started = self.filter.started("calls.started_at", &mut self.binds);
         let (index, edge) = (self.sort.index(), self.edge());
-        let (picked, limited) = (self.in_picked("calls.group_id"), self.limited());
+        let (picked, limited) = (self.in_picked("calls.group_id"), self.limited(chosen));
         format!(
             "SELECT calls.seq AS seq FROM calls INDEXED BY {index}
-             WHERE {chosen} AND workspace_id = :ws{started}{edge}{picked} {limited}"
+             WHERE workspace_id = :ws{started}{edge}{picked} {limited}"
         )
     }
 
     fn gathered(&mut self, chosen: &str) -> String {
         let started = self.filter.started("calls.started_at", &mut self.binds);
-        let (edge, limited) = (self.edge(), self.limited());
+        let (edge, limited) = (self.edge(), self.limited(chosen));
         let from = if self.filter.has_groups() {
             "picked CROSS JOIN calls INDEXED BY calls_by_group ON calls.group_id = picked.id"
         } else {
             "calls INDEXED BY calls_by_started_at"
         };
-        format!(
-            "SELECT calls.seq AS seq FROM {from} WHERE {chosen} AND calls.workspace_id = :ws{started}{edge} {limited}"
-        )
+        format!("SELECT calls.seq AS seq FROM {from} WHERE calls.workspace_id = :ws{started}{edge} {limited}")
     }
 
     /// Whether roll-ups can say where the page begins.
@@ -172,32 +172,39 @@ impl List<'_> {
         let wanted = self.binds.add(skipped + self.page.limit);
         format!(
             ", choice AS MATERIALIZED (
-               SELECT {LOOKUP_STEPS}.0 * matching * MAX(matching, {wanted}) >= entries * {wanted} AS walk FROM (
+               SELECT {LOOKUP_STEPS}.0 * matching * MAX(matching, {wanted}) >= COALESCE(entries, 0) * {wanted} AS walk FROM (
                SELECT {entries} AS entries, COALESCE(SUM(CASE WHEN {picked} THEN calls END), 0) AS matching FROM ({counted})))"
         )
     }
 
     /// `start`: the day on which the page begins, and how many calls of the list come `before` it; no row
-    /// when the list is not that long.
+    /// when the list is not that long. It is looked for in the longest spans first, then within the one that
+    /// was found.
     fn start(&mut self) -> String {
-        let pieces = rollup::blocks_of(self.filter.from_ms, self.filter.to_ms);
+        let pieces = rollup::spans_of(self.filter.from_ms, self.filter.to_ms);
         let counted = sums(&pieces, &mut self.binds);
         let offset = self.binds.add(self.page.offset());
         let order = self.order.word();
         let picked = self.in_picked("group_id");
         let there = format!("before <= {offset} AND before + calls > {offset}");
-        format!(
+        let mut sql = format!(
             ", pieces AS (SELECT starts_at, ends_at, SUM(calls) AS calls FROM ({counted}) WHERE true{picked} GROUP BY starts_at, ends_at),
-             piece AS MATERIALIZED (SELECT starts_at, ends_at, before FROM
-               (SELECT *, SUM(calls) OVER (ORDER BY starts_at {order}) - calls AS before FROM pieces) WHERE {there}),
-             days AS (SELECT call_rollups.starts_at AS starts_at, SUM(calls) AS calls, before AS base FROM piece CROSS JOIN call_rollups
-               WHERE workspace_id = :ws AND span_ms = {DAY_MS} AND call_rollups.starts_at >= piece.starts_at
-               AND call_rollups.starts_at < piece.ends_at AND piece.ends_at - piece.starts_at = {BLOCK_MS}{picked}
-               GROUP BY call_rollups.starts_at),
-             start AS MATERIALIZED (SELECT starts_at, starts_at + {DAY_MS} AS ends_at, before FROM
-               (SELECT *, base + SUM(calls) OVER (ORDER BY starts_at {order}) - calls AS before FROM days) WHERE {there}
-               UNION ALL SELECT starts_at, ends_at, before FROM piece WHERE ends_at - starts_at < {BLOCK_MS})"
-        )
+             span{} AS MATERIALIZED (SELECT starts_at, ends_at, before FROM
+               (SELECT *, SUM(calls) OVER (ORDER BY starts_at {order}) - calls AS before FROM pieces) WHERE {there})",
+            SPANS_MS[0]
+        );
+        for (span, finer) in SPANS_MS.iter().zip(&SPANS_MS[1..]) {
+            sql.push_str(&format!(
+                ", in{span} AS (SELECT sums.starts_at AS starts_at, SUM(calls) AS calls, before AS base
+                   FROM span{span} AS span CROSS JOIN call_rollups AS sums
+                   WHERE workspace_id = :ws AND span_ms = {finer} AND sums.starts_at >= span.starts_at
+                   AND sums.starts_at < span.ends_at AND span.ends_at - span.starts_at = {span}{picked} GROUP BY sums.starts_at),
+                 span{finer} AS MATERIALIZED (SELECT starts_at, starts_at + {finer} AS ends_at, before FROM
+                   (SELECT *, base + SUM(calls) OVER (ORDER BY starts_at {order}) - calls AS before FROM in{span}) WHERE {there}
+                   UNION ALL SELECT starts_at, ends_at, before FROM span{span} WHERE ends_at - starts_at < {span})"
+            ));
+        }
+        sql + &format!(", start AS MATERIALIZED (SELECT * FROM span{DAY_MS})")
     }
 
     /// ` AND …`: not the days before the page's.
@@ -218,7 +225,7 @@ impl List<'_> {
     }
 
     /// The page's part of what passes, in order.
-    fn limited(&mut self) -> String {
+    fn limited(&mut self, chosen: &str) -> String {
         let (column, order) = (self.sort.column(), self.order.word());
         let (limit, offset) = (self.binds.add(self.page.limit), self.binds.add(self.page.offset()));
         let searches = self.filter.search.is_some();
@@ -226,7 +233,7 @@ impl List<'_> {
             if self.is_far() && !searches { " - COALESCE((SELECT before FROM start), 0)" } else { "" };
         format!(
             "ORDER BY calls.{column} {order}, calls.seq {order}
-             LIMIT CAST({limit} AS INTEGER) OFFSET CAST({offset} AS INTEGER){before}"
+             LIMIT CAST({limit} AS INTEGER) * {chosen} OFFSET CAST({offset} AS INTEGER){before}"
         )
     }
 }

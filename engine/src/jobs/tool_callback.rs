@@ -126,14 +126,14 @@ fn request(
             .to_string(),
         ),
     };
-    let timestamp_s = engine.ports().clock.now_ms() / 1000;
-    let message = Signed { id: call_id, timestamp_s, body: &body };
+    let now_ms = engine.ports().clock.now_ms();
+    let message = Signed { id: call_id, now_ms, body: &body };
     let signatures = secrets.signatures(&config.secret, SecretKind::Tool, &tool.id, &message);
     let mut headers = vec![
         ("user-agent", concat!("Sidetone/", env!("CARGO_PKG_VERSION")).to_owned()),
         ("idempotency-key", call_id.to_owned()),
         ("webhook-id", call_id.to_owned()),
-        ("webhook-timestamp", timestamp_s.to_string()),
+        ("webhook-timestamp", message.timestamp_s().to_string()),
         ("webhook-signature", signatures),
     ];
     if !body.is_empty() {

@@ -16,8 +16,8 @@ use sidetone_tests::call::encoded;
 use sidetone_tests::{World, example};
 
 const DAY_MS: i64 = 86_400_000;
-/// A border of 32 days, and so of a day.
-const BORDER_MS: i64 = 639 * 32 * DAY_MS;
+/// A border of 64 days, and so of every shorter span.
+const BORDER_MS: i64 = 319 * 64 * DAY_MS;
 const WORDS: [&str; 6] = ["apple", "apricot", "Bäckerei", "cherry", "2024", "x"];
 const OUTCOMES: [Outcome; 3] = [Outcome::Completed, Outcome::Busy, Outcome::Voicemail];
 const SENTIMENTS: [Sentiment; 2] = [Sentiment::Positive, Sentiment::Unknown];
@@ -177,7 +177,7 @@ fn recounted(world: &World) {
     let counted = read(
         "SELECT workspace_id, span.column1 AS span_ms, CASE span.column1 WHEN 0 THEN 0 ELSE started_at / span.column1 * span.column1 END
          AS starts_at, group_id, COUNT(*) AS calls, SUM(COALESCE(duration_ms, 0)) AS duration_ms, SUM(cost_microusd) AS cost_microusd
-         FROM calls JOIN (VALUES (0), (86400000), (2764800000)) AS span ON true GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4",
+         FROM calls JOIN (VALUES (0), (86400000), (345600000), (1382400000), (5529600000)) AS span ON true GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4",
     );
     let values = |rows: &Rows| rows.values.clone();
     assert_eq!(values(&kept), values(&counted));
@@ -313,9 +313,9 @@ impl Question {
     }
 }
 
-/// Around borders of days and of 32 days, and often the same.
+/// Around borders of spans of every length, and often the same.
 fn moment() -> impl Strategy<Value = i64> {
-    (select(vec![-40, -33, -32, -1, 0, 1, 5, 31, 32, 40]), select(vec![-1, 0, 1, DAY_MS / 2]))
+    (select(vec![-65, -64, -17, -4, -1, 0, 1, 3, 4, 16, 31, 63, 64]), select(vec![-1, 0, 1, DAY_MS / 2]))
         .prop_map(|(day, ms)| BORDER_MS + day * DAY_MS + ms)
 }
 

@@ -1,4 +1,5 @@
 //! An analyst.
+use sidetone_engine::calls::Sentiment;
 use sidetone_engine::conversation::transcript::{TranscriptRole, TranscriptRow};
 use sidetone_engine::models::{Analysis, AnalysisTurn, Analyst};
 

@@ -314,7 +314,9 @@ impl<'a> Drive<'a> {
         let turn = AnalysisTurn { transcript };
         let by_rule = || analysis(rules::analyse(&turn), AnalysisMethod::Rule);
         let model = &self.started.assistant.model;
-        if model == RULES_MODEL || self.is_spent(false) || transcript.is_empty() {
+        // A model that has just failed is not asked again.
+        let silent = self.failure_code.is_some() || transcript.is_empty();
+        if model == RULES_MODEL || self.is_spent(false) || silent {
             return Ok((by_rule(), Spent::default()));
         }
         self.before_asking(false).await?;

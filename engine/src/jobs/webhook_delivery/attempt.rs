@@ -113,8 +113,8 @@ fn blank(due: &Due) -> Outcome {
 fn request(engine: &Engine, receiver: &Receiver, due: &Due) -> Result<HttpRequest, ()> {
     let config = engine.config();
     let target = PublicUrl::parse(&receiver.url, config.allow_private_targets).map_err(|_| ())?;
-    let timestamp_s = engine.ports().clock.now_ms() / 1000;
-    let message = Signed { id: &due.event_id, timestamp_s, body: due.body.as_bytes() };
+    let now_ms = engine.ports().clock.now_ms();
+    let message = Signed { id: &due.event_id, now_ms, body: due.body.as_bytes() };
     let signatures = receiver.secrets.signatures(&config.secret, SecretKind::Webhook, &receiver.id, &message);
     Ok(HttpRequest {
         method: "POST",
@@ -123,7 +123,7 @@ fn request(engine: &Engine, receiver: &Receiver, due: &Due) -> Result<HttpReques
             ("user-agent", concat!("Sidetone/", env!("CARGO_PKG_VERSION")).to_owned()),
             ("content-type", "application/json".to_owned()),
             ("webhook-id", due.event_id.clone()),
-            ("webhook-timestamp", timestamp_s.to_string()),
+            ("webhook-timestamp", message.timestamp_s().to_string()),
             ("webhook-signature", signatures),
         ],
         body: Bytes::from(due.body.clone()),

@@ -102,6 +102,12 @@ impl Reply {
 pub fn act(model: &str, body: &Value, first: bool) -> Act {
     let echo = || Reply::say(last_user(body));
     Act::Reply(match model {
+        "echo" | "tools" | "parallel-tools" | "unknown-tool" | "bad-arguments" | "says-goodbye"
+        | "repeats"
+            if looks_back(body) =>
+        {
+            analyst()
+        }
         "echo" => echo(),
         "tools" => tools(body, Shape::Usual),
         "parallel-tools" => parallel_tools(body, Shape::Usual),
@@ -117,7 +123,7 @@ pub fn act(model: &str, body: &Value, first: bool) -> Act {
         "judge-garbled-once" if first => Reply::say("Let me think about {that}."),
         "judge" | "judge-garbled-once" => judge(body),
         "judge-garbled" => Reply::say("Hard to say."),
-        "analyst" => Reply::say("{\"summary\": \"They asked and were told.\", \"sentiment\": \"positive\"}"),
+        "analyst" => analyst(),
         "garbage" => return Act::Raw("text/html", "<html><body>Welcome to nginx!</body></html>"),
         "endless" => return Act::Endless,
         "hangs" => return Act::Hang,
@@ -237,6 +243,16 @@ fn caller(body: &Value) -> Reply {
         Some(line) => Reply::say(*line),
         None => Reply { text: "Thank you, goodbye.".to_owned(), ..Reply::call("hang_up", &json!({})) },
     }
+}
+
+/// Whether it is asked to look back at a call.
+fn looks_back(body: &Value) -> bool {
+    let system = messages(body).first().and_then(|message| message["content"].as_str());
+    system.is_some_and(|prompt| prompt.starts_with("You look back at"))
+}
+
+fn analyst() -> Reply {
+    Reply::say("{\"summary\": \"They asked and were told.\", \"sentiment\": \"positive\"}")
 }
 
 fn judge(body: &Value) -> Reply {
