@@ -1,7 +1,7 @@
 //! Live conversations: somebody talks to an assistant over a WebSocket, in text for now.
 //!
 //! [`door`] decides who comes in, [`session`] drives the conversation, [`message`] is what goes over
-//! the wire, [`journal`] what is left when the process dies; [`crate::jobs::browser_call`] settles
+//! the wire, [`journal`] what is left when the process dies; `jobs::browser_call` settles
 //! that, and looks into every call once it is over. A host lends the socket and nothing else:
 //!
 //! ```text
