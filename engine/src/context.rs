@@ -117,6 +117,9 @@ impl Context {
 
     /// Writes the change and, under an Idempotency-Key, the answer to it, in one batch.
     pub async fn commit(&mut self, mut statements: Vec<Statement>, output: Output) -> Result<Output, Fault> {
+        if statements.is_empty() && self.idempotency.is_none() {
+            return Ok(output);
+        }
         if let Some(idempotency) = &self.idempotency {
             let stored = Stored {
                 status: output.status,

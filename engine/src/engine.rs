@@ -12,8 +12,9 @@ use crate::error::{Code, Error, Fault};
 use crate::faces::Faces;
 use crate::ids::{Ids, prefix};
 use crate::limits::BODY_BYTES_MAX;
+use crate::live::places::Places;
 use crate::ports::{Incoming, Ports};
-use crate::{docs, mcp, rest};
+use crate::{docs, live, mcp, rest};
 
 /// The whole service. Cheap to clone.
 #[derive(Clone)]
@@ -27,6 +28,7 @@ struct Inner {
     faces: Faces,
     ids: Ids,
     throttle: Mutex<Throttle>,
+    live: Arc<Places>,
 }
 
 /// What went wrong on our side, for the host's log; it rides on the response and is never sent.
@@ -37,7 +39,14 @@ impl Engine {
     /// Puts the service together. Fails only when the operation table contradicts itself.
     pub fn new(config: Config, ports: Ports) -> Result<Self, Fault> {
         let faces = Faces::new(&config)?;
-        let inner = Inner { config, ports, faces, ids: Ids::default(), throttle: Mutex::default() };
+        let inner = Inner {
+            config,
+            ports,
+            faces,
+            ids: Ids::default(),
+            throttle: Mutex::default(),
+            live: Arc::default(),
+        };
         Ok(Self { inner: Arc::new(inner) })
     }
 
@@ -54,6 +63,11 @@ impl Engine {
     /// What is derived from the operation table.
     pub fn faces(&self) -> &Faces {
         &self.inner.faces
+    }
+
+    /// The places for live conversations in this process.
+    pub(crate) fn live(&self) -> &Arc<Places> {
+        &self.inner.live
     }
 
     /// A new id.
@@ -84,6 +98,7 @@ impl Engine {
             "/healthz" => Some(self.health().await),
             "/openapi.json" => Some(json_response(200, self.faces().openapi())),
             "/docs" => Some(docs::page(self.faces().docs())),
+            live::PAGE_PATH => Some(live::page::response(self.config())),
             _ => None,
         };
         if let Some(response) = open {
@@ -91,6 +106,9 @@ impl Engine {
                 Method::GET | Method::HEAD => response,
                 _ => error_response(&crate::router::method_not_allowed("GET"), request_id),
             };
+        }
+        if path == live::SOCKET_PATH {
+            return live::door::without_upgrade(self, incoming, now_ms, request_id).await;
         }
         if path == "/mcp" {
             return mcp::handle(self, incoming, now_ms, request_id).await;
@@ -206,8 +224,11 @@ fn join_repeated(headers: &mut HeaderMap) {
 pub(crate) fn error_response(error: &Error, request_id: &str) -> Response<Bytes> {
     let mut response = json_response(error.code.status(), Bytes::from(error.to_json(request_id).to_string()));
     let headers = response.headers_mut();
-    if error.code == Code::Unauthorized {
+    if error.code.status() == 401 {
         headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"sidetone\""));
+    }
+    if error.code == Code::UpgradeRequired {
+        headers.insert(header::UPGRADE, HeaderValue::from_static("websocket"));
     }
     if let Some(seconds) = error.retry_after_s {
         headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
@@ -226,7 +247,7 @@ pub(crate) fn json_response(status: u16, body: Bytes) -> Response<Bytes> {
     response
 }
 
-fn finish(response: &mut Response<Bytes>, request_id: &str) {
+pub(crate) fn finish(response: &mut Response<Bytes>, request_id: &str) {
     let headers = response.headers_mut();
     if let Ok(value) = HeaderValue::from_str(request_id) {
         headers.insert("x-request-id", value);

@@ -34,6 +34,10 @@ codes! {
     InvalidIfMatch = 400 "invalid_if_match";
     /// No key, an unknown one, or a revoked one.
     Unauthorized = 401 "unauthorized";
+    /// No test token, or one that this server has not signed.
+    InvalidToken = 401 "invalid_token";
+    /// The test token's time is over; ask for a new one.
+    TokenExpired = 401 "token_expired";
     /// The workspace's own ceiling for this month is reached.
     SpendLimitReached = 402 "spend_limit_reached";
     /// A browser page of another origin; MCP answers only its own and local ones.
@@ -54,12 +58,16 @@ codes! {
     RunInProgress = 409 "run_in_progress";
     /// The webhook is disabled: nothing is sent to it.
     WebhookDisabled = 409 "webhook_disabled";
+    /// The test token has opened its one conversation.
+    TokenUsed = 409 "token_used";
     /// The Idempotency-Key was used with another request.
     IdempotencyKeyReused = 409 "idempotency_key_reused";
     /// The body is larger than 1 MiB.
     BodyTooLarge = 413 "body_too_large";
     /// The body is not sent as application/json.
     UnsupportedMediaType = 415 "unsupported_media_type";
+    /// The route is a WebSocket: the request has to ask for one.
+    UpgradeRequired = 426 "upgrade_required";
     /// A field breaks a rule; `details.fields` names it.
     ValidationFailed = 422 "validation_failed";
     /// A paid MCP action without `confirm: true`.

@@ -21,6 +21,7 @@ pub mod prefix {
     pub const REQUEST: &str = "req";
     pub const JOB: &str = "job";
     pub const LEASE: &str = "lease";
+    pub const TEST_TOKEN: &str = "ttok";
     pub const EVENT: &str = "evt";
     pub const DELIVERY: &str = "dlv";
 }
@@ -75,6 +76,26 @@ fn write(prefix: &str, ulid: u128) -> String {
         id.push(char::from(ALPHABET[value as usize]));
     }
     id
+}
+
+/// The id's 16 bytes, if it is one of ours with this prefix: for places where every byte counts.
+pub fn to_bytes(prefix: &str, id: &str) -> Option<[u8; 16]> {
+    let digits = id.strip_prefix(prefix)?.strip_prefix('_')?;
+    if digits.len() != ULID_CHARS {
+        return None;
+    }
+    digits
+        .bytes()
+        .try_fold(0u128, |ulid, digit| {
+            let value = ALPHABET.iter().position(|known| *known == digit)?;
+            Some(ulid.checked_mul(32)? | u128::try_from(value).ok()?)
+        })
+        .map(u128::to_be_bytes)
+}
+
+/// The id that [`to_bytes`] took apart.
+pub fn from_bytes(prefix: &str, bytes: [u8; 16]) -> String {
+    write(prefix, u128::from_be_bytes(bytes))
 }
 
 #[cfg(test)]

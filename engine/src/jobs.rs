@@ -1,12 +1,13 @@
 //! Work that outlives a request: a row, put there by the batch that caused it, claimed with a
 //! lease, removed by the batch that finishes it. Killing the process at any instant loses none; a
 //! job may run twice, so what it does to the outside carries ids that stay the same.
+pub(crate) mod browser_call;
 mod journal;
 mod lease;
 mod simulation_run;
-mod spent;
+pub(crate) mod spent;
 mod sweep;
-mod tool_callback;
+pub(crate) mod tool_callback;
 mod webhook_delivery;
 
 use futures_util::future::join_all;
@@ -24,16 +25,20 @@ pub enum JobKind {
     SimulationRun,
     /// Sends a webhook what is due to it; the subject is the webhook.
     WebhookDelivery,
+    /// Settles a live conversation whose process is gone, and looks into one that is over; the subject
+    /// is the call.
+    BrowserCall,
 }
 
 impl JobKind {
     /// All kinds.
-    pub const ALL: &[Self] = &[Self::SimulationRun, Self::WebhookDelivery];
+    pub const ALL: &[Self] = &[Self::SimulationRun, Self::WebhookDelivery, Self::BrowserCall];
 
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::SimulationRun => "simulation_run",
             Self::WebhookDelivery => "webhook_delivery",
+            Self::BrowserCall => "browser_call",
         }
     }
 }
@@ -133,6 +138,7 @@ impl Engine {
             }
             JobKind::SimulationRun => simulation_run::run(self, job).await,
             JobKind::WebhookDelivery => webhook_delivery::run(self, job, share).await,
+            JobKind::BrowserCall => browser_call::run(self, job).await,
         };
         match outcome {
             Ok(()) | Err(Failure::LostLease) => None,

@@ -29,6 +29,7 @@ pub mod ids;
 pub mod jobs;
 pub mod json;
 pub mod limits;
+pub mod live;
 pub mod mcp;
 pub mod migrations;
 pub mod models;

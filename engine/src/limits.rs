@@ -4,6 +4,40 @@
 pub const BODY_BYTES_MAX: usize = 1024 * 1024;
 /// How long a host waits for a whole request.
 pub const REQUEST_READ_MS: u64 = 30_000;
+/// A test token's lifetime and the longest conversation it opens, at least.
+pub const TEST_TOKEN_SECONDS_MIN: i64 = 30;
+/// And at most.
+pub const TEST_TOKEN_SECONDS_MAX: i64 = 3_600;
+/// A test token's lifetime when none is asked for.
+pub const TEST_TOKEN_TTL_SECONDS_DEFAULT: i64 = 300;
+/// A test conversation's length when none is asked for.
+pub const TEST_TOKEN_DURATION_SECONDS_DEFAULT: i64 = 600;
+
+/// A message over a WebSocket; a larger one closes it.
+pub const SOCKET_MESSAGE_BYTES_MAX: usize = 32 * 1024;
+/// A client that takes nothing of a message for so long is gone.
+pub const SOCKET_SEND_MS: u64 = 10_000;
+/// How long a host waits for the client's part of closing.
+pub const SOCKET_CLOSE_MS: u64 = 2_000;
+/// Live conversations in one process; further ones are told to wait.
+pub const LIVE_SESSIONS_MAX: usize = 1_000;
+/// A line typed in a live conversation.
+pub const LIVE_TEXT_CHARS_MAX: usize = 4_000;
+/// When it is the user's turn and nothing comes for so long, that is a silence.
+pub const LIVE_SILENCE_MS: i64 = 60_000;
+/// Messages a client may send at once.
+pub const LIVE_MESSAGES_BURST: u32 = 20;
+/// After a burst, a client may send one more each time this has passed.
+pub const LIVE_MESSAGE_MS: i64 = 500;
+/// Messages that are wrong, or come too fast, before the conversation is closed.
+pub const LIVE_WRONG_MESSAGES_MAX: u32 = 10;
+/// What the models of a live conversation may cost, in millionths of a US dollar.
+pub const LIVE_COST_MICROUSD_MAX: i64 = 1_000_000;
+/// How long a live conversation stays its process's when nothing extends that.
+pub const LIVE_LEASE_MS: i64 = 120_000;
+/// How often it is extended.
+pub const LIVE_LEASE_KEPT_MS: i64 = 40_000;
+
 /// Names of assistants, documents, personas, scenarios, simulations and keys.
 pub const NAME_CHARS_MAX: u64 = 120;
 /// Instructions of an assistant, a persona or a scenario.

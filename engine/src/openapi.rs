@@ -193,6 +193,7 @@ fn open_paths(paths: &mut Map<String, Value>) {
         ("/healthz", "health", "Whether the service is up", "application/json"),
         ("/openapi.json", "openapi", "This document", "application/json"),
         ("/docs", "docs", "The documentation page", "text/html"),
+        ("/voice-test", "voice_test", "The page that a test token opens", "text/html"),
     ] {
         let mut responses = json!({"200": {"description": "Here it is.", "content": {kind: {}}}});
         if path == "/healthz" {

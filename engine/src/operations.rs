@@ -41,6 +41,7 @@ pub static OPERATIONS: &[Operation] = &[
     assistants::delete::OPERATION,
     assistants::set_tools::OPERATION,
     assistants::set_knowledge::OPERATION,
+    assistants::test_token::OPERATION,
     tools::LIST,
     tools::GET,
     tools::CREATE,

@@ -11,6 +11,10 @@ use futures_util::stream::{self, Stream};
 
 use crate::statement::{Rows, Statement};
 
+pub mod sockets;
+
+pub use sockets::{Gone, Received, Socket};
+
 /// A boxed future: `Send` wherever the host has threads.
 #[cfg(not(target_arch = "wasm32"))]
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;

@@ -1,4 +1,6 @@
 //! The whole service in memory, for tests: ours and yours. No network, no files, no real time.
+mod socket;
+
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -11,12 +13,16 @@ use sha2::{Digest, Sha256};
 use sidetone_engine::config::Config;
 use sidetone_engine::engine::Engine;
 use sidetone_engine::limits::BODY_BYTES_MAX;
+use sidetone_engine::live::Accept;
 use sidetone_engine::ports::{
     BoxFuture, Clock, Database, Http, HttpError, HttpReply, HttpRequest, HttpStream, Incoming, Ports, Queue,
     Random,
 };
 
 use crate::database::Memory;
+
+pub use socket::SandboxSocket;
+use socket::Sessions;
 
 /// Jobs a sandbox runs together.
 const JOBS_AT_ONCE: usize = 32;
@@ -46,6 +52,7 @@ pub struct Sandbox {
     hints: Arc<Hints>,
     http: Arc<ScriptedHttp>,
     key: String,
+    sessions: Sessions,
 }
 
 /// An answer of the service.
@@ -114,7 +121,7 @@ impl Sandbox {
         };
         let engine = Engine::new(config, ports).expect("the operation table is sound");
         let made = block_on(engine.create_workspace("sandbox")).expect("a workspace can be made");
-        Self { engine, clock, hints, http, key: made.key }
+        Self { engine, clock, hints, http, key: made.key, sessions: Sessions::default() }
     }
 
     /// The key of the sandbox's workspace.
@@ -168,13 +175,42 @@ impl Sandbox {
     }
 
     /// Sends any request, byte for byte.
-    #[expect(clippy::expect_used, reason = "a test that cannot go on should say so loudly")]
     pub fn send(&self, request: http::Request<Bytes>) -> Reply {
         let response = if request.body().len() > BODY_BYTES_MAX {
             self.engine.body_too_large()
         } else {
             block_on(self.engine.handle(Incoming { request, peer: Some([127, 0, 0, 1].into()) }))
         };
+        Self::reply(response)
+    }
+
+    /// Opens a WebSocket, such as a test token's, by its path and query. `Err` is what the service
+    /// answers instead of upgrading.
+    #[expect(clippy::expect_used, reason = "a test that cannot go on should say so loudly")]
+    pub fn connect(&self, path: &str) -> Result<SandboxSocket<'_>, Box<Reply>> {
+        let request = http::Request::builder().uri(path).header("upgrade", "websocket");
+        let (parts, body) = request.body(Bytes::new()).expect("the path is a path").into_parts();
+        let wants = self.engine.wants_socket(&parts);
+        let incoming =
+            Incoming { request: http::Request::from_parts(parts, body), peer: Some([127, 0, 0, 1].into()) };
+        if !wants {
+            return Err(Box::new(Self::reply(block_on(self.engine.handle(incoming)))));
+        }
+        match block_on(self.engine.accept(incoming)) {
+            Accept::Refused(response) => Err(Box::new(Self::reply(response))),
+            Accept::Session(session) => Ok(self.sessions.open(self.clock.clone(), |mut socket| {
+                Box::pin(async move { session.run(&mut socket).await })
+            })),
+        }
+    }
+
+    /// Stops all conversations where they are, as a process that is killed does.
+    pub fn kill_conversations(&self) {
+        self.sessions.kill();
+    }
+
+    #[expect(clippy::expect_used, reason = "a test that cannot go on should say so loudly")]
+    fn reply(response: http::Response<Bytes>) -> Reply {
         let (parts, body) = response.into_parts();
         assert!(
             parts.status.as_u16() != 500,
@@ -208,6 +244,7 @@ impl Sandbox {
     /// Lets time pass.
     pub fn advance(&self, ms: i64) {
         self.clock.0.fetch_add(ms, Ordering::SeqCst);
+        self.sessions.move_on();
     }
 
     /// The next outgoing request gets this answer; without one it fails to connect.

@@ -7,6 +7,7 @@ mod isolate;
 mod queue;
 mod server;
 mod settings;
+mod socket;
 mod system;
 
 use worker::web_sys::{Request, Response};

@@ -11,12 +11,14 @@ use http::{HeaderMap, HeaderName, HeaderValue, Response as Answer};
 use sidetone_engine::engine::{Engine, Incident};
 use sidetone_engine::error::{Code, Error};
 use sidetone_engine::limits::{BODY_BYTES_MAX, REQUEST_READ_MS};
+use sidetone_engine::live::{Accept, LiveSession};
 use sidetone_engine::ports::Incoming;
 use worker::js_sys::{Array, JSON, Uint8Array};
 use worker::web_sys::{ReadableStream, Request, Response, ResponseInit};
-use worker::{Body, Context, Delay, Env, console_error};
+use worker::{Body, Context, Delay, Env, WebSocketPair, console_error};
 
-use crate::isolate;
+use crate::isolate::{self, Service};
+use crate::socket::EdgeSocket;
 
 /// What the edge says of who is calling; a client cannot set it.
 const PEER_HEADER: &str = "cf-connecting-ip";
@@ -31,7 +33,10 @@ pub async fn answer(request: Request, env: &Env, context: &Context) -> worker::R
     };
     let engine = &service.engine;
     let (method, path) = (request.method(), target.split('?').next().unwrap_or_default());
-    let response = handle(engine, &request, &method, target).await;
+    let response = match handle(engine, &request, &method, target).await {
+        Handled::Answer(response) => response,
+        Handled::Session(session) => return upgrade(*session, &service, context),
+    };
     log(&response, &method, path);
     if !service.wakes.is_empty() {
         let wakes = service.wakes.clone();
@@ -41,15 +46,58 @@ pub async fn answer(request: Request, env: &Env, context: &Context) -> worker::R
     to_platform(response)
 }
 
-async fn handle(engine: &Engine, request: &Request, method: &str, target: &str) -> Answer<Bytes> {
+enum Handled {
+    Answer(Answer<Bytes>),
+    Session(Box<LiveSession>),
+}
+
+/// Hands the client its end of a socket and leaves the conversation to the invocation, which lasts as
+/// long as the socket does; what is written afterwards has the platform's time for that.
+fn upgrade(session: LiveSession, service: &Service, context: &Context) -> worker::Result<Response> {
+    let WebSocketPair { client, server } = WebSocketPair::new()?;
+    let service = service.clone();
+    context.wait_until(async move {
+        let incident = match EdgeSocket::accept(&server) {
+            Ok(mut socket) => session.run(&mut socket).await,
+            Err(_) => session.abandon().await,
+        };
+        if let Some(detail) = incident {
+            console_error!("a conversation failed on our side: {detail}");
+        }
+        service.wakes.send(service.engine.ports().clock.now_ms()).await;
+    });
+    Ok(worker::Response::from_websocket(client)?.into())
+}
+
+async fn handle(engine: &Engine, request: &Request, method: &str, target: &str) -> Handled {
+    let parts = match head(request, method, target) {
+        Ok(parts) => parts,
+        Err(error) => return Handled::Answer(engine.broken(error.to_string())),
+    };
+    if engine.wants_socket(&parts) {
+        let peer = peer(&parts.headers);
+        let request = http::Request::from_parts(parts, Bytes::new());
+        return match engine.accept(Incoming { request, peer }).await {
+            Accept::Refused(response) => Handled::Answer(response),
+            Accept::Session(session) => Handled::Session(session),
+        };
+    }
+    Handled::Answer(answered(engine, request, parts).await)
+}
+
+fn head(request: &Request, method: &str, target: &str) -> http::Result<http::request::Parts> {
     let mut head = http::Request::builder().method(method).uri(target);
     if let Some(slot) = head.headers_mut() {
         *slot = headers(request);
     }
-    let parts = match head.body(()) {
-        Ok(head) => head.into_parts().0,
-        Err(error) => return engine.broken(error.to_string()),
-    };
+    Ok(head.body(())?.into_parts().0)
+}
+
+fn peer(headers: &HeaderMap) -> Option<std::net::IpAddr> {
+    headers.get(PEER_HEADER).and_then(|value| value.to_str().ok()?.parse().ok())
+}
+
+async fn answered(engine: &Engine, request: &Request, parts: http::request::Parts) -> Answer<Bytes> {
     if let Some(response) = engine.refuse_by_head(&parts.headers) {
         return response;
     }
@@ -61,7 +109,7 @@ async fn handle(engine: &Engine, request: &Request, method: &str, target: &str) 
             Err(Unread::Late) => return engine.request_timeout(),
         },
     };
-    let peer = parts.headers.get(PEER_HEADER).and_then(|value| value.to_str().ok()?.parse().ok());
+    let peer = peer(&parts.headers);
     engine.handle(Incoming { request: http::Request::from_parts(parts, body), peer }).await
 }
 

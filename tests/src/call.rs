@@ -192,6 +192,7 @@ fn value(world: &World, operation: &Operation, name: &str, schema: &Value) -> Va
         "model" | "judge_model" => return "builtin/rules".into(),
         "voice" => return "builtin/tone".into(),
         "parameters" => return json!({"type": "object", "properties": {"day": {"type": "string"}}}),
+        "ttl_seconds" | "max_duration_seconds" => return 60.into(),
         "mode" => return "chat".into(),
         "pipeline_mode" => return "cascading".into(),
         _ if name.ends_with("_id") || name.ends_with("_ids") => {

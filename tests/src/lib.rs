@@ -20,10 +20,12 @@ pub mod process;
 pub mod receiver;
 pub mod reply;
 pub mod stand_ins;
+pub mod talk;
 pub mod wire;
 pub mod world;
 
 pub use call::Call;
 pub use choices::Choices;
 pub use reply::{Reply, ToolReply};
+pub use talk::Talk;
 pub use world::{Made, World};

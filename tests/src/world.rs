@@ -19,6 +19,7 @@ use crate::edge::Edge;
 use crate::example;
 use crate::native::Native;
 use crate::reply::{Reply, ToolReply};
+use crate::talk::Talk;
 use crate::{stand_ins, wire};
 
 /// The public URL of every service under test, so that they can be compared to the byte.
@@ -319,6 +320,53 @@ impl World {
     /// Posts a JSON-RPC message as a client of the revisions with a handshake does.
     pub fn mcp(&self, message: Value) -> Reply {
         self.post("/mcp", message)
+    }
+
+    /// Opens the WebSocket of a URL that the service has given; `Err` is the refusal.
+    pub fn connect(&self, url: &str) -> Result<Talk<'_>, Box<Reply>> {
+        let path = url.find("/voice-test").map_or(url, |at| &url[at..]);
+        match &self.service {
+            Service::Sandbox(sandbox) => {
+                let socket = sandbox.connect(path);
+                let refused = |reply: Box<sidetone::sandbox::Reply>| {
+                    Box::new(Reply::new(reply.status, reply.headers.clone(), reply.body.clone()))
+                };
+                socket.map(Talk::in_memory).map_err(refused)
+            }
+            Service::Native(native) => Talk::over_tcp(native.address, path),
+            Service::Edge(edge) => Talk::over_tcp(edge.address, path),
+        }
+    }
+
+    /// A test token for an assistant.
+    #[track_caller]
+    pub fn test_token(&self, assistant_id: &str) -> Value {
+        self.post(format!("/assistants/{assistant_id}/test-token"), json!({})).ok().json
+    }
+
+    /// Opens a conversation with an assistant.
+    #[track_caller]
+    pub fn talk_to(&self, assistant_id: &str) -> Talk<'_> {
+        let token = self.test_token(assistant_id);
+        self.connect(token["websocket_url"].as_str().expect("a URL")).expect("the token is good")
+    }
+
+    /// Reads a call once it has ended and was looked into.
+    #[track_caller]
+    pub fn settled_call(&self, call_id: &str) -> Value {
+        let started = Instant::now();
+        loop {
+            if let Some(sandbox) = self.sandbox() {
+                sandbox.run_jobs();
+            }
+            let call = self.get(format!("/calls/{call_id}")).ok().json;
+            if !call["analysis"].is_null() {
+                return call;
+            }
+            let late = self.sandbox().is_some() || started.elapsed() > Duration::from_millis(SETTLE_MS);
+            assert!(!late, "the call is not settled: {call}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
     }
 
     /// Lets a run come to its end and reads it.

@@ -89,6 +89,8 @@ pub enum Input {
         /// True when `text` says why the tool failed.
         is_error: bool,
     },
+    /// Nothing happened, but time has passed: a limit of time may be reached.
+    Tick,
     /// The assistant's last line has been spoken to its end. Optional; it sets the row's `end_ms`.
     Spoken,
     /// One side hung up.
@@ -297,6 +299,7 @@ impl Conversation {
             Input::AssistantReply { request, reply } => self.assistant_reply(request, reply),
             Input::ModelFailed { request, reason } => self.model_failed(request, reason),
             Input::ToolResult { id, text, is_error } => self.tool_result(&id, text, is_error),
+            Input::Tick => {}
             Input::Spoken => self.spoken(),
             Input::HangUp { by: Party::User } => self.end(EndedReason::UserHungUp),
             Input::HangUp { by: Party::Assistant } => self.end(EndedReason::AssistantEnded),

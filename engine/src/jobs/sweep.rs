@@ -15,7 +15,9 @@ impl Engine {
         let now_ms = self.ports().clock.now_ms();
         let forget =
             sql!("DELETE FROM idempotency_keys WHERE created_at <= ?1", now_ms - IDEMPOTENCY_WINDOW_MS);
-        self.ports().database.write(vec![forget]).await?;
+        // A token whose time is over is refused for that.
+        let forget_tokens = sql!("DELETE FROM used_test_tokens WHERE expires_at <= ?1", now_ms);
+        self.ports().database.write(vec![forget, forget_tokens]).await?;
         let oldest_ms = now_ms - EVENT_KEPT_MS;
         let mut chunks = SWEEP_CHUNKS_MAX;
         self.forget_older("deliveries", &ids::least(prefix::DELIVERY, oldest_ms), &mut chunks).await?;

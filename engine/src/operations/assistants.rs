@@ -5,6 +5,7 @@ pub mod get;
 pub mod list;
 pub mod set_knowledge;
 pub mod set_tools;
+pub mod test_token;
 pub mod update;
 
 use std::sync::LazyLock;

@@ -253,7 +253,7 @@ fn random_seed(context: &Context) -> i64 {
 }
 
 /// Reads everything attached to the assistant picked by `(sub)query` of one id.
-fn assistant_reads(assistant: &'static str, parameter: &str) -> [Statement; 3] {
+pub(crate) fn assistant_reads(assistant: &'static str, parameter: &str) -> [Statement; 3] {
     [
         sql!(
             format!(
@@ -282,7 +282,7 @@ fn assistant_reads(assistant: &'static str, parameter: &str) -> [Statement; 3] {
 }
 
 /// What [`assistant_reads`] found.
-fn assistant_snapshot(rows: &[Rows]) -> Result<Option<AssistantSnapshot>, Fault> {
+pub(crate) fn assistant_snapshot(rows: &[Rows]) -> Result<Option<AssistantSnapshot>, Fault> {
     let [assistant, tools, documents] = rows else {
         return Err(Fault::Bug("an assistant's snapshot needs three answers".to_owned()));
     };

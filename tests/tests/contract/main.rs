@@ -16,6 +16,7 @@ mod every_operation;
 mod faults;
 mod keys;
 mod knowledge;
+mod live;
 mod mcp;
 mod numbers;
 mod outcomes;

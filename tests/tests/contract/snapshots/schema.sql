@@ -36,6 +36,7 @@ CREATE INDEX simulations_by_scenario ON simulations (scenario_id);
 CREATE INDEX simulations_by_workspace ON simulations (workspace_id, id);
 CREATE UNIQUE INDEX tools_by_name ON tools (workspace_id, name);
 CREATE INDEX tools_by_workspace ON tools (workspace_id, id);
+CREATE INDEX used_test_tokens_by_expiry ON used_test_tokens (expires_at);
 CREATE INDEX webhooks_by_workspace ON webhooks (workspace_id, id);
 CREATE TABLE api_keys (
   id TEXT PRIMARY KEY,
@@ -206,6 +207,18 @@ CREATE TABLE jobs (
   attempts INTEGER NOT NULL,
   created_at INTEGER NOT NULL
 ) STRICT;
+CREATE TABLE live_call_rows (
+  call_id TEXT NOT NULL REFERENCES live_calls (call_id),
+  place INTEGER NOT NULL,
+  content TEXT NOT NULL,
+  PRIMARY KEY (call_id, place)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE live_calls (
+  call_id TEXT PRIMARY KEY,
+  workspace_id TEXT NOT NULL REFERENCES workspaces (id),
+  offset_ms INTEGER NOT NULL,
+  spent TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
 CREATE TABLE migrations (name TEXT PRIMARY KEY, applied_at TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP) STRICT;
 CREATE TABLE numbers (
   number TEXT PRIMARY KEY,
@@ -292,6 +305,11 @@ CREATE TABLE tools (
   created_at INTEGER NOT NULL,
   updated_at INTEGER NOT NULL
 , old_secret_until INTEGER) STRICT;
+CREATE TABLE used_test_tokens (
+  id TEXT PRIMARY KEY,
+  workspace_id TEXT NOT NULL REFERENCES workspaces (id),
+  expires_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
 CREATE TABLE webhooks (
   id TEXT PRIMARY KEY,
   workspace_id TEXT NOT NULL REFERENCES workspaces (id),
