@@ -166,7 +166,7 @@ fn path_value(world: &World, operation: &Operation, name: &str, within: Option<&
             world.settle(&run.id);
             run
         }
-        ("/calls", "id") => world.a_call(),
+        ("/calls", "id") => world.runs_call(),
         ("/keys", "id") => world.api_key(),
         other => panic!("{}: no example of {other:?} yet", operation.id),
     };

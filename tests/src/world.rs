@@ -479,7 +479,15 @@ impl World {
         block_on(sandbox.engine().ports().database.write(statements)).expect("a write");
     }
 
-    /// A call that is over.
+    /// The call of a run that is over.
+    #[track_caller]
+    pub fn runs_call(&self) -> Made {
+        let run = self.settle(&self.run().id);
+        let json = run["call"].clone();
+        Made { id: json["id"].as_str().expect("a run has a call").to_owned(), json }
+    }
+
+    /// A call that is over, with everything a call can have.
     pub fn a_call(&self) -> Made {
         let (new, ended) = (example::new_call(self), example::ended_call());
         self.write(calls::record(&new, Some(&ended), Some(&example::analysis())));

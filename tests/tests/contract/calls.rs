@@ -223,6 +223,32 @@ fn a_search_finds_words_numbers_and_ids() {
 }
 
 #[test]
+fn every_way_through_the_list_is_open_on_every_host() {
+    let world = World::new();
+    let calls: Vec<String> = (0..3).map(|_| world.runs_call().id).collect();
+    let one = world.get(format!("/calls/{}", calls[0])).ok().json;
+    let day = &one["started_at"].as_str().unwrap()[..10];
+    let total = |query: &str| {
+        let list = world.get(format!("/calls?{query}")).ok();
+        assert_eq!(list["stats"]["total"], list["pagination"]["total"], "{query}");
+        (list["pagination"]["total"].as_i64().unwrap(), list["calls"].as_array().unwrap().len())
+    };
+    for sort in ["started_at", "ended_at", "duration_ms", "cost"] {
+        for (order, page) in [("asc", 1), ("desc", 2), ("asc", 3)] {
+            let query = format!("sort={sort}&order={order}&page={page}&limit=1");
+            assert_eq!(total(&query), (3, 1), "{query}");
+            let filtered = format!("{query}&source={}&outcome=completed", one["source"].as_str().unwrap());
+            assert_eq!(total(&filtered), (3, 1), "{filtered}");
+            let dated = format!("{filtered}&date_from=2026-01-01T00:00:00.001Z&date_to={day}T23:59:59Z");
+            assert_eq!(total(&dated), (3, 1), "{dated}");
+        }
+    }
+    assert_eq!(total("date_from=2019-02-03T04:05:06Z&date_to=2019-12-31T01:00:00Z&page=2"), (0, 0));
+    assert_eq!(total(&format!("search={}", calls[1])), (1, 1));
+    assert_eq!(total("search=nobody-said-this&sort=cost&page=2&model=builtin/rules"), (0, 0));
+}
+
+#[test]
 fn no_search_is_an_error() {
     let Some(world) = World::with_manual_clock() else { return };
     world.a_call();
