@@ -1,8 +1,7 @@
 //! When a delivery that failed is tried again.
-use jiff::fmt::rfc2822::DateTimeParser;
-
 use crate::limits::{DELIVERY_JITTER_PERCENT_MAX, DELIVERY_RETRY_MS};
 use crate::ports::Random;
+use crate::time;
 
 /// The pause after so many failed attempts, without chance; `None` when it is given up. A receiver
 /// that asks for more time with `Retry-After` gets it, up to the pause after the next failure: it can
@@ -28,8 +27,7 @@ pub fn retry_after_ms(value: &str, now_ms: i64) -> Option<i64> {
     if let Ok(seconds) = value.parse::<u32>() {
         return Some(i64::from(seconds) * 1000);
     }
-    let date = DateTimeParser::new().relaxed_weekday(true).parse_timestamp(value).ok()?;
-    Some(date.as_millisecond().saturating_sub(now_ms).max(0))
+    Some(time::from_http_date(value)?.saturating_sub(now_ms).max(0))
 }
 
 #[cfg(test)]

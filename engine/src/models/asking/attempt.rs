@@ -194,6 +194,6 @@ fn asked_pause_ms(stream: &HttpStream, now_ms: i64) -> Option<u64> {
         // The cast saturates, and takes what is no number for 0.
         return Some((seconds * 1000.0).ceil() as u64);
     }
-    let date = jiff::fmt::rfc2822::DateTimeParser::new().parse_timestamp(text).ok()?;
-    Some(u64::try_from(date.as_millisecond().saturating_sub(now_ms)).unwrap_or(0))
+    let date_ms = crate::time::from_http_date(text)?;
+    Some(u64::try_from(date_ms.saturating_sub(now_ms)).unwrap_or(0))
 }
