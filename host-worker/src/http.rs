@@ -12,7 +12,7 @@ use sidetone_engine::ports::{BoxFuture, Egress, Http, HttpError, HttpReply, Http
 use sidetone_engine::targets::names_private_address;
 use worker::js_sys::Uint8Array;
 use worker::{
-    AbortController, AbortSignal, ByteStream, CacheMode, Delay, Fetch, Headers, Method, Request, RequestInit,
+    AbortController, ByteStream, CacheMode, Delay, Fetch, Headers, Method, Request, RequestInit,
     RequestRedirect, Url,
 };
 
@@ -74,8 +74,9 @@ impl Exchange {
         if request.egress == Egress::Public && names_private_address(&url) {
             return Err(HttpError::Refused);
         }
-        let abort = AbortOnDrop(Some(AbortController::default()));
-        let signal = abort.signal();
+        let controller = AbortController::default();
+        let signal = controller.signal();
+        let abort = AbortOnDrop(Some(controller));
         let mut deadline = Box::pin(Delay::from(Duration::from_millis(request.deadline_ms)));
         let sending = Fetch::Request(outgoing(request).map_err(failed)?);
         let mut response = match select(pin!(sending.send_with_signal(&signal)), &mut deadline).await {
@@ -113,12 +114,6 @@ impl Exchange {
 
 /// Whoever drops an exchange does not want the rest of it. One that is over is not touched by it.
 struct AbortOnDrop(Option<AbortController>);
-
-impl AbortOnDrop {
-    fn signal(&self) -> AbortSignal {
-        self.0.as_ref().map(AbortController::signal).unwrap_or_default()
-    }
-}
 
 impl Drop for AbortOnDrop {
     fn drop(&mut self) {
