@@ -21,4 +21,5 @@ pub const MIGRATIONS: &[Migration] = &[
     migration!("0002_calls.sql"),
     migration!("0003_events.sql"),
     migration!("0004_runs_that_think.sql"),
+    migration!("0006_recordings.sql"),
 ];
