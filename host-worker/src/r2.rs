@@ -3,68 +3,78 @@
 use bytes::Bytes;
 use sidetone_engine::blobs::Slice;
 use sidetone_engine::ports::{BlobError, BlobKey, Blobs, BoxFuture, ByteRange};
+use worker::Bucket;
+use worker::js_sys::{self, Promise, Uint8Array};
+use worker::wasm_bindgen::prelude::wasm_bindgen;
+use worker::wasm_bindgen::{JsCast, JsValue};
+use worker::wasm_bindgen_futures::JsFuture;
 use worker::web_sys::ReadableStream;
-use worker::{Bucket, Object, Range, ResponseBody};
 
 /// The bucket behind a binding.
-pub struct R2(Bucket);
+pub struct R2(JsValue);
 
 impl R2 {
     /// Takes the binding over.
     pub fn new(binding: Bucket) -> Self {
-        Self(binding)
+        Self(binding.into())
     }
 
     /// A slice as the platform's own stream: it goes from the bucket to the client without passing through here,
     /// which costs no processor time however long it is. `None`: there is no such object.
     pub async fn stream(&self, slice: &Slice) -> Result<Option<ReadableStream>, BlobError> {
-        let Some(object) = self.object(&slice.key, slice.range).await? else { return Ok(None) };
-        match object.body().map(|body| body.response_body()).transpose().map_err(error)? {
-            Some(ResponseBody::Stream(stream)) => Ok(Some(stream)),
-            _ => Err(BlobError(format!("{} came without a body", slice.key.as_str()))),
-        }
+        let Slice { key, range } = slice;
+        let found = answer(open(&self.0, key.as_str(), range.first as f64, range.bytes as f64)).await?;
+        Ok((!found.is_null()).then(|| found.unchecked_into()))
     }
+}
 
-    async fn object(&self, key: &BlobKey, range: ByteRange) -> Result<Option<Object>, BlobError> {
-        let range = Range::OffsetWithLength { offset: range.first, length: range.bytes };
-        self.0.get(key.as_str()).range(range).execute().await.map_err(error)
-    }
+// What is needed of R2, and no more: the bindings of the `worker` crate are ten times as large.
+#[wasm_bindgen(wasm_bindgen = worker::wasm_bindgen, inline_js = r#"
+const range = (offset, length) => ({ range: { offset, length } });
+export const keep = (bucket, key, bytes) => bucket.put(key, bytes);
+export const size = async (bucket, key) => (await bucket.head(key))?.size ?? null;
+export const open = async (bucket, key, first, bytes) => (await bucket.get(key, range(first, bytes)))?.body ?? null;
+export const read = async (bucket, key, first, bytes) =>
+  (await (await bucket.get(key, range(first, bytes)))?.arrayBuffer()) ?? null;
+export const remove = (bucket, key) => bucket.delete(key);
+"#)]
+extern "C" {
+    fn keep(bucket: &JsValue, key: &str, bytes: &Uint8Array) -> Promise;
+    fn size(bucket: &JsValue, key: &str) -> Promise;
+    fn open(bucket: &JsValue, key: &str, first: f64, bytes: f64) -> Promise;
+    fn read(bucket: &JsValue, key: &str, first: f64, bytes: f64) -> Promise;
+    fn remove(bucket: &JsValue, key: &str) -> Promise;
 }
 
 impl Blobs for R2 {
     fn put(&self, key: &BlobKey, bytes: Bytes) -> BoxFuture<'_, Result<(), BlobError>> {
-        let key = key.clone();
-        Box::pin(async move {
-            let put = self.0.put(key.as_str(), bytes.to_vec());
-            put.execute().await.map(drop).map_err(error)
-        })
+        let put = keep(&self.0, key.as_str(), &Uint8Array::from(bytes.as_ref()));
+        Box::pin(async move { answer(put).await.map(drop) })
     }
 
     fn size(&self, key: &BlobKey) -> BoxFuture<'_, Result<Option<u64>, BlobError>> {
-        let key = key.clone();
-        Box::pin(async move {
-            let object = self.0.head(key.as_str()).await.map_err(error)?;
-            Ok(object.map(|object| object.size()))
-        })
+        let asked = size(&self.0, key.as_str());
+        Box::pin(async move { Ok(answer(asked).await?.as_f64().map(|bytes| bytes as u64)) })
     }
 
     fn get(&self, key: &BlobKey, range: ByteRange) -> BoxFuture<'_, Result<Option<Bytes>, BlobError>> {
-        let key = key.clone();
+        let asked = read(&self.0, key.as_str(), range.first as f64, range.bytes as f64);
         Box::pin(async move {
-            let Some(object) = self.object(&key, range).await? else { return Ok(None) };
-            match object.body() {
-                Some(body) => Ok(Some(body.bytes().await.map_err(error)?.into())),
-                None => Err(BlobError(format!("{} came without a body", key.as_str()))),
-            }
+            let found = answer(asked).await?;
+            Ok((!found.is_null()).then(|| Uint8Array::new(&found).to_vec().into()))
         })
     }
 
     fn delete(&self, key: &BlobKey) -> BoxFuture<'_, Result<(), BlobError>> {
-        let key = key.clone();
-        Box::pin(async move { self.0.delete(key.as_str()).await.map_err(error) })
+        let removed = remove(&self.0, key.as_str());
+        Box::pin(async move { answer(removed).await.map(drop) })
     }
 }
 
-fn error(error: worker::Error) -> BlobError {
-    BlobError(error.to_string())
+async fn answer(promise: Promise) -> Result<JsValue, BlobError> {
+    let told = |thrown: JsValue| match thrown.dyn_ref::<js_sys::Error>() {
+        Some(error) => String::from(error.message()),
+        None => format!("{thrown:?}"),
+    };
+    JsFuture::from(promise).await.map_err(|thrown| BlobError(told(thrown)))
 }
