@@ -6,6 +6,7 @@ use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, header};
 
 use crate::auth::throttle::Throttle;
 use crate::auth::{self, Credential};
+use crate::blobs::{BlobError, Slice};
 use crate::config::Config;
 use crate::context::Context;
 use crate::error::{Code, Error, Fault};
@@ -14,6 +15,7 @@ use crate::ids::{Ids, prefix};
 use crate::limits::BODY_BYTES_MAX;
 use crate::live::places::Places;
 use crate::ports::{Incoming, Ports};
+use crate::recordings::NotServed;
 use crate::{docs, live, mcp, rest};
 
 /// The whole service. Cheap to clone.
@@ -77,6 +79,10 @@ impl Engine {
 
     /// Answers one request. The body has been read within [`BODY_BYTES_MAX`]; a host that meets a
     /// larger one answers with [`Engine::body_too_large`] instead of reading on.
+    ///
+    /// An answer with a [`Slice`] among its extensions has no body yet: it is those bytes of a blob, and the host
+    /// streams them from its own storage. It opens the blob first; one that is not there any more it answers with
+    /// [`Engine::lost`], one that cannot be read with [`Engine::unreadable`].
     pub async fn handle(&self, mut incoming: Incoming) -> Response<Bytes> {
         join_repeated(incoming.request.headers_mut());
         let request_id = self.id(prefix::REQUEST);
@@ -185,6 +191,23 @@ impl Engine {
     pub fn broken_body(&self) -> Response<Bytes> {
         let message = "The body is not what its headers say: its chunks cannot be read.";
         self.refuse(&Error::new(Code::InvalidJson, message))
+    }
+
+    /// The answer when the blob of a [`Slice`] is not there: it was deleted a moment ago, or somebody took it out
+    /// of storage, which is for the log.
+    pub fn lost(&self, slice: &Slice) -> Response<Bytes> {
+        let mut response = self.refuse(&NotServed::None.into());
+        let detail = format!("{} is not in storage; was it deleted just now?", slice.key.as_str());
+        response.extensions_mut().insert(Incident(detail));
+        response
+    }
+
+    /// The answer when the blob of a [`Slice`] cannot be read.
+    pub fn unreadable(&self, error: BlobError) -> Response<Bytes> {
+        let (error, incident) = Fault::from(error).split();
+        let mut response = self.refuse(&error);
+        response.extensions_mut().insert(Incident(incident.unwrap_or_default()));
+        response
     }
 
     /// The answer when the host itself failed to run a request; `detail` goes to its log.

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use serde_json::{Value, json};
 
 pub use crate::field::FieldProblem;
-use crate::ports::DatabaseError;
+use crate::ports::{BlobError, DatabaseError};
 
 macro_rules! codes {
     ($($(#[doc = $doc:literal])* $name:ident = $status:literal $text:literal;)*) => {
@@ -56,6 +56,8 @@ codes! {
     NumberInUse = 409 "number_in_use";
     /// A running run cannot be deleted.
     RunInProgress = 409 "run_in_progress";
+    /// The recording is still being written.
+    RecordingNotReady = 409 "recording_not_ready";
     /// The webhook is disabled: nothing is sent to it.
     WebhookDisabled = 409 "webhook_disabled";
     /// The test token has opened its one conversation.
@@ -66,6 +68,8 @@ codes! {
     BodyTooLarge = 413 "body_too_large";
     /// The body is not sent as application/json.
     UnsupportedMediaType = 415 "unsupported_media_type";
+    /// The recording ends before the range begins; `Content-Range` says how long it is.
+    RangeNotSatisfiable = 416 "range_not_satisfiable";
     /// The route is a WebSocket: the request has to ask for one.
     UpgradeRequired = 426 "upgrade_required";
     /// A field breaks a rule; `details.fields` names it.
@@ -181,6 +185,12 @@ impl From<DatabaseError> for Fault {
             error if error.is_constraint("stale") || error.is_constraint("FOREIGN KEY") => Self::Stale,
             other => Self::Storage(other),
         }
+    }
+}
+
+impl From<BlobError> for Fault {
+    fn from(BlobError(detail): BlobError) -> Self {
+        Self::Storage(DatabaseError::Unavailable(detail))
     }
 }
 

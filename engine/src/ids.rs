@@ -16,6 +16,7 @@ pub mod prefix {
     pub const SCENARIO: &str = "scen";
     pub const SIMULATION: &str = "sim";
     pub const CALL: &str = "call";
+    pub const RECORDING: &str = "rec";
     pub const RUN: &str = "run";
     pub const BATCH: &str = "batch";
     pub const REQUEST: &str = "req";

@@ -11,6 +11,7 @@
     )
 )]
 pub mod auth;
+pub mod blobs;
 pub mod calls;
 pub mod config;
 pub mod context;
@@ -40,6 +41,8 @@ pub mod page;
 pub mod perform;
 pub mod phone;
 pub mod ports;
+pub mod range;
+pub mod recordings;
 pub mod rest;
 pub mod router;
 pub mod schema;

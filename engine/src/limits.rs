@@ -127,6 +127,20 @@ pub const RUN_COST_MICROUSD_DEFAULT: i64 = 1_000_000;
 pub const SEARCH_CHARS_MAX: u64 = 500;
 /// Transcripts in one list of calls.
 pub const CALL_LIST_TRANSCRIPTS_BYTES_MAX: i64 = 4 * 1024 * 1024;
+/// A recording's file: two and a half hours of two channels at 8 kHz.
+pub const RECORDING_BYTES_MAX: usize = 288 * 1024 * 1024;
+/// The fewest samples a second of a recording: a telephone's.
+pub const RECORDING_RATE_HZ_MIN: u32 = 8_000;
+/// The most.
+pub const RECORDING_RATE_HZ_MAX: u32 = 48_000;
+/// An attempt to keep a recording that takes longer has ended: what it wrote is removed.
+pub const RECORDING_WRITE_MS_MAX: i64 = 24 * 60 * 60 * 1000;
+/// Recordings a sweep removes at once: a request each, and an invocation at the edge has 50.
+pub const RECORDINGS_SWEPT_MAX: usize = 16;
+/// How finely a waveform is drawn.
+pub const WAVEFORM_PEAKS_PER_SECOND: u32 = 10;
+/// How much of a blob is in memory while it is sent.
+pub const BLOB_PIECE_BYTES: u64 = 256 * 1024;
 /// The largest integer a JSON client can hold exactly: 2^53 − 1.
 pub const INTEGER_MAX: i64 = (1 << 53) - 1;
 

@@ -22,4 +22,5 @@ pub const MIGRATIONS: &[Migration] = &[
     migration!("0003_events.sql"),
     migration!("0004_runs_that_think.sql"),
     migration!("0005_test_tokens.sql"),
+    migration!("0006_recordings.sql"),
 ];

@@ -7,7 +7,7 @@ use crate::error::{Code, Error, Fault, FieldProblem};
 use crate::idempotency::{Idempotency, Reveal, Stored};
 use crate::limits::{INTEGER_MAX, STALE_ATTEMPTS_MAX};
 use crate::live;
-use crate::operation::{Input, Operation, Output};
+use crate::operation::{File, Input, Operation, Output};
 use crate::signing::{SecretKind, signing_secret};
 use crate::validate::{self, Strictness};
 
@@ -37,6 +37,8 @@ pub struct Answer {
     pub etag: Option<i64>,
     /// Whether an earlier answer is repeated.
     pub replayed: bool,
+    /// What is sent in place of a body.
+    pub file: Option<Box<File>>,
 }
 
 /// Runs `operation`.
@@ -67,7 +69,7 @@ pub async fn perform(
             Err(Fault::Stale) => context.restart(),
             Err(Fault::Replay(stored)) => {
                 let Stored { status, body, etag, reveal } = *stored;
-                return answer(context, Output { status, body, etag, reveal }, true);
+                return answer(context, Output { status, body, etag, reveal, file: None }, true);
             }
             Err(fault) => return Err(fault),
         }
@@ -163,12 +165,12 @@ fn integer(value: &Value) -> Option<i64> {
 }
 
 fn answer(context: &Context, output: Output, replayed: bool) -> Result<Answer, Fault> {
-    let Output { status, body, etag, reveal } = output;
+    let Output { status, body, etag, reveal, file } = output;
     let body = match (body, reveal) {
         (Some(body), Some(reveal)) => Some(with_secret(context, &body, &reveal)?),
         (body, _) => body,
     };
-    Ok(Answer { status, body, etag, replayed })
+    Ok(Answer { status, body, etag, replayed, file })
 }
 
 fn with_secret(context: &Context, body: &str, reveal: &Reveal) -> Result<String, Fault> {

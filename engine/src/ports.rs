@@ -9,6 +9,7 @@ use bytes::Bytes;
 use futures_util::StreamExt;
 use futures_util::stream::{self, Stream};
 
+pub use crate::blobs::{BlobError, BlobKey, ByteRange};
 use crate::statement::{Rows, Statement};
 
 pub mod sockets;
@@ -73,6 +74,27 @@ impl DatabaseError {
     pub fn is_constraint(&self, what: &str) -> bool {
         matches!(self, Self::Constraint(sentence) if sentence.contains(what))
     }
+}
+
+/// What no row can hold: recordings. Files on a box, R2 at the edge.
+///
+/// 1. `put` makes a blob whole or not at all, and returns only when it is durable. One that failed or was cut off
+///    may have made it all the same. The engine writes a key once, or again with nobody else at it.
+/// 2. `size` and `get` see every put and delete that was acknowledged before they were called.
+/// 3. `get` gives exactly the bytes asked for; fewer only where the blob ends, for which at least its first byte
+///    has to be within it. `None`: there is no such blob.
+/// 4. `delete` succeeds also when there is nothing, takes what a `put` that was cut off left behind along, and
+///    returns only when that is durable.
+/// 5. A blob belongs to its key alone: keys that look alike share nothing.
+pub trait Blobs: Port {
+    /// Keeps `bytes` under `key`, in place of what is there.
+    fn put(&self, key: &BlobKey, bytes: Bytes) -> BoxFuture<'_, Result<(), BlobError>>;
+    /// How many bytes there are; `None` when there is no such blob.
+    fn size(&self, key: &BlobKey) -> BoxFuture<'_, Result<Option<u64>, BlobError>>;
+    /// Reads some of them.
+    fn get(&self, key: &BlobKey, range: ByteRange) -> BoxFuture<'_, Result<Option<Bytes>, BlobError>>;
+    /// Removes a blob for good.
+    fn delete(&self, key: &BlobKey) -> BoxFuture<'_, Result<(), BlobError>>;
 }
 
 /// The time. It may stand still or jump; the engine only compares and adds.
@@ -199,6 +221,8 @@ pub trait Http: Port {
 pub struct Ports {
     /// Durable state.
     pub database: Arc<dyn Database>,
+    /// Durable state that is too large for it.
+    pub blobs: Arc<dyn Blobs>,
     /// The time.
     pub clock: Arc<dyn Clock>,
     /// Unpredictable bytes.

@@ -1,5 +1,6 @@
 //! Sidetone on a box: the engine over SQLite, axum and the system's clock, as one binary; and, for
 //! tests, over nothing but memory: [`Sandbox`].
+pub mod blobs;
 pub mod cli;
 pub mod data;
 pub mod database;

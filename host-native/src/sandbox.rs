@@ -1,22 +1,23 @@
 //! The whole service in memory, for tests: ours and yours. No network, no files, no real time.
 mod socket;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use bytes::{Bytes, BytesMut};
-use futures_util::stream;
+use futures_util::{TryStreamExt, stream};
 use http::{HeaderMap, Method};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
+use sidetone_engine::blobs::{self, Slice};
 use sidetone_engine::config::Config;
 use sidetone_engine::engine::Engine;
 use sidetone_engine::limits::BODY_BYTES_MAX;
 use sidetone_engine::live::Accept;
 use sidetone_engine::ports::{
-    BoxFuture, Clock, Database, Http, HttpError, HttpReply, HttpRequest, HttpStream, Incoming, Ports, Queue,
-    Random,
+    BlobError, BlobKey, Blobs, BoxFuture, ByteRange, Clock, Database, Http, HttpError, HttpReply,
+    HttpRequest, HttpStream, Incoming, Ports, Queue, Random,
 };
 
 use crate::database::Memory;
@@ -102,8 +103,13 @@ impl Sandbox {
     }
 
     /// A fresh service over a database of the test's own, such as one that fails on purpose.
-    #[expect(clippy::expect_used, reason = "a test that cannot start should say so loudly")]
     pub fn over(database: Arc<dyn Database>, settings: &[(&str, &str)]) -> Self {
+        Self::over_both(database, Arc::new(MemoryBlobs::default()), settings)
+    }
+
+    /// A fresh service over a database and blobs of the test's own.
+    #[expect(clippy::expect_used, reason = "a test that cannot start should say so loudly")]
+    pub fn over_both(database: Arc<dyn Database>, blobs: Arc<dyn Blobs>, settings: &[(&str, &str)]) -> Self {
         let lookup = |name: &str| {
             settings.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
         };
@@ -114,6 +120,7 @@ impl Sandbox {
         let http = Arc::new(ScriptedHttp::default());
         let ports = Ports {
             database,
+            blobs,
             clock: clock.clone(),
             random: Arc::new(SeededRandom::default()),
             queue: hints.clone(),
@@ -181,7 +188,7 @@ impl Sandbox {
         } else {
             block_on(self.engine.handle(Incoming { request, peer: Some([127, 0, 0, 1].into()) }))
         };
-        Self::reply(response)
+        Self::reply(self.with_body(response))
     }
 
     /// Opens a WebSocket, such as a test token's, by its path and query. `Err` is what the service
@@ -218,6 +225,23 @@ impl Sandbox {
             parts.extensions.get::<sidetone_engine::engine::Incident>().expect("a 500 has a reason")
         );
         Reply::new(parts.status.as_u16(), parts.headers, body)
+    }
+
+    /// What a host streams comes at once here.
+    fn with_body(&self, response: http::Response<Bytes>) -> http::Response<Bytes> {
+        let Some(slice) = response.extensions().get::<Slice>().cloned() else { return response };
+        let whole = async {
+            let Some(stream) = blobs::open(self.engine.ports().blobs.clone(), slice.clone()).await? else {
+                return Ok(None);
+            };
+            let pieces: Vec<Bytes> = stream.try_collect().await?;
+            Ok(Some(Bytes::from(pieces.concat())))
+        };
+        match block_on(whole) {
+            Ok(Some(body)) => response.map(|_| body),
+            Ok(None) => self.engine.lost(&slice),
+            Err(error) => self.engine.unreadable(error),
+        }
     }
 
     /// Runs all jobs that are due, and those they cause, until none is; returns how many.
@@ -311,6 +335,51 @@ impl Sandbox {
 #[expect(clippy::expect_used, reason = "a test that cannot start should say so loudly")]
 pub fn memory() -> Memory {
     Memory::new().expect("SQLite opens in memory")
+}
+
+/// Blobs in memory, for one engine in one test.
+#[derive(Default)]
+pub struct MemoryBlobs(Mutex<BTreeMap<BlobKey, Bytes>>);
+
+impl MemoryBlobs {
+    /// The keys of all there are, in order.
+    pub fn keys(&self) -> Vec<BlobKey> {
+        lock(&self.0).keys().cloned().collect()
+    }
+}
+
+impl Blobs for MemoryBlobs {
+    fn put(&self, key: &BlobKey, bytes: Bytes) -> BoxFuture<'_, Result<(), BlobError>> {
+        let key = key.clone();
+        Box::pin(async move {
+            lock(&self.0).insert(key, bytes);
+            Ok(())
+        })
+    }
+
+    fn size(&self, key: &BlobKey) -> BoxFuture<'_, Result<Option<u64>, BlobError>> {
+        let key = key.clone();
+        Box::pin(async move { Ok(lock(&self.0).get(&key).map(|bytes| bytes.len() as u64)) })
+    }
+
+    fn get(&self, key: &BlobKey, range: ByteRange) -> BoxFuture<'_, Result<Option<Bytes>, BlobError>> {
+        let key = key.clone();
+        Box::pin(async move {
+            let place = |at: u64, bytes: &Bytes| usize::try_from(at).unwrap_or(usize::MAX).min(bytes.len());
+            let blobs = lock(&self.0);
+            Ok(blobs.get(&key).map(|bytes| {
+                bytes.slice(place(range.first, bytes)..place(range.first.saturating_add(range.bytes), bytes))
+            }))
+        })
+    }
+
+    fn delete(&self, key: &BlobKey) -> BoxFuture<'_, Result<(), BlobError>> {
+        let key = key.clone();
+        Box::pin(async move {
+            lock(&self.0).remove(&key);
+            Ok(())
+        })
+    }
 }
 
 /// Everything in a sandbox is ready at once, so no runtime is needed.

@@ -21,9 +21,10 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use sidetone_engine::blobs::{self, Slice};
 use sidetone_engine::engine::{Engine, Incident};
 use sidetone_engine::limits::{BODY_BYTES_MAX, REQUEST_READ_MS};
-use sidetone_engine::ports::Incoming as EngineRequest;
+use sidetone_engine::ports::{BlobError, Incoming as EngineRequest};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tower::ServiceExt;
@@ -199,7 +200,7 @@ async fn answer(
         Err(Unread::Late) => return refused(engine.request_timeout(), None),
         Err(Unread::Broken) => return refused(engine.broken_body(), None),
     };
-    handle(&engine, parts, whole, peer).await.map(Body::from)
+    handle(&engine, parts, whole, peer).await
 }
 
 /// Answers and logs; a panic on the way is a 500 like other bugs.
@@ -208,7 +209,7 @@ async fn handle(
     parts: http::request::Parts,
     body: Bytes,
     peer: SocketAddr,
-) -> Response<Bytes> {
+) -> Response<Body> {
     let method = parts.method.clone();
     let uri = parts.uri.clone();
     let incoming = EngineRequest { request: http::Request::from_parts(parts, body), peer: Some(peer.ip()) };
@@ -216,8 +217,27 @@ async fn handle(
         Ok(response) => response,
         Err(panic) => engine.broken(format!("a panic: {}", said(&*panic))),
     };
+    let (response, blob) = match response.extensions().get::<Slice>().cloned() {
+        None => (response, None),
+        Some(slice) => match blobs::open(engine.ports().blobs.clone(), slice.clone()).await {
+            Ok(Some(stream)) => (response, Some(stream)),
+            Ok(None) => (engine.lost(&slice), None),
+            Err(error) => (engine.unreadable(error), None),
+        },
+    };
     log(&response, &method, uri.path());
-    response
+    match blob {
+        None => response.map(Body::from),
+        // After an error the connection is cut: the client sees that bytes are missing.
+        Some(stream) => response.map(|_| {
+            Body::from_stream(stream.map(|piece| {
+                piece.map_err(|BlobError(detail)| {
+                    tracing::error!(detail, "a recording was cut off while it was sent");
+                    io::Error::other(detail)
+                })
+            }))
+        }),
+    }
 }
 
 fn said(panic: &(dyn std::any::Any + Send)) -> &str {
@@ -340,6 +360,7 @@ mod tests {
         let config = Config::from_settings(|_| None, "http://127.0.0.1", "a secret for the tests").unwrap();
         let ports = Ports {
             database: Arc::new(Panics),
+            blobs: Arc::new(crate::sandbox::MemoryBlobs::default()),
             clock: Arc::new(crate::system::SystemClock),
             random: Arc::new(crate::system::SystemRandom),
             queue: Arc::new(crate::runner::Wakes::default()),

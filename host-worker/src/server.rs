@@ -8,6 +8,7 @@ use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt;
 use futures_util::future::{Either, select};
 use http::{HeaderMap, HeaderName, HeaderValue, Response as Answer};
+use sidetone_engine::blobs::Slice;
 use sidetone_engine::engine::{Engine, Incident};
 use sidetone_engine::error::{Code, Error};
 use sidetone_engine::limits::{BODY_BYTES_MAX, REQUEST_READ_MS};
@@ -33,17 +34,25 @@ pub async fn answer(request: Request, env: &Env, context: &Context) -> worker::R
     };
     let engine = &service.engine;
     let (method, path) = (request.method(), target.split('?').next().unwrap_or_default());
-    let response = match handle(engine, &request, &method, target).await {
+    let mut response = match handle(engine, &request, &method, target).await {
         Handled::Answer(response) => response,
         Handled::Session(session) => return upgrade(*session, &service, context),
     };
+    let mut stream = None;
+    if let Some(slice) = response.extensions().get::<Slice>().cloned() {
+        match service.blobs.stream(&slice).await {
+            Ok(Some(found)) => stream = Some(found),
+            Ok(None) => response = engine.lost(&slice),
+            Err(error) => response = engine.unreadable(error),
+        }
+    }
     log(&response, &method, path);
     if !service.wakes.is_empty() {
         let wakes = service.wakes.clone();
         let now_ms = engine.ports().clock.now_ms();
         context.wait_until(async move { wakes.send(now_ms).await });
     }
-    to_platform(response)
+    to_platform(response, stream.as_ref())
 }
 
 enum Handled {
@@ -166,7 +175,8 @@ async fn read(stream: ReadableStream, matters: bool) -> Result<Bytes, Unread> {
     }
 }
 
-fn to_platform(response: Answer<Bytes>) -> worker::Result<Response> {
+/// `stream` stands in for the body.
+fn to_platform(response: Answer<Bytes>, stream: Option<&ReadableStream>) -> worker::Result<Response> {
     let (parts, body) = response.into_parts();
     let pairs: Vec<(&str, Cow<'_, str>)> = parts
         .headers
@@ -176,7 +186,9 @@ fn to_platform(response: Answer<Bytes>) -> worker::Result<Response> {
     let init = ResponseInit::new();
     init.set_status(parts.status.as_u16());
     init.set_headers(&JSON::parse(&serde_json::to_string(&pairs)?)?);
-    let response = if body.is_empty() {
+    let response = if stream.is_some() {
+        Response::new_with_opt_readable_stream_and_init(stream, &init)
+    } else if body.is_empty() {
         Response::new_with_opt_str_and_init(None, &init)
     } else {
         let body = Uint8Array::from(body.as_ref());
@@ -196,7 +208,7 @@ fn unconfigured(detail: &str) -> worker::Result<Response> {
     *response.status_mut() = http::StatusCode::SERVICE_UNAVAILABLE;
     let json = HeaderValue::from_static("application/json");
     response.headers_mut().insert(http::header::CONTENT_TYPE, json);
-    to_platform(response)
+    to_platform(response, None)
 }
 
 /// Our own failures are logged with their private detail; the platform's log has the rest. Headers and

@@ -166,7 +166,10 @@ fn path_value(world: &World, operation: &Operation, name: &str, within: Option<&
             world.settle(&run.id);
             run
         }
-        ("/calls", "id") => world.runs_call(),
+        ("/calls", "id") => match operation.path {
+            "/calls/{id}/recording" | "/calls/{id}/waveform" => world.a_recorded_call(),
+            _ => world.runs_call(),
+        },
         ("/keys", "id") => world.api_key(),
         other => panic!("{}: no example of {other:?} yet", operation.id),
     };

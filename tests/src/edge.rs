@@ -39,6 +39,12 @@ impl Edge {
         SHARED.get_or_init(start).clone()
     }
 
+    /// The Worker of this process with its storage within reach of tests.
+    pub fn shared_with_backdoor() -> Arc<Self> {
+        static SHARED: OnceLock<Arc<Edge>> = OnceLock::new();
+        SHARED.get_or_init(|| Arc::new(Self::start(&[("WORKER_ENTRY", "backdoor.mjs")]))).clone()
+    }
+
     /// The Worker of this process over bindings that fail by plan.
     pub fn shared_faulty() -> Arc<Self> {
         static SHARED: OnceLock<Arc<Edge>> = OnceLock::new();

@@ -1,4 +1,5 @@
 //! Calls as the service writes them, for tests to begin with.
+use bytes::Bytes;
 use serde_json::json;
 use sidetone_engine::calls::{
     Analysis, AnalysisMethod, CallFault, CallStatus, Costs, Direction, EndedCall, NewCall, Outcome,
@@ -16,7 +17,7 @@ pub const STARTED_AT_MS: i64 = 1_767_258_000_123;
 
 /// An incoming call that has just begun, in the world's workspace.
 pub fn new_call(world: &World) -> NewCall {
-    let engine = world.sandbox().expect("only a sandbox shows its engine").engine();
+    let engine = world.backdoor();
     NewCall {
         workspace_id: world.workspace_id(),
         id: engine.id(prefix::CALL),
@@ -64,6 +65,33 @@ pub fn ended_call() -> EndedCall {
         costs: Costs::of(10, 20, 30, 40),
         usage: Usage { llm_input_tokens: 500, llm_output_tokens: 60 },
     }
+}
+
+/// A recording of so many frames at 8 kHz; the caller is loud in every other second, the assistant never is.
+pub fn recording(frames: u32) -> Bytes {
+    const RATE_HZ: u32 = 8_000;
+    let data_bytes = frames * 4;
+    let mut file = Vec::with_capacity(44 + data_bytes as usize);
+    file.extend_from_slice(b"RIFF");
+    file.extend_from_slice(&(36 + data_bytes).to_le_bytes());
+    file.extend_from_slice(b"WAVEfmt ");
+    file.extend_from_slice(&16_u32.to_le_bytes());
+    for half in [1_u16, 2] {
+        file.extend_from_slice(&half.to_le_bytes());
+    }
+    file.extend_from_slice(&RATE_HZ.to_le_bytes());
+    file.extend_from_slice(&(RATE_HZ * 4).to_le_bytes());
+    for half in [4_u16, 16] {
+        file.extend_from_slice(&half.to_le_bytes());
+    }
+    file.extend_from_slice(b"data");
+    file.extend_from_slice(&data_bytes.to_le_bytes());
+    for frame in 0..frames {
+        let caller = if (frame / RATE_HZ).is_multiple_of(2) { i16::MAX } else { (frame % 97) as i16 };
+        file.extend_from_slice(&caller.to_le_bytes());
+        file.extend_from_slice(&((frame % 251) as i16).to_le_bytes());
+    }
+    file.into()
 }
 
 /// What was found out about it.

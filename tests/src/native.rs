@@ -1,11 +1,14 @@
 //! The real binary, started once for a test process and stopped with it.
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use sidetone_engine::engine::Engine;
+
+use crate::backdoor;
 use crate::process::{binary, bootstrap_key};
 use crate::stand_ins;
 
@@ -25,6 +28,8 @@ const KEEPER: &str = r#"
 pub struct Native {
     /// Where it listens.
     pub address: SocketAddr,
+    data: PathBuf,
+    backdoor: OnceLock<Engine>,
     keys_used: AtomicU32,
     log: PathBuf,
     _keeper: Child,
@@ -49,6 +54,16 @@ impl Native {
         let n = self.keys_used.fetch_add(1, Ordering::Relaxed);
         assert!(n < WORKSPACES_MAX, "raise WORKSPACES_MAX: every scenario opens workspaces of its own");
         bootstrap_key(n)
+    }
+
+    /// Where it keeps what.
+    pub fn data(&self) -> &Path {
+        &self.data
+    }
+
+    /// An engine over the same data folder.
+    pub fn backdoor(&self) -> Engine {
+        self.backdoor.get_or_init(|| backdoor::in_folder(&self.data)).clone()
     }
 
     /// What the server has logged.
@@ -91,6 +106,15 @@ impl Native {
         }
         let address = welcome.split("listening on ").nth(1).and_then(|rest| rest.split(')').next());
         let address = address.and_then(|text| text.parse().ok()).expect("the welcome names the address");
-        Self { address, keys_used: AtomicU32::new(0), log, _keeper: keeper, _stdout: stdout }
+        let (backdoor, keys_used) = (OnceLock::new(), AtomicU32::new(0));
+        Self {
+            address,
+            data: folder.join("data"),
+            backdoor,
+            keys_used,
+            log,
+            _keeper: keeper,
+            _stdout: stdout,
+        }
     }
 }

@@ -8,13 +8,16 @@ use bytes::Bytes;
 use http::Method;
 use serde_json::{Value, json};
 use sidetone::Sandbox;
-use sidetone::sandbox::block_on;
 use sidetone_engine::auth::key::ApiKey;
 use sidetone_engine::calls::write as calls;
-use sidetone_engine::ports::Database;
+use sidetone_engine::engine::Engine;
+use sidetone_engine::error::Fault;
+use sidetone_engine::ports::{Blobs, Database};
+use sidetone_engine::recordings::{self, Kept};
 use sidetone_engine::sql;
 use sidetone_engine::statement::Statement;
 
+use crate::backdoor::{self, wait};
 use crate::edge::Edge;
 use crate::example;
 use crate::native::Native;
@@ -139,6 +142,23 @@ impl World {
             return None;
         }
         Some(world)
+    }
+
+    /// A fresh workspace on the host that `SIDETONE_TEST_HOST` names, with a [`World::backdoor`].
+    pub fn with_backdoor() -> Self {
+        match std::env::var("SIDETONE_TEST_HOST").as_deref() {
+            Ok("worker") => {
+                let edge = Edge::shared_with_backdoor();
+                let key = edge.fresh_key();
+                Self::at_edge(edge, key)
+            }
+            _ => Self::new(),
+        }
+    }
+
+    /// A world in memory over a database and blobs of the test's own, whichever host the suite runs on.
+    pub fn over_both(database: Arc<dyn Database>, blobs: Arc<dyn Blobs>) -> Self {
+        Self::in_memory(Sandbox::over_both(database, blobs, SETTINGS))
     }
 
     /// A world in memory over a database of the test's own, whichever host the suite runs on.
@@ -464,19 +484,46 @@ impl World {
         self.create(&format!("/simulations/{}/runs", simulation.id), json!({"seed": 7}))
     }
 
+    /// An engine over the service's own storage, for what no request can do yet. At the edge only where the
+    /// Worker stands behind [`Edge::shared_with_backdoor`].
+    pub fn backdoor(&self) -> Engine {
+        match &self.service {
+            Service::Sandbox(sandbox) => sandbox.engine().clone(),
+            Service::Native(native) => native.backdoor(),
+            Service::Edge(edge) => backdoor::at_edge(edge.address),
+        }
+    }
+
     /// The workspace's id.
     pub fn workspace_id(&self) -> String {
-        let sandbox = self.sandbox().expect("only a sandbox shows its database");
+        if self.sandbox().is_none() {
+            // A bootstrap key opens its workspace when it is first used.
+            self.get("/keys").ok();
+        }
         let hash = ApiKey::parse(&self.key).expect("a key").sha256_hex();
         let select = sql!("SELECT workspace_id FROM api_keys WHERE hash = ?1", hash);
-        let rows = block_on(sandbox.engine().ports().database.read(vec![select])).expect("a read");
+        let rows = wait(self.backdoor().ports().database.read(vec![select])).expect("a read");
         rows[0].first().expect("the key is known").text("workspace_id").expect("a text")
     }
 
     /// Writes to the database as a job does.
     pub fn write(&self, statements: Vec<Statement>) {
-        let sandbox = self.sandbox().expect("only a sandbox shows its database");
-        block_on(sandbox.engine().ports().database.write(statements)).expect("a write");
+        wait(self.backdoor().ports().database.write(statements)).expect("a write");
+    }
+
+    /// Keeps a recording of a call as the one who records does.
+    pub fn store(&self, call_id: &str, file: Bytes) -> Result<Kept, Fault> {
+        let (engine, workspace_id) = (self.backdoor(), self.workspace_id());
+        wait(recordings::store(&engine, &workspace_id, call_id, file))
+    }
+
+    /// A call that is over, with a recording of two seconds.
+    pub fn a_recorded_call(&self) -> Made {
+        let call = self.a_call();
+        let kept = self.store(&call.id, example::recording(16_000)).expect("a recording can be kept");
+        assert_eq!(kept, Kept::Now);
+        let json = self.get(format!("/calls/{}", call.id)).ok().json;
+        Made { id: call.id, json }
     }
 
     /// The call of a run that is over.

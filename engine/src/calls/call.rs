@@ -194,6 +194,13 @@ impl Call {
         })
     }
 
+    /// The same with its recording.
+    #[must_use]
+    pub fn recorded(mut self, base_url: &str, duration_ms: i64) -> Self {
+        self.recording = Some(Recording::new(base_url, &self.id, duration_ms));
+        self
+    }
+
     /// What was said and done, as it is shown.
     pub fn transcript(&self) -> Box<RawValue> {
         self.transcript.clone().unwrap_or_else(|| RawValue::from_string("[]".to_owned()).unwrap_or_default())

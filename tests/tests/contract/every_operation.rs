@@ -16,6 +16,9 @@ fn a_valid_call_succeeds_alike_over_rest_and_mcp() {
         let (one, two) = (world.other(), world.other());
         let rest = Call::valid(&one, operation).rest(&one);
         assert_eq!(rest.status, operation.success.status(), "{}: {rest:?}", operation.id);
+        if !operation.is_tool() {
+            continue;
+        }
         let tool = Call::valid(&two, operation).tool(&two).ok();
         let expected = match operation.success {
             Success::Empty => json!({}),
@@ -76,9 +79,11 @@ fn a_wrong_key_is_a_401_whatever_the_request() {
             let stranger = world.with_key(key).from_elsewhere();
             challenged(call.rest(&stranger), operation);
             challenged(bad.rest(&stranger), operation);
-            let tool = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
-                "params": {"name": operation.id, "arguments": call.arguments()}});
-            challenged(stranger.mcp(tool), operation);
+            if operation.is_tool() {
+                let tool = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+                    "params": {"name": operation.id, "arguments": call.arguments()}});
+                challenged(stranger.mcp(tool), operation);
+            }
         }
         // Nothing has happened: what the call needs is still there for the one who may.
         assert_eq!(call.rest(&world).status, operation.success.status(), "{}", operation.id);
@@ -94,8 +99,10 @@ fn an_id_of_another_workspace_is_told_as_an_unknown_one() {
         let theirs = call.rest(&stranger).refused("not_found");
         let unknown = call.with_path(UNKNOWN_ID).rest(&stranger).refused("not_found");
         assert_eq!(theirs["error"]["message"], unknown["error"]["message"], "{}", operation.id);
-        let tool = call.tool(&stranger).refused("not_found");
-        same_error(&theirs, &tool, operation);
+        if operation.is_tool() {
+            let tool = call.tool(&stranger).refused("not_found");
+            same_error(&theirs, &tool, operation);
+        }
         // Nothing has happened to it.
         assert_eq!(call.rest(&world).status, operation.success.status(), "{}", operation.id);
     }
@@ -114,7 +121,7 @@ fn a_malformed_id_is_a_404() {
             }
             let rest = call.rest(&world).refused("not_found");
             // In JSON, U+0000 is refused wherever it stands.
-            if id != "\0" {
+            if id != "\0" && operation.is_tool() {
                 same_error(&rest, &call.tool(&world).refused("not_found"), operation);
             }
         }
@@ -154,7 +161,7 @@ fn an_unknown_query_parameter_is_refused_by_name() {
                 .naming(&[name]);
             let taken = operation.path_names().any(|taken| taken == name)
                 || (name == "confirm" && operation.spends());
-            if taken {
+            if taken || !operation.is_tool() {
                 continue;
             }
             for value in [value, json!(1), json!(true), Value::Null, json!({"a": 1})] {
@@ -445,7 +452,7 @@ fn over_mcp_what_spends_needs_confirm_and_only_true_is_true() {
 
 #[test]
 fn over_mcp_reserved_arguments_are_refused_where_they_mean_nothing() {
-    for operation in operations() {
+    for operation in operations().filter(|operation| operation.is_tool()) {
         let world = World::new();
         let call = Call::valid(&world, operation);
         for (name, value, taken) in [
@@ -524,7 +531,8 @@ fn every_operation_says_what_it_is() {
             status,
             "{name}: 200 for reads, PATCH, PUT and test tokens, 201 for creates and starts, 204 for deletes"
         );
-        assert_eq!(operation.response.is_none(), status == 204, "{name}");
+        let no_json = status == 204 || operation.success == Success::Audio;
+        assert_eq!(operation.response.is_none(), no_json, "{name}");
         let body = matches!(operation.method.as_str(), "POST" | "PUT" | "PATCH");
         assert_eq!(operation.body.is_some(), body, "{name}");
     }

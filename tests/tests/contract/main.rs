@@ -21,6 +21,7 @@ mod mcp;
 mod numbers;
 mod outcomes;
 mod properties;
+mod recordings;
 mod round_trips;
 mod runs;
 mod simulations;

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use serde_json::{Value, json};
 use sidetone::http_client::HttpClient;
-use sidetone::sandbox::memory;
+use sidetone::sandbox::{MemoryBlobs, memory};
 use sidetone::system::SystemRandom;
 use sidetone_engine::config::Config;
 use sidetone_engine::engine::Engine;
@@ -56,6 +56,7 @@ impl Service {
         let pauses = Arc::<Clockwork>::default();
         let ports = Ports {
             database: Arc::new(memory()),
+            blobs: Arc::new(MemoryBlobs::default()),
             clock: pauses.clone(),
             random: Arc::new(SystemRandom),
             queue: Arc::new(NoQueue),

@@ -22,6 +22,8 @@ CREATE UNIQUE INDEX jobs_one_a_webhook ON jobs (subject_id) WHERE kind = 'webhoo
 CREATE INDEX numbers_by_assistant ON numbers (assistant_id);
 CREATE INDEX numbers_by_workspace ON numbers (workspace_id, number);
 CREATE INDEX personas_by_workspace ON personas (workspace_id, id);
+CREATE INDEX recordings_due ON recordings (due_at) WHERE due_at IS NOT NULL;
+CREATE UNIQUE INDEX recordings_one_a_call ON recordings (call_id) WHERE state <> 'abandoned';
 CREATE INDEX runs_by_assistant ON runs (workspace_id, assistant_id, id);
 CREATE INDEX runs_by_assistant_snapshot ON runs (workspace_id, assistant_snapshot);
 CREATE INDEX runs_by_batch ON runs (workspace_id, batch_id, id);
@@ -238,6 +240,18 @@ CREATE TABLE personas (
   created_at INTEGER NOT NULL,
   updated_at INTEGER NOT NULL
 , model TEXT) STRICT;
+CREATE TABLE recordings (
+  id TEXT PRIMARY KEY,
+  workspace_id TEXT NOT NULL REFERENCES workspaces (id),
+  call_id TEXT NOT NULL REFERENCES calls (id),
+  state TEXT NOT NULL,
+  due_at INTEGER,
+  size_bytes INTEGER NOT NULL,
+  sha256 TEXT NOT NULL,
+  duration_ms INTEGER NOT NULL,
+  peaks TEXT,
+  created_at INTEGER NOT NULL
+) STRICT;
 CREATE TABLE runs (
   id TEXT PRIMARY KEY,
   workspace_id TEXT NOT NULL REFERENCES workspaces (id),
