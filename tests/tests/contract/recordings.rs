@@ -179,7 +179,8 @@ fn there_is_a_recording_or_one_is_told_why_not() {
     world.write(vec![sql!("UPDATE recordings SET state = 'ready' WHERE call_id = ?1", &recorded.id)]);
     for (method, path) in routes(&recorded) {
         let request = http::Request::builder().method(method).uri(path).header("range", "bytes=0-1");
-        world.send(request.body(Bytes::new()).unwrap()).refused("unauthorized");
+        // A HEAD has no body to say more.
+        assert_eq!(world.send_unchecked(request.body(Bytes::new()).unwrap()).status, 401);
     }
     world.get(format!("/calls/{}/recording", recorded.id)).ok();
 }
@@ -384,7 +385,9 @@ impl Blobs for Unreliable {
         Box::pin(async move {
             let deed = self.meanwhile.lock().unwrap().take();
             // Not on this thread, which runs a runtime.
-            deed.map(|deed| std::thread::spawn(deed).join().unwrap());
+            if let Some(deed) = deed {
+                std::thread::spawn(deed).join().unwrap();
+            }
             if self.answer().is_ok() || self.keeps_what_it_refuses.load(Ordering::SeqCst) {
                 self.memory.put(&key, bytes).await?;
             }

@@ -22,6 +22,8 @@ const ACROSS_WORKSPACES: &[(&str, &str, &str)] = &[
     ("jobs", "id", "a ULID"),
     ("numbers", "number", "a phone number rings in one place: the directory has to grant it"),
     ("personas", "id", "a ULID"),
+    ("recordings", "call_id", "a call of one workspace"),
+    ("recordings", "id", "a ULID"),
     ("runs", "id", "a ULID"),
     ("scenarios", "id", "a ULID"),
     ("simulations", "id", "a ULID"),
