@@ -39,6 +39,7 @@ pub mod page;
 pub mod perform;
 pub mod phone;
 pub mod ports;
+mod refusal;
 pub mod rest;
 pub mod router;
 pub mod schema;
