@@ -43,6 +43,7 @@ pub mod phone;
 pub mod ports;
 pub mod range;
 pub mod recordings;
+mod refusal;
 pub mod rest;
 pub mod router;
 pub mod schema;

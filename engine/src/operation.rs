@@ -8,6 +8,7 @@ use crate::context::Context;
 use crate::error::{Code, Error, Fault};
 use crate::idempotency::Reveal;
 use crate::ports::BoxFuture;
+use crate::refusal;
 use crate::schema::SchemaOf;
 
 /// One row of the table in [`crate::operations`].
@@ -173,22 +174,18 @@ impl Input {
 
     /// The body as a type. The schema has been checked, so what is left are the type's own rules.
     pub fn body<T: DeserializeOwned>(&self) -> Result<T, Error> {
-        from_map(self.body.clone())
+        from_map(&self.body)
     }
 
     /// The query as a type.
     pub fn query<T: DeserializeOwned>(&self) -> Result<T, Error> {
-        from_map(self.query.clone())
+        from_map(&self.query)
     }
 }
 
 /// Reads a checked object into a type; what the type refuses beyond the schema is named.
-pub fn from_map<T: DeserializeOwned>(map: Map<String, Value>) -> Result<T, Error> {
-    serde_path_to_error::deserialize(Value::Object(map)).map_err(|error| {
-        let path = error.path().to_string();
-        let field = if path == "." { "body".to_owned() } else { path };
-        Error::field(field, error.inner().to_string())
-    })
+pub fn from_map<T: DeserializeOwned>(map: &Map<String, Value>) -> Result<T, Error> {
+    T::deserialize(map).map_err(|error| refusal::explain(map, &error, &|map| T::deserialize(map).err()))
 }
 
 /// The answer of an operation.
