@@ -1,7 +1,7 @@
 //! The call log: what a call is, how it is written, and how calls are found and counted.
 //!
 //! Who carries a call (a simulation, a carrier's callback, a browser's socket) puts the statements of
-//! [`write`] into its own batch: [`write::insert`] when the call begins, [`write::advance`] while it is
+//! [`mod@write`] into its own batch: [`write::insert`] when the call begins, [`write::advance`] while it is
 //! set up, [`write::end`] when it is over, [`write::analyzed`] afterwards; or [`write::record`] for a
 //! call that is written once it is over. Each keeps the roll-ups and the text index true, and may run
 //! twice. [`call::Call`] is the call as clients see it, from the database or from what was written.
