@@ -34,10 +34,10 @@ pub fn select(now_ms: i64) -> Statement {
     )
 }
 
-/// Refuses what spends more once the ceiling is reached. What is under way then goes on, each
-/// conversation within its own limit.
-pub fn check(rows: Option<&Rows>) -> Result<(), Fault> {
-    let Some(row) = rows.and_then(Rows::first) else {
+/// Refuses what spends more, which asking only the built-in model does not, once the ceiling is reached.
+/// What is under way then goes on, each conversation within its own limit.
+pub fn check(rows: Option<&Rows>, spends: bool) -> Result<(), Fault> {
+    let Some(row) = rows.and_then(Rows::first).filter(|_| spends) else {
         return Ok(());
     };
     let spent = row.integer("spent")?;

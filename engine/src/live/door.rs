@@ -13,6 +13,7 @@ use crate::events::{self, EventKind, Subscribers};
 use crate::ids::prefix;
 use crate::jobs::browser_call::Hold;
 use crate::limits::STALE_ATTEMPTS_MAX;
+use crate::models::RULES_MODEL;
 use crate::operations::runs::{AssistantSnapshot, assistant_reads, assistant_snapshot};
 use crate::ports::{DatabaseError, Incoming};
 use crate::router::method_not_allowed;
@@ -180,7 +181,7 @@ async fn opened(engine: &Engine, token: &TestToken) -> Result<Opened, Fault> {
     let Some(assistant) = assistant_snapshot(assistant)? else {
         return Err(Error::not_found("assistant").into());
     };
-    spending::check(Some(spending))?;
+    spending::check(Some(spending), assistant.model != RULES_MODEL)?;
     let subscribers = Subscribers::read(subscribers)?;
 
     let call = new_call(engine, token, &assistant, now_ms);

@@ -193,6 +193,14 @@ pub struct ToolSnapshot {
     pub secret_version: i64,
 }
 
+impl SimulationSnapshot {
+    /// The models that a run asks, the assistant's among them.
+    fn models<'a>(&'a self, assistant: &'a AssistantSnapshot) -> impl Iterator<Item = &'a str> {
+        let own = [self.caller_model.as_deref(), self.judge_model.as_deref()];
+        std::iter::once(assistant.model.as_str()).chain(own.into_iter().flatten())
+    }
+}
+
 /// The persona and the scenario as a run keeps them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SimulationSnapshot {

@@ -10,6 +10,7 @@ use crate::context::Context;
 use crate::error::{Code, Error, Fault};
 use crate::ids::prefix;
 use crate::limits::{BATCH_RUNS_MAX, BATCH_SNAPSHOTS_BYTES_MAX, INTEGER_MAX, RUN_COST_MICROUSD_DEFAULT};
+use crate::models::RULES_MODEL;
 use crate::operation::{BodySchema, Effects, Input, Operation, Output, Success};
 use crate::schema;
 use crate::spending;
@@ -87,7 +88,7 @@ async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     ));
     reads.push(spending::select(context.now_ms));
     let mut rows = context.read(reads).await?;
-    spending::check(rows.pop().as_ref())?;
+    let budget = rows.pop();
     if let Some(row) = rows.get(3).and_then(Rows::first)
         && row.integer("size")? > BATCH_SNAPSHOTS_BYTES_MAX
     {
@@ -106,10 +107,14 @@ async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
         max_cost_microusd: max_cost_microusd.unwrap_or(RUN_COST_MICROUSD_DEFAULT),
     };
     let mut launched = Vec::new();
+    let mut spends = false;
     for row in rows.last().into_iter().flat_map(|rows| rows.iter()) {
         let seed = seed.unwrap_or_else(|| random_seed(context));
-        launched.push(launch.run(context, row.text("id")?, &simulation_snapshot(row)?, seed)?);
+        let snapshot = simulation_snapshot(row)?;
+        spends |= snapshot.models(&assistant).any(|model| model != RULES_MODEL);
+        launched.push(launch.run(context, row.text("id")?, &snapshot, seed)?);
     }
+    spending::check(budget.as_ref(), spends)?;
     if launched.is_empty() {
         let message = "has no simulation; create one first";
         return Err(Error::field("assistant_id", message).into());

@@ -9,6 +9,7 @@ use super::{
 use crate::context::Context;
 use crate::error::{Code, Error, Fault};
 use crate::limits::{INTEGER_MAX, RUN_COST_MICROUSD_DEFAULT};
+use crate::models::RULES_MODEL;
 use crate::operation::{BodySchema, Effects, Input, Operation, Output, Success};
 use crate::schema;
 use crate::spending;
@@ -71,7 +72,9 @@ async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     else {
         return Err(Error::not_found("simulation").into());
     };
-    spending::check(budget.as_ref())?;
+    let snapshot = simulation_snapshot(row)?;
+    let spends = snapshot.models(&assistant).any(|model| model != RULES_MODEL);
+    spending::check(budget.as_ref(), spends)?;
     let launch = Launch {
         assistant: &assistant,
         mode,
@@ -79,7 +82,7 @@ async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
         max_cost_microusd: max_cost_microusd.unwrap_or(RUN_COST_MICROUSD_DEFAULT),
     };
     let seed = seed.unwrap_or_else(|| random_seed(context));
-    let launched = launch.run(context, row.text("id")?, &simulation_snapshot(row)?, seed)?;
+    let launched = launch.run(context, row.text("id")?, &snapshot, seed)?;
     let output = Output::created(&launched.run)?;
     let statements = launch.statements(context, &[launched])?;
     context.commit(statements, output).await
