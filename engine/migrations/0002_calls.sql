@@ -3,6 +3,7 @@
 -- What calls are filtered by, kept once for all calls that agree on it. A call moves to another group
 -- when its outcome or sentiment becomes known; until then they are ''.
 CREATE TABLE call_groups (
+  -- Of this database: a workspace that moves to another gets others, its calls' seq likewise.
   id INTEGER PRIMARY KEY,
   workspace_id TEXT NOT NULL REFERENCES workspaces (id),
   assistant_id TEXT NOT NULL,
@@ -62,6 +63,7 @@ CREATE INDEX calls_by_carrier ON calls (provider, carrier_call_id) WHERE carrier
 
 CREATE TABLE call_transcripts (
   seq INTEGER PRIMARY KEY REFERENCES calls (seq),
+  workspace_id TEXT NOT NULL REFERENCES workspaces (id),
   content TEXT NOT NULL
 ) STRICT;
 

@@ -18,6 +18,7 @@ CREATE TABLE live_calls (
   spent TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE live_call_rows (
+  workspace_id TEXT NOT NULL REFERENCES workspaces (id),
   call_id TEXT NOT NULL REFERENCES live_calls (call_id),
   place INTEGER NOT NULL,
   content TEXT NOT NULL,

@@ -5,8 +5,9 @@ use crate::statement::Statement;
 /// Words of a search that are looked for; further ones are left out.
 const WORDS_MAX: usize = 32;
 
-/// Indexes a call as it now is, in place of what was indexed of it before.
-pub(super) fn index(workspace_id: &str, id: &str) -> Statement {
+/// Indexes a call as it now is, in place of what was indexed of it before. [`mod@super::write`] does it for every
+/// change; by itself it is for a database that was filled otherwise.
+pub fn index(workspace_id: &str, id: &str) -> Statement {
     sql!(
         format!(
             "INSERT OR REPLACE INTO call_search (rowid, workspace, words)

@@ -26,8 +26,8 @@ pub fn record(new: &NewCall, ended: Option<&EndedCall>, analysis: Option<&Analys
     let mut statements = vec![group.insert(), group.count(ended), group.insert_call(ended, analysis)];
     if let Some(ended) = ended {
         statements.push(sql!(
-            "INSERT INTO call_transcripts (seq, content) SELECT seq, ?3 FROM calls WHERE workspace_id = ?1 AND id = ?2
-             ON CONFLICT DO NOTHING",
+            "INSERT INTO call_transcripts (seq, workspace_id, content)
+             SELECT seq, workspace_id, ?3 FROM calls WHERE workspace_id = ?1 AND id = ?2 ON CONFLICT DO NOTHING",
             &new.workspace_id,
             &new.id,
             transcript(ended)
@@ -85,8 +85,9 @@ pub fn end(workspace_id: &str, id: &str, ended: &EndedCall) -> Vec<Statement> {
     let bytes = transcript.len() as i64;
     let mut statements = change.statements();
     statements.push(sql!(
-        "INSERT INTO call_transcripts (seq, content)
-         SELECT seq, ?3 FROM calls WHERE workspace_id = ?1 AND id = ?2 AND status <> 'ended' ON CONFLICT DO NOTHING",
+        "INSERT INTO call_transcripts (seq, workspace_id, content)
+         SELECT seq, workspace_id, ?3 FROM calls WHERE workspace_id = ?1 AND id = ?2 AND status <> 'ended'
+         ON CONFLICT DO NOTHING",
         workspace_id,
         id,
         transcript

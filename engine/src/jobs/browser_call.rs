@@ -221,7 +221,7 @@ async fn settle(engine: &Engine, job: &Job, found: Found) -> Result<(), Failure>
     let ended = ended(found.so_far.clone(), reason, CallFault::Platform, answered_at, ended_at);
     let mut statements = job.extend(now_ms, 0).statements;
     statements.extend(calls::write::end(&job.workspace_id, &job.subject_id, &ended));
-    statements.extend(journal::forget(&job.subject_id));
+    statements.extend(journal::forget(&job.workspace_id, &job.subject_id));
     statements.extend(spending::add(&job.workspace_id, now_ms, spent.microusd));
     let mut wake = Vec::new();
     if found.subscribers.want(EventKind::CallEnded) {

@@ -200,6 +200,12 @@ async fn opened(engine: &Engine, token: &TestToken) -> Result<Opened, Fault> {
             &assistant.id,
             assistant.revision
         ),
+        // No key stands behind a token; a workspace without any is closed, or on its way to another database.
+        sql!(
+            "INSERT INTO batch_guard (ok) SELECT 0 WHERE NOT EXISTS
+             (SELECT 1 FROM api_keys WHERE workspace_id = ?1 AND revoked_at IS NULL)",
+            workspace_id
+        ),
     ];
     statements.extend(calls::write::insert(&call));
     statements.push(hold.open(now_ms));

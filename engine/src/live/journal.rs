@@ -31,9 +31,16 @@ pub fn open(workspace_id: &str, call_id: &str) -> Statement {
 }
 
 /// Adds rows to it and tells how far the conversation is.
-pub fn save(call_id: &str, offset_ms: i64, spent: Spent, rows: &[TranscriptRow]) -> Vec<Statement> {
+pub fn save(
+    workspace_id: &str,
+    call_id: &str,
+    offset_ms: i64,
+    spent: Spent,
+    rows: &[TranscriptRow],
+) -> Vec<Statement> {
     let mut statements = vec![sql!(
-        "UPDATE live_calls SET offset_ms = ?2, spent = ?3 WHERE call_id = ?1",
+        "UPDATE live_calls SET offset_ms = ?3, spent = ?4 WHERE workspace_id = ?1 AND call_id = ?2",
+        workspace_id,
         call_id,
         offset_ms,
         json!(spent).to_string()
@@ -43,23 +50,24 @@ pub fn save(call_id: &str, offset_ms: i64, spent: Spent, rows: &[TranscriptRow])
     for row in rows {
         let content = json!(row).to_string();
         if bytes + content.len() > STATEMENT_LIST_BYTES_MAX && !list.is_empty() {
-            statements.push(insert(call_id, &std::mem::take(&mut list)));
+            statements.push(insert(workspace_id, call_id, &std::mem::take(&mut list)));
             bytes = 0;
         }
         bytes += content.len();
         list.push(content);
     }
     if !list.is_empty() {
-        statements.push(insert(call_id, &list));
+        statements.push(insert(workspace_id, call_id, &list));
     }
     statements
 }
 
 /// Each row has its place, so a row that is there stays as it is.
-fn insert(call_id: &str, list: &[String]) -> Statement {
+fn insert(workspace_id: &str, call_id: &str, list: &[String]) -> Statement {
     sql!(
-        "INSERT INTO live_call_rows (call_id, place, content)
-         SELECT ?1, json_extract(value, '$.index'), value FROM json_each(?2) WHERE true ON CONFLICT DO NOTHING",
+        "INSERT INTO live_call_rows (workspace_id, call_id, place, content)
+         SELECT ?1, ?2, json_extract(value, '$.index'), value FROM json_each(?3) WHERE true ON CONFLICT DO NOTHING",
+        workspace_id,
         call_id,
         json!(list).to_string()
     )
@@ -73,7 +81,11 @@ pub fn select(workspace_id: &str, call_id: &str) -> [Statement; 2] {
             workspace_id,
             call_id
         ),
-        sql!("SELECT content FROM live_call_rows WHERE call_id = ?1 ORDER BY place", call_id),
+        sql!(
+            "SELECT content FROM live_call_rows WHERE workspace_id = ?1 AND call_id = ?2 ORDER BY place",
+            workspace_id,
+            call_id
+        ),
     ]
 }
 
@@ -90,9 +102,9 @@ pub fn read(live: &Rows, rows: &Rows) -> Result<SoFar, DatabaseError> {
 }
 
 /// The call is over: it holds what the journal held.
-pub fn forget(call_id: &str) -> [Statement; 2] {
+pub fn forget(workspace_id: &str, call_id: &str) -> [Statement; 2] {
     [
-        sql!("DELETE FROM live_call_rows WHERE call_id = ?1", call_id),
-        sql!("DELETE FROM live_calls WHERE call_id = ?1", call_id),
+        sql!("DELETE FROM live_call_rows WHERE workspace_id = ?1 AND call_id = ?2", workspace_id, call_id),
+        sql!("DELETE FROM live_calls WHERE workspace_id = ?1 AND call_id = ?2", workspace_id, call_id),
     ]
 }

@@ -274,7 +274,8 @@ impl<'a> Drive<'a> {
         }
         let mut statements = self.session.hold.keep(now_ms).to_vec();
         let offset_ms = self.conversation.offset_ms();
-        statements.extend(journal::save(&self.session.call.id, offset_ms, self.spent, rows));
+        let call = &self.session.call;
+        statements.extend(journal::save(&call.workspace_id, &call.id, offset_ms, self.spent, rows));
         let written = statements.len();
         let tools = calls.iter().filter_map(|call| self.session.tool(&call.name));
         statements.extend(tools.map(|tool| tool_callback::secrets(tool, &self.session.call.workspace_id)));
@@ -461,7 +462,7 @@ impl<'a> Drive<'a> {
         let workspace_id = &session.call.workspace_id;
         let mut statements = session.hold.hand_over().to_vec();
         statements.extend(calls::write::end(workspace_id, &session.call.id, &ended));
-        statements.extend(journal::forget(&session.call.id));
+        statements.extend(journal::forget(workspace_id, &session.call.id));
         statements.extend(spending::add(workspace_id, now_ms, self.spent.microusd));
         let mut wake = vec![session.hold.job_id().to_owned()];
         if session.subscribers.want(EventKind::CallEnded) {

@@ -82,6 +82,7 @@ CREATE TABLE batch_guard (
   knowledge_fits INTEGER NOT NULL DEFAULT 1 CONSTRAINT knowledge_limit CHECK (knowledge_fits = 1)
 ) STRICT;
 CREATE TABLE call_groups (
+  -- Of this database: a workspace that moves to another gets others, its calls' seq likewise.
   id INTEGER PRIMARY KEY,
   workspace_id TEXT NOT NULL REFERENCES workspaces (id),
   assistant_id TEXT NOT NULL,
@@ -111,6 +112,7 @@ CREATE TABLE 'call_search_docsize'(id INTEGER PRIMARY KEY, sz BLOB, origin INTEG
 CREATE TABLE 'call_search_idx'(segid, term, pgno, PRIMARY KEY(segid, term)) WITHOUT ROWID;
 CREATE TABLE call_transcripts (
   seq INTEGER PRIMARY KEY REFERENCES calls (seq),
+  workspace_id TEXT NOT NULL REFERENCES workspaces (id),
   content TEXT NOT NULL
 ) STRICT;
 CREATE TABLE calls (
@@ -210,6 +212,7 @@ CREATE TABLE jobs (
   created_at INTEGER NOT NULL
 ) STRICT;
 CREATE TABLE live_call_rows (
+  workspace_id TEXT NOT NULL REFERENCES workspaces (id),
   call_id TEXT NOT NULL REFERENCES live_calls (call_id),
   place INTEGER NOT NULL,
   content TEXT NOT NULL,
