@@ -1,11 +1,13 @@
 //! The settings both hosts share, read once at the start. A bad one stops the start by name.
+mod providers;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::net::IpAddr;
 
-use serde::Deserialize;
-
 use crate::auth::key::ApiKey;
+
+pub use providers::{Endpoint, ModelSettings, Provider, Secret};
 
 /// Settings the engine reads, under the same names on a box and at the edge.
 pub const SETTINGS: &[&str] = &[
@@ -17,6 +19,7 @@ pub const SETTINGS: &[&str] = &[
     "SIDETONE_OPENAI_API_KEY",
     "SIDETONE_OPENAI_BASE_URL",
     "SIDETONE_PROVIDERS",
+    "SIDETONE_MODELS",
     "SIDETONE_ALLOW_PRIVATE_TARGETS",
     "SIDETONE_TRUSTED_PROXIES",
 ];
@@ -38,13 +41,6 @@ impl fmt::Display for SettingError {
 
 impl std::error::Error for SettingError {}
 
-/// A provider of models and voices.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Provider {
-    /// Whether it can carry speech in and out in one connection.
-    pub realtime: bool,
-}
-
 /// Everything an operator decides.
 #[derive(Clone)]
 pub struct Config {
@@ -60,18 +56,12 @@ pub struct Config {
     pub default_voice: String,
     /// Configured providers by name; `builtin` is always there.
     pub providers: BTreeMap<String, Provider>,
+    /// What the operator says of single models, by `provider/name`.
+    pub models: BTreeMap<String, ModelSettings>,
     /// Development only: tools and webhooks may point anywhere.
     pub allow_private_targets: bool,
     /// Proxies whose `X-Forwarded-For` is believed.
     pub trusted_proxies: Vec<IpAddr>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ProviderSetting {
-    base_url: String,
-    #[serde(rename = "api_key", default)]
-    _api_key: Option<String>,
 }
 
 impl Config {
@@ -82,16 +72,8 @@ impl Config {
         default_secret: &str,
     ) -> Result<Self, SettingError> {
         let get = |name: &str| lookup(name).filter(|value| !value.trim().is_empty());
-        let mut providers = BTreeMap::from([("builtin".to_owned(), Provider { realtime: false })]);
-        if get("SIDETONE_OPENAI_API_KEY").is_some() {
-            if let Some(url) = get("SIDETONE_OPENAI_BASE_URL") {
-                http_url("SIDETONE_OPENAI_BASE_URL", &url)?;
-            }
-            providers.insert("openai".to_owned(), Provider { realtime: true });
-        }
-        if let Some(text) = get("SIDETONE_PROVIDERS") {
-            providers.extend(further_providers(&text)?);
-        }
+        let providers = providers::read_providers(get)?;
+        let models = providers::read_models(get("SIDETONE_MODELS"), &providers)?;
         let model = get("SIDETONE_DEFAULT_MODEL").unwrap_or_else(|| "builtin/rules".to_owned());
         let voice = get("SIDETONE_DEFAULT_VOICE").unwrap_or_else(|| "builtin/tone".to_owned());
         for (name, value) in [("SIDETONE_DEFAULT_MODEL", &model), ("SIDETONE_DEFAULT_VOICE", &voice)] {
@@ -114,6 +96,7 @@ impl Config {
             default_model: model,
             default_voice: voice,
             providers,
+            models,
             allow_private_targets: switch(get("SIDETONE_ALLOW_PRIVATE_TARGETS"))?,
             trusted_proxies: proxies(get("SIDETONE_TRUSTED_PROXIES"))?,
         })
@@ -173,30 +156,6 @@ fn bootstrap_hashes(list: Option<String>) -> Result<Vec<String>, SettingError> {
             }),
         })
         .collect()
-}
-
-fn further_providers(text: &str) -> Result<BTreeMap<String, Provider>, SettingError> {
-    const NAME: &str = "SIDETONE_PROVIDERS";
-    let wrong = |message: String| SettingError { name: NAME, message };
-    // The value holds API keys: serde_json's sentence may quote it, so only the place is told.
-    let parsed: BTreeMap<String, ProviderSetting> = serde_json::from_str(text).map_err(|error| {
-        wrong(format!(
-            "not readable at column {}; expected {{\"name\": {{\"base_url\": \"https://…\", \"api_key\": \"…\"}}}}",
-            error.column()
-        ))
-    })?;
-    let mut providers = BTreeMap::new();
-    for (name, setting) in parsed {
-        let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '_';
-        if name.is_empty() || !name.chars().all(plain) || name == "builtin" {
-            return Err(wrong(format!(
-                "`{name}` cannot name a provider: use a-z, 0-9, - and _, and not `builtin`"
-            )));
-        }
-        http_url(NAME, &setting.base_url)?;
-        providers.insert(name, Provider { realtime: false });
-    }
-    Ok(providers)
 }
 
 fn switch(value: Option<String>) -> Result<bool, SettingError> {

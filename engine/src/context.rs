@@ -4,8 +4,6 @@
 //! its own. Until that batch has answered, `:ws` in a statement stands for a subquery that finds
 //! the workspace by the key's hash: with a bad key every read is empty and a guard refuses every
 //! write, so nothing leaks before the 401. Afterwards `:ws` is a plain value.
-use std::borrow::Cow;
-
 use subtle::ConstantTimeEq;
 
 use crate::auth;
@@ -92,6 +90,14 @@ impl Context {
         self.identity.clone().ok_or_else(|| auth::wrong_key().into())
     }
 
+    /// The caller's workspace, once a batch has answered.
+    pub fn workspace_id(&self) -> Result<&str, Fault> {
+        match &self.identity {
+            Some(identity) => Ok(&identity.workspace_id),
+            None => Err(Fault::Bug("the workspace is known after the first batch".to_owned())),
+        }
+    }
+
     /// Reads at one moment. Every statement names `:ws`.
     pub async fn read(&mut self, statements: Vec<Statement>) -> Result<Vec<Rows>, Fault> {
         self.batch(statements, Access::Read).await
@@ -111,6 +117,9 @@ impl Context {
 
     /// Writes the change and, under an Idempotency-Key, the answer to it, in one batch.
     pub async fn commit(&mut self, mut statements: Vec<Statement>, output: Output) -> Result<Output, Fault> {
+        if statements.is_empty() && self.idempotency.is_none() {
+            return Ok(output);
+        }
         if let Some(idempotency) = &self.idempotency {
             let stored = Stored {
                 status: output.status,
@@ -198,24 +207,16 @@ impl Context {
     }
 
     /// `:ws` becomes the workspace, or a subquery that finds it.
-    fn render(&self, mut statement: Statement, hash: &str) -> Statement {
+    fn render(&self, statement: Statement, hash: &str) -> Statement {
         debug_assert!(statement.sql.contains(":ws"), "names no workspace: {}", statement.sql);
-        let place = (statement.params.len() + 1).to_string();
-        let (before, value, after) = match &self.identity {
-            Some(identity) => ("?", identity.workspace_id.as_str(), ""),
-            None => ("(SELECT workspace_id FROM api_keys WHERE hash = ?", hash, " AND revoked_at IS NULL)"),
-        };
-        statement.params.push(value.into());
-        let sql = &statement.sql;
-        let mut rendered = String::with_capacity(sql.len() + 2 * (before.len() + place.len() + after.len()));
-        let mut rest = 0;
-        for (at, _) in sql.match_indices(':').filter(|(at, _)| sql[*at..].starts_with(":ws")) {
-            rendered.extend([&sql[rest..at], before, &place, after]);
-            rest = at + ":ws".len();
+        match &self.identity {
+            Some(identity) => statement.in_workspace(&identity.workspace_id),
+            None => statement.with_workspace(
+                "(SELECT workspace_id FROM api_keys WHERE hash = ?",
+                hash,
+                " AND revoked_at IS NULL)",
+            ),
         }
-        rendered.push_str(&sql[rest..]);
-        statement.sql = Cow::Owned(rendered);
-        statement
     }
 
     /// A bootstrap key opens a workspace of its own on first use; any other unknown key is a 401.

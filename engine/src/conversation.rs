@@ -9,7 +9,7 @@ pub mod transcript;
 
 pub use ended::EndedReason;
 pub use limits::{
-    ConversationLimits, REPEATS_MAX, SILENCES_MAX, TEXT_BYTES_MAX, TOOL_CALLS_PER_TURN_MAX,
+    ConversationLimits, DURATION_MS_MAX, REPEATS_MAX, SILENCES_MAX, TEXT_BYTES_MAX, TOOL_CALLS_PER_TURN_MAX,
     TOOL_NAME_BYTES_MAX, TOOL_RESULT_BYTES_MAX, TRANSCRIPT_BYTES_MAX, TURNS_MAX,
 };
 pub use machine::{Conversation, ConversationSetup, Input, Output, Party, WaitingFor};

@@ -54,7 +54,7 @@ where
     for (name, value) in changes {
         fields.insert(name.clone(), value.clone());
     }
-    let next: T = from_map(fields)?;
+    let next: T = from_map(&fields)?;
     Ok((next != *current).then_some(next))
 }
 

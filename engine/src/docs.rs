@@ -60,15 +60,19 @@ pub fn page(html: Bytes) -> Response<Bytes> {
 }
 
 fn operation_block(page: &mut String, path: &str, method: &str, operation: &Value) {
+    let id = escape(text(&operation["operationId"]));
+    let tool = match operation["responses"]["206"].is_object() {
+        true => "No MCP tool: this is a file.".to_owned(),
+        false => format!("MCP tool: <code>{id}</code>"),
+    };
     put(
         page,
         format_args!(
-            "<details id=\"{id}\"><summary><b class=m>{}</b> <code>{}</code> {}</summary><p>{}</p><p>MCP tool: <code>{id}</code></p>",
+            "<details id=\"{id}\"><summary><b class=m>{}</b> <code>{}</code> {}</summary><p>{}</p><p>{tool}</p>",
             method.to_ascii_uppercase(),
             escape(path),
             escape(text(&operation["summary"])),
             escape(text(&operation["description"])),
-            id = escape(text(&operation["operationId"])),
         ),
     );
     let parameters = operation["parameters"].as_array().map_or(&[][..], Vec::as_slice);

@@ -6,14 +6,17 @@ use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, header};
 
 use crate::auth::throttle::Throttle;
 use crate::auth::{self, Credential};
+use crate::blobs::{BlobError, Slice};
 use crate::config::Config;
 use crate::context::Context;
 use crate::error::{Code, Error, Fault};
 use crate::faces::Faces;
 use crate::ids::{Ids, prefix};
 use crate::limits::BODY_BYTES_MAX;
+use crate::live::places::Places;
 use crate::ports::{Incoming, Ports};
-use crate::{docs, mcp, rest};
+use crate::recordings::NotServed;
+use crate::{docs, live, mcp, rest};
 
 /// The whole service. Cheap to clone.
 #[derive(Clone)]
@@ -27,6 +30,7 @@ struct Inner {
     faces: Faces,
     ids: Ids,
     throttle: Mutex<Throttle>,
+    live: Arc<Places>,
 }
 
 /// What went wrong on our side, for the host's log; it rides on the response and is never sent.
@@ -37,7 +41,14 @@ impl Engine {
     /// Puts the service together. Fails only when the operation table contradicts itself.
     pub fn new(config: Config, ports: Ports) -> Result<Self, Fault> {
         let faces = Faces::new(&config)?;
-        let inner = Inner { config, ports, faces, ids: Ids::default(), throttle: Mutex::default() };
+        let inner = Inner {
+            config,
+            ports,
+            faces,
+            ids: Ids::default(),
+            throttle: Mutex::default(),
+            live: Arc::default(),
+        };
         Ok(Self { inner: Arc::new(inner) })
     }
 
@@ -56,6 +67,11 @@ impl Engine {
         &self.inner.faces
     }
 
+    /// The places for live conversations in this process.
+    pub(crate) fn live(&self) -> &Arc<Places> {
+        &self.inner.live
+    }
+
     /// A new id.
     pub fn id(&self, prefix: &str) -> String {
         self.inner.ids.make(prefix, &*self.inner.ports.clock, &*self.inner.ports.random)
@@ -63,6 +79,10 @@ impl Engine {
 
     /// Answers one request. The body has been read within [`BODY_BYTES_MAX`]; a host that meets a
     /// larger one answers with [`Engine::body_too_large`] instead of reading on.
+    ///
+    /// An answer with a [`Slice`] among its extensions has no body yet: it is those bytes of a blob, and the host
+    /// streams them from its own storage. It opens the blob first; one that is not there any more it answers with
+    /// [`Engine::lost`], one that cannot be read with [`Engine::unreadable`].
     pub async fn handle(&self, mut incoming: Incoming) -> Response<Bytes> {
         join_repeated(incoming.request.headers_mut());
         let request_id = self.id(prefix::REQUEST);
@@ -84,6 +104,7 @@ impl Engine {
             "/healthz" => Some(self.health().await),
             "/openapi.json" => Some(json_response(200, self.faces().openapi())),
             "/docs" => Some(docs::page(self.faces().docs())),
+            live::PAGE_PATH => Some(live::page::response(self.config())),
             _ => None,
         };
         if let Some(response) = open {
@@ -91,6 +112,9 @@ impl Engine {
                 Method::GET | Method::HEAD => response,
                 _ => error_response(&crate::router::method_not_allowed("GET"), request_id),
             };
+        }
+        if path == live::SOCKET_PATH {
+            return live::door::without_upgrade(self, incoming, now_ms, request_id).await;
         }
         if path == "/mcp" {
             return mcp::handle(self, incoming, now_ms, request_id).await;
@@ -169,6 +193,23 @@ impl Engine {
         self.refuse(&Error::new(Code::InvalidJson, message))
     }
 
+    /// The answer when the blob of a [`Slice`] is not there: it was deleted a moment ago, or somebody took it out
+    /// of storage, which is for the log.
+    pub fn lost(&self, slice: &Slice) -> Response<Bytes> {
+        let mut response = self.refuse(&NotServed::None.into());
+        let detail = format!("{} is not in storage; was it deleted just now?", slice.key.as_str());
+        response.extensions_mut().insert(Incident(detail));
+        response
+    }
+
+    /// The answer when the blob of a [`Slice`] cannot be read.
+    pub fn unreadable(&self, error: BlobError) -> Response<Bytes> {
+        let (error, incident) = Fault::from(error).split();
+        let mut response = self.refuse(&error);
+        response.extensions_mut().insert(Incident(incident.unwrap_or_default()));
+        response
+    }
+
     /// The answer when the host itself failed to run a request; `detail` goes to its log.
     pub fn broken(&self, detail: String) -> Response<Bytes> {
         let (error, incident) = Fault::Bug(detail).split();
@@ -206,8 +247,11 @@ fn join_repeated(headers: &mut HeaderMap) {
 pub(crate) fn error_response(error: &Error, request_id: &str) -> Response<Bytes> {
     let mut response = json_response(error.code.status(), Bytes::from(error.to_json(request_id).to_string()));
     let headers = response.headers_mut();
-    if error.code == Code::Unauthorized {
+    if error.code.status() == 401 {
         headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"sidetone\""));
+    }
+    if error.code == Code::UpgradeRequired {
+        headers.insert(header::UPGRADE, HeaderValue::from_static("websocket"));
     }
     if let Some(seconds) = error.retry_after_s {
         headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
@@ -226,7 +270,7 @@ pub(crate) fn json_response(status: u16, body: Bytes) -> Response<Bytes> {
     response
 }
 
-fn finish(response: &mut Response<Bytes>, request_id: &str) {
+pub(crate) fn finish(response: &mut Response<Bytes>, request_id: &str) {
     let headers = response.headers_mut();
     if let Ok(value) = HeaderValue::from_str(request_id) {
         headers.insert("x-request-id", value);

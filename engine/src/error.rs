@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use serde_json::{Value, json};
 
 pub use crate::field::FieldProblem;
-use crate::ports::DatabaseError;
+use crate::ports::{BlobError, DatabaseError};
 
 macro_rules! codes {
     ($($(#[doc = $doc:literal])* $name:ident = $status:literal $text:literal;)*) => {
@@ -34,6 +34,12 @@ codes! {
     InvalidIfMatch = 400 "invalid_if_match";
     /// No key, an unknown one, or a revoked one.
     Unauthorized = 401 "unauthorized";
+    /// No test token, or one that this server has not signed.
+    InvalidToken = 401 "invalid_token";
+    /// The test token's time is over; ask for a new one.
+    TokenExpired = 401 "token_expired";
+    /// The workspace's own ceiling for this month is reached.
+    SpendLimitReached = 402 "spend_limit_reached";
     /// A browser page of another origin; MCP answers only its own and local ones.
     ForbiddenOrigin = 403 "forbidden_origin";
     /// An unknown id, one of another workspace, or an unknown route.
@@ -50,12 +56,22 @@ codes! {
     NumberInUse = 409 "number_in_use";
     /// A running run cannot be deleted.
     RunInProgress = 409 "run_in_progress";
+    /// The recording is still being written.
+    RecordingNotReady = 409 "recording_not_ready";
+    /// The webhook is disabled: nothing is sent to it.
+    WebhookDisabled = 409 "webhook_disabled";
+    /// The test token has opened its one conversation.
+    TokenUsed = 409 "token_used";
     /// The Idempotency-Key was used with another request.
     IdempotencyKeyReused = 409 "idempotency_key_reused";
     /// The body is larger than 1 MiB.
     BodyTooLarge = 413 "body_too_large";
     /// The body is not sent as application/json.
     UnsupportedMediaType = 415 "unsupported_media_type";
+    /// The recording ends before the range begins; `Content-Range` says how long it is.
+    RangeNotSatisfiable = 416 "range_not_satisfiable";
+    /// The route is a WebSocket: the request has to ask for one.
+    UpgradeRequired = 426 "upgrade_required";
     /// A field breaks a rule; `details.fields` names it.
     ValidationFailed = 422 "validation_failed";
     /// A paid MCP action without `confirm: true`.
@@ -169,6 +185,12 @@ impl From<DatabaseError> for Fault {
             error if error.is_constraint("stale") || error.is_constraint("FOREIGN KEY") => Self::Stale,
             other => Self::Storage(other),
         }
+    }
+}
+
+impl From<BlobError> for Fault {
+    fn from(BlobError(detail): BlobError) -> Self {
+        Self::Storage(DatabaseError::Unavailable(detail))
     }
 }
 

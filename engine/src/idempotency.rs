@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::error::{Code, Error};
 use crate::limits::{IDEMPOTENCY_KEY_CHARS_MAX, IDEMPOTENCY_WINDOW_MS};
+use crate::live::token::TestToken;
 use crate::sql;
 use crate::statement::{Row, Statement};
 
@@ -40,6 +41,11 @@ pub enum Reveal {
         /// The key, present only in the first answer; never serialised.
         #[serde(skip)]
         key: Option<String>,
+    },
+    /// A test token and its URLs, signed again: a replay gives the same ones.
+    TestToken {
+        /// What it says.
+        token: TestToken,
     },
 }
 

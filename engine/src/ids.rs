@@ -15,11 +15,16 @@ pub mod prefix {
     pub const PERSONA: &str = "pers";
     pub const SCENARIO: &str = "scen";
     pub const SIMULATION: &str = "sim";
+    pub const CALL: &str = "call";
+    pub const RECORDING: &str = "rec";
     pub const RUN: &str = "run";
     pub const BATCH: &str = "batch";
     pub const REQUEST: &str = "req";
     pub const JOB: &str = "job";
     pub const LEASE: &str = "lease";
+    pub const TEST_TOKEN: &str = "ttok";
+    pub const EVENT: &str = "evt";
+    pub const DELIVERY: &str = "dlv";
 }
 
 /// Longer texts are no id of ours.
@@ -54,25 +59,59 @@ impl Ids {
         };
         *last = ulid;
         drop(last);
-        let mut id = String::with_capacity(prefix.len() + 1 + ULID_CHARS);
-        id.push_str(prefix);
-        id.push('_');
-        for digit in (0..ULID_CHARS).rev() {
-            let value = (ulid >> (digit * 5)) & 31;
-            id.push(char::from(ALPHABET[value as usize]));
-        }
-        id
+        write(prefix, ulid)
     }
+}
+
+/// The least id with `prefix` that can be made at `ms`: those that sort before it are older.
+pub fn least(prefix: &str, ms: i64) -> String {
+    write(prefix, u128::try_from(ms).unwrap_or(0) << RANDOM_BITS)
+}
+
+fn write(prefix: &str, ulid: u128) -> String {
+    let mut id = String::with_capacity(prefix.len() + 1 + ULID_CHARS);
+    id.push_str(prefix);
+    id.push('_');
+    for digit in (0..ULID_CHARS).rev() {
+        let value = (ulid >> (digit * 5)) & 31;
+        id.push(char::from(ALPHABET[value as usize]));
+    }
+    id
+}
+
+/// The id's 16 bytes, if it is one of ours with this prefix: for places where every byte counts.
+pub fn to_bytes(prefix: &str, id: &str) -> Option<[u8; 16]> {
+    let digits = id.strip_prefix(prefix)?.strip_prefix('_')?;
+    if digits.len() != ULID_CHARS {
+        return None;
+    }
+    digits
+        .bytes()
+        .try_fold(0u128, |ulid, digit| {
+            let value = ALPHABET.iter().position(|known| *known == digit)?;
+            Some(ulid.checked_mul(32)? | u128::try_from(value).ok()?)
+        })
+        .map(u128::to_be_bytes)
+}
+
+/// The id that [`to_bytes`] took apart.
+pub fn from_bytes(prefix: &str, bytes: [u8; 16]) -> String {
+    write(prefix, u128::from_be_bytes(bytes))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ports::BoxFuture;
 
     struct Still(i64);
     impl Clock for Still {
         fn now_ms(&self) -> i64 {
             self.0
+        }
+
+        fn sleep(&self, _: u64) -> BoxFuture<'_, ()> {
+            Box::pin(async {})
         }
     }
     struct Ones;
@@ -88,6 +127,14 @@ mod tests {
         let id = Ids::default().make("asst", &Still(1_469_918_176_385), &Ones);
         assert_eq!(&id[..15], "asst_01aryz6s41");
         assert_eq!(id.len(), "asst_".len() + ULID_CHARS);
+    }
+
+    #[test]
+    fn the_least_id_of_a_time_parts_older_from_newer() {
+        let ids = Ids::default();
+        let (before, then) = (ids.make("evt", &Still(6), &Ones), ids.make("evt", &Still(7), &Ones));
+        let least = least("evt", 7);
+        assert!(before < least && least < then, "{before} {least} {then}");
     }
 
     #[test]

@@ -1,15 +1,20 @@
 //! Work that outlives a request: a row, put there by the batch that caused it, claimed with a
 //! lease, removed by the batch that finishes it. Killing the process at any instant loses none; a
 //! job may run twice, so what it does to the outside carries ids that stay the same.
+pub(crate) mod browser_call;
+mod journal;
 mod lease;
 mod simulation_run;
-mod tool_callback;
+pub(crate) mod spent;
+mod sweep;
+pub(crate) mod tool_callback;
+mod webhook_delivery;
 
 use futures_util::future::join_all;
 
 use crate::engine::Engine;
 use crate::error::Fault;
-use crate::limits::JOB_ATTEMPTS_MAX;
+use crate::limits::{DELIVERIES_AT_ONCE, DELIVERY_ROUNDS_MAX, JOB_ATTEMPTS_MAX};
 use crate::sql;
 use crate::statement::Statement;
 
@@ -18,16 +23,33 @@ use crate::statement::Statement;
 pub enum JobKind {
     /// Runs a simulation; the subject is the run.
     SimulationRun,
+    /// Sends a webhook what is due to it; the subject is the webhook.
+    WebhookDelivery,
+    /// Settles a live conversation whose process is gone, and looks into one that is over; the subject
+    /// is the call.
+    BrowserCall,
 }
 
 impl JobKind {
-    const ALL: [Self; 1] = [Self::SimulationRun];
+    /// All kinds.
+    pub const ALL: &[Self] = &[Self::SimulationRun, Self::WebhookDelivery, Self::BrowserCall];
 
-    fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::SimulationRun => "simulation_run",
+            Self::WebhookDelivery => "webhook_delivery",
+            Self::BrowserCall => "browser_call",
         }
     }
+}
+
+/// How much of a host one job may take before others have a turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Share {
+    /// Requests side by side.
+    requests: usize,
+    /// How often a job that is many small ones takes some of them.
+    rounds: usize,
 }
 
 /// A claimed job.
@@ -38,6 +60,7 @@ pub struct Job {
     kind: JobKind,
     subject_id: String,
     lease: String,
+    leased_until_ms: i64,
     attempts: i64,
 }
 
@@ -76,7 +99,7 @@ impl From<crate::ports::DatabaseError> for Failure {
 }
 
 /// When a job may be claimed at once. Not the time of day: a clock that goes back delays nothing.
-const DUE_AT_ONCE: i64 = 0;
+pub(crate) const DUE_AT_ONCE: i64 = 0;
 
 /// Queues one job for each entry `{job_id, run_id, …}` of a JSON list; the run is the subject.
 pub fn insert_for_runs(list: &str, now_ms: i64) -> Statement {
@@ -91,50 +114,53 @@ pub fn insert_for_runs(list: &str, now_ms: i64) -> Statement {
 }
 
 impl Engine {
-    /// Claims up to `most` jobs that are due and runs them to their end, together. Of use where a
-    /// host has nothing better to do meanwhile; one that has claims and runs jobs one by one.
+    /// Claims up to `most` jobs of any kind and runs them together; `most` is also how many requests
+    /// they have under way at once. Of use where a host has nothing better to do meanwhile; one that
+    /// has claims and runs jobs one by one.
     pub async fn run_due_jobs(&self, owner: &str, most: usize) -> Result<Turn, Fault> {
-        let jobs = self.claim_jobs(owner, most).await?;
-        let outcomes = join_all(jobs.iter().map(|job| self.run_job(job))).await;
+        let jobs = self.claim_jobs(owner, JobKind::ALL, most).await?;
+        let share = Share { requests: most / jobs.len().max(1), rounds: 1 };
+        let outcomes = join_all(jobs.iter().map(|job| self.run_within(job, share))).await;
         let incidents = outcomes.into_iter().flatten().collect();
-        Ok(Turn { ran: jobs.len(), next_due_ms: self.next_due_ms().await?, incidents })
+        Ok(Turn { ran: jobs.len(), next_due_ms: self.next_due_ms(JobKind::ALL).await?, incidents })
     }
 
     /// Runs one claimed job to its end; returns what to log. A job that fails on our side is put
     /// back and tried again later.
     pub async fn run_job(&self, job: &Job) -> Option<String> {
+        self.run_within(job, Share { requests: DELIVERIES_AT_ONCE, rounds: DELIVERY_ROUNDS_MAX }).await
+    }
+
+    async fn run_within(&self, job: &Job, share: Share) -> Option<String> {
         let outcome = match job.kind {
             JobKind::SimulationRun if job.attempts > JOB_ATTEMPTS_MAX => {
                 simulation_run::give_up(self, job).await
             }
             JobKind::SimulationRun => simulation_run::run(self, job).await,
+            JobKind::WebhookDelivery => webhook_delivery::run(self, job, share).await,
+            JobKind::BrowserCall => browser_call::run(self, job).await,
         };
         match outcome {
             Ok(()) | Err(Failure::LostLease) => None,
             Err(Failure::Again(detail)) => Some(self.put_back(job, &detail).await),
         }
     }
-
-    /// Forgets what is kept for a time only. Cheap; a host calls it now and then.
-    pub async fn sweep(&self) -> Result<(), Fault> {
-        let forget = sql!(
-            "DELETE FROM idempotency_keys WHERE created_at <= ?1",
-            self.ports().clock.now_ms() - crate::limits::IDEMPOTENCY_WINDOW_MS
-        );
-        self.ports().database.write(vec![forget]).await?;
-        Ok(())
-    }
 }
 
 impl Job {
-    /// The statements that finish it, around what it did: nothing is written when the lease is
-    /// somebody else's.
-    fn finished(&self, writes: impl IntoIterator<Item = Statement>) -> Vec<Statement> {
-        let mut statements = vec![sql!(
+    /// Undoes the batch when the lease is somebody else's.
+    fn guard(&self) -> Statement {
+        sql!(
             "INSERT INTO batch_guard (ok) SELECT 0 WHERE NOT EXISTS (SELECT 1 FROM jobs WHERE id = ?1 AND lease = ?2)",
             &self.id,
             &self.lease
-        )];
+        )
+    }
+
+    /// The statements that finish it, around what it did: nothing is written when the lease is
+    /// somebody else's.
+    fn finished(&self, writes: impl IntoIterator<Item = Statement>) -> Vec<Statement> {
+        let mut statements = vec![self.guard()];
         statements.extend(writes);
         statements.push(sql!("DELETE FROM jobs WHERE id = ?1", &self.id));
         statements

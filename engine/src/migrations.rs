@@ -9,6 +9,18 @@ pub struct Migration {
     pub sql: &'static str,
 }
 
+macro_rules! migration {
+    ($name:literal) => {
+        Migration { name: $name, sql: include_str!(concat!("../migrations/", $name)) }
+    };
+}
+
 /// All steps, oldest first.
-pub const MIGRATIONS: &[Migration] =
-    &[Migration { name: "0001_foundation.sql", sql: include_str!("../migrations/0001_foundation.sql") }];
+pub const MIGRATIONS: &[Migration] = &[
+    migration!("0001_foundation.sql"),
+    migration!("0002_calls.sql"),
+    migration!("0003_events.sql"),
+    migration!("0004_runs_that_think.sql"),
+    migration!("0005_test_tokens.sql"),
+    migration!("0006_recordings.sql"),
+];

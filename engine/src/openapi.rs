@@ -13,7 +13,7 @@ use crate::{limits, schema};
 
 const DESCRIPTION: &str = "Voice assistants as one engine: configure assistants, give them tools and \
     knowledge, bind phone numbers, and test them with simulated callers. Send your workspace API key as \
-    `Authorization: Bearer sidetone_…`. Every operation is also an MCP tool of the same name at `/mcp`. \
+    `Authorization: Bearer sidetone_…`. Every operation but the download of a recording is also an MCP tool of the same name at `/mcp`. \
     Unknown fields and parameters are refused by name. Times are RFC 3339 UTC.";
 
 /// Codes every operation can answer.
@@ -101,6 +101,19 @@ fn parameters(operation: &Operation, requests: &RequestSchemas) -> Value {
             "schema": {"type": "string", "pattern": "^(0|[1-9][0-9]{0,14}|\"(0|[1-9][0-9]{0,14})\")$"},
         }));
     }
+    if operation.success == Success::Audio {
+        parameters.push(json!({
+            "name": "Range", "in": "header",
+            "description": "One range of bytes, such as `bytes=0-65535`, `bytes=65536-` or `bytes=-1000`. Several at \
+                once, or what is no range, get the whole.",
+            "schema": {"type": "string"},
+        }));
+        parameters.push(json!({
+            "name": "If-Range", "in": "header",
+            "description": "The ETag of what you have; when the recording is another one, you get the whole.",
+            "schema": {"type": "string"},
+        }));
+    }
     if operation.takes_idempotency_key() {
         parameters.push(json!({
             "name": "Idempotency-Key", "in": "header",
@@ -119,6 +132,7 @@ fn responses(operation: &Operation, generator: &mut SchemaGenerator) -> Value {
         Success::Ok => "Done.",
         Success::Created => "Created.",
         Success::Empty => "Done; there is no body.",
+        Success::Audio => "The whole recording.",
     }});
     if let Some(response) = operation.response {
         let mut body = response(generator).to_value();
@@ -126,7 +140,16 @@ fn responses(operation: &Operation, generator: &mut SchemaGenerator) -> Value {
         success["content"] = json!({"application/json": {"schema": body}});
     }
     success["headers"] = success_headers(operation);
+    if operation.success == Success::Audio {
+        success["content"] = json!({"audio/wav": {}});
+        let mut part = success.clone();
+        part["description"] = "The range that was asked for.".into();
+        part["headers"]["Content-Range"] =
+            json!({"description": "Which bytes, of how many.", "schema": {"type": "string"}});
+        responses.insert("206".to_owned(), part);
+    }
     responses.insert(operation.success.status().to_string(), success);
+    responses.sort_keys();
 
     let mut by_status: BTreeMap<u16, Vec<Code>> = BTreeMap::new();
     let with_body: &[Code] = if operation.body.is_some() { WITH_BODY } else { &[] };
@@ -179,6 +202,10 @@ fn success_headers(operation: &Operation) -> Value {
     {
         headers["ETag"] = json!({"description": "The revision.", "schema": {"type": "string"}});
     }
+    if operation.success == Success::Audio {
+        headers["Accept-Ranges"] = json!({"schema": {"const": "bytes"}});
+        headers["ETag"] = json!({"description": "Names the bytes.", "schema": {"type": "string"}});
+    }
     if operation.takes_idempotency_key() {
         headers["Idempotent-Replayed"] = json!({
             "description": "`true` when an earlier answer is repeated.", "schema": {"type": "string"}
@@ -193,6 +220,7 @@ fn open_paths(paths: &mut Map<String, Value>) {
         ("/healthz", "health", "Whether the service is up", "application/json"),
         ("/openapi.json", "openapi", "This document", "application/json"),
         ("/docs", "docs", "The documentation page", "text/html"),
+        ("/voice-test", "voice_test", "The page that a test token opens", "text/html"),
     ] {
         let mut responses = json!({"200": {"description": "Here it is.", "content": {kind: {}}}});
         if path == "/healthz" {

@@ -3,10 +3,12 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
+use crate::blobs::BlobKey;
 use crate::context::Context;
 use crate::error::{Code, Error, Fault};
 use crate::idempotency::Reveal;
 use crate::ports::BoxFuture;
+use crate::refusal;
 use crate::schema::SchemaOf;
 
 /// One row of the table in [`crate::operations`].
@@ -107,13 +109,15 @@ pub enum Success {
     Created,
     /// 204 without.
     Empty,
+    /// 200 with a recording, or 206 with a part of it: audio, which MCP has no use for.
+    Audio,
 }
 
 impl Success {
     /// As a number.
     pub const fn status(self) -> u16 {
         match self {
-            Self::Ok => 200,
+            Self::Ok | Self::Audio => 200,
             Self::Created => 201,
             Self::Empty => 204,
         }
@@ -136,6 +140,11 @@ impl Operation {
     /// Whether calling it can incur usage, so that MCP asks for `confirm`.
     pub fn spends(&self) -> bool {
         self.effects == Effects::Spend
+    }
+
+    /// Whether MCP has it as a tool: all but downloads.
+    pub fn is_tool(&self) -> bool {
+        self.success != Success::Audio
     }
 
     /// Whether it takes an Idempotency-Key.
@@ -165,22 +174,18 @@ impl Input {
 
     /// The body as a type. The schema has been checked, so what is left are the type's own rules.
     pub fn body<T: DeserializeOwned>(&self) -> Result<T, Error> {
-        from_map(self.body.clone())
+        from_map(&self.body)
     }
 
     /// The query as a type.
     pub fn query<T: DeserializeOwned>(&self) -> Result<T, Error> {
-        from_map(self.query.clone())
+        from_map(&self.query)
     }
 }
 
 /// Reads a checked object into a type; what the type refuses beyond the schema is named.
-pub fn from_map<T: DeserializeOwned>(map: Map<String, Value>) -> Result<T, Error> {
-    serde_path_to_error::deserialize(Value::Object(map)).map_err(|error| {
-        let path = error.path().to_string();
-        let field = if path == "." { "body".to_owned() } else { path };
-        Error::field(field, error.inner().to_string())
-    })
+pub fn from_map<T: DeserializeOwned>(map: &Map<String, Value>) -> Result<T, Error> {
+    T::deserialize(map).map_err(|error| refusal::explain(map, &error, &|map| T::deserialize(map).err()))
 }
 
 /// The answer of an operation.
@@ -194,6 +199,23 @@ pub struct Output {
     pub etag: Option<i64>,
     /// The secret shown once beside the body.
     pub reveal: Option<Reveal>,
+    /// What is sent in place of a body.
+    pub file: Option<Box<File>>,
+}
+
+/// A blob as an answer: REST sends it, or the part of it that is asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct File {
+    /// Where it is.
+    pub key: BlobKey,
+    /// How large it is.
+    pub size_bytes: u64,
+    /// The field value of `ETag`: another one whenever a byte is another one.
+    pub etag: String,
+    /// The field value of `Content-Type`.
+    pub media_type: &'static str,
+    /// What a client may call it: letters, digits, `_` and `.`.
+    pub name: String,
 }
 
 impl Output {
@@ -209,7 +231,12 @@ impl Output {
 
     /// 204.
     pub fn empty() -> Self {
-        Self { status: 204, body: None, etag: None, reveal: None }
+        Self { status: 204, body: None, etag: None, reveal: None, file: None }
+    }
+
+    /// 200 with a file.
+    pub fn file(file: File) -> Self {
+        Self { status: 200, body: None, etag: None, reveal: None, file: Some(Box::new(file)) }
     }
 
     /// The same with an `ETag`.
@@ -227,6 +254,6 @@ impl Output {
     fn json(status: u16, body: &impl Serialize) -> Result<Self, Fault> {
         let text = serde_json::to_string(body)
             .map_err(|error| Fault::Bug(format!("an answer does not serialise: {error}")))?;
-        Ok(Self { status, body: Some(text), etag: None, reveal: None })
+        Ok(Self { status, body: Some(text), etag: None, reveal: None, file: None })
     }
 }

@@ -1,16 +1,19 @@
 //! Everything the service can do, in one table. REST, MCP, OpenAPI, the documentation page and the
 //! tests come from it; adding an operation is adding a file and a row.
 pub mod assistants;
+pub mod calls;
 pub mod keys;
 pub mod knowledge;
 pub mod numbers;
 pub mod personas;
+pub mod rotation;
 pub mod runs;
 pub mod scenarios;
 pub mod simulations;
 pub mod speech;
 pub mod tools;
 pub mod webhooks;
+pub mod workspace;
 
 use crate::operation::Operation;
 
@@ -21,9 +24,11 @@ pub const GROUPS: &[(&str, &str)] = &[
     ("Knowledge", "Plain-text documents that an assistant answers from, once attached."),
     ("Numbers", "Which assistant answers calls to which phone number."),
     ("Webhooks", "Where events are sent."),
+    ("Calls", "The log of calls: what was said, what came of it, what it cost."),
     ("Simulations", "Simulated callers that test an assistant, and the runs of them."),
     ("Speech", "Models and voices that can be used, and what speech costs."),
     ("Keys", "API keys of the workspace."),
+    ("Workspace", "The workspace itself: its limits and what it has spent."),
     ("Service", "Routes that need no key."),
 ];
 
@@ -36,11 +41,13 @@ pub static OPERATIONS: &[Operation] = &[
     assistants::delete::OPERATION,
     assistants::set_tools::OPERATION,
     assistants::set_knowledge::OPERATION,
+    assistants::test_token::OPERATION,
     tools::LIST,
     tools::GET,
     tools::CREATE,
     tools::UPDATE,
     tools::DELETE,
+    tools::rotate_secret::OPERATION,
     knowledge::LIST,
     knowledge::GET,
     knowledge::CREATE,
@@ -49,10 +56,19 @@ pub static OPERATIONS: &[Operation] = &[
     numbers::LIST,
     numbers::BIND,
     numbers::UNBIND,
+    calls::list::OPERATION,
+    calls::get::OPERATION,
+    calls::recording::DOWNLOAD,
+    calls::waveform::OPERATION,
+    calls::recording::DELETE,
     webhooks::LIST,
     webhooks::CREATE,
     webhooks::UPDATE,
     webhooks::DELETE,
+    webhooks::rotate_secret::OPERATION,
+    webhooks::test::OPERATION,
+    webhooks::list_deliveries::OPERATION,
+    webhooks::redeliver::OPERATION,
     personas::LIST,
     personas::GET,
     personas::CREATE,
@@ -78,6 +94,8 @@ pub static OPERATIONS: &[Operation] = &[
     keys::LIST,
     keys::CREATE,
     keys::REVOKE,
+    workspace::GET,
+    workspace::UPDATE,
 ];
 
 /// The operation with this id.

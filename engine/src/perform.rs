@@ -6,7 +6,8 @@ use crate::context::{Context, Identity};
 use crate::error::{Code, Error, Fault, FieldProblem};
 use crate::idempotency::{Idempotency, Reveal, Stored};
 use crate::limits::{INTEGER_MAX, STALE_ATTEMPTS_MAX};
-use crate::operation::{Input, Operation, Output};
+use crate::live;
+use crate::operation::{File, Input, Operation, Output};
 use crate::signing::{SecretKind, signing_secret};
 use crate::validate::{self, Strictness};
 
@@ -36,6 +37,8 @@ pub struct Answer {
     pub etag: Option<i64>,
     /// Whether an earlier answer is repeated.
     pub replayed: bool,
+    /// What is sent in place of a body.
+    pub file: Option<Box<File>>,
 }
 
 /// Runs `operation`.
@@ -66,7 +69,7 @@ pub async fn perform(
             Err(Fault::Stale) => context.restart(),
             Err(Fault::Replay(stored)) => {
                 let Stored { status, body, etag, reveal } = *stored;
-                return answer(context, Output { status, body, etag, reveal }, true);
+                return answer(context, Output { status, body, etag, reveal, file: None }, true);
             }
             Err(fault) => return Err(fault),
         }
@@ -162,27 +165,36 @@ fn integer(value: &Value) -> Option<i64> {
 }
 
 fn answer(context: &Context, output: Output, replayed: bool) -> Result<Answer, Fault> {
-    let Output { status, body, etag, reveal } = output;
+    let Output { status, body, etag, reveal, file } = output;
     let body = match (body, reveal) {
         (Some(body), Some(reveal)) => Some(with_secret(context, &body, &reveal)?),
         (body, _) => body,
     };
-    Ok(Answer { status, body, etag, replayed })
+    Ok(Answer { status, body, etag, replayed, file })
 }
 
 fn with_secret(context: &Context, body: &str, reveal: &Reveal) -> Result<String, Fault> {
     let server_secret = &context.engine.config().secret;
-    let (name, secret) = match reveal {
+    let secrets: Vec<(&str, Value)> = match reveal {
         Reveal::Tool { id, version } => {
-            ("signing_secret", signing_secret(server_secret, SecretKind::Tool, id, *version).into())
+            vec![("signing_secret", signing_secret(server_secret, SecretKind::Tool, id, *version).into())]
         }
         Reveal::Webhook { id, version } => {
-            ("signing_secret", signing_secret(server_secret, SecretKind::Webhook, id, *version).into())
+            vec![("signing_secret", signing_secret(server_secret, SecretKind::Webhook, id, *version).into())]
         }
-        Reveal::ApiKey { key } => ("key", key.clone().map_or(Value::Null, Value::String)),
+        Reveal::ApiKey { key } => vec![("key", key.clone().map_or(Value::Null, Value::String))],
+        Reveal::TestToken { token } => {
+            let token = token.sign(server_secret)?;
+            let base_url = &context.engine.config().base_url;
+            vec![
+                ("url", live::page_url(base_url, &token).into()),
+                ("websocket_url", live::socket_url(base_url, &token).into()),
+                ("token", token.into()),
+            ]
+        }
     };
     let mut map: Map<String, Value> = serde_json::from_str(body)
         .map_err(|error| Fault::Bug(format!("an answer is not an object: {error}")))?;
-    map.insert(name.to_owned(), secret);
+    map.extend(secrets.into_iter().map(|(name, secret)| (name.to_owned(), secret)));
     Ok(Value::Object(map).to_string())
 }

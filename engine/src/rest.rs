@@ -1,16 +1,18 @@
 //! REST: a request becomes an operation's input, its output a response.
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, Response, header};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode, header};
 use serde_json::{Map, Value};
 
+use crate::blobs::{ByteRange, Slice};
 use crate::context::Context;
 use crate::engine::{Engine, Incident, error_response, json_response};
 use crate::error::{Code, Error, Fault, FieldProblem};
 use crate::field;
 use crate::json::{self, JsonError};
-use crate::operation::Operation;
+use crate::operation::{File, Operation};
 use crate::perform::{self, Answer, Raw};
 use crate::ports::Incoming;
+use crate::range::{self, Wanted};
 use crate::validate::Strictness;
 
 /// Answers a request to a resource route.
@@ -29,7 +31,16 @@ pub async fn handle(engine: &Engine, incoming: &Incoming, now_ms: i64, request_i
         Err(error) => Err(after_the_key(&mut context, error).await),
     };
     match outcome {
-        Ok(answer) => respond(answer),
+        Ok(mut answer) => {
+            let mut response = match answer.file.take() {
+                Some(file) => send(*file, request.method(), request.headers(), request_id),
+                None => respond(answer),
+            };
+            if let Some(detail) = context.incident.take() {
+                response.extensions_mut().insert(Incident(detail));
+            }
+            response
+        }
         Err(fault) => {
             let (error, incident) = engine.explain(fault, incoming, now_ms);
             let mut response = error_response(&error, request_id);
@@ -148,13 +159,52 @@ fn if_match(headers: &HeaderMap) -> Result<Option<i64>, Error> {
     }
 }
 
+/// The head of an answer whose body is a blob, or a part of one; the host sends the rest.
+fn send(file: File, method: &Method, headers: &HeaderMap, request_id: &str) -> Response<Bytes> {
+    let File { key, size_bytes: size, etag, media_type, name } = file;
+    let whole = ByteRange { first: 0, bytes: size };
+    let (status, range) = match range::wanted(method, headers, size, &etag) {
+        Wanted::Whole => (StatusCode::OK, whole),
+        Wanted::Part(part) => (StatusCode::PARTIAL_CONTENT, part),
+        Wanted::Nothing => {
+            let message =
+                format!("The recording has {size} bytes. Ask for a range that begins before its end.");
+            let error = Error::new(Code::RangeNotSatisfiable, message);
+            let mut response = error_response(&error, request_id);
+            set(&mut response, header::CONTENT_RANGE, &format!("bytes */{size}"));
+            return response;
+        }
+    };
+    let mut response = Response::new(Bytes::new());
+    *response.status_mut() = status;
+    response.headers_mut().insert(header::ACCEPT_RANGES, HeaderValue::from_static("bytes"));
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type));
+    set(&mut response, header::CONTENT_LENGTH, &range.bytes.to_string());
+    set(&mut response, header::CONTENT_DISPOSITION, &format!("attachment; filename=\"{name}\""));
+    set(&mut response, header::ETAG, &etag);
+    if status == StatusCode::PARTIAL_CONTENT {
+        let last = range.first + range.bytes - 1;
+        set(&mut response, header::CONTENT_RANGE, &format!("bytes {}-{last}/{size}", range.first));
+    }
+    if *method == Method::GET && range.bytes > 0 {
+        response.extensions_mut().insert(Slice { key, range });
+    }
+    response
+}
+
+fn set(response: &mut Response<Bytes>, name: HeaderName, value: &str) {
+    if let Ok(value) = HeaderValue::from_str(value) {
+        response.headers_mut().insert(name, value);
+    }
+}
+
 fn respond(answer: Answer) -> Response<Bytes> {
-    let Answer { status, body, etag, replayed } = answer;
+    let Answer { status, body, etag, replayed, file: _ } = answer;
     let mut response = match body {
         Some(body) => json_response(status, Bytes::from(body)),
         None => {
             let mut response = Response::new(Bytes::new());
-            *response.status_mut() = http::StatusCode::NO_CONTENT;
+            *response.status_mut() = StatusCode::NO_CONTENT;
             response
         }
     };

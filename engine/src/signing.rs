@@ -4,6 +4,9 @@ use base64::engine::general_purpose::STANDARD;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
+use crate::ports::DatabaseError;
+use crate::statement::Row;
+
 /// What a signing secret belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SecretKind {
@@ -39,6 +42,71 @@ pub fn webhook_signature(secret: &str, id: &str, timestamp_s: i64, body: &[u8]) 
     format!("v1,{}", STANDARD.encode(hmac_sha256(&key, &message)))
 }
 
+/// Which secrets of a tool or a webhook sign now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SecretVersions {
+    /// The current one, from 1.
+    pub version: i64,
+    /// Until when the one before it signs too: a receiver has that long to learn the new one.
+    pub old_until_ms: Option<i64>,
+}
+
+/// A message as Standard Webhooks signs it.
+pub struct Signed<'a> {
+    /// The same in every attempt.
+    pub id: &'a str,
+    /// When it is sent, in milliseconds since 1970; whole seconds of it are signed.
+    pub now_ms: i64,
+    /// The raw body.
+    pub body: &'a [u8],
+}
+
+impl Signed<'_> {
+    /// The `webhook-timestamp` value.
+    pub fn timestamp_s(&self) -> i64 {
+        self.now_ms / 1000
+    }
+}
+
+impl SecretVersions {
+    /// Reads the columns `secret_version` and `old_secret_until`.
+    pub fn read(row: Row<'_>) -> Result<Self, DatabaseError> {
+        Ok(Self {
+            version: row.integer("secret_version")?,
+            old_until_ms: row.optional_integer("old_secret_until")?,
+        })
+    }
+
+    /// The `webhook-signature` value: one signature a secret, the newest first, parted by blanks
+    /// (Standard Webhooks specification, "Signature scheme": a list, so that secrets can be rotated).
+    pub fn signatures(
+        self,
+        server_secret: &str,
+        kind: SecretKind,
+        owner_id: &str,
+        message: &Signed<'_>,
+    ) -> String {
+        let Signed { id, now_ms, body } = *message;
+        let of = |version: i64| {
+            let secret = signing_secret(server_secret, kind, owner_id, version);
+            webhook_signature(&secret, id, message.timestamp_s(), body)
+        };
+        match self.old_until_ms {
+            Some(until_ms) if until_ms > now_ms && self.version > 1 => {
+                format!("{} {}", of(self.version), of(self.version - 1))
+            }
+            _ => of(self.version),
+        }
+    }
+}
+
+/// The signature of a test token over what it says. Its key is derived for this use alone, so nothing
+/// else that the server signs can pass for a token.
+pub fn test_token_signature(server_secret: &str, claims: &[u8]) -> [u8; 32] {
+    let key = hmac_sha256(server_secret.as_bytes(), b"test_token:1");
+    hmac_sha256(&key, claims)
+}
+
 fn hmac_sha256(key: &[u8], message: &[u8]) -> [u8; 32] {
     // HMAC takes a key of any length; the error type exists for other MACs.
     let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(key) else {
@@ -62,6 +130,18 @@ mod tests {
             br#"{"test": 2432232314}"#,
         );
         assert_eq!(signature, "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=");
+    }
+
+    #[test]
+    fn the_old_secret_signs_beside_the_new_one_until_its_time_is_over() {
+        let message = Signed { id: "evt_1", now_ms: 100_999, body: b"{}" };
+        let versions = |old_until_ms| SecretVersions { version: 3, old_until_ms };
+        let signed = |old| versions(old).signatures("server", SecretKind::Webhook, "hook_1", &message);
+        let alone = signed(None);
+        assert_eq!(signed(Some(100_999)), alone);
+        let both = signed(Some(101_000));
+        let old = signing_secret("server", SecretKind::Webhook, "hook_1", 2);
+        assert_eq!(both, format!("{alone} {}", webhook_signature(&old, "evt_1", 100, b"{}")));
     }
 
     #[test]

@@ -14,6 +14,29 @@ pub struct Statement {
     pub params: Vec<Value>,
 }
 
+impl Statement {
+    /// The same for a job, which knows the workspace it works for: `:ws` becomes a plain value.
+    pub fn in_workspace(self, workspace_id: &str) -> Self {
+        self.with_workspace("?", workspace_id, "")
+    }
+
+    /// Puts a parameter that holds `value`, between `before` and `after`, in the place of each `:ws`.
+    pub(crate) fn with_workspace(mut self, before: &str, value: &str, after: &str) -> Self {
+        let place = (self.params.len() + 1).to_string();
+        self.params.push(value.into());
+        let sql = &self.sql;
+        let mut rendered = String::with_capacity(sql.len() + 2 * (before.len() + place.len() + after.len()));
+        let mut rest = 0;
+        for (at, _) in sql.match_indices(':').filter(|(at, _)| sql[*at..].starts_with(":ws")) {
+            rendered.extend([&sql[rest..at], before, &place, after]);
+            rest = at + ":ws".len();
+        }
+        rendered.push_str(&sql[rest..]);
+        self.sql = Cow::Owned(rendered);
+        self
+    }
+}
+
 /// Makes a [`Statement`]: `sql!("SELECT 1 WHERE ?1 = ?2", a, b)`.
 #[macro_export]
 macro_rules! sql {

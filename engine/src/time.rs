@@ -1,17 +1,23 @@
-//! Times on the wire, RFC 3339 UTC with milliseconds, and the calendar they need. By hand, because
-//! that is all of a calendar that is used, and a library of them is 20 KB of a Worker.
+//! Times on the wire: RFC 3339 UTC with milliseconds. By hand, because little of a calendar is used, and a library of
+//! them is 40 KB of a Worker.
 
-const DAY_MS: i64 = 24 * 60 * 60 * 1000;
-/// The years that four digits can say, in days since 1970.
-const FIRST_DAY: i64 = -719_528;
-const LAST_DAY: i64 = 2_932_896;
+mod calendar;
+mod http_date;
+mod rfc3339;
 
-/// `1750000000123` → `2025-06-15T15:06:40.123Z`. A time before the year 0 or after 9999 is told as the
-/// nearest one within.
+pub use calendar::is_date;
+pub use http_date::from_http_date;
+
+use calendar::{FIRST_DAY, LAST_DAY};
+
+const MS_PER_DAY: i64 = 24 * 60 * 60 * 1000;
+
+/// `1750000000123` → `2025-06-15T15:06:40.123Z`. A time before the year 0 or after 9999 is told as the nearest one
+/// within.
 pub fn format(ms: i64) -> String {
-    let ms = ms.clamp(FIRST_DAY * DAY_MS, (LAST_DAY + 1) * DAY_MS - 1);
-    let (year, month, day) = date(ms.div_euclid(DAY_MS));
-    let ms = ms.rem_euclid(DAY_MS);
+    let ms = ms.clamp(FIRST_DAY * MS_PER_DAY, (LAST_DAY + 1) * MS_PER_DAY - 1);
+    let (year, month, day) = calendar::date(ms.div_euclid(MS_PER_DAY));
+    let ms = ms.rem_euclid(MS_PER_DAY);
     let (hour, minute, second) = (ms / 3_600_000, ms / 60_000 % 60, ms / 1000 % 60);
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{:03}Z", ms % 1000)
 }
@@ -21,36 +27,85 @@ pub fn format_optional(ms: Option<i64>) -> Option<String> {
     ms.map(format)
 }
 
-/// Whether there is such a day.
-pub fn is_date(year: i64, month: i64, day: i64) -> bool {
-    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-    let days = match month {
-        2 if leap => 29,
-        2 => 28,
-        4 | 6 | 9 | 11 => 30,
-        _ => 31,
-    };
-    (1..=12).contains(&month) && (1..=days).contains(&day)
+/// The first millisecond of a day (`2026-01-31`, UTC), or a time's; `None` when the text is neither.
+pub fn from(text: &str) -> Option<i64> {
+    match rfc3339::day(text) {
+        Some(day) => Some(day * MS_PER_DAY),
+        None => rfc3339::time(text).map(|time| time.ms + i64::from(time.and_more)),
+    }
 }
 
-/// Year, month and day of a day since 1970. Years begin in March here, so that the leap day is the
-/// last one and months follow one pattern; 400 of them, an era, always have the same days.
-fn date(days: i64) -> (i64, i64, i64) {
-    const DAYS_FROM_YEAR_0_MARCH: i64 = 719_468;
-    const ERA_DAYS: i64 = 146_097;
-    let days = days + DAYS_FROM_YEAR_0_MARCH;
-    let (era, day_of_era) = (days.div_euclid(ERA_DAYS), days.rem_euclid(ERA_DAYS));
-    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
-    (era * 400 + year_of_era + i64::from(month <= 2), month, day)
+/// The first millisecond that is past a day or a time; `None` when the text is neither.
+pub fn until(text: &str) -> Option<i64> {
+    match rfc3339::day(text) {
+        Some(day) => Some((day + 1) * MS_PER_DAY),
+        None => rfc3339::time(text).map(|time| time.ms + 1),
+    }
+}
+
+/// A number of digits alone: no sign, no space.
+fn digits(text: &str) -> Option<i64> {
+    text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    #[test]
+    fn a_range_takes_in_all_of_its_last_day_or_time() {
+        let day = 1_769_817_600_000;
+        assert_eq!(from("2026-01-31"), Some(day));
+        assert_eq!(until("2026-01-31"), Some(day + 86_400_000));
+        assert_eq!(from("2026-01-31T09:00:00Z"), Some(day + 9 * 3_600_000));
+        assert_eq!(until("2026-01-31T09:00:00Z"), Some(day + 9 * 3_600_000 + 1));
+        assert_eq!(from("2026-01-31T11:00:00.5+02:00"), Some(day + 9 * 3_600_000 + 500));
+        assert_eq!(from("2026-01-31T00:00:00.0001Z"), Some(day + 1));
+        assert_eq!(until("2026-01-31T00:00:00.0001Z"), Some(day + 1));
+    }
+
+    #[test]
+    fn what_is_neither_a_day_nor_a_time_is_refused() {
+        for bad in [
+            "",
+            "yesterday",
+            "2026",
+            "2026-1-31",
+            "2026-02-30",
+            "31-01-2026",
+            "2026-01-31T09:00:00",
+            "2026-01-31 09:00:00Z",
+            "2026-01-31T25:00:00Z",
+            "2026-01-31T09:00:00Z[UTC]",
+            "1769817600000",
+            "-2026-01-31",
+            "2026-01-31Z",
+            "2026-01-é",
+            "é2026-01-31T09:00:00Z",
+            " 2026-01-31",
+            "2026-13-01T00:00:00Z",
+            "2026-01-31T",
+            "2026-01-31TZ",
+            "2026-01-31T24:00:00Z",
+            "2026-01-31T09:60:00Z",
+            "2026-01-31T09:00:61Z",
+            "2026-01-31T09:00:00.Z",
+            "2026-01-31T09:00:00.0123456789Z",
+            "2026-01-31T9:00:00Z",
+            "2026-01-31T09:00:00+24:00",
+            "2026-01-31T09:00:00+02:60",
+            "2026-01-31T09:00:00+02:",
+            "2026-01-31T09:00:00+02:0",
+            "2026-01-31T09:00:00+é:00",
+            "2026-01-31T09:00:00ZZ",
+            "2026-01-31T09:00:00+02:00Z",
+            "2026-01-31T+9:00:00Z",
+        ] {
+            assert_eq!((from(bad), until(bad)), (None, None), "{bad:?}");
+        }
+    }
 
     #[test]
     fn milliseconds_are_always_written() {
@@ -66,22 +121,38 @@ mod tests {
         assert_eq!(format(i64::MAX), "9999-12-31T23:59:59.999Z");
     }
 
-    #[test]
-    fn every_day_of_the_calendar_follows_the_one_before() {
-        let mut days = FIRST_DAY..=LAST_DAY;
-        for year in 0..=9999 {
-            for month in 1..=12 {
-                for day in (1..=31).filter(|day| is_date(year, month, *day)) {
-                    assert_eq!(date(days.next().unwrap()), (year, month, day));
-                }
+    proptest! {
+        #[test]
+        fn what_was_written_is_read_as_it_was(ms in FIRST_DAY * MS_PER_DAY..(LAST_DAY + 1) * MS_PER_DAY) {
+            let text = format(ms);
+            prop_assert_eq!((from(&text), until(&text)), (Some(ms), Some(ms + 1)));
+            prop_assert_eq!(from(&text[..10]), Some(ms.div_euclid(MS_PER_DAY) * MS_PER_DAY));
+        }
+
+        #[test]
+        fn an_offset_says_when_that_is_in_utc(
+            ms in -62_000_000_000_000i64..253_000_000_000_000,
+            offset in -1439i64..1440,
+        ) {
+            let sign = if offset < 0 { '-' } else { '+' };
+            let (hour, minute) = (offset.abs() / 60, offset.abs() % 60);
+            let local = format(ms + offset * 60_000);
+            for colon in ["", ":"] {
+                let text = local.replace('Z', &format!("{sign}{hour:02}{colon}{minute:02}"));
+                prop_assert_eq!(from(&text), Some(ms), "{}", text);
             }
         }
-        assert_eq!(days.next(), None);
-        assert!(
-            is_date(2024, 2, 29) && !is_date(2023, 2, 29) && is_date(2000, 2, 29) && !is_date(1900, 2, 29)
-        );
-        assert!(
-            !is_date(2024, 13, 1) && !is_date(2024, 0, 1) && !is_date(2024, 4, 31) && !is_date(2024, 4, 0)
-        );
+
+        #[test]
+        fn no_text_panics(
+            text in "[-0-9T:.Z+é ]{0,30}|[0-9]{4}-[01][0-9]-[0-3][0-9]T.{0,20}",
+            any in any::<String>(),
+        ) {
+            for text in [text, any] {
+                let (from, until, _) = (from(&text), until(&text), from_http_date(&text));
+                prop_assert_eq!(from.is_some(), until.is_some());
+                prop_assert!(from <= until);
+            }
+        }
     }
 }

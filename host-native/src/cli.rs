@@ -14,10 +14,11 @@ use sidetone_engine::ports::Ports;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
+use crate::blobs::Files;
 use crate::data::DataFolder;
 use crate::database::Sqlite;
 use crate::http_client::HttpClient;
-use crate::runner::{Runner, Wakes};
+use crate::runner::{Runner, Wakes, Work};
 use crate::server;
 use crate::settings::{self, BOX_SETTINGS, Settings};
 use crate::system::{SystemClock, SystemRandom};
@@ -48,7 +49,8 @@ enum Command {
     Key(KeyCommand),
     /// Print a fresh server secret and API key, as the settings of a Worker.
     Secrets,
-    /// Copy the database into FILE, also while the service runs.
+    /// Copy the database into FILE, also while the service runs. Recordings are not in it: they are files that
+    /// never change, so copy the folder `recordings` afterwards, with whatever copies files.
     Backup {
         /// Where to; must not exist.
         file: PathBuf,
@@ -96,9 +98,9 @@ pub fn main() -> Result<(), Failure> {
             }
             Sqlite::backup(&data.database(), &file)?;
             Ok(print_line(&format!(
-                "The database is in {}. Keep {}/secret with it.",
+                "The database is in {}. Keep {folder}/secret with it, and a copy of {folder}/recordings made after it.",
                 file.display(),
-                data.path().display()
+                folder = data.path().display()
             ))?)
         }
         Command::Workspace(WorkspaceCommand::Create { name }) => {
@@ -152,6 +154,7 @@ fn engine(
     let wakes = Arc::new(Wakes::default());
     let ports = Ports {
         database: Arc::new(Sqlite::open(&data.database())?),
+        blobs: Arc::new(Files::new(data.path())),
         clock: Arc::new(SystemClock),
         random: Arc::new(SystemRandom),
         queue: wakes.clone(),
@@ -188,14 +191,15 @@ async fn serve(settings: &Settings, data: &DataFolder) -> Result<(), Failure> {
     }
 
     let (stop, stopped) = watch::channel(false);
-    let jobs = Runner::start(engine.clone(), wakes, owner(), stopped.clone());
+    let start = |work| Runner::start(engine.clone(), work, wakes.clone(), &owner(), stopped.clone());
+    let jobs = Work::ALL.map(start);
     let server = tokio::spawn(server::serve(listener, engine, stopped));
     signal().await;
     tracing::info!("stopping: no new requests, finishing the open ones");
     let _ = stop.send(true);
     server.await?;
     let deadline = tokio::time::Instant::now() + Duration::from_millis(JOBS_SHUTDOWN_MS);
-    while !jobs.is_finished() {
+    while !jobs.iter().all(Runner::is_finished) {
         if tokio::time::Instant::now() > deadline {
             tracing::warn!("some jobs did not finish in time; they run again at the next start");
             break;

@@ -1,4 +1,4 @@
-//! The data folder: the database, the server secret, and the lock that keeps a second server out.
+//! The data folder: the database, the recordings, the server secret, and the lock that keeps a second server out.
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -17,11 +17,7 @@ pub struct DataFolder {
 impl DataFolder {
     /// Makes the folder when it is not there; only its owner may look into it.
     pub fn open(path: &Path) -> io::Result<Self> {
-        let mut builder = fs::DirBuilder::new();
-        builder.recursive(true);
-        #[cfg(unix)]
-        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-        builder.create(path)?;
+        make_folder(path)?;
         Ok(Self { path: path.to_owned() })
     }
 
@@ -93,13 +89,27 @@ pub(crate) fn place(file: File, part: &Path, target: &Path) -> io::Result<()> {
         Err(_) if !target.try_exists()? => fs::rename(part, target)?,
         Err(error) => return Err(error),
     }
+    sync_folder(target)
+}
+
+/// Makes a name, or its absence, durable: the folder it stands in goes to disk.
+pub(crate) fn sync_folder(path: &Path) -> io::Result<()> {
     #[cfg(unix)]
-    File::open(match target.parent() {
+    File::open(match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
     })?
     .sync_all()?;
     Ok(())
+}
+
+/// Makes a folder, and those above it, when they are not there; only their owner may look into them.
+pub(crate) fn make_folder(path: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(path)
 }
 
 /// Options for a file that only its owner can read.

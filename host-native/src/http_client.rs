@@ -4,10 +4,11 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
+use futures_util::stream;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::redirect::Policy;
-use reqwest::{Client, Method, Url};
-use sidetone_engine::ports::{BoxFuture, Egress, Http, HttpError, HttpReply, HttpRequest};
+use reqwest::{Client, Method, Response, Url};
+use sidetone_engine::ports::{BoxFuture, Egress, Http, HttpError, HttpReply, HttpRequest, HttpStream};
 use sidetone_engine::targets::{is_public_address, names_private_address};
 
 /// The two clients, by where their requests may go.
@@ -25,12 +26,7 @@ impl HttpClient {
         Ok(Self { public: builder().dns_resolver(PublicOnly).build()?, operator: builder().build()? })
     }
 
-    async fn exchange(&self, request: HttpRequest) -> Result<HttpReply, HttpError> {
-        let failed = |error: reqwest::Error| match error {
-            error if error.is_timeout() => HttpError::Timeout,
-            error if is_refusal(&error) => HttpError::Refused,
-            error => HttpError::Failed(error.without_url().to_string()),
-        };
+    async fn begin(&self, request: HttpRequest) -> Result<Response, HttpError> {
         let url = Url::parse(&request.url).map_err(|error| HttpError::Failed(error.to_string()))?;
         let client = match request.egress {
             Egress::Operator => &self.operator,
@@ -39,6 +35,7 @@ impl HttpClient {
         };
         let method = Method::from_bytes(request.method.as_bytes())
             .map_err(|error| HttpError::Failed(error.to_string()))?;
+        // Counts until the last byte of the body.
         let mut outgoing = client
             .request(method, url)
             .timeout(Duration::from_millis(request.deadline_ms))
@@ -46,26 +43,82 @@ impl HttpClient {
         for (name, value) in request.headers {
             outgoing = outgoing.header(name, value);
         }
-        let mut response = outgoing.send().await.map_err(failed)?;
+        outgoing.send().await.map_err(failed)
+    }
+
+    async fn exchange(&self, request: HttpRequest) -> Result<HttpReply, HttpError> {
+        let response_bytes_max = request.response_bytes_max;
+        let response = self.begin(request).await?;
+        let (status, headers) = (response.status().as_u16(), headers(&response));
+        let mut pieces = Pieces { response, left_bytes: response_bytes_max, too_many: false };
         let mut body = BytesMut::new();
-        while let Some(chunk) = response.chunk().await.map_err(failed)? {
-            if body.len() + chunk.len() > request.response_bytes_max {
-                return Err(HttpError::TooLarge);
-            }
-            body.extend_from_slice(&chunk);
+        while let Some(piece) = pieces.next().await? {
+            body.extend_from_slice(&piece);
         }
-        let headers = response
-            .headers()
-            .iter()
-            .map(|(name, value)| (name.to_string(), String::from_utf8_lossy(value.as_bytes()).into_owned()))
-            .collect();
-        Ok(HttpReply { status: response.status().as_u16(), headers, body: Bytes::from(body) })
+        let reply = HttpReply { status, headers, body: body.freeze() };
+        if pieces.too_many { Err(HttpError::TooLarge(reply)) } else { Ok(reply) }
+    }
+
+    async fn begin_stream(&self, request: HttpRequest) -> Result<HttpStream, HttpError> {
+        let response_bytes_max = request.response_bytes_max;
+        let response = self.begin(request).await?;
+        let (status, headers) = (response.status().as_u16(), headers(&response));
+        let pieces = Pieces { response, left_bytes: response_bytes_max, too_many: false };
+        let head = HttpReply { status, headers: headers.clone(), body: Bytes::new() };
+        let body =
+            stream::try_unfold((pieces, head), async |(mut pieces, head)| match pieces.next().await? {
+                Some(piece) => Ok(Some((piece, (pieces, head)))),
+                None if pieces.too_many => Err(HttpError::TooLarge(head)),
+                None => Ok(None),
+            });
+        Ok(HttpStream { status, headers, body: Box::pin(body) })
+    }
+}
+
+/// A body on its way, within its limit.
+struct Pieces {
+    response: Response,
+    left_bytes: usize,
+    /// Whether there was more than the limit.
+    too_many: bool,
+}
+
+impl Pieces {
+    async fn next(&mut self) -> Result<Option<Bytes>, HttpError> {
+        if self.too_many {
+            return Ok(None);
+        }
+        let Some(mut piece) = self.response.chunk().await.map_err(failed)? else { return Ok(None) };
+        self.too_many = piece.len() > self.left_bytes;
+        piece.truncate(self.left_bytes);
+        self.left_bytes -= piece.len();
+        Ok(Some(piece))
+    }
+}
+
+fn headers(response: &Response) -> Vec<(String, String)> {
+    response
+        .headers()
+        .iter()
+        .map(|(name, value)| (name.to_string(), String::from_utf8_lossy(value.as_bytes()).into_owned()))
+        .collect()
+}
+
+fn failed(error: reqwest::Error) -> HttpError {
+    match error {
+        error if error.is_timeout() => HttpError::Timeout,
+        error if is_refusal(&error) => HttpError::Refused,
+        error => HttpError::Failed(error.without_url().to_string()),
     }
 }
 
 impl Http for HttpClient {
     fn send(&self, request: HttpRequest) -> BoxFuture<'_, Result<HttpReply, HttpError>> {
         Box::pin(self.exchange(request))
+    }
+
+    fn open(&self, request: HttpRequest) -> BoxFuture<'_, Result<HttpStream, HttpError>> {
+        Box::pin(self.begin_stream(request))
     }
 }
 

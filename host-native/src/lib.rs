@@ -1,13 +1,14 @@
 //! Sidetone on a box: the engine over SQLite, axum and the system's clock, as one binary; and, for
 //! tests, over nothing but memory: [`Sandbox`].
+pub mod blobs;
 pub mod cli;
 pub mod data;
 pub mod database;
-mod http_client;
+pub mod http_client;
 mod runner;
 pub mod sandbox;
 pub mod server;
 pub mod settings;
-mod system;
+pub mod system;
 
 pub use sandbox::Sandbox;

@@ -5,33 +5,96 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sidetone_engine::engine::Engine;
-use sidetone_engine::jobs::Job;
+use sidetone_engine::jobs::{Job, JobKind};
 use sidetone_engine::ports::Queue;
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-/// Jobs under way at once; most of the time of a conversation is waiting for tools.
-const JOBS_AT_ONCE: usize = 64;
-/// With fewer places free than this, a claim waits a moment for more: one claim is one commit.
-const PLACES_WORTH_A_CLAIM: usize = 32;
-/// But no longer than this.
+/// Simulation runs under way at once; most of the time of a conversation is waiting for tools.
+const RUNS_AT_ONCE: usize = 64;
+/// Webhooks that are sent something at once. All of that is waiting, and one that hangs waits long.
+const WEBHOOKS_AT_ONCE: usize = 128;
+/// While few places are free a claim, which is a commit, waits for more; but no longer than this.
 const CLAIM_PAUSE_MS: u64 = 20;
 /// Looks at the queue at least this often: a wake may be lost.
 const POLL_MS: u64 = 5_000;
 /// How often what is kept for a time only is forgotten.
-const SWEEP_MS: u64 = 60 * 60 * 1000;
+const SWEEP_MS: u64 = 5 * 60 * 1000;
 /// The pause after storage failed.
 const FAILURE_PAUSE_MS: u64 = 1_000;
 
-/// Hints go to the runner of this process.
+/// What one pump runs. Each has threads, places and a lease owner of its own, so that receivers that
+/// hang keep no simulation waiting, and simulations that compute keep no event waiting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Work {
+    /// Simulation runs, and whatever else is not said here.
+    Runs,
+    /// Deliveries to webhooks.
+    Webhooks,
+}
+
+impl Work {
+    /// All of it.
+    pub const ALL: [Self; 2] = [Self::Runs, Self::Webhooks];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Runs => "runs",
+            Self::Webhooks => "webhooks",
+        }
+    }
+
+    fn kinds(self) -> Vec<JobKind> {
+        let webhooks = |kind: &JobKind| *kind == JobKind::WebhookDelivery;
+        JobKind::ALL.iter().copied().filter(|kind| webhooks(kind) == (self == Self::Webhooks)).collect()
+    }
+
+    fn at_once(self) -> usize {
+        match self {
+            Self::Runs => RUNS_AT_ONCE,
+            Self::Webhooks => WEBHOOKS_AT_ONCE,
+        }
+    }
+
+    /// With fewer places free than this, a claim waits a moment for more.
+    fn places_worth_a_claim(self) -> usize {
+        self.at_once() / 2
+    }
+}
+
+/// Hints go to the pumps of this process.
 #[derive(Default)]
-pub struct Wakes(Notify);
+pub struct Wakes {
+    runs: Notify,
+    webhooks: Notify,
+}
+
+impl Wakes {
+    fn of(&self, work: Work) -> &Notify {
+        match work {
+            Work::Runs => &self.runs,
+            Work::Webhooks => &self.webhooks,
+        }
+    }
+}
 
 impl Queue for Wakes {
     fn wake(&self, _: &str, _: i64) {
-        self.0.notify_one();
+        // What the job is only its row says; to look costs one read.
+        for work in Work::ALL {
+            self.of(work).notify_one();
+        }
     }
+}
+
+/// A pump and what it needs.
+struct Pump {
+    engine: Engine,
+    work: Work,
+    kinds: Vec<JobKind>,
+    wakes: Arc<Wakes>,
+    owner: String,
 }
 
 /// A running pump.
@@ -41,16 +104,24 @@ pub struct Runner {
 
 impl Runner {
     /// Starts the pump on a runtime of its own; it runs jobs until `stop` turns true, then gives
-    /// its leases back.
-    pub fn start(engine: Engine, wakes: Arc<Wakes>, owner: String, stop: watch::Receiver<bool>) -> Self {
+    /// its leases back. `owner` names the process.
+    pub fn start(
+        engine: Engine,
+        work: Work,
+        wakes: Arc<Wakes>,
+        owner: &str,
+        stop: watch::Receiver<bool>,
+    ) -> Self {
+        let pump =
+            Pump { engine, work, kinds: work.kinds(), wakes, owner: format!("{owner}-{}", work.name()) };
         let thread = std::thread::spawn(move || {
             let cores = std::thread::available_parallelism().map_or(1, usize::from);
             let runtime = tokio::runtime::Builder::new_multi_thread()
                 .worker_threads((cores / 2).max(1))
-                .thread_name("jobs")
+                .thread_name(work.name())
                 .enable_all()
                 .build()?;
-            runtime.block_on(run(engine, wakes, owner, stop));
+            runtime.block_on(pump.run(stop));
             runtime.shutdown_background();
             Ok(())
         });
@@ -63,50 +134,76 @@ impl Runner {
     }
 }
 
-async fn run(engine: Engine, wakes: Arc<Wakes>, owner: String, mut stop: watch::Receiver<bool>) {
-    let mut running: JoinSet<()> = JoinSet::new();
-    let mut swept = Instant::now();
-    while !*stop.borrow() {
-        while running.try_join_next().is_some() {}
-        let free = JOBS_AT_ONCE - running.len();
-        let claimed = claim(&engine, &owner, free, &mut running).await;
-        // All places taken: there may be more to do as soon as some are free.
-        let full = claimed == Ok(free);
-        let pause = match claimed {
-            Ok(_) if full => Duration::from_millis(CLAIM_PAUSE_MS),
-            Ok(_) => until_next(&engine).await,
-            Err(()) => Duration::from_millis(FAILURE_PAUSE_MS),
-        };
-        if swept.elapsed() > Duration::from_millis(SWEEP_MS) {
-            swept = Instant::now();
-            if let Err(fault) = engine.sweep().await {
-                tracing::error!(?fault, "the sweep failed");
+impl Pump {
+    async fn run(self, mut stop: watch::Receiver<bool>) {
+        let mut running: JoinSet<()> = JoinSet::new();
+        let mut swept = Instant::now();
+        while !*stop.borrow() {
+            while running.try_join_next().is_some() {}
+            let free = self.work.at_once() - running.len();
+            let claimed = self.claim(free, &mut running).await;
+            // All places taken: there may be more to do as soon as some are free.
+            let full = claimed == Ok(free);
+            let pause = match claimed {
+                Ok(_) if full => Duration::from_millis(CLAIM_PAUSE_MS),
+                // What is due though nothing was claimed waits for its workspace's turn.
+                Ok(_) => self.until_next().await.max(Duration::from_millis(CLAIM_PAUSE_MS)),
+                Err(()) => Duration::from_millis(FAILURE_PAUSE_MS),
+            };
+            if self.work == Work::Runs && swept.elapsed() > Duration::from_millis(SWEEP_MS) {
+                swept = Instant::now();
+                if let Err(fault) = self.engine.sweep().await {
+                    tracing::error!(?fault, "the sweep failed");
+                }
+            }
+            tokio::select! {
+                () = self.wakes.of(self.work).notified() => {}
+                () = tokio::time::sleep(pause) => {}
+                () = self.places(&mut running), if full => {}
+                _ = stop.changed() => {}
             }
         }
-        tokio::select! {
-            () = wakes.0.notified() => {}
-            () = tokio::time::sleep(pause) => {}
-            () = places(&mut running), if full => {}
-            _ = stop.changed() => {}
+        // What is under way gets the rest of the grace period; the caller cuts it off.
+        while running.join_next().await.is_some() {}
+        if let Err(fault) = self.engine.release_leases(&self.owner).await {
+            tracing::error!(?fault, "leases could not be given back; they run out by themselves");
         }
     }
-    // What is under way gets the rest of the grace period; the caller cuts it off.
-    while running.join_next().await.is_some() {}
-    if let Err(fault) = engine.release_leases(&owner).await {
-        tracing::error!(?fault, "leases could not be given back; they run out by themselves");
-    }
-}
 
-/// Claims jobs for the free places and starts them; returns how many.
-async fn claim(engine: &Engine, owner: &str, free: usize, running: &mut JoinSet<()>) -> Result<usize, ()> {
-    let jobs = engine.claim_jobs(owner, free).await.map_err(|fault| {
-        tracing::error!(?fault, "the job queue cannot be read");
-    })?;
-    let claimed = jobs.len();
-    for job in jobs {
-        running.spawn(guarded(engine.clone(), job));
+    /// Claims jobs for the free places and starts them; returns how many.
+    async fn claim(&self, free: usize, running: &mut JoinSet<()>) -> Result<usize, ()> {
+        let jobs = self.engine.claim_jobs(&self.owner, &self.kinds, free).await.map_err(|fault| {
+            tracing::error!(?fault, "the job queue cannot be read");
+        })?;
+        let claimed = jobs.len();
+        for job in jobs {
+            running.spawn(guarded(self.engine.clone(), job));
+        }
+        Ok(claimed)
     }
-    Ok(claimed)
+
+    /// Resolves when enough places are free to be worth a claim.
+    async fn places(&self, running: &mut JoinSet<()>) {
+        while running.len() > self.work.at_once() - self.work.places_worth_a_claim() {
+            running.join_next().await;
+        }
+    }
+
+    /// How long until a job is due, as far as is known.
+    async fn until_next(&self) -> Duration {
+        let poll = Duration::from_millis(POLL_MS);
+        match self.engine.next_due_ms(&self.kinds).await {
+            Ok(Some(due_ms)) => {
+                let wait_ms = due_ms - self.engine.ports().clock.now_ms();
+                Duration::from_millis(u64::try_from(wait_ms).unwrap_or(0)).min(poll)
+            }
+            Ok(None) => poll,
+            Err(fault) => {
+                tracing::error!(?fault, "the job queue cannot be read");
+                Duration::from_millis(FAILURE_PAUSE_MS)
+            }
+        }
+    }
 }
 
 /// Runs a job; one that panics is put back like any other failure and takes nothing with it.
@@ -119,28 +216,5 @@ async fn guarded(engine: Engine, job: Job) {
     };
     if let Some(incident) = incident {
         tracing::error!(incident, "a job failed and is tried again");
-    }
-}
-
-/// Resolves when enough places are free to be worth a claim.
-async fn places(running: &mut JoinSet<()>) {
-    while running.len() > JOBS_AT_ONCE - PLACES_WORTH_A_CLAIM {
-        running.join_next().await;
-    }
-}
-
-/// How long until a job is due, as far as is known.
-async fn until_next(engine: &Engine) -> Duration {
-    let poll = Duration::from_millis(POLL_MS);
-    match engine.next_due_ms().await {
-        Ok(Some(due_ms)) => {
-            let wait_ms = due_ms - engine.ports().clock.now_ms();
-            Duration::from_millis(u64::try_from(wait_ms).unwrap_or(0)).min(poll)
-        }
-        Ok(None) => poll,
-        Err(fault) => {
-            tracing::error!(?fault, "the job queue cannot be read");
-            Duration::from_millis(FAILURE_PAUSE_MS)
-        }
     }
 }

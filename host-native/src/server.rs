@@ -1,6 +1,7 @@
 //! axum with one fallback into the engine: reads a body within the limit, hands the request over,
 //! writes the answer and logs what must be logged.
 mod patience;
+mod socket;
 
 use std::error::Error;
 use std::io;
@@ -20,10 +21,10 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::server::graceful::GracefulShutdown;
+use sidetone_engine::blobs::{self, Slice};
 use sidetone_engine::engine::{Engine, Incident};
 use sidetone_engine::limits::{BODY_BYTES_MAX, REQUEST_READ_MS};
-use sidetone_engine::ports::Incoming as EngineRequest;
+use sidetone_engine::ports::{BlobError, Incoming as EngineRequest};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tower::ServiceExt;
@@ -59,16 +60,24 @@ const SHUTDOWN_MS: u64 = 10_000;
 struct Host {
     engine: Engine,
     bodies: Arc<Semaphore>,
+    /// Turns true when the service is about to stop.
+    stop: watch::Receiver<bool>,
 }
+
+/// A connection's place among all, kept by whatever the connection has become.
+#[derive(Clone)]
+struct Place(#[expect(dead_code, reason = "it is held, not read")] Arc<OwnedSemaphorePermit>);
 
 /// Serves until `stop` turns true, then finishes the open requests.
 pub async fn serve(listener: TcpListener, engine: Engine, mut stop: watch::Receiver<bool>) {
-    let host = Host { engine, bodies: Arc::new(Semaphore::new(BODIES_BYTES_MAX)) };
+    let bodies = Arc::new(Semaphore::new(BODIES_BYTES_MAX));
+    let host = Host { engine, bodies, stop: stop.clone() };
     let app = Router::new().fallback(answer).with_state(host);
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(Duration::from_millis(HEAD_READ_MS));
-    let connections = GracefulShutdown::new();
-    let mut door = Door { listener, places: Arc::new(Semaphore::new(connections_max())), logged: None };
+    let places_max = connections_max();
+    let places = Arc::new(Semaphore::new(places_max));
+    let mut door = Door { listener, places: places.clone(), logged: None };
     while !*stop.borrow() {
         let accepted = tokio::select! {
             accepted = door.accept() => accepted,
@@ -76,24 +85,42 @@ pub async fn serve(listener: TcpListener, engine: Engine, mut stop: watch::Recei
         };
         let Some((stream, peer, place)) = accepted else { continue };
         let app = app.clone();
+        let place = Place(Arc::new(place));
+        let held = place.clone();
         let service = service_fn(move |request: http::Request<Incoming>| {
             let mut request = request.map(Body::new);
             request.extensions_mut().insert(ConnectInfo(peer));
+            request.extensions_mut().insert(held.clone());
             app.clone().oneshot(request)
         });
         let stream = Patience::new(stream, Duration::from_millis(WRITE_STALL_MS));
-        let connection = connections.watch(http.serve_connection(TokioIo::new(stream), service));
+        let connection = http.serve_connection(TokioIo::new(stream), service).with_upgrades();
+        let mut stop = stop.clone();
         tokio::spawn(async move {
+            tokio::pin!(connection);
             // A connection that breaks is the client's business.
-            let _ = connection.await;
+            tokio::select! {
+                _ = connection.as_mut() => {}
+                () = stopped(&mut stop) => {
+                    connection.as_mut().graceful_shutdown();
+                    let _ = connection.await;
+                }
+            }
             drop(place);
         });
     }
     drop(door);
     let grace = Duration::from_millis(SHUTDOWN_MS);
-    if tokio::time::timeout(grace, connections.shutdown()).await.is_err() {
-        tracing::warn!("some requests did not finish in time and were cut off");
+    // Every connection gives its place back, and a conversation the one it came over.
+    let all = places.acquire_many(u32::try_from(places_max).unwrap_or(u32::MAX));
+    if tokio::time::timeout(grace, all).await.is_err() {
+        tracing::warn!("some requests or conversations did not finish in time and were cut off");
     }
+}
+
+/// Resolves once the service is to stop, or whoever says so is gone.
+async fn stopped(stop: &mut watch::Receiver<bool>) {
+    let _ = stop.wait_for(|stop| *stop).await;
 }
 
 /// What the open files allow, after asking for as many as we may have.
@@ -148,11 +175,17 @@ impl Door {
 }
 
 async fn answer(
-    State(Host { engine, bodies }): State<Host>,
+    State(host): State<Host>,
     ConnectInfo(peer): ConnectInfo<SocketAddr>,
     request: Request,
 ) -> Response<Body> {
-    let (parts, mut body) = request.into_parts();
+    let (mut parts, mut body) = request.into_parts();
+    if host.engine.wants_socket(&parts)
+        && let Some(upgrade) = socket::Upgrade::of(&mut parts)
+    {
+        return socket::answer(&host, upgrade, parts, peer).await;
+    }
+    let Host { engine, bodies, .. } = host;
     if let Some(response) = engine.refuse_by_head(&parts.headers) {
         return refused(response, Some(body));
     }
@@ -167,7 +200,7 @@ async fn answer(
         Err(Unread::Late) => return refused(engine.request_timeout(), None),
         Err(Unread::Broken) => return refused(engine.broken_body(), None),
     };
-    handle(&engine, parts, whole, peer).await.map(Body::from)
+    handle(&engine, parts, whole, peer).await
 }
 
 /// Answers and logs; a panic on the way is a 500 like other bugs.
@@ -176,7 +209,7 @@ async fn handle(
     parts: http::request::Parts,
     body: Bytes,
     peer: SocketAddr,
-) -> Response<Bytes> {
+) -> Response<Body> {
     let method = parts.method.clone();
     let uri = parts.uri.clone();
     let incoming = EngineRequest { request: http::Request::from_parts(parts, body), peer: Some(peer.ip()) };
@@ -184,8 +217,27 @@ async fn handle(
         Ok(response) => response,
         Err(panic) => engine.broken(format!("a panic: {}", said(&*panic))),
     };
+    let (response, blob) = match response.extensions().get::<Slice>().cloned() {
+        None => (response, None),
+        Some(slice) => match blobs::open(engine.ports().blobs.clone(), slice.clone()).await {
+            Ok(Some(stream)) => (response, Some(stream)),
+            Ok(None) => (engine.lost(&slice), None),
+            Err(error) => (engine.unreadable(error), None),
+        },
+    };
     log(&response, &method, uri.path());
-    response
+    match blob {
+        None => response.map(Body::from),
+        // After an error the connection is cut: the client sees that bytes are missing.
+        Some(stream) => response.map(|_| {
+            Body::from_stream(stream.map(|piece| {
+                piece.map_err(|BlobError(detail)| {
+                    tracing::error!(detail, "a recording was cut off while it was sent");
+                    io::Error::other(detail)
+                })
+            }))
+        }),
+    }
 }
 
 fn said(panic: &(dyn std::any::Any + Send)) -> &str {
@@ -308,6 +360,7 @@ mod tests {
         let config = Config::from_settings(|_| None, "http://127.0.0.1", "a secret for the tests").unwrap();
         let ports = Ports {
             database: Arc::new(Panics),
+            blobs: Arc::new(crate::sandbox::MemoryBlobs::default()),
             clock: Arc::new(crate::system::SystemClock),
             random: Arc::new(crate::system::SystemRandom),
             queue: Arc::new(crate::runner::Wakes::default()),

@@ -1,7 +1,7 @@
 //! The system's clock and randomness.
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use sidetone_engine::ports::{Clock, Random};
+use sidetone_engine::ports::{BoxFuture, Clock, Random};
 
 /// The wall clock.
 pub struct SystemClock;
@@ -10,6 +10,10 @@ impl Clock for SystemClock {
     fn now_ms(&self) -> i64 {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+    }
+
+    fn sleep(&self, ms: u64) -> BoxFuture<'_, ()> {
+        Box::pin(tokio::time::sleep(Duration::from_millis(ms)))
     }
 }
 

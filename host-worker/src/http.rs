@@ -1,17 +1,18 @@
 //! Outgoing HTTP over the platform's `fetch`. No redirect, no cache, no cookie. The platform resolves
 //! names itself and connects to the public internet only; what it leaves to us, an address written
 //! into the URL, is checked here.
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt;
 use futures_util::future::{Either, select};
-use sidetone_engine::ports::{BoxFuture, Egress, Http, HttpError, HttpReply, HttpRequest};
+use futures_util::stream;
+use sidetone_engine::ports::{BoxFuture, Egress, Http, HttpError, HttpReply, HttpRequest, HttpStream};
 use sidetone_engine::targets::names_private_address;
 use worker::js_sys::Uint8Array;
 use worker::{
-    AbortController, AbortSignal, CacheMode, Delay, Fetch, Headers, Method, Request, RequestInit,
+    AbortController, ByteStream, CacheMode, Delay, Fetch, Headers, Method, Request, RequestInit,
     RequestRedirect, Url,
 };
 
@@ -20,47 +21,110 @@ pub struct PlatformHttp;
 
 impl Http for PlatformHttp {
     fn send(&self, request: HttpRequest) -> BoxFuture<'_, Result<HttpReply, HttpError>> {
-        Box::pin(within_deadline(request))
-    }
-}
-
-async fn within_deadline(request: HttpRequest) -> Result<HttpReply, HttpError> {
-    let url = Url::parse(&request.url).map_err(|error| HttpError::Failed(error.to_string()))?;
-    if request.egress == Egress::Public && names_private_address(&url) {
-        return Err(HttpError::Refused);
-    }
-    let controller = AbortController::default();
-    let signal = controller.signal();
-    let deadline = Delay::from(Duration::from_millis(request.deadline_ms));
-    match select(pin!(exchange(&request, &signal)), deadline).await {
-        Either::Left((outcome, _)) => outcome,
-        Either::Right(_) => {
-            controller.abort();
-            Err(HttpError::Timeout)
-        }
-    }
-}
-
-async fn exchange(request: &HttpRequest, signal: &AbortSignal) -> Result<HttpReply, HttpError> {
-    let failed = |error: worker::Error| HttpError::Failed(error.to_string());
-    let mut response =
-        Fetch::Request(outgoing(request).map_err(failed)?).send_with_signal(signal).await.map_err(failed)?;
-    let mut body = BytesMut::new();
-    if !matches!(response.body(), worker::ResponseBody::Empty) {
-        let mut chunks = response.stream().map_err(failed)?;
-        while let Some(chunk) = chunks.next().await {
-            let chunk = chunk.map_err(failed)?;
-            if body.len() + chunk.len() > request.response_bytes_max {
-                return Err(HttpError::TooLarge);
+        Box::pin(async move {
+            let mut exchange = Exchange::begin(&request).await?;
+            let mut body = BytesMut::new();
+            while let Some(piece) = exchange.next().await? {
+                body.extend_from_slice(&piece);
             }
-            body.extend_from_slice(&chunk);
+            let Head { status, headers } = std::mem::take(&mut exchange.head);
+            let reply = HttpReply { status, headers, body: body.freeze() };
+            if exchange.too_many { Err(HttpError::TooLarge(reply)) } else { Ok(reply) }
+        })
+    }
+
+    fn open(&self, request: HttpRequest) -> BoxFuture<'_, Result<HttpStream, HttpError>> {
+        Box::pin(async move {
+            let mut exchange = Exchange::begin(&request).await?;
+            let Head { status, headers } = std::mem::take(&mut exchange.head);
+            let head = HttpReply { status, headers: headers.clone(), body: Bytes::new() };
+            let body = stream::try_unfold((exchange, head), async |(mut exchange, head)| {
+                match exchange.next().await? {
+                    Some(piece) => Ok(Some((piece, (exchange, head)))),
+                    None if exchange.too_many => Err(HttpError::TooLarge(head)),
+                    None => Ok(None),
+                }
+            });
+            Ok(HttpStream { status, headers, body: Box::pin(body) })
+        })
+    }
+}
+
+/// One request and its answer, within its deadline and size.
+struct Exchange {
+    head: Head,
+    /// `None` for an answer without a body.
+    body: Option<ByteStream>,
+    left_bytes: usize,
+    /// Whether there was more than the limit.
+    too_many: bool,
+    deadline: Pin<Box<Delay>>,
+    _abort: AbortOnDrop,
+}
+
+#[derive(Default)]
+struct Head {
+    status: u16,
+    headers: Vec<(String, String)>,
+}
+
+impl Exchange {
+    async fn begin(request: &HttpRequest) -> Result<Self, HttpError> {
+        let url = Url::parse(&request.url).map_err(|error| HttpError::Failed(error.to_string()))?;
+        if request.egress == Egress::Public && names_private_address(&url) {
+            return Err(HttpError::Refused);
+        }
+        let controller = AbortController::default();
+        let signal = controller.signal();
+        let abort = AbortOnDrop(Some(controller));
+        let mut deadline = Box::pin(Delay::from(Duration::from_millis(request.deadline_ms)));
+        let sending = Fetch::Request(outgoing(request).map_err(failed)?);
+        let mut response = match select(pin!(sending.send_with_signal(&signal)), &mut deadline).await {
+            Either::Left((response, _)) => response.map_err(failed)?,
+            Either::Right(_) => return Err(HttpError::Timeout),
+        };
+        let body = match response.body() {
+            worker::ResponseBody::Empty => None,
+            _ => Some(response.stream().map_err(failed)?),
+        };
+        let head = Head { status: response.status_code(), headers: response.headers().entries().collect() };
+        Ok(Self {
+            head,
+            body,
+            left_bytes: request.response_bytes_max,
+            too_many: false,
+            deadline,
+            _abort: abort,
+        })
+    }
+
+    async fn next(&mut self) -> Result<Option<Bytes>, HttpError> {
+        let Some(body) = self.body.as_mut().filter(|_| !self.too_many) else { return Ok(None) };
+        let mut piece = match select(body.next(), &mut self.deadline).await {
+            Either::Left((Some(piece), _)) => piece.map_err(failed)?,
+            Either::Left((None, _)) => return Ok(None),
+            Either::Right(_) => return Err(HttpError::Timeout),
+        };
+        self.too_many = piece.len() > self.left_bytes;
+        piece.truncate(self.left_bytes);
+        self.left_bytes -= piece.len();
+        Ok(Some(Bytes::from(piece)))
+    }
+}
+
+/// Whoever drops an exchange does not want the rest of it. One that is over is not touched by it.
+struct AbortOnDrop(Option<AbortController>);
+
+impl Drop for AbortOnDrop {
+    fn drop(&mut self) {
+        if let Some(controller) = self.0.take() {
+            controller.abort();
         }
     }
-    Ok(HttpReply {
-        status: response.status_code(),
-        headers: response.headers().entries().collect(),
-        body: Bytes::from(body),
-    })
+}
+
+fn failed(error: worker::Error) -> HttpError {
+    HttpError::Failed(error.to_string())
 }
 
 fn outgoing(request: &HttpRequest) -> worker::Result<Request> {

@@ -9,6 +9,7 @@ use worker::Env;
 use crate::d1::D1;
 use crate::http::PlatformHttp;
 use crate::queue::Wakes;
+use crate::r2::R2;
 use crate::settings;
 use crate::system::{PlatformClock, PlatformRandom};
 
@@ -19,6 +20,8 @@ pub struct Service {
     pub engine: Engine,
     /// The hints it has given and nobody has sent yet.
     pub wakes: Arc<Wakes>,
+    /// The engine's blobs, for what only the platform can do with them.
+    pub blobs: Arc<R2>,
     /// Names the isolate in the leases of its jobs.
     pub owner: Arc<str>,
 }
@@ -35,6 +38,8 @@ thread_local! {
 
 /// The binding of the database.
 const DATABASE: &str = "DB";
+/// The binding of the bucket.
+const BUCKET: &str = "RECORDINGS";
 /// The binding of the queue.
 const QUEUE: &str = "JOBS";
 /// Stands for the public URL where no request has named it: jobs need none.
@@ -68,8 +73,10 @@ fn make(env: &Env, default_base_url: &str) -> Result<Service, String> {
     let config = settings::read(env, default_base_url).map_err(|error| error.to_string())?;
     let binding = |error: worker::Error| format!("wrangler.toml: {error}");
     let wakes = Arc::new(Wakes::new(env.queue(QUEUE).map_err(binding)?));
+    let blobs = Arc::new(R2::new(env.bucket(BUCKET).map_err(binding)?));
     let ports = Ports {
         database: Arc::new(D1::new(env.d1(DATABASE).map_err(binding)?)),
+        blobs: blobs.clone(),
         clock: Arc::new(PlatformClock),
         random: Arc::new(PlatformRandom),
         queue: wakes.clone(),
@@ -79,5 +86,5 @@ fn make(env: &Env, default_base_url: &str) -> Result<Service, String> {
     let mut name = [0; 8];
     PlatformRandom.fill(&mut name);
     let owner = format!("edge-{:016x}", u64::from_le_bytes(name)).into();
-    Ok(Service { engine, wakes, owner })
+    Ok(Service { engine, wakes, blobs, owner })
 }

@@ -1,12 +1,14 @@
-//! Sidetone on Cloudflare Workers: the engine over D1, Queues and fetch. Empty on every other target.
+//! Sidetone on Cloudflare Workers: the engine over D1, R2, Queues and fetch. Empty on every other target.
 #![cfg(target_arch = "wasm32")]
 #![allow(clippy::arc_with_non_send_sync, reason = "the engine's ports are Arcs; a Worker has one thread")]
 mod d1;
 mod http;
 mod isolate;
 mod queue;
+mod r2;
 mod server;
 mod settings;
+mod socket;
 mod system;
 
 use worker::web_sys::{Request, Response};

@@ -100,7 +100,7 @@ pub async fn sweep(env: &Env) {
 }
 
 async fn run(service: &Service) -> bool {
-    let Service { engine, wakes, owner } = service;
+    let Service { engine, wakes, owner, .. } = service;
     let mut answered = true;
     for claim in 1..=CLAIMS_MAX {
         let turn = match engine.run_due_jobs(owner, JOBS_AT_ONCE).await {

@@ -8,15 +8,18 @@ use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt;
 use futures_util::future::{Either, select};
 use http::{HeaderMap, HeaderName, HeaderValue, Response as Answer};
+use sidetone_engine::blobs::Slice;
 use sidetone_engine::engine::{Engine, Incident};
 use sidetone_engine::error::{Code, Error};
 use sidetone_engine::limits::{BODY_BYTES_MAX, REQUEST_READ_MS};
+use sidetone_engine::live::{Accept, LiveSession};
 use sidetone_engine::ports::Incoming;
 use worker::js_sys::{Array, JSON, Uint8Array};
 use worker::web_sys::{ReadableStream, Request, Response, ResponseInit};
-use worker::{Body, Context, Delay, Env, console_error};
+use worker::{Body, Context, Delay, Env, WebSocketPair, console_error};
 
-use crate::isolate;
+use crate::isolate::{self, Service};
+use crate::socket::EdgeSocket;
 
 /// What the edge says of who is calling; a client cannot set it.
 const PEER_HEADER: &str = "cf-connecting-ip";
@@ -31,25 +34,79 @@ pub async fn answer(request: Request, env: &Env, context: &Context) -> worker::R
     };
     let engine = &service.engine;
     let (method, path) = (request.method(), target.split('?').next().unwrap_or_default());
-    let response = handle(engine, &request, &method, target).await;
+    let mut response = match handle(engine, &request, &method, target).await {
+        Handled::Answer(response) => response,
+        Handled::Session(session) => return upgrade(*session, &service, context),
+    };
+    let mut stream = None;
+    if let Some(slice) = response.extensions().get::<Slice>().cloned() {
+        match service.blobs.stream(&slice).await {
+            Ok(Some(found)) => stream = Some(found),
+            Ok(None) => response = engine.lost(&slice),
+            Err(error) => response = engine.unreadable(error),
+        }
+    }
     log(&response, &method, path);
     if !service.wakes.is_empty() {
         let wakes = service.wakes.clone();
         let now_ms = engine.ports().clock.now_ms();
         context.wait_until(async move { wakes.send(now_ms).await });
     }
-    to_platform(response)
+    to_platform(response, stream.as_ref())
 }
 
-async fn handle(engine: &Engine, request: &Request, method: &str, target: &str) -> Answer<Bytes> {
+enum Handled {
+    Answer(Answer<Bytes>),
+    Session(Box<LiveSession>),
+}
+
+/// Hands the client its end of a socket and leaves the conversation to the invocation, which lasts as
+/// long as the socket does; what is written afterwards has the platform's time for that.
+fn upgrade(session: LiveSession, service: &Service, context: &Context) -> worker::Result<Response> {
+    let WebSocketPair { client, server } = WebSocketPair::new()?;
+    let service = service.clone();
+    context.wait_until(async move {
+        let incident = match EdgeSocket::accept(&server) {
+            Ok(mut socket) => session.run(&mut socket).await,
+            Err(_) => session.abandon().await,
+        };
+        if let Some(detail) = incident {
+            console_error!("a conversation failed on our side: {detail}");
+        }
+        service.wakes.send(service.engine.ports().clock.now_ms()).await;
+    });
+    Ok(worker::Response::from_websocket(client)?.into())
+}
+
+async fn handle(engine: &Engine, request: &Request, method: &str, target: &str) -> Handled {
+    let parts = match head(request, method, target) {
+        Ok(parts) => parts,
+        Err(error) => return Handled::Answer(engine.broken(error.to_string())),
+    };
+    if engine.wants_socket(&parts) {
+        let peer = peer(&parts.headers);
+        let request = http::Request::from_parts(parts, Bytes::new());
+        return match engine.accept(Incoming { request, peer }).await {
+            Accept::Refused(response) => Handled::Answer(response),
+            Accept::Session(session) => Handled::Session(session),
+        };
+    }
+    Handled::Answer(answered(engine, request, parts).await)
+}
+
+fn head(request: &Request, method: &str, target: &str) -> http::Result<http::request::Parts> {
     let mut head = http::Request::builder().method(method).uri(target);
     if let Some(slot) = head.headers_mut() {
         *slot = headers(request);
     }
-    let parts = match head.body(()) {
-        Ok(head) => head.into_parts().0,
-        Err(error) => return engine.broken(error.to_string()),
-    };
+    Ok(head.body(())?.into_parts().0)
+}
+
+fn peer(headers: &HeaderMap) -> Option<std::net::IpAddr> {
+    headers.get(PEER_HEADER).and_then(|value| value.to_str().ok()?.parse().ok())
+}
+
+async fn answered(engine: &Engine, request: &Request, parts: http::request::Parts) -> Answer<Bytes> {
     if let Some(response) = engine.refuse_by_head(&parts.headers) {
         return response;
     }
@@ -61,7 +118,7 @@ async fn handle(engine: &Engine, request: &Request, method: &str, target: &str) 
             Err(Unread::Late) => return engine.request_timeout(),
         },
     };
-    let peer = parts.headers.get(PEER_HEADER).and_then(|value| value.to_str().ok()?.parse().ok());
+    let peer = peer(&parts.headers);
     engine.handle(Incoming { request: http::Request::from_parts(parts, body), peer }).await
 }
 
@@ -118,7 +175,8 @@ async fn read(stream: ReadableStream, matters: bool) -> Result<Bytes, Unread> {
     }
 }
 
-fn to_platform(response: Answer<Bytes>) -> worker::Result<Response> {
+/// `stream` stands in for the body.
+fn to_platform(response: Answer<Bytes>, stream: Option<&ReadableStream>) -> worker::Result<Response> {
     let (parts, body) = response.into_parts();
     let pairs: Vec<(&str, Cow<'_, str>)> = parts
         .headers
@@ -128,7 +186,9 @@ fn to_platform(response: Answer<Bytes>) -> worker::Result<Response> {
     let init = ResponseInit::new();
     init.set_status(parts.status.as_u16());
     init.set_headers(&JSON::parse(&serde_json::to_string(&pairs)?)?);
-    let response = if body.is_empty() {
+    let response = if stream.is_some() {
+        Response::new_with_opt_readable_stream_and_init(stream, &init)
+    } else if body.is_empty() {
         Response::new_with_opt_str_and_init(None, &init)
     } else {
         let body = Uint8Array::from(body.as_ref());
@@ -148,7 +208,7 @@ fn unconfigured(detail: &str) -> worker::Result<Response> {
     *response.status_mut() = http::StatusCode::SERVICE_UNAVAILABLE;
     let json = HeaderValue::from_static("application/json");
     response.headers_mut().insert(http::header::CONTENT_TYPE, json);
-    to_platform(response)
+    to_platform(response, None)
 }
 
 /// Our own failures are logged with their private detail; the platform's log has the rest. Headers and

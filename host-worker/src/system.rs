@@ -1,7 +1,9 @@
 //! The platform's clock and randomness.
 use std::cell::RefCell;
+use std::time::Duration;
 
-use sidetone_engine::ports::{Clock, Random};
+use sidetone_engine::ports::{BoxFuture, Clock, Random};
+use worker::Delay;
 
 /// The wall clock. It stands still between two calls of the platform, by the platform's decision.
 pub struct PlatformClock;
@@ -9,6 +11,10 @@ pub struct PlatformClock;
 impl Clock for PlatformClock {
     fn now_ms(&self) -> i64 {
         worker::js_sys::Date::now() as i64
+    }
+
+    fn sleep(&self, ms: u64) -> BoxFuture<'_, ()> {
+        Box::pin(Delay::from(Duration::from_millis(ms)))
     }
 }
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Every check of a running server (SIDETONE_URL, SIDETONE_KEY) by somebody else's software: the official MCP
-# clients, the Inspector, the conformance tool, and what openapi.json promises. One line a check, then the sum.
+# clients, the Inspector, the conformance tool, and what openapi.json promises; and of the stand-in for OpenAI, by
+# OpenAI's clients. One line a check, then the sum.
 set -euo pipefail
 cd "$(dirname "$0")"
 
@@ -11,6 +12,7 @@ ci=../../.ci
 PATH=$("$ci/node22"):$PATH
 python_v1=$("$ci/python-env" requirements-mcp-v1.txt)/python
 python_v2=$("$ci/python-env" requirements-mcp-v2.txt)/python
+python_openai=$("$ci/python-env" requirements-openai.txt)/python
 "$ci/python-env" requirements-openapi.txt >/dev/null
 
 log=$(mktemp)
@@ -40,6 +42,9 @@ check 'Python client 1.x' "$python_v1" mcp_v1.py
 for mode in legacy auto; do check "Python client 2.x, $mode" "$python_v2" mcp_v2.py "$mode"; done
 for era in legacy auto modern; do check "Inspector --strict, $era" ./inspector.sh "$era"; done
 for revision in 2025-11-25 2026-07-28; do check "MCP conformance $revision" ./conformance.sh "$revision"; done
+check "OpenAI's TypeScript client against its stand-in" ./with-openai.sh node openai-stand-in.mjs
+check "OpenAI's Python client against its stand-in" ./with-openai.sh "$python_openai" openai_stand_in.py
+check 'Standard Webhooks' ./deliveries.sh
 check 'README, curl' python3 readme.py curl
 check 'README, MCP' "$python_v2" readme.py mcp
 check 'OpenAPI 3.1' ./openapi.sh

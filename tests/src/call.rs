@@ -27,10 +27,11 @@ impl Call {
     /// A call that succeeds in this workspace: whatever it refers to is created first.
     #[track_caller]
     pub fn valid(world: &World, operation: &'static Operation) -> Self {
-        let path = operation
-            .path_names()
-            .map(|name| (name.to_owned(), path_value(world, operation, name)))
-            .collect::<Vec<_>>();
+        let mut path: Vec<(String, String)> = Vec::new();
+        for name in operation.path_names() {
+            let value = path_value(world, operation, name, path.last());
+            path.push((name.to_owned(), value));
+        }
         let body = body_schema(operation).map(|schema| {
             let Value::Object(body) = value(world, operation, "body", schema) else {
                 panic!("{}: the body is not an object", operation.id)
@@ -143,9 +144,9 @@ pub fn types(schema: &Value) -> Vec<&str> {
 /// A well-formed id that belongs to nothing.
 pub const UNKNOWN_ID: &str = "asst_00000000000000000000000000";
 
-/// Creates what the path names. A new resource needs a line here.
+/// Creates what the path names, within what it named before. A new resource needs a line here.
 #[track_caller]
-fn path_value(world: &World, operation: &Operation, name: &str) -> String {
+fn path_value(world: &World, operation: &Operation, name: &str, within: Option<&(String, String)>) -> String {
     let collection = operation.path.split("/{").next().unwrap_or_default();
     let made = match (collection, name) {
         ("/assistants", "id") => world.assistant(),
@@ -153,6 +154,10 @@ fn path_value(world: &World, operation: &Operation, name: &str) -> String {
         ("/knowledge", "id") => world.document(10),
         ("/numbers", "number") => world.binding(),
         ("/webhooks", "id") => world.webhook(),
+        ("/webhooks", "delivery_id") => {
+            let (_, webhook_id) = within.expect("a delivery is a webhook's");
+            world.create(&format!("/webhooks/{webhook_id}/test"), json!({}))
+        }
         ("/simulations/personas", "id") => world.persona(),
         ("/simulations/scenarios", "id") => world.scenario(),
         ("/simulations", "id") => world.simulation(),
@@ -161,6 +166,10 @@ fn path_value(world: &World, operation: &Operation, name: &str) -> String {
             world.settle(&run.id);
             run
         }
+        ("/calls", "id") => match operation.path {
+            "/calls/{id}/recording" | "/calls/{id}/waveform" => world.a_recorded_call(),
+            _ => world.runs_call(),
+        },
         ("/keys", "id") => world.api_key(),
         other => panic!("{}: no example of {other:?} yet", operation.id),
     };
@@ -183,9 +192,10 @@ fn value(world: &World, operation: &Operation, name: &str, schema: &Value) -> Va
         "tool_ids" => return json!([world.a_tool().id, world.a_tool().id]),
         "knowledge_ids" => return json!([world.document(10).id, world.document(20).id]),
         "url" => return "https://example.com/example".into(),
-        "model" => return "builtin/rules".into(),
+        "model" | "judge_model" => return "builtin/rules".into(),
         "voice" => return "builtin/tone".into(),
         "parameters" => return json!({"type": "object", "properties": {"day": {"type": "string"}}}),
+        "ttl_seconds" | "max_duration_seconds" => return 60.into(),
         "mode" => return "chat".into(),
         "pipeline_mode" => return "cascading".into(),
         _ if name.ends_with("_id") || name.ends_with("_ids") => {

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use crate::native::WORKSPACES_MAX;
 use crate::process::bootstrap_key;
+use crate::stand_ins;
 
 /// A running Worker.
 pub struct Edge {
@@ -25,6 +26,23 @@ impl Edge {
     pub fn shared() -> Arc<Self> {
         static SHARED: OnceLock<Arc<Edge>> = OnceLock::new();
         SHARED.get_or_init(|| Arc::new(Self::start(&[]))).clone()
+    }
+
+    /// The Worker of this process with the stand-ins in its settings.
+    pub fn shared_with_stand_ins() -> Arc<Self> {
+        static SHARED: OnceLock<Arc<Edge>> = OnceLock::new();
+        let start = || {
+            let settings = stand_ins::settings();
+            let settings: Vec<_> = settings.iter().map(|(name, value)| (*name, value.as_str())).collect();
+            Arc::new(Self::start(&settings))
+        };
+        SHARED.get_or_init(start).clone()
+    }
+
+    /// The Worker of this process with its storage within reach of tests.
+    pub fn shared_with_backdoor() -> Arc<Self> {
+        static SHARED: OnceLock<Arc<Edge>> = OnceLock::new();
+        SHARED.get_or_init(|| Arc::new(Self::start(&[("WORKER_ENTRY", "backdoor.mjs")]))).clone()
     }
 
     /// The Worker of this process over bindings that fail by plan.

@@ -8,19 +8,26 @@
     reason = "this crate is test support: a scenario that cannot go on says so loudly"
 )]
 
+pub mod backdoor;
+pub mod blobs;
 pub mod call;
 pub mod choices;
 pub mod compare;
 pub mod edge;
+pub mod example;
 pub mod faults;
 pub mod load;
 pub mod native;
 pub mod process;
+pub mod receiver;
 pub mod reply;
+pub mod stand_ins;
+pub mod talk;
 pub mod wire;
 pub mod world;
 
 pub use call::Call;
 pub use choices::Choices;
 pub use reply::{Reply, ToolReply};
+pub use talk::Talk;
 pub use world::{Made, World};

@@ -1,15 +1,19 @@
 //! The real binary, started once for a test process and stopped with it.
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use sidetone_engine::engine::Engine;
+
+use crate::backdoor;
 use crate::process::{binary, bootstrap_key};
+use crate::stand_ins;
 
 /// Workspaces one test process can open.
-pub(crate) const WORKSPACES_MAX: u32 = 1_000;
+pub(crate) const WORKSPACES_MAX: u32 = 2_000;
 
 /// Serves until its standard input closes, which happens however the test process ends.
 const KEEPER: &str = r#"
@@ -24,6 +28,8 @@ const KEEPER: &str = r#"
 pub struct Native {
     /// Where it listens.
     pub address: SocketAddr,
+    data: PathBuf,
+    backdoor: OnceLock<Engine>,
     keys_used: AtomicU32,
     log: PathBuf,
     _keeper: Child,
@@ -34,7 +40,13 @@ impl Native {
     /// The server of this process.
     pub fn shared() -> &'static Self {
         static SHARED: OnceLock<Native> = OnceLock::new();
-        SHARED.get_or_init(Self::start)
+        SHARED.get_or_init(|| Self::start(&[]))
+    }
+
+    /// The server of this process with the stand-ins in its settings.
+    pub fn shared_with_stand_ins() -> &'static Self {
+        static SHARED: OnceLock<Native> = OnceLock::new();
+        SHARED.get_or_init(|| Self::start(&stand_ins::settings()))
     }
 
     /// The key of a workspace that nobody has used.
@@ -44,12 +56,22 @@ impl Native {
         bootstrap_key(n)
     }
 
+    /// Where it keeps what.
+    pub fn data(&self) -> &Path {
+        &self.data
+    }
+
+    /// An engine over the same data folder.
+    pub fn backdoor(&self) -> Engine {
+        self.backdoor.get_or_init(|| backdoor::in_folder(&self.data)).clone()
+    }
+
     /// What the server has logged.
     pub fn log(&self) -> String {
         std::fs::read_to_string(&self.log).unwrap_or_default()
     }
 
-    fn start() -> Self {
+    fn start(settings: &[(&str, String)]) -> Self {
         let folder = tempfile::Builder::new().prefix("sidetone-contract-").tempdir().unwrap().keep();
         let log = folder.join("log");
         let keys: Vec<String> = (0..WORKSPACES_MAX).map(bootstrap_key).collect();
@@ -66,6 +88,7 @@ impl Native {
             .env("SIDETONE_BASE_URL", crate::world::BASE_URL)
             .env("SIDETONE_BOOTSTRAP_KEYS", keys.join(","))
             .env("SIDETONE_TRUSTED_PROXIES", "127.0.0.1")
+            .envs(settings.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(std::fs::File::create(&log).unwrap())
@@ -83,6 +106,15 @@ impl Native {
         }
         let address = welcome.split("listening on ").nth(1).and_then(|rest| rest.split(')').next());
         let address = address.and_then(|text| text.parse().ok()).expect("the welcome names the address");
-        Self { address, keys_used: AtomicU32::new(0), log, _keeper: keeper, _stdout: stdout }
+        let (backdoor, keys_used) = (OnceLock::new(), AtomicU32::new(0));
+        Self {
+            address,
+            data: folder.join("data"),
+            backdoor,
+            keys_used,
+            log,
+            _keeper: keeper,
+            _stdout: stdout,
+        }
     }
 }

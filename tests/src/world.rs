@@ -8,12 +8,22 @@ use bytes::Bytes;
 use http::Method;
 use serde_json::{Value, json};
 use sidetone::Sandbox;
-use sidetone_engine::ports::Database;
+use sidetone_engine::auth::key::ApiKey;
+use sidetone_engine::calls::write as calls;
+use sidetone_engine::engine::Engine;
+use sidetone_engine::error::Fault;
+use sidetone_engine::ports::{Blobs, Database};
+use sidetone_engine::recordings::{self, Kept};
+use sidetone_engine::sql;
+use sidetone_engine::statement::Statement;
 
+use crate::backdoor::{self, wait};
 use crate::edge::Edge;
+use crate::example;
 use crate::native::Native;
 use crate::reply::{Reply, ToolReply};
-use crate::wire;
+use crate::talk::Talk;
+use crate::{stand_ins, wire};
 
 /// The public URL of every service under test, so that they can be compared to the byte.
 pub const BASE_URL: &str = "http://sandbox.example";
@@ -86,6 +96,32 @@ impl World {
         }
     }
 
+    /// A fresh workspace on the host that `SIDETONE_TEST_HOST` names, with the stand-in as the provider
+    /// `stand-in`, and tools and webhooks that may be on this machine: a sandbox reaches it too.
+    pub fn with_stand_ins() -> Self {
+        match std::env::var("SIDETONE_TEST_HOST").as_deref().unwrap_or("sandbox") {
+            "sandbox" => {
+                let settings = stand_ins::settings();
+                let settings: Vec<_> = settings.iter().map(|(name, value)| (*name, value.as_str())).collect();
+                let world = Self::with_settings(&settings);
+                if let Some(sandbox) = world.sandbox() {
+                    sandbox.answer_http_with(stand_ins::exchange);
+                }
+                world
+            }
+            "native" => {
+                let native = Native::shared_with_stand_ins();
+                Self::on(Service::Native(native), native.fresh_key())
+            }
+            "worker" => {
+                let edge = Edge::shared_with_stand_ins();
+                let key = edge.fresh_key();
+                Self::on(Service::Edge(edge), key)
+            }
+            other => panic!("SIDETONE_TEST_HOST={other}: not one of sandbox, native, worker"),
+        }
+    }
+
     /// A world whose clock stands still until it is told to move and whose requests go nowhere;
     /// `None` on a host that has the real ones. The scenario then ends at once.
     pub fn with_manual_clock() -> Option<Self> {
@@ -106,6 +142,23 @@ impl World {
             return None;
         }
         Some(world)
+    }
+
+    /// A fresh workspace on the host that `SIDETONE_TEST_HOST` names, with a [`World::backdoor`].
+    pub fn with_backdoor() -> Self {
+        match std::env::var("SIDETONE_TEST_HOST").as_deref() {
+            Ok("worker") => {
+                let edge = Edge::shared_with_backdoor();
+                let key = edge.fresh_key();
+                Self::at_edge(edge, key)
+            }
+            _ => Self::new(),
+        }
+    }
+
+    /// A world in memory over a database and blobs of the test's own, whichever host the suite runs on.
+    pub fn over_both(database: Arc<dyn Database>, blobs: Arc<dyn Blobs>) -> Self {
+        Self::in_memory(Sandbox::over_both(database, blobs, SETTINGS))
     }
 
     /// A world in memory over a database of the test's own, whichever host the suite runs on.
@@ -289,6 +342,53 @@ impl World {
         self.post("/mcp", message)
     }
 
+    /// Opens the WebSocket of a URL that the service has given; `Err` is the refusal.
+    pub fn connect(&self, url: &str) -> Result<Talk<'_>, Box<Reply>> {
+        let path = url.find("/voice-test").map_or(url, |at| &url[at..]);
+        match &self.service {
+            Service::Sandbox(sandbox) => {
+                let socket = sandbox.connect(path);
+                let refused = |reply: Box<sidetone::sandbox::Reply>| {
+                    Box::new(Reply::new(reply.status, reply.headers.clone(), reply.body.clone()))
+                };
+                socket.map(Talk::in_memory).map_err(refused)
+            }
+            Service::Native(native) => Talk::over_tcp(native.address, path),
+            Service::Edge(edge) => Talk::over_tcp(edge.address, path),
+        }
+    }
+
+    /// A test token for an assistant.
+    #[track_caller]
+    pub fn test_token(&self, assistant_id: &str) -> Value {
+        self.post(format!("/assistants/{assistant_id}/test-token"), json!({})).ok().json
+    }
+
+    /// Opens a conversation with an assistant.
+    #[track_caller]
+    pub fn talk_to(&self, assistant_id: &str) -> Talk<'_> {
+        let token = self.test_token(assistant_id);
+        self.connect(token["websocket_url"].as_str().expect("a URL")).expect("the token is good")
+    }
+
+    /// Reads a call once it has ended and was looked into.
+    #[track_caller]
+    pub fn settled_call(&self, call_id: &str) -> Value {
+        let started = Instant::now();
+        loop {
+            if let Some(sandbox) = self.sandbox() {
+                sandbox.run_jobs();
+            }
+            let call = self.get(format!("/calls/{call_id}")).ok().json;
+            if !call["analysis"].is_null() {
+                return call;
+            }
+            let late = self.sandbox().is_some() || started.elapsed() > Duration::from_millis(SETTLE_MS);
+            assert!(!late, "the call is not settled: {call}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
     /// Lets a run come to its end and reads it.
     #[track_caller]
     pub fn settle(&self, run_id: &str) -> Value {
@@ -343,10 +443,10 @@ impl World {
         self.create("/knowledge", json!({"name": name, "content": "x".repeat(size_bytes)}))
     }
 
-    /// A webhook.
+    /// A webhook whose receiver no host ever finds: the name is reserved (RFC 2606).
     #[track_caller]
     pub fn webhook(&self) -> Made {
-        self.create("/webhooks", json!({"url": "https://example.com/events", "events": ["call.ended"]}))
+        self.create("/webhooks", json!({"url": "https://receiver.example/", "events": ["call.ended"]}))
     }
 
     /// A persona.
@@ -382,6 +482,64 @@ impl World {
     pub fn run(&self) -> Made {
         let simulation = self.simulation();
         self.create(&format!("/simulations/{}/runs", simulation.id), json!({"seed": 7}))
+    }
+
+    /// An engine over the service's own storage, for what no request can do yet. At the edge only where the
+    /// Worker stands behind [`Edge::shared_with_backdoor`].
+    pub fn backdoor(&self) -> Engine {
+        match &self.service {
+            Service::Sandbox(sandbox) => sandbox.engine().clone(),
+            Service::Native(native) => native.backdoor(),
+            Service::Edge(edge) => backdoor::at_edge(edge.address),
+        }
+    }
+
+    /// The workspace's id.
+    pub fn workspace_id(&self) -> String {
+        if self.sandbox().is_none() {
+            // A bootstrap key opens its workspace when it is first used.
+            self.get("/keys").ok();
+        }
+        let hash = ApiKey::parse(&self.key).expect("a key").sha256_hex();
+        let select = sql!("SELECT workspace_id FROM api_keys WHERE hash = ?1", hash);
+        let rows = wait(self.backdoor().ports().database.read(vec![select])).expect("a read");
+        rows[0].first().expect("the key is known").text("workspace_id").expect("a text")
+    }
+
+    /// Writes to the database as a job does.
+    pub fn write(&self, statements: Vec<Statement>) {
+        wait(self.backdoor().ports().database.write(statements)).expect("a write");
+    }
+
+    /// Keeps a recording of a call as the one who records does.
+    pub fn store(&self, call_id: &str, file: Bytes) -> Result<Kept, Fault> {
+        let (engine, workspace_id) = (self.backdoor(), self.workspace_id());
+        wait(recordings::store(&engine, &workspace_id, call_id, file))
+    }
+
+    /// A call that is over, with a recording of two seconds.
+    pub fn a_recorded_call(&self) -> Made {
+        let call = self.a_call();
+        let kept = self.store(&call.id, example::recording(16_000)).expect("a recording can be kept");
+        assert_eq!(kept, Kept::Now);
+        let json = self.get(format!("/calls/{}", call.id)).ok().json;
+        Made { id: call.id, json }
+    }
+
+    /// The call of a run that is over.
+    #[track_caller]
+    pub fn runs_call(&self) -> Made {
+        let run = self.settle(&self.run().id);
+        let json = run["call"].clone();
+        Made { id: json["id"].as_str().expect("a run has a call").to_owned(), json }
+    }
+
+    /// A call that is over, with everything a call can have.
+    pub fn a_call(&self) -> Made {
+        let (new, ended) = (example::new_call(self), example::ended_call());
+        self.write(calls::record(&new, Some(&ended), Some(&example::analysis())));
+        let json = self.get(format!("/calls/{}", new.id)).ok().json;
+        Made { id: new.id, json }
     }
 
     /// An API key of this workspace.

@@ -83,6 +83,7 @@ fn a_bad_setting_stops_the_start_and_is_named() {
         ("SIDETONE_DEFAULT_MODEL", "nobody/model"),
         ("SIDETONE_DEFAULT_VOICE", "tone"),
         ("SIDETONE_PROVIDERS", "{"),
+        ("SIDETONE_MODELS", "{\"nobody/model\": {}}"),
         ("SIDETONE_ALLOW_PRIVATE_TARGETS", "perhaps"),
         ("SIDETONE_TRUSTED_PROXIES", "proxy.example.com"),
     ] {

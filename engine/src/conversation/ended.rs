@@ -16,6 +16,10 @@ pub enum EndedReason {
     Silence,
     /// The conversation reached its limit of turns.
     TurnLimit,
+    /// The conversation reached its limit of time.
+    DurationLimit,
+    /// The conversation cost as much as it may.
+    CostLimit,
     /// The next row would have made the transcript longer than one may be; it was left out.
     TranscriptLimit,
     /// The model kept asking for tools after it was told to stop and answer.

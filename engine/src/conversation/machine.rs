@@ -10,7 +10,7 @@ use super::{
     ConversationLimits, EndedReason, TEXT_BYTES_MAX, TOOL_NAME_BYTES_MAX, TOOL_RESULT_BYTES_MAX,
     TRANSCRIPT_BYTES_MAX,
 };
-use crate::models::{AssistantReply, AssistantTurn, Knowledge, Message, ToolSpec};
+use crate::models::{AssistantReply, AssistantTurn, Knowledge, Message, ToolRequest, ToolSpec};
 
 /// What a conversation starts from.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -89,6 +89,8 @@ pub enum Input {
         /// True when `text` says why the tool failed.
         is_error: bool,
     },
+    /// Nothing happened, but time has passed: a limit of time may be reached.
+    Tick,
     /// The assistant's last line has been spoken to its end. Optional; it sets the row's `end_ms`.
     Spoken,
     /// One side hung up.
@@ -96,6 +98,8 @@ pub enum Input {
         /// Who.
         by: Party,
     },
+    /// It has cost as much as it may.
+    CostLimit,
     /// The service stops the conversation.
     Abort,
 }
@@ -115,7 +119,8 @@ pub enum Output {
         /// The number of this question.
         request: u64,
     },
-    /// Call this tool and hand in its result with this id.
+    /// Call this tool and hand in its result with this id. Several may be under way at once; the
+    /// model is asked again when all have answered.
     CallTool {
         /// Unique in the conversation and the same after a restart, so it is fit to be the
         /// tool's idempotency key.
@@ -141,7 +146,7 @@ pub enum WaitingFor {
     User,
     /// [`Input::AssistantReply`] or [`Input::ModelFailed`].
     Model,
-    /// [`Input::ToolResult`].
+    /// [`Input::ToolResult`], one or several.
     Tool,
     /// Nothing: it is over.
     Nothing,
@@ -211,6 +216,8 @@ pub struct Conversation {
     /// The assistant's last line, folded, and how often it came in a row.
     last_line: String,
     repeats: u32,
+    /// Calls whose result is awaited, in the order they were asked for.
+    pending: Vec<PendingCall>,
     /// What the user said while a tool ran: a result follows its call in the history.
     held: Vec<String>,
     /// The assistant's row that is still being spoken.
@@ -230,11 +237,21 @@ enum State {
     New,
     Listening,
     Thinking,
-    /// The call is the last row of the history.
     Calling,
-    Ended {
-        reason: EndedReason,
-    },
+    Ended { reason: EndedReason },
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct PendingCall {
+    id: String,
+    name: String,
+    arguments: Value,
+}
+
+impl PendingCall {
+    fn output(&self) -> Output {
+        Output::CallTool { id: self.id.clone(), name: self.name.clone(), arguments: self.arguments.clone() }
+    }
 }
 
 impl Conversation {
@@ -253,6 +270,7 @@ impl Conversation {
             silences: 0,
             last_line: String::new(),
             repeats: 0,
+            pending: Vec::new(),
             held: Vec::new(),
             speaking: None,
             failure: None,
@@ -281,10 +299,15 @@ impl Conversation {
             Input::AssistantReply { request, reply } => self.assistant_reply(request, reply),
             Input::ModelFailed { request, reason } => self.model_failed(request, reason),
             Input::ToolResult { id, text, is_error } => self.tool_result(&id, text, is_error),
+            Input::Tick => {}
             Input::Spoken => self.spoken(),
             Input::HangUp { by: Party::User } => self.end(EndedReason::UserHungUp),
             Input::HangUp { by: Party::Assistant } => self.end(EndedReason::AssistantEnded),
+            Input::CostLimit => self.end(EndedReason::CostLimit),
             Input::Abort => self.end(EndedReason::Aborted),
+        }
+        if self.offset_ms >= self.setup.limits.duration_ms_max && self.ended().is_none() {
+            self.end(EndedReason::DurationLimit);
         }
     }
 
@@ -293,8 +316,8 @@ impl Conversation {
         self.outputs.pop_front()
     }
 
-    /// Tells [`poll`](Self::poll) again what was under way: the model's question or the tool's
-    /// call, with the same numbers. For a driver that loaded a stored state; what was said or
+    /// Tells [`poll`](Self::poll) again what was under way: the model's question or the tools'
+    /// calls, with the same numbers. For a driver that loaded a stored state; what was said or
     /// ended is not repeated.
     pub fn resume(&mut self) {
         if !self.outputs.is_empty() {
@@ -302,7 +325,7 @@ impl Conversation {
         }
         match self.state {
             State::Thinking => self.outputs.push_back(Output::AskModel { request: self.requests }),
-            State::Calling => self.outputs.extend(self.pending_call()),
+            State::Calling => self.outputs.extend(self.pending.iter().map(PendingCall::output)),
             State::New | State::Listening | State::Ended { .. } => {}
         }
     }
@@ -373,8 +396,7 @@ impl Conversation {
     /// True while the tool call of this id waits for its result.
     #[must_use]
     pub fn is_calling(&self, id: &str) -> bool {
-        self.state == State::Calling
-            && matches!(self.history.last(), Some(Message::ToolCall { id: called, .. }) if called == id)
+        self.state == State::Calling && self.pending.iter().any(|call| call.id == id)
     }
 
     /// The latest time it has heard of, in ms from its start.
@@ -453,7 +475,15 @@ impl Conversation {
                 self.state = State::Listening;
                 self.say(text);
             }
-            AssistantReply::CallTool { name, arguments } => self.call_tool(name, arguments),
+            AssistantReply::CallTools { text, calls } => self.call_tools(text, calls),
+            AssistantReply::Goodbye { text } => {
+                if !text.trim().is_empty() {
+                    self.say(text);
+                }
+                if self.ended().is_none() {
+                    self.end(EndedReason::AssistantEnded);
+                }
+            }
         }
     }
 
@@ -485,23 +515,57 @@ impl Conversation {
         }
     }
 
-    /// Calls the tool, or tells the model why not: a wrong call costs it one of its calls.
-    fn call_tool(&mut self, name: String, arguments: Value) {
-        let calls_max = self.setup.limits.tool_calls_per_turn_max;
-        if self.tool_calls_this_turn > calls_max {
+    /// Calls the tools, or tells the model why not: a wrong call costs it one of its calls.
+    fn call_tools(&mut self, text: String, calls: Vec<ToolRequest>) {
+        if self.tool_calls_this_turn > self.setup.limits.tool_calls_per_turn_max {
             return self.end(EndedReason::ToolLoop);
         }
-        let refusal = if self.tool_calls_this_turn == calls_max {
+        if calls.is_empty() {
+            self.state = State::Listening;
+        }
+        if !text.trim().is_empty() {
+            self.say(text);
+        }
+        if self.ended().is_some() {
+            return;
+        }
+        let mut refused = Vec::new();
+        for request in calls {
+            let refusal = self.refusal(&request);
+            let call = self.take_down(request, refusal.is_some());
+            if self.ended().is_some() {
+                return;
+            }
+            self.state = State::Calling;
+            match refusal {
+                Some(reason) => refused.push((call.id.clone(), reason)),
+                None => self.outputs.push_back(call.output()),
+            }
+            self.pending.push(call);
+        }
+        // After all the calls: a model's interface wants a turn's calls together, then their results.
+        for (id, reason) in refused {
+            self.tool_result(&id, reason, true);
+        }
+    }
+
+    /// Why a call is not made, if so.
+    fn refusal(&self, request: &ToolRequest) -> Option<String> {
+        if self.tool_calls_this_turn >= self.setup.limits.tool_calls_per_turn_max {
             Some("No further tool call is possible in this turn: answer the user now.".to_owned())
-        } else if !self.setup.tools.iter().any(|tool| tool.name == name) {
+        } else if !self.setup.tools.iter().any(|tool| tool.name == request.name) {
             Some(self.unknown_tool())
-        } else if !arguments.is_object() {
+        } else if !request.arguments.is_object() {
             Some("The arguments must be a JSON object.".to_owned())
         } else {
             None
-        };
+        }
+    }
+
+    fn take_down(&mut self, request: ToolRequest, refused: bool) -> PendingCall {
         self.tool_calls_this_turn = self.tool_calls_this_turn.saturating_add(1);
         self.tool_calls = self.tool_calls.saturating_add(1);
+        let ToolRequest { name, arguments } = request;
         let id = format!("{}_t{}", self.setup.id, self.tool_calls);
         let name = cut(name, TOOL_NAME_BYTES_MAX);
         let text = cut(format!("{name}({arguments})"), TEXT_BYTES_MAX);
@@ -509,16 +573,12 @@ impl Conversation {
         row.tool_name = Some(name.clone());
         row.tool_call_id = Some(id.clone());
         row.arguments = Some(arguments.clone());
-        row.is_error = refusal.is_some().then_some(true);
-        if !self.record(row) {
-            return;
+        row.is_error = refused.then_some(true);
+        if self.record(row) {
+            let (id, name, arguments) = (id.clone(), name.clone(), arguments.clone());
+            self.history.push(Message::ToolCall { id, name, arguments });
         }
-        self.history.push(Message::ToolCall { id: id.clone(), name, arguments });
-        self.state = State::Calling;
-        match refusal {
-            Some(reason) => self.tool_result(&id, reason, true),
-            None => self.outputs.extend(self.pending_call()),
-        }
+        PendingCall { id, name, arguments }
     }
 
     fn unknown_tool(&self) -> String {
@@ -530,21 +590,25 @@ impl Conversation {
     }
 
     fn tool_result(&mut self, id: &str, text: String, is_error: bool) {
-        if !self.is_calling(id) {
+        if self.state != State::Calling {
             return;
         }
-        let Some(Output::CallTool { id: called, name, .. }) = self.pending_call() else {
+        let Some(place) = self.pending.iter().position(|call| call.id == id) else {
             return;
         };
+        let PendingCall { id, name, .. } = self.pending.remove(place);
         let text = cut_telling(text, TOOL_RESULT_BYTES_MAX);
         let mut row = self.row(TranscriptRole::ToolResult, text.clone(), self.offset_ms);
         row.tool_name = Some(name.clone());
-        row.tool_call_id = Some(called.clone());
+        row.tool_call_id = Some(id.clone());
         row.is_error = Some(is_error);
         if !self.record(row) {
             return;
         }
-        self.history.push(Message::ToolResult { id: called, name, text, is_error });
+        self.history.push(Message::ToolResult { id, name, text, is_error });
+        if !self.pending.is_empty() {
+            return;
+        }
         if !self.held.is_empty() {
             self.tool_calls_this_turn = 0;
         }
@@ -568,15 +632,6 @@ impl Conversation {
     fn end(&mut self, reason: EndedReason) {
         self.state = State::Ended { reason };
         self.outputs.push_back(Output::Ended { reason });
-    }
-
-    fn pending_call(&self) -> Option<Output> {
-        match self.history.last() {
-            Some(Message::ToolCall { id, name, arguments }) => {
-                Some(Output::CallTool { id: id.clone(), name: name.clone(), arguments: arguments.clone() })
-            }
-            _ => None,
-        }
     }
 
     /// The next row; it ends now.

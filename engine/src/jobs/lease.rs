@@ -1,46 +1,51 @@
 //! Claims and leases: who may run a job, until when, and how it is given back.
 use serde_json::json;
 
-use super::{DUE_AT_ONCE, Failure, Job, JobKind, simulation_run};
+use super::{DUE_AT_ONCE, Job, JobKind, simulation_run};
 use crate::engine::Engine;
 use crate::error::Fault;
 use crate::ids::prefix;
 use crate::limits::{JOB_LEASE_MS, JOB_RETRY_DOUBLINGS_MAX, JOB_RETRY_MS};
 use crate::sql;
-use crate::statement::Row;
+use crate::statement::{Row, Statement};
 
 impl Engine {
-    /// Claims up to `most` jobs that are due, the workspaces by turns. `owner` names the process,
-    /// so that it can give its leases back. A job of a kind this version does not know stays for
-    /// one that does.
-    pub async fn claim_jobs(&self, owner: &str, most: usize) -> Result<Vec<Job>, Fault> {
+    /// Claims up to `most` jobs of these kinds that are due, kinds and workspaces by turns, of runs no
+    /// more than their workspace has at once. `owner`
+    /// names the process, so that it can give its leases back. A job of a kind this version does not
+    /// know stays for one that does.
+    pub async fn claim_jobs(&self, owner: &str, kinds: &[JobKind], most: usize) -> Result<Vec<Job>, Fault> {
         let now_ms = self.ports().clock.now_ms();
-        if most == 0 || self.next_due_ms().await?.is_none_or(|due_ms| due_ms > now_ms) {
+        if most == 0 || self.next_due_ms(kinds).await?.is_none_or(|due_ms| due_ms > now_ms) {
             return Ok(Vec::new());
         }
         let lease = format!("{owner}:{}", self.id(prefix::LEASE));
-        let kinds = json!(JobKind::ALL.map(JobKind::as_str)).to_string();
         // The first step walks from workspace to workspace along the index, so the cost of a claim
         // grows with the workspaces that wait, not with their jobs.
         let claim = sql!(
             "UPDATE jobs SET lease = ?1, due_at = ?2, attempts = attempts + 1 WHERE id IN (
-               WITH RECURSIVE waiting (workspace) AS (
-                 SELECT MIN(workspace_id) FROM jobs
+               WITH RECURSIVE waiting (kind, workspace) AS (
+                 SELECT value, (SELECT MIN(workspace_id) FROM jobs WHERE jobs.kind = value) FROM json_each(?5)
                  UNION ALL
-                 SELECT (SELECT MIN(workspace_id) FROM jobs WHERE workspace_id > workspace) FROM waiting WHERE workspace IS NOT NULL
+                 SELECT kind, (SELECT MIN(workspace_id) FROM jobs WHERE jobs.kind = waiting.kind AND workspace_id > workspace)
+                 FROM waiting WHERE workspace IS NOT NULL
                ), due AS (
-                 SELECT id, due_at, ROW_NUMBER() OVER (PARTITION BY workspace_id ORDER BY due_at, id) AS place
+                 SELECT id, due_at, jobs.kind AS kind, workspace_id, ROW_NUMBER() OVER (PARTITION BY jobs.kind, workspace_id ORDER BY due_at, id) AS place
                  FROM waiting JOIN jobs ON jobs.id IN (
-                   SELECT own.id FROM jobs AS own WHERE own.workspace_id = workspace AND own.due_at <= ?3
-                   AND own.kind IN (SELECT value FROM json_each(?5)) ORDER BY own.due_at, own.id LIMIT CAST(?4 AS INTEGER))
+                   SELECT own.id FROM jobs AS own WHERE own.kind = waiting.kind AND own.workspace_id = workspace
+                   AND own.due_at <= ?3 ORDER BY own.due_at, own.id LIMIT CAST(?4 AS INTEGER))
                )
-               SELECT id FROM due ORDER BY place, due_at, id LIMIT CAST(?4 AS INTEGER))
+               SELECT id FROM due WHERE kind <> 'simulation_run' OR place <=
+                 (SELECT runs_at_once FROM workspaces WHERE workspaces.id = due.workspace_id)
+                 - (SELECT COUNT(*) FROM jobs AS busy WHERE busy.kind = due.kind AND busy.workspace_id = due.workspace_id
+                    AND busy.due_at > ?3 AND busy.lease IS NOT NULL)
+               ORDER BY place, due_at, id LIMIT CAST(?4 AS INTEGER))
              RETURNING id, workspace_id, kind, subject_id, attempts",
             &lease,
             now_ms + JOB_LEASE_MS,
             now_ms,
             i64::try_from(most).unwrap_or(i64::from(u16::MAX)),
-            kinds
+            names(kinds)
         );
         let rows =
             self.ports().database.write(vec![claim, simulation_run::mark_running(&lease, now_ms)]).await?;
@@ -48,15 +53,21 @@ impl Engine {
             .iter()
             .take(1)
             .flat_map(|rows| rows.iter())
-            .map(|row| Job::read(row, &lease))
+            .map(|row| Job::read(row, &lease, now_ms))
             .collect::<Result<_, _>>()?;
         jobs.sort_by(|one, other| one.id.cmp(&other.id));
         Ok(jobs)
     }
 
-    /// When the next job can be claimed, as far as is known; `None` when there is none.
-    pub async fn next_due_ms(&self) -> Result<Option<i64>, Fault> {
-        let rows = self.ports().database.read(vec![sql!("SELECT MIN(due_at) AS due_at FROM jobs")]).await?;
+    /// When the next job of these kinds can be claimed, as far as is known; `None` when there is none.
+    pub async fn next_due_ms(&self, kinds: &[JobKind]) -> Result<Option<i64>, Fault> {
+        // By kind, so that each is one step along the index.
+        let next = sql!(
+            "SELECT MIN(next) AS due_at FROM
+             (SELECT (SELECT MIN(due_at) FROM jobs WHERE kind = value) AS next FROM json_each(?1))",
+            names(kinds)
+        );
+        let rows = self.ports().database.read(vec![next]).await?;
         match rows.first().and_then(|rows| rows.first()) {
             Some(row) => Ok(row.optional_integer("due_at")?),
             None => Ok(None),
@@ -102,36 +113,41 @@ impl Engine {
         self.ports().database.write(vec![release]).await?;
         Ok(())
     }
+}
 
-    /// Makes sure of the lease for `ms` from now and the usual time on top: before a job waits for
-    /// something slow. Nothing may be done once it is lost.
-    pub(super) async fn keep_lease(&self, job: &Job, ms: i64) -> Result<(), Failure> {
-        let keep = sql!(
-            "UPDATE jobs SET due_at = ?3 WHERE id = ?1 AND lease = ?2 RETURNING id",
-            &job.id,
-            &job.lease,
-            self.ports().clock.now_ms() + ms + JOB_LEASE_MS
-        );
-        let rows = self.ports().database.write(vec![keep]).await?;
-        match rows.first() {
-            Some(kept) if !kept.is_empty() => Ok(()),
-            _ => Err(Failure::LostLease),
-        }
-    }
+/// Statements that extend a lease, and until when it holds once they are written.
+pub(super) struct Extension {
+    pub statements: Vec<Statement>,
+    pub until_ms: i64,
+}
+
+fn names(kinds: &[JobKind]) -> String {
+    json!(kinds.iter().map(|kind| kind.as_str()).collect::<Vec<_>>()).to_string()
 }
 
 impl Job {
-    fn read(row: Row<'_>, lease: &str) -> Result<Self, Fault> {
+    /// Keeps the lease for what takes `busy_ms` and the usual time on top; undoes the batch when it is
+    /// somebody else's.
+    pub(super) fn extend(&self, now_ms: i64, busy_ms: i64) -> Extension {
+        let until_ms = now_ms + busy_ms + JOB_LEASE_MS;
+        let keep =
+            sql!("UPDATE jobs SET due_at = ?3 WHERE id = ?1 AND lease = ?2", &self.id, &self.lease, until_ms);
+        Extension { statements: vec![self.guard(), keep], until_ms }
+    }
+
+    fn read(row: Row<'_>, lease: &str, now_ms: i64) -> Result<Self, Fault> {
         let kind = row.text("kind")?;
         Ok(Self {
             id: row.text("id")?,
             workspace_id: row.text("workspace_id")?,
             kind: JobKind::ALL
-                .into_iter()
+                .iter()
+                .copied()
                 .find(|known| known.as_str() == kind)
                 .ok_or_else(|| Fault::Bug(format!("a job of kind {kind}")))?,
             subject_id: row.text("subject_id")?,
             lease: lease.to_owned(),
+            leased_until_ms: now_ms + JOB_LEASE_MS,
             attempts: row.integer("attempts")?,
         })
     }

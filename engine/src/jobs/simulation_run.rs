@@ -1,23 +1,18 @@
-//! A simulation run: reads what the run was started with, drives the conversation, writes what came
-//! of it. Nothing is written in between, so a run that is cut off starts over, with the same seed
-//! and the same ids, and comes to the same end.
-use serde_json::json;
+//! A simulation run: reads what the run was started with, opens its call, drives the conversation,
+//! writes what came of it. A run that is cut off is taken up where its journal ends; one without
+//! models of a provider comes to the same bytes either way.
+mod drive;
+mod record;
 
-use super::tool_callback::{self, Conversation};
-use super::{Failure, Job};
 use crate::engine::Engine;
-use crate::models::ToolSpec;
-use crate::models::rules::{RulesAssistant, RulesCaller, RulesJudge};
-use crate::operations::runs::{AssistantSnapshot, RunError, RunStatus, SimulationSnapshot};
-use crate::simulation::{
-    Input, Output, SimulatedAssistant, Simulation, SimulationFailure, SimulationPart, SimulationResult,
-    SimulationSetup,
-};
+use crate::events::{self, Subscribers};
+use crate::jobs::journal::{Journal, Told};
+use crate::jobs::{Failure, Job};
+use crate::operations::runs::{AssistantSnapshot, Run, RunError, SimulationSnapshot};
+use crate::simulation::{SimulationFailure, SimulationPart};
 use crate::sql;
 use crate::statement::Statement;
-
-/// The model that needs no provider.
-const RULES_MODEL: &str = "builtin/rules";
+use drive::{Drive, Driven};
 
 /// Goes into the batch that claims jobs: their runs are in progress from then on.
 pub fn mark_running(lease: &str, now_ms: i64) -> Statement {
@@ -31,178 +26,94 @@ pub fn mark_running(lease: &str, now_ms: i64) -> Statement {
 
 /// Runs the job's run to its end.
 pub async fn run(engine: &Engine, job: &Job) -> Result<(), Failure> {
-    let Some(started) = load(engine, job).await? else {
-        // Deleted, or finished by whoever had the lease before.
-        engine.ports().database.write(job.finished([])).await?;
-        return Ok(());
+    let Some((started, journal, told)) = load(engine, job).await? else {
+        return nothing_to_do(engine, job).await;
     };
-    let assistant = &started.assistant;
-    if assistant.model != RULES_MODEL {
-        let error = RunError {
-            code: "model_unavailable".to_owned(),
-            message: format!(
-                "This version runs simulations with {RULES_MODEL} only; the assistant's model is {}.",
-                assistant.model
-            ),
-        };
-        return broken(engine, job, &error, "[]").await;
-    }
-    match drive(engine, job, &started).await? {
-        Ok(result) => completed(engine, job, &result).await,
-        Err(failure) => {
-            let part = match failure.part {
-                SimulationPart::Caller => "caller",
-                SimulationPart::Assistant => "assistant",
-                SimulationPart::Judge => "judge",
-            };
-            let error = RunError { code: format!("{part}_failed"), message: failure.reason.clone() };
-            broken(engine, job, &error, &json!(failure.transcript).to_string()).await
-        }
-    }
+    let mut drive = Drive::new(engine, job, &started, journal, told);
+    let driven = drive.run().await?;
+    let error = driven.result.as_ref().err().map(|failure| run_error(&driven, failure));
+    record::over(engine, job, &started, &mut drive, driven, error).await
 }
 
-/// Ends a run that was tried often enough.
+/// Ends a run that was tried often enough, with what it had come to.
 pub async fn give_up(engine: &Engine, job: &Job) -> Result<(), Failure> {
-    let error = RunError {
-        code: "gave_up".to_owned(),
-        message: "The run was started several times and never came to its end.".to_owned(),
+    let Some((started, journal, told)) = load(engine, job).await? else {
+        return nothing_to_do(engine, job).await;
     };
-    broken(engine, job, &error, "[]").await
+    let message = "The run was started several times and never came to its end.";
+    let mut drive = Drive::new(engine, job, &started, journal, told);
+    let driven = drive.interrupted(message);
+    let error = RunError { code: "gave_up".to_owned(), message: message.to_owned() };
+    record::over(engine, job, &started, &mut drive, driven, Some(error)).await
 }
 
+/// Deleted, or finished by whoever had the lease before.
+async fn nothing_to_do(engine: &Engine, job: &Job) -> Result<(), Failure> {
+    engine.ports().database.write(job.finished([])).await?;
+    Ok(())
+}
+
+fn run_error(driven: &Driven, failure: &SimulationFailure) -> RunError {
+    let part = match failure.part {
+        SimulationPart::Caller => "caller",
+        SimulationPart::Assistant => "assistant",
+        SimulationPart::Judge => "judge",
+    };
+    let code = driven.failure_code.map_or_else(|| format!("{part}_failed"), |code| code.as_str().to_owned());
+    let message = format!("The {part}'s model failed: {}", failure.reason);
+    RunError { code, message }
+}
+
+/// What a run was started with.
 struct Started {
+    run: Run,
+    seed: i64,
+    max_cost_microusd: i64,
+    started_at_ms: i64,
+    call_id: String,
     assistant: AssistantSnapshot,
     simulation: SimulationSnapshot,
-    seed: i64,
+    subscribers: Subscribers,
 }
 
-async fn load(engine: &Engine, job: &Job) -> Result<Option<Started>, Failure> {
-    let select = sql!(
-        "SELECT seed, assistants.content AS assistant, simulations.content AS simulation FROM runs
-         JOIN snapshots AS assistants ON assistants.workspace_id = runs.workspace_id AND assistants.id = runs.assistant_snapshot
-         JOIN snapshots AS simulations ON simulations.workspace_id = runs.workspace_id AND simulations.id = runs.simulation_snapshot
-         WHERE runs.id = ?1 AND runs.workspace_id = ?2 AND status = 'running'",
-        &job.subject_id,
-        &job.workspace_id
-    );
-    let rows = engine.ports().database.read(vec![select]).await?;
-    match rows.first().and_then(|rows| rows.first()) {
-        Some(row) => Ok(Some(Started {
-            assistant: row.json("assistant")?,
-            simulation: row.json("simulation")?,
-            seed: row.integer("seed")?,
-        })),
-        None => Ok(None),
-    }
-}
-
-/// The outer error is ours: the job is put back, or is no longer ours.
-async fn drive(
-    engine: &Engine,
-    job: &Job,
-    started: &Started,
-) -> Result<Result<SimulationResult, SimulationFailure>, Failure> {
-    let assistant = &started.assistant;
-    let specs = tool_specs(assistant);
-    let rules = RulesAssistant::new(&assistant.knowledge, &specs);
-    let caller = RulesCaller::new(&started.simulation.scenario);
-    let mut judge = RulesJudge::new();
-    let conversation = Conversation {
-        id: &job.subject_id,
-        source: "simulation",
-        assistant_id: &assistant.id,
-        assistant_revision: assistant.revision,
+/// Reads the run, and opens its call when this is its first start.
+async fn load(engine: &Engine, job: &Job) -> Result<Option<(Started, Journal, Vec<Told>)>, Failure> {
+    let run_id = &job.subject_id;
+    let batch = vec![
+        Run::select(&job.workspace_id, run_id),
+        sql!(
+            "SELECT started_at, assistants.content AS assistant, simulations.content AS simulation FROM runs
+             JOIN snapshots AS assistants ON assistants.workspace_id = runs.workspace_id AND assistants.id = runs.assistant_snapshot
+             JOIN snapshots AS simulations ON simulations.workspace_id = runs.workspace_id AND simulations.id = runs.simulation_snapshot
+             WHERE runs.id = ?1 AND runs.workspace_id = ?2 AND status = 'running'",
+            run_id,
+            &job.workspace_id
+        ),
+        Journal::select(job, run_id),
+        events::subscribers(&job.workspace_id),
+    ];
+    let rows = engine.ports().database.read(batch).await?;
+    let [run, snapshots, journal, subscribers] = &rows[..] else {
+        return Err(Failure::Again("a batch lacks answers".to_owned()));
     };
-    let mut simulation = Simulation::new(setup(job, started, specs));
-    loop {
-        let input = match simulation.poll() {
-            Some(Output::AskCaller) => Input::CallerReply { reply: caller.reply(&simulation.caller_turn()) },
-            Some(Output::AskAssistant) => {
-                Input::AssistantReply { reply: rules.reply(&simulation.assistant_turn()) }
-            }
-            Some(Output::AskJudge) => match simulation.judge_question() {
-                Some(question) => Input::Ruling { ruling: judge.judge(&question.turn()) },
-                None => Input::ModelFailed { reason: "There was nothing to rule on.".to_owned() },
-            },
-            Some(Output::CallTool { id, name, arguments }) => {
-                let answer = match assistant.tools.iter().find(|tool| tool.name == name) {
-                    Some(tool) => {
-                        engine.keep_lease(job, tool.timeout_ms).await?;
-                        tool_callback::call(engine, tool, &id, &arguments, &conversation).await
-                    }
-                    None => Err(format!("there is no tool named {name}")),
-                };
-                let is_error = answer.is_err();
-                Input::ToolResult { id, text: answer.unwrap_or_else(|reason| reason), is_error }
-            }
-            Some(Output::Done { result }) => return Ok(Ok(result)),
-            Some(Output::Failed { failure }) => return Ok(Err(failure)),
-            None => {
-                let reason = "The conversation came to a halt.".to_owned();
-                return Ok(Err(simulation.failure(SimulationPart::Assistant, reason)));
-            }
-        };
-        simulation.handle(input);
+    let (Some(run), Some(snapshots)) = (run.first(), snapshots.first()) else {
+        return Ok(None);
+    };
+    let run = Run::read(run)?;
+    let known_call = run.call_id.clone();
+    let started = Started {
+        seed: run.seed,
+        max_cost_microusd: run.max_cost_microusd,
+        started_at_ms: snapshots.integer("started_at")?,
+        call_id: known_call.clone().unwrap_or_else(|| engine.id(crate::ids::prefix::CALL)),
+        assistant: snapshots.json("assistant")?,
+        simulation: snapshots.json("simulation")?,
+        subscribers: Subscribers::read(subscribers)?,
+        run,
+    };
+    if known_call.is_none() {
+        record::opened(engine, job, &started).await?;
     }
-}
-
-fn tool_specs(assistant: &AssistantSnapshot) -> Vec<ToolSpec> {
-    assistant
-        .tools
-        .iter()
-        .map(|tool| ToolSpec {
-            name: tool.name.clone(),
-            description: tool.description.clone(),
-            parameters: tool.parameters.clone(),
-        })
-        .collect()
-}
-
-fn setup(job: &Job, started: &Started, tools: Vec<ToolSpec>) -> SimulationSetup {
-    let Started { assistant, simulation, seed } = started;
-    SimulationSetup {
-        run_id: job.subject_id.clone(),
-        assistant: SimulatedAssistant {
-            instructions: assistant.instructions.clone(),
-            first_message: assistant.first_message.clone(),
-            knowledge: assistant.knowledge.clone(),
-            tools,
-        },
-        persona: simulation.persona.clone(),
-        scenario: simulation.scenario.clone(),
-        evaluations: simulation.evaluations.clone(),
-        seed: seed.unsigned_abs(),
-        limits: SimulationSetup::default_limits(),
-    }
-}
-
-async fn completed(engine: &Engine, job: &Job, result: &SimulationResult) -> Result<(), Failure> {
-    let update = sql!(
-        "UPDATE runs SET status = ?3, passed = ?4, evaluations = ?5, transcript = ?6, completed_at = ?7
-         WHERE id = ?1 AND workspace_id = ?2",
-        &job.subject_id,
-        &job.workspace_id,
-        RunStatus::Completed.as_str(),
-        result.passed,
-        json!(result.evaluations).to_string(),
-        json!(result.transcript).to_string(),
-        engine.ports().clock.now_ms(),
-    );
-    engine.ports().database.write(job.finished([update])).await?;
-    Ok(())
-}
-
-async fn broken(engine: &Engine, job: &Job, error: &RunError, transcript: &str) -> Result<(), Failure> {
-    let update = sql!(
-        "UPDATE runs SET status = ?3, error = ?4, transcript = ?5, completed_at = ?6
-         WHERE id = ?1 AND workspace_id = ?2 AND status = 'running'",
-        &job.subject_id,
-        &job.workspace_id,
-        RunStatus::Error.as_str(),
-        json!(error).to_string(),
-        transcript,
-        engine.ports().clock.now_ms(),
-    );
-    engine.ports().database.write(job.finished([update])).await?;
-    Ok(())
+    let (journal, told) = Journal::read(job, run_id, journal)?;
+    Ok(Some((started, journal, told)))
 }

@@ -8,8 +8,10 @@ use crate::limits::TOOL_RESPONSE_BYTES_MAX;
 use crate::operations::runs::ToolSnapshot;
 use crate::operations::tools::ToolMethod;
 use crate::operations::tools::read_method;
-use crate::ports::{Egress, HttpError, HttpRequest};
-use crate::signing::{SecretKind, signing_secret, webhook_signature};
+use crate::ports::{DatabaseError, Egress, HttpError, HttpRequest};
+use crate::signing::{SecretKind, SecretVersions, Signed};
+use crate::sql;
+use crate::statement::{Rows, Statement};
 use crate::targets::PublicUrl;
 use crate::tool_parameters::ToolParameters;
 
@@ -25,17 +27,36 @@ pub struct Conversation<'a> {
     pub assistant_revision: i64,
 }
 
+/// Reads which secrets sign at this moment: a run keeps the tool as it was, but a secret that was
+/// rotated since must not sign any longer than its overlap. Goes into a batch that is made anyway.
+pub fn secrets(tool: &ToolSnapshot, workspace_id: &str) -> Statement {
+    sql!(
+        "SELECT secret_version, old_secret_until FROM tools WHERE workspace_id = ?1 AND id = ?2",
+        workspace_id,
+        &tool.id
+    )
+}
+
+/// What [`secrets`] found; of a tool that was deleted, what the run was started with.
+pub fn read_secrets(tool: &ToolSnapshot, rows: Option<&Rows>) -> Result<SecretVersions, DatabaseError> {
+    match rows.and_then(Rows::first) {
+        Some(row) => SecretVersions::read(row),
+        None => Ok(SecretVersions { version: tool.secret_version, old_until_ms: None }),
+    }
+}
+
 /// Calls the tool: its answer as text, or why there is none. `call_id` is the same in every try of
 /// the same call, so that the endpoint can do it once.
 pub async fn call(
     engine: &Engine,
     tool: &ToolSnapshot,
+    secrets: SecretVersions,
     call_id: &str,
     arguments: &Value,
     conversation: &Conversation<'_>,
 ) -> Result<String, String> {
     check_arguments(tool, arguments)?;
-    let request = request(engine, tool, call_id, arguments, conversation)?;
+    let request = request(engine, tool, secrets, call_id, arguments, conversation)?;
     match engine.ports().http.send(request).await {
         Ok(reply) => {
             let text = String::from_utf8_lossy(&reply.body).into_owned();
@@ -46,7 +67,7 @@ pub async fn call(
         }
         Err(HttpError::Timeout) => Err(format!("the tool did not answer within {} ms", tool.timeout_ms)),
         Err(HttpError::Refused) => Err("the tool's address is not public".to_owned()),
-        Err(HttpError::TooLarge) => {
+        Err(HttpError::TooLarge(_)) => {
             Err(format!("the tool's answer is larger than {TOOL_RESPONSE_BYTES_MAX} bytes"))
         }
         Err(HttpError::Failed(_)) => Err("the tool could not be reached".to_owned()),
@@ -65,6 +86,7 @@ fn check_arguments(tool: &ToolSnapshot, arguments: &Value) -> Result<(), String>
 fn request(
     engine: &Engine,
     tool: &ToolSnapshot,
+    secrets: SecretVersions,
     call_id: &str,
     arguments: &Value,
     conversation: &Conversation<'_>,
@@ -104,14 +126,15 @@ fn request(
             .to_string(),
         ),
     };
-    let timestamp_s = engine.ports().clock.now_ms() / 1000;
-    let secret = signing_secret(&config.secret, SecretKind::Tool, &tool.id, tool.secret_version);
+    let now_ms = engine.ports().clock.now_ms();
+    let message = Signed { id: call_id, now_ms, body: &body };
+    let signatures = secrets.signatures(&config.secret, SecretKind::Tool, &tool.id, &message);
     let mut headers = vec![
         ("user-agent", concat!("Sidetone/", env!("CARGO_PKG_VERSION")).to_owned()),
         ("idempotency-key", call_id.to_owned()),
         ("webhook-id", call_id.to_owned()),
-        ("webhook-timestamp", timestamp_s.to_string()),
-        ("webhook-signature", webhook_signature(&secret, call_id, timestamp_s, &body)),
+        ("webhook-timestamp", message.timestamp_s().to_string()),
+        ("webhook-signature", signatures),
     ];
     if !body.is_empty() {
         headers.push(("content-type", "application/json".to_owned()));

@@ -28,7 +28,7 @@ pub async fn call(
     let Some(name) = params["name"].as_str() else {
         return Ok(Err(Refusal::new(message::INVALID_PARAMS, "params.name must be a string.")));
     };
-    let Some(operation) = operations::by_id(name) else {
+    let Some(operation) = operations::by_id(name).filter(|operation| operation.is_tool()) else {
         let shown: String = name.chars().take(64).collect();
         return Ok(Err(Refusal::new(message::INVALID_PARAMS, format!("Unknown tool: {shown}"))));
     };

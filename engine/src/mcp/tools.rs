@@ -1,4 +1,4 @@
-//! `tools/list`: every operation as a tool, in the part of JSON Schema that all models take.
+//! `tools/list`: every operation but downloads as a tool, in the part of JSON Schema that all models take.
 use serde_json::{Map, Value, json};
 
 use crate::faces::{Faces, RequestSchemas};
@@ -19,8 +19,7 @@ pub struct Tools {
 impl Tools {
     /// Derives the tools.
     pub fn new(faces: &Faces) -> Self {
-        let tools: Vec<Value> =
-            OPERATIONS.iter().map(|operation| tool(operation, faces.schemas(operation))).collect();
+        let tools: Vec<Value> = tools().map(|operation| tool(operation, faces.schemas(operation))).collect();
         let legacy = json!({ "tools": tools });
         let mut modern = legacy.clone();
         modern["resultType"] = "complete".into();
@@ -29,6 +28,11 @@ impl Tools {
         modern["_meta"] = modern::result_meta();
         Self { legacy_list: legacy.to_string(), modern_list: modern.to_string() }
     }
+}
+
+/// The operations that are tools, in the order of the table.
+fn tools() -> impl Iterator<Item = &'static Operation> {
+    OPERATIONS.iter().filter(|operation| operation.is_tool())
 }
 
 /// All tools are on one page, so no cursor is ours.

@@ -1,11 +1,22 @@
 //! What a language model is asked and what it answers, whoever the model is.
 //!
 //! The conversation speaks only these types. `builtin/rules` answers them with a pure function
-//! ([`rules`]); a provider's adapter turns them into its wire format.
+//! ([`rules`]); a provider's adapter turns them into its wire format ([`openai`]). Who asks need not
+//! know which: [`AssistantModel`], [`CallerModel`], [`JudgeModel`] and [`Analyst`] ask either.
+mod asking;
+pub mod openai;
 pub mod rules;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+
+use crate::calls::Sentiment;
+use crate::conversation::transcript::TranscriptRow;
+
+pub use asking::{
+    Analyst, Answered, AssistantModel, CallerModel, FailureCode, JudgeModel, ModelFailure, RULES_MODEL, Usage,
+};
 
 /// One row of what a model has seen so far, oldest first.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -82,18 +93,42 @@ pub struct AssistantTurn<'a> {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum AssistantReply {
-    /// Say this.
+    /// Say this and listen.
     Say {
         /// The words.
         text: String,
     },
-    /// Call this tool first; its result comes back as history.
-    CallTool {
-        /// The tool's name.
-        name: String,
-        /// An object that fits the tool's `parameters` as far as the model could fill it.
-        arguments: Value,
+    /// Call these tools, all at once; their results come back as history.
+    CallTools {
+        /// What to say first ("one moment …"); empty for nothing.
+        #[serde(default)]
+        text: String,
+        /// At least one call.
+        calls: Vec<ToolRequest>,
     },
+    /// Say this and hang up.
+    Goodbye {
+        /// The words; empty for none.
+        text: String,
+    },
+}
+
+/// A call of a tool as the assistant's model asks for it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ToolRequest {
+    /// The tool's name, as the model wrote it: it may be the name of no tool.
+    pub name: String,
+    /// An object that fits the tool's `parameters` as far as the model could fill it. What the model
+    /// sent instead of a JSON object is here as it came, as a text where it was no JSON.
+    pub arguments: Value,
+}
+
+impl AssistantReply {
+    /// One call, with nothing said before.
+    #[must_use]
+    pub fn call(name: impl Into<String>, arguments: Value) -> Self {
+        Self::CallTools { text: String::new(), calls: vec![ToolRequest { name: name.into(), arguments }] }
+    }
 }
 
 /// Everything the simulated caller's model may use to choose its next line.
@@ -136,4 +171,20 @@ pub struct Ruling {
     pub matched_index: Option<usize>,
     /// One sentence that says why.
     pub reason: String,
+}
+
+/// A call that is over.
+#[derive(Debug, Clone, Copy)]
+pub struct AnalysisTurn<'a> {
+    /// What was said and done.
+    pub transcript: &'a [TranscriptRow],
+}
+
+/// What an analyst makes of a call.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Analysis {
+    /// A few sentences; at most [`SUMMARY_BYTES_MAX`](crate::limits::SUMMARY_BYTES_MAX) bytes.
+    pub summary: String,
+    /// How the caller felt.
+    pub sentiment: Sentiment,
 }

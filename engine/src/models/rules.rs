@@ -11,6 +11,8 @@
 //!   sentences, one a turn, then says goodbye. It does not react to what the assistant says.
 //! - **As the judge** ([`RulesJudge`]) it looks for the criterion's content words in the turns. See
 //!   [`judge`] for what it cannot do.
+//! - **As the analyst** ([`analyse`]) it quotes what was said and counts words of feeling.
+mod analyst;
 mod arguments;
 mod assistant;
 mod caller;
@@ -25,6 +27,7 @@ mod sentences;
 mod tools;
 mod words;
 
+pub use analyst::analyse;
 pub use assistant::{RulesAssistant, assistant_reply};
 pub use caller::{RulesCaller, caller_reply};
 pub use judge::{RulesJudge, judge};

@@ -5,6 +5,7 @@ pub mod get;
 pub mod list;
 pub mod set_knowledge;
 pub mod set_tools;
+pub mod test_token;
 pub mod update;
 
 use std::sync::LazyLock;
@@ -160,6 +161,16 @@ impl Draft {
             }
         }
         validate::refuse(&problems)
+    }
+}
+
+/// Refuses a model whose provider is not configured, by the name of the field.
+pub fn check_model(field: &str, value: Option<&str>, config: &Config) -> Result<(), Error> {
+    match value {
+        Some(value) if provider_of(value).is_none_or(|name| !config.providers.contains_key(name)) => {
+            Err(Error::field(field, unknown_provider(value, config)))
+        }
+        _ => Ok(()),
     }
 }
 

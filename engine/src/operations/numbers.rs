@@ -79,7 +79,8 @@ pub enum Provider {
 }
 
 impl Provider {
-    fn as_str(self) -> &'static str {
+    /// As it is stored.
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Twilio => "twilio",
             Self::Telnyx => "telnyx",

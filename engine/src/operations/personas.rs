@@ -2,11 +2,13 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::config::Config;
 use crate::context::Context;
 use crate::error::{Error, Fault};
 use crate::ids::prefix;
 use crate::limits;
 use crate::operation::{BodySchema, Effects, Input, Operation, Output, Success};
+use crate::operations::assistants::check_model;
 use crate::sql;
 use crate::statement::{Row, Statement};
 use crate::{crud, schema, time};
@@ -104,6 +106,10 @@ pub struct Draft {
     /// Instructions for the simulated caller. At most 32,768 bytes.
     #[schemars(length(min = 1, max = limits::INSTRUCTIONS_BYTES_MAX))]
     system_prompt: String,
+    /// `provider/name` of the model that speaks as this caller; null for the assistant's own.
+    #[serde(default)]
+    #[schemars(length(min = 1, max = limits::MODEL_CHARS_MAX))]
+    model: Option<String>,
 }
 
 /// A persona.
@@ -123,17 +129,28 @@ pub struct Persona {
     revision: i64,
 }
 
-const COLUMNS: &str = "id, name, system_prompt, revision, created_at, updated_at";
+const COLUMNS: &str = "id, name, system_prompt, model, revision, created_at, updated_at";
 
 impl Persona {
     fn read(row: Row<'_>) -> Result<Self, Fault> {
         Ok(Self {
             id: row.text("id")?,
-            draft: Draft { name: row.text("name")?, system_prompt: row.text("system_prompt")? },
+            draft: Draft {
+                name: row.text("name")?,
+                system_prompt: row.text("system_prompt")?,
+                model: row.optional_text("model")?,
+            },
             created_at: time::format(row.integer("created_at")?),
             updated_at: time::format(row.integer("updated_at")?),
             revision: row.integer("revision")?,
         })
+    }
+}
+
+impl Draft {
+    fn check(&self, config: &Config) -> Result<(), Error> {
+        check_instructions("system_prompt", &self.system_prompt)?;
+        check_model("model", self.model.as_deref(), config)
     }
 }
 
@@ -162,7 +179,7 @@ async fn get(context: &mut Context, input: &Input) -> Result<Output, Fault> {
 
 async fn create(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     let draft: Draft = input.body()?;
-    check_instructions("system_prompt", &draft.system_prompt)?;
+    draft.check(context.engine.config())?;
     let now_ms = context.now_ms;
     let persona = Persona {
         id: context.id(prefix::PERSONA),
@@ -172,11 +189,12 @@ async fn create(context: &mut Context, input: &Input) -> Result<Output, Fault> {
         revision: 1,
     };
     let insert = sql!(
-        "INSERT INTO personas (workspace_id, id, name, system_prompt, revision, created_at, updated_at)
-         VALUES (:ws, ?1, ?2, ?3, 1, ?4, ?4)",
+        "INSERT INTO personas (workspace_id, id, name, system_prompt, model, revision, created_at, updated_at)
+         VALUES (:ws, ?1, ?2, ?3, ?4, 1, ?5, ?5)",
         &persona.id,
         &persona.draft.name,
         &persona.draft.system_prompt,
+        persona.draft.model.clone(),
         now_ms,
     );
     context.commit(vec![insert], Output::created(&persona)?).await
@@ -187,15 +205,16 @@ async fn update(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     let Some(draft) = crud::merged(&current.draft, &input.body)? else {
         return Output::ok(&current);
     };
-    check_instructions("system_prompt", &draft.system_prompt)?;
+    draft.check(context.engine.config())?;
     let now_ms = context.now_ms;
     let guard = crud::unchanged("personas", &current.id, current.revision);
     let update = sql!(
-        "UPDATE personas SET name = ?2, system_prompt = ?3, revision = revision + 1, updated_at = ?4
+        "UPDATE personas SET name = ?2, system_prompt = ?3, model = ?4, revision = revision + 1, updated_at = ?5
          WHERE workspace_id = :ws AND id = ?1",
         &current.id,
         &draft.name,
         &draft.system_prompt,
+        draft.model.clone(),
         now_ms,
     );
     let next = Persona { draft, updated_at: time::format(now_ms), ..current };

@@ -83,28 +83,42 @@ pub struct Run {
     /// How it talks.
     mode: RunMode,
     /// Where it is.
-    status: RunStatus,
+    pub status: RunStatus,
     /// Whether every evaluation passed; null until the run is completed.
-    passed: Option<bool>,
+    pub passed: Option<bool>,
     /// Why the run broke; null unless `status` is `error`.
-    error: Option<RunError>,
+    pub error: Option<RunError>,
+    /// Lines spoken so far by both sides.
+    pub turns: i64,
+    /// The line spoken last, as far as a run in progress has told; null before the first.
+    pub last_line: Option<String>,
+    /// What models have cost so far, caller, assistant and judge together, in millionths of a US dollar.
+    pub cost_microusd: i64,
+    /// The conversation ends when it has cost this much.
+    pub max_cost_microusd: i64,
     /// The same seed and configuration give the same offline run, to the byte.
-    seed: i64,
+    pub seed: i64,
     /// When it was queued.
     created_at: String,
     /// When it started.
     started_at: Option<String>,
     /// When it was over.
-    completed_at: Option<String>,
+    pub completed_at: Option<String>,
     /// The call it is recorded as; null when none is linked.
-    call_id: Option<String>,
+    pub call_id: Option<String>,
 }
 
 /// The columns [`Run::read`] needs.
-const COLUMNS: &str = "id, simulation_id, batch_id, assistant_id, assistant_revision, mode, status, passed, error, seed, created_at, started_at, completed_at";
+const COLUMNS: &str = "id, simulation_id, batch_id, assistant_id, assistant_revision, mode, status, passed, error, turns, last_line, cost_microusd, max_cost_microusd, seed, created_at, started_at, completed_at, call_id";
 
 impl Run {
-    fn read(row: Row<'_>) -> Result<Self, Fault> {
+    /// One run of a workspace, for jobs.
+    pub fn select(workspace_id: &str, id: &str) -> Statement {
+        sql!(format!("SELECT {COLUMNS} FROM runs WHERE workspace_id = ?1 AND id = ?2"), workspace_id, id)
+    }
+
+    /// From a row of [`Run::select`] or of a list.
+    pub fn read(row: Row<'_>) -> Result<Self, Fault> {
         let word = |text: String| serde_json::Value::String(text);
         let stored = |error: serde_json::Error| Fault::Bug(format!("stored run: {error}"));
         Ok(Self {
@@ -120,11 +134,15 @@ impl Run {
                 Some(text) => serde_json::from_str(&text).map_err(stored)?,
                 None => None,
             },
+            turns: row.integer("turns")?,
+            last_line: row.optional_text("last_line")?,
+            cost_microusd: row.integer("cost_microusd")?,
+            max_cost_microusd: row.integer("max_cost_microusd")?,
             seed: row.integer("seed")?,
             created_at: time::format(row.integer("created_at")?),
             started_at: time::format_optional(row.optional_integer("started_at")?),
             completed_at: time::format_optional(row.optional_integer("completed_at")?),
-            call_id: None,
+            call_id: row.optional_text("call_id")?,
         })
     }
 }
@@ -171,8 +189,16 @@ pub struct ToolSnapshot {
     pub parameters: serde_json::Value,
     /// How long a call may take.
     pub timeout_ms: i64,
-    /// Which of its secrets signs the call.
+    /// Which of its secrets signed when the run was started; a call asks for the one that does now.
     pub secret_version: i64,
+}
+
+impl SimulationSnapshot {
+    /// The models that a run asks, the assistant's among them.
+    fn models<'a>(&'a self, assistant: &'a AssistantSnapshot) -> impl Iterator<Item = &'a str> {
+        let own = [self.caller_model.as_deref(), self.judge_model.as_deref()];
+        std::iter::once(assistant.model.as_str()).chain(own.into_iter().flatten())
+    }
 }
 
 /// The persona and the scenario as a run keeps them.
@@ -182,6 +208,12 @@ pub struct SimulationSnapshot {
     pub name: String,
     /// The persona's instructions.
     pub persona: String,
+    /// The model that speaks as the caller; none: the assistant's.
+    #[serde(default)]
+    pub caller_model: Option<String>,
+    /// The model that judges; none: the assistant's.
+    #[serde(default)]
+    pub judge_model: Option<String>,
     /// The scenario's instructions.
     pub scenario: String,
     /// What decides whether the run passes.
@@ -229,7 +261,7 @@ fn random_seed(context: &Context) -> i64 {
 }
 
 /// Reads everything attached to the assistant picked by `(sub)query` of one id.
-fn assistant_reads(assistant: &'static str, parameter: &str) -> [Statement; 3] {
+pub(crate) fn assistant_reads(assistant: &'static str, parameter: &str) -> [Statement; 3] {
     [
         sql!(
             format!(
@@ -258,7 +290,7 @@ fn assistant_reads(assistant: &'static str, parameter: &str) -> [Statement; 3] {
 }
 
 /// What [`assistant_reads`] found.
-fn assistant_snapshot(rows: &[Rows]) -> Result<Option<AssistantSnapshot>, Fault> {
+pub(crate) fn assistant_snapshot(rows: &[Rows]) -> Result<Option<AssistantSnapshot>, Fault> {
     let [assistant, tools, documents] = rows else {
         return Err(Fault::Bug("an assistant's snapshot needs three answers".to_owned()));
     };
@@ -301,13 +333,15 @@ fn assistant_snapshot(rows: &[Rows]) -> Result<Option<AssistantSnapshot>, Fault>
 }
 
 /// A persona with a scenario, joined to a simulation.
-const SIMULATION_COLUMNS: &str = "simulations.id AS id, simulations.name AS name, system_prompt, scenarios.instructions AS instructions, evaluations
+const SIMULATION_COLUMNS: &str = "simulations.id AS id, simulations.name AS name, system_prompt, personas.model AS caller_model, judge_model, scenarios.instructions AS instructions, evaluations
     FROM simulations JOIN personas ON personas.id = simulations.persona_id JOIN scenarios ON scenarios.id = simulations.scenario_id";
 
 fn simulation_snapshot(row: Row<'_>) -> Result<SimulationSnapshot, Fault> {
     Ok(SimulationSnapshot {
         name: row.text("name")?,
         persona: row.text("system_prompt")?,
+        caller_model: row.optional_text("caller_model")?,
+        judge_model: row.optional_text("judge_model")?,
         scenario: row.text("instructions")?,
         evaluations: row.json("evaluations")?,
     })
@@ -318,6 +352,7 @@ struct Launch<'a> {
     assistant: &'a AssistantSnapshot,
     mode: RunMode,
     batch_id: Option<String>,
+    max_cost_microusd: i64,
 }
 
 /// A run about to be queued.
@@ -344,6 +379,10 @@ impl Launch<'_> {
             status: RunStatus::Queued,
             passed: None,
             error: None,
+            turns: 0,
+            last_line: None,
+            cost_microusd: 0,
+            max_cost_microusd: self.max_cost_microusd,
             seed,
             created_at: time::format(context.now_ms),
             started_at: None,
@@ -376,15 +415,16 @@ impl Launch<'_> {
         statements.push(jobs::insert_for_runs(&list, context.now_ms));
         statements.push(sql!(
             "INSERT INTO runs (workspace_id, id, simulation_id, batch_id, assistant_id, assistant_revision, assistant_snapshot,
-             simulation_snapshot, mode, seed, status, evaluations, transcript, created_at)
+             simulation_snapshot, mode, seed, max_cost_microusd, status, evaluations, transcript, created_at)
              SELECT :ws, json_extract(value, '$.run_id'), json_extract(value, '$.simulation_id'), ?2, ?3, ?4, ?5,
-             json_extract(value, '$.snapshot'), ?6, json_extract(value, '$.seed'), 'queued', '[]', '[]', ?7 FROM json_each(?1)",
+             json_extract(value, '$.snapshot'), ?6, json_extract(value, '$.seed'), ?7, 'queued', '[]', '[]', ?8 FROM json_each(?1)",
             list,
             self.batch_id.clone(),
             &self.assistant.id,
             self.assistant.revision,
             &assistant.id,
             mode,
+            self.max_cost_microusd,
             context.now_ms,
         ));
         Ok(statements)

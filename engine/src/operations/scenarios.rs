@@ -2,12 +2,14 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::config::Config;
 use crate::context::Context;
-use crate::error::Fault;
+use crate::error::{Error, Fault};
 use crate::evaluation::{EVALUATIONS_PER_SCENARIO_MAX, Evaluation};
 use crate::ids::prefix;
 use crate::limits;
 use crate::operation::{BodySchema, Effects, Input, Operation, Output, Success};
+use crate::operations::assistants::check_model;
 use crate::operations::personas::check_instructions;
 use crate::sql;
 use crate::statement::{Row, Statement};
@@ -110,6 +112,10 @@ pub struct Draft {
     #[serde(default)]
     #[schemars(length(max = EVALUATIONS_PER_SCENARIO_MAX))]
     evaluations: Vec<Evaluation>,
+    /// `provider/name` of the model that rules on `judge` evaluations; null for the assistant's own.
+    #[serde(default)]
+    #[schemars(length(min = 1, max = limits::MODEL_CHARS_MAX))]
+    judge_model: Option<String>,
 }
 
 /// A scenario.
@@ -129,7 +135,7 @@ pub struct Scenario {
     revision: i64,
 }
 
-const COLUMNS: &str = "id, name, instructions, evaluations, revision, created_at, updated_at";
+const COLUMNS: &str = "id, name, instructions, evaluations, judge_model, revision, created_at, updated_at";
 
 impl Scenario {
     fn read(row: Row<'_>) -> Result<Self, Fault> {
@@ -139,6 +145,7 @@ impl Scenario {
                 name: row.text("name")?,
                 instructions: row.text("instructions")?,
                 evaluations: row.json("evaluations")?,
+                judge_model: row.optional_text("judge_model")?,
             },
             created_at: time::format(row.integer("created_at")?),
             updated_at: time::format(row.integer("updated_at")?),
@@ -148,6 +155,11 @@ impl Scenario {
 }
 
 impl Draft {
+    fn check(&self, config: &Config) -> Result<(), Error> {
+        check_instructions("instructions", &self.instructions)?;
+        check_model("judge_model", self.judge_model.as_deref(), config)
+    }
+
     fn evaluations_json(&self) -> String {
         serde_json::json!(self.evaluations).to_string()
     }
@@ -168,7 +180,7 @@ async fn get(context: &mut Context, input: &Input) -> Result<Output, Fault> {
 
 async fn create(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     let draft: Draft = input.body()?;
-    check_instructions("instructions", &draft.instructions)?;
+    draft.check(context.engine.config())?;
     let now_ms = context.now_ms;
     let scenario = Scenario {
         id: context.id(prefix::SCENARIO),
@@ -178,12 +190,13 @@ async fn create(context: &mut Context, input: &Input) -> Result<Output, Fault> {
         revision: 1,
     };
     let insert = sql!(
-        "INSERT INTO scenarios (workspace_id, id, name, instructions, evaluations, revision, created_at, updated_at)
-         VALUES (:ws, ?1, ?2, ?3, ?4, 1, ?5, ?5)",
+        "INSERT INTO scenarios (workspace_id, id, name, instructions, evaluations, judge_model, revision, created_at, updated_at)
+         VALUES (:ws, ?1, ?2, ?3, ?4, ?5, 1, ?6, ?6)",
         &scenario.id,
         &scenario.draft.name,
         &scenario.draft.instructions,
         scenario.draft.evaluations_json(),
+        scenario.draft.judge_model.clone(),
         now_ms,
     );
     context.commit(vec![insert], Output::created(&scenario)?).await
@@ -194,16 +207,17 @@ async fn update(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     let Some(draft) = crud::merged(&current.draft, &input.body)? else {
         return Output::ok(&current);
     };
-    check_instructions("instructions", &draft.instructions)?;
+    draft.check(context.engine.config())?;
     let now_ms = context.now_ms;
     let guard = crud::unchanged("scenarios", &current.id, current.revision);
     let update = sql!(
-        "UPDATE scenarios SET name = ?2, instructions = ?3, evaluations = ?4, revision = revision + 1, updated_at = ?5
+        "UPDATE scenarios SET name = ?2, instructions = ?3, evaluations = ?4, judge_model = ?5, revision = revision + 1, updated_at = ?6
          WHERE workspace_id = :ws AND id = ?1",
         &current.id,
         &draft.name,
         &draft.instructions,
         draft.evaluations_json(),
+        draft.judge_model.clone(),
         now_ms,
     );
     let next = Scenario { draft, updated_at: time::format(now_ms), ..current };

@@ -3,8 +3,10 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::assistants::PipelineMode;
+use crate::config::{ModelSettings, provider_of};
 use crate::context::Context;
 use crate::error::Fault;
+use crate::models::RULES_MODEL;
 use crate::operation::{Effects, Input, Operation, Output, Success};
 use crate::schema;
 
@@ -32,8 +34,8 @@ pub const LIST_MODELS: Operation = Operation {
     id: "list_models",
     path: "/models",
     title: "List models",
-    description: "Lists what an assistant's `model` may be. A name of `*` says that any name of that provider passes. \
-        `builtin/rules` is a rule model: free, offline and deterministic; it answers from knowledge, calls matching \
+    description: "Lists what an assistant's `model` may be. A name of `*` says that any name of that provider passes; \
+        models that the operator has described are listed by themselves, with what they cost. `builtin/rules` is a rule model: free, offline and deterministic; it answers from knowledge, calls matching \
         tools, and is no language model.",
     response: Some(schema::of::<Vec<Model>>),
     run: |context, input| Box::pin(models(context, input)),
@@ -66,6 +68,11 @@ pub struct Model {
     pipeline_modes: Vec<PipelineMode>,
     /// Whether an assistant that names no model gets it.
     default: bool,
+    /// Millionths of a US dollar for a million tokens that it reads; null where no rate is known, and
+    /// its costs are then counted as 0.
+    input_microusd_per_1m_tokens: Option<u64>,
+    /// The same for tokens that it writes.
+    output_microusd_per_1m_tokens: Option<u64>,
 }
 
 async fn rates(context: &mut Context, _: &Input) -> Result<Output, Fault> {
@@ -82,22 +89,36 @@ async fn rates(context: &mut Context, _: &Input) -> Result<Output, Fault> {
 async fn models(context: &mut Context, _: &Input) -> Result<Output, Fault> {
     context.authenticate().await?;
     let config = context.engine.config();
-    let models: Vec<Model> = config
-        .providers
-        .iter()
-        .map(|(name, provider)| {
-            let model = match name.as_str() {
-                "builtin" => "builtin/rules".to_owned(),
-                other => format!("{other}/*"),
+    let mut models = Vec::new();
+    for (name, provider) in &config.providers {
+        let mut pipeline_modes = vec![PipelineMode::Cascading];
+        if provider.realtime {
+            pipeline_modes.push(PipelineMode::Realtime);
+        }
+        let model = |model: &str, settings: &ModelSettings| Model {
+            model: model.to_owned(),
+            provider: name.clone(),
+            pipeline_modes: pipeline_modes.clone(),
+            default: config.default_model == model,
+            input_microusd_per_1m_tokens: settings.input_microusd_per_1m_tokens,
+            output_microusd_per_1m_tokens: settings.output_microusd_per_1m_tokens,
+        };
+        if provider.endpoint.is_none() {
+            let free = Some(0);
+            let rates = ModelSettings {
+                input_microusd_per_1m_tokens: free,
+                output_microusd_per_1m_tokens: free,
+                ..ModelSettings::default()
             };
-            let mut pipeline_modes = vec![PipelineMode::Cascading];
-            if provider.realtime {
-                pipeline_modes.push(PipelineMode::Realtime);
-            }
-            let default = config.default_model == model
-                || (name != "builtin" && config.default_model.starts_with(&format!("{name}/")));
-            Model { model, provider: name.clone(), pipeline_modes, default }
-        })
-        .collect();
+            models.push(model(RULES_MODEL, &rates));
+            continue;
+        }
+        let is_here = |model: &str| provider_of(model) == Some(name);
+        let described = config.models.iter().filter(|(name, _)| is_here(name));
+        models.extend(described.map(|(name, settings)| model(name, settings)));
+        let mut any = model(&format!("{name}/*"), &ModelSettings::default());
+        any.default = is_here(&config.default_model) && !config.models.contains_key(&config.default_model);
+        models.push(any);
+    }
     Output::ok(&models)
 }

@@ -1,4 +1,6 @@
 //! Tools: HTTP endpoints of the user's that an assistant may call during a conversation.
+pub mod rotate_secret;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};

@@ -1,11 +1,19 @@
 //! Webhooks: where events are sent.
+pub mod delivery;
+pub mod list_deliveries;
+pub mod redeliver;
+pub mod rotate_secret;
+pub mod test;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::context::Context;
-use crate::error::{Code, Fault};
+use crate::error::{Code, Error, Fault};
+use crate::events::{self, Subscription};
 use crate::idempotency::Reveal;
 use crate::ids::prefix;
+use crate::jobs::JobKind;
 use crate::limits;
 use crate::operation::{BodySchema, Effects, Input, Operation, Output, Success};
 use crate::operations::tools::check_target;
@@ -57,7 +65,8 @@ pub const UPDATE: Operation = Operation {
     path: "/webhooks/{id}",
     group: "Webhooks",
     title: "Change a webhook",
-    description: "Changes the fields given; the others keep their values. The signing secret stays.",
+    description: "Changes the fields given; the others keep their values. The signing secret stays. While `enabled` is \
+        false no event is kept for the webhook, and what is pending waits until it is enabled again.",
     effects: Effects::Update,
     success: Success::Ok,
     revision: false,
@@ -75,7 +84,7 @@ pub const DELETE: Operation = Operation {
     path: "/webhooks/{id}",
     group: "Webhooks",
     title: "Delete a webhook",
-    description: "Deletes a webhook for good.",
+    description: "Deletes a webhook for good. What is pending is canceled; its deliveries stay readable.",
     effects: Effects::Delete,
     success: Success::Empty,
     revision: false,
@@ -86,28 +95,6 @@ pub const DELETE: Operation = Operation {
     run: |context, input| Box::pin(delete(context, input)),
 };
 
-/// A kind of event, or `*` for all.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[allow(missing_docs, reason = "the names say it")]
-pub enum EventKind {
-    #[serde(rename = "call.started")]
-    CallStarted,
-    #[serde(rename = "call.ended")]
-    CallEnded,
-    #[serde(rename = "call.analyzed")]
-    CallAnalyzed,
-    #[serde(rename = "recording.ready")]
-    RecordingReady,
-    #[serde(rename = "simulation.run.completed")]
-    SimulationRunCompleted,
-    #[serde(rename = "simulation.run.error")]
-    SimulationRunError,
-    #[serde(rename = "webhook.test")]
-    WebhookTest,
-    #[serde(rename = "*")]
-    All,
-}
-
 /// What a client may set.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -117,7 +104,7 @@ pub struct Draft {
     url: String,
     /// Kinds of events to deliver, at least one; `*` for all.
     #[schemars(length(min = 1, max = limits::WEBHOOK_EVENTS_MAX))]
-    events: Vec<EventKind>,
+    events: Vec<Subscription>,
     /// Whether deliveries are sent.
     #[serde(default = "enabled")]
     enabled: bool,
@@ -143,6 +130,11 @@ pub struct Webhook {
     #[serde(skip)]
     revision: i64,
 }
+
+/// No field: the body may be left out.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Nothing {}
 
 /// A webhook as its creation answers it.
 #[derive(Serialize, JsonSchema)]
@@ -230,8 +222,8 @@ async fn update(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     };
     check_target(&draft.url, context.engine.config(), Vec::new())?;
     let now_ms = context.now_ms;
-    let guard = crud::unchanged("webhooks", &current.id, current.revision);
-    let update = sql!(
+    let mut statements = vec![crud::unchanged("webhooks", &current.id, current.revision)];
+    statements.push(sql!(
         "UPDATE webhooks SET url = ?2, events = ?3, enabled = ?4, revision = revision + 1, updated_at = ?5
          WHERE workspace_id = :ws AND id = ?1",
         &current.id,
@@ -239,12 +231,41 @@ async fn update(context: &mut Context, input: &Input) -> Result<Output, Fault> {
         draft.events_json(),
         draft.enabled,
         now_ms,
-    );
+    ));
+    if draft.enabled && !current.draft.enabled {
+        // What has waited goes on.
+        let job_id = context.id(prefix::JOB);
+        context.wake_after_write(&job_id, now_ms);
+        let list = serde_json::json!([{"webhook_id": current.id, "job_id": job_id}]).to_string();
+        statements.push(events::pump(&list, now_ms));
+    }
     let next = Webhook { draft, updated_at: time::format(now_ms), ..current };
-    context.commit(vec![guard, update], Output::ok(&next)?).await
+    context.commit(statements, Output::ok(&next)?).await
 }
 
 async fn delete(context: &mut Context, input: &Input) -> Result<Output, Fault> {
-    let delete = sql!("DELETE FROM webhooks WHERE workspace_id = :ws AND id = ?1 RETURNING id", input.id());
-    crud::delete(context, vec![delete], "webhook").await
+    let id = input.id();
+    let statements = vec![
+        sql!(
+            "UPDATE deliveries SET status = 'canceled', due_at = NULL
+             WHERE workspace_id = :ws AND webhook_id = ?1 AND status = 'pending'",
+            id
+        ),
+        // One that is leased finds nothing more to do.
+        sql!(
+            "DELETE FROM jobs WHERE workspace_id = :ws AND subject_id = ?1 AND kind = ?2 AND lease IS NULL",
+            id,
+            JobKind::WebhookDelivery.as_str()
+        ),
+        sql!("DELETE FROM webhooks WHERE workspace_id = :ws AND id = ?1 RETURNING id", id),
+    ];
+    crud::delete(context, statements, "webhook").await
+}
+
+fn check_enabled(webhook: &Webhook) -> Result<(), Error> {
+    if webhook.draft.enabled {
+        return Ok(());
+    }
+    let message = "The webhook is disabled, so nothing is sent to it. Enable it first (PATCH enabled: true).";
+    Err(Error::new(Code::WebhookDisabled, message))
 }

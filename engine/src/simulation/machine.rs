@@ -40,6 +40,9 @@ pub enum Input {
         /// The answer.
         ruling: Ruling,
     },
+    /// The run has cost as much as it may: the conversation ends here, and what was said is
+    /// evaluated. Ignored when it is over.
+    CostLimit,
     /// Whoever was asked last, caller, assistant or judge, could not answer. It ends the
     /// simulation with [`Output::Failed`].
     ModelFailed {
@@ -56,7 +59,7 @@ pub enum Output {
     AskCaller,
     /// Ask the assistant's model about [`Simulation::assistant_turn`].
     AskAssistant,
-    /// Call this tool.
+    /// Call this tool. Several may follow one another: they run together.
     CallTool {
         /// Unique in the run and the same after a restart: fit to be an idempotency key.
         id: String,
@@ -130,7 +133,7 @@ pub enum SimulationPart {
 ///
 /// The run loop is: [`poll`](Self::poll) until it gives `None`, doing what each output says and
 /// handing the answer to [`handle`](Self::handle); stop at [`Output::Done`] or
-/// [`Output::Failed`]. Only one thing is ever under way. [`run_offline`](super::run_offline) is
+/// [`Output::Failed`]. Only one thing is ever under way, or several tool calls. [`run_offline`](super::run_offline) is
 /// such a loop. Answers to what was not asked are ignored.
 ///
 /// Time is virtual. It starts at 0 and each line takes as long as [`spoken_ms`] says; models and
@@ -209,6 +212,10 @@ impl Simulation {
                 self.tell(conversation::Input::ToolResult { id, text, is_error });
             }
             ((Phase::Judging { place }, _), Input::Ruling { ruling }) => self.ruling(place, ruling),
+            ((Phase::Talking, _), Input::CostLimit) => {
+                self.outputs.clear();
+                self.tell(conversation::Input::CostLimit);
+            }
             ((Phase::Talking, WaitingFor::User), Input::ModelFailed { reason }) => {
                 self.tell(conversation::Input::Abort);
                 return self.fail(SimulationPart::Caller, reason);

@@ -1,4 +1,4 @@
-//! One SQLite connection, made to behave as D1 does: numbers bound as floats, at most 100 parameters.
+//! One SQLite connection, made to behave as D1 does: numbers bound as floats, its limits on statements.
 use std::cell::RefCell;
 use std::path::Path;
 use std::sync::Arc;
@@ -11,8 +11,16 @@ use rusqlite::{CachedStatement, Connection, ErrorCode, OpenFlags, ToSql};
 use sidetone_engine::ports::DatabaseError;
 use sidetone_engine::statement::{Rows, Statement, Value};
 
-/// D1's limit.
-const PARAMETERS_MAX: i32 = 100;
+/// D1's limits, as workerd sets them (`src/workerd/util/sqlite.c++`): what it refuses is refused here too.
+const D1_LIMITS: &[(Limit, i32)] = &[
+    (Limit::SQLITE_LIMIT_VARIABLE_NUMBER, 100),
+    (Limit::SQLITE_LIMIT_SQL_LENGTH, 100_000),
+    (Limit::SQLITE_LIMIT_COLUMN, 100),
+    (Limit::SQLITE_LIMIT_COMPOUND_SELECT, 5),
+    (Limit::SQLITE_LIMIT_VDBE_OP, 25_000),
+    (Limit::SQLITE_LIMIT_FUNCTION_ARG, 32),
+    (Limit::SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 50),
+];
 /// Statements kept prepared on each connection: all there are, with room to spare.
 const PREPARED_STATEMENTS_MAX: usize = 512;
 /// How long to wait for another process (a backup, the command line).
@@ -31,7 +39,9 @@ impl Session {
     fn new(connection: Connection) -> rusqlite::Result<Self> {
         connection.busy_timeout(Duration::from_millis(BUSY_MS))?;
         connection.pragma_update(None, "foreign_keys", "ON")?;
-        connection.set_limit(Limit::SQLITE_LIMIT_VARIABLE_NUMBER, PARAMETERS_MAX)?;
+        for (limit, most) in D1_LIMITS {
+            connection.set_limit(*limit, *most)?;
+        }
         connection.set_prepared_statement_cache_capacity(PREPARED_STATEMENTS_MAX);
         Ok(Self { connection, columns: RefCell::default() })
     }

@@ -124,7 +124,13 @@ impl Endpoint {
     fn note(&self, key: Option<&str>, body: &[u8]) {
         let body: Value = serde_json::from_slice(body).unwrap_or_default();
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        let call = ToolCall { id: text(&body["id"]), run_id: text(&body["call"]["id"]) };
+        if text(&body["type"]) != "tool.call" {
+            // An event: what it says is others' business.
+            return;
+        }
+        let id = text(&body["id"]);
+        let run_id = id.rsplit_once("_t").map(|(run_id, _)| run_id.to_owned()).unwrap_or_default();
+        let call = ToolCall { id, run_id };
         assert_eq!(key, Some(call.id.as_str()), "the key and the body name the same call");
         self.lock().push(call);
     }

@@ -1,5 +1,5 @@
 //! API keys, and what speech costs.
-use serde_json::json;
+use serde_json::{Value, json};
 use sidetone_engine::auth::key::ApiKey;
 use sidetone_tests::World;
 
@@ -69,10 +69,22 @@ fn rates_and_models_are_listed() {
     );
     assert_eq!(
         world.get("/models").ok().json,
-        json!([{"model": "builtin/rules", "provider": "builtin", "pipeline_modes": ["cascading"], "default": true}])
+        json!([{"model": "builtin/rules", "provider": "builtin", "pipeline_modes": ["cascading"], "default": true,
+                "input_microusd_per_1m_tokens": 0, "output_microusd_per_1m_tokens": 0}])
     );
-    let more = World::with_settings(&[("SIDETONE_OPENAI_API_KEY", "sk-test")]);
+    let more = World::with_settings(&[
+        ("SIDETONE_OPENAI_API_KEY", "sk-test"),
+        ("SIDETONE_PROVIDERS", r#"{"local": {"base_url": "http://127.0.0.1:11434/v1"}}"#),
+        ("SIDETONE_MODELS", r#"{"openai/a": {"input_microusd_per_1m_tokens": 150000}, "local/b": {}}"#),
+        ("SIDETONE_DEFAULT_MODEL", "openai/a"),
+    ]);
     let models = more.get("/models").ok().json;
-    assert_eq!(models.as_array().unwrap().len(), 2);
-    assert_eq!(models[1]["pipeline_modes"], json!(["cascading", "realtime"]));
+    let models = models.as_array().unwrap();
+    let names: Vec<&str> = models.iter().filter_map(|model| model["model"].as_str()).collect();
+    assert_eq!(names, ["builtin/rules", "local/b", "local/*", "openai/a", "openai/*"]);
+    assert_eq!(models[3]["pipeline_modes"], json!(["cascading", "realtime"]));
+    assert_eq!(models[3]["input_microusd_per_1m_tokens"], 150_000);
+    assert_eq!(models[3]["output_microusd_per_1m_tokens"], Value::Null);
+    let defaults: Vec<bool> = models.iter().map(|model| model["default"] == true).collect();
+    assert_eq!(defaults, [false, false, false, true, false]);
 }

@@ -71,6 +71,7 @@ fn legacy_requests_are_answered_as_the_table_says() {
         ("discover is modern", none(), request("server/discover", json!({})), 200, -32601),
         ("a cursor that is not ours", none(), request("tools/list", json!({"cursor": "x"})), 200, -32602),
         ("an unknown tool", none(), request("tools/call", json!({"name": "nope", "arguments": {}})), 200, -32602),
+        ("an operation that is no tool", none(), request("tools/call", json!({"name": "download_recording", "arguments": {"id": "call_1"}})), 200, -32602),
         ("a tool of another spelling", none(), request("tools/call", json!({"name": "List_Assistants"})), 200, -32602),
         ("no tool name", none(), request("tools/call", json!({"arguments": {}})), 200, -32602),
         ("a tool name that is no text", none(), request("tools/call", json!({"name": 1})), 200, -32602),
@@ -466,9 +467,11 @@ fn the_tool_list_keeps_to_what_all_clients_take() {
     assert!(reply.body.len() < 100_000, "{} bytes", reply.body.len());
     let tools = list["tools"].as_array().unwrap();
     let names: Vec<&str> = tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
-    let expected: Vec<&str> = OPERATIONS.iter().map(|operation| operation.id).collect();
+    let operations = || OPERATIONS.iter().filter(|operation| operation.is_tool());
+    let expected: Vec<&str> = operations().map(|operation| operation.id).collect();
     assert_eq!(names, expected, "a tool for every operation, in the order of the table");
-    for (tool, operation) in tools.iter().zip(OPERATIONS) {
+    assert!(!names.contains(&"download_recording"), "audio is no tool's");
+    for (tool, operation) in tools.iter().zip(operations()) {
         let name = operation.id;
         assert!(name.len() <= 40, "{name}");
         assert!(name.starts_with(|c: char| c.is_ascii_lowercase()), "{name}");

@@ -14,7 +14,8 @@ fn a_started_run_is_queued() {
     assert_eq!(
         run.json,
         json!({"id": run.id, "simulation_id": simulation.id, "batch_id": null, "assistant_id": simulation["assistant_id"],
-               "assistant_revision": 1, "mode": "chat", "status": "queued", "passed": null, "error": null, "seed": 42,
+               "assistant_revision": 1, "mode": "chat", "status": "queued", "passed": null, "error": null, "turns": 0, "last_line": null,
+               "cost_microusd": 0, "max_cost_microusd": 1_000_000, "seed": 42,
                "created_at": run["created_at"], "started_at": null, "completed_at": null, "call_id": null})
     );
     let mut read = run.json.clone();

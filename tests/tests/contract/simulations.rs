@@ -9,7 +9,7 @@ fn personas_are_made_changed_and_deleted() {
     assert!(made.id.starts_with("pers_"));
     assert_eq!(
         made.json,
-        json!({"id": made.id, "name": "Ada", "system_prompt": "You are in a hurry.",
+        json!({"id": made.id, "name": "Ada", "system_prompt": "You are in a hurry.", "model": null,
                "created_at": made["created_at"], "updated_at": made["created_at"]})
     );
     let path = format!("/simulations/personas/{}", made.id);
@@ -32,6 +32,21 @@ fn personas_are_made_changed_and_deleted() {
 }
 
 #[test]
+fn the_caller_and_the_judge_have_models_of_their_own() {
+    let world = World::new();
+    for (path, field) in [
+        (format!("/simulations/personas/{}", world.persona().id), "model"),
+        (format!("/simulations/scenarios/{}", world.scenario().id), "judge_model"),
+    ] {
+        assert_eq!(world.patch(&path, json!({field: "builtin/rules"})).ok()[field], "builtin/rules");
+        for bad in ["rules", "nobody/gpt", ""] {
+            world.patch(&path, json!({field: bad})).refused("validation_failed").naming(&[field]);
+        }
+        assert_eq!(world.patch(&path, json!({field: null})).ok()[field], Value::Null);
+    }
+}
+
+#[test]
 fn scenarios_are_made_changed_and_deleted() {
     let world = World::new();
     let evaluations = json!([
@@ -45,7 +60,7 @@ fn scenarios_are_made_changed_and_deleted() {
     assert!(made.id.starts_with("scen_"));
     assert_eq!(
         made.json,
-        json!({"id": made.id, "name": "Booking", "instructions": "Book a table.", "evaluations": evaluations,
+        json!({"id": made.id, "name": "Booking", "instructions": "Book a table.", "evaluations": evaluations, "judge_model": null,
                "created_at": made["created_at"], "updated_at": made["created_at"]})
     );
     let path = format!("/simulations/scenarios/{}", made.id);

@@ -166,7 +166,7 @@ impl Cluster {
 
     fn owner(&self, shard: usize, key: &str) -> Option<String> {
         let question = "SELECT workspace_id AS text FROM api_keys WHERE hash = ?1";
-        texts(&ask(self.shards.at(shard), question, key)).pop()
+        texts(&ask(self.shards.at(shard), question, &[key])).pop()
     }
 }
 

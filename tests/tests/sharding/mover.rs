@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use sidetone::sandbox::block_on;
+use sidetone_engine::calls::search;
 use sidetone_engine::hash::sha256_hex;
 use sidetone_engine::limits::INTEGER_MAX;
 use sidetone_engine::ports::Database;
@@ -10,7 +11,7 @@ use sidetone_engine::sql;
 use sidetone_engine::statement::{Rows, Statement};
 
 use crate::cluster::{Cluster, Directory, Place, Shards};
-use crate::schema::{Table, tables};
+use crate::schema::{ByNumber, Table, tables};
 
 /// Rows copied in a step. On D1 rather what fits a batch; here small, so that there are many moments.
 const PAGE_ROWS: usize = 3;
@@ -25,6 +26,7 @@ pub enum Step {
     Freeze,
     EmptyTarget,
     Copy { table: usize, page: usize },
+    Index { page: usize },
     Verify,
     Switch,
     Thaw,
@@ -96,13 +98,16 @@ impl Mover {
                 } else if table + 1 < self.tables.len() {
                     Step::Copy { table: table + 1, page: 0 }
                 } else {
-                    Step::Verify
+                    Step::Index { page: 0 }
                 }
             }
+            Step::Index { page } if self.index(page) == PAGE_ROWS => Step::Index { page: page + 1 },
+            Step::Index { .. } => Step::Verify,
             Step::Verify => {
                 for table in &self.tables {
                     assert_eq!(self.digest(table, from), self.digest(table, to), "{}", table.name);
                 }
+                assert_eq!(self.entries(from), self.entries(to), "the text index");
                 Step::Switch
             }
             Step::Switch => {
@@ -126,10 +131,11 @@ impl Mover {
         true
     }
 
-    /// How many rows of the workspace a shard holds, by table.
+    /// How many rows of the workspace a shard holds, by table, and entries of the text index.
     pub fn rows(&self, shard: usize) -> Vec<(String, usize)> {
         let count = |table: &Table| (table.name.clone(), self.select(table, shard, "").values.len());
-        self.tables.iter().map(count).collect()
+        let entries = ("call_search".to_owned(), self.entries(shard));
+        self.tables.iter().map(count).chain([entries]).collect()
     }
 
     fn place(&self, place: Place) {
@@ -137,14 +143,17 @@ impl Mover {
     }
 
     fn copy(&self, table: &Table, page: usize) -> usize {
-        let rows = self.select(table, self.from, &format!("LIMIT {PAGE_ROWS} OFFSET {}", page * PAGE_ROWS));
-        let places: Vec<String> = (1..=table.columns.len()).map(|place| format!("?{place}")).collect();
-        let insert = format!(
-            "INSERT INTO {} ({}) VALUES ({})",
-            table.name,
-            table.columns.join(", "),
-            places.join(", ")
-        );
+        let rows = self.select(table, self.from, &page_of(page));
+        let columns: Vec<&str> = carried(table).collect();
+        let values: Vec<String> = (1..=columns.len())
+            .zip(&columns)
+            .map(|(place, column)| match table.by_number.iter().find(|one| one.column == **column) {
+                Some(one) => here(one, place),
+                None => format!("?{place}"),
+            })
+            .collect();
+        let insert =
+            format!("INSERT INTO {} ({}) VALUES ({})", table.name, columns.join(", "), values.join(", "));
         let statements: Vec<Statement> = rows
             .values
             .iter()
@@ -157,19 +166,52 @@ impl Mover {
         copied
     }
 
+    /// Writes entries of the text index from what was copied.
+    fn index(&self, page: usize) -> usize {
+        let calls = format!("SELECT id FROM calls WHERE workspace_id = ?1 ORDER BY seq {}", page_of(page));
+        let calls = self.read(self.to, sql!(calls, &self.workspace));
+        let statements: Vec<Statement> =
+            calls.iter().map(|call| search::index(&self.workspace, &call.text("id").unwrap())).collect();
+        let indexed = statements.len();
+        if indexed > 0 {
+            self.write(self.to, statements);
+        }
+        indexed
+    }
+
+    /// How many entries of the text index name the workspace.
+    fn entries(&self, shard: usize) -> usize {
+        let word = self.workspace.replace('_', "");
+        let count = sql!(
+            "SELECT COUNT(*) AS entries FROM call_search WHERE call_search MATCH ?1",
+            format!("workspace : \"{word}\"")
+        );
+        let rows = self.read(shard, count);
+        usize::try_from(rows.first().unwrap().integer("entries").unwrap()).unwrap()
+    }
+
     fn digest(&self, table: &Table, shard: usize) -> String {
         sha256_hex(format!("{:?}", self.select(table, shard, "").values).as_bytes())
     }
 
+    /// The workspace's rows as every database has them: without numbers, rows that others refer to by number
+    /// named by what they are known by. In the order of the key: numbers may differ, their order may not.
     fn select(&self, table: &Table, shard: usize, page: &str) -> Rows {
+        let columns: Vec<String> = carried(table)
+            .map(|column| match table.by_number.iter().find(|one| one.column == column) {
+                Some(one) => everywhere(one),
+                None => format!("t.{column}"),
+            })
+            .collect();
+        let key: Vec<String> = table.key.iter().map(|column| format!("t.{column}")).collect();
         let select = format!(
-            "SELECT {} FROM {} WHERE {} = ?1 ORDER BY {} {page}",
-            table.columns.join(", "),
+            "SELECT {} FROM {} AS t WHERE t.{} = ?1 ORDER BY {} {page}",
+            columns.join(", "),
             table.name,
             table.owner,
-            table.key.join(", ")
+            key.join(", ")
         );
-        block_on(self.shards.at(shard).read(vec![sql!(select, &self.workspace)])).unwrap().remove(0)
+        self.read(shard, sql!(select, &self.workspace))
     }
 
     fn empty(&self, shard: usize, but: &[&str]) {
@@ -177,10 +219,42 @@ impl Mover {
             sql!(format!("DELETE FROM {} WHERE {} = ?1", table.name, table.owner), &self.workspace)
         };
         let tables = self.tables.iter().rev().filter(|table| !but.contains(&table.name.as_str()));
-        self.write(shard, tables.map(delete).collect());
+        // The entries are found by the calls.
+        let entries = sql!(
+            "DELETE FROM call_search WHERE rowid IN (SELECT seq FROM calls WHERE workspace_id = ?1)",
+            &self.workspace
+        );
+        self.write(shard, [entries].into_iter().chain(tables.map(delete)).collect());
+    }
+
+    fn read(&self, shard: usize, statement: Statement) -> Rows {
+        block_on(self.shards.at(shard).read(vec![statement])).unwrap().remove(0)
     }
 
     fn write(&self, shard: usize, batch: Vec<Statement>) {
         block_on(self.shards.at(shard).write(batch)).unwrap();
     }
+}
+
+fn page_of(page: usize) -> String {
+    format!("LIMIT {PAGE_ROWS} OFFSET {}", page * PAGE_ROWS)
+}
+
+/// The columns that are copied: all but the number, which the target gives anew, in the same order.
+fn carried(table: &Table) -> impl Iterator<Item = &str> {
+    table.columns.iter().map(String::as_str).filter(|column| table.number.as_deref() != Some(*column))
+}
+
+/// In the place of a number: what its row is known by in every database.
+fn everywhere(one: &ByNumber) -> String {
+    let ByNumber { column, table, number, known_by } = one;
+    format!("(SELECT json_array({}) FROM {table} WHERE {number} = t.{column})", known_by.join(", "))
+}
+
+/// The number that such a row has here.
+fn here(one: &ByNumber, place: usize) -> String {
+    let ByNumber { table, number, known_by, .. } = one;
+    let values: Vec<String> =
+        (0..known_by.len()).map(|at| format!("json_extract(?{place}, '$[{at}]')")).collect();
+    format!("(SELECT {number} FROM {table} WHERE ({}) = ({}))", known_by.join(", "), values.join(", "))
 }

@@ -8,6 +8,8 @@ use sidetone::Sandbox;
 use sidetone_engine::auth::key::ApiKey;
 use sidetone_engine::operation::Effects;
 use sidetone_engine::operations::OPERATIONS;
+use sidetone_engine::{spending, sql};
+use sidetone_tests::example::STARTED_AT_MS;
 use sidetone_tests::{Call, World};
 
 use crate::cluster::{Cluster, Directory, Isolate, Place, Shards, hash};
@@ -164,6 +166,41 @@ fn a_run_in_progress_when_its_workspace_freezes_ends_once_in_the_new_place() {
 }
 
 #[test]
+fn a_live_conversation_of_a_workspace_that_freezes_is_settled_in_the_new_place() {
+    let cluster = Cluster::new(2);
+    let (tenant, id) = cluster.workspace(0);
+    cluster.shards.pick(0);
+    let call_id = conversation_under_way(&tenant);
+    let mut mover = Mover::new(&cluster, &id, 1);
+    while mover.next != Step::Thaw {
+        mover.step();
+        assert_eq!(cluster.run_jobs(), 0, "{:?}: the lease is not the source's to give", mover.next);
+    }
+    mover.finish();
+    assert!(cluster.run_jobs() > 0);
+    let path = format!("/calls/{call_id}");
+    let call = cluster.send(&Isolate::default(), &tenant, |world| world.get(&path)).unwrap().ok();
+    assert_eq!((&call["ended_reason"], &call["fault"]), (&json!("aborted"), &json!("platform")));
+    assert!(!call["transcript"].as_array().unwrap().is_empty());
+}
+
+#[test]
+fn a_conversation_that_has_read_before_the_freeze_does_not_open_after_it() {
+    let cluster = Cluster::new(2);
+    let (tenant, id) = cluster.workspace(0);
+    cluster.shards.pick(0);
+    let token = tenant.test_token(&tenant.assistant().id);
+    let url = token["websocket_url"].as_str().unwrap();
+    freeze_before_write(&cluster, &id, 1);
+    let refused = tenant.connect(url).map(drop).unwrap_err();
+    assert_eq!(refused.status, 503, "{refused:?}");
+    Mover::new(&cluster, &id, 1).finish();
+    cluster.shards.pick(1);
+    let mut talk = tenant.connect(url).map_err(drop).expect("the token is still good");
+    talk.expect("call_started");
+}
+
+#[test]
 fn a_key_is_found_wherever_it_was_made_and_a_wrong_one_nowhere() {
     let cluster = Cluster::new(3);
     let (tenant, id) = cluster.workspace(0);
@@ -198,8 +235,11 @@ fn a_bootstrap_key_opens_no_second_workspace_where_its_first_one_was() {
         sandbox.send(request.body(Bytes::new()).unwrap()).status
     };
     assert_eq!(list(), 200);
-    let id =
-        texts(&ask(shards.at(0), "SELECT workspace_id AS text FROM api_keys WHERE hash = ?1", &hash(&key)));
+    let id = texts(&ask(
+        shards.at(0),
+        "SELECT workspace_id AS text FROM api_keys WHERE hash = ?1",
+        &[&hash(&key)],
+    ));
     let directory: Arc<Mutex<Directory>> = Arc::default();
     directory.lock().unwrap().places.insert(id[0].clone(), Place::At(0));
     let mut mover = Mover::over(shards.clone(), directory, &id[0], 1);
@@ -219,12 +259,22 @@ fn furnished(cluster: &Cluster, shard: usize) -> (World, String) {
     cluster.shards.pick(shard);
     for operation in OPERATIONS.iter().filter(|operation| operation.effects != Effects::Delete) {
         let call = Call::valid(&tenant, operation);
-        if operation.takes_idempotency_key() {
-            tenant.post_once(call.uri(), operation.id, Value::Object(call.body.clone().unwrap())).created();
+        let reply = if operation.takes_idempotency_key() {
+            tenant.post_once(call.uri(), operation.id, Value::Object(call.body.clone().unwrap_or_default()))
         } else {
-            assert_eq!(call.rest(&tenant).status, operation.success.status(), "{}", operation.id);
-        }
+            call.rest(&tenant)
+        };
+        assert_eq!(reply.status, operation.success.status(), "{}: {reply:?}", operation.id);
     }
+    conversation_under_way(&tenant);
+    // What a run leaves whose model takes its time.
+    let mut rows = vec![sql!(
+        "INSERT INTO conversation_journal (workspace_id, conversation_id, place, entry)
+         SELECT workspace_id, id, 0, '{}' FROM runs WHERE workspace_id = ?1 AND status = 'completed'",
+        &id
+    )];
+    rows.extend(spending::add(&id, STARTED_AT_MS, 5));
+    tenant.write(rows);
     // The examples of some operations have let the jobs run.
     tenant.run();
     (tenant, id)
@@ -233,22 +283,54 @@ fn furnished(cluster: &Cluster, shard: usize) -> (World, String) {
 /// The body of every read there is: each list, and each thing in it.
 fn everything(cluster: &Cluster, tenant: &World) -> BTreeMap<String, Bytes> {
     let isolate = Isolate::default();
-    let read = |path: &str| cluster.send(&isolate, tenant, |world| world.get(path)).unwrap().ok();
+    let answer = |path: &str| cluster.send(&isolate, tenant, |world| world.get(path)).unwrap();
+    let read = |path: &str| answer(path).ok();
     let mut bodies = BTreeMap::new();
     for operation in OPERATIONS.iter().filter(|operation| operation.effects == Effects::Read) {
         let Some((collection, _)) = operation.path.split_once("/{") else {
             bodies.insert(operation.path.to_owned(), read(operation.path).body);
             continue;
         };
-        let list = read(collection).json;
-        let items = list.as_array().or_else(|| list["runs"].as_array()).expect("a list").clone();
-        assert!(!items.is_empty(), "{}: nothing to read", operation.id);
-        for item in items {
-            let path = operation.path.replace("{id}", item["id"].as_str().unwrap());
-            bodies.insert(path.clone(), read(&path).body);
+        let before = bodies.len();
+        for id in ids(&read(collection).json) {
+            let path = operation.path.replace("{id}", &id);
+            let reply = answer(&path);
+            // Not every call has a recording.
+            if reply.status == 404 && operation.path.starts_with("/calls/{id}/") {
+                continue;
+            }
+            bodies.insert(path, reply.ok().body);
         }
+        assert!(bodies.len() > before, "{}: nothing to read", operation.id);
+    }
+    // The call log by its sums, its groups, its orders and its text index.
+    let calls = ids(&read("/calls").json);
+    let searches = calls.iter().map(|id| format!("search={id}"));
+    let others =
+        ["search=saturday", "search=%2B14155550123", "source=simulation", "outcome=completed&sort=cost"];
+    for query in searches.chain(others.map(str::to_owned)) {
+        let found = read(&format!("/calls?{query}"));
+        assert!(!ids(&found.json).is_empty(), "{query} finds nothing");
+        bodies.insert(query, found.body);
     }
     bodies
+}
+
+/// The ids of a list or a page of one.
+fn ids(list: &Value) -> Vec<String> {
+    let pages = || ["runs", "calls"].iter().find_map(|name| list[*name].as_array());
+    let items = list.as_array().or_else(pages).expect("a list");
+    items.iter().map(|item| item["id"].as_str().unwrap().to_owned()).collect()
+}
+
+/// Leaves a live conversation behind whose process has died; its call's id.
+fn conversation_under_way(tenant: &World) -> String {
+    let mut talk = tenant.talk_to(&tenant.assistant().id);
+    let call_id = talk.expect("call_started")["call"]["id"].as_str().unwrap().to_owned();
+    talk.say("When do you open on Saturday?");
+    talk.hear();
+    tenant.sandbox().unwrap().kill_conversations();
+    call_id
 }
 
 /// Freezes the workspace just before the `nth` write from now.

@@ -4,11 +4,18 @@ use std::collections::BTreeSet;
 use sidetone::database::Memory;
 use sidetone::sandbox::{block_on, memory};
 use sidetone_engine::ports::Database;
-use sidetone_engine::sql;
-use sidetone_engine::statement::Rows;
+use sidetone_engine::statement::{Rows, Statement};
 
 /// Tables without rows of a workspace: they stay where they are.
 const OF_THE_DATABASE: &[&str] = &["batch_guard", "migrations"];
+
+/// The text index and what it is made of. No rows with an owner: each entry names its workspace as a word. It is
+/// not copied but written anew from the calls.
+const OF_THE_TEXT_INDEX: &[&str] =
+    &["call_search", "call_search_config", "call_search_data", "call_search_docsize", "call_search_idx"];
+
+/// A number that means something in its own database only, as a reason to be unique.
+const NUMBER: &str = "a number of its database: what moves gets another";
 
 /// What is unique across workspaces, and why it may be. A new line here is a new entry of the directory,
 /// or a reason why none is needed.
@@ -18,14 +25,27 @@ const ACROSS_WORKSPACES: &[(&str, &str, &str)] = &[
     ("assistant_documents", "assistant_id, position", "begins with an id of one workspace"),
     ("assistant_tools", "assistant_id, position", "begins with an id of one workspace"),
     ("assistants", "id", "a ULID"),
+    ("call_groups", "id", NUMBER),
+    ("call_transcripts", "seq", NUMBER),
+    ("calls", "id", "a ULID"),
+    ("calls", "seq", NUMBER),
+    ("conversation_journal", "conversation_id, place", "begins with an id of one workspace"),
+    ("deliveries", "id", "a ULID"),
     ("documents", "id", "a ULID"),
+    ("events", "id", "a ULID"),
     ("jobs", "id", "a ULID"),
+    ("jobs", "subject_id", "a webhook of one workspace"),
+    ("live_call_rows", "call_id, place", "begins with an id of one workspace"),
+    ("live_calls", "call_id", "a call of one workspace"),
     ("numbers", "number", "a phone number rings in one place: the directory has to grant it"),
     ("personas", "id", "a ULID"),
+    ("recordings", "call_id", "a call of one workspace"),
+    ("recordings", "id", "a ULID"),
     ("runs", "id", "a ULID"),
     ("scenarios", "id", "a ULID"),
     ("simulations", "id", "a ULID"),
     ("tools", "id", "a ULID"),
+    ("used_test_tokens", "id", "a ULID"),
     ("webhooks", "id", "a ULID"),
     ("workspaces", "id", "a ULID; the directory's own key"),
 ];
@@ -39,8 +59,23 @@ pub struct Table {
     pub columns: Vec<String>,
     /// The primary key, in order.
     pub key: Vec<String>,
+    /// The column of the number by which this database knows a row; another database knows it by another.
+    pub number: Option<String>,
+    /// Columns that hold such a number of another table.
+    pub by_number: Vec<ByNumber>,
     /// Tables it refers to.
     refers_to: BTreeSet<String>,
+}
+
+/// A column that holds the number of a row of another table.
+#[derive(Debug, Clone)]
+pub struct ByNumber {
+    pub column: String,
+    pub table: String,
+    /// The other table's number.
+    pub number: String,
+    /// What the row is known by in every database.
+    pub known_by: Vec<String>,
 }
 
 /// The tables with rows of workspaces, those that others refer to first.
@@ -48,12 +83,31 @@ pub fn tables(database: &Memory) -> Vec<Table> {
     let mut left: Vec<Table> = texts(&ask(
         database,
         "SELECT name AS text FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%' ORDER BY name",
-        "",
+        &[],
     ))
     .into_iter()
-    .filter(|name| !OF_THE_DATABASE.contains(&name.as_str()))
+    .filter(|name| !OF_THE_DATABASE.contains(&name.as_str()) && !OF_THE_TEXT_INDEX.contains(&name.as_str()))
     .map(|name| table(database, name))
     .collect();
+    let numbered: Vec<(String, String)> = left
+        .iter()
+        .filter_map(|table| table.number.clone().map(|number| (table.name.clone(), number)))
+        .collect();
+    for table in &mut left {
+        for (to, number) in &numbered {
+            let columns = texts(&ask(
+                database,
+                "SELECT \"from\" AS text FROM pragma_foreign_key_list(?1) AS f WHERE \"table\" || ' ' || \"to\" = ?2",
+                &[&table.name, &format!("{to} {number}")],
+            ));
+            table.by_number.extend(columns.into_iter().map(|column| ByNumber {
+                column,
+                table: to.clone(),
+                number: number.clone(),
+                known_by: known_by(database, to),
+            }));
+        }
+    }
     let mut sorted: Vec<Table> = Vec::new();
     while !left.is_empty() {
         let known: BTreeSet<String> = sorted.iter().map(|table| table.name.clone()).collect();
@@ -66,19 +120,38 @@ pub fn tables(database: &Memory) -> Vec<Table> {
 }
 
 fn table(database: &Memory, name: String) -> Table {
-    let columns = texts(&ask(database, "SELECT name AS text FROM pragma_table_info(?1) ORDER BY cid", &name));
+    let columns =
+        texts(&ask(database, "SELECT name AS text FROM pragma_table_info(?1) ORDER BY cid", &[&name]));
     let key = texts(&ask(
         database,
         "SELECT name AS text FROM pragma_table_info(?1) WHERE pk > 0 ORDER BY pk",
-        &name,
+        &[&name],
     ));
+    // An INTEGER PRIMARY KEY that is not another table's.
+    let number = texts(&ask(
+        database,
+        "SELECT name AS text FROM pragma_table_info(?1) WHERE pk > 0 AND type = 'INTEGER'
+         AND name NOT IN (SELECT \"from\" FROM pragma_foreign_key_list(?1))",
+        &[&name],
+    ));
+    let number = number.into_iter().next().filter(|_| key.len() == 1);
     let mut refers_to: BTreeSet<String> =
-        texts(&ask(database, "SELECT DISTINCT \"table\" AS text FROM pragma_foreign_key_list(?1)", &name))
+        texts(&ask(database, "SELECT DISTINCT \"table\" AS text FROM pragma_foreign_key_list(?1)", &[&name]))
             .into_iter()
             .collect();
     refers_to.remove(&name);
     let owner = if name == "workspaces" { "id" } else { "workspace_id" };
-    Table { name, owner, columns, key, refers_to }
+    Table { name, owner, columns, key, number, by_number: Vec::new(), refers_to }
+}
+
+/// The columns of a table's UNIQUE constraint.
+fn known_by(database: &Memory, table: &str) -> Vec<String> {
+    texts(&ask(
+        database,
+        "SELECT c.name AS text FROM pragma_index_list(?1) AS i JOIN pragma_index_info(i.name) AS c
+         WHERE i.origin = 'u' ORDER BY c.seqno",
+        &[table],
+    ))
 }
 
 #[test]
@@ -88,7 +161,7 @@ fn every_row_of_a_workspace_says_whose_it_is() {
         let required = texts(&ask(
             &database,
             "SELECT name AS text FROM pragma_table_info(?1) WHERE \"notnull\" = 1 OR pk > 0",
-            &table.name,
+            &[&table.name],
         ));
         assert!(
             required.iter().any(|column| column == table.owner),
@@ -101,6 +174,23 @@ fn every_row_of_a_workspace_says_whose_it_is() {
 }
 
 #[test]
+fn a_row_with_a_number_is_known_by_more_than_that() {
+    let database = memory();
+    let tables = tables(&database);
+    let numbers = tables.iter().filter_map(|table| Some((table.name.as_str(), table.number.as_deref()?)));
+    let numbers: Vec<(&str, &str)> = numbers.collect();
+    assert_eq!(numbers, [("call_groups", "id"), ("calls", "seq")]);
+    let references =
+        tables.iter().flat_map(|table| table.by_number.iter().map(move |one| (&table.name, one)));
+    let mut columns = Vec::new();
+    for (table, one) in references {
+        assert!(!one.known_by.is_empty(), "{}: nothing to find a row by elsewhere", one.table);
+        columns.push(format!("{table}.{}", one.column));
+    }
+    assert_eq!(columns, ["call_rollups.group_id", "calls.group_id", "call_transcripts.seq"]);
+}
+
+#[test]
 fn what_is_unique_across_workspaces_is_known() {
     let database = memory();
     let mut found = BTreeSet::new();
@@ -108,14 +198,14 @@ fn what_is_unique_across_workspaces_is_known() {
         let unique = texts(&ask(
             &database,
             "SELECT name AS text FROM pragma_index_list(?1) WHERE \"unique\" = 1",
-            &table.name,
+            &[&table.name],
         ));
         let mut constraints: BTreeSet<Vec<String>> = BTreeSet::from([table.key.clone()]);
         for index in unique {
             constraints.insert(texts(&ask(
                 &database,
                 "SELECT name AS text FROM pragma_index_info(?1) ORDER BY seqno",
-                &index,
+                &[&index],
             )));
         }
         for columns in constraints.into_iter().filter(|columns| columns[0] != "workspace_id") {
@@ -128,8 +218,9 @@ fn what_is_unique_across_workspaces_is_known() {
 }
 
 /// The answer to one question.
-pub fn ask(database: &Memory, question: &'static str, about: &str) -> Rows {
-    let statement = if about.is_empty() { sql!(question) } else { sql!(question, about) };
+pub fn ask(database: &Memory, question: &'static str, about: &[&str]) -> Rows {
+    let params = about.iter().map(|text| (*text).into()).collect();
+    let statement = Statement { sql: question.into(), params };
     block_on(database.read(vec![statement])).unwrap().remove(0)
 }
 

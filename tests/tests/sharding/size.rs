@@ -59,5 +59,5 @@ fn bytes_of_a_simulated_conversation() {
 
 fn size_bytes(database: &Memory) -> i64 {
     let question = "SELECT page_count * page_size AS bytes FROM pragma_page_count(), pragma_page_size()";
-    ask(database, question, "").first().unwrap().integer("bytes").unwrap()
+    ask(database, question, &[]).first().unwrap().integer("bytes").unwrap()
 }

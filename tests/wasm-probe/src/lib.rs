@@ -10,8 +10,8 @@ use bytes::Bytes;
 use sidetone_engine::config::Config;
 use sidetone_engine::engine::Engine;
 use sidetone_engine::ports::{
-    BoxFuture, Clock, Database, DatabaseError, Http, HttpError, HttpReply, HttpRequest, Incoming, Ports,
-    Queue, Random,
+    BlobError, BlobKey, Blobs, BoxFuture, ByteRange, Clock, Database, DatabaseError, Http, HttpError,
+    HttpReply, HttpRequest, Incoming, Ports, Queue, Random,
 };
 use sidetone_engine::statement::{Rows, Statement};
 
@@ -27,9 +27,31 @@ impl Database for Nothing {
     }
 }
 
+impl Blobs for Nothing {
+    fn put(&self, _: &BlobKey, _: Bytes) -> BoxFuture<'_, Result<(), BlobError>> {
+        Box::pin(async { Ok(()) })
+    }
+
+    fn size(&self, _: &BlobKey) -> BoxFuture<'_, Result<Option<u64>, BlobError>> {
+        Box::pin(async { Ok(None) })
+    }
+
+    fn get(&self, _: &BlobKey, _: ByteRange) -> BoxFuture<'_, Result<Option<Bytes>, BlobError>> {
+        Box::pin(async { Ok(None) })
+    }
+
+    fn delete(&self, _: &BlobKey) -> BoxFuture<'_, Result<(), BlobError>> {
+        Box::pin(async { Ok(()) })
+    }
+}
+
 impl Clock for Nothing {
     fn now_ms(&self) -> i64 {
         1_700_000_000_000
+    }
+
+    fn sleep(&self, _: u64) -> BoxFuture<'_, ()> {
+        Box::pin(async {})
     }
 }
 
@@ -55,6 +77,7 @@ pub extern "C" fn probe() -> u32 {
     let nothing = Arc::new(Nothing);
     let ports = Ports {
         database: nothing.clone(),
+        blobs: nothing.clone(),
         clock: nothing.clone(),
         random: nothing.clone(),
         queue: nothing.clone(),

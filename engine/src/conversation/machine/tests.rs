@@ -1,5 +1,6 @@
 //! The conversation's behaviour, example by example, and its properties.
 use super::*;
+use crate::conversation::DURATION_MS_MAX;
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -52,6 +53,61 @@ fn a_tool_runs_between_question_and_answer() {
     assert_eq!(rows[1].is_error, None);
     assert_eq!(rows[2].tool_call_id.as_deref(), Some("c_t1"));
     assert_eq!(rows[2].is_error, Some(false));
+}
+
+#[test]
+fn parallel_calls_are_answered_together() {
+    let mut talk = Talk::started();
+    talk.drain(user("Orders 7 and 8?"));
+    let calls =
+        ["order", "nothing", "order"].map(|name| ToolRequest { name: name.into(), arguments: json!({}) });
+    let reply = AssistantReply::CallTools { text: "One moment.".into(), calls: calls.into() };
+    let asked = talk.drain(Input::AssistantReply { request: 1, reply });
+    assert!(
+        matches!(&asked[..], [Output::Say { .. }, Output::CallTool { id: one, .. }, Output::CallTool { id: other, .. }]
+            if one == "c_t1" && other == "c_t3"),
+        "{asked:?}"
+    );
+    assert_eq!(talk.drain(result("c_t3", "done")), []);
+    assert_eq!(talk.drain(result("c_t3", "again")), []);
+    let mut loaded: Conversation = serde_json::from_value(json!(talk.conversation)).unwrap();
+    loaded.resume();
+    assert!(matches!(loaded.poll(), Some(Output::CallTool { id, .. }) if id == "c_t1"));
+    assert_eq!(talk.drain(result("c_t1", "done")), [ask(2)]);
+    let rows: Vec<_> = talk.conversation.history().iter().map(|row| json!(row)["role"].clone()).collect();
+    let expected = [
+        "user",
+        "assistant",
+        "tool_call",
+        "tool_call",
+        "tool_call",
+        "tool_result",
+        "tool_result",
+        "tool_result",
+    ];
+    assert_eq!(rows[rows.len() - 8..], expected);
+}
+
+#[test]
+fn time_and_cost_are_limits() {
+    let mut talk = Talk::started();
+    assert_eq!(talk.drain(Input::CostLimit), [ended(EndedReason::CostLimit)]);
+    let mut conversation = Conversation::new(setup("Hello!"));
+    conversation.handle(0, Input::Start);
+    conversation.handle(DURATION_MS_MAX, Input::Spoken);
+    assert_eq!(conversation.ended(), Some(EndedReason::DurationLimit));
+}
+
+#[test]
+fn a_goodbye_of_the_assistant_ends_it() {
+    for text in ["Goodbye!", " "] {
+        let mut talk = Talk::started();
+        talk.drain(user("Bye"));
+        let reply = AssistantReply::Goodbye { text: text.into() };
+        let outputs = talk.drain(Input::AssistantReply { request: 1, reply });
+        assert_eq!(outputs.last(), Some(&ended(EndedReason::AssistantEnded)));
+        assert_eq!(outputs.len(), if text == " " { 1 } else { 2 });
+    }
 }
 
 #[test]
@@ -406,7 +462,7 @@ fn reply(request: u64, text: &str) -> Input {
 }
 
 fn tool_call(request: u64, name: &str, arguments: Value) -> Input {
-    let reply = AssistantReply::CallTool { name: name.into(), arguments };
+    let reply = AssistantReply::call(name, arguments);
     Input::AssistantReply { request, reply }
 }
 

@@ -71,10 +71,7 @@ impl RulesAssistant {
         let known = answer.as_ref().map_or(0, |answer| answer.matched);
         let tool = self.tools.best(&unique_terms(&text)).filter(|tool| tool.matched >= known);
         if let Some(tool) = tool.and_then(|tool| turn.tools.get(tool.place)) {
-            return AssistantReply::CallTool {
-                name: tool.name.clone(),
-                arguments: Value::Object(fill(&tool.parameters, &text)),
-            };
+            return AssistantReply::call(&tool.name, Value::Object(fill(&tool.parameters, &text)));
         }
         if let Some(answer) = answer {
             return say(answer.text);
@@ -129,7 +126,7 @@ mod tests {
     fn it_calls_the_tool_the_words_ask_for() {
         assert_eq!(
             reply_to("I want a refund for order A-17"),
-            AssistantReply::CallTool { name: "refund_order".into(), arguments: json!({"order_id": "A-17"}) }
+            AssistantReply::call("refund_order", json!({"order_id": "A-17"}))
         );
     }
 
@@ -185,7 +182,8 @@ mod tests {
         fn any_line_gets_words_or_an_object(line in ".{0,100}") {
             match reply_to(&line) {
                 AssistantReply::Say { text } => prop_assert!(!text.trim().is_empty()),
-                AssistantReply::CallTool { arguments, .. } => prop_assert!(arguments.is_object()),
+                AssistantReply::CallTools { calls, .. } => prop_assert!(calls[0].arguments.is_object()),
+                AssistantReply::Goodbye { .. } => prop_assert!(false, "it never hangs up"),
             }
         }
     }

@@ -7,11 +7,13 @@ use super::{
     simulation_snapshot,
 };
 use crate::context::Context;
-use crate::error::{Error, Fault};
+use crate::error::{Code, Error, Fault};
 use crate::ids::prefix;
-use crate::limits::{BATCH_RUNS_MAX, BATCH_SNAPSHOTS_BYTES_MAX, INTEGER_MAX};
+use crate::limits::{BATCH_RUNS_MAX, BATCH_SNAPSHOTS_BYTES_MAX, INTEGER_MAX, RUN_COST_MICROUSD_DEFAULT};
+use crate::models::RULES_MODEL;
 use crate::operation::{BodySchema, Effects, Input, Operation, Output, Success};
 use crate::schema;
+use crate::spending;
 use crate::sql;
 use crate::statement::Rows;
 
@@ -30,7 +32,7 @@ pub const OPERATION: Operation = Operation {
     query: None,
     body: BodySchema::whole(schema::of::<Body>),
     response: Some(schema::of::<Batch>),
-    errors: &[],
+    errors: &[Code::SpendLimitReached],
     run: |context, input| Box::pin(run(context, input)),
 };
 
@@ -47,6 +49,10 @@ pub struct Body {
     #[serde(default)]
     #[schemars(range(min = 0, max = INTEGER_MAX))]
     seed: Option<i64>,
+    /// Ends the conversation when models have cost this much, in millionths of a US dollar. Default: 1,000,000.
+    #[serde(default)]
+    #[schemars(range(min = 0, max = INTEGER_MAX))]
+    max_cost_microusd: Option<i64>,
 }
 
 /// What was queued.
@@ -66,7 +72,7 @@ const SIZE: &str =
     WHERE simulations.workspace_id = :ws AND simulations.assistant_id = ?1";
 
 async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
-    let Body { assistant_id, mode, seed } = input.body()?;
+    let Body { assistant_id, mode, seed, max_cost_microusd } = input.body()?;
     check_mode(mode)?;
     let mut reads = assistant_reads("?1", &assistant_id).to_vec();
     reads.push(sql!(format!("SELECT {SIZE}"), &assistant_id));
@@ -80,7 +86,9 @@ async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
         &assistant_id,
         BATCH_SNAPSHOTS_BYTES_MAX
     ));
-    let rows = context.read(reads).await?;
+    reads.push(spending::select(context.now_ms));
+    let mut rows = context.read(reads).await?;
+    let budget = rows.pop();
     if let Some(row) = rows.get(3).and_then(Rows::first)
         && row.integer("size")? > BATCH_SNAPSHOTS_BYTES_MAX
     {
@@ -92,12 +100,21 @@ async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     let Some(assistant) = assistant_snapshot(rows.get(..3).unwrap_or_default())? else {
         return Err(Error::field("assistant_id", "is no assistant of this workspace").into());
     };
-    let launch = Launch { assistant: &assistant, mode, batch_id: Some(context.id(prefix::BATCH)) };
+    let launch = Launch {
+        assistant: &assistant,
+        mode,
+        batch_id: Some(context.id(prefix::BATCH)),
+        max_cost_microusd: max_cost_microusd.unwrap_or(RUN_COST_MICROUSD_DEFAULT),
+    };
     let mut launched = Vec::new();
+    let mut spends = false;
     for row in rows.last().into_iter().flat_map(|rows| rows.iter()) {
         let seed = seed.unwrap_or_else(|| random_seed(context));
-        launched.push(launch.run(context, row.text("id")?, &simulation_snapshot(row)?, seed)?);
+        let snapshot = simulation_snapshot(row)?;
+        spends |= snapshot.models(&assistant).any(|model| model != RULES_MODEL);
+        launched.push(launch.run(context, row.text("id")?, &snapshot, seed)?);
     }
+    spending::check(budget.as_ref(), spends)?;
     if launched.is_empty() {
         let message = "has no simulation; create one first";
         return Err(Error::field("assistant_id", message).into());

@@ -7,10 +7,12 @@ use super::{
     simulation_snapshot,
 };
 use crate::context::Context;
-use crate::error::{Error, Fault};
-use crate::limits::INTEGER_MAX;
+use crate::error::{Code, Error, Fault};
+use crate::limits::{INTEGER_MAX, RUN_COST_MICROUSD_DEFAULT};
+use crate::models::RULES_MODEL;
 use crate::operation::{BodySchema, Effects, Input, Operation, Output, Success};
 use crate::schema;
+use crate::spending;
 use crate::sql;
 
 /// `POST /simulations/{id}/runs`
@@ -29,7 +31,7 @@ pub const OPERATION: Operation = Operation {
     query: None,
     body: BodySchema::optional(schema::of::<Body>),
     response: Some(schema::of::<Run>),
-    errors: &[],
+    errors: &[Code::SpendLimitReached],
     run: |context, input| Box::pin(run(context, input)),
 };
 
@@ -44,10 +46,14 @@ pub struct Body {
     #[serde(default)]
     #[schemars(range(min = 0, max = INTEGER_MAX))]
     seed: Option<i64>,
+    /// Ends the conversation when models have cost this much, in millionths of a US dollar. Default: 1,000,000.
+    #[serde(default)]
+    #[schemars(range(min = 0, max = INTEGER_MAX))]
+    max_cost_microusd: Option<i64>,
 }
 
 async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
-    let Body { mode, seed } = input.body()?;
+    let Body { mode, seed, max_cost_microusd } = input.body()?;
     check_mode(mode)?;
     let mut reads = assistant_reads(
         "(SELECT assistant_id FROM simulations WHERE workspace_id = :ws AND id = ?1)",
@@ -58,15 +64,25 @@ async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
         format!("SELECT {SIMULATION_COLUMNS} WHERE simulations.workspace_id = :ws AND simulations.id = ?1"),
         input.id()
     ));
-    let rows = context.read(reads).await?;
+    reads.push(spending::select(context.now_ms));
+    let mut rows = context.read(reads).await?;
+    let budget = rows.pop();
     let simulation = rows.last().and_then(|rows| rows.first());
     let (Some(assistant), Some(row)) = (assistant_snapshot(rows.get(..3).unwrap_or_default())?, simulation)
     else {
         return Err(Error::not_found("simulation").into());
     };
-    let launch = Launch { assistant: &assistant, mode, batch_id: None };
+    let snapshot = simulation_snapshot(row)?;
+    let spends = snapshot.models(&assistant).any(|model| model != RULES_MODEL);
+    spending::check(budget.as_ref(), spends)?;
+    let launch = Launch {
+        assistant: &assistant,
+        mode,
+        batch_id: None,
+        max_cost_microusd: max_cost_microusd.unwrap_or(RUN_COST_MICROUSD_DEFAULT),
+    };
     let seed = seed.unwrap_or_else(|| random_seed(context));
-    let launched = launch.run(context, row.text("id")?, &simulation_snapshot(row)?, seed)?;
+    let launched = launch.run(context, row.text("id")?, &snapshot, seed)?;
     let output = Output::created(&launched.run)?;
     let statements = launch.statements(context, &[launched])?;
     context.commit(statements, output).await

@@ -243,7 +243,7 @@ fn assistant(text: &str) -> Input {
 }
 
 fn call(name: &str) -> Input {
-    let reply = AssistantReply::CallTool { name: name.into(), arguments: json!({}) };
+    let reply = AssistantReply::call(name, json!({}));
     Input::AssistantReply { reply }
 }
 

@@ -2,16 +2,28 @@ CREATE INDEX api_keys_by_workspace ON api_keys (workspace_id, id);
 CREATE INDEX assistant_documents_by_document ON assistant_documents (document_id);
 CREATE INDEX assistant_tools_by_tool ON assistant_tools (tool_id);
 CREATE INDEX assistants_by_workspace ON assistants (workspace_id, id);
+CREATE INDEX calls_by_carrier ON calls (provider, carrier_call_id) WHERE carrier_call_id IS NOT NULL;
+CREATE INDEX calls_by_cost ON calls (workspace_id, cost_microusd, seq, group_id, started_at);
+CREATE INDEX calls_by_duration_ms ON calls (workspace_id, duration_ms, seq, group_id, started_at);
+CREATE INDEX calls_by_ended_at ON calls (workspace_id, ended_at, seq, group_id, started_at);
+CREATE INDEX calls_by_group ON calls (group_id, started_at);
+CREATE INDEX calls_by_started_at ON calls (workspace_id, started_at, seq, group_id);
+CREATE INDEX deliveries_by_due ON deliveries (webhook_id, due_at, id) WHERE due_at IS NOT NULL;
+CREATE INDEX deliveries_by_status ON deliveries (workspace_id, webhook_id, status, id);
+CREATE INDEX deliveries_by_webhook ON deliveries (workspace_id, webhook_id, id);
 CREATE UNIQUE INDEX documents_by_name ON documents (workspace_id, name);
 CREATE INDEX documents_by_workspace ON documents (workspace_id, id);
 CREATE INDEX idempotency_keys_by_age ON idempotency_keys (created_at);
-CREATE INDEX jobs_by_due ON jobs (due_at, id);
+CREATE INDEX jobs_by_kind ON jobs (kind, due_at);
+CREATE INDEX jobs_by_kind_and_workspace ON jobs (kind, workspace_id, due_at, id);
 CREATE INDEX jobs_by_lease ON jobs (lease);
 CREATE INDEX jobs_by_subject ON jobs (subject_id);
-CREATE INDEX jobs_by_workspace ON jobs (workspace_id, due_at, id);
+CREATE UNIQUE INDEX jobs_one_a_webhook ON jobs (subject_id) WHERE kind = 'webhook_delivery';
 CREATE INDEX numbers_by_assistant ON numbers (assistant_id);
 CREATE INDEX numbers_by_workspace ON numbers (workspace_id, number);
 CREATE INDEX personas_by_workspace ON personas (workspace_id, id);
+CREATE INDEX recordings_due ON recordings (due_at) WHERE due_at IS NOT NULL;
+CREATE UNIQUE INDEX recordings_one_a_call ON recordings (call_id) WHERE state <> 'abandoned';
 CREATE INDEX runs_by_assistant ON runs (workspace_id, assistant_id, id);
 CREATE INDEX runs_by_assistant_snapshot ON runs (workspace_id, assistant_snapshot);
 CREATE INDEX runs_by_batch ON runs (workspace_id, batch_id, id);
@@ -26,6 +38,7 @@ CREATE INDEX simulations_by_scenario ON simulations (scenario_id);
 CREATE INDEX simulations_by_workspace ON simulations (workspace_id, id);
 CREATE UNIQUE INDEX tools_by_name ON tools (workspace_id, name);
 CREATE INDEX tools_by_workspace ON tools (workspace_id, id);
+CREATE INDEX used_test_tokens_by_expiry ON used_test_tokens (expires_at);
 CREATE INDEX webhooks_by_workspace ON webhooks (workspace_id, id);
 CREATE TABLE api_keys (
   id TEXT PRIMARY KEY,
@@ -68,6 +81,97 @@ CREATE TABLE batch_guard (
   key_ok INTEGER NOT NULL DEFAULT 1 CONSTRAINT unknown_key CHECK (key_ok = 1),
   knowledge_fits INTEGER NOT NULL DEFAULT 1 CONSTRAINT knowledge_limit CHECK (knowledge_fits = 1)
 ) STRICT;
+CREATE TABLE call_groups (
+  -- Of this database: a workspace that moves to another gets others, its calls' seq likewise.
+  id INTEGER PRIMARY KEY,
+  workspace_id TEXT NOT NULL REFERENCES workspaces (id),
+  assistant_id TEXT NOT NULL,
+  source TEXT NOT NULL,
+  model TEXT NOT NULL,
+  voice TEXT NOT NULL,
+  outcome TEXT NOT NULL,
+  sentiment TEXT NOT NULL,
+  UNIQUE (workspace_id, assistant_id, source, model, voice, outcome, sentiment)
+) STRICT;
+CREATE TABLE call_rollups (
+  workspace_id TEXT NOT NULL REFERENCES workspaces (id),
+  span_ms INTEGER NOT NULL,
+  starts_at INTEGER NOT NULL,
+  group_id INTEGER NOT NULL REFERENCES call_groups (id),
+  calls INTEGER NOT NULL,
+  duration_ms INTEGER NOT NULL,
+  cost_microusd INTEGER NOT NULL,
+  PRIMARY KEY (workspace_id, span_ms, starts_at, group_id)
+) STRICT, WITHOUT ROWID;
+CREATE VIRTUAL TABLE call_search USING fts5 (
+  workspace, words, content = '', contentless_delete = 1, tokenize = 'unicode61 remove_diacritics 2'
+);
+CREATE TABLE 'call_search_config'(k PRIMARY KEY, v) WITHOUT ROWID;
+CREATE TABLE 'call_search_data'(id INTEGER PRIMARY KEY, block BLOB);
+CREATE TABLE 'call_search_docsize'(id INTEGER PRIMARY KEY, sz BLOB, origin INTEGER);
+CREATE TABLE 'call_search_idx'(segid, term, pgno, PRIMARY KEY(segid, term)) WITHOUT ROWID;
+CREATE TABLE call_transcripts (
+  seq INTEGER PRIMARY KEY REFERENCES calls (seq),
+  workspace_id TEXT NOT NULL REFERENCES workspaces (id),
+  content TEXT NOT NULL
+) STRICT;
+CREATE TABLE calls (
+  seq INTEGER PRIMARY KEY,
+  id TEXT NOT NULL UNIQUE,
+  workspace_id TEXT NOT NULL REFERENCES workspaces (id),
+  group_id INTEGER NOT NULL REFERENCES call_groups (id),
+  assistant_revision INTEGER NOT NULL,
+  direction TEXT NOT NULL,
+  status TEXT NOT NULL,
+  from_number TEXT,
+  to_number TEXT,
+  user_number TEXT,
+  provider TEXT,
+  carrier_call_id TEXT,
+  started_at INTEGER NOT NULL,
+  answered_at INTEGER,
+  ended_at INTEGER,
+  duration_ms INTEGER,
+  -- As the call ended. An analysis may know better, then the group does.
+  outcome TEXT,
+  ended_reason TEXT,
+  fault TEXT,
+  analysis TEXT,
+  cost_microusd INTEGER NOT NULL,
+  telephony_microusd INTEGER NOT NULL,
+  stt_microusd INTEGER NOT NULL,
+  llm_microusd INTEGER NOT NULL,
+  tts_microusd INTEGER NOT NULL,
+  llm_input_tokens INTEGER NOT NULL,
+  llm_output_tokens INTEGER NOT NULL,
+  recording_ms INTEGER,
+  transcript_bytes INTEGER NOT NULL,
+  simulation_run_id TEXT
+) STRICT;
+CREATE TABLE conversation_journal (
+  workspace_id TEXT NOT NULL REFERENCES workspaces (id),
+  conversation_id TEXT NOT NULL,
+  place INTEGER NOT NULL,
+  entry TEXT NOT NULL,
+  PRIMARY KEY (conversation_id, place)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE deliveries (
+  id TEXT PRIMARY KEY,
+  workspace_id TEXT NOT NULL REFERENCES workspaces (id),
+  webhook_id TEXT NOT NULL,
+  event_id TEXT NOT NULL,
+  type TEXT NOT NULL,
+  body_bytes INTEGER NOT NULL,
+  status TEXT NOT NULL,
+  attempts INTEGER NOT NULL,
+  failures INTEGER NOT NULL,
+  due_at INTEGER,
+  last_status INTEGER,
+  last_error TEXT,
+  last_response TEXT,
+  created_at INTEGER NOT NULL,
+  delivered_at INTEGER
+) STRICT;
 CREATE TABLE documents (
   id TEXT PRIMARY KEY,
   workspace_id TEXT NOT NULL REFERENCES workspaces (id),
@@ -78,6 +182,13 @@ CREATE TABLE documents (
   revision INTEGER NOT NULL,
   created_at INTEGER NOT NULL,
   updated_at INTEGER NOT NULL
+) STRICT;
+CREATE TABLE events (
+  id TEXT PRIMARY KEY,
+  workspace_id TEXT NOT NULL REFERENCES workspaces (id),
+  type TEXT NOT NULL,
+  body TEXT NOT NULL,
+  created_at INTEGER NOT NULL
 ) STRICT;
 CREATE TABLE idempotency_keys (
   workspace_id TEXT NOT NULL REFERENCES workspaces (id),
@@ -100,6 +211,19 @@ CREATE TABLE jobs (
   attempts INTEGER NOT NULL,
   created_at INTEGER NOT NULL
 ) STRICT;
+CREATE TABLE live_call_rows (
+  workspace_id TEXT NOT NULL REFERENCES workspaces (id),
+  call_id TEXT NOT NULL REFERENCES live_calls (call_id),
+  place INTEGER NOT NULL,
+  content TEXT NOT NULL,
+  PRIMARY KEY (call_id, place)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE live_calls (
+  call_id TEXT PRIMARY KEY,
+  workspace_id TEXT NOT NULL REFERENCES workspaces (id),
+  offset_ms INTEGER NOT NULL,
+  spent TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
 CREATE TABLE migrations (name TEXT PRIMARY KEY, applied_at TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP) STRICT;
 CREATE TABLE numbers (
   number TEXT PRIMARY KEY,
@@ -118,6 +242,18 @@ CREATE TABLE personas (
   revision INTEGER NOT NULL,
   created_at INTEGER NOT NULL,
   updated_at INTEGER NOT NULL
+, model TEXT) STRICT;
+CREATE TABLE recordings (
+  id TEXT PRIMARY KEY,
+  workspace_id TEXT NOT NULL REFERENCES workspaces (id),
+  call_id TEXT NOT NULL REFERENCES calls (id),
+  state TEXT NOT NULL,
+  due_at INTEGER,
+  size_bytes INTEGER NOT NULL,
+  sha256 TEXT NOT NULL,
+  duration_ms INTEGER NOT NULL,
+  peaks TEXT,
+  created_at INTEGER NOT NULL
 ) STRICT;
 CREATE TABLE runs (
   id TEXT PRIMARY KEY,
@@ -138,7 +274,7 @@ CREATE TABLE runs (
   created_at INTEGER NOT NULL,
   started_at INTEGER,
   completed_at INTEGER
-) STRICT;
+, call_id TEXT, turns INTEGER NOT NULL DEFAULT 0, last_line TEXT, cost_microusd INTEGER NOT NULL DEFAULT 0, max_cost_microusd INTEGER NOT NULL DEFAULT 1000000) STRICT;
 CREATE TABLE scenarios (
   id TEXT PRIMARY KEY,
   workspace_id TEXT NOT NULL REFERENCES workspaces (id),
@@ -148,7 +284,7 @@ CREATE TABLE scenarios (
   revision INTEGER NOT NULL,
   created_at INTEGER NOT NULL,
   updated_at INTEGER NOT NULL
-) STRICT;
+, judge_model TEXT) STRICT;
 CREATE TABLE simulations (
   id TEXT PRIMARY KEY,
   workspace_id TEXT NOT NULL REFERENCES workspaces (id),
@@ -166,6 +302,12 @@ CREATE TABLE snapshots (
   content TEXT NOT NULL,
   PRIMARY KEY (workspace_id, id)
 ) STRICT;
+CREATE TABLE spending (
+  workspace_id TEXT NOT NULL REFERENCES workspaces (id),
+  month TEXT NOT NULL,
+  microusd INTEGER NOT NULL,
+  PRIMARY KEY (workspace_id, month)
+) STRICT, WITHOUT ROWID;
 CREATE TABLE tools (
   id TEXT PRIMARY KEY,
   workspace_id TEXT NOT NULL REFERENCES workspaces (id),
@@ -179,7 +321,12 @@ CREATE TABLE tools (
   revision INTEGER NOT NULL,
   created_at INTEGER NOT NULL,
   updated_at INTEGER NOT NULL
-) STRICT;
+, old_secret_until INTEGER) STRICT;
+CREATE TABLE used_test_tokens (
+  id TEXT PRIMARY KEY,
+  workspace_id TEXT NOT NULL REFERENCES workspaces (id),
+  expires_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
 CREATE TABLE webhooks (
   id TEXT PRIMARY KEY,
   workspace_id TEXT NOT NULL REFERENCES workspaces (id),
@@ -190,9 +337,9 @@ CREATE TABLE webhooks (
   revision INTEGER NOT NULL,
   created_at INTEGER NOT NULL,
   updated_at INTEGER NOT NULL
-) STRICT;
+, old_secret_until INTEGER) STRICT;
 CREATE TABLE workspaces (
   id TEXT PRIMARY KEY,
   name TEXT NOT NULL,
   created_at INTEGER NOT NULL
-) STRICT;
+, monthly_spend_limit_microusd INTEGER, runs_at_once INTEGER NOT NULL DEFAULT 64) STRICT;

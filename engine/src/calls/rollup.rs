@@ -1,0 +1,128 @@
+//! Sums kept beside the calls, so that counting does not mean reading every call.
+//!
+//! A call counts in five spans: all time, and the 64, 16 and 4 days and the day it started in. Any range of
+//! time is then a few of each, and at most two days that are cut: only of those the calls themselves are
+//! read. Each span is four of the next, so that few of any have to be read for whatever range; their lengths
+//! are fixed and count from 1970, so their borders are arithmetic.
+
+/// A day, UTC.
+pub const DAY_MS: i64 = 24 * 60 * 60 * 1000;
+/// The spans but for all time, the longest first.
+pub const SPANS_MS: [i64; 4] = [64 * DAY_MS, 16 * DAY_MS, 4 * DAY_MS, DAY_MS];
+/// The span of all time, as it is stored.
+pub const ALL_MS: i64 = 0;
+/// After every call: a border of every span, exact in a float.
+const END_OF_TIME_MS: i64 = (1 << 52) / SPANS_MS[0] * SPANS_MS[0];
+
+/// The spans as a table of one column, `column1`.
+pub const SPANS: &str = "(VALUES (0), (5529600000), (1382400000), (345600000), (86400000)) AS span";
+/// When the span `column1` that holds the time `started_at` starts.
+pub const STARTS_AT: &str = "CASE span.column1 WHEN 0 THEN 0 ELSE started_at - started_at % span.column1 END";
+/// What happens to a sum that is there already.
+pub const ADD: &str = "ON CONFLICT DO UPDATE SET calls = calls + excluded.calls,
+ duration_ms = duration_ms + excluded.duration_ms, cost_microusd = cost_microusd + excluded.cost_microusd";
+
+/// Where the sums over a piece of time are found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Grain {
+    /// In one row a group.
+    All,
+    /// In rows of a span of so many ms.
+    Span(i64),
+    /// In the calls themselves.
+    Calls,
+}
+
+/// A piece of time, its end excluded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Piece {
+    /// Where its sums are found.
+    pub grain: Grain,
+    /// From this time on, in ms since 1970.
+    pub from_ms: i64,
+    /// Up to before this time.
+    pub to_ms: i64,
+}
+
+/// The pieces that make up the time from `from_ms` to before `to_ms`, oldest first; `None` is no limit.
+pub fn cover(from_ms: Option<i64>, to_ms: Option<i64>) -> Vec<Piece> {
+    if (from_ms, to_ms) == (None, None) {
+        return vec![Piece { grain: Grain::All, from_ms: 0, to_ms: END_OF_TIME_MS }];
+    }
+    spans_of(from_ms, to_ms)
+}
+
+/// The same without the sums over all time.
+pub fn spans_of(from_ms: Option<i64>, to_ms: Option<i64>) -> Vec<Piece> {
+    let bounded = |ms: i64| ms.clamp(0, END_OF_TIME_MS);
+    let mut pieces = Vec::new();
+    let (from_ms, to_ms) = (bounded(from_ms.unwrap_or(0)), bounded(to_ms.unwrap_or(END_OF_TIME_MS)));
+    split(&SPANS_MS, from_ms, to_ms, &mut pieces);
+    pieces
+}
+
+fn split(spans_ms: &[i64], from_ms: i64, to_ms: i64, pieces: &mut Vec<Piece>) {
+    if from_ms >= to_ms {
+        return;
+    }
+    let Some((span_ms, finer)) = spans_ms.split_first() else {
+        pieces.push(Piece { grain: Grain::Calls, from_ms, to_ms });
+        return;
+    };
+    let first = (from_ms + span_ms - 1) / span_ms * span_ms;
+    let last = to_ms / span_ms * span_ms;
+    if first >= last {
+        return split(finer, from_ms, to_ms, pieces);
+    }
+    split(finer, from_ms, first, pieces);
+    pieces.push(Piece { grain: Grain::Span(*span_ms), from_ms: first, to_ms: last });
+    split(finer, last, to_ms, pieces);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_spans_in_sql_are_those_in_code() {
+        for span in SPANS_MS.iter().chain(&[ALL_MS]) {
+            assert!(SPANS.contains(&format!("({span})")));
+        }
+        assert_eq!(SPANS.matches("), (").count(), SPANS_MS.len());
+    }
+
+    #[test]
+    fn whole_days_are_read_from_sums_only() {
+        let days = |n: i64| n * DAY_MS;
+        let pieces = spans_of(Some(days(3)), Some(days(64 * 3 + 1)));
+        let grains: Vec<Grain> = pieces.iter().map(|piece| piece.grain).collect();
+        let spans = [1, 4, 16, 64, 1].map(|n| Grain::Span(days(n)));
+        assert_eq!(grains, spans);
+        assert_eq!(cover(None, None).len(), 1);
+        assert_eq!(cover(Some(5), Some(5)), []);
+        assert_eq!(cover(Some(6), Some(5)), []);
+    }
+
+    proptest! {
+        #[test]
+        fn pieces_follow_each_other_and_only_cut_days_are_read_call_by_call(
+            from in -DAY_MS..200 * DAY_MS, length in 0..200 * DAY_MS
+        ) {
+            let pieces = spans_of(Some(from), Some(from + length));
+            let mut at = from.max(0);
+            for piece in &pieces {
+                prop_assert_eq!(piece.from_ms, at);
+                prop_assert!(piece.to_ms > at);
+                match piece.grain {
+                    Grain::Span(ms) => prop_assert!(piece.from_ms % ms == 0 && piece.to_ms % ms == 0),
+                    Grain::Calls => prop_assert!(piece.to_ms - piece.from_ms < 2 * DAY_MS),
+                    Grain::All => prop_assert!(false),
+                }
+                at = piece.to_ms;
+            }
+            prop_assert_eq!(at, (from + length).max(from.max(0)));
+            prop_assert!(pieces.len() <= 9);
+        }
+    }
+}

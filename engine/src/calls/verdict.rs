@@ -1,0 +1,30 @@
+//! What the end of a conversation means for the log: what came of the call, and whose fault it is if it
+//! did not go well.
+use super::{CallFault, Outcome};
+use crate::conversation::EndedReason;
+
+impl EndedReason {
+    /// What came of a call whose conversation ended like this.
+    #[must_use]
+    pub const fn outcome(self) -> Outcome {
+        match self {
+            Self::ModelFailed | Self::Aborted => Outcome::Failed,
+            _ => Outcome::Completed,
+        }
+    }
+
+    /// Whose fault it is.
+    #[must_use]
+    pub const fn fault(self) -> CallFault {
+        match self {
+            Self::UserHungUp | Self::AssistantEnded => CallFault::None,
+            Self::Silence => CallFault::Caller,
+            Self::ToolLoop | Self::AssistantRepeating => CallFault::Assistant,
+            Self::TurnLimit | Self::DurationLimit | Self::CostLimit | Self::TranscriptLimit => {
+                CallFault::Operator
+            }
+            Self::ModelFailed => CallFault::Provider,
+            Self::Aborted => CallFault::Platform,
+        }
+    }
+}

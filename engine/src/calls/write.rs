@@ -1,0 +1,325 @@
+//! The statements that write a call. They go into the batch of whatever made it happen, and keep the
+//! roll-ups and the text index true in the same batch.
+//!
+//! Each list of statements may run twice: a call that is there is not inserted again, an ended one does
+//! not end again. So that a statement can tell, the call's own row is written after its sums.
+use super::call::{ended_reason, transcript};
+use super::rollup::{ADD, SPANS, STARTS_AT};
+use super::{Analysis, CallStatus, EndedCall, NewCall, search};
+use crate::sql;
+use crate::statement::{Statement, Value};
+
+/// A call begins.
+pub fn insert(new: &NewCall) -> Vec<Statement> {
+    record(new, None, None)
+}
+
+/// A call that is written at once, over or not: the same as [`insert`], [`end`] and [`analyzed`] in a row
+/// for less work.
+pub fn record(new: &NewCall, ended: Option<&EndedCall>, analysis: Option<&Analysis>) -> Vec<Statement> {
+    let outcome = analysis.and_then(|analysis| analysis.outcome).or(ended.map(|ended| ended.outcome));
+    let group = Group {
+        new,
+        outcome: outcome.map_or("", |outcome| outcome.as_str()),
+        sentiment: analysis.map_or("", |analysis| analysis.sentiment.as_str()),
+    };
+    let mut statements = vec![group.insert(), group.count(ended), group.insert_call(ended, analysis)];
+    if let Some(ended) = ended {
+        statements.push(sql!(
+            "INSERT INTO call_transcripts (seq, workspace_id, content)
+             SELECT seq, workspace_id, ?3 FROM calls WHERE workspace_id = ?1 AND id = ?2 ON CONFLICT DO NOTHING",
+            &new.workspace_id,
+            &new.id,
+            transcript(ended)
+        ));
+    }
+    statements.push(search::index(&new.workspace_id, &new.id));
+    statements
+}
+
+/// A call that has not ended gets on: it rings, it is answered. Its state only moves forward.
+pub fn advance(workspace_id: &str, id: &str, status: CallStatus, at_ms: i64) -> Vec<Statement> {
+    let earlier = match status {
+        CallStatus::Queued | CallStatus::Ended => return Vec::new(),
+        CallStatus::Ringing => "'queued'",
+        CallStatus::InProgress => "'queued', 'ringing'",
+    };
+    let answered_at = (status == CallStatus::InProgress).then_some(at_ms);
+    vec![sql!(
+        format!(
+            "UPDATE calls SET status = ?3, answered_at = COALESCE(answered_at, ?4)
+             WHERE workspace_id = ?1 AND id = ?2 AND status IN ({earlier})"
+        ),
+        workspace_id,
+        id,
+        status.as_str(),
+        answered_at
+    )]
+}
+
+/// The carrier has taken a call and named it.
+pub fn carried(workspace_id: &str, id: &str, carrier_call_id: &str) -> Vec<Statement> {
+    vec![
+        sql!(
+            "UPDATE calls SET carrier_call_id = ?3 WHERE workspace_id = ?1 AND id = ?2",
+            workspace_id,
+            id,
+            carrier_call_id
+        ),
+        search::index(workspace_id, id),
+    ]
+}
+
+/// A call is over. One that has ended already stays as it is.
+pub fn end(workspace_id: &str, id: &str, ended: &EndedCall) -> Vec<Statement> {
+    let change = Change {
+        workspace_id,
+        id,
+        condition: "c.status <> 'ended'",
+        outcome: Some(ended.outcome.as_str()),
+        sentiment: None,
+        duration_ms: Some(ended.duration_ms),
+        cost_microusd: Some(ended.costs.total_microusd),
+    };
+    let transcript = transcript(ended);
+    let bytes = transcript.len() as i64;
+    let mut statements = change.statements();
+    statements.push(sql!(
+        "INSERT INTO call_transcripts (seq, workspace_id, content)
+         SELECT seq, workspace_id, ?3 FROM calls WHERE workspace_id = ?1 AND id = ?2 AND status <> 'ended'
+         ON CONFLICT DO NOTHING",
+        workspace_id,
+        id,
+        transcript
+    ));
+    statements.push(sql!(
+        format!(
+            "UPDATE calls AS c SET group_id = {}, status = 'ended', answered_at = ?4, ended_at = ?5, duration_ms = ?6,
+             outcome = ?3, ended_reason = ?7, fault = ?8, cost_microusd = ?9, telephony_microusd = ?10, stt_microusd = ?11,
+             llm_microusd = ?12, tts_microusd = ?13, llm_input_tokens = ?14, llm_output_tokens = ?15, transcript_bytes = ?16
+             WHERE c.workspace_id = ?1 AND c.id = ?2 AND c.status <> 'ended'",
+            other_group("?3", "g.sentiment")
+        ),
+        workspace_id,
+        id,
+        ended.outcome.as_str(),
+        ended.answered_at,
+        ended.ended_at,
+        ended.duration_ms,
+        ended.ended_reason.and_then(ended_reason),
+        ended.fault.as_str(),
+        ended.costs.total_microusd,
+        ended.costs.telephony_microusd,
+        ended.costs.stt_microusd,
+        ended.costs.llm_microusd,
+        ended.costs.tts_microusd,
+        ended.usage.llm_input_tokens,
+        ended.usage.llm_output_tokens,
+        bytes
+    ));
+    statements.push(search::index(workspace_id, id));
+    statements
+}
+
+/// An ended call was looked into. A later analysis takes the place of an earlier one.
+pub fn analyzed(workspace_id: &str, id: &str, analysis: &Analysis) -> Vec<Statement> {
+    let outcome = analysis.outcome.map(|outcome| outcome.as_str());
+    let change = Change {
+        workspace_id,
+        id,
+        condition: "c.status = 'ended'",
+        outcome,
+        sentiment: Some(analysis.sentiment.as_str()),
+        duration_ms: None,
+        cost_microusd: None,
+    };
+    let mut statements = change.statements();
+    statements.push(sql!(
+        format!(
+            "UPDATE calls AS c SET group_id = {}, analysis = ?5
+             WHERE c.workspace_id = ?1 AND c.id = ?2 AND c.status = 'ended'",
+            other_group("COALESCE(?3, c.outcome)", "?4")
+        ),
+        workspace_id,
+        id,
+        outcome,
+        analysis.sentiment.as_str(),
+        serde_json::json!(analysis).to_string()
+    ));
+    statements.push(search::index(workspace_id, id));
+    statements
+}
+
+/// The group of a call that is not there yet.
+struct Group<'a> {
+    new: &'a NewCall,
+    outcome: &'static str,
+    sentiment: &'static str,
+}
+
+/// A group by the parameters of [`Group::params`].
+const GROUP_OF_PARAMS: &str =
+    "(SELECT id FROM call_groups WHERE workspace_id = ?1 AND assistant_id = ?2 AND source = ?3
+ AND model = ?4 AND voice = ?5 AND outcome = ?6 AND sentiment = ?7)";
+
+impl Group<'_> {
+    fn params(&self) -> Vec<Value> {
+        let Self { new, outcome, sentiment } = *self;
+        let words: [&str; 7] = [
+            &new.workspace_id,
+            &new.assistant_id,
+            new.source.as_str(),
+            &new.model,
+            &new.voice,
+            outcome,
+            sentiment,
+        ];
+        words.into_iter().map(Value::from).collect()
+    }
+
+    fn with(&self, sql: String, more: Vec<Value>) -> Statement {
+        let mut params = self.params();
+        params.extend(more);
+        Statement { sql: sql.into(), params }
+    }
+
+    fn insert(&self) -> Statement {
+        let sql =
+            "INSERT INTO call_groups (workspace_id, assistant_id, source, model, voice, outcome, sentiment)
+                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT DO NOTHING";
+        self.with(sql.to_owned(), Vec::new())
+    }
+
+    fn count(&self, ended: Option<&EndedCall>) -> Statement {
+        self.with(
+            format!(
+                "INSERT INTO call_rollups (workspace_id, span_ms, starts_at, group_id, calls, duration_ms, cost_microusd)
+                 SELECT ?1, span.column1, {STARTS_AT}, {GROUP_OF_PARAMS}, 1, ?10, ?11
+                 FROM (SELECT CAST(?9 AS INTEGER) AS started_at) JOIN {SPANS} ON true
+                 WHERE NOT EXISTS (SELECT 1 FROM calls WHERE id = ?8) {ADD}"
+            ),
+            vec![
+                (&self.new.id).into(),
+                self.new.started_at.into(),
+                ended.map_or(0, |ended| ended.duration_ms).into(),
+                ended.map_or(0, |ended| ended.costs.total_microusd).into(),
+            ],
+        )
+    }
+
+    fn insert_call(&self, ended: Option<&EndedCall>, analysis: Option<&Analysis>) -> Statement {
+        let new = self.new;
+        let costs = ended.map(|ended| ended.costs).unwrap_or_default();
+        let usage = ended.map(|ended| ended.usage).unwrap_or_default();
+        let status = if ended.is_some() { CallStatus::Ended } else { new.status };
+        self.with(
+            format!(
+                "INSERT INTO calls (workspace_id, group_id, id, assistant_revision, direction, status, from_number, to_number,
+                 user_number, provider, carrier_call_id, started_at, answered_at, ended_at, duration_ms, outcome, ended_reason, fault,
+                 analysis, cost_microusd, telephony_microusd, stt_microusd, llm_microusd, tts_microusd, llm_input_tokens,
+                 llm_output_tokens, transcript_bytes, simulation_run_id)
+                 VALUES (?1, {GROUP_OF_PARAMS}, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23,
+                 ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33) ON CONFLICT DO NOTHING"
+            ),
+            vec![
+                (&new.id).into(),
+                new.assistant_revision.into(),
+                new.direction.as_str().into(),
+                status.as_str().into(),
+                new.from.clone().into(),
+                new.to.clone().into(),
+                new.user_number.clone().into(),
+                new.provider.map(|provider| provider.as_str()).into(),
+                new.carrier_call_id.clone().into(),
+                new.started_at.into(),
+                ended.map_or(new.answered_at, |ended| ended.answered_at).into(),
+                ended.map(|ended| ended.ended_at).into(),
+                ended.map(|ended| ended.duration_ms).into(),
+                ended.map(|ended| ended.outcome.as_str()).into(),
+                ended.and_then(|ended| ended.ended_reason).and_then(ended_reason).into(),
+                ended.map(|ended| ended.fault.as_str()).into(),
+                analysis.map(|analysis| serde_json::json!(analysis).to_string()).into(),
+                costs.total_microusd.into(),
+                costs.telephony_microusd.into(),
+                costs.stt_microusd.into(),
+                costs.llm_microusd.into(),
+                costs.tts_microusd.into(),
+                usage.llm_input_tokens.into(),
+                usage.llm_output_tokens.into(),
+                ended.map_or(0, |ended| transcript(ended).len() as i64).into(),
+                new.simulation_run_id.clone().into(),
+            ],
+        )
+    }
+}
+
+/// A call moves to another group, or its sums change. `None` leaves what is there.
+struct Change<'a> {
+    workspace_id: &'a str,
+    id: &'a str,
+    /// On the call as it still is.
+    condition: &'static str,
+    outcome: Option<&'static str>,
+    sentiment: Option<&'static str>,
+    duration_ms: Option<i64>,
+    cost_microusd: Option<i64>,
+}
+
+/// The group that differs from the group of the call `c` in these two; an expression over `g`.
+fn other_group(outcome: &str, sentiment: &str) -> String {
+    format!(
+        "(SELECT other.id FROM call_groups AS g JOIN call_groups AS other ON other.workspace_id = g.workspace_id
+         AND other.assistant_id = g.assistant_id AND other.source = g.source AND other.model = g.model
+         AND other.voice = g.voice AND other.outcome = {outcome} AND other.sentiment = {sentiment} WHERE g.id = c.group_id)"
+    )
+}
+
+impl Change<'_> {
+    /// Makes the group, moves the sums from the old one to it, and forgets sums of nothing.
+    fn statements(&self) -> Vec<Statement> {
+        let condition = self.condition;
+        let group = sql!(
+            format!(
+                "INSERT INTO call_groups (workspace_id, assistant_id, source, model, voice, outcome, sentiment)
+                 SELECT g.workspace_id, g.assistant_id, g.source, g.model, g.voice, COALESCE(?3, c.outcome),
+                 COALESCE(?4, g.sentiment) FROM calls AS c JOIN call_groups AS g ON g.id = c.group_id
+                 WHERE c.workspace_id = ?1 AND c.id = ?2 AND {condition} ON CONFLICT DO NOTHING"
+            ),
+            self.workspace_id,
+            self.id,
+            self.outcome,
+            self.sentiment
+        );
+        let new_group = other_group("COALESCE(?3, c.outcome)", "COALESCE(?4, g.sentiment)");
+        let sums = sql!(
+            format!(
+                "INSERT INTO call_rollups (workspace_id, span_ms, starts_at, group_id, calls, duration_ms, cost_microusd)
+                 WITH call AS (SELECT workspace_id, started_at, group_id AS old_group, {new_group} AS new_group,
+                   COALESCE(duration_ms, 0) AS old_duration, COALESCE(CAST(?5 AS INTEGER), duration_ms, 0) AS new_duration,
+                   cost_microusd AS old_cost, COALESCE(CAST(?6 AS INTEGER), cost_microusd) AS new_cost
+                   FROM calls AS c WHERE c.workspace_id = ?1 AND c.id = ?2 AND {condition})
+                 SELECT workspace_id, span.column1, {STARTS_AT}, old_group, -1, -old_duration, -old_cost
+                 FROM call JOIN {SPANS} ON true
+                 UNION ALL SELECT workspace_id, span.column1, {STARTS_AT}, new_group, 1, new_duration, new_cost
+                 FROM call JOIN {SPANS} ON true WHERE true {ADD}"
+            ),
+            self.workspace_id,
+            self.id,
+            self.outcome,
+            self.sentiment,
+            self.duration_ms,
+            self.cost_microusd
+        );
+        // Else every call would leave a row of zeros behind for the group it passed through.
+        let forget = sql!(
+            format!(
+                "DELETE FROM call_rollups WHERE calls = 0 AND (workspace_id, span_ms, starts_at, group_id) IN
+                 (SELECT workspace_id, span.column1, {STARTS_AT}, group_id FROM calls AS c JOIN {SPANS} ON true
+                  WHERE c.workspace_id = ?1 AND c.id = ?2 AND {condition})"
+            ),
+            self.workspace_id,
+            self.id
+        );
+        vec![group, sums, forget]
+    }
+}

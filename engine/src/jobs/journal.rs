@@ -1,0 +1,131 @@
+//! What a conversation under way has been told, kept so that whoever takes it over can tell it the
+//! same again and go on: the conversation is a pure function of its inputs. A tool call stands here
+//! before its request goes out, and its result before anything follows from it, so an interruption
+//! repeats no call whose result is known, and one whose result is not known goes out under its old id.
+use serde::{Deserialize, Serialize};
+
+use super::{Failure, Job};
+use crate::jobs::spent::Spent;
+use crate::limits::STATEMENT_LIST_BYTES_MAX;
+use crate::simulation::Input;
+use crate::sql;
+use crate::statement::{Rows, Statement};
+
+/// One thing a conversation was told, and what finding it out cost.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Told {
+    /// What it was told.
+    pub input: Input,
+    /// What the models asked for it have cost.
+    pub spent: Spent,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+enum Entry {
+    Told(Told),
+    /// A tool is about to be called.
+    Calling {
+        id: String,
+        name: String,
+    },
+}
+
+/// The journal of one conversation.
+pub struct Journal {
+    workspace_id: String,
+    conversation_id: String,
+    saved: i64,
+    unsaved: Vec<String>,
+}
+
+impl Journal {
+    /// Reads the journal of the conversation.
+    pub fn select(job: &Job, conversation_id: &str) -> Statement {
+        sql!(
+            "SELECT entry FROM conversation_journal WHERE workspace_id = ?1 AND conversation_id = ?2 ORDER BY place",
+            &job.workspace_id,
+            conversation_id
+        )
+    }
+
+    /// The journal to go on with, and what it says already.
+    pub fn read(job: &Job, conversation_id: &str, rows: &Rows) -> Result<(Self, Vec<Told>), Failure> {
+        let mut told = Vec::new();
+        for row in rows.iter() {
+            if let Entry::Told(one) = row.json("entry")? {
+                told.push(one);
+            }
+        }
+        let saved = i64::try_from(rows.values.len()).unwrap_or(i64::MAX);
+        let journal = Self {
+            workspace_id: job.workspace_id.clone(),
+            conversation_id: conversation_id.to_owned(),
+            saved,
+            unsaved: Vec::new(),
+        };
+        Ok((journal, told))
+    }
+
+    /// Takes down what the conversation is told.
+    pub fn told(&mut self, told: &Told) {
+        self.take_down(&Entry::Told(told.clone()));
+    }
+
+    /// Takes down that a tool is about to be called.
+    pub fn calling(&mut self, id: &str, name: &str) {
+        self.take_down(&Entry::Calling { id: id.to_owned(), name: name.to_owned() });
+    }
+
+    /// Whether something is not on disk yet.
+    pub fn is_unsaved(&self) -> bool {
+        !self.unsaved.is_empty()
+    }
+
+    /// What puts the rest on disk. Each place is taken once: of two that believe to hold the lease,
+    /// one fails.
+    pub fn save(&mut self) -> Vec<Statement> {
+        let mut statements = Vec::new();
+        let mut list: Vec<String> = Vec::new();
+        let mut bytes = 0;
+        for entry in std::mem::take(&mut self.unsaved) {
+            if bytes + entry.len() > STATEMENT_LIST_BYTES_MAX && !list.is_empty() {
+                statements.push(self.insert(std::mem::take(&mut list)));
+                bytes = 0;
+            }
+            bytes += entry.len();
+            list.push(entry);
+        }
+        if !list.is_empty() {
+            statements.push(self.insert(list));
+        }
+        statements
+    }
+
+    /// Forgets the journal: the conversation is over.
+    pub fn forget(&self) -> Statement {
+        sql!(
+            "DELETE FROM conversation_journal WHERE workspace_id = ?1 AND conversation_id = ?2",
+            &self.workspace_id,
+            &self.conversation_id
+        )
+    }
+
+    fn take_down(&mut self, entry: &Entry) {
+        // A value of ours always serialises.
+        self.unsaved.push(serde_json::to_string(entry).unwrap_or_default());
+    }
+
+    fn insert(&mut self, list: Vec<String>) -> Statement {
+        let first = self.saved;
+        self.saved += i64::try_from(list.len()).unwrap_or(0);
+        sql!(
+            "INSERT INTO conversation_journal (workspace_id, conversation_id, place, entry)
+             SELECT ?1, ?2, CAST(?3 AS INTEGER) + key, value FROM json_each(?4)",
+            &self.workspace_id,
+            &self.conversation_id,
+            first,
+            serde_json::json!(list).to_string()
+        )
+    }
+}

@@ -1,0 +1,375 @@
+//! Drives a simulated conversation over the ports: asks the models, calls the tools, keeps the journal.
+use futures_util::future::join_all;
+use serde_json::Value;
+
+use super::Started;
+use crate::calls::{Analysis, AnalysisMethod};
+use crate::conversation::text::cut;
+use crate::conversation::transcript::{TranscriptRole, TranscriptRow};
+use crate::engine::Engine;
+use crate::jobs::journal::{Journal, Told};
+use crate::jobs::spent::Spent;
+use crate::jobs::tool_callback::{self, Conversation};
+use crate::jobs::{Failure, Job};
+use crate::limits::{CHECKPOINT_MS, LAST_LINE_BYTES_MAX, MODEL_TOTAL_MS};
+use crate::models::{
+    self, AnalysisTurn, Analyst, Answered, AssistantModel, CallerModel, FailureCode, JudgeModel,
+    ModelFailure, RULES_MODEL, ToolSpec, rules,
+};
+use crate::operations::runs::AssistantSnapshot;
+use crate::simulation::{
+    Input, Output, SimulatedAssistant, Simulation, SimulationFailure, SimulationPart, SimulationResult,
+    SimulationSetup,
+};
+use crate::sql;
+use crate::statement::{Rows, Statement};
+
+/// How long a model's answer may take, all its tries together.
+const ANSWER_MS: i64 = MODEL_TOTAL_MS as i64;
+
+/// What came of a conversation, and what it cost.
+pub struct Driven {
+    /// A simulation that broke says how.
+    pub result: Result<SimulationResult, SimulationFailure>,
+    /// What the assistant's own model has cost.
+    pub assistant: Spent,
+    /// What all models have cost.
+    pub total: Spent,
+    /// The code of the failure that a model told of.
+    pub failure_code: Option<FailureCode>,
+}
+
+/// A simulation on its way.
+pub struct Drive<'a> {
+    engine: &'a Engine,
+    job: &'a Job,
+    started: &'a Started,
+    simulation: Simulation,
+    journal: Journal,
+    assistant: Spent,
+    total: Spent,
+    failure_code: Option<FailureCode>,
+    saved_at_ms: i64,
+    /// Until when the lease holds.
+    leased_until_ms: i64,
+}
+
+struct ToolCall {
+    id: String,
+    name: String,
+    arguments: Value,
+}
+
+enum Next {
+    Caller,
+    Assistant,
+    Judge,
+    Tools(Vec<ToolCall>),
+    Over(Result<SimulationResult, SimulationFailure>),
+}
+
+impl<'a> Drive<'a> {
+    /// The simulation as far as the journal knows it.
+    pub fn new(
+        engine: &'a Engine,
+        job: &'a Job,
+        started: &'a Started,
+        journal: Journal,
+        told: Vec<Told>,
+    ) -> Self {
+        let now_ms = engine.ports().clock.now_ms();
+        let mut drive = Self {
+            engine,
+            job,
+            started,
+            simulation: Simulation::new(setup(job, started)),
+            journal,
+            assistant: Spent::default(),
+            total: Spent::default(),
+            failure_code: None,
+            saved_at_ms: now_ms,
+            leased_until_ms: job.leased_until_ms,
+        };
+        if !told.is_empty() {
+            for one in told {
+                while drive.simulation.poll().is_some() {}
+                drive.take(one);
+            }
+            while drive.simulation.poll().is_some() {}
+            drive.simulation.resume();
+        }
+        drive
+    }
+
+    /// The conversation so far as a failure of ours.
+    pub fn interrupted(&self, reason: &str) -> Driven {
+        let failure = self.simulation.failure(SimulationPart::Assistant, reason.to_owned());
+        self.driven(Err(failure))
+    }
+
+    /// What forgets the journal.
+    pub fn forget(&self) -> Statement {
+        self.journal.forget()
+    }
+
+    /// Runs it to its end. The error is ours: the job is put back, or is no longer ours.
+    pub async fn run(&mut self) -> Result<Driven, Failure> {
+        let Started { assistant, simulation, .. } = self.started;
+        let engine = self.engine;
+        let specs = tool_specs(assistant);
+        let caller = simulation.caller_model.as_deref().unwrap_or(&assistant.model);
+        let judge = simulation.judge_model.as_deref().unwrap_or(&assistant.model);
+        let [caller_is_free, model_is_free, judge_is_free] =
+            [caller, &assistant.model, judge].map(|name| name == RULES_MODEL);
+        let caller = CallerModel::new(engine, caller, &simulation.scenario);
+        let model = AssistantModel::new(engine, &assistant.model, &assistant.knowledge, &specs);
+        let mut judge = JudgeModel::new(engine, judge);
+        loop {
+            match self.next() {
+                Next::Over(result) => return Ok(self.driven(result)),
+                Next::Tools(calls) => self.call_tools(calls).await?,
+                Next::Caller if self.is_spent(caller_is_free) => self.cost_limit(),
+                Next::Assistant if self.is_spent(model_is_free) => self.cost_limit(),
+                Next::Judge if self.is_spent(judge_is_free) => {
+                    let reason = "The run has cost as much as it may, so the judge was not asked.".to_owned();
+                    self.tell(Input::ModelFailed { reason }, Spent::default());
+                }
+                Next::Caller => {
+                    self.before_asking(caller_is_free).await?;
+                    let answer = match &caller {
+                        Ok(caller) => caller.reply(engine, &self.simulation.caller_turn()).await,
+                        Err(failure) => Err(failure.clone()),
+                    };
+                    self.answered(answer, |reply| Input::CallerReply { reply });
+                }
+                Next::Assistant => {
+                    self.before_asking(model_is_free).await?;
+                    let answer = match &model {
+                        Ok(model) => model.reply(engine, &self.simulation.assistant_turn()).await,
+                        Err(failure) => Err(failure.clone()),
+                    };
+                    self.answered(answer, |reply| Input::AssistantReply { reply });
+                }
+                Next::Judge => {
+                    self.before_asking(judge_is_free).await?;
+                    match self.simulation.judge_question() {
+                        Some(question) => {
+                            let answer = match &mut judge {
+                                Ok(judge) => judge.rule(engine, &question.turn()).await,
+                                Err(failure) => Err(failure.clone()),
+                            };
+                            self.answered(answer, |ruling| Input::Ruling { ruling });
+                        }
+                        None => {
+                            let reason = "There was nothing to rule on.".to_owned();
+                            self.tell(Input::ModelFailed { reason }, Spent::default());
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn next(&mut self) -> Next {
+        let mut calls = Vec::new();
+        while let Some(output) = self.simulation.poll() {
+            match output {
+                Output::AskCaller => return Next::Caller,
+                Output::AskAssistant => return Next::Assistant,
+                Output::AskJudge => return Next::Judge,
+                Output::CallTool { id, name, arguments } => calls.push(ToolCall { id, name, arguments }),
+                Output::Done { result } => return Next::Over(Ok(result)),
+                Output::Failed { failure } => return Next::Over(Err(failure)),
+            }
+        }
+        if calls.is_empty() {
+            let reason = "The conversation came to a halt.".to_owned();
+            return Next::Over(Err(self.simulation.failure(SimulationPart::Assistant, reason)));
+        }
+        Next::Tools(calls)
+    }
+
+    /// Whether a model may not be asked any more. One that costs nothing always may.
+    fn is_spent(&self, free: bool) -> bool {
+        !free && self.total.microusd >= self.started.max_cost_microusd
+    }
+
+    fn cost_limit(&mut self) {
+        self.tell(Input::CostLimit, Spent::default());
+    }
+
+    fn answered<T>(&mut self, answer: Result<Answered<T>, ModelFailure>, input: impl FnOnce(T) -> Input) {
+        let spent = Spent::of(&answer);
+        let input = match answer {
+            Ok(answered) => input(answered.reply),
+            Err(failure) => {
+                self.failure_code = Some(failure.code);
+                Input::ModelFailed { reason: failure.message }
+            }
+        };
+        self.tell(input, spent);
+    }
+
+    fn tell(&mut self, input: Input, spent: Spent) {
+        let told = Told { input, spent };
+        self.journal.told(&told);
+        self.take(told);
+    }
+
+    fn take(&mut self, told: Told) {
+        self.total.add(told.spent);
+        if matches!(told.input, Input::AssistantReply { .. }) {
+            self.assistant.add(told.spent);
+        }
+        self.simulation.handle(told.input);
+    }
+
+    /// The calls of one reply go out together. Each stands in the journal before, under the id that
+    /// it keeps whoever makes it.
+    async fn call_tools(&mut self, calls: Vec<ToolCall>) -> Result<(), Failure> {
+        for call in &calls {
+            self.journal.calling(&call.id, &call.name);
+        }
+        let tools = &self.started.assistant.tools;
+        let tool = |name: &str| tools.iter().find(|tool| tool.name == name);
+        let slowest_ms = calls.iter().filter_map(|call| tool(&call.name)).map(|tool| tool.timeout_ms).max();
+        let secrets = calls.iter().filter_map(|call| tool(&call.name));
+        let secrets = secrets.map(|tool| tool_callback::secrets(tool, &self.job.workspace_id)).collect();
+        let mut secrets = self.checkpoint(slowest_ms.unwrap_or(0), secrets).await?.into_iter();
+        let mut made = Vec::with_capacity(calls.len());
+        for call in &calls {
+            made.push(match tool(&call.name) {
+                Some(tool) => Some((tool, tool_callback::read_secrets(tool, secrets.next().as_ref())?)),
+                None => None,
+            });
+        }
+        let conversation = Conversation {
+            id: &self.started.call_id,
+            source: "simulation",
+            assistant_id: &self.started.assistant.id,
+            assistant_revision: self.started.assistant.revision,
+        };
+        let answers = join_all(calls.iter().zip(made).map(async |(call, made)| {
+            match made {
+                Some((tool, secrets)) => {
+                    tool_callback::call(self.engine, tool, secrets, &call.id, &call.arguments, &conversation)
+                        .await
+                }
+                None => Err(format!("there is no tool named {}", call.name)),
+            }
+        }))
+        .await;
+        for (call, answer) in calls.into_iter().zip(answers) {
+            let is_error = answer.is_err();
+            let text = answer.unwrap_or_else(|reason| reason);
+            self.tell(Input::ToolResult { id: call.id, text, is_error }, Spent::default());
+        }
+        // What came back is on disk before anything follows from it.
+        self.checkpoint(0, Vec::new()).await?;
+        Ok(())
+    }
+
+    /// Before a model is asked that takes its time: tells how far the run is, and keeps the lease.
+    async fn before_asking(&mut self, local: bool) -> Result<(), Failure> {
+        let now_ms = self.engine.ports().clock.now_ms();
+        let stale = self.journal.is_unsaved() && now_ms - self.saved_at_ms >= CHECKPOINT_MS;
+        if local || (!stale && now_ms + ANSWER_MS < self.leased_until_ms) {
+            return Ok(());
+        }
+        self.checkpoint(ANSWER_MS, Vec::new()).await?;
+        Ok(())
+    }
+
+    /// Puts on disk what was told so far and how far the run is, and keeps the lease for what takes
+    /// `busy_ms`. Fails when the lease is somebody else's. What `reads` find at that moment comes back.
+    async fn checkpoint(&mut self, busy_ms: i64, reads: Vec<Statement>) -> Result<Vec<Rows>, Failure> {
+        let now_ms = self.engine.ports().clock.now_ms();
+        let lease = self.job.extend(now_ms, busy_ms);
+        self.leased_until_ms = lease.until_ms;
+        let mut statements = lease.statements;
+        statements.extend(self.journal.save());
+        let conversation = self.simulation.conversation();
+        statements.push(sql!(
+            "UPDATE runs SET turns = ?3, last_line = ?4, cost_microusd = ?5 WHERE workspace_id = ?1 AND id = ?2",
+            &self.job.workspace_id,
+            &self.job.subject_id,
+            i64::from(conversation.turns()),
+            last_line(conversation.transcript()),
+            self.total.microusd
+        ));
+        let written = statements.len();
+        statements.extend(reads);
+        let mut rows = self.engine.ports().database.write(statements).await?;
+        self.saved_at_ms = now_ms;
+        Ok(rows.split_off(written.min(rows.len())))
+    }
+
+    fn driven(&self, result: Result<SimulationResult, SimulationFailure>) -> Driven {
+        Driven { result, assistant: self.assistant, total: self.total, failure_code: self.failure_code }
+    }
+
+    /// Finds out what a conversation that is over was about. A model that fails, or must cost nothing
+    /// more, leaves it to the rules.
+    pub async fn analyse(&mut self, transcript: &[TranscriptRow]) -> Result<(Analysis, Spent), Failure> {
+        let turn = AnalysisTurn { transcript };
+        let by_rule = || analysis(rules::analyse(&turn), AnalysisMethod::Rule);
+        let model = &self.started.assistant.model;
+        // A model that has just failed is not asked again.
+        let silent = self.failure_code.is_some() || transcript.is_empty();
+        if model == RULES_MODEL || self.is_spent(false) || silent {
+            return Ok((by_rule(), Spent::default()));
+        }
+        self.before_asking(false).await?;
+        let answer = match Analyst::new(self.engine, model) {
+            Ok(analyst) => analyst.analyse(self.engine, &turn).await,
+            Err(failure) => Err(failure),
+        };
+        let spent = Spent::of(&answer);
+        let analysis = match answer {
+            Ok(answered) => analysis(answered.reply, AnalysisMethod::Model),
+            Err(_) => by_rule(),
+        };
+        Ok((analysis, spent))
+    }
+}
+
+fn analysis(found: models::Analysis, method: AnalysisMethod) -> Analysis {
+    Analysis { summary: found.summary, sentiment: found.sentiment, outcome: None, method }
+}
+
+/// What was said last, cut to what a list shows.
+pub fn last_line(transcript: &[TranscriptRow]) -> Option<String> {
+    let spoken = |row: &&TranscriptRow| matches!(row.role, TranscriptRole::User | TranscriptRole::Assistant);
+    let row = transcript.iter().rev().find(spoken)?;
+    Some(cut(row.text.clone(), LAST_LINE_BYTES_MAX))
+}
+
+fn tool_specs(assistant: &AssistantSnapshot) -> Vec<ToolSpec> {
+    assistant
+        .tools
+        .iter()
+        .map(|tool| ToolSpec {
+            name: tool.name.clone(),
+            description: tool.description.clone(),
+            parameters: tool.parameters.clone(),
+        })
+        .collect()
+}
+
+fn setup(job: &Job, started: &Started) -> SimulationSetup {
+    let Started { assistant, simulation, .. } = started;
+    SimulationSetup {
+        run_id: job.subject_id.clone(),
+        assistant: SimulatedAssistant {
+            instructions: assistant.instructions.clone(),
+            first_message: assistant.first_message.clone(),
+            knowledge: assistant.knowledge.clone(),
+            tools: tool_specs(assistant),
+        },
+        persona: simulation.persona.clone(),
+        scenario: simulation.scenario.clone(),
+        evaluations: simulation.evaluations.clone(),
+        seed: started.seed.unsigned_abs(),
+        limits: SimulationSetup::default_limits(),
+    }
+}

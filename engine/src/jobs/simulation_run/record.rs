@@ -1,0 +1,176 @@
+//! What a simulation run leaves behind: its call, its own row, and the events that tell of them,
+//! each change in one batch.
+use serde_json::{Value, json};
+
+use super::Started;
+use super::drive::{Drive, Driven};
+use crate::calls::{self, Call, CallStatus, Costs, Direction, EndedCall, NewCall, Source, Usage};
+use crate::engine::Engine;
+use crate::error::Fault;
+use crate::events::{self, EventKind};
+use crate::jobs::{Failure, Job};
+use crate::operations::runs::get::RunDetail;
+use crate::operations::runs::{RunError, RunStatus};
+use crate::simulation::SimulationResult;
+use crate::spending;
+use crate::sql;
+use crate::statement::Statement;
+use crate::time;
+
+/// Opens the run's call.
+pub async fn opened(engine: &Engine, job: &Job, started: &Started) -> Result<(), Failure> {
+    let new = new_call(job, started);
+    let mut batch = Batch::new(engine, job, started);
+    batch.statements.push(job.guard());
+    batch.statements.extend(calls::write::insert(&new));
+    batch.statements.push(sql!(
+        "UPDATE runs SET call_id = ?3 WHERE workspace_id = ?1 AND id = ?2",
+        &job.workspace_id,
+        &job.subject_id,
+        &new.id
+    ));
+    batch.emit(EventKind::CallStarted, || Ok(json!({"call": Call::of(&new, None, None)?})))?;
+    batch.write().await
+}
+
+/// Ends the run and its call. An `error` says that the run itself broke.
+pub async fn over(
+    engine: &Engine,
+    job: &Job,
+    started: &Started,
+    drive: &mut Drive<'_>,
+    driven: Driven,
+    error: Option<RunError>,
+) -> Result<(), Failure> {
+    let (result, broke) = match driven.result {
+        Ok(result) => (result, false),
+        Err(failure) => {
+            let result = SimulationResult {
+                passed: false,
+                evaluations: Vec::new(),
+                transcript: failure.transcript,
+                ended_reason: failure.ended_reason,
+                turns: failure.turns,
+                duration_ms: failure.duration_ms,
+            };
+            (result, true)
+        }
+    };
+    let (analysis, spent) = drive.analyse(&result.transcript).await?;
+    let now_ms = engine.ports().clock.now_ms();
+    let mut total = driven.total;
+    total.add(spent);
+    let mut of_call = driven.assistant;
+    of_call.add(spent);
+    let ended_reason = result.ended_reason;
+    let new = new_call(job, started);
+    let ended = EndedCall {
+        answered_at: new.answered_at,
+        ended_at: now_ms,
+        duration_ms: result.duration_ms,
+        outcome: ended_reason.outcome(),
+        ended_reason: Some(ended_reason),
+        fault: ended_reason.fault(),
+        transcript: result.transcript,
+        costs: Costs::of(0, 0, of_call.microusd, 0),
+        usage: Usage { llm_input_tokens: of_call.input_tokens, llm_output_tokens: of_call.output_tokens },
+    };
+    let call = Call::of(&new, Some(&ended), Some(&analysis))?;
+
+    let mut run = started.run.clone();
+    run.status = if broke { RunStatus::Error } else { RunStatus::Completed };
+    run.passed = (!broke).then_some(result.passed);
+    run.error = error;
+    run.turns = i64::from(result.turns);
+    run.last_line = super::drive::last_line(&ended.transcript);
+    run.cost_microusd = total.microusd;
+    run.completed_at = Some(time::format(now_ms));
+    run.call_id = Some(new.id.clone());
+
+    let mut batch = Batch::new(engine, job, started);
+    batch.statements.extend(calls::write::end(&job.workspace_id, &new.id, &ended));
+    batch.statements.extend(calls::write::analyzed(&job.workspace_id, &new.id, &analysis));
+    batch.statements.push(sql!(
+        "UPDATE runs SET status = ?3, passed = ?4, error = ?5, evaluations = ?6, turns = ?7, last_line = ?8,
+         cost_microusd = ?9, completed_at = ?10 WHERE workspace_id = ?1 AND id = ?2",
+        &job.workspace_id,
+        &job.subject_id,
+        run.status.as_str(),
+        run.passed,
+        run.error.as_ref().map(|error| json!(error).to_string()),
+        json!(result.evaluations).to_string(),
+        run.turns,
+        run.last_line.clone(),
+        run.cost_microusd,
+        now_ms,
+    ));
+    batch.statements.push(drive.forget());
+    batch.statements.extend(spending::add(&job.workspace_id, now_ms, total.microusd));
+    let told = || Ok(json!({"call": &call}));
+    batch.emit(EventKind::CallEnded, told)?;
+    batch.emit(EventKind::CallAnalyzed, told)?;
+    let kind = if broke { EventKind::SimulationRunError } else { EventKind::SimulationRunCompleted };
+    batch.emit(kind, || Ok(json!({"run": RunDetail::of(run, &result.evaluations, call)?})))?;
+    batch.statements = job.finished(std::mem::take(&mut batch.statements));
+    batch.write().await
+}
+
+fn new_call(job: &Job, started: &Started) -> NewCall {
+    let assistant = &started.assistant;
+    NewCall {
+        workspace_id: job.workspace_id.clone(),
+        id: started.call_id.clone(),
+        assistant_id: assistant.id.clone(),
+        assistant_revision: assistant.revision,
+        source: Source::Simulation,
+        direction: Direction::Inbound,
+        status: CallStatus::InProgress,
+        from: None,
+        to: None,
+        user_number: None,
+        provider: None,
+        carrier_call_id: None,
+        model: assistant.model.clone(),
+        voice: assistant.voice.clone(),
+        started_at: started.started_at_ms,
+        answered_at: Some(started.started_at_ms),
+        simulation_run_id: Some(job.subject_id.clone()),
+    }
+}
+
+/// Statements that are written together, and whom to wake afterwards.
+struct Batch<'a> {
+    engine: &'a Engine,
+    job: &'a Job,
+    started: &'a Started,
+    statements: Vec<Statement>,
+    wake: Vec<String>,
+}
+
+impl<'a> Batch<'a> {
+    fn new(engine: &'a Engine, job: &'a Job, started: &'a Started) -> Self {
+        Self { engine, job, started, statements: Vec::new(), wake: Vec::new() }
+    }
+
+    /// `data` is made only when somebody wants the event.
+    fn emit(&mut self, kind: EventKind, data: impl FnOnce() -> Result<Value, Fault>) -> Result<(), Fault> {
+        let subscribers = &self.started.subscribers;
+        if subscribers.want(kind) {
+            let now_ms = self.engine.ports().clock.now_ms();
+            let emitted =
+                events::emit(self.engine, &self.job.workspace_id, subscribers, kind, &data()?, now_ms);
+            self.statements.extend(emitted.statements);
+            self.wake.extend(emitted.wake);
+        }
+        Ok(())
+    }
+
+    async fn write(self) -> Result<(), Failure> {
+        let ports = self.engine.ports();
+        ports.database.write(self.statements).await?;
+        for job_id in self.wake {
+            ports.queue.wake(&job_id, ports.clock.now_ms());
+        }
+        Ok(())
+    }
+}

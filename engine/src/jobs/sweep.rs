@@ -1,0 +1,53 @@
+//! The sweep: forgets what is kept for a time only, and removes blobs that nobody can reach.
+use crate::engine::Engine;
+use crate::error::Fault;
+use crate::ids::{self, prefix};
+use crate::limits::{EVENT_KEPT_MS, IDEMPOTENCY_WINDOW_MS, SWEEP_CHUNKS_MAX, SWEEP_ROWS_MAX};
+use crate::recordings;
+use crate::sql;
+
+/// An event's deliveries are made right after it, so their ids hold the same time or a little later
+/// one: an event goes when they surely have.
+const MARGIN_MS: i64 = 60_000;
+
+impl Engine {
+    /// Forgets what is kept for a time only and removes what is out of reach. Cheap; a host calls it now and then.
+    pub async fn sweep(&self) -> Result<(), Fault> {
+        let now_ms = self.ports().clock.now_ms();
+        let forget =
+            sql!("DELETE FROM idempotency_keys WHERE created_at <= ?1", now_ms - IDEMPOTENCY_WINDOW_MS);
+        // A token whose time is over is refused for that.
+        let forget_tokens = sql!("DELETE FROM used_test_tokens WHERE expires_at <= ?1", now_ms);
+        let mut batch = recordings::due(now_ms);
+        batch.splice(0..0, [forget, forget_tokens]);
+        let rows = self.ports().database.write(batch).await?;
+        let oldest_ms = now_ms - EVENT_KEPT_MS;
+        let mut chunks = SWEEP_CHUNKS_MAX;
+        self.forget_older("deliveries", &ids::least(prefix::DELIVERY, oldest_ms), &mut chunks).await?;
+        self.forget_older("events", &ids::least(prefix::EVENT, oldest_ms - MARGIN_MS), &mut chunks).await?;
+        match rows.last() {
+            Some(due) => self.remove_recordings(due).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Removes rows whose ids sort before `least`, a bounded number a batch: a large one would keep
+    /// everybody else's writes waiting.
+    async fn forget_older(&self, table: &'static str, least: &str, chunks: &mut usize) -> Result<(), Fault> {
+        while *chunks > 0 {
+            *chunks -= 1;
+            let delete = sql!(
+                format!(
+                    "DELETE FROM {table} WHERE id IN (SELECT id FROM {table} WHERE id < ?1 ORDER BY id LIMIT {SWEEP_ROWS_MAX}) RETURNING 1 AS gone"
+                ),
+                least
+            );
+            let rows = self.ports().database.write(vec![delete]).await?;
+            let gone = rows.first().map_or(0, |rows| rows.values.len());
+            if gone < usize::try_from(SWEEP_ROWS_MAX).unwrap_or(usize::MAX) {
+                break;
+            }
+        }
+        Ok(())
+    }
+}

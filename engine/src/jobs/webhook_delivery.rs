@@ -1,0 +1,210 @@
+//! Sends one webhook what is due to it: the *pump*. A webhook has one, however many deliveries wait,
+//! so a receiver that hangs or fails holds up its own deliveries and nobody else's.
+//!
+//! A round reads what is due, sends it side by side, and writes all outcomes in one batch. That batch
+//! also ends the job, or puts it off until the next attempt is due: an event that is emitted meanwhile
+//! is either seen by it or finds the job put off and makes it due, so none is left lying.
+mod attempt;
+mod schedule;
+
+use futures_util::future::join_all;
+use serde_json::json;
+
+use super::{Failure, Job, Share};
+use crate::engine::Engine;
+use crate::limits::{DELIVERIES_AT_ONCE, DELIVERIES_AT_ONCE_BYTES_MAX, JOB_LEASE_MS};
+use crate::signing::SecretVersions;
+use crate::sql;
+use crate::statement::{Row, Rows, Statement};
+use attempt::Outcome;
+
+/// Where it goes, as it is now.
+struct Receiver {
+    id: String,
+    url: String,
+    secrets: SecretVersions,
+}
+
+/// A delivery that is due.
+struct Due {
+    id: String,
+    event_id: String,
+    /// Failed attempts since the schedule began.
+    failures: i64,
+    body: String,
+}
+
+/// What a round has come to.
+enum Round {
+    /// More is due.
+    More,
+    /// The job is ended, or put off.
+    Over,
+}
+
+/// Takes rounds until nothing is due, or others should have a turn.
+pub async fn run(engine: &Engine, job: &Job, share: Share) -> Result<(), Failure> {
+    let at_once = share.requests.clamp(1, DELIVERIES_AT_ONCE);
+    for round in 1.. {
+        let (receiver, due) = load(engine, job, at_once).await?;
+        let Some(receiver) = receiver.filter(|_| !due.is_empty()) else {
+            return end(engine, job).await;
+        };
+        let outcomes = join_all(due.iter().map(|one| attempt::make(engine, &receiver, one))).await;
+        // One that kept a place this long waits its turn before it gets another.
+        let slow = outcomes.iter().any(|outcome| outcome.timed_out);
+        let last = slow || round >= share.rounds;
+        if let Round::Over = record(engine, job, &receiver, &outcomes, last).await? {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// The webhook if it is there and enabled, and what is due to it, oldest first.
+async fn load(engine: &Engine, job: &Job, at_once: usize) -> Result<(Option<Receiver>, Vec<Due>), Failure> {
+    let receiver = sql!(
+        "SELECT id, url, secret_version, old_secret_until FROM webhooks WHERE workspace_id = ?1 AND id = ?2 AND enabled = 1",
+        &job.workspace_id,
+        &job.subject_id
+    );
+    let due = sql!(
+        "SELECT due.id AS id, event_id, failures, body FROM (
+           SELECT id, event_id, failures, due_at, SUM(body_bytes) OVER (ORDER BY due_at, id) - body_bytes AS bytes_before
+           FROM (SELECT * FROM deliveries WHERE webhook_id = ?1 AND due_at <= ?2 ORDER BY due_at, id LIMIT CAST(?3 AS INTEGER))
+         ) AS due JOIN events ON events.id = due.event_id
+         WHERE bytes_before < ?4 ORDER BY due.due_at, due.id",
+        &job.subject_id,
+        engine.ports().clock.now_ms(),
+        i64::try_from(at_once).unwrap_or(1),
+        DELIVERIES_AT_ONCE_BYTES_MAX,
+    );
+    let rows = engine.ports().database.read(vec![receiver, due]).await?;
+    let receiver = match rows.first().and_then(Rows::first) {
+        Some(row) => {
+            Some(Receiver { id: row.text("id")?, url: row.text("url")?, secrets: SecretVersions::read(row)? })
+        }
+        None => None,
+    };
+    let due = rows.iter().skip(1).flat_map(Rows::iter).map(Due::read).collect::<Result<_, _>>()?;
+    Ok((receiver, due))
+}
+
+impl Due {
+    fn read(row: Row<'_>) -> Result<Self, Failure> {
+        Ok(Self {
+            id: row.text("id")?,
+            event_id: row.text("event_id")?,
+            failures: row.integer("failures")?,
+            body: row.text("body")?,
+        })
+    }
+}
+
+/// Writes what a round has come to. Nothing is written when the lease is somebody else's: they have
+/// sent the same events, with the same ids.
+async fn record(
+    engine: &Engine,
+    job: &Job,
+    receiver: &Receiver,
+    outcomes: &[Outcome],
+    last: bool,
+) -> Result<Round, Failure> {
+    let now_ms = engine.ports().clock.now_ms();
+    let mut batch = vec![job.guard(), update(outcomes, now_ms)];
+    if outcomes.iter().any(|outcome| outcome.gone) {
+        // Unless its owner has pointed it elsewhere meanwhile.
+        batch.push(sql!(
+            "UPDATE webhooks SET enabled = 0, revision = revision + 1, updated_at = ?3
+             WHERE id = ?1 AND enabled = 1 AND url = ?2",
+            &receiver.id,
+            &receiver.url,
+            now_ms
+        ));
+    }
+    batch.extend(put_off(job, now_ms, !last));
+    batch.push(sql!("SELECT due_at FROM jobs WHERE id = ?1 AND lease IS NULL", &job.id));
+    batch.push(sql!(
+        "UPDATE jobs SET due_at = ?3 WHERE id = ?1 AND lease = ?2 RETURNING id",
+        &job.id,
+        &job.lease,
+        now_ms + JOB_LEASE_MS
+    ));
+    let rows = engine.ports().database.write(batch).await?;
+    let kept = rows.last().is_some_and(|rows| !rows.is_empty());
+    wake(engine, job, rows.iter().rev().nth(1))?;
+    Ok(if kept { Round::More } else { Round::Over })
+}
+
+/// Ends the job when there was nothing to send.
+async fn end(engine: &Engine, job: &Job) -> Result<(), Failure> {
+    let mut batch = vec![job.guard()];
+    batch.extend(put_off(job, engine.ports().clock.now_ms(), false));
+    batch.push(sql!("SELECT due_at FROM jobs WHERE id = ?1 AND lease IS NULL", &job.id));
+    let rows = engine.ports().database.write(batch).await?;
+    wake(engine, job, rows.last())
+}
+
+/// Gives the job back until its next attempt is due, and removes it when there is none to make. While
+/// something is due at once a job with `more` rounds to take stays as it is.
+fn put_off(job: &Job, now_ms: i64, more: bool) -> [Statement; 2] {
+    [
+        // Behind those that wait already: the clock is later than their `due_at`.
+        sql!(
+            "UPDATE jobs SET lease = NULL, attempts = 0, due_at = MAX(soonest.due_at, ?4)
+             FROM (SELECT MIN(due_at) AS due_at FROM deliveries WHERE webhook_id = ?3 AND due_at IS NOT NULL) AS soonest
+             WHERE jobs.id = ?1 AND jobs.lease = ?2 AND soonest.due_at IS NOT NULL
+             AND (soonest.due_at > ?4 OR ?5 = 0) AND EXISTS (SELECT 1 FROM webhooks WHERE id = ?3 AND enabled = 1)",
+            &job.id,
+            &job.lease,
+            &job.subject_id,
+            now_ms,
+            more
+        ),
+        sql!(
+            "DELETE FROM jobs WHERE id = ?1 AND lease = ?2 AND NOT EXISTS (
+               SELECT 1 FROM deliveries WHERE webhook_id = ?3 AND due_at IS NOT NULL
+               AND EXISTS (SELECT 1 FROM webhooks WHERE id = ?3 AND enabled = 1))",
+            &job.id,
+            &job.lease,
+            &job.subject_id
+        ),
+    ]
+}
+
+/// Tells the queue when a job that was put off is due.
+fn wake(engine: &Engine, job: &Job, rows: Option<&Rows>) -> Result<(), Failure> {
+    if let Some(row) = rows.and_then(Rows::first) {
+        engine.ports().queue.wake(&job.id, row.integer("due_at")?);
+    }
+    Ok(())
+}
+
+/// One statement for all outcomes. A delivery that was canceled while it was under way stays so,
+/// unless it has arrived.
+fn update(outcomes: &[Outcome], now_ms: i64) -> Statement {
+    let list: Vec<_> = outcomes
+        .iter()
+        .map(|outcome| {
+            json!({
+                "id": outcome.delivery_id, "status": outcome.status, "failures": outcome.failures, "due_at": outcome.due_at,
+                "last_status": outcome.last_status, "last_error": outcome.last_error, "last_response": outcome.last_response,
+            })
+        })
+        .collect();
+    sql!(
+        "UPDATE deliveries SET
+           attempts = attempts + 1,
+           failures = json_extract(value, '$.failures'),
+           last_status = json_extract(value, '$.last_status'),
+           last_error = json_extract(value, '$.last_error'),
+           last_response = json_extract(value, '$.last_response'),
+           delivered_at = CASE json_extract(value, '$.status') WHEN 'delivered' THEN ?2 ELSE delivered_at END,
+           due_at = CASE status WHEN 'pending' THEN json_extract(value, '$.due_at') END,
+           status = CASE WHEN status = 'pending' OR json_extract(value, '$.status') = 'delivered'
+             THEN json_extract(value, '$.status') ELSE status END
+         FROM json_each(?1) WHERE deliveries.id = json_extract(value, '$.id')",
+        json!(list).to_string(),
+        now_ms
+    )
+}

@@ -1,0 +1,151 @@
+//! One attempt: a signed request, and what its answer means.
+use bytes::Bytes;
+
+use super::schedule;
+use super::{Due, Receiver};
+use crate::engine::Engine;
+use crate::limits::{DELIVERY_DEADLINE_MS, DELIVERY_RESPONSE_BYTES_MAX, DELIVERY_RESPONSE_KEPT_BYTES_MAX};
+use crate::ports::{Egress, HttpError, HttpReply, HttpRequest};
+use crate::signing::{SecretKind, Signed};
+use crate::targets::PublicUrl;
+
+/// What an attempt has come to.
+pub struct Outcome {
+    pub delivery_id: String,
+    pub status: &'static str,
+    pub failures: i64,
+    /// When the next attempt is due, if there is one.
+    pub due_at: Option<i64>,
+    pub last_status: Option<u16>,
+    pub last_error: Option<String>,
+    pub last_response: Option<String>,
+    /// The receiver used up the deadline.
+    pub timed_out: bool,
+    /// The receiver wants no more events, ever (410).
+    pub gone: bool,
+}
+
+/// Sends the event once. The target is checked again: a host that resolves names does so at each
+/// attempt, and the rules may have become stricter since the webhook was made.
+pub async fn make(engine: &Engine, receiver: &Receiver, due: &Due) -> Outcome {
+    let answer = match request(engine, receiver, due) {
+        Ok(request) => match engine.ports().http.send(request).await {
+            // Whoever talks too much has understood all the same; its status counts.
+            Ok(reply) | Err(HttpError::TooLarge(reply)) => Ok(reply),
+            Err(error) => Err(error),
+        },
+        Err(_) => Err(HttpError::Refused),
+    };
+    let now_ms = engine.ports().clock.now_ms();
+    let timed_out = answer == Err(HttpError::Timeout);
+    match answer {
+        Ok(reply) if (200..300).contains(&reply.status) => Outcome {
+            status: "delivered",
+            failures: due.failures,
+            last_status: Some(reply.status),
+            last_response: kept(&reply.body),
+            ..blank(due)
+        },
+        Ok(reply) if reply.status == 410 => Outcome {
+            status: "failed",
+            failures: due.failures + 1,
+            last_status: Some(reply.status),
+            last_error: Some("The receiver answered HTTP 410: the webhook is disabled.".to_owned()),
+            last_response: kept(&reply.body),
+            gone: true,
+            ..blank(due)
+        },
+        answer => failed(engine, due, &answer, timed_out, now_ms),
+    }
+}
+
+fn failed(
+    engine: &Engine,
+    due: &Due,
+    answer: &Result<HttpReply, HttpError>,
+    timed_out: bool,
+    now_ms: i64,
+) -> Outcome {
+    let failures = due.failures + 1;
+    let reply = answer.as_ref().ok();
+    let asked_ms = reply.and_then(retry_after).and_then(|value| schedule::retry_after_ms(value, now_ms));
+    let pause_ms = schedule::pause_ms(failures, asked_ms);
+    let due_at = pause_ms.map(|pause_ms| now_ms + schedule::with_jitter(pause_ms, &*engine.ports().random));
+    let reason = match answer {
+        Ok(reply) if (300..400).contains(&reply.status) => {
+            format!("The receiver answered HTTP {}; redirects are not followed.", reply.status)
+        }
+        Ok(reply) => format!("The receiver answered HTTP {}.", reply.status),
+        Err(HttpError::Timeout) => {
+            format!("The receiver did not answer within {} s.", DELIVERY_DEADLINE_MS / 1000)
+        }
+        Err(HttpError::Refused) => "The URL does not lead to a public HTTPS address.".to_owned(),
+        Err(HttpError::Failed(_) | HttpError::TooLarge(_)) => {
+            "The receiver could not be reached, or broke the connection off.".to_owned()
+        }
+    };
+    Outcome {
+        status: if due_at.is_some() { "pending" } else { "failed" },
+        failures,
+        due_at,
+        last_status: reply.map(|reply| reply.status),
+        last_error: Some(reason),
+        last_response: reply.and_then(|reply| kept(&reply.body)),
+        timed_out,
+        ..blank(due)
+    }
+}
+
+fn blank(due: &Due) -> Outcome {
+    Outcome {
+        delivery_id: due.id.clone(),
+        status: "pending",
+        failures: 0,
+        due_at: None,
+        last_status: None,
+        last_error: None,
+        last_response: None,
+        timed_out: false,
+        gone: false,
+    }
+}
+
+fn request(engine: &Engine, receiver: &Receiver, due: &Due) -> Result<HttpRequest, ()> {
+    let config = engine.config();
+    let target = PublicUrl::parse(&receiver.url, config.allow_private_targets).map_err(|_| ())?;
+    let now_ms = engine.ports().clock.now_ms();
+    let message = Signed { id: &due.event_id, now_ms, body: due.body.as_bytes() };
+    let signatures = receiver.secrets.signatures(&config.secret, SecretKind::Webhook, &receiver.id, &message);
+    Ok(HttpRequest {
+        method: "POST",
+        url: target.url().as_str().to_owned(),
+        headers: vec![
+            ("user-agent", concat!("Sidetone/", env!("CARGO_PKG_VERSION")).to_owned()),
+            ("content-type", "application/json".to_owned()),
+            ("webhook-id", due.event_id.clone()),
+            ("webhook-timestamp", message.timestamp_s().to_string()),
+            ("webhook-signature", signatures),
+        ],
+        body: Bytes::from(due.body.clone()),
+        deadline_ms: DELIVERY_DEADLINE_MS,
+        response_bytes_max: DELIVERY_RESPONSE_BYTES_MAX,
+        egress: if config.allow_private_targets { Egress::Operator } else { Egress::Public },
+    })
+}
+
+fn retry_after(reply: &HttpReply) -> Option<&str> {
+    let found = reply.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("retry-after"));
+    found.map(|(_, value)| value.as_str())
+}
+
+/// The beginning of the answer, as text. Without U+0000, which no text of ours has.
+fn kept(body: &[u8]) -> Option<String> {
+    if body.is_empty() {
+        return None;
+    }
+    let mut text =
+        String::from_utf8_lossy(&body[..body.len().min(DELIVERY_RESPONSE_KEPT_BYTES_MAX)]).into_owned();
+    text = text.replace('\0', "\u{fffd}");
+    text.truncate(text.floor_char_boundary(DELIVERY_RESPONSE_KEPT_BYTES_MAX));
+    Some(text)
+}

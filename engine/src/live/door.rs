@@ -1,0 +1,254 @@
+//! Who comes in: reads the token, opens the call, and leaves the upgrade to the host.
+use bytes::Bytes;
+use http::{Method, Response, header};
+use serde_json::json;
+
+use super::journal;
+use super::session::LiveSession;
+use super::token::TestToken;
+use crate::calls::{self, Call, CallStatus, Direction, NewCall, Source};
+use crate::engine::{Engine, Incident, error_response, finish};
+use crate::error::{Code, Error, Fault};
+use crate::events::{self, EventKind, Subscribers};
+use crate::ids::prefix;
+use crate::jobs::browser_call::Hold;
+use crate::limits::STALE_ATTEMPTS_MAX;
+use crate::models::RULES_MODEL;
+use crate::operations::runs::{AssistantSnapshot, assistant_reads, assistant_snapshot};
+use crate::ports::{DatabaseError, Incoming};
+use crate::router::method_not_allowed;
+use crate::spending;
+use crate::sql;
+use crate::statement::Statement;
+
+/// What becomes of a request for a WebSocket.
+pub enum Accept {
+    /// Answer this and upgrade nothing.
+    Refused(Response<Bytes>),
+    /// Upgrade, then [`LiveSession::run`]; or [`LiveSession::abandon`] when the upgrade fails.
+    Session(Box<LiveSession>),
+}
+
+impl Engine {
+    /// Whether a request asks for one of our WebSockets: it goes to [`Engine::accept`]. Every other
+    /// request goes to [`Engine::handle`], which says so when a WebSocket should have been asked for.
+    pub fn wants_socket(&self, head: &http::request::Parts) -> bool {
+        head.uri.path() == super::SOCKET_PATH && head.method == Method::GET && asks_for_upgrade(&head.headers)
+    }
+
+    /// Decides about a request for a WebSocket. From a [`Accept::Session`] on, the call is open and the
+    /// token is used.
+    pub async fn accept(&self, incoming: Incoming) -> Accept {
+        let request_id = self.id(prefix::REQUEST);
+        // On the heap: the caller's future holds it for a whole conversation.
+        match Box::pin(open(self, &incoming)).await {
+            Ok(session) => Accept::Session(Box::new(session)),
+            Err(fault) => {
+                let mut response = explain(fault, &request_id);
+                finish(&mut response, &request_id);
+                Accept::Refused(response)
+            }
+        }
+    }
+}
+
+fn asks_for_upgrade(headers: &http::HeaderMap) -> bool {
+    let upgrade = headers.get(header::UPGRADE).and_then(|value| value.to_str().ok());
+    upgrade.is_some_and(|value| value.split(',').any(|one| one.trim().eq_ignore_ascii_case("websocket")))
+}
+
+/// The answer at the socket's address to what is no request for a WebSocket: what is wrong with the
+/// token if anything is, because a browser's page is not told why its socket did not open.
+pub async fn without_upgrade(
+    engine: &Engine,
+    incoming: &Incoming,
+    now_ms: i64,
+    request_id: &str,
+) -> Response<Bytes> {
+    if !matches!(*incoming.request.method(), Method::GET | Method::HEAD) {
+        return error_response(&method_not_allowed("GET"), request_id);
+    }
+    let fault = match check(engine, incoming, now_ms).await {
+        Ok(()) => {
+            let message =
+                "This address is a WebSocket. Open it with a WebSocket client; the token is still good.";
+            Error::new(Code::UpgradeRequired, message).into()
+        }
+        Err(fault) => fault,
+    };
+    explain(fault, request_id)
+}
+
+fn explain(fault: Fault, request_id: &str) -> Response<Bytes> {
+    let (error, incident) = fault.split();
+    let mut response = error_response(&error, request_id);
+    if let Some(detail) = incident {
+        response.extensions_mut().insert(Incident(detail));
+    }
+    response
+}
+
+/// The token of a request, genuine and in time. Nothing is looked up before both are certain.
+fn token(engine: &Engine, incoming: &Incoming, now_ms: i64) -> Result<TestToken, Error> {
+    let query = incoming.request.uri().query().unwrap_or_default();
+    let text = form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == "token");
+    let token = text.and_then(|(_, text)| TestToken::read(&engine.config().secret, &text));
+    let Some(token) = token else {
+        let message =
+            "No valid test token. Use the whole websocket_url that create_browser_test_token answered.";
+        return Err(Error::new(Code::InvalidToken, message));
+    };
+    if token.expires_at_ms <= now_ms {
+        let message = "The test token has expired. Ask for a new one (POST /assistants/{id}/test-token).";
+        return Err(Error::new(Code::TokenExpired, message));
+    }
+    Ok(token)
+}
+
+fn used() -> Error {
+    let message = "The test token was used: it opens one conversation. Ask for a new one (POST /assistants/{id}/test-token).";
+    Error::new(Code::TokenUsed, message)
+}
+
+fn is_used(token: &TestToken) -> Statement {
+    sql!("SELECT 1 AS used FROM used_test_tokens WHERE id = ?1", &token.id)
+}
+
+async fn check(engine: &Engine, incoming: &Incoming, now_ms: i64) -> Result<(), Fault> {
+    let token = token(engine, incoming, now_ms)?;
+    let rows = engine.ports().database.read(vec![is_used(&token)]).await?;
+    match rows.first() {
+        Some(rows) if !rows.is_empty() => Err(used().into()),
+        _ => Ok(()),
+    }
+}
+
+async fn open(engine: &Engine, incoming: &Incoming) -> Result<LiveSession, Fault> {
+    let token = token(engine, incoming, engine.ports().clock.now_ms())?;
+    let Some(place) = engine.live().take() else {
+        let message =
+            "Too many conversations are open at the moment. Try again soon; the token is still good.";
+        let mut error = Error::new(Code::Unavailable, message);
+        error.retry_after_s = Some(10);
+        return Err(error.into());
+    };
+    for _ in 0..STALE_ATTEMPTS_MAX {
+        match opened(engine, &token).await {
+            Ok(opened) => {
+                return Ok(LiveSession {
+                    engine: engine.clone(),
+                    call: opened.call,
+                    hold: opened.hold,
+                    assistant: opened.assistant,
+                    subscribers: opened.subscribers,
+                    max_duration_seconds: token.max_duration_seconds,
+                    _place: place,
+                });
+            }
+            // The assistant changed since it was read.
+            Err(Fault::Stale) => {}
+            Err(fault) => return Err(fault),
+        }
+    }
+    Err(Fault::Stale)
+}
+
+struct Opened {
+    call: NewCall,
+    hold: Hold,
+    assistant: AssistantSnapshot,
+    subscribers: Subscribers,
+}
+
+/// Reads all that the conversation needs, then opens the call and takes the token down in one batch.
+async fn opened(engine: &Engine, token: &TestToken) -> Result<Opened, Fault> {
+    let ports = engine.ports();
+    let workspace_id = &token.workspace_id;
+    let now_ms = ports.clock.now_ms();
+    let mut reads: Vec<Statement> = assistant_reads("?1", &token.assistant_id)
+        .into_iter()
+        .chain([spending::select(now_ms), events::callers_subscribers()])
+        .map(|statement| statement.in_workspace(workspace_id))
+        .collect();
+    reads.push(is_used(token));
+    let rows = ports.database.read(reads).await?;
+    let [assistant @ .., spending, subscribers, used_rows] = &rows[..] else {
+        return Err(Fault::Bug("a batch lacks answers".to_owned()));
+    };
+    if !used_rows.is_empty() {
+        return Err(used().into());
+    }
+    let Some(assistant) = assistant_snapshot(assistant)? else {
+        return Err(Error::not_found("assistant").into());
+    };
+    spending::check(Some(spending), assistant.model != RULES_MODEL)?;
+    let subscribers = Subscribers::read(subscribers)?;
+
+    let call = new_call(engine, token, &assistant, now_ms);
+    let hold = Hold::new(engine, workspace_id, &call.id);
+    let mut statements = vec![
+        sql!(
+            "INSERT INTO used_test_tokens (id, workspace_id, expires_at) VALUES (?1, ?2, ?3)",
+            &token.id,
+            workspace_id,
+            token.expires_at_ms
+        ),
+        sql!(
+            "INSERT INTO batch_guard (ok) SELECT 0 WHERE NOT EXISTS
+             (SELECT 1 FROM assistants WHERE workspace_id = ?1 AND id = ?2 AND revision = ?3)",
+            workspace_id,
+            &assistant.id,
+            assistant.revision
+        ),
+        // No key stands behind a token; a workspace without any is closed, or on its way to another database.
+        sql!(
+            "INSERT INTO batch_guard (ok) SELECT 0 WHERE NOT EXISTS
+             (SELECT 1 FROM api_keys WHERE workspace_id = ?1 AND revoked_at IS NULL)",
+            workspace_id
+        ),
+    ];
+    statements.extend(calls::write::insert(&call));
+    statements.push(hold.open(now_ms));
+    statements.push(journal::open(workspace_id, &call.id));
+    let mut wake = Vec::new();
+    if subscribers.want(EventKind::CallStarted) {
+        let data = json!({"call": Call::of(&call, None, None)?});
+        let emitted = events::emit(engine, workspace_id, &subscribers, EventKind::CallStarted, &data, now_ms);
+        statements.extend(emitted.statements);
+        wake = emitted.wake;
+    }
+    match ports.database.write(statements).await {
+        Ok(_) => {}
+        // Of two that come at once, one is the later.
+        Err(DatabaseError::Constraint(sentence)) if sentence.contains("used_test_tokens") => {
+            return Err(used().into());
+        }
+        Err(error) => return Err(error.into()),
+    }
+    for job_id in wake {
+        ports.queue.wake(&job_id, now_ms);
+    }
+    Ok(Opened { call, hold, assistant, subscribers })
+}
+
+fn new_call(engine: &Engine, token: &TestToken, assistant: &AssistantSnapshot, now_ms: i64) -> NewCall {
+    NewCall {
+        workspace_id: token.workspace_id.clone(),
+        id: engine.id(prefix::CALL),
+        assistant_id: assistant.id.clone(),
+        assistant_revision: assistant.revision,
+        source: Source::Browser,
+        direction: Direction::Inbound,
+        status: CallStatus::InProgress,
+        from: None,
+        to: None,
+        user_number: None,
+        provider: None,
+        carrier_call_id: None,
+        model: assistant.model.clone(),
+        voice: assistant.voice.clone(),
+        started_at: now_ms,
+        answered_at: Some(now_ms),
+        simulation_run_id: None,
+    }
+}

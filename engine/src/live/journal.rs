@@ -1,0 +1,110 @@
+//! What a live conversation has come to so far, kept so that a process that dies leaves the truth.
+use serde_json::json;
+
+use crate::conversation::transcript::TranscriptRow;
+use crate::limits::STATEMENT_LIST_BYTES_MAX;
+use crate::ports::DatabaseError;
+use crate::sql;
+use crate::statement::{Rows, Statement};
+
+use crate::jobs::spent::Spent;
+
+/// How far a conversation got.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct SoFar {
+    /// The latest time it had heard of, in ms from its start.
+    pub offset_ms: i64,
+    /// What its models had cost.
+    pub spent: Spent,
+    /// What was said and done.
+    pub transcript: Vec<TranscriptRow>,
+}
+
+/// The journal of a call begins.
+pub fn open(workspace_id: &str, call_id: &str) -> Statement {
+    sql!(
+        "INSERT INTO live_calls (call_id, workspace_id, offset_ms, spent) VALUES (?2, ?1, 0, ?3)",
+        workspace_id,
+        call_id,
+        json!(Spent::default()).to_string()
+    )
+}
+
+/// Adds rows to it and tells how far the conversation is.
+pub fn save(
+    workspace_id: &str,
+    call_id: &str,
+    offset_ms: i64,
+    spent: Spent,
+    rows: &[TranscriptRow],
+) -> Vec<Statement> {
+    let mut statements = vec![sql!(
+        "UPDATE live_calls SET offset_ms = ?3, spent = ?4 WHERE workspace_id = ?1 AND call_id = ?2",
+        workspace_id,
+        call_id,
+        offset_ms,
+        json!(spent).to_string()
+    )];
+    let mut list: Vec<String> = Vec::new();
+    let mut bytes = 0;
+    for row in rows {
+        let content = json!(row).to_string();
+        if bytes + content.len() > STATEMENT_LIST_BYTES_MAX && !list.is_empty() {
+            statements.push(insert(workspace_id, call_id, &std::mem::take(&mut list)));
+            bytes = 0;
+        }
+        bytes += content.len();
+        list.push(content);
+    }
+    if !list.is_empty() {
+        statements.push(insert(workspace_id, call_id, &list));
+    }
+    statements
+}
+
+/// Each row has its place, so a row that is there stays as it is.
+fn insert(workspace_id: &str, call_id: &str, list: &[String]) -> Statement {
+    sql!(
+        "INSERT INTO live_call_rows (workspace_id, call_id, place, content)
+         SELECT ?1, ?2, json_extract(value, '$.index'), value FROM json_each(?3) WHERE true ON CONFLICT DO NOTHING",
+        workspace_id,
+        call_id,
+        json!(list).to_string()
+    )
+}
+
+/// Reads it: two statements for [`read`].
+pub fn select(workspace_id: &str, call_id: &str) -> [Statement; 2] {
+    [
+        sql!(
+            "SELECT offset_ms, spent FROM live_calls WHERE workspace_id = ?1 AND call_id = ?2",
+            workspace_id,
+            call_id
+        ),
+        sql!(
+            "SELECT content FROM live_call_rows WHERE workspace_id = ?1 AND call_id = ?2 ORDER BY place",
+            workspace_id,
+            call_id
+        ),
+    ]
+}
+
+/// What [`select`] found.
+pub fn read(live: &Rows, rows: &Rows) -> Result<SoFar, DatabaseError> {
+    let Some(live) = live.first() else {
+        return Ok(SoFar::default());
+    };
+    Ok(SoFar {
+        offset_ms: live.integer("offset_ms")?,
+        spent: live.json("spent")?,
+        transcript: rows.iter().map(|row| row.json("content")).collect::<Result<_, _>>()?,
+    })
+}
+
+/// The call is over: it holds what the journal held.
+pub fn forget(workspace_id: &str, call_id: &str) -> [Statement; 2] {
+    [
+        sql!("DELETE FROM live_call_rows WHERE workspace_id = ?1 AND call_id = ?2", workspace_id, call_id),
+        sql!("DELETE FROM live_calls WHERE workspace_id = ?1 AND call_id = ?2", workspace_id, call_id),
+    ]
+}

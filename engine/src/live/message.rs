@@ -1,0 +1,193 @@
+//! What goes over the socket: one JSON object a text message, told apart by `type`.
+//!
+//! From the client: `{"type": "user_text", "text": "…"}`, `{"type": "hang_up"}`.
+//! To the client: [`ServerMessage`]. Binary messages are kept for speech.
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::calls::Call;
+use crate::conversation::EndedReason;
+use crate::conversation::transcript::{TranscriptRole, TranscriptRow};
+use crate::field::shortened;
+use crate::json::{self, JsonError};
+use crate::limits::LIVE_TEXT_CHARS_MAX;
+
+/// What a client says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ClientMessage {
+    /// The user typed a line.
+    UserText(String),
+    /// The user is done.
+    HangUp,
+}
+
+/// What the service says.
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum ServerMessage<'a> {
+    /// Always the first one.
+    CallStarted {
+        /// The call, as `GET /calls/{id}` shows it.
+        call: &'a Call,
+        /// The conversation ends after so many seconds.
+        max_duration_seconds: u16,
+    },
+    /// The assistant said something.
+    AssistantText {
+        /// The row of the call's transcript.
+        index: usize,
+        /// The words.
+        text: &'a str,
+    },
+    /// The assistant calls a tool.
+    ToolCall {
+        /// The row of the call's transcript.
+        index: usize,
+        /// The result has the same one.
+        id: &'a str,
+        /// The tool.
+        name: &'a str,
+        /// What it is called with.
+        arguments: Option<&'a Value>,
+        /// The call was refused and is not made: the result says why.
+        refused: bool,
+    },
+    /// The tool answered, or failed.
+    ToolResult {
+        /// The row of the call's transcript.
+        index: usize,
+        /// The call it answers.
+        id: &'a str,
+        /// The tool.
+        name: &'a str,
+        /// The answer, or why there is none.
+        text: &'a str,
+        /// Whether the tool failed.
+        is_error: bool,
+    },
+    /// Something is wrong: with what the client sent, or on our side. The conversation goes on unless
+    /// the socket is closed.
+    Error {
+        /// A word for programs.
+        code: &'static str,
+        /// What is wrong and what to do.
+        message: String,
+    },
+    /// Always the last one, unless the connection breaks.
+    CallEnded {
+        /// The call, to be read with `GET /calls/{id}`.
+        call_id: &'a str,
+        /// Why.
+        ended_reason: EndedReason,
+        /// How long it lasted.
+        duration_ms: i64,
+    },
+}
+
+impl ServerMessage<'_> {
+    /// As it is sent.
+    pub fn text(&self) -> String {
+        // A value of ours always serialises.
+        serde_json::to_string(self).unwrap_or_default()
+    }
+}
+
+/// What the client is told of a row of the transcript; nothing of its own lines.
+pub fn of_row(row: &TranscriptRow) -> Option<ServerMessage<'_>> {
+    let TranscriptRow { index, text, .. } = row;
+    let id = row.tool_call_id.as_deref().unwrap_or_default();
+    let name = row.tool_name.as_deref().unwrap_or_default();
+    let is_error = row.is_error == Some(true);
+    match row.role {
+        TranscriptRole::Assistant => Some(ServerMessage::AssistantText { index: *index, text }),
+        TranscriptRole::ToolCall => Some(ServerMessage::ToolCall {
+            index: *index,
+            id,
+            name,
+            arguments: row.arguments.as_ref(),
+            refused: is_error,
+        }),
+        TranscriptRole::ToolResult => {
+            Some(ServerMessage::ToolResult { index: *index, id, name, text, is_error })
+        }
+        TranscriptRole::User | TranscriptRole::Dtmf | TranscriptRole::System => None,
+    }
+}
+
+/// Reads a client's message; the error says how to mend it.
+pub fn read(text: &str) -> Result<ClientMessage, String> {
+    const FORMS: &str = "Send {\"type\": \"user_text\", \"text\": \"…\"} or {\"type\": \"hang_up\"}.";
+    let value = json::read(text.as_bytes()).map_err(|error| match error {
+        JsonError::Unreadable { message } => format!("The message is not valid JSON: {message} {FORMS}"),
+        JsonError::Refused { field, message } => format!("{field} {message}. {FORMS}"),
+    })?;
+    let Value::Object(mut fields) = value else {
+        return Err(format!("A message is a JSON object. {FORMS}"));
+    };
+    let kind = match fields.remove("type") {
+        Some(Value::String(kind)) => kind,
+        _ => return Err(format!("The message has no `type`. {FORMS}")),
+    };
+    let message = match kind.as_str() {
+        "user_text" => ClientMessage::UserText(words(fields.remove("text"))?),
+        "hang_up" => ClientMessage::HangUp,
+        other => return Err(format!("There is no message of type `{}`. {FORMS}", shortened(other))),
+    };
+    match fields.keys().next() {
+        Some(name) => Err(format!("`{}` is no field of `{kind}`; leave it out.", shortened(name))),
+        None => Ok(message),
+    }
+}
+
+fn words(text: Option<Value>) -> Result<String, String> {
+    let Some(Value::String(text)) = text else {
+        return Err("`user_text` needs `text`, the words as a string.".to_owned());
+    };
+    let chars = text.chars().count();
+    if text.trim().is_empty() {
+        Err("`text` is empty. Send the words, or nothing.".to_owned())
+    } else if chars > LIVE_TEXT_CHARS_MAX {
+        Err(format!(
+            "`text` has {chars} characters, at most {LIVE_TEXT_CHARS_MAX} are taken. Send less at once."
+        ))
+    } else {
+        Ok(text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_client_may_say() {
+        let said = read(r#"{"type": "user_text", "text": "Hi"}"#);
+        assert_eq!(said, Ok(ClientMessage::UserText("Hi".to_owned())));
+        assert_eq!(read(r#"{"type":"hang_up"}"#), Ok(ClientMessage::HangUp));
+        let longest = "ü".repeat(LIVE_TEXT_CHARS_MAX);
+        assert!(read(&format!(r#"{{"type":"user_text","text":"{longest}"}}"#)).is_ok());
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_with_what_to_do() {
+        let long = format!(r#"{{"type":"user_text","text":"{}"}}"#, "x".repeat(LIVE_TEXT_CHARS_MAX + 1));
+        for (wrong, told) in [
+            ("", "not valid JSON"),
+            ("hello", "not valid JSON"),
+            ("[]", "JSON object"),
+            ("{}", "no `type`"),
+            (r#"{"type": 1}"#, "no `type`"),
+            (r#"{"type": "audio"}"#, "no message of type `audio`"),
+            (r#"{"type": "user_text"}"#, "needs `text`"),
+            (r#"{"type": "user_text", "text": null}"#, "needs `text`"),
+            (r#"{"type": "user_text", "text": " "}"#, "is empty"),
+            (r#"{"type": "user_text", "text": "Hi", "voice": 1}"#, "`voice` is no field"),
+            (r#"{"type": "hang_up", "text": "Hi"}"#, "`text` is no field"),
+            (r#"{"type": "hang_up", "type": "hang_up"}"#, "type"),
+            (&long, "at most 4000"),
+        ] {
+            let message = read(wrong).unwrap_err();
+            assert!(message.contains(told), "{wrong}: {message}");
+        }
+    }
+}

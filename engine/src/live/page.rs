@@ -1,0 +1,70 @@
+//! `/voice-test`: a page that talks to an assistant. It is the same for everybody: the token stays in
+//! its address, where the script finds it, and opens nothing until the button is pressed.
+use std::sync::LazyLock;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use http::{HeaderValue, Response, header};
+use sha2::{Digest, Sha256};
+
+use super::socket_origin;
+use crate::config::Config;
+
+const STYLE: &str = include_str!("page/page.css");
+const SCRIPT: &str = include_str!("page/page.js");
+const BODY: &str = include_str!("page/page.html");
+
+static PAGE: LazyLock<String> =
+    LazyLock::new(|| BODY.replace("/*style*/", STYLE).replace("/*script*/", SCRIPT));
+
+/// The page. Nothing is loaded from elsewhere, and nothing runs or is asked but what is in it.
+pub fn response(config: &Config) -> Response<Bytes> {
+    let mut response = Response::new(Bytes::from_static(PAGE.as_bytes()));
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    // The address holds the token.
+    headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    headers.insert("x-robots-tag", HeaderValue::from_static("noindex"));
+    if let Ok(policy) = HeaderValue::from_str(&policy(&config.base_url)) {
+        headers.insert(header::CONTENT_SECURITY_POLICY, policy);
+    }
+    response
+}
+
+/// `'self'` stands for the page's own WebSocket too, but not in every browser: it is named beside it.
+fn policy(base_url: &str) -> String {
+    let own = socket_origin(base_url);
+    let own = own.split_once("://").map_or("", |(scheme, rest)| {
+        let host = rest.split('/').next().unwrap_or_default();
+        &own[..scheme.len() + "://".len() + host.len()]
+    });
+    format!(
+        "default-src 'none'; script-src '{}'; style-src '{}'; connect-src 'self' {own}; base-uri 'none'; \
+         form-action 'none'; frame-ancestors 'none'",
+        hash(SCRIPT),
+        hash(STYLE)
+    )
+}
+
+fn hash(text: &str) -> String {
+    format!("sha256-{}", STANDARD.encode(Sha256::digest(text)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_policy_names_what_is_in_the_page_and_nothing_else() {
+        let policy = policy("https://voice.example.com/api");
+        assert!(policy.contains("connect-src 'self' wss://voice.example.com;"), "{policy}");
+        assert!(!policy.contains("unsafe"), "{policy}");
+        assert!(PAGE.contains(&format!("<script>{SCRIPT}</script>")));
+        assert!(PAGE.contains(&format!("<style>{STYLE}</style>")));
+        for elsewhere in ["http://", "https://", "src=", "href=", "onclick", "innerHTML"] {
+            assert!(!PAGE.contains(elsewhere), "{elsewhere}");
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! What comes of asking.
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// An answer, and what it took. Requests that came to nothing count too: they were paid.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Answered<T> {
+    /// The answer.
+    pub reply: T,
+    /// Tokens of all requests.
+    pub usage: Usage,
+    /// What all requests cost, in millionths of a US dollar; 0 for models without rates.
+    pub cost_microusd: i64,
+    /// Requests that were sent to providers; 0 for the rule model.
+    pub requests: u32,
+}
+
+impl<T> Answered<T> {
+    /// An answer that took nothing.
+    pub fn free(reply: T) -> Self {
+        Self { reply, usage: Usage::default(), cost_microusd: 0, requests: 0 }
+    }
+}
+
+/// Tokens, as the providers counted them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Usage {
+    /// Tokens read.
+    pub input_tokens: u64,
+    /// Tokens written.
+    pub output_tokens: u64,
+    /// Answers, or beginnings of one, whose tokens the provider did not tell. They are not guessed:
+    /// with any of them, the numbers above and the cost are too low.
+    pub uncounted_answers: u32,
+}
+
+impl Usage {
+    /// Adds another's.
+    pub fn add(&mut self, other: Self) {
+        self.input_tokens = self.input_tokens.saturating_add(other.input_tokens);
+        self.output_tokens = self.output_tokens.saturating_add(other.output_tokens);
+        self.uncounted_answers = self.uncounted_answers.saturating_add(other.uncounted_answers);
+    }
+}
+
+/// Why there is no answer, and what it took to find out.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ModelFailure {
+    /// What kind.
+    pub code: FailureCode,
+    /// What happened, in words fit for the assistant's owner: no key, no address.
+    pub message: String,
+    /// As in [`Answered`].
+    pub usage: Usage,
+    /// As in [`Answered`].
+    pub cost_microusd: i64,
+    /// As in [`Answered`].
+    pub requests: u32,
+}
+
+impl ModelFailure {
+    pub(super) fn new(code: FailureCode, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), usage: Usage::default(), cost_microusd: 0, requests: 0 }
+    }
+}
+
+/// The kinds of failure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum FailureCode {
+    /// It did not answer in time.
+    #[serde(rename = "model_timeout")]
+    Timeout,
+    /// The provider wants fewer requests, or its account has nothing left.
+    #[serde(rename = "model_rate_limited")]
+    RateLimited,
+    /// It is not configured, cannot be reached, or its provider is not well.
+    #[serde(rename = "model_unavailable")]
+    Unavailable,
+    /// The provider does not take the request: an unknown model, a wrong key, too much text.
+    #[serde(rename = "model_rejected")]
+    Rejected,
+    /// What it answered cannot be used.
+    #[serde(rename = "model_garbled")]
+    Garbled,
+}
+
+impl FailureCode {
+    /// The code as clients see it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Timeout => "model_timeout",
+            Self::RateLimited => "model_rate_limited",
+            Self::Unavailable => "model_unavailable",
+            Self::Rejected => "model_rejected",
+            Self::Garbled => "model_garbled",
+        }
+    }
+}

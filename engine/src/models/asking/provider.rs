@@ -1,0 +1,192 @@
+//! Asking a provider's model: again when that may help, another model when it does not, and never
+//! for longer than [`MODEL_TOTAL_MS`]. Asking changes nothing anywhere, so it is safe to repeat.
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use super::attempt::{Next, Trouble, attempt};
+use super::outcome::{Answered, FailureCode, ModelFailure, Usage};
+use crate::config::{Endpoint, ModelSettings, provider_of};
+use crate::engine::Engine;
+use crate::limits::{
+    MODEL_ATTEMPT_MS, MODEL_ATTEMPTS_MAX, MODEL_GARBLED_MAX, MODEL_RETRY_AFTER_MS_MAX, MODEL_RETRY_MS,
+    MODEL_TOTAL_MS,
+};
+use crate::models::openai::answer::{Answer, Finish};
+use crate::models::openai::request::{ChatRequest, Options};
+
+/// A model of a provider, and those asked in its place.
+pub struct Provider {
+    targets: Vec<Target>,
+}
+
+/// One model where it is.
+pub struct Target {
+    /// `provider/name`.
+    model: String,
+    /// `name`.
+    pub name: String,
+    pub endpoint: Endpoint,
+    pub settings: ModelSettings,
+    /// The [`Options`] it has not refused.
+    options: AtomicU8,
+}
+
+impl Provider {
+    /// The model of that name with its fallbacks, if the settings still know its provider.
+    pub fn new(engine: &Engine, model: &str) -> Result<Self, ModelFailure> {
+        let first = Target::new(engine, model).ok_or_else(|| {
+            let message = format!("{model} cannot be asked: its provider is not configured here.");
+            ModelFailure::new(FailureCode::Unavailable, message)
+        })?;
+        let fallback = first.settings.fallback.clone();
+        let others = fallback.iter().filter_map(|model| Target::new(engine, model));
+        Ok(Self { targets: std::iter::once(first).chain(others).collect() })
+    }
+
+    /// Asks until an answer can be used. `request` makes the question for a model; `read` takes what
+    /// is wanted out of an answer, or says what is wrong with it, after "it ".
+    pub async fn ask<T>(
+        &self,
+        engine: &Engine,
+        request: impl Fn(&Target) -> ChatRequest,
+        read: impl Fn(&Answer) -> Result<T, &'static str>,
+    ) -> Result<Answered<T>, ModelFailure> {
+        let mut spent = Spent { started_ms: engine.ports().clock.now_ms(), ..Spent::default() };
+        let mut failures: Vec<(FailureCode, String)> = Vec::new();
+        for target in &self.targets {
+            match target.ask(engine, &request(target), &read, &mut spent).await {
+                Ok(reply) => {
+                    let Spent { usage, cost_microusd, requests, .. } = spent;
+                    return Ok(Answered { reply, usage, cost_microusd, requests });
+                }
+                Err(trouble) => failures.push((trouble.code, format!("{} {}", target.model, trouble.what))),
+            }
+        }
+        // The model that was wanted says what kind of failure it is; the others are told of.
+        let code = failures.first().map_or(FailureCode::Unavailable, |(code, _)| *code);
+        let told: Vec<String> = failures.into_iter().map(|(_, what)| what).collect();
+        let Spent { usage, cost_microusd, requests, .. } = spent;
+        let message = format!("{}.", told.join("; "));
+        Err(ModelFailure { code, message, usage, cost_microusd, requests })
+    }
+}
+
+/// What asking has taken so far.
+#[derive(Default)]
+struct Spent {
+    started_ms: i64,
+    usage: Usage,
+    cost_microusd: i64,
+    requests: u32,
+    /// Pauses, for a clock that stands still or goes back.
+    paused_ms: u64,
+}
+
+impl Spent {
+    /// What is left of [`MODEL_TOTAL_MS`].
+    fn left_ms(&self, now_ms: i64) -> u64 {
+        let gone_ms = u64::try_from(now_ms.saturating_sub(self.started_ms)).unwrap_or(0);
+        MODEL_TOTAL_MS.saturating_sub(gone_ms.max(self.paused_ms))
+    }
+}
+
+impl Target {
+    fn new(engine: &Engine, model: &str) -> Option<Self> {
+        let config = engine.config();
+        let provider = provider_of(model)?;
+        let endpoint = config.providers.get(provider)?.endpoint.clone()?;
+        let name = model.get(provider.len() + 1..)?.to_owned();
+        let settings = config.models.get(model).cloned().unwrap_or_default();
+        let options = AtomicU8::new(Options::ALL.bits());
+        Some(Self { model: model.to_owned(), name, endpoint, settings, options })
+    }
+
+    async fn ask<T>(
+        &self,
+        engine: &Engine,
+        request: &ChatRequest,
+        read: &impl Fn(&Answer) -> Result<T, &'static str>,
+        spent: &mut Spent,
+    ) -> Result<T, Trouble> {
+        let (mut attempts, mut garbled) = (0, 0);
+        loop {
+            let left_ms = spent.left_ms(engine.ports().clock.now_ms());
+            if left_ms == 0 {
+                let what = "was not asked any more: it had taken too long already".to_owned();
+                return Err(Trouble { code: FailureCode::Timeout, what, next: Next::GiveUp });
+            }
+            let options = Options::from_bits(self.options.load(Ordering::Relaxed));
+            let tried = attempt(engine, self, request, options, MODEL_ATTEMPT_MS.min(left_ms)).await;
+            spent.requests += 1;
+            match tried.tokens {
+                Some(tokens) => {
+                    let cost = self.settings.cost_microusd(tokens.input, tokens.output);
+                    spent.cost_microusd = spent.cost_microusd.saturating_add(cost);
+                    let (input_tokens, output_tokens) = (tokens.input, tokens.output);
+                    spent.usage.add(Usage { input_tokens, output_tokens, uncounted_answers: 0 });
+                }
+                None if tried.began => spent.usage.uncounted_answers += 1,
+                None => {}
+            }
+            let trouble =
+                match tried.outcome.and_then(|answer| read(&answer).map_err(|why| unfit(&answer, why))) {
+                    Ok(reply) => return Ok(reply),
+                    Err(trouble) => trouble,
+                };
+            attempts += 1;
+            garbled += u32::from(trouble.code == FailureCode::Garbled);
+            let asked_pause_ms = match trouble.next {
+                // Every turn here takes a field away, so there is an end to it.
+                Next::Without(left) => {
+                    self.options.fetch_and(left.bits(), Ordering::Relaxed);
+                    attempts -= 1;
+                    continue;
+                }
+                Next::GiveUp => return Err(trouble),
+                Next::Again(_) if attempts >= MODEL_ATTEMPTS_MAX || garbled >= MODEL_GARBLED_MAX => {
+                    return Err(tried_often(trouble, attempts));
+                }
+                // Waiting would not have made an unfit answer better.
+                Next::Again(_) if trouble.code == FailureCode::Garbled => continue,
+                Next::Again(pause_ms) => pause_ms,
+            };
+            let pause_ms = asked_pause_ms.unwrap_or_else(|| own_pause_ms(engine, attempts));
+            let left_ms = spent.left_ms(engine.ports().clock.now_ms());
+            if pause_ms > MODEL_RETRY_AFTER_MS_MAX || pause_ms >= left_ms {
+                return Err(tried_often(trouble, attempts));
+            }
+            engine.ports().clock.sleep(pause_ms).await;
+            spent.paused_ms = spent.paused_ms.saturating_add(pause_ms);
+        }
+    }
+}
+
+/// The answer is one, but not to this question.
+fn unfit(answer: &Answer, why: &str) -> Trouble {
+    let cause = match answer.finish {
+        Finish::Done => "",
+        Finish::Length => " (it ran into its limit of tokens)",
+        Finish::ContentFilter => " (its provider withheld the rest)",
+    };
+    Trouble {
+        code: FailureCode::Garbled,
+        what: format!("gave an answer that cannot be used: it {why}{cause}"),
+        next: Next::Again(None),
+    }
+}
+
+fn tried_often(trouble: Trouble, attempts: u32) -> Trouble {
+    let what = match attempts {
+        0 | 1 => trouble.what,
+        n => format!("{}, asked {n} times", trouble.what),
+    };
+    Trouble { what, ..trouble }
+}
+
+/// Twice as long each time, and a little different for everybody, so that many who were refused
+/// together do not come back together.
+fn own_pause_ms(engine: &Engine, attempts: u32) -> u64 {
+    let pause_ms = MODEL_RETRY_MS << attempts.saturating_sub(1).min(8);
+    let mut byte = [0];
+    engine.ports().random.fill(&mut byte);
+    pause_ms + pause_ms * u64::from(byte[0]) / 512
+}

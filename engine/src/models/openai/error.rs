@@ -1,0 +1,165 @@
+//! Errors as OpenAI and the servers that call themselves compatible report them.
+use serde_json::Value;
+
+use crate::conversation::text::{cut, squeezed};
+use crate::limits::MODEL_ERROR_TEXT_BYTES_MAX;
+
+/// An error a provider reports, with an HTTP status or in the midst of a 200.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ProviderError {
+    /// The HTTP status, or the number in the error itself.
+    pub status: Option<u16>,
+    /// `type` and `code`, such as `rate_limit_error rate_limit_exceeded`.
+    pub kind: String,
+    /// The field of our request it is about, if any.
+    pub param: String,
+    /// The provider's own sentence. Not fit to be shown: see [`ProviderError::shown`].
+    pub message: String,
+}
+
+impl ProviderError {
+    /// Reads an error, in whatever form: OpenAI's `{"error": {message, type, param, code}}`, the
+    /// same without its envelope, `{"detail": …}`, or a list of one.
+    pub fn read(value: &Value, status: Option<u16>) -> Self {
+        let value = value.get(0).unwrap_or(value);
+        let error = value.get("error").filter(|error| !error.is_null()).unwrap_or(value);
+        let text = |name: &str| error.get(name).and_then(Value::as_str).unwrap_or_default();
+        let number = |name: &str| error.get(name).and_then(Value::as_u64);
+        let message = match error {
+            Value::String(message) => message.clone(),
+            _ if !text("message").is_empty() => text("message").to_owned(),
+            _ => error.get("detail").map(ToString::to_string).unwrap_or_default(),
+        };
+        let own_status = number("code").or_else(|| number("status")).and_then(|n| u16::try_from(n).ok());
+        Self {
+            status: status.or(own_status.filter(|status| (400..600).contains(status))),
+            kind: squeezed(&cut(format!("{} {}", text("type"), text("code")), MODEL_ERROR_TEXT_BYTES_MAX)),
+            param: cut(text("param").to_owned(), MODEL_ERROR_TEXT_BYTES_MAX),
+            // Long enough for whatever is looked for in it.
+            message: cut(message, 8 * MODEL_ERROR_TEXT_BYTES_MAX),
+        }
+    }
+
+    /// Reads the body of a refusal.
+    pub fn read_body(body: &[u8], status: u16) -> Self {
+        match serde_json::from_slice::<Value>(body) {
+            Ok(value) => Self::read(&value, Some(status)),
+            Err(_) => Self { status: Some(status), ..Self::default() },
+        }
+    }
+
+    /// What kind of refusal it is.
+    pub fn class(&self) -> ErrorClass {
+        let says = |part: &str| self.kind.contains(part);
+        if says("insufficient_quota") {
+            return ErrorClass::Quota;
+        }
+        match self.status {
+            Some(401 | 403) => ErrorClass::Credentials,
+            Some(429) => ErrorClass::RateLimit,
+            Some(408) => ErrorClass::Timeout,
+            // 409 is told of a conflict that passes.
+            Some(409 | 500..) => ErrorClass::Unavailable,
+            Some(_) => ErrorClass::Request,
+            None if says("rate_limit") => ErrorClass::RateLimit,
+            None if says("invalid_api_key") || says("authentication") => ErrorClass::Credentials,
+            None if says("invalid_request") => ErrorClass::Request,
+            None => ErrorClass::Unavailable,
+        }
+    }
+
+    /// The provider's sentence as an assistant's owner may read it: no addresses, and nothing that
+    /// looks like a key, be it cut or masked.
+    pub fn shown(&self) -> String {
+        let kept: Vec<&str> =
+            self.message.split_whitespace().map(|word| if is_private(word) { "…" } else { word }).collect();
+        cut(kept.join(" "), MODEL_ERROR_TEXT_BYTES_MAX)
+    }
+}
+
+/// What is to be done about an error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ErrorClass {
+    /// Asking again later may help.
+    RateLimit,
+    /// The account has nothing left: asking again does not help.
+    Quota,
+    /// The key is not taken.
+    Credentials,
+    /// The request is not taken.
+    Request,
+    /// The provider took too long.
+    Timeout,
+    /// The provider is not well.
+    Unavailable,
+}
+
+/// The error that stands in place of an answer, if one does.
+pub fn reported_error(value: &Value) -> Option<ProviderError> {
+    let is_list = value.get(0).is_some_and(|first| first.get("error").is_some());
+    let has_error = value.get("error").is_some_and(|error| !error.is_null());
+    let is_error = value.get("object").is_some_and(|object| object == "error");
+    (is_list || has_error || is_error).then(|| ProviderError::read(value, None))
+}
+
+/// Words that may be a key or an address.
+fn is_private(word: &str) -> bool {
+    /// Longer runs of letters and digits without a break are no words.
+    const WORD_BYTES_MAX: usize = 40;
+    let lower = word.to_ascii_lowercase();
+    let key = ["sk-", "gsk_", "key-", "bearer", "***", "sidetone_"];
+    lower.contains("://")
+        || key.iter().any(|part| lower.contains(part))
+        || lower.contains('@')
+        || word.len() > WORD_BYTES_MAX
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn every_form_is_read() {
+        let (status, message) = (Some(400), "no such model");
+        for (body, kind) in [
+            (json!({"error": {"message": message, "type": "a", "param": null, "code": "b"}}), "a b"),
+            (json!({"error": message}), ""),
+            (json!({"object": "error", "message": message, "type": "a", "code": 400}), "a"),
+            (json!([{"error": {"message": message, "code": 400, "status": "X"}}]), ""),
+        ] {
+            let error = ProviderError::read(&body, None);
+            assert_eq!((error.message.as_str(), error.kind.as_str()), (message, kind), "{body}");
+            assert_eq!(ProviderError::read_body(body.to_string().as_bytes(), 400).status, status);
+            assert!(reported_error(&body).is_some(), "{body}");
+        }
+        let detail = ProviderError::read(&json!({"detail": [{"loc": ["seed"]}]}), status);
+        assert!(detail.message.contains("seed"));
+        assert_eq!(ProviderError::read_body(b"<html>", 502).status, Some(502));
+        assert_eq!(reported_error(&json!({"error": null, "choices": []})), None);
+    }
+
+    #[test]
+    fn each_is_put_in_its_class() {
+        let class = |status: Option<u16>, kind: &str| {
+            ProviderError { status, kind: kind.into(), ..ProviderError::default() }.class()
+        };
+        assert_eq!(class(Some(429), ""), ErrorClass::RateLimit);
+        assert_eq!(class(Some(429), "insufficient_quota"), ErrorClass::Quota);
+        assert_eq!(class(Some(401), ""), ErrorClass::Credentials);
+        assert_eq!(class(Some(404), ""), ErrorClass::Request);
+        assert_eq!(class(Some(409), ""), ErrorClass::Unavailable);
+        assert_eq!(class(Some(408), ""), ErrorClass::Timeout);
+        assert_eq!(class(Some(503), ""), ErrorClass::Unavailable);
+        assert_eq!(class(None, "requests rate_limit_exceeded"), ErrorClass::RateLimit);
+        assert_eq!(class(None, "invalid_request_error"), ErrorClass::Request);
+        assert_eq!(class(None, "server_error"), ErrorClass::Unavailable);
+    }
+
+    #[test]
+    fn keys_and_addresses_are_not_shown() {
+        let message = "Wrong key sk-proj-***abcd. See https://platform.example/keys now, ops@example.com";
+        let error = ProviderError { message: message.into(), ..ProviderError::default() };
+        assert_eq!(error.shown(), "Wrong key … See … now, …");
+    }
+}

@@ -1,0 +1,136 @@
+//! The request for a chat completion.
+use serde_json::{Map, Value, json};
+
+use super::error::ProviderError;
+use crate::limits::MODEL_REPLY_TOKENS_MAX;
+use crate::models::ToolSpec;
+
+/// What is asked, of whatever model.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ChatRequest {
+    /// `messages`, the system's first.
+    pub messages: Vec<Value>,
+    /// `tools`.
+    pub tools: Vec<Value>,
+    /// The same seed and messages should give the same answer, where the server can do that.
+    pub seed: Option<u64>,
+}
+
+/// Fields that a server may not know. One that refuses a field is asked without it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Options(u8);
+
+/// The names of the optional fields, by their bit.
+const OPTIONAL: [&str; 3] = ["seed", "stream_options", "max_completion_tokens"];
+
+impl Options {
+    /// All of them.
+    pub const ALL: Self = Self(0b111);
+
+    /// From [`Options::bits`].
+    #[must_use]
+    pub const fn from_bits(bits: u8) -> Self {
+        Self(bits & Self::ALL.0)
+    }
+
+    /// As a number, for keeping.
+    #[must_use]
+    pub const fn bits(self) -> u8 {
+        self.0
+    }
+
+    /// Those that are left when a server has refused a request with them like this; `None` when its
+    /// error is about something else.
+    #[must_use]
+    pub fn without_refused(self, error: &ProviderError) -> Option<Self> {
+        let names = |name: &&str| error.param.contains(*name) || error.message.contains(*name);
+        let refused = OPTIONAL.iter().enumerate().filter(|(_, name)| names(name));
+        let bits = refused.fold(self.0, |bits, (place, _)| bits & !(1 << place));
+        (bits != self.0).then_some(Self(bits))
+    }
+
+    fn has(self, name: &str) -> bool {
+        let place = OPTIONAL.iter().position(|known| *known == name);
+        place.is_some_and(|place| self.0 & (1 << place) != 0)
+    }
+}
+
+impl ChatRequest {
+    /// The body of `POST …/chat/completions`. The answer is streamed, so that one that hangs or runs
+    /// on is noticed on the way.
+    #[must_use]
+    pub fn body(&self, model: &str, options: Options) -> Value {
+        let mut body = Map::new();
+        body.insert("model".into(), model.into());
+        body.insert("messages".into(), self.messages.clone().into());
+        if !self.tools.is_empty() {
+            body.insert("tools".into(), self.tools.clone().into());
+        }
+        body.insert("stream".into(), true.into());
+        if options.has("stream_options") {
+            body.insert("stream_options".into(), json!({"include_usage": true}));
+        }
+        if options.has("max_completion_tokens") {
+            body.insert("max_completion_tokens".into(), MODEL_REPLY_TOKENS_MAX.into());
+        }
+        if let Some(seed) = self.seed.filter(|_| options.has("seed")) {
+            // Servers differ in how wide a seed may be; 31 bits all of them take.
+            body.insert("seed".into(), (seed & 0x7fff_ffff).into());
+        }
+        body.into()
+    }
+}
+
+/// An entry of `tools`.
+#[must_use]
+pub fn tool(spec: &ToolSpec) -> Value {
+    let mut parameters = match &spec.parameters {
+        Value::Object(schema) => schema.clone(),
+        _ => Map::new(),
+    };
+    // OpenAI refuses an object schema without properties; JSON Schema does not ask for them.
+    parameters.entry("type").or_insert_with(|| "object".into());
+    parameters.entry("properties").or_insert_with(|| json!({}));
+    json!({"type": "function", "function": {
+        "name": spec.name, "description": spec.description, "parameters": parameters}})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_body_is_what_the_api_takes() {
+        let request =
+            ChatRequest { messages: vec![json!({"role": "user"})], tools: vec![], seed: Some(u64::MAX) };
+        assert_eq!(
+            request.body("m", Options::ALL).to_string(),
+            r#"{"model":"m","messages":[{"role":"user"}],"stream":true,"stream_options":{"include_usage":true},"max_completion_tokens":4096,"seed":2147483647}"#
+        );
+    }
+
+    #[test]
+    fn a_refused_field_is_left_out() {
+        let error = |param: &str, message: &str| ProviderError {
+            param: param.into(),
+            message: message.into(),
+            ..ProviderError::default()
+        };
+        let left = Options::ALL.without_refused(&error("seed", "")).unwrap();
+        let left = left.without_refused(&error("", "Extra inputs: max_completion_tokens")).unwrap();
+        assert_eq!(left.without_refused(&error("seed", "no model of that name")), None);
+        let body = ChatRequest { seed: Some(1), ..ChatRequest::default() }.body("m", left).to_string();
+        assert_eq!(
+            body,
+            r#"{"model":"m","messages":[],"stream":true,"stream_options":{"include_usage":true}}"#
+        );
+        assert_eq!(Options::from_bits(left.bits()), left);
+    }
+
+    #[test]
+    fn a_schema_gets_what_openai_wants_of_it() {
+        let spec =
+            ToolSpec { name: "f".into(), description: "d".into(), parameters: json!({"type": "object"}) };
+        assert_eq!(tool(&spec)["function"]["parameters"], json!({"type": "object", "properties": {}}));
+    }
+}

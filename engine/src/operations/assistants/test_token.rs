@@ -1,0 +1,98 @@
+//! `POST /assistants/{id}/test-token`: a link that opens one conversation in a browser.
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::select_one;
+use crate::context::Context;
+use crate::error::{Error, Fault};
+use crate::idempotency::Reveal;
+use crate::ids::prefix;
+use crate::limits::{
+    TEST_TOKEN_DURATION_SECONDS_DEFAULT, TEST_TOKEN_SECONDS_MAX, TEST_TOKEN_SECONDS_MIN,
+    TEST_TOKEN_TTL_SECONDS_DEFAULT,
+};
+use crate::live::token::TestToken;
+use crate::operation::{BodySchema, Effects, Input, Operation, Output, Success};
+use crate::{schema, time};
+
+/// `POST /assistants/{id}/test-token`
+pub const OPERATION: Operation = Operation {
+    id: "create_browser_test_token",
+    method: http::Method::POST,
+    path: "/assistants/{id}/test-token",
+    group: "Assistants",
+    title: "Test in the browser",
+    description: "Makes a short-lived link to a page that talks to the assistant, in text for now. The link opens one \
+        conversation, which is a call (`source: browser`) and can incur usage once its WebSocket is opened; opening the page \
+        alone uses nothing up. Whoever has the link can talk on the workspace's account until it expires: never publish it.",
+    effects: Effects::Create,
+    success: Success::Ok,
+    revision: false,
+    query: None,
+    body: BodySchema::optional(schema::of::<Body>),
+    response: Some(schema::of::<IssuedToken>),
+    errors: &[],
+    run: |context, input| Box::pin(run(context, input)),
+};
+
+/// What may be asked for.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Body {
+    /// How long the link can be used. Less than 30 counts as 30, more than 3600 as 3600; default 300.
+    #[serde(default)]
+    ttl_seconds: Option<i64>,
+    /// How long the conversation may last. Less than 30 counts as 30, more than 3600 as 3600; default 600.
+    #[serde(default)]
+    max_duration_seconds: Option<i64>,
+}
+
+/// A token, and where to use it.
+#[derive(Serialize, JsonSchema)]
+pub struct IssuedToken {
+    /// The page to open in a browser.
+    url: String,
+    /// The WebSocket behind the page, for a client of your own: JSON text messages. Send
+    /// `{"type": "user_text", "text": "…"}` and `{"type": "hang_up"}`; what comes is of type `call_started`,
+    /// `assistant_text`, `tool_call`, `tool_result`, `error` (`code`, `message`) or `call_ended`.
+    websocket_url: String,
+    /// The token in both.
+    token: String,
+    /// When it can no longer be used.
+    expires_at: String,
+    /// How long that is from now.
+    ttl_seconds: i64,
+    /// How long the conversation may last.
+    max_duration_seconds: i64,
+}
+
+async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
+    let Body { ttl_seconds, max_duration_seconds } = input.body()?;
+    let ttl_seconds = clamped(ttl_seconds, TEST_TOKEN_TTL_SECONDS_DEFAULT);
+    let max_duration_seconds = clamped(max_duration_seconds, TEST_TOKEN_DURATION_SECONDS_DEFAULT);
+    let rows = context.read(vec![select_one(input.id())]).await?;
+    let Some(assistant) = rows.first().and_then(|rows| rows.first()) else {
+        return Err(Error::not_found("assistant").into());
+    };
+    let token = TestToken {
+        id: context.id(prefix::TEST_TOKEN),
+        workspace_id: context.workspace_id()?.to_owned(),
+        assistant_id: assistant.text("id")?,
+        expires_at_ms: context.now_ms + ttl_seconds * 1_000,
+        max_duration_seconds: u16::try_from(max_duration_seconds).unwrap_or(u16::MAX),
+    };
+    // What is kept under an Idempotency-Key names the token and does not hold it.
+    let answer = IssuedToken {
+        url: String::new(),
+        websocket_url: String::new(),
+        token: String::new(),
+        expires_at: time::format(token.expires_at_ms),
+        ttl_seconds,
+        max_duration_seconds,
+    };
+    context.commit(Vec::new(), Output::ok(&answer)?.revealing(Reveal::TestToken { token })).await
+}
+
+fn clamped(asked: Option<i64>, default: i64) -> i64 {
+    asked.unwrap_or(default).clamp(TEST_TOKEN_SECONDS_MIN, TEST_TOKEN_SECONDS_MAX)
+}

@@ -1,0 +1,32 @@
+//! `GET /calls/{id}`: one call.
+use crate::calls::{self, Call};
+use crate::context::Context;
+use crate::error::{Error, Fault};
+use crate::operation::{Effects, Input, Operation, Output, Success};
+use crate::schema;
+
+/// `GET /calls/{id}`
+pub const OPERATION: Operation = Operation {
+    id: "get_call",
+    method: http::Method::GET,
+    path: "/calls/{id}",
+    group: "Calls",
+    title: "Get a call",
+    description: "Reads one call with its transcript, its analysis and what it cost.",
+    effects: Effects::Read,
+    success: Success::Ok,
+    revision: false,
+    query: None,
+    body: None,
+    response: Some(schema::of::<Call>),
+    errors: &[],
+    run: |context, input| Box::pin(run(context, input)),
+};
+
+async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
+    let rows = context.read(vec![calls::select(input.id())]).await?;
+    match rows.first().and_then(|rows| rows.first()) {
+        Some(row) => Output::ok(&Call::read(row, &context.engine.config().base_url)?),
+        None => Err(Error::not_found("call").into()),
+    }
+}

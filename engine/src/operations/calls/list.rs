@@ -1,0 +1,150 @@
+//! `GET /calls`: calls in pages, with what all of them come to.
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::calls::filter::CallFilter;
+use crate::calls::list::{self, Order, Sort};
+use crate::calls::stats::{self, CallStats};
+use crate::calls::{Call, Outcome, Sentiment, Source};
+use crate::context::Context;
+use crate::error::{Code, Error, Fault, FieldProblem};
+use crate::limits::{PAGE_MAX, PAGE_ROWS_MAX, SEARCH_CHARS_MAX};
+use crate::operation::{Effects, Input, Operation, Output, Success};
+use crate::page::{Page, Pagination};
+use crate::{schema, time};
+
+/// `GET /calls`
+pub const OPERATION: Operation = Operation {
+    id: "list_calls",
+    method: http::Method::GET,
+    path: "/calls",
+    group: "Calls",
+    title: "List calls",
+    description: "Lists calls in pages, the latest first unless asked otherwise, with statistics over all calls that \
+        pass the filters. Filters by what no call has give an empty list.",
+    effects: Effects::Read,
+    success: Success::Ok,
+    revision: false,
+    query: Some(schema::of::<Query>),
+    body: None,
+    response: Some(schema::of::<CallList>),
+    errors: &[Code::InvalidParameter],
+    run: |context, input| Box::pin(run(context, input)),
+};
+
+/// Which calls, and in which order.
+#[derive(Deserialize, JsonSchema)]
+pub struct Query {
+    /// Only calls with all these words in their transcript, summary, numbers or ids. Case and accents do not
+    /// matter; the last word may be unfinished.
+    #[schemars(length(max = SEARCH_CHARS_MAX))]
+    search: Option<String>,
+    /// Only calls of this assistant.
+    assistant_id: Option<String>,
+    /// Only calls that come from there.
+    source: Option<Source>,
+    /// Only calls that this model answered.
+    model: Option<String>,
+    /// Only calls answered with this voice.
+    voice: Option<String>,
+    /// Only calls that came to this.
+    outcome: Option<Outcome>,
+    /// Only calls that were felt about like this.
+    sentiment: Option<Sentiment>,
+    /// Only calls that started then or later: a day (`2026-01-31`, UTC) or a time (`2026-01-31T09:00:00Z`).
+    date_from: Option<String>,
+    /// Only calls that started then or earlier: a day, all of it included, or a time.
+    date_to: Option<String>,
+    /// What the list is ordered by; default `started_at`.
+    sort: Option<SortColumn>,
+    /// Which way; default `desc`.
+    order: Option<Direction>,
+    /// From 1.
+    #[schemars(range(min = 1, max = PAGE_MAX))]
+    page: Option<i64>,
+    /// Rows a page; default 200.
+    #[schemars(range(min = 1, max = PAGE_ROWS_MAX))]
+    limit: Option<i64>,
+}
+
+/// What a list is ordered by.
+#[derive(Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum SortColumn {
+    StartedAt,
+    EndedAt,
+    DurationMs,
+    Cost,
+}
+
+/// Which way a list goes.
+#[derive(Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Direction {
+    Asc,
+    Desc,
+}
+
+/// A page of calls.
+#[derive(Serialize, JsonSchema)]
+pub struct CallList {
+    /// The calls.
+    calls: Vec<Call>,
+    /// What all calls that pass the filters come to.
+    stats: CallStats,
+    /// Where the page is.
+    pagination: Pagination,
+}
+
+async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
+    let query: Query = input.query()?;
+    let page = Page::new(query.page, query.limit);
+    let sort = match query.sort {
+        None | Some(SortColumn::StartedAt) => Sort::StartedAt,
+        Some(SortColumn::EndedAt) => Sort::EndedAt,
+        Some(SortColumn::DurationMs) => Sort::DurationMs,
+        Some(SortColumn::Cost) => Sort::Cost,
+    };
+    let order = match query.order {
+        None | Some(Direction::Desc) => Order::Descending,
+        Some(Direction::Asc) => Order::Ascending,
+    };
+    let filter = filter(query)?;
+    let rows = context.read(vec![stats::select(&filter), list::select(&filter, sort, order, page)]).await?;
+    let [counted, listed] = rows.as_slice() else {
+        return Err(Fault::Bug("two statements have two answers".to_owned()));
+    };
+    let stats = CallStats::read(counted)?;
+    let base_url = &context.engine.config().base_url;
+    let calls = listed.iter().map(|row| Call::read(row, base_url)).collect::<Result<_, _>>()?;
+    let pagination = Pagination::new(page, stats.total);
+    Output::ok(&CallList { calls, stats, pagination })
+}
+
+fn filter(query: Query) -> Result<CallFilter, Error> {
+    let mut problems = Vec::new();
+    let mut date = |name: &str, text: Option<String>, read: fn(&str) -> Option<i64>| {
+        let ms = read(text.as_deref()?);
+        if ms.is_none() {
+            let message = "must be a day such as 2026-01-31 or a time such as 2026-01-31T09:00:00Z";
+            problems.push(FieldProblem::new(name, message));
+        }
+        ms
+    };
+    let from_ms = date("date_from", query.date_from, time::from);
+    let to_ms = date("date_to", query.date_to, time::until);
+    if !problems.is_empty() {
+        return Err(Error::fields(Code::InvalidParameter, &problems));
+    }
+    Ok(CallFilter {
+        assistant_id: query.assistant_id,
+        source: query.source,
+        model: query.model,
+        voice: query.voice,
+        outcome: query.outcome,
+        sentiment: query.sentiment,
+        from_ms,
+        to_ms,
+        search: query.search,
+    })
+}

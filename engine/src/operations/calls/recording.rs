@@ -1,0 +1,73 @@
+//! `/calls/{id}/recording`: a call's recording, downloaded or deleted.
+use crate::blobs::BlobKey;
+use crate::context::Context;
+use crate::error::{Code, Fault};
+use crate::operation::{Effects, File, Input, Operation, Output, Success};
+use crate::recordings::{self, columns};
+
+/// `GET /calls/{id}/recording`
+pub const DOWNLOAD: Operation = Operation {
+    id: "download_recording",
+    method: http::Method::GET,
+    path: "/calls/{id}/recording",
+    group: "Calls",
+    title: "Download a recording",
+    description: "Sends the recording of a call as a WAV file (16-bit PCM, the caller on the first channel, the \
+        assistant on the second), or one range of its bytes. A call without a recording answers 404.",
+    effects: Effects::Read,
+    success: Success::Audio,
+    revision: false,
+    query: None,
+    body: None,
+    response: None,
+    errors: &[Code::RecordingNotReady, Code::RangeNotSatisfiable],
+    run: |context, input| Box::pin(download(context, input)),
+};
+
+/// `DELETE /calls/{id}/recording`
+pub const DELETE: Operation = Operation {
+    id: "delete_recording",
+    method: http::Method::DELETE,
+    path: "/calls/{id}/recording",
+    group: "Calls",
+    title: "Delete a recording",
+    description: "Deletes the recording of a call and its waveform for good. The call and its transcript stay.",
+    effects: Effects::Delete,
+    success: Success::Empty,
+    revision: false,
+    query: None,
+    body: None,
+    response: None,
+    errors: &[Code::RecordingNotReady],
+    run: |context, input| Box::pin(delete(context, input)),
+};
+
+async fn download(context: &mut Context, input: &Input) -> Result<Output, Fault> {
+    let rows = context.read(vec![recordings::select(input.id(), columns::FILE)]).await?;
+    let row = recordings::ready(&rows)?;
+    let size_bytes = u64::try_from(row.integer("size_bytes")?).unwrap_or(0);
+    Ok(Output::file(File {
+        key: key(context, input, row.str("id")?)?,
+        size_bytes,
+        etag: format!("\"{}\"", row.str("sha256")?),
+        media_type: "audio/wav",
+        name: format!("{}.wav", input.id()),
+    }))
+}
+
+/// The row goes first: from then on nobody is served the blob, and the sweep removes it if we do not get to it.
+async fn delete(context: &mut Context, input: &Input) -> Result<Output, Fault> {
+    let mut statements = vec![recordings::select(input.id(), columns::NONE)];
+    statements.extend(recordings::delete(input.id(), context.now_ms));
+    let rows = context.write(statements).await?;
+    let row = recordings::ready(&rows)?;
+    let key = key(context, input, row.str("id")?)?;
+    if let Err(error) = context.engine.ports().blobs.delete(&key).await {
+        context.incident = Some(format!("a recording's blob is left to the sweep: {error:?}"));
+    }
+    Ok(Output::empty())
+}
+
+fn key(context: &Context, input: &Input, id: &str) -> Result<BlobKey, Fault> {
+    recordings::key(context.workspace_id()?, input.id(), id)
+}

@@ -1,0 +1,33 @@
+//! `GET /calls/{id}/waveform`: what a call's recording looks like.
+use crate::context::Context;
+use crate::error::{Code, Fault};
+use crate::operation::{Effects, Input, Operation, Output, Success};
+use crate::recordings::waveform::{Peaks, Waveform};
+use crate::recordings::{self, columns};
+use crate::schema;
+
+/// `GET /calls/{id}/waveform`
+pub const OPERATION: Operation = Operation {
+    id: "get_waveform",
+    method: http::Method::GET,
+    path: "/calls/{id}/waveform",
+    group: "Calls",
+    title: "Get a recording's waveform",
+    description: "Reads how loud each channel of a call's recording is over time, for drawing it. A call without a \
+        recording answers 404.",
+    effects: Effects::Read,
+    success: Success::Ok,
+    revision: false,
+    query: None,
+    body: None,
+    response: Some(schema::of::<Waveform>),
+    errors: &[Code::RecordingNotReady],
+    run: |context, input| Box::pin(run(context, input)),
+};
+
+async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
+    let rows = context.read(vec![recordings::select(input.id(), columns::WAVEFORM)]).await?;
+    let row = recordings::ready(&rows)?;
+    let peaks = Peaks::from_text(row.str("peaks")?)?;
+    Output::ok(&Waveform::new(input.id().to_owned(), row.integer("duration_ms")?, &peaks))
+}

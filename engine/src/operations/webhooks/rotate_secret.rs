@@ -1,0 +1,44 @@
+//! `POST /webhooks/{id}/rotate-secret`: a new signing secret for a webhook's deliveries.
+use super::{COLUMNS, Webhook};
+use crate::context::Context;
+use crate::error::Fault;
+use crate::idempotency::Reveal;
+use crate::operation::{BodySchema, Effects, Input, Operation, Output, Success};
+use crate::operations::rotation::{Body, Rotated, Rotation};
+use crate::sql;
+use crate::statement::Row;
+use crate::{crud, schema, time};
+
+/// `POST /webhooks/{id}/rotate-secret`
+pub const OPERATION: Operation = Operation {
+    id: "rotate_webhook_secret",
+    method: http::Method::POST,
+    path: "/webhooks/{id}/rotate-secret",
+    group: "Webhooks",
+    title: "Rotate a webhook's secret",
+    description: "Makes a new signing secret, which the answer shows once. For `overlap_ms` deliveries carry two \
+        signatures, of the new secret and of the one before it, retries of older events included. Only the latest two \
+        secrets ever sign.",
+    effects: Effects::Create,
+    success: Success::Created,
+    revision: false,
+    query: None,
+    body: BodySchema::optional(schema::of::<Body>),
+    response: Some(schema::of::<Rotated<Webhook>>),
+    errors: &[],
+    run: |context, input| Box::pin(run(context, input)),
+};
+
+async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
+    let rotation = Rotation::of(context, input)?;
+    let select = sql!(
+        format!("SELECT {COLUMNS}, secret_version FROM webhooks WHERE workspace_id = :ws AND id = ?1"),
+        input.id()
+    );
+    let read = |row: Row<'_>| Ok((Webhook::read(row)?, row.integer("secret_version")?));
+    let (current, version) = crud::one(context, select, "webhook", read).await?;
+    let statements = rotation.statements(context, "webhooks", &current.id, current.revision);
+    let next = Webhook { updated_at: time::format(context.now_ms), ..current };
+    let reveal = Reveal::Webhook { id: next.id.clone(), version: version + 1 };
+    context.commit(statements, Output::created(&rotation.answer(&next))?.revealing(reveal)).await
+}

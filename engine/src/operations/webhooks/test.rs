@@ -1,0 +1,38 @@
+//! `POST /webhooks/{id}/test`: sends a test event to one webhook.
+use serde_json::json;
+
+use super::delivery::Delivery;
+use super::{Nothing, Webhook, check_enabled, select_one};
+use crate::context::Context;
+use crate::error::{Code, Fault};
+use crate::events::{self, EventKind};
+use crate::operation::{BodySchema, Effects, Input, Operation, Output, Success};
+use crate::{crud, schema};
+
+/// `POST /webhooks/{id}/test`
+pub const OPERATION: Operation = Operation {
+    id: "test_webhook",
+    method: http::Method::POST,
+    path: "/webhooks/{id}/test",
+    group: "Webhooks",
+    title: "Test a webhook",
+    description: "Sends a `webhook.test` event to this webhook alone, whatever its `events` are, and answers with the \
+        delivery, which is tried again like any other. list_webhook_deliveries shows what has become of it.",
+    effects: Effects::Create,
+    success: Success::Created,
+    revision: false,
+    query: None,
+    body: BodySchema::optional(schema::of::<Nothing>),
+    response: Some(schema::of::<Delivery>),
+    errors: &[Code::WebhookDisabled],
+    run: |context, input| Box::pin(run(context, input)),
+};
+
+async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
+    let webhook = crud::one(context, select_one(input.id()), "webhook", Webhook::read).await?;
+    check_enabled(&webhook)?;
+    let data = json!({"webhook": webhook});
+    let (delivery, mut statements) = events::emit_to(context, &webhook.id, EventKind::WebhookTest, &data)?;
+    statements.insert(0, crud::unchanged("webhooks", &webhook.id, webhook.revision));
+    context.commit(statements, Output::created(&delivery)?).await
+}

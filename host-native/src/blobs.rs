@@ -1,0 +1,103 @@
+//! Recordings on a box: a file each, below the data folder. A file that has its name is whole and never changes,
+//! so that a copy of the folder is one of whole recordings, whenever it is made.
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use bytes::Bytes;
+use sidetone_engine::ports::{BlobError, BlobKey, Blobs, BoxFuture, ByteRange};
+
+use crate::data::{self, sync_folder};
+
+/// What a file is called until it is whole.
+const PART: &str = "part";
+
+/// Blobs as files.
+#[derive(Debug, Clone)]
+pub struct Files {
+    folder: PathBuf,
+}
+
+impl Files {
+    /// Below this folder, which has to be there.
+    pub fn new(folder: &Path) -> Self {
+        Self { folder: folder.to_owned() }
+    }
+
+    /// A key is a path of plain names by its type: it cannot lead out of the folder.
+    fn path(&self, key: &BlobKey) -> PathBuf {
+        self.folder.join(key.as_str())
+    }
+
+    /// Disks wait: not on a thread that answers requests.
+    fn work<T: Send + 'static>(
+        &self,
+        key: &BlobKey,
+        work: impl FnOnce(&Path, &Path) -> io::Result<T> + Send + 'static,
+    ) -> BoxFuture<'_, Result<T, BlobError>> {
+        let (folder, path) = (self.folder.clone(), self.path(key));
+        Box::pin(async move {
+            let done = tokio::task::spawn_blocking(move || {
+                work(&folder, &path).map_err(|error| BlobError(format!("{}: {error}", path.display())))
+            });
+            done.await.unwrap_or_else(|error| Err(BlobError(error.to_string())))
+        })
+    }
+}
+
+impl Blobs for Files {
+    fn put(&self, key: &BlobKey, bytes: Bytes) -> BoxFuture<'_, Result<(), BlobError>> {
+        self.work(key, move |root, path| put(root, path, &bytes))
+    }
+
+    fn size(&self, key: &BlobKey) -> BoxFuture<'_, Result<Option<u64>, BlobError>> {
+        self.work(key, |_, path| found(fs::metadata(path).map(|metadata| metadata.len())))
+    }
+
+    fn get(&self, key: &BlobKey, range: ByteRange) -> BoxFuture<'_, Result<Option<Bytes>, BlobError>> {
+        self.work(key, move |_, path| found(get(path, range)))
+    }
+
+    fn delete(&self, key: &BlobKey) -> BoxFuture<'_, Result<(), BlobError>> {
+        self.work(key, |_, path| {
+            found(fs::remove_file(path.with_added_extension(PART)))?;
+            match found(fs::remove_file(path))? {
+                Some(()) => sync_folder(path),
+                None => Ok(()),
+            }
+        })
+    }
+}
+
+fn put(root: &Path, path: &Path, bytes: &[u8]) -> io::Result<()> {
+    if let Some(folder) = path.parent() {
+        data::make_folder(folder)?;
+        // Each new folder is a name in the one above it.
+        for made in folder.ancestors().take_while(|folder| *folder != root) {
+            sync_folder(made)?;
+        }
+    }
+    let part = path.with_added_extension(PART);
+    let mut file = data::private().create(true).truncate(true).write(true).open(&part)?;
+    file.write_all(bytes)?;
+    file.sync_all()?;
+    fs::rename(&part, path)?;
+    sync_folder(path)
+}
+
+fn get(path: &Path, range: ByteRange) -> io::Result<Bytes> {
+    let mut file = File::open(path)?;
+    file.seek(SeekFrom::Start(range.first))?;
+    let mut bytes = Vec::new();
+    file.take(range.bytes).read_to_end(&mut bytes)?;
+    Ok(bytes.into())
+}
+
+/// What is not there is no error.
+fn found<T>(outcome: io::Result<T>) -> io::Result<Option<T>> {
+    match outcome {
+        Ok(value) => Ok(Some(value)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}

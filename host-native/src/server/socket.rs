@@ -1,0 +1,187 @@
+//! WebSockets: the upgrade, and the socket as the engine knows it.
+use std::net::SocketAddr;
+use std::panic::AssertUnwindSafe;
+use std::time::Duration;
+
+use axum::body::Body;
+use bytes::Bytes;
+use futures_util::{FutureExt, SinkExt, StreamExt};
+use http::request::Parts;
+use http::{HeaderValue, Response, StatusCode, Version, header};
+use hyper::upgrade::{OnUpgrade, Upgraded};
+use hyper_util::rt::TokioIo;
+use sidetone_engine::limits::{SOCKET_CLOSE_MS, SOCKET_MESSAGE_BYTES_MAX, SOCKET_SEND_MS};
+use sidetone_engine::live::{Accept, LiveSession};
+use sidetone_engine::ports::{BoxFuture, Clock, Gone, Incoming, Received, Socket};
+use tokio::sync::watch;
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
+use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig};
+use tokio_tungstenite::tungstenite::{Error, Message};
+
+use super::{Host, Place, log, said, stopped};
+use crate::system::SystemClock;
+
+/// A message somewhat larger than the engine takes is still read, so that its sender is told in good
+/// order; a much larger one breaks the connection.
+const MESSAGE_BYTES_MAX: usize = 8 * SOCKET_MESSAGE_BYTES_MAX;
+
+/// A well-formed handshake (RFC 6455, 4.2.1).
+pub struct Upgrade {
+    connection: OnUpgrade,
+    accept: HeaderValue,
+}
+
+impl Upgrade {
+    /// The handshake of a request, if it is one: a token is not used up by what cannot be upgraded.
+    pub fn of(parts: &mut Parts) -> Option<Self> {
+        let headers = &parts.headers;
+        let text = |name| headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
+        let connection = text(header::CONNECTION)?;
+        let upgrades = connection.split(',').any(|one| one.trim().eq_ignore_ascii_case("upgrade"));
+        let key = headers.get(header::SEC_WEBSOCKET_KEY)?;
+        if parts.version != Version::HTTP_11 || !upgrades || text(header::SEC_WEBSOCKET_VERSION)? != "13" {
+            return None;
+        }
+        let accept = HeaderValue::from_str(&derive_accept_key(key.as_bytes())).ok()?;
+        Some(Self { connection: parts.extensions.remove::<OnUpgrade>()?, accept })
+    }
+}
+
+/// Lets the engine decide, upgrades, and leaves the conversation to a task of its own.
+pub async fn answer(host: &Host, upgrade: Upgrade, parts: Parts, peer: SocketAddr) -> Response<Body> {
+    let (method, uri) = (parts.method.clone(), parts.uri.clone());
+    let place = parts.extensions.get::<Place>().cloned();
+    let incoming =
+        Incoming { request: http::Request::from_parts(parts, Bytes::new()), peer: Some(peer.ip()) };
+    let session = match AssertUnwindSafe(host.engine.accept(incoming)).catch_unwind().await {
+        Ok(Accept::Session(session)) => *session,
+        Ok(Accept::Refused(response)) => {
+            log(&response, &method, uri.path());
+            return response.map(Body::from);
+        }
+        Err(panic) => {
+            let response = host.engine.broken(format!("a panic: {}", said(&*panic)));
+            log(&response, &method, uri.path());
+            return response.map(Body::from);
+        }
+    };
+    let Upgrade { connection, accept } = upgrade;
+    let stop = host.stop.clone();
+    tokio::spawn(async move {
+        let call_id = session.call_id().to_owned();
+        let incident = match AssertUnwindSafe(converse(session, connection, stop)).catch_unwind().await {
+            Ok(incident) => incident,
+            // The call's job ends it once the lease has run out.
+            Err(panic) => Some(format!("{call_id}: a panic: {}", said(&*panic))),
+        };
+        if let Some(incident) = incident {
+            tracing::error!(incident, "a conversation failed on our side");
+        }
+        drop(place);
+    });
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
+    let headers = response.headers_mut();
+    headers.insert(header::CONNECTION, HeaderValue::from_static("upgrade"));
+    headers.insert(header::UPGRADE, HeaderValue::from_static("websocket"));
+    headers.insert(header::SEC_WEBSOCKET_ACCEPT, accept);
+    response
+}
+
+async fn converse(
+    session: LiveSession,
+    connection: OnUpgrade,
+    stop: watch::Receiver<bool>,
+) -> Option<String> {
+    let Ok(upgraded) = connection.await else {
+        return session.abandon().await;
+    };
+    let config = WebSocketConfig::default()
+        .max_message_size(Some(MESSAGE_BYTES_MAX))
+        .max_frame_size(Some(MESSAGE_BYTES_MAX))
+        .write_buffer_size(0);
+    let stream = WebSocketStream::from_raw_socket(TokioIo::new(upgraded), Role::Server, Some(config)).await;
+    let mut socket = TcpSocket { stream, stop, told_to_stop: false, gone: false };
+    session.run(&mut socket).await
+}
+
+struct TcpSocket {
+    stream: WebSocketStream<TokioIo<Upgraded>>,
+    stop: watch::Receiver<bool>,
+    told_to_stop: bool,
+    gone: bool,
+}
+
+impl TcpSocket {
+    async fn next(&mut self, until_ms: i64) -> Received {
+        let wait_ms = u64::try_from(until_ms.saturating_sub(SystemClock.now_ms())).unwrap_or(0);
+        let late = tokio::time::sleep(Duration::from_millis(wait_ms));
+        tokio::pin!(late);
+        while !self.gone {
+            let message = tokio::select! {
+                biased;
+                () = stopped(&mut self.stop), if !self.told_to_stop => {
+                    self.told_to_stop = true;
+                    return Received::Stopping;
+                }
+                message = self.stream.next() => message,
+                () = &mut late => return Received::Nothing,
+            };
+            match message {
+                Some(Ok(Message::Text(text))) => return Received::Text(text.as_str().to_owned()),
+                Some(Ok(Message::Binary(bytes))) => return Received::Binary(bytes.len()),
+                // Pings are answered by the library.
+                Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_))) => {}
+                Some(Err(Error::Capacity(_))) => return Received::TooLarge,
+                Some(Ok(Message::Close(_)) | Err(_)) | None => self.gone = true,
+            }
+        }
+        Received::Gone
+    }
+
+    async fn hand_over(&mut self, text: String) -> Result<(), Gone> {
+        if self.gone {
+            return Err(Gone);
+        }
+        let sending = self.stream.send(Message::text(text));
+        match tokio::time::timeout(Duration::from_millis(SOCKET_SEND_MS), sending).await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(_)) | Err(_) => {
+                self.gone = true;
+                Err(Gone)
+            }
+        }
+    }
+
+    async fn shut(&mut self, code: u16, reason: &'static str) {
+        if self.gone {
+            // The client has said goodbye: what answers it is still in the library's hands.
+            let _ = tokio::time::timeout(Duration::from_millis(SOCKET_CLOSE_MS), self.stream.flush()).await;
+            return;
+        }
+        self.gone = true;
+        let frame = CloseFrame { code: CloseCode::from(code), reason: reason.into() };
+        let closing = async {
+            if self.stream.close(Some(frame)).await.is_ok() {
+                while let Some(Ok(_)) = self.stream.next().await {}
+            }
+        };
+        let _ = tokio::time::timeout(Duration::from_millis(SOCKET_CLOSE_MS), closing).await;
+    }
+}
+
+impl Socket for TcpSocket {
+    fn receive(&mut self, until_ms: i64) -> BoxFuture<'_, Received> {
+        Box::pin(self.next(until_ms))
+    }
+
+    fn send(&mut self, text: String) -> BoxFuture<'_, Result<(), Gone>> {
+        Box::pin(self.hand_over(text))
+    }
+
+    fn close(&mut self, code: u16, reason: &'static str) -> BoxFuture<'_, ()> {
+        Box::pin(self.shut(code, reason))
+    }
+}

@@ -1,0 +1,71 @@
+//! A WebSocket as the engine knows it, over the platform's `WebSocketPair`. The platform answers pings,
+//! and keeps the Worker running for as long as the socket is open. It tells nothing of what the client
+//! has taken, and hands messages over as they come: what bounds them is the engine's patience.
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use futures_util::future::{Either, select};
+use sidetone_engine::limits::SOCKET_MESSAGE_BYTES_MAX;
+use sidetone_engine::ports::{BoxFuture, Clock, Gone, Received, Socket};
+use worker::{Delay, EventStream, WebSocket, WebsocketEvent};
+
+use crate::system::PlatformClock;
+
+/// The service's end of a pair.
+pub struct EdgeSocket<'a> {
+    socket: &'a WebSocket,
+    events: EventStream<'a>,
+    gone: bool,
+}
+
+impl<'a> EdgeSocket<'a> {
+    /// Accepts the socket: from here on messages come in.
+    pub fn accept(socket: &'a WebSocket) -> worker::Result<Self> {
+        let events = socket.events()?;
+        socket.accept()?;
+        Ok(Self { socket, events, gone: false })
+    }
+
+    async fn next(&mut self, until_ms: i64) -> Received {
+        if self.gone {
+            return Received::Gone;
+        }
+        let wait_ms = u64::try_from(until_ms.saturating_sub(PlatformClock.now_ms())).unwrap_or(0);
+        let late = Delay::from(Duration::from_millis(wait_ms));
+        let message = match select(self.events.next(), late).await {
+            Either::Left((Some(Ok(WebsocketEvent::Message(message))), _)) => message,
+            Either::Left(_) => {
+                self.gone = true;
+                return Received::Gone;
+            }
+            Either::Right(_) => return Received::Nothing,
+        };
+        if let Some(text) = message.text() {
+            return match text.len() <= SOCKET_MESSAGE_BYTES_MAX {
+                true => Received::Text(text),
+                false => Received::TooLarge,
+            };
+        }
+        Received::Binary(message.bytes().map_or(0, |bytes| bytes.len()))
+    }
+}
+
+impl Socket for EdgeSocket<'_> {
+    fn receive(&mut self, until_ms: i64) -> BoxFuture<'_, Received> {
+        Box::pin(self.next(until_ms))
+    }
+
+    fn send(&mut self, text: String) -> BoxFuture<'_, Result<(), Gone>> {
+        self.gone = self.gone || self.socket.send_with_str(text).is_err();
+        let outcome = if self.gone { Err(Gone) } else { Ok(()) };
+        Box::pin(async move { outcome })
+    }
+
+    fn close(&mut self, code: u16, reason: &'static str) -> BoxFuture<'_, ()> {
+        // Also after the client has closed: it waits for the answer. One that is gone for good is an
+        // error that nobody needs to know of.
+        let _ = self.socket.close(Some(code), Some(reason));
+        self.gone = true;
+        Box::pin(async {})
+    }
+}

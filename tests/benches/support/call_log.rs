@@ -1,0 +1,252 @@
+//! A call log in a database file, filled as a year of a busy workspace fills it.
+use std::sync::Arc;
+use std::time::Instant;
+
+use sidetone::Sandbox;
+use sidetone::database::Sqlite;
+use sidetone_engine::auth::key::ApiKey;
+use sidetone_engine::calls::{
+    Analysis, AnalysisMethod, CallFault, CallStatus, Costs, Direction, EndedCall, NewCall, Outcome,
+    Sentiment, Source, Usage, write,
+};
+use sidetone_engine::conversation::EndedReason;
+use sidetone_engine::conversation::transcript::{TranscriptRole, TranscriptRow};
+use sidetone_engine::ports::{BoxFuture, Database, DatabaseError, Incoming};
+use sidetone_engine::sql;
+use sidetone_engine::statement::{Rows, Statement};
+use sidetone_tests::process::Folder;
+
+/// Assistants the calls are spread over.
+pub const ASSISTANTS: u64 = 20;
+/// 2025-01-01T00:00:00Z
+const FIRST_DAY_MS: i64 = 1_735_689_600_000;
+const YEAR_MS: i64 = 365 * 86_400_000;
+/// Lines of a transcript.
+const LINES: usize = 10;
+/// Calls of a batch while filling.
+const FILLED_AT_ONCE: usize = 2_000;
+/// Calls in which the selective word is said, however long the log is.
+const SELECTIVE_CALLS: usize = 5;
+
+/// A log and what asks it.
+pub struct CallLog {
+    sandbox: Sandbox,
+    database: Arc<Blocking>,
+    workspace_id: String,
+    calls: usize,
+    /// Calls the year is shared among.
+    planned: usize,
+    random: Random,
+    /// Outlives the database in it.
+    _folder: Folder,
+}
+
+impl CallLog {
+    /// A log of so many calls.
+    pub fn filled(calls: usize) -> Self {
+        let folder = Folder::new();
+        let database = Sqlite::open(&folder.path().join("sidetone.db")).expect("a database file");
+        let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+        let database = Arc::new(Blocking { database, runtime: std::sync::Mutex::new(runtime) });
+        let sandbox = Sandbox::over(database.clone(), &[]);
+        let hash = ApiKey::parse(sandbox.key()).expect("a key").sha256_hex();
+        let rows = sidetone::sandbox::block_on(
+            database.read(vec![sql!("SELECT workspace_id FROM api_keys WHERE hash = ?1", hash)]),
+        );
+        let workspace_id = rows.unwrap()[0].first().unwrap().text("workspace_id").unwrap();
+        let mut log = Self {
+            sandbox,
+            database,
+            workspace_id,
+            calls: 0,
+            planned: calls,
+            random: Random(42),
+            _folder: folder,
+        };
+        let started = Instant::now();
+        log.write(calls, FILLED_AT_ONCE);
+        let time = started.elapsed().as_secs_f64();
+        println!("{calls} calls written in {time:.1} s: {:.0} calls/s", calls as f64 / time);
+        log
+    }
+
+    /// How many calls there are.
+    pub fn calls(&self) -> usize {
+        self.calls
+    }
+
+    /// Asks for a list; the time until the answer is there.
+    pub fn ask_us(&self, query: &str) -> f64 {
+        let request = http::Request::get(format!("/calls?{query}"))
+            .header("authorization", format!("Bearer {}", self.sandbox.key()));
+        let request = request.body(Default::default()).expect("a request");
+        let started = Instant::now();
+        let reply = self.sandbox.engine().handle(Incoming { request, peer: None });
+        let reply = sidetone::sandbox::block_on(reply);
+        let time = started.elapsed().as_secs_f64() * 1e6;
+        assert_eq!(reply.status(), 200, "{query}: {:?}", reply.body());
+        time
+    }
+
+    /// Writes calls that are over, so many of them a batch.
+    pub fn write(&mut self, calls: usize, at_once: usize) {
+        let mut left = calls;
+        while left > 0 {
+            let batch = left.min(at_once);
+            let mut statements = Vec::with_capacity(batch * 5);
+            for _ in 0..batch {
+                let (new, ended, analysis) = self.next();
+                statements.extend(write::record(&new, Some(&ended), analysis.as_ref()));
+            }
+            self.commit(statements);
+            left -= batch;
+        }
+    }
+
+    /// Writes calls as they happen: begun, ended and analysed in a batch each.
+    pub fn live(&mut self, calls: usize) {
+        for _ in 0..calls {
+            let (new, ended, analysis) = self.next();
+            self.commit(write::insert(&new));
+            self.commit(write::end(&new.workspace_id, &new.id, &ended));
+            if let Some(analysis) = analysis {
+                self.commit(write::analyzed(&new.workspace_id, &new.id, &analysis));
+            }
+        }
+    }
+
+    fn commit(&self, statements: Vec<Statement>) {
+        sidetone::sandbox::block_on(self.database.write(statements)).expect("calls can be written");
+    }
+
+    fn next(&mut self) -> (NewCall, EndedCall, Option<Analysis>) {
+        let n = self.calls;
+        self.calls += 1;
+        let random = &mut self.random;
+        let assistant = random.below(ASSISTANTS);
+        let source = match random.below(100) {
+            0..60 => Source::Inbound,
+            60..85 => Source::Outbound,
+            85..90 => Source::Browser,
+            _ => Source::Simulation,
+        };
+        let outcome = match random.below(100) {
+            0..70 => Outcome::Completed,
+            70..82 => Outcome::NoAnswer,
+            82..90 => Outcome::Voicemail,
+            90..95 => Outcome::Busy,
+            95..99 => Outcome::Failed,
+            _ => Outcome::Canceled,
+        };
+        let talked = outcome == Outcome::Completed;
+        let sentiment = match random.below(100) {
+            0..30 => Sentiment::Positive,
+            30..75 => Sentiment::Neutral,
+            75..90 => Sentiment::Negative,
+            _ => Sentiment::Unknown,
+        };
+        // Calls arrive about in order, and after the year goes on.
+        let started_at =
+            FIRST_DAY_MS + (n as i64 * (YEAR_MS / self.planned as i64)) + random.below(30_000) as i64;
+        let duration_ms = if talked { 5_000 + random.below(600_000) as i64 } else { 0 };
+        let telephone = matches!(source, Source::Inbound | Source::Outbound);
+        let number = |random: &mut Random| telephone.then(|| format!("+1415{:07}", random.below(10_000_000)));
+        let new = NewCall {
+            workspace_id: self.workspace_id.clone(),
+            id: format!("call_{n:026}"),
+            assistant_id: format!("asst_{assistant}"),
+            assistant_revision: 1,
+            source,
+            direction: if source == Source::Outbound { Direction::Outbound } else { Direction::Inbound },
+            status: CallStatus::InProgress,
+            from: number(random),
+            to: number(random),
+            user_number: None,
+            provider: None,
+            carrier_call_id: telephone.then(|| format!("CA{:032x}", n)),
+            model: format!("example/{}", assistant % 4),
+            voice: format!("example/{}", assistant % 5),
+            started_at,
+            answered_at: None,
+            simulation_run_id: None,
+        };
+        let selective = n.is_multiple_of((self.planned / SELECTIVE_CALLS).max(1));
+        let transcript = if talked || selective { transcript(random, selective) } else { Vec::new() };
+        let ended = EndedCall {
+            answered_at: talked.then_some(started_at + 4_000),
+            ended_at: started_at + 4_000 + duration_ms,
+            duration_ms,
+            outcome,
+            ended_reason: Some(EndedReason::UserHungUp),
+            fault: CallFault::None,
+            transcript,
+            costs: Costs::of(duration_ms / 10, duration_ms / 20, duration_ms / 15, duration_ms / 12),
+            usage: Usage { llm_input_tokens: 4_000, llm_output_tokens: 300 },
+        };
+        let analysis = talked.then(|| Analysis {
+            summary: random.line(12),
+            sentiment,
+            outcome: None,
+            method: AnalysisMethod::Model,
+        });
+        (new, ended, analysis)
+    }
+}
+
+fn transcript(random: &mut Random, selective: bool) -> Vec<TranscriptRow> {
+    (0..LINES)
+        .map(|index| {
+            let role = if index % 2 == 0 { TranscriptRole::Assistant } else { TranscriptRole::User };
+            let mut text = random.line(9);
+            if selective && index == 3 {
+                text.push_str(" Zanzibar");
+            }
+            let at = index as i64 * 4_000;
+            TranscriptRow::new(index, role, text, at, at + 3_500)
+        })
+        .collect()
+}
+
+/// The same numbers in every run.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % limit
+    }
+
+    /// Words of which a few are said all the time and most rarely.
+    fn line(&mut self, words: usize) -> String {
+        const SYLLABLES: [&str; 12] =
+            ["ba", "ko", "li", "mu", "ne", "ra", "so", "ti", "vu", "we", "ya", "cho"];
+        let mut line = String::new();
+        for _ in 0..words {
+            let (common, rare) = (self.below(100), self.below(20_000));
+            let mut word = if self.below(4) == 0 { rare + 1_000 } else { common * common / 100 };
+            while word > 0 {
+                line.push_str(SYLLABLES[(word % 12) as usize]);
+                word /= 12;
+            }
+            line.push_str("n ");
+        }
+        line
+    }
+}
+
+/// A database file whose writes are waited for.
+struct Blocking {
+    database: Sqlite,
+    runtime: std::sync::Mutex<tokio::runtime::Runtime>,
+}
+
+impl Database for Blocking {
+    fn read(&self, batch: Vec<Statement>) -> BoxFuture<'_, Result<Vec<Rows>, DatabaseError>> {
+        self.database.read(batch)
+    }
+
+    fn write(&self, batch: Vec<Statement>) -> BoxFuture<'_, Result<Vec<Rows>, DatabaseError>> {
+        let written = self.runtime.lock().unwrap().block_on(self.database.write(batch));
+        Box::pin(async move { written })
+    }
+}

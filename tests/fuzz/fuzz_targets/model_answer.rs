@@ -1,0 +1,31 @@
+//! `AnswerReader` gives the same answer, or the same error, however the bytes are cut into pieces.
+//! The first byte says how.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use sidetone_engine::limits::{MODEL_CALLS_MAX, MODEL_TEXT_BYTES_MAX};
+use sidetone_engine::models::openai::answer::{Answer, AnswerError, AnswerReader, Progress};
+
+fuzz_target!(|bytes: &[u8]| {
+    let Some((size, body)) = bytes.split_first() else {
+        return;
+    };
+    let whole = read([body].into_iter());
+    assert_eq!(read(body.chunks(usize::from(*size).max(1))), whole);
+    assert_eq!(read(body.chunks(1)), whole);
+    if let Ok(answer) = whole {
+        assert!(answer.text.len() <= MODEL_TEXT_BYTES_MAX);
+        assert!(answer.calls.len() <= MODEL_CALLS_MAX);
+        assert!(answer.calls.iter().all(|call| !call.name.is_empty()));
+    }
+});
+
+fn read<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> Result<Answer, AnswerError> {
+    let mut reader = AnswerReader::default();
+    for piece in pieces {
+        if reader.push(piece)? == Progress::Complete {
+            break;
+        }
+    }
+    reader.finish()
+}

@@ -1,0 +1,157 @@
+//! An engine of the test's own over the storage of a service that runs elsewhere: what no request can do yet, the
+//! service's own code does.
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::Method;
+use serde_json::{Map, Value as Json, json};
+use sidetone::blobs::Files;
+use sidetone::data::DataFolder;
+use sidetone::database::Sqlite;
+use sidetone::http_client::HttpClient;
+use sidetone::system::{SystemClock, SystemRandom};
+use sidetone_engine::config::Config;
+use sidetone_engine::engine::Engine;
+use sidetone_engine::ports::{
+    BlobError, BlobKey, Blobs, BoxFuture, ByteRange, Database, DatabaseError, Ports, Queue,
+};
+use sidetone_engine::statement::{Rows, Statement, Value};
+
+use crate::reply::Reply;
+use crate::wire;
+use crate::world::BASE_URL;
+
+/// Over the data folder of a binary.
+pub fn in_folder(data: &Path) -> Engine {
+    let folder = DataFolder::open(data).expect("the data folder");
+    let database = Sqlite::open(&folder.database()).expect("the database opens");
+    engine(Arc::new(database), Arc::new(Files::new(data)))
+}
+
+/// Over the bindings of a Worker behind `backdoor.mjs`.
+pub fn at_edge(address: SocketAddr) -> Engine {
+    engine(Arc::new(Bindings(address)), Arc::new(Bindings(address)))
+}
+
+/// Runs to its end what waits for sockets or disks.
+pub fn wait<T>(future: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.expect("a runtime can be made").block_on(future)
+}
+
+fn engine(database: Arc<dyn Database>, blobs: Arc<dyn Blobs>) -> Engine {
+    let config =
+        Config::from_settings(|_| None, BASE_URL, "the backdoor signs nothing").expect("a configuration");
+    let ports = Ports {
+        database,
+        blobs,
+        clock: Arc::new(SystemClock),
+        random: Arc::new(SystemRandom),
+        queue: Arc::new(NoQueue),
+        http: Arc::new(HttpClient::new().expect("a client can be made")),
+    };
+    Engine::new(config, ports).expect("the operation table is sound")
+}
+
+/// The service finds due jobs by itself.
+struct NoQueue;
+
+impl Queue for NoQueue {
+    fn wake(&self, _: &str, _: i64) {}
+}
+
+/// D1 and R2 through the test's own entry.
+struct Bindings(SocketAddr);
+
+impl Bindings {
+    fn ask(&self, method: Method, path: &str, body: Bytes) -> Reply {
+        let request = http::Request::builder().method(method).uri(path).body(body).expect("a request");
+        wire::send(self.0, &request).expect("the Worker answers")
+    }
+
+    fn batch(&self, batch: Vec<Statement>) -> Result<Vec<Rows>, DatabaseError> {
+        let value = |value: Value| match value {
+            Value::Null => Json::Null,
+            Value::Number(number) => json!(number),
+            Value::Text(text) => text.into(),
+        };
+        let batch: Vec<Json> = batch
+            .into_iter()
+            .map(|one| json!([one.sql, one.params.into_iter().map(value).collect::<Vec<_>>()]))
+            .collect();
+        let reply = self.ask(Method::POST, "/__sql", json!(batch).to_string().into());
+        if let Some(error) = reply["error"].as_str() {
+            return Err(match error.contains("constraint failed") {
+                true => DatabaseError::Constraint(error.to_owned()),
+                false => DatabaseError::Unavailable(error.to_owned()),
+            });
+        }
+        let results = reply["results"].as_array().expect("rows for each statement");
+        Ok(results.iter().map(|rows| to_rows(rows.as_array().expect("rows"))).collect())
+    }
+}
+
+fn to_rows(rows: &[Json]) -> Rows {
+    let each = |row: &Json| row.as_object().expect("a row").clone();
+    let all: Vec<Map<String, Json>> = rows.iter().map(each).collect();
+    let columns = all.first().map(|row| row.keys().cloned().collect()).unwrap_or_default();
+    let value = |value: Json| match value {
+        Json::Number(number) => Value::Number(number.as_f64().expect("a number")),
+        Json::String(text) => Value::Text(text),
+        _ => Value::Null,
+    };
+    let values = all.into_iter().map(|row| row.into_iter().map(|(_, cell)| value(cell)).collect()).collect();
+    Rows { columns, values }
+}
+
+impl Database for Bindings {
+    fn read(&self, batch: Vec<Statement>) -> BoxFuture<'_, Result<Vec<Rows>, DatabaseError>> {
+        Box::pin(async move { self.batch(batch) })
+    }
+
+    fn write(&self, batch: Vec<Statement>) -> BoxFuture<'_, Result<Vec<Rows>, DatabaseError>> {
+        Box::pin(async move { self.batch(batch) })
+    }
+}
+
+impl Bindings {
+    fn blob(
+        &self,
+        method: Method,
+        key: &BlobKey,
+        query: &str,
+        body: Bytes,
+    ) -> Result<Option<Reply>, BlobError> {
+        let reply = self.ask(method, &format!("/__blobs/{}{query}", key.as_str()), body);
+        match reply.status {
+            200 | 204 => Ok(Some(reply)),
+            404 => Ok(None),
+            _ => Err(BlobError(format!("{reply:?}"))),
+        }
+    }
+}
+
+impl Blobs for Bindings {
+    fn put(&self, key: &BlobKey, bytes: Bytes) -> BoxFuture<'_, Result<(), BlobError>> {
+        let done = self.blob(Method::PUT, key, "", bytes).map(drop);
+        Box::pin(async move { done })
+    }
+
+    fn size(&self, key: &BlobKey) -> BoxFuture<'_, Result<Option<u64>, BlobError>> {
+        let found = self.blob(Method::GET, key, "", Bytes::new());
+        Box::pin(async move { Ok(found?.and_then(|reply| reply["size"].as_u64())) })
+    }
+
+    fn get(&self, key: &BlobKey, range: ByteRange) -> BoxFuture<'_, Result<Option<Bytes>, BlobError>> {
+        let query = format!("?first={}&bytes={}", range.first, range.bytes);
+        let found = self.blob(Method::GET, key, &query, Bytes::new());
+        Box::pin(async move { Ok(found?.map(|reply| reply.body)) })
+    }
+
+    fn delete(&self, key: &BlobKey) -> BoxFuture<'_, Result<(), BlobError>> {
+        let done = self.blob(Method::DELETE, key, "", Bytes::new()).map(drop);
+        Box::pin(async move { done })
+    }
+}

@@ -1,0 +1,175 @@
+//! A receiver of events on this machine: takes what is sent to it, over real sockets, and answers as
+//! well or as badly as it is told.
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+use http::HeaderMap;
+use http::header::{HeaderName, HeaderValue};
+
+/// How a receiver answers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Manner {
+    /// With this status.
+    Status(u16),
+    /// With this status and this header.
+    With(u16, &'static str, String),
+    /// It takes the request and says nothing.
+    Hang,
+    /// It closes the connection.
+    Reset,
+    /// It answers with this status and never stops talking.
+    Flood(u16),
+}
+
+/// What came in.
+#[derive(Debug, Clone)]
+pub struct Received {
+    /// When it was whole.
+    pub at: Instant,
+    /// `POST`, …
+    pub method: String,
+    /// Its headers.
+    pub headers: HeaderMap,
+    /// Its body.
+    pub body: Vec<u8>,
+    /// Whether it is answered with a 2xx: the sender may not forget it otherwise.
+    pub taken: bool,
+}
+
+impl Received {
+    /// A header as text.
+    #[track_caller]
+    pub fn header(&self, name: &str) -> &str {
+        self.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_else(|| panic!("no {name}"))
+    }
+}
+
+/// A listening receiver; it ends with the process.
+#[derive(Clone)]
+pub struct Receiver {
+    address: SocketAddr,
+    state: Arc<Mutex<State>>,
+}
+
+struct State {
+    manner: Manner,
+    received: Vec<Received>,
+}
+
+impl Receiver {
+    /// Starts one on a free port.
+    pub fn start(manner: Manner) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let address = listener.local_addr().expect("an address");
+        let state = Arc::new(Mutex::new(State { manner, received: Vec::new() }));
+        let receiver = Self { address, state };
+        let ours = receiver.clone();
+        std::thread::spawn(move || {
+            for stream in listener.incoming().map_while(Result::ok) {
+                let ours = ours.clone();
+                std::thread::spawn(move || ours.serve(stream));
+            }
+        });
+        receiver
+    }
+
+    /// Where it is.
+    pub fn url(&self) -> String {
+        format!("http://{}/events", self.address)
+    }
+
+    /// From now on it answers like this.
+    pub fn set(&self, manner: Manner) {
+        self.lock().manner = manner;
+    }
+
+    /// What came in so far.
+    pub fn received(&self) -> Vec<Received> {
+        self.lock().received.clone()
+    }
+
+    /// How much came in so far.
+    pub fn count(&self) -> usize {
+        self.lock().received.len()
+    }
+
+    /// Waits until so many requests have come in.
+    #[track_caller]
+    pub fn wait_for(&self, count: usize, patience: Duration) -> Vec<Received> {
+        let deadline = Instant::now() + patience;
+        while self.count() < count {
+            assert!(Instant::now() < deadline, "{} of {count} requests came in", self.count());
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        self.received()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    fn serve(&self, stream: TcpStream) {
+        let _ = stream.set_nodelay(true);
+        let mut reader = BufReader::new(stream);
+        // A connection that breaks is one that the other side has closed.
+        while let Ok(Some(mut received)) = read(&mut reader) {
+            let manner = {
+                let mut state = self.lock();
+                received.taken = matches!(state.manner, Manner::Status(200..300) | Manner::Flood(200..300));
+                state.received.push(received);
+                state.manner.clone()
+            };
+            if !answer(reader.get_mut(), &manner).unwrap_or(false) {
+                return;
+            }
+        }
+    }
+}
+
+/// Whether the connection goes on.
+fn answer(stream: &mut TcpStream, manner: &Manner) -> std::io::Result<bool> {
+    match manner {
+        Manner::Status(status) => {
+            write!(stream, "HTTP/1.1 {status} X\r\ncontent-length: 2\r\n\r\nok")?;
+            Ok(true)
+        }
+        Manner::With(status, name, value) => {
+            write!(stream, "HTTP/1.1 {status} X\r\n{name}: {value}\r\ncontent-length: 2\r\n\r\nno")?;
+            Ok(true)
+        }
+        Manner::Hang => {
+            // Until the other side gives up.
+            let _ = stream.read(&mut [0; 1]);
+            Ok(false)
+        }
+        Manner::Reset => Ok(false),
+        Manner::Flood(status) => {
+            write!(stream, "HTTP/1.1 {status} X\r\nconnection: close\r\n\r\n")?;
+            loop {
+                stream.write_all(&[b'x'; 16 * 1024])?;
+            }
+        }
+    }
+}
+
+fn read(reader: &mut BufReader<TcpStream>) -> std::io::Result<Option<Received>> {
+    let mut line = String::new();
+    if reader.read_line(&mut line)? == 0 {
+        return Ok(None);
+    }
+    let method = line.split(' ').next().unwrap_or_default().to_owned();
+    let mut headers = HeaderMap::new();
+    loop {
+        line.clear();
+        reader.read_line(&mut line)?;
+        let Some((name, value)) = line.trim_end().split_once(':') else { break };
+        let name = HeaderName::from_bytes(name.as_bytes()).map_err(std::io::Error::other)?;
+        headers.append(name, HeaderValue::from_str(value.trim()).map_err(std::io::Error::other)?);
+    }
+    let length = headers.get("content-length").and_then(|value| value.to_str().ok()?.parse().ok());
+    let mut body = vec![0; length.unwrap_or(0)];
+    reader.read_exact(&mut body)?;
+    Ok(Some(Received { at: Instant::now(), method, headers, body, taken: false }))
+}

@@ -1,0 +1,267 @@
+//! What each model does.
+use serde_json::{Map, Value, json};
+
+use super::shape::Shape;
+
+/// The models, and what each does.
+pub const MODELS: &[(&str, &str)] = &[
+    ("echo", "says what the user said last"),
+    ("tools", "calls the first tool with the user's words for every property, then says its result"),
+    ("parallel-tools", "says \"One moment.\" and calls all tools at once, then says their results"),
+    ("unknown-tool", "calls a tool that is not there, then says the result"),
+    ("bad-arguments", "calls the first tool with half a JSON object, then says the result"),
+    ("says-goodbye", "calls end_call with last words"),
+    ("repeats", "always says the same"),
+    ("says-nothing", "answers with no words"),
+    ("caller", "says the quoted lines of its task one by one, then calls hang_up"),
+    ("judge", "as a judge: passed when a turn contains the criterion; in a code fence"),
+    ("judge-garbled-once", "the same, after an answer that is no JSON"),
+    ("judge-garbled", "as a judge that never answers with JSON"),
+    ("analyst", "as an analyst: positive"),
+    ("garbage", "answers with a web page"),
+    ("endless", "never stops"),
+    ("hangs", "never answers"),
+    ("hangs-halfway", "begins to answer and goes on no more"),
+    ("cut", "breaks off the first time, then echoes"),
+    ("cut-always", "always breaks off"),
+    ("rate-limited", "429 with Retry-After: 1 the first time, then echoes"),
+    ("no-quota", "429 for an empty account"),
+    ("broken", "500 always"),
+    ("broken-once", "503 the first time, then echoes"),
+    ("rejects", "400 always"),
+    ("picky", "refuses `seed`, else echoes"),
+    ("no-usage", "echoes and never tells tokens"),
+    ("refuses", "answers with a refusal"),
+    ("error-in-stream", "begins to answer, then reports an error in the stream"),
+    ("shape-no-index", "as `tools`; its calls have no index"),
+    ("shape-zero-index", "as `parallel-tools`; every call has index 0"),
+    ("shape-whole", "as `parallel-tools`; every call comes whole, in one piece"),
+    ("shape-changing-ids", "as `tools`; every piece of a call has another id"),
+    ("shape-stop", "as `tools`; finish_reason is `stop`"),
+    ("shape-no-done", "as `tools`; no `[DONE]`"),
+    ("shape-crlf", "as `tools`; lines end in CR LF, with comments between"),
+    ("shape-one-byte", "as `tools`; every byte is sent by itself"),
+    ("shape-parts", "as `echo`; content is a list of parts"),
+    ("shape-not-streamed", "as `tools`; never streams"),
+];
+
+/// What is done with a request.
+pub enum Act {
+    /// A completion.
+    Reply(Reply),
+    /// An error in place of one.
+    Error {
+        /// The HTTP status.
+        status: u16,
+        /// `message`.
+        message: String,
+        /// `type`.
+        kind: &'static str,
+        /// `code`; empty for null.
+        code: &'static str,
+        /// `param`; empty for null.
+        param: &'static str,
+    },
+    /// Something else: its content type and body.
+    Raw(&'static str, &'static str),
+    /// The beginning of saying this.
+    Cut(&'static str),
+    /// No end.
+    Endless,
+    /// No beginning.
+    Hang,
+    /// A beginning, and then nothing.
+    HangHalfway,
+}
+
+/// A completion.
+#[derive(Debug, Clone, Default)]
+pub struct Reply {
+    /// The words.
+    pub text: String,
+    /// A refusal in their place.
+    pub refusal: String,
+    /// Names and arguments (as text) of tool calls.
+    pub calls: Vec<(String, String)>,
+    /// How it is written.
+    pub shape: Shape,
+}
+
+impl Reply {
+    /// Words and nothing else.
+    pub fn say(text: impl Into<String>) -> Self {
+        Self { text: text.into(), ..Self::default() }
+    }
+
+    fn call(name: impl Into<String>, arguments: &Value) -> Self {
+        Self { calls: vec![(name.into(), arguments.to_string())], ..Self::default() }
+    }
+}
+
+/// What the model does with this request; `first` is whether this key asks it for the first time.
+pub fn act(model: &str, body: &Value, first: bool) -> Act {
+    let echo = || Reply::say(last_user(body));
+    Act::Reply(match model {
+        "echo" | "tools" | "parallel-tools" | "unknown-tool" | "bad-arguments" | "says-goodbye"
+        | "repeats"
+            if looks_back(body) =>
+        {
+            analyst()
+        }
+        "echo" => echo(),
+        "tools" => tools(body, Shape::Usual),
+        "parallel-tools" => parallel_tools(body, Shape::Usual),
+        "unknown-tool" => after_tools(body).unwrap_or_else(|| Reply::call("no_such_tool", &json!({"x": 1}))),
+        "bad-arguments" => after_tools(body).unwrap_or_else(|| Reply {
+            calls: vec![(own_tools(body)[0].clone(), "{\"x\": ".to_owned())],
+            ..Reply::default()
+        }),
+        "says-goodbye" => Reply::call("end_call", &json!({"last_words": "Goodbye, and thank you."})),
+        "repeats" => Reply::say("I am here to help."),
+        "says-nothing" => Reply::say(""),
+        "caller" => caller(body),
+        "judge-garbled-once" if first => Reply::say("Let me think about {that}."),
+        "judge" | "judge-garbled-once" => judge(body),
+        "judge-garbled" => Reply::say("Hard to say."),
+        "analyst" => analyst(),
+        "garbage" => return Act::Raw("text/html", "<html><body>Welcome to nginx!</body></html>"),
+        "endless" => return Act::Endless,
+        "hangs" => return Act::Hang,
+        "hangs-halfway" => return Act::HangHalfway,
+        "cut" if first => return Act::Cut("This will not come to its end, alas."),
+        "cut-always" => return Act::Cut("This will not come to its end, alas."),
+        "rate-limited" if first => {
+            return error(429, "Rate limit reached", "requests", "rate_limit_exceeded");
+        }
+        "broken-once" if first => return error(503, "Overloaded", "server_error", ""),
+        "cut" | "rate-limited" | "broken-once" => echo(),
+        "no-quota" => {
+            let message = "You exceeded your current quota, see https://x.example.";
+            return error(429, message, "insufficient_quota", "insufficient_quota");
+        }
+        "broken" => return error(500, "The server had an error", "server_error", ""),
+        "rejects" => {
+            return error(400, "This model's maximum context length is 7", "invalid_request_error", "");
+        }
+        "picky" if body.get("seed").is_some() => {
+            return Act::Error {
+                status: 400,
+                message: "Unsupported parameter: 'seed'".to_owned(),
+                kind: "invalid_request_error",
+                code: "unsupported_parameter",
+                param: "seed",
+            };
+        }
+        "picky" => echo(),
+        "no-usage" => Reply { shape: Shape::NoUsage, ..echo() },
+        "refuses" => Reply { refusal: "I cannot help with that.".to_owned(), ..Reply::default() },
+        "error-in-stream" => Reply { shape: Shape::Error, ..echo() },
+        "shape-no-index" => tools(body, Shape::NoIndex),
+        "shape-zero-index" => parallel_tools(body, Shape::ZeroIndex),
+        "shape-whole" => parallel_tools(body, Shape::Whole),
+        "shape-changing-ids" => tools(body, Shape::ChangingIds),
+        "shape-stop" => tools(body, Shape::Stop),
+        "shape-no-done" => tools(body, Shape::NoDone),
+        "shape-crlf" => tools(body, Shape::CrLf),
+        "shape-one-byte" => tools(body, Shape::OneByte),
+        "shape-parts" => Reply { shape: Shape::Parts, ..echo() },
+        "shape-not-streamed" => tools(body, Shape::NotStreamed),
+        other => {
+            let message = format!("The model `{other}` does not exist or you do not have access to it.");
+            return Act::Error {
+                status: 404,
+                message,
+                kind: "invalid_request_error",
+                code: "model_not_found",
+                param: "",
+            };
+        }
+    })
+}
+
+fn error(status: u16, message: &str, kind: &'static str, code: &'static str) -> Act {
+    Act::Error { status, message: message.to_owned(), kind, code, param: "" }
+}
+
+fn messages(body: &Value) -> &[Value] {
+    body["messages"].as_array().map_or(&[], Vec::as_slice)
+}
+
+fn last_user(body: &Value) -> String {
+    let said = messages(body).iter().rev().find(|message| message["role"] == "user");
+    said.and_then(|message| message["content"].as_str()).unwrap_or_default().to_owned()
+}
+
+/// The names of the tools that are not for hanging up.
+fn own_tools(body: &Value) -> Vec<String> {
+    let tools = body["tools"].as_array().map_or(&[][..], Vec::as_slice);
+    let names = tools.iter().filter_map(|tool| tool["function"]["name"].as_str());
+    names.filter(|name| !matches!(*name, "end_call" | "hang_up")).map(str::to_owned).collect()
+}
+
+/// After tool results: says them.
+fn after_tools(body: &Value) -> Option<Reply> {
+    let results = messages(body).iter().rev().take_while(|message| message["role"] == "tool");
+    let mut results: Vec<&str> = results.filter_map(|message| message["content"].as_str()).collect();
+    results.reverse();
+    (!results.is_empty()).then(|| Reply::say(format!("It says: {}", results.join(" and "))))
+}
+
+fn tools(body: &Value, shape: Shape) -> Reply {
+    let reply = after_tools(body).unwrap_or_else(|| match own_tools(body).first() {
+        Some(name) => Reply::call(name.clone(), &arguments(body, name)),
+        None => Reply::say(last_user(body)),
+    });
+    Reply { shape, ..reply }
+}
+
+fn parallel_tools(body: &Value, shape: Shape) -> Reply {
+    let reply = after_tools(body).unwrap_or_else(|| {
+        let names = own_tools(body).into_iter();
+        let calls = names.map(|name| (name.clone(), arguments(body, &name).to_string())).collect();
+        Reply { text: "One moment.".to_owned(), calls, ..Reply::default() }
+    });
+    Reply { shape, ..reply }
+}
+
+/// The user's last words for every property.
+fn arguments(body: &Value, name: &str) -> Value {
+    let tools = body["tools"].as_array().map_or(&[][..], Vec::as_slice);
+    let tool = tools.iter().find(|tool| tool["function"]["name"] == name);
+    let properties = tool.and_then(|tool| tool["function"]["parameters"]["properties"].as_object());
+    let words = Value::from(last_user(body));
+    let filled = properties.into_iter().flatten().map(|(name, _)| (name.clone(), words.clone()));
+    Value::Object(filled.collect::<Map<_, _>>())
+}
+
+fn caller(body: &Value) -> Reply {
+    let prompt = messages(body).first().and_then(|message| message["content"].as_str()).unwrap_or_default();
+    let task = prompt.rsplit("\n\n# ").next().unwrap_or_default();
+    let lines: Vec<&str> = task.split('"').skip(1).step_by(2).collect();
+    let said = messages(body).iter().filter(|message| message["role"] == "assistant").count();
+    match lines.get(said) {
+        Some(line) => Reply::say(*line),
+        None => Reply { text: "Thank you, goodbye.".to_owned(), ..Reply::call("hang_up", &json!({})) },
+    }
+}
+
+/// Whether it is asked to look back at a call.
+fn looks_back(body: &Value) -> bool {
+    let system = messages(body).first().and_then(|message| message["content"].as_str());
+    system.is_some_and(|prompt| prompt.starts_with("You look back at"))
+}
+
+fn analyst() -> Reply {
+    Reply::say("{\"summary\": \"They asked and were told.\", \"sentiment\": \"positive\"}")
+}
+
+fn judge(body: &Value) -> Reply {
+    let question: Value = serde_json::from_str(&last_user(body)).unwrap_or_default();
+    let criterion = question["criterion"].as_str().unwrap_or_default().to_lowercase();
+    let turns = question["turns"].as_array().map_or(&[][..], Vec::as_slice);
+    let holds = |turn: &&Value| turn["text"].as_str().unwrap_or_default().to_lowercase().contains(&criterion);
+    let found = turns.iter().find(holds);
+    let ruling = json!({"passed": found.is_some(), "matched_index": found.map(|turn| turn["index"].clone()),
+        "reason": if found.is_some() { "It was said." } else { "Nobody said it." }});
+    Reply::say(format!("Here is my ruling:\n```json\n{ruling}\n```"))
+}

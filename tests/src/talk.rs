@@ -1,0 +1,121 @@
+//! One conversation over a WebSocket, on whichever host.
+use std::collections::VecDeque;
+use std::net::{SocketAddr, TcpStream};
+
+use serde_json::Value;
+use sidetone::sandbox::SandboxSocket;
+use tungstenite::{HandshakeError, Message, WebSocket};
+
+use crate::reply::Reply;
+use crate::wire;
+
+/// The client's end.
+pub struct Talk<'a> {
+    end: End<'a>,
+    waiting: VecDeque<Value>,
+    closed: Option<u16>,
+}
+
+enum End<'a> {
+    Sandbox(SandboxSocket<'a>),
+    Wire(Box<WebSocket<TcpStream>>),
+}
+
+impl<'a> Talk<'a> {
+    /// In memory.
+    pub fn in_memory(socket: SandboxSocket<'a>) -> Self {
+        Self { end: End::Sandbox(socket), waiting: VecDeque::new(), closed: None }
+    }
+
+    /// Over TCP; `Err` is what the service answers instead of upgrading.
+    pub fn over_tcp(address: SocketAddr, path: &str) -> Result<Self, Box<Reply>> {
+        let stream = wire::connect(address).expect("the service listens");
+        match tungstenite::client(format!("ws://{address}{path}"), stream) {
+            Ok((socket, _)) => {
+                Ok(Self { end: End::Wire(Box::new(socket)), waiting: VecDeque::new(), closed: None })
+            }
+            Err(HandshakeError::Failure(tungstenite::Error::Http(response))) => {
+                // The library reads no body of a refusal; the status and the headers are there.
+                let (parts, body) = response.into_parts();
+                let body = body.unwrap_or_default().into();
+                Err(Box::new(Reply::new(parts.status.as_u16(), parts.headers, body)))
+            }
+            Err(error) => panic!("{path}: {error}"),
+        }
+    }
+
+    /// Sends a text message.
+    pub fn send(&mut self, text: &str) {
+        match &mut self.end {
+            End::Sandbox(socket) => socket.send(text),
+            // The service may have closed: what it said counts.
+            End::Wire(socket) => drop(socket.send(Message::text(text))),
+        }
+    }
+
+    /// Sends a binary message of so many bytes.
+    pub fn send_binary(&mut self, bytes: usize) {
+        match &mut self.end {
+            End::Sandbox(socket) => socket.send_binary(bytes),
+            End::Wire(socket) => drop(socket.send(Message::binary(vec![7; bytes]))),
+        }
+    }
+
+    /// Says something.
+    pub fn say(&mut self, text: &str) {
+        self.send(&serde_json::json!({"type": "user_text", "text": text}).to_string());
+    }
+
+    /// The next message; `None` once the service has closed.
+    pub fn message(&mut self) -> Option<Value> {
+        loop {
+            if let Some(message) = self.waiting.pop_front() {
+                return Some(message);
+            }
+            match &mut self.end {
+                End::Sandbox(socket) => {
+                    self.waiting.extend(socket.received());
+                    if self.waiting.is_empty() {
+                        self.closed = socket.closed();
+                        return None;
+                    }
+                }
+                End::Wire(socket) => match socket.read() {
+                    Ok(Message::Text(text)) => {
+                        self.waiting.push_back(serde_json::from_str(text.as_str()).expect("JSON"));
+                    }
+                    Ok(Message::Close(frame)) => {
+                        self.closed = frame.map(|frame| frame.code.into());
+                        // Answers the close.
+                        let _ = socket.flush();
+                        return None;
+                    }
+                    Ok(_) => {}
+                    Err(_) => return None,
+                },
+            }
+        }
+    }
+
+    /// The next message, which is of this type.
+    #[track_caller]
+    pub fn expect(&mut self, kind: &str) -> Value {
+        let message = self.message();
+        match message {
+            Some(message) if message["type"] == kind => message,
+            other => panic!("not a {kind}: {other:?}, closed with {:?}", self.closed),
+        }
+    }
+
+    /// Everything until the service closes, and the code it closes with.
+    pub fn rest(&mut self) -> (Vec<Value>, Option<u16>) {
+        let messages = std::iter::from_fn(|| self.message()).collect();
+        (messages, self.closed)
+    }
+
+    /// The words of the next `assistant_text`.
+    #[track_caller]
+    pub fn hear(&mut self) -> String {
+        self.expect("assistant_text")["text"].as_str().expect("words").to_owned()
+    }
+}

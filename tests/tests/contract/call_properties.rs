@@ -1,0 +1,383 @@
+//! Any calls, written in any order, under any filter: the list, its pages and its statistics are those of
+//! a model that looks at every call.
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+use proptest::sample::{Index, select};
+use serde_json::{Value, json};
+use sidetone::sandbox::block_on;
+use sidetone_engine::calls::{
+    Analysis, AnalysisMethod, Call, Costs, EndedCall, NewCall, Outcome, Sentiment, Source, write,
+};
+use sidetone_engine::sql;
+use sidetone_engine::statement::Rows;
+use sidetone_engine::time;
+use sidetone_tests::call::encoded;
+use sidetone_tests::{World, example};
+
+const DAY_MS: i64 = 86_400_000;
+/// A border of 64 days, and so of every shorter span.
+const BORDER_MS: i64 = 319 * 64 * DAY_MS;
+const WORDS: [&str; 6] = ["apple", "apricot", "Bäckerei", "cherry", "2024", "x"];
+const OUTCOMES: [Outcome; 3] = [Outcome::Completed, Outcome::Busy, Outcome::Voicemail];
+const SENTIMENTS: [Sentiment; 2] = [Sentiment::Positive, Sentiment::Unknown];
+const SOURCES: [Source; 2] = [Source::Inbound, Source::Simulation];
+
+/// What is done to the log, in order. An [`Index`] picks one of the calls so far.
+#[derive(Debug, Clone)]
+enum Deed {
+    Insert {
+        assistant: usize,
+        source: Source,
+        model: usize,
+        started_at: i64,
+    },
+    Record {
+        assistant: usize,
+        source: Source,
+        started_at: i64,
+        ending: Ending,
+        finding: Option<Finding>,
+    },
+    End(Index, Ending),
+    Analyze(Index, Finding),
+    /// A job that runs twice.
+    InsertAgain(Index),
+    EndAgain(Index, Ending),
+}
+
+#[derive(Debug, Clone)]
+struct Ending {
+    after_ms: i64,
+    duration_ms: i64,
+    cost: i64,
+    outcome: Outcome,
+    word: &'static str,
+}
+
+#[derive(Debug, Clone)]
+struct Finding {
+    sentiment: Sentiment,
+    outcome: Option<Outcome>,
+    word: &'static str,
+}
+
+#[derive(Debug, Clone)]
+struct Question {
+    assistant: Option<usize>,
+    source: Option<Source>,
+    model: Option<usize>,
+    outcome: Option<Outcome>,
+    sentiment: Option<Sentiment>,
+    from: Option<(i64, bool)>,
+    to: Option<(i64, bool)>,
+    search: Option<Vec<&'static str>>,
+    sort: Option<&'static str>,
+    order: Option<&'static str>,
+    page: i64,
+    limit: i64,
+}
+
+#[derive(Clone)]
+struct Known {
+    new: NewCall,
+    ended: Option<EndedCall>,
+    analysis: Option<Analysis>,
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_log_is_what_was_written(deeds in vec(deed(), 0..50), questions in vec(question(), 12)) {
+        if let Some(world) = World::with_manual_clock() {
+            let bystander = world.other();
+            bystander.a_call();
+            let known = done(&world, &deeds);
+            agree(&world, &known, &questions);
+            recounted(&world);
+            prop_assert_eq!(bystander.get("/calls").ok()["stats"]["total"].as_i64(), Some(1));
+        }
+    }
+}
+
+fn done(world: &World, deeds: &[Deed]) -> Vec<Known> {
+    let mut known: Vec<Known> = Vec::new();
+    for deed in deeds {
+        let picked = |index: &Index| (!known.is_empty()).then(|| index.index(known.len()));
+        match deed {
+            Deed::Insert { assistant, source, model, started_at } => {
+                let mut new = new_call(world, *assistant, *source, *started_at);
+                new.model = format!("example/{model}");
+                world.write(write::insert(&new));
+                known.push(Known { new, ended: None, analysis: None });
+            }
+            Deed::Record { assistant, source, started_at, ending, finding } => {
+                let new = new_call(world, *assistant, *source, *started_at);
+                let (ended, analysis) = (ended(&new, ending), finding.as_ref().map(analysis));
+                world.write(write::record(&new, Some(&ended), analysis.as_ref()));
+                known.push(Known { new, ended: Some(ended), analysis });
+            }
+            Deed::End(index, ending) => {
+                let Some(at) = picked(index) else { continue };
+                let one = &mut known[at];
+                let ended = ended(&one.new, ending);
+                world.write(write::end(&one.new.workspace_id, &one.new.id, &ended));
+                one.ended.get_or_insert(ended);
+            }
+            Deed::Analyze(index, finding) => {
+                let Some(at) = picked(index) else { continue };
+                let one = &mut known[at];
+                let analysis = analysis(finding);
+                world.write(write::analyzed(&one.new.workspace_id, &one.new.id, &analysis));
+                if one.ended.is_some() {
+                    one.analysis = Some(analysis);
+                }
+            }
+            Deed::InsertAgain(index) => {
+                let Some(at) = picked(index) else { continue };
+                world.write(write::insert(&known[at].new));
+            }
+            Deed::EndAgain(index, ending) => {
+                let Some(at) = picked(index) else { continue };
+                let one = &known[at];
+                if one.ended.is_some() {
+                    world.write(write::end(&one.new.workspace_id, &one.new.id, &ended(&one.new, ending)));
+                }
+            }
+        }
+    }
+    known
+}
+
+fn agree(world: &World, known: &[Known], questions: &[Question]) {
+    for one in known {
+        let said = world.get(format!("/calls/{}", one.new.id)).ok();
+        assert_eq!(String::from_utf8_lossy(&said.body), text(one));
+    }
+    for question in questions {
+        let uri = question.uri();
+        let said = world.get(&uri).ok().json;
+        let expected = question.answer(known);
+        assert_eq!(said["stats"], expected["stats"], "{uri}");
+        assert_eq!(said["pagination"], expected["pagination"], "{uri}");
+        assert_eq!(said["calls"], expected["calls"], "{uri}");
+    }
+}
+
+/// The roll-ups are what a recount of all calls gives, and hold no rows of nothing.
+fn recounted(world: &World) {
+    let read = |text: &'static str| {
+        let database = &world.sandbox().unwrap().engine().ports().database;
+        block_on(database.read(vec![sql!(text)])).unwrap().remove(0)
+    };
+    let kept = read(
+        "SELECT workspace_id, span_ms, starts_at, group_id, calls, duration_ms, cost_microusd FROM call_rollups ORDER BY 1, 2, 3, 4",
+    );
+    let counted = read(
+        "SELECT workspace_id, span.column1 AS span_ms, CASE span.column1 WHEN 0 THEN 0 ELSE started_at / span.column1 * span.column1 END
+         AS starts_at, group_id, COUNT(*) AS calls, SUM(COALESCE(duration_ms, 0)) AS duration_ms, SUM(cost_microusd) AS cost_microusd
+         FROM calls JOIN (VALUES (0), (86400000), (345600000), (1382400000), (5529600000)) AS span ON true GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4",
+    );
+    let values = |rows: &Rows| rows.values.clone();
+    assert_eq!(values(&kept), values(&counted));
+}
+
+fn new_call(world: &World, assistant: usize, source: Source, started_at: i64) -> NewCall {
+    let mut new = example::new_call(world);
+    new.assistant_id = format!("asst_{assistant}");
+    (new.source, new.started_at, new.model) = (source, started_at, "example/0".to_owned());
+    new
+}
+
+fn ended(new: &NewCall, ending: &Ending) -> EndedCall {
+    let mut ended = example::ended_call();
+    (ended.outcome, ended.duration_ms) = (ending.outcome, ending.duration_ms);
+    ended.ended_at = new.started_at + ending.after_ms;
+    ended.costs = Costs::of(0, ending.cost, 0, 0);
+    ended.transcript.truncate(1);
+    ended.transcript[0].text = format!("We have {}!", ending.word);
+    ended
+}
+
+fn analysis(finding: &Finding) -> Analysis {
+    Analysis {
+        summary: format!("About {}.", finding.word),
+        sentiment: finding.sentiment,
+        outcome: finding.outcome,
+        method: AnalysisMethod::Model,
+    }
+}
+
+fn text(known: &Known) -> String {
+    let call = Call::of(&known.new, known.ended.as_ref(), known.analysis.as_ref()).unwrap();
+    serde_json::to_string(&call).unwrap()
+}
+
+impl Question {
+    fn uri(&self) -> String {
+        let mut parts = vec![format!("page={}", self.page), format!("limit={}", self.limit)];
+        let mut add = |name: &str, value: Option<String>| {
+            parts.extend(value.map(|value| format!("{name}={}", encoded(&value))));
+        };
+        add("assistant_id", self.assistant.map(|n| format!("asst_{n}")));
+        add("source", self.source.map(|source| source.as_str().to_owned()));
+        add("model", self.model.map(|n| format!("example/{n}")));
+        add("outcome", self.outcome.map(|outcome| outcome.as_str().to_owned()));
+        add("sentiment", self.sentiment.map(|sentiment| sentiment.as_str().to_owned()));
+        let date = |(ms, whole): (i64, bool)| time::format(ms)[..if whole { 10 } else { 24 }].to_owned();
+        add("date_from", self.from.map(date));
+        add("date_to", self.to.map(date));
+        add("search", self.search.as_ref().map(|words| words.join(" ")));
+        add("sort", self.sort.map(str::to_owned));
+        add("order", self.order.map(str::to_owned));
+        format!("/calls?{}", parts.join("&"))
+    }
+
+    fn passes(&self, known: &Known, call: &Value) -> bool {
+        let is = |name: &str, wanted: Option<String>| wanted.is_none_or(|wanted| call[name] == wanted);
+        let started_at = known.new.started_at;
+        let day = |ms: i64| ms.div_euclid(DAY_MS);
+        let said = format!("{} {}", call["transcript"], call["analysis"]["summary"]).to_lowercase();
+        let said: Vec<&str> = said.split(|c: char| !c.is_alphanumeric()).collect();
+        let found = |words: &Vec<&'static str>| {
+            words.iter().enumerate().all(|(at, word)| {
+                let word = word.to_lowercase();
+                let last = at == words.len() - 1;
+                said.iter().any(|one| if last { one.starts_with(&word) } else { *one == word })
+            })
+        };
+        is("assistant_id", self.assistant.map(|n| format!("asst_{n}")))
+            && is("source", self.source.map(|source| source.as_str().to_owned()))
+            && is("model", self.model.map(|n| format!("example/{n}")))
+            && is("outcome", self.outcome.map(|outcome| outcome.as_str().to_owned()))
+            && is("sentiment", self.sentiment.map(|sentiment| sentiment.as_str().to_owned()))
+            && self.from.is_none_or(|(ms, whole)| started_at >= if whole { day(ms) * DAY_MS } else { ms })
+            && self.to.is_none_or(|(ms, whole)| {
+                started_at <= if whole { day(ms) * DAY_MS + DAY_MS - 1 } else { ms }
+            })
+            && self.search.as_ref().is_none_or(found)
+    }
+
+    fn answer(&self, known: &[Known]) -> Value {
+        let mut passing: Vec<(usize, &Known, Value)> = known
+            .iter()
+            .enumerate()
+            .map(|(at, one)| (at, one, serde_json::from_str(&text(one)).unwrap()))
+            .filter(|(_, one, call)| self.passes(one, call))
+            .collect();
+        passing.sort_by_key(|(at, one, _)| {
+            let ended = one.ended.as_ref();
+            let key = match self.sort.unwrap_or("started_at") {
+                "started_at" => Some(one.new.started_at),
+                "ended_at" => ended.map(|ended| ended.ended_at),
+                "duration_ms" => ended.map(|ended| ended.duration_ms),
+                _ => Some(ended.map_or(0, |ended| ended.costs.total_microusd)),
+            };
+            (key, *at)
+        });
+        if self.order != Some("asc") {
+            passing.reverse();
+        }
+        let total = passing.len() as i64;
+        let sum = |pick: fn(&EndedCall) -> i64| -> i64 {
+            passing.iter().filter_map(|(_, one, _)| one.ended.as_ref()).map(pick).sum()
+        };
+        let (duration, cost) = (sum(|ended| ended.duration_ms), sum(|ended| ended.costs.total_microusd));
+        let count = |name: &str, words: Vec<&'static str>| -> Value {
+            let of = |word: &str| passing.iter().filter(|(.., call)| call[name] == *word).count();
+            words
+                .into_iter()
+                .map(|word| (word.to_owned(), json!(of(word))))
+                .collect::<serde_json::Map<_, _>>()
+                .into()
+        };
+        let (page, limit) = (self.page, self.limit);
+        let calls: Vec<&Value> = passing
+            .iter()
+            .map(|(.., call)| call)
+            .skip(((page - 1) * limit) as usize)
+            .take(limit as usize)
+            .collect();
+        json!({
+            "calls": calls,
+            "stats": {
+                "total": total, "total_duration_ms": duration,
+                "average_duration_ms": if total > 0 { (duration as f64 / total as f64).round() as i64 } else { 0 },
+                "total_cost_microusd": cost,
+                "by_outcome": count("outcome", Outcome::ALL.iter().map(|word| word.as_str()).collect()),
+                "by_sentiment": count("sentiment", Sentiment::ALL.iter().map(|word| word.as_str()).collect()),
+            },
+            "pagination": {"page": page, "limit": limit, "total": total, "total_pages": (total + limit - 1) / limit},
+        })
+    }
+}
+
+/// Around borders of spans of every length, and often the same.
+fn moment() -> impl Strategy<Value = i64> {
+    (select(vec![-65, -64, -17, -4, -1, 0, 1, 3, 4, 16, 31, 63, 64]), select(vec![-1, 0, 1, DAY_MS / 2]))
+        .prop_map(|(day, ms)| BORDER_MS + day * DAY_MS + ms)
+}
+
+fn ending() -> impl Strategy<Value = Ending> {
+    (0..4_i64, 0..4_i64, 0..3_i64, select(OUTCOMES.to_vec()), select(WORDS.to_vec())).prop_map(
+        |(after_ms, duration_ms, cost, outcome, word)| Ending { after_ms, duration_ms, cost, outcome, word },
+    )
+}
+
+fn finding() -> impl Strategy<Value = Finding> {
+    (select(SENTIMENTS.to_vec()), option::of(select(OUTCOMES.to_vec())), select(WORDS.to_vec()))
+        .prop_map(|(sentiment, outcome, word)| Finding { sentiment, outcome, word })
+}
+
+fn deed() -> impl Strategy<Value = Deed> {
+    let source = || select(SOURCES.to_vec());
+    prop_oneof![
+        4 => (0..3_usize, source(), 0..2_usize, moment())
+            .prop_map(|(assistant, source, model, started_at)| Deed::Insert { assistant, source, model, started_at }),
+        4 => (0..3_usize, source(), moment(), ending(), option::of(finding())).prop_map(
+            |(assistant, source, started_at, ending, finding)| Deed::Record { assistant, source, started_at, ending, finding }
+        ),
+        4 => (any::<Index>(), ending()).prop_map(|(index, ending)| Deed::End(index, ending)),
+        4 => (any::<Index>(), finding()).prop_map(|(index, finding)| Deed::Analyze(index, finding)),
+        1 => any::<Index>().prop_map(Deed::InsertAgain),
+        1 => (any::<Index>(), ending()).prop_map(|(index, ending)| Deed::EndAgain(index, ending)),
+    ]
+}
+
+fn question() -> impl Strategy<Value = Question> {
+    let groups = (
+        option::weighted(0.2, 0..4_usize),
+        option::weighted(0.2, select(SOURCES.to_vec())),
+        option::weighted(0.1, 0..2_usize),
+        option::weighted(0.2, select(OUTCOMES.to_vec())),
+        option::weighted(0.2, select(SENTIMENTS.to_vec())),
+    );
+    let rest = (
+        option::weighted(0.3, (moment(), any::<bool>())),
+        option::weighted(0.3, (moment(), any::<bool>())),
+        option::weighted(0.2, vec(select([WORDS.as_slice(), &["ap", "bäck"]].concat()), 1..3)),
+        option::of(select(vec!["started_at", "ended_at", "duration_ms", "cost"])),
+        option::of(select(vec!["asc", "desc"])),
+        1..6_i64,
+        prop_oneof![1..6_i64, Just(200_i64)],
+    );
+    (groups, rest).prop_map(
+        |((assistant, source, model, outcome, sentiment), (from, to, search, sort, order, page, limit))| {
+            Question {
+                assistant,
+                source,
+                model,
+                outcome,
+                sentiment,
+                from,
+                to,
+                search,
+                sort,
+                order,
+                page,
+                limit,
+            }
+        },
+    )
+}

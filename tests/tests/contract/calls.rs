@@ -1,0 +1,381 @@
+//! The call log: the list, its parameters, searching it, one call. That lists and statistics are right for
+//! any calls is in `call_properties`.
+use serde_json::{Value, json};
+use sidetone_engine::auth::key::ApiKey;
+use sidetone_engine::calls::{Call, CallStatus, NewCall, write};
+use sidetone_engine::conversation::transcript::{TranscriptRole, TranscriptRow};
+use sidetone_tests::call::encoded;
+use sidetone_tests::reply::ids_of;
+use sidetone_tests::{World, example};
+
+#[test]
+fn a_call_has_every_field_from_its_beginning_to_its_analysis() {
+    let Some(world) = World::with_manual_clock() else { return };
+    let new = example::new_call(&world);
+    world.write(write::insert(&new));
+    let path = format!("/calls/{}", new.id);
+    let begun = json!({
+        "id": new.id, "assistant_id": new.assistant_id, "assistant_revision": 3, "source": "inbound", "direction": "inbound",
+        "status": "ringing", "from": "+14155550123", "to": "+14155550199", "user_number": null, "provider": "twilio",
+        "carrier_call_id": "CA0123456789", "model": "builtin/rules", "voice": "builtin/tone",
+        "started_at": "2026-01-01T09:00:00.123Z", "answered_at": null, "ended_at": null, "duration_ms": null, "outcome": null,
+        "ended_reason": null, "fault": null, "sentiment": null, "transcript": [], "analysis": null,
+        "costs": {"total_microusd": 0, "telephony_microusd": 0, "stt_microusd": 0, "llm_microusd": 0, "tts_microusd": 0},
+        "usage": {"llm_input_tokens": 0, "llm_output_tokens": 0}, "recording": null, "simulation_run_id": null,
+    });
+    assert_eq!(world.get(&path).ok().json, begun);
+    assert_eq!(world.get("/calls").ok()["calls"], json!([begun]));
+
+    world.write(write::end(&new.workspace_id, &new.id, &example::ended_call()));
+    world.write(write::analyzed(&new.workspace_id, &new.id, &example::analysis()));
+    let over = world.get(&path).ok();
+    assert_eq!(over["status"], "ended");
+    assert_eq!(over["answered_at"], "2026-01-01T09:00:02.123Z");
+    assert_eq!(over["ended_at"], "2026-01-01T09:01:04.123Z");
+    assert_eq!((&over["duration_ms"], &over["outcome"]), (&json!(62_000), &json!("completed")));
+    assert_eq!((&over["ended_reason"], &over["fault"]), (&json!("user_hung_up"), &json!("none")));
+    assert_eq!(over["sentiment"], "positive");
+    assert_eq!(
+        over["analysis"],
+        json!({"summary": "The caller asked for the opening hours.", "sentiment": "positive", "outcome": null, "method": "rule"})
+    );
+    assert_eq!(over["transcript"][1]["text"], "When do you open\non Saturday?");
+    assert_eq!(over["costs"]["total_microusd"], 100);
+    assert_eq!(over["usage"], json!({"llm_input_tokens": 500, "llm_output_tokens": 60}));
+    assert_eq!(over["from"], begun["from"]);
+}
+
+#[test]
+fn what_was_written_is_what_is_read_to_the_byte() {
+    let Some(world) = World::with_manual_clock() else { return };
+    let (ended, analysis) = (example::ended_call(), example::analysis());
+    for (ended, analysis) in [(None, None), (Some(&ended), None), (Some(&ended), Some(&analysis))] {
+        let new = example::new_call(&world);
+        world.write(write::record(&new, ended, analysis));
+        let payload = serde_json::to_string(&Call::of(&new, ended, analysis).unwrap()).unwrap();
+        let read = world.get(format!("/calls/{}", new.id)).ok();
+        assert_eq!(String::from_utf8_lossy(&read.body), payload);
+    }
+}
+
+#[test]
+fn a_call_only_moves_forward() {
+    let Some(world) = World::with_manual_clock() else { return };
+    let mut new = example::new_call(&world);
+    new.status = CallStatus::Queued;
+    world.write(write::insert(&new));
+    let state = || {
+        let call = world.get(format!("/calls/{}", new.id)).ok();
+        (call["status"].as_str().unwrap().to_owned(), call["answered_at"].clone())
+    };
+    let advance = |status, at_ms| world.write(write::advance(&new.workspace_id, &new.id, status, at_ms));
+    advance(CallStatus::Ringing, 1);
+    assert_eq!(state(), ("ringing".to_owned(), Value::Null));
+    advance(CallStatus::InProgress, 1_000);
+    assert_eq!(state(), ("in_progress".to_owned(), json!("1970-01-01T00:00:01.000Z")));
+    advance(CallStatus::Ringing, 2_000);
+    advance(CallStatus::InProgress, 2_000);
+    assert_eq!(state(), ("in_progress".to_owned(), json!("1970-01-01T00:00:01.000Z")));
+    world.write(write::end(&new.workspace_id, &new.id, &example::ended_call()));
+    let over = state();
+    advance(CallStatus::InProgress, 3_000);
+    assert_eq!(state(), over);
+    world.write(write::carried(&new.workspace_id, &new.id, "CB77"));
+    assert_eq!(world.get("/calls?search=CB77").ok()["stats"]["total"], 1);
+    assert_eq!(world.get("/calls?search=CA0123456789").ok()["stats"]["total"], 0);
+}
+
+#[test]
+fn an_empty_log_has_statistics_of_zero() {
+    let world = World::new();
+    assert_eq!(
+        world.get("/calls").ok().json,
+        json!({
+            "calls": [],
+            "stats": {"total": 0, "total_duration_ms": 0, "average_duration_ms": 0, "total_cost_microusd": 0,
+                "by_outcome": {"completed": 0, "no_answer": 0, "busy": 0, "failed": 0, "canceled": 0, "voicemail": 0},
+                "by_sentiment": {"positive": 0, "neutral": 0, "negative": 0, "unknown": 0}},
+            "pagination": {"page": 1, "limit": 200, "total": 0, "total_pages": 0},
+        })
+    );
+    assert_eq!(world.get("/calls?page=1000000000&limit=1000").ok()["calls"], json!([]));
+    assert_eq!(world.get("/calls?search=x&sort=cost&date_from=2026-01-01").ok()["calls"], json!([]));
+}
+
+#[test]
+fn nobody_sees_the_calls_of_another_workspace() {
+    let Some(world) = World::with_manual_clock() else { return };
+    let stranger = world.other();
+    let call = world.a_call();
+    stranger.get(format!("/calls/{}", call.id)).refused("not_found");
+    for query in [
+        String::new(),
+        format!("assistant_id={}", call["assistant_id"].as_str().unwrap()),
+        format!("search={}", call.id),
+        "search=saturday".to_owned(),
+        "source=inbound&sort=duration_ms".to_owned(),
+        "date_from=2026-01-01T08:00:00Z&date_to=2026-01-01".to_owned(),
+        format!(
+            "search={}",
+            encoded(&format!("x\" OR workspace:\"{}", world.workspace_id().replace('_', "")))
+        ),
+    ] {
+        let list = stranger.get(format!("/calls?{query}")).ok();
+        assert_eq!((&list["calls"], &list["stats"]["total"]), (&json!([]), &json!(0)), "{query}");
+        let ours = world.get(format!("/calls?{query}")).ok();
+        let expected = if query.contains("OR") { 0 } else { 1 };
+        assert_eq!(ours["stats"]["total"], expected, "{query}");
+    }
+    // Nor does writing for one workspace touch the other's.
+    world.write(write::analyzed(&stranger.workspace_id(), &call.id, &example::analysis()));
+    assert_eq!(world.get(format!("/calls/{}", call.id)).ok().json, call.json);
+}
+
+#[test]
+fn a_wrong_form_is_a_400_and_a_value_that_is_not_allowed_a_422() {
+    let world = World::new();
+    for name in ["date_from", "date_to"] {
+        for bad in [
+            "",
+            "yesterday",
+            "2026-02-30",
+            "2026-01-31T09:00:00",
+            "2026-01-31 09:00:00Z",
+            "1767258000",
+            "2026",
+        ] {
+            let bad = encoded(bad);
+            world.get(format!("/calls?{name}={bad}")).refused("invalid_parameter").naming(&[name]);
+        }
+        for good in [
+            "2026-01-31",
+            "2026-01-31T09:00:00Z",
+            "2026-01-31T09:00:00.5%2B02:00",
+            "0001-01-01",
+            "9999-12-31",
+        ] {
+            world.get(format!("/calls?{name}={good}")).ok();
+        }
+    }
+    world.get("/calls?date_from=x&date_to=y").refused("invalid_parameter").naming(&["date_from", "date_to"]);
+    for name in ["page", "limit"] {
+        world.get(format!("/calls?{name}=abc")).refused("invalid_parameter").naming(&[name]);
+        world.get(format!("/calls?{name}=0")).refused("validation_failed").naming(&[name]);
+    }
+    world.get("/calls?limit=1001").refused("validation_failed").naming(&["limit"]);
+    for name in ["source", "outcome", "sentiment", "sort", "order"] {
+        for bad in ["", "bogus", "ASC"] {
+            world.get(format!("/calls?{name}={bad}")).refused("validation_failed").naming(&[name]);
+        }
+    }
+    world.get("/calls?status=ended").refused("validation_failed").naming(&["status"]);
+    world.get(format!("/calls?search={}", "x".repeat(501))).refused("validation_failed").naming(&["search"]);
+    world.get("/calls?date_from=2026-02-01&date_to=2026-01-01").ok();
+    for unknown in ["assistant_id=", "assistant_id=%00", "model=x", "voice='"] {
+        assert_eq!(world.get(format!("/calls?{unknown}")).ok()["calls"], json!([]));
+    }
+}
+
+#[test]
+fn a_search_finds_words_numbers_and_ids() {
+    let Some(world) = World::with_manual_clock() else { return };
+    let mut new = example::new_call(&world);
+    new.user_number = Some("+442071838750".to_owned());
+    new.simulation_run_id = Some("run_01abc".to_owned());
+    world.write(write::record(&new, Some(&example::ended_call()), Some(&example::analysis())));
+    world.a_call();
+    let total = |search: &str| {
+        let list = world.get(format!("/calls?search={}", encoded(search))).ok();
+        assert_eq!(list["calls"].as_array().unwrap().len() as i64, list["stats"]["total"].as_i64().unwrap());
+        list["stats"]["total"].as_i64().unwrap()
+    };
+    for (search, expected) in [
+        // Transcript and summary, any order, any case, without accents, the last word unfinished.
+        ("saturday", 2),
+        ("Saturday OPEN", 2),
+        ("velo cafe gruezi", 2),
+        ("satur", 2),
+        ("satur open", 0),
+        ("opening hours", 2),
+        ("summary", 0),
+        ("\"on Saturday\"", 2),
+        // Numbers, however they are written, and their beginning.
+        ("+442071838750", 1),
+        ("+44 (20) 7183-8750", 1),
+        ("44207183", 1),
+        ("+14155550123", 2),
+        ("1415555", 2),
+        // Ids, whole and begun.
+        (&new.id, 1),
+        (&new.id[..20], 2),
+        ("CA0123456789", 2),
+        ("run_01abc", 1),
+        ("01abc", 1),
+        // Nothing to look for.
+        ("", 0),
+        (" ", 0),
+        ("***", 0),
+        ("\"", 0),
+        ("_", 0),
+    ] {
+        assert_eq!(total(search), expected, "{search:?}");
+    }
+}
+
+#[test]
+fn every_way_through_the_list_is_open_on_every_host() {
+    let world = World::new();
+    let calls: Vec<String> = (0..3).map(|_| world.runs_call().id).collect();
+    let one = world.get(format!("/calls/{}", calls[0])).ok().json;
+    let day = &one["started_at"].as_str().unwrap()[..10];
+    let total = |query: &str| {
+        let list = world.get(format!("/calls?{query}")).ok();
+        assert_eq!(list["stats"]["total"], list["pagination"]["total"], "{query}");
+        (list["pagination"]["total"].as_i64().unwrap(), list["calls"].as_array().unwrap().len())
+    };
+    for sort in ["started_at", "ended_at", "duration_ms", "cost"] {
+        for (order, page) in [("asc", 1), ("desc", 2), ("asc", 3)] {
+            let query = format!("sort={sort}&order={order}&page={page}&limit=1");
+            assert_eq!(total(&query), (3, 1), "{query}");
+            let filtered = format!("{query}&source={}&outcome=completed", one["source"].as_str().unwrap());
+            assert_eq!(total(&filtered), (3, 1), "{filtered}");
+            let dated = format!("{filtered}&date_from=2025-12-31T23:59:59.999Z&date_to={day}T23:59:59Z");
+            assert_eq!(total(&dated), (3, 1), "{dated}");
+        }
+    }
+    assert_eq!(total("date_from=2019-02-03T04:05:06Z&date_to=2019-12-31T01:00:00Z&page=2"), (0, 0));
+    assert_eq!(total(&format!("search={}", calls[1])), (1, 1));
+    assert_eq!(total("search=nobody-said-this&sort=cost&page=2&model=builtin/rules"), (0, 0));
+}
+
+#[test]
+fn no_search_is_an_error() {
+    let Some(world) = World::with_manual_clock() else { return };
+    world.a_call();
+    let hostile = [
+        "\"",
+        "\"\"",
+        "\"saturday",
+        "saturday\"",
+        "'",
+        "''; DROP TABLE calls; --",
+        "*",
+        "saturday*",
+        "^saturday",
+        "NEAR(a b)",
+        "NEAR/2",
+        "AND",
+        "OR",
+        "NOT",
+        "a AND",
+        "(",
+        ")",
+        "((((",
+        "words:saturday",
+        "workspace:ws",
+        "- -",
+        "{a b}:c",
+        "a+b",
+        "\\",
+        "%",
+        "_",
+        "\0",
+        "a\0b",
+        "\u{feff}",
+        "\u{202e}",
+        "é",
+        "e\u{301}",
+        "👋🏽",
+        "中文",
+        "ﬁ",
+        "İ",
+        "ß",
+        "\u{10ffff}",
+        ":ws",
+        "?1",
+        "a:ws",
+    ];
+    for search in hostile {
+        world.get(format!("/calls?search={}", encoded(search))).ok();
+    }
+    world.get("/calls?search=%FF%FE").ok();
+    world.get(format!("/calls?search={}", encoded(&"\"a ".repeat(160)))).ok();
+    world.get(format!("/calls?search={}", "é".repeat(500))).ok();
+    assert_eq!(world.get("/calls?search=saturday").ok()["stats"]["total"], 1);
+}
+
+#[test]
+fn a_wrong_key_finds_out_nothing() {
+    let world = World::new();
+    let wrong = ApiKey::from_bytes([8; 32]);
+    for query in
+        ["", "search=saturday", "sort=cost&source=inbound&page=3", "page=2", "date_from=2026-01-01T09:00:00Z"]
+    {
+        world
+            .with_key(wrong.as_str())
+            .from_elsewhere()
+            .get(format!("/calls?{query}"))
+            .refused("unauthorized");
+    }
+}
+
+#[test]
+fn pages_follow_each_other_without_gap_or_repetition() {
+    let Some(world) = World::with_manual_clock() else { return };
+    const CALLS: usize = 500;
+    let mut ids = Vec::new();
+    for n in 0..CALLS {
+        let mut new = example::new_call(&world);
+        // A few hundred days, several calls at the same moment.
+        new.started_at += (n as i64 / 3) * 2 * 86_400_000;
+        world.write(write::insert(&new));
+        ids.push(new.id);
+    }
+    for (order, filter) in
+        [("asc", ""), ("desc", ""), ("desc", "&source=inbound"), ("asc", "&date_from=2026-02-03T10:00:00Z")]
+    {
+        let mut seen = Vec::new();
+        let mut page = 1;
+        loop {
+            let list = world.get(format!("/calls?limit=7&page={page}&order={order}{filter}")).ok();
+            if list["calls"] == json!([]) {
+                assert_eq!(list["pagination"]["total_pages"], page - 1);
+                break;
+            }
+            seen.extend(ids_of(&list["calls"]));
+            page += 1;
+        }
+        let mut expected = ids.clone();
+        if filter.contains("date") {
+            expected.drain(..51);
+        }
+        if order == "desc" {
+            expected.reverse();
+        }
+        assert_eq!(seen, expected, "{order}{filter}");
+    }
+}
+
+#[test]
+fn a_list_stops_showing_transcripts_at_4_mib() {
+    let Some(world) = World::with_manual_clock() else { return };
+    const EACH: usize = 1024 * 1024 - 200;
+    let make = |size: usize| -> NewCall {
+        let new = example::new_call(&world);
+        let mut ended = example::ended_call();
+        let text = "word ".repeat(size / 5);
+        ended.transcript = vec![TranscriptRow::new(0, TranscriptRole::User, text, 0, 1)];
+        world.write(write::record(&new, Some(&ended), None));
+        new
+    };
+    let small = make(10);
+    for _ in 0..5 {
+        make(EACH);
+    }
+    let list = world.get("/calls").ok();
+    let shown: Vec<bool> =
+        list["calls"].as_array().unwrap().iter().map(|call| call["transcript"].is_array()).collect();
+    assert_eq!(shown, [true, true, true, true, false, false], "the rest is left out, however small");
+    assert!(world.get(format!("/calls/{}", small.id)).ok()["transcript"].is_array());
+    assert!(list.body.len() < 4 * 1024 * 1024 + 64 * 1024);
+}

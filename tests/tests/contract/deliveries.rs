@@ -1,0 +1,532 @@
+//! Deliveries: what webhooks are sent, when, and what is told of it. The clock is moved by hand and
+//! every answer of a receiver is scripted; `receivers` does the same over real sockets.
+use http::Method;
+use serde_json::{Value, json};
+use sidetone::sandbox::block_on;
+use sidetone_engine::events::{self, EventKind, Subscribers};
+use sidetone_engine::limits::{DELIVERY_RETRY_MS, EVENT_KEPT_MS, SECRET_OVERLAP_MS_MAX};
+use sidetone_engine::ports::{HttpError, HttpReply, HttpRequest};
+use sidetone_engine::signing::webhook_signature;
+use sidetone_tests::{Made, World};
+
+#[test]
+fn a_test_event_is_sent_signed_to_that_webhook_alone() {
+    let Some(world) = World::with_manual_clock() else { return };
+    let sandbox = world.sandbox().unwrap();
+    let webhook = world.webhook();
+    world.create("/webhooks", json!({"url": "https://other.example/", "events": ["*"]}));
+    let delivery = test(&world, &webhook);
+    assert!(delivery.id.starts_with("dlv_") && text(&delivery["event_id"]).starts_with("evt_"));
+    assert_eq!(
+        delivery.json,
+        json!({"id": delivery.id, "webhook_id": webhook.id, "event_id": delivery["event_id"], "type": "webhook.test",
+               "status": "pending", "attempts": 0, "next_attempt_at": delivery["created_at"], "last_status": null,
+               "last_error": null, "last_response": null, "created_at": delivery["created_at"], "delivered_at": null})
+    );
+    sandbox.answer_http(204, "");
+    sandbox.run_jobs();
+    let sent = sandbox.sent_http();
+    let [request] = sent.as_slice() else { panic!("one request: {sent:?}") };
+    assert_eq!((request.method, request.url.as_str()), ("POST", "https://receiver.example/"));
+    assert_eq!(header(request, "content-type"), "application/json");
+    assert_eq!(header(request, "webhook-id"), delivery["event_id"]);
+    verify(request, text(&webhook["signing_secret"]));
+    let mut shown = webhook.json.clone();
+    shown.as_object_mut().unwrap().shift_remove("signing_secret");
+    let body: Value = serde_json::from_slice(&request.body).unwrap();
+    assert_eq!(body["id"], delivery["event_id"]);
+    assert_eq!(body["type"], "webhook.test");
+    assert_eq!(body["created_at"], delivery["created_at"]);
+    assert!(text(&body["workspace_id"]).starts_with("ws_"));
+    assert_eq!(body["data"], json!({"webhook": shown}), "exactly what REST says");
+    assert_eq!(body.as_object().unwrap().len(), 5);
+    let read = only(&world, &webhook);
+    assert_eq!((&read["status"], &read["attempts"]), (&json!("delivered"), &json!(1)));
+    assert_eq!((&read["last_status"], &read["next_attempt_at"]), (&json!(204), &Value::Null));
+    assert_eq!(read["delivered_at"], delivery["created_at"]);
+    assert_eq!(sandbox.run_jobs(), 0, "nothing is left to do");
+}
+
+#[test]
+fn a_delivery_that_fails_is_tried_again_by_the_schedule_and_given_up_at_its_end() {
+    let Some(world) = World::with_manual_clock() else { return };
+    let sandbox = world.sandbox().unwrap();
+    let webhook = world.webhook();
+    let delivery = test(&world, &webhook);
+    let mut bodies = Vec::new();
+    let mut stamps = Vec::new();
+    for (n, pause_ms) in DELIVERY_RETRY_MS.into_iter().enumerate() {
+        sandbox.answer_http(500, "no");
+        assert_eq!(sandbox.run_jobs(), 1, "attempt {n}");
+        let read = only(&world, &webhook);
+        assert_eq!((&read["status"], &read["attempts"]), (&json!("pending"), &json!(n + 1)));
+        assert_eq!(read["last_error"], "The receiver answered HTTP 500.");
+        assert_eq!((&read["last_status"], &read["last_response"]), (&json!(500), &json!("no")));
+        sandbox.advance(pause_ms - 1);
+        assert_eq!(sandbox.run_jobs(), 0, "not before its time");
+        sandbox.advance(pause_ms / 10 + 1);
+        for request in sandbox.sent_http() {
+            verify(&request, text(&webhook["signing_secret"]));
+            assert_eq!(header(&request, "webhook-id"), delivery["event_id"]);
+            stamps.push(header(&request, "webhook-timestamp"));
+            bodies.push(request.body);
+        }
+    }
+    sandbox.fail_http(HttpError::Timeout);
+    assert_eq!(sandbox.run_jobs(), 1, "the last attempt");
+    let read = only(&world, &webhook);
+    assert_eq!((&read["status"], &read["attempts"]), (&json!("failed"), &json!(8)));
+    assert_eq!((&read["next_attempt_at"], &read["last_status"]), (&Value::Null, &Value::Null));
+    assert_eq!(read["last_error"], "The receiver did not answer within 15 s.");
+    assert_eq!(bodies.len(), 7);
+    assert!(bodies.iter().all(|body| *body == bodies[0]), "the same bytes in every attempt");
+    stamps.dedup();
+    assert_eq!(stamps.len(), 7, "a fresh timestamp in every attempt");
+    sandbox.advance(365 * 24 * 60 * 60 * 1000);
+    assert_eq!(sandbox.run_jobs(), 0);
+    assert_eq!(list(&world, &webhook, "?status=failed").len(), 1, "a dead letter stays readable");
+
+    // It can be sent again, with the same id, and has its whole schedule again.
+    sandbox.sent_http();
+    let again = redeliver(&world, &delivery);
+    assert_eq!((&again["status"], &again["attempts"]), (&json!("pending"), &json!(8)));
+    sandbox.answer_http(503, "");
+    sandbox.run_jobs();
+    sandbox.advance(6_000);
+    sandbox.answer_http(200, "");
+    sandbox.run_jobs();
+    let sent = sandbox.sent_http();
+    assert_eq!(sent.len(), 2);
+    assert!(sent.iter().all(|request| header(request, "webhook-id") == delivery["event_id"]
+        && request.body == bodies[0]));
+    let read = only(&world, &webhook);
+    assert_eq!((&read["status"], &read["attempts"]), (&json!("delivered"), &json!(10)));
+}
+
+#[test]
+fn every_kind_of_failure_is_told_and_tried_again() {
+    let Some(world) = World::with_manual_clock() else { return };
+    let sandbox = world.sandbox().unwrap();
+    for (answer, status, error) in [
+        (reply(302, &[("location", "http://169.254.169.254/")]), json!(302), "redirects are not followed"),
+        (reply(404, &[]), json!(404), "HTTP 404"),
+        (Err(HttpError::Timeout), Value::Null, "within 15 s"),
+        (Err(HttpError::Refused), Value::Null, "public HTTPS"),
+        (
+            Err(HttpError::Failed("reset by peer at 10.1.2.3".to_owned())),
+            Value::Null,
+            "broke the connection off",
+        ),
+        (flood(500), json!(500), "HTTP 500"),
+    ] {
+        let webhook = world.webhook();
+        test(&world, &webhook);
+        sandbox.script_http(answer);
+        sandbox.run_jobs();
+        let read = only(&world, &webhook);
+        assert_eq!((&read["status"], &read["last_status"]), (&json!("pending"), &status), "{read}");
+        assert!(text(&read["last_error"]).contains(error), "{read}");
+        assert!(!read.to_string().contains("10.1.2.3"), "what our side saw stays in the log: {read}");
+        world.delete(format!("/webhooks/{}", webhook.id)).empty();
+    }
+    assert_eq!(sandbox.sent_http().len(), 6, "nothing was followed");
+}
+
+#[test]
+fn a_large_answer_is_none_the_worse_and_little_of_it_is_kept() {
+    let Some(world) = World::with_manual_clock() else { return };
+    let webhook = world.webhook();
+    test(&world, &webhook);
+    world.sandbox().unwrap().script_http(flood(200));
+    world.sandbox().unwrap().run_jobs();
+    let read = only(&world, &webhook);
+    assert_eq!(read["status"], "delivered");
+    let kept = text(&read["last_response"]);
+    assert!(kept.len() <= 1024 && kept.starts_with("é") && !kept.contains('\0'), "{} bytes", kept.len());
+}
+
+#[test]
+fn a_410_disables_the_webhook() {
+    let Some(world) = World::with_manual_clock() else { return };
+    let sandbox = world.sandbox().unwrap();
+    let webhook = world.webhook();
+    let delivery = test(&world, &webhook);
+    sandbox.answer_http(410, "go away");
+    sandbox.run_jobs();
+    assert_eq!(world.get("/webhooks").ok().json[0]["enabled"], false);
+    let read = only(&world, &webhook);
+    assert_eq!((&read["status"], &read["last_status"]), (&json!("failed"), &json!(410)));
+    world.post(format!("/webhooks/{}/test", webhook.id), json!({})).refused("webhook_disabled");
+    let path = format!("/webhooks/{}/deliveries/{}/redeliver", webhook.id, delivery.id);
+    world.post(path, json!({})).refused("webhook_disabled");
+    assert_eq!(sandbox.run_jobs(), 0);
+}
+
+#[test]
+fn a_410_from_where_the_webhook_no_longer_points_disables_nothing() {
+    let Some(world) = World::with_manual_clock() else { return };
+    let sandbox = world.sandbox().unwrap();
+    let webhook = world.webhook();
+    test(&world, &webhook);
+    let path = format!("/webhooks/{}", webhook.id);
+    let other = world.clone();
+    sandbox.meanwhile(move || {
+        other.patch(&path, json!({"url": "https://elsewhere.example/"})).ok();
+    });
+    sandbox.answer_http(410, "");
+    sandbox.run_jobs();
+    assert_eq!(world.get("/webhooks").ok().json[0]["enabled"], true);
+}
+
+#[test]
+fn retry_after_is_honoured_within_the_schedule() {
+    let Some(world) = World::with_manual_clock() else { return };
+    let sandbox = world.sandbox().unwrap();
+    for (value, wait_ms) in [("60", 60_000), ("86400", 300_000), ("1", 5_000), ("nonsense", 5_000)] {
+        let webhook = world.webhook();
+        test(&world, &webhook);
+        sandbox.script_http(reply(429, &[("Retry-After", value)]));
+        sandbox.run_jobs();
+        sandbox.advance(wait_ms - 1);
+        assert_eq!(sandbox.run_jobs(), 0, "{value}");
+        sandbox.advance(wait_ms / 10 + 1);
+        sandbox.answer_http(200, "");
+        assert_eq!(sandbox.run_jobs(), 1, "{value}");
+        assert_eq!(only(&world, &webhook)["status"], "delivered");
+        world.delete(format!("/webhooks/{}", webhook.id)).empty();
+    }
+}
+
+#[test]
+fn a_disabled_webhook_gets_nothing_new_and_what_is_pending_waits() {
+    let Some(world) = World::with_manual_clock() else { return };
+    let sandbox = world.sandbox().unwrap();
+    let webhook =
+        world.create("/webhooks", json!({"url": "https://receiver.example/", "events": ["call.ended"]}));
+    let path = format!("/webhooks/{}", webhook.id);
+    emit(&world, EventKind::CallEnded, &json!({"call": {"id": "call_1"}}));
+    world.patch(&path, json!({"enabled": false})).ok();
+    emit(&world, EventKind::CallEnded, &json!({"call": {"id": "call_2"}}));
+    sandbox.run_jobs();
+    sandbox.advance(60_000);
+    assert_eq!(sandbox.run_jobs(), 0);
+    assert!(sandbox.sent_http().is_empty());
+    assert_eq!(only(&world, &webhook)["status"], "pending", "the second was never there");
+    world.patch(&path, json!({"enabled": true})).ok();
+    sandbox.answer_http(200, "");
+    sandbox.run_jobs();
+    let sent = sandbox.sent_http();
+    assert_eq!(sent.len(), 1);
+    let body: Value = serde_json::from_slice(&sent[0].body).unwrap();
+    assert_eq!(body["data"], json!({"call": {"id": "call_1"}}));
+    assert_eq!(only(&world, &webhook)["status"], "delivered");
+}
+
+#[test]
+fn a_deleted_webhook_cancels_what_is_pending_and_its_deliveries_stay_readable() {
+    let Some(world) = World::with_manual_clock() else { return };
+    let sandbox = world.sandbox().unwrap();
+    let webhook = world.webhook();
+    let delivered = test(&world, &webhook);
+    sandbox.answer_http(200, "");
+    sandbox.run_jobs();
+    let pending = test(&world, &webhook);
+    sandbox.answer_http(500, "");
+    sandbox.run_jobs();
+    world.delete(format!("/webhooks/{}", webhook.id)).empty();
+    sandbox.sent_http();
+    sandbox.advance(60_000);
+    sandbox.run_jobs();
+    assert!(sandbox.sent_http().is_empty());
+    let read = list(&world, &webhook, "");
+    let states: Vec<_> = read.iter().map(|one| (text(&one["id"]), text(&one["status"]))).collect();
+    assert_eq!(states, [(&*pending.id, "canceled"), (&*delivered.id, "delivered")]);
+    assert_eq!(read[0]["next_attempt_at"], Value::Null);
+    let path = format!("/webhooks/{}/deliveries/{}/redeliver", webhook.id, pending.id);
+    world.post(path, json!({})).refused("not_found");
+    let unused = world.webhook();
+    world.get(format!("/webhooks/{}/deliveries", unused.id)).ok();
+    world.delete(format!("/webhooks/{}", unused.id)).empty();
+    world.get(format!("/webhooks/{}/deliveries", unused.id)).refused("not_found");
+}
+
+#[test]
+fn a_webhook_that_is_deleted_while_an_event_is_under_way_keeps_the_truth() {
+    let Some(world) = World::with_manual_clock() else { return };
+    let sandbox = world.sandbox().unwrap();
+    for (status, told) in [(200, "delivered"), (500, "canceled")] {
+        let webhook = world.webhook();
+        test(&world, &webhook);
+        let (other, path) = (world.clone(), format!("/webhooks/{}", webhook.id));
+        sandbox.meanwhile(move || {
+            other.delete(&path).empty();
+        });
+        sandbox.answer_http(status, "");
+        sandbox.run_jobs();
+        let read = only(&world, &webhook);
+        assert_eq!((&read["status"], &read["attempts"]), (&json!(told), &json!(1)));
+        assert_eq!(read["next_attempt_at"], Value::Null);
+        sandbox.advance(60_000);
+        assert_eq!(sandbox.run_jobs(), 0);
+    }
+}
+
+#[test]
+fn an_event_that_is_emitted_while_the_job_ends_is_not_left_lying() {
+    let Some(world) = World::with_manual_clock() else { return };
+    let sandbox = world.sandbox().unwrap();
+    let webhook = world.webhook();
+    test(&world, &webhook);
+    let (other, hook) = (world.clone(), webhook.clone());
+    sandbox.meanwhile(move || {
+        test(&other, &hook);
+    });
+    sandbox.answer_http(200, "");
+    sandbox.answer_http(200, "");
+    sandbox.run_jobs();
+    let states: Vec<Value> = list(&world, &webhook, "").iter().map(|one| one["status"].clone()).collect();
+    assert_eq!(states, ["delivered", "delivered"]);
+}
+
+#[test]
+fn only_what_a_webhook_wants_is_kept_and_sent() {
+    let Some(world) = World::with_manual_clock() else { return };
+    let sandbox = world.sandbox().unwrap();
+    let make = |events: Value| {
+        world.create("/webhooks", json!({"url": "https://receiver.example/", "events": events}))
+    };
+    let (ended, all, started) =
+        (make(json!(["call.ended"])), make(json!(["*"])), make(json!(["call.started"])));
+    let stranger = world.other();
+    let theirs = stranger.create("/webhooks", json!({"url": "https://receiver.example/", "events": ["*"]}));
+    emit(&world, EventKind::CallEnded, &json!({"call": {"id": "call_1"}}));
+    sandbox.answer_http(200, "");
+    sandbox.answer_http(200, "");
+    sandbox.run_jobs();
+    let sent = sandbox.sent_http();
+    assert_eq!(sent.len(), 2);
+    assert_eq!(header(&sent[0], "webhook-id"), header(&sent[1], "webhook-id"), "one event, two ways");
+    assert_eq!((list(&world, &ended, "").len(), list(&world, &all, "").len()), (1, 1));
+    assert!(list(&world, &started, "").is_empty() && list(&stranger, &theirs, "").is_empty());
+}
+
+#[test]
+fn after_a_rotation_both_secrets_sign_until_the_overlap_is_over() {
+    let Some(world) = World::with_manual_clock() else { return };
+    let sandbox = world.sandbox().unwrap();
+    let webhook = world.webhook();
+    let old = text(&webhook["signing_secret"]).to_owned();
+    let rotated = world.post(format!("/webhooks/{}/rotate-secret", webhook.id), json!({})).created();
+    let new = text(&rotated["signing_secret"]).to_owned();
+    assert_ne!(old, new);
+    assert_eq!(rotated["old_secret_until"], "2026-01-02T00:00:00.000Z");
+    let send = || {
+        test(&world, &webhook);
+        sandbox.answer_http(200, "");
+        sandbox.run_jobs();
+        sandbox.sent_http().pop().unwrap()
+    };
+    let request = send();
+    verify(&request, &old);
+    verify(&request, &new);
+    assert_eq!(header(&request, "webhook-signature").split(' ').count(), 2);
+    assert!(
+        header(&request, "webhook-signature").starts_with(&signature(&request, &new)),
+        "the newest first"
+    );
+    sandbox.advance(i64::try_from(SECRET_OVERLAP_MS_MAX).unwrap());
+    assert_eq!(header(&send(), "webhook-signature").split(' ').count(), 1);
+
+    // Leaked: the old one stops at once.
+    let path = format!("/webhooks/{}/rotate-secret", webhook.id);
+    let third = world.post_once(&path, "once", json!({"overlap_ms": 0})).created();
+    let again = world.post_once(&path, "once", json!({"overlap_ms": 0})).created();
+    assert_eq!(again["signing_secret"], third["signing_secret"], "a replay derives it again");
+    let request = send();
+    assert_eq!(header(&request, "webhook-signature"), signature(&request, text(&third["signing_secret"])));
+    world.post(&path, json!({"overlap_ms": SECRET_OVERLAP_MS_MAX + 1})).refused("validation_failed");
+}
+
+#[test]
+fn a_tool_is_called_with_the_secrets_of_now_not_those_of_the_runs_start() {
+    let Some(world) = World::with_manual_clock() else { return };
+    let sandbox = world.sandbox().unwrap();
+    for (overlap_ms, deleted) in [(60_000, false), (0, false), (60_000, true)] {
+        let world = world.other();
+        let (tool, run) = run_with_tool(&world);
+        let path = format!("/tools/{}", tool.id);
+        let rotated =
+            world.post(format!("{path}/rotate-secret"), json!({"overlap_ms": overlap_ms})).created();
+        assert_eq!(rotated["name"], tool["name"]);
+        if deleted {
+            world.delete(&path).empty();
+        }
+        sandbox.answer_http(200, "{}");
+        assert_eq!(world.settle(&run.id)["status"], "completed");
+        let request = sandbox.sent_http().pop().expect("the tool was called");
+        let (old, new) = (text(&tool["signing_secret"]), text(&rotated["signing_secret"]));
+        let expected = match (deleted, overlap_ms) {
+            (true, _) => signature(&request, old),
+            (false, 0) => signature(&request, new),
+            (false, _) => format!("{} {}", signature(&request, new), signature(&request, old)),
+        };
+        assert_eq!(header(&request, "webhook-signature"), expected, "{overlap_ms} {deleted}");
+    }
+}
+
+#[test]
+fn a_delivery_belongs_to_its_webhook_and_its_workspace() {
+    let world = World::new();
+    let (one, two) = (world.webhook(), world.webhook());
+    let delivery = test(&world, &one);
+    let path = |webhook: &Made| format!("/webhooks/{}/deliveries/{}/redeliver", webhook.id, delivery.id);
+    world.post(path(&two), json!({})).refused("not_found");
+    let stranger = world.other();
+    stranger.post(path(&one), json!({})).refused("not_found");
+    stranger.get(format!("/webhooks/{}/deliveries", one.id)).refused("not_found");
+    let theirs = stranger.webhook();
+    stranger.post(path(&theirs), json!({})).refused("not_found");
+    world.call(Method::POST, &path(&one), None).created();
+}
+
+#[test]
+fn deliveries_come_in_pages_and_by_status() {
+    let Some(world) = World::with_manual_clock() else { return };
+    let webhook = world.webhook();
+    let mut made: Vec<String> = (0..5).map(|_| test(&world, &webhook).id).collect();
+    made.reverse();
+    let page = world.get(format!("/webhooks/{}/deliveries?limit=2&page=2", webhook.id)).ok();
+    assert_eq!(page["pagination"], json!({"page": 2, "limit": 2, "total": 5, "total_pages": 3}));
+    assert_eq!(sidetone_tests::reply::ids_of(&page["deliveries"]), made[2..4]);
+    assert_eq!(list(&world, &webhook, "?status=pending").len(), 5);
+    assert!(list(&world, &webhook, "?status=delivered").is_empty());
+    world.get(format!("/webhooks/{}/deliveries?status=lost", webhook.id)).refused("validation_failed");
+}
+
+#[test]
+fn many_events_to_one_webhook_all_arrive_once() {
+    let Some(world) = World::with_manual_clock() else { return };
+    let sandbox = world.sandbox().unwrap();
+    let webhook = world.webhook();
+    let mut events: Vec<Value> = (0..100).map(|_| test(&world, &webhook)["event_id"].clone()).collect();
+    for _ in 0..100 {
+        sandbox.answer_http(200, "");
+    }
+    sandbox.run_jobs();
+    let mut sent: Vec<Value> =
+        sandbox.sent_http().iter().map(|request| header(request, "webhook-id").into()).collect();
+    events.sort_by_key(Value::to_string);
+    sent.sort_by_key(Value::to_string);
+    assert_eq!(sent, events);
+}
+
+#[test]
+fn events_and_deliveries_are_forgotten_after_their_time_in_bounded_steps() {
+    let Some(world) = World::with_manual_clock() else { return };
+    let sandbox = world.sandbox().unwrap();
+    let webhook = world.webhook();
+    for _ in 0..1_200 {
+        test(&world, &webhook);
+    }
+    sandbox.advance(EVENT_KEPT_MS + 120_000);
+    let young = test(&world, &webhook);
+    let statement = |sql: &'static str| sidetone_engine::sql!(sql);
+    block_on(sandbox.engine().sweep()).unwrap();
+    let kept = list(&world, &webhook, "");
+    assert_eq!(kept.iter().map(|one| text(&one["id"])).collect::<Vec<_>>(), [&young.id]);
+    let rows =
+        block_on(sandbox.engine().ports().database.read(vec![statement("SELECT id FROM events")])).unwrap();
+    assert_eq!(rows[0].values.len(), 1);
+}
+
+#[track_caller]
+pub fn test(world: &World, webhook: &Made) -> Made {
+    world.create(&format!("/webhooks/{}/test", webhook.id), json!({}))
+}
+
+#[track_caller]
+fn redeliver(world: &World, delivery: &Made) -> Made {
+    let webhook = text(&delivery["webhook_id"]);
+    world.create(&format!("/webhooks/{webhook}/deliveries/{}/redeliver", delivery.id), json!({}))
+}
+
+#[track_caller]
+pub fn list(world: &World, webhook: &Made, query: &str) -> Vec<Value> {
+    let list = world.get(format!("/webhooks/{}/deliveries{query}", webhook.id)).ok();
+    list["deliveries"].as_array().unwrap().clone()
+}
+
+/// The webhook's only delivery.
+#[track_caller]
+fn only(world: &World, webhook: &Made) -> Value {
+    let all = list(world, webhook, "");
+    assert_eq!(all.len(), 1, "{all:?}");
+    all[0].clone()
+}
+
+/// Emits as a job does, in the workspace of `world`.
+fn emit(world: &World, kind: EventKind, data: &Value) {
+    let engine = world.sandbox().unwrap().engine();
+    let database = &engine.ports().database;
+    let hash = sidetone_engine::hash::sha256_hex(world.key().as_bytes());
+    let workspace = sidetone_engine::sql!("SELECT workspace_id FROM api_keys WHERE hash = ?1", hash);
+    let rows = block_on(database.read(vec![workspace])).unwrap();
+    let workspace_id = rows[0].first().unwrap().text("workspace_id").unwrap();
+    let rows = block_on(database.read(vec![events::subscribers(&workspace_id)])).unwrap();
+    let subscribers = Subscribers::read(&rows[0]).unwrap();
+    let now_ms = engine.ports().clock.now_ms();
+    let emitted = events::emit(engine, &workspace_id, &subscribers, kind, data, now_ms);
+    if !emitted.statements.is_empty() {
+        block_on(database.write(emitted.statements)).unwrap();
+    }
+}
+
+fn run_with_tool(world: &World) -> (Made, Made) {
+    let assistant = world.assistant();
+    let tool = world.create(
+        "/tools",
+        json!({"name": "order_status", "url": "https://example.com/", "description": "Looks up the status of an order",
+               "parameters": {"type": "object", "properties": {}}}),
+    );
+    world.put(format!("/assistants/{}/tools", assistant.id), json!({"tool_ids": [tool.id]})).ok();
+    let scenario = world.create(
+        "/simulations/scenarios",
+        json!({"name": "Order", "instructions": "Ask: \"What is the status of my order?\""}),
+    );
+    let simulation = world.create(
+        "/simulations",
+        json!({"assistant_id": assistant.id, "persona_id": world.persona().id, "scenario_id": scenario.id}),
+    );
+    (tool, world.create(&format!("/simulations/{}/runs", simulation.id), json!({"seed": 1})))
+}
+
+fn reply(status: u16, headers: &[(&str, &str)]) -> Result<HttpReply, HttpError> {
+    let headers = headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    Ok(HttpReply { status, headers, body: "".into() })
+}
+
+/// A receiver that never stops talking, cut off by the host.
+fn flood(status: u16) -> Result<HttpReply, HttpError> {
+    let body = "é\0".repeat(30_000).into();
+    Err(HttpError::TooLarge(HttpReply { status, headers: Vec::new(), body }))
+}
+
+fn header(request: &HttpRequest, name: &str) -> String {
+    let found = request.headers.iter().find(|(known, _)| *known == name);
+    found.map(|(_, value)| value.clone()).unwrap_or_else(|| panic!("no {name}"))
+}
+
+fn signature(request: &HttpRequest, secret: &str) -> String {
+    let timestamp_s = header(request, "webhook-timestamp").parse().unwrap();
+    webhook_signature(secret, &header(request, "webhook-id"), timestamp_s, &request.body)
+}
+
+#[track_caller]
+fn verify(request: &HttpRequest, secret: &str) {
+    let all = header(request, "webhook-signature");
+    assert!(all.split(' ').any(|one| one == signature(request, secret)), "{all}");
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_else(|| panic!("a text: {value}"))
+}

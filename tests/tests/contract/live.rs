@@ -1,0 +1,374 @@
+//! Test tokens, and the conversations they open.
+use serde_json::{Value, json};
+use sidetone_tests::{Talk, World};
+
+/// An assistant that greets, knows when it is open, and can call a tool.
+fn front_desk(world: &World) -> String {
+    let assistant = world.create(
+        "/assistants",
+        json!({"name": "Front desk", "instructions": "Be kind.", "first_message": "Hello, front desk."}),
+    );
+    let hours =
+        world.create("/knowledge", json!({"name": "Hours", "content": "On Saturday we open at ten."}));
+    world.put(format!("/assistants/{}/knowledge", assistant.id), json!({"knowledge_ids": [hours.id]})).ok();
+    assistant.id
+}
+
+fn started(talk: &mut Talk<'_>) -> String {
+    let started = talk.expect("call_started");
+    assert_eq!(started["call"]["status"], "in_progress", "{started}");
+    started["call"]["id"].as_str().unwrap().to_owned()
+}
+
+fn roles(call: &Value) -> Vec<&str> {
+    call["transcript"].as_array().unwrap().iter().map(|row| row["role"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn a_conversation_is_a_call() {
+    let world = World::new();
+    let assistant = front_desk(&world);
+    let mut talk = world.talk_to(&assistant);
+    let call_id = started(&mut talk);
+    assert_eq!(talk.hear(), "Hello, front desk.");
+
+    let call = world.get(format!("/calls/{call_id}")).ok().json;
+    assert_eq!(call["status"], "in_progress");
+    assert_eq!((&call["source"], &call["direction"]), (&json!("browser"), &json!("inbound")));
+
+    talk.say("When do you open on Saturday?");
+    assert!(talk.hear().contains("open at ten"));
+    talk.send(r#"{"type": "hang_up"}"#);
+    let ended = talk.expect("call_ended");
+    assert_eq!((&ended["ended_reason"], &ended["call_id"]), (&json!("user_hung_up"), &json!(call_id)));
+    assert_eq!(talk.rest(), (vec![], Some(1000)));
+
+    let call = world.settled_call(&call_id);
+    assert_eq!(call["status"], "ended", "{call}");
+    assert_eq!((&call["outcome"], &call["fault"]), (&json!("completed"), &json!("none")), "{call}");
+    assert_eq!(call["ended_reason"], "user_hung_up");
+    assert_eq!(call["duration_ms"], ended["duration_ms"]);
+    assert_eq!(call["costs"]["total_microusd"], 0);
+    assert_eq!(roles(&call), ["assistant", "user", "assistant"]);
+    assert_eq!(call["assistant_id"], json!(assistant));
+}
+
+#[test]
+fn the_token_is_clamped_and_says_so() {
+    let world = World::new();
+    let assistant = world.assistant();
+    let path = format!("/assistants/{}/test-token", assistant.id);
+    for (asked, given) in [(1, 30), (-5, 30), (30, 30), (3600, 3600), (3601, 3600), (1_i64 << 40, 3600)] {
+        let body = json!({"ttl_seconds": asked, "max_duration_seconds": asked});
+        let token = world.post(&path, body).ok();
+        assert_eq!((&token["ttl_seconds"], &token["max_duration_seconds"]), (&json!(given), &json!(given)));
+    }
+    let token = world.call(http::Method::POST, &path, None).ok();
+    assert_eq!((&token["ttl_seconds"], &token["max_duration_seconds"]), (&json!(300), &json!(600)));
+    let text = token["token"].as_str().unwrap();
+    assert_eq!(token["url"], format!("http://sandbox.example/voice-test?token={text}"));
+    assert_eq!(token["websocket_url"], format!("ws://sandbox.example/voice-test/socket?token={text}"));
+    world.post(&path, json!({"ttl_seconds": "60"})).refused("validation_failed");
+    world.post(&path, json!({"ttl": 60})).refused("validation_failed");
+    world.other().post(&path, json!({})).refused("not_found");
+}
+
+#[test]
+fn an_idempotent_repeat_gives_the_same_token() {
+    let world = World::new();
+    let path = format!("/assistants/{}/test-token", world.assistant().id);
+    let first = world.post_once(&path, "once", json!({})).ok();
+    let again = world.post_once(&path, "once", json!({})).ok();
+    assert_eq!(first.body, again.body);
+    assert_eq!(again.header("idempotent-replayed"), Some("true"));
+    let mut talk = world.connect(first["websocket_url"].as_str().unwrap()).unwrap();
+    started(&mut talk);
+}
+
+#[test]
+fn a_token_opens_one_conversation_and_the_page_uses_nothing_up() {
+    let world = World::new();
+    let token = world.test_token(&front_desk(&world));
+    let page = token["url"].as_str().unwrap().replace("http://sandbox.example", "");
+    for _ in 0..2 {
+        let page = world.get(&page).ok();
+        assert_eq!(page.header("referrer-policy"), Some("no-referrer"));
+        assert_eq!(page.header("cache-control"), Some("no-store"));
+        assert!(page.header("content-security-policy").unwrap().starts_with("default-src 'none'"));
+        assert!(page.header("content-type").unwrap().starts_with("text/html"));
+    }
+    let url = token["websocket_url"].as_str().unwrap();
+    let socket = url.replace("ws://sandbox.example", "");
+    world.get(&socket).refused("upgrade_required");
+    let mut talk = world.connect(url).unwrap();
+    started(&mut talk);
+    let refusal = world.connect(url).err().unwrap();
+    assert_eq!(refusal.status, 409);
+    world.get(&socket).refused("token_used");
+    talk.say("Hi");
+    talk.hear();
+}
+
+#[test]
+fn of_many_sockets_at_once_one_wins() {
+    let world = World::new();
+    let assistant = world.assistant().id;
+    let token = world.test_token(&assistant);
+    let url = token["websocket_url"].as_str().unwrap();
+    let won: usize = std::thread::scope(|scope| {
+        let racers: Vec<_> = (0..8)
+            .map(|_| scope.spawn(|| world.connect(url).map(drop).map_err(|refusal| refusal.status)))
+            .collect();
+        let outcomes: Vec<_> = racers.into_iter().map(|racer| racer.join().unwrap()).collect();
+        assert!(outcomes.iter().all(|outcome| matches!(outcome, Ok(()) | Err(409))), "{outcomes:?}");
+        outcomes.iter().filter(|outcome| outcome.is_ok()).count()
+    });
+    assert_eq!(won, 1);
+    let calls = world.get(format!("/calls?assistant_id={assistant}")).ok();
+    assert_eq!(calls["stats"]["total"], 1, "{calls:?}");
+}
+
+#[test]
+fn no_token_but_ours_opens_anything() {
+    let world = World::new();
+    let assistant = world.assistant().id;
+    let token = world.test_token(&assistant)["token"].as_str().unwrap().to_owned();
+    let mut tampered = token.clone().into_bytes();
+    tampered[20] = if tampered[20] == b'A' { b'B' } else { b'A' };
+    let tampered = String::from_utf8(tampered).unwrap();
+    for (token, code) in [("", "invalid_token"), ("nonsense", "invalid_token"), (&*tampered, "invalid_token")]
+    {
+        let path = format!("/voice-test/socket?token={token}");
+        assert_eq!(world.connect(&path).err().map(|refusal| refusal.status), Some(401), "{token}");
+        let refusal = world.get(&path).refused(code);
+        assert!(refusal.header("www-authenticate").is_some());
+    }
+    assert_eq!(world.connect("/voice-test/socket").err().map(|refusal| refusal.status), Some(401));
+    world.post("/voice-test/socket", json!({})).refused("method_not_allowed");
+    world.post("/voice-test", json!({})).refused("method_not_allowed");
+
+    // The genuine one, once the assistant is gone.
+    world.delete(format!("/assistants/{assistant}")).empty();
+    let refusal = world.connect(&format!("/voice-test/socket?token={token}")).err().unwrap();
+    assert_eq!(refusal.status, 404);
+}
+
+#[test]
+fn a_token_ends_with_its_time() {
+    let Some(world) = World::with_manual_clock() else { return };
+    let sandbox = world.sandbox().unwrap();
+    let token = world.test_token(&world.assistant().id);
+    let url = token["websocket_url"].as_str().unwrap();
+    sandbox.advance(299_999);
+    world.get(url.replace("ws://sandbox.example", "")).refused("upgrade_required");
+    sandbox.advance(1);
+    assert_eq!(world.connect(url).err().map(|refusal| refusal.status), Some(401));
+    world.get(url.replace("ws://sandbox.example", "")).refused("token_expired");
+}
+
+#[test]
+fn what_is_wrong_is_taught_then_closed() {
+    let world = World::new();
+    let mut talk = world.talk_to(&world.assistant().id);
+    let call_id = started(&mut talk);
+    for wrong in ["hello", "[]", r#"{"type": "audio"}"#, r#"{"type": "user_text"}"#] {
+        talk.send(wrong);
+        let error = talk.expect("error");
+        assert_eq!(error["code"], "invalid_message", "{error}");
+        assert!(error["message"].as_str().unwrap().len() > 20, "{error}");
+    }
+    talk.send_binary(100);
+    assert!(talk.expect("error")["message"].as_str().unwrap().contains("speech"));
+    talk.say("Hi");
+    talk.hear();
+    for _ in 0..5 {
+        talk.send("{");
+    }
+    let (messages, code) = talk.rest();
+    assert_eq!(code, Some(1008), "{messages:?}");
+    assert_eq!(messages.len(), 6, "{messages:?}");
+    assert_eq!(messages[5]["ended_reason"], "aborted", "{messages:?}");
+    let call = world.settled_call(&call_id);
+    assert_eq!((&call["outcome"], &call["fault"]), (&json!("failed"), &json!("caller")), "{call}");
+    assert_eq!(roles(&call), ["user", "assistant"]);
+}
+
+#[test]
+fn a_message_that_is_too_large_closes() {
+    let world = World::new();
+    let mut talk = world.talk_to(&world.assistant().id);
+    let call_id = started(&mut talk);
+    talk.say(&"x".repeat(32 * 1024));
+    let (messages, code) = talk.rest();
+    assert_eq!(code, Some(1009), "{messages:?}");
+    assert_eq!(messages[0]["code"], "message_too_large", "{messages:?}");
+    assert_eq!(world.settled_call(&call_id)["ended_reason"], "aborted");
+}
+
+#[test]
+fn a_flood_is_bounded() {
+    let world = World::new();
+    let mut talk = world.talk_to(&world.assistant().id);
+    let call_id = started(&mut talk);
+    for n in 0..200 {
+        talk.say(&format!("line {n}"));
+    }
+    let (messages, code) = talk.rest();
+    assert!(messages.iter().any(|message| message["code"] == "too_fast"), "{messages:?}");
+    // Over TCP the close may be lost in what the client still sends.
+    assert!(matches!(code, Some(1008) | None), "{code:?}");
+    let call = world.settled_call(&call_id);
+    assert!(roles(&call).len() < 120, "{}", roles(&call).len());
+}
+
+#[test]
+fn a_client_that_vanishes_has_hung_up() {
+    let world = World::new();
+    let mut talk = world.talk_to(&front_desk(&world));
+    let call_id = started(&mut talk);
+    talk.hear();
+    drop(talk);
+    let call = world.settled_call(&call_id);
+    assert_eq!(call["ended_reason"], "user_hung_up", "{call}");
+    assert_eq!(roles(&call), ["assistant"]);
+}
+
+#[test]
+fn a_tool_is_called_and_told_of() {
+    let Some(world) = World::with_manual_clock() else { return };
+    let sandbox = world.sandbox().unwrap();
+    let assistant = front_desk(&world);
+    let tool = world.create(
+        "/tools",
+        json!({"name": "book_table", "description": "Books a table at the restaurant",
+            "url": "https://example.com/book", "parameters": {"type": "object"}}),
+    );
+    world.put(format!("/assistants/{assistant}/tools"), json!({"tool_ids": [tool.id]})).ok();
+    let mut talk = world.talk_to(&assistant);
+    let call_id = started(&mut talk);
+    talk.hear();
+    sandbox.answer_http(200, "The table is booked.");
+    talk.say("Please book a table at the restaurant");
+    let called = talk.expect("tool_call");
+    assert_eq!((&called["name"], &called["refused"]), (&json!("book_table"), &json!(false)));
+    let result = talk.expect("tool_result");
+    assert_eq!((&result["id"], &result["is_error"]), (&called["id"], &json!(false)));
+    assert!(talk.hear().contains("The table is booked."));
+    let [request] = &sandbox.sent_http()[..] else { panic!("one request") };
+    let body: Value = serde_json::from_slice(&request.body).unwrap();
+    assert_eq!((&body["call"]["source"], &body["call"]["id"]), (&json!("browser"), &json!(call_id)));
+    assert_eq!(body["id"], called["id"]);
+    talk.send(r#"{"type": "hang_up"}"#);
+    talk.rest();
+    let call = world.settled_call(&call_id);
+    assert_eq!(roles(&call), ["assistant", "user", "tool_call", "tool_result", "assistant"]);
+}
+
+#[test]
+fn the_time_is_up_when_the_token_says_so() {
+    let Some(world) = World::with_manual_clock() else { return };
+    let sandbox = world.sandbox().unwrap();
+    let path = format!("/assistants/{}/test-token", world.assistant().id);
+    let token = world.post(path, json!({"max_duration_seconds": 30})).ok();
+    let mut talk = world.connect(token["websocket_url"].as_str().unwrap()).unwrap();
+    let call_id = started(&mut talk);
+    sandbox.advance(29_999);
+    assert_eq!(talk.message(), None);
+    sandbox.advance(1);
+    assert_eq!(talk.expect("call_ended")["ended_reason"], "duration_limit");
+    assert_eq!(talk.rest(), (vec![], Some(1000)));
+    let call = world.settled_call(&call_id);
+    assert_eq!((&call["ended_reason"], &call["duration_ms"]), (&json!("duration_limit"), &json!(30_000)));
+}
+
+#[test]
+fn silence_ends_it() {
+    let Some(world) = World::with_manual_clock() else { return };
+    let sandbox = world.sandbox().unwrap();
+    let mut talk = world.talk_to(&world.assistant().id);
+    let call_id = started(&mut talk);
+    sandbox.advance(59_000);
+    talk.say("Still here");
+    talk.hear();
+    for _ in 0..3 {
+        assert_eq!(talk.message(), None);
+        sandbox.advance(60_000);
+    }
+    assert_eq!(talk.expect("call_ended")["ended_reason"], "silence");
+    assert_eq!(world.settled_call(&call_id)["ended_reason"], "silence");
+}
+
+#[test]
+fn a_process_that_dies_leaves_the_truth() {
+    let Some(world) = World::with_manual_clock() else { return };
+    let sandbox = world.sandbox().unwrap();
+    let mut talk = world.talk_to(&front_desk(&world));
+    let call_id = started(&mut talk);
+    sandbox.advance(1_000);
+    talk.say("When do you open on Saturday?");
+    talk.hear();
+    talk.hear();
+    sandbox.kill_conversations();
+    sandbox.run_jobs();
+    let call = world.get(format!("/calls/{call_id}")).ok();
+    assert_eq!(call["status"], "in_progress", "the lease is still good");
+    sandbox.advance(120_000);
+    let call = world.settled_call(&call_id);
+    assert_eq!((&call["ended_reason"], &call["fault"]), (&json!("aborted"), &json!("platform")), "{call}");
+    assert_eq!((&call["duration_ms"], &call["outcome"]), (&json!(1_000), &json!("failed")), "{call}");
+    assert_eq!(roles(&call), ["assistant", "user", "assistant"]);
+}
+
+#[test]
+fn a_lease_is_kept_for_as_long_as_the_conversation_lasts() {
+    let Some(world) = World::with_manual_clock() else { return };
+    let sandbox = world.sandbox().unwrap();
+    let mut talk = world.talk_to(&world.assistant().id);
+    let call_id = started(&mut talk);
+    for _ in 0..12 {
+        talk.say("Hi");
+        talk.hear();
+        sandbox.advance(45_000);
+        sandbox.run_jobs();
+    }
+    let call = world.get(format!("/calls/{call_id}")).ok();
+    assert_eq!(call["status"], "in_progress");
+}
+
+#[test]
+fn a_host_that_stops_ends_it() {
+    let Some(world) = World::with_manual_clock() else { return };
+    let sandbox = world.sandbox().unwrap();
+    let token = world.test_token(&world.assistant().id);
+    let path = token["websocket_url"].as_str().unwrap().replace("ws://sandbox.example", "");
+    let socket = sandbox.connect(&path).unwrap();
+    let call_id = socket.received()[0]["call"]["id"].as_str().unwrap().to_owned();
+    socket.stop_host();
+    assert_eq!(socket.received()[0]["ended_reason"], "aborted");
+    assert_eq!(socket.closed(), Some(1001));
+    assert_eq!(world.settled_call(&call_id)["fault"], "platform");
+}
+
+#[test]
+fn events_tell_of_it() {
+    let Some(world) = World::with_manual_clock() else { return };
+    let sandbox = world.sandbox().unwrap();
+    world.create("/webhooks", json!({"url": "https://example.com/events", "events": ["*"]}));
+    let mut talk = world.talk_to(&world.assistant().id);
+    let call_id = started(&mut talk);
+    talk.say("Hi");
+    talk.send(r#"{"type": "hang_up"}"#);
+    talk.rest();
+    for _ in 0..8 {
+        sandbox.answer_http(200, "");
+    }
+    let call = world.settled_call(&call_id);
+    sandbox.run_jobs();
+    let sent: Vec<Value> =
+        sandbox.sent_http().iter().map(|request| serde_json::from_slice(&request.body).unwrap()).collect();
+    let kinds: Vec<&str> = sent.iter().map(|event| event["type"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["call.started", "call.ended", "call.analyzed"]);
+    assert_eq!(sent[0]["data"]["call"]["status"], "in_progress");
+    assert_eq!(sent[1]["data"]["call"]["ended_reason"], "user_hung_up");
+    assert_eq!(sent[2]["data"]["call"], call);
+}

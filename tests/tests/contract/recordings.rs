@@ -1,0 +1,440 @@
+//! Recordings: downloaded whole and by ranges, drawn, deleted, and never half there. On every host; what is asked
+//! of storage that fails is asked of a sandbox.
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use bytes::Bytes;
+use http::Method;
+use serde_json::{Value, json};
+use sidetone::blobs::Files;
+use sidetone::sandbox::{MemoryBlobs, memory};
+use sidetone_engine::error::Fault;
+use sidetone_engine::limits::RECORDING_WRITE_MS_MAX;
+use sidetone_engine::ports::{BlobError, BlobKey, Blobs, BoxFuture, ByteRange};
+use sidetone_engine::recordings::Kept;
+use sidetone_engine::sql;
+use sidetone_tests::backdoor::wait;
+use sidetone_tests::blobs::keeps_its_promises;
+use sidetone_tests::faults::{FaultyDatabase, StorageFault};
+use sidetone_tests::process::Folder;
+use sidetone_tests::{Made, Reply, World, example};
+
+#[test]
+fn every_backend_keeps_the_promises_of_the_port() {
+    wait(keeps_its_promises(&MemoryBlobs::default()));
+    let folder = Folder::new();
+    wait(keeps_its_promises(&Files::new(folder.path())));
+    assert_eq!(files(folder.path()), [""; 0], "nothing is left behind");
+    // R2, where the suite runs on the Worker.
+    wait(keeps_its_promises(&*World::with_backdoor().backdoor().ports().blobs));
+}
+
+#[test]
+fn what_a_cut_off_put_left_goes_with_the_blob() {
+    let folder = Folder::new();
+    let blobs = Files::new(folder.path());
+    let key = BlobKey::recording("ws_1", "call_1", "rec_1").unwrap();
+    wait(blobs.put(&key, Bytes::from_static(b"whole"))).unwrap();
+    std::fs::write(folder.path().join("recordings/ws_1/call_1.rec_1.wav.part"), "ha").unwrap();
+    assert_eq!(wait(blobs.size(&key)), Ok(Some(5)));
+    wait(blobs.delete(&key)).unwrap();
+    assert_eq!(files(folder.path()), [""; 0]);
+}
+
+#[test]
+fn a_recording_is_downloaded_whole() {
+    let world = World::with_backdoor();
+    let file = example::recording(16_000);
+    let call = world.a_recorded_call();
+    let url = format!("/calls/{}/recording", call.id);
+    assert_eq!(
+        call["recording"],
+        json!({"url": format!("http://sandbox.example{url}"),
+            "waveform_url": format!("http://sandbox.example/calls/{}/waveform", call.id),
+            "duration_ms": 2_000, "channels": ["caller", "assistant"], "format": "wav"})
+    );
+    let reply = world.get(&url).ok();
+    assert!(reply.body == file, "the bytes are others");
+    let told = |reply: &Reply| {
+        let names = [
+            "content-type",
+            "content-length",
+            "accept-ranges",
+            "etag",
+            "content-disposition",
+            "cache-control",
+        ];
+        names.map(|name| reply.header(name).unwrap_or_default().to_owned())
+    };
+    let [kind, length, ranges, etag, name, cache] = told(&reply);
+    assert_eq!((kind.as_str(), ranges.as_str(), cache.as_str()), ("audio/wav", "bytes", "no-store"));
+    assert!(length == file.len().to_string() || (length.is_empty() && world.sandbox().is_some()), "{length}");
+    assert!(etag.starts_with('"') && etag.len() == 66, "{etag}");
+    assert_eq!(name, format!("attachment; filename=\"{}.wav\"", call.id));
+    assert_eq!(reply.header("content-range"), None);
+
+    let head = world.call_with(Method::HEAD, &url, None, &[("range", "bytes=0-1")]);
+    assert_eq!((head.status, head.body.len()), (200, 0), "a HEAD has no ranges");
+    assert_eq!(told(&head), told(&reply));
+}
+
+#[test]
+fn ranges_are_served_as_the_table_says() {
+    let world = World::with_backdoor();
+    let file = example::recording(16_000);
+    let (size, call) = (file.len(), world.a_recorded_call());
+    let url = format!("/calls/{}/recording", call.id);
+    let etag = world.get(&url).ok().header("etag").unwrap().to_owned();
+    let long = format!("bytes={}", "0-1,".repeat(1_000));
+    #[rustfmt::skip] // a row a line
+    let table: &[(&str, Option<(usize, usize)>)] = &[
+        ("bytes=0-0", Some((0, 0))),
+        ("bytes=0-43", Some((0, 43))),
+        ("bytes=100-", Some((100, size - 1))),
+        ("bytes=-100", Some((size - 100, size - 1))),
+        ("bytes=-999999999", Some((0, size - 1))),
+        ("bytes=64000-999999999", Some((64_000, size - 1))),
+        ("BYTES=1-2", Some((1, 2))),
+        ("bytes=64043-", Some((64_043, 64_043))),
+        ("bytes=0-99999999999999999999999999", Some((0, size - 1))),
+        // What is no single range gets the whole.
+        ("bytes=2-1", None), ("bytes=0-1,3-4", None), ("bytes=0-1, 64043-", None), ("items=0-1", None),
+        ("bytes=", None), ("bytes=-", None), ("bytes", None), ("bytes=a-", None), ("bytes=1.5-2", None),
+        ("bytes=0-0x10", None), ("bytes=-1-2", None), ("bytes==0-1", None), ("bytes=0-1;q=1", None),
+        ("' OR 1=1 --", None), ("bytes=%30-1", None), (&long, None),
+    ];
+    let get = |headers: &[(&str, &str)]| world.call_with(Method::GET, &url, None, headers);
+    for (range, expected) in table {
+        let reply = get(&[("range", range)]);
+        match expected {
+            Some((first, last)) => {
+                assert_eq!(reply.status, 206, "{range}: {:?}", reply.headers);
+                assert!(reply.body == file[*first..=*last], "{range}: other bytes");
+                assert_eq!(
+                    reply.header("content-range"),
+                    Some(&*format!("bytes {first}-{last}/{size}")),
+                    "{range}"
+                );
+                assert_eq!(reply.header("etag"), Some(&*etag), "{range}");
+            }
+            None => {
+                assert_eq!((reply.status, reply.header("content-range")), (200, None), "{range}");
+                assert!(reply.body == file, "{range}: not the whole");
+            }
+        }
+    }
+    for nothing in ["bytes=64044-", "bytes=64044-64050", "bytes=-0", "bytes=99999999999999999999999999-"] {
+        let reply = get(&[("range", nothing)]).refused("range_not_satisfiable");
+        assert_eq!(reply.header("content-range"), Some(&*format!("bytes */{size}")), "{nothing}");
+    }
+    // If-Range: the rest of what one has, or the whole of what there is.
+    assert_eq!(get(&[("range", "bytes=5-9"), ("if-range", &etag)]).body, file[5..10]);
+    for other in ["\"other\"", &format!("W/{etag}"), "Wed, 21 Oct 2026 07:28:00 GMT"] {
+        let reply = get(&[("range", "bytes=5-9"), ("if-range", other)]);
+        assert_eq!((reply.status, reply.body.len()), (200, size), "{other}");
+        let reply = get(&[("range", "bytes=64044-"), ("if-range", other)]);
+        assert_eq!(reply.status, 200, "{other}");
+    }
+}
+
+#[test]
+fn a_recording_larger_than_a_piece_comes_whole() {
+    let world = World::with_backdoor();
+    let (call, file) = (world.a_call(), example::recording(1_000_000));
+    assert_eq!(world.store(&call.id, file.clone()).unwrap(), Kept::Now);
+    let url = format!("/calls/{}/recording", call.id);
+    assert!(world.get(&url).ok().body == file, "the bytes are others");
+    let part = world.call_with(Method::GET, &url, None, &[("range", "bytes=262143-2000000")]);
+    assert!(part.status == 206 && part.body == file[262_143..=2_000_000], "the bytes are others");
+}
+
+#[test]
+fn a_waveform_says_who_was_loud_when() {
+    let world = World::with_backdoor();
+    let call = world.a_recorded_call();
+    let waveform = world.get(format!("/calls/{}/waveform", call.id)).ok().json;
+    assert_eq!(waveform, world.tool("get_waveform", json!({"id": call.id})).ok().json);
+    let channel =
+        |n: usize| -> Vec<f64> { serde_json::from_value(waveform["channels"][n]["peaks"].clone()).unwrap() };
+    assert_eq!((&waveform["call_id"], &waveform["duration_ms"]), (&json!(call.id), &json!(2_000)));
+    assert_eq!(waveform["peaks_per_second"], 10);
+    assert_eq!(
+        (&waveform["channels"][0]["name"], &waveform["channels"][1]["name"]),
+        (&json!("caller"), &json!("assistant"))
+    );
+    assert_eq!(channel(0), [vec![1.0; 10], vec![0.0; 10]].concat());
+    assert_eq!(channel(1), vec![0.003; 20]);
+}
+
+#[test]
+fn there_is_a_recording_or_one_is_told_why_not() {
+    let world = World::with_backdoor();
+    let stranger = world.other();
+    let (call, recorded) = (world.a_call(), world.a_recorded_call());
+    each(&world, &call, |reply| drop(reply.refused("not_found")));
+    each(&stranger, &recorded, |reply| drop(reply.refused("not_found")));
+    world.write(vec![sql!("UPDATE recordings SET state = 'writing' WHERE call_id = ?1", &recorded.id)]);
+    each(&world, &recorded, |reply| drop(reply.refused("recording_not_ready")));
+    world.write(vec![sql!("UPDATE recordings SET state = 'ready' WHERE call_id = ?1", &recorded.id)]);
+    for (method, path) in routes(&recorded) {
+        let request = http::Request::builder().method(method).uri(path).header("range", "bytes=0-1");
+        // A HEAD has no body to say more.
+        assert_eq!(world.send_unchecked(request.body(Bytes::new()).unwrap()).status, 401);
+    }
+    world.get(format!("/calls/{}/recording", recorded.id)).ok();
+}
+
+#[test]
+fn deleting_is_for_good_and_leaves_the_call() {
+    let world = World::with_backdoor();
+    let call = world.a_recorded_call();
+    let (blobs, key) = (world.backdoor().ports().blobs.clone(), blob_of(&world, &call.id));
+    assert!(wait(blobs.size(&key)).unwrap().is_some());
+    let url = format!("/calls/{}/recording", call.id);
+    world.delete(&url).empty();
+    world.delete(&url).refused("not_found");
+    each(&world, &call, |reply| drop(reply.refused("not_found")));
+    assert_eq!(wait(blobs.size(&key)), Ok(None), "the file is gone");
+    let left = world.get(format!("/calls/{}", call.id)).ok().json;
+    let mut expected = call.json.clone();
+    expected["recording"] = Value::Null;
+    assert_eq!(left, expected);
+    // Whoever recorded it may try again, not knowing.
+    assert_eq!(world.store(&call.id, example::recording(16_000)).unwrap(), Kept::Deleted);
+    world.get(&url).refused("not_found");
+    assert_eq!(wait(blobs.size(&key)), Ok(None));
+}
+
+#[test]
+fn a_file_that_somebody_took_away_is_a_404() {
+    let world = World::with_backdoor();
+    let call = world.a_recorded_call();
+    wait(world.backdoor().ports().blobs.delete(&blob_of(&world, &call.id))).unwrap();
+    let url = format!("/calls/{}/recording", call.id);
+    world.get(&url).refused("not_found");
+    world.call_with(Method::GET, &url, None, &[("range", "bytes=7-")]).refused("not_found");
+    world.delete(&url).empty();
+}
+
+#[test]
+fn storing_twice_keeps_the_first() {
+    let world = World::with_backdoor();
+    let call = world.a_recorded_call();
+    assert_eq!(world.store(&call.id, example::recording(99)).unwrap(), Kept::Before);
+    assert!(world.get(format!("/calls/{}/recording", call.id)).ok().body == example::recording(16_000));
+    assert!(matches!(world.store("call_unknown", example::recording(9)), Err(Fault::Refused(_))));
+    assert!(matches!(world.store(&call.id, Bytes::from_static(b"no WAV")), Err(Fault::Bug(_))));
+}
+
+#[test]
+fn the_event_tells_what_reading_the_call_shows() {
+    let Some(world) = World::with_manual_clock() else { return };
+    world.create("/webhooks", json!({"url": "https://receiver.example/", "events": ["recording.ready"]}));
+    let sandbox = world.sandbox().unwrap();
+    sandbox.answer_http(200, "");
+    let call = world.a_recorded_call();
+    world.store(&call.id, example::recording(16_000)).unwrap();
+    sandbox.run_jobs();
+    let sent = sandbox.sent_http();
+    assert_eq!(sent.len(), 1, "once: {sent:?}");
+    let event: Value = serde_json::from_slice(&sent[0].body).unwrap();
+    assert_eq!((&event["type"], &event["data"]), (&json!("recording.ready"), &json!({"call": call.json})));
+}
+
+#[test]
+fn a_put_that_fails_leaves_nothing_that_is_served_and_nothing_for_ever() {
+    let (world, blobs) = unreliable();
+    let call = world.a_call();
+    for half in [false, true] {
+        blobs.keeps_what_it_refuses.store(half, Ordering::SeqCst);
+        blobs.fails.store(true, Ordering::SeqCst);
+        assert!(world.store(&call.id, example::recording(16_000)).is_err());
+        each(&world, &call, |reply| drop(reply.refused("recording_not_ready")));
+    }
+    blobs.fails.store(false, Ordering::SeqCst);
+    // The one who records tries again.
+    assert_eq!(world.store(&call.id, example::recording(16_000)).unwrap(), Kept::Now);
+    assert_eq!(blobs.memory.keys().len(), 2, "one of an attempt that failed");
+    world.get(format!("/calls/{}/recording", call.id)).ok();
+    later(&world);
+    assert_eq!(blobs.memory.keys(), [blob_of(&world, &call.id)]);
+
+    // Nobody tries again: a day later there is none.
+    let given_up = world.a_call();
+    blobs.fails.store(true, Ordering::SeqCst);
+    assert!(world.store(&given_up.id, example::recording(16_000)).is_err());
+    blobs.fails.store(false, Ordering::SeqCst);
+    later(&world);
+    each(&world, &given_up, |reply| drop(reply.refused("not_found")));
+    assert_eq!(blobs.memory.keys(), [blob_of(&world, &call.id)]);
+}
+
+#[test]
+fn a_blob_that_cannot_be_removed_is_out_of_reach_and_swept_later() {
+    let (world, blobs) = unreliable();
+    let call = world.a_recorded_call();
+    blobs.fails.store(true, Ordering::SeqCst);
+    world.get(format!("/calls/{}/recording", call.id)).refused("unavailable");
+    world.delete(format!("/calls/{}/recording", call.id)).empty();
+    each(&world, &call, |reply| drop(reply.refused("not_found")));
+    assert_eq!(blobs.memory.keys().len(), 1);
+    assert!(wait(world.backdoor().sweep()).is_err(), "the sweep says so");
+    blobs.fails.store(false, Ordering::SeqCst);
+    wait(world.backdoor().sweep()).unwrap();
+    assert_eq!(blobs.memory.keys(), []);
+    // And knows that it has been done.
+    blobs.fails.store(true, Ordering::SeqCst);
+    wait(world.backdoor().sweep()).unwrap();
+}
+
+#[test]
+fn wherever_storing_is_cut_off_the_next_try_ends_it_and_one_blob_stays() {
+    for fault in [StorageFault::Before, StorageFault::Half, StorageFault::After] {
+        for write in 1..=2 {
+            let database = Arc::new(FaultyDatabase::default());
+            let blobs = Arc::new(MemoryBlobs::default());
+            let world = World::over_both(database.clone(), blobs.clone());
+            let call = world.a_call();
+            database.fail_write(write, fault);
+            assert!(world.store(&call.id, example::recording(16_000)).is_err(), "{fault:?} {write}");
+            let kept = world.store(&call.id, example::recording(16_000)).unwrap();
+            let acknowledged = fault == StorageFault::After && write == 2;
+            assert_eq!(kept, if acknowledged { Kept::Before } else { Kept::Now }, "{fault:?} {write}");
+            world.get(format!("/calls/{}/recording", call.id)).ok();
+            later(&world);
+            assert_eq!(blobs.keys(), [blob_of(&world, &call.id)], "{fault:?} {write}");
+        }
+    }
+}
+
+#[test]
+fn of_two_attempts_at_once_one_counts() {
+    let (world, blobs) = unreliable();
+    let call = world.a_call();
+    let (other, id) = (world.clone(), call.id.clone());
+    *blobs.meanwhile.lock().unwrap() = Some(Box::new(move || {
+        assert_eq!(other.store(&id, example::recording(8_000)).unwrap(), Kept::Now);
+    }));
+    assert!(matches!(world.store(&call.id, example::recording(16_000)), Err(Fault::Stale)));
+    assert!(world.get(format!("/calls/{}/recording", call.id)).ok().body == example::recording(8_000));
+    assert_eq!(blobs.memory.keys(), [blob_of(&world, &call.id)]);
+    later(&world);
+    assert_eq!(blobs.memory.keys(), [blob_of(&world, &call.id)]);
+}
+
+/// The three operations of a call's recording.
+fn routes(call: &Made) -> [(Method, String); 4] {
+    let (recording, waveform) =
+        (format!("/calls/{}/recording", call.id), format!("/calls/{}/waveform", call.id));
+    [
+        (Method::GET, recording.clone()),
+        (Method::HEAD, recording.clone()),
+        (Method::GET, waveform),
+        (Method::DELETE, recording),
+    ]
+}
+
+#[track_caller]
+fn each(world: &World, call: &Made, check: impl Fn(Reply)) {
+    for (method, path) in routes(call) {
+        let head = method == Method::HEAD;
+        let reply = world.call(method, &path, None);
+        if head { assert!(reply.status >= 400, "{reply:?}") } else { check(reply) }
+    }
+}
+
+fn blob_of(world: &World, call_id: &str) -> BlobKey {
+    let select = sql!("SELECT id FROM recordings WHERE call_id = ?1 AND state <> 'abandoned'", call_id);
+    let rows = wait(world.backdoor().ports().database.read(vec![select])).unwrap();
+    let id = rows[0].first().unwrap().text("id").unwrap();
+    BlobKey::recording(&world.workspace_id(), call_id, &id).unwrap()
+}
+
+/// Sweeps once every attempt has surely ended.
+fn later(world: &World) {
+    world.sandbox().unwrap().advance(RECORDING_WRITE_MS_MAX + 1);
+    wait(world.backdoor().sweep()).unwrap();
+}
+
+type Deed = Box<dyn FnOnce() + Send>;
+
+/// Blobs that fail while they are told to.
+#[derive(Default)]
+struct Unreliable {
+    memory: MemoryBlobs,
+    fails: AtomicBool,
+    /// A `put` that failed may have made the blob all the same.
+    keeps_what_it_refuses: AtomicBool,
+    /// Done while the next `put` is under way.
+    meanwhile: Mutex<Option<Deed>>,
+}
+
+impl Unreliable {
+    fn answer(&self) -> Result<(), BlobError> {
+        match self.fails.load(Ordering::SeqCst) {
+            true => Err(BlobError("as planned".to_owned())),
+            false => Ok(()),
+        }
+    }
+}
+
+impl Blobs for Unreliable {
+    fn put(&self, key: &BlobKey, bytes: Bytes) -> BoxFuture<'_, Result<(), BlobError>> {
+        let key = key.clone();
+        Box::pin(async move {
+            let deed = self.meanwhile.lock().unwrap().take();
+            // Not on this thread, which runs a runtime.
+            if let Some(deed) = deed {
+                std::thread::spawn(deed).join().unwrap();
+            }
+            if self.answer().is_ok() || self.keeps_what_it_refuses.load(Ordering::SeqCst) {
+                self.memory.put(&key, bytes).await?;
+            }
+            self.answer()
+        })
+    }
+
+    fn size(&self, key: &BlobKey) -> BoxFuture<'_, Result<Option<u64>, BlobError>> {
+        let key = key.clone();
+        Box::pin(async move {
+            self.answer()?;
+            self.memory.size(&key).await
+        })
+    }
+
+    fn get(&self, key: &BlobKey, range: ByteRange) -> BoxFuture<'_, Result<Option<Bytes>, BlobError>> {
+        let key = key.clone();
+        Box::pin(async move {
+            self.answer()?;
+            self.memory.get(&key, range).await
+        })
+    }
+
+    fn delete(&self, key: &BlobKey) -> BoxFuture<'_, Result<(), BlobError>> {
+        let key = key.clone();
+        Box::pin(async move {
+            self.answer()?;
+            self.memory.delete(&key).await
+        })
+    }
+}
+
+fn unreliable() -> (World, Arc<Unreliable>) {
+    let blobs = Arc::new(Unreliable::default());
+    (World::over_both(Arc::new(memory()), blobs.clone()), blobs)
+}
+
+/// Every file below a folder.
+fn files(folder: &std::path::Path) -> Vec<String> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(files(&path));
+        } else {
+            found.push(path.display().to_string());
+        }
+    }
+    found
+}

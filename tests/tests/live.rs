@@ -1,0 +1,185 @@
+//! Live conversations over the binary's own sockets: killed, stopped, interrupted, and what is in the
+//! call log afterwards.
+#![allow(missing_docs, clippy::expect_used, clippy::unwrap_used, clippy::panic, reason = "a test")]
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use sidetone_tests::Talk;
+use sidetone_tests::process::{Client, Folder, Server, bootstrap_key};
+use sidetone_tests::receiver::{Manner, Receiver};
+
+/// A call that is not settled by then never will be.
+const SETTLE_MS: u64 = 20_000;
+
+struct Service {
+    server: Server,
+    client: Client,
+    key: String,
+    folder: Folder,
+}
+
+impl Service {
+    fn start() -> Self {
+        let (folder, key) = (Folder::new(), bootstrap_key(11));
+        let server = Self::serve(&folder, &key);
+        Self { client: server.connect(&key), server, key, folder }
+    }
+
+    fn serve(folder: &Folder, key: &str) -> Server {
+        let settings = [("SIDETONE_BOOTSTRAP_KEYS", key), ("SIDETONE_ALLOW_PRIVATE_TARGETS", "1")];
+        Server::start(&folder.path().join("data"), &settings)
+    }
+
+    fn again(folder: Folder, key: String) -> Self {
+        let server = Self::serve(&folder, &key);
+        Self { client: server.connect(&key), server, key, folder }
+    }
+
+    fn create(&mut self, path: &str, body: Value) -> String {
+        self.client.expect(201, "POST", path, Some(&body))["id"].as_str().unwrap().to_owned()
+    }
+
+    fn assistant(&mut self) -> String {
+        let body = json!({"name": "Front desk", "instructions": "Be kind.", "first_message": "Hello."});
+        self.create("/assistants", body)
+    }
+
+    fn token(&mut self, assistant: &str) -> String {
+        let path = format!("/assistants/{assistant}/test-token");
+        self.client.expect(200, "POST", &path, None)["token"].as_str().unwrap().to_owned()
+    }
+
+    fn connect(&self, token: &str) -> Talk<'static> {
+        let path = format!("/voice-test/socket?token={token}");
+        Talk::over_tcp(self.server.address(), &path).expect("the token is good")
+    }
+
+    fn call(&mut self, id: &str) -> Value {
+        self.client.expect(200, "GET", &format!("/calls/{id}"), None)
+    }
+
+    fn settled(&mut self, id: &str) -> Value {
+        let started = Instant::now();
+        loop {
+            let call = self.call(id);
+            if !call["analysis"].is_null() {
+                return call;
+            }
+            assert!(started.elapsed() < Duration::from_millis(SETTLE_MS), "not settled: {call}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+fn started(talk: &mut Talk<'_>) -> String {
+    talk.expect("call_started")["call"]["id"].as_str().unwrap().to_owned()
+}
+
+fn roles(call: &Value) -> Vec<&str> {
+    call["transcript"].as_array().unwrap().iter().map(|row| row["role"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn killed_in_the_middle_the_log_tells_the_truth_after_the_next_start() {
+    let mut service = Service::start();
+    let assistant = service.assistant();
+    let token = service.token(&assistant);
+    let mut talk = service.connect(&token);
+    let call_id = started(&mut talk);
+    talk.hear();
+    talk.say("Hi there");
+    let answer = talk.hear();
+    talk.say("And again");
+    talk.hear();
+    assert_eq!(service.call(&call_id)["status"], "in_progress");
+    let Service { server, key, folder, .. } = service;
+    server.kill();
+
+    let mut service = Service::again(folder, key);
+    let call = service.settled(&call_id);
+    assert_eq!((&call["status"], &call["ended_reason"]), (&json!("ended"), &json!("aborted")), "{call}");
+    assert_eq!((&call["outcome"], &call["fault"]), (&json!("failed"), &json!("platform")), "{call}");
+    let known = roles(&call);
+    // The row that was said last may not have been on disk yet.
+    assert!(known.starts_with(&["assistant", "user", "assistant", "user"]), "{call}");
+    assert_eq!(call["transcript"][2]["text"], json!(answer));
+    // The token stays used.
+    let path = format!("/voice-test/socket?token={token}");
+    assert_eq!(Talk::over_tcp(service.server.address(), &path).err().unwrap().status, 409);
+    assert!(!service.server.log().contains(&token), "no token in the log");
+}
+
+#[test]
+fn stopped_in_good_order_the_client_and_the_log_are_told() {
+    let mut service = Service::start();
+    let assistant = service.assistant();
+    let token = service.token(&assistant);
+    let mut talk = service.connect(&token);
+    let call_id = started(&mut talk);
+    talk.hear();
+    service.server.terminate();
+    let (messages, code) = talk.rest();
+    assert_eq!(code, Some(1001), "{messages:?}");
+    assert_eq!(messages[0]["ended_reason"], "aborted", "{messages:?}");
+    assert!(service.server.wait().success());
+    let Service { key, folder, .. } = service;
+    let mut service = Service::again(folder, key);
+    let call = service.settled(&call_id);
+    assert_eq!((&call["ended_reason"], &call["fault"]), (&json!("aborted"), &json!("platform")), "{call}");
+    assert_eq!(roles(&call), ["assistant"]);
+}
+
+#[test]
+fn who_speaks_while_a_tool_runs_is_answered_after_it_and_the_tool_is_called_once() {
+    let mut service = Service::start();
+    let receiver = Receiver::start(Manner::Hang);
+    let assistant = service.assistant();
+    let tool = service.create(
+        "/tools",
+        json!({"name": "book_table", "description": "Books a table at the restaurant", "url": receiver.url(),
+            "parameters": {"type": "object"}, "timeout_ms": 2_000}),
+    );
+    let path = format!("/assistants/{assistant}/tools");
+    service.client.expect(200, "PUT", &path, Some(&json!({"tool_ids": [tool]})));
+    let token = service.token(&assistant);
+    let mut talk = service.connect(&token);
+    let call_id = started(&mut talk);
+    talk.hear();
+    talk.say("Please book a table at the restaurant");
+    talk.expect("tool_call");
+    receiver.wait_for(1, Duration::from_secs(10));
+    talk.say("Thank you");
+    let result = talk.expect("tool_result");
+    assert_eq!(result["is_error"], true, "{result}");
+    talk.hear();
+    talk.send(r#"{"type": "hang_up"}"#);
+    let (_, code) = talk.rest();
+    assert_eq!(code, Some(1000));
+    assert_eq!(receiver.count(), 1);
+    let call = service.settled(&call_id);
+    assert_eq!(roles(&call), ["assistant", "user", "tool_call", "user", "tool_result", "assistant"]);
+}
+
+#[test]
+fn a_vanished_client_is_noticed_while_a_tool_runs() {
+    let mut service = Service::start();
+    let receiver = Receiver::start(Manner::Hang);
+    let assistant = service.assistant();
+    let tool = service.create(
+        "/tools",
+        json!({"name": "book_table", "description": "Books a table at the restaurant", "url": receiver.url(),
+            "parameters": {"type": "object"}, "timeout_ms": 30_000}),
+    );
+    let path = format!("/assistants/{assistant}/tools");
+    service.client.expect(200, "PUT", &path, Some(&json!({"tool_ids": [tool]})));
+    let token = service.token(&assistant);
+    let mut talk = service.connect(&token);
+    let call_id = started(&mut talk);
+    talk.hear();
+    talk.say("Please book a table at the restaurant");
+    talk.expect("tool_call");
+    drop(talk);
+    let call = service.settled(&call_id);
+    assert_eq!(call["ended_reason"], "user_hung_up", "{call}");
+    assert_eq!(roles(&call), ["assistant", "user", "tool_call"]);
+}

@@ -1,0 +1,21 @@
+//! An analyst.
+use sidetone_engine::calls::Sentiment;
+use sidetone_engine::conversation::transcript::{TranscriptRole, TranscriptRow};
+use sidetone_engine::models::{Analysis, AnalysisTurn, Analyst};
+
+use crate::support::{Service, wait};
+
+#[test]
+fn it_looks_back_at_a_call() {
+    let service = Service::new();
+    let transcript = [TranscriptRow::new(0, TranscriptRole::User, "Hello?".into(), 0, 0)];
+    let analysis = |model: &str, transcript: &[TranscriptRow]| {
+        let analyst = Analyst::new(&service.engine, model).unwrap();
+        wait(analyst.analyse(&service.engine, &AnalysisTurn { transcript })).unwrap().reply
+    };
+    let told = Analysis { summary: "They asked and were told.".into(), sentiment: Sentiment::Positive };
+    assert_eq!(analysis("stand-in/analyst", &transcript), told);
+    assert_eq!(analysis("builtin/rules", &transcript).sentiment, Sentiment::Neutral);
+    assert_eq!(analysis("stand-in/analyst", &[]).sentiment, Sentiment::Unknown);
+    assert_eq!(service.asked().len(), 1, "nobody is asked about nothing");
+}

@@ -1,0 +1,37 @@
+//! A simulated caller.
+use sidetone_engine::models::{CallerModel, CallerTurn, Message};
+
+use crate::support::{Service, wait};
+
+#[test]
+fn it_speaks_its_lines_and_hangs_up() {
+    let service = Service::new();
+    let scenario = "Ask \"When do you open?\", then \"And on Sundays?\".";
+    let caller = CallerModel::new(&service.engine, "stand-in/caller", scenario).unwrap();
+    let mut history = vec![Message::Assistant { text: "Shop, hello!".into() }];
+    let mut said = Vec::new();
+    loop {
+        let turn = CallerTurn { persona: "In a hurry.", scenario, history: &history, seed: 7 };
+        let reply = wait(caller.reply(&service.engine, &turn)).unwrap().reply;
+        said.push(reply.text.clone());
+        if reply.hang_up {
+            break;
+        }
+        history.push(Message::User { text: reply.text });
+        history.push(Message::Assistant { text: "At ten.".into() });
+    }
+    assert_eq!(said, ["When do you open?", "And on Sundays?", "Thank you, goodbye."]);
+    let body = service.asked().remove(1).body;
+    let roles: Vec<&str> =
+        body["messages"].as_array().unwrap().iter().filter_map(|message| message["role"].as_str()).collect();
+    assert_eq!(roles, ["system", "user", "assistant", "user"], "the other way round");
+    assert!(body["messages"][0]["content"].as_str().unwrap().contains("In a hurry."));
+}
+
+#[test]
+fn it_can_be_the_one_who_speaks_first() {
+    let service = Service::new();
+    let caller = CallerModel::new(&service.engine, "stand-in/caller", "\"Hello?\"").unwrap();
+    let turn = CallerTurn { persona: "", scenario: "\"Hello?\"", history: &[], seed: 7 };
+    assert_eq!(wait(caller.reply(&service.engine, &turn)).unwrap().reply.text, "Hello?");
+}

@@ -1,0 +1,29 @@
+//! A judge.
+use sidetone_engine::models::{Answered, FailureCode, JudgeModel, JudgeTurn, ModelFailure, Ruling};
+
+use crate::support::{Service, wait};
+
+#[test]
+fn it_rules_and_names_the_turn() {
+    let answered = ruled(&Service::new(), "stand-in/judge", "open at ten").unwrap();
+    assert_eq!(
+        answered.reply,
+        Ruling { passed: true, matched_index: Some(4), reason: "It was said.".into() }
+    );
+    let answered = ruled(&Service::new(), "stand-in/judge", "refund").unwrap();
+    assert_eq!((answered.reply.passed, answered.reply.matched_index), (false, None));
+}
+
+#[test]
+fn an_answer_that_is_no_ruling_is_asked_for_once_more() {
+    let answered = ruled(&Service::new(), "stand-in/judge-garbled-once", "hello").unwrap();
+    assert_eq!((answered.reply.matched_index, answered.requests), (Some(2), 2));
+    let failure = ruled(&Service::new(), "stand-in/judge-garbled", "hello").unwrap_err();
+    assert_eq!((failure.code, failure.requests), (FailureCode::Garbled, 2));
+}
+
+fn ruled(service: &Service, model: &str, criterion: &str) -> Result<Answered<Ruling>, ModelFailure> {
+    let turns = [(2, "Hello."), (4, "We open at ten.")];
+    let mut judge = JudgeModel::new(&service.engine, model).unwrap();
+    wait(judge.rule(&service.engine, &JudgeTurn { criterion, turns: &turns }))
+}

@@ -1,0 +1,83 @@
+//! What is tried again, what is not, and how a failure is told.
+use sidetone_engine::models::{FailureCode, ModelFailure};
+
+use crate::support::{Service, user};
+
+#[track_caller]
+fn fails(service: &Service, model: &str) -> ModelFailure {
+    let failure = service.reply(model, &[user("Hello")]).unwrap_err();
+    assert!(failure.message.starts_with(model), "{}", failure.message);
+    assert!(!failure.message.contains(&service.key) && !failure.message.contains("http:"), "{failure:?}");
+    failure
+}
+
+#[test]
+fn what_passes_is_waited_for() {
+    let service = Service::new();
+    assert_eq!(service.said("stand-in/rate-limited", "Hello"), "Hello");
+    assert_eq!(service.pauses(), [1_000], "as Retry-After says");
+    for model in ["stand-in/broken-once", "stand-in/cut"] {
+        let service = Service::new();
+        assert_eq!(service.said(model, "Hello"), "Hello");
+        assert_eq!(service.asked().len(), 2, "{model}");
+        assert!((500..1_000).contains(&service.pauses()[0]), "{model}");
+    }
+}
+
+#[test]
+fn what_does_not_pass_is_given_up_and_told() {
+    for (model, code, requests) in [
+        ("stand-in/broken", FailureCode::Unavailable, 3),
+        ("stand-in/cut-always", FailureCode::Unavailable, 3),
+        ("stand-in/error-in-stream", FailureCode::Unavailable, 3),
+        ("nowhere/model", FailureCode::Unavailable, 3),
+        ("stand-in/hangs", FailureCode::Timeout, 3),
+        ("stand-in/hangs-halfway", FailureCode::Timeout, 3),
+        ("stand-in/garbage", FailureCode::Garbled, 2),
+        ("stand-in/says-nothing", FailureCode::Garbled, 2),
+        ("stand-in/endless", FailureCode::Garbled, 1),
+        ("stand-in/rejects", FailureCode::Rejected, 1),
+        ("stand-in/no-such-model", FailureCode::Rejected, 1),
+        ("stand-in/no-quota", FailureCode::RateLimited, 1),
+    ] {
+        let failure = fails(&Service::new(), model);
+        assert_eq!((failure.code, failure.requests), (code, requests), "{failure:?}");
+    }
+    let service = Service::new();
+    let failure = fails(&service, "stand-in/rejects");
+    assert_eq!(
+        failure.message,
+        "stand-in/rejects does not take the request (HTTP 400): This model's maximum context length is 7."
+    );
+    // An answer that was begun has to be paid, whether or not it was counted.
+    assert_eq!(fails(&service, "stand-in/cut-always").usage.uncounted_answers, 3);
+}
+
+#[test]
+fn a_wrong_key_is_the_operators_matter() {
+    let service = Service::with_key("wrong", "{}");
+    let failure = service.reply("stand-in/echo", &[user("Hello")]).unwrap_err();
+    assert_eq!((failure.code, failure.requests), (FailureCode::Rejected, 1));
+    assert!(!failure.message.contains("wrong") && !failure.message.contains("x.example"), "{failure:?}");
+}
+
+#[test]
+fn a_field_that_a_server_does_not_know_is_left_out() {
+    let service = Service::new();
+    assert_eq!(service.said("stand-in/picky", "Hello"), "Hello");
+    let seeds: Vec<bool> = service.asked().iter().map(|asked| asked.body.get("seed").is_some()).collect();
+    assert_eq!(seeds, [true, false]);
+    assert!(service.pauses().is_empty());
+}
+
+#[test]
+fn another_model_is_asked_in_its_place() {
+    let service =
+        Service::with_models(r#"{"stand-in/broken": {"fallback": ["stand-in/rejects", "stand-in/echo"]}}"#);
+    let answered = service.reply("stand-in/broken", &[user("Hello")]).unwrap();
+    assert_eq!(answered.requests, 5);
+    let service = Service::with_models(r#"{"stand-in/broken": {"fallback": ["stand-in/rejects"]}}"#);
+    let failure = fails(&service, "stand-in/broken");
+    assert_eq!(failure.code, FailureCode::Unavailable, "the first one's");
+    assert!(failure.message.contains("asked 3 times; stand-in/rejects does not"), "{}", failure.message);
+}

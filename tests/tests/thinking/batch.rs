@@ -1,0 +1,153 @@
+//! A batch with tools, knowledge and a judge: everything that is told of it agrees.
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Value, json};
+use sidetone_engine::signing::webhook_signature;
+
+use crate::support::{Bench, rows};
+
+#[test]
+fn a_batch_completes_and_everything_says_what_happened() {
+    let bench = Bench::new("tools");
+    let evaluations = json!([
+        {"kind": "transcript", "role": "assistant", "includes": "hello"},
+        {"kind": "tool_call", "role": "any", "includes": "lookup"},
+        {"kind": "judge", "role": "user", "includes": "order A-17"},
+    ]);
+    bench.simulation(&["Where is order A-17?", "And ärger über order 18?"], evaluations.clone());
+    bench.simulation(&["Hello, order A-17 please"], evaluations);
+    let batch =
+        bench.world.post("/simulations/runs/batch", json!({"assistant_id": bench.assistant.id, "seed": 3}));
+    let batch = batch.created();
+    let ids: Vec<&str> =
+        batch["runs"].as_array().unwrap().iter().map(|run| run["id"].as_str().unwrap()).collect();
+    assert_eq!(ids.len(), 2);
+    let runs: Vec<Value> = ids.iter().map(|id| bench.world.settle(id)).collect();
+
+    let mut tool_ids = BTreeSet::new();
+    for run in &runs {
+        assert_eq!((&run["status"], &run["passed"]), (&json!("completed"), &json!(true)), "{run:#}");
+        let call = bench.world.get(format!("/calls/{}", run["call_id"].as_str().unwrap())).ok().json;
+        assert_eq!(run["call"], call);
+        assert_eq!(run["transcript"], call["transcript"]);
+        assert_eq!(call["source"], "simulation");
+        assert_eq!(call["status"], "ended");
+        assert_eq!((&call["outcome"], &call["fault"]), (&json!("completed"), &json!("none")));
+        assert_eq!(call["ended_reason"], "user_hung_up");
+        assert_eq!(call["simulation_run_id"], run["id"]);
+        assert_eq!(call["assistant_revision"], run["assistant_revision"]);
+        assert_eq!(call["model"], "stand-in/tools");
+        assert_eq!(
+            call["analysis"],
+            json!({"summary": "They asked and were told.", "sentiment": "positive", "outcome": null, "method": "model"})
+        );
+        assert_eq!(call["sentiment"], "positive");
+        // What it cost is what the tokens cost, and the run's cost has caller and judge on top.
+        let llm = call["costs"]["llm_microusd"].as_i64().unwrap();
+        assert_eq!(call["costs"]["total_microusd"], llm);
+        assert!(llm > 0 && call["usage"]["llm_input_tokens"].as_i64().unwrap() > 0, "{call:#}");
+        assert!(run["cost_microusd"].as_i64().unwrap() > llm, "{run:#}");
+        let calls = rows(&run["transcript"], "tool_call");
+        let results = rows(&run["transcript"], "tool_result");
+        assert_eq!(calls.len(), results.len());
+        for (made, result) in calls.iter().zip(results) {
+            assert_eq!(made["tool_name"], "lookup");
+            assert_eq!(made["tool_call_id"], result["tool_call_id"]);
+            assert_eq!((&result["text"], &result["is_error"]), (&json!("ok"), &json!(false)));
+            assert!(tool_ids.insert(made["tool_call_id"].as_str().unwrap().to_owned()));
+        }
+    }
+    tools_were_called_once(&bench, &tool_ids);
+    events_say_the_same(&bench, &runs);
+
+    let list = bench.world.get("/calls?source=simulation&search=A-17").ok();
+    assert_eq!(list["stats"]["total"], 2);
+    assert_eq!(list["stats"]["by_outcome"]["completed"], 2);
+    let cost: i64 = runs.iter().map(|run| run["call"]["costs"]["total_microusd"].as_i64().unwrap()).sum();
+    assert_eq!(list["stats"]["total_cost_microusd"], cost);
+    let spent: i64 = runs.iter().map(|run| run["cost_microusd"].as_i64().unwrap()).sum();
+    assert_eq!(bench.world.get("/workspace").ok()["spent_this_month_microusd"], spent);
+}
+
+/// One request for each call in the transcripts, under its id, signed.
+fn tools_were_called_once(bench: &Bench, ids: &BTreeSet<String>) {
+    let secret = bench.tool_made["signing_secret"].as_str().unwrap();
+    let received = bench.tool.received();
+    let keys: BTreeSet<String> =
+        received.iter().map(|one| one.header("idempotency-key").to_owned()).collect();
+    assert_eq!((&keys, received.len()), (ids, ids.len()));
+    for one in &received {
+        let id = one.header("webhook-id");
+        let timestamp_s = one.header("webhook-timestamp").parse().unwrap();
+        let expected = webhook_signature(secret, id, timestamp_s, &one.body);
+        assert_eq!(one.header("webhook-signature"), expected);
+        let body: Value = serde_json::from_slice(&one.body).unwrap();
+        assert_eq!((&body["type"], &body["id"]), (&json!("tool.call"), &json!(id)));
+        assert!(body["call"]["id"].as_str().unwrap().starts_with("call_"));
+        assert_eq!(body["call"]["source"], "simulation");
+    }
+}
+
+/// Four events a run, each told once, with exactly what the reads return.
+fn events_say_the_same(bench: &Bench, runs: &[Value]) {
+    let secret = bench.webhook_made["signing_secret"].as_str().unwrap();
+    let events = bench.events(4 * runs.len());
+    let ids: BTreeSet<&str> = events.iter().map(|(_, body, _)| body["id"].as_str().unwrap()).collect();
+    assert_eq!(ids.len(), events.len());
+    let mut kinds: BTreeMap<&str, usize> = BTreeMap::new();
+    for (kind, body, received) in &events {
+        *kinds.entry(kind.as_str()).or_default() += 1;
+        let timestamp_s = received.header("webhook-timestamp").parse().unwrap();
+        let id = body["id"].as_str().unwrap();
+        assert_eq!(
+            received.header("webhook-signature"),
+            webhook_signature(secret, id, timestamp_s, &received.body)
+        );
+        match kind.as_str() {
+            "call.started" => assert_eq!(body["data"]["call"]["status"], "in_progress"),
+            "simulation.run.completed" => {
+                assert!(runs.contains(&body["data"]["run"]), "the event tells the run as it is read");
+            }
+            _ => {
+                let told = &body["data"]["call"];
+                assert!(
+                    runs.iter().any(|run| run["call"] == *told),
+                    "the event tells the call as it is read"
+                );
+            }
+        }
+    }
+    let each = runs.len();
+    let expected = ["call.analyzed", "call.ended", "call.started", "simulation.run.completed"];
+    assert_eq!(kinds, expected.map(|kind| (kind, each)).into());
+}
+
+#[test]
+fn a_run_ends_where_it_has_cost_as_much_as_it_may() {
+    let bench = Bench::new("echo");
+    let simulation = bench.simulation(&["One", "Two", "Three", "Four", "Five"], json!([]));
+    let start = |max: i64| {
+        let body = json!({"seed": 7, "max_cost_microusd": max});
+        let run = bench.world.create(&format!("/simulations/{}/runs", simulation.id), body);
+        bench.world.settle(&run.id)
+    };
+    let whole = start(1_000_000);
+    assert_eq!(whole["call"]["ended_reason"], "user_hung_up");
+    let most = whole["cost_microusd"].as_i64().unwrap();
+    let cut = start(most / 3);
+    assert_eq!((&cut["status"], &cut["passed"]), (&json!("completed"), &json!(false)));
+    assert_eq!(cut["call"]["ended_reason"], "cost_limit");
+    assert_eq!(cut["call"]["fault"], "operator");
+    assert!(cut["turns"].as_i64().unwrap() < whole["turns"].as_i64().unwrap());
+    assert_eq!(start(0)["call"]["ended_reason"], "cost_limit");
+    // The workspace's own ceiling refuses the next one before it is queued.
+    let world = &bench.world;
+    world.patch("/workspace", json!({"monthly_spend_limit_microusd": 1})).ok();
+    let refused = world.post(format!("/simulations/{}/runs", simulation.id), json!({}));
+    refused.refused("spend_limit_reached");
+    world
+        .post("/simulations/runs/batch", json!({"assistant_id": bench.assistant.id}))
+        .refused("spend_limit_reached");
+    world.patch("/workspace", json!({"monthly_spend_limit_microusd": null})).ok();
+    assert_eq!(start(1_000_000)["status"], "completed");
+}

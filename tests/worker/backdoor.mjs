@@ -1,0 +1,49 @@
+// The Worker as it was built, with its storage within reach of tests: the test's own entry for workerd, in place of
+// build/index.js. Nothing of it is in the product. tests/src/backdoor.rs is the other end.
+//
+//   POST   /__sql            [[sql, params], …] as one D1 batch; {"results": …} or {"error": text}
+//   PUT    /__blobs/KEY      keeps the body in the bucket
+//   GET    /__blobs/KEY      ?first=0&bytes=10: those bytes; without, {"size": …}
+//   DELETE /__blobs/KEY
+import Sidetone from "./build/index.js";
+
+async function sql(request, db) {
+  const batch = (await request.json()).map(([text, params]) => db.prepare(text).bind(...params));
+  try {
+    const answers = await db.batch(batch);
+    return Response.json({ results: answers.map((answer) => answer.results) });
+  } catch (error) {
+    return Response.json({ error: error.message });
+  }
+}
+
+async function blob(request, bucket, key, query) {
+  if (request.method === "PUT") await bucket.put(key, await request.arrayBuffer());
+  if (request.method === "DELETE") await bucket.delete(key);
+  if (request.method !== "GET") return new Response(null, { status: 204 });
+  const nothing = new Response(null, { status: 404 });
+  if (!query.has("first")) {
+    const head = await bucket.head(key);
+    return head ? Response.json({ size: head.size }) : nothing;
+  }
+  const range = { offset: Number(query.get("first")), length: Number(query.get("bytes")) };
+  const object = await bucket.get(key, { range });
+  return object ? new Response(await object.arrayBuffer()) : nothing;
+}
+
+const BLOBS = "/__blobs/";
+
+export default {
+  fetch(request, env, context) {
+    const { pathname, searchParams } = new URL(request.url);
+    if (pathname === "/__sql") return sql(request, env.DB);
+    if (pathname.startsWith(BLOBS)) return blob(request, env.RECORDINGS, pathname.slice(BLOBS.length), searchParams);
+    return new Sidetone(context, env).fetch(request);
+  },
+  queue(batch, env, context) {
+    return new Sidetone(context, env).queue(batch);
+  },
+  scheduled(event, env, context) {
+    return new Sidetone(context, env).scheduled(event);
+  },
+};
