@@ -22,10 +22,10 @@ pub struct Edge {
 }
 
 impl Edge {
-    /// The Worker of this process.
+    /// The Worker of this process, with its storage within reach of tests.
     pub fn shared() -> Arc<Self> {
         static SHARED: OnceLock<Arc<Edge>> = OnceLock::new();
-        SHARED.get_or_init(|| Arc::new(Self::start(&[]))).clone()
+        SHARED.get_or_init(|| Arc::new(Self::start(&[("WORKER_ENTRY", "backdoor.mjs")]))).clone()
     }
 
     /// The Worker of this process with the stand-ins in its settings.
@@ -37,12 +37,6 @@ impl Edge {
             Arc::new(Self::start(&settings))
         };
         SHARED.get_or_init(start).clone()
-    }
-
-    /// The Worker of this process with its storage within reach of tests.
-    pub fn shared_with_backdoor() -> Arc<Self> {
-        static SHARED: OnceLock<Arc<Edge>> = OnceLock::new();
-        SHARED.get_or_init(|| Arc::new(Self::start(&[("WORKER_ENTRY", "backdoor.mjs")]))).clone()
     }
 
     /// The Worker of this process over bindings that fail by plan.

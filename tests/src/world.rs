@@ -144,18 +144,6 @@ impl World {
         Some(world)
     }
 
-    /// A fresh workspace on the host that `SIDETONE_TEST_HOST` names, with a [`World::backdoor`].
-    pub fn with_backdoor() -> Self {
-        match std::env::var("SIDETONE_TEST_HOST").as_deref() {
-            Ok("worker") => {
-                let edge = Edge::shared_with_backdoor();
-                let key = edge.fresh_key();
-                Self::at_edge(edge, key)
-            }
-            _ => Self::new(),
-        }
-    }
-
     /// A world in memory over a database and blobs of the test's own, whichever host the suite runs on.
     pub fn over_both(database: Arc<dyn Database>, blobs: Arc<dyn Blobs>) -> Self {
         Self::in_memory(Sandbox::over_both(database, blobs, SETTINGS))
@@ -485,7 +473,7 @@ impl World {
     }
 
     /// An engine over the service's own storage, for what no request can do yet. At the edge only where the
-    /// Worker stands behind [`Edge::shared_with_backdoor`].
+    /// Worker stands behind [`Edge::shared`].
     pub fn backdoor(&self) -> Engine {
         match &self.service {
             Service::Sandbox(sandbox) => sandbox.engine().clone(),

@@ -27,7 +27,7 @@ fn every_backend_keeps_the_promises_of_the_port() {
     wait(keeps_its_promises(&Files::new(folder.path())));
     assert_eq!(files(folder.path()), [""; 0], "nothing is left behind");
     // R2, where the suite runs on the Worker.
-    wait(keeps_its_promises(&*World::with_backdoor().backdoor().ports().blobs));
+    wait(keeps_its_promises(&*World::new().backdoor().ports().blobs));
 }
 
 #[test]
@@ -44,7 +44,7 @@ fn what_a_cut_off_put_left_goes_with_the_blob() {
 
 #[test]
 fn a_recording_is_downloaded_whole() {
-    let world = World::with_backdoor();
+    let world = World::new();
     let file = example::recording(16_000);
     let call = world.a_recorded_call();
     let url = format!("/calls/{}/recording", call.id);
@@ -81,7 +81,7 @@ fn a_recording_is_downloaded_whole() {
 
 #[test]
 fn ranges_are_served_as_the_table_says() {
-    let world = World::with_backdoor();
+    let world = World::new();
     let file = example::recording(16_000);
     let (size, call) = (file.len(), world.a_recorded_call());
     let url = format!("/calls/{}/recording", call.id);
@@ -140,7 +140,7 @@ fn ranges_are_served_as_the_table_says() {
 
 #[test]
 fn a_recording_larger_than_a_piece_comes_whole() {
-    let world = World::with_backdoor();
+    let world = World::new();
     let (call, file) = (world.a_call(), example::recording(1_000_000));
     assert_eq!(world.store(&call.id, file.clone()).unwrap(), Kept::Now);
     let url = format!("/calls/{}/recording", call.id);
@@ -151,7 +151,7 @@ fn a_recording_larger_than_a_piece_comes_whole() {
 
 #[test]
 fn a_waveform_says_who_was_loud_when() {
-    let world = World::with_backdoor();
+    let world = World::new();
     let call = world.a_recorded_call();
     let waveform = world.get(format!("/calls/{}/waveform", call.id)).ok().json;
     assert_eq!(waveform, world.tool("get_waveform", json!({"id": call.id})).ok().json);
@@ -169,7 +169,7 @@ fn a_waveform_says_who_was_loud_when() {
 
 #[test]
 fn there_is_a_recording_or_one_is_told_why_not() {
-    let world = World::with_backdoor();
+    let world = World::new();
     let stranger = world.other();
     let (call, recorded) = (world.a_call(), world.a_recorded_call());
     each(&world, &call, |reply| drop(reply.refused("not_found")));
@@ -187,7 +187,7 @@ fn there_is_a_recording_or_one_is_told_why_not() {
 
 #[test]
 fn deleting_is_for_good_and_leaves_the_call() {
-    let world = World::with_backdoor();
+    let world = World::new();
     let call = world.a_recorded_call();
     let (blobs, key) = (world.backdoor().ports().blobs.clone(), blob_of(&world, &call.id));
     assert!(wait(blobs.size(&key)).unwrap().is_some());
@@ -208,7 +208,7 @@ fn deleting_is_for_good_and_leaves_the_call() {
 
 #[test]
 fn a_file_that_somebody_took_away_is_a_404() {
-    let world = World::with_backdoor();
+    let world = World::new();
     let call = world.a_recorded_call();
     wait(world.backdoor().ports().blobs.delete(&blob_of(&world, &call.id))).unwrap();
     let url = format!("/calls/{}/recording", call.id);
@@ -219,7 +219,7 @@ fn a_file_that_somebody_took_away_is_a_404() {
 
 #[test]
 fn storing_twice_keeps_the_first() {
-    let world = World::with_backdoor();
+    let world = World::new();
     let call = world.a_recorded_call();
     assert_eq!(world.store(&call.id, example::recording(99)).unwrap(), Kept::Before);
     assert!(world.get(format!("/calls/{}/recording", call.id)).ok().body == example::recording(16_000));
