@@ -75,7 +75,7 @@ impl LiveSession {
     /// Carries the conversation to its end and closes the socket. What it returns is for the host's
     /// log. A host that drops the future half-way leaves the call to its job.
     pub async fn run(self, socket: &mut dyn Socket) -> Option<String> {
-        let specs = tool_specs(&self.assistant);
+        let specs = self.assistant.tool_specs();
         let model =
             AssistantModel::new(&self.engine, &self.assistant.model, &self.assistant.knowledge, &specs);
         let drive = Drive::new(&self, &specs, &model);
@@ -506,18 +506,6 @@ impl LiveSession {
 
 fn answered_with(request: u64, reply: AssistantReply) -> Input {
     Input::AssistantReply { request, reply }
-}
-
-fn tool_specs(assistant: &AssistantSnapshot) -> Vec<ToolSpec> {
-    assistant
-        .tools
-        .iter()
-        .map(|tool| ToolSpec {
-            name: tool.name.clone(),
-            description: tool.description.clone(),
-            parameters: tool.parameters.clone(),
-        })
-        .collect()
 }
 
 /// 48 random bits: no two conversations have to go alike.

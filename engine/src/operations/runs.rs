@@ -16,6 +16,7 @@ use crate::hash::sha256_hex;
 use crate::ids::prefix;
 use crate::jobs;
 use crate::limits::{SNAPSHOT_BYTES_MAX, STATEMENT_LIST_BYTES_MAX};
+use crate::models::ToolSpec;
 use crate::operations::assistants::PipelineMode;
 use crate::sql;
 use crate::statement::{Row, Rows, Statement};
@@ -170,6 +171,18 @@ pub struct AssistantSnapshot {
     pub tools: Vec<ToolSnapshot>,
     /// Attached documents, in order.
     pub knowledge: Vec<crate::models::Knowledge>,
+}
+
+impl AssistantSnapshot {
+    /// Its tools as a model sees them.
+    pub fn tool_specs(&self) -> Vec<ToolSpec> {
+        let spec = |tool: &ToolSnapshot| ToolSpec {
+            name: tool.name.clone(),
+            description: tool.description.clone(),
+            parameters: tool.parameters.clone(),
+        };
+        self.tools.iter().map(spec).collect()
+    }
 }
 
 /// A tool as a run keeps it.

@@ -14,9 +14,8 @@ use crate::jobs::{Failure, Job};
 use crate::limits::{CHECKPOINT_MS, LAST_LINE_BYTES_MAX, MODEL_TOTAL_MS};
 use crate::models::{
     self, AnalysisTurn, Analyst, Answered, AssistantModel, CallerModel, FailureCode, JudgeModel,
-    ModelFailure, RULES_MODEL, ToolSpec, rules,
+    ModelFailure, RULES_MODEL, rules,
 };
-use crate::operations::runs::AssistantSnapshot;
 use crate::simulation::{
     Input, Output, SimulatedAssistant, Simulation, SimulationFailure, SimulationPart, SimulationResult,
     SimulationSetup,
@@ -116,7 +115,7 @@ impl<'a> Drive<'a> {
     pub async fn run(&mut self) -> Result<Driven, Failure> {
         let Started { assistant, simulation, .. } = self.started;
         let engine = self.engine;
-        let specs = tool_specs(assistant);
+        let specs = assistant.tool_specs();
         let caller = simulation.caller_model.as_deref().unwrap_or(&assistant.model);
         let judge = simulation.judge_model.as_deref().unwrap_or(&assistant.model);
         let [caller_is_free, model_is_free, judge_is_free] =
@@ -344,18 +343,6 @@ pub fn last_line(transcript: &[TranscriptRow]) -> Option<String> {
     Some(cut(row.text.clone(), LAST_LINE_BYTES_MAX))
 }
 
-fn tool_specs(assistant: &AssistantSnapshot) -> Vec<ToolSpec> {
-    assistant
-        .tools
-        .iter()
-        .map(|tool| ToolSpec {
-            name: tool.name.clone(),
-            description: tool.description.clone(),
-            parameters: tool.parameters.clone(),
-        })
-        .collect()
-}
-
 fn setup(job: &Job, started: &Started) -> SimulationSetup {
     let Started { assistant, simulation, .. } = started;
     SimulationSetup {
@@ -364,7 +351,7 @@ fn setup(job: &Job, started: &Started) -> SimulationSetup {
             instructions: assistant.instructions.clone(),
             first_message: assistant.first_message.clone(),
             knowledge: assistant.knowledge.clone(),
-            tools: tool_specs(assistant),
+            tools: assistant.tool_specs(),
         },
         persona: simulation.persona.clone(),
         scenario: simulation.scenario.clone(),
