@@ -23,6 +23,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::conversation::EndedReason;
 use crate::conversation::transcript::TranscriptRow;
+use crate::models;
 use crate::operations::numbers::Provider;
 
 /// A call as it begins.
@@ -137,4 +138,12 @@ pub struct Analysis {
     pub outcome: Option<Outcome>,
     /// Who found it out.
     pub method: AnalysisMethod,
+}
+
+impl Analysis {
+    /// What an analyst, by a model or by rule, has found; the call's outcome stays as it is.
+    #[must_use]
+    pub fn of(found: models::Analysis, method: AnalysisMethod) -> Self {
+        Self { summary: found.summary, sentiment: found.sentiment, outcome: None, method }
+    }
 }

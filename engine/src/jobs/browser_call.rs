@@ -16,7 +16,7 @@ use crate::events::{self, EventKind, Subscribers};
 use crate::ids::prefix;
 use crate::limits::{JOB_ATTEMPTS_MAX, LIVE_LEASE_MS, MODEL_TOTAL_MS};
 use crate::live::journal::{self, SoFar};
-use crate::models::{self, AnalysisTurn, Analyst, RULES_MODEL, rules};
+use crate::models::{AnalysisTurn, Analyst, RULES_MODEL, rules};
 use crate::spending;
 use crate::sql;
 use crate::statement::{Row, Rows, Statement};
@@ -238,14 +238,14 @@ async fn settle(engine: &Engine, job: &Job, found: Found) -> Result<(), Failure>
 async fn look_into(engine: &Engine, job: &Job, found: &Found) -> Result<(), Failure> {
     let transcript: Vec<TranscriptRow> = found.row()?.json("transcript")?;
     let turn = AnalysisTurn { transcript: &transcript };
-    let by_rule = || analysis(rules::analyse(&turn), AnalysisMethod::Rule);
+    let by_rule = || Analysis::of(rules::analyse(&turn), AnalysisMethod::Rule);
     let (analysis, spent) = match Analyst::new(engine, &found.model) {
         Ok(analyst) if found.model != RULES_MODEL && job.attempts <= JOB_ATTEMPTS_MAX => {
             let lease = job.extend(engine.ports().clock.now_ms(), ANSWER_MS);
             engine.ports().database.write(lease.statements).await?;
             let answer = analyst.analyse(engine, &turn).await;
             let spent = Spent::of(&answer);
-            let found = answer.ok().map(|answered| analysis(answered.reply, AnalysisMethod::Model));
+            let found = answer.ok().map(|answered| Analysis::of(answered.reply, AnalysisMethod::Model));
             (found.unwrap_or_else(by_rule), spent)
         }
         Ok(_) | Err(_) => (by_rule(), Spent::default()),
@@ -268,10 +268,6 @@ async fn look_into(engine: &Engine, job: &Job, found: &Found) -> Result<(), Fail
         wake = emitted.wake;
     }
     write(engine, job.finished(statements), &wake).await
-}
-
-fn analysis(found: models::Analysis, method: AnalysisMethod) -> Analysis {
-    Analysis { summary: found.summary, sentiment: found.sentiment, outcome: None, method }
 }
 
 async fn write(engine: &Engine, statements: Vec<Statement>, wake: &[String]) -> Result<(), Failure> {

@@ -13,8 +13,8 @@ use crate::jobs::tool_callback::{self, Conversation};
 use crate::jobs::{Failure, Job};
 use crate::limits::{CHECKPOINT_MS, LAST_LINE_BYTES_MAX, MODEL_TOTAL_MS};
 use crate::models::{
-    self, AnalysisTurn, Analyst, Answered, AssistantModel, CallerModel, FailureCode, JudgeModel,
-    ModelFailure, RULES_MODEL, rules,
+    AnalysisTurn, Analyst, Answered, AssistantModel, CallerModel, FailureCode, JudgeModel, ModelFailure,
+    RULES_MODEL, rules,
 };
 use crate::simulation::{
     Input, Output, SimulatedAssistant, Simulation, SimulationFailure, SimulationPart, SimulationResult,
@@ -311,7 +311,7 @@ impl<'a> Drive<'a> {
     /// more, leaves it to the rules.
     pub async fn analyse(&mut self, transcript: &[TranscriptRow]) -> Result<(Analysis, Spent), Failure> {
         let turn = AnalysisTurn { transcript };
-        let by_rule = || analysis(rules::analyse(&turn), AnalysisMethod::Rule);
+        let by_rule = || Analysis::of(rules::analyse(&turn), AnalysisMethod::Rule);
         let model = &self.started.assistant.model;
         // A model that has just failed is not asked again.
         let silent = self.failure_code.is_some() || transcript.is_empty();
@@ -325,15 +325,11 @@ impl<'a> Drive<'a> {
         };
         let spent = Spent::of(&answer);
         let analysis = match answer {
-            Ok(answered) => analysis(answered.reply, AnalysisMethod::Model),
+            Ok(answered) => Analysis::of(answered.reply, AnalysisMethod::Model),
             Err(_) => by_rule(),
         };
         Ok((analysis, spent))
     }
-}
-
-fn analysis(found: models::Analysis, method: AnalysisMethod) -> Analysis {
-    Analysis { summary: found.summary, sentiment: found.sentiment, outcome: None, method }
 }
 
 /// What was said last, cut to what a list shows.
