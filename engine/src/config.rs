@@ -6,6 +6,7 @@ use std::fmt;
 use std::net::IpAddr;
 
 use crate::auth::key::ApiKey;
+use crate::carriers::{self, Carriers};
 
 pub use providers::{Endpoint, ModelSettings, Provider, Secret};
 
@@ -60,6 +61,8 @@ pub struct Config {
     pub models: BTreeMap<String, ModelSettings>,
     /// Development only: tools and webhooks may point anywhere.
     pub allow_private_targets: bool,
+    /// The operator's accounts with telephone carriers.
+    pub carriers: Carriers,
     /// Proxies whose `X-Forwarded-For` is believed.
     pub trusted_proxies: Vec<IpAddr>,
 }
@@ -98,6 +101,7 @@ impl Config {
             providers,
             models,
             allow_private_targets: switch(get("SIDETONE_ALLOW_PRIVATE_TARGETS"))?,
+            carriers: Carriers::from_settings(get)?,
             trusted_proxies: proxies(get("SIDETONE_TRUSTED_PROXIES"))?,
         })
     }
@@ -107,7 +111,7 @@ impl Config {
 pub fn unknown_settings(names: impl Iterator<Item = String>, own: &[&str]) -> Vec<String> {
     names
         .filter(|name| name.starts_with("SIDETONE_"))
-        .filter(|name| !SETTINGS.contains(&name.as_str()) && !own.contains(&name.as_str()))
+        .filter(|name| ![SETTINGS, carriers::SETTINGS, own].iter().any(|known| known.contains(&name.as_str())))
         .collect()
 }
 

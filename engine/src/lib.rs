@@ -10,9 +10,11 @@
         reason = "hosts with threads share what a Worker's one thread has"
     )
 )]
+pub mod audio;
 pub mod auth;
 pub mod blobs;
 pub mod calls;
+pub mod carriers;
 pub mod config;
 pub mod context;
 pub mod conversation;

@@ -4,6 +4,12 @@
 pub const BODY_BYTES_MAX: usize = 1024 * 1024;
 /// How long a host waits for a whole request.
 pub const REQUEST_READ_MS: u64 = 30_000;
+/// How old, or how far ahead, a carrier's signature may be.
+pub const CARRIER_SIGNATURE_AGE_MS_MAX: i64 = 300_000;
+/// What a carrier says of an error, as far as it is passed on.
+pub const CARRIER_MESSAGE_BYTES_MAX: usize = 500;
+/// Audio in one message of a media socket.
+pub const MEDIA_CHUNK_MS_MAX: usize = 3_000;
 /// A test token's lifetime and the longest conversation it opens, at least.
 pub const TEST_TOKEN_SECONDS_MIN: i64 = 30;
 /// And at most.

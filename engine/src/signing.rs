@@ -107,7 +107,8 @@ pub fn test_token_signature(server_secret: &str, claims: &[u8]) -> [u8; 32] {
     hmac_sha256(&key, claims)
 }
 
-fn hmac_sha256(key: &[u8], message: &[u8]) -> [u8; 32] {
+/// HMAC-SHA256 (RFC 2104).
+pub(crate) fn hmac_sha256(key: &[u8], message: &[u8]) -> [u8; 32] {
     // HMAC takes a key of any length; the error type exists for other MACs.
     let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(key) else {
         return [0; 32];

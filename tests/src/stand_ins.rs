@@ -1,4 +1,5 @@
 //! Servers that stand in for other people's, over real sockets.
+pub mod carrier;
 pub mod openai;
 
 use std::sync::OnceLock;

@@ -8,7 +8,16 @@ impl EndedReason {
     #[must_use]
     pub const fn outcome(self) -> Outcome {
         match self {
-            Self::ModelFailed | Self::Aborted => Outcome::Failed,
+            Self::ModelFailed
+            | Self::Aborted
+            | Self::Unreachable
+            | Self::CarrierRefused
+            | Self::CarrierFailed
+            | Self::MediaLost
+            | Self::Unsettled => Outcome::Failed,
+            Self::NoAnswer => Outcome::NoAnswer,
+            Self::Busy | Self::Declined => Outcome::Busy,
+            Self::Canceled => Outcome::Canceled,
             _ => Outcome::Completed,
         }
     }
@@ -17,12 +26,15 @@ impl EndedReason {
     #[must_use]
     pub const fn fault(self) -> CallFault {
         match self {
-            Self::UserHungUp | Self::AssistantEnded => CallFault::None,
-            Self::Silence => CallFault::Caller,
+            Self::UserHungUp | Self::AssistantEnded | Self::HungUpByRequest => CallFault::None,
+            Self::NoAnswer | Self::Busy | Self::Declined | Self::Canceled => CallFault::None,
+            Self::Silence | Self::Unreachable => CallFault::Caller,
             Self::ToolLoop | Self::AssistantRepeating => CallFault::Assistant,
             Self::TurnLimit | Self::DurationLimit | Self::CostLimit | Self::TranscriptLimit => {
                 CallFault::Operator
             }
+            Self::CarrierRefused => CallFault::Operator,
+            Self::CarrierFailed | Self::MediaLost | Self::Unsettled => CallFault::Carrier,
             Self::ModelFailed => CallFault::Provider,
             Self::Aborted => CallFault::Platform,
         }

@@ -34,6 +34,11 @@ pub struct Endpoint {
 pub struct Secret(String);
 
 impl Secret {
+    /// Hides a text.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
     /// The text itself, for where it belongs.
     #[must_use]
     pub fn reveal(&self) -> &str {

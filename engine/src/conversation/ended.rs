@@ -30,6 +30,26 @@ pub enum EndedReason {
     ModelFailed,
     /// The service stopped the conversation: neither side did anything wrong.
     Aborted,
+    /// Somebody asked the service to hang up.
+    HungUpByRequest,
+    /// The telephone rang and nobody answered.
+    NoAnswer,
+    /// The line was busy.
+    Busy,
+    /// The call was declined where it rang.
+    Declined,
+    /// The call was called off before anybody answered.
+    Canceled,
+    /// The number cannot be called: it does not exist, is out of service, or no way leads there.
+    Unreachable,
+    /// The carrier did not take the call: its account, its permissions, its limits.
+    CarrierRefused,
+    /// The carrier took the call and lost it.
+    CarrierFailed,
+    /// The call was connected and its audio never came, or broke off.
+    MediaLost,
+    /// The carrier never told what became of the call.
+    Unsettled,
 }
 
 impl EndedReason {

@@ -1,0 +1,7 @@
+//! Stand-ins for telephone carriers: one server, and for each carrier a [`Wire`] that speaks as it does.
+pub mod wire;
+
+pub use wire::{
+    ApiReply, ApiRequest, Behaviour, CallEvent, CallbackRequest, Command, EndKind, FromService, Instruction,
+    MediaMessage, MediaWire, PhoneCall, Public, Wire,
+};
