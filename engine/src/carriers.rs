@@ -16,15 +16,15 @@ use std::sync::Arc;
 
 pub use callback::{Callback, Check, Forged};
 pub use media::{Line, LineError, LineEvent, LineFormat, LineMessage};
-pub use order::{Authorization, Order, Outgoing, Placed, Rejection};
+pub use order::{Authorization, Order, Outgoing, Placed, PrivateKey, Rejection, RejectionCause};
 pub use report::{Billed, CarrierEvent, End, IncomingCall, Progress, Report, Refusal};
 
 use crate::config::SettingError;
 use crate::operations::numbers::Provider;
-use crate::ports::HttpReply;
+use crate::ports::{HttpReply, Port};
 
 /// What a carrier is to the rest of the engine. It holds the operator's account at that carrier.
-pub trait Carrier: Send + Sync {
+pub trait Carrier: Port {
     /// Which one it is.
     fn provider(&self) -> Provider;
 

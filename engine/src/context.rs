@@ -8,13 +8,13 @@ use subtle::ConstantTimeEq;
 
 use crate::auth;
 use crate::engine::Engine;
-use crate::error::Fault;
+use crate::error::{Error, Fault};
 use crate::idempotency::{Idempotency, Stored};
 use crate::ids::prefix;
 use crate::operation::Output;
 use crate::ports::DatabaseError;
 use crate::sql;
-use crate::statement::{Rows, Statement};
+use crate::statement::{Rows, Statement, Value};
 
 /// Who the key belongs to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -139,6 +139,26 @@ impl Context {
         }
     }
 
+    /// Writes the change that comes before an effect on the outside. Under an Idempotency-Key a twin is told `until`,
+    /// which stands until [`Context::restate`] says what came of it.
+    pub async fn commit_before(&mut self, statements: Vec<Statement>, until: &Error) -> Result<(), Fault> {
+        self.commit(statements, Output::failure(until)).await.map(|_| ())
+    }
+
+    /// Writes what came of the effect, and what a twin is told of it; `None`: the key may be used again.
+    pub async fn restate(&mut self, mut statements: Vec<Statement>, output: Option<&Output>) -> Result<(), Fault> {
+        if let Some(idempotency) = &self.idempotency {
+            statements.push(match output {
+                Some(output) => idempotency.restate(output.status, output.body.clone()),
+                None => idempotency.forget(),
+            });
+        }
+        if statements.is_empty() {
+            return Ok(());
+        }
+        self.write(statements).await.map(|_| ())
+    }
+
     /// After the next write the job runner is told of this job.
     pub fn wake_after_write(&mut self, job_id: &str, at_ms: i64) {
         self.wakes.push((job_id.to_owned(), at_ms));
@@ -208,7 +228,7 @@ impl Context {
 
     /// `:ws` becomes the workspace, or a subquery that finds it.
     fn render(&self, statement: Statement, hash: &str) -> Statement {
-        debug_assert!(statement.sql.contains(":ws"), "names no workspace: {}", statement.sql);
+        debug_assert!(self.names_workspace(&statement), "names no workspace: {}", statement.sql);
         match &self.identity {
             Some(identity) => statement.in_workspace(&identity.workspace_id),
             None => statement.with_workspace(
@@ -217,6 +237,12 @@ impl Context {
                 " AND revoked_at IS NULL)",
             ),
         }
+    }
+
+    /// By `:ws`, or, once it is known, by its id.
+    fn names_workspace(&self, statement: &Statement) -> bool {
+        let known = self.identity.as_ref().map(|identity| Value::from(&identity.workspace_id));
+        statement.sql.contains(":ws") || known.is_some_and(|id| statement.params.contains(&id))
     }
 
     /// A bootstrap key opens a workspace of its own on first use; any other unknown key is a 401.

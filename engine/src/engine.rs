@@ -16,7 +16,7 @@ use crate::limits::BODY_BYTES_MAX;
 use crate::live::places::Places;
 use crate::ports::{Incoming, Ports};
 use crate::recordings::NotServed;
-use crate::{docs, live, mcp, rest};
+use crate::{docs, live, mcp, rest, telephony};
 
 /// The whole service. Cheap to clone.
 #[derive(Clone)]
@@ -95,7 +95,9 @@ impl Engine {
     /// Whether the body of a request can matter. Without what can be a key it cannot: a host then
     /// throws it away as it comes, and calls [`Engine::handle`] with an empty one.
     pub fn admits_body(&self, head: &http::request::Parts) -> bool {
-        matches!(Credential::from_headers(&head.headers), Credential::Key { .. })
+        // Carriers sign their callbacks, body and all.
+        head.uri.path().starts_with(telephony::PATH)
+            || matches!(Credential::from_headers(&head.headers), Credential::Key { .. })
     }
 
     async fn route(&self, incoming: &Incoming, now_ms: i64, request_id: &str) -> Response<Bytes> {
@@ -115,6 +117,9 @@ impl Engine {
         }
         if path == live::SOCKET_PATH {
             return live::door::without_upgrade(self, incoming, now_ms, request_id).await;
+        }
+        if path.starts_with(telephony::PATH) {
+            return telephony::callbacks::handle(self, incoming, request_id).await;
         }
         if path == "/mcp" {
             return mcp::handle(self, incoming, now_ms, request_id).await;

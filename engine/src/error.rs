@@ -42,6 +42,8 @@ codes! {
     SpendLimitReached = 402 "spend_limit_reached";
     /// A browser page of another origin; MCP answers only its own and local ones.
     ForbiddenOrigin = 403 "forbidden_origin";
+    /// A carrier's callback that is not signed as that carrier signs.
+    InvalidSignature = 403 "invalid_signature";
     /// An unknown id, one of another workspace, or an unknown route.
     NotFound = 404 "not_found";
     /// The route exists, the method does not; `Allow` names those that do.
@@ -62,6 +64,10 @@ codes! {
     WebhookDisabled = 409 "webhook_disabled";
     /// The test token has opened its one conversation.
     TokenUsed = 409 "token_used";
+    /// The operator has no account with this carrier.
+    CarrierNotConfigured = 409 "carrier_not_configured";
+    /// The same request, with the same Idempotency-Key, has begun and its outcome is not known yet.
+    RequestInProgress = 409 "request_in_progress";
     /// The Idempotency-Key was used with another request.
     IdempotencyKeyReused = 409 "idempotency_key_reused";
     /// The body is larger than 1 MiB.
@@ -80,10 +86,16 @@ codes! {
     PrivateTarget = 422 "private_target";
     /// Too many wrong keys from one address; `Retry-After` says how long to wait.
     TooManyInvalidCredentials = 429 "too_many_invalid_credentials";
+    /// The workspace has as many telephone calls under way as it allows itself.
+    TooManyCalls = 429 "too_many_calls";
     /// Our fault; the request id helps us find it.
     Internal = 500 "internal";
+    /// The carrier did not take the call; `details` has its own code and words.
+    CarrierRejected = 502 "carrier_rejected";
     /// The service cannot answer now; try again.
     Unavailable = 503 "unavailable";
+    /// The carrier did not say whether it took the call. It is in the log; do not place it again before looking there.
+    CarrierTimeout = 504 "carrier_timeout";
 }
 
 /// Problems told at once: enough to mend a request, too few to make a large answer.

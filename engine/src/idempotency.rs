@@ -62,6 +62,20 @@ pub struct Stored {
     pub reveal: Option<Reveal>,
 }
 
+impl Stored {
+    /// The error it is, when it is one.
+    pub fn failure(&self) -> Option<Error> {
+        let text = self.body.as_deref().filter(|_| self.status >= 400)?;
+        let stored: Value = serde_json::from_str(text).ok()?;
+        let code = Code::ALL.iter().copied().find(|code| stored["code"] == code.as_str())?;
+        let error = Error::new(code, stored["message"].as_str()?.to_owned());
+        Some(match &stored["details"] {
+            Value::Null => error,
+            details => error.with_details(details.clone()),
+        })
+    }
+}
+
 impl Idempotency {
     /// Checks the key's form and remembers what it stands for: the operation, its path values and
     /// its body, whichever face they came through.
@@ -111,6 +125,21 @@ impl Idempotency {
         let status = u16::try_from(row.integer("status")?).unwrap_or(200);
         let etag = row.optional_integer("etag")?;
         Ok(Stored { status, body: row.optional_text("body")?, etag, reveal })
+    }
+
+    /// Another answer takes the place of the stored one.
+    pub fn restate(&self, status: u16, body: Option<String>) -> Statement {
+        sql!(
+            "UPDATE idempotency_keys SET status = ?2, body = ?3 WHERE workspace_id = :ws AND key = ?1",
+            &self.key,
+            i64::from(status),
+            body
+        )
+    }
+
+    /// The key is as if it had never been used.
+    pub fn forget(&self) -> Statement {
+        sql!("DELETE FROM idempotency_keys WHERE workspace_id = :ws AND key = ?1", &self.key)
     }
 
     /// Stores an answer: the statements that go into the batch of the change, around it.

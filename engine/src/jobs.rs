@@ -1,9 +1,10 @@
 //! Work that outlives a request: a row, put there by the batch that caused it, claimed with a
 //! lease, removed by the batch that finishes it. Killing the process at any instant loses none; a
 //! job may run twice, so what it does to the outside carries ids that stay the same.
-pub(crate) mod browser_call;
+mod hang_up;
 mod journal;
 mod lease;
+pub(crate) mod live_call;
 mod simulation_run;
 pub(crate) mod spent;
 mod sweep;
@@ -25,20 +26,23 @@ pub enum JobKind {
     SimulationRun,
     /// Sends a webhook what is due to it; the subject is the webhook.
     WebhookDelivery,
-    /// Settles a live conversation whose process is gone, and looks into one that is over; the subject
-    /// is the call.
-    BrowserCall,
+    /// Settles a live conversation whose process is gone, or a telephone call that nobody connected, and looks into
+    /// one that is over; the subject is the call.
+    LiveCall,
+    /// Hangs up at the carrier; the subject is the call.
+    HangUp,
 }
 
 impl JobKind {
     /// All kinds.
-    pub const ALL: &[Self] = &[Self::SimulationRun, Self::WebhookDelivery, Self::BrowserCall];
+    pub const ALL: &[Self] = &[Self::SimulationRun, Self::WebhookDelivery, Self::LiveCall, Self::HangUp];
 
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::SimulationRun => "simulation_run",
             Self::WebhookDelivery => "webhook_delivery",
-            Self::BrowserCall => "browser_call",
+            Self::LiveCall => "live_call",
+            Self::HangUp => "hang_up",
         }
     }
 }
@@ -101,6 +105,27 @@ impl From<crate::ports::DatabaseError> for Failure {
 /// When a job may be claimed at once. Not the time of day: a clock that goes back delays nothing.
 pub(crate) const DUE_AT_ONCE: i64 = 0;
 
+/// Queues one job.
+pub(crate) fn insert(
+    workspace_id: &str,
+    id: &str,
+    kind: JobKind,
+    subject_id: &str,
+    due_at: i64,
+    now_ms: i64,
+) -> Statement {
+    sql!(
+        "INSERT INTO jobs (workspace_id, id, kind, subject_id, due_at, attempts, created_at)
+         VALUES (?1, ?2, ?3, ?4, ?5, 0, ?6)",
+        workspace_id,
+        id,
+        kind.as_str(),
+        subject_id,
+        due_at,
+        now_ms
+    )
+}
+
 /// Queues one job for each entry `{job_id, run_id, …}` of a JSON list; the run is the subject.
 pub fn insert_for_runs(list: &str, now_ms: i64) -> Statement {
     sql!(
@@ -138,7 +163,8 @@ impl Engine {
             }
             JobKind::SimulationRun => simulation_run::run(self, job).await,
             JobKind::WebhookDelivery => webhook_delivery::run(self, job, share).await,
-            JobKind::BrowserCall => browser_call::run(self, job).await,
+            JobKind::LiveCall => live_call::run(self, job).await,
+            JobKind::HangUp => hang_up::run(self, job).await,
         };
         match outcome {
             Ok(()) | Err(Failure::LostLease) => None,

@@ -54,6 +54,7 @@ pub mod simulation;
 pub mod spending;
 pub mod statement;
 pub mod targets;
+pub mod telephony;
 pub mod time;
 pub mod tool_parameters;
 pub mod validate;

@@ -4,6 +4,36 @@
 pub const BODY_BYTES_MAX: usize = 1024 * 1024;
 /// How long a host waits for a whole request.
 pub const REQUEST_READ_MS: u64 = 30_000;
+/// One request to a carrier.
+pub const CARRIER_DEADLINE_MS: u64 = 15_000;
+/// A carrier's answer.
+pub const CARRIER_RESPONSE_BYTES_MAX: usize = 64 * 1024;
+/// How long a telephone rings before the carrier gives up.
+pub const PHONE_RING_SECONDS: u32 = 60;
+/// How long a telephone call may last.
+pub const PHONE_CALL_SECONDS_MAX: i64 = 3_600;
+/// How long nothing may come of a call (no callback, no media) before it is settled as it is. More than it may ring.
+pub const PHONE_CONNECT_MS: i64 = 180_000;
+/// How long a carrier has to tell why a call was not connected after it has closed its media.
+pub const PHONE_TOLD_MS: i64 = 30_000;
+/// How long a media socket may be open before audio comes: it may still ring.
+pub const PHONE_START_MS: i64 = 120_000;
+/// Audio that is sent to a carrier before it is played, at most.
+pub const PHONE_AHEAD_MS: i64 = 10_000;
+/// How often a carrier is asked to tell what it has played.
+pub const PHONE_MARK_MS: i64 = 1_000;
+/// How long after the end of its audio a line is taken for played when no mark came back.
+pub const PHONE_MARK_LATE_MS: i64 = 2_000;
+/// How much audio may come in faster than time passes.
+pub const PHONE_BURST_MS: i64 = 10_000;
+/// After this pause keys that were pressed are a line of their own.
+pub const PHONE_KEYS_MS: i64 = 2_000;
+/// Keys in one such line.
+pub const PHONE_KEYS_MAX: usize = 64;
+/// When it is the turn of somebody on the telephone and nothing is heard for so long, that is a silence.
+pub const PHONE_SILENCE_MS: i64 = 20_000;
+/// Telephone calls a workspace may have at once.
+pub const CALLS_AT_ONCE_MAX: u64 = 10_000;
 /// How old, or how far ahead, a carrier's signature may be.
 pub const CARRIER_SIGNATURE_AGE_MS_MAX: i64 = 300_000;
 /// What a carrier says of an error, as far as it is passed on.

@@ -1,7 +1,7 @@
 //! Live conversations: somebody talks to an assistant over a WebSocket, in text for now.
 //!
 //! [`door`] decides who comes in, [`session`] drives the conversation, [`message`] is what goes over
-//! the wire, [`journal`] what is left when the process dies; `jobs::browser_call` settles
+//! the wire, [`journal`] what is left when the process dies; `jobs::live_call` settles
 //! that, and looks into every call once it is over. A host lends the socket and nothing else:
 //!
 //! ```text
@@ -13,12 +13,15 @@
 //! }
 //! ```
 pub mod door;
+mod drive;
 pub mod journal;
 pub mod message;
 mod pace;
 pub mod page;
+pub mod peer;
 pub mod places;
 pub mod session;
+mod text_peer;
 pub mod token;
 
 pub use door::Accept;
@@ -39,7 +42,8 @@ pub fn socket_url(base_url: &str, token: &str) -> String {
     format!("{}{SOCKET_PATH}?token={token}", socket_origin(base_url))
 }
 
-fn socket_origin(base_url: &str) -> String {
+/// The same address for WebSockets: `ws` for `http`, `wss` for `https`.
+pub(crate) fn socket_origin(base_url: &str) -> String {
     match base_url.split_once("://") {
         Some((scheme, rest)) if scheme.eq_ignore_ascii_case("http") => format!("ws://{rest}"),
         Some((_, rest)) => format!("wss://{rest}"),

@@ -23,4 +23,5 @@ pub const MIGRATIONS: &[Migration] = &[
     migration!("0004_runs_that_think.sql"),
     migration!("0005_test_tokens.sql"),
     migration!("0006_recordings.sql"),
+    migration!("0007_phone_calls.sql"),
 ];

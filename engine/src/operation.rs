@@ -229,6 +229,12 @@ impl Output {
         Self::json(201, body)
     }
 
+    /// An error, for those who ask again under the same Idempotency-Key.
+    pub fn failure(error: &Error) -> Self {
+        let body = serde_json::json!({"code": error.code.as_str(), "message": error.message, "details": error.details});
+        Self { status: error.code.status(), body: Some(body.to_string()), etag: None, reveal: None, file: None }
+    }
+
     /// 204.
     pub fn empty() -> Self {
         Self { status: 204, body: None, etag: None, reveal: None, file: None }

@@ -58,6 +58,8 @@ pub static OPERATIONS: &[Operation] = &[
     numbers::UNBIND,
     calls::list::OPERATION,
     calls::get::OPERATION,
+    calls::place::OPERATION,
+    calls::hang_up::OPERATION,
     calls::recording::DOWNLOAD,
     calls::waveform::OPERATION,
     calls::recording::DELETE,

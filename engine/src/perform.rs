@@ -68,6 +68,9 @@ pub async fn perform(
             Ok(output) => return answer(context, output, false),
             Err(Fault::Stale) => context.restart(),
             Err(Fault::Replay(stored)) => {
+                if let Some(error) = stored.failure() {
+                    return Err(error.into());
+                }
                 let Stored { status, body, etag, reveal } = *stored;
                 return answer(context, Output { status, body, etag, reveal, file: None }, true);
             }
@@ -134,6 +137,13 @@ fn checked_query(schema: Option<&Value>, raw: Map<String, Value>) -> Result<Map<
                 }
             },
             ("string", value @ Value::String(_)) => value,
+            ("boolean", value @ Value::Bool(_)) => value,
+            ("boolean", Value::String(text)) if text == "true" || text == "1" => Value::Bool(true),
+            ("boolean", Value::String(text)) if text == "false" || text == "0" => Value::Bool(false),
+            ("boolean", _) => {
+                malformed.push(FieldProblem::new(name, "must be true or false"));
+                continue;
+            }
             (kind, _) => {
                 malformed.push(FieldProblem::new(name, format!("must be of type {kind}")));
                 continue;

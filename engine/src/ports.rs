@@ -12,9 +12,11 @@ use futures_util::stream::{self, Stream};
 pub use crate::blobs::{BlobError, BlobKey, ByteRange};
 use crate::statement::{Rows, Statement};
 
+mod keys;
 pub mod sockets;
 
-pub use sockets::{Gone, Received, Socket};
+pub use keys::Keys;
+pub use sockets::{Gone, Received, Socket, SocketMessage};
 
 /// A boxed future: `Send` wherever the host has threads.
 #[cfg(not(target_arch = "wasm32"))]
@@ -231,6 +233,8 @@ pub struct Ports {
     pub queue: Arc<dyn Queue>,
     /// Outgoing requests.
     pub http: Arc<dyn Http>,
+    /// Signatures with key pairs.
+    pub keys: Arc<dyn Keys>,
 }
 
 /// One incoming request as a host hands it over, its body already read within

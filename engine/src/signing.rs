@@ -107,6 +107,12 @@ pub fn test_token_signature(server_secret: &str, claims: &[u8]) -> [u8; 32] {
     hmac_sha256(&key, claims)
 }
 
+/// The signature of a token in a call's URLs, likewise with a key of its own for each purpose.
+pub fn call_token_signature(server_secret: &str, purpose: &str, claims: &[u8]) -> [u8; 32] {
+    let key = hmac_sha256(server_secret.as_bytes(), format!("call_token:{purpose}:1").as_bytes());
+    hmac_sha256(&key, claims)
+}
+
 /// HMAC-SHA256 (RFC 2104).
 pub(crate) fn hmac_sha256(key: &[u8], message: &[u8]) -> [u8; 32] {
     // HMAC takes a key of any length; the error type exists for other MACs.

@@ -18,6 +18,7 @@ use crate::blobs::Files;
 use crate::data::DataFolder;
 use crate::database::Sqlite;
 use crate::http_client::HttpClient;
+use crate::keys::RingKeys;
 use crate::runner::{Runner, Wakes, Work};
 use crate::server;
 use crate::settings::{self, BOX_SETTINGS, Settings};
@@ -159,6 +160,7 @@ fn engine(
         random: Arc::new(SystemRandom),
         queue: wakes.clone(),
         http: Arc::new(HttpClient::new()?),
+        keys: Arc::new(RingKeys),
     };
     Ok((Engine::new(config, ports).map_err(told)?, wakes))
 }

@@ -5,6 +5,7 @@ pub mod cli;
 pub mod data;
 pub mod database;
 pub mod http_client;
+pub mod keys;
 mod runner;
 pub mod sandbox;
 pub mod server;

@@ -21,6 +21,7 @@ use sidetone_engine::ports::{
 };
 
 use crate::database::Memory;
+use crate::keys::RingKeys;
 
 pub use socket::SandboxSocket;
 use socket::Sessions;
@@ -125,6 +126,7 @@ impl Sandbox {
             random: Arc::new(SeededRandom::default()),
             queue: hints.clone(),
             http: http.clone(),
+            keys: Arc::new(RingKeys),
         };
         let engine = Engine::new(config, ports).expect("the operation table is sound");
         let made = block_on(engine.create_workspace("sandbox")).expect("a workspace can be made");

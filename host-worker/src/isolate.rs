@@ -8,6 +8,7 @@ use worker::Env;
 
 use crate::d1::D1;
 use crate::http::PlatformHttp;
+use crate::keys::PlatformKeys;
 use crate::queue::Wakes;
 use crate::r2::R2;
 use crate::settings;
@@ -81,6 +82,7 @@ fn make(env: &Env, default_base_url: &str) -> Result<Service, String> {
         random: Arc::new(PlatformRandom),
         queue: wakes.clone(),
         http: Arc::new(PlatformHttp),
+        keys: Arc::new(PlatformKeys),
     };
     let engine = Engine::new(config, ports).map_err(|fault| format!("{fault:?}"))?;
     let mut name = [0; 8];

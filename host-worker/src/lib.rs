@@ -4,6 +4,7 @@
 mod d1;
 mod http;
 mod isolate;
+mod keys;
 mod queue;
 mod r2;
 mod server;

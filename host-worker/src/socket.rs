@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use futures_util::future::{Either, select};
 use sidetone_engine::limits::SOCKET_MESSAGE_BYTES_MAX;
-use sidetone_engine::ports::{BoxFuture, Clock, Gone, Received, Socket};
+use sidetone_engine::ports::{BoxFuture, Clock, Gone, Received, Socket, SocketMessage};
 use worker::{Delay, EventStream, WebSocket, WebsocketEvent};
 
 use crate::system::PlatformClock;
@@ -42,11 +42,15 @@ impl<'a> EdgeSocket<'a> {
         };
         if let Some(text) = message.text() {
             return match text.len() <= SOCKET_MESSAGE_BYTES_MAX {
-                true => Received::Text(text),
+                true => Received::Message(SocketMessage::Text(text)),
                 false => Received::TooLarge,
             };
         }
-        Received::Binary(message.bytes().map_or(0, |bytes| bytes.len()))
+        let bytes = message.bytes().unwrap_or_default();
+        match bytes.len() <= SOCKET_MESSAGE_BYTES_MAX {
+            true => Received::Message(SocketMessage::Binary(bytes.into())),
+            false => Received::TooLarge,
+        }
     }
 }
 
@@ -55,8 +59,13 @@ impl Socket for EdgeSocket<'_> {
         Box::pin(self.next(until_ms))
     }
 
-    fn send(&mut self, text: String) -> BoxFuture<'_, Result<(), Gone>> {
-        self.gone = self.gone || self.socket.send_with_str(text).is_err();
+    fn send(&mut self, message: SocketMessage) -> BoxFuture<'_, Result<(), Gone>> {
+        let sent = match (self.gone, message) {
+            (true, _) => Ok(()),
+            (false, SocketMessage::Text(text)) => self.socket.send_with_str(text),
+            (false, SocketMessage::Binary(bytes)) => self.socket.send_with_bytes(bytes),
+        };
+        self.gone = self.gone || sent.is_err();
         let outcome = if self.gone { Err(Gone) } else { Ok(()) };
         Box::pin(async move { outcome })
     }

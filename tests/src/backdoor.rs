@@ -11,6 +11,7 @@ use sidetone::blobs::Files;
 use sidetone::data::DataFolder;
 use sidetone::database::Sqlite;
 use sidetone::http_client::HttpClient;
+use sidetone::keys::RingKeys;
 use sidetone::system::{SystemClock, SystemRandom};
 use sidetone_engine::config::Config;
 use sidetone_engine::engine::Engine;
@@ -51,6 +52,7 @@ fn engine(database: Arc<dyn Database>, blobs: Arc<dyn Blobs>) -> Engine {
         random: Arc::new(SystemRandom),
         queue: Arc::new(NoQueue),
         http: Arc::new(HttpClient::new().expect("a client can be made")),
+        keys: Arc::new(RingKeys),
     };
     Engine::new(config, ports).expect("the operation table is sound")
 }

@@ -56,7 +56,7 @@ impl<'a> Talk<'a> {
     /// Sends a binary message of so many bytes.
     pub fn send_binary(&mut self, bytes: usize) {
         match &mut self.end {
-            End::Sandbox(socket) => socket.send_binary(bytes),
+            End::Sandbox(socket) => socket.send_binary(vec![0; bytes]),
             End::Wire(socket) => drop(socket.send(Message::binary(vec![7; bytes]))),
         }
     }

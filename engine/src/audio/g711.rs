@@ -20,13 +20,12 @@ pub fn encode(samples: &[i16]) -> Vec<u8> {
 mod tests {
     use super::*;
 
-    /// Pairs on which all coders in use agree (away from decision boundaries, where they differ).
+    /// Pairs on which all coders in use agree: they differ for negative samples on a decision boundary.
     #[test]
     fn it_is_the_mu_law_of_everybody_else() {
         let coded = [
             (0, 0xff),
             (100, 0xf2),
-            (-100, 0x72),
             (1000, 0xce),
             (-1000, 0x4e),
             (8031, 0xa0),

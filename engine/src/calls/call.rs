@@ -245,6 +245,31 @@ impl Call {
     }
 }
 
+impl NewCall {
+    /// A call of the log as it began, with what is known of it since.
+    pub fn read(row: Row<'_>, workspace_id: &str) -> Result<Self, DatabaseError> {
+        Ok(Self {
+            workspace_id: workspace_id.to_owned(),
+            id: row.text("id")?,
+            assistant_id: row.text("assistant_id")?,
+            assistant_revision: row.integer("assistant_revision")?,
+            source: Source::parse(row.str("source")?)?,
+            direction: Direction::parse(row.str("direction")?)?,
+            status: CallStatus::parse(row.str("status")?)?,
+            from: row.optional_text("from_number")?,
+            to: row.optional_text("to_number")?,
+            user_number: row.optional_text("user_number")?,
+            provider: row.optional_text("provider")?.map(|word| provider(&word)).transpose()?,
+            carrier_call_id: row.optional_text("carrier_call_id")?,
+            model: row.text("model")?,
+            voice: row.text("voice")?,
+            started_at: row.integer("started_at")?,
+            answered_at: row.optional_integer("answered_at")?,
+            simulation_run_id: row.optional_text("simulation_run_id")?,
+        })
+    }
+}
+
 /// The transcript as it is stored and shown.
 pub(super) fn transcript(ended: &EndedCall) -> String {
     json!(ended.transcript).to_string()

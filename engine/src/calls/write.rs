@@ -121,6 +121,39 @@ pub fn end(workspace_id: &str, id: &str, ended: &EndedCall) -> Vec<Statement> {
     statements
 }
 
+/// The carrier told its price after the call was over: what that is, and what the call costs in all with it.
+pub fn repriced(workspace_id: &str, id: &str, telephony_microusd: i64, total_microusd: i64) -> Vec<Statement> {
+    let change = Change {
+        workspace_id,
+        id,
+        condition: "c.status = 'ended'",
+        outcome: None,
+        sentiment: None,
+        duration_ms: None,
+        cost_microusd: Some(total_microusd),
+    };
+    let mut statements = change.statements();
+    statements.push(sql!(
+        "UPDATE calls SET telephony_microusd = ?3, cost_microusd = ?4
+         WHERE workspace_id = ?1 AND id = ?2 AND status = 'ended'",
+        workspace_id,
+        id,
+        telephony_microusd,
+        total_microusd
+    ));
+    statements
+}
+
+/// A call that was begun is opened with the assistant as it is by then.
+pub fn spoken_by(workspace_id: &str, id: &str, assistant_revision: i64) -> Statement {
+    sql!(
+        "UPDATE calls SET assistant_revision = ?3 WHERE workspace_id = ?1 AND id = ?2 AND status <> 'ended'",
+        workspace_id,
+        id,
+        assistant_revision
+    )
+}
+
 /// An ended call was looked into. A later analysis takes the place of an earlier one.
 pub fn analyzed(workspace_id: &str, id: &str, analysis: &Analysis) -> Vec<Statement> {
     let outcome = analysis.outcome.map(|outcome| outcome.as_str());

@@ -1,7 +1,7 @@
 //! A carrier's media socket: its messages, and what they mean.
-use bytes::Bytes;
-
 use crate::audio::Rate;
+pub use crate::ports::SocketMessage as LineMessage;
+use crate::ports::Port;
 
 /// The carrier's side of one media socket. It keeps what its messages depend on (ids, numbers, formats).
 ///
@@ -10,7 +10,7 @@ use crate::audio::Rate;
 /// 3. [`Line::mark`] asks to be told ([`LineEvent::Played`]) when all audio sent before it has been played;
 ///    [`Line::clear`] throws away what has not. What a carrier does with the marks of thrown-away audio differs:
 ///    the driver forgets them itself.
-pub trait Line: Send {
+pub trait Line: Port {
     /// What a message says, in its order. A message that cannot be read is an error and changes nothing.
     fn read(&mut self, message: LineMessage) -> Result<Vec<LineEvent>, LineError>;
 
@@ -25,15 +25,6 @@ pub trait Line: Send {
 
     /// Throws away what has been sent and not been played.
     fn clear(&mut self) -> LineMessage;
-}
-
-/// A WebSocket message.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum LineMessage {
-    /// A text message.
-    Text(String),
-    /// A binary one.
-    Binary(Bytes),
 }
 
 /// How a line's audio is: mono, 16-bit, in frames of 20 ms once decoded.

@@ -64,6 +64,17 @@ pub enum Input {
         /// How long it took to say them, in ms; 0 for typed text.
         duration_ms: i64,
     },
+    /// The user pressed keys on a telephone. They count as a line of theirs.
+    Keys {
+        /// `0`–`9`, `*`, `#`, `A`–`D`, in their order.
+        keys: String,
+    },
+    /// The user talked over the assistant's last line: the rest of it was not heard, and the conversation goes on
+    /// from what was.
+    Interrupted {
+        /// How much of the line had been heard, in parts of a thousand.
+        heard_permille: u32,
+    },
     /// It was the user's turn and they said nothing in the time given.
     Silence,
     /// The model answered [`Output::AskModel`] of the same number.
@@ -91,7 +102,8 @@ pub enum Input {
     },
     /// Nothing happened, but time has passed: a limit of time may be reached.
     Tick,
-    /// The assistant's last line has been spoken to its end. Optional; it sets the row's `end_ms`.
+    /// The assistant's last line has been spoken to its end. Optional; it sets the row's `end_ms`, also of the line
+    /// with which the conversation ended.
     Spoken,
     /// One side hung up.
     HangUp {
@@ -102,6 +114,11 @@ pub enum Input {
     CostLimit,
     /// The service stops the conversation.
     Abort,
+    /// Somebody outside ended it: the carrier, or whoever asked the service to hang up.
+    Stop {
+        /// Why.
+        reason: EndedReason,
+    },
 }
 
 /// What the driver does next.
@@ -284,7 +301,7 @@ impl Conversation {
     /// Takes in what happened at `now_ms` (any clock, as long as it is always the same one).
     /// Drain [`poll`](Self::poll) afterwards.
     pub fn handle(&mut self, now_ms: i64, input: Input) {
-        if self.ended().is_some() {
+        if self.ended().is_some() && input != Input::Spoken {
             return;
         }
         if self.state == State::New {
@@ -299,12 +316,15 @@ impl Conversation {
             Input::AssistantReply { request, reply } => self.assistant_reply(request, reply),
             Input::ModelFailed { request, reason } => self.model_failed(request, reason),
             Input::ToolResult { id, text, is_error } => self.tool_result(&id, text, is_error),
+            Input::Keys { keys } => self.keys(keys),
+            Input::Interrupted { heard_permille } => self.interrupted(heard_permille),
             Input::Tick => {}
             Input::Spoken => self.spoken(),
             Input::HangUp { by: Party::User } => self.end(EndedReason::UserHungUp),
             Input::HangUp { by: Party::Assistant } => self.end(EndedReason::AssistantEnded),
             Input::CostLimit => self.end(EndedReason::CostLimit),
             Input::Abort => self.end(EndedReason::Aborted),
+            Input::Stop { reason } => self.end(reason),
         }
         if self.offset_ms >= self.setup.limits.duration_ms_max && self.ended().is_none() {
             self.end(EndedReason::DurationLimit);
@@ -420,6 +440,24 @@ impl Conversation {
         if self.state == State::New || text.trim().is_empty() || !self.hear(text, duration_ms) {
             return;
         }
+        self.answer();
+    }
+
+    fn keys(&mut self, keys: String) {
+        let keys = cut(keys, TEXT_BYTES_MAX);
+        if self.state == State::New || keys.is_empty() {
+            return;
+        }
+        let row = self.row(TranscriptRole::Dtmf, keys.clone(), self.offset_ms);
+        self.speaking = None;
+        if self.record(row) {
+            self.heard(format!("(pressed {keys} on the telephone's keys)"));
+            self.answer();
+        }
+    }
+
+    /// Has the model answer what was heard, unless that was the last line.
+    fn answer(&mut self) {
         if self.turns >= self.setup.limits.turns_max {
             return self.end(EndedReason::TurnLimit);
         }
@@ -440,19 +478,52 @@ impl Conversation {
         let text = cut(text, TEXT_BYTES_MAX);
         let end_ms = self.offset_ms;
         let start_ms = end_ms.saturating_sub(duration_ms.max(0)).max(0);
-        self.silences = 0;
         self.speaking = None;
         let row = self.row(TranscriptRole::User, text.clone(), start_ms);
         if !self.record(row) {
             return false;
         }
+        self.heard(text);
+        true
+    }
+
+    /// What the model is told that the user said.
+    fn heard(&mut self, text: String) {
+        self.silences = 0;
         self.turns = self.turns.saturating_add(1);
         if self.state == State::Calling {
             self.held.push(text);
         } else {
             self.history.push(Message::User { text });
         }
-        true
+    }
+
+    /// Keeps what was heard of the line apart from what was meant, for the log and for the model.
+    fn interrupted(&mut self, heard_permille: u32) {
+        let end_ms = self.offset_ms;
+        let Some(row) = self.speaking.take().and_then(|index| self.transcript.get_mut(index)) else { return };
+        row.end_ms = end_ms;
+        if heard_permille >= 1_000 {
+            return;
+        }
+        let others = self.transcript_bytes.saturating_sub(row_bytes(row));
+        let meant = std::mem::take(&mut row.text);
+        row.text = part(&meant, heard_permille).to_owned();
+        row.interrupted = true;
+        let heard = row.text.clone();
+        row.intended_text = Some(meant);
+        if others.saturating_add(row_bytes(row)) > TRANSCRIPT_BYTES_MAX - BRACKETS_BYTES {
+            // There is no room for both texts: what was heard is what counts.
+            row.intended_text = None;
+        }
+        self.transcript_bytes = others.saturating_add(row_bytes(row));
+        let line = self.history.iter_mut().rev().find_map(|message| match message {
+            Message::Assistant { text } => Some(text),
+            _ => None,
+        });
+        if let Some(line) = line {
+            *line = format!("{heard}…");
+        }
     }
 
     fn silence(&mut self) {
@@ -616,6 +687,12 @@ impl Conversation {
         self.ask_model();
     }
 
+    /// The row that the assistant is speaking, as far as is known.
+    #[must_use]
+    pub const fn speaking(&self) -> Option<usize> {
+        self.speaking
+    }
+
     fn spoken(&mut self) {
         let end_ms = self.offset_ms;
         if let Some(row) = self.speaking.take().and_then(|index| self.transcript.get_mut(index)) {
@@ -649,6 +726,17 @@ impl Conversation {
         self.transcript_bytes = bytes;
         self.transcript.push(row);
         true
+    }
+}
+
+/// So many thousandths of a text, cut where a word ends.
+fn part(text: &str, permille: u32) -> &str {
+    let bytes = (text.len() as u64).saturating_mul(u64::from(permille)) / 1_000;
+    let end = text.floor_char_boundary(usize::try_from(bytes).unwrap_or(text.len()));
+    let (heard, rest) = text.split_at(end);
+    match rest.starts_with(char::is_whitespace) || rest.is_empty() {
+        true => heard.trim_end(),
+        false => heard.rfind(char::is_whitespace).map_or("", |place| heard[..place].trim_end()),
     }
 }
 

@@ -21,6 +21,10 @@ pub struct Conversation<'a> {
     pub id: &'a str,
     /// `simulation`, …
     pub source: &'a str,
+    /// The number that calls, where there is a telephone.
+    pub from: Option<&'a str>,
+    /// The number that is called.
+    pub to: Option<&'a str>,
     /// The assistant.
     pub assistant_id: &'a str,
     /// The revision it runs with.
@@ -117,8 +121,8 @@ fn request(
                 "call": {
                     "id": conversation.id,
                     "source": conversation.source,
-                    "from": null,
-                    "to": null,
+                    "from": conversation.from,
+                    "to": conversation.to,
                     "assistant_id": conversation.assistant_id,
                     "assistant_revision": conversation.assistant_revision,
                 },

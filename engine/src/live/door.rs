@@ -11,8 +11,8 @@ use crate::engine::{Engine, Incident, error_response, finish};
 use crate::error::{Code, Error, Fault};
 use crate::events::{self, EventKind, Subscribers};
 use crate::ids::prefix;
-use crate::jobs::browser_call::Hold;
-use crate::limits::STALE_ATTEMPTS_MAX;
+use crate::jobs::live_call::Hold;
+use crate::limits::{LIVE_SILENCE_MS, STALE_ATTEMPTS_MAX};
 use crate::models::RULES_MODEL;
 use crate::operations::runs::{AssistantSnapshot, assistant_reads, assistant_snapshot};
 use crate::ports::{DatabaseError, Incoming};
@@ -20,6 +20,7 @@ use crate::router::method_not_allowed;
 use crate::spending;
 use crate::sql;
 use crate::statement::Statement;
+use crate::telephony::{self, Route};
 
 /// What becomes of a request for a WebSocket.
 pub enum Accept {
@@ -33,7 +34,9 @@ impl Engine {
     /// Whether a request asks for one of our WebSockets: it goes to [`Engine::accept`]. Every other
     /// request goes to [`Engine::handle`], which says so when a WebSocket should have been asked for.
     pub fn wants_socket(&self, head: &http::request::Parts) -> bool {
-        head.uri.path() == super::SOCKET_PATH && head.method == Method::GET && asks_for_upgrade(&head.headers)
+        let path = head.uri.path();
+        let ours = path == super::SOCKET_PATH || matches!(Route::of(path), Some(Route::Media(..)));
+        ours && head.method == Method::GET && asks_for_upgrade(&head.headers)
     }
 
     /// Decides about a request for a WebSocket. From a [`Accept::Session`] on, the call is open and the
@@ -41,7 +44,14 @@ impl Engine {
     pub async fn accept(&self, incoming: Incoming) -> Accept {
         let request_id = self.id(prefix::REQUEST);
         // On the heap: the caller's future holds it for a whole conversation.
-        match Box::pin(open(self, &incoming)).await {
+        let opened = match Route::of(incoming.request.uri().path()) {
+            Some(Route::Media(provider, token)) => {
+                let token = token.to_owned();
+                Box::pin(telephony::media::open(self, &incoming, provider, &token)).await
+            }
+            _ => Box::pin(open(self, &incoming)).await,
+        };
+        match opened {
             Ok(session) => Accept::Session(Box::new(session)),
             Err(fault) => {
                 let mut response = explain(fault, &request_id);
@@ -141,7 +151,10 @@ async fn open(engine: &Engine, incoming: &Incoming) -> Result<LiveSession, Fault
                     hold: opened.hold,
                     assistant: opened.assistant,
                     subscribers: opened.subscribers,
-                    max_duration_seconds: token.max_duration_seconds,
+                    max_duration_ms: i64::from(token.max_duration_seconds) * 1_000,
+                    silence_ms: LIVE_SILENCE_MS,
+                    on_phone: false,
+                    line: None,
                     _place: place,
                 });
             }

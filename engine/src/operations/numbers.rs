@@ -89,11 +89,15 @@ impl Provider {
         }
     }
 
-    fn read(text: &str) -> Result<Self, Fault> {
+    /// The carrier that is written like this.
+    pub fn parse(text: &str) -> Option<Self> {
         [Self::Twilio, Self::Telnyx, Self::Plivo, Self::Vonage]
             .into_iter()
             .find(|provider| provider.as_str() == text)
-            .ok_or_else(|| Fault::Bug(format!("stored provider {text}")))
+    }
+
+    fn read(text: &str) -> Result<Self, Fault> {
+        Self::parse(text).ok_or_else(|| Fault::Bug(format!("stored provider {text}")))
     }
 }
 

@@ -61,6 +61,9 @@ pub struct Draft {
     /// Simulation runs in progress at once; the others wait in the queue.
     #[schemars(range(min = 1, max = limits::RUNS_AT_ONCE_MAX))]
     runs_at_once: i64,
+    /// Telephone calls at once; further ones are refused, those that come in politely.
+    #[schemars(range(min = 1, max = limits::CALLS_AT_ONCE_MAX))]
+    calls_at_once: i64,
 }
 
 /// A workspace.
@@ -85,6 +88,7 @@ impl Workspace {
                 name: row.text("name")?,
                 monthly_spend_limit_microusd: row.optional_integer("monthly_spend_limit_microusd")?,
                 runs_at_once: row.integer("runs_at_once")?,
+                calls_at_once: row.integer("calls_at_once")?,
             },
             spent_this_month_microusd: row.integer("spent")?,
             created_at: time::format(row.integer("created_at")?),
@@ -94,7 +98,7 @@ impl Workspace {
 
 fn select(now_ms: i64) -> Statement {
     sql!(
-        "SELECT id, name, monthly_spend_limit_microusd, runs_at_once, created_at,
+        "SELECT id, name, monthly_spend_limit_microusd, runs_at_once, calls_at_once, created_at,
          COALESCE((SELECT microusd FROM spending WHERE spending.workspace_id = :ws AND month = ?1), 0) AS spent
          FROM workspaces WHERE id = :ws",
         spending::month(now_ms)
@@ -114,16 +118,19 @@ async fn update(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     let before = &current.draft;
     let guard = sql!(
         "INSERT INTO batch_guard (ok) SELECT 0 WHERE NOT EXISTS (SELECT 1 FROM workspaces WHERE id = :ws
-         AND name = ?1 AND monthly_spend_limit_microusd IS ?2 AND runs_at_once = ?3)",
+         AND name = ?1 AND monthly_spend_limit_microusd IS ?2 AND runs_at_once = ?3 AND calls_at_once = ?4)",
         &before.name,
         before.monthly_spend_limit_microusd,
-        before.runs_at_once
+        before.runs_at_once,
+        before.calls_at_once
     );
     let update = sql!(
-        "UPDATE workspaces SET name = ?1, monthly_spend_limit_microusd = ?2, runs_at_once = ?3 WHERE id = :ws",
+        "UPDATE workspaces SET name = ?1, monthly_spend_limit_microusd = ?2, runs_at_once = ?3, calls_at_once = ?4
+         WHERE id = :ws",
         &draft.name,
         draft.monthly_spend_limit_microusd,
-        draft.runs_at_once
+        draft.runs_at_once,
+        draft.calls_at_once
     );
     let next = Workspace { draft, ..current };
     context.commit(vec![guard, update], Output::ok(&next)?).await

@@ -1,4 +1,6 @@
 //! Accepted WebSockets, as a host lends them to a live conversation.
+use bytes::Bytes;
+
 use super::BoxFuture;
 
 /// What a socket is: able to change threads where there are threads.
@@ -12,13 +14,20 @@ pub trait Movable {}
 #[cfg(target_arch = "wasm32")]
 impl<T: ?Sized> Movable for T {}
 
+/// What goes over a socket, either way.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SocketMessage {
+    /// A text message.
+    Text(String),
+    /// A binary one.
+    Binary(Bytes),
+}
+
 /// What came over a socket, or did not.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Received {
-    /// A text message.
-    Text(String),
-    /// A binary message of so many bytes.
-    Binary(usize),
+    /// A message of at most [`crate::limits::SOCKET_MESSAGE_BYTES_MAX`] bytes.
+    Message(SocketMessage),
     /// A message of more than [`crate::limits::SOCKET_MESSAGE_BYTES_MAX`] bytes.
     TooLarge,
     /// Nothing, until the time given.
@@ -51,8 +60,8 @@ pub trait Socket: Movable {
     /// The next message; [`Received::Nothing`] when none has come by `until_ms` on the host's clock.
     fn receive(&mut self, until_ms: i64) -> BoxFuture<'_, Received>;
 
-    /// Sends a text message.
-    fn send(&mut self, text: String) -> BoxFuture<'_, Result<(), Gone>>;
+    /// Sends a message.
+    fn send(&mut self, message: SocketMessage) -> BoxFuture<'_, Result<(), Gone>>;
 
     /// Closes with a code of RFC 6455 (7.4) and a reason of at most 123 bytes, and waits a moment
     /// ([`crate::limits::SOCKET_CLOSE_MS`]) for the client to do the same.

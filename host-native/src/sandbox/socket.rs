@@ -4,8 +4,10 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll, Waker};
 
+use bytes::Bytes;
 use serde_json::Value;
-use sidetone_engine::ports::{BoxFuture, Clock, Gone, Received, Socket};
+use sidetone_engine::limits::SOCKET_MESSAGE_BYTES_MAX;
+use sidetone_engine::ports::{BoxFuture, Clock, Gone, Received, Socket, SocketMessage};
 
 use super::{ManualClock, lock};
 
@@ -22,7 +24,7 @@ struct Line {
     /// On its way to the service.
     up: VecDeque<Received>,
     /// On its way to the client.
-    down: VecDeque<String>,
+    down: VecDeque<SocketMessage>,
     /// The service has closed, with this code.
     closed: Option<u16>,
     /// The client has.
@@ -32,7 +34,7 @@ struct Line {
 impl SandboxSocket<'_> {
     /// Sends a text message.
     pub fn send(&self, text: impl Into<String>) {
-        self.put(Received::Text(text.into()));
+        self.put(Received::Message(SocketMessage::Text(text.into())));
     }
 
     /// Sends a line of the user.
@@ -40,15 +42,23 @@ impl SandboxSocket<'_> {
         self.send(serde_json::json!({"type": "user_text", "text": text}).to_string());
     }
 
-    /// Sends a binary message of so many bytes.
-    pub fn send_binary(&self, bytes: usize) {
-        self.put(Received::Binary(bytes));
+    /// Sends a binary message.
+    pub fn send_binary(&self, bytes: impl Into<Bytes>) {
+        self.put(Received::Message(SocketMessage::Binary(bytes.into())));
     }
 
     /// The messages that have come since the last look, oldest first.
     pub fn received(&self) -> Vec<Value> {
-        let texts = std::mem::take(&mut self.line().down);
-        texts.iter().map(|text| serde_json::from_str(text).unwrap_or(Value::Null)).collect()
+        let json = |message: SocketMessage| match message {
+            SocketMessage::Text(text) => serde_json::from_str(&text).unwrap_or(Value::Null),
+            SocketMessage::Binary(_) => Value::Null,
+        };
+        self.messages().into_iter().map(json).collect()
+    }
+
+    /// The same as they came.
+    pub fn messages(&self) -> Vec<SocketMessage> {
+        std::mem::take(&mut self.line().down).into()
     }
 
     /// The code the service has closed with.
@@ -62,6 +72,12 @@ impl SandboxSocket<'_> {
     }
 
     fn put(&self, received: Received) {
+        let bytes = match &received {
+            Received::Message(SocketMessage::Text(text)) => text.len(),
+            Received::Message(SocketMessage::Binary(bytes)) => bytes.len(),
+            _ => 0,
+        };
+        let received = if bytes > SOCKET_MESSAGE_BYTES_MAX { Received::TooLarge } else { received };
         self.line().up.push_back(received);
         self.sessions.move_on();
     }
@@ -133,11 +149,11 @@ impl Socket for ServiceEnd {
         }))
     }
 
-    fn send(&mut self, text: String) -> BoxFuture<'_, Result<(), Gone>> {
+    fn send(&mut self, message: SocketMessage) -> BoxFuture<'_, Result<(), Gone>> {
         let mut line = lock(&self.line);
         let open = !line.gone && line.closed.is_none();
         if open {
-            line.down.push_back(text);
+            line.down.push_back(message);
         }
         Box::pin(async move { if open { Ok(()) } else { Err(Gone) } })
     }

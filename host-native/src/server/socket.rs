@@ -12,7 +12,7 @@ use hyper::upgrade::{OnUpgrade, Upgraded};
 use hyper_util::rt::TokioIo;
 use sidetone_engine::limits::{SOCKET_CLOSE_MS, SOCKET_MESSAGE_BYTES_MAX, SOCKET_SEND_MS};
 use sidetone_engine::live::{Accept, LiveSession};
-use sidetone_engine::ports::{BoxFuture, Clock, Gone, Incoming, Received, Socket};
+use sidetone_engine::ports::{BoxFuture, Clock, Gone, Incoming, Received, Socket, SocketMessage};
 use tokio::sync::watch;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
@@ -130,8 +130,8 @@ impl TcpSocket {
                 () = &mut late => return Received::Nothing,
             };
             match message {
-                Some(Ok(Message::Text(text))) => return Received::Text(text.as_str().to_owned()),
-                Some(Ok(Message::Binary(bytes))) => return Received::Binary(bytes.len()),
+                Some(Ok(Message::Text(text))) => return received(SocketMessage::Text(text.as_str().to_owned())),
+                Some(Ok(Message::Binary(bytes))) => return received(SocketMessage::Binary(bytes)),
                 // Pings are answered by the library.
                 Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_))) => {}
                 Some(Err(Error::Capacity(_))) => return Received::TooLarge,
@@ -141,11 +141,14 @@ impl TcpSocket {
         Received::Gone
     }
 
-    async fn hand_over(&mut self, text: String) -> Result<(), Gone> {
+    async fn hand_over(&mut self, message: SocketMessage) -> Result<(), Gone> {
         if self.gone {
             return Err(Gone);
         }
-        let sending = self.stream.send(Message::text(text));
+        let sending = self.stream.send(match message {
+            SocketMessage::Text(text) => Message::text(text),
+            SocketMessage::Binary(bytes) => Message::Binary(bytes),
+        });
         match tokio::time::timeout(Duration::from_millis(SOCKET_SEND_MS), sending).await {
             Ok(Ok(())) => Ok(()),
             Ok(Err(_)) | Err(_) => {
@@ -172,13 +175,22 @@ impl TcpSocket {
     }
 }
 
+/// The library takes somewhat more than the engine does.
+fn received(message: SocketMessage) -> Received {
+    let bytes = match &message {
+        SocketMessage::Text(text) => text.len(),
+        SocketMessage::Binary(bytes) => bytes.len(),
+    };
+    if bytes > SOCKET_MESSAGE_BYTES_MAX { Received::TooLarge } else { Received::Message(message) }
+}
+
 impl Socket for TcpSocket {
     fn receive(&mut self, until_ms: i64) -> BoxFuture<'_, Received> {
         Box::pin(self.next(until_ms))
     }
 
-    fn send(&mut self, text: String) -> BoxFuture<'_, Result<(), Gone>> {
-        Box::pin(self.hand_over(text))
+    fn send(&mut self, message: SocketMessage) -> BoxFuture<'_, Result<(), Gone>> {
+        Box::pin(self.hand_over(message))
     }
 
     fn close(&mut self, code: u16, reason: &'static str) -> BoxFuture<'_, ()> {

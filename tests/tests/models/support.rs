@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use serde_json::{Value, json};
 use sidetone::http_client::HttpClient;
+use sidetone::keys::RingKeys;
 use sidetone::sandbox::{MemoryBlobs, memory};
 use sidetone::system::SystemRandom;
 use sidetone_engine::config::Config;
@@ -61,6 +62,7 @@ impl Service {
             random: Arc::new(SystemRandom),
             queue: Arc::new(NoQueue),
             http: Arc::new(Hurried(HttpClient::new().unwrap())),
+            keys: Arc::new(RingKeys),
         };
         Self { engine: Engine::new(config.unwrap(), ports).unwrap(), key: key.to_owned(), pauses }
     }

@@ -243,6 +243,8 @@ impl<'a> Drive<'a> {
             });
         }
         let conversation = Conversation {
+            from: None,
+            to: None,
             id: &self.started.call_id,
             source: "simulation",
             assistant_id: &self.started.assistant.id,

@@ -1,14 +1,15 @@
 //! A live conversation's job. While the conversation is under way its process holds the job's lease:
 //! when that runs out, the process is gone, and whoever claims the job ends the call as far as the
-//! journal knows it. A call that is over is looked into; then the job is done.
+//! journal knows it. A telephone call's job is there, unclaimed, before anybody talks: when it comes due the call was
+//! not connected in time. A call that is over is looked into; then the job is done.
 use serde_json::{Value, json};
 
 use super::spent::Spent;
 use super::{DUE_AT_ONCE, Failure, Job, JobKind};
 use crate::calls::{
-    self, Analysis, AnalysisMethod, Call, CallFault, CallStatus, Costs, Direction, EndedCall, NewCall,
-    Source, Usage,
+    self, Analysis, AnalysisMethod, Call, CallFault, CallStatus, Costs, EndedCall, NewCall, Usage,
 };
+use crate::carriers::End;
 use crate::conversation::EndedReason;
 use crate::conversation::transcript::TranscriptRow;
 use crate::engine::Engine;
@@ -20,6 +21,8 @@ use crate::models::{AnalysisTurn, Analyst, RULES_MODEL, rules};
 use crate::spending;
 use crate::sql;
 use crate::statement::{Row, Rows, Statement};
+use crate::telephony;
+use crate::telephony::leg::{Leg, Placing};
 
 /// How long a model's answer may take, all its tries together.
 const ANSWER_MS: i64 = MODEL_TOTAL_MS as i64;
@@ -36,8 +39,13 @@ pub struct Hold {
 impl Hold {
     /// A job to be, for a call.
     pub fn new(engine: &Engine, workspace_id: &str, call_id: &str) -> Self {
+        Self::over(engine, workspace_id, call_id, &engine.id(prefix::JOB))
+    }
+
+    /// A job that is there, for a call: to be taken.
+    pub fn over(engine: &Engine, workspace_id: &str, call_id: &str, job_id: &str) -> Self {
         Self {
-            job_id: engine.id(prefix::JOB),
+            job_id: job_id.to_owned(),
             workspace_id: workspace_id.to_owned(),
             call_id: call_id.to_owned(),
             // Names no owner that gives its leases back: the conversation itself does.
@@ -52,12 +60,23 @@ impl Hold {
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, 0, ?7)",
             &self.workspace_id,
             &self.job_id,
-            JobKind::BrowserCall.as_str(),
+            JobKind::LiveCall.as_str(),
             &self.call_id,
             now_ms + LIVE_LEASE_MS,
             &self.lease,
             now_ms
         )
+    }
+
+    /// Leases a job that is there; undoes the batch when somebody has it.
+    pub fn take(&self, now_ms: i64) -> [Statement; 2] {
+        let take = sql!(
+            "UPDATE jobs SET lease = ?2, due_at = ?3 WHERE id = ?1 AND lease IS NULL",
+            &self.job_id,
+            &self.lease,
+            now_ms + LIVE_LEASE_MS
+        );
+        [take, self.guard()]
     }
 
     /// Extends the lease; undoes the batch when somebody else has it.
@@ -73,13 +92,19 @@ impl Hold {
 
     /// Leaves an ended call to whoever looks into it; undoes the batch likewise.
     pub fn hand_over(&self) -> [Statement; 2] {
-        let hand_over = sql!(
+        self.give_back(DUE_AT_ONCE)
+    }
+
+    /// Gives the job of a call back that was never connected: what becomes of it is settled when the carrier tells, or
+    /// at `due_at`. Undoes the batch likewise.
+    pub fn give_back(&self, due_at: i64) -> [Statement; 2] {
+        let give_back = sql!(
             "UPDATE jobs SET lease = NULL, due_at = ?3 WHERE id = ?1 AND lease = ?2",
             &self.job_id,
             &self.lease,
-            DUE_AT_ONCE
+            due_at
         );
-        [self.guard(), hand_over]
+        [self.guard(), give_back]
     }
 
     /// The job, to be woken once it is handed over.
@@ -96,11 +121,11 @@ impl Hold {
     }
 }
 
-/// How a live conversation ended, for its call.
+/// How a live conversation ended, for its call. `fault` is whose it is, where the reason does not say.
 pub fn ended(
     so_far: SoFar,
     reason: EndedReason,
-    fault: CallFault,
+    fault: Option<CallFault>,
     answered_at: i64,
     ended_at: i64,
 ) -> EndedCall {
@@ -111,7 +136,7 @@ pub fn ended(
         duration_ms: offset_ms,
         outcome: reason.outcome(),
         ended_reason: Some(reason),
-        fault,
+        fault: fault.unwrap_or_else(|| reason.fault()),
         transcript,
         costs: Costs::of(0, 0, spent.microusd, 0),
         usage: Usage { llm_input_tokens: spent.input_tokens, llm_output_tokens: spent.output_tokens },
@@ -140,6 +165,8 @@ struct Found {
     row: Rows,
     model: String,
     so_far: SoFar,
+    /// The carrier's side of a telephone call.
+    leg: Option<Leg>,
     subscribers: Subscribers,
 }
 
@@ -150,30 +177,6 @@ impl Found {
 
     fn is_ended(&self) -> bool {
         self.row.first().and_then(|row| row.str("status").ok()) == Some("ended")
-    }
-
-    /// The call as it began.
-    fn new_call(&self, job: &Job) -> Result<NewCall, Failure> {
-        let row = self.row()?;
-        Ok(NewCall {
-            workspace_id: job.workspace_id.clone(),
-            id: job.subject_id.clone(),
-            assistant_id: row.text("assistant_id")?,
-            assistant_revision: row.integer("assistant_revision")?,
-            source: Source::Browser,
-            direction: Direction::Inbound,
-            status: CallStatus::InProgress,
-            from: None,
-            to: None,
-            user_number: None,
-            provider: None,
-            carrier_call_id: None,
-            model: row.text("model")?,
-            voice: row.text("voice")?,
-            started_at: row.integer("started_at")?,
-            answered_at: row.optional_integer("answered_at")?,
-            simulation_run_id: None,
-        })
     }
 
     /// The ended call with what was found out about it, as a read will show it.
@@ -192,9 +195,10 @@ async fn load(engine: &Engine, job: &Job) -> Result<Option<Found>, Failure> {
         events::subscribers(&job.workspace_id),
         live,
         rows,
+        Leg::select(&job.workspace_id, &job.subject_id),
     ];
     let mut found = engine.ports().database.read(batch).await?;
-    let [call, subscribers, live, rows] = &mut found[..] else {
+    let [call, subscribers, live, rows, leg] = &mut found[..] else {
         return Err(Failure::Again("a batch lacks answers".to_owned()));
     };
     let Some(row) = call.first() else {
@@ -203,35 +207,59 @@ async fn load(engine: &Engine, job: &Job) -> Result<Option<Found>, Failure> {
     Ok(Some(Found {
         model: row.text("model")?,
         so_far: journal::read(live, rows)?,
+        leg: Leg::first(Some(leg))?,
         subscribers: Subscribers::read(subscribers)?,
         row: std::mem::take(call),
     }))
 }
 
-/// Ends a call that nobody carries on any more, with what its journal holds.
+/// Ends a call that nobody carries on any more, or that nobody ever connected.
 async fn settle(engine: &Engine, job: &Job, found: Found) -> Result<(), Failure> {
-    let row = found.row()?;
     let now_ms = engine.ports().clock.now_ms();
-    let started_at = row.integer("started_at")?;
-    let answered_at = row.optional_integer("answered_at")?.unwrap_or(started_at);
-    let spent = found.so_far.spent;
-    // It was alive when it last wrote; for how long after that, nobody can tell.
-    let ended_at = started_at + found.so_far.offset_ms;
-    let reason = EndedReason::Aborted;
-    let ended = ended(found.so_far.clone(), reason, CallFault::Platform, answered_at, ended_at);
+    let call = NewCall::read(found.row()?, &job.workspace_id)?;
+    let mut ended = match &found.leg {
+        Some(leg) if leg.talked_at.is_none() => unconnected(leg, call.status, now_ms),
+        _ => abandoned(&call, found.so_far.clone()),
+    };
+    let mut wake = Vec::new();
     let mut statements = job.extend(now_ms, 0).statements;
+    if let Some(leg) = &found.leg {
+        leg.settle(&mut ended);
+        statements.extend(Leg { is_over: true, ..leg.clone() }.change());
+        statements.extend(leg.hang_up_later(engine, now_ms, &mut wake));
+    }
     statements.extend(calls::write::end(&job.workspace_id, &job.subject_id, &ended));
     statements.extend(journal::forget(&job.workspace_id, &job.subject_id));
-    statements.extend(spending::add(&job.workspace_id, now_ms, spent.microusd));
-    let mut wake = Vec::new();
+    statements.extend(spending::add(&job.workspace_id, now_ms, ended.costs.total_microusd));
     if found.subscribers.want(EventKind::CallEnded) {
-        let data = json!({"call": Call::of(&found.new_call(job)?, Some(&ended), None)?});
+        let data = json!({"call": Call::of(&call, Some(&ended), None)?});
         let emitted =
             events::emit(engine, &job.workspace_id, &found.subscribers, EventKind::CallEnded, &data, now_ms);
         statements.extend(emitted.statements);
-        wake = emitted.wake;
+        wake.extend(emitted.wake);
     }
     write(engine, statements, &wake).await
+}
+
+/// A conversation whose process is gone, with what its journal holds.
+fn abandoned(call: &NewCall, so_far: SoFar) -> EndedCall {
+    // It was alive when it last wrote; for how long after that, nobody can tell.
+    let answered_at = call.answered_at.unwrap_or(call.started_at);
+    let ended_at = answered_at + so_far.offset_ms;
+    ended(so_far, EndedReason::Aborted, None, answered_at, ended_at)
+}
+
+/// A telephone call of which nothing more was heard.
+fn unconnected(leg: &Leg, status: CallStatus, now_ms: i64) -> EndedCall {
+    let reason = match (leg.hang_up_at, leg.placing) {
+        (Some(_), _) => EndedReason::Canceled,
+        // It was answered, and no audio ever came.
+        (None, Placing::Incoming) => EndedReason::MediaLost,
+        (None, _) if status == CallStatus::InProgress => EndedReason::MediaLost,
+        (None, _) => EndedReason::Unsettled,
+    };
+    let end = leg.said.end.clone().unwrap_or_else(|| End::of(reason, ""));
+    telephony::status::unconnected(&end, now_ms)
 }
 
 /// Finds out what an ended call was about. A model that fails leaves it to the rules.

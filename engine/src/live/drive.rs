@@ -1,0 +1,487 @@
+//! Drives one live conversation: hears the other end, asks the model, calls the tools, keeps the journal,
+//! ends the call. The conversation itself decides ([`Conversation`]); who is at the other end and how they talk is
+//! the [`Peer`]'s.
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
+use std::task::Poll;
+
+use futures_util::StreamExt;
+use futures_util::future::{Either, select};
+use futures_util::stream::FuturesUnordered;
+use serde_json::{Value, json};
+
+use super::journal::{self, SoFar};
+use super::peer::{Heard, Peer};
+use super::session::LiveSession;
+use crate::calls::{self, Call, CallFault, CallStatus};
+use crate::conversation::{
+    Conversation, ConversationLimits, ConversationSetup, EndedReason, Input, Output, Party, WaitingFor,
+};
+use crate::error::Fault;
+use crate::events::{self, EventKind};
+use crate::jobs::live_call;
+use crate::jobs::spent::Spent;
+use crate::jobs::tool_callback;
+use crate::limits::{LIVE_COST_MICROUSD_MAX, LIVE_LEASE_KEPT_MS, PHONE_TOLD_MS};
+use crate::models::{AssistantModel, AssistantReply, AssistantTurn, ModelFailure, RULES_MODEL, ToolSpec};
+use crate::ports::BoxFuture;
+use crate::spending;
+use crate::statement::Rows;
+use crate::telephony::leg::Leg;
+
+/// How often a call's end is written anew because its carrier said something meanwhile.
+const END_ATTEMPTS_MAX: u32 = 8;
+
+/// What a model or a tool has come back with.
+enum Done {
+    Model { input: Input, spent: Spent },
+    Tool { id: String, answer: Result<String, String> },
+}
+
+enum Event {
+    Done(Done),
+    Heard(Heard),
+}
+
+struct ToolCall {
+    id: String,
+    name: String,
+    arguments: Value,
+}
+
+/// A conversation under way.
+pub(super) struct Drive<'a> {
+    session: &'a LiveSession,
+    specs: &'a [ToolSpec],
+    model: &'a Result<AssistantModel, ModelFailure>,
+    conversation: Conversation,
+    /// The model's latest question; an earlier one is dropped.
+    thinking: Option<BoxFuture<'a, Done>>,
+    calling: FuturesUnordered<BoxFuture<'a, Done>>,
+    spent: Spent,
+    /// Rows of the transcript that the other end has been told.
+    told: usize,
+    /// Rows of it that are on disk as they are.
+    saved: usize,
+    /// When nothing but silence was heard for long enough.
+    silent_at_ms: i64,
+    /// When the time is up.
+    over_at_ms: i64,
+    /// When the lease is extended at the latest.
+    keep_at_ms: i64,
+    /// Whose fault it is, where the conversation cannot know.
+    fault: Option<CallFault>,
+    /// When the call was answered.
+    answered_at: Option<i64>,
+    /// The call was never connected, and is its job's.
+    given_back: bool,
+}
+
+impl<'a> Drive<'a> {
+    pub(super) fn new(
+        session: &'a LiveSession,
+        specs: &'a [ToolSpec],
+        model: &'a Result<AssistantModel, ModelFailure>,
+    ) -> Self {
+        let now_ms = session.engine.ports().clock.now_ms();
+        let assistant = &session.assistant;
+        let conversation = Conversation::new(ConversationSetup {
+            id: session.call.id.clone(),
+            instructions: assistant.instructions.clone(),
+            first_message: assistant.first_message.clone(),
+            knowledge: Vec::new(),
+            tools: specs.to_vec(),
+            seed: seed(session),
+            limits: ConversationLimits {
+                duration_ms_max: session.max_duration_ms,
+                ..ConversationLimits::default()
+            },
+        });
+        Self {
+            session,
+            specs,
+            model,
+            conversation,
+            thinking: None,
+            calling: FuturesUnordered::new(),
+            spent: Spent::default(),
+            told: 0,
+            saved: 0,
+            silent_at_ms: now_ms + session.silence_ms,
+            over_at_ms: i64::MAX,
+            keep_at_ms: now_ms + LIVE_LEASE_KEPT_MS,
+            fault: None,
+            answered_at: session.call.answered_at,
+            given_back: false,
+        }
+    }
+
+    /// Carries the conversation to its end, and the call with it.
+    pub(super) async fn run(mut self, peer: &mut dyn Peer) -> Result<(), Fault> {
+        let outcome = match self.converse(peer).await {
+            Ok(()) if self.given_back => {
+                peer.over(&self.session.call.id, EndedReason::MediaLost, 0).await;
+                return Ok(());
+            }
+            Ok(()) => self.end(peer).await,
+            Err(fault) => Err(fault),
+        };
+        if outcome.is_err() {
+            // Storage does not answer, or the call is somebody else's by now: its job settles it.
+            peer.broken().await;
+        }
+        outcome
+    }
+
+    /// Until the conversation is over.
+    async fn converse(&mut self, peer: &mut dyn Peer) -> Result<(), Fault> {
+        let opened = peer.open(&Call::of(&self.session.call, None, None)?).await;
+        if self.session.on_phone {
+            match opened {
+                Ok(()) => self.connected().await?,
+                Err(_) => return self.unconnected().await,
+            }
+        }
+        self.tell(Input::Start);
+        self.over_at_ms = self.now_ms() + self.session.max_duration_ms;
+        if let Err(heard) = opened {
+            self.heard(heard);
+        }
+        loop {
+            self.settle(peer).await?;
+            if self.conversation.ended().is_some() {
+                return Ok(());
+            }
+            let event = self.next(peer).await;
+            if peer.is_speaking() {
+                self.silent_at_ms = self.now_ms() + self.session.silence_ms;
+            }
+            match event {
+                Event::Done(done) => self.done(done),
+                Event::Heard(heard) => self.heard(heard),
+            }
+        }
+    }
+
+    /// Audio comes over the telephone: the call is answered, and from now on it ends as the conversation does.
+    async fn connected(&mut self) -> Result<(), Fault> {
+        let session = self.session;
+        let (workspace_id, call_id) = (&session.call.workspace_id, &session.call.id);
+        for _ in 0..END_ATTEMPTS_MAX {
+            let now_ms = self.now_ms();
+            let leg = Leg::load(&session.engine, workspace_id, call_id).await?;
+            if leg.is_over {
+                return Err(Fault::Stale);
+            }
+            let mut statements = session.hold.keep(now_ms).to_vec();
+            statements.extend(Leg { talked_at: Some(now_ms), ..leg }.change());
+            statements.extend(calls::write::advance(workspace_id, call_id, CallStatus::InProgress, now_ms));
+            match session.engine.ports().database.write(statements).await.map_err(Fault::from) {
+                Ok(_) => {
+                    self.answered_at = Some(session.call.answered_at.unwrap_or(now_ms));
+                    return Ok(());
+                }
+                Err(Fault::Stale) => {}
+                Err(fault) => return Err(fault),
+            }
+        }
+        Err(Fault::Stale)
+    }
+
+    /// Nobody came to the telephone: the carrier tells why, or the call's job finds that it does not.
+    async fn unconnected(&mut self) -> Result<(), Fault> {
+        let session = self.session;
+        let now_ms = self.now_ms();
+        let mut statements = session.hold.give_back(now_ms + PHONE_TOLD_MS).to_vec();
+        statements.extend(journal::forget(&session.call.workspace_id, &session.call.id));
+        let ports = session.engine.ports();
+        ports.database.write(statements).await?;
+        ports.queue.wake(session.hold.job_id(), now_ms + PHONE_TOLD_MS);
+        self.given_back = true;
+        Ok(())
+    }
+
+    /// Carries out what the conversation has decided: tells the other end, puts it on disk, and only then
+    /// asks and calls.
+    async fn settle(&mut self, peer: &mut dyn Peer) -> Result<(), Fault> {
+        let (mut ask, mut calls) = (None, Vec::new());
+        while let Some(output) = self.conversation.poll() {
+            match output {
+                // The transcript's rows tell of these.
+                Output::Say { .. } | Output::Ended { .. } => {}
+                Output::AskModel { request } => ask = Some(request),
+                Output::CallTool { id, name, arguments } => calls.push(ToolCall { id, name, arguments }),
+            }
+        }
+        self.tell_rows(peer).await;
+        if self.conversation.ended().is_some() {
+            // The end writes all of it.
+            return Ok(());
+        }
+        let secrets = self.save(&calls).await?;
+        if let Some(request) = ask {
+            self.ask(request);
+        }
+        self.call_tools(calls, secrets)
+    }
+
+    /// Tells the other end of the rows it does not know. One that is gone has hung up.
+    async fn tell_rows(&mut self, peer: &mut dyn Peer) {
+        while let Some(row) = self.conversation.transcript().get(self.told) {
+            self.told += 1;
+            if peer.tell(row).await.is_err() {
+                self.tell(Input::HangUp { by: Party::User });
+                return;
+            }
+            self.silent_at_ms = self.now_ms() + self.session.silence_ms;
+        }
+    }
+
+    /// Puts on disk what is not there, and keeps the lease. A tool's call is there before its request
+    /// goes out; what signs it is read at the same moment, and so is what the carrier has said meanwhile.
+    async fn save(&mut self, calls: &[ToolCall]) -> Result<Vec<Rows>, Fault> {
+        let now_ms = self.now_ms();
+        let session = self.session;
+        let rows = self.conversation.transcript().get(self.saved..).unwrap_or_default();
+        if rows.is_empty() && calls.is_empty() && now_ms < self.keep_at_ms {
+            return Ok(Vec::new());
+        }
+        let mut statements = session.hold.keep(now_ms).to_vec();
+        let offset_ms = self.conversation.offset_ms();
+        let call = &session.call;
+        statements.extend(journal::save(&call.workspace_id, &call.id, offset_ms, self.spent, rows));
+        let written = statements.len();
+        let tools = calls.iter().filter_map(|call| session.tool(&call.name));
+        statements.extend(tools.map(|tool| tool_callback::secrets(tool, &call.workspace_id)));
+        let asked = statements.len();
+        statements.extend(session.on_phone.then(|| Leg::select(&call.workspace_id, &call.id)));
+        let mut rows = session.engine.ports().database.write(statements).await?;
+        self.saved = self.conversation.transcript().len();
+        self.keep_at_ms = now_ms + LIVE_LEASE_KEPT_MS;
+        if let Some(row) = rows.get(asked).and_then(Rows::first)
+            && let Some((reason, fault)) = Leg::read(row)?.stopped()
+        {
+            self.fault = fault.or(self.fault);
+            self.tell(Input::Stop { reason });
+        }
+        rows.truncate(asked);
+        Ok(rows.split_off(written.min(rows.len())))
+    }
+
+    fn ask(&mut self, request: u64) {
+        if self.session.assistant.model != RULES_MODEL && self.spent.microusd >= LIVE_COST_MICROUSD_MAX {
+            return self.tell(Input::CostLimit);
+        }
+        let (engine, assistant) = (&self.session.engine, &self.session.assistant);
+        let (model, tools) = (self.model, self.specs);
+        let turn = self.conversation.assistant_turn();
+        // Its own: the user may say more while the model thinks.
+        let (history, seed) = (turn.history.to_vec(), turn.seed);
+        self.thinking = Some(Box::pin(async move {
+            let turn = AssistantTurn {
+                instructions: &assistant.instructions,
+                knowledge: &assistant.knowledge,
+                tools,
+                history: &history,
+                seed,
+            };
+            let answer = match model {
+                Ok(model) => model.reply(engine, &turn).await,
+                Err(failure) => Err(failure.clone()),
+            };
+            let spent = Spent::of(&answer);
+            let input = match answer {
+                Ok(answered) => answered_with(request, answered.reply),
+                Err(failure) => Input::ModelFailed { request, reason: failure.message },
+            };
+            Done::Model { input, spent }
+        }));
+    }
+
+    fn call_tools(&mut self, calls: Vec<ToolCall>, secrets: Vec<Rows>) -> Result<(), Fault> {
+        let mut secrets = secrets.into_iter();
+        let session = self.session;
+        for call in calls {
+            let tool = match session.tool(&call.name) {
+                Some(tool) => Some((tool, tool_callback::read_secrets(tool, secrets.next().as_ref())?)),
+                None => None,
+            };
+            self.calling.push(Box::pin(async move {
+                let conversation = tool_callback::Conversation {
+                    id: &session.call.id,
+                    source: session.call.source.as_str(),
+                    from: session.call.from.as_deref(),
+                    to: session.call.to.as_deref(),
+                    assistant_id: &session.assistant.id,
+                    assistant_revision: session.assistant.revision,
+                };
+                let engine = &session.engine;
+                let answer = match tool {
+                    Some((tool, secrets)) => {
+                        tool_callback::call(engine, tool, secrets, &call.id, &call.arguments, &conversation)
+                            .await
+                    }
+                    None => Err(format!("there is no tool named {}", call.name)),
+                };
+                Done::Tool { id: call.id, answer }
+            }));
+        }
+        Ok(())
+    }
+
+    /// Waits for whatever comes first: an answer, something heard, or the time.
+    async fn next(&mut self, peer: &mut dyn Peer) -> Event {
+        let mut until_ms = self.over_at_ms.min(self.keep_at_ms);
+        if self.conversation.waiting_for() == WaitingFor::User {
+            until_ms = until_ms.min(self.silent_at_ms);
+        }
+        let (thinking, calling) = (&mut self.thinking, &mut self.calling);
+        let done = poll_fn(|context| {
+            if let Some(question) = thinking
+                && let Poll::Ready(done) = Pin::as_mut(question).poll(context)
+            {
+                *thinking = None;
+                return Poll::Ready(done);
+            }
+            match calling.poll_next_unpin(context) {
+                Poll::Ready(Some(done)) => Poll::Ready(done),
+                Poll::Ready(None) | Poll::Pending => Poll::Pending,
+            }
+        });
+        // Answers first: where both are there, what came of the last line precedes the next one.
+        match select(pin!(done), peer.hear(until_ms)).await {
+            Either::Left((done, _)) => Event::Done(done),
+            Either::Right((heard, _)) => Event::Heard(heard),
+        }
+    }
+
+    fn done(&mut self, done: Done) {
+        match done {
+            Done::Model { input, spent } => {
+                self.spent.add(spent);
+                self.tell(input);
+            }
+            Done::Tool { id, answer } => {
+                let is_error = answer.is_err();
+                let text = answer.unwrap_or_else(|reason| reason);
+                self.tell(Input::ToolResult { id, text, is_error });
+            }
+        }
+    }
+
+    fn heard(&mut self, heard: Heard) {
+        let now_ms = self.now_ms();
+        if heard == Heard::Nothing {
+            self.tell(Input::Tick);
+            if now_ms >= self.silent_at_ms && self.conversation.waiting_for() == WaitingFor::User {
+                self.silent_at_ms = now_ms + self.session.silence_ms;
+                self.tell(Input::Silence);
+            }
+            // Keeping the lease is part of what follows.
+            return;
+        }
+        self.silent_at_ms = now_ms + self.session.silence_ms;
+        match heard {
+            Heard::Said { text, duration_ms } => self.tell(Input::UserText { text, duration_ms }),
+            Heard::Keys(keys) => self.tell(Input::Keys { keys }),
+            Heard::TalkedOver { heard_permille } => self.tell_of_speech(Input::Interrupted { heard_permille }),
+            Heard::Spoken => self.tell_of_speech(Input::Spoken),
+            Heard::Gone => self.tell(Input::HangUp { by: Party::User }),
+            Heard::Stop { reason, fault } => {
+                self.fault = Some(fault);
+                self.tell(Input::Stop { reason });
+            }
+            Heard::Noise | Heard::Nothing => {}
+        }
+    }
+
+    /// What was heard of a line changes its row, which may be on disk already.
+    fn tell_of_speech(&mut self, input: Input) {
+        if let Some(row) = self.conversation.speaking() {
+            self.saved = self.saved.min(row);
+        }
+        self.tell(input);
+    }
+
+    /// Ends the call in one batch, then tells the other end.
+    async fn end(&mut self, peer: &mut dyn Peer) -> Result<(), Fault> {
+        // What is under way is over with: a request is aborted, a question not waited for.
+        self.thinking = None;
+        self.calling = FuturesUnordered::new();
+        let reason = self.conversation.ended().unwrap_or(EndedReason::Aborted);
+        if peer.finish(reason).await {
+            self.tell(Input::Spoken);
+        }
+        for _ in 0..END_ATTEMPTS_MAX {
+            match self.write_end(reason).await {
+                Ok(()) => {
+                    let duration_ms = self.conversation.offset_ms();
+                    peer.over(&self.session.call.id, reason, duration_ms).await;
+                    return Ok(());
+                }
+                // The carrier may have said something meanwhile; or the lease is somebody else's, and stays so.
+                Err(Fault::Stale) if self.session.on_phone => {}
+                Err(fault) => return Err(fault),
+            }
+        }
+        Err(Fault::Stale)
+    }
+
+    async fn write_end(&mut self, reason: EndedReason) -> Result<(), Fault> {
+        let session = self.session;
+        let (engine, workspace_id) = (&session.engine, &session.call.workspace_id);
+        let now_ms = self.now_ms();
+        let so_far = SoFar {
+            offset_ms: self.conversation.offset_ms(),
+            spent: self.spent,
+            transcript: self.conversation.transcript().to_vec(),
+        };
+        let answered_at = self.answered_at.unwrap_or(session.call.started_at);
+        let mut ended = live_call::ended(so_far, reason, self.fault, answered_at, now_ms);
+        let mut statements = session.hold.hand_over().to_vec();
+        let mut wake = vec![session.hold.job_id().to_owned()];
+        let mut leg = None;
+        if session.on_phone {
+            let leg = leg.insert(Leg::load(engine, workspace_id, &session.call.id).await?);
+            leg.settle(&mut ended);
+            statements.extend(Leg { is_over: true, ..leg.clone() }.change());
+            statements.extend(leg.hang_up_later(engine, now_ms, &mut wake));
+        }
+        statements.extend(calls::write::end(workspace_id, &session.call.id, &ended));
+        statements.extend(journal::forget(workspace_id, &session.call.id));
+        statements.extend(spending::add(workspace_id, now_ms, ended.costs.total_microusd));
+        if session.subscribers.want(EventKind::CallEnded) {
+            let call = Leg::named(&session.call, leg.as_ref());
+            let data = json!({"call": Call::of(&call, Some(&ended), None)?});
+            let kind = EventKind::CallEnded;
+            let emitted = events::emit(engine, workspace_id, &session.subscribers, kind, &data, now_ms);
+            statements.extend(emitted.statements);
+            wake.extend(emitted.wake);
+        }
+        let ports = engine.ports();
+        ports.database.write(statements).await?;
+        for job_id in wake {
+            ports.queue.wake(&job_id, now_ms);
+        }
+        Ok(())
+    }
+
+    fn tell(&mut self, input: Input) {
+        self.conversation.handle(self.now_ms(), input);
+    }
+
+    fn now_ms(&self) -> i64 {
+        self.session.engine.ports().clock.now_ms()
+    }
+}
+
+fn answered_with(request: u64, reply: AssistantReply) -> Input {
+    Input::AssistantReply { request, reply }
+}
+
+/// 48 random bits: no two conversations have to go alike.
+fn seed(session: &LiveSession) -> u64 {
+    let mut bytes = [0; 8];
+    session.engine.ports().random.fill(&mut bytes[..6]);
+    u64::from_le_bytes(bytes)
+}

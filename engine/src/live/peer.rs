@@ -1,0 +1,69 @@
+//! The other end of a live conversation: somebody who types, or somebody at a telephone.
+use crate::calls::{Call, CallFault};
+use crate::conversation::EndedReason;
+use crate::conversation::transcript::TranscriptRow;
+use crate::ports::sockets::Movable;
+use crate::ports::{BoxFuture, Gone};
+
+/// What the driver of a conversation needs of the other end.
+///
+/// 1. [`Peer::open`] comes first, [`Peer::over`] or [`Peer::broken`] last, each once.
+/// 2. Dropping the future of [`Peer::hear`] loses nothing.
+/// 3. After [`Gone`], or [`Heard::Gone`], nothing more is said; saying it does nothing.
+pub trait Peer: Movable {
+    /// The conversation begins, once the other end can hear. An error is what came in place of that.
+    fn open<'a>(&'a mut self, call: &'a Call) -> BoxFuture<'a, Result<(), Heard>>;
+
+    /// What the other end does next; [`Heard::Nothing`] when that is nothing by `until_ms`.
+    fn hear(&mut self, until_ms: i64) -> BoxFuture<'_, Heard>;
+
+    /// The transcript has a new row.
+    fn tell<'a>(&'a mut self, row: &'a TranscriptRow) -> BoxFuture<'a, Result<(), Gone>>;
+
+    /// Whether what was told is still being spoken.
+    fn is_speaking(&self) -> bool;
+
+    /// The conversation has come to its end and nothing of it is on disk yet: what was said is still spoken to its
+    /// end, if there is anybody to hear it. True when something was.
+    fn finish(&mut self, reason: EndedReason) -> BoxFuture<'_, bool>;
+
+    /// The call is over and on disk.
+    fn over<'a>(&'a mut self, call_id: &'a str, reason: EndedReason, duration_ms: i64) -> BoxFuture<'a, ()>;
+
+    /// Something broke on our side, and the conversation ends without a word on disk.
+    fn broken(&mut self) -> BoxFuture<'_, ()>;
+}
+
+/// What the other end did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Heard {
+    /// They said or typed something.
+    Said {
+        /// The words.
+        text: String,
+        /// How long it took to say, in ms; 0 for typed text.
+        duration_ms: i64,
+    },
+    /// They began to talk while the assistant did: so much of its last line had been heard, in parts of a thousand.
+    TalkedOver {
+        /// 0: nothing of it. 1,000: all of it.
+        heard_permille: u32,
+    },
+    /// The assistant's last line has been heard to its end.
+    Spoken,
+    /// They pressed keys.
+    Keys(String),
+    /// Something that tells only that they are there.
+    Noise,
+    /// They hung up, or the connection broke.
+    Gone,
+    /// The conversation cannot go on.
+    Stop {
+        /// Why.
+        reason: EndedReason,
+        /// Whose fault it is.
+        fault: CallFault,
+    },
+    /// Nothing, until the time given.
+    Nothing,
+}

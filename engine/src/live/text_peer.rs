@@ -1,0 +1,160 @@
+//! Somebody who types: the conversation as JSON messages.
+use super::message::{self, ClientMessage, ServerMessage};
+use super::pace::Pace;
+use super::peer::{Heard, Peer};
+use crate::calls::{Call, CallFault};
+use crate::conversation::EndedReason;
+use crate::conversation::transcript::TranscriptRow;
+use crate::limits::{LIVE_WRONG_MESSAGES_MAX, SOCKET_MESSAGE_BYTES_MAX};
+use crate::ports::{BoxFuture, Clock, Gone, Received, Socket, SocketMessage};
+
+/// The client of a test token.
+pub struct TextPeer<'a> {
+    socket: &'a mut dyn Socket,
+    clock: &'a dyn Clock,
+    max_duration_seconds: u16,
+    pace: Pace,
+    wrong: u32,
+    close: Close,
+}
+
+/// Why the socket is closed, once the conversation is over (RFC 6455, 7.4).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Close {
+    Normal,
+    GoingAway,
+    Policy,
+    TooLarge,
+    Internal,
+}
+
+impl Close {
+    const fn code_and_reason(self) -> (u16, &'static str) {
+        match self {
+            Self::Normal => (1000, "the conversation is over"),
+            Self::GoingAway => (1001, "the service is stopping"),
+            Self::Policy => (1008, "too many messages that are wrong or come too fast"),
+            Self::TooLarge => (1009, "the message is too large"),
+            Self::Internal => (1011, "something broke on our side"),
+        }
+    }
+}
+
+impl<'a> TextPeer<'a> {
+    /// The client at the other end of `socket`.
+    pub fn new(socket: &'a mut dyn Socket, clock: &'a dyn Clock, max_duration_seconds: u16) -> Self {
+        let pace = Pace::new(clock.now_ms());
+        Self { socket, clock, max_duration_seconds, pace, wrong: 0, close: Close::Normal }
+    }
+
+    async fn send(&mut self, message: ServerMessage<'_>) -> Result<(), Gone> {
+        self.socket.send(SocketMessage::Text(message.text())).await
+    }
+
+    async fn received(&mut self, received: Received) -> Heard {
+        match received {
+            Received::Message(SocketMessage::Text(text)) => {
+                let read = match self.pace.allows(self.clock.now_ms()) {
+                    true => message::read(&text).map_err(|message| ("invalid_message", message)),
+                    false => Err(("too_fast", "Messages come too fast. Wait for an answer first.".to_owned())),
+                };
+                match read {
+                    Ok(ClientMessage::UserText(text)) => Heard::Said { text, duration_ms: 0 },
+                    Ok(ClientMessage::HangUp) => Heard::Gone,
+                    Err((code, message)) => self.wrong(code, message).await,
+                }
+            }
+            Received::Message(SocketMessage::Binary(_)) => {
+                let message = "Binary messages are for speech, which this version does not take. Send text.";
+                self.wrong("invalid_message", message.to_owned()).await
+            }
+            Received::TooLarge => {
+                let message = format!("A message has at most {SOCKET_MESSAGE_BYTES_MAX} bytes.");
+                let _ = self.send(ServerMessage::Error { code: "message_too_large", message }).await;
+                self.stop(Close::TooLarge, CallFault::Caller)
+            }
+            Received::Nothing => Heard::Nothing,
+            Received::Stopping => self.stop(Close::GoingAway, CallFault::Platform),
+            Received::Gone => Heard::Gone,
+        }
+    }
+
+    /// Tells the client what is wrong with its message; ends it with one that does not learn.
+    async fn wrong(&mut self, code: &'static str, message: String) -> Heard {
+        self.wrong += 1;
+        let sent = self.send(ServerMessage::Error { code, message }).await;
+        if sent.is_err() {
+            Heard::Gone
+        } else if self.wrong >= LIVE_WRONG_MESSAGES_MAX {
+            self.stop(Close::Policy, CallFault::Caller)
+        } else {
+            Heard::Noise
+        }
+    }
+
+    fn stop(&mut self, close: Close, fault: CallFault) -> Heard {
+        self.close = close;
+        Heard::Stop { reason: EndedReason::Aborted, fault }
+    }
+
+    async fn shut(&mut self) {
+        let (code, reason) = self.close.code_and_reason();
+        self.socket.close(code, reason).await;
+    }
+}
+
+impl Peer for TextPeer<'_> {
+    fn open<'a>(&'a mut self, call: &'a Call) -> BoxFuture<'a, Result<(), Heard>> {
+        let max_duration_seconds = self.max_duration_seconds;
+        Box::pin(async move {
+            let started = ServerMessage::CallStarted { call, max_duration_seconds };
+            self.send(started).await.map_err(|Gone| Heard::Gone)
+        })
+    }
+
+    fn hear(&mut self, until_ms: i64) -> BoxFuture<'_, Heard> {
+        Box::pin(async move {
+            let received = self.socket.receive(until_ms).await;
+            self.received(received).await
+        })
+    }
+
+    fn tell<'a>(&'a mut self, row: &'a TranscriptRow) -> BoxFuture<'a, Result<(), Gone>> {
+        Box::pin(async move {
+            match message::of_row(row) {
+                Some(message) => self.send(message).await,
+                None => Ok(()),
+            }
+        })
+    }
+
+    fn is_speaking(&self) -> bool {
+        false
+    }
+
+    fn finish(&mut self, _: EndedReason) -> BoxFuture<'_, bool> {
+        Box::pin(async { false })
+    }
+
+    fn over<'a>(&'a mut self, call_id: &'a str, reason: EndedReason, duration_ms: i64) -> BoxFuture<'a, ()> {
+        Box::pin(async move {
+            if reason == EndedReason::ModelFailed {
+                // Why exactly is between the operator and the provider.
+                let message = "The assistant's model did not answer, so the conversation ends here.".to_owned();
+                let _ = self.send(ServerMessage::Error { code: "model_failed", message }).await;
+            }
+            // A client that is gone knows.
+            let _ = self.send(ServerMessage::CallEnded { call_id, ended_reason: reason, duration_ms }).await;
+            self.shut().await;
+        })
+    }
+
+    fn broken(&mut self) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            let message = "Something broke on our side, so the conversation ends here.".to_owned();
+            let _ = self.send(ServerMessage::Error { code: "internal", message }).await;
+            self.close = Close::Internal;
+            self.shut().await;
+        })
+    }
+}

@@ -1,0 +1,288 @@
+//! A call comes in: which assistant answers it, and the answer.
+use serde_json::json;
+
+use super::CallUrls;
+use super::leg::{self, Leg, Placing, Said};
+use super::token::CallToken;
+use crate::calls::{self, Call, CallFault, CallStatus, Costs, Direction, EndedCall, NewCall, Source, Usage};
+use crate::carriers::{Carrier, Connect, IncomingCall, Refusal, Reply};
+use crate::conversation::EndedReason;
+use crate::engine::Engine;
+use crate::error::{Code, Fault};
+use crate::events::{self, EventKind, Subscribers};
+use crate::ids::prefix;
+use crate::jobs::DUE_AT_ONCE;
+use crate::limits::{PHONE_CALL_SECONDS_MAX, PHONE_CONNECT_MS, STALE_ATTEMPTS_MAX};
+use crate::models::RULES_MODEL;
+use crate::operations::numbers::Provider;
+use crate::ports::DatabaseError;
+use crate::spending;
+use crate::speech;
+use crate::sql;
+use crate::statement::{Row, Statement};
+
+/// Answers it, or declines.
+pub async fn answer(engine: &Engine, carrier: &dyn Carrier, call: IncomingCall) -> Result<Reply, Fault> {
+    for _ in 0..STALE_ATTEMPTS_MAX {
+        match routed(engine, carrier, &call).await {
+            Err(Fault::Stale) => {}
+            other => return other,
+        }
+    }
+    Err(Fault::Stale)
+}
+
+/// What a call that was placed, and answered, is connected to, for carriers that ask then.
+pub async fn answer_placed(
+    engine: &Engine,
+    carrier: &dyn Carrier,
+    token: Option<&CallToken>,
+    carrier_call_id: &str,
+) -> Result<Reply, Fault> {
+    let select = match token {
+        Some(token) => Leg::select(&token.workspace_id, &token.call_id),
+        None => Leg::select_by_carrier(carrier.provider(), carrier_call_id),
+    };
+    let rows = engine.ports().database.read(vec![select]).await?;
+    let nobody = IncomingCall { carrier_call_id: carrier_call_id.to_owned(), ..IncomingCall::default() };
+    match Leg::first(rows.first())? {
+        Some(leg) if !leg.is_over && leg.media_at.is_none() => connect(engine, carrier, &leg, &nobody),
+        _ => Ok(carrier.refuse(&nobody, Refusal::Unbound)),
+    }
+}
+
+async fn routed(engine: &Engine, carrier: &dyn Carrier, call: &IncomingCall) -> Result<Reply, Fault> {
+    let now_ms = engine.ports().clock.now_ms();
+    let provider = carrier.provider();
+    let reads = vec![
+        Leg::select_by_carrier(provider, &call.carrier_call_id),
+        sql!(
+            "SELECT n.workspace_id AS workspace_id, a.id AS assistant_id, a.revision AS revision, a.model AS model,
+             a.voice AS voice, w.calls_at_once AS calls_at_once,
+             (SELECT COUNT(*) FROM phone_calls AS p WHERE p.workspace_id = n.workspace_id AND p.is_over = 0) AS calls
+             FROM numbers AS n JOIN assistants AS a ON a.id = n.assistant_id JOIN workspaces AS w ON w.id = n.workspace_id
+             WHERE n.number = ?1 AND n.provider = ?2",
+            &call.to,
+            provider.as_str()
+        ),
+        events::callers_subscribers().with_workspace(
+            "(SELECT workspace_id FROM numbers WHERE number = ?",
+            &call.to,
+            ")",
+        ),
+    ];
+    let mut rows = engine.ports().database.read(reads).await?;
+    let (Some(subscribers), Some(binding)) = (rows.pop(), rows.pop()) else {
+        return Err(Fault::Bug("a batch lacks answers".to_owned()));
+    };
+    // Carriers say everything more than once.
+    if let Some(leg) = Leg::first(rows.first())? {
+        return match leg.is_over || leg.media_at.is_some() {
+            true => Ok(carrier.refuse(call, Refusal::Busy)),
+            false => connect(engine, carrier, &leg, call),
+        };
+    }
+    let Some(row) = binding.first() else {
+        return Ok(carrier.refuse(call, Refusal::Unbound));
+    };
+    let binding = Binding::read(row)?;
+    let new = binding.call(engine, provider, call, now_ms);
+    let subscribers = Subscribers::read(&subscribers)?;
+    match binding.obstacle(engine, now_ms).await? {
+        Some(reason) => {
+            decline(engine, &new, &subscribers, reason).await?;
+            Ok(carrier.refuse(call, Refusal::Busy))
+        }
+        None => {
+            let leg = begin(engine, &new, call, &subscribers).await?;
+            connect(engine, carrier, &leg, call)
+        }
+    }
+}
+
+/// Whose number it is, and who answers.
+struct Binding {
+    workspace_id: String,
+    assistant_id: String,
+    revision: i64,
+    model: String,
+    voice: String,
+    calls: i64,
+    calls_at_once: i64,
+}
+
+impl Binding {
+    fn read(row: Row<'_>) -> Result<Self, Fault> {
+        Ok(Self {
+            workspace_id: row.text("workspace_id")?,
+            assistant_id: row.text("assistant_id")?,
+            revision: row.integer("revision")?,
+            model: row.text("model")?,
+            voice: row.text("voice")?,
+            calls: row.integer("calls")?,
+            calls_at_once: row.integer("calls_at_once")?,
+        })
+    }
+
+    /// Why the call cannot be taken now.
+    async fn obstacle(&self, engine: &Engine, now_ms: i64) -> Result<Option<EndedReason>, Fault> {
+        if !speech::can_speak(&self.voice) {
+            return Ok(Some(EndedReason::ModelFailed));
+        }
+        if self.calls >= self.calls_at_once {
+            return Ok(Some(EndedReason::Busy));
+        }
+        if self.model == RULES_MODEL {
+            return Ok(None);
+        }
+        let spending = spending::select(now_ms).in_workspace(&self.workspace_id);
+        let rows = engine.ports().database.read(vec![spending]).await?;
+        match spending::check(rows.first(), true) {
+            Ok(()) => Ok(None),
+            Err(Fault::Refused(error)) if error.code == Code::SpendLimitReached => Ok(Some(EndedReason::CostLimit)),
+            Err(fault) => Err(fault),
+        }
+    }
+
+    fn call(&self, engine: &Engine, provider: Provider, call: &IncomingCall, now_ms: i64) -> NewCall {
+        NewCall {
+            workspace_id: self.workspace_id.clone(),
+            id: engine.id(prefix::CALL),
+            assistant_id: self.assistant_id.clone(),
+            assistant_revision: self.revision,
+            source: Source::Inbound,
+            direction: Direction::Inbound,
+            status: CallStatus::Ringing,
+            from: call.from.clone(),
+            to: Some(call.to.clone()),
+            user_number: call.from.clone(),
+            provider: Some(provider),
+            carrier_call_id: Some(call.carrier_call_id.clone()),
+            model: self.model.clone(),
+            voice: self.voice.clone(),
+            started_at: now_ms,
+            answered_at: None,
+            simulation_run_id: None,
+        }
+    }
+}
+
+/// Puts the call on disk.
+async fn begin(
+    engine: &Engine,
+    new: &NewCall,
+    call: &IncomingCall,
+    subscribers: &Subscribers,
+) -> Result<Leg, Fault> {
+    let leg = leg(engine, new, call.region_url.clone(), Placing::Incoming, PHONE_CALL_SECONDS_MAX)?;
+    let mut statements = vec![leg.insert(), leg.job(new.started_at + PHONE_CONNECT_MS)];
+    statements.extend(calls::write::insert(new));
+    let wake = announce(engine, new, None, subscribers, &[EventKind::CallStarted], &mut statements)?;
+    write(engine, statements, &wake, new.started_at).await?;
+    Ok(leg)
+}
+
+/// Puts a call that is declined on disk: whoever owns the number sees that somebody called, and why in vain.
+async fn decline(
+    engine: &Engine,
+    new: &NewCall,
+    subscribers: &Subscribers,
+    reason: EndedReason,
+) -> Result<(), Fault> {
+    let ended = EndedCall {
+        answered_at: None,
+        ended_at: new.started_at,
+        duration_ms: 0,
+        outcome: calls::Outcome::Busy,
+        ended_reason: Some(reason),
+        fault: CallFault::Operator,
+        transcript: Vec::new(),
+        costs: Costs::default(),
+        usage: Usage::default(),
+    };
+    let mut leg = leg(engine, new, None, Placing::Incoming, 0)?;
+    leg.is_over = true;
+    let mut statements = vec![leg.insert(), leg.job(DUE_AT_ONCE)];
+    statements.extend(calls::write::record(new, Some(&ended), None));
+    let kinds = [EventKind::CallStarted, EventKind::CallEnded];
+    let mut wake = announce(engine, new, Some(&ended), subscribers, &kinds, &mut statements)?;
+    wake.push(leg.job_id.clone());
+    write(engine, statements, &wake, new.started_at).await
+}
+
+/// The row of a call that begins.
+pub(crate) fn leg(
+    engine: &Engine,
+    new: &NewCall,
+    region_url: Option<String>,
+    placing: Placing,
+    max_seconds: i64,
+) -> Result<Leg, Fault> {
+    let provider = new.provider.ok_or_else(|| Fault::Bug(format!("{} has no carrier", new.id)))?;
+    Ok(Leg {
+        call_id: new.id.clone(),
+        workspace_id: new.workspace_id.clone(),
+        assistant_id: new.assistant_id.clone(),
+        provider,
+        carrier_call_id: new.carrier_call_id.clone(),
+        region_url,
+        job_id: engine.id(prefix::JOB),
+        max_seconds,
+        placing,
+        media_at: None,
+        talked_at: None,
+        hang_up_at: None,
+        said: Said::default(),
+        is_over: false,
+        version: 1,
+        created_at: new.started_at,
+    })
+}
+
+/// Adds the events of a call to a batch; the jobs to wake once it is written.
+pub(crate) fn announce(
+    engine: &Engine,
+    new: &NewCall,
+    ended: Option<&EndedCall>,
+    subscribers: &Subscribers,
+    kinds: &[EventKind],
+    statements: &mut Vec<Statement>,
+) -> Result<Vec<String>, Fault> {
+    let mut wake = Vec::new();
+    for kind in kinds.iter().copied().filter(|kind| subscribers.want(*kind)) {
+        let ended = ended.filter(|_| kind != EventKind::CallStarted);
+        let data = json!({"call": Call::of(new, ended, None)?});
+        let emitted = events::emit(engine, &new.workspace_id, subscribers, kind, &data, new.started_at);
+        statements.extend(emitted.statements);
+        wake.extend(emitted.wake);
+    }
+    Ok(wake)
+}
+
+async fn write(engine: &Engine, statements: Vec<Statement>, wake: &[String], now_ms: i64) -> Result<(), Fault> {
+    let ports = engine.ports();
+    match ports.database.write(statements).await {
+        Ok(_) => {}
+        // The same callback came twice at once: the other one's row is found next time.
+        Err(DatabaseError::Constraint(sentence)) if sentence.contains("phone_calls") => return Err(Fault::Stale),
+        Err(error) => return Err(error.into()),
+    }
+    for job_id in wake {
+        ports.queue.wake(job_id, now_ms);
+    }
+    Ok(())
+}
+
+/// What connects a call to its media socket.
+fn connect(engine: &Engine, carrier: &dyn Carrier, leg: &Leg, call: &IncomingCall) -> Result<Reply, Fault> {
+    let urls = CallUrls::new(engine, leg.provider, &leg.workspace_id, &leg.call_id)?;
+    Ok(carrier.answer(&Connect {
+        carrier_call_id: &call.carrier_call_id,
+        our_number: &call.to,
+        media_url: &urls.media,
+        status_url: &urls.status,
+        command_id: &leg::command_id(&leg.call_id, "answer"),
+        now_ms: engine.ports().clock.now_ms(),
+        max_seconds: u32::try_from(leg.max_seconds).unwrap_or_default(),
+    }))
+}

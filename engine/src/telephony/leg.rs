@@ -1,0 +1,345 @@
+//! The carrier's side of a telephone call: the row that callbacks, the media socket, jobs and operations agree on.
+//!
+//! Every change counts its version, and goes into a batch that is undone when somebody else was faster. So the state
+//! only moves forward, and of all who could end a call one does.
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use crate::calls::{CallFault, Costs, EndedCall, NewCall, Outcome};
+use crate::carriers::{Billed, End, Ending, Rejection};
+use crate::conversation::EndedReason;
+use crate::engine::Engine;
+use crate::error::Fault;
+use crate::ids::prefix;
+use crate::jobs::{self, JobKind};
+use crate::operations::numbers::Provider;
+use crate::ports::DatabaseError;
+use crate::sql;
+use crate::statement::{Row, Rows, Statement};
+
+/// The row.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Leg {
+    /// The call it belongs to.
+    pub call_id: String,
+    /// Whose it is.
+    pub workspace_id: String,
+    /// Who speaks.
+    pub assistant_id: String,
+    /// The carrier.
+    pub provider: Provider,
+    /// The carrier's own id of the call; `None` until it has named one.
+    pub carrier_call_id: Option<String>,
+    /// Where the carrier wants requests about it.
+    pub region_url: Option<String>,
+    /// The job that sees it through.
+    pub job_id: String,
+    /// How long the conversation may last.
+    pub max_seconds: i64,
+    /// What is known of the request that placed it.
+    pub placing: Placing,
+    /// When its media socket was opened: its token is used. Some carriers open it while it still rings.
+    pub media_at: Option<i64>,
+    /// When audio began to come over it: from then on the conversation says how the call ends.
+    pub talked_at: Option<i64>,
+    /// When somebody asked us to hang up.
+    pub hang_up_at: Option<i64>,
+    /// What the carrier has told.
+    pub said: Said,
+    /// Whether the call has ended.
+    pub is_over: bool,
+    /// Counts changes.
+    pub version: i64,
+    /// When the call began.
+    pub created_at: i64,
+}
+
+/// What is known of the request that places a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Placing {
+    /// There is none: the call came in.
+    Incoming,
+    /// It is meant, and may be under way; or whoever made it died before the answer was on disk.
+    Asking,
+    /// The carrier has taken the call.
+    Accepted,
+    /// It has not.
+    Rejected,
+    /// Nobody can tell.
+    Unknown,
+}
+
+impl Placing {
+    const ALL: [Self; 5] = [Self::Incoming, Self::Asking, Self::Accepted, Self::Rejected, Self::Unknown];
+
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Incoming => "incoming",
+            Self::Asking => "asking",
+            Self::Accepted => "accepted",
+            Self::Rejected => "rejected",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// What a carrier has told of a call.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Said {
+    /// How it ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub end: Option<End>,
+    /// What it costs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub billed: Option<Billed>,
+    /// Whether a machine answered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub machine: Option<bool>,
+    /// Its code and words when it refused the call.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rejection: Option<(String, String)>,
+}
+
+impl Said {
+    /// Takes down a carrier's no.
+    pub fn rejected(&mut self, rejection: &Rejection) {
+        self.rejection = Some((rejection.code.clone(), rejection.message.clone()));
+    }
+}
+
+const COLUMNS: &str = "call_id, workspace_id, assistant_id, provider, carrier_call_id, region_url, job_id, max_seconds,
+ placed, media_at, talked_at, hang_up_at, said, is_over, version, created_at";
+
+impl Leg {
+    /// Puts the row there.
+    pub fn insert(&self) -> Statement {
+        sql!(
+            format!(
+                "INSERT INTO phone_calls ({COLUMNS})
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)"
+            ),
+            &self.call_id,
+            &self.workspace_id,
+            &self.assistant_id,
+            self.provider.as_str(),
+            self.carrier_call_id.clone(),
+            self.region_url.clone(),
+            &self.job_id,
+            self.max_seconds,
+            self.placing.as_str(),
+            self.media_at,
+            self.talked_at,
+            self.hang_up_at,
+            json!(self.said).to_string(),
+            i64::from(self.is_over),
+            self.version,
+            self.created_at
+        )
+    }
+
+    /// Reads the row of a call.
+    pub fn select(workspace_id: &str, call_id: &str) -> Statement {
+        sql!(
+            format!("SELECT {COLUMNS} FROM phone_calls WHERE workspace_id = ?1 AND call_id = ?2"),
+            workspace_id,
+            call_id
+        )
+    }
+
+    /// Reads the row of a call of the caller's workspace, for operations.
+    pub fn select_for_caller(call_id: &str) -> Statement {
+        sql!(format!("SELECT {COLUMNS} FROM phone_calls WHERE workspace_id = :ws AND call_id = ?1"), call_id)
+    }
+
+    /// Reads the row of a call by the carrier's id. Those are the operator's, of whichever workspace.
+    pub fn select_by_carrier(provider: Provider, carrier_call_id: &str) -> Statement {
+        sql!(
+            format!("SELECT {COLUMNS} FROM phone_calls WHERE provider = ?1 AND carrier_call_id = ?2"),
+            provider.as_str(),
+            carrier_call_id
+        )
+    }
+
+    /// What a select found.
+    pub fn read(row: Row<'_>) -> Result<Self, DatabaseError> {
+        let shape = |what: &str| DatabaseError::Shape(format!("phone_calls: {what}"));
+        let placed = row.text("placed")?;
+        Ok(Self {
+            call_id: row.text("call_id")?,
+            workspace_id: row.text("workspace_id")?,
+            assistant_id: row.text("assistant_id")?,
+            provider: Provider::parse(row.str("provider")?).ok_or_else(|| shape("provider"))?,
+            carrier_call_id: row.optional_text("carrier_call_id")?,
+            region_url: row.optional_text("region_url")?,
+            job_id: row.text("job_id")?,
+            max_seconds: row.integer("max_seconds")?,
+            placing: Placing::ALL
+                .into_iter()
+                .find(|placing| placing.as_str() == placed)
+                .ok_or_else(|| shape("placed"))?,
+            media_at: row.optional_integer("media_at")?,
+            talked_at: row.optional_integer("talked_at")?,
+            hang_up_at: row.optional_integer("hang_up_at")?,
+            said: row.json("said")?,
+            is_over: row.flag("is_over")?,
+            version: row.integer("version")?,
+            created_at: row.integer("created_at")?,
+        })
+    }
+
+    /// The first row of what a select found.
+    pub fn first(rows: Option<&Rows>) -> Result<Option<Self>, DatabaseError> {
+        rows.and_then(Rows::first).map(Self::read).transpose()
+    }
+
+    /// Reads the row of a call that has one.
+    pub async fn load(engine: &Engine, workspace_id: &str, call_id: &str) -> Result<Self, Fault> {
+        let rows = engine.ports().database.read(vec![Self::select(workspace_id, call_id)]).await?;
+        Self::first(rows.first())?.ok_or_else(|| Fault::Bug(format!("{call_id} has no leg")))
+    }
+
+    /// Writes what was changed; undoes the batch when somebody else has changed the row since it was read.
+    pub fn change(&self) -> [Statement; 2] {
+        let guard = sql!(
+            "INSERT INTO batch_guard (ok) SELECT 0 WHERE NOT EXISTS
+             (SELECT 1 FROM phone_calls WHERE workspace_id = ?1 AND call_id = ?2 AND version = ?3)",
+            &self.workspace_id,
+            &self.call_id,
+            self.version
+        );
+        let update = sql!(
+            "UPDATE phone_calls SET carrier_call_id = ?3, placed = ?4, media_at = ?5, talked_at = ?6, hang_up_at = ?7,
+             said = ?8, is_over = ?9, version = version + 1 WHERE workspace_id = ?1 AND call_id = ?2",
+            &self.workspace_id,
+            &self.call_id,
+            self.carrier_call_id.clone(),
+            self.placing.as_str(),
+            self.media_at,
+            self.talked_at,
+            self.hang_up_at,
+            json!(self.said).to_string(),
+            i64::from(self.is_over)
+        );
+        [guard, update]
+    }
+
+    /// Puts off the moment at which its job gives up waiting for the call to be connected.
+    pub fn wait_until(&self, at_ms: i64) -> Statement {
+        sql!(
+            "UPDATE jobs SET due_at = ?3 WHERE workspace_id = ?1 AND id = ?2 AND lease IS NULL AND due_at < ?3",
+            &self.workspace_id,
+            &self.job_id,
+            at_ms
+        )
+    }
+
+    /// Has its job look into the call at once.
+    pub fn wake_job(&self) -> Statement {
+        sql!(
+            "UPDATE jobs SET due_at = ?3 WHERE workspace_id = ?1 AND id = ?2 AND lease IS NULL",
+            &self.workspace_id,
+            &self.job_id,
+            jobs::DUE_AT_ONCE
+        )
+    }
+
+    /// Its job, put there unclaimed: what is done when nobody has connected the call by then.
+    pub fn job(&self, due_at: i64) -> Statement {
+        jobs::insert(&self.workspace_id, &self.job_id, JobKind::LiveCall, &self.call_id, due_at, self.created_at)
+    }
+
+    /// Why a conversation that is under way has to end: the carrier says it is over, or somebody asked for it.
+    pub fn stopped(&self) -> Option<(EndedReason, Option<CallFault>)> {
+        match &self.said.end {
+            _ if self.hang_up_at.is_some() => Some((EndedReason::HungUpByRequest, None)),
+            Some(end) => Some((end.reason, Some(end.fault))),
+            None => None,
+        }
+    }
+
+    /// The call as it is in the log: some carriers name it anew once it is under way.
+    pub fn named(call: &NewCall, leg: Option<&Self>) -> NewCall {
+        let carrier_call_id = leg.map_or(&call.carrier_call_id, |leg| &leg.carrier_call_id).clone();
+        NewCall { carrier_call_id, ..call.clone() }
+    }
+
+    /// Adds to the end of a conversation what the carrier and the operator know of it.
+    pub fn settle(&self, ended: &mut EndedCall) {
+        if self.said.machine == Some(true) {
+            ended.outcome = Outcome::Voicemail;
+        }
+        // The socket was closed: whoever closed it knows why.
+        if ended.ended_reason == Some(EndedReason::UserHungUp)
+            && let Some((reason, fault)) = self.stopped()
+            && reason != EndedReason::UserHungUp
+        {
+            ended.ended_reason = Some(reason);
+            ended.fault = fault.unwrap_or_else(|| reason.fault());
+            if self.said.machine != Some(true) {
+                ended.outcome = reason.outcome();
+            }
+        }
+        if let Some(microusd) = self.said.billed.and_then(|billed| billed.cost_microusd) {
+            let Costs { stt_microusd, llm_microusd, tts_microusd, .. } = ended.costs;
+            ended.costs = Costs::of(microusd, stt_microusd, llm_microusd, tts_microusd);
+        }
+    }
+
+    /// A job that hangs up at the carrier, unless that has said itself that the call is over.
+    pub fn hang_up_later(&self, engine: &Engine, now_ms: i64, wake: &mut Vec<String>) -> Option<Statement> {
+        if self.said.end.is_some() || self.carrier_call_id.is_none() {
+            return None;
+        }
+        let job_id = engine.id(prefix::JOB);
+        let insert =
+            jobs::insert(&self.workspace_id, &job_id, JobKind::HangUp, &self.call_id, jobs::DUE_AT_ONCE, now_ms);
+        wake.push(job_id);
+        Some(insert)
+    }
+
+    /// What the carrier is told to end the call; `None` when it has never named it.
+    pub fn ending<'a>(&'a self, command_id: &'a str, now_ms: i64) -> Option<Ending<'a>> {
+        Some(Ending {
+            carrier_call_id: self.carrier_call_id.as_deref()?,
+            answered: self.talked_at.is_some(),
+            region_url: self.region_url.as_deref(),
+            command_id,
+            now_ms,
+        })
+    }
+}
+
+/// A UUID that stays the same for the same call and purpose (RFC 9562, version 8: made of a hash), for carriers that
+/// drop what they have seen.
+pub fn command_id(call_id: &str, purpose: &str) -> String {
+    let hash = crate::hash::sha256_hex(format!("{call_id}:{purpose}").as_bytes());
+    let part = |from: usize, to: usize| hash.get(from..to).unwrap_or_default();
+    format!("{}-{}-8{}-a{}-{}", part(0, 8), part(8, 12), part(13, 16), part(17, 20), part(20, 32))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_id_is_a_uuid_of_its_own() {
+        let id = command_id("call_1", "place");
+        assert_eq!(id.len(), 36);
+        assert_eq!(id, command_id("call_1", "place"));
+        assert_ne!(id, command_id("call_1", "hang_up"));
+        assert_eq!((&id[14..15], &id[19..20]), ("8", "a"));
+    }
+
+    #[test]
+    fn what_was_said_is_read_as_it_was_written() {
+        let said = Said {
+            end: Some(End::of(EndedReason::Busy, "busy 486").lasting(Some(0))),
+            billed: Some(Billed { duration_ms: Some(0), cost_microusd: Some(13_000) }),
+            machine: Some(false),
+            rejection: Some(("21211".to_owned(), "no".to_owned())),
+        };
+        assert_eq!(serde_json::from_value::<Said>(json!(said)).unwrap(), said);
+        assert_eq!(json!(Said::default()), json!({}));
+    }
+}

@@ -1,0 +1,195 @@
+//! A carrier tells what became of a call: twice, late, out of order. The call's state only moves forward.
+use serde_json::json;
+
+use super::leg::{Leg, Placing};
+use super::token::CallToken;
+use crate::calls::{self, Call, CallStatus, Costs, EndedCall, NewCall, Outcome, Usage};
+use crate::carriers::{Billed, End, Progress, Report};
+use crate::conversation::EndedReason;
+use crate::engine::Engine;
+use crate::error::Fault;
+use crate::events::{self, EventKind, Subscribers};
+use crate::limits::{PHONE_CONNECT_MS, STALE_ATTEMPTS_MAX};
+use crate::operations::numbers::Provider;
+use crate::spending;
+use crate::statement::{Rows, Statement};
+
+/// Takes in a report. One about a call that is not ours is nobody's business.
+pub async fn apply(
+    engine: &Engine,
+    provider: Provider,
+    token: Option<&CallToken>,
+    report: Report,
+) -> Result<(), Fault> {
+    for _ in 0..STALE_ATTEMPTS_MAX {
+        match applied(engine, provider, token, &report).await {
+            Err(Fault::Stale) => {}
+            other => return other,
+        }
+    }
+    Err(Fault::Stale)
+}
+
+async fn applied(
+    engine: &Engine,
+    provider: Provider,
+    token: Option<&CallToken>,
+    report: &Report,
+) -> Result<(), Fault> {
+    let ports = engine.ports();
+    let select = match token {
+        Some(token) => Leg::select(&token.workspace_id, &token.call_id),
+        None => Leg::select_by_carrier(provider, &report.carrier_call_id),
+    };
+    let rows = ports.database.read(vec![select]).await?;
+    let Some(before) = Leg::first(rows.first())?.filter(|leg| leg.provider == provider) else {
+        return Ok(());
+    };
+    let change = Change::new(engine, &before, report);
+    if !change.is_any() {
+        return Ok(());
+    }
+    let call = vec![
+        calls::select_for(&before.workspace_id, &before.call_id),
+        events::subscribers(&before.workspace_id),
+    ];
+    let rows = ports.database.read(call).await?;
+    let (statements, wake) = change.statements(engine, &rows)?;
+    ports.database.write(statements).await?;
+    let now_ms = ports.clock.now_ms();
+    for job_id in wake {
+        ports.queue.wake(&job_id, now_ms);
+    }
+    Ok(())
+}
+
+/// What a report changes.
+struct Change<'a> {
+    before: &'a Leg,
+    after: Leg,
+    report: &'a Report,
+    now_ms: i64,
+    /// The call is over, and nobody else will say so.
+    end: Option<End>,
+}
+
+impl<'a> Change<'a> {
+    fn new(engine: &Engine, before: &'a Leg, report: &'a Report) -> Self {
+        let mut after = before.clone();
+        if !report.carrier_call_id.is_empty() {
+            // Some carriers name a call anew once it is under way.
+            after.carrier_call_id = Some(report.carrier_call_id.clone());
+        }
+        if before.placing != Placing::Incoming {
+            // It calls back, so it has taken the call, whatever became of its answer.
+            after.placing = Placing::Accepted;
+        }
+        let said = &mut after.said;
+        said.machine = said.machine.or(report.machine);
+        said.billed = merged(said.billed, report.billed);
+        let mut end = None;
+        if let Some(Progress::Ended(told)) = &report.progress {
+            said.end.get_or_insert_with(|| told.clone());
+            // A conversation that is, or was, under way comes to its own end and takes this along.
+            end = said.end.clone().filter(|_| !before.is_over && before.talked_at.is_none());
+        }
+        after.is_over = before.is_over || end.is_some();
+        Self { before, after, report, now_ms: engine.ports().clock.now_ms(), end }
+    }
+
+    fn is_any(&self) -> bool {
+        self.after != *self.before || (self.status().is_some() && !self.before.is_over)
+    }
+
+    /// Where the call is by this report, short of its end.
+    fn status(&self) -> Option<CallStatus> {
+        match self.report.progress {
+            Some(Progress::Ringing) => Some(CallStatus::Ringing),
+            Some(Progress::Answered) => Some(CallStatus::InProgress),
+            Some(Progress::Ended(_)) | None => None,
+        }
+    }
+
+    /// The batch, and the jobs to wake after it. `rows` are the call and its workspace's subscribers.
+    fn statements(&self, engine: &Engine, rows: &[Rows]) -> Result<(Vec<Statement>, Vec<String>), Fault> {
+        let Leg { workspace_id, call_id, .. } = self.before;
+        let missing = || Fault::Bug(format!("{call_id} is not in the log"));
+        let row = rows.first().and_then(Rows::first).ok_or_else(missing)?;
+        let subscribers = Subscribers::read(rows.get(1).ok_or_else(missing)?)?;
+        // The version says that nobody else has; the fields that did not change are written all the same.
+        let mut leg = self.after.clone();
+        leg.version = self.before.version;
+        let mut statements = leg.change().to_vec();
+        let mut wake = Vec::new();
+        if let Some(id) = self.after.carrier_call_id.as_deref().filter(|_| self.after.carrier_call_id != self.before.carrier_call_id) {
+            statements.extend(calls::write::carried(workspace_id, call_id, id));
+        }
+        if let Some(status) = self.status() {
+            statements.extend(calls::write::advance(workspace_id, call_id, status, self.now_ms));
+            statements.push(self.before.wait_until(self.now_ms + PHONE_CONNECT_MS));
+        }
+        if let Some(end) = &self.end {
+            let mut ended = unconnected(end, self.now_ms);
+            ended.answered_at = row.optional_integer("answered_at")?;
+            leg.settle(&mut ended);
+            statements.extend(calls::write::end(workspace_id, call_id, &ended));
+            statements.extend(spending::add(workspace_id, self.now_ms, ended.costs.total_microusd));
+            statements.push(leg.wake_job());
+            wake.push(leg.job_id.clone());
+            if subscribers.want(EventKind::CallEnded) {
+                let mut call = NewCall::read(row, workspace_id)?;
+                call.carrier_call_id.clone_from(&leg.carrier_call_id);
+                let data = json!({"call": Call::of(&call, Some(&ended), None)?});
+                let kind = EventKind::CallEnded;
+                let emitted = events::emit(engine, workspace_id, &subscribers, kind, &data, self.now_ms);
+                statements.extend(emitted.statements);
+                wake.extend(emitted.wake);
+            }
+        } else if self.before.is_over && self.after.said.billed != self.before.said.billed {
+            self.reprice(row, &mut statements)?;
+        }
+        Ok((statements, wake))
+    }
+
+    /// The carrier has told the price after the call was over.
+    fn reprice(&self, row: crate::statement::Row<'_>, statements: &mut Vec<Statement>) -> Result<(), Fault> {
+        let Some(microusd) = self.after.said.billed.and_then(|billed| billed.cost_microusd) else {
+            return Ok(());
+        };
+        let Leg { workspace_id, call_id, .. } = self.before;
+        let before = row.integer("telephony_microusd")?;
+        let total = row.integer("cost_microusd")? - before + microusd;
+        statements.extend(calls::write::repriced(workspace_id, call_id, microusd, total));
+        statements.extend(spending::add(workspace_id, self.now_ms, microusd - before));
+        Ok(())
+    }
+}
+
+/// What is known of a price once more of it is told.
+fn merged(before: Option<Billed>, told: Option<Billed>) -> Option<Billed> {
+    match (before, told) {
+        (Some(before), Some(told)) => Some(Billed {
+            duration_ms: told.duration_ms.or(before.duration_ms),
+            cost_microusd: told.cost_microusd.or(before.cost_microusd),
+        }),
+        (before, told) => told.or(before),
+    }
+}
+
+/// The end of a call whose media never came.
+pub fn unconnected(end: &End, now_ms: i64) -> EndedCall {
+    // Answered and hung up without a word: the two sides were never connected.
+    let lost = end.outcome == Outcome::Completed;
+    let reason = if lost { EndedReason::MediaLost } else { end.reason };
+    EndedCall {
+        answered_at: None,
+        ended_at: now_ms,
+        duration_ms: 0,
+        outcome: if lost { reason.outcome() } else { end.outcome },
+        ended_reason: Some(reason),
+        fault: if lost { reason.fault() } else { end.fault },
+        transcript: Vec::new(),
+        costs: Costs::default(),
+        usage: Usage::default(),
+    }
+}
