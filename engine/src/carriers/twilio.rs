@@ -1,0 +1,232 @@
+//! Twilio: calls by its REST API of 2010-04-01, TwiML, Media Streams.
+//!
+//! Sources: Twilio's OpenAPI document (`twilio_api_v2010`, Calls), its SDKs for Node.js 6.2 and Python 9.13, and
+//! its pages "Call resource", "TwiML: Stream", "TwiML: Reject", "Media Streams: WebSocket messages", "Webhooks
+//! security" and "Error and warning dictionary".
+//!
+//! An incoming call is asked about at the number's voice URL. What becomes of it is told to the number's "call
+//! status changes" URL, if the operator entered one: TwiML cannot name it. Both may be the same URL; what a
+//! callback is, is found from what it says.
+mod causes;
+mod media;
+mod reports;
+mod signature;
+
+use bytes::Bytes;
+use http::StatusCode;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::callback::{Callback, Check};
+use super::media::Line;
+use super::order::{Authorization, Order, Outgoing, Placed, Rejection};
+use super::report::{CarrierEvent, IncomingCall, Refusal};
+use super::{Carrier, Connect, Ending, Reply, shared};
+use crate::config::{Secret, SettingError};
+use crate::conversation::text::cut;
+use crate::limits::CARRIER_MESSAGE_BYTES_MAX;
+use crate::operations::numbers::Provider;
+use crate::ports::HttpReply;
+
+/// Where the API is, unless a region or a stand-in is asked for.
+const BASE_URL: &str = "https://api.twilio.com";
+
+/// The longest that `Timeout` may be.
+const RING_SECONDS_MAX: u32 = 600;
+
+/// Hexadecimal digits of a SID, after the two letters that say of what.
+const SID_DIGITS: usize = 32;
+
+/// The operator's account at Twilio.
+#[derive(Debug, Clone)]
+pub struct Twilio {
+    account_sid: String,
+    auth_token: Secret,
+    base_url: String,
+}
+
+impl Twilio {
+    /// Reads `SIDETONE_TWILIO_ACCOUNT_SID`, `_AUTH_TOKEN` and, for a region, `_BASE_URL`. An account by API key
+    /// does not do: callbacks are signed with the auth token alone.
+    pub(super) fn from_settings(get: &dyn Fn(&str) -> Option<String>) -> Result<Option<Self>, SettingError> {
+        const SID: &str = "SIDETONE_TWILIO_ACCOUNT_SID";
+        const TOKEN: &str = "SIDETONE_TWILIO_AUTH_TOKEN";
+        let Some([account_sid, auth_token]) = shared::account(get, [SID, TOKEN])? else { return Ok(None) };
+        if !is_sid("AC", &account_sid) {
+            let message = "is not an account SID: `AC` and 32 hexadecimal digits".to_owned();
+            return Err(SettingError { name: SID, message });
+        }
+        // With an empty one everybody could sign.
+        if auth_token.is_empty() {
+            return Err(SettingError { name: TOKEN, message: "is empty".to_owned() });
+        }
+        let base_url = shared::base_url(get, "SIDETONE_TWILIO_BASE_URL", BASE_URL)?;
+        Ok(Some(Self { account_sid, auth_token: Secret::new(auth_token), base_url }))
+    }
+
+    /// A `POST` to something of this account.
+    fn post(&self, path: &str, form: &[(&str, &str)]) -> Outgoing {
+        Outgoing {
+            method: "POST",
+            url: format!("{}/2010-04-01/Accounts/{}/{path}", self.base_url, self.account_sid),
+            authorization: Authorization::Basic {
+                user: self.account_sid.clone(),
+                password: self.auth_token.clone(),
+            },
+            content_type: Some("application/x-www-form-urlencoded"),
+            body: Bytes::from(shared::form(form)),
+        }
+    }
+}
+
+impl Carrier for Twilio {
+    fn provider(&self) -> Provider {
+        Provider::Twilio
+    }
+
+    fn place(&self, order: &Order<'_>) -> Outgoing {
+        let twiml = connect(order.media_url);
+        let ring_seconds = order.ring_seconds.clamp(1, RING_SECONDS_MAX).to_string();
+        let max_seconds = order.max_seconds.max(1).to_string();
+        self.post(
+            "Calls.json",
+            &[
+                ("To", order.to.as_str()),
+                ("From", order.from.as_str()),
+                ("Twiml", &twiml),
+                ("StatusCallback", order.status_url),
+                ("StatusCallbackMethod", "POST"),
+                // A list is the name again and again. Without it there is only the last of these.
+                ("StatusCallbackEvent", "initiated"),
+                ("StatusCallbackEvent", "ringing"),
+                ("StatusCallbackEvent", "answered"),
+                ("StatusCallbackEvent", "completed"),
+                ("Timeout", &ring_seconds),
+                ("TimeLimit", &max_seconds),
+            ],
+        )
+    }
+
+    fn placed(&self, reply: &HttpReply) -> Placed {
+        match reply.status {
+            200..=299 => match sid(&reply.body) {
+                Some(carrier_call_id) => Placed::Accepted { carrier_call_id },
+                None => Placed::Unknown(format!("HTTP {} without the SID of a call", reply.status)),
+            },
+            408 | 500.. => Placed::Unknown(Problem::of(reply).words(reply.status)),
+            _ => Placed::Rejected(Problem::of(reply).rejection(reply.status)),
+        }
+    }
+
+    fn check(&self, callback: &Callback<'_>) -> Check {
+        signature::check(&self.auth_token, callback)
+    }
+
+    fn check_media(&self, callback: &Callback<'_>) -> Check {
+        signature::check_media(&self.auth_token, callback)
+    }
+
+    fn read(&self, callback: &Callback<'_>) -> Result<Vec<CarrierEvent>, String> {
+        reports::read(callback)
+    }
+
+    fn answer(&self, call: &Connect<'_>) -> Reply {
+        document(connect(call.media_url))
+    }
+
+    fn refuse(&self, _: &IncomingCall, why: Refusal) -> Reply {
+        let reason = match why {
+            Refusal::Unbound => "rejected",
+            Refusal::Busy => "busy",
+        };
+        document(response(&format!(r#"<Reject reason="{reason}"/>"#)))
+    }
+
+    /// An empty document: where Twilio asked what to do with a call, plain text would be read out to the caller.
+    fn acknowledge(&self) -> Reply {
+        document(response(""))
+    }
+
+    fn hang_up(&self, call: &Ending<'_>) -> Outgoing {
+        let status = if call.answered { "completed" } else { "canceled" };
+        self.post(&format!("Calls/{}.json", path_segment(call.carrier_call_id)), &[("Status", status)])
+    }
+
+    fn hung_up(&self, reply: &HttpReply) -> Result<(), Rejection> {
+        let problem = Problem::of(reply);
+        match reply.status {
+            200..=299 | 404 => Ok(()),
+            _ if problem.code == Some(causes::CALL_IS_OVER) => Ok(()),
+            status => Err(problem.rejection(status)),
+        }
+    }
+
+    fn line(&self) -> Box<dyn Line> {
+        Box::new(media::TwilioLine::default())
+    }
+}
+
+/// TwiML that connects a call to a media socket, both ways, until either side closes it.
+///
+/// The URL must not have a query: Twilio drops it.
+fn connect(media_url: &str) -> String {
+    response(&format!(r#"<Connect><Stream url="{}"/></Connect>"#, shared::xml(media_url)))
+}
+
+fn response(verbs: &str) -> String {
+    format!(r#"<?xml version="1.0" encoding="UTF-8"?><Response>{verbs}</Response>"#)
+}
+
+fn document(body: String) -> Reply {
+    Reply::Document { content_type: "text/xml", body }
+}
+
+/// Whether a text is a SID of this kind: two letters and 32 hexadecimal digits.
+fn is_sid(kind: &str, text: &str) -> bool {
+    let digits = text.strip_prefix(kind).unwrap_or_default();
+    digits.len() == SID_DIGITS && digits.bytes().all(|b| b.is_ascii_hexdigit())
+}
+
+/// The call that an answer names.
+fn sid(body: &[u8]) -> Option<String> {
+    let answer: Value = serde_json::from_slice(body).ok()?;
+    answer["sid"].as_str().filter(|sid| is_sid("CA", sid)).map(str::to_owned)
+}
+
+/// An id as one segment of a path, whatever it is made of.
+fn path_segment(text: &str) -> String {
+    percent_encoding::utf8_percent_encode(text, percent_encoding::NON_ALPHANUMERIC).to_string()
+}
+
+/// What an answer says went wrong; empty where it says nothing that can be read.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Problem {
+    code: Option<u32>,
+    message: Option<String>,
+}
+
+impl Problem {
+    fn of(reply: &HttpReply) -> Self {
+        serde_json::from_slice(&reply.body).unwrap_or_default()
+    }
+
+    fn rejection(&self, status: u16) -> Rejection {
+        let reason = StatusCode::from_u16(status).ok().and_then(|status| status.canonical_reason());
+        let message = self.message.as_deref().or(reason).unwrap_or_default();
+        let mut rejection = shared::rejection(status, self.code.map(|code| code.to_string()), message);
+        if let Some(cause) = self.code.and_then(causes::rejection) {
+            rejection.cause = cause;
+        }
+        rejection
+    }
+
+    fn words(&self, status: u16) -> String {
+        let message = self.message.as_deref().unwrap_or_default();
+        let code = self.code.map(|code| format!(" ({code})")).unwrap_or_default();
+        cut(format!("HTTP {status}{code} {message}").trim_end().to_owned(), CARRIER_MESSAGE_BYTES_MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,170 @@
+//! Media Streams: JSON in text messages, mu-law at 8 kHz both ways.
+//!
+//! Source: Twilio's page "Media Streams: WebSocket messages".
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::audio::Rate;
+use crate::carriers::media::{Line, LineError, LineEvent, LineFormat, LineMessage};
+use crate::carriers::shared;
+
+/// The longest that Twilio's id of a stream may be: it goes into every message.
+const STREAM_SID_BYTES_MAX: usize = 64;
+
+/// One stream.
+#[derive(Debug, Default)]
+pub struct TwilioLine {
+    /// Empty until it has started.
+    stream_sid: String,
+    stopped: bool,
+}
+
+impl Line for TwilioLine {
+    fn read(&mut self, message: LineMessage) -> Result<Vec<LineEvent>, LineError> {
+        let LineMessage::Text(text) = message else { return Err(LineError::Malformed) };
+        let message: Message<'_> = serde_json::from_str(&text).map_err(|_| LineError::Malformed)?;
+        if message
+            .stream_sid
+            .as_ref()
+            .is_some_and(|sid| !self.stream_sid.is_empty() && *sid != self.stream_sid)
+        {
+            return Err(LineError::Malformed);
+        }
+        let event = match message.event.as_ref() {
+            "start" => self.start(message.start.ok_or(LineError::Malformed)?)?,
+            "media" => match self.media(&message.media.ok_or(LineError::Malformed)?)? {
+                Some(event) => event,
+                None => return Ok(Vec::new()),
+            },
+            "dtmf" => LineEvent::Dtmf(key(&message.dtmf.ok_or(LineError::Malformed)?.digit)?),
+            "mark" => LineEvent::Played(message.mark.ok_or(LineError::Malformed)?.name.into_owned()),
+            "stop" => {
+                self.stopped = true;
+                LineEvent::Stopped
+            }
+            // `connected` comes first and says nothing; what is to come may be of no interest either.
+            _ => return Ok(Vec::new()),
+        };
+        Ok(vec![event])
+    }
+
+    fn format(&self) -> LineFormat {
+        LineFormat { rate: Rate::Khz8 }
+    }
+
+    fn audio(&mut self, samples: &[i16]) -> LineMessage {
+        let media = json!({"payload": shared::mulaw_payload(samples)});
+        said(&json!({"event": "media", "streamSid": self.stream_sid, "media": media}))
+    }
+
+    fn mark(&mut self, name: &str) -> LineMessage {
+        said(&json!({"event": "mark", "streamSid": self.stream_sid, "mark": {"name": name}}))
+    }
+
+    fn clear(&mut self) -> LineMessage {
+        said(&json!({"event": "clear", "streamSid": self.stream_sid}))
+    }
+}
+
+impl TwilioLine {
+    fn start(&mut self, start: Start<'_>) -> Result<LineEvent, LineError> {
+        let sid = start.stream_sid.into_owned();
+        let fits = (1..=STREAM_SID_BYTES_MAX).contains(&sid.len()) && sid.is_ascii();
+        // A stream starts once.
+        if !fits || !self.stream_sid.is_empty() {
+            return Err(LineError::Malformed);
+        }
+        let Format { encoding, sample_rate, channels } = start.media_format;
+        if (encoding.as_ref(), sample_rate, channels) != ("audio/x-mulaw", Rate::Khz8.hz(), 1) {
+            return Err(LineError::Format);
+        }
+        self.stream_sid = sid;
+        Ok(LineEvent::Started { carrier_call_id: start.call_sid.map(Cow::into_owned) })
+    }
+
+    /// Audio of the other end; nothing for our own, which only streams of another kind have.
+    fn media(&self, media: &Media<'_>) -> Result<Option<LineEvent>, LineError> {
+        if self.stream_sid.is_empty() || self.stopped {
+            return Err(LineError::OutOfPlace);
+        }
+        if media.track.as_deref() == Some("outbound") {
+            return Ok(None);
+        }
+        shared::mulaw(&media.payload).map(LineEvent::Audio).map(Some)
+    }
+}
+
+fn said(message: &Value) -> LineMessage {
+    LineMessage::Text(message.to_string())
+}
+
+fn key(digit: &str) -> Result<char, LineError> {
+    let mut chars = digit.chars();
+    match (chars.next(), chars.next()) {
+        (Some(key @ ('0'..='9' | '*' | '#' | 'A'..='D')), None) => Ok(key),
+        _ => Err(LineError::Malformed),
+    }
+}
+
+/// What is of interest in a message of Twilio's.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Message<'a> {
+    #[serde(borrow)]
+    event: Cow<'a, str>,
+    #[serde(borrow)]
+    stream_sid: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    start: Option<Start<'a>>,
+    #[serde(borrow)]
+    media: Option<Media<'a>>,
+    #[serde(borrow)]
+    dtmf: Option<Dtmf<'a>>,
+    #[serde(borrow)]
+    mark: Option<Mark<'a>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Start<'a> {
+    #[serde(borrow)]
+    stream_sid: Cow<'a, str>,
+    #[serde(borrow)]
+    call_sid: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    media_format: Format<'a>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Format<'a> {
+    #[serde(borrow)]
+    encoding: Cow<'a, str>,
+    sample_rate: u32,
+    channels: u32,
+}
+
+#[derive(Deserialize)]
+struct Media<'a> {
+    #[serde(borrow)]
+    track: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    payload: Cow<'a, str>,
+}
+
+#[derive(Deserialize)]
+struct Dtmf<'a> {
+    #[serde(borrow)]
+    digit: Cow<'a, str>,
+}
+
+#[derive(Deserialize)]
+struct Mark<'a> {
+    #[serde(borrow)]
+    name: Cow<'a, str>,
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,128 @@
+//! What Twilio's callbacks say.
+//!
+//! Source: Twilio's pages "TwiML: Twilio's request to your application", "Call resource: StatusCallback" and
+//! "Answering machine detection".
+use std::borrow::Cow;
+
+use super::{causes, signature};
+use crate::carriers::callback::Callback;
+use crate::carriers::report::{Billed, CarrierEvent, End, IncomingCall, Progress, Report};
+use crate::carriers::shared;
+use crate::conversation::text::cut;
+
+/// What an error quotes of a value.
+const QUOTED_BYTES_MAX: usize = 40;
+
+/// What stands in `From` when the caller's number is not known: words, or the words as they are typed on a
+/// telephone's keys (anonymous, restricted, blocked, unknown, unavailable).
+const WITHHELD_WORDS: &[&str] = &["anonymous", "restricted", "blocked", "unknown", "unavailable", "private"];
+const WITHHELD_NUMBERS: &[&str] = &["+266696687", "+7378742833", "+2562533", "+8656696", "+86282452253"];
+
+/// What a callback says, by what is in it: the same URL may be entered for a number's calls and for their status.
+pub fn read(callback: &Callback<'_>) -> Result<Vec<CarrierEvent>, String> {
+    let fields = Fields::of(callback);
+    let carrier_call_id = fields.get("CallSid").ok_or("no CallSid")?;
+    if !super::is_sid("CA", carrier_call_id) {
+        return Err(format!("the CallSid {}", quoted(carrier_call_id)));
+    }
+    // A stream's own status, which nobody asked for: it is the media socket's to tell.
+    if fields.get("StreamEvent").is_some() {
+        return Ok(Vec::new());
+    }
+    let event = match fields.get("CallStatus") {
+        Some(status) if is_incoming(&fields, status) => incoming(&fields, carrier_call_id).map(Some)?,
+        status => report(&fields, carrier_call_id, status)?.map(CarrierEvent::Report),
+    };
+    Ok(event.into_iter().collect())
+}
+
+/// A call that waits for a document. It rings; or it is in progress, when a document of the operator's own has
+/// sent it on to us. What tells of progress names its source.
+fn is_incoming(fields: &Fields<'_>, status: &str) -> bool {
+    fields.get("Direction") == Some("inbound")
+        && fields.get("CallbackSource").is_none()
+        && matches!(status, "queued" | "ringing" | "in-progress")
+}
+
+fn incoming(fields: &Fields<'_>, carrier_call_id: &str) -> Result<CarrierEvent, String> {
+    let to = fields.get("To").or(fields.get("Called")).and_then(shared::number).ok_or("no To")?;
+    let from = fields.get("From").or(fields.get("Caller")).and_then(shared::number);
+    let is_withheld = |from: &String| {
+        WITHHELD_NUMBERS.contains(&from.as_str()) || WITHHELD_WORDS.contains(&from.to_lowercase().as_str())
+    };
+    Ok(CarrierEvent::Incoming(IncomingCall {
+        carrier_call_id: carrier_call_id.to_owned(),
+        from: from.filter(|from| !is_withheld(from)),
+        to,
+        region_url: None,
+    }))
+}
+
+/// What became of a call; nothing when the callback tells nothing that is of interest (recordings, queueing).
+fn report(
+    fields: &Fields<'_>,
+    carrier_call_id: &str,
+    status: Option<&str>,
+) -> Result<Option<Report>, String> {
+    let progress = match status {
+        None | Some("queued" | "initiated") => None,
+        Some("ringing") => Some(Progress::Ringing),
+        Some("in-progress" | "answered") => Some(Progress::Answered),
+        Some(status) => Some(Progress::Ended(end(fields, status)?)),
+    };
+    let billed = match progress {
+        // In minutes, as it is charged; the price comes to be known later and is not told.
+        Some(Progress::Ended(_)) => fields
+            .number("Duration")
+            .map(|minutes| Billed { duration_ms: Some(minutes.saturating_mul(60_000)), cost_microusd: None }),
+        _ => None,
+    };
+    let machine = match fields.get("AnsweredBy") {
+        Some("human") => Some(false),
+        Some(by) if by == "fax" || by.starts_with("machine_") => Some(true),
+        _ => None,
+    };
+    if progress.is_none() && machine.is_none() {
+        return Ok(None);
+    }
+    Ok(Some(Report { carrier_call_id: carrier_call_id.to_owned(), progress, billed, machine }))
+}
+
+fn end(fields: &Fields<'_>, status: &str) -> Result<End, String> {
+    let sip_response_code = fields.get("SipResponseCode").and_then(|code| code.parse().ok());
+    let reason = causes::ended(status, sip_response_code)
+        .ok_or_else(|| format!("the CallStatus {}", quoted(status)))?;
+    let cause = match sip_response_code {
+        Some(code) => format!("{status} {code}"),
+        None => status.to_owned(),
+    };
+    let duration_ms = fields.number("CallDuration").map(|seconds| seconds.saturating_mul(1_000));
+    Ok(End::of(reason, &cause).lasting(duration_ms))
+}
+
+fn quoted(text: &str) -> String {
+    format!("{:?}", cut(text.to_owned(), QUOTED_BYTES_MAX))
+}
+
+/// The parameters that are signed: a form's, or the URL's where there is no body.
+struct Fields<'a>(Vec<(Cow<'a, str>, Cow<'a, str>)>);
+
+impl<'a> Fields<'a> {
+    fn of(callback: &Callback<'a>) -> Self {
+        Self(if signature::is_get(callback) { callback.query_pairs() } else { callback.form_pairs() })
+    }
+
+    /// The first of this name; `None` when it is not there or empty.
+    fn get(&self, name: &str) -> Option<&str> {
+        let found = self.0.iter().find(|(known, _)| known == name);
+        found.map(|(_, value)| value.as_ref()).filter(|value| !value.is_empty())
+    }
+
+    /// A number that counts something.
+    fn number(&self, name: &str) -> Option<i64> {
+        self.get(name)?.parse().ok().filter(|number| *number >= 0)
+    }
+}
+
+#[cfg(test)]
+mod tests;
