@@ -77,7 +77,7 @@ pub fn mulaw_payload(samples: &[i16]) -> String {
 /// A carrier's no by HTTP status, where its own code says nothing better.
 pub fn rejection(status: u16, code: Option<String>, message: &str) -> Rejection {
     let cause = match status {
-        401 | 402 | 403 => RejectionCause::Account,
+        401..=403 => RejectionCause::Account,
         429 => RejectionCause::Busy,
         400..=499 => RejectionCause::Request,
         _ => RejectionCause::Carrier,
