@@ -1,8 +1,9 @@
 //! Signatures V3 of Plivo.
 //!
-//! Each request carries `X-Plivo-Signature-V3` and, for a subaccount's, `X-Plivo-Signature-Ma-V3`, which is made with
-//! the main account's token; each may list several, after a token was changed. A signature is the HMAC-SHA256 in
-//! base64 of a text that is made from the request, `.`, and the value of `X-Plivo-Signature-V3-Nonce`.
+//! Each request carries `X-Plivo-Signature-V3`, made with the token of the account or subaccount it belongs to, and
+//! `X-Plivo-Signature-Ma-V3`, made with the main account's: the one that fits our token counts. Either may list several,
+//! while an old token still signs beside its successor. A signature is the HMAC-SHA256 in base64 of a text that is made
+//! from the request, `.`, and the value of `X-Plivo-Signature-V3-Nonce`.
 //!
 //! There is no time in it. A request that somebody recorded stays genuine: the nonce is what tells it from another
 //! one, and whoever acts upon callbacks has to bear their repetition.
