@@ -7,6 +7,7 @@
 pub mod callback;
 pub mod media;
 pub mod order;
+mod plivo;
 pub mod report;
 mod shared;
 mod twilio;
@@ -144,8 +145,10 @@ impl Carriers {
     /// error that names it.
     pub fn from_settings(get: impl Fn(&str) -> Option<String>) -> Result<Self, SettingError> {
         let get: &dyn Fn(&str) -> Option<String> = &get;
-        let found: Vec<Option<Arc<dyn Carrier>>> =
-            vec![twilio::Twilio::from_settings(get)?.map(|carrier| Arc::new(carrier) as Arc<dyn Carrier>)];
+        let found: Vec<Option<Arc<dyn Carrier>>> = vec![
+            twilio::Twilio::from_settings(get)?.map(|carrier| Arc::new(carrier) as Arc<dyn Carrier>),
+            plivo::Plivo::from_settings(get)?.map(|carrier| Arc::new(carrier) as Arc<dyn Carrier>),
+        ];
         Ok(Self(found.into_iter().flatten().map(|carrier| (carrier.provider().as_str(), carrier)).collect()))
     }
 

@@ -1,0 +1,219 @@
+//! How Plivo's calls end, in our words.
+//!
+//! `HangupCauseCode` decides: Plivo's table at plivo.com/docs/voice/troubleshooting/hangup-causes. Its normal codes say
+//! only that a call was over; who ended it is `HangupSource`. A code that is not in the table falls back to
+//! `HangupCause` (a FreeSWITCH name), then to `CallStatus`.
+//!
+//! | code | means |
+//! |---|---|
+//! | 4000 to 4030 | over: by the person, by us, or by the carrier ([`who`]) |
+//! | 1000, 9000, 9110 | canceled |
+//! | 1010, 1020, 2030 to 2070, 3030, 3130, 3140, 5030 | refused: credit, limits, permissions, caller id |
+//! | 2000, 2010, 2020, 3050, 3120 | unreachable |
+//! | 3000, 6010 | not answered |
+//! | 3010, 3100 | busy |
+//! | 3020, 3040, 3110 | declined |
+//! | 3070 to 3090, 5000 to 5020 | failed at the carrier |
+//! | 6000 | as long as it may last |
+//! | 6020 | no audio for a minute |
+//! | 7011 to 7034, 8011 to 8014 | Plivo did not get our document, or could not read it |
+//! | 9100 | a machine, which was hung up on |
+use crate::calls::{CallFault, Outcome};
+use crate::carriers::report::End;
+use crate::conversation::EndedReason;
+
+/// What a hangup callback says of the end; a text is empty where the callback has none.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Hangup<'a> {
+    /// `HangupCauseCode`: `4000`.
+    pub code: &'a str,
+    /// `HangupCauseName`: `Normal Hangup`.
+    pub name: &'a str,
+    /// `HangupCause`: `NORMAL_CLEARING`.
+    pub cause: &'a str,
+    /// `HangupSource`: `Callee`.
+    pub source: &'a str,
+    /// `CallStatus`: `completed`.
+    pub status: &'a str,
+    /// Whether the person called us.
+    pub inbound: bool,
+}
+
+/// The end of a call.
+pub(super) fn end(hangup: &Hangup<'_>) -> End {
+    let words = words(hangup);
+    let end = End::of(reason(hangup), &words);
+    match hangup.code {
+        MACHINE => End { outcome: Outcome::Voicemail, fault: CallFault::None, ..end },
+        _ => end,
+    }
+}
+
+const MACHINE: &str = "9100";
+
+fn reason(hangup: &Hangup<'_>) -> EndedReason {
+    let by_code = match hangup.code.parse().unwrap_or(0) {
+        4000 | 4010 | 4020 | 4030 => return over(hangup),
+        1000 | 9000 | 9110 => Some(EndedReason::Canceled),
+        1010 | 1020 | 2030 | 2040 | 2050 | 2060 | 2070 | 3030 | 3130 | 3140 | 5030 => {
+            Some(EndedReason::CarrierRefused)
+        }
+        2000 | 2010 | 2020 | 3050 | 3120 => Some(EndedReason::Unreachable),
+        3000 | 6010 => Some(EndedReason::NoAnswer),
+        3010 | 3100 => Some(EndedReason::Busy),
+        3020 | 3040 | 3110 => Some(EndedReason::Declined),
+        3070 | 3080 | 3090 | 5000 | 5010 | 5020 => Some(EndedReason::CarrierFailed),
+        6000 => Some(EndedReason::DurationLimit),
+        6020 => Some(EndedReason::MediaLost),
+        7011..=7034 | 8011..=8014 => Some(EndedReason::Aborted),
+        9100 => Some(EndedReason::AssistantEnded),
+        _ => None,
+    };
+    by_code.or_else(|| by_cause(hangup)).or_else(|| by_status(hangup)).unwrap_or(EndedReason::CarrierFailed)
+}
+
+/// A normal end. Of a call that nobody had answered it says no more than its status.
+fn over(hangup: &Hangup<'_>) -> EndedReason {
+    match hangup.status {
+        "completed" | "" => who(hangup),
+        _ => by_status(hangup).unwrap_or_else(|| who(hangup)),
+    }
+}
+
+fn by_cause(hangup: &Hangup<'_>) -> Option<EndedReason> {
+    Some(match hangup.cause {
+        "USER_BUSY" => EndedReason::Busy,
+        "NO_ANSWER" | "NO_USER_RESPONSE" => EndedReason::NoAnswer,
+        "CALL_REJECTED" => EndedReason::Declined,
+        "ORIGINATOR_CANCEL" => EndedReason::Canceled,
+        "UNALLOCATED_NUMBER" | "INVALID_NUMBER_FORMAT" | "NO_ROUTE_DESTINATION" => EndedReason::Unreachable,
+        "NETWORK_OUT_OF_ORDER" | "NORMAL_TEMPORARY_FAILURE" => EndedReason::CarrierFailed,
+        "NORMAL_CLEARING" => over(hangup),
+        _ => return None,
+    })
+}
+
+fn by_status(hangup: &Hangup<'_>) -> Option<EndedReason> {
+    Some(match hangup.status {
+        "completed" => who(hangup),
+        "busy" => EndedReason::Busy,
+        "no-answer" | "timeout" => EndedReason::NoAnswer,
+        "rejected" => EndedReason::Declined,
+        "cancel" | "canceled" | "cancelled" => EndedReason::Canceled,
+        "failed" => EndedReason::CarrierFailed,
+        _ => return None,
+    })
+}
+
+/// Who ended a call that was connected. Of its two sides the person is the caller of an incoming call and the callee
+/// of one that was placed; requests and documents are ours. What comes from a carrier comes from the person's.
+fn who(hangup: &Hangup<'_>) -> EndedReason {
+    match (hangup.source, hangup.inbound) {
+        ("Caller", false) | ("Callee" | "Call recipient", true) => EndedReason::AssistantEnded,
+        ("API Request" | "Answer XML" | "Plivo", _) => EndedReason::AssistantEnded,
+        ("Error", _) => EndedReason::CarrierFailed,
+        _ => EndedReason::UserHungUp,
+    }
+}
+
+/// Plivo's words: `Busy Line 3010`.
+fn words(hangup: &Hangup<'_>) -> String {
+    let name = [hangup.name, hangup.cause, hangup.status].into_iter().find(|text| !text.is_empty());
+    [name.unwrap_or("unknown"), hangup.code].join(" ").trim_end().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(code: &str, status: &str, source: &str, inbound: bool) -> End {
+        end(&Hangup { code, status, source, inbound, name: "Name", cause: "" })
+    }
+
+    #[test]
+    fn every_code_of_the_table_has_its_end() {
+        use CallFault as F;
+        use EndedReason as R;
+        use Outcome as O;
+        let rows: &[(&[u32], O, R, F)] = &[
+            (&[1000, 9000, 9110], O::Canceled, R::Canceled, F::None),
+            (
+                &[1010, 1020, 2030, 2040, 2050, 2060, 2070, 3030, 3130, 3140, 5030],
+                O::Failed,
+                R::CarrierRefused,
+                F::Operator,
+            ),
+            (&[2000, 2010, 2020, 3050, 3120], O::Failed, R::Unreachable, F::Caller),
+            (&[3000, 6010], O::NoAnswer, R::NoAnswer, F::None),
+            (&[3010, 3100], O::Busy, R::Busy, F::None),
+            (&[3020, 3040, 3110], O::Busy, R::Declined, F::None),
+            (&[3070, 3080, 3090, 5000, 5010, 5020], O::Failed, R::CarrierFailed, F::Carrier),
+            (&[6000], O::Completed, R::DurationLimit, F::Operator),
+            (&[6020], O::Failed, R::MediaLost, F::Carrier),
+            (
+                &[7011, 7012, 7013, 7014, 7022, 7023, 7024, 7032, 7033, 7034, 8011, 8012, 8013, 8014],
+                O::Failed,
+                R::Aborted,
+                F::Platform,
+            ),
+            (&[9100], O::Voicemail, R::AssistantEnded, F::None),
+        ];
+        for (codes, outcome, reason, fault) in rows {
+            for code in *codes {
+                // Whatever the status says: Plivo calls unanswered calls completed, too.
+                for status in ["completed", "failed", ""] {
+                    let end = of(&code.to_string(), status, "Plivo", false);
+                    assert_eq!((end.outcome, end.reason, end.fault), (*outcome, *reason, *fault), "{code}");
+                    assert_eq!(end.cause, format!("Name {code}"));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn who_hung_up_depends_on_the_direction() {
+        for code in ["4000", "4010", ""] {
+            let rows = [
+                ("Caller", true, EndedReason::UserHungUp),
+                ("Caller", false, EndedReason::AssistantEnded),
+                ("Callee", true, EndedReason::AssistantEnded),
+                ("Callee", false, EndedReason::UserHungUp),
+                ("Call recipient", false, EndedReason::UserHungUp),
+                ("Carrier", false, EndedReason::UserHungUp),
+                ("API Request", false, EndedReason::AssistantEnded),
+                ("Answer XML", true, EndedReason::AssistantEnded),
+                ("Plivo", true, EndedReason::AssistantEnded),
+                ("Error", true, EndedReason::CarrierFailed),
+                ("Unknown", true, EndedReason::UserHungUp),
+            ];
+            for (source, inbound, reason) in rows {
+                assert_eq!(
+                    of(code, "completed", source, inbound).reason,
+                    reason,
+                    "{code} {source} {inbound}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn what_has_no_code_is_told_by_its_cause_and_status() {
+        let status = |status| of("1234", status, "Carrier", false).reason;
+        assert_eq!(status("busy"), EndedReason::Busy);
+        assert_eq!(status("no-answer"), EndedReason::NoAnswer);
+        assert_eq!(status("timeout"), EndedReason::NoAnswer);
+        assert_eq!(status("cancel"), EndedReason::Canceled);
+        assert_eq!(status("failed"), EndedReason::CarrierFailed);
+        assert_eq!(status("completed"), EndedReason::UserHungUp);
+        assert_eq!(status("who knows"), EndedReason::CarrierFailed);
+        let cause = |cause| end(&Hangup { cause, status: "completed", ..Hangup::default() });
+        assert_eq!(cause("USER_BUSY").reason, EndedReason::Busy);
+        assert_eq!(cause("UNALLOCATED_NUMBER").reason, EndedReason::Unreachable);
+        assert_eq!(cause("NORMAL_CLEARING").reason, EndedReason::UserHungUp);
+        assert_eq!(cause("NORMAL_CLEARING").cause, "NORMAL_CLEARING");
+        // Rung off before anybody answered.
+        assert_eq!(of("4000", "cancel", "Caller", true).reason, EndedReason::Canceled);
+        assert_eq!(of("4000", "no-answer", "Plivo", false).reason, EndedReason::NoAnswer);
+        assert_eq!(end(&Hangup::default()).cause, "unknown");
+    }
+}

@@ -1,0 +1,127 @@
+//! Plivo's audio streams: JSON in text messages, mu-law at 8 kHz in base64.
+//!
+//! Source: plivo.com/docs/voice-agents/audio-streaming and Plivo's stream SDK for Python. There is no message for the
+//! end: the socket is closed. `stop` is sent by Plivo's command line when it tries a server.
+use serde_json::{Value, json};
+
+use crate::audio::Rate;
+use crate::carriers::media::{Line, LineError, LineEvent, LineFormat, LineMessage};
+use crate::carriers::shared::{mulaw, mulaw_payload};
+
+const ENCODING: &str = "audio/x-mulaw";
+const RATE: Rate = Rate::Khz8;
+
+/// Plivo's side of a stream.
+#[derive(Debug, Default)]
+pub(super) struct PlivoLine {
+    /// What Plivo calls the stream; what asks for marks and clearing names it.
+    stream_id: String,
+    state: State,
+}
+
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum State {
+    #[default]
+    Fresh,
+    Open,
+    Over,
+}
+
+impl Line for PlivoLine {
+    fn read(&mut self, message: LineMessage) -> Result<Vec<LineEvent>, LineError> {
+        let LineMessage::Text(text) = message else { return Err(LineError::Malformed) };
+        let message: Value = serde_json::from_str(&text).map_err(|_| LineError::Malformed)?;
+        let event = message["event"].as_str().ok_or(LineError::Malformed)?;
+        match (event, self.state) {
+            ("start", State::Fresh) => self.start(&message["start"]),
+            ("stop", _) => {
+                self.state = State::Over;
+                Ok(vec![LineEvent::Stopped])
+            }
+            ("start" | "media" | "dtmf" | "playedStream" | "clearedAudio", State::Open) => {
+                said(event, &message)
+            }
+            ("start" | "media" | "dtmf" | "playedStream" | "clearedAudio", _) => Err(LineError::OutOfPlace),
+            _ => Ok(Vec::new()),
+        }
+    }
+
+    fn format(&self) -> LineFormat {
+        LineFormat { rate: RATE }
+    }
+
+    fn audio(&mut self, samples: &[i16]) -> LineMessage {
+        let payload = mulaw_payload(samples);
+        let media = json!({"contentType": ENCODING, "sampleRate": RATE.hz(), "payload": payload});
+        text(&json!({"event": "playAudio", "media": media}))
+    }
+
+    fn mark(&mut self, name: &str) -> LineMessage {
+        text(&json!({"event": "checkpoint", "streamId": self.stream_id, "name": name}))
+    }
+
+    fn clear(&mut self) -> LineMessage {
+        text(&json!({"event": "clearAudio", "streamId": self.stream_id}))
+    }
+}
+
+impl PlivoLine {
+    fn start(&mut self, start: &Value) -> Result<Vec<LineEvent>, LineError> {
+        let stream_id = start["streamId"].as_str().filter(|id| !id.is_empty() && id.len() <= ID_BYTES_MAX);
+        let stream_id = stream_id.ok_or(LineError::Malformed)?;
+        let format = &start["mediaFormat"];
+        let asked_for =
+            format["encoding"] == ENCODING && number(&format["sampleRate"]) == Some(RATE.hz().into());
+        // What is not said is what the answer document asked for.
+        if !format.is_null() && !asked_for {
+            return Err(LineError::Format);
+        }
+        stream_id.clone_into(&mut self.stream_id);
+        self.state = State::Open;
+        let carrier_call_id = start["callId"].as_str().filter(|id| super::is_id(id)).map(str::to_owned);
+        Ok(vec![LineEvent::Started { carrier_call_id }])
+    }
+}
+
+const ID_BYTES_MAX: usize = 128;
+
+/// What a message of an open stream says.
+fn said(event: &str, message: &Value) -> Result<Vec<LineEvent>, LineError> {
+    Ok(match event {
+        // A stream that was asked for both ways carries the person's voice alone; ours may come in another mode.
+        "media" if message["media"]["track"] == "outbound" => Vec::new(),
+        "media" => {
+            let payload = message["media"]["payload"].as_str().ok_or(LineError::Audio)?;
+            vec![LineEvent::Audio(mulaw(payload)?)]
+        }
+        "dtmf" => vec![LineEvent::Dtmf(key(&message["dtmf"]["digit"]).ok_or(LineError::Malformed)?)],
+        "playedStream" => {
+            vec![LineEvent::Played(message["name"].as_str().ok_or(LineError::Malformed)?.to_owned())]
+        }
+        "clearedAudio" => vec![LineEvent::Cleared],
+        _ => return Err(LineError::OutOfPlace),
+    })
+}
+
+/// A number, or a text of one: Plivo's samples have both.
+fn number(value: &Value) -> Option<u64> {
+    value.as_u64().or_else(|| value.as_str()?.parse().ok())
+}
+
+fn key(digit: &Value) -> Option<char> {
+    let text = match digit {
+        Value::String(text) => text.clone(),
+        other => other.as_u64()?.to_string(),
+    };
+    let mut chars = text.chars();
+    let key = chars.next()?.to_ascii_uppercase();
+    let is_key = matches!(key, '0'..='9' | '*' | '#' | 'A'..='D');
+    (is_key && chars.next().is_none()).then_some(key)
+}
+
+fn text(message: &Value) -> LineMessage {
+    LineMessage::Text(message.to_string())
+}
+
+#[cfg(test)]
+mod tests;

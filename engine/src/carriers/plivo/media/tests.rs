@@ -1,0 +1,132 @@
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use proptest::prelude::*;
+
+use super::*;
+use crate::limits::MEDIA_CHUNK_MS_MAX;
+
+const START: &str = r#"{"sequenceNumber":0,"event":"start","start":{"callId":"c-1","streamId":"s-1","accountId":"MA1",
+    "tracks":["inbound"],"mediaFormat":{"encoding":"audio/x-mulaw","sampleRate":8000}},"extra_headers":"{}"}"#;
+
+fn read(line: &mut PlivoLine, text: &str) -> Result<Vec<LineEvent>, LineError> {
+    line.read(LineMessage::Text(text.to_owned()))
+}
+
+fn open() -> PlivoLine {
+    let mut line = PlivoLine::default();
+    let started = LineEvent::Started { carrier_call_id: Some("c-1".to_owned()) };
+    assert_eq!(read(&mut line, START), Ok(vec![started]));
+    line
+}
+
+fn media(payload: &str) -> String {
+    json!({"sequenceNumber": 2, "streamId": "s-1", "event": "media", "extra_headers": "",
+        "media": {"track": "inbound", "timestamp": "1705312200000", "chunk": 1, "payload": payload}})
+    .to_string()
+}
+
+#[test]
+fn a_stream_is_read_from_start_to_stop() {
+    let mut line = open();
+    let silence = STANDARD.encode([0xff; 160]);
+    assert_eq!(read(&mut line, &media(&silence)), Ok(vec![LineEvent::Audio(vec![0; 160])]));
+    let dtmf =
+        r##"{"event":"dtmf","sequenceNumber":5,"streamId":"s-1","dtmf":{"track":"inbound","digit":"#"}}"##;
+    assert_eq!(read(&mut line, dtmf), Ok(vec![LineEvent::Dtmf('#')]));
+    let played = r#"{"event":"playedStream","sequenceNumber":7,"streamId":"s-1","name":"turn-7"}"#;
+    assert_eq!(read(&mut line, played), Ok(vec![LineEvent::Played("turn-7".to_owned())]));
+    let cleared = r#"{"sequenceNumber":8,"event":"clearedAudio","streamId":"s-1"}"#;
+    assert_eq!(read(&mut line, cleared), Ok(vec![LineEvent::Cleared]));
+    assert_eq!(read(&mut line, r#"{"event":"stop"}"#), Ok(vec![LineEvent::Stopped]));
+    assert_eq!(read(&mut line, &media(&silence)), Err(LineError::OutOfPlace));
+    assert_eq!(read(&mut line, START), Err(LineError::OutOfPlace));
+}
+
+#[test]
+fn nothing_comes_before_the_start_and_it_comes_once() {
+    let mut line = PlivoLine::default();
+    assert_eq!(read(&mut line, &media("/w==")), Err(LineError::OutOfPlace));
+    let mut line = open();
+    assert_eq!(read(&mut line, START), Err(LineError::OutOfPlace));
+    // A server is tried with this alone.
+    assert_eq!(read(&mut PlivoLine::default(), r#"{"event":"stop"}"#), Ok(vec![LineEvent::Stopped]));
+}
+
+#[test]
+fn the_format_is_the_one_that_was_asked_for() {
+    let with = |from: &str, to: &str| read(&mut PlivoLine::default(), &START.replace(from, to));
+    assert!(with("8000", r#""8000""#).is_ok());
+    assert!(with(r#""mediaFormat":{"encoding":"audio/x-mulaw","sampleRate":8000}"#, r#""more":1"#).is_ok());
+    assert_eq!(with("8000", "16000"), Err(LineError::Format));
+    assert_eq!(with("audio/x-mulaw", "audio/x-l16"), Err(LineError::Format));
+    assert_eq!(with(r#","sampleRate":8000"#, ""), Err(LineError::Format));
+    assert_eq!(with("s-1", ""), Err(LineError::Malformed));
+    assert_eq!(with("s-1", &"s".repeat(ID_BYTES_MAX + 1)), Err(LineError::Malformed));
+    assert_eq!(with(r#""streamId":"s-1","#, ""), Err(LineError::Malformed));
+    let nameless = with(r#""callId":"c-1","#, "");
+    assert_eq!(nameless, Ok(vec![LineEvent::Started { carrier_call_id: None }]));
+}
+
+#[test]
+fn what_cannot_be_decoded_changes_nothing() {
+    let mut line = open();
+    let long = STANDARD.encode(vec![0xff; 8 * MEDIA_CHUNK_MS_MAX + 1]);
+    for payload in ["", "?", "abc", &long] {
+        assert_eq!(read(&mut line, &media(payload)), Err(LineError::Audio), "{payload:.9}");
+    }
+    for text in
+        ["", "{}", "[]", "7", "null", r#"{"event":7}"#, r#"{"event":"dtmf"}"#, r#"{"event":"playedStream"}"#]
+    {
+        assert_eq!(read(&mut line, text), Err(LineError::Malformed), "{text}");
+    }
+    for digit in [r#""""#, r#""12""#, r#""x""#, "12", "null", "-1"] {
+        let text = format!(r#"{{"event":"dtmf","dtmf":{{"digit":{digit}}}}}"#);
+        assert_eq!(read(&mut line, &text), Err(LineError::Malformed), "{digit}");
+    }
+    assert_eq!(line.read(LineMessage::Binary(vec![1].into())), Err(LineError::Malformed));
+    assert_eq!(read(&mut line, &media("/w==")), Ok(vec![LineEvent::Audio(vec![0])]));
+}
+
+#[test]
+fn what_is_of_no_interest_is_nothing() {
+    let mut line = open();
+    let outbound = media("/w==").replace("inbound", "outbound");
+    assert_eq!(read(&mut line, &outbound), Ok(Vec::new()));
+    assert_eq!(read(&mut line, r#"{"event":"something new"}"#), Ok(Vec::new()));
+    let key = |digit: &str| read(&mut open(), &format!(r#"{{"event":"dtmf","dtmf":{{"digit":{digit}}}}}"#));
+    assert_eq!(key("5"), Ok(vec![LineEvent::Dtmf('5')]));
+    assert_eq!(key(r#""d""#), Ok(vec![LineEvent::Dtmf('D')]));
+}
+
+#[test]
+fn what_is_said_is_as_plivo_reads_it() {
+    let mut line = open();
+    let said = |message| match message {
+        LineMessage::Text(text) => serde_json::from_str::<Value>(&text).unwrap(),
+        LineMessage::Binary(_) => panic!("Plivo takes text"),
+    };
+    let payload = STANDARD.encode([0xff; 160]);
+    let audio = json!({"event": "playAudio",
+        "media": {"contentType": "audio/x-mulaw", "sampleRate": 8000, "payload": payload}});
+    assert_eq!(said(line.audio(&[0; 160])), audio);
+    let checkpoint = json!({"event": "checkpoint", "streamId": "s-1", "name": "turn \"7\""});
+    assert_eq!(said(line.mark("turn \"7\"")), checkpoint);
+    assert_eq!(said(line.clear()), json!({"event": "clearAudio", "streamId": "s-1"}));
+    assert_eq!(line.format().rate.frame_samples(), 160);
+}
+
+proptest! {
+    #[test]
+    fn any_text_is_read_or_not(text in "\\PC{0,200}") {
+        let _ = read(&mut PlivoLine::default(), &text);
+        let _ = read(&mut open(), &text);
+    }
+
+    #[test]
+    fn any_message_is_read_or_not(event in "start|media|dtmf|playedStream|clearedAudio|stop", value in "\\PC{0,20}") {
+        for name in ["start", "media", "dtmf", "name", "streamId"] {
+            let _ = read(&mut open(), &json!({"event": event, name: value}).to_string());
+            let _ = read(&mut PlivoLine::default(), &json!({"event": event, name: {"payload": value}}).to_string());
+        }
+    }
+}

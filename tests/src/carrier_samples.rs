@@ -1,0 +1,3 @@
+//! What the service says to carriers and what their stand-ins say to it, as data for the carriers' own libraries to
+//! judge (`tests/clients/carrier_*.py`).
+pub mod plivo;

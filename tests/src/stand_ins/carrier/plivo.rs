@@ -1,0 +1,111 @@
+//! Plivo, from its own side: strict with what it is sent, and signing what it sends.
+//!
+//! Sources: plivo.com/docs/voice (`api/calls`, `concepts/callbacks`, `concepts/signature-validation`,
+//! `xml/routing`, `troubleshooting/hangup-causes`), plivo.com/docs/voice-agents/audio-streaming, and the SDKs for
+//! Python and Go. What it cannot do is refused even where Plivo would look past it: a field that Plivo does not know
+//! is a mistake of the service's.
+mod api;
+mod callbacks;
+mod document;
+mod media;
+mod signature;
+
+use super::wire::{
+    ApiReply, ApiRequest, Behaviour, CallEvent, CallbackRequest, Command, Instruction, MediaWire, PhoneCall,
+    Public, Wire,
+};
+
+/// The account that everybody here has: twenty characters, a main account's.
+pub const AUTH_ID: &str = "MASTANDIN0PLIVO00001";
+/// Its token.
+pub const AUTH_TOKEN: &str = "c3RhbmQtaW4tcGxpdm8tYXV0aC10b2tlbi0wMDAx";
+/// The token before that, which still signs beside it.
+pub const OLD_AUTH_TOKEN: &str = "b2xkLXN0YW5kLWluLXBsaXZvLWF1dGgtdG9rZW4w";
+
+/// How Plivo speaks.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct PlivoWire;
+
+impl PlivoWire {
+    /// The same callback where the URL is set up to be asked with GET: its parameters are in the query.
+    pub fn with_get(&self, callback: &CallbackRequest, nonce: &str) -> CallbackRequest {
+        let form = String::from_utf8(callback.body.clone()).expect("a form is text");
+        let mark = if callback.url.contains('?') { '&' } else { '?' };
+        let url = format!("{}{mark}{form}", callback.url);
+        let text = signature::of_get(&url);
+        CallbackRequest { method: "GET", url, headers: signature::headers(&text, nonce), body: Vec::new() }
+    }
+}
+
+impl Wire for PlivoWire {
+    fn provider(&self) -> &'static str {
+        "plivo"
+    }
+
+    fn settings(&self, api_url: &str) -> Vec<(&'static str, String)> {
+        vec![
+            ("SIDETONE_PLIVO_AUTH_ID", AUTH_ID.to_owned()),
+            ("SIDETONE_PLIVO_AUTH_TOKEN", AUTH_TOKEN.to_owned()),
+            ("SIDETONE_PLIVO_BASE_URL", api_url.to_owned()),
+        ]
+    }
+
+    fn read(&self, request: &ApiRequest) -> Result<Command, ApiReply> {
+        api::read(request)
+    }
+
+    fn placed(&self, call: &PhoneCall) -> ApiReply {
+        api::placed(request_uuid(call))
+    }
+
+    fn refused(&self, behaviour: Behaviour) -> Option<ApiReply> {
+        api::refused(behaviour)
+    }
+
+    fn done(&self, command: &Command) -> ApiReply {
+        match command {
+            Command::HangUp { .. } => ApiReply::empty(204),
+            // A call that comes in is answered with a document and with nothing else.
+            _ => api::error(405, "HTTP method not allowed"),
+        }
+    }
+
+    fn gone(&self) -> ApiReply {
+        api::error(404, "not found")
+    }
+
+    fn callback(
+        &self,
+        _public: &Public,
+        call: &PhoneCall,
+        event: &CallEvent,
+        nth: u32,
+        now_s: i64,
+    ) -> Option<CallbackRequest> {
+        let (url, fields) = callbacks::fields(call, event, now_s)?;
+        let nonce = signature::nonce(&format!("{} {nth} {now_s}", call.carrier_call_id));
+        let mut headers = signature::headers(&signature::of_post(url, &fields), &nonce);
+        headers.push(("content-type", "application/x-www-form-urlencoded".to_owned()));
+        headers.push(("user-agent", "Plivo".to_owned()));
+        let body = form_urlencoded::Serializer::new(String::new()).extend_pairs(&fields).finish();
+        Some(CallbackRequest { method: "POST", url: url.to_owned(), headers, body: body.into_bytes() })
+    }
+
+    fn instruction(&self, status: u16, content_type: &str, body: &[u8]) -> Result<Instruction, String> {
+        document::read(status, content_type, body)
+    }
+
+    /// As Plivo is seen to sign them: over `http://`, whatever the URL's own scheme, and without the query.
+    fn socket_headers(&self, url: &str) -> Vec<(&'static str, String)> {
+        signature::headers(&signature::of_socket(url), &signature::nonce(url))
+    }
+
+    fn media(&self, call: &PhoneCall) -> Box<dyn MediaWire> {
+        Box::new(media::Stream::of(call))
+    }
+}
+
+/// What the answer to an order names: the request. Plivo's is seen to be the call's UUID as well.
+fn request_uuid(call: &PhoneCall) -> &str {
+    if call.other_id.is_empty() { &call.carrier_call_id } else { &call.other_id }
+}
