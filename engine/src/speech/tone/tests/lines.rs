@@ -4,18 +4,19 @@ use super::*;
 #[test]
 fn it_may_begin_at_any_sample() {
     for rate in RATES {
-        let samples = ToneVoice::speak("Hello there.", rate);
-        for offset in 0..=rate.frame_samples() {
+        let samples = ToneVoice::speak("Hello", rate);
+        // Every sample at 8 kHz, every fifth at the others: so do all places within a step come up.
+        for offset in (0..=rate.frame_samples()).step_by(if rate == Rate::Khz8 { 1 } else { 5 }) {
             let mut line = vec![0; offset];
             line.extend(&samples);
-            assert_eq!(hear(&line, rate), said("Hello there."), "{offset} at {rate:?}");
+            assert_eq!(hear(&line, rate), said("Hello"), "{offset} at {rate:?}");
         }
     }
 }
 
 #[test]
 fn it_passes_through_a_telephone_at_any_level() {
-    for decibels in (-36..=12).step_by(6) {
+    for decibels in (-36..=12).step_by(12) {
         let level = 10_f64.powf(f64::from(decibels) / 20.0);
         for rate in RATES {
             let mut line = silence(333, rate);
@@ -40,7 +41,7 @@ fn it_is_heard_when_clipped_and_when_the_level_changes_within() {
 #[test]
 fn it_is_heard_at_another_rate_than_it_was_spoken_at() {
     for (fast, factor) in [(Rate::Khz16, 2), (Rate::Khz24, 3)] {
-        for offset in [0, 1, 7, 31, 79, 113] {
+        for offset in [0, 7, 79] {
             let mut quiet = vec![0; offset];
             quiet.extend(ToneVoice::speak(&long_text(), Rate::Khz8));
             assert_eq!(hear(&line::up(&quiet, factor), fast), said(&long_text()), "{offset} up to {fast:?}");
@@ -88,7 +89,7 @@ fn the_louder_of_two_is_heard() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
     fn it_is_heard_through_noise(

@@ -83,7 +83,7 @@ fn what_breaks_off_is_garbled() {
 #[test]
 fn a_new_utterance_ends_one_that_broke_off() {
     let whole = frames(THREE);
-    for length in 4..112 {
+    for length in (4..112).step_by(3) {
         for pause in 0..3 {
             let mut frames = whole[..length].to_vec();
             frames.extend(vec![vec![0; 160]; pause]);

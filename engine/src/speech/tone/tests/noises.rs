@@ -1,11 +1,11 @@
 //! What nobody said is not heard.
 use super::*;
 
-/// A minute of each.
+/// Ten seconds of each.
 #[test]
 fn noise_is_no_utterance() {
     for rate in RATES {
-        let length = 60 * rate.hz() as usize;
+        let length = 10 * rate.hz() as usize;
         for (seed, peak) in [(1, 8), (2, 500), (3, 8_000), (4, i16::MAX)] {
             assert_eq!(hear(&line::noise(length, peak, seed), rate), [], "{peak} at {rate:?}");
         }
@@ -25,8 +25,8 @@ fn silence_and_the_loudest_are_no_utterance() {
 #[test]
 fn speech_is_no_utterance() {
     for rate in RATES {
-        for seed in 0..3 {
-            let samples = line::babble(30 * rate.hz() as usize, f64::from(rate.hz()), seed);
+        for seed in 0..2 {
+            let samples = line::babble(5 * rate.hz() as usize, f64::from(rate.hz()), seed);
             let loudest = samples.iter().map(|sample| sample.unsigned_abs()).max().unwrap();
             assert!(loudest > 4_000, "{loudest}");
             assert_eq!(hear(&samples, rate), [], "{seed} at {rate:?}");
