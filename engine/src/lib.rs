@@ -51,6 +51,7 @@ pub mod router;
 pub mod schema;
 pub mod signing;
 pub mod simulation;
+pub mod speech;
 pub mod spending;
 pub mod statement;
 pub mod targets;

@@ -1,0 +1,2 @@
+//! What speaks and what listens.
+pub mod tone;

@@ -1,0 +1,157 @@
+//! What a text is cut into, as bytes; see [`super`] for the layout.
+
+/// The most bytes of text in a packet.
+pub(super) const MOST_TEXT: usize = 40;
+/// Bytes before the text: the header and its check.
+pub(super) const HEAD: usize = 4;
+/// Bytes after the text.
+const CHECK: usize = 4;
+/// The most bytes of a packet.
+pub(super) const MOST_BYTES: usize = HEAD + MOST_TEXT + CHECK;
+/// Packets are numbered in ten bits.
+const NUMBERS: u32 = 1 << 10;
+
+/// What a packet says of itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Header {
+    /// Which utterance it belongs to, in seven bits.
+    pub(super) tag: u8,
+    /// Whether the utterance ends with it.
+    pub(super) is_last: bool,
+    /// Its number in the utterance, from zero.
+    pub(super) number: u16,
+    /// Bytes of text in it.
+    pub(super) length: usize,
+}
+
+impl Header {
+    /// The header in the first [`HEAD`] bytes of a packet, if it is one.
+    pub(super) fn parse(bytes: &[u8]) -> Option<Self> {
+        let [first, second, third, check] = *bytes.first_chunk::<HEAD>()?;
+        let bits = u32::from_be_bytes([0, first, second, third]);
+        let length = (bits & 63) as usize + 1;
+        if check != check_of_header([first, second, third]) || length > MOST_TEXT {
+            return None;
+        }
+        Some(Self {
+            tag: (bits >> 17) as u8,
+            is_last: bits >> 16 & 1 == 1,
+            number: (bits >> 6 & (NUMBERS - 1)) as u16,
+            length,
+        })
+    }
+
+    /// Bytes of the whole packet.
+    pub(super) const fn packet_bytes(self) -> usize {
+        HEAD + self.length + CHECK
+    }
+
+    fn bytes(self) -> [u8; HEAD] {
+        let bits = u32::from(self.tag) << 17
+            | u32::from(self.is_last) << 16
+            | u32::from(self.number) << 6
+            | (self.length as u32 - 1);
+        let [_, first, second, third] = bits.to_be_bytes();
+        [first, second, third, check_of_header([first, second, third])]
+    }
+}
+
+/// The packets of a text, which has no more of them than numbers (a text without characters has none).
+pub(super) fn of_text(text: &str) -> Vec<Vec<u8>> {
+    let tag = crc32fast::hash(text.as_bytes()) as u8 & 127;
+    let pieces = pieces(text);
+    debug_assert!(pieces.len() <= NUMBERS as usize);
+    let header = |number: usize, piece: &str| Header {
+        tag,
+        is_last: number + 1 == pieces.len(),
+        number: number as u16,
+        length: piece.len(),
+    };
+    pieces.iter().enumerate().map(|(number, piece)| of_piece(header(number, piece), piece)).collect()
+}
+
+/// The text of a packet whose check says that it is as it was sent.
+pub(super) fn text(packet: &[u8]) -> Option<&str> {
+    let (content, check) = packet.split_last_chunk::<CHECK>()?;
+    if crc32fast::hash(content).to_be_bytes() != *check {
+        return None;
+    }
+    std::str::from_utf8(content.get(HEAD..)?).ok()
+}
+
+fn of_piece(header: Header, piece: &str) -> Vec<u8> {
+    let mut bytes = header.bytes().to_vec();
+    bytes.extend_from_slice(piece.as_bytes());
+    bytes.extend_from_slice(&crc32fast::hash(&bytes).to_be_bytes());
+    bytes
+}
+
+fn check_of_header(bytes: [u8; 3]) -> u8 {
+    crc32fast::hash(&bytes) as u8
+}
+
+/// The text cut between characters.
+fn pieces(mut text: &str) -> Vec<&str> {
+    let mut pieces = Vec::new();
+    while !text.is_empty() {
+        let (piece, rest) = text.split_at(text.floor_char_boundary(MOST_TEXT));
+        pieces.push(piece);
+        text = rest;
+    }
+    pieces
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The layout, bit by bit.
+    #[test]
+    fn a_packet_is_laid_out_as_documented() {
+        let [packet] = of_text("Hello").try_into().unwrap();
+        // The CRC-32 of "Hello" is f7d18982: its tag is 2. Last, number 0, five bytes.
+        assert_eq!(packet[..3], [0b0000_0101, 0, 4]);
+        assert_eq!(packet[3], crc32fast::hash(&packet[..3]) as u8);
+        assert_eq!(&packet[4..9], b"Hello");
+        assert_eq!(packet[9..], crc32fast::hash(&packet[..9]).to_be_bytes());
+    }
+
+    #[test]
+    fn silence_is_no_header() {
+        for byte in [0, u8::MAX] {
+            assert_eq!(Header::parse(&[byte; HEAD]), None);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn packets_hold_the_text(given in "\\PC{0,300}") {
+            let packets = of_text(&given);
+            let mut read = String::new();
+            for (number, packet) in packets.iter().enumerate() {
+                let header = Header::parse(packet).unwrap();
+                prop_assert_eq!(usize::from(header.number), number);
+                prop_assert_eq!(header.is_last, number + 1 == packets.len());
+                prop_assert_eq!(header.packet_bytes(), packet.len());
+                prop_assert!(packet.len() <= MOST_BYTES);
+                read.push_str(text(packet).unwrap());
+            }
+            prop_assert_eq!(read, given);
+        }
+
+        #[test]
+        fn a_changed_byte_is_noticed(given in "[ -~]{1,40}", place: prop::sample::Index, other in 1_u8..) {
+            let mut packet = of_text(&given).remove(0);
+            let place = place.index(packet.len());
+            packet[place] ^= other;
+            prop_assert_eq!(text(&packet), None);
+        }
+
+        #[test]
+        fn any_bytes_are_read_without_harm(bytes: Vec<u8>) {
+            Header::parse(&bytes);
+            prop_assert_eq!(text(&bytes), None);
+        }
+    }
+}
