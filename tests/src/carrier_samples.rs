@@ -1,3 +1,5 @@
 //! What the service says to carriers and what their stand-ins say to it, as data for the carriers' own libraries to
 //! judge (`tests/clients/carrier_*.py`).
 pub mod plivo;
+//! What the engine and the stand-ins say in each carrier's language, for the carriers' own SDKs to judge.
+pub mod twilio;

@@ -1,5 +1,6 @@
 //! Stand-ins for telephone carriers: one server, and for each carrier a [`Wire`] that speaks as it does.
 pub mod plivo;
+pub mod twilio;
 pub mod wire;
 
 pub use wire::{

@@ -1,0 +1,247 @@
+//! What the engine says to Twilio and what the stand-in for Twilio says to it, for Twilio's own SDK to judge
+//! (`tests/clients/carrier_twilio.py`).
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use http::{HeaderMap, HeaderName, HeaderValue};
+use serde_json::{Map, Value, json};
+use sidetone_engine::carriers::order::Authorization;
+use sidetone_engine::carriers::{
+    Callback, Carrier, Carriers, Check, Connect, Ending, IncomingCall, Order, Outgoing, Refusal, Reply,
+};
+use sidetone_engine::operations::numbers::Provider;
+use sidetone_engine::phone::E164;
+
+use crate::stand_ins::carrier::twilio::{ACCOUNT_SID, AUTH_TOKEN, TwilioWire};
+use crate::stand_ins::carrier::{
+    ApiReply, ApiRequest, Behaviour, CallEvent, CallbackRequest, Command, EndKind, PhoneCall, Public, Wire,
+};
+
+const CALL_SID: &str = "CA0f1e2d3c4b5a69788796a5b4c3d2e1f0";
+const FROM: &str = "+14155550123";
+const TO: &str = "+442071838750";
+const MEDIA_URL: &str = "wss://voice.example.com/media/a-token&more";
+const STATUS_URL: &str = "https://voice.example.com/carriers/twilio/a-token";
+const VOICE_URL: &str = "https://voice.example.com/carriers/twilio";
+const RING_SECONDS: u32 = 30;
+const MAX_SECONDS: u32 = 1_800;
+
+/// Requests, documents, answers, callbacks and media sockets, each with what it stands for.
+///
+/// # Panics
+///
+/// When the engine and the stand-in do not understand each other.
+pub fn samples() -> Value {
+    let settings = TwilioWire.settings("https://api.twilio.com");
+    let get = |name: &str| settings.iter().find(|(known, _)| *known == name).map(|(_, value)| value.clone());
+    let carriers = Carriers::from_settings(get).expect("the stand-in's settings do");
+    let twilio = carriers.get(Provider::Twilio).expect("Twilio is set").as_ref();
+    json!({
+        "account_sid": ACCOUNT_SID,
+        "auth_token": AUTH_TOKEN,
+        "call_sid": CALL_SID,
+        "requests": requests(twilio),
+        "documents": documents(twilio),
+        "answers": answers(),
+        "callbacks": callbacks(twilio),
+        "sockets": sockets(twilio),
+    })
+}
+
+fn requests(twilio: &dyn Carrier) -> Value {
+    let (from, to) = (E164::parse(FROM).expect("a number"), E164::parse(TO).expect("a number"));
+    let place = twilio.place(&Order {
+        from: &from,
+        to: &to,
+        media_url: MEDIA_URL,
+        status_url: STATUS_URL,
+        answer_url: VOICE_URL,
+        command_id: "",
+        ring_seconds: RING_SECONDS,
+        max_seconds: MAX_SECONDS,
+        now_ms: 0,
+    });
+    let end = |answered| {
+        let call =
+            Ending { carrier_call_id: CALL_SID, answered, region_url: None, command_id: "", now_ms: 0 };
+        request(&twilio.hang_up(&call))
+    };
+    json!({
+        "place": request(&place),
+        "order": {
+            "from": FROM, "to": TO, "media_url": MEDIA_URL, "status_url": STATUS_URL,
+            "ring_seconds": RING_SECONDS, "max_seconds": MAX_SECONDS,
+        },
+        "complete": end(true),
+        "cancel": end(false),
+    })
+}
+
+/// A request of ours with its headers, which the stand-in has to understand.
+fn request(outgoing: &Outgoing) -> Value {
+    let Authorization::Basic { user, password } = &outgoing.authorization else {
+        panic!("Twilio takes Basic")
+    };
+    let basic = format!("Basic {}", STANDARD.encode(format!("{user}:{}", password.reveal())));
+    let content_type = outgoing.content_type.expect("a form has a type");
+    let headers = [("authorization", basic.as_str()), ("content-type", content_type)];
+    let read = TwilioWire.read(&ApiRequest {
+        method: outgoing.method.to_owned(),
+        path: outgoing.url.strip_prefix("https://api.twilio.com").expect("the API's address").to_owned(),
+        headers: headers.map(|(name, value)| (name.to_owned(), value.to_owned())).into(),
+        body: outgoing.body.to_vec(),
+    });
+    read.unwrap_or_else(|refusal| panic!("the stand-in refuses: {}", refusal.body));
+    let body = std::str::from_utf8(&outgoing.body).expect("a form is text");
+    json!({"method": outgoing.method, "url": outgoing.url, "headers": object(headers), "body": body})
+}
+
+fn documents(twilio: &dyn Carrier) -> Value {
+    let connect = twilio.answer(&Connect {
+        carrier_call_id: CALL_SID,
+        our_number: TO,
+        media_url: MEDIA_URL,
+        status_url: STATUS_URL,
+        command_id: "",
+        now_ms: 0,
+        max_seconds: MAX_SECONDS,
+    });
+    let incoming = IncomingCall { carrier_call_id: CALL_SID.to_owned(), ..IncomingCall::default() };
+    let document = |reply| {
+        let Reply::Document { content_type, body } = reply else { panic!("Twilio takes documents") };
+        let read = TwilioWire.instruction(200, content_type, body.as_bytes());
+        read.unwrap_or_else(|problem| panic!("the stand-in refuses: {problem}"));
+        json!({"content_type": content_type, "body": body})
+    };
+    json!({
+        "connect": document(connect),
+        "rejected": document(twilio.refuse(&incoming, Refusal::Unbound)),
+        "busy": document(twilio.refuse(&incoming, Refusal::Busy)),
+        "nothing": document(twilio.acknowledge()),
+    })
+}
+
+/// What the stand-in answers to orders.
+fn answers() -> Value {
+    let refused = |behaviour| answer(&TwilioWire.refused(behaviour).expect("it answers"));
+    let hang_up = Command::HangUp { carrier_call_id: CALL_SID.to_owned() };
+    json!({
+        "placed": answer(&TwilioWire.placed(&call(true))),
+        "ended": answer(&TwilioWire.done(&hang_up)),
+        "gone": answer(&TwilioWire.gone()),
+        "bad_number": refused(Behaviour::BadNumber),
+        "unauthorized": refused(Behaviour::Unauthorized),
+        "too_many": refused(Behaviour::TooMany),
+        "broken": refused(Behaviour::Broken),
+    })
+}
+
+fn answer(reply: &ApiReply) -> Value {
+    json!({"status": reply.status, "body": reply.body})
+}
+
+/// The stand-in's callbacks, and the same with one thing changed; each with the engine's verdict.
+fn callbacks(twilio: &dyn Carrier) -> Value {
+    let public = Public { base_url: "https://voice.example.com".to_owned() };
+    let ended = |how| CallEvent::Ended { how, seconds: 61 };
+    let events = [
+        (false, CallEvent::Incoming),
+        (false, ended(EndKind::HungUp)),
+        (true, CallEvent::Ringing),
+        (true, CallEvent::Answered),
+        (true, ended(EndKind::HungUpByService)),
+        (true, ended(EndKind::NoAnswer)),
+        (true, ended(EndKind::Busy)),
+        (true, ended(EndKind::Declined)),
+        (true, ended(EndKind::Failed)),
+        (true, ended(EndKind::Canceled)),
+    ];
+    let mut all = Vec::new();
+    for (nth, (outbound, event)) in (0..).zip(events) {
+        let sent =
+            TwilioWire.callback(&public, &call(outbound), &event, nth, 1_795_000_000).expect("it is told");
+        let name = format!("{event:?}");
+        all.push(judged(twilio, &name, None, &sent));
+        let body = String::from_utf8_lossy(&sent.body).into_owned();
+        let otherwise = |change: &str, url: &str, body: &str| {
+            let changed =
+                CallbackRequest { url: url.to_owned(), body: body.as_bytes().to_vec(), ..sent.clone() };
+            judged(twilio, &name, Some(change), &changed)
+        };
+        all.push(otherwise("another call", &sent.url, &body.replace("CA0f", "CA1f")));
+        all.push(otherwise("one parameter more", &sent.url, &format!("{body}&Digits=1")));
+        all.push(otherwise("another token", &format!("{}x", sent.url), &body));
+        all.push(otherwise("with the port", &sent.url.replace(".com/", ".com:443/"), &body));
+        all.push(otherwise("another scheme", &sent.url.replace("https:", "http:"), &body));
+    }
+    Value::Array(all)
+}
+
+fn judged(twilio: &dyn Carrier, name: &str, change: Option<&str>, sent: &CallbackRequest) -> Value {
+    let headers = headers(&sent.headers);
+    let callback =
+        Callback { method: sent.method, url: &sent.url, headers: &headers, body: &sent.body, now_ms: 0 };
+    let genuine = twilio.check(&callback) == Check::Genuine;
+    if genuine {
+        let events = twilio.read(&callback).unwrap_or_else(|problem| panic!("{name}: {problem}"));
+        assert_eq!(events.len(), 1, "{name}");
+    }
+    json!({
+        "name": name, "change": change, "method": sent.method, "url": sent.url, "genuine": genuine,
+        "headers": object(sent.headers.iter().map(|(name, value)| (*name, value.as_str()))),
+        "body": String::from_utf8_lossy(&sent.body),
+    })
+}
+
+/// Requests for the media socket: as it was given, and for another one under the same signature.
+fn sockets(twilio: &dyn Carrier) -> Value {
+    let sent = TwilioWire.socket_headers(MEDIA_URL);
+    let headers = headers(&sent);
+    let socket = |url: String| {
+        let callback = Callback { method: "GET", url: &url, headers: &headers, body: b"", now_ms: 0 };
+        let genuine = twilio.check_media(&callback) == Check::Genuine;
+        let headers = object(sent.iter().map(|(name, value)| (*name, value.as_str())));
+        json!({"url": url, "headers": headers, "genuine": genuine})
+    };
+    json!([socket(MEDIA_URL.to_owned()), socket(format!("{MEDIA_URL}x"))])
+}
+
+fn call(outbound: bool) -> PhoneCall {
+    PhoneCall {
+        carrier_call_id: CALL_SID.to_owned(),
+        other_id: String::new(),
+        from: FROM.to_owned(),
+        to: TO.to_owned(),
+        outbound,
+        status_url: STATUS_URL.to_owned(),
+        voice_url: VOICE_URL.to_owned(),
+        format: String::new(),
+    }
+}
+
+fn object<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> Map<String, Value> {
+    pairs.into_iter().map(|(name, value)| (name.to_owned(), json!(value))).collect()
+}
+
+fn headers(pairs: &[(&'static str, String)]) -> HeaderMap {
+    let header = |(name, value): &(&'static str, String)| {
+        (HeaderName::from_static(name), HeaderValue::from_str(value).expect("a header's value"))
+    };
+    pairs.iter().map(header).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_engine_believes_what_the_stand_in_signs_and_nothing_else() {
+        let samples = samples();
+        let believed = |value: &Value| value["genuine"] == true;
+        for callback in samples["callbacks"].as_array().unwrap() {
+            let harmless = matches!(callback["change"].as_str(), None | Some("with the port"));
+            assert_eq!(believed(callback), harmless, "{callback}");
+        }
+        let sockets = samples["sockets"].as_array().unwrap();
+        assert_eq!(sockets.iter().map(believed).collect::<Vec<_>>(), [true, false]);
+    }
+}
