@@ -9,6 +9,7 @@ pub mod media;
 pub mod order;
 pub mod report;
 mod shared;
+mod telnyx;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -17,7 +18,7 @@ use std::sync::Arc;
 pub use callback::{Callback, Check, Forged};
 pub use media::{Line, LineError, LineEvent, LineFormat, LineMessage};
 pub use order::{Authorization, Order, Outgoing, Placed, Rejection};
-pub use report::{Billed, CarrierEvent, End, IncomingCall, Progress, Report, Refusal};
+pub use report::{Billed, CarrierEvent, End, IncomingCall, Progress, Refusal, Report};
 
 use crate::config::SettingError;
 use crate::operations::numbers::Provider;
@@ -143,8 +144,8 @@ impl Carriers {
     /// error that names it.
     pub fn from_settings(get: impl Fn(&str) -> Option<String>) -> Result<Self, SettingError> {
         let get: &dyn Fn(&str) -> Option<String> = &get;
-        let found: Vec<Option<Arc<dyn Carrier>>> = vec![
-        ];
+        let found: Vec<Option<Arc<dyn Carrier>>> =
+            vec![telnyx::Telnyx::from_settings(get)?.map(|carrier| Arc::new(carrier) as Arc<dyn Carrier>)];
         Ok(Self(found.into_iter().flatten().map(|carrier| (carrier.provider().as_str(), carrier)).collect()))
     }
 
