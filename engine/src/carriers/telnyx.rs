@@ -112,6 +112,8 @@ impl Carrier for Telnyx {
             "to": order.to.as_str(),
             "from": order.from.as_str(),
             "timeout_secs": order.ring_seconds.clamp(*RING_SECONDS.start(), *RING_SECONDS.end()),
+            // Else every further way to the same number may ring as long again.
+            "retry_on_timeout": false,
             "time_limit_secs": order.max_seconds.min(CALL_SECONDS_MAX),
             "stream_bidirectional_sampling_rate": 8_000,
         });

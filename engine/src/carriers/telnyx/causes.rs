@@ -127,12 +127,12 @@ pub(super) fn rejection(reply: &HttpReply) -> Rejection {
 
 /// What the last of Telnyx's SIP codes in a text says, such as `Unverified origination number D51`.
 fn sip_code(text: &str) -> Option<RejectionCause> {
-    let words = text.split(|c: char| !c.is_ascii_alphanumeric());
+    let mut words = text.split(|c: char| !c.is_ascii_alphanumeric());
     let is_code = |word: &&str| {
         let digits = word.strip_prefix(['D', 'P']).unwrap_or_default();
         matches!(digits.len(), 1..=2) && digits.bytes().all(|byte| byte.is_ascii_digit())
     };
-    let code = words.filter(is_code).last()?;
+    let code = words.rfind(is_code)?;
     Some(match code {
         "D1" | "D2" | "D3" | "D4" | "D5" | "D9" | "D22" | "D56" | "P05" | "P15" => RejectionCause::Busy,
         "D11" | "D14" | "D40" | "D41" | "D50" | "D53" | "D58" | "D59" => RejectionCause::Request,

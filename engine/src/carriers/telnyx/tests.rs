@@ -79,6 +79,7 @@ fn an_order_dials() {
             "to": "+436601234567",
             "from": "+13125550001",
             "timeout_secs": 40,
+            "retry_on_timeout": false,
             "time_limit_secs": 900,
             "command_id": "891510ac-f3e4-11e8-af5b-de00688a4901",
             "webhook_url": "https://voice.example/carriers/telnyx/t",

@@ -1,0 +1,3 @@
+//! What the service and the carriers' stand-ins say to each other, for the carriers' own software to judge
+//! (`tests/clients/carrier_*.py`).
+pub mod telnyx;
