@@ -11,7 +11,7 @@ mod webhooks;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use ring::signature::{Ed25519KeyPair, KeyPair};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::wire::{
     ApiReply, ApiRequest, Behaviour, CallEvent, CallbackRequest, Command, Instruction, MediaWire, PhoneCall,

@@ -1,4 +1,5 @@
 //! The stand-in and the service understand each other, and the stand-in is as strict as it says.
+use serde_json::Value;
 use sidetone_engine::carriers::{
     Callback, CarrierEvent, Carriers, Check, LineEvent, LineMessage, Progress, Report,
 };
