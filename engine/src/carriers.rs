@@ -11,6 +11,7 @@ mod plivo;
 pub mod report;
 mod shared;
 mod twilio;
+mod telnyx;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -147,6 +148,7 @@ impl Carriers {
         let get: &dyn Fn(&str) -> Option<String> = &get;
         let found: Vec<Option<Arc<dyn Carrier>>> = vec![
             twilio::Twilio::from_settings(get)?.map(|carrier| Arc::new(carrier) as Arc<dyn Carrier>),
+            telnyx::Telnyx::from_settings(get)?.map(|carrier| Arc::new(carrier) as Arc<dyn Carrier>),
             plivo::Plivo::from_settings(get)?.map(|carrier| Arc::new(carrier) as Arc<dyn Carrier>),
         ];
         Ok(Self(found.into_iter().flatten().map(|carrier| (carrier.provider().as_str(), carrier)).collect()))

@@ -3,3 +3,6 @@
 pub mod plivo;
 //! What the engine and the stand-ins say in each carrier's language, for the carriers' own SDKs to judge.
 pub mod twilio;
+//! What the service and the carriers' stand-ins say to each other, for the carriers' own software to judge
+//! (`tests/clients/carrier_*.py`).
+pub mod telnyx;

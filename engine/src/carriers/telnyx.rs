@@ -1,0 +1,227 @@
+//! Telnyx, by its Call Control API: JSON over REST, JSON webhooks signed with Ed25519, commands of their own instead
+//! of documents.
+//!
+//! Sources: the official SDK for Python 4.189.0 (`calls.dial`, `calls.actions.{answer,reject,hangup}` and their
+//! parameter types, `lib/webhook_verification.py`), and developers.telnyx.com (API reference "Call Commands", "API
+//! error codes", "Voice API Webhooks", "Stream call media over WebSocket").
+mod causes;
+mod events;
+mod media;
+mod reorder;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use serde_json::{Value, json};
+
+use super::callback::{Callback, Check, Forged};
+use super::media::Line;
+use super::order::{Authorization, Order, Outgoing, Placed, Rejection};
+use super::report::{CarrierEvent, IncomingCall, Refusal};
+use super::{Carrier, Connect, Ending, Reply, shared};
+use crate::config::{Secret, SettingError};
+use crate::limits::CARRIER_SIGNATURE_AGE_MS_MAX;
+use crate::operations::numbers::Provider;
+use crate::ports::HttpReply;
+
+const API_KEY: &str = "SIDETONE_TELNYX_API_KEY";
+const PUBLIC_KEY: &str = "SIDETONE_TELNYX_PUBLIC_KEY";
+const CONNECTION_ID: &str = "SIDETONE_TELNYX_CONNECTION_ID";
+const BASE_URL: &str = "SIDETONE_TELNYX_BASE_URL";
+
+/// The SDK's own default; the version is a part of it.
+const BASE_URL_DEFAULT: &str = "https://api.telnyx.com/v2";
+/// `timeout_secs` of a dial.
+const RING_SECONDS: std::ops::RangeInclusive<u32> = 5..=600;
+/// `time_limit_secs` of a dial: more is refused with code 10033.
+const CALL_SECONDS_MAX: u32 = 14_400;
+/// The code of a command about a call that is over.
+const CALL_HAS_ENDED: &str = "90018";
+/// What a path's segment may hold as it is (RFC 3986, 3.3): the ids have a colon in them.
+const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~')
+    .remove(b'!')
+    .remove(b'$')
+    .remove(b'&')
+    .remove(b'\'')
+    .remove(b'(')
+    .remove(b')')
+    .remove(b'*')
+    .remove(b'+')
+    .remove(b',')
+    .remove(b';')
+    .remove(b'=')
+    .remove(b':')
+    .remove(b'@');
+
+/// The operator's account with Telnyx.
+pub struct Telnyx {
+    api_key: Secret,
+    public_key: [u8; 32],
+    /// The Call Control application that calls are placed through.
+    connection_id: String,
+    base_url: String,
+}
+
+impl Telnyx {
+    /// The account, if there is one. The public key is base64 of the 32 bytes of an Ed25519 key, as the portal
+    /// shows it.
+    pub(super) fn from_settings(get: &dyn Fn(&str) -> Option<String>) -> Result<Option<Self>, SettingError> {
+        let Some([api_key, public_key, connection_id]) =
+            shared::account(get, [API_KEY, PUBLIC_KEY, CONNECTION_ID])?
+        else {
+            return Ok(None);
+        };
+        let public_key = STANDARD.decode(public_key).ok().and_then(|bytes| bytes.try_into().ok());
+        let public_key = public_key.ok_or_else(|| SettingError {
+            name: PUBLIC_KEY,
+            message: "is not base64 of the 32 bytes of a public key".to_owned(),
+        })?;
+        let base_url = shared::base_url(get, BASE_URL, BASE_URL_DEFAULT)?;
+        Ok(Some(Self { api_key: Secret::new(api_key), public_key, connection_id, base_url }))
+    }
+
+    fn post(&self, path: &str, body: &Value) -> Outgoing {
+        Outgoing {
+            method: "POST",
+            url: format!("{}{path}", self.base_url),
+            authorization: Authorization::Bearer(self.api_key.clone()),
+            content_type: Some("application/json"),
+            body: Bytes::from(body.to_string()),
+        }
+    }
+
+    fn command(&self, carrier_call_id: &str, action: &str, body: &Value) -> Outgoing {
+        let id = utf8_percent_encode(carrier_call_id, SEGMENT);
+        self.post(&format!("/calls/{id}/actions/{action}"), body)
+    }
+}
+
+impl Carrier for Telnyx {
+    fn provider(&self) -> Provider {
+        Provider::Telnyx
+    }
+
+    fn place(&self, order: &Order<'_>) -> Outgoing {
+        let mut body = json!({
+            "connection_id": self.connection_id,
+            "to": order.to.as_str(),
+            "from": order.from.as_str(),
+            "timeout_secs": order.ring_seconds.clamp(*RING_SECONDS.start(), *RING_SECONDS.end()),
+            // Else every further way to the same number may ring as long again.
+            "retry_on_timeout": false,
+            "time_limit_secs": order.max_seconds.min(CALL_SECONDS_MAX),
+            "stream_bidirectional_sampling_rate": 8_000,
+        });
+        add(&mut body, stream(order.media_url, order.status_url, order.command_id));
+        self.post("/calls", &body)
+    }
+
+    fn placed(&self, reply: &HttpReply) -> Placed {
+        match reply.status {
+            200..=299 => match causes::call_control_id(&reply.body) {
+                Some(carrier_call_id) => Placed::Accepted { carrier_call_id },
+                None => Placed::Unknown(format!("HTTP {} that names no call", reply.status)),
+            },
+            // A request that timed out on their side may have been taken before.
+            400..=499 if reply.status != 408 => Placed::Rejected(causes::rejection(reply)),
+            status => Placed::Unknown(format!("HTTP {status}: {}", causes::rejection(reply).message)),
+        }
+    }
+
+    fn check(&self, callback: &Callback<'_>) -> Check {
+        signature(callback, self.public_key).unwrap_or_else(Check::Forged)
+    }
+
+    fn check_media(&self, _callback: &Callback<'_>) -> Check {
+        Check::Unsigned
+    }
+
+    fn read(&self, callback: &Callback<'_>) -> Result<Vec<CarrierEvent>, String> {
+        events::read(callback.body)
+    }
+
+    fn answer(&self, call: &Connect<'_>) -> Reply {
+        // An answer takes no time limit: how long an incoming call lasts is for the conversation to watch.
+        let body = stream(call.media_url, call.status_url, call.command_id);
+        Reply::Command(self.command(call.carrier_call_id, "answer", &body))
+    }
+
+    fn refuse(&self, call: &IncomingCall, why: Refusal) -> Reply {
+        // 603 and 486 of SIP.
+        let cause = match why {
+            Refusal::Unbound => "CALL_REJECTED",
+            Refusal::Busy => "USER_BUSY",
+        };
+        Reply::Command(self.command(&call.carrier_call_id, "reject", &json!({ "cause": cause })))
+    }
+
+    fn hang_up(&self, call: &Ending<'_>) -> Outgoing {
+        self.command(call.carrier_call_id, "hangup", &json!({ "command_id": call.command_id }))
+    }
+
+    fn hung_up(&self, reply: &HttpReply) -> Result<(), Rejection> {
+        let rejection = match reply.status {
+            200..=299 | 404 => return Ok(()),
+            _ => causes::rejection(reply),
+        };
+        match reply.status == 422 && rejection.code == CALL_HAS_ENDED {
+            true => Ok(()),
+            false => Err(rejection),
+        }
+    }
+
+    fn line(&self) -> Box<dyn Line> {
+        Box::new(media::TelnyxLine::default())
+    }
+}
+
+/// What a dial and an answer have in common: the media socket, both ways in mu-law, and where webhooks go.
+fn stream(media_url: &str, status_url: &str, command_id: &str) -> Value {
+    json!({
+        "command_id": command_id,
+        "webhook_url": status_url,
+        "webhook_url_method": "POST",
+        "stream_url": media_url,
+        "stream_track": "inbound_track",
+        // What comes would else be in whatever codec the other end speaks.
+        "stream_codec": "PCMU",
+        // The default is `mp3`, and then frames of ours are dropped without a word.
+        "stream_bidirectional_mode": "rtp",
+        "stream_bidirectional_codec": "PCMU",
+        // Calls on which nothing is sent until the first words are ready have been seen cut off as dead.
+        "send_silence_when_idle": true,
+    })
+}
+
+fn add(body: &mut Value, more: Value) {
+    if let (Value::Object(body), Value::Object(more)) = (body, more) {
+        body.extend(more);
+    }
+}
+
+/// `telnyx-signature-ed25519` is base64 of a signature over `{telnyx-timestamp}|{body}`, where the time is in
+/// seconds. Source: the SDK's `lib/webhook_verification.py`.
+fn signature(callback: &Callback<'_>, public_key: [u8; 32]) -> Result<Check, Forged> {
+    let signature = callback.header("telnyx-signature-ed25519").ok_or(Forged::Missing)?;
+    let timestamp = callback.header("telnyx-timestamp").ok_or(Forged::Missing)?;
+    let signature = STANDARD.decode(signature).map_err(|_| Forged::Malformed)?;
+    let signature = signature.try_into().map_err(|_| Forged::Malformed)?;
+    if timestamp.is_empty() || !timestamp.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err(Forged::Malformed);
+    }
+    let signed_s: i64 = timestamp.parse().map_err(|_| Forged::Malformed)?;
+    let age_ms = callback.now_ms.saturating_sub(signed_s.saturating_mul(1_000));
+    if age_ms.saturating_abs() > CARRIER_SIGNATURE_AGE_MS_MAX {
+        return Err(Forged::Stale);
+    }
+    let message = [timestamp.as_bytes(), b"|", callback.body].concat();
+    Ok(Check::Ed25519 { public_key, message, signature })
+}
+
+#[cfg(test)]
+mod tests;

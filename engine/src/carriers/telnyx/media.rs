@@ -1,0 +1,324 @@
+//! Telnyx's media socket: JSON in text messages, audio as base64 of mu-law.
+//!
+//! Source: "Stream call media over WebSocket" in the API reference (AsyncAPI). The id of the call stands in `start`,
+//! `stream_id` beside it; nothing that is sent to Telnyx has an id. Errors come as `payload` there and as `error` in
+//! older pages.
+use serde_json::{Value, json};
+
+use super::causes;
+use super::reorder::Reorder;
+use crate::audio::Rate;
+use crate::carriers::media::{Line, LineError, LineEvent, LineFormat, LineMessage};
+use crate::carriers::shared;
+use crate::limits::CARRIER_MESSAGE_BYTES_MAX;
+
+/// Numbers of chunks are below this, as integers in JSON are.
+const CHUNK_MAX: u64 = 1 << 53;
+
+/// One media socket.
+#[derive(Debug, Default)]
+pub(super) struct TelnyxLine {
+    state: State,
+    reorder: Reorder,
+}
+
+#[derive(Debug, Default, PartialEq)]
+enum State {
+    #[default]
+    Opened,
+    Started,
+    Stopped,
+}
+
+impl Line for TelnyxLine {
+    fn read(&mut self, message: LineMessage) -> Result<Vec<LineEvent>, LineError> {
+        let LineMessage::Text(text) = message else { return Err(LineError::Malformed) };
+        let message: Value = serde_json::from_str(&text).map_err(|_| LineError::Malformed)?;
+        match message.get("event").and_then(Value::as_str).ok_or(LineError::Malformed)? {
+            "start" => self.start(message.get("start").ok_or(LineError::Malformed)?),
+            "media" => self.media(message.get("media").ok_or(LineError::Malformed)?),
+            "dtmf" => digit(&message).map(|digit| vec![LineEvent::Dtmf(digit)]),
+            "mark" => {
+                let name =
+                    message.pointer("/mark/name").and_then(Value::as_str).ok_or(LineError::Malformed)?;
+                Ok(vec![LineEvent::Played(name.to_owned())])
+            }
+            "stop" => Ok(self.stop()),
+            "error" => Ok(vec![LineEvent::Complaint(complaint(&message))]),
+            // `connected`, and what is not known yet.
+            _ => Ok(Vec::new()),
+        }
+    }
+
+    fn format(&self) -> LineFormat {
+        LineFormat { rate: Rate::Khz8 }
+    }
+
+    fn audio(&mut self, samples: &[i16]) -> LineMessage {
+        said(&json!({"event": "media", "media": {"payload": shared::mulaw_payload(samples)}}))
+    }
+
+    fn mark(&mut self, name: &str) -> LineMessage {
+        said(&json!({"event": "mark", "mark": {"name": name}}))
+    }
+
+    fn clear(&mut self) -> LineMessage {
+        said(&json!({"event": "clear"}))
+    }
+}
+
+impl TelnyxLine {
+    fn start(&mut self, start: &Value) -> Result<Vec<LineEvent>, LineError> {
+        if self.state != State::Opened {
+            return Err(LineError::OutOfPlace);
+        }
+        let format = start.get("media_format").ok_or(LineError::Malformed)?;
+        let encoding = format.get("encoding").and_then(Value::as_str).unwrap_or_default();
+        let mulaw = ["PCMU", "audio/x-mulaw"].iter().any(|name| name.eq_ignore_ascii_case(encoding));
+        let is =
+            |name: &str, expected: u64| format.get(name).is_none_or(|value| number(value) == Some(expected));
+        if !mulaw || !is("sample_rate", 8_000) || !is("channels", 1) {
+            return Err(LineError::Format);
+        }
+        self.state = State::Started;
+        let carrier_call_id = start.get("call_control_id").and_then(causes::id);
+        Ok(vec![LineEvent::Started { carrier_call_id }])
+    }
+
+    fn media(&mut self, media: &Value) -> Result<Vec<LineEvent>, LineError> {
+        // What we said ourselves: not asked for, and not to be heard again.
+        if media.get("track").and_then(Value::as_str).is_some_and(|track| track.starts_with("outbound")) {
+            return Ok(Vec::new());
+        }
+        if self.state != State::Started {
+            return Err(LineError::OutOfPlace);
+        }
+        let payload = media.get("payload").and_then(Value::as_str).ok_or(LineError::Malformed)?;
+        let chunk = match media.get("chunk") {
+            None | Some(Value::Null) => None,
+            Some(chunk) => {
+                Some(number(chunk).filter(|chunk| *chunk < CHUNK_MAX).ok_or(LineError::Malformed)?)
+            }
+        };
+        let samples = shared::mulaw(payload)?;
+        let heard = match chunk {
+            Some(chunk) => self.reorder.push(chunk, samples),
+            None => vec![samples],
+        };
+        Ok(heard.into_iter().map(LineEvent::Audio).collect())
+    }
+
+    fn stop(&mut self) -> Vec<LineEvent> {
+        if std::mem::replace(&mut self.state, State::Stopped) == State::Stopped {
+            return Vec::new();
+        }
+        let rest = self.reorder.flush().into_iter().map(LineEvent::Audio);
+        rest.chain([LineEvent::Stopped]).collect()
+    }
+}
+
+fn said(message: &Value) -> LineMessage {
+    LineMessage::Text(message.to_string())
+}
+
+/// Numbers are texts in most messages, and numbers in some.
+fn number(value: &Value) -> Option<u64> {
+    match value {
+        Value::Number(number) => number.as_u64(),
+        Value::String(text) if !text.starts_with('+') => text.parse().ok(),
+        _ => None,
+    }
+}
+
+fn digit(message: &Value) -> Result<char, LineError> {
+    let digit = message.pointer("/dtmf/digit").and_then(Value::as_str).ok_or(LineError::Malformed)?;
+    let mut digits = digit.chars().map(|digit| digit.to_ascii_uppercase());
+    match (digits.next(), digits.next()) {
+        (Some(digit @ ('0'..='9' | '*' | '#' | 'A'..='D')), None) => Ok(digit),
+        _ => Err(LineError::Malformed),
+    }
+}
+
+/// `100003 malformed_frame: what was wrong`, as far as it was told.
+fn complaint(message: &Value) -> String {
+    let error = message.get("payload").or_else(|| message.get("error")).cloned().unwrap_or_default();
+    let text = |name: &str| match error.get(name) {
+        Some(Value::String(text)) => text.clone(),
+        Some(Value::Number(number)) => number.to_string(),
+        _ => String::new(),
+    };
+    let head = format!("{} {}", text("code"), text("title"));
+    let words = match (head.trim(), text("detail")) {
+        ("", detail) if detail.is_empty() => "an error without words".to_owned(),
+        ("", detail) => detail,
+        (head, detail) if detail.is_empty() => head.to_owned(),
+        (head, detail) => format!("{head}: {detail}"),
+    };
+    crate::conversation::text::cut(words, CARRIER_MESSAGE_BYTES_MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn text(message: Value) -> LineMessage {
+        LineMessage::Text(message.to_string())
+    }
+
+    fn start(format: &Value) -> LineMessage {
+        text(
+            json!({"event": "start", "sequence_number": "1", "stream_id": "32DE0DEA-53CB-4B21-89A4-9E1819C043BC",
+            "start": {"user_id": "u", "call_control_id": "v3:abc", "call_session_id": "s", "from": "+13122010094",
+                "to": "+13122123456", "client_state": "aGF2ZSBhIG5pY2UgZGF5ID1d", "tags": [], "media_format": format}}),
+        )
+    }
+
+    fn media(chunk: &Value, payload: &str) -> LineMessage {
+        text(json!({"event": "media", "sequence_number": "4", "stream_id": "32DE0DEA",
+            "media": {"track": "inbound", "chunk": chunk, "timestamp": "5", "payload": payload}}))
+    }
+
+    fn started() -> TelnyxLine {
+        let mut line = TelnyxLine::default();
+        let pcmu = json!({"encoding": "PCMU", "sample_rate": 8000, "channels": 1});
+        assert_eq!(
+            line.read(start(&pcmu)),
+            Ok(vec![LineEvent::Started { carrier_call_id: Some("v3:abc".to_owned()) }])
+        );
+        line
+    }
+
+    #[test]
+    fn a_stream_from_its_beginning_to_its_end() {
+        let mut line = TelnyxLine::default();
+        assert_eq!(line.read(text(json!({"event": "connected", "version": "1.0.0"}))), Ok(vec![]));
+        assert_eq!(line.read(media(&json!("1"), "/38=")), Err(LineError::OutOfPlace));
+        let mut line = started();
+        assert_eq!(line.read(media(&json!("1"), "gAA=")), Ok(vec![LineEvent::Audio(vec![32_124, -32_124])]));
+        assert_eq!(line.read(media(&json!(3), "/w==")), Ok(vec![]));
+        let both = vec![LineEvent::Audio(vec![8]), LineEvent::Audio(vec![0])];
+        assert_eq!(line.read(media(&json!("2"), "/g==")), Ok(both));
+        let dtmf = json!({"event": "dtmf", "stream_id": "x", "occurred_at": "2026-11-20T10:00:00Z",
+            "sequence_number": "5", "dtmf": {"digit": "#"}});
+        assert_eq!(line.read(text(dtmf)), Ok(vec![LineEvent::Dtmf('#')]));
+        let mark =
+            json!({"event": "mark", "stream_id": "x", "sequence_number": "6", "mark": {"name": "turn-7"}});
+        assert_eq!(line.read(text(mark)), Ok(vec![LineEvent::Played("turn-7".to_owned())]));
+        assert_eq!(line.read(media(&json!("6"), "/w==")), Ok(vec![]), "four and five are missing");
+        let stop = json!({"event": "stop", "sequence_number": "9", "stop": {"user_id": "u", "call_control_id": "v3:abc"}});
+        assert_eq!(line.read(text(stop.clone())), Ok(vec![LineEvent::Audio(vec![0]), LineEvent::Stopped]));
+        assert_eq!(line.read(text(stop)), Ok(vec![]));
+        assert_eq!(line.read(media(&json!("7"), "/w==")), Err(LineError::OutOfPlace));
+    }
+
+    #[test]
+    fn only_mu_law_is_taken() {
+        let table = [
+            (json!({"encoding": "PCMU", "sample_rate": 8000, "channels": 1}), Ok(())),
+            (json!({"encoding": "audio/x-mulaw", "sample_rate": "8000", "channels": 1}), Ok(())),
+            (json!({"encoding": "PCMU"}), Ok(())),
+            (json!({"encoding": "PCMA", "sample_rate": 8000, "channels": 1}), Err(LineError::Format)),
+            (json!({"encoding": "G722", "sample_rate": 8000, "channels": 1}), Err(LineError::Format)),
+            (json!({"encoding": "L16", "sample_rate": 16000, "channels": 1}), Err(LineError::Format)),
+            (json!({"encoding": "PCMU", "sample_rate": 16000, "channels": 1}), Err(LineError::Format)),
+            (json!({"encoding": "PCMU", "sample_rate": 8000, "channels": 2}), Err(LineError::Format)),
+            (json!({}), Err(LineError::Format)),
+        ];
+        for (format, expected) in table {
+            let mut line = TelnyxLine::default();
+            assert_eq!(line.read(start(&format)).map(|_| ()), expected, "{format}");
+            // A refused start starts nothing.
+            assert_eq!(line.read(media(&json!("1"), "/w==")).is_ok(), expected.is_ok());
+        }
+        assert_eq!(started().read(start(&json!({"encoding": "PCMU"}))), Err(LineError::OutOfPlace));
+    }
+
+    #[test]
+    fn what_cannot_be_heard_changes_nothing() {
+        let mut line = started();
+        let long = "/".repeat(4 * 8 * crate::limits::MEDIA_CHUNK_MS_MAX);
+        for payload in ["", "?", "/w", &long] {
+            assert_eq!(line.read(media(&json!("1"), payload)), Err(LineError::Audio));
+        }
+        for chunk in [json!("one"), json!(-1), json!("+1"), json!(1.5), json!("9007199254740992"), json!([])]
+        {
+            assert_eq!(line.read(media(&chunk, "/w==")), Err(LineError::Malformed), "{chunk}");
+        }
+        let ours = json!({"event": "media", "media": {"track": "outbound", "chunk": "1", "payload": "/w=="}});
+        assert_eq!(line.read(text(ours)), Ok(vec![]));
+        let without = json!({"event": "media", "media": {"payload": "/w=="}});
+        assert_eq!(line.read(text(without)), Ok(vec![LineEvent::Audio(vec![0])]));
+        assert_eq!(line.read(media(&json!("1"), "/w==")), Ok(vec![LineEvent::Audio(vec![0])]));
+        assert_eq!(line.read(media(&json!("1"), "/w==")), Ok(vec![]), "twice is once");
+        for digit in ["", "11", "E", "é"] {
+            assert_eq!(
+                line.read(text(json!({"event": "dtmf", "dtmf": {"digit": digit}}))),
+                Err(LineError::Malformed)
+            );
+        }
+        assert_eq!(line.read(LineMessage::Binary(vec![0; 160].into())), Err(LineError::Malformed));
+    }
+
+    #[test]
+    fn complaints_come_in_two_shapes() {
+        let newer = json!({"event": "error", "stream_id": "x",
+            "payload": {"code": 100_003, "title": "malformed_frame", "detail": "no payload"}});
+        let older = json!({"event": "error", "stream_id": "x",
+            "error": {"code": "100005", "title": "rate_limit_reached"}});
+        let table = [
+            (newer, "100003 malformed_frame: no payload"),
+            (older, "100005 rate_limit_reached"),
+            (json!({"event": "error", "payload": {"detail": "x"}}), "x"),
+            (json!({"event": "error", "payload": []}), "an error without words"),
+            (json!({"event": "error"}), "an error without words"),
+        ];
+        for (message, words) in table {
+            let complaint = LineEvent::Complaint(words.to_owned());
+            assert_eq!(TelnyxLine::default().read(text(message)), Ok(vec![complaint]));
+        }
+        let long = json!({"event": "error", "payload": {"title": "x".repeat(9_000)}});
+        let events = TelnyxLine::default().read(text(long)).unwrap();
+        assert!(
+            matches!(&events[..], [LineEvent::Complaint(words)] if words.len() <= CARRIER_MESSAGE_BYTES_MAX)
+        );
+    }
+
+    #[test]
+    fn what_is_said_is_json_without_ids() {
+        let mut line = TelnyxLine::default();
+        let LineMessage::Text(audio) = line.audio(&[0; 160]) else { panic!("text") };
+        assert_eq!(
+            audio,
+            format!(r#"{{"event":"media","media":{{"payload":"{}"}}}}"#, "/".repeat(213) + "w==")
+        );
+        assert_eq!(
+            line.mark("a\"b"),
+            LineMessage::Text(r#"{"event":"mark","mark":{"name":"a\"b"}}"#.to_owned())
+        );
+        assert_eq!(line.clear(), LineMessage::Text(r#"{"event":"clear"}"#.to_owned()));
+        assert_eq!(line.format().rate.frame_samples(), 160);
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_does_harm(texts: Vec<String>) {
+            let mut line = started();
+            for text in texts {
+                let _ = line.read(LineMessage::Text(text));
+            }
+        }
+
+        #[test]
+        fn no_message_does_harm(events in prop::collection::vec((0_usize..7, any::<u32>(), ".{0,12}"), 0..60)) {
+            let mut line = TelnyxLine::default();
+            for (event, number, word) in events {
+                let event = ["connected", "start", "media", "dtmf", "mark", "stop", "error"][event];
+                let part = json!({"chunk": number, "payload": word, "digit": word, "name": word, "code": number,
+                    "media_format": {"encoding": "PCMU"}});
+                let _ = line.read(text(json!({"event": event, (event): part, "payload": part})));
+            }
+        }
+    }
+}
