@@ -9,6 +9,7 @@ pub mod media;
 pub mod order;
 pub mod report;
 mod shared;
+mod vonage;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -144,6 +145,7 @@ impl Carriers {
     pub fn from_settings(get: impl Fn(&str) -> Option<String>) -> Result<Self, SettingError> {
         let get: &dyn Fn(&str) -> Option<String> = &get;
         let found: Vec<Option<Arc<dyn Carrier>>> = vec![
+            vonage::Vonage::from_settings(get)?.map(|carrier| Arc::new(carrier) as Arc<dyn Carrier>),
         ];
         Ok(Self(found.into_iter().flatten().map(|carrier| (carrier.provider().as_str(), carrier)).collect()))
     }
