@@ -1,4 +1,5 @@
 //! Stand-ins for telephone carriers: one server, and for each carrier a [`Wire`] that speaks as it does.
+pub mod vonage;
 pub mod wire;
 
 pub use wire::{
