@@ -12,6 +12,7 @@ pub mod report;
 mod shared;
 mod twilio;
 mod telnyx;
+mod vonage;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -150,6 +151,7 @@ impl Carriers {
             twilio::Twilio::from_settings(get)?.map(|carrier| Arc::new(carrier) as Arc<dyn Carrier>),
             telnyx::Telnyx::from_settings(get)?.map(|carrier| Arc::new(carrier) as Arc<dyn Carrier>),
             plivo::Plivo::from_settings(get)?.map(|carrier| Arc::new(carrier) as Arc<dyn Carrier>),
+            vonage::Vonage::from_settings(get)?.map(|carrier| Arc::new(carrier) as Arc<dyn Carrier>),
         ];
         Ok(Self(found.into_iter().flatten().map(|carrier| (carrier.provider().as_str(), carrier)).collect()))
     }

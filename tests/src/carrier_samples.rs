@@ -6,3 +6,5 @@ pub mod twilio;
 //! What the service and the carriers' stand-ins say to each other, for the carriers' own software to judge
 //! (`tests/clients/carrier_*.py`).
 pub mod telnyx;
+//! What goes between the service and telephone carriers, for the carriers' own SDKs to look at (`clients/carrier_*`).
+pub mod vonage;

@@ -2,6 +2,7 @@
 pub mod plivo;
 pub mod twilio;
 pub mod telnyx;
+pub mod vonage;
 pub mod wire;
 
 pub use wire::{

@@ -1,0 +1,237 @@
+//! Vonage's Voice API: calls are JSON, what becomes of them is told in JSON, their sound is binary.
+//!
+//! Sources: Vonage's Voice API reference (`POST /v1/calls`, `PUT /v1/calls/{uuid}`), its guides named in the files
+//! below, and its official server SDKs (`vonage_voice` and `vonage_jwt` for Python, `@vonage/voice` for
+//! JavaScript), against which requests, documents and signatures are checked.
+mod causes;
+mod documents;
+mod events;
+mod jwt;
+mod media;
+mod private_key;
+#[cfg(test)]
+mod tests;
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use serde_json::{Map, Value, json};
+use url::Url;
+
+use super::callback::{Callback, Check};
+use super::media::Line;
+use super::order::{Authorization, Order, Outgoing, Placed, PrivateKey, Rejection};
+use super::report::{CarrierEvent, IncomingCall, Refusal};
+use super::{Carrier, Connect, Ending, Reply, shared};
+use crate::config::{Secret, SettingError};
+use crate::conversation::text::cut;
+use crate::operations::numbers::Provider;
+use crate::ports::HttpReply;
+
+/// Vonage's ids of calls are UUIDs.
+const CALL_ID_BYTES_MAX: usize = 100;
+
+/// How long a request's token is good for, as the official SDKs have it.
+const TOKEN_SECONDS: i64 = 15 * 60;
+
+/// What Vonage takes as `ringing_timer`.
+const RING_SECONDS_MAX: u32 = 120;
+
+/// What Vonage takes as `length_timer`.
+const CALL_SECONDS_MAX: u32 = 86_400;
+
+/// An error's code, as far as it is passed on.
+const CODE_BYTES_MAX: usize = 60;
+
+const BASE_URL: &str = "https://api.nexmo.com";
+const PRIVATE_KEY: &str = "SIDETONE_VONAGE_PRIVATE_KEY";
+
+/// An account, and the application of it whose numbers and calls are ours.
+pub struct Vonage {
+    application_id: String,
+    private_key: PrivateKey,
+    api_key: String,
+    signature_secret: Secret,
+    base_url: String,
+}
+
+impl Vonage {
+    /// Reads the account; `None` when nothing of it is set. An error names the setting that lacks or is wrong.
+    pub(super) fn from_settings(get: &dyn Fn(&str) -> Option<String>) -> Result<Option<Self>, SettingError> {
+        let needed = [
+            "SIDETONE_VONAGE_APPLICATION_ID",
+            PRIVATE_KEY,
+            "SIDETONE_VONAGE_API_KEY",
+            "SIDETONE_VONAGE_SIGNATURE_SECRET",
+        ];
+        let Some([application_id, private_key, api_key, secret]) = shared::account(get, needed)? else {
+            return Ok(None);
+        };
+        let private_key = private_key::read(&private_key)
+            .map_err(|wrong| SettingError { name: PRIVATE_KEY, message: wrong.to_owned() })?;
+        Ok(Some(Self {
+            application_id,
+            private_key,
+            api_key,
+            signature_secret: Secret::new(secret),
+            base_url: shared::base_url(get, "SIDETONE_VONAGE_BASE_URL", BASE_URL)?,
+        }))
+    }
+
+    fn check_token(&self, callback: &Callback<'_>) -> Check {
+        let account = jwt::Account {
+            secret: self.signature_secret.reveal(),
+            api_key: &self.api_key,
+            application_id: &self.application_id,
+        };
+        jwt::check(&account, callback.header("authorization"), callback.body, callback.now_ms)
+    }
+
+    fn request(
+        &self,
+        method: &'static str,
+        url: String,
+        body: &Value,
+        command_id: &str,
+        now_ms: i64,
+    ) -> Outgoing {
+        let iat = now_ms.div_euclid(1_000);
+        let claims = json!({
+            "application_id": self.application_id,
+            "iat": iat,
+            "jti": command_id,
+            "exp": iat.saturating_add(TOKEN_SECONDS),
+        });
+        Outgoing {
+            method,
+            url,
+            authorization: Authorization::Jwt { claims, key: self.private_key.clone() },
+            content_type: Some("application/json"),
+            body: body.to_string().into(),
+        }
+    }
+
+    /// Where requests about a call go: calls live in one region, and elsewhere nobody knows them. The region comes
+    /// from outside, and what goes there carries a token: it is believed where it is Vonage's.
+    fn region(&self, region_url: Option<&str>) -> String {
+        let region = region_url.and_then(|url| Url::parse(url).ok()).filter(is_vonage);
+        region.map_or_else(|| self.base_url.clone(), |url| url.origin().ascii_serialization())
+    }
+}
+
+impl Carrier for Vonage {
+    fn provider(&self) -> Provider {
+        Provider::Vonage
+    }
+
+    fn place(&self, order: &Order<'_>) -> Outgoing {
+        let digits = |number: &str| number.trim_start_matches('+').to_owned();
+        let document = documents::connect(&documents::Socket {
+            our_number: order.from.as_str(),
+            media_url: order.media_url,
+            status_url: order.status_url,
+            carrier_call_id: "",
+            max_seconds: order.max_seconds,
+        });
+        let body = json!({
+            "to": [{"type": "phone", "number": digits(order.to.as_str())}],
+            "from": {"type": "phone", "number": digits(order.from.as_str())},
+            "ncco": document,
+            "event_url": [order.status_url],
+            "event_method": "POST",
+            "ringing_timer": order.ring_seconds.clamp(1, RING_SECONDS_MAX),
+            "length_timer": order.max_seconds.clamp(1, CALL_SECONDS_MAX),
+        });
+        let url = format!("{}/v1/calls", self.base_url);
+        self.request("POST", url, &body, order.command_id, order.now_ms)
+    }
+
+    fn placed(&self, reply: &HttpReply) -> Placed {
+        match reply.status {
+            200..=299 => {
+                let said: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
+                match said.get("uuid").and_then(Value::as_str).filter(|id| events::is_call_id(id)) {
+                    Some(id) => Placed::Accepted { carrier_call_id: id.to_owned() },
+                    None => Placed::Unknown(format!("Vonage answered {} and named no call", reply.status)),
+                }
+            }
+            // A request that timed out over there may have been carried out.
+            408 | 500.. => Placed::Unknown(format!("Vonage answered {}", reply.status)),
+            _ => Placed::Rejected(rejection(reply)),
+        }
+    }
+
+    fn check(&self, callback: &Callback<'_>) -> Check {
+        self.check_token(callback)
+    }
+
+    /// The document asks for it: `authorization` of the endpoint.
+    fn check_media(&self, callback: &Callback<'_>) -> Check {
+        self.check_token(callback)
+    }
+
+    fn read(&self, callback: &Callback<'_>) -> Result<Vec<CarrierEvent>, String> {
+        events::read(callback)
+    }
+
+    fn answer(&self, call: &Connect<'_>) -> Reply {
+        document(&documents::connect(&documents::Socket {
+            our_number: call.our_number,
+            media_url: call.media_url,
+            status_url: call.status_url,
+            carrier_call_id: call.carrier_call_id,
+            max_seconds: call.max_seconds,
+        }))
+    }
+
+    fn refuse(&self, _: &IncomingCall, why: Refusal) -> Reply {
+        document(&documents::refuse(why))
+    }
+
+    fn hang_up(&self, call: &Ending<'_>) -> Outgoing {
+        const ID: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_');
+        let id = utf8_percent_encode(call.carrier_call_id, ID);
+        let url = format!("{}/v1/calls/{id}", self.region(call.region_url));
+        self.request("PUT", url, &json!({"action": "hangup"}), call.command_id, call.now_ms)
+    }
+
+    fn hung_up(&self, reply: &HttpReply) -> Result<(), Rejection> {
+        match reply.status {
+            200..=299 | 404 => Ok(()),
+            _ => Err(rejection(reply)),
+        }
+    }
+
+    fn line(&self) -> Box<dyn Line> {
+        Box::new(media::VonageLine::default())
+    }
+}
+
+fn document(actions: &Value) -> Reply {
+    Reply::Document { content_type: "application/json", body: actions.to_string() }
+}
+
+/// Vonage's no. Most are problem details (RFC 9457) whose `type` ends in a code, `…/api-errors#low-balance`; some are
+/// older: `{"type": "UNAUTHORIZED", "error_title": "Unauthorized"}`. The status decides, the words explain.
+fn rejection(reply: &HttpReply) -> Rejection {
+    let said: Map<String, Value> = serde_json::from_slice(&reply.body).unwrap_or_default();
+    let text = |name: &str| said.get(name).and_then(Value::as_str).filter(|text| !text.trim().is_empty());
+    let code = text("type").and_then(|kind| match kind.rsplit_once('#') {
+        Some((_, code)) => Some(code),
+        None => (!kind.contains('/')).then_some(kind),
+    });
+    let code = code.filter(|code| !code.is_empty()).map(|code| cut(code.to_owned(), CODE_BYTES_MAX));
+    let wrong = said.get("invalid_parameters").and_then(Value::as_array).and_then(|list| list.first());
+    let wrong = wrong.and_then(|wrong| {
+        let part = |name: &str| wrong.get(name).and_then(Value::as_str);
+        Some(format!("{}: {}", part("name").or_else(|| part("parameter"))?, part("reason")?))
+    });
+    let parts = [text("title").or(text("error_title")), text("detail"), wrong.as_deref()];
+    let message = parts.into_iter().flatten().collect::<Vec<_>>().join(": ");
+    let message = if message.is_empty() { format!("HTTP {}", reply.status) } else { message };
+    shared::rejection(reply.status, code, &message)
+}
+
+/// Whether this is an address of Vonage's API: `https://api-us-1.nexmo.com`.
+fn is_vonage(url: &Url) -> bool {
+    let is_theirs = |host: &str| host.ends_with(".nexmo.com") || host.ends_with(".vonage.com");
+    url.scheme() == "https" && url.port().is_none() && url.host_str().is_some_and(is_theirs)
+}

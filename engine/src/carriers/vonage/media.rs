@@ -1,0 +1,254 @@
+//! Vonage's media socket: binary messages are sound, text messages are JSON.
+//!
+//! Sources: Vonage's guide "WebSockets" (first message, keys, frames, `clear`, `notify`), and four independent
+//! services that speak `notify` and `clear` with it. The sound is a mix of the whole conversation; of one telephone
+//! and this socket, that is what the telephone says.
+use bytes::Bytes;
+use serde::Deserialize;
+use serde_json::json;
+
+use super::documents::CONTENT_TYPE;
+use crate::audio::Rate;
+use crate::carriers::media::{Line, LineError, LineEvent, LineFormat, LineMessage};
+use crate::limits::MEDIA_CHUNK_MS_MAX;
+
+const RATE: Rate = Rate::Khz16;
+const BYTES_PER_MS: usize = 2 * RATE.hz() as usize / 1_000;
+/// The longest text there is echoes our headers, of at most 512 bytes.
+const TEXT_BYTES_MAX: usize = 16 * 1024;
+
+/// One media socket.
+#[derive(Debug, Default)]
+pub struct VonageLine {
+    has_started: bool,
+}
+
+#[derive(Deserialize)]
+struct Text {
+    event: String,
+    #[serde(rename = "content-type")]
+    content_type: Option<String>,
+    // Our header, `documents::CALL_ID_HEADER`, comes back beside the event.
+    #[serde(rename = "sidetone_call")]
+    call_id: Option<String>,
+    digit: Option<String>,
+    payload: Option<Payload>,
+}
+
+#[derive(Deserialize)]
+struct Payload {
+    name: Option<String>,
+}
+
+impl Line for VonageLine {
+    fn read(&mut self, message: LineMessage) -> Result<Vec<LineEvent>, LineError> {
+        match message {
+            LineMessage::Text(text) => self.read_text(&text),
+            LineMessage::Binary(bytes) => {
+                self.read_audio(&bytes).map(|samples| vec![LineEvent::Audio(samples)])
+            }
+        }
+    }
+
+    fn format(&self) -> LineFormat {
+        LineFormat { rate: RATE }
+    }
+
+    fn audio(&mut self, samples: &[i16]) -> LineMessage {
+        LineMessage::Binary(samples.iter().flat_map(|sample| sample.to_le_bytes()).collect())
+    }
+
+    fn mark(&mut self, name: &str) -> LineMessage {
+        LineMessage::Text(json!({"action": "notify", "payload": {"name": name}}).to_string())
+    }
+
+    fn clear(&mut self) -> LineMessage {
+        LineMessage::Text(json!({"action": "clear"}).to_string())
+    }
+}
+
+impl VonageLine {
+    fn read_text(&mut self, text: &str) -> Result<Vec<LineEvent>, LineError> {
+        if text.len() > TEXT_BYTES_MAX {
+            return Err(LineError::Malformed);
+        }
+        let text: Text = serde_json::from_str(text).map_err(|_| LineError::Malformed)?;
+        if text.event == "websocket:connected" {
+            return self.start(text).map(|event| vec![event]);
+        }
+        if !self.has_started {
+            return Err(LineError::OutOfPlace);
+        }
+        match text.event.as_str() {
+            "websocket:dtmf" => {
+                let key = text.digit.as_deref().and_then(key).ok_or(LineError::Malformed)?;
+                Ok(vec![LineEvent::Dtmf(key)])
+            }
+            "websocket:notify" => {
+                let name = text.payload.and_then(|payload| payload.name).ok_or(LineError::Malformed)?;
+                Ok(vec![LineEvent::Played(name)])
+            }
+            "websocket:cleared" => Ok(vec![LineEvent::Cleared]),
+            // New kinds are told apart by the event, and may be ignored.
+            _ => Ok(Vec::new()),
+        }
+    }
+
+    fn start(&mut self, text: Text) -> Result<LineEvent, LineError> {
+        if self.has_started {
+            return Err(LineError::OutOfPlace);
+        }
+        let spelled: String = text.content_type.unwrap_or_default().split_whitespace().collect();
+        if !spelled.eq_ignore_ascii_case(CONTENT_TYPE) {
+            return Err(LineError::Format);
+        }
+        self.has_started = true;
+        Ok(LineEvent::Started { carrier_call_id: text.call_id.filter(|id| !id.is_empty()) })
+    }
+
+    fn read_audio(&self, bytes: &Bytes) -> Result<Vec<i16>, LineError> {
+        if !self.has_started {
+            return Err(LineError::OutOfPlace);
+        }
+        let (samples, []) = bytes.as_chunks::<2>() else { return Err(LineError::Audio) };
+        if samples.is_empty() || bytes.len() > BYTES_PER_MS * MEDIA_CHUNK_MS_MAX {
+            return Err(LineError::Audio);
+        }
+        Ok(samples.iter().map(|sample| i16::from_le_bytes(*sample)).collect())
+    }
+}
+
+/// One key of a telephone.
+fn key(digit: &str) -> Option<char> {
+    let mut keys = digit.chars();
+    match (keys.next(), keys.next()) {
+        (Some(key @ ('0'..='9' | '*' | '#' | 'A'..='D')), None) => Some(key),
+        (Some(key @ 'a'..='d'), None) => Some(key.to_ascii_uppercase()),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::carriers::vonage::documents::{CALL_ID_HEADER, LEG_HEADER};
+
+    const CONNECTED: &str = r#"{"event":"websocket:connected","content-type":"audio/l16;rate=16000"}"#;
+
+    fn text(text: &str) -> LineMessage {
+        LineMessage::Text(text.to_owned())
+    }
+
+    fn binary(bytes: &[u8]) -> LineMessage {
+        LineMessage::Binary(Bytes::copy_from_slice(bytes))
+    }
+
+    fn started() -> VonageLine {
+        let mut line = VonageLine::default();
+        let event = LineEvent::Started { carrier_call_id: None };
+        assert_eq!(line.read(text(CONNECTED)), Ok(vec![event]));
+        line
+    }
+
+    #[test]
+    fn the_first_message_starts_and_tells_the_call_where_we_did() {
+        let mut line = VonageLine::default();
+        let mut with_headers =
+            json!({"event": "websocket:connected", "content-type": "audio/L16; rate=16000"});
+        with_headers[LEG_HEADER] = json!("media");
+        with_headers[CALL_ID_HEADER] = json!("63f61863");
+        let with_headers = with_headers.to_string();
+        let event = LineEvent::Started { carrier_call_id: Some("63f61863".to_owned()) };
+        assert_eq!(line.read(text(&with_headers)), Ok(vec![event]));
+        assert_eq!(line.read(text(&with_headers)), Err(LineError::OutOfPlace));
+    }
+
+    #[test]
+    fn another_format_is_refused_and_changes_nothing() {
+        for wrong in [
+            r#"{"event":"websocket:connected","content-type":"audio/l16;rate=8000"}"#,
+            r#"{"event":"websocket:connected","content-type":"audio/l16;rate=160001"}"#,
+            r#"{"event":"websocket:connected"}"#,
+        ] {
+            let mut line = VonageLine::default();
+            assert_eq!(line.read(text(wrong)), Err(LineError::Format), "{wrong}");
+            assert_eq!(line.read(binary(&[0, 0])), Err(LineError::OutOfPlace));
+            assert!(line.read(text(CONNECTED)).is_ok());
+        }
+    }
+
+    #[test]
+    fn sound_is_little_endian_both_ways() {
+        let mut line = started();
+        let event = LineEvent::Audio(vec![1, -2, i16::MIN]);
+        assert_eq!(line.read(binary(&[1, 0, 0xfe, 0xff, 0x00, 0x80])), Ok(vec![event]));
+        let frame: Vec<i16> = (0..320).map(|n| n * 100 - 16_000).collect();
+        let LineMessage::Binary(sent) = line.audio(&frame) else { panic!("text") };
+        assert_eq!(sent.len(), 640);
+        assert_eq!(&sent[..2], &(-16_000_i16).to_le_bytes());
+        assert_eq!(line.read(LineMessage::Binary(sent)), Ok(vec![LineEvent::Audio(frame)]));
+    }
+
+    #[test]
+    fn sound_that_is_none_is_refused() {
+        assert_eq!(VonageLine::default().read(binary(&[0; 640])), Err(LineError::OutOfPlace));
+        let mut line = started();
+        let long = vec![0; 32 * MEDIA_CHUNK_MS_MAX];
+        assert!(line.read(binary(&long)).is_ok());
+        for wrong in [&[][..], &[0], &[0; 639], &[&long[..], &[0, 0]].concat()] {
+            assert_eq!(line.read(binary(wrong)), Err(LineError::Audio), "{}", wrong.len());
+        }
+    }
+
+    #[test]
+    fn keys_marks_and_clears() {
+        let mut line = started();
+        for (message, event) in [
+            (r##"{"event":"websocket:dtmf","digit":"5","duration":260}"##, LineEvent::Dtmf('5')),
+            (r##"{"event":"websocket:dtmf","digit":"#"}"##, LineEvent::Dtmf('#')),
+            (r##"{"event":"websocket:dtmf","digit":"d"}"##, LineEvent::Dtmf('D')),
+            (r#"{"event":"websocket:notify","payload":{"name":"7"}}"#, LineEvent::Played("7".to_owned())),
+            (r#"{"event":"websocket:cleared"}"#, LineEvent::Cleared),
+        ] {
+            assert_eq!(line.read(text(message)), Ok(vec![event]), "{message}");
+            assert_eq!(VonageLine::default().read(text(message)), Err(LineError::OutOfPlace), "{message}");
+        }
+        assert_eq!(line.read(text(r#"{"event":"websocket:new","digit":"x"}"#)), Ok(Vec::new()));
+        assert_eq!(line.mark("m-1"), text(r#"{"action":"notify","payload":{"name":"m-1"}}"#));
+        assert_eq!(line.clear(), text(r#"{"action":"clear"}"#));
+    }
+
+    #[test]
+    fn what_is_no_message_is_malformed() {
+        let mut line = started();
+        let long = format!(r#"{{"event":"websocket:new","x":"{}"}}"#, "x".repeat(TEXT_BYTES_MAX));
+        for wrong in [
+            "",
+            "[]",
+            "{}",
+            r#"{"event":5}"#,
+            r#"{"event":"websocket:dtmf"}"#,
+            r#"{"event":"websocket:dtmf","digit":""}"#,
+            r#"{"event":"websocket:dtmf","digit":"12"}"#,
+            r#"{"event":"websocket:dtmf","digit":"x"}"#,
+            r#"{"event":"websocket:notify"}"#,
+            r#"{"event":"websocket:notify","payload":{}}"#,
+            &long,
+        ] {
+            assert_eq!(line.read(text(wrong)), Err(LineError::Malformed), "{wrong:.60}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_message_panics(words in ".{0,200}", bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            let mut line = started();
+            let _ = line.read(text(&words));
+            let event = serde_json::json!({"event": words, "digit": words, "payload": {"name": words}});
+            let _ = line.read(text(&event.to_string()));
+            prop_assert_eq!(line.read(binary(&bytes)).is_ok(), !bytes.is_empty() && bytes.len() % 2 == 0);
+        }
+    }
+}
