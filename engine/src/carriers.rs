@@ -10,8 +10,8 @@ pub mod order;
 mod plivo;
 pub mod report;
 mod shared;
-mod twilio;
 mod telnyx;
+mod twilio;
 mod vonage;
 
 use std::collections::BTreeMap;

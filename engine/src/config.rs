@@ -111,7 +111,9 @@ impl Config {
 pub fn unknown_settings(names: impl Iterator<Item = String>, own: &[&str]) -> Vec<String> {
     names
         .filter(|name| name.starts_with("SIDETONE_"))
-        .filter(|name| ![SETTINGS, carriers::SETTINGS, own].iter().any(|known| known.contains(&name.as_str())))
+        .filter(|name| {
+            ![SETTINGS, carriers::SETTINGS, own].iter().any(|known| known.contains(&name.as_str()))
+        })
         .collect()
 }
 

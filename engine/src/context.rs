@@ -146,7 +146,11 @@ impl Context {
     }
 
     /// Writes what came of the effect, and what a twin is told of it; `None`: the key may be used again.
-    pub async fn restate(&mut self, mut statements: Vec<Statement>, output: Option<&Output>) -> Result<(), Fault> {
+    pub async fn restate(
+        &mut self,
+        mut statements: Vec<Statement>,
+        output: Option<&Output>,
+    ) -> Result<(), Fault> {
         if let Some(idempotency) = &self.idempotency {
             statements.push(match output {
                 Some(output) => idempotency.restate(output.status, output.body.clone()),

@@ -232,7 +232,13 @@ impl Output {
     /// An error, for those who ask again under the same Idempotency-Key.
     pub fn failure(error: &Error) -> Self {
         let body = serde_json::json!({"code": error.code.as_str(), "message": error.message, "details": error.details});
-        Self { status: error.code.status(), body: Some(body.to_string()), etag: None, reveal: None, file: None }
+        Self {
+            status: error.code.status(),
+            body: Some(body.to_string()),
+            etag: None,
+            reveal: None,
+            file: None,
+        }
     }
 
     /// 204.

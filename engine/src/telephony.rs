@@ -90,8 +90,15 @@ mod tests {
         assert_eq!(Route::of("/carriers/vonage/status"), Some(Route::Status(Provider::Vonage)));
         assert_eq!(Route::of("/carriers/plivo/media/t0"), Some(Route::Media(Provider::Plivo, "t0")));
         for path in [
-            "/carriers/", "/carriers/twilio", "/carriers/nobody/voice", "/carriers/twilio/voice/", "/carriers/twilio/",
-            "/carriers/twilio/media", "/carriers/twilio/media/", "/carriers/twilio/media/a/b", "/carriers/Twilio/voice",
+            "/carriers/",
+            "/carriers/twilio",
+            "/carriers/nobody/voice",
+            "/carriers/twilio/voice/",
+            "/carriers/twilio/",
+            "/carriers/twilio/media",
+            "/carriers/twilio/media/",
+            "/carriers/twilio/media/a/b",
+            "/carriers/Twilio/voice",
         ] {
             assert_eq!(Route::of(path), None, "{path}");
         }

@@ -8,7 +8,12 @@ use sidetone_engine::ports::{BoxFuture, Keys};
 pub struct RingKeys;
 
 impl Keys for RingKeys {
-    fn verify_ed25519(&self, public_key: [u8; 32], message: Bytes, signature: [u8; 64]) -> BoxFuture<'_, bool> {
+    fn verify_ed25519(
+        &self,
+        public_key: [u8; 32],
+        message: Bytes,
+        signature: [u8; 64],
+    ) -> BoxFuture<'_, bool> {
         let fits = UnparsedPublicKey::new(&ED25519, public_key).verify(&message, &signature).is_ok();
         Box::pin(async move { fits })
     }
@@ -20,7 +25,8 @@ impl Keys for RingKeys {
 }
 
 fn sign(pkcs8: &[u8], message: &[u8]) -> Result<Vec<u8>, String> {
-    let pair = RsaKeyPair::from_pkcs8(pkcs8).map_err(|error| format!("the private key cannot be used: {error}"))?;
+    let pair =
+        RsaKeyPair::from_pkcs8(pkcs8).map_err(|error| format!("the private key cannot be used: {error}"))?;
     let mut signature = vec![0; pair.public().modulus_len()];
     pair.sign(&RSA_PKCS1_SHA256, &SystemRandom::new(), message, &mut signature)
         .map_err(|_| "the private key does not sign".to_owned())?;

@@ -9,7 +9,12 @@ use worker::wasm_bindgen_futures::JsFuture;
 pub struct PlatformKeys;
 
 impl Keys for PlatformKeys {
-    fn verify_ed25519(&self, public_key: [u8; 32], message: Bytes, signature: [u8; 64]) -> BoxFuture<'_, bool> {
+    fn verify_ed25519(
+        &self,
+        public_key: [u8; 32],
+        message: Bytes,
+        signature: [u8; 64],
+    ) -> BoxFuture<'_, bool> {
         Box::pin(async move {
             let algorithm = name("Ed25519");
             let fits = async {

@@ -122,7 +122,12 @@ pub fn end(workspace_id: &str, id: &str, ended: &EndedCall) -> Vec<Statement> {
 }
 
 /// The carrier told its price after the call was over: what that is, and what the call costs in all with it.
-pub fn repriced(workspace_id: &str, id: &str, telephony_microusd: i64, total_microusd: i64) -> Vec<Statement> {
+pub fn repriced(
+    workspace_id: &str,
+    id: &str,
+    telephony_microusd: i64,
+    total_microusd: i64,
+) -> Vec<Statement> {
     let change = Change {
         workspace_id,
         id,

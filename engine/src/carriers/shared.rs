@@ -111,10 +111,15 @@ pub fn base_url(
     let text = get(name).unwrap_or_else(|| default.to_owned());
     let url = url::Url::parse(text.trim()).ok();
     let fits = url.is_some_and(|url| {
-        matches!(url.scheme(), "http" | "https") && url.has_host() && url.query().is_none() && url.fragment().is_none()
+        matches!(url.scheme(), "http" | "https")
+            && url.has_host()
+            && url.query().is_none()
+            && url.fragment().is_none()
     });
     match fits {
         true => Ok(text.trim().trim_end_matches('/').to_owned()),
-        false => Err(SettingError { name, message: "is not a URL such as https://api.example.com".to_owned() }),
+        false => {
+            Err(SettingError { name, message: "is not a URL such as https://api.example.com".to_owned() })
+        }
     }
 }

@@ -384,7 +384,9 @@ impl<'a> Drive<'a> {
         match heard {
             Heard::Said { text, duration_ms } => self.tell(Input::UserText { text, duration_ms }),
             Heard::Keys(keys) => self.tell(Input::Keys { keys }),
-            Heard::TalkedOver { heard_permille } => self.tell_of_speech(Input::Interrupted { heard_permille }),
+            Heard::TalkedOver { heard_permille } => {
+                self.tell_of_speech(Input::Interrupted { heard_permille })
+            }
             Heard::Spoken => self.tell_of_speech(Input::Spoken),
             Heard::Gone => self.tell(Input::HangUp { by: Party::User }),
             Heard::Stop { reason, fault } => {

@@ -59,7 +59,8 @@ impl LiveSession {
 
     async fn drive(&self, peer: &mut dyn Peer) -> Option<String> {
         let specs = self.assistant.tool_specs();
-        let model = AssistantModel::new(&self.engine, &self.assistant.model, &self.assistant.knowledge, &specs);
+        let model =
+            AssistantModel::new(&self.engine, &self.assistant.model, &self.assistant.knowledge, &specs);
         let drive = Drive::new(self, &specs, &model);
         drive.run(peer).await.err().map(|fault| format!("{}: {fault:?}", self.call.id))
     }

@@ -56,7 +56,9 @@ impl<'a> TextPeer<'a> {
             Received::Message(SocketMessage::Text(text)) => {
                 let read = match self.pace.allows(self.clock.now_ms()) {
                     true => message::read(&text).map_err(|message| ("invalid_message", message)),
-                    false => Err(("too_fast", "Messages come too fast. Wait for an answer first.".to_owned())),
+                    false => {
+                        Err(("too_fast", "Messages come too fast. Wait for an answer first.".to_owned()))
+                    }
                 };
                 match read {
                     Ok(ClientMessage::UserText(text)) => Heard::Said { text, duration_ms: 0 },
@@ -140,7 +142,8 @@ impl Peer for TextPeer<'_> {
         Box::pin(async move {
             if reason == EndedReason::ModelFailed {
                 // Why exactly is between the operator and the provider.
-                let message = "The assistant's model did not answer, so the conversation ends here.".to_owned();
+                let message =
+                    "The assistant's model did not answer, so the conversation ends here.".to_owned();
                 let _ = self.send(ServerMessage::Error { code: "model_failed", message }).await;
             }
             // A client that is gone knows.

@@ -36,7 +36,8 @@ pub async fn handle(engine: &Engine, incoming: &Incoming, request_id: &str) -> R
 /// The carrier of a callback, and how the callback looks to it.
 pub(crate) fn carrier(engine: &Engine, provider: Provider) -> Result<&dyn Carrier, Error> {
     engine.config().carriers.get(provider).map(|carrier| &**carrier).ok_or_else(|| {
-        let message = format!("This service has no account with {}. Its operator sets one up.", provider.as_str());
+        let message =
+            format!("This service has no account with {}. Its operator sets one up.", provider.as_str());
         Error::new(Code::CarrierNotConfigured, message)
     })
 }
@@ -57,7 +58,9 @@ pub(super) async fn genuine(engine: &Engine, check: Check) -> Result<(), Error> 
     let why = match forged {
         Forged::Missing => "it is not signed",
         Forged::Malformed => "its signature cannot be read",
-        Forged::Wrong => "its signature does not fit; is SIDETONE_BASE_URL the address that the carrier calls?",
+        Forged::Wrong => {
+            "its signature does not fit; is SIDETONE_BASE_URL the address that the carrier calls?"
+        }
         Forged::Stale => "its signature is too old, or of the future",
     };
     Err(Error::new(Code::InvalidSignature, format!("This is no callback of the carrier: {why}.")))
@@ -66,7 +69,11 @@ pub(super) async fn genuine(engine: &Engine, check: Check) -> Result<(), Error> 
 async fn answer(engine: &Engine, incoming: &Incoming, provider: Provider) -> Result<Reply, Fault> {
     let carrier = carrier(engine, provider)?;
     let request = &incoming.request;
-    let url = format!("{}{}", engine.config().base_url, request.uri().path_and_query().map_or("/", |path| path.as_str()));
+    let url = format!(
+        "{}{}",
+        engine.config().base_url,
+        request.uri().path_and_query().map_or("/", |path| path.as_str())
+    );
     let callback = Callback {
         method: request.method().as_str(),
         url: &url,
@@ -80,7 +87,8 @@ async fn answer(engine: &Engine, incoming: &Incoming, provider: Provider) -> Res
     }
     genuine(engine, check).await?;
     let token = callback.query_pairs().into_iter().find(|(name, _)| name == "call");
-    let token = token.and_then(|(_, text)| CallToken::read(&engine.config().secret, Purpose::Callback, &text));
+    let token =
+        token.and_then(|(_, text)| CallToken::read(&engine.config().secret, Purpose::Callback, &text));
     let events = carrier.read(&callback).map_err(|what| {
         Error::new(Code::InvalidParameter, format!("This callback cannot be read: {what}."))
     })?;
@@ -109,9 +117,10 @@ async fn respond(engine: &Engine, reply: Reply, request_id: &str) -> Response<By
         Reply::Command(outgoing) => match client::send(engine, outgoing).await {
             Ok(taken) if taken.status < 300 => Response::new(Bytes::new()),
             // It was told before, or the caller is gone: telling it again helps nobody.
-            Ok(refused) if (400..500).contains(&refused.status) && refused.status != 429 => {
-                incident(Response::new(Bytes::new()), format!("a carrier refused a command: HTTP {}", refused.status))
-            }
+            Ok(refused) if (400..500).contains(&refused.status) && refused.status != 429 => incident(
+                Response::new(Bytes::new()),
+                format!("a carrier refused a command: HTTP {}", refused.status),
+            ),
             other => {
                 let message = "The carrier did not take the answer. Send the callback again.";
                 let response = error_response(&Error::new(Code::Unavailable, message), request_id);

@@ -16,8 +16,8 @@ use crate::limits::{PHONE_CALL_SECONDS_MAX, PHONE_CONNECT_MS, STALE_ATTEMPTS_MAX
 use crate::models::RULES_MODEL;
 use crate::operations::numbers::Provider;
 use crate::ports::DatabaseError;
-use crate::spending;
 use crate::speech;
+use crate::spending;
 use crate::sql;
 use crate::statement::{Row, Statement};
 
@@ -139,7 +139,9 @@ impl Binding {
         let rows = engine.ports().database.read(vec![spending]).await?;
         match spending::check(rows.first(), true) {
             Ok(()) => Ok(None),
-            Err(Fault::Refused(error)) if error.code == Code::SpendLimitReached => Ok(Some(EndedReason::CostLimit)),
+            Err(Fault::Refused(error)) if error.code == Code::SpendLimitReached => {
+                Ok(Some(EndedReason::CostLimit))
+            }
             Err(fault) => Err(fault),
         }
     }
@@ -259,12 +261,19 @@ pub(crate) fn announce(
     Ok(wake)
 }
 
-async fn write(engine: &Engine, statements: Vec<Statement>, wake: &[String], now_ms: i64) -> Result<(), Fault> {
+async fn write(
+    engine: &Engine,
+    statements: Vec<Statement>,
+    wake: &[String],
+    now_ms: i64,
+) -> Result<(), Fault> {
     let ports = engine.ports();
     match ports.database.write(statements).await {
         Ok(_) => {}
         // The same callback came twice at once: the other one's row is found next time.
-        Err(DatabaseError::Constraint(sentence)) if sentence.contains("phone_calls") => return Err(Fault::Stale),
+        Err(DatabaseError::Constraint(sentence)) if sentence.contains("phone_calls") => {
+            return Err(Fault::Stale);
+        }
         Err(error) => return Err(error.into()),
     }
     for job_id in wake {

@@ -108,7 +108,8 @@ impl Said {
     }
 }
 
-const COLUMNS: &str = "call_id, workspace_id, assistant_id, provider, carrier_call_id, region_url, job_id, max_seconds,
+const COLUMNS: &str =
+    "call_id, workspace_id, assistant_id, provider, carrier_call_id, region_url, job_id, max_seconds,
  placed, media_at, talked_at, hang_up_at, said, is_over, version, created_at";
 
 impl Leg {
@@ -246,7 +247,14 @@ impl Leg {
 
     /// Its job, put there unclaimed: what is done when nobody has connected the call by then.
     pub fn job(&self, due_at: i64) -> Statement {
-        jobs::insert(&self.workspace_id, &self.job_id, JobKind::LiveCall, &self.call_id, due_at, self.created_at)
+        jobs::insert(
+            &self.workspace_id,
+            &self.job_id,
+            JobKind::LiveCall,
+            &self.call_id,
+            due_at,
+            self.created_at,
+        )
     }
 
     /// Why a conversation that is under way has to end: the carrier says it is over, or somebody asked for it.
@@ -292,8 +300,14 @@ impl Leg {
             return None;
         }
         let job_id = engine.id(prefix::JOB);
-        let insert =
-            jobs::insert(&self.workspace_id, &job_id, JobKind::HangUp, &self.call_id, jobs::DUE_AT_ONCE, now_ms);
+        let insert = jobs::insert(
+            &self.workspace_id,
+            &job_id,
+            JobKind::HangUp,
+            &self.call_id,
+            jobs::DUE_AT_ONCE,
+            now_ms,
+        );
         wake.push(job_id);
         Some(insert)
     }

@@ -11,8 +11,8 @@ use crate::carriers::{Line, LineEvent, LineMessage};
 use crate::conversation::EndedReason;
 use crate::conversation::transcript::{TranscriptRole, TranscriptRow};
 use crate::limits::{
-    LIVE_WRONG_MESSAGES_MAX, PHONE_AHEAD_MS, PHONE_BURST_MS, PHONE_KEYS_MAX, PHONE_KEYS_MS, PHONE_MARK_LATE_MS,
-    PHONE_MARK_MS, PHONE_START_MS,
+    LIVE_WRONG_MESSAGES_MAX, PHONE_AHEAD_MS, PHONE_BURST_MS, PHONE_KEYS_MAX, PHONE_KEYS_MS,
+    PHONE_MARK_LATE_MS, PHONE_MARK_MS, PHONE_START_MS,
 };
 use crate::live::peer::{Heard, Peer};
 use crate::ports::{BoxFuture, Clock, Gone, Received, Socket};
@@ -172,7 +172,9 @@ impl PhonePeer<'_> {
                         return Some(Heard::Gone);
                     }
                 }
-                ToneHeard::Said { text, duration_ms } => self.heard.push_back(Heard::Said { text, duration_ms }),
+                ToneHeard::Said { text, duration_ms } => {
+                    self.heard.push_back(Heard::Said { text, duration_ms })
+                }
                 ToneHeard::Garbled { .. } => self.heard.push_back(Heard::Noise),
             }
         }
@@ -186,7 +188,8 @@ impl PhonePeer<'_> {
         self.unmarked_ms = 0;
         let heard_ms = (self.playback.cleared(self.clock.now_ms()) - from_ms).max(0);
         let whole_ms = (until_ms - from_ms).max(1);
-        let heard_permille = u32::try_from(heard_ms.saturating_mul(1_000) / whole_ms).unwrap_or(1_000).min(1_000);
+        let heard_permille =
+            u32::try_from(heard_ms.saturating_mul(1_000) / whole_ms).unwrap_or(1_000).min(1_000);
         self.heard.push_back(Heard::TalkedOver { heard_permille });
         let clear = self.line.clear();
         self.send(clear).await
@@ -320,7 +323,10 @@ impl Peer for PhonePeer<'_> {
         // Who hung up, or wants it over at once, hears no more.
         let cut_off = matches!(
             reason,
-            EndedReason::UserHungUp | EndedReason::HungUpByRequest | EndedReason::MediaLost | EndedReason::Aborted
+            EndedReason::UserHungUp
+                | EndedReason::HungUpByRequest
+                | EndedReason::MediaLost
+                | EndedReason::Aborted
         );
         Box::pin(async move { !cut_off && self.last_words().await })
     }

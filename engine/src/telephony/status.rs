@@ -121,7 +121,12 @@ impl<'a> Change<'a> {
         leg.version = self.before.version;
         let mut statements = leg.change().to_vec();
         let mut wake = Vec::new();
-        if let Some(id) = self.after.carrier_call_id.as_deref().filter(|_| self.after.carrier_call_id != self.before.carrier_call_id) {
+        if let Some(id) = self
+            .after
+            .carrier_call_id
+            .as_deref()
+            .filter(|_| self.after.carrier_call_id != self.before.carrier_call_id)
+        {
             statements.extend(calls::write::carried(workspace_id, call_id, id));
         }
         if let Some(status) = self.status() {

@@ -130,7 +130,9 @@ impl TcpSocket {
                 () = &mut late => return Received::Nothing,
             };
             match message {
-                Some(Ok(Message::Text(text))) => return received(SocketMessage::Text(text.as_str().to_owned())),
+                Some(Ok(Message::Text(text))) => {
+                    return received(SocketMessage::Text(text.as_str().to_owned()));
+                }
                 Some(Ok(Message::Binary(bytes))) => return received(SocketMessage::Binary(bytes)),
                 // Pings are answered by the library.
                 Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_))) => {}

@@ -1,7 +1,7 @@
 //! Stand-ins for telephone carriers: one server, and for each carrier a [`Wire`] that speaks as it does.
 pub mod plivo;
-pub mod twilio;
 pub mod telnyx;
+pub mod twilio;
 pub mod vonage;
 pub mod wire;
 

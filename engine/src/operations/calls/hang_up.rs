@@ -44,7 +44,8 @@ async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
         return context.commit(Vec::new(), Output::ok(&call)?).await;
     }
     if before.carrier_call_id.is_none() {
-        let message = "The carrier has not named this call yet, so it cannot be told to end it. Try again in a moment.";
+        let message =
+            "The carrier has not named this call yet, so it cannot be told to end it. Try again in a moment.";
         let mut error = Error::new(Code::Unavailable, message);
         error.retry_after_s = Some(1);
         return Err(error.into());
@@ -73,7 +74,9 @@ pub async fn tell(engine: &Engine, leg: &Leg) -> Result<(), Fault> {
         return Ok(());
     };
     match client::send(engine, carrier.hang_up(&ending)).await {
-        Ok(reply) => carrier.hung_up(&reply).map_err(|rejection| super::place::rejected(provider, &rejection).into()),
+        Ok(reply) => {
+            carrier.hung_up(&reply).map_err(|rejection| super::place::rejected(provider, &rejection).into())
+        }
         Err(HttpError::Refused | HttpError::Timeout | HttpError::Failed(_) | HttpError::TooLarge(_)) => {
             let message = "The carrier did not answer. The call may still be up: try again, hanging up twice does no harm.";
             let details = serde_json::json!({"provider": provider, "call_id": leg.call_id});

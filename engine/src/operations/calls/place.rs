@@ -25,7 +25,7 @@ use crate::statement::{Row, Rows, Statement};
 use crate::telephony::incoming::{announce, leg};
 use crate::telephony::leg::{Leg, Placing, command_id};
 use crate::telephony::{CallUrls, callbacks, client, status};
-use crate::{calls, schema, spending, speech, sql};
+use crate::{calls, schema, speech, spending, sql};
 
 /// `POST /calls/outbound`
 pub const OPERATION: Operation = Operation {
@@ -182,7 +182,10 @@ impl<'a> Plan<'a> {
         match &assistant {
             None => problems.push(Error::field("assistant_id", "is no assistant of this workspace")),
             Some(assistant) if !speech::can_speak(&assistant.voice) => {
-                let message = format!("speaks with {}, which cannot be used on the telephone yet: use builtin/tone", assistant.voice);
+                let message = format!(
+                    "speaks with {}, which cannot be used on the telephone yet: use builtin/tone",
+                    assistant.voice
+                );
                 problems.push(Error::field("assistant_id", message));
             }
             Some(_) => {}
@@ -370,7 +373,9 @@ impl Meant {
         let mut leg = self.leg.clone();
         for _ in 0..STALE_ATTEMPTS_MAX {
             match self.settled(context, &engine, provider, leg, &said).await {
-                Err(Fault::Stale) => leg = Leg::load(&engine, &self.leg.workspace_id, &self.leg.call_id).await?,
+                Err(Fault::Stale) => {
+                    leg = Leg::load(&engine, &self.leg.workspace_id, &self.leg.call_id).await?
+                }
                 other => return other,
             }
         }
@@ -417,7 +422,14 @@ impl Meant {
                     leg.is_over = true;
                     statements.extend(calls::write::end(workspace_id, id, &ended));
                     let kinds = [EventKind::CallEnded];
-                    wake = announce(engine, &self.call, Some(&ended), &self.subscribers, &kinds, &mut statements)?;
+                    wake = announce(
+                        engine,
+                        &self.call,
+                        Some(&ended),
+                        &self.subscribers,
+                        &kinds,
+                        &mut statements,
+                    )?;
                     statements.push(leg.wake_job());
                     wake.push(leg.job_id.clone());
                 }
@@ -462,7 +474,8 @@ pub(super) fn rejected(provider: &str, rejection: &Rejection) -> Error {
         RejectionCause::Carrier => "failed",
     };
     let message = format!("The carrier ({provider}) {what}: {}", rejection.message);
-    let details = json!({"provider": provider, "carrier_code": rejection.code, "carrier_message": rejection.message});
+    let details =
+        json!({"provider": provider, "carrier_code": rejection.code, "carrier_message": rejection.message});
     Error::new(Code::CarrierRejected, message).with_details(details)
 }
 
