@@ -29,7 +29,14 @@ pub trait Wire: Send + Sync + 'static {
 
     /// What the carrier sends to the service when this happens, signed; `None` when it sends nothing then. `nth`
     /// counts the callbacks of the call from 0.
-    fn callback(&self, public: &Public, call: &PhoneCall, event: &CallEvent, nth: u32, now_s: i64) -> Option<CallbackRequest>;
+    fn callback(
+        &self,
+        public: &Public,
+        call: &PhoneCall,
+        event: &CallEvent,
+        nth: u32,
+        now_s: i64,
+    ) -> Option<CallbackRequest>;
 
     /// What the service's answer to an incoming call, or to being asked about an answered one, tells the carrier to
     /// do. An error says what is wrong with the document: an unknown element, a missing attribute, a URL it may not use.
