@@ -307,8 +307,9 @@ impl Phone {
         Some(callback)
     }
 
+    /// Sends any callback of the carrier's making; it must be taken.
     #[track_caller]
-    fn deliver(&mut self, callback: &CallbackRequest) -> Reply {
+    pub fn deliver(&mut self, callback: &CallbackRequest) -> Reply {
         let reply = self.server.send(callback).unwrap_or_else(|error| panic!("{}: {error}", callback.url));
         assert!((200..300).contains(&reply.status), "{callback:?} is answered with {reply:?}");
         self.sent.push(callback.clone());

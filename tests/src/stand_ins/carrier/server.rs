@@ -22,7 +22,7 @@ pub(super) const PATIENCE_MS: u64 = 20_000;
 pub struct CarrierServer(Arc<Inner>);
 
 struct Inner {
-    wire: Box<dyn Wire>,
+    wire: Arc<dyn Wire>,
     address: SocketAddr,
     state: Mutex<State>,
     changed: Condvar,
@@ -66,10 +66,15 @@ impl CarrierServer {
     /// Starts one on a free port. Who it calls back is said later ([`CarrierServer::serve`]): the service has to know
     /// this server's address before it starts.
     pub fn start(wire: impl Wire) -> Self {
+        Self::start_shared(Arc::new(wire))
+    }
+
+    /// The same over a wire that the scenario keeps a hand on.
+    pub fn start_shared(wire: Arc<dyn Wire>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
         let address = listener.local_addr().expect("it is bound");
         let (state, changed) = (Mutex::default(), Condvar::new());
-        let server = Self(Arc::new(Inner { wire: Box::new(wire), address, state, changed }));
+        let server = Self(Arc::new(Inner { wire, address, state, changed }));
         let ours = server.clone();
         std::thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
