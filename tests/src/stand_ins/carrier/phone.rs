@@ -164,6 +164,14 @@ impl Phone {
         }
     }
 
+    /// Waits until the service commands the carrier to end the call, which goes on until a scenario ends it.
+    #[track_caller]
+    pub fn was_commanded_to_end(&self) {
+        self.server.command(&self.call, "a command to end", |command| {
+            matches!(command, Command::HangUp { .. }).then_some(())
+        });
+    }
+
     // What the service wants.
 
     /// What the service said to being told of the incoming call.
