@@ -11,6 +11,7 @@
 pub mod backdoor;
 pub mod blobs;
 pub mod call;
+pub mod carrier_samples;
 pub mod choices;
 pub mod compare;
 pub mod edge;

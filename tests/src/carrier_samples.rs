@@ -1,0 +1,6 @@
+//! What the service and the carriers' stand-ins say to each other, for the carriers' own software to judge
+//! (`tests/clients/carrier_*.py`).
+pub mod plivo;
+pub mod telnyx;
+pub mod twilio;
+pub mod vonage;
