@@ -53,19 +53,19 @@ fn signs(header: &str) -> bool {
     header == "authorization" || (header.contains("signature") && !header.ends_with("nonce"))
 }
 
-/// The value with one character of its signature changed: the last part of a token, or all there is.
+/// The value with one character of each of its signatures changed: there may be several, and of a token the last
+/// part is the signature.
 fn altered(value: &str) -> String {
-    let at = value.rfind('.').map_or(0, |dot| dot + 1) + 5;
-    let other = |(nth, char): (usize, char)| {
-        if nth != at {
-            char
-        } else if char == 'A' {
-            'B'
-        } else {
-            'A'
-        }
+    let one = |value: &str| {
+        let at = value.rfind('.').map_or(0, |dot| dot + 1) + 5;
+        let other = |(nth, char): (usize, char)| match char {
+            _ if nth != at => char,
+            'A' => 'B',
+            _ => 'A',
+        };
+        value.chars().enumerate().map(other).collect::<String>()
     };
-    value.chars().enumerate().map(other).collect()
+    value.split(',').map(one).collect::<Vec<_>>().join(",")
 }
 
 #[cfg(test)]
@@ -98,5 +98,6 @@ mod tests {
     #[test]
     fn a_token_is_altered_in_its_signature() {
         assert_eq!(altered("Bearer abc.def.ghijklm"), "Bearer abc.def.ghijkAm");
+        assert_eq!(altered("aaaaaaa,bbbbbAb"), "aaaaaAa,bbbbbBb");
     }
 }
