@@ -4,7 +4,6 @@ use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use http::Method;
 use serde_json::{Value, json};
 use sidetone_engine::audio::Rate;
 use sidetone_engine::speech::tone::{ToneEar, ToneHeard, ToneVoice};
@@ -177,11 +176,6 @@ impl Desk {
     pub fn orders(&self, to: &str) -> usize {
         self.carrier.orders(to).len()
     }
-
-    /// `POST` with further headers.
-    pub fn post_with(&self, path: &str, body: &Value, headers: &[(&str, &str)]) -> Reply {
-        self.world.call_with(Method::POST, path, Some(body), headers)
-    }
 }
 
 /// A number that nobody else has, with an ending that chooses what the carrier does
@@ -238,11 +232,10 @@ impl Person {
     /// Listens until something was said to its end, and tells what.
     #[track_caller]
     pub fn hears(&mut self) -> String {
-        let text = self.next("words", |heard| match heard {
+        self.next("words", |heard| match heard {
             ToneHeard::Said { text, .. } => Some(text.clone()),
             _ => None,
-        });
-        text
+        })
     }
 
     /// Listens until somebody begins to speak.
