@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Every check of a running server (SIDETONE_URL, SIDETONE_KEY) by somebody else's software: the official MCP
-# clients, the Inspector, the conformance tool, and what openapi.json promises; and of the stand-in for OpenAI, by
-# OpenAI's clients. One line a check, then the sum.
+# clients, the Inspector, the conformance tool, and what openapi.json promises; and of the stand-ins, by the clients of
+# those they stand in for. One line a check, then the sum.
 set -euo pipefail
 cd "$(dirname "$0")"
 
@@ -44,6 +44,10 @@ for era in legacy auto modern; do check "Inspector --strict, $era" ./inspector.s
 for revision in 2025-11-25 2026-07-28; do check "MCP conformance $revision" ./conformance.sh "$revision"; done
 check "OpenAI's TypeScript client against its stand-in" ./with-openai.sh node openai-stand-in.mjs
 check "OpenAI's Python client against its stand-in" ./with-openai.sh "$python_openai" openai_stand_in.py
+check "Twilio's own package" ./carriers.sh twilio
+check "Telnyx's own package" ./carriers.sh telnyx
+check "Plivo's own package" ./carriers.sh plivo
+check "Vonage's own packages" ./carriers.sh vonage
 check 'Standard Webhooks' ./deliveries.sh
 check 'README, curl' python3 readme.py curl
 check 'README, MCP' "$python_v2" readme.py mcp

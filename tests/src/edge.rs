@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use crate::native::WORKSPACES_MAX;
 use crate::process::bootstrap_key;
 use crate::stand_ins;
+use crate::stand_ins::carrier::Carriers;
 
 /// A running Worker.
 pub struct Edge {
@@ -35,6 +36,20 @@ impl Edge {
             let settings = stand_ins::settings();
             let settings: Vec<_> = settings.iter().map(|(name, value)| (*name, value.as_str())).collect();
             Arc::new(Self::start(&settings))
+        };
+        SHARED.get_or_init(start).clone()
+    }
+
+    /// The Worker of this process with an account at each carrier's stand-in.
+    pub fn shared_with_phones() -> Arc<Self> {
+        static SHARED: OnceLock<Arc<Edge>> = OnceLock::new();
+        let start = || {
+            let carriers = Carriers::shared();
+            let settings = carriers.settings();
+            let settings: Vec<_> = settings.iter().map(|(name, value)| (*name, value.as_str())).collect();
+            let edge = Self::start(&settings);
+            carriers.serve(edge.address);
+            Arc::new(edge)
         };
         SHARED.get_or_init(start).clone()
     }

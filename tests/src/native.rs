@@ -11,6 +11,7 @@ use sidetone_engine::engine::Engine;
 use crate::backdoor;
 use crate::process::{binary, bootstrap_key};
 use crate::stand_ins;
+use crate::stand_ins::carrier::Carriers;
 
 /// Workspaces one test process can open.
 pub(crate) const WORKSPACES_MAX: u32 = 2_000;
@@ -47,6 +48,17 @@ impl Native {
     pub fn shared_with_stand_ins() -> &'static Self {
         static SHARED: OnceLock<Native> = OnceLock::new();
         SHARED.get_or_init(|| Self::start(&stand_ins::settings()))
+    }
+
+    /// The server of this process with an account at each carrier's stand-in.
+    pub fn shared_with_phones() -> &'static Self {
+        static SHARED: OnceLock<Native> = OnceLock::new();
+        SHARED.get_or_init(|| {
+            let carriers = Carriers::shared();
+            let native = Self::start(&carriers.settings());
+            carriers.serve(native.address);
+            native
+        })
     }
 
     /// The key of a workspace that nobody has used.

@@ -122,6 +122,23 @@ impl World {
         }
     }
 
+    /// A fresh workspace of a service that has an account with each carrier's stand-in, and knows the stand-in for
+    /// models. Carriers need sockets: where `SIDETONE_TEST_HOST` names none that has them, it is the binary.
+    pub fn with_phones() -> Self {
+        match std::env::var("SIDETONE_TEST_HOST").as_deref().unwrap_or("native") {
+            "sandbox" | "native" => {
+                let native = Native::shared_with_phones();
+                Self::on(Service::Native(native), native.fresh_key())
+            }
+            "worker" => {
+                let edge = Edge::shared_with_phones();
+                let key = edge.fresh_key();
+                Self::on(Service::Edge(edge), key)
+            }
+            other => panic!("SIDETONE_TEST_HOST={other}: not one of sandbox, native, worker"),
+        }
+    }
+
     /// A world whose clock stands still until it is told to move and whose requests go nowhere;
     /// `None` on a host that has the real ones. The scenario then ends at once.
     pub fn with_manual_clock() -> Option<Self> {

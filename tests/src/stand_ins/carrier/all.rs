@@ -1,0 +1,70 @@
+//! The four carriers of one test process, and the service that has an account with each.
+use std::net::SocketAddr;
+use std::sync::{Arc, OnceLock};
+
+use super::plivo::PlivoWire;
+use super::server::CarrierServer;
+use super::telnyx::TelnyxWire;
+use super::twilio::TwilioWire;
+use super::vonage::VonageWire;
+use crate::stand_ins;
+
+/// What the service is called: carriers connect their media to `wss://` and nothing else.
+pub const BASE_URL: &str = "https://sidetone.example";
+
+/// The carriers' names.
+pub const PROVIDERS: [&str; 4] = ["twilio", "telnyx", "plivo", "vonage"];
+
+/// All of them, running.
+pub struct Carriers {
+    servers: [CarrierServer; 4],
+    /// Vonage's own side, for what only Vonage does.
+    pub vonage: Arc<VonageWire>,
+}
+
+impl Carriers {
+    /// Starts four servers.
+    pub fn start() -> Self {
+        let vonage = Arc::new(VonageWire::default());
+        let servers = [
+            CarrierServer::start(TwilioWire),
+            CarrierServer::start(TelnyxWire),
+            CarrierServer::start(PlivoWire),
+            CarrierServer::start_shared(vonage.clone()),
+        ];
+        Self { servers, vonage }
+    }
+
+    /// Those of this process.
+    pub fn shared() -> &'static Self {
+        static SHARED: OnceLock<Carriers> = OnceLock::new();
+        SHARED.get_or_init(Self::start)
+    }
+
+    /// One of them.
+    #[track_caller]
+    pub fn get(&self, provider: &str) -> &CarrierServer {
+        let found = self.servers.iter().find(|server| server.provider() == provider);
+        found.unwrap_or_else(|| panic!("{provider} is no carrier"))
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = &CarrierServer> {
+        self.servers.iter()
+    }
+
+    /// Settings of a service with an account at each, the stand-in for models besides.
+    pub fn settings(&self) -> Vec<(&'static str, String)> {
+        let mut settings = stand_ins::settings();
+        settings.push(("SIDETONE_BASE_URL", BASE_URL.to_owned()));
+        settings.extend(self.servers.iter().flat_map(CarrierServer::settings));
+        settings
+    }
+
+    /// The service listens here.
+    pub fn serve(&self, address: SocketAddr) {
+        for server in &self.servers {
+            server.serve(address, BASE_URL);
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! What is played to the person at the other end: audio waits its turn, a mark comes back when what was before it
+//! has been played, and what is thrown away is never heard.
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+/// A carrier's playback buffer.
+#[derive(Debug)]
+pub struct Speaker {
+    rate_hz: u32,
+    samples_per_s: f64,
+    queue: VecDeque<Item>,
+    heard: Vec<i16>,
+    cleared: Vec<Cleared>,
+    /// Up to when playing has been accounted for.
+    at: Instant,
+    /// Samples that are due, less than one.
+    rest: f64,
+}
+
+/// The service has thrown away what was not played.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cleared {
+    /// Samples that had been played by then.
+    pub heard_samples: usize,
+    /// Samples that never will be.
+    pub dropped_samples: usize,
+    /// Marks that were still out.
+    pub marks: Vec<String>,
+}
+
+#[derive(Debug)]
+enum Item {
+    Audio(VecDeque<i16>),
+    Mark(String),
+}
+
+impl Speaker {
+    /// One that plays `pace` times as fast as a telephone does.
+    pub fn new(rate_hz: u32, pace: f64, now: Instant) -> Self {
+        let samples_per_s = f64::from(rate_hz) * pace;
+        let (queue, heard, cleared) = (VecDeque::new(), Vec::new(), Vec::new());
+        Self { rate_hz, samples_per_s, queue, heard, cleared, at: now, rest: 0.0 }
+    }
+
+    /// Audio to be played after what is there.
+    pub fn audio(&mut self, samples: Vec<i16>, now: Instant) {
+        self.start(now);
+        self.queue.push_back(Item::Audio(samples.into()));
+    }
+
+    /// A mark after what is there.
+    pub fn mark(&mut self, name: String, now: Instant) {
+        self.start(now);
+        self.queue.push_back(Item::Mark(name));
+    }
+
+    /// Throws away what was not played and names the marks that were out.
+    pub fn clear(&mut self) -> Vec<String> {
+        let (mut marks, mut dropped_samples) = (Vec::new(), 0);
+        for item in self.queue.drain(..) {
+            match item {
+                Item::Audio(samples) => dropped_samples += samples.len(),
+                Item::Mark(name) => marks.push(name),
+            }
+        }
+        let heard_samples = self.heard.len();
+        self.cleared.push(Cleared { heard_samples, dropped_samples, marks: marks.clone() });
+        marks
+    }
+
+    /// Plays until now and names the marks that were passed.
+    pub fn play(&mut self, now: Instant) -> Vec<String> {
+        let due = now.saturating_duration_since(self.at).as_secs_f64() * self.samples_per_s + self.rest;
+        self.at = now;
+        let mut samples = due as usize;
+        self.rest = due - samples as f64;
+        let mut passed = Vec::new();
+        while let Some(item) = self.queue.front_mut() {
+            match item {
+                Item::Mark(_) => {
+                    if let Some(Item::Mark(name)) = self.queue.pop_front() {
+                        passed.push(name);
+                    }
+                }
+                Item::Audio(audio) => {
+                    let played = audio.len().min(samples);
+                    self.heard.extend(audio.drain(..played));
+                    samples -= played;
+                    if !audio.is_empty() {
+                        return passed;
+                    }
+                    self.queue.pop_front();
+                }
+            }
+        }
+        passed
+    }
+
+    /// What has been played, without the pauses between.
+    pub fn heard(&self) -> &[i16] {
+        &self.heard
+    }
+
+    /// What was thrown away, and when.
+    pub fn cleared(&self) -> &[Cleared] {
+        &self.cleared
+    }
+
+    /// Whether nothing waits to be played.
+    pub fn is_idle(&self) -> bool {
+        self.queue.is_empty()
+    }
+
+    /// How much audio waits, at the speed of a telephone.
+    pub fn waiting(&self) -> Duration {
+        let length = |item: &Item| if let Item::Audio(audio) = item { audio.len() } else { 0 };
+        let samples: usize = self.queue.iter().map(length).sum();
+        Duration::from_secs_f64(samples as f64 / f64::from(self.rate_hz))
+    }
+
+    /// Time in which there was nothing to play is gone.
+    fn start(&mut self, now: Instant) {
+        if self.queue.is_empty() {
+            (self.at, self.rest) = (now, 0.0);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn after(start: Instant, ms: u64) -> Instant {
+        start + Duration::from_millis(ms)
+    }
+
+    #[test]
+    fn a_mark_comes_back_when_what_was_before_it_was_played() {
+        let start = Instant::now();
+        let mut speaker = Speaker::new(8_000, 1.0, start);
+        speaker.mark("early".to_owned(), start);
+        speaker.audio(vec![1; 320], start);
+        speaker.mark("late".to_owned(), start);
+        assert_eq!(speaker.play(start), ["early"]);
+        assert!(speaker.play(after(start, 39)).is_empty());
+        assert_eq!(speaker.heard().len(), 312);
+        assert_eq!(speaker.play(after(start, 40)), ["late"]);
+        assert_eq!(speaker.heard().len(), 320);
+        assert!(speaker.is_idle());
+    }
+
+    #[test]
+    fn time_without_audio_is_not_made_up_for() {
+        let start = Instant::now();
+        let mut speaker = Speaker::new(8_000, 1.0, start);
+        speaker.audio(vec![1; 160], after(start, 1_000));
+        speaker.play(after(start, 1_010));
+        assert_eq!(speaker.heard().len(), 80);
+        assert_eq!(speaker.waiting(), Duration::from_millis(10));
+    }
+
+    #[test]
+    fn what_is_cleared_is_never_heard() {
+        let start = Instant::now();
+        let mut speaker = Speaker::new(8_000, 2.0, start);
+        speaker.audio(vec![1; 320], start);
+        speaker.mark("m".to_owned(), start);
+        speaker.play(after(start, 10));
+        assert_eq!(speaker.clear(), ["m"]);
+        speaker.play(after(start, 100));
+        assert_eq!(speaker.heard().len(), 160, "twice as fast");
+        let marks = vec!["m".to_owned()];
+        assert_eq!(speaker.cleared(), [Cleared { heard_samples: 160, dropped_samples: 160, marks }]);
+    }
+}

@@ -1,0 +1,146 @@
+//! Calls that the service places and the carrier takes.
+use serde_json::json;
+use sidetone_tests::stand_ins::carrier::Command;
+
+use crate::support::{Desk, GREETING, a_number, lines};
+
+with_each_carrier!(
+    a_conversation_that_the_person_ends,
+    the_assistant_ends,
+    busy,
+    nobody_answers,
+    declined,
+    failed,
+    a_retry_with_a_key_places_one_call,
+    a_dry_run_places_none,
+    the_only_number_of_an_assistant_is_the_default,
+);
+
+fn a_conversation_that_the_person_ends(provider: &'static str) {
+    let desk = Desk::new(provider);
+    let (id, mut person) = desk.place();
+    let to = person.call().to.clone();
+    assert_eq!(desk.call(&id)["status"], "queued");
+    person.ring();
+    let ringing = desk.once(&id, "ringing");
+    assert!(ringing["answered_at"].is_null(), "{ringing}");
+    person.answer();
+    desk.once(&id, "in_progress");
+    assert_eq!(person.hears(), GREETING);
+    person.says("When do you open on Saturday?");
+    let answer = person.hears();
+    assert!(answer.contains("open at ten"), "{answer}");
+    person.hang_up();
+
+    let call = desk.over(&id);
+    let expected = json!({
+        "source": "outbound", "direction": "outbound", "outcome": "completed", "ended_reason": "user_hung_up",
+        "fault": "none", "provider": provider, "carrier_call_id": person.id(), "from": desk.number, "to": to,
+        "user_number": to, "assistant_id": desk.assistant.id, "voice": "builtin/tone",
+    });
+    desk.expect(&call, &expected);
+    let said =
+        [("assistant", GREETING), ("user", "When do you open on Saturday?"), ("assistant", answer.as_str())];
+    assert_eq!(lines(&call), said);
+    for at in ["answered_at", "ended_at"] {
+        assert!(call[at].is_string(), "{at} of {call}");
+    }
+    assert!(call["duration_ms"].as_i64().unwrap() > 1_000, "{call}");
+    assert_eq!(desk.orders(&to), 1);
+    assert!(person.problems().is_empty(), "{:?}", person.problems());
+}
+
+fn the_assistant_ends(provider: &'static str) {
+    let desk = Desk::with_model(provider, "stand-in/says-goodbye");
+    let (id, mut person) = desk.connected();
+    assert_eq!(person.hears(), GREETING);
+    person.says("Thank you, that was all.");
+    assert_eq!(person.hears(), "Goodbye, and thank you.", "last words are said before the line is closed");
+    person.was_hung_up();
+    let call = desk.over(&id);
+    desk.expect(&call, &json!({"outcome": "completed", "ended_reason": "assistant_ended", "fault": "none"}));
+    let ends = desk.carrier.commands(person.id()).into_iter();
+    let ends = ends.filter(|command| matches!(command, Command::HangUp { .. })).count();
+    assert!(ends <= 1, "{provider} was told to end it {ends} times");
+}
+
+fn busy(provider: &'static str) {
+    let desk = Desk::new(provider);
+    let (id, mut person) = desk.place();
+    person.busy();
+    let expected = json!({"outcome": "busy", "ended_reason": "busy", "fault": "none", "answered_at": null,
+                          "transcript": [], "carrier_call_id": person.id()});
+    desk.expect(&desk.over(&id), &expected);
+}
+
+fn nobody_answers(provider: &'static str) {
+    let desk = Desk::new(provider);
+    let (id, mut person) = desk.place();
+    person.ring();
+    desk.once(&id, "ringing");
+    person.no_answer();
+    let expected =
+        json!({"outcome": "no_answer", "ended_reason": "no_answer", "fault": "none", "answered_at": null});
+    desk.expect(&desk.over(&id), &expected);
+}
+
+fn declined(provider: &'static str) {
+    let desk = Desk::new(provider);
+    let (id, mut person) = desk.place();
+    person.ring();
+    person.decline();
+    let call = desk.over(&id);
+    desk.expect(&call, &json!({"outcome": "busy", "fault": "none"}));
+    // Not every carrier tells a declined call from a busy line.
+    assert!(["declined", "busy"].contains(&call["ended_reason"].as_str().unwrap()), "{call}");
+}
+
+fn failed(provider: &'static str) {
+    let desk = Desk::new(provider);
+    let (id, mut person) = desk.place();
+    person.fail();
+    let call = desk.over(&id);
+    desk.expect(&call, &json!({"outcome": "failed"}));
+    assert!(["unreachable", "carrier_failed"].contains(&call["ended_reason"].as_str().unwrap()), "{call}");
+    assert_ne!(call["fault"], "none");
+}
+
+fn a_retry_with_a_key_places_one_call(provider: &'static str) {
+    let desk = Desk::new(provider);
+    let to = a_number("7777");
+    let first = desk.world.post_once("/calls/outbound", "once", desk.wanted(&to)).created();
+    let again = desk.world.post_once("/calls/outbound", "once", desk.wanted(&to)).created();
+    assert_eq!((&again.json, again.header("idempotent-replayed")), (&first.json, Some("true")));
+    desk.world
+        .post_once("/calls/outbound", "once", desk.wanted(&a_number("7777")))
+        .refused("idempotency_key_reused");
+    assert_eq!((desk.orders(&to), desk.calls().len()), (1, 1));
+    desk.carrier.rings(&to).busy();
+    desk.over(first["id"].as_str().unwrap());
+}
+
+fn a_dry_run_places_none(provider: &'static str) {
+    let desk = Desk::new(provider);
+    let to = a_number("7777");
+    let would = desk.world.post("/calls/outbound?dry_run=true", desk.wanted(&to));
+    assert!((200..300).contains(&would.status), "{would:?}");
+    assert_eq!((desk.orders(&to), desk.calls().len()), (0, 0));
+    // What would not do is said as well, and does nothing either.
+    let mut wrong = desk.wanted(&to);
+    wrong["from"] = json!(a_number("0000"));
+    let would_not = desk.world.post("/calls/outbound?dry_run=true", wrong);
+    assert_ne!(would_not.json, would.json);
+    assert_eq!((desk.orders(&to), desk.calls().len()), (0, 0));
+}
+
+fn the_only_number_of_an_assistant_is_the_default(provider: &'static str) {
+    let desk = Desk::new(provider);
+    let to = a_number("7777");
+    let body = json!({"assistant_id": desk.assistant.id, "to": to});
+    let call = desk.world.post("/calls/outbound", body).created().json;
+    desk.expect(&call, &json!({"from": desk.number, "provider": provider}));
+    let mut phone = desk.carrier.rings(&to);
+    assert_eq!(phone.call().from, desk.number);
+    phone.busy();
+    desk.over(call["id"].as_str().unwrap());
+}

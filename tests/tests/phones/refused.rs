@@ -1,0 +1,98 @@
+//! Calls that the carrier does not take, or about which nobody can tell whether it has.
+use std::time::Instant;
+
+use serde_json::json;
+
+use crate::support::{Desk, a_number};
+
+with_each_carrier!(
+    what_the_carrier_rejects_has_ended,
+    what_nobody_can_tell_is_settled_by_a_callback,
+    an_answer_that_comes_late_was_one_order,
+    checks_come_before_the_carrier_is_asked,
+);
+
+fn what_the_carrier_rejects_has_ended(provider: &'static str) {
+    let desk = Desk::new(provider);
+    for (ending, reasons) in [
+        ("0400", &["unreachable", "carrier_refused"][..]),
+        ("0401", &["carrier_refused"]),
+        ("0429", &["carrier_refused"]),
+    ] {
+        let to = a_number(ending);
+        let refusal = desk.order(&to).refused("carrier_rejected");
+        let details = &refusal["error"]["details"];
+        assert_eq!(details["provider"], provider, "{refusal:?}");
+        for named in ["carrier_code", "carrier_message"] {
+            assert!(details[named].as_str().is_some_and(|text| !text.is_empty()), "{named} of {refusal:?}");
+        }
+        assert_eq!(desk.orders(&to), 1, "asked once: {ending}");
+        let call = desk.calls().into_iter().find(|call| call["to"] == to).expect("a row");
+        let call = desk.over(call["id"].as_str().unwrap());
+        desk.expect(
+            &call,
+            &json!({"outcome": "failed", "from": desk.number, "provider": provider, "answered_at": null}),
+        );
+        assert!(reasons.contains(&call["ended_reason"].as_str().unwrap()), "{ending}: {call}");
+        assert_ne!(call["fault"], "none", "{call}");
+    }
+}
+
+fn what_nobody_can_tell_is_settled_by_a_callback(provider: &'static str) {
+    let desk = Desk::new(provider);
+    for ending in ["0500", "0201", "0444"] {
+        let to = a_number(ending);
+        desk.order(&to).refused("carrier_timeout");
+        let call = desk.calls().into_iter().find(|call| call["to"] == to).expect("a row");
+        desk.expect(&call, &json!({"status": "queued", "outcome": null, "ended_at": null}));
+        let id = call["id"].as_str().unwrap();
+        // The carrier had it all along.
+        let mut phone = desk.carrier.rings(&to);
+        phone.ring();
+        let call = desk.once(id, "ringing");
+        assert_eq!(call["carrier_call_id"], phone.id(), "{ending}: {call}");
+        phone.no_answer();
+        desk.expect(&desk.over(id), &json!({"outcome": "no_answer", "carrier_call_id": phone.id()}));
+        assert_eq!(desk.orders(&to), 1, "asked once: {ending}");
+    }
+}
+
+/// A call that the carrier has, and about which it says nothing until the service gives up: it may be answered all
+/// the same.
+fn an_answer_that_comes_late_was_one_order(provider: &'static str) {
+    let desk = Desk::new(provider);
+    let to = a_number("0408");
+    let started = Instant::now();
+    desk.order(&to).refused("carrier_timeout");
+    assert!(started.elapsed().as_secs() < 40, "{:?}", started.elapsed());
+    let id = desk.only_call()["id"].as_str().unwrap().to_owned();
+    let mut phone = desk.carrier.rings(&to);
+    phone.answer();
+    desk.once(&id, "in_progress");
+    phone.until_quiet(300);
+    phone.hang_up();
+    desk.expect(&desk.over(&id), &json!({"outcome": "completed", "ended_reason": "user_hung_up"}));
+    assert_eq!(desk.orders(&to), 1);
+}
+
+fn checks_come_before_the_carrier_is_asked(provider: &'static str) {
+    let desk = Desk::new(provider);
+    let seen = |to: &str| desk.orders(to);
+    let to = a_number("7777");
+    let with = |name: &str, value: serde_json::Value| {
+        let mut body = desk.wanted(&to);
+        body[name] = value;
+        desk.world.post("/calls/outbound", body)
+    };
+    with("from", json!(a_number("0000"))).refused("validation_failed");
+    with("to", json!("12")).refused("validation_failed");
+    with("user_number", json!("me")).refused("validation_failed");
+    with("assistant_id", json!("asst_01jd0000000000000000000000")).refused("validation_failed");
+    // Another workspace's number is nobody's.
+    let other = Desk::new(provider);
+    with("from", json!(other.number)).refused("validation_failed");
+    desk.world
+        .tool("create_outbound_call", json!({"data": desk.wanted(&to)}))
+        .refused("confirmation_required");
+    assert_eq!((seen(&to), desk.calls().len()), (0, 0));
+}

@@ -1,0 +1,128 @@
+//! Callbacks that come twice, late, out of order, or from somebody else: the state only moves forward.
+use std::time::Duration;
+
+use serde_json::json;
+use sidetone_tests::stand_ins::carrier::{CallEvent, Carriers, EndKind, Forgery};
+
+use crate::support::{Desk, GREETING, MOMENT_MS, a_number};
+
+with_each_carrier!(
+    doubled_callbacks_change_nothing,
+    the_end_comes_first,
+    the_end_comes_before_the_media_socket_closes,
+    a_callback_about_nobodys_call_is_taken_and_forgotten,
+    forged_callbacks_change_nothing,
+    forged_announcements_are_not_answered,
+);
+
+fn doubled_callbacks_change_nothing(provider: &'static str) {
+    let desk = Desk::new(provider);
+    let (id, mut person) = desk.connected();
+    for nth in 0..person.sent() {
+        person.status_again(nth);
+    }
+    assert_eq!(desk.once(&id, "in_progress")["carrier_call_id"], person.id());
+    assert_eq!(person.hears(), GREETING);
+    person.hang_up();
+    let call = desk.over(&id);
+    for nth in 0..person.sent() {
+        person.status_again(nth);
+    }
+    std::thread::sleep(Duration::from_millis(MOMENT_MS));
+    assert_eq!(desk.over(&id), call, "an hour later everything is sent once more");
+}
+
+fn the_end_comes_first(provider: &'static str) {
+    let desk = Desk::new(provider);
+    let (id, mut phone) = desk.place();
+    phone.hold();
+    phone.ring();
+    let before_the_end = phone.held();
+    phone.no_answer();
+    let last_first: Vec<usize> = (0..phone.held()).rev().collect();
+    assert!(last_first.len() > before_the_end, "{provider} tells of the end");
+    phone.release_in(&last_first);
+    let call = desk.over(&id);
+    desk.expect(&call, &json!({"status": "ended", "outcome": "no_answer", "ended_reason": "no_answer"}));
+}
+
+fn the_end_comes_before_the_media_socket_closes(provider: &'static str) {
+    let desk = Desk::new(provider);
+    let (id, mut person) = desk.connected();
+    assert_eq!(person.hears(), GREETING);
+    person.tell(&CallEvent::Ended { how: EndKind::HungUp, seconds: 2 });
+    desk.once(&id, "ended");
+    // What is still said is said to nobody.
+    person.says("Hello?");
+    person.close_media();
+    let call = desk.over(&id);
+    desk.expect(&call, &json!({"outcome": "completed", "ended_reason": "user_hung_up", "fault": "none"}));
+}
+
+fn a_callback_about_nobodys_call_is_taken_and_forgotten(provider: &'static str) {
+    let desk = Desk::new(provider);
+    let mut phone = desk.carrier.prepare_call(&a_number("1234"), &desk.number);
+    for event in
+        [CallEvent::Ringing, CallEvent::Answered, CallEvent::Ended { how: EndKind::HungUp, seconds: 3 }]
+    {
+        // Carriers send again what is not taken.
+        if let Some(status) = phone.try_to_tell(&event) {
+            let status = status.unwrap();
+            assert!((200..300).contains(&status), "{provider}: {status} to {event:?}");
+        }
+    }
+    assert!(desk.calls().is_empty());
+}
+
+fn forged_callbacks_change_nothing(provider: &'static str) {
+    let desk = Desk::new(provider);
+    let (id, mut person) = desk.connected();
+    assert_eq!(person.hears(), GREETING);
+    let before = desk.call(&id);
+    for how in Forgery::ALL {
+        let event = CallEvent::Ended { how: EndKind::HungUp, seconds: 1 };
+        if let Some(status) = person.forge(how, &event) {
+            assert_eq!(status, 403, "{provider}: {how:?}");
+        }
+    }
+    std::thread::sleep(Duration::from_millis(MOMENT_MS));
+    desk.expect(
+        &desk.call(&id),
+        &json!({"status": "in_progress", "ended_at": null, "costs": before["costs"]}),
+    );
+    person.says("When do you open on Saturday?");
+    assert!(person.hears().contains("open at ten"), "the conversation goes on");
+    person.hang_up();
+    desk.over(&id);
+}
+
+fn forged_announcements_are_not_answered(provider: &'static str) {
+    let desk = Desk::new(provider);
+    for how in Forgery::ALL {
+        let mut phone = desk.carrier.prepare_call(&a_number("1234"), &desk.number);
+        if let Some(status) = phone.forge(how, &CallEvent::Incoming) {
+            assert_eq!(status, 403, "{provider}: {how:?}");
+        }
+        std::thread::sleep(Duration::from_millis(50));
+        assert!(desk.carrier.commands(phone.id()).is_empty());
+    }
+    assert!(desk.calls().is_empty());
+}
+
+/// Vonage tells of two legs, the telephone's and the media socket's, with the same words: the second is not the call.
+#[test]
+fn vonages_second_leg_is_not_the_call() {
+    let desk = Desk::new("vonage");
+    let (id, mut person) = desk.connected();
+    assert_eq!(person.hears(), GREETING);
+    let now_s = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
+    for status in ["started", "answered", "completed"] {
+        let vonage = &Carriers::shared().vonage;
+        let callback = vonage.socket_leg(person.call(), status, i64::try_from(now_s).unwrap());
+        person.deliver(&callback.expect("the call is connected"));
+    }
+    std::thread::sleep(Duration::from_millis(MOMENT_MS));
+    desk.expect(&desk.call(&id), &json!({"status": "in_progress", "carrier_call_id": person.id()}));
+    person.hang_up();
+    desk.over(&id);
+}
