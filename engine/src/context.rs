@@ -234,6 +234,7 @@ impl Context {
     fn render(&self, statement: Statement, hash: &str) -> Statement {
         debug_assert!(self.names_workspace(&statement), "names no workspace: {}", statement.sql);
         match &self.identity {
+            Some(_) if !statement.sql.contains(":ws") => statement,
             Some(identity) => statement.in_workspace(&identity.workspace_id),
             None => statement.with_workspace(
                 "(SELECT workspace_id FROM api_keys WHERE hash = ?",

@@ -16,8 +16,12 @@ pub const PHONE_CALL_SECONDS_MAX: i64 = 3_600;
 pub const PHONE_CONNECT_MS: i64 = 180_000;
 /// How long a carrier has to tell why a call was not connected after it has closed its media.
 pub const PHONE_TOLD_MS: i64 = 30_000;
-/// How long a media socket may be open before audio comes: it may still ring.
-pub const PHONE_START_MS: i64 = 120_000;
+/// How long a media socket of an answered call may be open before audio comes.
+pub const PHONE_START_MS: i64 = 10_000;
+/// How often a conversation looks whether the carrier says that its call is over, or somebody wants it to be.
+pub const PHONE_LOOK_MS: i64 = 5_000;
+/// Messages of a carrier that cannot be read, or come out of place, before the call is ended: five seconds of audio.
+pub const PHONE_WRONG_MESSAGES_MAX: u32 = 250;
 /// Audio that is sent to a carrier before it is played, at most.
 pub const PHONE_AHEAD_MS: i64 = 10_000;
 /// How often a carrier is asked to tell what it has played.

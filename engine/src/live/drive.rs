@@ -22,7 +22,9 @@ use crate::events::{self, EventKind};
 use crate::jobs::live_call;
 use crate::jobs::spent::Spent;
 use crate::jobs::tool_callback;
-use crate::limits::{LIVE_COST_MICROUSD_MAX, LIVE_LEASE_KEPT_MS, PHONE_TOLD_MS};
+use crate::limits::{
+    LIVE_COST_MICROUSD_MAX, LIVE_LEASE_KEPT_MS, PHONE_CONNECT_MS, PHONE_LOOK_MS, PHONE_TOLD_MS,
+};
 use crate::models::{AssistantModel, AssistantReply, AssistantTurn, ModelFailure, RULES_MODEL, ToolSpec};
 use crate::ports::BoxFuture;
 use crate::spending;
@@ -69,6 +71,8 @@ pub(super) struct Drive<'a> {
     over_at_ms: i64,
     /// When the lease is extended at the latest.
     keep_at_ms: i64,
+    /// When the carrier's side of the call is looked at next.
+    look_at_ms: i64,
     /// Whose fault it is, where the conversation cannot know.
     fault: Option<CallFault>,
     /// When the call was answered.
@@ -110,6 +114,7 @@ impl<'a> Drive<'a> {
             silent_at_ms: now_ms + session.silence_ms,
             over_at_ms: i64::MAX,
             keep_at_ms: now_ms + LIVE_LEASE_KEPT_MS,
+            look_at_ms: if session.on_phone { now_ms + PHONE_LOOK_MS } else { i64::MAX },
             fault: None,
             answered_at: session.call.answered_at,
             given_back: false,
@@ -135,11 +140,17 @@ impl<'a> Drive<'a> {
 
     /// Until the conversation is over.
     async fn converse(&mut self, peer: &mut dyn Peer) -> Result<(), Fault> {
-        let opened = peer.open(&Call::of(&self.session.call, None, None)?).await;
+        let call = Call::of(&self.session.call, None, None)?;
+        let mut opened = peer.open(&call).await;
         if self.session.on_phone {
+            while opened == Err(Heard::Nothing) && self.may_ring().await? {
+                opened = peer.open(&call).await;
+            }
             match opened {
                 Ok(()) => self.connected().await?,
-                Err(_) => return self.unconnected().await,
+                // It was answered, and there is no audio: nobody waits for more.
+                Err(Heard::Nothing) => return self.unconnected(0).await,
+                Err(_) => return self.unconnected(PHONE_TOLD_MS).await,
             }
         }
         self.tell(Input::Start);
@@ -161,6 +172,20 @@ impl<'a> Drive<'a> {
                 Event::Heard(heard) => self.heard(heard),
             }
         }
+    }
+
+    /// Whether the other side's telephone may still ring: some carriers open the socket before it is answered.
+    async fn may_ring(&mut self) -> Result<bool, Fault> {
+        let session = self.session;
+        let (workspace_id, call_id) = (&session.call.workspace_id, &session.call.id);
+        let now_ms = self.now_ms();
+        let leg = Leg::load(&session.engine, workspace_id, call_id).await?;
+        let opened_at = leg.media_at.unwrap_or(now_ms);
+        if leg.is_over || leg.is_answered() || now_ms >= opened_at + PHONE_CONNECT_MS {
+            return Ok(false);
+        }
+        session.engine.ports().database.write(session.hold.keep(now_ms).to_vec()).await?;
+        Ok(true)
     }
 
     /// Audio comes over the telephone: the call is answered, and from now on it ends as the conversation does.
@@ -189,14 +214,14 @@ impl<'a> Drive<'a> {
     }
 
     /// Nobody came to the telephone: the carrier tells why, or the call's job finds that it does not.
-    async fn unconnected(&mut self) -> Result<(), Fault> {
+    async fn unconnected(&mut self, wait_ms: i64) -> Result<(), Fault> {
         let session = self.session;
         let now_ms = self.now_ms();
-        let mut statements = session.hold.give_back(now_ms + PHONE_TOLD_MS).to_vec();
+        let mut statements = session.hold.give_back(now_ms + wait_ms).to_vec();
         statements.extend(journal::forget(&session.call.workspace_id, &session.call.id));
         let ports = session.engine.ports();
         ports.database.write(statements).await?;
-        ports.queue.wake(session.hold.job_id(), now_ms + PHONE_TOLD_MS);
+        ports.queue.wake(session.hold.job_id(), now_ms + wait_ms);
         self.given_back = true;
         Ok(())
     }
@@ -244,6 +269,9 @@ impl<'a> Drive<'a> {
         let session = self.session;
         let rows = self.conversation.transcript().get(self.saved..).unwrap_or_default();
         if rows.is_empty() && calls.is_empty() && now_ms < self.keep_at_ms {
+            if now_ms >= self.look_at_ms {
+                self.look().await?;
+            }
             return Ok(Vec::new());
         }
         let mut statements = session.hold.keep(now_ms).to_vec();
@@ -258,14 +286,26 @@ impl<'a> Drive<'a> {
         let mut rows = session.engine.ports().database.write(statements).await?;
         self.saved = self.conversation.transcript().len();
         self.keep_at_ms = now_ms + LIVE_LEASE_KEPT_MS;
-        if let Some(row) = rows.get(asked).and_then(Rows::first)
-            && let Some((reason, fault)) = Leg::read(row)?.stopped()
-        {
+        self.looked_at(Leg::first(rows.get(asked))?);
+        rows.truncate(asked);
+        Ok(rows.split_off(written.min(rows.len())))
+    }
+
+    /// Sees whether the carrier says that the call is over, or somebody wants it to be.
+    async fn look(&mut self) -> Result<(), Fault> {
+        let call = &self.session.call;
+        let leg = Leg::load(&self.session.engine, &call.workspace_id, &call.id).await?;
+        self.looked_at(Some(leg));
+        Ok(())
+    }
+
+    fn looked_at(&mut self, leg: Option<Leg>) {
+        let Some(leg) = leg else { return };
+        self.look_at_ms = self.now_ms() + PHONE_LOOK_MS;
+        if let Some((reason, fault)) = leg.stopped() {
             self.fault = fault.or(self.fault);
             self.tell(Input::Stop { reason });
         }
-        rows.truncate(asked);
-        Ok(rows.split_off(written.min(rows.len())))
     }
 
     fn ask(&mut self, request: u64) {
@@ -331,7 +371,7 @@ impl<'a> Drive<'a> {
 
     /// Waits for whatever comes first: an answer, something heard, or the time.
     async fn next(&mut self, peer: &mut dyn Peer) -> Event {
-        let mut until_ms = self.over_at_ms.min(self.keep_at_ms);
+        let mut until_ms = self.over_at_ms.min(self.keep_at_ms).min(self.look_at_ms);
         if self.conversation.waiting_for() == WaitingFor::User {
             until_ms = until_ms.min(self.silent_at_ms);
         }

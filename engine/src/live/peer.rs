@@ -11,7 +11,8 @@ use crate::ports::{BoxFuture, Gone};
 /// 2. Dropping the future of [`Peer::hear`] loses nothing.
 /// 3. After [`Gone`], or [`Heard::Gone`], nothing more is said; saying it does nothing.
 pub trait Peer: Movable {
-    /// The conversation begins, once the other end can hear. An error is what came in place of that.
+    /// The conversation begins, once the other end can hear. An error is what came in place of that; after
+    /// [`Heard::Nothing`], nothing for a while, it may be called again.
     fn open<'a>(&'a mut self, call: &'a Call) -> BoxFuture<'a, Result<(), Heard>>;
 
     /// What the other end does next; [`Heard::Nothing`] when that is nothing by `until_ms`.

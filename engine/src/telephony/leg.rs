@@ -93,6 +93,9 @@ pub struct Said {
     /// What it costs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub billed: Option<Billed>,
+    /// Whether anybody, or anything, has answered.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub answered: bool,
     /// Whether a machine answered.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub machine: Option<bool>,
@@ -257,6 +260,11 @@ impl Leg {
         )
     }
 
+    /// Whether it no longer rings.
+    pub fn is_answered(&self) -> bool {
+        self.placing == Placing::Incoming || self.said.answered || self.talked_at.is_some()
+    }
+
     /// Why a conversation that is under way has to end: the carrier says it is over, or somebody asked for it.
     pub fn stopped(&self) -> Option<(EndedReason, Option<CallFault>)> {
         match &self.said.end {
@@ -316,7 +324,7 @@ impl Leg {
     pub fn ending<'a>(&'a self, command_id: &'a str, now_ms: i64) -> Option<Ending<'a>> {
         Some(Ending {
             carrier_call_id: self.carrier_call_id.as_deref()?,
-            answered: self.talked_at.is_some(),
+            answered: self.talked_at.is_some() || self.said.answered,
             region_url: self.region_url.as_deref(),
             command_id,
             now_ms,
@@ -350,6 +358,7 @@ mod tests {
         let said = Said {
             end: Some(End::of(EndedReason::Busy, "busy 486").lasting(Some(0))),
             billed: Some(Billed { duration_ms: Some(0), cost_microusd: Some(13_000) }),
+            answered: true,
             machine: Some(false),
             rejection: Some(("21211".to_owned(), "no".to_owned())),
         };

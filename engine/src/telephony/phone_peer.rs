@@ -11,8 +11,8 @@ use crate::carriers::{Line, LineEvent, LineMessage};
 use crate::conversation::EndedReason;
 use crate::conversation::transcript::{TranscriptRole, TranscriptRow};
 use crate::limits::{
-    LIVE_WRONG_MESSAGES_MAX, PHONE_AHEAD_MS, PHONE_BURST_MS, PHONE_KEYS_MAX, PHONE_KEYS_MS,
-    PHONE_MARK_LATE_MS, PHONE_MARK_MS, PHONE_START_MS,
+    PHONE_AHEAD_MS, PHONE_BURST_MS, PHONE_KEYS_MAX, PHONE_KEYS_MS, PHONE_MARK_LATE_MS, PHONE_MARK_MS,
+    PHONE_START_MS, PHONE_WRONG_MESSAGES_MAX,
 };
 use crate::live::peer::{Heard, Peer};
 use crate::ports::{BoxFuture, Clock, Gone, Received, Socket};
@@ -229,7 +229,7 @@ impl PhonePeer<'_> {
     /// One more message that cannot be used; too many of them are the end.
     fn wrong(&mut self) -> Option<Heard> {
         self.wrong += 1;
-        (self.wrong >= LIVE_WRONG_MESSAGES_MAX).then_some(LOST)
+        (self.wrong >= PHONE_WRONG_MESSAGES_MAX).then_some(LOST)
     }
 
     async fn next(&mut self, until_ms: i64) -> Heard {
@@ -259,7 +259,7 @@ impl PhonePeer<'_> {
         let until_ms = self.clock.now_ms() + PHONE_START_MS;
         while self.started_at_ms.is_none() {
             if self.clock.now_ms() >= until_ms {
-                return Err(LOST);
+                return Err(Heard::Nothing);
             }
             let received = self.socket.receive(until_ms).await;
             if let Some(over) = self.received(received).await {

@@ -86,6 +86,7 @@ impl<'a> Change<'a> {
         }
         let said = &mut after.said;
         said.machine = said.machine.or(report.machine);
+        said.answered |= report.progress == Some(Progress::Answered);
         said.billed = merged(said.billed, report.billed);
         let mut end = None;
         if let Some(Progress::Ended(told)) = &report.progress {

@@ -53,7 +53,7 @@ fn a_number_of_another_carrier_is_refused(provider: &'static str) {
 fn an_announcement_that_comes_twice_is_one_call(provider: &'static str) {
     let desk = Desk::new(provider);
     let mut person = desk.is_called();
-    person.status_again(0);
+    person.announce();
     person.answer();
     assert_eq!(person.hears(), GREETING);
     person.hang_up();

@@ -53,11 +53,13 @@ impl Carriers {
         self.servers.iter()
     }
 
-    /// Settings of a service with an account at each, the stand-in for models besides.
+    /// Settings of a service with an account at each, the stand-in for models besides. Each is one line, as files of
+    /// settings want them.
     pub fn settings(&self) -> Vec<(&'static str, String)> {
         let mut settings = stand_ins::settings();
         settings.push(("SIDETONE_BASE_URL", BASE_URL.to_owned()));
-        settings.extend(self.servers.iter().flat_map(CarrierServer::settings));
+        let accounts = self.servers.iter().flat_map(CarrierServer::settings);
+        settings.extend(accounts.map(|(name, value)| (name, value.replace('\n', "\\n"))));
         settings
     }
 

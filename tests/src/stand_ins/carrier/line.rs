@@ -91,8 +91,15 @@ impl Line {
         let frame = Duration::from_secs_f64(0.020 / pace);
         let ours = shared.clone();
         std::thread::spawn(move || {
-            let mut end =
-                End { socket, shared: ours, frame, mic: VecDeque::new(), next: None, closing: None };
+            let mut end = End {
+                socket,
+                shared: ours,
+                frame,
+                mic: VecDeque::new(),
+                next: None,
+                begun: false,
+                closing: None,
+            };
             let closed = end.run(&to_do);
             end.shared.lock().closed.get_or_insert(closed);
             end.shared.changed.notify_all();
@@ -204,6 +211,8 @@ struct End {
     mic: VecDeque<(VecDeque<i16>, Sender<()>)>,
     /// When the next frame is due; `None` while none is sent without need.
     next: Option<Instant>,
+    /// Whether what comes first was sent: else nothing comes last.
+    begun: bool,
     /// When we have asked to close.
     closing: Option<Instant>,
 }
@@ -238,7 +247,7 @@ impl End {
             Do::Begin => {
                 let opening = self.shared.media().opening();
                 self.send_all(opening);
-                self.next = Some(Instant::now());
+                (self.begun, self.next) = (true, Some(Instant::now()));
             }
             Do::Say(samples, done) => {
                 self.mic.push_back((samples.into(), done));
@@ -259,20 +268,23 @@ impl End {
             }
             Do::Raw(message) => self.send(message),
             Do::Mute => self.next = None,
-            Do::Stop => {
-                let closing = self.shared.media().closing();
-                self.send_all(closing);
-                self.next = None;
-            }
+            Do::Stop => self.stop(),
             Do::Close => {
-                let closing = self.shared.media().closing();
-                self.send_all(closing);
-                self.next = None;
+                self.stop();
                 let frame = CloseFrame { code: CloseCode::Normal, reason: "".into() };
                 let _ = self.socket.close(Some(frame));
                 self.closing = Some(Instant::now());
             }
             Do::Vanish => {}
+        }
+    }
+
+    /// Says what comes last, once.
+    fn stop(&mut self) {
+        self.next = None;
+        if std::mem::take(&mut self.begun) {
+            let closing = self.shared.media().closing();
+            self.send_all(closing);
         }
     }
 

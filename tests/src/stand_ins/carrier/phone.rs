@@ -174,6 +174,13 @@ impl Phone {
 
     // What the service wants.
 
+    /// Tells the service of the incoming call and takes what it wants: once more when it was told before, as carriers
+    /// do that have got no answer. The last answer counts.
+    #[track_caller]
+    pub fn announce(&mut self) {
+        self.ask(&CallEvent::Incoming);
+    }
+
     /// What the service said to being told of the incoming call.
     #[track_caller]
     pub fn announced(&self) -> &Reply {
@@ -231,6 +238,11 @@ impl Phone {
         self.deliver(&callback);
     }
 
+    /// The same to a service that may be down or refuse: the status of its answer, or what broke. So carriers try again.
+    pub fn try_again(&mut self, nth: usize) -> std::io::Result<u16> {
+        self.server.send(&self.sent[nth]).map(|reply| reply.status)
+    }
+
     /// Tells the service what happened. Nothing is sent where the carrier sends nothing then.
     #[track_caller]
     pub fn tell(&mut self, event: &CallEvent) {
@@ -259,12 +271,6 @@ impl Phone {
     }
 
     // Below, what those are made of.
-
-    /// Tells the service of the incoming call and takes what it wants.
-    #[track_caller]
-    pub(super) fn announce(&mut self) {
-        self.ask(&CallEvent::Incoming);
-    }
 
     #[track_caller]
     fn ask(&mut self, event: &CallEvent) {

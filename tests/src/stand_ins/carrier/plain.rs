@@ -376,6 +376,19 @@ fn an_incoming_call_is_answered_refused_or_decided_by_command() {
 }
 
 #[test]
+fn a_socket_that_never_began_has_no_end_to_tell() {
+    let (service, server) = Service::start();
+    service.place(&server, "+104").unwrap();
+    let mut phone = server.rings("+104");
+    phone.open_socket();
+    phone.raw_media(MediaMessage::Text(json!({"last": true}).to_string()));
+    phone.no_answer();
+    service.waits_for("NoAnswer");
+    service.waits_for("last");
+    assert!(!service.came().iter().any(|text| text.contains("end")), "{:?}", service.came());
+}
+
+#[test]
 fn callbacks_are_held_doubled_and_forged() {
     let (service, server) = Service::start();
     service.place(&server, "+103").unwrap();
