@@ -168,6 +168,7 @@ fn path_value(world: &World, operation: &Operation, name: &str, within: Option<&
         }
         ("/calls", "id") => match operation.path {
             "/calls/{id}/recording" | "/calls/{id}/waveform" => world.a_recorded_call(),
+            "/calls/{id}/hang-up" => world.placed_call(),
             _ => world.runs_call(),
         },
         ("/keys", "id") => world.api_key(),
@@ -187,6 +188,9 @@ fn value(world: &World, operation: &Operation, name: &str, schema: &Value) -> Va
             return assistant.id.into();
         }
         "assistant_id" => return world.assistant().id.into(),
+        "from" => return world.binding().id.into(),
+        "to" => return "+14155557777".into(),
+        "user_number" => return "+14155550123".into(),
         "persona_id" => return world.persona().id.into(),
         "scenario_id" => return world.scenario().id.into(),
         "tool_ids" => return json!([world.a_tool().id, world.a_tool().id]),

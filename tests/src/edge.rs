@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use crate::native::WORKSPACES_MAX;
 use crate::process::bootstrap_key;
 use crate::stand_ins;
-use crate::stand_ins::carrier::Carriers;
+use crate::stand_ins::carrier::{Carriers, an_account};
 
 /// A running Worker.
 pub struct Edge {
@@ -26,7 +26,13 @@ impl Edge {
     /// The Worker of this process, with its storage within reach of tests.
     pub fn shared() -> Arc<Self> {
         static SHARED: OnceLock<Arc<Edge>> = OnceLock::new();
-        SHARED.get_or_init(|| Arc::new(Self::start(&[("WORKER_ENTRY", "backdoor.mjs")]))).clone()
+        let start = || {
+            let account = an_account();
+            let mut options = vec![("WORKER_ENTRY", "backdoor.mjs")];
+            options.extend(account.iter().map(|(name, value)| (*name, value.as_str())));
+            Arc::new(Self::start(&options))
+        };
+        SHARED.get_or_init(start).clone()
     }
 
     /// The Worker of this process with the stand-ins in its settings.

@@ -11,7 +11,7 @@ use sidetone_engine::engine::Engine;
 use crate::backdoor;
 use crate::process::{binary, bootstrap_key};
 use crate::stand_ins;
-use crate::stand_ins::carrier::Carriers;
+use crate::stand_ins::carrier::{Carriers, an_account};
 
 /// Workspaces one test process can open.
 pub(crate) const WORKSPACES_MAX: u32 = 2_000;
@@ -41,7 +41,7 @@ impl Native {
     /// The server of this process.
     pub fn shared() -> &'static Self {
         static SHARED: OnceLock<Native> = OnceLock::new();
-        SHARED.get_or_init(|| Self::start(&[]))
+        SHARED.get_or_init(|| Self::start(&an_account()))
     }
 
     /// The server of this process with the stand-ins in its settings.

@@ -1,7 +1,7 @@
 //! One service and a workspace of the scenario's own.
 use std::net::Ipv4Addr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -12,7 +12,7 @@ use sidetone_engine::auth::key::ApiKey;
 use sidetone_engine::calls::write as calls;
 use sidetone_engine::engine::Engine;
 use sidetone_engine::error::Fault;
-use sidetone_engine::ports::{Blobs, Database};
+use sidetone_engine::ports::{Blobs, Database, HttpError};
 use sidetone_engine::recordings::{self, Kept};
 use sidetone_engine::sql;
 use sidetone_engine::statement::Statement;
@@ -22,6 +22,7 @@ use crate::edge::Edge;
 use crate::example;
 use crate::native::Native;
 use crate::reply::{Reply, ToolReply};
+use crate::stand_ins::carrier;
 use crate::talk::Talk;
 use crate::{stand_ins, wire};
 
@@ -82,7 +83,7 @@ impl World {
     /// A fresh workspace on the host of that name.
     pub fn on_host(name: &str) -> Self {
         match name {
-            "sandbox" => Self::in_memory(Sandbox::with_settings(SETTINGS)),
+            "sandbox" => Self::in_memory(Sandbox::with_settings(settings())),
             "native" => {
                 let native = Native::shared();
                 Self::on(Service::Native(native), native.fresh_key())
@@ -163,17 +164,17 @@ impl World {
 
     /// A world in memory over a database and blobs of the test's own, whichever host the suite runs on.
     pub fn over_both(database: Arc<dyn Database>, blobs: Arc<dyn Blobs>) -> Self {
-        Self::in_memory(Sandbox::over_both(database, blobs, SETTINGS))
+        Self::in_memory(Sandbox::over_both(database, blobs, settings()))
     }
 
     /// A world in memory over a database of the test's own, whichever host the suite runs on.
     pub fn over(database: Arc<dyn Database>) -> Self {
-        Self::in_memory(Sandbox::over(database, SETTINGS))
+        Self::in_memory(Sandbox::over(database, settings()))
     }
 
     /// The same with further settings.
     pub fn over_with(database: Arc<dyn Database>, settings: &[(&str, &str)]) -> Self {
-        Self::in_memory(Sandbox::over(database, &[SETTINGS, settings].concat()))
+        Self::in_memory(Sandbox::over(database, &[self::settings(), settings].concat()))
     }
 
     /// A workspace of this Worker.
@@ -183,10 +184,15 @@ impl World {
 
     /// A world in memory with further settings, whichever host the suite runs on.
     pub fn with_settings(settings: &[(&str, &str)]) -> Self {
-        Self::in_memory(Sandbox::with_settings(&[SETTINGS, settings].concat()))
+        Self::in_memory(Sandbox::with_settings(&[self::settings(), settings].concat()))
     }
 
     fn in_memory(sandbox: Sandbox) -> Self {
+        // The carrier is there; everything else is nowhere unless a scenario says so.
+        sandbox.answer_http_with(|request| match carrier::has_account_at(&request.url) {
+            true => stand_ins::exchange(request),
+            false => Err(HttpError::Failed("no answer is scripted".to_owned())),
+        });
         let key = sandbox.key().to_owned();
         Self::on(Service::Sandbox(Arc::new(sandbox)), key)
     }
@@ -539,6 +545,13 @@ impl World {
         Made { id: json["id"].as_str().expect("a run has a call").to_owned(), json }
     }
 
+    /// A call that a carrier has taken and that still rings, or will.
+    pub fn placed_call(&self) -> Made {
+        let from = self.binding();
+        let body = json!({"assistant_id": from["assistant_id"], "to": "+14155557777", "from": from.id});
+        self.create("/calls/outbound", body)
+    }
+
     /// A call that is over, with everything a call can have.
     pub fn a_call(&self) -> Made {
         let (new, ended) = (example::new_call(self), example::ended_call());
@@ -569,8 +582,15 @@ impl World {
     }
 }
 
-/// The peer of every test is the loopback address, which may say whom it speaks for.
-const SETTINGS: &[(&str, &str)] = &[("SIDETONE_TRUSTED_PROXIES", "127.0.0.1")];
+/// The peer of every test is the loopback address, which may say whom it speaks for. Every service has an account with
+/// one carrier.
+fn settings() -> &'static [(&'static str, &'static str)] {
+    static SETTINGS: OnceLock<Vec<(&str, &str)>> = OnceLock::new();
+    SETTINGS.get_or_init(|| {
+        let account = carrier::an_account().into_iter().map(|(name, value)| (name, &*value.leak()));
+        std::iter::once(("SIDETONE_TRUSTED_PROXIES", "127.0.0.1")).chain(account).collect()
+    })
+}
 
 fn fresh_address() -> Ipv4Addr {
     static ADDRESSES: AtomicU32 = AtomicU32::new(0x0A00_0001);

@@ -27,6 +27,9 @@ use crate::telephony::leg::{Leg, Placing};
 /// How long a model's answer may take, all its tries together.
 const ANSWER_MS: i64 = MODEL_TOTAL_MS as i64;
 
+/// How often a call is settled anew because its carrier said something meanwhile.
+const SETTLE_ATTEMPTS_MAX: u32 = 8;
+
 /// The lease that a live conversation holds on its own job.
 #[derive(Debug, Clone)]
 pub struct Hold {
@@ -143,21 +146,24 @@ pub fn ended(
     }
 }
 
-/// Settles a call whose process is gone, then looks into it.
+/// Settles a call that nobody carries on, then looks into it.
 pub(super) async fn run(engine: &Engine, job: &Job) -> Result<(), Failure> {
-    let Some(found) = load(engine, job).await? else {
-        engine.ports().database.write(job.finished([])).await?;
-        return Ok(());
-    };
-    if found.is_ended() {
-        return look_into(engine, job, &found).await;
+    for _ in 0..SETTLE_ATTEMPTS_MAX {
+        let Some(found) = load(engine, job).await? else {
+            engine.ports().database.write(job.finished([])).await?;
+            return Ok(());
+        };
+        // What was written is read again, so that the event tells what a read shows.
+        if found.is_ended() {
+            return look_into(engine, job, &found).await;
+        }
+        match settle(engine, job, found).await {
+            // The carrier has said something meanwhile; or the lease is somebody else's, and stays so.
+            Ok(()) | Err(Failure::LostLease) => {}
+            Err(failure) => return Err(failure),
+        }
     }
-    settle(engine, job, found).await?;
-    // What was written is read again, so that the event tells what a read shows.
-    match load(engine, job).await? {
-        Some(found) => look_into(engine, job, &found).await,
-        None => Ok(()),
-    }
+    Err(Failure::LostLease)
 }
 
 /// What is known of the call.

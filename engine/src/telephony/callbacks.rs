@@ -99,7 +99,9 @@ async fn answer(engine: &Engine, incoming: &Incoming, provider: Provider) -> Res
             CarrierEvent::Asked { carrier_call_id } => {
                 reply = incoming::answer_placed(engine, carrier, token.as_ref(), &carrier_call_id).await?;
             }
-            CarrierEvent::Report(report) => status::apply(engine, provider, token.as_ref(), report).await?,
+            CarrierEvent::Report(report) => {
+                status::apply(engine, provider, token.as_ref(), report).await?;
+            }
         }
     }
     Ok(reply)

@@ -1,11 +1,11 @@
 //! A call comes in: which assistant answers it, and the answer.
 use serde_json::json;
 
-use super::CallUrls;
 use super::leg::{self, Leg, Placing, Said};
 use super::token::CallToken;
+use super::{CallUrls, status};
 use crate::calls::{self, Call, CallFault, CallStatus, Costs, Direction, EndedCall, NewCall, Source, Usage};
-use crate::carriers::{Carrier, Connect, IncomingCall, Refusal, Reply};
+use crate::carriers::{Carrier, Connect, IncomingCall, Progress, Refusal, Reply, Report};
 use crate::conversation::EndedReason;
 use crate::engine::Engine;
 use crate::error::{Code, Fault};
@@ -39,13 +39,14 @@ pub async fn answer_placed(
     token: Option<&CallToken>,
     carrier_call_id: &str,
 ) -> Result<Reply, Fault> {
-    let select = match token {
-        Some(token) => Leg::select(&token.workspace_id, &token.call_id),
-        None => Leg::select_by_carrier(carrier.provider(), carrier_call_id),
+    let report = Report {
+        carrier_call_id: carrier_call_id.to_owned(),
+        progress: Some(Progress::Answered),
+        ..Report::default()
     };
-    let rows = engine.ports().database.read(vec![select]).await?;
+    let leg = status::apply(engine, carrier.provider(), token, report).await?;
     let nobody = IncomingCall { carrier_call_id: carrier_call_id.to_owned(), ..IncomingCall::default() };
-    match Leg::first(rows.first())? {
+    match leg {
         Some(leg) if !leg.is_over && leg.media_at.is_none() => connect(engine, carrier, &leg, &nobody),
         _ => Ok(carrier.refuse(&nobody, Refusal::Unbound)),
     }

@@ -14,13 +14,13 @@ use crate::operations::numbers::Provider;
 use crate::spending;
 use crate::statement::{Rows, Statement};
 
-/// Takes in a report. One about a call that is not ours is nobody's business.
+/// Takes in a report: the call as it is then. One about a call that is not ours is nobody's business.
 pub async fn apply(
     engine: &Engine,
     provider: Provider,
     token: Option<&CallToken>,
     report: Report,
-) -> Result<(), Fault> {
+) -> Result<Option<Leg>, Fault> {
     for _ in 0..STALE_ATTEMPTS_MAX {
         match applied(engine, provider, token, &report).await {
             Err(Fault::Stale) => {}
@@ -35,7 +35,7 @@ async fn applied(
     provider: Provider,
     token: Option<&CallToken>,
     report: &Report,
-) -> Result<(), Fault> {
+) -> Result<Option<Leg>, Fault> {
     let ports = engine.ports();
     let select = match token {
         Some(token) => Leg::select(&token.workspace_id, &token.call_id),
@@ -43,11 +43,11 @@ async fn applied(
     };
     let rows = ports.database.read(vec![select]).await?;
     let Some(before) = Leg::first(rows.first())?.filter(|leg| leg.provider == provider) else {
-        return Ok(());
+        return Ok(None);
     };
     let change = Change::new(engine, &before, report);
     if !change.is_any() {
-        return Ok(());
+        return Ok(Some(before));
     }
     let call = vec![
         calls::select_for(&before.workspace_id, &before.call_id),
@@ -60,7 +60,7 @@ async fn applied(
     for job_id in wake {
         ports.queue.wake(&job_id, now_ms);
     }
-    Ok(())
+    Ok(Some(change.after))
 }
 
 /// What a report changes.

@@ -15,6 +15,19 @@ pub const BASE_URL: &str = "https://sidetone.example";
 /// The carriers' names.
 pub const PROVIDERS: [&str; 4] = ["twilio", "telnyx", "plivo", "vonage"];
 
+/// The carrier that every service under test has an account with.
+const USUAL: &str = "twilio";
+
+/// Settings of an account with it.
+pub fn an_account() -> Vec<(&'static str, String)> {
+    Carriers::shared().get(USUAL).settings()
+}
+
+/// Whether this is an address of its API.
+pub fn has_account_at(url: &str) -> bool {
+    url.starts_with(&format!("http://{}/", Carriers::shared().get(USUAL).address()))
+}
+
 /// All of them, running.
 pub struct Carriers {
     servers: [CarrierServer; 4],
