@@ -220,7 +220,7 @@ async fn settle(engine: &Engine, job: &Job, found: Found) -> Result<(), Failure>
     let reason = EndedReason::Aborted;
     let ended = ended(found.so_far.clone(), reason, CallFault::Platform, answered_at, ended_at);
     let mut statements = job.extend(now_ms, 0).statements;
-    statements.extend(calls::write::end(&job.workspace_id, &job.subject_id, &ended));
+    statements.extend(calls::write::end(&job.workspace_id, &job.subject_id, &ended, None));
     statements.extend(journal::forget(&job.workspace_id, &job.subject_id));
     statements.extend(spending::add(&job.workspace_id, now_ms, spent.microusd));
     let mut wake = Vec::new();

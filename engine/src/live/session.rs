@@ -461,7 +461,7 @@ impl<'a> Drive<'a> {
         let ended = browser_call::ended(so_far, reason, fault, answered_at, now_ms);
         let workspace_id = &session.call.workspace_id;
         let mut statements = session.hold.hand_over().to_vec();
-        statements.extend(calls::write::end(workspace_id, &session.call.id, &ended));
+        statements.extend(calls::write::end(workspace_id, &session.call.id, &ended, None));
         statements.extend(journal::forget(workspace_id, &session.call.id));
         statements.extend(spending::add(workspace_id, now_ms, self.spent.microusd));
         let mut wake = vec![session.hold.job_id().to_owned()];
