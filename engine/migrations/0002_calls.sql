@@ -1,7 +1,8 @@
 -- The call log. Calls are history: they name assistants, runs and numbers, and reference none of them.
 
 -- What calls are filtered by, kept once for all calls that agree on it. A call moves to another group
--- when its outcome or sentiment becomes known; until then they are ''.
+-- when its outcome or sentiment becomes known; until then they are ''. A group whose assistant, model and
+-- voice are '' is a wide one: no call is in it, it only has the sums of all groups that agree in the rest.
 CREATE TABLE call_groups (
   -- Of this database: a workspace that moves to another gets others, its calls' seq likewise.
   id INTEGER PRIMARY KEY,
@@ -51,8 +52,8 @@ CREATE TABLE calls (
   simulation_run_id TEXT
 ) STRICT;
 -- One for each order a list can have. They hold all that a list decides by, so that a page is found
--- without looking at a single row that is not on it.
-CREATE INDEX calls_by_started_at ON calls (workspace_id, started_at, seq, group_id);
+-- without looking at a single row that is not on it; the first one also all that is summed up.
+CREATE INDEX calls_by_started_at ON calls (workspace_id, started_at, seq, group_id, duration_ms, cost_microusd);
 CREATE INDEX calls_by_ended_at ON calls (workspace_id, ended_at, seq, group_id, started_at);
 CREATE INDEX calls_by_duration_ms ON calls (workspace_id, duration_ms, seq, group_id, started_at);
 CREATE INDEX calls_by_cost ON calls (workspace_id, cost_microusd, seq, group_id, started_at);
@@ -67,17 +68,19 @@ CREATE TABLE call_transcripts (
   content TEXT NOT NULL
 ) STRICT;
 
--- Sums over the calls of a group that started within a span: all time (0 ms), 64, 16 and 4 days, a day. They
--- are written by the batch that writes the call, so they are never behind.
+-- Sums over the calls of a group that started within a span: all time (0 ms), 64 and 8 days, a day, 3 hours.
+-- A call counts in its group and in the wide one. They are written by the batch that writes the call, so
+-- they are never behind. The group comes before the time: a filter's groups are looked up one by one, and
+-- what is read does not grow with the groups of other calls.
 CREATE TABLE call_rollups (
   workspace_id TEXT NOT NULL REFERENCES workspaces (id),
+  group_id INTEGER NOT NULL REFERENCES call_groups (id),
   span_ms INTEGER NOT NULL,
   starts_at INTEGER NOT NULL,
-  group_id INTEGER NOT NULL REFERENCES call_groups (id),
   calls INTEGER NOT NULL,
   duration_ms INTEGER NOT NULL,
   cost_microusd INTEGER NOT NULL,
-  PRIMARY KEY (workspace_id, span_ms, starts_at, group_id)
+  PRIMARY KEY (workspace_id, group_id, span_ms, starts_at)
 ) STRICT, WITHOUT ROWID;
 
 -- The text index. The workspace is a word of its own in every entry: a search looks for it beside what

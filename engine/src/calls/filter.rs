@@ -34,7 +34,18 @@ impl CallFilter {
 
     /// The groups whose calls pass, as a SELECT of their ids.
     pub(super) fn groups(&self, binds: &mut Binds) -> String {
-        let mut sql = "SELECT id FROM call_groups WHERE workspace_id = :ws".to_owned();
+        self.groups_where("assistant_id <> ''", binds)
+    }
+
+    /// The groups that have the sums of the calls that pass, as a SELECT of their ids: wide ones where
+    /// these tell enough.
+    pub(super) fn summed(&self, binds: &mut Binds) -> String {
+        let finer = self.assistant_id.is_some() || self.model.is_some() || self.voice.is_some();
+        self.groups_where(if finer { "assistant_id <> ''" } else { "assistant_id = ''" }, binds)
+    }
+
+    fn groups_where(&self, condition: &str, binds: &mut Binds) -> String {
+        let mut sql = format!("SELECT id FROM call_groups WHERE workspace_id = :ws AND {condition}");
         for (column, value) in self.group_columns() {
             if let Some(value) = value {
                 sql.push_str(&format!(" AND {column} = {}", binds.add(value)));
@@ -80,45 +91,45 @@ impl CallFilter {
 }
 
 /// `SELECT group_id, starts_at, ends_at, calls, duration_ms, cost_microusd` over the pieces: a sum, or a
-/// call, a row. However many pieces there are, two SELECTs read them: D1 joins five at most.
-pub(super) fn sums(pieces: &[Piece], binds: &mut Binds) -> String {
+/// call, a row. `summed` names a table of the groups whose sums are read, `picked` one of the groups whose
+/// calls are; without it all are. However many pieces there are, two SELECTs read them: D1 joins five at most.
+pub(super) fn sums(pieces: &[Piece], summed: &str, picked: Option<&str>, binds: &mut Binds) -> String {
     let (mut spans, mut cut) = (Vec::new(), Vec::new());
     for piece in pieces {
         match piece.grain {
             Grain::All => spans.push((rollup::ALL_MS, piece)),
             Grain::Span(ms) => spans.push((ms, piece)),
-            Grain::Calls => cut.push(serde_json::json!([piece.from_ms, piece.to_ms])),
+            Grain::Calls => cut.push((0, piece)),
         }
     }
-    let mut selects = Vec::new();
-    if let [(span_ms, piece)] = spans[..]
-        && piece.grain == Grain::All
-    {
-        selects.push(format!(
-            "SELECT group_id, starts_at, starts_at AS ends_at, calls, duration_ms, cost_microusd FROM call_rollups
-             WHERE workspace_id = :ws AND span_ms = {span_ms}"
-        ));
-    } else {
-        let spans = spans.iter().map(|(ms, piece)| serde_json::json!([ms, piece.from_ms, piece.to_ms]));
-        let spans = binds.add(serde_json::Value::from_iter(spans).to_string());
-        selects.push(format!(
-            "SELECT group_id, starts_at, starts_at + span_ms AS ends_at, calls, duration_ms, cost_microusd
-             FROM json_each({spans}) AS piece CROSS JOIN call_rollups
-             WHERE workspace_id = :ws AND span_ms = json_extract(piece.value, '$[0]')
-             AND starts_at >= json_extract(piece.value, '$[1]') AND starts_at < json_extract(piece.value, '$[2]')"
-        ));
-    }
+    let mut selects = vec![format!(
+        "SELECT group_id, starts_at, starts_at + piece.span_ms AS ends_at, calls, duration_ms, cost_microusd
+         FROM {} AS piece CROSS JOIN {summed} CROSS JOIN call_rollups AS sums
+         WHERE workspace_id = :ws AND sums.group_id = {summed}.id AND sums.span_ms = piece.span_ms
+         AND starts_at >= piece.from_ms AND starts_at < piece.to_ms",
+        table(&spans, binds)
+    )];
     if !cut.is_empty() {
-        let cut = binds.add(serde_json::Value::from(cut).to_string());
+        let picked =
+            picked.map_or(String::new(), |picked| format!(" AND group_id IN (SELECT id FROM {picked})"));
         selects.push(format!(
-            "SELECT group_id, json_extract(piece.value, '$[0]'), json_extract(piece.value, '$[1]'), 1,
-             COALESCE(duration_ms, 0), cost_microusd
-             FROM json_each({cut}) AS piece CROSS JOIN calls INDEXED BY calls_by_started_at
-             WHERE workspace_id = :ws AND started_at >= json_extract(piece.value, '$[0]')
-             AND started_at < json_extract(piece.value, '$[1]')"
+            "SELECT group_id, piece.from_ms, piece.to_ms, 1, COALESCE(duration_ms, 0), cost_microusd
+             FROM {} AS piece CROSS JOIN calls INDEXED BY calls_by_started_at
+             WHERE workspace_id = :ws AND started_at >= piece.from_ms AND started_at < piece.to_ms{picked}",
+            table(&cut, binds)
         ));
     }
     selects.join(" UNION ALL ")
+}
+
+/// Pieces as a table that is made once: read from JSON for every group, they would cost more than the sums.
+fn table(pieces: &[(i64, &Piece)], binds: &mut Binds) -> String {
+    let rows = pieces.iter().map(|(span_ms, piece)| serde_json::json!([span_ms, piece.from_ms, piece.to_ms]));
+    let rows = binds.add(serde_json::Value::from_iter(rows).to_string());
+    format!(
+        "(WITH pieces AS MATERIALIZED (SELECT json_extract(value, '$[0]') AS span_ms, json_extract(value, '$[1]') AS from_ms,
+           json_extract(value, '$[2]') AS to_ms FROM json_each({rows})) SELECT * FROM pieces)"
+    )
 }
 
 /// The values of a statement that is put together piece by piece.

@@ -7,7 +7,7 @@
 //! which day a far page begins, so that only that day's calls are skipped one by one.
 use super::call::COLUMNS;
 use super::filter::{Binds, CallFilter, sums};
-use super::rollup::{self, DAY_MS, SPANS_MS};
+use super::rollup::{self, FINEST_MS, SPANS_MS};
 use crate::limits::CALL_LIST_TRANSCRIPTS_BYTES_MAX;
 use crate::page::Page;
 use crate::statement::Statement;
@@ -102,6 +102,7 @@ impl List<'_> {
         if let Some(matches) = self.filter.found(&mut self.binds) {
             return format!("{picked}, page AS ({})", self.found(&matches));
         }
+        let picked = format!("{picked}, summed AS MATERIALIZED ({})", self.filter.summed(&mut self.binds));
         let start = if self.is_far() { self.start() } else { String::new() };
         if !self.has_a_choice() {
             return format!("{picked}{start}, page AS ({})", self.walked("1"));
@@ -163,36 +164,35 @@ impl List<'_> {
     /// `wanted` of them make it stop.
     fn choice(&mut self) -> String {
         let pieces = rollup::cover(self.filter.from_ms, self.filter.to_ms);
-        let counted = sums(&pieces, &mut self.binds);
-        let picked = if self.filter.has_groups() { "group_id IN (SELECT id FROM picked)" } else { "true" };
-        let entries = if self.sort == Sort::StartedAt {
-            "SUM(calls)".to_owned()
-        } else {
-            // The index of another order goes through all time.
-            format!("(SELECT SUM(calls) FROM ({}))", sums(&rollup::cover(None, None), &mut self.binds))
-        };
+        let picked = self.filter.has_groups().then_some("picked");
+        let matching = sums(&pieces, "summed", picked, &mut self.binds);
+        // The index of another order goes through all time.
+        let walked = if self.sort == Sort::StartedAt { pieces } else { rollup::cover(None, None) };
+        let everything = CallFilter::default().summed(&mut self.binds);
+        let entries = sums(&walked, "everything", None, &mut self.binds);
         let steps = if self.sort == Sort::StartedAt { GATHER_STEPS } else { GATHER_AND_LOOKUP_STEPS };
         let skipped = if self.is_far() { 0 } else { self.page.offset() };
         let wanted = self.binds.add(skipped + self.page.limit);
         format!(
-            ", choice AS MATERIALIZED (
-               SELECT {steps}.0 * matching * MAX(matching, {wanted}) >= COALESCE(entries, 0) * {wanted} AS walk FROM (
-               SELECT {entries} AS entries, COALESCE(SUM(CASE WHEN {picked} THEN calls END), 0) AS matching FROM ({counted})))"
+            ", everything AS MATERIALIZED ({everything}), choice AS MATERIALIZED (
+               SELECT {steps}.0 * matching * MAX(matching, {wanted}) >= entries * {wanted} AS walk FROM (
+               SELECT (SELECT COALESCE(SUM(calls), 0) FROM ({entries})) AS entries,
+               (SELECT COALESCE(SUM(calls), 0) FROM ({matching})) AS matching))"
         )
     }
 
-    /// `start`: the day on which the page begins, and how many calls of the list come `before` it; no row
+    /// `start`: the span in which the page begins, and how many calls of the list come `before` it; no row
     /// when the list is not that long. It is looked for in the longest spans first, then within the one that
     /// was found.
     fn start(&mut self) -> String {
         let pieces = rollup::spans_of(self.filter.from_ms, self.filter.to_ms);
-        let counted = sums(&pieces, &mut self.binds);
+        let picked = self.filter.has_groups().then_some("picked");
+        let counted = sums(&pieces, "summed", picked, &mut self.binds);
         let offset = self.binds.add(self.page.offset());
         let order = self.order.word();
-        let picked = self.in_picked("group_id");
         let there = format!("before <= {offset} AND before + calls > {offset}");
         let mut sql = format!(
-            ", pieces AS (SELECT starts_at, ends_at, SUM(calls) AS calls FROM ({counted}) WHERE true{picked} GROUP BY starts_at, ends_at),
+            ", pieces AS (SELECT starts_at, ends_at, SUM(calls) AS calls FROM ({counted}) GROUP BY starts_at, ends_at),
              span{} AS MATERIALIZED (SELECT starts_at, ends_at, before FROM
                (SELECT *, SUM(calls) OVER (ORDER BY starts_at {order}) - calls AS before FROM pieces) WHERE {there})",
             SPANS_MS[0]
@@ -200,18 +200,18 @@ impl List<'_> {
         for (span, finer) in SPANS_MS.iter().zip(&SPANS_MS[1..]) {
             sql.push_str(&format!(
                 ", in{span} AS (SELECT sums.starts_at AS starts_at, SUM(calls) AS calls, before AS base
-                   FROM span{span} AS span CROSS JOIN call_rollups AS sums
-                   WHERE workspace_id = :ws AND span_ms = {finer} AND sums.starts_at >= span.starts_at
-                   AND sums.starts_at < span.ends_at AND span.ends_at - span.starts_at = {span}{picked} GROUP BY sums.starts_at),
+                   FROM span{span} AS span CROSS JOIN summed CROSS JOIN call_rollups AS sums
+                   WHERE workspace_id = :ws AND sums.group_id = summed.id AND span_ms = {finer} AND sums.starts_at >= span.starts_at
+                   AND sums.starts_at < span.ends_at AND span.ends_at - span.starts_at = {span} GROUP BY sums.starts_at),
                  span{finer} AS MATERIALIZED (SELECT starts_at, starts_at + {finer} AS ends_at, before FROM
                    (SELECT *, base + SUM(calls) OVER (ORDER BY starts_at {order}) - calls AS before FROM in{span}) WHERE {there}
                    UNION ALL SELECT starts_at, ends_at, before FROM span{span} WHERE ends_at - starts_at < {span})"
             ));
         }
-        sql + &format!(", start AS MATERIALIZED (SELECT * FROM span{DAY_MS})")
+        sql + &format!(", start AS MATERIALIZED (SELECT * FROM span{FINEST_MS})")
     }
 
-    /// ` AND …`: not the days before the page's.
+    /// ` AND …`: not the spans before the page's.
     fn edge(&self) -> &'static str {
         match self.order {
             _ if !self.is_far() => "",

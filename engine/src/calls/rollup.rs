@@ -1,21 +1,27 @@
 //! Sums kept beside the calls, so that counting does not mean reading every call.
 //!
-//! A call counts in five spans: all time, and the 64, 16 and 4 days and the day it started in. Any range of
-//! time is then a few of each, and at most two days that are cut: only of those the calls themselves are
-//! read. Each span is four of the next, so that few of any have to be read for whatever range; their lengths
-//! are fixed and count from 1970, so their borders are arithmetic.
+//! A call counts in five spans: all time, and the 64 days, 8 days, day and 3 hours it started in. Any range
+//! of time is then a few of each, and at most two spans of 3 hours that are cut: only of those the calls
+//! themselves are read. Each span is eight of the next, so that few of any have to be read for whatever
+//! range; their lengths are fixed and count from 1970, so their borders are arithmetic.
+//!
+//! A call counts twice in each: in its group, and in the wide group of its source, outcome and sentiment. A
+//! filter that asks for no assistant, model or voice reads the wide groups only, and those are few however
+//! many assistants there are.
 
-/// A day, UTC.
-pub const DAY_MS: i64 = 24 * 60 * 60 * 1000;
+const HOUR_MS: i64 = 60 * 60 * 1000;
+const DAY_MS: i64 = 24 * HOUR_MS;
 /// The spans but for all time, the longest first.
-pub const SPANS_MS: [i64; 4] = [64 * DAY_MS, 16 * DAY_MS, 4 * DAY_MS, DAY_MS];
+pub const SPANS_MS: [i64; 4] = [64 * DAY_MS, 8 * DAY_MS, DAY_MS, 3 * HOUR_MS];
+/// The shortest span.
+pub const FINEST_MS: i64 = SPANS_MS[SPANS_MS.len() - 1];
 /// The span of all time, as it is stored.
 pub const ALL_MS: i64 = 0;
 /// After every call: a border of every span, exact in a float.
 const END_OF_TIME_MS: i64 = (1 << 52) / SPANS_MS[0] * SPANS_MS[0];
 
 /// The spans as a table of one column, `column1`.
-pub const SPANS: &str = "(VALUES (0), (5529600000), (1382400000), (345600000), (86400000)) AS span";
+pub const SPANS: &str = "(VALUES (0), (5529600000), (691200000), (86400000), (10800000)) AS span";
 /// When the span `column1` that holds the time `started_at` starts.
 pub const STARTS_AT: &str = "CASE span.column1 WHEN 0 THEN 0 ELSE started_at - started_at % span.column1 END";
 /// What happens to a sum that is there already.
@@ -95,9 +101,9 @@ mod tests {
     #[test]
     fn whole_days_are_read_from_sums_only() {
         let days = |n: i64| n * DAY_MS;
-        let pieces = spans_of(Some(days(3)), Some(days(64 * 3 + 1)));
+        let pieces = spans_of(Some(days(7)), Some(days(64 * 3 + 1)));
         let grains: Vec<Grain> = pieces.iter().map(|piece| piece.grain).collect();
-        let spans = [1, 4, 16, 64, 1].map(|n| Grain::Span(days(n)));
+        let spans = [1, 8, 64, 1].map(|n| Grain::Span(days(n)));
         assert_eq!(grains, spans);
         assert_eq!(cover(None, None).len(), 1);
         assert_eq!(cover(Some(5), Some(5)), []);
@@ -106,7 +112,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn pieces_follow_each_other_and_only_cut_days_are_read_call_by_call(
+        fn pieces_follow_each_other_and_only_what_is_cut_is_read_call_by_call(
             from in -DAY_MS..200 * DAY_MS, length in 0..200 * DAY_MS
         ) {
             let pieces = spans_of(Some(from), Some(from + length));
@@ -116,7 +122,7 @@ mod tests {
                 prop_assert!(piece.to_ms > at);
                 match piece.grain {
                     Grain::Span(ms) => prop_assert!(piece.from_ms % ms == 0 && piece.to_ms % ms == 0),
-                    Grain::Calls => prop_assert!(piece.to_ms - piece.from_ms < 2 * DAY_MS),
+                    Grain::Calls => prop_assert!(piece.to_ms - piece.from_ms < 2 * FINEST_MS),
                     Grain::All => prop_assert!(false),
                 }
                 at = piece.to_ms;

@@ -70,26 +70,33 @@ impl BySentiment {
     }
 }
 
-/// A row for each outcome and sentiment. Without a search only roll-ups are read, and the calls of days
+/// A row for each outcome and sentiment. Without a search only roll-ups are read, and the calls of spans
 /// that the filter cuts.
 pub fn select(filter: &CallFilter) -> Statement {
     let mut binds = Binds::default();
-    let groups = filter.groups(&mut binds);
-    let counted = match filter.found(&mut binds) {
-        Some(found) => format!(
-            "SELECT c.group_id AS group_id, 1 AS calls, COALESCE(c.duration_ms, 0) AS duration_ms, c.cost_microusd AS cost_microusd
-             FROM call_search JOIN calls AS c ON c.seq = call_search.rowid WHERE {found} AND c.workspace_id = :ws{}",
-            filter.started("c.started_at", &mut binds)
-        ),
-        None => sums(&rollup::cover(filter.from_ms, filter.to_ms), &mut binds),
+    let (tables, counted) = match filter.found(&mut binds) {
+        Some(found) => {
+            let picked = if filter.has_groups() { " AND c.group_id IN (SELECT id FROM picked)" } else { "" };
+            let counted = format!(
+                "SELECT c.group_id AS group_id, 1 AS calls, COALESCE(c.duration_ms, 0) AS duration_ms, c.cost_microusd AS cost_microusd
+                 FROM call_search JOIN calls AS c ON c.seq = call_search.rowid WHERE {found} AND c.workspace_id = :ws{}{picked}",
+                filter.started("c.started_at", &mut binds)
+            );
+            (format!("picked AS MATERIALIZED ({})", filter.groups(&mut binds)), counted)
+        }
+        None => {
+            let picked = filter.has_groups().then_some("picked");
+            let pieces = rollup::cover(filter.from_ms, filter.to_ms);
+            let counted = sums(&pieces, "summed", picked, &mut binds);
+            let (groups, summed) = (filter.groups(&mut binds), filter.summed(&mut binds));
+            (format!("picked AS MATERIALIZED ({groups}), summed AS MATERIALIZED ({summed})"), counted)
+        }
     };
-    // Before anything is added up: sums of other groups need no sorting.
-    let picked = if filter.has_groups() { "WHERE group_id IN (SELECT id FROM picked)" } else { "" };
     binds.statement(format!(
-        "WITH picked AS MATERIALIZED ({groups})
+        "WITH {tables}
          SELECT outcome, sentiment, SUM(calls) AS calls, SUM(duration_ms) AS duration_ms, SUM(cost_microusd) AS cost_microusd
          FROM (SELECT group_id, SUM(calls) AS calls, SUM(duration_ms) AS duration_ms, SUM(cost_microusd) AS cost_microusd
-               FROM ({counted}) {picked} GROUP BY group_id)
+               FROM ({counted}) GROUP BY group_id)
          JOIN call_groups ON call_groups.id = group_id GROUP BY outcome, sentiment"
     ))
 }

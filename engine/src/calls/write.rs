@@ -70,14 +70,17 @@ pub fn carried(workspace_id: &str, id: &str, carrier_call_id: &str) -> Vec<State
     ]
 }
 
-/// A call is over. One that has ended already stays as it is.
-pub fn end(workspace_id: &str, id: &str, ended: &EndedCall) -> Vec<Statement> {
+/// A call is over. One that has ended already stays as it is. With an `analysis` it is the same as [`end`]
+/// and [`analyzed`] in a row for less work.
+pub fn end(workspace_id: &str, id: &str, ended: &EndedCall, analysis: Option<&Analysis>) -> Vec<Statement> {
+    let outcome = analysis.and_then(|analysis| analysis.outcome).unwrap_or(ended.outcome);
+    let sentiment = analysis.map(|analysis| analysis.sentiment.as_str());
     let change = Change {
         workspace_id,
         id,
         condition: "c.status <> 'ended'",
-        outcome: Some(ended.outcome.as_str()),
-        sentiment: None,
+        outcome: Some(outcome.as_str()),
+        sentiment,
         duration_ms: Some(ended.duration_ms),
         cost_microusd: Some(ended.costs.total_microusd),
     };
@@ -95,14 +98,14 @@ pub fn end(workspace_id: &str, id: &str, ended: &EndedCall) -> Vec<Statement> {
     statements.push(sql!(
         format!(
             "UPDATE calls AS c SET group_id = {}, status = 'ended', answered_at = ?4, ended_at = ?5, duration_ms = ?6,
-             outcome = ?3, ended_reason = ?7, fault = ?8, cost_microusd = ?9, telephony_microusd = ?10, stt_microusd = ?11,
-             llm_microusd = ?12, tts_microusd = ?13, llm_input_tokens = ?14, llm_output_tokens = ?15, transcript_bytes = ?16
-             WHERE c.workspace_id = ?1 AND c.id = ?2 AND c.status <> 'ended'",
-            other_group("?3", "g.sentiment")
+             outcome = ?17, ended_reason = ?7, fault = ?8, cost_microusd = ?9, telephony_microusd = ?10, stt_microusd = ?11,
+             llm_microusd = ?12, tts_microusd = ?13, llm_input_tokens = ?14, llm_output_tokens = ?15, transcript_bytes = ?16,
+             analysis = ?19 WHERE c.workspace_id = ?1 AND c.id = ?2 AND c.status <> 'ended'",
+            Kind::Own.of_call("?3", "COALESCE(?18, g.sentiment)")
         ),
         workspace_id,
         id,
-        ended.outcome.as_str(),
+        outcome.as_str(),
         ended.answered_at,
         ended.ended_at,
         ended.duration_ms,
@@ -115,7 +118,10 @@ pub fn end(workspace_id: &str, id: &str, ended: &EndedCall) -> Vec<Statement> {
         ended.costs.tts_microusd,
         ended.usage.llm_input_tokens,
         ended.usage.llm_output_tokens,
-        bytes
+        bytes,
+        ended.outcome.as_str(),
+        sentiment,
+        analysis.map(|analysis| serde_json::json!(analysis).to_string())
     ));
     statements.push(search::index(workspace_id, id));
     statements
@@ -176,7 +182,7 @@ pub fn analyzed(workspace_id: &str, id: &str, analysis: &Analysis) -> Vec<Statem
         format!(
             "UPDATE calls AS c SET group_id = {}, analysis = ?5
              WHERE c.workspace_id = ?1 AND c.id = ?2 AND c.status = 'ended'",
-            other_group("COALESCE(?3, c.outcome)", "?4")
+            Kind::Own.of_call("COALESCE(?3, c.outcome)", "?4")
         ),
         workspace_id,
         id,
@@ -199,6 +205,10 @@ struct Group<'a> {
 const GROUP_OF_PARAMS: &str =
     "(SELECT id FROM call_groups WHERE workspace_id = ?1 AND assistant_id = ?2 AND source = ?3
  AND model = ?4 AND voice = ?5 AND outcome = ?6 AND sentiment = ?7)";
+/// The wide group that has its sums too.
+const WIDE_GROUP_OF_PARAMS: &str =
+    "(SELECT id FROM call_groups WHERE workspace_id = ?1 AND assistant_id = '' AND source = ?3
+ AND model = '' AND voice = '' AND outcome = ?6 AND sentiment = ?7)";
 
 impl Group<'_> {
     fn params(&self) -> Vec<Value> {
@@ -224,16 +234,17 @@ impl Group<'_> {
     fn insert(&self) -> Statement {
         let sql =
             "INSERT INTO call_groups (workspace_id, assistant_id, source, model, voice, outcome, sentiment)
-                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT DO NOTHING";
+                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7), (?1, '', ?3, '', '', ?6, ?7) ON CONFLICT DO NOTHING";
         self.with(sql.to_owned(), Vec::new())
     }
 
     fn count(&self, ended: Option<&EndedCall>) -> Statement {
         self.with(
             format!(
-                "INSERT INTO call_rollups (workspace_id, span_ms, starts_at, group_id, calls, duration_ms, cost_microusd)
-                 SELECT ?1, span.column1, {STARTS_AT}, {GROUP_OF_PARAMS}, 1, ?10, ?11
-                 FROM (SELECT CAST(?9 AS INTEGER) AS started_at) JOIN {SPANS} ON true
+                "INSERT INTO call_rollups (workspace_id, group_id, span_ms, starts_at, calls, duration_ms, cost_microusd)
+                 SELECT ?1, g.id, span.column1, {STARTS_AT}, 1, ?10, ?11
+                 FROM (SELECT {GROUP_OF_PARAMS} AS id, CAST(?9 AS INTEGER) AS started_at
+                   UNION ALL SELECT {WIDE_GROUP_OF_PARAMS}, CAST(?9 AS INTEGER)) AS g JOIN {SPANS} ON true
                  WHERE NOT EXISTS (SELECT 1 FROM calls WHERE id = ?8) {ADD}"
             ),
             vec![
@@ -303,43 +314,69 @@ struct Change<'a> {
     cost_microusd: Option<i64>,
 }
 
-/// The group that differs from the group of the call `c` in these two; an expression over `g`.
-fn other_group(outcome: &str, sentiment: &str) -> String {
-    format!(
-        "(SELECT other.id FROM call_groups AS g JOIN call_groups AS other ON other.workspace_id = g.workspace_id
-         AND other.assistant_id = g.assistant_id AND other.source = g.source AND other.model = g.model
-         AND other.voice = g.voice AND other.outcome = {outcome} AND other.sentiment = {sentiment} WHERE g.id = c.group_id)"
-    )
+/// Which of the two groups a call counts in.
+#[derive(Clone, Copy)]
+enum Kind {
+    /// The group it is in.
+    Own,
+    /// The wide one, of any assistant, model and voice.
+    Wide,
+}
+
+impl Kind {
+    /// The group of this kind that agrees with the group of the call `c` in all but these two; expressions
+    /// over `c` and its group `g`.
+    fn of_call(self, outcome: &str, sentiment: &str) -> String {
+        let (assistant, model, voice) = match self {
+            Self::Own => ("g.assistant_id", "g.model", "g.voice"),
+            Self::Wide => ("''", "''", "''"),
+        };
+        format!(
+            "(SELECT other.id FROM call_groups AS g JOIN call_groups AS other ON other.workspace_id = g.workspace_id
+             AND other.assistant_id = {assistant} AND other.source = g.source AND other.model = {model}
+             AND other.voice = {voice} AND other.outcome = {outcome} AND other.sentiment = {sentiment} WHERE g.id = c.group_id)"
+        )
+    }
 }
 
 impl Change<'_> {
-    /// Makes the group, moves the sums from the old one to it, and forgets sums of nothing.
+    /// Makes the groups, moves the sums from the old ones to them, and forgets sums of nothing.
     fn statements(&self) -> Vec<Statement> {
         let condition = self.condition;
-        let group = sql!(
+        let (outcome, sentiment) = ("COALESCE(?3, c.outcome)", "COALESCE(?4, g.sentiment)");
+        let groups = sql!(
             format!(
                 "INSERT INTO call_groups (workspace_id, assistant_id, source, model, voice, outcome, sentiment)
-                 SELECT g.workspace_id, g.assistant_id, g.source, g.model, g.voice, COALESCE(?3, c.outcome),
-                 COALESCE(?4, g.sentiment) FROM calls AS c JOIN call_groups AS g ON g.id = c.group_id
-                 WHERE c.workspace_id = ?1 AND c.id = ?2 AND {condition} ON CONFLICT DO NOTHING"
+                 WITH call AS MATERIALIZED (SELECT g.workspace_id AS workspace_id, g.assistant_id AS assistant_id, g.source AS source,
+                   g.model AS model, g.voice AS voice, {outcome} AS outcome, {sentiment} AS sentiment
+                   FROM calls AS c JOIN call_groups AS g ON g.id = c.group_id WHERE c.workspace_id = ?1 AND c.id = ?2 AND {condition})
+                 SELECT workspace_id, assistant_id, source, model, voice, outcome, sentiment FROM call
+                 UNION ALL SELECT workspace_id, '', source, '', '', outcome, sentiment FROM call WHERE true ON CONFLICT DO NOTHING"
             ),
             self.workspace_id,
             self.id,
             self.outcome,
             self.sentiment
         );
-        let new_group = other_group("COALESCE(?3, c.outcome)", "COALESCE(?4, g.sentiment)");
+        let (old_wide, new_wide) =
+            (Kind::Wide.of_call("g.outcome", "g.sentiment"), Kind::Wide.of_call(outcome, sentiment));
+        let new_group = Kind::Own.of_call(outcome, sentiment);
         let sums = sql!(
             format!(
-                "INSERT INTO call_rollups (workspace_id, span_ms, starts_at, group_id, calls, duration_ms, cost_microusd)
-                 WITH call AS (SELECT workspace_id, started_at, group_id AS old_group, {new_group} AS new_group,
+                "INSERT INTO call_rollups (workspace_id, group_id, span_ms, starts_at, calls, duration_ms, cost_microusd)
+                 WITH call AS MATERIALIZED (SELECT workspace_id, started_at, group_id AS old_group, {old_wide} AS old_wide,
+                   {new_group} AS new_group, {new_wide} AS new_wide,
                    COALESCE(duration_ms, 0) AS old_duration, COALESCE(CAST(?5 AS INTEGER), duration_ms, 0) AS new_duration,
                    cost_microusd AS old_cost, COALESCE(CAST(?6 AS INTEGER), cost_microusd) AS new_cost
-                   FROM calls AS c WHERE c.workspace_id = ?1 AND c.id = ?2 AND {condition})
-                 SELECT workspace_id, span.column1, {STARTS_AT}, old_group, -1, -old_duration, -old_cost
-                 FROM call JOIN {SPANS} ON true
-                 UNION ALL SELECT workspace_id, span.column1, {STARTS_AT}, new_group, 1, new_duration, new_cost
-                 FROM call JOIN {SPANS} ON true WHERE true {ADD}"
+                   FROM calls AS c WHERE c.workspace_id = ?1 AND c.id = ?2 AND {condition}),
+                 moved AS (
+                   SELECT workspace_id, started_at, old_group AS id, -1 AS calls, -old_duration AS duration_ms, -old_cost AS cost_microusd
+                   FROM call
+                   UNION ALL SELECT workspace_id, started_at, new_group, 1, new_duration, new_cost FROM call
+                   UNION ALL SELECT workspace_id, started_at, old_wide, -1, -old_duration, -old_cost FROM call
+                   UNION ALL SELECT workspace_id, started_at, new_wide, 1, new_duration, new_cost FROM call)
+                 SELECT workspace_id, id, span.column1, {STARTS_AT}, calls, duration_ms, cost_microusd
+                 FROM moved JOIN {SPANS} ON true WHERE true {ADD}"
             ),
             self.workspace_id,
             self.id,
@@ -348,16 +385,18 @@ impl Change<'_> {
             self.duration_ms,
             self.cost_microusd
         );
-        // Else every call would leave a row of zeros behind for the group it passed through.
+        // Else every call would leave rows of zeros behind for the groups it passed through.
         let forget = sql!(
             format!(
-                "DELETE FROM call_rollups WHERE calls = 0 AND (workspace_id, span_ms, starts_at, group_id) IN
-                 (SELECT workspace_id, span.column1, {STARTS_AT}, group_id FROM calls AS c JOIN {SPANS} ON true
-                  WHERE c.workspace_id = ?1 AND c.id = ?2 AND {condition})"
+                "DELETE FROM call_rollups WHERE calls = 0 AND workspace_id = ?1 AND (group_id, span_ms, starts_at) IN
+                 (SELECT g.id, span.column1, {STARTS_AT} FROM (
+                    SELECT c.group_id AS id, started_at FROM calls AS c WHERE c.workspace_id = ?1 AND c.id = ?2 AND {condition}
+                    UNION ALL SELECT {old_wide}, started_at FROM calls AS c WHERE c.workspace_id = ?1 AND c.id = ?2 AND {condition}
+                  ) AS g JOIN {SPANS} ON true)"
             ),
             self.workspace_id,
             self.id
         );
-        vec![group, sums, forget]
+        vec![groups, sums, forget]
     }
 }

@@ -234,7 +234,7 @@ async fn settle(engine: &Engine, job: &Job, found: Found) -> Result<(), Failure>
         statements.extend(Leg { is_over: true, ..leg.clone() }.change());
         statements.extend(leg.hang_up_later(engine, now_ms, &mut wake));
     }
-    statements.extend(calls::write::end(&job.workspace_id, &job.subject_id, &ended));
+    statements.extend(calls::write::end(&job.workspace_id, &job.subject_id, &ended, None));
     statements.extend(journal::forget(&job.workspace_id, &job.subject_id));
     statements.extend(spending::add(&job.workspace_id, now_ms, ended.costs.total_microusd));
     if found.subscribers.want(EventKind::CallEnded) {

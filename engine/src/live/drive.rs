@@ -489,7 +489,7 @@ impl<'a> Drive<'a> {
             statements.extend(Leg { is_over: true, ..leg.clone() }.change());
             statements.extend(leg.hang_up_later(engine, now_ms, &mut wake));
         }
-        statements.extend(calls::write::end(workspace_id, &session.call.id, &ended));
+        statements.extend(calls::write::end(workspace_id, &session.call.id, &ended, None));
         statements.extend(journal::forget(workspace_id, &session.call.id));
         statements.extend(spending::add(workspace_id, now_ms, ended.costs.total_microusd));
         if session.subscribers.want(EventKind::CallEnded) {

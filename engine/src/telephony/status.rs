@@ -138,7 +138,7 @@ impl<'a> Change<'a> {
             let mut ended = unconnected(end, self.now_ms);
             ended.answered_at = row.optional_integer("answered_at")?;
             leg.settle(&mut ended);
-            statements.extend(calls::write::end(workspace_id, call_id, &ended));
+            statements.extend(calls::write::end(workspace_id, call_id, &ended, None));
             statements.extend(spending::add(workspace_id, self.now_ms, ended.costs.total_microusd));
             statements.push(leg.wake_job());
             wake.push(leg.job_id.clone());

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hashbrown::HashMap;
+use rusqlite::config::DbConfig;
 use rusqlite::limits::Limit;
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{CachedStatement, Connection, ErrorCode, OpenFlags, ToSql};
@@ -39,6 +40,9 @@ impl Session {
     fn new(connection: Connection) -> rusqlite::Result<Self> {
         connection.busy_timeout(Duration::from_millis(BUSY_MS))?;
         connection.pragma_update(None, "foreign_keys", "ON")?;
+        // A plan does not depend on the values bound. Else SQLite prepares most statements anew for every
+        // call, which costs more than running them.
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
         for (limit, most) in D1_LIMITS {
             connection.set_limit(*limit, *most)?;
         }

@@ -108,7 +108,7 @@ impl CallLog {
         for _ in 0..calls {
             let (new, ended, analysis) = self.next();
             self.commit(write::insert(&new));
-            self.commit(write::end(&new.workspace_id, &new.id, &ended));
+            self.commit(write::end(&new.workspace_id, &new.id, &ended, None));
             if let Some(analysis) = analysis {
                 self.commit(write::analyzed(&new.workspace_id, &new.id, &analysis));
             }

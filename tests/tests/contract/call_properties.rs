@@ -39,7 +39,7 @@ enum Deed {
         ending: Ending,
         finding: Option<Finding>,
     },
-    End(Index, Ending),
+    End(Index, Ending, Option<Finding>),
     Analyze(Index, Finding),
     /// A job that runs twice.
     InsertAgain(Index),
@@ -118,12 +118,14 @@ fn done(world: &World, deeds: &[Deed]) -> Vec<Known> {
                 world.write(write::record(&new, Some(&ended), analysis.as_ref()));
                 known.push(Known { new, ended: Some(ended), analysis });
             }
-            Deed::End(index, ending) => {
+            Deed::End(index, ending, finding) => {
                 let Some(at) = picked(index) else { continue };
                 let one = &mut known[at];
-                let ended = ended(&one.new, ending);
-                world.write(write::end(&one.new.workspace_id, &one.new.id, &ended));
-                one.ended.get_or_insert(ended);
+                let (ended, analysis) = (ended(&one.new, ending), finding.as_ref().map(analysis));
+                world.write(write::end(&one.new.workspace_id, &one.new.id, &ended, analysis.as_ref()));
+                if one.ended.is_none() {
+                    (one.ended, one.analysis) = (Some(ended), analysis);
+                }
             }
             Deed::Analyze(index, finding) => {
                 let Some(at) = picked(index) else { continue };
@@ -142,7 +144,12 @@ fn done(world: &World, deeds: &[Deed]) -> Vec<Known> {
                 let Some(at) = picked(index) else { continue };
                 let one = &known[at];
                 if one.ended.is_some() {
-                    world.write(write::end(&one.new.workspace_id, &one.new.id, &ended(&one.new, ending)));
+                    world.write(write::end(
+                        &one.new.workspace_id,
+                        &one.new.id,
+                        &ended(&one.new, ending),
+                        None,
+                    ));
                 }
             }
         }
@@ -175,9 +182,13 @@ fn recounted(world: &World) {
         "SELECT workspace_id, span_ms, starts_at, group_id, calls, duration_ms, cost_microusd FROM call_rollups ORDER BY 1, 2, 3, 4",
     );
     let counted = read(
-        "SELECT workspace_id, span.column1 AS span_ms, CASE span.column1 WHEN 0 THEN 0 ELSE started_at / span.column1 * span.column1 END
-         AS starts_at, group_id, COUNT(*) AS calls, SUM(COALESCE(duration_ms, 0)) AS duration_ms, SUM(cost_microusd) AS cost_microusd
-         FROM calls JOIN (VALUES (0), (86400000), (345600000), (1382400000), (5529600000)) AS span ON true GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4",
+        "SELECT c.workspace_id, span.column1 AS span_ms, CASE span.column1 WHEN 0 THEN 0 ELSE started_at / span.column1 * span.column1 END
+         AS starts_at, counted.id AS group_id, COUNT(*) AS calls, SUM(COALESCE(duration_ms, 0)) AS duration_ms, SUM(cost_microusd) AS cost_microusd
+         FROM calls AS c JOIN (VALUES (0), (10800000), (86400000), (691200000), (5529600000)) AS span ON true
+         JOIN call_groups AS own ON own.id = c.group_id JOIN call_groups AS counted ON counted.id = own.id OR (
+           (counted.workspace_id, counted.source, counted.outcome, counted.sentiment) = (own.workspace_id, own.source, own.outcome, own.sentiment)
+           AND (counted.assistant_id, counted.model, counted.voice) = ('', '', ''))
+         GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4",
     );
     let values = |rows: &Rows| rows.values.clone();
     assert_eq!(values(&kept), values(&counted));
@@ -338,7 +349,8 @@ fn deed() -> impl Strategy<Value = Deed> {
         4 => (0..3_usize, source(), moment(), ending(), option::of(finding())).prop_map(
             |(assistant, source, started_at, ending, finding)| Deed::Record { assistant, source, started_at, ending, finding }
         ),
-        4 => (any::<Index>(), ending()).prop_map(|(index, ending)| Deed::End(index, ending)),
+        4 => (any::<Index>(), ending(), option::weighted(0.3, finding()))
+            .prop_map(|(index, ending, finding)| Deed::End(index, ending, finding)),
         4 => (any::<Index>(), finding()).prop_map(|(index, finding)| Deed::Analyze(index, finding)),
         1 => any::<Index>().prop_map(Deed::InsertAgain),
         1 => (any::<Index>(), ending()).prop_map(|(index, ending)| Deed::EndAgain(index, ending)),

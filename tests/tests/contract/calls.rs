@@ -26,7 +26,7 @@ fn a_call_has_every_field_from_its_beginning_to_its_analysis() {
     assert_eq!(world.get(&path).ok().json, begun);
     assert_eq!(world.get("/calls").ok()["calls"], json!([begun]));
 
-    world.write(write::end(&new.workspace_id, &new.id, &example::ended_call()));
+    world.write(write::end(&new.workspace_id, &new.id, &example::ended_call(), None));
     world.write(write::analyzed(&new.workspace_id, &new.id, &example::analysis()));
     let over = world.get(&path).ok();
     assert_eq!(over["status"], "ended");
@@ -76,7 +76,7 @@ fn a_call_only_moves_forward() {
     advance(CallStatus::Ringing, 2_000);
     advance(CallStatus::InProgress, 2_000);
     assert_eq!(state(), ("in_progress".to_owned(), json!("1970-01-01T00:00:01.000Z")));
-    world.write(write::end(&new.workspace_id, &new.id, &example::ended_call()));
+    world.write(write::end(&new.workspace_id, &new.id, &example::ended_call(), None));
     let over = state();
     advance(CallStatus::InProgress, 3_000);
     assert_eq!(state(), over);

@@ -88,8 +88,7 @@ pub async fn over(
     run.call_id = Some(new.id.clone());
 
     let mut batch = Batch::new(engine, job, started);
-    batch.statements.extend(calls::write::end(&job.workspace_id, &new.id, &ended));
-    batch.statements.extend(calls::write::analyzed(&job.workspace_id, &new.id, &analysis));
+    batch.statements.extend(calls::write::end(&job.workspace_id, &new.id, &ended, Some(&analysis)));
     batch.statements.push(sql!(
         "UPDATE runs SET status = ?3, passed = ?4, error = ?5, evaluations = ?6, turns = ?7, last_line = ?8,
          cost_microusd = ?9, completed_at = ?10 WHERE workspace_id = ?1 AND id = ?2",

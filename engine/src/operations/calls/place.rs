@@ -420,7 +420,7 @@ impl Meant {
                     }
                     let ended = status::unconnected(&end, engine.ports().clock.now_ms());
                     leg.is_over = true;
-                    statements.extend(calls::write::end(workspace_id, id, &ended));
+                    statements.extend(calls::write::end(workspace_id, id, &ended, None));
                     let kinds = [EventKind::CallEnded];
                     wake = announce(
                         engine,

@@ -7,7 +7,7 @@ CREATE INDEX calls_by_cost ON calls (workspace_id, cost_microusd, seq, group_id,
 CREATE INDEX calls_by_duration_ms ON calls (workspace_id, duration_ms, seq, group_id, started_at);
 CREATE INDEX calls_by_ended_at ON calls (workspace_id, ended_at, seq, group_id, started_at);
 CREATE INDEX calls_by_group ON calls (group_id, started_at);
-CREATE INDEX calls_by_started_at ON calls (workspace_id, started_at, seq, group_id);
+CREATE INDEX calls_by_started_at ON calls (workspace_id, started_at, seq, group_id, duration_ms, cost_microusd);
 CREATE INDEX deliveries_by_due ON deliveries (webhook_id, due_at, id) WHERE due_at IS NOT NULL;
 CREATE INDEX deliveries_by_status ON deliveries (workspace_id, webhook_id, status, id);
 CREATE INDEX deliveries_by_webhook ON deliveries (workspace_id, webhook_id, id);
@@ -95,13 +95,13 @@ CREATE TABLE call_groups (
 ) STRICT;
 CREATE TABLE call_rollups (
   workspace_id TEXT NOT NULL REFERENCES workspaces (id),
+  group_id INTEGER NOT NULL REFERENCES call_groups (id),
   span_ms INTEGER NOT NULL,
   starts_at INTEGER NOT NULL,
-  group_id INTEGER NOT NULL REFERENCES call_groups (id),
   calls INTEGER NOT NULL,
   duration_ms INTEGER NOT NULL,
   cost_microusd INTEGER NOT NULL,
-  PRIMARY KEY (workspace_id, span_ms, starts_at, group_id)
+  PRIMARY KEY (workspace_id, group_id, span_ms, starts_at)
 ) STRICT, WITHOUT ROWID;
 CREATE VIRTUAL TABLE call_search USING fts5 (
   workspace, words, content = '', contentless_delete = 1, tokenize = 'unicode61 remove_diacritics 2'
