@@ -5,11 +5,12 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 use serde_json::{Value, json};
 use sidetone::sandbox::block_on;
-use sidetone_engine::limits::JOB_LEASE_MS;
+use sidetone_engine::limits::{JOB_LEASE_MS, PHONE_CONNECT_MS};
 use sidetone_engine::operation::{Operation, Success};
-use sidetone_engine::operations::OPERATIONS;
+use sidetone_engine::operations::{OPERATIONS, by_id};
 use sidetone_tests::faults::database::SECRET_DETAIL;
 use sidetone_tests::faults::{FaultPlan, FaultyDatabase, Moment, StorageFault};
+use sidetone_tests::stand_ins::carrier::Carriers;
 use sidetone_tests::{Call, World};
 
 #[test]
@@ -18,7 +19,8 @@ fn a_write_that_fails_is_a_503_and_a_retry_does_it_once() {
         let (world, database) = faulty();
         // What answers a POST with 200 creates nothing that could be seen.
         let creates = |operation: &&Operation| {
-            operation.takes_idempotency_key() && operation.success == Success::Created
+            let once = operation.id == "create_outbound_call";
+            operation.takes_idempotency_key() && operation.success == Success::Created && !once
         };
         for operation in OPERATIONS.iter().filter(creates) {
             let call = Call::valid(&world, operation);
@@ -47,6 +49,36 @@ fn a_write_that_fails_is_a_503_and_a_retry_does_it_once() {
             assert_eq!(again.header("idempotent-replayed"), Some("true"));
             assert_eq!(state(&world), after, "{}: done once", operation.id);
             assert_eq!(retried["id"], again["id"]);
+        }
+    }
+}
+
+#[test]
+fn a_call_whose_intent_may_be_on_disk_is_not_placed_by_a_retry() {
+    let moments = [StorageFault::Before, StorageFault::Half, StorageFault::After];
+    for (moment, to) in moments.into_iter().zip(["+14159990001", "+14159990002", "+14159990003"]) {
+        let (world, database) = faulty();
+        let operation = by_id("create_outbound_call").unwrap();
+        let call = Call::valid(&world, operation).with_field("to", json!(to));
+        let body = Value::Object(call.body.clone().unwrap());
+        let asked = || Carriers::shared().get("twilio").orders(to).len();
+        database.fail_write(1, moment);
+        world.post_once(call.uri(), "once", body.clone()).refused("unavailable");
+        assert_eq!(asked(), 0, "{moment:?}: the intent was not known to be on disk");
+        let retried = world.post_once(call.uri(), "once", body);
+        if moment == StorageFault::After {
+            let refused = retried.refused("request_in_progress");
+            let id = refused.json["error"]["details"]["call_id"].as_str().unwrap().to_owned();
+            assert_eq!(world.get(format!("/calls/{id}")).ok().json["status"], "queued");
+            // Nobody knows that the carrier was never asked, so it is not asked again; the call's job settles it.
+            world.sandbox().unwrap().advance(PHONE_CONNECT_MS);
+            world.sandbox().unwrap().run_jobs();
+            let call = world.get(format!("/calls/{id}")).ok().json;
+            assert_eq!((&call["outcome"], &call["ended_reason"]), (&json!("failed"), &json!("unsettled")));
+            assert_eq!(asked(), 0);
+        } else {
+            retried.created();
+            assert_eq!(asked(), 1, "{moment:?}");
         }
     }
 }

@@ -16,6 +16,8 @@ use sidetone_tests::{Call, World};
 const READ_TRIPS_MAX: usize = 1;
 /// Batches of a write: one to decide by, one to change.
 const WRITE_TRIPS_MAX: usize = 2;
+/// Batches of what asks a carrier: what is meant is on disk before it is asked, and what it said afterwards.
+const CARRIER_TRIPS_MAX: usize = 3;
 
 #[test]
 fn every_operation_keeps_within_its_round_trips_over_either_face() {
@@ -64,7 +66,7 @@ fn an_idempotency_key_keeps_the_bound_and_a_replay_is_one_read() {
         };
         database.take();
         once();
-        assert!(database.take().total() <= WRITE_TRIPS_MAX, "{}", operation.id);
+        assert!(database.take().total() <= most(operation), "{}", operation.id);
         once();
         assert_eq!(database.take(), Trips { reads: 1, writes: 0 }, "{}", operation.id);
     }
@@ -87,7 +89,11 @@ fn a_refused_request_is_one_read() {
 }
 
 fn most(operation: &Operation) -> usize {
-    if operation.effects == Effects::Read { READ_TRIPS_MAX } else { WRITE_TRIPS_MAX }
+    match operation.effects {
+        Effects::Read => READ_TRIPS_MAX,
+        _ if operation.id == "create_outbound_call" => CARRIER_TRIPS_MAX,
+        _ => WRITE_TRIPS_MAX,
+    }
 }
 
 /// The round trips of what `prepare` returns, in a world of its own.

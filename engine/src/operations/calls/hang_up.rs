@@ -3,7 +3,8 @@ use crate::calls::{self, Call};
 use crate::context::Context;
 use crate::engine::Engine;
 use crate::error::{Code, Error, Fault};
-use crate::operation::{Effects, Input, Operation, Output, Success};
+use crate::operation::{BodySchema, Effects, Input, Operation, Output, Success};
+use crate::operations::webhooks::Nothing;
 use crate::ports::HttpError;
 use crate::schema;
 use crate::telephony::leg::{self, Leg};
@@ -23,7 +24,7 @@ pub const OPERATION: Operation = Operation {
     success: Success::Ok,
     revision: false,
     query: None,
-    body: None,
+    body: BodySchema::optional(schema::of::<Nothing>),
     response: Some(schema::of::<Call>),
     errors: &[Code::CarrierNotConfigured, Code::CarrierRejected, Code::CarrierTimeout],
     run: |context, input| Box::pin(run(context, input)),

@@ -22,6 +22,8 @@ CREATE UNIQUE INDEX jobs_one_a_webhook ON jobs (subject_id) WHERE kind = 'webhoo
 CREATE INDEX numbers_by_assistant ON numbers (assistant_id);
 CREATE INDEX numbers_by_workspace ON numbers (workspace_id, number);
 CREATE INDEX personas_by_workspace ON personas (workspace_id, id);
+CREATE UNIQUE INDEX phone_calls_by_carrier ON phone_calls (provider, carrier_call_id) WHERE carrier_call_id IS NOT NULL;
+CREATE INDEX phone_calls_under_way ON phone_calls (workspace_id) WHERE is_over = 0;
 CREATE INDEX recordings_due ON recordings (due_at) WHERE due_at IS NOT NULL;
 CREATE UNIQUE INDEX recordings_one_a_call ON recordings (call_id) WHERE state <> 'abandoned';
 CREATE INDEX runs_by_assistant ON runs (workspace_id, assistant_id, id);
@@ -243,6 +245,34 @@ CREATE TABLE personas (
   created_at INTEGER NOT NULL,
   updated_at INTEGER NOT NULL
 , model TEXT) STRICT;
+CREATE TABLE phone_calls (
+  call_id TEXT PRIMARY KEY,
+  workspace_id TEXT NOT NULL REFERENCES workspaces (id),
+  assistant_id TEXT NOT NULL,
+  provider TEXT NOT NULL,
+  -- The carrier's own id; NULL until it has named one.
+  carrier_call_id TEXT,
+  -- Where the carrier wants requests about this call.
+  region_url TEXT,
+  -- The job that sees the call through.
+  job_id TEXT NOT NULL,
+  max_seconds INTEGER NOT NULL,
+  -- 'incoming'; or of the request that places a call: 'asking', then 'accepted', 'rejected' or 'unknown'.
+  placed TEXT NOT NULL,
+  -- When the media socket was opened: its token is used.
+  media_at INTEGER,
+  -- When audio began to come over it.
+  talked_at INTEGER,
+  -- When somebody asked the service to hang up.
+  hang_up_at INTEGER,
+  -- What the carrier has said, as JSON.
+  said TEXT NOT NULL,
+  -- 1 once the call has ended.
+  is_over INTEGER NOT NULL,
+  -- Counts changes: whoever ends the call has seen the last one.
+  version INTEGER NOT NULL,
+  created_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
 CREATE TABLE recordings (
   id TEXT PRIMARY KEY,
   workspace_id TEXT NOT NULL REFERENCES workspaces (id),
@@ -342,4 +372,4 @@ CREATE TABLE workspaces (
   id TEXT PRIMARY KEY,
   name TEXT NOT NULL,
   created_at INTEGER NOT NULL
-, monthly_spend_limit_microusd INTEGER, runs_at_once INTEGER NOT NULL DEFAULT 64) STRICT;
+, monthly_spend_limit_microusd INTEGER, runs_at_once INTEGER NOT NULL DEFAULT 64, calls_at_once INTEGER NOT NULL DEFAULT 100) STRICT;
