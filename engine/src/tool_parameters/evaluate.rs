@@ -353,8 +353,7 @@ impl<'s> Run<'s> {
     }
 
     fn matches(&mut self, pattern: &Pattern, text: &str) -> Outcome {
-        self.spend(pattern.steps(text))?;
-        Ok(pattern.is_match(text))
+        pattern.is_match(text, &mut self.steps_left).ok_or(TooCostly)
     }
 
     fn canonical(&mut self, value: &Value) -> Result<String, TooCostly> {

@@ -1,54 +1,50 @@
-//! Regular expressions in schemas: written for ECMA-262, run by an engine whose time is linear in the text.
+//! Regular expressions in schemas: written for ECMA-262, run in time linear in the text.
+//!
+//! A pattern only has to say yes or no, never where, so it is run as a set of places in a program, all at once
+//! (K. Thompson, "Regular Expression Search Algorithm", 1968). A library that does the same also does captures, cases
+//! and its own tables of Unicode, which together were an eighth of the Worker; and how large a pattern may be would hang
+//! on the width of a pointer.
 
 mod class;
+mod code;
+#[cfg(test)]
+mod comparison;
 mod escape;
+mod parse;
+mod property;
+mod run;
+mod set;
 #[cfg(test)]
 mod tests;
-mod translate;
 
-use regex::{Regex, RegexBuilder};
+use std::sync::Arc;
 
-/// Largest compiled pattern.
-const PATTERN_COMPILED_BYTES_MAX: usize = 512 * 1024;
+use run::Program;
 
-/// Up to this compiled size a pattern costs one step a byte; above it, [`LARGE_PATTERN_STEPS_PER_BYTE`]. An engine in
-/// linear time still does work in proportion to pattern × text when the pattern sets out to make it.
-const SMALL_PATTERN_COMPILED_BYTES_MAX: usize = 16 * 1024;
-
-const LARGE_PATTERN_STEPS_PER_BYTE: u64 = 32;
-
-/// A pattern that compiles.
+/// A pattern that can be run.
 #[derive(Clone)]
 pub(super) struct Pattern {
     source: String,
-    regex: Regex,
-    steps_per_byte: u64,
+    program: Arc<Program>,
+}
+
+/// Why a pattern cannot be used.
+#[derive(Debug, PartialEq)]
+enum Refused {
+    Unsupported,
+    TooLarge,
+    Property(String),
+    TooManyProperties,
 }
 
 impl Pattern {
     /// Takes a pattern without look-around and back-references (which no engine runs in linear time) and without
-    /// flags (whose tables of upper and lower case are a Worker's largest).
-    pub fn parse(source: &str) -> Result<Self, &'static str> {
-        const UNSUPPORTED: &str = "is not a regular expression that can be used here: check its brackets, and use no look-around, no back-reference and no flag";
-        let translated = translate::translate(source).ok_or(UNSUPPORTED)?;
-        let attempts = [
-            (SMALL_PATTERN_COMPILED_BYTES_MAX, 1),
-            (PATTERN_COMPILED_BYTES_MAX, LARGE_PATTERN_STEPS_PER_BYTE),
-        ];
-        for (size_max, steps_per_byte) in attempts {
-            match RegexBuilder::new(&translated)
-                .size_limit(size_max)
-                .dfa_size_limit(PATTERN_COMPILED_BYTES_MAX)
-                .build()
-            {
-                Ok(regex) => {
-                    return Ok(Self { source: source.to_owned(), regex, steps_per_byte });
-                }
-                Err(regex::Error::CompiledTooBig(_)) => {}
-                Err(_) => return Err(UNSUPPORTED),
-            }
+    /// flags (whose tables of upper and lower case are large).
+    pub fn parse(source: &str) -> Result<Self, String> {
+        match parse::parse(source) {
+            Ok(program) => Ok(Self { source: source.to_owned(), program: Arc::new(program) }),
+            Err(refused) => Err(refused.message()),
         }
-        Err("is too large once compiled; use smaller repetition counts")
     }
 
     /// The pattern as the user wrote it.
@@ -56,13 +52,25 @@ impl Pattern {
         &self.source
     }
 
-    /// How many steps a search in this text may cost.
-    pub fn steps(&self, text: &str) -> u64 {
-        1 + text.len() as u64 * self.steps_per_byte
+    /// Whether it is found anywhere in the text; `None` when there are not enough steps left to say. Takes the steps
+    /// it needed.
+    pub fn is_match(&self, text: &str, steps_left: &mut u64) -> Option<bool> {
+        self.program.is_match(text, steps_left)
     }
+}
 
-    /// Whether it is found anywhere in the text.
-    pub fn is_match(&self, text: &str) -> bool {
-        self.regex.is_match(text)
+impl Refused {
+    fn message(self) -> String {
+        match self {
+            Self::Unsupported => "is not a regular expression that can be used here: check its brackets, and use no look-around, no back-reference and no flag".to_owned(),
+            Self::TooLarge => "is too large once compiled; use smaller repetition counts".to_owned(),
+            Self::TooManyProperties => {
+                format!("has too many \\p; a pattern may have {}", property::PROPERTIES_MAX)
+            }
+            Self::Property(name) => format!(
+                "has \\p{{{name}}}, which cannot be used here: use a general category such as \\p{{L}} or \\p{{Lu}}, a script such as \\p{{Script=Greek}}, or one of {}",
+                property::binary_names()
+            ),
+        }
     }
 }

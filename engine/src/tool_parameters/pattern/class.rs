@@ -1,55 +1,53 @@
 //! What stands in square brackets.
 
+use super::Refused;
 use super::escape::{self, Escape};
-use super::translate::{ANY, Rest, push_literal};
+use super::parse::Rest;
+use super::set::Set;
 
-/// Translates what follows `[`, up to its `]`. Brackets and operators within are plain characters in ECMA-262 (they
-/// are not in `regex`), and empty brackets are the set of nothing.
-pub(super) fn translate(rest: &mut Rest<'_>, out: &mut String) -> Option<()> {
-    let negated = rest.next_if_eq(&'^').is_some();
-    if rest.next_if_eq(&']').is_some() {
-        out.push_str(if negated { ANY } else { r"[^\x00-\x{10FFFF}]" });
-        return Some(());
-    }
-    out.push_str(if negated { "[^" } else { "[" });
-    while rest.next_if_eq(&']').is_none() {
+/// Reads what follows `[`, up to its `]`. Brackets and operators within are plain characters, and empty brackets are
+/// the set of nothing.
+pub(super) fn parse(rest: &mut Rest<'_>) -> Result<Set, Refused> {
+    let negated = rest.characters.next_if_eq(&'^').is_some();
+    let mut ranges = Vec::new();
+    while rest.characters.next_if_eq(&']').is_none() {
         let first = member(rest)?;
-        let mut after = rest.clone();
+        let mut after = rest.characters.clone();
         // A hyphen before the last bracket is one.
         if after.next() != Some('-') || after.peek() == Some(&']') {
-            push(out, &first);
+            push(&mut ranges, &first);
             continue;
         }
-        *rest = after;
+        rest.characters = after;
         match (first, member(rest)?) {
-            (Escape::Character(first), Escape::Character(last)) => {
-                push_literal(out, first);
-                out.push('-');
-                push_literal(out, last);
+            (Escape::Character(first), Escape::Character(last)) if first <= last => {
+                ranges.push((first.into(), last.into()));
             }
+            (Escape::Character(_), Escape::Character(_)) => return Err(Refused::Unsupported),
             // A range with a set at an end is none, and its hyphen one more character: `[\w-.]`.
             (first, last) => {
-                push(out, &first);
-                push_literal(out, '-');
-                push(out, &last);
+                push(&mut ranges, &first);
+                push(&mut ranges, &Escape::Character('-'));
+                push(&mut ranges, &last);
             }
         }
     }
-    out.push(']');
-    Some(())
+    let set = Set::of(ranges);
+    Ok(if negated { set.negated() } else { set })
 }
 
-fn member(rest: &mut Rest<'_>) -> Option<Escape> {
-    match rest.next()? {
-        '\\' => escape::within(rest),
-        character => Some(Escape::Character(character)),
+fn member(rest: &mut Rest<'_>) -> Result<Escape, Refused> {
+    match rest.characters.next() {
+        Some('\\') => escape::within(rest),
+        Some(character) => Ok(Escape::Character(character)),
+        None => Err(Refused::Unsupported),
     }
 }
 
-fn push(out: &mut String, member: &Escape) {
+fn push(ranges: &mut Vec<(u32, u32)>, member: &Escape) {
     match member {
-        Escape::Character(character) => push_literal(out, *character),
-        Escape::Set(set) => set.push_within(out),
+        Escape::Character(character) => ranges.push(((*character).into(), (*character).into())),
+        Escape::Set(set) => ranges.extend_from_slice(set.ranges()),
         Escape::Assertion(_) => {} // there are none within brackets
     }
 }

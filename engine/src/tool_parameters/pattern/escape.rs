@@ -1,85 +1,92 @@
 //! What follows a backslash.
 
-use super::translate::Rest;
+use std::iter::Peekable;
+use std::str::Chars;
+
+use super::Refused;
+use super::code::Assertion;
+use super::parse::Rest;
+use super::property;
+use super::set::Set;
+
+/// Longest name of a property, with what is behind its `=`; the longest there are have about 40.
+const PROPERTY_NAME_CHARS_MAX: usize = 64;
+
+type Characters<'a> = Peekable<Chars<'a>>;
 
 /// What a backslash made of what follows it.
 pub(super) enum Escape {
     Character(char),
     Set(Set),
-    Assertion(&'static str),
-}
-
-/// A set of characters.
-pub(super) struct Set {
-    /// What is in it, as it stands within brackets.
-    members: String,
-    negated: bool,
-}
-
-impl Set {
-    /// Writes it where no brackets are around.
-    pub fn push_alone(&self, out: &mut String) {
-        out.push_str(if self.negated { "[^" } else { "[" });
-        out.push_str(&self.members);
-        out.push(']');
-    }
-
-    /// Writes it within brackets.
-    pub fn push_within(&self, out: &mut String) {
-        if self.negated {
-            self.push_alone(out);
-        } else {
-            out.push_str(&self.members);
-        }
-    }
+    Assertion(Assertion),
 }
 
 // All of them are ASCII in ECMA-262 but the white space.
-const DIGITS: &str = "0-9";
-const WORD: &str = "A-Za-z0-9_";
-const SPACE: &str = r"\t-\r \x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}\x{feff}";
+const DIGITS: &[(char, char)] = &[('0', '9')];
+const WORD: &[(char, char)] = &[('0', '9'), ('A', 'Z'), ('_', '_'), ('a', 'z')];
+const SPACE: &[(char, char)] = &[
+    ('\t', '\r'),
+    (' ', ' '),
+    ('\u{a0}', '\u{a0}'),
+    ('\u{1680}', '\u{1680}'),
+    ('\u{2000}', '\u{200a}'),
+    ('\u{2028}', '\u{2029}'),
+    ('\u{202f}', '\u{202f}'),
+    ('\u{205f}', '\u{205f}'),
+    ('\u{3000}', '\u{3000}'),
+    ('\u{feff}', '\u{feff}'),
+];
 
 /// After a backslash outside of brackets.
-pub(super) fn outside(rest: &mut Rest<'_>) -> Option<Escape> {
-    let assertion = match rest.peek()? {
+pub(super) fn outside(rest: &mut Rest<'_>) -> Result<Escape, Refused> {
+    let assertion = match rest.characters.peek() {
         // Of ASCII, as `\w` is.
-        'b' => r"(?-u:\b)",
-        'B' => r"(?-u:\B)",
+        Some('b') => Assertion::WordEdge,
+        Some('B') => Assertion::NoWordEdge,
         // Not of ECMA-262, but in wide use and never anything else.
-        'A' => r"\A",
-        'z' => r"\z",
+        Some('A') => Assertion::Start,
+        Some('z') => Assertion::End,
         _ => return either(rest),
     };
-    rest.next();
-    Some(Escape::Assertion(assertion))
+    rest.characters.next();
+    Ok(Escape::Assertion(assertion))
 }
 
 /// After a backslash within brackets.
-pub(super) fn within(rest: &mut Rest<'_>) -> Option<Escape> {
-    match rest.next_if_eq(&'b') {
-        Some(_) => Some(Escape::Character('\u{8}')),
+pub(super) fn within(rest: &mut Rest<'_>) -> Result<Escape, Refused> {
+    match rest.characters.next_if_eq(&'b') {
+        Some(_) => Ok(Escape::Character('\u{8}')),
         None => either(rest),
     }
 }
 
 /// What means the same within brackets and without.
-fn either(rest: &mut Rest<'_>) -> Option<Escape> {
-    let character = match rest.next()? {
-        letter @ ('d' | 'D' | 'w' | 'W' | 's' | 'S') => {
-            let members = match letter.to_ascii_lowercase() {
-                'd' => DIGITS,
-                'w' => WORD,
-                _ => SPACE,
-            };
-            return Some(Escape::Set(Set {
-                members: members.to_owned(),
-                negated: letter.is_ascii_uppercase(),
-            }));
-        }
-        letter @ ('p' | 'P') => {
-            let members = format!("\\p{{{}}}", property(rest)?);
-            return Some(Escape::Set(Set { members, negated: letter == 'P' }));
-        }
+fn either(rest: &mut Rest<'_>) -> Result<Escape, Refused> {
+    if let Some(letter) =
+        rest.characters.next_if(|next| matches!(next, 'd' | 'D' | 'w' | 'W' | 's' | 'S' | 'p' | 'P'))
+    {
+        let set = match letter.to_ascii_lowercase() {
+            'd' => set(DIGITS),
+            'w' => set(WORD),
+            's' => set(SPACE),
+            _ => {
+                let name = property_name(&mut rest.characters).ok_or(Refused::Unsupported)?;
+                rest.properties_left =
+                    rest.properties_left.checked_sub(1).ok_or(Refused::TooManyProperties)?;
+                property::named(&name).ok_or(Refused::Property(name))?
+            }
+        };
+        return Ok(Escape::Set(if letter.is_ascii_uppercase() { set.negated() } else { set }));
+    }
+    character(&mut rest.characters).map(Escape::Character).ok_or(Refused::Unsupported)
+}
+
+fn set(ranges: &[(char, char)]) -> Set {
+    Set::of(ranges.iter().map(|(first, last)| (u32::from(*first), u32::from(*last))).collect())
+}
+
+fn character(rest: &mut Characters<'_>) -> Option<char> {
+    Some(match rest.next()? {
         'f' => '\u{c}',
         'n' => '\n',
         'r' => '\r',
@@ -92,12 +99,11 @@ fn either(rest: &mut Rest<'_>) -> Option<Escape> {
         'u' => unicode(rest)?,
         itself if !itself.is_alphanumeric() => itself,
         _ => return None,
-    };
-    Some(Escape::Character(character))
+    })
 }
 
 /// After `\u`. Half of a pair of surrogates is no character, so a text never has it.
-fn unicode(rest: &mut Rest<'_>) -> Option<char> {
+fn unicode(rest: &mut Characters<'_>) -> Option<char> {
     if rest.peek() == Some(&'{') {
         return char::from_u32(braced(rest)?);
     }
@@ -112,7 +118,7 @@ fn unicode(rest: &mut Rest<'_>) -> Option<char> {
     char::from_u32(0x1_0000 + ((first - 0xD800) << 10) + low)
 }
 
-fn braced(rest: &mut Rest<'_>) -> Option<u32> {
+fn braced(rest: &mut Characters<'_>) -> Option<u32> {
     rest.next_if_eq(&'{')?;
     let mut number = hex(rest)?;
     while rest.next_if_eq(&'}').is_none() {
@@ -121,32 +127,24 @@ fn braced(rest: &mut Rest<'_>) -> Option<u32> {
     Some(number)
 }
 
-fn digits(rest: &mut Rest<'_>, count: usize) -> Option<u32> {
+fn digits(rest: &mut Characters<'_>, count: usize) -> Option<u32> {
     (0..count).try_fold(0, |number, _| Some(number * 16 + hex(rest)?))
 }
 
-fn hex(rest: &mut Rest<'_>) -> Option<u32> {
+fn hex(rest: &mut Characters<'_>) -> Option<u32> {
     rest.next()?.to_digit(16)
 }
 
-/// After `\p`: `{Letter}`, `{Script=Greek}`; `L` alone is Perl's. Only the properties that ECMA-262 has: `regex` may
-/// know others or not, by how it was built.
-fn property(rest: &mut Rest<'_>) -> Option<String> {
+/// After `\p`: `{Letter}`, `{Script=Greek}`; `L` alone is Perl's.
+fn property_name(rest: &mut Characters<'_>) -> Option<String> {
     if let Some(letter) = rest.next_if(char::is_ascii_alphabetic) {
         return Some(letter.to_string());
     }
     rest.next_if_eq(&'{')?;
     let mut name = String::new();
-    loop {
-        match rest.next()? {
-            '}' => break,
-            letter @ ('A'..='Z' | 'a'..='z' | '0'..='9' | '_' | '=') => name.push(letter),
-            _ => return None,
-        }
+    while let Some(letter) = rest.next_if(|next| next.is_ascii_alphanumeric() || matches!(next, '_' | '=')) {
+        name.push(letter);
     }
-    let of = name.split_once('=').map(|(of, _)| of.replace('_', "").to_ascii_lowercase());
-    match of.as_deref() {
-        None | Some("gc" | "generalcategory" | "sc" | "script" | "scx" | "scriptextensions") => Some(name),
-        Some(_) => None,
-    }
+    rest.next_if_eq(&'}')?;
+    (1..=PROPERTY_NAME_CHARS_MAX).contains(&name.len()).then_some(name)
 }

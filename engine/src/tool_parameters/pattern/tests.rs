@@ -1,9 +1,21 @@
+#![allow(clippy::disallowed_methods)] // one test looks at the clock
+
+use std::time::{Duration, Instant};
+
 use proptest::prelude::*;
 
 use super::*;
 
-fn parsed(pattern: &str) -> Pattern {
-    Pattern::parse(pattern).unwrap_or_else(|problem| panic!("{pattern:?} {problem}"))
+struct Parsed(Pattern);
+
+impl Parsed {
+    fn is_match(&self, text: &str) -> bool {
+        self.0.is_match(text, &mut 1_000_000).unwrap()
+    }
+}
+
+fn parsed(pattern: &str) -> Parsed {
+    Parsed(Pattern::parse(pattern).unwrap_or_else(|problem| panic!("{pattern:?} {problem}")))
 }
 
 #[test]
@@ -45,7 +57,14 @@ fn refuses_what_cannot_be_run_safely() {
     ] {
         assert!(Pattern::parse(pattern).is_err(), "{pattern}");
     }
-    for pattern in ["(((a{100}){100}){100}){100}", r"\p{L}{10000}", "(a|b|c){100000}"] {
+    for pattern in [
+        "(((a{100}){100}){100}){100}",
+        r"\p{L}{20000}",
+        "(a|b|c){100000}",
+        "a{99999999999999999999}",
+        "(?:a?){0,9000}",
+        "a{16000}|b{16000}",
+    ] {
         assert!(Pattern::parse(pattern).err().unwrap().contains("too large"), "{pattern}");
     }
     let _ = Pattern::parse(&"(".repeat(30_000));
@@ -180,6 +199,78 @@ fn what_other_languages_have_is_refused_or_the_same() {
     assert!(parsed("^]}$").is_match("]}"));
 }
 
+#[test]
+fn properties_are_found_by_either_name_and_others_are_named() {
+    for (pattern, within, without) in [
+        (r"\p{Letter}", "aé", "1"),
+        (r"\p{uppercase_letter}", "A", "a"),
+        (r"\p{gc=Sc}", "€", "E"),
+        (r"\p{LC}", "aA", "ª"),
+        (r"\p{sc=Grek}", "π", "a"),
+        (r"\p{Cyrillic}", "ж", "π"),
+        (r"\p{Alpha}", "aª", "1"),
+        (r"\p{White_Space}", "\u{85} ", "\u{feff}"),
+        (r"\p{ExtPict}", "😀", "a"),
+        (r"\p{IDS}", "a", "1"),
+        (r"\p{Any}", "a\u{10ffff}", ""),
+        (r"\p{Assigned}", "a", "\u{378}"),
+        (r"\P{Assigned}", "\u{378}", "a"),
+        (r"\p{Cs}", "", "a"),
+    ] {
+        let one = parsed(&format!("^{pattern}$"));
+        assert!(within.chars().all(|character| one.is_match(&character.to_string())), "{pattern}");
+        assert!(!without.chars().any(|character| one.is_match(&character.to_string())), "{pattern}");
+    }
+    for name in ["Changes_When_Uppercased", "scx=Greek", "Script_Extensions=Greek", "gc=Greek", "sc=L"] {
+        let problem = Pattern::parse(&format!("a\\p{{{name}}}")).err().unwrap();
+        assert!(problem.contains(name) && problem.contains("ID_Start"), "{problem}");
+    }
+    let many = r"\p{L}".repeat(property::PROPERTIES_MAX);
+    assert!(Pattern::parse(&many).is_ok());
+    assert!(Pattern::parse(&(many + r"[\pN]")).err().unwrap().contains("too many"));
+}
+
+#[test]
+fn a_search_takes_steps_and_stops_when_there_are_none() {
+    let hostile = "(?:a*)*(?:a*)*(?:a?){400}b";
+    let text = "a".repeat(100_000);
+    for pattern in [hostile, "(a|aa)+$", "(((a?){20}){20}){20}b"] {
+        let pattern = Pattern::parse(pattern).unwrap();
+        let mut steps = 1_000;
+        assert_eq!((pattern.is_match(&text, &mut steps), steps), (None, 0));
+    }
+    let mut steps = 1_000_000;
+    assert_eq!(Pattern::parse(hostile).unwrap().is_match(&text, &mut steps), None);
+    // What is seldom asked for costs little: a hundred thousand characters are far from a million steps.
+    let mut steps = 1_000_000;
+    let short = Pattern::parse(r"^[\w.+-]+@[\w-]+\.[a-z]{2,}$").unwrap();
+    assert_eq!(short.is_match(&(text.clone() + "@example.com"), &mut steps), Some(true));
+    assert!((900_000..1_000_000).contains(&steps), "{steps}");
+    // A pattern that starts at the start is done where nothing goes on.
+    let mut steps = 1_000_000;
+    assert_eq!(Pattern::parse("(^b|^c)").unwrap().is_match(&text, &mut steps), Some(false));
+    assert!(steps > 999_990, "{steps}");
+}
+
+#[test]
+fn the_largest_patterns_are_read_and_run_quickly() {
+    let start = Instant::now();
+    let bytes = 32 * 1024;
+    for part in ["(", "a|", "(a|", r"\pL", "[^a]", "a**", "(?:a?){2}", "(((((", "(a|b)*|", "[^\\d]{9}"] {
+        let pattern = part.repeat(bytes / part.len());
+        if let Ok(pattern) = Pattern::parse(&pattern) {
+            let _ = pattern.is_match(&"ab".repeat(bytes), &mut 1_000_000);
+        }
+    }
+    for pattern in [
+        "a{15000}".to_owned() + &"*?".repeat(8_000),
+        format!("{}a{{9000}}{}", "(".repeat(9_000), "|b)?".repeat(3_600)),
+    ] {
+        let _ = Pattern::parse(&pattern);
+    }
+    assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed()); // for slow machines and debug builds
+}
+
 /// Text in which every character means something to a pattern somewhere.
 fn pattern_like() -> impl Strategy<Value = String> {
     let part = prop_oneof![
@@ -194,49 +285,25 @@ fn pattern_like() -> impl Strategy<Value = String> {
     prop::collection::vec(part, 0..24).prop_map(|parts| parts.concat())
 }
 
-/// A pattern that means the same in both languages.
-fn plain() -> impl Strategy<Value = String> {
-    let leaf = prop_oneof![
-        "[a-dé.]",
-        Just(r"\.".to_owned()),
-        Just(r"\[".to_owned()),
-        Just("[a-c]".to_owned()),
-        Just("[^b.]".to_owned()),
-        Just("^".to_owned()),
-        Just("$".to_owned()),
-    ];
-    leaf.prop_recursive(4, 24, 4, |inner| {
-        prop_oneof![
-            prop::collection::vec(inner.clone(), 0..4).prop_map(|parts| parts.concat()),
-            (inner.clone(), inner.clone()).prop_map(|(left, right)| format!("(?:{left}|{right})")),
-            (inner, "[*+?]|\\{[0-2](,|,3)?\\}").prop_map(|(inner, times)| format!("({inner}){times}")),
-        ]
-    })
-}
-
 proptest! {
     #[test]
     fn no_pattern_panics(pattern in pattern_like(), any in any::<String>()) {
         for pattern in [pattern, any] {
             if let Ok(parsed) = Pattern::parse(&pattern) {
-                parsed.is_match(&pattern);
+                let _ = parsed.is_match(&pattern, &mut 1_000_000);
             }
         }
     }
 
     #[test]
-    fn a_plain_pattern_keeps_its_meaning(pattern in plain(), text in "[a-dé.\\[\n]{0,6}") {
-        let translated = translate::translate(&pattern).unwrap();
-        let twice = translate::translate(&translated).unwrap();
-        let [plain, once, twice] =
-            [&pattern, &translated, &twice].map(|pattern| Regex::new(pattern).unwrap().is_match(&text));
-        prop_assert_eq!((plain, plain), (once, twice), "{} {}", pattern, translated);
-    }
-
-    #[test]
     fn an_escaped_text_is_found_in_itself(text in any::<String>()) {
         let mut pattern = "^".to_owned();
-        text.chars().for_each(|character| translate::push_literal(&mut pattern, character));
+        for character in text.chars() {
+            if r"\.+*?()|[]{}^$".contains(character) {
+                pattern.push('\\');
+            }
+            pattern.push(character);
+        }
         pattern.push('$');
         prop_assert!(parsed(&pattern).is_match(&text));
         let longer = text + "x";
