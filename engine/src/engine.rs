@@ -9,6 +9,7 @@ use crate::auth::{self, Credential};
 use crate::blobs::{BlobError, Slice};
 use crate::config::Config;
 use crate::context::Context;
+use crate::documents::Documents;
 use crate::error::{Code, Error, Fault};
 use crate::faces::Faces;
 use crate::ids::{Ids, prefix};
@@ -39,8 +40,14 @@ pub struct Incident(pub String);
 
 impl Engine {
     /// Puts the service together. Fails only when the operation table contradicts itself.
+    #[cfg(not(target_arch = "wasm32"))]
     pub fn new(config: Config, ports: Ports) -> Result<Self, Fault> {
-        let faces = Faces::new(&config)?;
+        Self::with_documents(config, ports, Documents::derived())
+    }
+
+    /// The same over documents that were made before.
+    pub fn with_documents(config: Config, ports: Ports, documents: Documents) -> Result<Self, Fault> {
+        let faces = Faces::new(&config, documents)?;
         let inner = Inner {
             config,
             ports,
@@ -104,8 +111,10 @@ impl Engine {
         let path = incoming.request.uri().path();
         let open = match path {
             "/healthz" => Some(self.health().await),
-            "/openapi.json" => Some(json_response(200, self.faces().openapi())),
-            "/docs" => Some(docs::page(self.faces().docs())),
+            "/openapi.json" => {
+                Some(self.document(|text| json_response(200, text), self.faces().openapi(), request_id))
+            }
+            "/docs" => Some(self.document(docs::page, self.faces().docs(), request_id)),
             live::PAGE_PATH => Some(live::page::response(self.config())),
             _ => None,
         };
@@ -125,6 +134,23 @@ impl Engine {
             return mcp::handle(self, incoming, now_ms, request_id).await;
         }
         rest::handle(self, incoming, now_ms, request_id).await
+    }
+
+    fn document(
+        &self,
+        respond: impl FnOnce(Bytes) -> Response<Bytes>,
+        text: Result<Bytes, Fault>,
+        request_id: &str,
+    ) -> Response<Bytes> {
+        match text {
+            Ok(text) => respond(text),
+            Err(fault) => {
+                let (error, incident) = fault.split();
+                let mut response = error_response(&error, request_id);
+                response.extensions_mut().insert(Incident(incident.unwrap_or_default()));
+                response
+            }
+        }
     }
 
     /// Storage answers, so the service does.

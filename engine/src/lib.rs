@@ -20,6 +20,7 @@ pub mod context;
 pub mod conversation;
 pub mod crud;
 pub mod docs;
+pub mod documents;
 pub mod engine;
 pub mod error;
 pub mod evaluation;
@@ -36,6 +37,7 @@ pub mod live;
 pub mod mcp;
 pub mod migrations;
 pub mod models;
+#[cfg(not(target_arch = "wasm32"))]
 pub mod openapi;
 pub mod operation;
 pub mod operations;

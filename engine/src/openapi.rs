@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use schemars::SchemaGenerator;
 use serde_json::{Map, Value, json};
 
+use crate::documents::{RequestSchemas, requests};
 use crate::error::Code;
-use crate::faces::{Faces, RequestSchemas};
 use crate::mcp::tools::path_value;
 use crate::operation::{Operation, Presence, Success};
 use crate::operations::{GROUPS, OPERATIONS};
@@ -29,13 +29,13 @@ const WITH_BODY: &[Code] =
     &[Code::InvalidJson, Code::BodyTooLarge, Code::UnsupportedMediaType, Code::ValidationFailed];
 
 /// Derives the document.
-pub fn document(base_url: &str, faces: &Faces) -> Value {
+pub fn document(base_url: &str) -> Value {
     let mut generator = schema::response_generator();
     let mut paths: Map<String, Value> = Map::new();
     for operation in OPERATIONS {
-        let requests = faces.schemas(operation);
         let entry = paths.entry(operation.path).or_insert_with(|| json!({}));
-        entry[operation.method.as_str().to_ascii_lowercase()] = describe(operation, requests, &mut generator);
+        entry[operation.method.as_str().to_ascii_lowercase()] =
+            describe(operation, &requests(operation), &mut generator);
     }
     open_paths(&mut paths);
     let mut components = generator.take_definitions(true);

@@ -49,10 +49,10 @@ pub async fn perform(
 ) -> Result<Answer, Fault> {
     let input = match checked(context, operation, raw) {
         Ok(input) => input,
-        Err(error) => {
+        Err(fault) => {
             // Whoever has no key learns nothing about the form of a request.
             authenticate(context).await?;
-            return Err(error.into());
+            return Err(fault);
         }
     };
     for _ in 0..STALE_ATTEMPTS_MAX {
@@ -88,15 +88,15 @@ pub async fn authenticate(context: &mut Context) -> Result<Identity, Fault> {
     }
 }
 
-fn checked(context: &mut Context, operation: &'static Operation, raw: Raw) -> Result<Input, Error> {
-    let schemas = context.engine.faces().schemas(operation);
+fn checked(context: &mut Context, operation: &'static Operation, raw: Raw) -> Result<Input, Fault> {
+    let schemas = context.engine.faces().schemas(operation)?;
     let query = checked_query(schemas.query.as_ref(), raw.query)?;
     let body = match (&schemas.body, raw.body) {
         (Some(schema), Some(mut body)) => {
             validate::check(schema, &mut body, raw.strictness)?;
             match body {
                 Value::Object(map) => map,
-                _ => return Err(Error::field("body", "must be a JSON object")),
+                _ => return Err(Error::field("body", "must be a JSON object").into()),
             }
         }
         _ => Map::new(),

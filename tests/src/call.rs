@@ -4,7 +4,8 @@ use std::sync::OnceLock;
 
 use serde_json::{Map, Value, json};
 use sidetone_engine::config::Config;
-use sidetone_engine::faces::{Faces, RequestSchemas};
+use sidetone_engine::documents::{Documents, RequestSchemas};
+use sidetone_engine::faces::Faces;
 use sidetone_engine::operation::Operation;
 
 use crate::reply::{Reply, ToolReply};
@@ -117,9 +118,9 @@ pub fn schemas(operation: &Operation) -> &'static RequestSchemas {
     static FACES: OnceLock<Faces> = OnceLock::new();
     let faces = FACES.get_or_init(|| {
         let config = Config::from_settings(|_| None, BASE_URL, "only the schemas are used").unwrap();
-        Faces::new(&config).expect("the operation table is sound")
+        Faces::new(&config, Documents::derived()).expect("the operation table is sound")
     });
-    faces.schemas(operation)
+    faces.schemas(operation).expect("the operation is in the table")
 }
 
 /// The schema of the operation's body.

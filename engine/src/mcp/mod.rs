@@ -174,7 +174,7 @@ async fn legacy(
                 "ping" => result_reply(id, "{}"),
                 "tools/list" => match tools::refuse_cursor(&request.params) {
                     Some(refusal) => refusal.reply(200, id),
-                    None => result_reply(id, &context.engine.faces().tools().legacy_list),
+                    None => result_reply(id, &context.engine.faces().tools()?.legacy_list),
                 },
                 _ => Refusal::unknown_method(method).reply(200, id),
             })

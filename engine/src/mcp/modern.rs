@@ -69,7 +69,7 @@ pub async fn answer(
                 "server/discover" => result_reply(id, &discover().to_string()),
                 "tools/list" => match tools::refuse_cursor(&request.params) {
                     Some(refusal) => refusal.reply(200, id),
-                    None => result_reply(id, &context.engine.faces().tools().modern_list),
+                    None => result_reply(id, &context.engine.faces().tools()?.modern_list),
                 },
                 _ => Refusal::unknown_method(method).reply(404, id),
             })

@@ -1,12 +1,13 @@
-//! `tools/list`: every operation but downloads as a tool, in the part of JSON Schema that all models take.
-use serde_json::{Map, Value, json};
+//! `tools/list`: every operation but downloads as a tool.
+#[cfg(not(target_arch = "wasm32"))]
+mod derive;
 
-use crate::faces::{Faces, RequestSchemas};
+use serde_json::{Value, json};
+
+#[cfg(not(target_arch = "wasm32"))]
+pub use self::derive::{list, path_value};
 use crate::mcp::message::{self, Refusal};
 use crate::mcp::modern;
-use crate::operation::{Effects, Operation, Presence};
-use crate::operations::OPERATIONS;
-use crate::schema;
 
 /// The tool list, ready to send.
 pub struct Tools {
@@ -17,22 +18,22 @@ pub struct Tools {
 }
 
 impl Tools {
-    /// Derives the tools.
-    pub fn new(faces: &Faces) -> Self {
-        let tools: Vec<Value> = tools().map(|operation| tool(operation, faces.schemas(operation))).collect();
-        let legacy = json!({ "tools": tools });
-        let mut modern = legacy.clone();
-        modern["resultType"] = "complete".into();
-        modern["ttlMs"] = modern::LIST_TTL_MS.into();
-        modern["cacheScope"] = "public".into();
-        modern["_meta"] = modern::result_meta();
-        Self { legacy_list: legacy.to_string(), modern_list: modern.to_string() }
+    /// Both results from the first.
+    pub fn new(legacy_list: String) -> Self {
+        let more = json!({
+            "resultType": "complete",
+            "ttlMs": modern::LIST_TTL_MS,
+            "cacheScope": "public",
+            "_meta": modern::result_meta(),
+        })
+        .to_string();
+        // Both are objects: the one goes on where the other ends.
+        let modern_list = match (legacy_list.strip_suffix('}'), more.strip_prefix('{')) {
+            (Some(tools), Some(more)) => format!("{tools},{more}"),
+            _ => more,
+        };
+        Self { legacy_list, modern_list }
     }
-}
-
-/// The operations that are tools, in the order of the table.
-fn tools() -> impl Iterator<Item = &'static Operation> {
-    OPERATIONS.iter().filter(|operation| operation.is_tool())
 }
 
 /// All tools are on one page, so no cursor is ours.
@@ -40,74 +41,4 @@ pub fn refuse_cursor(params: &Value) -> Option<Refusal> {
     params
         .get("cursor")
         .map(|_| Refusal::new(message::INVALID_PARAMS, "Unknown cursor: the tool list has one page."))
-}
-
-fn tool(operation: &Operation, schemas: &RequestSchemas) -> Value {
-    json!({
-        "name": operation.id,
-        "title": operation.title,
-        "description": operation.description,
-        "inputSchema": input_schema(operation, schemas),
-        "annotations": {
-            "title": operation.title,
-            "readOnlyHint": operation.effects == Effects::Read,
-            "destructiveHint": operation.effects == Effects::Delete,
-            "idempotentHint": matches!(operation.effects, Effects::Read | Effects::Replace | Effects::Delete),
-            "openWorldHint": operation.effects == Effects::Spend,
-        },
-    })
-}
-
-fn input_schema(operation: &Operation, schemas: &RequestSchemas) -> Value {
-    let mut properties = Map::new();
-    let mut required: Vec<&str> = Vec::new();
-    for name in operation.path_names() {
-        properties.insert(name.to_owned(), path_value(name));
-        required.push(name);
-    }
-    if let Some(Value::Object(query)) = schemas.query.as_ref().map(schema::for_mcp)
-        && let Some(Value::Object(parameters)) = query.get("properties")
-    {
-        properties.extend(parameters.clone());
-    }
-    if let (Some(body), Some(shape)) = (&schemas.body, operation.body) {
-        properties.insert("data".to_owned(), schema::for_mcp(body));
-        if shape.presence != Presence::Optional {
-            required.push("data");
-        }
-    }
-    if operation.revision {
-        let note = "The revision you read: refused when it is no longer current (If-Match).";
-        let revision = json!({"type": "integer", "minimum": 0, "description": note});
-        properties.insert("if_revision".to_owned(), revision);
-    }
-    if operation.takes_idempotency_key() {
-        let note =
-            "Any text of up to 255 characters: the same call with the same key is done once in 24 hours.";
-        let key = json!({"type": "string", "minLength": 1, "maxLength": 255, "description": note});
-        properties.insert("idempotency_key".to_owned(), key);
-    }
-    if operation.spends() {
-        let note = "Must be true, and only after the user approved: this can incur usage.";
-        properties.insert("confirm".to_owned(), json!({"type": "boolean", "description": note}));
-        required.push("confirm");
-    }
-    json!({
-        "type": "object",
-        "properties": properties,
-        "required": required,
-        "additionalProperties": false,
-    })
-}
-
-/// A path value's schema.
-pub fn path_value(name: &str) -> Value {
-    match name {
-        "number" => json!({
-            "type": "string",
-            "pattern": crate::phone::E164_PATTERN,
-            "description": "Phone number in E.164, such as +14155550123.",
-        }),
-        _ => json!({"type": "string", "description": "Identifier from an earlier answer."}),
-    }
 }

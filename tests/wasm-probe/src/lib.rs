@@ -8,10 +8,11 @@ use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
 use sidetone_engine::config::Config;
+use sidetone_engine::documents::Documents;
 use sidetone_engine::engine::Engine;
 use sidetone_engine::ports::{
     BlobError, BlobKey, Blobs, BoxFuture, ByteRange, Clock, Database, DatabaseError, Http, HttpError,
-    HttpReply, HttpRequest, Incoming, Ports, Queue, Random,
+    HttpReply, HttpRequest, Incoming, Keys, Ports, Queue, Random,
 };
 use sidetone_engine::statement::{Rows, Statement};
 
@@ -71,6 +72,16 @@ impl Http for Nothing {
     }
 }
 
+impl Keys for Nothing {
+    fn verify_ed25519(&self, _: [u8; 32], _: Bytes, _: [u8; 64]) -> BoxFuture<'_, bool> {
+        Box::pin(async { false })
+    }
+
+    fn sign_rs256(&self, _: &[u8], _: Bytes) -> BoxFuture<'_, Result<Vec<u8>, String>> {
+        Box::pin(async { Err(String::new()) })
+    }
+}
+
 /// Asks the engine for its own description; returns the status, or 0 when it did not get that far.
 #[unsafe(no_mangle)]
 pub extern "C" fn probe() -> u32 {
@@ -81,13 +92,15 @@ pub extern "C" fn probe() -> u32 {
         clock: nothing.clone(),
         random: nothing.clone(),
         queue: nothing.clone(),
-        http: nothing,
+        http: nothing.clone(),
+        keys: nothing,
     };
     let secret = "0123456789abcdef".repeat(4);
     let Ok(config) = Config::from_settings(|_| None, "http://127.0.0.1:8787", &secret) else {
         return 0;
     };
-    let Ok(engine) = Engine::new(config, ports) else {
+    let documents = Documents::made(include_str!(concat!(env!("OUT_DIR"), "/documents")));
+    let Ok(engine) = Engine::with_documents(config, ports, documents) else {
         return 0;
     };
     let Ok(request) = http::Request::get("/openapi.json").body(Bytes::new()) else {

@@ -1,0 +1,10 @@
+//! Makes the schemas and documents of the engine in the module, as the Worker's build does.
+use std::path::PathBuf;
+use std::{env, fs};
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    println!("cargo::rerun-if-changed=build.rs");
+    let made = sidetone_engine::documents::make().map_err(|fault| format!("{fault:?}"))?;
+    fs::write(PathBuf::from(env::var("OUT_DIR")?).join("documents"), made)?;
+    Ok(())
+}
