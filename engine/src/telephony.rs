@@ -4,12 +4,12 @@
 //!
 //! - `operations::calls::place` is behind `POST /calls/outbound`: what is meant is on disk before the carrier is asked, and it is
 //!   asked once.
-//! - [`callbacks`] takes what carriers send: [`incoming`] routes a call to an assistant, [`status`] moves a call
+//! - [`callbacks`] takes what carriers send: `incoming` routes a call to an assistant, [`status`] moves a call
 //!   forward.
 //! - [`media`] opens the socket over which a call is heard, [`phone_peer`] talks over it, `live::drive` carries the
 //!   conversation.
 //! - [`leg`] is the row that all of them agree on; whoever changes it has seen its last version, so a call ends once.
-//! - [`client`] speaks to carriers; `operations::calls::hang_up` ends a call from our side.
+//! - `client` speaks to carriers; `operations::calls::hang_up` ends a call from our side.
 //!
 //! `jobs::live_call` settles what nobody carries on any more.
 pub mod callbacks;

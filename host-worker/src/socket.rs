@@ -7,6 +7,8 @@ use futures_util::StreamExt;
 use futures_util::future::{Either, select};
 use sidetone_engine::limits::SOCKET_MESSAGE_BYTES_MAX;
 use sidetone_engine::ports::{BoxFuture, Clock, Gone, Received, Socket, SocketMessage};
+use worker::js_sys::Reflect;
+use worker::wasm_bindgen::JsValue;
 use worker::{Delay, EventStream, WebSocket, WebsocketEvent};
 
 use crate::system::PlatformClock;
@@ -22,6 +24,9 @@ impl<'a> EdgeSocket<'a> {
     /// Accepts the socket: from here on messages come in.
     pub fn accept(socket: &'a WebSocket) -> worker::Result<Self> {
         let events = socket.events()?;
+        // Else the platform hands binary messages over as blobs, whose bytes only a promise has.
+        let platform: &JsValue = socket.as_ref().as_ref();
+        Reflect::set(platform, &"binaryType".into(), &"arraybuffer".into())?;
         socket.accept()?;
         Ok(Self { socket, events, gone: false })
     }

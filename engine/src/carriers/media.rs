@@ -17,7 +17,7 @@ pub trait Line: Port {
     /// How this line's audio is, both ways.
     fn format(&self) -> LineFormat;
 
-    /// One frame of audio to be played; see [`LineFormat::frame_samples`].
+    /// One frame of audio to be played; see [`Rate::frame_samples`].
     fn audio(&mut self, samples: &[i16]) -> LineMessage;
 
     /// Asks to be told when what was sent so far has been played. Names are ours: at most 40 characters.
