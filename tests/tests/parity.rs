@@ -246,7 +246,10 @@ impl Conversation {
                 return "<last line>".to_owned();
             }
             let count = names.len();
-            let kind = found.split(['_', ':', '1']).next().unwrap_or_default();
+            let kind = match found.starts_with("CA") {
+                true => "carrier's call",
+                false => found.split(['_', ':', '1']).next().unwrap_or_default(),
+            };
             let name: &mut String =
                 names.entry(found.to_owned()).or_insert_with(|| format!("<{kind} {count}>"));
             name.clone()
