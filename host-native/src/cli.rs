@@ -151,7 +151,13 @@ fn engine(
 ) -> Result<(Engine, Arc<Wakes>), Failure> {
     let secret = if settings.has_secret { String::new() } else { data.secret()? };
     let base_url = settings::base_url(listen);
-    let config = Config::from_settings(|name| std::env::var(name).ok(), &base_url, &secret)?;
+    let private_key =
+        settings::text_or_file(settings::PRIVATE_KEY, std::env::var(settings::PRIVATE_KEY).ok())?;
+    let lookup = |name: &str| match name {
+        settings::PRIVATE_KEY => private_key.clone(),
+        name => std::env::var(name).ok(),
+    };
+    let config = Config::from_settings(lookup, &base_url, &secret)?;
     let wakes = Arc::new(Wakes::default());
     let ports = Ports {
         database: Arc::new(Sqlite::open(&data.database())?),

@@ -32,6 +32,27 @@ impl Settings {
     }
 }
 
+/// The setting that may name a file.
+pub const PRIVATE_KEY: &str = "SIDETONE_VONAGE_PRIVATE_KEY";
+
+/// A key as it stands in its setting, or in the file that the setting names. The error never holds a key.
+pub fn text_or_file(name: &'static str, value: Option<String>) -> Result<Option<String>, SettingError> {
+    let Some(value) = value.filter(|value| !value.trim().is_empty()) else { return Ok(None) };
+    if value.contains("-----BEGIN") {
+        return Ok(Some(value));
+    }
+    match std::fs::read_to_string(value.trim()) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) => Err(SettingError {
+            name,
+            message: format!(
+                "is neither a PEM text (-----BEGIN …) nor a file that can be read: {}",
+                error.kind()
+            ),
+        }),
+    }
+}
+
 /// The URL of a service that listens there, as somebody on this machine can open it.
 pub fn base_url(address: SocketAddr) -> String {
     match address {
@@ -44,6 +65,20 @@ pub fn base_url(address: SocketAddr) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_key_is_a_text_or_a_file() {
+        let read = |value: &str| text_or_file(PRIVATE_KEY, Some(value.to_owned()));
+        let pem = "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n";
+        assert_eq!(read(pem), Ok(Some(pem.to_owned())));
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("private.key");
+        std::fs::write(&file, pem).unwrap();
+        assert_eq!(read(file.to_str().unwrap()), Ok(Some(pem.to_owned())));
+        let error = read("a-secret-that-is-no-file").unwrap_err();
+        assert!(error.name == PRIVATE_KEY && !error.message.contains("a-secret"), "{error}");
+        assert_eq!(read(" "), Ok(None));
+    }
 
     #[test]
     fn links_can_be_opened() {

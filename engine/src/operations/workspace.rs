@@ -17,7 +17,7 @@ pub const GET: Operation = Operation {
     path: "/workspace",
     group: "Workspace",
     title: "Get the workspace",
-    description: "Reads the workspace the key belongs to: its limits, and what its models have cost this month.",
+    description: "Reads the workspace the key belongs to: its limits, and what its models and its telephone calls have cost this month.",
     effects: Effects::Read,
     success: Success::Ok,
     revision: false,
@@ -74,7 +74,7 @@ pub struct Workspace {
     /// What a client may set.
     #[serde(flatten)]
     draft: Draft,
-    /// What models have cost this calendar month (UTC), in millionths of a US dollar.
+    /// What models and carriers have cost this calendar month (UTC), in millionths of a US dollar.
     spent_this_month_microusd: i64,
     /// When it was made.
     created_at: String,

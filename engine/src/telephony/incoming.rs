@@ -158,7 +158,7 @@ impl Binding {
             status: CallStatus::Ringing,
             from: call.from.clone(),
             to: Some(call.to.clone()),
-            user_number: call.from.clone(),
+            user_number: None,
             provider: Some(provider),
             carrier_call_id: Some(call.carrier_call_id.clone()),
             model: self.model.clone(),

@@ -102,12 +102,17 @@ async fn opened(engine: &Engine, provider: Provider, token: &CallToken) -> Resul
         return Err(Fault::Bug("a batch lacks answers".to_owned()));
     };
     let assistant = assistant_snapshot(assistant)?.filter(|assistant| speech::can_speak(&assistant.voice));
-    let (Some(assistant), Some(row)) = (assistant, call.first()) else {
+    let (Some(mut assistant), Some(row)) = (assistant, call.first()) else {
         return Err(Error::not_found("assistant").into());
     };
     let now_ms = ports.clock.now_ms();
     let mut call = NewCall::read(row, workspace_id)?;
     call.assistant_revision = assistant.revision;
+    if let Some(number) = &call.user_number {
+        assistant
+            .instructions
+            .push_str(&format!("\n\nThis call is placed on behalf of the person at {number}."));
+    }
     let leg = Leg { media_at: Some(now_ms), ..before };
     let hold = Hold::over(engine, workspace_id, call_id, &leg.job_id);
     let mut statements = leg.change().to_vec();
