@@ -324,7 +324,9 @@ impl Leg {
     pub fn ending<'a>(&'a self, command_id: &'a str, now_ms: i64) -> Option<Ending<'a>> {
         Some(Ending {
             carrier_call_id: self.carrier_call_id.as_deref()?,
-            answered: self.talked_at.is_some() || self.said.answered,
+            // Calling off what is up already does nothing, at some carriers without a word. A carrier that tells the two
+            // apart opens the socket only once the call is answered.
+            answered: self.is_answered() || self.media_at.is_some(),
             region_url: self.region_url.as_deref(),
             command_id,
             now_ms,
@@ -351,6 +353,45 @@ mod tests {
         assert_eq!(id, command_id("call_1", "place"));
         assert_ne!(id, command_id("call_1", "hang_up"));
         assert_eq!((&id[14..15], &id[19..20]), ("8", "a"));
+    }
+
+    fn leg(placing: Placing) -> Leg {
+        Leg {
+            call_id: "call_1".to_owned(),
+            workspace_id: "ws_1".to_owned(),
+            assistant_id: "asst_1".to_owned(),
+            provider: Provider::Twilio,
+            carrier_call_id: Some("CA1".to_owned()),
+            region_url: None,
+            job_id: "job_1".to_owned(),
+            max_seconds: 60,
+            placing,
+            media_at: None,
+            talked_at: None,
+            hang_up_at: None,
+            said: Said::default(),
+            is_over: false,
+            version: 1,
+            created_at: 0,
+        }
+    }
+
+    #[test]
+    fn a_call_that_may_be_up_is_ended_and_not_called_off() {
+        let answered = |leg: &Leg| leg.ending("k", 0).map(|ending| ending.answered);
+        assert_eq!(answered(&leg(Placing::Accepted)), Some(false));
+        assert_eq!(answered(&Leg { carrier_call_id: None, ..leg(Placing::Accepted) }), None);
+        let said = Said { answered: true, ..Said::default() };
+        for up in [
+            // We answered it ourselves.
+            leg(Placing::Incoming),
+            Leg { said, ..leg(Placing::Accepted) },
+            // The carrier connects it, and has not told that it was answered, or tells so late.
+            Leg { media_at: Some(1), ..leg(Placing::Accepted) },
+            Leg { talked_at: Some(1), ..leg(Placing::Accepted) },
+        ] {
+            assert_eq!(answered(&up), Some(true), "{up:?}");
+        }
     }
 
     #[test]
