@@ -178,7 +178,7 @@ async fn begin(
     subscribers: &Subscribers,
 ) -> Result<Leg, Fault> {
     let leg = leg(engine, new, call.region_url.clone(), Placing::Incoming, PHONE_CALL_SECONDS_MAX)?;
-    let mut statements = vec![leg.insert(), leg.job(new.started_at + PHONE_CONNECT_MS)];
+    let mut statements = vec![leg.room(), leg.insert(), leg.job(new.started_at + PHONE_CONNECT_MS)];
     statements.extend(calls::write::insert(new));
     let wake = announce(engine, new, None, subscribers, &[EventKind::CallStarted], &mut statements)?;
     write(engine, statements, &wake, new.started_at).await?;

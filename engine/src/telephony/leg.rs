@@ -116,6 +116,16 @@ const COLUMNS: &str =
  placed, media_at, talked_at, hang_up_at, said, is_over, version, created_at";
 
 impl Leg {
+    /// Undoes the batch that puts the row there when the workspace has as many calls under way as it allows itself:
+    /// those that began at the same moment had all seen room.
+    pub fn room(&self) -> Statement {
+        sql!(
+            "INSERT INTO batch_guard (ok) SELECT 0 FROM workspaces AS w WHERE w.id = ?1 AND w.calls_at_once <=
+             (SELECT COUNT(*) FROM phone_calls AS p WHERE p.workspace_id = ?1 AND p.is_over = 0)",
+            &self.workspace_id
+        )
+    }
+
     /// Puts the row there.
     pub fn insert(&self) -> Statement {
         sql!(

@@ -330,7 +330,8 @@ impl Meant {
 
     /// Writes the intent. Under an Idempotency-Key, a twin is told that this one is under way.
     async fn write(&self, context: &mut Context) -> Result<(), Fault> {
-        let mut statements = vec![self.leg.insert(), self.leg.job(self.now_ms + PHONE_CONNECT_MS)];
+        let mut statements =
+            vec![self.leg.room(), self.leg.insert(), self.leg.job(self.now_ms + PHONE_CONNECT_MS)];
         statements.extend(calls::write::insert(&self.call));
         let kinds = [EventKind::CallStarted];
         let wake = announce(&context.engine, &self.call, None, &self.subscribers, &kinds, &mut statements)?;
