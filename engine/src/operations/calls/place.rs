@@ -380,7 +380,8 @@ impl Meant {
                 other => return other,
             }
         }
-        Err(Fault::Stale)
+        // Not stale: whoever runs a stale operation again asks the carrier again.
+        Err(Fault::Bug(format!("{} did not come to rest after its carrier was asked", self.leg.call_id)))
     }
 
     async fn settled(
