@@ -413,7 +413,8 @@ impl Meant {
                 leg.said.rejected(rejection);
                 let mut statements = Vec::new();
                 let mut wake = Vec::new();
-                if !leg.is_over {
+                // One that talks all the same is ended by its conversation.
+                if !leg.is_over && leg.talked_at.is_none() {
                     let mut end = End::of(EndedReason::CarrierRefused, &rejection.code);
                     if rejection.cause == RejectionCause::Request {
                         end = End { fault: calls::CallFault::Caller, ..end };
