@@ -130,7 +130,8 @@ impl<'a> Change<'a> {
         {
             statements.extend(calls::write::carried(workspace_id, call_id, id));
         }
-        if let Some(status) = self.status() {
+        // Of a call that is over its job has something to do at once.
+        if let Some(status) = self.status().filter(|_| !self.before.is_over) {
             statements.extend(calls::write::advance(workspace_id, call_id, status, self.now_ms));
             statements.push(self.before.wait_until(self.now_ms + PHONE_CONNECT_MS));
         }
