@@ -78,9 +78,11 @@ async fn routed(engine: &Engine, carrier: &dyn Carrier, call: &IncomingCall) -> 
     };
     // Carriers say everything more than once.
     if let Some(leg) = Leg::first(rows.first())? {
-        return match leg.is_over || leg.media_at.is_some() {
-            true => Ok(carrier.refuse(call, Refusal::Busy)),
-            false => connect(engine, carrier, &leg, call),
+        return match leg.media_at {
+            _ if leg.is_over => Ok(carrier.refuse(call, Refusal::Busy)),
+            // It is connected: a command that declines it now would be about a live call.
+            Some(_) => Ok(carrier.acknowledge()),
+            None => connect(engine, carrier, &leg, call),
         };
     }
     let Some(row) = binding.first() else {
