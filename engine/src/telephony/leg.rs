@@ -270,6 +270,12 @@ impl Leg {
         )
     }
 
+    /// Whether the carrier may mean this call by that name. A call that came in has had its own from the beginning:
+    /// another one is that of something else, such as the socket's own leg.
+    pub fn may_be(&self, carrier_call_id: &str) -> bool {
+        self.placing != Placing::Incoming || self.carrier_call_id.as_deref() == Some(carrier_call_id)
+    }
+
     /// Whether it no longer rings.
     pub fn is_answered(&self) -> bool {
         self.placing == Placing::Incoming || self.said.answered || self.talked_at.is_some()
@@ -402,6 +408,13 @@ mod tests {
         ] {
             assert_eq!(answered(&up), Some(true), "{up:?}");
         }
+    }
+
+    #[test]
+    fn only_a_call_that_was_placed_is_named_anew() {
+        assert!(leg(Placing::Incoming).may_be("CA1"));
+        assert!(!leg(Placing::Incoming).may_be("CA2"));
+        assert!(leg(Placing::Accepted).may_be("CA2"));
     }
 
     #[test]

@@ -42,7 +42,9 @@ async fn applied(
         None => Leg::select_by_carrier(provider, &report.carrier_call_id),
     };
     let rows = ports.database.read(vec![select]).await?;
-    let Some(before) = Leg::first(rows.first())?.filter(|leg| leg.provider == provider) else {
+    let before = Leg::first(rows.first())?
+        .filter(|leg| leg.provider == provider && leg.may_be(&report.carrier_call_id));
+    let Some(before) = before else {
         return Ok(None);
     };
     let change = Change::new(engine, &before, report);
