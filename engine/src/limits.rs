@@ -28,6 +28,9 @@ pub const PHONE_AHEAD_MS: i64 = 10_000;
 pub const PHONE_MARK_MS: i64 = 1_000;
 /// How long after the end of its audio a line is taken for played when no mark came back.
 pub const PHONE_MARK_LATE_MS: i64 = 2_000;
+/// For how long the last words of a conversation are still spoken. Nobody extends the lease meanwhile.
+pub const PHONE_LAST_WORDS_MS: i64 = 60_000;
+const _: () = assert!(PHONE_LAST_WORDS_MS < LIVE_LEASE_MS - LIVE_LEASE_KEPT_MS);
 /// How much audio may come in faster than time passes.
 pub const PHONE_BURST_MS: i64 = 10_000;
 /// After this pause keys that were pressed are a line of their own.

@@ -12,12 +12,13 @@ pub fn month(now_ms: i64) -> String {
     text
 }
 
-/// Adds what something has cost to the workspace's month; goes into the batch that finishes it.
+/// Adds what something has cost to the workspace's month; goes into the batch that finishes it. Less than nothing takes
+/// back what a price that was lowered since had added; a month never comes to less than nothing.
 pub fn add(workspace_id: &str, now_ms: i64, microusd: i64) -> Option<Statement> {
-    (microusd > 0).then(|| {
+    (microusd != 0).then(|| {
         sql!(
-            "INSERT INTO spending (workspace_id, month, microusd) VALUES (?1, ?2, ?3)
-             ON CONFLICT DO UPDATE SET microusd = microusd + excluded.microusd",
+            "INSERT INTO spending (workspace_id, month, microusd) VALUES (?1, ?2, MAX(0, ?3))
+             ON CONFLICT DO UPDATE SET microusd = MAX(0, microusd + ?3)",
             workspace_id,
             month(now_ms),
             microusd
@@ -68,5 +69,6 @@ mod tests {
     fn nothing_spent_writes_nothing() {
         assert!(add("ws_1", 0, 0).is_none());
         assert!(add("ws_1", 0, 1).is_some());
+        assert!(add("ws_1", 0, -1).is_some(), "a price that was lowered");
     }
 }

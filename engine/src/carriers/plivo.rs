@@ -122,7 +122,8 @@ impl Carrier for Plivo {
                 Some(carrier_call_id) => Placed::Accepted { carrier_call_id },
                 None => Placed::Unknown("Plivo took the order and named no call".to_owned()),
             },
-            400..=499 => Placed::Rejected(self.rejection(reply)),
+            // A request that timed out over there may have been carried out.
+            400..=499 if reply.status != 408 => Placed::Rejected(self.rejection(reply)),
             _ => Placed::Unknown(cut(self.complaint(reply), CARRIER_MESSAGE_BYTES_MAX)),
         }
     }

@@ -224,7 +224,9 @@ async fn settle(engine: &Engine, job: &Job, found: Found) -> Result<(), Failure>
     let now_ms = engine.ports().clock.now_ms();
     let call = NewCall::read(found.row()?, &job.workspace_id)?;
     let mut ended = match &found.leg {
-        Some(leg) if leg.talked_at.is_none() => unconnected(leg, call.status, now_ms),
+        Some(leg) if leg.talked_at.is_none() => {
+            EndedCall { answered_at: call.answered_at, ..unconnected(leg, call.status, now_ms) }
+        }
         _ => abandoned(&call, found.so_far.clone()),
     };
     let mut wake = Vec::new();

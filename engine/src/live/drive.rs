@@ -201,9 +201,13 @@ impl<'a> Drive<'a> {
             let mut statements = session.hold.keep(now_ms).to_vec();
             statements.extend(Leg { talked_at: Some(now_ms), ..leg }.change());
             statements.extend(calls::write::advance(workspace_id, call_id, CallStatus::InProgress, now_ms));
+            // The carrier may have told of the answer since the socket was opened.
+            statements.push(calls::select_for(workspace_id, call_id));
             match session.engine.ports().database.write(statements).await.map_err(Fault::from) {
-                Ok(_) => {
-                    self.answered_at = Some(session.call.answered_at.unwrap_or(now_ms));
+                Ok(rows) => {
+                    let call = rows.last().and_then(Rows::first);
+                    let answered_at = call.map(|row| row.optional_integer("answered_at")).transpose()?;
+                    self.answered_at = Some(answered_at.flatten().unwrap_or(now_ms));
                     return Ok(());
                 }
                 Err(Fault::Stale) => {}

@@ -62,11 +62,12 @@ pub fn save(
     statements
 }
 
-/// Each row has its place, so a row that is there stays as it is.
+/// Each row has its place. One that is there is written anew: what was heard of a line may have come to be known since.
 fn insert(workspace_id: &str, call_id: &str, list: &[String]) -> Statement {
     sql!(
         "INSERT INTO live_call_rows (workspace_id, call_id, place, content)
-         SELECT ?1, ?2, json_extract(value, '$.index'), value FROM json_each(?3) WHERE true ON CONFLICT DO NOTHING",
+         SELECT ?1, ?2, json_extract(value, '$.index'), value FROM json_each(?3) WHERE true
+         ON CONFLICT DO UPDATE SET content = excluded.content",
         workspace_id,
         call_id,
         json!(list).to_string()

@@ -78,9 +78,11 @@ async fn routed(engine: &Engine, carrier: &dyn Carrier, call: &IncomingCall) -> 
     };
     // Carriers say everything more than once.
     if let Some(leg) = Leg::first(rows.first())? {
-        return match leg.is_over || leg.media_at.is_some() {
-            true => Ok(carrier.refuse(call, Refusal::Busy)),
-            false => connect(engine, carrier, &leg, call),
+        return match leg.media_at {
+            _ if leg.is_over => Ok(carrier.refuse(call, Refusal::Busy)),
+            // It is connected: a command that declines it now would be about a live call.
+            Some(_) => Ok(carrier.acknowledge()),
+            None => connect(engine, carrier, &leg, call),
         };
     }
     let Some(row) = binding.first() else {
@@ -178,7 +180,7 @@ async fn begin(
     subscribers: &Subscribers,
 ) -> Result<Leg, Fault> {
     let leg = leg(engine, new, call.region_url.clone(), Placing::Incoming, PHONE_CALL_SECONDS_MAX)?;
-    let mut statements = vec![leg.insert(), leg.job(new.started_at + PHONE_CONNECT_MS)];
+    let mut statements = vec![leg.room(), leg.insert(), leg.job(new.started_at + PHONE_CONNECT_MS)];
     statements.extend(calls::write::insert(new));
     let wake = announce(engine, new, None, subscribers, &[EventKind::CallStarted], &mut statements)?;
     write(engine, statements, &wake, new.started_at).await?;

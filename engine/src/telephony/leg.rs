@@ -116,6 +116,16 @@ const COLUMNS: &str =
  placed, media_at, talked_at, hang_up_at, said, is_over, version, created_at";
 
 impl Leg {
+    /// Undoes the batch that puts the row there when the workspace has as many calls under way as it allows itself:
+    /// those that began at the same moment had all seen room.
+    pub fn room(&self) -> Statement {
+        sql!(
+            "INSERT INTO batch_guard (ok) SELECT 0 FROM workspaces AS w WHERE w.id = ?1 AND w.calls_at_once <=
+             (SELECT COUNT(*) FROM phone_calls AS p WHERE p.workspace_id = ?1 AND p.is_over = 0)",
+            &self.workspace_id
+        )
+    }
+
     /// Puts the row there.
     pub fn insert(&self) -> Statement {
         sql!(
@@ -260,6 +270,12 @@ impl Leg {
         )
     }
 
+    /// Whether the carrier may mean this call by that name. A call that came in has had its own from the beginning:
+    /// another one is that of something else, such as the socket's own leg.
+    pub fn may_be(&self, carrier_call_id: &str) -> bool {
+        self.placing != Placing::Incoming || self.carrier_call_id.as_deref() == Some(carrier_call_id)
+    }
+
     /// Whether it no longer rings.
     pub fn is_answered(&self) -> bool {
         self.placing == Placing::Incoming || self.said.answered || self.talked_at.is_some()
@@ -324,7 +340,9 @@ impl Leg {
     pub fn ending<'a>(&'a self, command_id: &'a str, now_ms: i64) -> Option<Ending<'a>> {
         Some(Ending {
             carrier_call_id: self.carrier_call_id.as_deref()?,
-            answered: self.talked_at.is_some() || self.said.answered,
+            // Calling off what is up already does nothing, at some carriers without a word. A carrier that tells the two
+            // apart opens the socket only once the call is answered.
+            answered: self.is_answered() || self.media_at.is_some(),
             region_url: self.region_url.as_deref(),
             command_id,
             now_ms,
@@ -351,6 +369,52 @@ mod tests {
         assert_eq!(id, command_id("call_1", "place"));
         assert_ne!(id, command_id("call_1", "hang_up"));
         assert_eq!((&id[14..15], &id[19..20]), ("8", "a"));
+    }
+
+    fn leg(placing: Placing) -> Leg {
+        Leg {
+            call_id: "call_1".to_owned(),
+            workspace_id: "ws_1".to_owned(),
+            assistant_id: "asst_1".to_owned(),
+            provider: Provider::Twilio,
+            carrier_call_id: Some("CA1".to_owned()),
+            region_url: None,
+            job_id: "job_1".to_owned(),
+            max_seconds: 60,
+            placing,
+            media_at: None,
+            talked_at: None,
+            hang_up_at: None,
+            said: Said::default(),
+            is_over: false,
+            version: 1,
+            created_at: 0,
+        }
+    }
+
+    #[test]
+    fn a_call_that_may_be_up_is_ended_and_not_called_off() {
+        let answered = |leg: &Leg| leg.ending("k", 0).map(|ending| ending.answered);
+        assert_eq!(answered(&leg(Placing::Accepted)), Some(false));
+        assert_eq!(answered(&Leg { carrier_call_id: None, ..leg(Placing::Accepted) }), None);
+        let said = Said { answered: true, ..Said::default() };
+        for up in [
+            // We answered it ourselves.
+            leg(Placing::Incoming),
+            Leg { said, ..leg(Placing::Accepted) },
+            // The carrier connects it, and has not told that it was answered, or tells so late.
+            Leg { media_at: Some(1), ..leg(Placing::Accepted) },
+            Leg { talked_at: Some(1), ..leg(Placing::Accepted) },
+        ] {
+            assert_eq!(answered(&up), Some(true), "{up:?}");
+        }
+    }
+
+    #[test]
+    fn only_a_call_that_was_placed_is_named_anew() {
+        assert!(leg(Placing::Incoming).may_be("CA1"));
+        assert!(!leg(Placing::Incoming).may_be("CA2"));
+        assert!(leg(Placing::Accepted).may_be("CA2"));
     }
 
     #[test]

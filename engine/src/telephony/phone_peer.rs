@@ -11,8 +11,8 @@ use crate::carriers::{Line, LineEvent, LineMessage};
 use crate::conversation::EndedReason;
 use crate::conversation::transcript::{TranscriptRole, TranscriptRow};
 use crate::limits::{
-    PHONE_AHEAD_MS, PHONE_BURST_MS, PHONE_KEYS_MAX, PHONE_KEYS_MS, PHONE_MARK_LATE_MS, PHONE_MARK_MS,
-    PHONE_START_MS, PHONE_WRONG_MESSAGES_MAX,
+    PHONE_AHEAD_MS, PHONE_BURST_MS, PHONE_KEYS_MAX, PHONE_KEYS_MS, PHONE_LAST_WORDS_MS, PHONE_MARK_LATE_MS,
+    PHONE_MARK_MS, PHONE_START_MS, PHONE_WRONG_MESSAGES_MAX,
 };
 use crate::live::peer::{Heard, Peer};
 use crate::ports::{BoxFuture, Clock, Gone, Received, Socket};
@@ -269,9 +269,11 @@ impl PhonePeer<'_> {
         Ok(())
     }
 
-    /// Speaks to the end what was told, however many are listening.
+    /// Speaks what was told to its end, or for as long as the call is surely still ours.
     async fn last_words(&mut self) -> bool {
-        let until_ms = self.playback.over_at_ms(self.clock.now_ms()) + self.queued_ms() + PHONE_MARK_LATE_MS;
+        let now_ms = self.clock.now_ms();
+        let until_ms = self.playback.over_at_ms(now_ms) + self.queued_ms() + PHONE_MARK_LATE_MS;
+        let until_ms = until_ms.min(now_ms + PHONE_LAST_WORDS_MS);
         while self.spoken.is_some() && !self.gone {
             if self.clock.now_ms() >= until_ms {
                 return false;
@@ -337,5 +339,90 @@ impl Peer for PhonePeer<'_> {
 
     fn broken(&mut self) -> BoxFuture<'_, ()> {
         self.socket.close(1011, "something broke on our side")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicI64, Ordering};
+
+    use futures_util::FutureExt;
+
+    use super::*;
+    use crate::audio::Rate;
+    use crate::carriers::{LineError, LineFormat};
+    use crate::ports::SocketMessage;
+    use crate::speech::tone::MAX_CHARS;
+
+    /// The time, which passes when somebody waits.
+    struct Waits(AtomicI64);
+
+    impl Clock for &'static Waits {
+        fn now_ms(&self) -> i64 {
+            self.0.load(Ordering::Relaxed)
+        }
+
+        fn sleep(&self, ms: u64) -> BoxFuture<'_, ()> {
+            self.0.fetch_add(i64::try_from(ms).unwrap(), Ordering::Relaxed);
+            Box::pin(async {})
+        }
+    }
+
+    /// Takes everything and says nothing.
+    struct Mute(&'static Waits);
+
+    impl Socket for Mute {
+        fn receive(&mut self, until_ms: i64) -> BoxFuture<'_, Received> {
+            self.0.0.fetch_max(until_ms, Ordering::Relaxed);
+            Box::pin(async { Received::Nothing })
+        }
+
+        fn send(&mut self, _: SocketMessage) -> BoxFuture<'_, Result<(), Gone>> {
+            Box::pin(async { Ok(()) })
+        }
+
+        fn close(&mut self, _: u16, _: &'static str) -> BoxFuture<'_, ()> {
+            Box::pin(async {})
+        }
+    }
+
+    struct Plain;
+
+    impl Line for Plain {
+        fn read(&mut self, _: LineMessage) -> Result<Vec<LineEvent>, LineError> {
+            Ok(Vec::new())
+        }
+
+        fn format(&self) -> LineFormat {
+            LineFormat { rate: Rate::Khz8 }
+        }
+
+        fn audio(&mut self, _: &[i16]) -> LineMessage {
+            LineMessage::Text(String::new())
+        }
+
+        fn mark(&mut self, _: &str) -> LineMessage {
+            LineMessage::Text(String::new())
+        }
+
+        fn clear(&mut self) -> LineMessage {
+            LineMessage::Text(String::new())
+        }
+    }
+
+    #[test]
+    fn the_last_words_end_before_the_lease_does() {
+        static CLOCK: Waits = Waits(AtomicI64::new(1_000));
+        let clock = &CLOCK;
+        let mut socket = Mute(clock);
+        let mut peer = PhoneLine::new(Box::new(Plain)).talk(&mut socket, &clock);
+        let row: TranscriptRow = serde_json::from_value(serde_json::json!({
+            "index": 0, "role": "assistant", "text": "x".repeat(MAX_CHARS), "start_ms": 0, "end_ms": 0, "interrupted": false,
+        }))
+        .unwrap();
+        assert_eq!(peer.tell(&row).now_or_never(), Some(Ok(())));
+        assert_eq!(peer.finish(EndedReason::AssistantEnded).now_or_never(), Some(false));
+        let passed_ms = clock.now_ms() - 1_000;
+        assert!(passed_ms <= PHONE_LAST_WORDS_MS, "{passed_ms} ms");
     }
 }

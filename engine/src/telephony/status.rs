@@ -42,7 +42,9 @@ async fn applied(
         None => Leg::select_by_carrier(provider, &report.carrier_call_id),
     };
     let rows = ports.database.read(vec![select]).await?;
-    let Some(before) = Leg::first(rows.first())?.filter(|leg| leg.provider == provider) else {
+    let before = Leg::first(rows.first())?
+        .filter(|leg| leg.provider == provider && leg.may_be(&report.carrier_call_id));
+    let Some(before) = before else {
         return Ok(None);
     };
     let change = Change::new(engine, &before, report);
@@ -130,7 +132,8 @@ impl<'a> Change<'a> {
         {
             statements.extend(calls::write::carried(workspace_id, call_id, id));
         }
-        if let Some(status) = self.status() {
+        // Of a call that is over its job has something to do at once.
+        if let Some(status) = self.status().filter(|_| !self.before.is_over) {
             statements.extend(calls::write::advance(workspace_id, call_id, status, self.now_ms));
             statements.push(self.before.wait_until(self.now_ms + PHONE_CONNECT_MS));
         }

@@ -12,6 +12,7 @@ with_each_carrier!(
     declined,
     failed,
     a_retry_with_a_key_places_one_call,
+    no_more_calls_at_once_than_allowed,
     a_dry_run_places_none,
     the_only_number_of_an_assistant_is_the_default,
 );
@@ -117,6 +118,24 @@ fn a_retry_with_a_key_places_one_call(provider: &'static str) {
     assert_eq!((desk.orders(&to), desk.calls().len()), (1, 1));
     desk.carrier.rings(&to).busy();
     desk.over(first["id"].as_str().unwrap());
+}
+
+/// Orders at the same moment all see room for one more.
+fn no_more_calls_at_once_than_allowed(provider: &'static str) {
+    let desk = Desk::new(provider);
+    desk.world.patch("/workspace", json!({"calls_at_once": 1})).ok();
+    let statuses: Vec<u16> = std::thread::scope(|scope| {
+        let orders: Vec<_> = (0..8)
+            .map(|_| {
+                let (world, wanted) = (desk.world.clone(), desk.wanted(&a_number("7777")));
+                scope.spawn(move || world.post("/calls/outbound", wanted).status)
+            })
+            .collect();
+        orders.into_iter().map(|order| order.join().unwrap()).collect()
+    });
+    let with = |wanted: u16| statuses.iter().filter(|status| **status == wanted).count();
+    assert_eq!((with(201), with(429)), (1, 7), "{statuses:?}");
+    assert_eq!(desk.calls().len(), 1);
 }
 
 fn a_dry_run_places_none(provider: &'static str) {

@@ -115,7 +115,7 @@ fn the_answer_to_an_order_is_taken_for_what_it_is() {
         let body = json!({ "request_uuid": bad }).to_string();
         assert!(matches!(placed(201, &body), Placed::Unknown(_)), "{bad}");
     }
-    for status in [500, 502, 503, 302] {
+    for status in [408, 500, 502, 503, 302] {
         assert!(matches!(placed(status, r#"{"error":"down"}"#), Placed::Unknown(_)), "{status}");
     }
 }

@@ -330,7 +330,8 @@ impl Meant {
 
     /// Writes the intent. Under an Idempotency-Key, a twin is told that this one is under way.
     async fn write(&self, context: &mut Context) -> Result<(), Fault> {
-        let mut statements = vec![self.leg.insert(), self.leg.job(self.now_ms + PHONE_CONNECT_MS)];
+        let mut statements =
+            vec![self.leg.room(), self.leg.insert(), self.leg.job(self.now_ms + PHONE_CONNECT_MS)];
         statements.extend(calls::write::insert(&self.call));
         let kinds = [EventKind::CallStarted];
         let wake = announce(&context.engine, &self.call, None, &self.subscribers, &kinds, &mut statements)?;
@@ -379,7 +380,8 @@ impl Meant {
                 other => return other,
             }
         }
-        Err(Fault::Stale)
+        // Not stale: whoever runs a stale operation again asks the carrier again.
+        Err(Fault::Bug(format!("{} did not come to rest after its carrier was asked", self.leg.call_id)))
     }
 
     async fn settled(
@@ -411,7 +413,8 @@ impl Meant {
                 leg.said.rejected(rejection);
                 let mut statements = Vec::new();
                 let mut wake = Vec::new();
-                if !leg.is_over {
+                // One that talks all the same is ended by its conversation.
+                if !leg.is_over && leg.talked_at.is_none() {
                     let mut end = End::of(EndedReason::CarrierRefused, &rejection.code);
                     if rejection.cause == RejectionCause::Request {
                         end = End { fault: calls::CallFault::Caller, ..end };
