@@ -14,10 +14,9 @@ use crate::phones::{self, a_number};
 use crate::round::{Desk, PATIENCE, Round, lock, text};
 
 /// Orders of one client, at most.
-const ORDERS_MAX: usize = 10;
+const ORDERS_MAX: usize = 16;
 /// Numbers that are called, by their ending: most orders are taken.
-const ENDINGS: [&str; 10] =
-    ["7777", "7777", "7777", "7777", "7777", "0408", "0444", "0500", "0201", "0400"];
+const ENDINGS: [&str; 10] = ["7777", "7777", "7777", "7777", "7777", "0408", "0444", "0500", "0201", "0400"];
 
 /// A call that was ordered under one key.
 pub struct Ordered {
@@ -127,7 +126,9 @@ pub fn ask_again(round: &Round) {
         let answers = (order.answer.as_ref(), again.answer.as_ref());
         assert_eq!(carrier.orders(&order.to).len(), before, "{answers:?}");
         match order.answer {
-            Some(_) => assert_eq!((again.status(), again.call_id()), (order.status(), Some(first)), "{answers:?}"),
+            Some(_) => {
+                assert_eq!((again.status(), again.call_id()), (order.status(), Some(first)), "{answers:?}")
+            }
             None => assert_eq!(again.status(), Some(409), "{answers:?}"),
         }
     }

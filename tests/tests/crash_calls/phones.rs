@@ -8,7 +8,7 @@ use sidetone_tests::stand_ins::carrier::{Behaviour, CallEvent, EndKind, Phone, b
 use crate::round::{Desk, PATIENCE, Round, lock};
 
 /// Calls of one caller, at most.
-const CALLS_MAX: usize = 8;
+const CALLS_MAX: usize = 12;
 
 /// What happens to a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,7 +67,8 @@ pub fn rings(round: &Round, desk: &Desk, to: &str, answered: &AtomicBool, mut ch
     const MOMENT: Duration = Duration::from_millis(100);
     let mut answered_at = None;
     while desk.carrier.orders(to).is_empty() {
-        if answered.load(Ordering::SeqCst) && answered_at.get_or_insert_with(Instant::now).elapsed() > MOMENT {
+        if answered.load(Ordering::SeqCst) && answered_at.get_or_insert_with(Instant::now).elapsed() > MOMENT
+        {
             return;
         }
         std::thread::sleep(Duration::from_millis(2));

@@ -6,16 +6,16 @@ use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use sidetone_tests::Choices;
 use sidetone_tests::process::{Folder, Server, bootstrap_key};
 use sidetone_tests::receiver::{Manner, Receiver};
 use sidetone_tests::stand_ins::carrier::{CarrierServer, Carriers, PROVIDERS};
-use sidetone_tests::Choices;
 
 use crate::clients::{self, Ordered};
 use crate::log::Log;
 use crate::phones::{self, Played};
 
-const KILLS: u64 = 3;
+const KILLS: u64 = 5;
 /// What has not happened by then never will.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 /// More than any call waits for its carrier, and than any lease of a conversation lasts.
@@ -29,7 +29,7 @@ pub struct Round {
     /// Where the service is, or was before it was killed.
     address: Mutex<SocketAddr>,
     kills_left: AtomicU64,
-    /// Orders that their carrier holds without an answer.
+    /// Orders that their carrier holds without an answer, since the last kill.
     pub held: AtomicUsize,
     /// Callbacks that were about to be sent.
     pub sending: AtomicUsize,
@@ -124,8 +124,8 @@ pub fn run(seed: u64) -> String {
     let mut moments = Vec::new();
     server = std::thread::scope(|scope| {
         for (desk, nth) in round.desks.iter().zip(1_u64..) {
-            let [orders, calls] = [2 * nth, 2 * nth + 1]
-                .map(|nth| Choices(seed ^ nth.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
+            let [orders, calls] =
+                [2 * nth, 2 * nth + 1].map(|nth| Choices(seed ^ nth.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
             let round = &round;
             scope.spawn(move || clients::run(scope, round, desk, orders));
             scope.spawn(move || phones::call_in(round, desk, calls));
@@ -133,6 +133,7 @@ pub fn run(seed: u64) -> String {
         for _ in 0..KILLS {
             moments.push(round.moment(&mut choices));
             server.kill();
+            round.held.store(0, Ordering::SeqCst);
             round.kills_left.fetch_sub(1, Ordering::SeqCst);
             server = Server::start(&data, &settings);
             round.serves(&server);
