@@ -19,6 +19,7 @@ fn no_call_is_placed_twice_or_lost_whenever_the_process_is_killed() {
     let first = number("SIDETONE_CRASH_SEED").unwrap_or_else(|| {
         SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |time| u64::from(time.subsec_nanos()))
     });
+    sidetone_tests::process::binary();
     for seed in first..first + rounds {
         println!("SIDETONE_CRASH_SEED={seed} SIDETONE_CRASH_ROUNDS=1");
         let started = Instant::now();

@@ -33,7 +33,7 @@ pub struct Round {
     pub held: AtomicUsize,
     /// Callbacks that were about to be sent.
     pub sending: AtomicUsize,
-    /// Callbacks that had to be sent again.
+    /// How often a callback was not taken, and went out again.
     pub sent_again: AtomicUsize,
     pub ordered: Mutex<Vec<Ordered>>,
     pub played: Mutex<Vec<Played>>,
@@ -155,12 +155,15 @@ pub fn run(seed: u64) -> String {
     let requests = log.check_events(&webhook);
     assert!(server.stop().success(), "the server stops cleanly");
     let (ordered, played) = (lock(&round.ordered), lock(&round.played));
+    let unsettled: Vec<&Ordered> = ordered.iter().filter(|order| order.status() == Some(409)).collect();
+    let had = |order: &&&Ordered| !carriers.get(order.provider).orders(&order.to).is_empty();
     format!(
-        "killed at {moments:?}: {} keys in {} requests, {} unsettled; {} phones, {} callbacks sent again; {} calls, {requests} \
-         event requests",
+        "killed at {moments:?}: {} keys in {} requests, {} died between intent and answer, {} of them at the carrier; {} \
+         phones, {} callbacks went out again; {} calls, {requests} event requests",
         ordered.len(),
         ordered.iter().map(|order| order.tries).sum::<usize>(),
-        ordered.iter().filter(|order| order.status() == Some(409)).count(),
+        unsettled.len(),
+        unsettled.iter().filter(had).count(),
         played.len(),
         round.sent_again.load(Ordering::SeqCst),
         log.count(),
