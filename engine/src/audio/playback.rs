@@ -52,6 +52,13 @@ impl Playback {
         self.played_at_ms = now_ms;
     }
 
+    /// No mark comes back any more: all that was sent is taken for played.
+    pub fn all_played(&mut self, now_ms: i64) {
+        self.marks.clear();
+        self.played_ms = self.sent_ms;
+        self.played_at_ms = now_ms;
+    }
+
     /// What has not been played is thrown away: how much had been heard, of all that was ever sent.
     pub fn cleared(&mut self, now_ms: i64) -> i64 {
         let heard_ms = self.heard_ms(now_ms);

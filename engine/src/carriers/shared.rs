@@ -9,6 +9,7 @@ use super::media::LineError;
 use super::order::{Rejection, RejectionCause};
 use crate::audio::g711;
 use crate::config::SettingError;
+use crate::conversation::text::cut;
 use crate::limits::{CARRIER_MESSAGE_BYTES_MAX, MEDIA_CHUNK_MS_MAX};
 
 /// HMAC-SHA1 (RFC 2104), as Twilio signs.
@@ -56,7 +57,8 @@ pub fn number(text: &str) -> Option<String> {
     match text {
         "" => None,
         text if digits(text) => Some(format!("+{text}")),
-        text => Some(text.to_owned()),
+        // Whoever calls by SIP writes there what they like.
+        text => Some(cut(text.to_owned(), CARRIER_MESSAGE_BYTES_MAX)),
     }
 }
 
@@ -82,7 +84,7 @@ pub fn rejection(status: u16, code: Option<String>, message: &str) -> Rejection 
         400..=499 => RejectionCause::Request,
         _ => RejectionCause::Carrier,
     };
-    let message = crate::conversation::text::cut(message.to_owned(), CARRIER_MESSAGE_BYTES_MAX);
+    let message = cut(message.to_owned(), CARRIER_MESSAGE_BYTES_MAX);
     Rejection { code: code.unwrap_or_else(|| status.to_string()), message, cause }
 }
 
@@ -121,5 +123,19 @@ pub fn base_url(
         false => {
             Err(SettingError { name, message: "is not a URL such as https://api.example.com".to_owned() })
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_gets_its_plus_and_anything_else_is_kept_within_bounds() {
+        assert_eq!(number(" 14155550100 ").as_deref(), Some("+14155550100"));
+        assert_eq!(number("sip:ada@example.com").as_deref(), Some("sip:ada@example.com"));
+        assert_eq!(number(" "), None);
+        let long = number(&format!("sip:{}@example.com", "a".repeat(100_000)));
+        assert!(long.is_some_and(|long| long.len() <= CARRIER_MESSAGE_BYTES_MAX));
     }
 }

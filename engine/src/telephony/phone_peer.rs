@@ -39,6 +39,7 @@ impl PhoneLine {
             to_send: VecDeque::new(),
             playback: Playback::default(),
             unmarked_ms: 0,
+            moved_at_ms: 0,
             spoken: None,
             keys: String::new(),
             keys_until_ms: i64::MAX,
@@ -63,6 +64,8 @@ pub struct PhonePeer<'a> {
     playback: Playback,
     /// Audio that was sent since the last mark.
     unmarked_ms: i64,
+    /// When audio was sent, or a mark came back, the last time.
+    moved_at_ms: i64,
     /// The line that is being spoken.
     spoken: Option<Spoken>,
     /// Keys that were pressed and are not told yet.
@@ -94,6 +97,7 @@ impl PhonePeer<'_> {
             let audio = self.line.audio(&frame);
             self.send(audio).await?;
             self.unmarked_ms += FRAME_MS;
+            self.moved_at_ms = self.clock.now_ms();
             if self.unmarked_ms >= PHONE_MARK_MS || self.to_send.is_empty() {
                 let mark = self.playback.sent(self.clock.now_ms(), std::mem::take(&mut self.unmarked_ms));
                 let mark = self.line.mark(&mark.to_string());
@@ -199,7 +203,24 @@ impl PhonePeer<'_> {
         let now_ms = self.clock.now_ms();
         if let Ok(mark) = name.parse() {
             self.playback.played(now_ms, mark);
+            self.moved_at_ms = now_ms;
         }
+        self.spoken_to_the_end(now_ms);
+    }
+
+    /// A carrier that gives no marks back, or has lost them, has played by now what it was sent: else the line would
+    /// be spoken for ever, and no silence be heard after it.
+    fn give_up_on_marks(&mut self) {
+        let now_ms = self.clock.now_ms();
+        if self.spoken.is_some() && now_ms >= self.moved_at_ms + PHONE_AHEAD_MS + PHONE_MARK_LATE_MS {
+            self.playback.sent(now_ms, std::mem::take(&mut self.unmarked_ms));
+            self.playback.all_played(now_ms);
+            self.moved_at_ms = now_ms;
+            self.spoken_to_the_end(now_ms);
+        }
+    }
+
+    fn spoken_to_the_end(&mut self, now_ms: i64) {
         if let Some(spoken) = self.spoken
             && self.to_send.is_empty()
             && self.playback.heard_ms(now_ms) >= spoken.until_ms
@@ -234,6 +255,7 @@ impl PhonePeer<'_> {
 
     async fn next(&mut self, until_ms: i64) -> Heard {
         loop {
+            self.give_up_on_marks();
             if let Some(heard) = self.heard.pop_front().or_else(|| self.keys_due()) {
                 return heard;
             }
@@ -410,16 +432,37 @@ mod tests {
         }
     }
 
+    fn line(text: &str) -> TranscriptRow {
+        let row = serde_json::json!({
+            "index": 0, "role": "assistant", "text": text, "start_ms": 0, "end_ms": 0, "interrupted": false,
+        });
+        serde_json::from_value(row).unwrap()
+    }
+
+    #[test]
+    fn a_line_without_marks_comes_to_its_end() {
+        static CLOCK: Waits = Waits(AtomicI64::new(1_000));
+        let clock = &CLOCK;
+        let mut socket = Mute(clock);
+        let mut peer = PhoneLine::new(Box::new(Plain)).talk(&mut socket, &clock);
+        for chars in [50, 1_000] {
+            assert_eq!(peer.tell(&line(&"x".repeat(chars))).now_or_never(), Some(Ok(())));
+            let mut waited = 0;
+            while peer.hear(clock.now_ms() + 5_000).now_or_never() != Some(Heard::Spoken) {
+                waited += 1;
+                assert!(waited < 20, "{chars} characters are spoken for ever");
+            }
+            assert!(!peer.is_speaking());
+        }
+    }
+
     #[test]
     fn the_last_words_end_before_the_lease_does() {
         static CLOCK: Waits = Waits(AtomicI64::new(1_000));
         let clock = &CLOCK;
         let mut socket = Mute(clock);
         let mut peer = PhoneLine::new(Box::new(Plain)).talk(&mut socket, &clock);
-        let row: TranscriptRow = serde_json::from_value(serde_json::json!({
-            "index": 0, "role": "assistant", "text": "x".repeat(MAX_CHARS), "start_ms": 0, "end_ms": 0, "interrupted": false,
-        }))
-        .unwrap();
+        let row = line(&"x".repeat(MAX_CHARS));
         assert_eq!(peer.tell(&row).now_or_never(), Some(Ok(())));
         assert_eq!(peer.finish(EndedReason::AssistantEnded).now_or_never(), Some(false));
         let passed_ms = clock.now_ms() - 1_000;
