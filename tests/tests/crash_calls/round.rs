@@ -154,6 +154,7 @@ pub fn run(seed: u64) -> String {
     log.check_ends(&round);
     let requests = log.check_events(&webhook);
     assert!(server.stop().success(), "the server stops cleanly");
+    nothing_is_left(&data);
     let (ordered, played) = (lock(&round.ordered), lock(&round.played));
     let unsettled: Vec<&Ordered> = ordered.iter().filter(|order| order.status() == Some(409)).collect();
     let had = |order: &&&Ordered| !carriers.get(order.provider).orders(&order.to).is_empty();
@@ -191,9 +192,22 @@ fn desks(server: &Server, keys: &[String; 2], workspace: usize, webhook: &Receiv
 
 /// Lets the time pass that jobs of calls wait for, while the service is down.
 fn age(data: &Path) {
-    let file = rusqlite::Connection::open(data.join("sidetone.db")).expect("the database opens");
+    let file = database(data);
     let sql = "UPDATE jobs SET due_at = MAX(0, due_at - ?1) WHERE kind = 'live_call'";
     file.execute(sql, [AGE_MS]).expect("jobs have a time");
+}
+
+/// No call takes up room among those a workspace may have at once, and no job looks after one.
+fn nothing_is_left(data: &Path) {
+    let file = database(data);
+    for left in ["phone_calls WHERE is_over = 0", "jobs WHERE kind = 'live_call'"] {
+        let count = file.query_row(&format!("SELECT COUNT(*) FROM {left}"), [], |row| row.get::<_, i64>(0));
+        assert_eq!(count.expect("a count"), 0, "{left}");
+    }
+}
+
+fn database(data: &Path) -> rusqlite::Connection {
+    rusqlite::Connection::open(data.join("sidetone.db")).expect("the database opens")
 }
 
 fn wait_for(mut there: impl FnMut() -> bool) {
