@@ -213,7 +213,17 @@ async fn handle(
     let method = parts.method.clone();
     let uri = parts.uri.clone();
     let incoming = EngineRequest { request: http::Request::from_parts(parts, body), peer: Some(peer.ip()) };
-    let response = match AssertUnwindSafe(engine.handle(incoming)).catch_unwind().await {
+    let answering = engine.clone();
+    let answering = AssertUnwindSafe(async move { answering.handle(incoming).await }).catch_unwind();
+    let answered = match method.is_safe() {
+        true => answering.await,
+        // What has begun to change something comes to its end, also when the client does not wait for it.
+        false => match tokio::spawn(answering).await {
+            Ok(answered) => answered,
+            Err(error) => Err(Box::new(error.to_string()) as Box<_>),
+        },
+    };
+    let response = match answered {
         Ok(response) => response,
         Err(panic) => engine.broken(format!("a panic: {}", said(&*panic))),
     };

@@ -148,7 +148,13 @@ impl PhonePeer<'_> {
                         return Some(over);
                     }
                 }
-                LineEvent::Dtmf(key) => self.key(key),
+                LineEvent::Dtmf(key) => {
+                    // Who presses keys has heard enough.
+                    if self.interrupted().await.is_err() {
+                        return Some(Heard::Gone);
+                    }
+                    self.key(key);
+                }
                 LineEvent::Played(name) => self.played(&name),
                 LineEvent::Cleared => {}
                 LineEvent::Stopped => {
