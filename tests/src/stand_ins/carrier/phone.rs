@@ -262,6 +262,30 @@ impl Phone {
         Some(reply.map(|reply| reply.status))
     }
 
+    /// Asks a service that may be down or refuse what it wants with the call ([`CallEvent::Incoming`],
+    /// [`CallEvent::Asked`]): the status of its answer, or what broke. The last answer counts.
+    #[track_caller]
+    pub fn try_to_ask(&mut self, event: &CallEvent) -> std::io::Result<u16> {
+        let callback = self.callback(event, 0).unwrap_or_else(|| panic!("a carrier sends {event:?}"));
+        let reply = self.server.send(&callback);
+        self.sent.push(callback);
+        let reply = reply?;
+        let content_type =
+            reply.headers.get("content-type").and_then(|value| value.to_str().ok()).unwrap_or_default();
+        self.instruction = Some(self.server.wire().instruction(reply.status, content_type, &reply.body));
+        let status = reply.status;
+        self.announced = Some(reply);
+        self.follow();
+        Ok(status)
+    }
+
+    /// Whether the service has said to connect this call to a media socket.
+    #[track_caller]
+    pub fn is_wanted(&mut self) -> bool {
+        self.decide();
+        self.connect_url().is_some()
+    }
+
     /// Sends a forged callback and says what it is answered with; `None` where this carrier cannot tell this forgery.
     #[track_caller]
     pub fn forge(&mut self, how: Forgery, event: &CallEvent) -> Option<u16> {
@@ -274,14 +298,7 @@ impl Phone {
 
     #[track_caller]
     fn ask(&mut self, event: &CallEvent) {
-        let callback = self.callback(event, 0).unwrap_or_else(|| panic!("a carrier sends {event:?}"));
-        let reply = self.server.send(&callback).unwrap_or_else(|error| panic!("{event:?}: {error}"));
-        self.sent.push(callback);
-        let content_type =
-            reply.headers.get("content-type").and_then(|value| value.to_str().ok()).unwrap_or_default();
-        self.instruction = Some(self.server.wire().instruction(reply.status, content_type, &reply.body));
-        self.announced = Some(reply);
-        self.follow();
+        self.try_to_ask(event).unwrap_or_else(|error| panic!("{event:?}: {error}"));
     }
 
     /// Waits for the command, where the service's answer was that one follows.

@@ -111,6 +111,11 @@ impl CarrierServer {
         self.lock().seen.clone()
     }
 
+    /// How many requests came in.
+    pub fn count(&self) -> usize {
+        self.lock().seen.len()
+    }
+
     /// The orders to call this number, oldest first.
     pub fn orders(&self, number: &str) -> Vec<Seen> {
         let orders = |seen: &Seen| matches!(&seen.read, Ok(Command::Place { to, .. }) if to == number);

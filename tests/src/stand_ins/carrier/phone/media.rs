@@ -19,6 +19,15 @@ impl Phone {
         }
     }
 
+    /// Opens the media socket and begins, if the service is there and lets it: whether it did.
+    #[track_caller]
+    pub fn try_media(&mut self) -> bool {
+        let url = self.media_url().to_owned();
+        self.line = self.try_socket(&url).ok();
+        self.line.iter().for_each(Line::begin);
+        self.line.is_some()
+    }
+
     /// Tries to open another media socket at any URL, with this carrier's headers: the status it is refused with.
     #[track_caller]
     pub fn knock(&self, url: &str) -> Result<(), u16> {
