@@ -1,0 +1,158 @@
+//! What the call log must say, and the events.
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use sidetone_tests::process::Client;
+use sidetone_tests::receiver::Receiver;
+use sidetone_tests::stand_ins::carrier::EndKind;
+
+use crate::phones::{Played, Script};
+use crate::round::{PATIENCE, Round, lock, text};
+
+/// The calls of both workspaces.
+pub struct Log(Vec<Vec<Value>>);
+
+impl Log {
+    pub fn read(round: &Round) -> Self {
+        let read = |key: &String| {
+            let list = Client::new(round.address(), key).expect(200, "GET", "/calls?limit=1000", None);
+            list["calls"].as_array().expect("calls").clone()
+        };
+        Self(round.keys.iter().map(read).collect())
+    }
+
+    /// Reads it once all calls are over.
+    pub fn settled(round: &Round) -> Self {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let log = Self::read(round);
+            let open: Vec<&Value> = log.calls().filter(|call| call["status"] != "ended").collect();
+            if open.is_empty() {
+                return log;
+            }
+            assert!(Instant::now() < deadline, "these calls never end: {open:#?}");
+            std::thread::sleep(Duration::from_millis(30));
+        }
+    }
+
+    pub fn count(&self) -> usize {
+        self.calls().count()
+    }
+
+    fn calls(&self) -> impl Iterator<Item = &Value> {
+        self.0.iter().flatten()
+    }
+
+    /// Those to or from a number that nobody else has.
+    fn with(&self, workspace: usize, side: &str, number: &str) -> Vec<&Value> {
+        self.0[workspace].iter().filter(|call| call[side] == number).collect()
+    }
+
+    /// One order a key and one call an order; every call that somebody was told of, or that rang, is there once.
+    pub fn check_orders(&self, round: &Round) {
+        for order in lock(&round.ordered).iter() {
+            let calls = self.with(order.workspace, "to", &order.to);
+            let orders = round.carriers.get(order.provider).orders(&order.to).len();
+            let what = format!("{} {}: {orders} orders, {calls:#?}", order.provider, order.to);
+            if order.is_refused() {
+                // Each try that the carrier has refused was an order; one may have died before it was sent.
+                assert!((orders..=orders + 1).contains(&calls.len()) && calls.len() <= order.tries, "{what}");
+            } else {
+                assert!(orders <= 1 && calls.len() <= 1, "{what}");
+            }
+            if orders > 0 || order.answer.is_some() {
+                assert!(!calls.is_empty(), "{what}");
+            }
+            if let Some(id) = order.call_id() {
+                assert!(calls.iter().any(|call| call["id"] == id.as_str()), "{id} of {what}");
+            }
+        }
+        for played in lock(&round.played).iter() {
+            let calls = self.of(played);
+            let what = format!("{} {:?} {}: {calls:#?}", played.provider, played.script, played.id);
+            assert_eq!(calls.len(), 1, "{what}");
+            if !played.outbound || played.script != Script::Silent {
+                assert_eq!(calls[0]["carrier_call_id"], played.id.as_str(), "{what}");
+            }
+        }
+        let known = lock(&round.ordered).iter().map(|order| order.to.clone()).collect::<BTreeSet<_>>();
+        let callers = lock(&round.played).iter().map(|played| played.from.clone()).collect::<BTreeSet<_>>();
+        for call in self.calls() {
+            assert!(
+                known.contains(&text(&call["to"])) || callers.contains(&text(&call["from"])),
+                "nobody's call: {call}"
+            );
+        }
+        let ids: Vec<String> = self
+            .calls()
+            .filter(|call| !call["carrier_call_id"].is_null())
+            .map(|call| format!("{} {}", call["provider"], call["carrier_call_id"]))
+            .collect();
+        assert_eq!(ids.iter().collect::<BTreeSet<_>>().len(), ids.len(), "one call of the carrier's is two");
+    }
+
+    /// Whatever end the carrier was heard to tell is in the log, as it was told first, without waiting.
+    pub fn check_told(&self, round: &Round) {
+        for played in lock(&round.played).iter().filter(|played| !played.media) {
+            let call = self.of(played)[0];
+            let reason = match played.script {
+                Script::Silent => continue,
+                Script::Ends(EndKind::Busy) | Script::EndsFirst(EndKind::Busy) => "busy",
+                Script::Ends(EndKind::NoAnswer) | Script::EndsFirst(EndKind::NoAnswer) => "no_answer",
+                Script::Short | Script::Talks | Script::Vanishes => "media_lost",
+                Script::Ends(_) | Script::EndsFirst(_) => call["ended_reason"].as_str().unwrap_or("an end"),
+            };
+            let seen = (&call["status"], &call["ended_reason"]);
+            assert_eq!(seen, (&"ended".into(), &reason.into()), "{:?}: {call:#}", played.script);
+        }
+    }
+
+    /// All calls have ended, one way.
+    pub fn check_ends(&self, round: &Round) {
+        self.check_told(round);
+        for call in self.calls() {
+            let whole = ["outcome", "ended_reason", "ended_at", "fault"];
+            assert!(whole.iter().all(|name| call[*name].is_string()), "{call:#}");
+        }
+    }
+
+    /// Each call's three events are told, each under one id and with one body, and nothing else is. Returns in how many
+    /// requests.
+    pub fn check_events(&self, webhook: &Receiver) -> usize {
+        let kinds = ["call.started", "call.ended", "call.analyzed"];
+        let ids = self.calls().map(|call| text(&call["id"]));
+        let expected: BTreeSet<String> =
+            ids.flat_map(|id| kinds.map(|kind| format!("{kind} {id}"))).collect();
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let mut told: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+            let mut bodies: BTreeMap<String, Vec<u8>> = BTreeMap::new();
+            for received in webhook.received() {
+                let body: Value = serde_json::from_slice(&received.body).expect("a whole body");
+                let id = text(&body["id"]);
+                let first = bodies.entry(id.clone()).or_insert_with(|| received.body.clone());
+                assert_eq!(*first, received.body);
+                let event = format!("{} {}", text(&body["type"]), text(&body["data"]["call"]["id"]));
+                told.entry(event).or_default().insert(id);
+            }
+            assert!(told.values().all(|ids| ids.len() == 1), "an event under two ids: {told:#?}");
+            let arrived: BTreeSet<String> = told.into_keys().collect();
+            let unexpected: Vec<_> = arrived.difference(&expected).collect();
+            assert!(unexpected.is_empty(), "events of no call: {unexpected:?}");
+            if arrived == expected {
+                return webhook.count();
+            }
+            let missing: Vec<_> = expected.difference(&arrived).collect();
+            assert!(Instant::now() < deadline, "never told: {missing:?}");
+            std::thread::sleep(Duration::from_millis(30));
+        }
+    }
+
+    fn of(&self, played: &Played) -> Vec<&Value> {
+        match played.outbound {
+            true => self.with(played.workspace, "to", &played.to),
+            false => self.with(played.workspace, "from", &played.from),
+        }
+    }
+}
