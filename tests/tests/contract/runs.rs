@@ -1,5 +1,7 @@
 //! Runs: starting one or a batch, listing, deleting while queued. How they end is in `outcomes`.
 use serde_json::{Value, json};
+use sidetone::sandbox::block_on;
+use sidetone_engine::jobs::JobKind;
 use sidetone_tests::World;
 use sidetone_tests::call::UNKNOWN_ID;
 
@@ -227,4 +229,33 @@ fn a_batch_whose_texts_are_too_much_together_is_refused() {
     let batch = json!({"assistant_id": assistant.id});
     world.post("/simulations/runs/batch", batch).refused("validation_failed").naming(&["assistant_id"]);
     assert_eq!(world.get("/simulations/runs").ok()["pagination"]["total"], 0);
+}
+
+#[test]
+fn a_workspace_has_as_many_runs_in_progress_as_it_allows_itself() {
+    // In memory runs are claimed when the scenario says so.
+    let Some(world) = World::with_manual_clock() else { return };
+    let engine = world.sandbox().unwrap().engine().clone();
+    world.patch("/workspace", json!({"runs_at_once": 2})).ok();
+    let simulation = world.simulation();
+    for _ in 0..5 {
+        world.create(&format!("/simulations/{}/runs", simulation.id), json!({"seed": 7}));
+    }
+    let with = |status: &str| {
+        let list = world.get(format!("/simulations/runs?status={status}")).ok();
+        list["pagination"]["total"].as_i64().unwrap()
+    };
+    // Two are claimed, and held for as long as their claimer is busy: nobody gets a third.
+    let held = block_on(engine.claim_jobs("one", JobKind::ALL, 10)).unwrap();
+    assert_eq!((held.len(), with("running"), with("queued")), (2, 2, 3));
+    assert_eq!(block_on(engine.claim_jobs("another", JobKind::ALL, 10)).unwrap(), []);
+    // A higher bound lets more in at once.
+    world.patch("/workspace", json!({"runs_at_once": 3})).ok();
+    assert_eq!(block_on(engine.claim_jobs("another", JobKind::ALL, 10)).unwrap().len(), 1);
+    // The others follow when these are done.
+    for job in &held {
+        assert_eq!(block_on(engine.run_job(job)), None);
+    }
+    world.sandbox().unwrap().run_jobs();
+    assert_eq!((with("completed"), with("running"), with("queued")), (4, 1, 0));
 }
