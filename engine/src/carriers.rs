@@ -8,6 +8,7 @@ pub mod callback;
 pub mod media;
 pub mod order;
 mod plivo;
+pub mod rates;
 pub mod report;
 mod shared;
 mod telnyx;
@@ -21,6 +22,7 @@ use std::sync::Arc;
 pub use callback::{Callback, Check, Forged};
 pub use media::{Line, LineError, LineEvent, LineFormat, LineMessage};
 pub use order::{Authorization, Order, Outgoing, Placed, PrivateKey, Rejection, RejectionCause};
+pub use rates::Rates;
 pub use report::{Billed, CarrierEvent, End, IncomingCall, Progress, Refusal, Report};
 
 use crate::config::SettingError;
@@ -119,9 +121,12 @@ pub enum Reply {
     Command(Outgoing),
 }
 
-/// The carriers the operator has an account with.
+/// The carriers the operator has an account with, and what they cost.
 #[derive(Clone, Default)]
-pub struct Carriers(BTreeMap<&'static str, Arc<dyn Carrier>>);
+pub struct Carriers {
+    accounts: BTreeMap<&'static str, Arc<dyn Carrier>>,
+    rates: Rates,
+}
 
 /// The settings of all carriers, under the same names on a box and at the edge.
 pub const SETTINGS: &[&str] = &[
@@ -140,6 +145,7 @@ pub const SETTINGS: &[&str] = &[
     "SIDETONE_VONAGE_API_KEY",
     "SIDETONE_VONAGE_SIGNATURE_SECRET",
     "SIDETONE_VONAGE_BASE_URL",
+    rates::SETTING,
 ];
 
 impl Carriers {
@@ -153,17 +159,26 @@ impl Carriers {
             plivo::Plivo::from_settings(get)?.map(|carrier| Arc::new(carrier) as Arc<dyn Carrier>),
             vonage::Vonage::from_settings(get)?.map(|carrier| Arc::new(carrier) as Arc<dyn Carrier>),
         ];
-        Ok(Self(found.into_iter().flatten().map(|carrier| (carrier.provider().as_str(), carrier)).collect()))
+        let found = found.into_iter().flatten();
+        Ok(Self {
+            accounts: found.map(|carrier| (carrier.provider().as_str(), carrier)).collect(),
+            rates: Rates::read(get(rates::SETTING))?,
+        })
+    }
+
+    /// What they cost.
+    pub fn rates(&self) -> &Rates {
+        &self.rates
     }
 
     /// The account with a carrier, if there is one.
     pub fn get(&self, provider: Provider) -> Option<&Arc<dyn Carrier>> {
-        self.0.get(provider.as_str())
+        self.accounts.get(provider.as_str())
     }
 }
 
 impl fmt::Debug for Carriers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.0.keys()).finish()
+        f.debug_list().entries(self.accounts.keys()).finish()
     }
 }

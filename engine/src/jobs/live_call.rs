@@ -232,7 +232,7 @@ async fn settle(engine: &Engine, job: &Job, found: Found) -> Result<(), Failure>
     let mut wake = Vec::new();
     let mut statements = job.extend(now_ms, 0).statements;
     if let Some(leg) = &found.leg {
-        leg.settle(&mut ended);
+        leg.settle(&mut ended, engine.config().carriers.rates());
         statements.extend(Leg { is_over: true, ..leg.clone() }.change());
         statements.extend(leg.hang_up_later(engine, now_ms, &mut wake));
     }

@@ -489,7 +489,7 @@ impl<'a> Drive<'a> {
         let mut leg = None;
         if session.on_phone {
             let leg = leg.insert(Leg::load(engine, workspace_id, &session.call.id).await?);
-            leg.settle(&mut ended);
+            leg.settle(&mut ended, engine.config().carriers.rates());
             statements.extend(Leg { is_over: true, ..leg.clone() }.change());
             statements.extend(leg.hang_up_later(engine, now_ms, &mut wake));
         }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::calls::{CallFault, Costs, EndedCall, NewCall, Outcome};
-use crate::carriers::{Billed, End, Ending, Rejection};
+use crate::carriers::{Billed, End, Ending, Rates, Rejection};
 use crate::conversation::EndedReason;
 use crate::engine::Engine;
 use crate::error::Fault;
@@ -297,7 +297,7 @@ impl Leg {
     }
 
     /// Adds to the end of a conversation what the carrier and the operator know of it.
-    pub fn settle(&self, ended: &mut EndedCall) {
+    pub fn settle(&self, ended: &mut EndedCall, rates: &Rates) {
         if self.said.machine == Some(true) {
             ended.outcome = Outcome::Voicemail;
         }
@@ -312,7 +312,7 @@ impl Leg {
                 ended.outcome = reason.outcome();
             }
         }
-        if let Some(microusd) = self.said.billed.and_then(|billed| billed.cost_microusd) {
+        if let Some(microusd) = rates.cost_microusd(self.provider, self.said.billed, ended.duration_ms) {
             let Costs { stt_microusd, llm_microusd, tts_microusd, .. } = ended.costs;
             ended.costs = Costs::of(microusd, stt_microusd, llm_microusd, tts_microusd);
         }

@@ -4,7 +4,7 @@ use serde_json::json;
 use super::leg::{Leg, Placing};
 use super::token::CallToken;
 use crate::calls::{self, Call, CallStatus, Costs, EndedCall, NewCall, Outcome, Usage};
-use crate::carriers::{Billed, End, Progress, Report};
+use crate::carriers::{Billed, End, Progress, Rates, Report};
 use crate::conversation::EndedReason;
 use crate::engine::Engine;
 use crate::error::Fault;
@@ -12,7 +12,7 @@ use crate::events::{self, EventKind, Subscribers};
 use crate::limits::{PHONE_CONNECT_MS, STALE_ATTEMPTS_MAX};
 use crate::operations::numbers::Provider;
 use crate::spending;
-use crate::statement::{Rows, Statement};
+use crate::statement::{Row, Rows, Statement};
 
 /// Takes in a report: the call as it is then. One about a call that is not ours is nobody's business.
 pub async fn apply(
@@ -140,7 +140,7 @@ impl<'a> Change<'a> {
         if let Some(end) = &self.end {
             let mut ended = unconnected(end, self.now_ms);
             ended.answered_at = row.optional_integer("answered_at")?;
-            leg.settle(&mut ended);
+            leg.settle(&mut ended, engine.config().carriers.rates());
             statements.extend(calls::write::end(workspace_id, call_id, &ended, None));
             statements.extend(spending::add(workspace_id, self.now_ms, ended.costs.total_microusd));
             statements.push(leg.wake_job());
@@ -155,17 +155,18 @@ impl<'a> Change<'a> {
                 wake.extend(emitted.wake);
             }
         } else if self.before.is_over && self.after.said.billed != self.before.said.billed {
-            self.reprice(row, &mut statements)?;
+            self.reprice(row, engine.config().carriers.rates(), &mut statements)?;
         }
         Ok((statements, wake))
     }
 
     /// The carrier has told the price after the call was over.
-    fn reprice(&self, row: crate::statement::Row<'_>, statements: &mut Vec<Statement>) -> Result<(), Fault> {
-        let Some(microusd) = self.after.said.billed.and_then(|billed| billed.cost_microusd) else {
+    fn reprice(&self, row: Row<'_>, rates: &Rates, statements: &mut Vec<Statement>) -> Result<(), Fault> {
+        let Leg { workspace_id, call_id, provider, .. } = self.before;
+        let ours_ms = row.optional_integer("duration_ms")?.unwrap_or(0);
+        let Some(microusd) = rates.cost_microusd(*provider, self.after.said.billed, ours_ms) else {
             return Ok(());
         };
-        let Leg { workspace_id, call_id, .. } = self.before;
         let before = row.integer("telephony_microusd")?;
         let total = row.integer("cost_microusd")? - before + microusd;
         statements.extend(calls::write::repriced(workspace_id, call_id, microusd, total));

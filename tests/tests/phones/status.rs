@@ -2,12 +2,15 @@
 use std::time::Duration;
 
 use serde_json::json;
-use sidetone_tests::stand_ins::carrier::{CallEvent, Carriers, EndKind, Forgery};
+use sidetone_tests::stand_ins::carrier::{
+    CallEvent, Carriers, EndKind, Forgery, RATE_MICROUSD, TOLD_NO_PRICE,
+};
 
 use crate::support::{Desk, GREETING, MOMENT_MS, a_number};
 
 with_each_carrier!(
     doubled_callbacks_change_nothing,
+    what_it_costs_is_what_the_carrier_says_or_its_minutes,
     the_end_comes_first,
     the_end_comes_before_the_media_socket_closes,
     a_callback_about_nobodys_call_is_taken_and_forgotten,
@@ -30,6 +33,29 @@ fn doubled_callbacks_change_nothing(provider: &'static str) {
     }
     std::thread::sleep(Duration::from_millis(MOMENT_MS));
     assert_eq!(desk.over(&id), call, "an hour later everything is sent once more");
+}
+
+fn what_it_costs_is_what_the_carrier_says_or_its_minutes(provider: &'static str) {
+    let desk = Desk::new(provider);
+    let (id, mut person) = desk.connected();
+    assert_eq!(person.hears(), GREETING);
+    person.hang_up();
+    desk.over(&id);
+    if provider == "telnyx" {
+        // After the end, and twice.
+        person.tell(&CallEvent::Priced { seconds: 5 });
+        person.tell(&CallEvent::Priced { seconds: 5 });
+    }
+    let telephony = |call: &serde_json::Value| call["costs"]["telephony_microusd"].as_i64().unwrap();
+    let call = desk.until(&id, "priced", |call| match provider {
+        TOLD_NO_PRICE => telephony(call) == RATE_MICROUSD,
+        // In euro, and the operator has given no rate.
+        "vonage" => telephony(call) == 0,
+        _ => telephony(call) > 0,
+    });
+    assert_eq!(call["costs"]["total_microusd"], telephony(&call), "the models cost nothing: {call}");
+    let workspace = desk.world.get("/workspace").ok().json;
+    assert_eq!(workspace["spent_this_month_microusd"], telephony(&call), "{provider}");
 }
 
 fn the_end_comes_first(provider: &'static str) {

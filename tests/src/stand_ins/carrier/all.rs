@@ -2,6 +2,8 @@
 use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
 
+use serde_json::json;
+
 use super::plivo::PlivoWire;
 use super::server::CarrierServer;
 use super::telnyx::TelnyxWire;
@@ -14,6 +16,11 @@ pub const BASE_URL: &str = "https://sidetone.example";
 
 /// The carriers' names.
 pub const PROVIDERS: [&str; 4] = ["twilio", "telnyx", "plivo", "vonage"];
+
+/// A carrier that never tells a price, and what the service is told that a minute costs there.
+pub const TOLD_NO_PRICE: &str = "twilio";
+/// Millionths of a US dollar.
+pub const RATE_MICROUSD: i64 = 14_000;
 
 /// The carrier that every service under test has an account with.
 const USUAL: &str = "twilio";
@@ -71,6 +78,7 @@ impl Carriers {
     pub fn settings(&self) -> Vec<(&'static str, String)> {
         let mut settings = stand_ins::settings();
         settings.push(("SIDETONE_BASE_URL", BASE_URL.to_owned()));
+        settings.push(("SIDETONE_CARRIER_RATES", json!({TOLD_NO_PRICE: RATE_MICROUSD}).to_string()));
         let accounts = self.servers.iter().flat_map(CarrierServer::settings);
         settings.extend(accounts.map(|(name, value)| (name, value.replace('\n', "\\n"))));
         settings
