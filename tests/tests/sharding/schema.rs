@@ -39,6 +39,12 @@ const ACROSS_WORKSPACES: &[(&str, &str, &str)] = &[
     ("live_calls", "call_id", "a call of one workspace"),
     ("numbers", "number", "a phone number rings in one place: the directory has to grant it"),
     ("personas", "id", "a ULID"),
+    ("phone_calls", "call_id", "a call of one workspace"),
+    (
+        "phone_calls",
+        "provider, carrier_call_id",
+        "the carrier's own id: its callbacks without our token need the directory as well, number by number",
+    ),
     ("recordings", "call_id", "a call of one workspace"),
     ("recordings", "id", "a ULID"),
     ("runs", "id", "a ULID"),
