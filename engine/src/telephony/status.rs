@@ -119,16 +119,11 @@ impl<'a> Change<'a> {
         let missing = || Fault::Bug(format!("{call_id} is not in the log"));
         let row = rows.first().and_then(Rows::first).ok_or_else(missing)?;
         let subscribers = Subscribers::read(rows.get(1).ok_or_else(missing)?)?;
-        // The version says that nobody else has; the fields that did not change are written all the same.
-        let mut leg = self.after.clone();
-        leg.version = self.before.version;
+        let leg = &self.after;
         let mut statements = leg.change().to_vec();
         let mut wake = Vec::new();
-        if let Some(id) = self
-            .after
-            .carrier_call_id
-            .as_deref()
-            .filter(|_| self.after.carrier_call_id != self.before.carrier_call_id)
+        if let Some(id) = &leg.carrier_call_id
+            && leg.carrier_call_id != self.before.carrier_call_id
         {
             statements.extend(calls::write::carried(workspace_id, call_id, id));
         }
@@ -146,8 +141,7 @@ impl<'a> Change<'a> {
             statements.push(leg.wake_job());
             wake.push(leg.job_id.clone());
             if subscribers.want(EventKind::CallEnded) {
-                let mut call = NewCall::read(row, workspace_id)?;
-                call.carrier_call_id.clone_from(&leg.carrier_call_id);
+                let call = Leg::named(&NewCall::read(row, workspace_id)?, Some(leg));
                 let data = json!({"call": Call::of(&call, Some(&ended), None)?});
                 let kind = EventKind::CallEnded;
                 let emitted = events::emit(engine, workspace_id, &subscribers, kind, &data, self.now_ms);

@@ -7,6 +7,7 @@ pub mod all;
 mod forgery;
 mod http;
 mod line;
+mod mulaw;
 mod numbers;
 mod phone;
 #[cfg(test)]

@@ -4,7 +4,6 @@
 //! reference of the call commands with their error examples, "Stream call media over WebSocket"). What it says is
 //! held to that SDK by `tests/clients/carrier_telnyx.py`.
 mod media;
-mod mulaw;
 mod requests;
 mod webhooks;
 

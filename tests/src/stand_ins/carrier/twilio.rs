@@ -7,7 +7,6 @@ mod api;
 mod callbacks;
 mod document;
 mod media;
-mod mulaw;
 
 use std::collections::BTreeMap;
 

@@ -3,6 +3,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
+use super::super::mulaw;
 use super::AUTH_ID;
 use crate::stand_ins::carrier::wire::{FromService, MediaMessage, MediaWire, PhoneCall};
 
@@ -53,7 +54,7 @@ impl MediaWire for Stream {
 
     fn audio(&mut self, samples: &[i16]) -> MediaMessage {
         self.chunk += 1;
-        let payload: Vec<u8> = samples.iter().map(|sample| compressed(*sample)).collect();
+        let payload: Vec<u8> = samples.iter().map(|sample| mulaw::encode(*sample)).collect();
         let media = json!({
             "track": "inbound", "timestamp": (self.chunk * 20).to_string(), "chunk": self.chunk,
             "payload": STANDARD.encode(payload),
@@ -120,7 +121,7 @@ fn played_audio(media: &Map<String, Value>) -> Result<FromService, String> {
     let bytes = payload.map_err(|error| error.to_string())?;
     match bytes.is_empty() {
         true => Err("audio without audio".to_owned()),
-        false => Ok(FromService::Audio(bytes.into_iter().map(expanded).collect())),
+        false => Ok(FromService::Audio(bytes.into_iter().map(mulaw::decode).collect())),
     }
 }
 
@@ -134,23 +135,6 @@ fn named(message: &Map<String, Value>, names: &[&str]) -> Result<(), String> {
     }
 }
 
-/// A sample in mu-law (G.711): sign, three bits of exponent, four of mantissa, all inverted.
-fn compressed(sample: i16) -> u8 {
-    let sign = if sample < 0 { 0x80 } else { 0 };
-    let magnitude = i32::from(sample).abs().min(32_635) + 132;
-    let exponent = (0..8).rev().find(|exponent| magnitude >> (exponent + 7) != 0).unwrap_or(0);
-    let mantissa = (magnitude >> (exponent + 3)) & 0x0f;
-    !(sign | (exponent << 4) as u8 | mantissa as u8)
-}
-
-/// And back.
-fn expanded(byte: u8) -> i16 {
-    let byte = !byte;
-    let exponent = (byte >> 4) & 7;
-    let magnitude = (((i16::from(byte & 0x0f) << 3) + 132) << exponent) - 132;
-    if byte & 0x80 == 0 { magnitude } else { -magnitude }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -160,12 +144,12 @@ mod tests {
         let pairs =
             [(0, 0xff), (100, 0xf2), (-100, 0x72), (1000, 0xce), (-1000, 0x4e), (8031, 0xa0), (32767, 0x80)];
         for (sample, byte) in pairs {
-            assert_eq!(compressed(sample), byte, "{sample}");
+            assert_eq!(mulaw::encode(sample), byte, "{sample}");
         }
         for (byte, sample) in
             [(0x00, -32124), (0x0f, -16764), (0x7f, 0), (0x80, 32124), (0xbf, 1980), (0xff, 0)]
         {
-            assert_eq!(expanded(byte), sample, "{byte:02x}");
+            assert_eq!(mulaw::decode(byte), sample, "{byte:02x}");
         }
     }
 }

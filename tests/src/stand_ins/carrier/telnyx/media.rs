@@ -3,8 +3,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
+use super::super::mulaw;
 use super::super::wire::{FromService, MediaMessage, MediaWire, PhoneCall};
-use super::{mulaw, uuid};
+use super::uuid;
 
 /// What a message to Telnyx may hold: 20 ms to 30 s.
 const AUDIO_BYTES: std::ops::RangeInclusive<usize> = 160..=240_000;

@@ -6,6 +6,7 @@ use sidetone_engine::carriers::{
 use sidetone_engine::conversation::EndedReason;
 use sidetone_engine::operations::numbers::Provider;
 
+use super::super::mulaw;
 use super::super::wire::{EndKind, FromService, MediaMessage};
 use super::*;
 use crate::carrier_samples::telnyx::samples;

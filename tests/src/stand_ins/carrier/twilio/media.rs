@@ -3,7 +3,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
-use super::{ACCOUNT_SID, mulaw};
+use super::super::mulaw;
+use super::ACCOUNT_SID;
 use crate::stand_ins::carrier::wire::{FromService, MediaMessage, MediaWire, PhoneCall};
 
 /// Samples of 20 ms.

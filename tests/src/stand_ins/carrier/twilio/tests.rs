@@ -1,3 +1,4 @@
+use super::super::mulaw;
 use super::*;
 use crate::stand_ins::carrier::wire::{EndKind, FromService, MediaMessage};
 
