@@ -7,12 +7,14 @@
 use subtle::ConstantTimeEq;
 
 use crate::auth;
+use crate::batch::Batch;
 use crate::engine::Engine;
 use crate::error::{Error, Fault};
 use crate::idempotency::{Idempotency, Stored};
 use crate::ids::prefix;
+use crate::jobs::JobKind;
 use crate::operation::Output;
-use crate::ports::DatabaseError;
+use crate::ports::{DatabaseError, Wake};
 use crate::sql;
 use crate::statement::{Rows, Statement, Value};
 
@@ -40,7 +42,7 @@ pub struct Context {
     /// Whether the next batch is the first of this attempt.
     fresh: bool,
     provisioned: bool,
-    wakes: Vec<(String, i64)>,
+    wakes: Vec<Wake>,
 }
 
 enum Access {
@@ -109,8 +111,8 @@ impl Context {
             self.read(Vec::new()).await?;
         }
         let rows = self.batch(statements, Access::Write).await?;
-        for (job_id, at_ms) in self.wakes.drain(..) {
-            self.engine.ports().queue.wake(&job_id, at_ms);
+        for wake in self.wakes.drain(..) {
+            self.engine.ports().queue.wake(&wake);
         }
         Ok(rows)
     }
@@ -141,31 +143,29 @@ impl Context {
 
     /// Writes the change that comes before an effect on the outside. Under an Idempotency-Key a twin is told `until`,
     /// which stands until [`Context::restate`] says what came of it.
-    pub async fn commit_before(&mut self, statements: Vec<Statement>, until: &Error) -> Result<(), Fault> {
+    pub async fn commit_before(&mut self, batch: Batch, until: &Error) -> Result<(), Fault> {
+        let (statements, wakes) = batch.into_parts();
+        self.wakes.extend(wakes);
         self.commit(statements, Output::failure(until)).await.map(|_| ())
     }
 
-    /// Writes what came of the effect, and what a twin is told of it; `None`: the key may be used again.
-    pub async fn restate(
-        &mut self,
-        mut statements: Vec<Statement>,
-        output: Option<&Output>,
-    ) -> Result<(), Fault> {
+    /// Writes what came of the effect, and what a twin is told of it; `None`: the Idempotency-Key may be used again.
+    /// What has happened outside is true even when the caller's key was revoked meanwhile, so this asks for none.
+    pub async fn restate(&self, mut batch: Batch, output: Option<&Output>) -> Result<(), Fault> {
         if let Some(idempotency) = &self.idempotency {
-            statements.push(match output {
+            let told = match output {
                 Some(output) => idempotency.restate(output.status, output.body.clone()),
                 None => idempotency.forget(),
-            });
+            };
+            batch.push(told.in_workspace(self.workspace_id()?));
         }
-        if statements.is_empty() {
-            return Ok(());
-        }
-        self.write(statements).await.map(|_| ())
+        batch.write(&self.engine).await?;
+        Ok(())
     }
 
     /// After the next write the job runner is told of this job.
-    pub fn wake_after_write(&mut self, job_id: &str, at_ms: i64) {
-        self.wakes.push((job_id.to_owned(), at_ms));
+    pub fn wake_after_write(&mut self, kind: JobKind, job_id: &str, at_ms: i64) {
+        self.wakes.push(Wake { lane: kind.lane(), job_id: job_id.to_owned(), at_ms });
     }
 
     async fn batch(&mut self, statements: Vec<Statement>, access: Access) -> Result<Vec<Rows>, Fault> {

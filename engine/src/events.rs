@@ -1,7 +1,7 @@
 //! Events: what happened in a workspace, told to the webhooks that want to know.
 //!
-//! Whoever changes something reads the [`Subscribers`] early, in a batch it makes anyway, and puts
-//! the statements of [`emit`] into the batch of the change: the event is there exactly when the
+//! Whoever changes something reads the [`Subscribers`] early, in a batch it makes anyway, and emits the event
+//! into the batch of the change ([`crate::batch::Batch::emit`]): the event is there exactly when the
 //! change is. Without a subscriber nothing is written.
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -33,11 +33,11 @@ struct Subscriber {
 }
 
 /// An event about to be written.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Emitted {
+#[derive(Default)]
+pub(crate) struct Emitted {
     /// Goes into the batch of what the event tells; nothing when nobody wants it.
     pub statements: Vec<Statement>,
-    /// Jobs to wake after that batch ([`crate::ports::Queue::wake`]), due at once.
+    /// Jobs to wake after that batch, due at once.
     pub wake: Vec<String>,
 }
 
@@ -72,9 +72,8 @@ impl Subscribers {
     }
 }
 
-/// Tells the subscribers of a workspace that something happened; for a job. `data` is exactly what
-/// the REST read of the thing returns, under its name: `{"run": {…}}`.
-pub fn emit(
+/// Tells the subscribers of a workspace that something happened, as [`crate::batch::Batch::emit`] has it.
+pub(crate) fn emit(
     engine: &Engine,
     workspace_id: &str,
     subscribers: &Subscribers,
@@ -88,20 +87,6 @@ pub fn emit(
     };
     let bound = event.statements().into_iter().map(|statement| statement.in_workspace(workspace_id));
     Emitted { statements: bound.collect(), wake: event.ways.into_iter().map(|way| way.job_id).collect() }
-}
-
-/// The same for an operation, after its first batch: the statements name `:ws`, and the jobs are
-/// woken after its write.
-pub fn emit_for_caller(
-    context: &mut Context,
-    subscribers: &Subscribers,
-    kind: EventKind,
-    data: &Value,
-) -> Result<Vec<Statement>, Fault> {
-    let workspace_id = context.workspace_id()?;
-    let webhooks = subscribers.wanting(kind);
-    let event = Event::new(&context.engine, workspace_id, webhooks, kind, data, context.now_ms);
-    Ok(event.map_or_else(Vec::new, |event| event.wake_after_write(context)))
 }
 
 /// Sends an event to one webhook of the caller's, whatever it wants; with the delivery.
@@ -193,7 +178,7 @@ impl Event {
 
     fn wake_after_write(self, context: &mut Context) -> Vec<Statement> {
         for way in &self.ways {
-            context.wake_after_write(&way.job_id, self.now_ms);
+            context.wake_after_write(JobKind::WebhookDelivery, &way.job_id, self.now_ms);
         }
         self.statements()
     }

@@ -45,6 +45,47 @@ impl JobKind {
             Self::HangUp => "hang_up",
         }
     }
+
+    /// Where it runs.
+    pub fn lane(self) -> Lane {
+        match self {
+            Self::SimulationRun | Self::LiveCall | Self::HangUp => Lane::Conversations,
+            Self::WebhookDelivery => Lane::Deliveries,
+        }
+    }
+}
+
+/// Jobs that wait for the same kind of thing. Each lane has places of its own on every host, so that receivers that hang
+/// keep no conversation waiting, and conversations that compute keep no event waiting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Lane {
+    /// Simulation runs, and what calls leave to be done.
+    Conversations,
+    /// Deliveries to webhooks.
+    Deliveries,
+}
+
+impl Lane {
+    /// All lanes.
+    pub const ALL: [Self; 2] = [Self::Conversations, Self::Deliveries];
+
+    /// Its name, for logs, leases and messages.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Conversations => "conversations",
+            Self::Deliveries => "deliveries",
+        }
+    }
+
+    /// Reads a name.
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|lane| lane.as_str() == name)
+    }
+
+    /// The jobs that run in it.
+    pub fn kinds(self) -> Vec<JobKind> {
+        JobKind::ALL.iter().copied().filter(|kind| kind.lane() == self).collect()
+    }
 }
 
 /// How much of a host one job may take before others have a turn.
@@ -139,15 +180,15 @@ pub fn insert_for_runs(list: &str, now_ms: i64) -> Statement {
 }
 
 impl Engine {
-    /// Claims up to `most` jobs of any kind and runs them together; `most` is also how many requests
+    /// Claims up to `most` jobs of these kinds and runs them together; `most` is also how many requests
     /// they have under way at once. Of use where a host has nothing better to do meanwhile; one that
     /// has claims and runs jobs one by one.
-    pub async fn run_due_jobs(&self, owner: &str, most: usize) -> Result<Turn, Fault> {
-        let jobs = self.claim_jobs(owner, JobKind::ALL, most).await?;
+    pub async fn run_due_jobs(&self, owner: &str, kinds: &[JobKind], most: usize) -> Result<Turn, Fault> {
+        let jobs = self.claim_jobs(owner, kinds, most).await?;
         let share = Share { requests: most / jobs.len().max(1), rounds: 1 };
         let outcomes = join_all(jobs.iter().map(|job| self.run_within(job, share))).await;
         let incidents = outcomes.into_iter().flatten().collect();
-        Ok(Turn { ran: jobs.len(), next_due_ms: self.next_due_ms(JobKind::ALL).await?, incidents })
+        Ok(Turn { ran: jobs.len(), next_due_ms: self.next_due_ms(kinds).await?, incidents })
     }
 
     /// Runs one claimed job to its end; returns what to log. A job that fails on our side is put
@@ -185,7 +226,7 @@ impl Job {
 
     /// The statements that finish it, around what it did: nothing is written when the lease is
     /// somebody else's.
-    fn finished(&self, writes: impl IntoIterator<Item = Statement>) -> Vec<Statement> {
+    pub(crate) fn finished(&self, writes: impl IntoIterator<Item = Statement>) -> Vec<Statement> {
         let mut statements = vec![self.guard()];
         statements.extend(writes);
         statements.push(sql!("DELETE FROM jobs WHERE id = ?1", &self.id));

@@ -12,6 +12,7 @@
 )]
 pub mod audio;
 pub mod auth;
+pub mod batch;
 pub mod blobs;
 pub mod calls;
 pub mod carriers;

@@ -10,6 +10,7 @@ use futures_util::StreamExt;
 use futures_util::stream::{self, Stream};
 
 pub use crate::blobs::{BlobError, BlobKey, ByteRange};
+use crate::jobs::Lane;
 use crate::statement::{Rows, Statement};
 
 mod keys;
@@ -114,10 +115,21 @@ pub trait Random: Port {
     fn fill(&self, bytes: &mut [u8]);
 }
 
-/// A hint that a job may be due. It may be lost or doubled: the job's row is the truth.
+/// Carries hints to the job runner. One may be lost, doubled or late: the job's row is the truth.
 pub trait Queue: Port {
-    /// Asks for the job runner to look at `job_id` at `at_ms` or soon after.
-    fn wake(&self, job_id: &str, at_ms: i64);
+    /// Asks for a look at the jobs of `wake`'s lane, once it is due or soon after.
+    fn wake(&self, wake: &Wake);
+}
+
+/// A hint that a job is due.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wake {
+    /// Where the job runs.
+    pub lane: Lane,
+    /// The job.
+    pub job_id: String,
+    /// When it is due, in milliseconds since 1970.
+    pub at_ms: i64,
 }
 
 /// Where a request may go.

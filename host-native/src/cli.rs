@@ -1,4 +1,5 @@
 //! The command line: serving is the default, and an operator's few other needs.
+use sidetone_engine::jobs::Lane;
 use std::io::{self, IsTerminal, Write};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -19,7 +20,7 @@ use crate::data::DataFolder;
 use crate::database::Sqlite;
 use crate::http_client::HttpClient;
 use crate::keys::RingKeys;
-use crate::runner::{Runner, Wakes, Work};
+use crate::runner::{Runner, Wakes};
 use crate::server;
 use crate::settings::{self, BOX_SETTINGS, Settings};
 use crate::system::{SystemClock, SystemRandom};
@@ -199,8 +200,8 @@ async fn serve(settings: &Settings, data: &DataFolder) -> Result<(), Failure> {
     }
 
     let (stop, stopped) = watch::channel(false);
-    let start = |work| Runner::start(engine.clone(), work, wakes.clone(), &owner(), stopped.clone());
-    let jobs = Work::ALL.map(start);
+    let start = |lane| Runner::start(engine.clone(), lane, wakes.clone(), &owner(), stopped.clone());
+    let jobs = Lane::ALL.map(start);
     let server = tokio::spawn(server::serve(listener, engine, stopped));
     signal().await;
     tracing::info!("stopping: no new requests, finishing the open ones");

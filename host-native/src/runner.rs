@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sidetone_engine::engine::Engine;
-use sidetone_engine::jobs::{Job, JobKind};
-use sidetone_engine::ports::Queue;
+use sidetone_engine::jobs::{Job, JobKind, Lane};
+use sidetone_engine::ports::{Queue, Wake};
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
@@ -24,74 +24,40 @@ const SWEEP_MS: u64 = 5 * 60 * 1000;
 /// The pause after storage failed.
 const FAILURE_PAUSE_MS: u64 = 1_000;
 
-/// What one pump runs. Each has threads, places and a lease owner of its own, so that receivers that
-/// hang keep no simulation waiting, and simulations that compute keep no event waiting.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Work {
-    /// Simulation runs, and whatever else is not said here.
-    Runs,
-    /// Deliveries to webhooks.
-    Webhooks,
-}
-
-impl Work {
-    /// All of it.
-    pub const ALL: [Self; 2] = [Self::Runs, Self::Webhooks];
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Runs => "runs",
-            Self::Webhooks => "webhooks",
-        }
-    }
-
-    fn kinds(self) -> Vec<JobKind> {
-        let webhooks = |kind: &JobKind| *kind == JobKind::WebhookDelivery;
-        JobKind::ALL.iter().copied().filter(|kind| webhooks(kind) == (self == Self::Webhooks)).collect()
-    }
-
-    fn at_once(self) -> usize {
-        match self {
-            Self::Runs => RUNS_AT_ONCE,
-            Self::Webhooks => WEBHOOKS_AT_ONCE,
-        }
-    }
-
-    /// With fewer places free than this, a claim waits a moment for more.
-    fn places_worth_a_claim(self) -> usize {
-        self.at_once() / 2
+/// Jobs of a lane that are under way at once.
+fn at_once(lane: Lane) -> usize {
+    match lane {
+        Lane::Conversations => RUNS_AT_ONCE,
+        Lane::Deliveries => WEBHOOKS_AT_ONCE,
     }
 }
 
 /// Hints go to the pumps of this process.
 #[derive(Default)]
 pub struct Wakes {
-    runs: Notify,
-    webhooks: Notify,
+    conversations: Notify,
+    deliveries: Notify,
 }
 
 impl Wakes {
-    fn of(&self, work: Work) -> &Notify {
-        match work {
-            Work::Runs => &self.runs,
-            Work::Webhooks => &self.webhooks,
+    fn of(&self, lane: Lane) -> &Notify {
+        match lane {
+            Lane::Conversations => &self.conversations,
+            Lane::Deliveries => &self.deliveries,
         }
     }
 }
 
 impl Queue for Wakes {
-    fn wake(&self, _: &str, _: i64) {
-        // What the job is only its row says; to look costs one read.
-        for work in Work::ALL {
-            self.of(work).notify_one();
-        }
+    fn wake(&self, wake: &Wake) {
+        self.of(wake.lane).notify_one();
     }
 }
 
 /// A pump and what it needs.
 struct Pump {
     engine: Engine,
-    work: Work,
+    lane: Lane,
     kinds: Vec<JobKind>,
     wakes: Arc<Wakes>,
     owner: String,
@@ -103,22 +69,22 @@ pub struct Runner {
 }
 
 impl Runner {
-    /// Starts the pump on a runtime of its own; it runs jobs until `stop` turns true, then gives
+    /// Starts the pump of a lane on a runtime of its own; it runs jobs until `stop` turns true, then gives
     /// its leases back. `owner` names the process.
     pub fn start(
         engine: Engine,
-        work: Work,
+        lane: Lane,
         wakes: Arc<Wakes>,
         owner: &str,
         stop: watch::Receiver<bool>,
     ) -> Self {
         let pump =
-            Pump { engine, work, kinds: work.kinds(), wakes, owner: format!("{owner}-{}", work.name()) };
+            Pump { engine, lane, kinds: lane.kinds(), wakes, owner: format!("{owner}-{}", lane.as_str()) };
         let thread = std::thread::spawn(move || {
             let cores = std::thread::available_parallelism().map_or(1, usize::from);
             let runtime = tokio::runtime::Builder::new_multi_thread()
                 .worker_threads((cores / 2).max(1))
-                .thread_name(work.name())
+                .thread_name(lane.as_str())
                 .enable_all()
                 .build()?;
             runtime.block_on(pump.run(stop));
@@ -140,7 +106,7 @@ impl Pump {
         let mut swept = Instant::now();
         while !*stop.borrow() {
             while running.try_join_next().is_some() {}
-            let free = self.work.at_once() - running.len();
+            let free = at_once(self.lane) - running.len();
             let claimed = self.claim(free, &mut running).await;
             // All places taken: there may be more to do as soon as some are free.
             let full = claimed == Ok(free);
@@ -150,14 +116,14 @@ impl Pump {
                 Ok(_) => self.until_next().await.max(Duration::from_millis(CLAIM_PAUSE_MS)),
                 Err(()) => Duration::from_millis(FAILURE_PAUSE_MS),
             };
-            if self.work == Work::Runs && swept.elapsed() > Duration::from_millis(SWEEP_MS) {
+            if self.lane == Lane::Conversations && swept.elapsed() > Duration::from_millis(SWEEP_MS) {
                 swept = Instant::now();
                 if let Err(fault) = self.engine.sweep().await {
                     tracing::error!(?fault, "the sweep failed");
                 }
             }
             tokio::select! {
-                () = self.wakes.of(self.work).notified() => {}
+                () = self.wakes.of(self.lane).notified() => {}
                 () = tokio::time::sleep(pause) => {}
                 () = self.places(&mut running), if full => {}
                 _ = stop.changed() => {}
@@ -184,7 +150,7 @@ impl Pump {
 
     /// Resolves when enough places are free to be worth a claim.
     async fn places(&self, running: &mut JoinSet<()>) {
-        while running.len() > self.work.at_once() - self.work.places_worth_a_claim() {
+        while running.len() > at_once(self.lane) / 2 {
             running.join_next().await;
         }
     }

@@ -1,6 +1,7 @@
 //! The whole service in memory, for tests: ours and yours. No network, no files, no real time.
 mod socket;
 
+use sidetone_engine::jobs::JobKind;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -17,7 +18,7 @@ use sidetone_engine::limits::BODY_BYTES_MAX;
 use sidetone_engine::live::Accept;
 use sidetone_engine::ports::{
     BlobError, BlobKey, Blobs, BoxFuture, ByteRange, Clock, Database, Http, HttpError, HttpReply,
-    HttpRequest, HttpStream, Incoming, Ports, Queue, Random,
+    HttpRequest, HttpStream, Incoming, Ports, Queue, Random, Wake,
 };
 
 use crate::database::Memory;
@@ -251,7 +252,8 @@ impl Sandbox {
     pub fn run_jobs(&self) -> usize {
         let mut ran = 0;
         loop {
-            let turn = block_on(self.engine.run_due_jobs("sandbox", JOBS_AT_ONCE)).expect("jobs can be run");
+            let turn = block_on(self.engine.run_due_jobs("sandbox", JobKind::ALL, JOBS_AT_ONCE))
+                .expect("jobs can be run");
             assert!(turn.incidents.is_empty(), "{:?}", turn.incidents);
             if turn.ran == 0 {
                 return ran;
@@ -260,10 +262,9 @@ impl Sandbox {
         }
     }
 
-    /// The hints to a job runner so far, oldest first: a job's id and when it is due. The list is
-    /// emptied. A real queue delivers them; what they announce is run by [`Sandbox::run_jobs`] or by
+    /// The hints to a job runner so far, oldest first. The list is emptied. A real queue delivers them; what they announce is run by [`Sandbox::run_jobs`] or by
     /// the engine's own `run_due_jobs`.
-    pub fn hints(&self) -> Vec<(String, i64)> {
+    pub fn hints(&self) -> Vec<Wake> {
         std::mem::take(&mut *lock(&self.hints.0))
     }
 
@@ -421,15 +422,15 @@ impl Random for SeededRandom {
 
 /// Keeps the hints for whoever asks, the newest of them: a sandbox may run for long.
 #[derive(Default)]
-struct Hints(Mutex<Vec<(String, i64)>>);
+struct Hints(Mutex<Vec<Wake>>);
 
 impl Queue for Hints {
-    fn wake(&self, job_id: &str, at_ms: i64) {
+    fn wake(&self, wake: &Wake) {
         let mut hints = lock(&self.0);
         if hints.len() >= HINTS_KEPT_MAX {
             hints.drain(..HINTS_KEPT_MAX / 2);
         }
-        hints.push((job_id.to_owned(), at_ms));
+        hints.push(wake.clone());
     }
 }
 

@@ -28,6 +28,13 @@ pub struct Service {
     pub owner: Arc<str>,
 }
 
+impl Service {
+    /// Sends the hints that were given meanwhile.
+    pub async fn send_wakes(&self) {
+        self.wakes.send(self.engine.ports().clock.now_ms()).await;
+    }
+}
+
 struct Held {
     service: Service,
     /// Whether the engine knows the service's public URL, from its settings or a request.
@@ -42,8 +49,10 @@ thread_local! {
 const DATABASE: &str = "DB";
 /// The binding of the bucket.
 const BUCKET: &str = "RECORDINGS";
-/// The binding of the queue.
-const QUEUE: &str = "JOBS";
+/// The binding of the queue for conversations.
+const CONVERSATIONS: &str = "JOBS";
+/// The binding of the queue for deliveries to webhooks.
+const DELIVERIES: &str = "DELIVERIES";
 /// Stands for the public URL where no request has named it: jobs need none.
 const UNPLACED: &str = "http://localhost";
 
@@ -74,7 +83,8 @@ fn held(env: &Env, origin: Option<&str>) -> Result<Service, String> {
 fn make(env: &Env, default_base_url: &str) -> Result<Service, String> {
     let config = settings::read(env, default_base_url).map_err(|error| error.to_string())?;
     let binding = |error: worker::Error| format!("wrangler.toml: {error}");
-    let wakes = Arc::new(Wakes::new(env.queue(QUEUE).map_err(binding)?));
+    let queue = |name| env.queue(name).map_err(binding);
+    let wakes = Arc::new(Wakes::new(queue(CONVERSATIONS)?, queue(DELIVERIES)?));
     let blobs = Arc::new(R2::new(env.bucket(BUCKET).map_err(binding)?));
     let ports = Ports {
         database: Arc::new(D1::new(env.d1(DATABASE).map_err(binding)?)),

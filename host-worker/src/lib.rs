@@ -23,8 +23,8 @@ async fn fetch(request: Request, env: Env, context: Context) -> worker::Result<R
 
 /// Hints that jobs are due.
 #[event(queue)]
-async fn queue(batch: MessageBatch<Vec<String>>, env: Env, _: Context) -> worker::Result<()> {
-    if !queue::consume(&env).await {
+async fn queue(batch: MessageBatch<queue::Hint>, env: Env, _: Context) -> worker::Result<()> {
+    if !queue::consume(&batch, &env).await {
         batch.retry_all();
     }
     // An error from here would be a panic.

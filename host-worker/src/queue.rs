@@ -1,10 +1,13 @@
-//! Hints to the job runner over Cloudflare Queues, and the runner that they wake. A message holds
-//! job ids and is a hint only: it may be lost, doubled or late; the cron sweep finds what is due.
+//! Hints to the job runner over Cloudflare Queues, and the runner that they wake. A message names a lane and the
+//! jobs in it, and is a hint only: it may be lost, doubled or late; the cron sweep finds what is due. Each lane has a
+//! queue of its own: a receiver that hangs holds up an invocation for deliveries and no conversation.
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
-use sidetone_engine::ports::Queue;
-use worker::{BatchMessageBuilder, Env, MessageBuilder, console_error};
+use serde::{Deserialize, Serialize};
+use sidetone_engine::jobs::Lane;
+use sidetone_engine::ports::{Queue, Wake};
+use worker::{BatchMessageBuilder, Env, MessageBatch, MessageBuilder, console_error};
 
 use crate::isolate::{self, Service};
 
@@ -20,22 +23,31 @@ const MESSAGES_PER_SEND_MAX: usize = 100;
 /// Cloudflare's limit for a delay: a job that is due later is found by the sweep.
 const DELAY_S_MAX: u32 = 12 * 60 * 60;
 
+/// What a message says.
+#[derive(Serialize, Deserialize)]
+pub struct Hint {
+    /// [`Lane::as_str`].
+    lane: String,
+    job_ids: Vec<String>,
+}
+
 /// Collects hints until the invocation sends them: `wake` may not wait, and sending does.
 pub struct Wakes {
-    queue: worker::Queue,
-    collected: Mutex<Vec<(String, i64)>>,
+    conversations: worker::Queue,
+    deliveries: worker::Queue,
+    collected: Mutex<Vec<Wake>>,
 }
 
 impl Queue for Wakes {
-    fn wake(&self, job_id: &str, at_ms: i64) {
-        self.lock().push((job_id.to_owned(), at_ms));
+    fn wake(&self, wake: &Wake) {
+        self.lock().push(wake.clone());
     }
 }
 
 impl Wakes {
-    /// Hints go to `queue`.
-    pub fn new(queue: worker::Queue) -> Self {
-        Self { queue, collected: Mutex::default() }
+    /// Hints go to the queue of their lane.
+    pub fn new(conversations: worker::Queue, deliveries: worker::Queue) -> Self {
+        Self { conversations, deliveries, collected: Mutex::default() }
     }
 
     /// Whether there is something to send.
@@ -46,27 +58,37 @@ impl Wakes {
     /// Sends what was collected. A failure is logged and no more: the sweep makes up for it.
     pub async fn send(&self, now_ms: i64) {
         let collected = std::mem::take(&mut *self.lock());
-        let mut by_delay: BTreeMap<u32, Vec<String>> = BTreeMap::new();
-        for (job_id, at_ms) in collected {
-            by_delay.entry(delay_s(at_ms - now_ms)).or_default().push(job_id);
+        let mut together: BTreeMap<(Lane, u32), Vec<String>> = BTreeMap::new();
+        for Wake { lane, job_id, at_ms } in collected {
+            together.entry((lane, delay_s(at_ms - now_ms))).or_default().push(job_id);
         }
-        let mut messages = Vec::new();
-        for (delay_s, job_ids) in &by_delay {
-            for ids in job_ids.chunks(JOBS_PER_MESSAGE) {
-                messages.push(MessageBuilder::new(ids.to_vec()).delay_seconds(*delay_s).build());
+        for lane in Lane::ALL {
+            let mut messages = Vec::new();
+            for ((_, delay_s), job_ids) in together.iter().filter(|((theirs, _), _)| *theirs == lane) {
+                for job_ids in job_ids.chunks(JOBS_PER_MESSAGE) {
+                    let hint = Hint { lane: lane.as_str().to_owned(), job_ids: job_ids.to_vec() };
+                    messages.push(MessageBuilder::new(hint).delay_seconds(*delay_s).build());
+                }
             }
-        }
-        while !messages.is_empty() {
-            let rest = messages.split_off(messages.len().min(MESSAGES_PER_SEND_MAX));
-            let batch = BatchMessageBuilder::new().messages(messages).build();
-            if let Err(error) = self.queue.send_batch(batch).await {
-                console_error!("the queue took no hint, so jobs wait for the sweep: {error}");
+            while !messages.is_empty() {
+                let rest = messages.split_off(messages.len().min(MESSAGES_PER_SEND_MAX));
+                let batch = BatchMessageBuilder::new().messages(messages).build();
+                if let Err(error) = self.of(lane).send_batch(batch).await {
+                    console_error!("the queue took no hint, so jobs wait for the sweep: {error}");
+                }
+                messages = rest;
             }
-            messages = rest;
         }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<(String, i64)>> {
+    fn of(&self, lane: Lane) -> &worker::Queue {
+        match lane {
+            Lane::Conversations => &self.conversations,
+            Lane::Deliveries => &self.deliveries,
+        }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Wake>> {
         self.collected.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 }
@@ -76,10 +98,16 @@ fn delay_s(ms: i64) -> u32 {
     u32::try_from(seconds).unwrap_or(DELAY_S_MAX).min(DELAY_S_MAX)
 }
 
-/// Runs what is due. `false`: storage did not answer; the hint should come again.
-pub async fn consume(env: &Env) -> bool {
+/// Runs what is due in the lanes that the messages name. `false`: storage did not answer; they should come again.
+pub async fn consume(batch: &MessageBatch<Hint>, env: &Env) -> bool {
     match isolate::for_jobs(env) {
-        Ok(service) => run(&service).await,
+        Ok(service) => {
+            let mut answered = true;
+            for lane in lanes(batch) {
+                answered &= run(&service, lane).await;
+            }
+            answered
+        }
         Err(detail) => {
             console_error!("{detail}");
             false
@@ -93,17 +121,28 @@ pub async fn sweep(env: &Env) {
         Ok(service) => service,
         Err(detail) => return console_error!("{detail}"),
     };
-    run(&service).await;
+    for lane in Lane::ALL {
+        run(&service, lane).await;
+    }
     if let Err(fault) = service.engine.sweep().await {
         console_error!("the sweep failed: {fault:?}");
     }
 }
 
-async fn run(service: &Service) -> bool {
+/// The lanes that a batch names; all of them when it says something that this version does not know.
+fn lanes(batch: &MessageBatch<Hint>) -> Vec<Lane> {
+    let named =
+        batch.iter().map(|message| Lane::parse(&message.ok()?.body().lane)).collect::<Option<Vec<_>>>();
+    let named = named.unwrap_or_else(|| Lane::ALL.to_vec());
+    Lane::ALL.into_iter().filter(|lane| named.contains(lane)).collect()
+}
+
+async fn run(service: &Service, lane: Lane) -> bool {
     let Service { engine, wakes, owner, .. } = service;
+    let kinds = lane.kinds();
     let mut answered = true;
     for claim in 1..=CLAIMS_MAX {
-        let turn = match engine.run_due_jobs(owner, JOBS_AT_ONCE).await {
+        let turn = match engine.run_due_jobs(owner, &kinds, JOBS_AT_ONCE).await {
             Ok(turn) => turn,
             Err(fault) => {
                 console_error!("the job queue cannot be read: {fault:?}");
@@ -121,9 +160,9 @@ async fn run(service: &Service) -> bool {
         if (claim == CLAIMS_MAX || !turn.incidents.is_empty())
             && let Some(due_ms) = turn.next_due_ms
         {
-            wakes.wake("next", due_ms);
+            wakes.wake(&Wake { lane, job_id: "next".to_owned(), at_ms: due_ms });
         }
     }
-    wakes.send(engine.ports().clock.now_ms()).await;
+    service.send_wakes().await;
     answered
 }

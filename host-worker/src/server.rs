@@ -5,11 +5,12 @@ use std::pin::pin;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
+use futures_channel::oneshot;
 use futures_util::StreamExt;
 use futures_util::future::{Either, select};
 use http::{HeaderMap, HeaderName, HeaderValue, Response as Answer};
 use sidetone_engine::blobs::Slice;
-use sidetone_engine::engine::{Engine, Incident};
+use sidetone_engine::engine::Incident;
 use sidetone_engine::error::{Code, Error};
 use sidetone_engine::limits::{BODY_BYTES_MAX, REQUEST_READ_MS};
 use sidetone_engine::live::{Accept, LiveSession};
@@ -34,7 +35,7 @@ pub async fn answer(request: Request, env: &Env, context: &Context) -> worker::R
     };
     let engine = &service.engine;
     let (method, path) = (request.method(), target.split('?').next().unwrap_or_default());
-    let mut response = match handle(engine, &request, &method, target).await {
+    let mut response = match handle(&service, context, &request, &method, target).await {
         Handled::Answer(response) => response,
         Handled::Session(session) => return upgrade(*session, &service, context),
     };
@@ -48,9 +49,8 @@ pub async fn answer(request: Request, env: &Env, context: &Context) -> worker::R
     }
     log(&response, &method, path);
     if !service.wakes.is_empty() {
-        let wakes = service.wakes.clone();
-        let now_ms = engine.ports().clock.now_ms();
-        context.wait_until(async move { wakes.send(now_ms).await });
+        let service = service.clone();
+        context.wait_until(async move { service.send_wakes().await });
     }
     to_platform(response, stream.as_ref())
 }
@@ -73,12 +73,19 @@ fn upgrade(session: LiveSession, service: &Service, context: &Context) -> worker
         if let Some(detail) = incident {
             console_error!("a conversation failed on our side: {detail}");
         }
-        service.wakes.send(service.engine.ports().clock.now_ms()).await;
+        service.send_wakes().await;
     });
     Ok(worker::Response::from_websocket(client)?.into())
 }
 
-async fn handle(engine: &Engine, request: &Request, method: &str, target: &str) -> Handled {
+async fn handle(
+    service: &Service,
+    context: &Context,
+    request: &Request,
+    method: &str,
+    target: &str,
+) -> Handled {
+    let engine = &service.engine;
     let parts = match head(request, method, target) {
         Ok(parts) => parts,
         Err(error) => return Handled::Answer(engine.broken(error.to_string())),
@@ -91,7 +98,7 @@ async fn handle(engine: &Engine, request: &Request, method: &str, target: &str) 
             Accept::Session(session) => Handled::Session(session),
         };
     }
-    Handled::Answer(answered(engine, request, parts).await)
+    Handled::Answer(answered(service, context, request, parts).await)
 }
 
 fn head(request: &Request, method: &str, target: &str) -> http::Result<http::request::Parts> {
@@ -106,7 +113,13 @@ fn peer(headers: &HeaderMap) -> Option<std::net::IpAddr> {
     headers.get(PEER_HEADER).and_then(|value| value.to_str().ok()?.parse().ok())
 }
 
-async fn answered(engine: &Engine, request: &Request, parts: http::request::Parts) -> Answer<Bytes> {
+async fn answered(
+    service: &Service,
+    context: &Context,
+    request: &Request,
+    parts: http::request::Parts,
+) -> Answer<Bytes> {
+    let engine = &service.engine;
     if let Some(response) = engine.refuse_by_head(&parts.headers) {
         return response;
     }
@@ -118,8 +131,20 @@ async fn answered(engine: &Engine, request: &Request, parts: http::request::Part
             Err(Unread::Late) => return engine.request_timeout(),
         },
     };
-    let peer = peer(&parts.headers);
-    engine.handle(Incoming { request: http::Request::from_parts(parts, body), peer }).await
+    let (peer, is_safe) = (peer(&parts.headers), parts.method.is_safe());
+    let incoming = Incoming { request: http::Request::from_parts(parts, body), peer };
+    if is_safe {
+        return engine.handle(incoming).await;
+    }
+    // What has begun to change something comes to its end, also when the client does not wait for it.
+    let (done, answer) = oneshot::channel();
+    let working = service.clone();
+    context.wait_until(async move {
+        if done.send(working.engine.handle(incoming).await).is_err() {
+            working.send_wakes().await;
+        }
+    });
+    answer.await.unwrap_or_else(|_| engine.broken("the platform stopped a request".to_owned()))
 }
 
 /// `https://host/path?query`, before and from the path.

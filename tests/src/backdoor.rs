@@ -16,7 +16,7 @@ use sidetone::system::{SystemClock, SystemRandom};
 use sidetone_engine::config::Config;
 use sidetone_engine::engine::Engine;
 use sidetone_engine::ports::{
-    BlobError, BlobKey, Blobs, BoxFuture, ByteRange, Database, DatabaseError, Ports, Queue,
+    BlobError, BlobKey, Blobs, BoxFuture, ByteRange, Database, DatabaseError, Ports, Queue, Wake,
 };
 use sidetone_engine::statement::{Rows, Statement, Value};
 
@@ -61,7 +61,7 @@ fn engine(database: Arc<dyn Database>, blobs: Arc<dyn Blobs>) -> Engine {
 struct NoQueue;
 
 impl Queue for NoQueue {
-    fn wake(&self, _: &str, _: i64) {}
+    fn wake(&self, _: &Wake) {}
 }
 
 /// D1 and R2 through the test's own entry.

@@ -80,7 +80,7 @@ function faultyQueue(queue) {
     const passed = [];
     let refused = false;
     for (const message of messages) {
-      message.body.forEach((id) => sent.add(id));
+      message.body.job_ids.forEach((id) => sent.add(id));
       switch (next(plan.hints, "hints")) {
         case "lose":
           break;
@@ -104,7 +104,12 @@ function faultyQueue(queue) {
 }
 
 function worker(env, context) {
-  return new Sidetone(context, { ...env, DB: faultyDatabase(env.DB), JOBS: faultyQueue(env.JOBS) });
+  return new Sidetone(context, {
+    ...env,
+    DB: faultyDatabase(env.DB),
+    JOBS: faultyQueue(env.JOBS),
+    DELIVERIES: faultyQueue(env.DELIVERIES),
+  });
 }
 
 function killable(work) {
@@ -130,7 +135,7 @@ export default {
     return worker(env, context).fetch(request);
   },
   queue(batch, env, context) {
-    if (!batch.messages.some((message) => message.body.some((id) => sent.has(id)))) return;
+    if (!batch.messages.some((message) => message.body.job_ids.some((id) => sent.has(id)))) return;
     counts.deliveries++;
     return killable(worker(env, context).queue(batch));
   },

@@ -2,10 +2,12 @@
 //! when that runs out, the process is gone, and whoever claims the job ends the call as far as the
 //! journal knows it. A telephone call's job is there, unclaimed, before anybody talks: when it comes due the call was
 //! not connected in time. A call that is over is looked into; then the job is done.
+use crate::error::Fault;
 use serde_json::{Value, json};
 
 use super::spent::Spent;
 use super::{DUE_AT_ONCE, Failure, Job, JobKind};
+use crate::batch::Batch;
 use crate::calls::{
     self, Analysis, AnalysisMethod, Call, CallFault, CallStatus, Costs, EndedCall, NewCall, Usage,
 };
@@ -177,8 +179,8 @@ struct Found {
 }
 
 impl Found {
-    fn row(&self) -> Result<Row<'_>, Failure> {
-        self.row.first().ok_or_else(|| Failure::Again("the call is not there".to_owned()))
+    fn row(&self) -> Result<Row<'_>, Fault> {
+        self.row.first().ok_or_else(|| Fault::Bug("the call is not there".to_owned()))
     }
 
     fn is_ended(&self) -> bool {
@@ -186,7 +188,7 @@ impl Found {
     }
 
     /// The ended call with what was found out about it, as a read will show it.
-    fn analyzed(&self, engine: &Engine, analysis: &Analysis) -> Result<Value, Failure> {
+    fn analyzed(&self, engine: &Engine, analysis: &Analysis) -> Result<Value, Fault> {
         let mut call = json!(Call::read(self.row()?, &engine.config().base_url)?);
         call["sentiment"] = json!(analysis.sentiment);
         call["analysis"] = json!(analysis);
@@ -229,24 +231,20 @@ async fn settle(engine: &Engine, job: &Job, found: Found) -> Result<(), Failure>
         }
         _ => abandoned(&call, found.so_far.clone()),
     };
-    let mut wake = Vec::new();
-    let mut statements = job.extend(now_ms, 0).statements;
+    let mut batch = Batch::from(job.extend(now_ms, 0).statements);
     if let Some(leg) = &found.leg {
         leg.settle(&mut ended, engine.config().carriers.rates());
-        statements.extend(Leg { is_over: true, ..leg.clone() }.change());
-        statements.extend(leg.hang_up_later(engine, now_ms, &mut wake));
+        batch.extend(Leg { is_over: true, ..leg.clone() }.change());
+        leg.hang_up_later(engine, now_ms, &mut batch);
     }
-    statements.extend(calls::write::end(&job.workspace_id, &job.subject_id, &ended, None));
-    statements.extend(journal::forget(&job.workspace_id, &job.subject_id));
-    statements.extend(spending::add(&job.workspace_id, now_ms, ended.costs.total_microusd));
-    if found.subscribers.want(EventKind::CallEnded) {
-        let data = json!({"call": Call::of(&call, Some(&ended), None)?});
-        let emitted =
-            events::emit(engine, &job.workspace_id, &found.subscribers, EventKind::CallEnded, &data, now_ms);
-        statements.extend(emitted.statements);
-        wake.extend(emitted.wake);
-    }
-    write(engine, statements, &wake).await
+    batch.extend(calls::write::end(&job.workspace_id, &job.subject_id, &ended, None));
+    batch.extend(journal::forget(&job.workspace_id, &job.subject_id));
+    batch.extend(spending::add(&job.workspace_id, now_ms, ended.costs.total_microusd));
+    batch.emit(engine, &job.workspace_id, &found.subscribers, EventKind::CallEnded, now_ms, || {
+        Ok(json!({"call": Call::of(&call, Some(&ended), None)?}))
+    })?;
+    batch.write(engine).await?;
+    Ok(())
 }
 
 /// A conversation whose process is gone, with what its journal holds.
@@ -287,30 +285,12 @@ async fn look_into(engine: &Engine, job: &Job, found: &Found) -> Result<(), Fail
         Ok(_) | Err(_) => (by_rule(), Spent::default()),
     };
     let now_ms = engine.ports().clock.now_ms();
-    let mut statements = calls::write::analyzed(&job.workspace_id, &job.subject_id, &analysis);
-    statements.extend(spending::add(&job.workspace_id, now_ms, spent.microusd));
-    let mut wake = Vec::new();
-    if found.subscribers.want(EventKind::CallAnalyzed) {
-        let data = found.analyzed(engine, &analysis)?;
-        let emitted = events::emit(
-            engine,
-            &job.workspace_id,
-            &found.subscribers,
-            EventKind::CallAnalyzed,
-            &data,
-            now_ms,
-        );
-        statements.extend(emitted.statements);
-        wake = emitted.wake;
-    }
-    write(engine, job.finished(statements), &wake).await
-}
-
-async fn write(engine: &Engine, statements: Vec<Statement>, wake: &[String]) -> Result<(), Failure> {
-    let ports = engine.ports();
-    ports.database.write(statements).await?;
-    for job_id in wake {
-        ports.queue.wake(job_id, ports.clock.now_ms());
-    }
+    let mut batch = Batch::from(calls::write::analyzed(&job.workspace_id, &job.subject_id, &analysis));
+    batch.extend(spending::add(&job.workspace_id, now_ms, spent.microusd));
+    batch.emit(engine, &job.workspace_id, &found.subscribers, EventKind::CallAnalyzed, now_ms, || {
+        found.analyzed(engine, &analysis)
+    })?;
+    batch.finish(job);
+    batch.write(engine).await?;
     Ok(())
 }

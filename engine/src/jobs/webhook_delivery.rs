@@ -13,6 +13,7 @@ use serde_json::json;
 use super::{Failure, Job, Share};
 use crate::engine::Engine;
 use crate::limits::{DELIVERIES_AT_ONCE, DELIVERIES_AT_ONCE_BYTES_MAX, JOB_LEASE_MS};
+use crate::ports::Wake;
 use crate::signing::SecretVersions;
 use crate::sql;
 use crate::statement::{Row, Rows, Statement};
@@ -175,7 +176,8 @@ fn put_off(job: &Job, now_ms: i64, more: bool) -> [Statement; 2] {
 /// Tells the queue when a job that was put off is due.
 fn wake(engine: &Engine, job: &Job, rows: Option<&Rows>) -> Result<(), Failure> {
     if let Some(row) = rows.and_then(Rows::first) {
-        engine.ports().queue.wake(&job.id, row.integer("due_at")?);
+        let at_ms = row.integer("due_at")?;
+        engine.ports().queue.wake(&Wake { lane: job.kind.lane(), job_id: job.id.clone(), at_ms });
     }
     Ok(())
 }

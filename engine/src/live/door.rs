@@ -6,6 +6,7 @@ use serde_json::json;
 use super::journal;
 use super::session::LiveSession;
 use super::token::TestToken;
+use crate::batch::Batch;
 use crate::calls::{self, Call, CallStatus, Direction, NewCall, Source};
 use crate::engine::{Engine, Incident, error_response, finish};
 use crate::error::{Code, Error, Fault};
@@ -199,7 +200,7 @@ async fn opened(engine: &Engine, token: &TestToken) -> Result<Opened, Fault> {
 
     let call = new_call(engine, token, &assistant, now_ms);
     let hold = Hold::new(engine, workspace_id, &call.id);
-    let mut statements = vec![
+    let mut batch = Batch::from([
         sql!(
             "INSERT INTO used_test_tokens (id, workspace_id, expires_at) VALUES (?1, ?2, ?3)",
             &token.id,
@@ -219,27 +220,20 @@ async fn opened(engine: &Engine, token: &TestToken) -> Result<Opened, Fault> {
              (SELECT 1 FROM api_keys WHERE workspace_id = ?1 AND revoked_at IS NULL)",
             workspace_id
         ),
-    ];
-    statements.extend(calls::write::insert(&call));
-    statements.push(hold.open(now_ms));
-    statements.push(journal::open(workspace_id, &call.id));
-    let mut wake = Vec::new();
-    if subscribers.want(EventKind::CallStarted) {
-        let data = json!({"call": Call::of(&call, None, None)?});
-        let emitted = events::emit(engine, workspace_id, &subscribers, EventKind::CallStarted, &data, now_ms);
-        statements.extend(emitted.statements);
-        wake = emitted.wake;
-    }
-    match ports.database.write(statements).await {
+    ]);
+    batch.extend(calls::write::insert(&call));
+    batch.push(hold.open(now_ms));
+    batch.push(journal::open(workspace_id, &call.id));
+    batch.emit(engine, workspace_id, &subscribers, EventKind::CallStarted, now_ms, || {
+        Ok(json!({"call": Call::of(&call, None, None)?}))
+    })?;
+    match batch.write(engine).await {
         Ok(_) => {}
         // Of two that come at once, one is the later.
         Err(DatabaseError::Constraint(sentence)) if sentence.contains("used_test_tokens") => {
             return Err(used().into());
         }
         Err(error) => return Err(error.into()),
-    }
-    for job_id in wake {
-        ports.queue.wake(&job_id, now_ms);
     }
     Ok(Opened { call, hold, assistant, subscribers })
 }

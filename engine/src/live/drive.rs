@@ -13,12 +13,14 @@ use serde_json::{Value, json};
 use super::journal::{self, SoFar};
 use super::peer::{Heard, Peer};
 use super::session::LiveSession;
+use crate::batch::Batch;
 use crate::calls::{self, Call, CallFault, CallStatus};
 use crate::conversation::{
     Conversation, ConversationLimits, ConversationSetup, EndedReason, Input, Output, Party, WaitingFor,
 };
 use crate::error::Fault;
-use crate::events::{self, EventKind};
+use crate::events::EventKind;
+use crate::jobs::JobKind;
 use crate::jobs::live_call;
 use crate::jobs::spent::Spent;
 use crate::jobs::tool_callback;
@@ -221,11 +223,10 @@ impl<'a> Drive<'a> {
     async fn unconnected(&mut self, wait_ms: i64) -> Result<(), Fault> {
         let session = self.session;
         let now_ms = self.now_ms();
-        let mut statements = session.hold.give_back(now_ms + wait_ms).to_vec();
-        statements.extend(journal::forget(&session.call.workspace_id, &session.call.id));
-        let ports = session.engine.ports();
-        ports.database.write(statements).await?;
-        ports.queue.wake(session.hold.job_id(), now_ms + wait_ms);
+        let mut batch = Batch::from(session.hold.give_back(now_ms + wait_ms));
+        batch.extend(journal::forget(&session.call.workspace_id, &session.call.id));
+        batch.wake(JobKind::LiveCall, session.hold.job_id(), now_ms + wait_ms);
+        batch.write(&session.engine).await?;
         self.given_back = true;
         Ok(())
     }
@@ -484,31 +485,23 @@ impl<'a> Drive<'a> {
         };
         let answered_at = self.answered_at.unwrap_or(session.call.started_at);
         let mut ended = live_call::ended(so_far, reason, self.fault, answered_at, now_ms);
-        let mut statements = session.hold.hand_over().to_vec();
-        let mut wake = vec![session.hold.job_id().to_owned()];
+        let mut batch = Batch::from(session.hold.hand_over());
+        batch.wake(JobKind::LiveCall, session.hold.job_id(), now_ms);
         let mut leg = None;
         if session.on_phone {
             let leg = leg.insert(Leg::load(engine, workspace_id, &session.call.id).await?);
             leg.settle(&mut ended, engine.config().carriers.rates());
-            statements.extend(Leg { is_over: true, ..leg.clone() }.change());
-            statements.extend(leg.hang_up_later(engine, now_ms, &mut wake));
+            batch.extend(Leg { is_over: true, ..leg.clone() }.change());
+            leg.hang_up_later(engine, now_ms, &mut batch);
         }
-        statements.extend(calls::write::end(workspace_id, &session.call.id, &ended, None));
-        statements.extend(journal::forget(workspace_id, &session.call.id));
-        statements.extend(spending::add(workspace_id, now_ms, ended.costs.total_microusd));
-        if session.subscribers.want(EventKind::CallEnded) {
+        batch.extend(calls::write::end(workspace_id, &session.call.id, &ended, None));
+        batch.extend(journal::forget(workspace_id, &session.call.id));
+        batch.extend(spending::add(workspace_id, now_ms, ended.costs.total_microusd));
+        batch.emit(engine, workspace_id, &session.subscribers, EventKind::CallEnded, now_ms, || {
             let call = Leg::named(&session.call, leg.as_ref());
-            let data = json!({"call": Call::of(&call, Some(&ended), None)?});
-            let kind = EventKind::CallEnded;
-            let emitted = events::emit(engine, workspace_id, &session.subscribers, kind, &data, now_ms);
-            statements.extend(emitted.statements);
-            wake.extend(emitted.wake);
-        }
-        let ports = engine.ports();
-        ports.database.write(statements).await?;
-        for job_id in wake {
-            ports.queue.wake(&job_id, now_ms);
-        }
+            Ok(json!({"call": Call::of(&call, Some(&ended), None)?}))
+        })?;
+        batch.write(engine).await?;
         Ok(())
     }
 

@@ -14,7 +14,7 @@ use crate::error::{Error, Fault};
 use crate::evaluation::Evaluation;
 use crate::hash::sha256_hex;
 use crate::ids::prefix;
-use crate::jobs;
+use crate::jobs::{self, JobKind};
 use crate::limits::{SNAPSHOT_BYTES_MAX, STATEMENT_LIST_BYTES_MAX};
 use crate::models::ToolSpec;
 use crate::operations::assistants::PipelineMode;
@@ -418,7 +418,7 @@ impl Launch<'_> {
         let mut rows = Vec::with_capacity(launched.len());
         for one in launched {
             let job_id = context.id(prefix::JOB);
-            context.wake_after_write(&job_id, context.now_ms);
+            context.wake_after_write(JobKind::SimulationRun, &job_id, context.now_ms);
             rows.push(json!({
                 "run_id": one.run.id, "simulation_id": one.run.simulation_id, "snapshot": one.simulation.id,
                 "seed": one.run.seed, "job_id": job_id,

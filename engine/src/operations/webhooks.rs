@@ -14,12 +14,10 @@ use crate::events::{self, Subscription};
 use crate::idempotency::Reveal;
 use crate::ids::prefix;
 use crate::jobs::JobKind;
-use crate::limits;
 use crate::operation::{BodySchema, Effects, Input, Operation, Output, Success};
 use crate::operations::tools::check_target;
-use crate::sql;
 use crate::statement::{Row, Statement};
-use crate::{crud, schema, time};
+use crate::{crud, limits, schema, sql, time};
 
 /// `GET /webhooks`
 pub const LIST: Operation = Operation {
@@ -235,7 +233,7 @@ async fn update(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     if draft.enabled && !current.draft.enabled {
         // What has waited goes on.
         let job_id = context.id(prefix::JOB);
-        context.wake_after_write(&job_id, now_ms);
+        context.wake_after_write(JobKind::WebhookDelivery, &job_id, now_ms);
         let list = serde_json::json!([{"webhook_id": current.id, "job_id": job_id}]).to_string();
         statements.push(events::pump(&list, now_ms));
     }

@@ -3,6 +3,7 @@ use bytes::Bytes;
 use serde_json::json;
 
 use super::{State, key, wav};
+use crate::batch::Batch;
 use crate::calls::{self, Call};
 use crate::engine::Engine;
 use crate::error::{Error, Fault};
@@ -110,23 +111,16 @@ impl Attempt<'_> {
             return Err(Fault::Bug("two statements have two answers".to_owned()));
         };
         let subscribers = Subscribers::read(subscribers)?;
-        let mut batch = self.ready(duration_ms);
-        let mut wake = Vec::new();
-        if subscribers.want(EventKind::RecordingReady)
-            && let Some(row) = call.first()
-        {
-            let base_url = &self.engine.config().base_url;
-            let call = Call::read(row, base_url)?.recorded(base_url, duration_ms);
-            let (data, now_ms) = (json!({ "call": call }), ports.clock.now_ms());
-            let kind = EventKind::RecordingReady;
-            let event = events::emit(self.engine, self.workspace_id, &subscribers, kind, &data, now_ms);
-            batch.extend(event.statements);
-            wake = event.wake;
+        let mut batch = Batch::from(self.ready(duration_ms));
+        if let Some(row) = call.first() {
+            let (kind, now_ms) = (EventKind::RecordingReady, ports.clock.now_ms());
+            batch.emit(self.engine, self.workspace_id, &subscribers, kind, now_ms, || {
+                let base_url = &self.engine.config().base_url;
+                let call = Call::read(row, base_url)?.recorded(base_url, duration_ms);
+                Ok(json!({ "call": call }))
+            })?;
         }
-        ports.database.write(batch).await?;
-        for job_id in &wake {
-            ports.queue.wake(job_id, crate::jobs::DUE_AT_ONCE);
-        }
+        batch.write(self.engine).await?;
         Ok(())
     }
 

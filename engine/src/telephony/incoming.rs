@@ -4,6 +4,7 @@ use serde_json::json;
 use super::leg::{self, Leg, Placing, Said};
 use super::token::CallToken;
 use super::{CallUrls, status};
+use crate::batch::Batch;
 use crate::calls::{self, Call, CallFault, CallStatus, Costs, Direction, EndedCall, NewCall, Source, Usage};
 use crate::carriers::{Carrier, Connect, IncomingCall, Progress, Refusal, Reply, Report};
 use crate::conversation::EndedReason;
@@ -11,7 +12,7 @@ use crate::engine::Engine;
 use crate::error::{Code, Fault};
 use crate::events::{self, EventKind, Subscribers};
 use crate::ids::prefix;
-use crate::jobs::DUE_AT_ONCE;
+use crate::jobs::{DUE_AT_ONCE, JobKind};
 use crate::limits::{PHONE_CALL_SECONDS_MAX, PHONE_CONNECT_MS, STALE_ATTEMPTS_MAX};
 use crate::models::RULES_MODEL;
 use crate::operations::numbers::Provider;
@@ -19,7 +20,7 @@ use crate::ports::DatabaseError;
 use crate::speech;
 use crate::spending;
 use crate::sql;
-use crate::statement::{Row, Statement};
+use crate::statement::Row;
 
 /// Answers it, or declines.
 pub async fn answer(engine: &Engine, carrier: &dyn Carrier, call: IncomingCall) -> Result<Reply, Fault> {
@@ -180,10 +181,10 @@ async fn begin(
     subscribers: &Subscribers,
 ) -> Result<Leg, Fault> {
     let leg = leg(engine, new, call.region_url.clone(), Placing::Incoming, PHONE_CALL_SECONDS_MAX)?;
-    let mut statements = vec![leg.room(), leg.insert(), leg.job(new.started_at + PHONE_CONNECT_MS)];
-    statements.extend(calls::write::insert(new));
-    let wake = announce(engine, new, None, subscribers, &[EventKind::CallStarted], &mut statements)?;
-    write(engine, statements, &wake, new.started_at).await?;
+    let mut batch = Batch::from([leg.room(), leg.insert(), leg.job(new.started_at + PHONE_CONNECT_MS)]);
+    batch.extend(calls::write::insert(new));
+    announce(engine, new, None, subscribers, EventKind::CallStarted, &mut batch)?;
+    write(engine, batch).await?;
     Ok(leg)
 }
 
@@ -207,12 +208,12 @@ async fn decline(
     };
     let mut leg = leg(engine, new, None, Placing::Incoming, 0)?;
     leg.is_over = true;
-    let mut statements = vec![leg.insert(), leg.job(DUE_AT_ONCE)];
-    statements.extend(calls::write::record(new, Some(&ended), None));
-    let kinds = [EventKind::CallStarted, EventKind::CallEnded];
-    let mut wake = announce(engine, new, Some(&ended), subscribers, &kinds, &mut statements)?;
-    wake.push(leg.job_id.clone());
-    write(engine, statements, &wake, new.started_at).await
+    let mut batch = Batch::from([leg.insert(), leg.job(DUE_AT_ONCE)]);
+    batch.extend(calls::write::record(new, Some(&ended), None));
+    announce(engine, new, None, subscribers, EventKind::CallStarted, &mut batch)?;
+    announce(engine, new, Some(&ended), subscribers, EventKind::CallEnded, &mut batch)?;
+    batch.wake(JobKind::LiveCall, &leg.job_id, new.started_at);
+    write(engine, batch).await
 }
 
 /// The row of a call that begins.
@@ -244,45 +245,27 @@ pub(crate) fn leg(
     })
 }
 
-/// Adds the events of a call to a batch; the jobs to wake once it is written.
+/// Adds the event that a call began or ended.
 pub(crate) fn announce(
     engine: &Engine,
     new: &NewCall,
     ended: Option<&EndedCall>,
     subscribers: &Subscribers,
-    kinds: &[EventKind],
-    statements: &mut Vec<Statement>,
-) -> Result<Vec<String>, Fault> {
-    let mut wake = Vec::new();
-    for kind in kinds.iter().copied().filter(|kind| subscribers.want(*kind)) {
-        let ended = ended.filter(|_| kind != EventKind::CallStarted);
-        let data = json!({"call": Call::of(new, ended, None)?});
-        let emitted = events::emit(engine, &new.workspace_id, subscribers, kind, &data, new.started_at);
-        statements.extend(emitted.statements);
-        wake.extend(emitted.wake);
-    }
-    Ok(wake)
+    kind: EventKind,
+    batch: &mut Batch,
+) -> Result<(), Fault> {
+    batch.emit(engine, &new.workspace_id, subscribers, kind, new.started_at, || {
+        Ok(json!({"call": Call::of(new, ended, None)?}))
+    })
 }
 
-async fn write(
-    engine: &Engine,
-    statements: Vec<Statement>,
-    wake: &[String],
-    now_ms: i64,
-) -> Result<(), Fault> {
-    let ports = engine.ports();
-    match ports.database.write(statements).await {
-        Ok(_) => {}
+async fn write(engine: &Engine, batch: Batch) -> Result<(), Fault> {
+    match batch.write(engine).await {
+        Ok(_) => Ok(()),
         // The same callback came twice at once: the other one's row is found next time.
-        Err(DatabaseError::Constraint(sentence)) if sentence.contains("phone_calls") => {
-            return Err(Fault::Stale);
-        }
-        Err(error) => return Err(error.into()),
+        Err(DatabaseError::Constraint(sentence)) if sentence.contains("phone_calls") => Err(Fault::Stale),
+        Err(error) => Err(error.into()),
     }
-    for job_id in wake {
-        ports.queue.wake(job_id, now_ms);
-    }
-    Ok(())
 }
 
 /// What connects a call to its media socket.

@@ -5,6 +5,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use crate::batch::Batch;
 use crate::calls::{CallFault, Costs, EndedCall, NewCall, Outcome};
 use crate::carriers::{Billed, End, Ending, Rates, Rejection};
 use crate::conversation::EndedReason;
@@ -249,13 +250,14 @@ impl Leg {
     }
 
     /// Has its job look into the call at once.
-    pub fn wake_job(&self) -> Statement {
-        sql!(
+    pub fn wake_job(&self, now_ms: i64, batch: &mut Batch) {
+        batch.push(sql!(
             "UPDATE jobs SET due_at = ?3 WHERE workspace_id = ?1 AND id = ?2 AND lease IS NULL",
             &self.workspace_id,
             &self.job_id,
             jobs::DUE_AT_ONCE
-        )
+        ));
+        batch.wake(JobKind::LiveCall, &self.job_id, now_ms);
     }
 
     /// Its job, put there unclaimed: what is done when nobody has connected the call by then.
@@ -319,21 +321,20 @@ impl Leg {
     }
 
     /// A job that hangs up at the carrier, unless that has said itself that the call is over.
-    pub fn hang_up_later(&self, engine: &Engine, now_ms: i64, wake: &mut Vec<String>) -> Option<Statement> {
+    pub fn hang_up_later(&self, engine: &Engine, now_ms: i64, batch: &mut Batch) {
         if self.said.end.is_some() || self.carrier_call_id.is_none() {
-            return None;
+            return;
         }
         let job_id = engine.id(prefix::JOB);
-        let insert = jobs::insert(
+        batch.push(jobs::insert(
             &self.workspace_id,
             &job_id,
             JobKind::HangUp,
             &self.call_id,
             jobs::DUE_AT_ONCE,
             now_ms,
-        );
-        wake.push(job_id);
-        Some(insert)
+        ));
+        batch.wake(JobKind::HangUp, &job_id, now_ms);
     }
 
     /// What the carrier is told to end the call; `None` when it has never named it.

@@ -3,6 +3,7 @@ use serde_json::json;
 
 use super::leg::{Leg, Placing};
 use super::token::CallToken;
+use crate::batch::Batch;
 use crate::calls::{self, Call, CallStatus, Costs, EndedCall, NewCall, Outcome, Usage};
 use crate::carriers::{Billed, End, Progress, Rates, Report};
 use crate::conversation::EndedReason;
@@ -12,7 +13,7 @@ use crate::events::{self, EventKind, Subscribers};
 use crate::limits::{PHONE_CONNECT_MS, STALE_ATTEMPTS_MAX};
 use crate::operations::numbers::Provider;
 use crate::spending;
-use crate::statement::{Row, Rows, Statement};
+use crate::statement::{Row, Rows};
 
 /// Takes in a report: the call as it is then. One about a call that is not ours is nobody's business.
 pub async fn apply(
@@ -56,12 +57,7 @@ async fn applied(
         events::subscribers(&before.workspace_id),
     ];
     let rows = ports.database.read(call).await?;
-    let (statements, wake) = change.statements(engine, &rows)?;
-    ports.database.write(statements).await?;
-    let now_ms = ports.clock.now_ms();
-    for job_id in wake {
-        ports.queue.wake(&job_id, now_ms);
-    }
+    change.batch(engine, &rows)?.write(engine).await?;
     Ok(Some(change.after))
 }
 
@@ -113,49 +109,43 @@ impl<'a> Change<'a> {
         }
     }
 
-    /// The batch, and the jobs to wake after it. `rows` are the call and its workspace's subscribers.
-    fn statements(&self, engine: &Engine, rows: &[Rows]) -> Result<(Vec<Statement>, Vec<String>), Fault> {
+    /// What is written. `rows` are the call and its workspace's subscribers.
+    fn batch(&self, engine: &Engine, rows: &[Rows]) -> Result<Batch, Fault> {
         let Leg { workspace_id, call_id, .. } = self.before;
         let missing = || Fault::Bug(format!("{call_id} is not in the log"));
         let row = rows.first().and_then(Rows::first).ok_or_else(missing)?;
         let subscribers = Subscribers::read(rows.get(1).ok_or_else(missing)?)?;
         let leg = &self.after;
-        let mut statements = leg.change().to_vec();
-        let mut wake = Vec::new();
+        let mut batch = Batch::from(leg.change());
         if let Some(id) = &leg.carrier_call_id
             && leg.carrier_call_id != self.before.carrier_call_id
         {
-            statements.extend(calls::write::carried(workspace_id, call_id, id));
+            batch.extend(calls::write::carried(workspace_id, call_id, id));
         }
         // Of a call that is over its job has something to do at once.
         if let Some(status) = self.status().filter(|_| !self.before.is_over) {
-            statements.extend(calls::write::advance(workspace_id, call_id, status, self.now_ms));
-            statements.push(self.before.wait_until(self.now_ms + PHONE_CONNECT_MS));
+            batch.extend(calls::write::advance(workspace_id, call_id, status, self.now_ms));
+            batch.push(self.before.wait_until(self.now_ms + PHONE_CONNECT_MS));
         }
         if let Some(end) = &self.end {
             let mut ended = unconnected(end, self.now_ms);
             ended.answered_at = row.optional_integer("answered_at")?;
             leg.settle(&mut ended, engine.config().carriers.rates());
-            statements.extend(calls::write::end(workspace_id, call_id, &ended, None));
-            statements.extend(spending::add(workspace_id, self.now_ms, ended.costs.total_microusd));
-            statements.push(leg.wake_job());
-            wake.push(leg.job_id.clone());
-            if subscribers.want(EventKind::CallEnded) {
+            batch.extend(calls::write::end(workspace_id, call_id, &ended, None));
+            batch.extend(spending::add(workspace_id, self.now_ms, ended.costs.total_microusd));
+            leg.wake_job(self.now_ms, &mut batch);
+            batch.emit(engine, workspace_id, &subscribers, EventKind::CallEnded, self.now_ms, || {
                 let call = Leg::named(&NewCall::read(row, workspace_id)?, Some(leg));
-                let data = json!({"call": Call::of(&call, Some(&ended), None)?});
-                let kind = EventKind::CallEnded;
-                let emitted = events::emit(engine, workspace_id, &subscribers, kind, &data, self.now_ms);
-                statements.extend(emitted.statements);
-                wake.extend(emitted.wake);
-            }
+                Ok(json!({"call": Call::of(&call, Some(&ended), None)?}))
+            })?;
         } else if self.before.is_over && self.after.said.billed != self.before.said.billed {
-            self.reprice(row, engine.config().carriers.rates(), &mut statements)?;
+            self.reprice(row, engine.config().carriers.rates(), &mut batch)?;
         }
-        Ok((statements, wake))
+        Ok(batch)
     }
 
     /// The carrier has told the price after the call was over.
-    fn reprice(&self, row: Row<'_>, rates: &Rates, statements: &mut Vec<Statement>) -> Result<(), Fault> {
+    fn reprice(&self, row: Row<'_>, rates: &Rates, batch: &mut Batch) -> Result<(), Fault> {
         let Leg { workspace_id, call_id, provider, .. } = self.before;
         let ours_ms = row.optional_integer("duration_ms")?.unwrap_or(0);
         let Some(microusd) = rates.cost_microusd(*provider, self.after.said.billed, ours_ms) else {
@@ -163,8 +153,8 @@ impl<'a> Change<'a> {
         };
         let before = row.integer("telephony_microusd")?;
         let total = row.integer("cost_microusd")? - before + microusd;
-        statements.extend(calls::write::repriced(workspace_id, call_id, microusd, total));
-        statements.extend(spending::add(workspace_id, self.now_ms, microusd - before));
+        batch.extend(calls::write::repriced(workspace_id, call_id, microusd, total));
+        batch.extend(spending::add(workspace_id, self.now_ms, microusd - before));
         Ok(())
     }
 }

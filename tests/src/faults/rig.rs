@@ -1,4 +1,6 @@
 //! One service under a plan, in memory or in workerd: the same handles on both.
+use sidetone_engine::jobs::Lane;
+use sidetone_engine::ports::Wake;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
@@ -41,7 +43,7 @@ enum Host {
         database: Arc<FaultyDatabase>,
         plan: Mutex<FaultPlan>,
         queue: Mutex<Counts>,
-        late: Mutex<usize>,
+        late: Mutex<Vec<Lane>>,
     },
     Edge {
         edge: Arc<Edge>,
@@ -170,7 +172,7 @@ impl Rig {
             Host::Sandbox { late, .. } => {
                 sandbox(&self.world).advance(ms);
                 let late = std::mem::take(&mut *lock(late));
-                (0..late).for_each(|_| self.consume());
+                late.into_iter().for_each(|lane| self.consume(lane));
             }
             Host::Edge { .. } => {
                 self.control("/__clock", Some(&json!({"advance_ms": ms})));
@@ -184,7 +186,7 @@ impl Rig {
         match &self.host {
             Host::Sandbox { queue, .. } => {
                 lock(queue).sweeps += 1;
-                if self.turns() {
+                if Lane::ALL.into_iter().all(|lane| self.turns(lane)) {
                     let _ = sandbox(&self.world).engine().sweep().now_or_never();
                 }
             }
@@ -210,7 +212,7 @@ impl Rig {
     /// The Sandbox's queue: what workerd's does by itself.
     fn deliver(&self) {
         let Host::Sandbox { plan, queue, late, .. } = &self.host else { return };
-        for _ in sandbox(&self.world).hints() {
+        for Wake { lane, .. } in sandbox(&self.world).hints() {
             let fault = {
                 let mut counts = lock(queue);
                 counts.hints += 1;
@@ -219,28 +221,28 @@ impl Rig {
                 fault
             };
             match fault {
-                HintFault::None => self.consume(),
+                HintFault::None => self.consume(lane),
                 HintFault::Lose | HintFault::Refuse => {}
-                HintFault::Double => (0..2).for_each(|_| self.consume()),
-                HintFault::Late => *lock(late) += 1,
+                HintFault::Double => (0..2).for_each(|_| self.consume(lane)),
+                HintFault::Late => lock(late).push(lane),
             }
         }
     }
 
-    fn consume(&self) {
+    fn consume(&self, lane: Lane) {
         let Host::Sandbox { queue, .. } = &self.host else { return };
         lock(queue).deliveries += 1;
-        self.turns();
+        self.turns(lane);
     }
 
     /// One invocation of a consumer; `false` when it was killed.
-    fn turns(&self) -> bool {
+    fn turns(&self, lane: Lane) -> bool {
         let Host::Sandbox { database, .. } = &self.host else { return true };
         database.revive();
         let engine = sandbox(&self.world).engine();
         for _ in 0..CLAIMS_MAX {
             // What is killed never comes to its end, and is dropped as it stands.
-            let ended = engine.run_due_jobs("consumer", JOBS_AT_ONCE).now_or_never();
+            let ended = engine.run_due_jobs("consumer", &lane.kinds(), JOBS_AT_ONCE).now_or_never();
             match ended {
                 None => {
                     database.revive();

@@ -3,6 +3,7 @@
 use http::Method;
 use serde_json::{Value, json};
 use sidetone::sandbox::block_on;
+use sidetone_engine::batch::Batch;
 use sidetone_engine::events::{self, EventKind, Subscribers};
 use sidetone_engine::limits::{DELIVERY_RETRY_MS, EVENT_KEPT_MS, SECRET_OVERLAP_MS_MAX};
 use sidetone_engine::ports::{HttpError, HttpReply, HttpRequest};
@@ -475,10 +476,9 @@ fn emit(world: &World, kind: EventKind, data: &Value) {
     let rows = block_on(database.read(vec![events::subscribers(&workspace_id)])).unwrap();
     let subscribers = Subscribers::read(&rows[0]).unwrap();
     let now_ms = engine.ports().clock.now_ms();
-    let emitted = events::emit(engine, &workspace_id, &subscribers, kind, data, now_ms);
-    if !emitted.statements.is_empty() {
-        block_on(database.write(emitted.statements)).unwrap();
-    }
+    let mut batch = Batch::default();
+    batch.emit(engine, &workspace_id, &subscribers, kind, now_ms, || Ok(data.clone())).unwrap();
+    block_on(batch.write(engine)).unwrap();
 }
 
 fn run_with_tool(world: &World) -> (Made, Made) {

@@ -14,7 +14,7 @@ use sidetone_engine::models::{
     Answered, AssistantModel, AssistantReply, AssistantTurn, Knowledge, Message, ModelFailure, ToolSpec,
 };
 use sidetone_engine::ports::{
-    BoxFuture, Clock, Http, HttpError, HttpReply, HttpRequest, HttpStream, Ports, Queue,
+    BoxFuture, Clock, Http, HttpError, HttpReply, HttpRequest, HttpStream, Ports, Queue, Wake,
 };
 use sidetone_tests::stand_ins::openai::{Asked, OpenAi};
 
@@ -169,5 +169,5 @@ impl Clock for Clockwork {
 struct NoQueue;
 
 impl Queue for NoQueue {
-    fn wake(&self, _: &str, _: i64) {}
+    fn wake(&self, _: &Wake) {}
 }

@@ -5,6 +5,7 @@
 #![allow(clippy::print_stdout, reason = "a test says so by failing, and which seed it was")]
 mod batch;
 mod models_that_fail;
+mod receivers_that_hang;
 mod seeded;
 mod support;
 mod tools_that_fail;

@@ -1,6 +1,7 @@
 //! Everything outside fails by a seed: models that answer garbage, half an answer or nothing, tools and
 //! receivers that hang, flood, redirect or reset, storage that fails before, half-way and after, runners
 //! that are killed. Whatever the seed, what is left is bounded and true.
+use sidetone_engine::jobs::JobKind;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
@@ -73,7 +74,7 @@ fn one(seed: u64) -> BTreeMap<&'static str, usize> {
         }
         database.revive();
         // A killed runner never answers; one whose storage fails says so. Both are tried again later.
-        let _ = sandbox.engine().run_due_jobs("runner", 8).now_or_never();
+        let _ = sandbox.engine().run_due_jobs("runner", JobKind::ALL, 8).now_or_never();
         sandbox.advance(ROUND_MS);
     }
     database.revive();

@@ -12,7 +12,7 @@ use sidetone_engine::documents::Documents;
 use sidetone_engine::engine::Engine;
 use sidetone_engine::ports::{
     BlobError, BlobKey, Blobs, BoxFuture, ByteRange, Clock, Database, DatabaseError, Http, HttpError,
-    HttpReply, HttpRequest, Incoming, Keys, Ports, Queue, Random,
+    HttpReply, HttpRequest, Incoming, Keys, Ports, Queue, Random, Wake,
 };
 use sidetone_engine::statement::{Rows, Statement};
 
@@ -63,7 +63,7 @@ impl Random for Nothing {
 }
 
 impl Queue for Nothing {
-    fn wake(&self, _: &str, _: i64) {}
+    fn wake(&self, _: &Wake) {}
 }
 
 impl Http for Nothing {

@@ -1,36 +1,38 @@
 //! What a simulation run leaves behind: its call, its own row, and the events that tell of them,
 //! each change in one batch.
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::Started;
 use super::drive::{Drive, Driven};
+use crate::batch::Batch;
 use crate::calls::{self, Call, CallStatus, Costs, Direction, EndedCall, NewCall, Source, Usage};
 use crate::engine::Engine;
-use crate::error::Fault;
-use crate::events::{self, EventKind};
+use crate::events::EventKind;
 use crate::jobs::{Failure, Job};
 use crate::operations::runs::get::RunDetail;
 use crate::operations::runs::{RunError, RunStatus};
 use crate::simulation::SimulationResult;
 use crate::spending;
 use crate::sql;
-use crate::statement::Statement;
 use crate::time;
 
 /// Opens the run's call.
 pub async fn opened(engine: &Engine, job: &Job, started: &Started) -> Result<(), Failure> {
     let new = new_call(job, started);
-    let mut batch = Batch::new(engine, job, started);
-    batch.statements.push(job.guard());
-    batch.statements.extend(calls::write::insert(&new));
-    batch.statements.push(sql!(
+    let mut batch = Batch::from([job.guard()]);
+    batch.extend(calls::write::insert(&new));
+    batch.push(sql!(
         "UPDATE runs SET call_id = ?3 WHERE workspace_id = ?1 AND id = ?2",
         &job.workspace_id,
         &job.subject_id,
         &new.id
     ));
-    batch.emit(EventKind::CallStarted, || Ok(json!({"call": Call::of(&new, None, None)?})))?;
-    batch.write().await
+    let (subscribers, now_ms) = (&started.subscribers, engine.ports().clock.now_ms());
+    batch.emit(engine, &job.workspace_id, subscribers, EventKind::CallStarted, now_ms, || {
+        Ok(json!({"call": Call::of(&new, None, None)?}))
+    })?;
+    batch.write(engine).await?;
+    Ok(())
 }
 
 /// Ends the run and its call. An `error` says that the run itself broke.
@@ -87,9 +89,8 @@ pub async fn over(
     run.completed_at = Some(time::format(now_ms));
     run.call_id = Some(new.id.clone());
 
-    let mut batch = Batch::new(engine, job, started);
-    batch.statements.extend(calls::write::end(&job.workspace_id, &new.id, &ended, Some(&analysis)));
-    batch.statements.push(sql!(
+    let mut batch = Batch::from(calls::write::end(&job.workspace_id, &new.id, &ended, Some(&analysis)));
+    batch.push(sql!(
         "UPDATE runs SET status = ?3, passed = ?4, error = ?5, evaluations = ?6, turns = ?7, last_line = ?8,
          cost_microusd = ?9, completed_at = ?10 WHERE workspace_id = ?1 AND id = ?2",
         &job.workspace_id,
@@ -103,15 +104,20 @@ pub async fn over(
         run.cost_microusd,
         now_ms,
     ));
-    batch.statements.push(drive.forget());
-    batch.statements.extend(spending::add(&job.workspace_id, now_ms, total.microusd));
-    let told = || Ok(json!({"call": &call}));
-    batch.emit(EventKind::CallEnded, told)?;
-    batch.emit(EventKind::CallAnalyzed, told)?;
+    batch.push(drive.forget());
+    batch.extend(spending::add(&job.workspace_id, now_ms, total.microusd));
+    let subscribers = &started.subscribers;
+    for kind in [EventKind::CallEnded, EventKind::CallAnalyzed] {
+        let told = || Ok(json!({"call": &call}));
+        batch.emit(engine, &job.workspace_id, subscribers, kind, now_ms, told)?;
+    }
     let kind = if broke { EventKind::SimulationRunError } else { EventKind::SimulationRunCompleted };
-    batch.emit(kind, || Ok(json!({"run": RunDetail::of(run, &result.evaluations, call)?})))?;
-    batch.statements = job.finished(std::mem::take(&mut batch.statements));
-    batch.write().await
+    batch.emit(engine, &job.workspace_id, subscribers, kind, now_ms, || {
+        Ok(json!({"run": RunDetail::of(run, &result.evaluations, call)?}))
+    })?;
+    batch.finish(job);
+    batch.write(engine).await?;
+    Ok(())
 }
 
 fn new_call(job: &Job, started: &Started) -> NewCall {
@@ -134,42 +140,5 @@ fn new_call(job: &Job, started: &Started) -> NewCall {
         started_at: started.started_at_ms,
         answered_at: Some(started.started_at_ms),
         simulation_run_id: Some(job.subject_id.clone()),
-    }
-}
-
-/// Statements that are written together, and whom to wake afterwards.
-struct Batch<'a> {
-    engine: &'a Engine,
-    job: &'a Job,
-    started: &'a Started,
-    statements: Vec<Statement>,
-    wake: Vec<String>,
-}
-
-impl<'a> Batch<'a> {
-    fn new(engine: &'a Engine, job: &'a Job, started: &'a Started) -> Self {
-        Self { engine, job, started, statements: Vec::new(), wake: Vec::new() }
-    }
-
-    /// `data` is made only when somebody wants the event.
-    fn emit(&mut self, kind: EventKind, data: impl FnOnce() -> Result<Value, Fault>) -> Result<(), Fault> {
-        let subscribers = &self.started.subscribers;
-        if subscribers.want(kind) {
-            let now_ms = self.engine.ports().clock.now_ms();
-            let emitted =
-                events::emit(self.engine, &self.job.workspace_id, subscribers, kind, &data()?, now_ms);
-            self.statements.extend(emitted.statements);
-            self.wake.extend(emitted.wake);
-        }
-        Ok(())
-    }
-
-    async fn write(self) -> Result<(), Failure> {
-        let ports = self.engine.ports();
-        ports.database.write(self.statements).await?;
-        for job_id in self.wake {
-            ports.queue.wake(&job_id, ports.clock.now_ms());
-        }
-        Ok(())
     }
 }

@@ -1,4 +1,5 @@
 //! `POST /calls/{id}/hang-up`: ends a telephone call from our side.
+use crate::batch::Batch;
 use crate::calls::{self, Call};
 use crate::context::Context;
 use crate::engine::Engine;
@@ -60,7 +61,7 @@ async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
         Ok(()) => Ok(output),
         Err(fault) => {
             // The same key may try again.
-            context.restate(Vec::new(), None).await?;
+            context.restate(Batch::default(), None).await?;
             Err(fault)
         }
     }

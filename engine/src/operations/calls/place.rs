@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::batch::Batch;
 use crate::calls::{Call, CallStatus, Direction, NewCall, Source};
 use crate::carriers::{Carrier, End, Order, Placed, Rejection, RejectionCause};
 use crate::context::Context;
@@ -330,16 +331,13 @@ impl Meant {
 
     /// Writes the intent. Under an Idempotency-Key, a twin is told that this one is under way.
     async fn write(&self, context: &mut Context) -> Result<(), Fault> {
-        let mut statements =
-            vec![self.leg.room(), self.leg.insert(), self.leg.job(self.now_ms + PHONE_CONNECT_MS)];
-        statements.extend(calls::write::insert(&self.call));
-        let kinds = [EventKind::CallStarted];
-        let wake = announce(&context.engine, &self.call, None, &self.subscribers, &kinds, &mut statements)?;
-        for job_id in wake {
-            context.wake_after_write(&job_id, self.now_ms);
-        }
+        let mut batch =
+            Batch::from([self.leg.room(), self.leg.insert(), self.leg.job(self.now_ms + PHONE_CONNECT_MS)]);
+        batch.extend(calls::write::insert(&self.call));
+        let kind = EventKind::CallStarted;
+        announce(&context.engine, &self.call, None, &self.subscribers, kind, &mut batch)?;
         let error = self.in_progress();
-        context.commit_before(statements, &error).await
+        context.commit_before(batch, &error).await
     }
 
     async fn ask(&self, engine: &Engine, ready: &Ready) -> Result<Asked, Fault> {
@@ -400,21 +398,22 @@ impl Meant {
                 // A callback that was faster knows the id too.
                 let known = leg.carrier_call_id.get_or_insert_with(|| carrier_call_id.clone()).clone();
                 call.carrier_call_id = Some(known.clone());
-                let mut statements = leg.change().to_vec();
-                statements.extend(calls::write::carried(workspace_id, id, &known));
+                let mut batch = Batch::from(leg.change());
+                batch.extend(calls::write::carried(workspace_id, id, &known));
                 let call = Call::of(&call, None, None)?;
                 let output = Output::created(&Answer::Placed(Box::new(call)))?;
-                context.restate(statements, Some(&output)).await?;
+                context.restate(batch, Some(&output)).await?;
                 Ok(output)
             }
             Asked::Rejected(rejection) => {
                 let error = with_call(rejected(provider.as_str(), rejection), id);
                 leg.placing = Placing::Rejected;
                 leg.said.rejected(rejection);
-                let mut statements = Vec::new();
-                let mut wake = Vec::new();
                 // One that talks all the same is ended by its conversation.
-                if !leg.is_over && leg.talked_at.is_none() {
+                let ends = !leg.is_over && leg.talked_at.is_none();
+                leg.is_over |= ends;
+                let mut batch = Batch::from(leg.change());
+                if ends {
                     let mut end = End::of(EndedReason::CarrierRefused, &rejection.code);
                     if rejection.cause == RejectionCause::Request {
                         end = End { fault: calls::CallFault::Caller, ..end };
@@ -422,26 +421,13 @@ impl Meant {
                         end = End { fault: calls::CallFault::Carrier, ..end };
                     }
                     let ended = status::unconnected(&end, engine.ports().clock.now_ms());
-                    leg.is_over = true;
-                    statements.extend(calls::write::end(workspace_id, id, &ended, None));
-                    let kinds = [EventKind::CallEnded];
-                    wake = announce(
-                        engine,
-                        &self.call,
-                        Some(&ended),
-                        &self.subscribers,
-                        &kinds,
-                        &mut statements,
-                    )?;
-                    statements.push(leg.wake_job());
-                    wake.push(leg.job_id.clone());
+                    batch.extend(calls::write::end(workspace_id, id, &ended, None));
+                    let kind = EventKind::CallEnded;
+                    announce(engine, &self.call, Some(&ended), &self.subscribers, kind, &mut batch)?;
+                    leg.wake_job(self.now_ms, &mut batch);
                 }
-                statements.splice(0..0, leg.change());
                 // Nothing rings: the same key may try again.
-                context.restate(statements, None).await?;
-                for job_id in wake {
-                    engine.ports().queue.wake(&job_id, self.now_ms);
-                }
+                context.restate(batch, None).await?;
                 Err(error.into())
             }
             Asked::Unknown(why) => {
@@ -454,7 +440,7 @@ impl Meant {
                 if leg.placing == Placing::Asking {
                     leg.placing = Placing::Unknown;
                 }
-                context.restate(leg.change().to_vec(), Some(&Output::failure(&error))).await?;
+                context.restate(leg.change().into(), Some(&Output::failure(&error))).await?;
                 Err(error.into())
             }
         }

@@ -5,12 +5,11 @@ use super::delivery::{COLUMNS, Delivery, DeliveryStatus};
 use super::{Nothing, Webhook, check_enabled, select_one};
 use crate::context::Context;
 use crate::error::{Code, Error, Fault};
-use crate::events;
 use crate::ids::prefix;
+use crate::jobs::JobKind;
 use crate::operation::{BodySchema, Effects, Input, Operation, Output, Success};
-use crate::sql;
 use crate::statement::Rows;
-use crate::{crud, schema, time};
+use crate::{crud, events, schema, sql, time};
 
 /// `POST /webhooks/{id}/deliveries/{delivery_id}/redeliver`
 pub const OPERATION: Operation = Operation {
@@ -59,7 +58,7 @@ async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
         now_ms
     );
     let job_id = context.id(prefix::JOB);
-    context.wake_after_write(&job_id, now_ms);
+    context.wake_after_write(JobKind::WebhookDelivery, &job_id, now_ms);
     let list = json!([{"webhook_id": webhook.id, "job_id": job_id}]).to_string();
     let guard = crud::unchanged("webhooks", &webhook.id, webhook.revision);
     let statements = vec![guard, again, events::pump(&list, now_ms)];
