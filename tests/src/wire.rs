@@ -13,6 +13,16 @@ const ANSWER_MS: u64 = 60_000;
 
 /// Sends a well-formed request on a connection of its own.
 pub fn send(address: SocketAddr, request: &http::Request<Bytes>) -> io::Result<Reply> {
+    let (stream, sent) = begin(address, request)?;
+    match receive(stream, *request.method() == http::Method::HEAD) {
+        Err(error) => Err(sent.err().unwrap_or(error)),
+        reply => reply,
+    }
+}
+
+/// Sends it without waiting for the answer: the connection, and whether everything went out. The service may answer and
+/// close before it has read everything; then the answer counts.
+pub fn begin(address: SocketAddr, request: &http::Request<Bytes>) -> io::Result<(TcpStream, io::Result<()>)> {
     let mut head = Vec::new();
     let target = request.uri().path_and_query().map_or("/", |target| target.as_str());
     write!(head, "{} {target} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n", request.method())?;
@@ -28,12 +38,8 @@ pub fn send(address: SocketAddr, request: &http::Request<Bytes>) -> io::Result<R
     head.extend_from_slice(b"\r\n");
     head.extend_from_slice(request.body());
     let mut stream = connect(address)?;
-    // The service may answer and close before it has read everything: the answer counts.
     let sent = stream.write_all(&head);
-    match receive(stream, *request.method() == http::Method::HEAD) {
-        Err(error) => Err(sent.err().unwrap_or(error)),
-        reply => reply,
-    }
+    Ok((stream, sent))
 }
 
 /// Opens a connection for a test that writes bytes of its own.

@@ -1,5 +1,5 @@
 //! One service and a workspace of the scenario's own.
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, TcpStream};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -306,6 +306,19 @@ impl World {
     pub fn request(&self, method: Method, path: &str) -> http::request::Builder {
         let key = format!("Bearer {}", self.key);
         http::Request::builder().method(method).uri(path).header("authorization", key)
+    }
+
+    /// Sends a request and does not wait for the answer: the client's end of the connection, `None` on the Sandbox, which
+    /// has none.
+    pub fn begin(&self, request: &http::Request<Bytes>) -> Option<TcpStream> {
+        let address = match &self.service {
+            Service::Sandbox(_) => return None,
+            Service::Native(native) => native.address,
+            Service::Edge(edge) => edge.address,
+        };
+        let (stream, sent) = wire::begin(address, request).expect("the service listens");
+        sent.expect("the service reads");
+        Some(stream)
     }
 
     /// Sends any request; what comes back is checked as every answer is.

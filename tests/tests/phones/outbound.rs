@@ -1,4 +1,6 @@
 //! Calls that the service places and the carrier takes.
+use bytes::Bytes;
+use http::Method;
 use serde_json::json;
 use sidetone_tests::stand_ins::carrier::Command;
 
@@ -12,6 +14,7 @@ with_each_carrier!(
     declined,
     failed,
     a_retry_with_a_key_places_one_call,
+    a_client_that_goes_away_stops_no_order,
     no_more_calls_at_once_than_allowed,
     a_dry_run_places_none,
     the_only_number_of_an_assistant_is_the_default,
@@ -104,6 +107,22 @@ fn failed(provider: &'static str) {
     desk.expect(&call, &json!({"outcome": "failed"}));
     assert!(["unreachable", "carrier_failed"].contains(&call["ended_reason"].as_str().unwrap()), "{call}");
     assert_ne!(call["fault"], "none");
+}
+
+fn a_client_that_goes_away_stops_no_order(provider: &'static str) {
+    let desk = Desk::new(provider);
+    let to = a_number("0202");
+    let order =
+        desk.world.request(Method::POST, "/calls/outbound").header("content-type", "application/json");
+    let order = order.body(Bytes::from(desk.wanted(&to).to_string())).unwrap();
+    let client = desk.world.begin(&order);
+    let phone = desk.carrier.rings(&to);
+    // The carrier has the order and has not answered yet.
+    assert!(desk.only_call()["carrier_call_id"].is_null());
+    drop(client);
+    let id = desk.only_call()["id"].as_str().unwrap().to_owned();
+    desk.until(&id, "known by the carrier's name", |call| call["carrier_call_id"] == phone.id());
+    assert_eq!(desk.orders(&to), 1);
 }
 
 fn a_retry_with_a_key_places_one_call(provider: &'static str) {

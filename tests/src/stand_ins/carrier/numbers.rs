@@ -5,6 +5,7 @@ use super::wire::Behaviour;
 
 /// What calling a number that ends like this meets with; any other is taken.
 pub const BEHAVIOURS: &[(&str, Behaviour)] = &[
+    ("0202", Behaviour::Late),
     ("0400", Behaviour::BadNumber),
     ("0401", Behaviour::Unauthorized),
     ("0429", Behaviour::TooMany),

@@ -50,7 +50,7 @@ impl Wire for Plain {
 
     fn refused(&self, behaviour: Behaviour) -> Option<ApiReply> {
         match behaviour {
-            Behaviour::Take | Behaviour::Hang | Behaviour::Cut => None,
+            Behaviour::Take | Behaviour::Late | Behaviour::Hang | Behaviour::Cut => None,
             Behaviour::Unauthorized => Some(ApiReply::empty(401)),
             _ => Some(ApiReply::empty(500)),
         }

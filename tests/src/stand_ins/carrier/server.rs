@@ -16,6 +16,8 @@ use crate::reply::Reply;
 
 /// What has not come by then never will.
 pub(super) const PATIENCE_MS: u64 = 20_000;
+/// How late an answer is that comes late.
+const LATE_MS: u64 = 1_500;
 
 /// A running stand-in for one carrier. It lives as long as the process; clones are the same one.
 #[derive(Clone)]
@@ -248,8 +250,12 @@ impl CarrierServer {
         // A connection that breaks is one that the other side has closed.
         while let Ok(Some(request)) = http::read(&mut reader) {
             let last = request.header("connection").is_some_and(|value| value.eq_ignore_ascii_case("close"));
-            match self.take(request) {
-                Treatment::Reply(reply) => {
+            let treatment = self.take(request);
+            if matches!(treatment, Treatment::Late(_)) {
+                std::thread::sleep(Duration::from_millis(LATE_MS));
+            }
+            match treatment {
+                Treatment::Reply(reply) | Treatment::Late(reply) => {
                     if http::write(reader.get_mut(), &reply).is_err() || last {
                         return;
                     }
@@ -278,6 +284,7 @@ impl CarrierServer {
                 }
                 match behaviour {
                     Behaviour::Take => Treatment::Reply(self.0.wire.placed(&call)),
+                    Behaviour::Late => Treatment::Late(self.0.wire.placed(&call)),
                     Behaviour::Hang => Treatment::Hang,
                     Behaviour::Cut => Treatment::Cut,
                     _ => Treatment::Reply(
@@ -322,6 +329,7 @@ impl CarrierServer {
 
 enum Treatment {
     Reply(ApiReply),
+    Late(ApiReply),
     Hang,
     Cut,
 }

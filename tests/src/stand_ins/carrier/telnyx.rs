@@ -66,7 +66,7 @@ impl Wire for TelnyxWire {
 
     fn refused(&self, behaviour: Behaviour) -> Option<ApiReply> {
         Some(match behaviour {
-            Behaviour::Take | Behaviour::Hang | Behaviour::Cut => return None,
+            Behaviour::Take | Behaviour::Late | Behaviour::Hang | Behaviour::Cut => return None,
             Behaviour::BadNumber => error(
                 422,
                 "10016",

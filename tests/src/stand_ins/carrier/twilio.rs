@@ -53,7 +53,7 @@ impl Wire for TwilioWire {
 
     fn refused(&self, behaviour: Behaviour) -> Option<ApiReply> {
         Some(match behaviour {
-            Behaviour::Take | Behaviour::Hang | Behaviour::Cut => return None,
+            Behaviour::Take | Behaviour::Late | Behaviour::Hang | Behaviour::Cut => return None,
             Behaviour::BadNumber => api::error(
                 400,
                 21_211,

@@ -180,7 +180,7 @@ impl Wire for VonageWire {
             Behaviour::TooMany => problem(429, "Too Many Requests", "Please slow down", None),
             Behaviour::Broken => problem(500, "Internal Server Error", "Something went wrong", None),
             Behaviour::NoId => ApiReply::json(201, &json!({"status": "started", "direction": "outbound"})),
-            Behaviour::Take | Behaviour::Hang | Behaviour::Cut => return None,
+            Behaviour::Take | Behaviour::Late | Behaviour::Hang | Behaviour::Cut => return None,
         })
     }
 

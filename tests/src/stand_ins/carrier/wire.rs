@@ -188,6 +188,8 @@ pub enum Instruction {
 pub enum Behaviour {
     /// It is taken.
     Take,
+    /// It is taken, which is said only after a while.
+    Late,
     /// The number is not one.
     BadNumber,
     /// The credentials are refused (401).

@@ -34,7 +34,7 @@ pub(super) fn placed(request_uuid: &str) -> ApiReply {
 
 pub(super) fn refused(behaviour: Behaviour) -> Option<ApiReply> {
     Some(match behaviour {
-        Behaviour::Take | Behaviour::Hang | Behaviour::Cut => return None,
+        Behaviour::Take | Behaviour::Late | Behaviour::Hang | Behaviour::Cut => return None,
         Behaviour::BadNumber => error(400, "to parameter is invalid"),
         Behaviour::Unauthorized => unauthorized(),
         Behaviour::TooMany => error(429, "You have exceeded the number of requests allowed"),
