@@ -121,6 +121,17 @@ pub enum Reply {
     Command(Outgoing),
 }
 
+/// Declines a call at a carrier with which there is no account, so that its signature cannot be checked: a document that
+/// tells nothing and causes nothing. `None` for Telnyx, where only a command with an API key declines.
+pub fn refusal_without_account(provider: Provider) -> Option<Reply> {
+    match provider {
+        Provider::Twilio => Some(twilio::refusal(Refusal::Unbound)),
+        Provider::Plivo => Some(plivo::refusal(Refusal::Unbound)),
+        Provider::Vonage => Some(vonage::refusal(Refusal::Unbound)),
+        Provider::Telnyx => None,
+    }
+}
+
 /// The carriers the operator has an account with, and what they cost.
 #[derive(Clone, Default)]
 pub struct Carriers {

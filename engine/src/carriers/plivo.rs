@@ -24,8 +24,6 @@ use super::order::{Authorization, Order, Outgoing, Placed, Rejection};
 use super::report::{CarrierEvent, IncomingCall, Refusal};
 use super::{Carrier, Connect, Ending, Reply, shared};
 use crate::config::{Secret, SettingError};
-use crate::conversation::text::cut;
-use crate::limits::CARRIER_MESSAGE_BYTES_MAX;
 use crate::operations::numbers::Provider;
 use crate::phone::E164;
 use crate::ports::HttpReply;
@@ -124,7 +122,7 @@ impl Carrier for Plivo {
             },
             // A request that timed out over there may have been carried out.
             400..=499 if reply.status != 408 => Placed::Rejected(self.rejection(reply)),
-            _ => Placed::Unknown(cut(self.complaint(reply), CARRIER_MESSAGE_BYTES_MAX)),
+            _ => Placed::Unknown(shared::words(&self.complaint(reply))),
         }
     }
 
@@ -149,10 +147,7 @@ impl Carrier for Plivo {
     }
 
     fn refuse(&self, _: &IncomingCall, why: Refusal) -> Reply {
-        document(match why {
-            Refusal::Unbound => r#"<Hangup reason="rejected"/>"#,
-            Refusal::Busy => r#"<Hangup reason="busy"/>"#,
-        })
+        refusal(why)
     }
 
     /// A call that was answered is a `Call`; before that it is a `Request`, which is all there is of one that
@@ -195,6 +190,14 @@ fn request_uuid(body: &[u8]) -> Option<String> {
 fn is_id(text: &str) -> bool {
     let fits = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_');
     !text.is_empty() && text.len() <= ID_BYTES_MAX && text.bytes().all(fits)
+}
+
+/// Declines a call before it is answered.
+pub fn refusal(why: Refusal) -> Reply {
+    document(match why {
+        Refusal::Unbound => r#"<Hangup reason="rejected"/>"#,
+        Refusal::Busy => r#"<Hangup reason="busy"/>"#,
+    })
 }
 
 fn document(inside: &str) -> Reply {

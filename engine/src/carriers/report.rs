@@ -1,10 +1,9 @@
 //! What a carrier tells of calls, in our words.
 use serde::{Deserialize, Serialize};
 
+use super::shared;
 use crate::calls::{CallFault, Outcome};
 use crate::conversation::EndedReason;
-use crate::conversation::text::cut;
-use crate::limits::CARRIER_MESSAGE_BYTES_MAX;
 
 /// One thing that a callback says.
 #[derive(Debug, Clone, PartialEq)]
@@ -76,7 +75,7 @@ impl End {
     /// An end whose reason says all.
     #[must_use]
     pub fn of(reason: EndedReason, cause: &str) -> Self {
-        let cause = cut(cause.to_owned(), CARRIER_MESSAGE_BYTES_MAX);
+        let cause = shared::words(cause);
         Self { outcome: reason.outcome(), reason, fault: reason.fault(), cause, duration_ms: None }
     }
 

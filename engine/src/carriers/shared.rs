@@ -12,6 +12,9 @@ use crate::config::SettingError;
 use crate::conversation::text::cut;
 use crate::limits::{CARRIER_MESSAGE_BYTES_MAX, MEDIA_CHUNK_MS_MAX};
 
+/// More letters and digits in a row are no word, id or number of a carrier's: they are our token, or a part of it.
+const LONGEST_WORD: usize = 64;
+
 /// HMAC-SHA1 (RFC 2104), as Twilio signs.
 pub fn hmac_sha1(key: &[u8], message: &[u8]) -> Vec<u8> {
     // HMAC takes a key of any length; the error type exists for other MACs.
@@ -84,8 +87,25 @@ pub fn rejection(status: u16, code: Option<String>, message: &str) -> Rejection 
         400..=499 => RejectionCause::Request,
         _ => RejectionCause::Carrier,
     };
-    let message = cut(message.to_owned(), CARRIER_MESSAGE_BYTES_MAX);
-    Rejection { code: code.unwrap_or_else(|| status.to_string()), message, cause }
+    Rejection { code: code.unwrap_or_else(|| status.to_string()), message: words(message), cause }
+}
+
+/// What a carrier says, as it is logged and repeated: bounded, and where it is about a URL of ours, without the token.
+pub fn words(text: &str) -> String {
+    cut(without_tokens(text), CARRIER_MESSAGE_BYTES_MAX)
+}
+
+fn without_tokens(text: &str) -> String {
+    let in_token = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    let mut kept = String::with_capacity(text.len());
+    for run in text.split_inclusive(|c| !in_token(c)) {
+        let token = run.trim_end_matches(|c| !in_token(c));
+        match token.len() > LONGEST_WORD {
+            true => kept.extend(["…", &run[token.len()..]]),
+            false => kept.push_str(run),
+        }
+    }
+    kept
 }
 
 /// The settings of one account: all that must be there, or nothing at all.
@@ -129,6 +149,24 @@ pub fn base_url(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_carrier_that_repeats_our_url_repeats_no_token() {
+        let token = crate::telephony::token::CallToken::new(
+            "ws_01aryz6s41tsv4rrffq69g5faw",
+            "call_01aryz6s41tsv4rrffq69g5fax",
+        )
+        .sign("a server secret", crate::telephony::token::Purpose::Callback)
+        .unwrap();
+        for (before, after) in [("Url https://a.example/status?call=", " is not valid"), ("call=", "")] {
+            for said in [&token[..], &token[..70]] {
+                let refused = rejection(400, None, &format!("{before}{said}{after}"));
+                assert_eq!(refused.message, format!("{before}…{after}"));
+            }
+        }
+        let words = "Call CA0123456789abcdef0123456789abcdef is not in-progress. Größe: 3.";
+        assert_eq!(rejection(400, None, words).message, words);
+    }
 
     #[test]
     fn a_number_gets_its_plus_and_anything_else_is_kept_within_bounds() {

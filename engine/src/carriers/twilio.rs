@@ -23,8 +23,6 @@ use super::order::{Authorization, Order, Outgoing, Placed, Rejection};
 use super::report::{CarrierEvent, IncomingCall, Refusal};
 use super::{Carrier, Connect, Ending, Reply, shared};
 use crate::config::{Secret, SettingError};
-use crate::conversation::text::cut;
-use crate::limits::CARRIER_MESSAGE_BYTES_MAX;
 use crate::operations::numbers::Provider;
 use crate::ports::HttpReply;
 
@@ -135,11 +133,7 @@ impl Carrier for Twilio {
     }
 
     fn refuse(&self, _: &IncomingCall, why: Refusal) -> Reply {
-        let reason = match why {
-            Refusal::Unbound => "rejected",
-            Refusal::Busy => "busy",
-        };
-        document(response(&format!(r#"<Reject reason="{reason}"/>"#)))
+        refusal(why)
     }
 
     /// An empty document: where Twilio asked what to do with a call, plain text would be read out to the caller.
@@ -175,6 +169,15 @@ fn connect(media_url: &str) -> String {
 
 fn response(verbs: &str) -> String {
     format!(r#"<?xml version="1.0" encoding="UTF-8"?><Response>{verbs}</Response>"#)
+}
+
+/// Declines a call before it is answered, at no cost.
+pub fn refusal(why: Refusal) -> Reply {
+    let reason = match why {
+        Refusal::Unbound => "rejected",
+        Refusal::Busy => "busy",
+    };
+    document(response(&format!(r#"<Reject reason="{reason}"/>"#)))
 }
 
 fn document(body: String) -> Reply {
@@ -224,7 +227,7 @@ impl Problem {
     fn words(&self, status: u16) -> String {
         let message = self.message.as_deref().unwrap_or_default();
         let code = self.code.map(|code| format!(" ({code})")).unwrap_or_default();
-        cut(format!("HTTP {status}{code} {message}").trim_end().to_owned(), CARRIER_MESSAGE_BYTES_MAX)
+        shared::words(format!("HTTP {status}{code} {message}").trim_end())
     }
 }
 

@@ -183,7 +183,7 @@ impl Carrier for Vonage {
     }
 
     fn refuse(&self, _: &IncomingCall, why: Refusal) -> Reply {
-        document(&documents::refuse(why))
+        refusal(why)
     }
 
     fn hang_up(&self, call: &Ending<'_>) -> Outgoing {
@@ -203,6 +203,11 @@ impl Carrier for Vonage {
     fn line(&self) -> Box<dyn Line> {
         Box::new(media::VonageLine::default())
     }
+}
+
+/// Says why not, and hangs up.
+pub fn refusal(why: Refusal) -> Reply {
+    document(&documents::refuse(why))
 }
 
 fn document(actions: &Value) -> Reply {

@@ -7,7 +7,7 @@ use http::{Method, Response, header};
 
 use super::token::{CallToken, Purpose};
 use super::{Route, client, incoming, status};
-use crate::carriers::{Callback, Carrier, CarrierEvent, Check, Forged, Reply};
+use crate::carriers::{Callback, Carrier, CarrierEvent, Check, Forged, Reply, refusal_without_account};
 use crate::engine::{Engine, Incident, error_response};
 use crate::error::{Code, Error, Fault};
 use crate::operations::numbers::Provider;
@@ -16,8 +16,9 @@ use crate::router::method_not_allowed;
 
 /// Answers a carrier's callback.
 pub async fn handle(engine: &Engine, incoming: &Incoming, request_id: &str) -> Response<Bytes> {
-    let provider = match Route::of(incoming.request.uri().path()) {
-        Some(Route::Voice(provider) | Route::Status(provider)) => provider,
+    let (provider, asks) = match Route::of(incoming.request.uri().path()) {
+        Some(Route::Voice(provider)) => (provider, true),
+        Some(Route::Status(provider)) => (provider, false),
         Some(Route::Media(..)) => {
             let message = "This address is a WebSocket for a carrier's media.";
             return error_response(&Error::new(Code::UpgradeRequired, message), request_id);
@@ -26,6 +27,13 @@ pub async fn handle(engine: &Engine, incoming: &Incoming, request_id: &str) -> R
     };
     if !matches!(*incoming.request.method(), Method::POST | Method::GET) {
         return error_response(&method_not_allowed("GET, POST"), request_id);
+    }
+    // Somebody is on the line: a caller is told no, not left with an error that the carrier reads out.
+    if asks
+        && engine.config().carriers.get(provider).is_none()
+        && let Some(refusal) = refusal_without_account(provider)
+    {
+        return respond(engine, refusal, request_id).await;
     }
     match answer(engine, incoming, provider).await {
         Ok(reply) => respond(engine, reply, request_id).await,

@@ -11,6 +11,7 @@ mod auth;
 mod bad_input;
 mod call_properties;
 mod calls;
+mod carriers;
 mod deliveries;
 mod every_operation;
 mod faults;

@@ -10,7 +10,6 @@ use super::reorder::Reorder;
 use crate::audio::Rate;
 use crate::carriers::media::{Line, LineError, LineEvent, LineFormat, LineMessage};
 use crate::carriers::shared;
-use crate::limits::CARRIER_MESSAGE_BYTES_MAX;
 
 /// Numbers of chunks are below this, as integers in JSON are.
 const CHUNK_MAX: u64 = 1 << 53;
@@ -154,7 +153,7 @@ fn complaint(message: &Value) -> String {
         (head, detail) if detail.is_empty() => head.to_owned(),
         (head, detail) => format!("{head}: {detail}"),
     };
-    crate::conversation::text::cut(words, CARRIER_MESSAGE_BYTES_MAX)
+    shared::words(&words)
 }
 
 #[cfg(test)]
@@ -281,7 +280,7 @@ mod tests {
         let long = json!({"event": "error", "payload": {"title": "x".repeat(9_000)}});
         let events = TelnyxLine::default().read(text(long)).unwrap();
         assert!(
-            matches!(&events[..], [LineEvent::Complaint(words)] if words.len() <= CARRIER_MESSAGE_BYTES_MAX)
+            matches!(&events[..], [LineEvent::Complaint(words)] if words.len() <= crate::limits::CARRIER_MESSAGE_BYTES_MAX)
         );
     }
 

@@ -2,6 +2,7 @@ use http::HeaderMap;
 
 use super::*;
 use crate::carriers::order::RejectionCause;
+use crate::limits::CARRIER_MESSAGE_BYTES_MAX;
 use crate::phone::E164;
 
 const SID: &str = "AC0123456789abcdef0123456789abcdef";

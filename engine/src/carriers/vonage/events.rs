@@ -17,8 +17,6 @@ use super::{CALL_ID_BYTES_MAX, causes};
 use crate::carriers::callback::Callback;
 use crate::carriers::report::{Billed, CarrierEvent, IncomingCall, Progress, Report};
 use crate::carriers::shared;
-use crate::conversation::text::cut;
-use crate::limits::CARRIER_MESSAGE_BYTES_MAX;
 
 /// What Vonage says instead of a number that is withheld.
 const WITHHELD: &[&str] = &["anonymous", "private", "restricted", "unavailable", "unknown"];
@@ -87,7 +85,7 @@ fn is_socket_leg(fields: &Map<String, Value>) -> bool {
 fn incoming(fields: &Map<String, Value>) -> Result<Option<CarrierEvent>, String> {
     let text = |name: &str| fields.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
     if let Some(reason) = text("reason") {
-        return Err(format!("Vonage complains: {}", cut(reason.to_owned(), CARRIER_MESSAGE_BYTES_MAX)));
+        return Err(format!("Vonage complains: {}", shared::words(reason)));
     }
     if ["dtmf", "speech", "recording_url", "conversation_uuid_to", "type"]
         .iter()

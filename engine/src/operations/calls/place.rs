@@ -367,12 +367,22 @@ impl Meant {
     }
 
     /// Writes what the carrier said. Its callbacks may have been here before its answer.
-    async fn settle(self, context: &mut Context, provider: Provider, said: Asked) -> Result<Output, Fault> {
+    async fn settle(
+        self,
+        context: &mut Context,
+        provider: Provider,
+        mut said: Asked,
+    ) -> Result<Output, Fault> {
         let engine = context.engine.clone();
         let mut leg = self.leg.clone();
         for _ in 0..STALE_ATTEMPTS_MAX {
             match self.settled(context, &engine, provider, leg, &said).await {
                 Err(Fault::Stale) => {
+                    leg = Leg::load(&engine, &self.leg.workspace_id, &self.leg.call_id).await?
+                }
+                // The name is taken, so it says nothing about this call.
+                Err(Fault::Storage(error)) if error.is_constraint("phone_calls") => {
+                    said = Asked::Unknown("it named another call".to_owned());
                     leg = Leg::load(&engine, &self.leg.workspace_id, &self.leg.call_id).await?
                 }
                 other => return other,

@@ -1,0 +1,64 @@
+//! What carriers do that no carrier should, and carriers that the operator has no account with.
+use http::Method;
+use serde_json::json;
+use sidetone_tests::World;
+
+#[test]
+fn a_caller_is_told_no_where_the_operator_has_no_account() {
+    let world = World::new();
+    let ask = |path: &str| world.call(Method::POST, path, None);
+    // The world has an account with Twilio only.
+    let plivo = ask("/carriers/plivo/voice");
+    assert_eq!((plivo.status, plivo.header("content-type")), (200, Some("text/xml; charset=utf-8")));
+    assert_eq!(plivo.body, r#"<Response><Hangup reason="rejected"/></Response>"#);
+    let vonage = ask("/carriers/vonage/voice").ok().json;
+    assert_eq!(vonage[0]["text"], "This number is not in service. Goodbye.");
+    // Only a command with an API key declines at Telnyx; and nobody waits for what becomes of a call.
+    for path in ["/carriers/telnyx/voice", "/carriers/plivo/status", "/carriers/vonage/status"] {
+        ask(path).refused("carrier_not_configured");
+    }
+    assert_eq!(world.get("/calls").ok()["calls"], json!([]));
+}
+
+#[test]
+fn a_carrier_that_names_another_call_has_said_nothing() {
+    let world = World::with_settings(&[]);
+    let sandbox = world.sandbox().unwrap();
+    let body = json!({"sid": format!("CA{}", "7".repeat(32)), "status": "queued"}).to_string();
+    sandbox.answer_http(201, &body);
+    let first = world.placed_call();
+    sandbox.answer_http(201, &body);
+    let from = world.binding();
+    let order = json!({"assistant_id": from["assistant_id"], "to": "+14155557777", "from": from.id});
+    let refusal = world.post("/calls/outbound", order).refused("carrier_timeout");
+    let second = refusal["error"]["details"]["call_id"].as_str().unwrap().to_owned();
+    let call = |id: &str| world.get(format!("/calls/{id}")).ok().json;
+    assert_eq!(call(&first.id)["carrier_call_id"], first["carrier_call_id"]);
+    assert_eq!(
+        (&call(&second)["carrier_call_id"], &call(&second)["status"]),
+        (&json!(null), &json!("queued"))
+    );
+}
+
+#[test]
+fn what_the_carrier_said_is_kept_though_the_key_was_revoked_meanwhile() {
+    let world = World::with_settings(&[]);
+    let sandbox = world.sandbox().unwrap();
+    let from = world.binding();
+    let order = json!({"assistant_id": from["assistant_id"], "to": "+14155557777", "from": from.id});
+    let brief = world.api_key();
+    let (ours, key_id) = (world.backdoor(), brief.id.clone());
+    sandbox.meanwhile(move || {
+        let revoke = sidetone_engine::sql!("UPDATE api_keys SET revoked_at = 1 WHERE id = ?1", key_id);
+        let write = async move { ours.ports().database.write(vec![revoke]).await };
+        let revoked = std::thread::spawn(move || sidetone::sandbox::block_on(write)).join();
+        revoked.unwrap().unwrap();
+    });
+    let sid = format!("CA{}", "8".repeat(32));
+    sandbox.answer_http(201, &json!({"sid": sid, "status": "queued"}).to_string());
+    let with_brief = world.with_key(brief["key"].as_str().unwrap());
+    let call = with_brief.post("/calls/outbound", order).created().json;
+    assert_eq!(call["carrier_call_id"], sid);
+    assert_eq!(world.get(format!("/calls/{}", call["id"].as_str().unwrap())).ok()["carrier_call_id"], sid);
+    with_brief.get("/calls").refused("unauthorized");
+}
