@@ -7,4 +7,5 @@ mod batch;
 mod models_that_fail;
 mod seeded;
 mod support;
+mod taken_over;
 mod tools_that_fail;

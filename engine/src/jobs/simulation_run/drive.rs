@@ -91,10 +91,11 @@ impl<'a> Drive<'a> {
         };
         if !told.is_empty() {
             for one in told {
-                while drive.simulation.poll().is_some() {}
+                drive.simulation.forget_questions();
                 drive.take(one);
             }
-            while drive.simulation.poll().is_some() {}
+            // The last answer may have been the end: its result is still to be written.
+            drive.simulation.forget_questions();
             drive.simulation.resume();
         }
         drive
