@@ -80,6 +80,7 @@ pub fn end(workspace_id: &str, id: &str, ended: &EndedCall, analysis: Option<&An
         id,
         condition: "c.status <> 'ended'",
         outcome: Some(outcome.as_str()),
+        outcome_else: "c.outcome",
         sentiment,
         duration_ms: Some(ended.duration_ms),
         cost_microusd: Some(ended.costs.total_microusd),
@@ -139,6 +140,7 @@ pub fn repriced(
         id,
         condition: "c.status = 'ended'",
         outcome: None,
+        outcome_else: "g.outcome",
         sentiment: None,
         duration_ms: None,
         cost_microusd: Some(total_microusd),
@@ -173,6 +175,7 @@ pub fn analyzed(workspace_id: &str, id: &str, analysis: &Analysis) -> Vec<Statem
         id,
         condition: "c.status = 'ended'",
         outcome,
+        outcome_else: "c.outcome",
         sentiment: Some(analysis.sentiment.as_str()),
         duration_ms: None,
         cost_microusd: None,
@@ -309,6 +312,8 @@ struct Change<'a> {
     /// On the call as it still is.
     condition: &'static str,
     outcome: Option<&'static str>,
+    /// The outcome where none is given: the call's own, which an analysis had changed, or that of its group.
+    outcome_else: &'static str,
     sentiment: Option<&'static str>,
     duration_ms: Option<i64>,
     cost_microusd: Option<i64>,
@@ -343,7 +348,8 @@ impl Change<'_> {
     /// Makes the groups, moves the sums from the old ones to them, and forgets sums of nothing.
     fn statements(&self) -> Vec<Statement> {
         let condition = self.condition;
-        let (outcome, sentiment) = ("COALESCE(?3, c.outcome)", "COALESCE(?4, g.sentiment)");
+        let outcome = &format!("COALESCE(?3, {})", self.outcome_else);
+        let sentiment = "COALESCE(?4, g.sentiment)";
         let groups = sql!(
             format!(
                 "INSERT INTO call_groups (workspace_id, assistant_id, source, model, voice, outcome, sentiment)

@@ -238,6 +238,12 @@ impl Simulation {
         self.outputs.pop_front()
     }
 
+    /// Forgets what it has asked for. For a driver that knows the answers already; what the simulation came to stays
+    /// to be polled.
+    pub fn forget_questions(&mut self) {
+        self.outputs.retain(|output| matches!(output, Output::Done { .. } | Output::Failed { .. }));
+    }
+
     /// Asks again for what was under way, with the same ids. For a driver that loaded a stored
     /// state; a result that was polled before is not repeated.
     pub fn resume(&mut self) {

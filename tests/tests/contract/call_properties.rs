@@ -30,6 +30,7 @@ enum Deed {
         assistant: usize,
         source: Source,
         model: usize,
+        voice: usize,
         started_at: i64,
     },
     Record {
@@ -41,6 +42,8 @@ enum Deed {
     },
     End(Index, Ending, Option<Finding>),
     Analyze(Index, Finding),
+    /// The carrier tells its price.
+    Reprice(Index, i64),
     /// A job that runs twice.
     InsertAgain(Index),
     EndAgain(Index, Ending),
@@ -67,6 +70,7 @@ struct Question {
     assistant: Option<usize>,
     source: Option<Source>,
     model: Option<usize>,
+    voice: Option<usize>,
     outcome: Option<Outcome>,
     sentiment: Option<Sentiment>,
     from: Option<(i64, bool)>,
@@ -106,9 +110,9 @@ fn done(world: &World, deeds: &[Deed]) -> Vec<Known> {
     for deed in deeds {
         let picked = |index: &Index| (!known.is_empty()).then(|| index.index(known.len()));
         match deed {
-            Deed::Insert { assistant, source, model, started_at } => {
+            Deed::Insert { assistant, source, model, voice, started_at } => {
                 let mut new = new_call(world, *assistant, *source, *started_at);
-                new.model = format!("example/{model}");
+                (new.model, new.voice) = (format!("example/{model}"), format!("example/{voice}"));
                 world.write(write::insert(&new));
                 known.push(Known { new, ended: None, analysis: None });
             }
@@ -134,6 +138,16 @@ fn done(world: &World, deeds: &[Deed]) -> Vec<Known> {
                 world.write(write::analyzed(&one.new.workspace_id, &one.new.id, &analysis));
                 if one.ended.is_some() {
                     one.analysis = Some(analysis);
+                }
+            }
+            Deed::Reprice(index, price) => {
+                let Some(at) = picked(index) else { continue };
+                let one = &mut known[at];
+                let costs = one.ended.as_ref().map_or(Costs::default(), |ended| ended.costs);
+                let total = costs.total_microusd - costs.telephony_microusd + price;
+                world.write(write::repriced(&one.new.workspace_id, &one.new.id, *price, total));
+                if let Some(ended) = &mut one.ended {
+                    (ended.costs.telephony_microusd, ended.costs.total_microusd) = (*price, total);
                 }
             }
             Deed::InsertAgain(index) => {
@@ -197,7 +211,8 @@ fn recounted(world: &World) {
 fn new_call(world: &World, assistant: usize, source: Source, started_at: i64) -> NewCall {
     let mut new = example::new_call(world);
     new.assistant_id = format!("asst_{assistant}");
-    (new.source, new.started_at, new.model) = (source, started_at, "example/0".to_owned());
+    (new.source, new.started_at) = (source, started_at);
+    (new.model, new.voice) = ("example/0".to_owned(), "example/0".to_owned());
     new
 }
 
@@ -234,6 +249,7 @@ impl Question {
         add("assistant_id", self.assistant.map(|n| format!("asst_{n}")));
         add("source", self.source.map(|source| source.as_str().to_owned()));
         add("model", self.model.map(|n| format!("example/{n}")));
+        add("voice", self.voice.map(|n| format!("example/{n}")));
         add("outcome", self.outcome.map(|outcome| outcome.as_str().to_owned()));
         add("sentiment", self.sentiment.map(|sentiment| sentiment.as_str().to_owned()));
         let date = |(ms, whole): (i64, bool)| time::format(ms)[..if whole { 10 } else { 24 }].to_owned();
@@ -261,6 +277,7 @@ impl Question {
         is("assistant_id", self.assistant.map(|n| format!("asst_{n}")))
             && is("source", self.source.map(|source| source.as_str().to_owned()))
             && is("model", self.model.map(|n| format!("example/{n}")))
+            && is("voice", self.voice.map(|n| format!("example/{n}")))
             && is("outcome", self.outcome.map(|outcome| outcome.as_str().to_owned()))
             && is("sentiment", self.sentiment.map(|sentiment| sentiment.as_str().to_owned()))
             && self.from.is_none_or(|(ms, whole)| started_at >= if whole { day(ms) * DAY_MS } else { ms })
@@ -344,14 +361,16 @@ fn finding() -> impl Strategy<Value = Finding> {
 fn deed() -> impl Strategy<Value = Deed> {
     let source = || select(SOURCES.to_vec());
     prop_oneof![
-        4 => (0..3_usize, source(), 0..2_usize, moment())
-            .prop_map(|(assistant, source, model, started_at)| Deed::Insert { assistant, source, model, started_at }),
+        4 => (0..3_usize, source(), 0..2_usize, 0..2_usize, moment()).prop_map(
+            |(assistant, source, model, voice, started_at)| Deed::Insert { assistant, source, model, voice, started_at }
+        ),
         4 => (0..3_usize, source(), moment(), ending(), option::of(finding())).prop_map(
             |(assistant, source, started_at, ending, finding)| Deed::Record { assistant, source, started_at, ending, finding }
         ),
         4 => (any::<Index>(), ending(), option::weighted(0.3, finding()))
             .prop_map(|(index, ending, finding)| Deed::End(index, ending, finding)),
         4 => (any::<Index>(), finding()).prop_map(|(index, finding)| Deed::Analyze(index, finding)),
+        2 => (any::<Index>(), 0..3_i64).prop_map(|(index, price)| Deed::Reprice(index, price)),
         1 => any::<Index>().prop_map(Deed::InsertAgain),
         1 => (any::<Index>(), ending()).prop_map(|(index, ending)| Deed::EndAgain(index, ending)),
     ]
@@ -361,6 +380,7 @@ fn question() -> impl Strategy<Value = Question> {
     let groups = (
         option::weighted(0.2, 0..4_usize),
         option::weighted(0.2, select(SOURCES.to_vec())),
+        option::weighted(0.1, 0..2_usize),
         option::weighted(0.1, 0..2_usize),
         option::weighted(0.2, select(OUTCOMES.to_vec())),
         option::weighted(0.2, select(SENTIMENTS.to_vec())),
@@ -375,11 +395,15 @@ fn question() -> impl Strategy<Value = Question> {
         prop_oneof![1..6_i64, Just(200_i64)],
     );
     (groups, rest).prop_map(
-        |((assistant, source, model, outcome, sentiment), (from, to, search, sort, order, page, limit))| {
+        |(
+            (assistant, source, model, voice, outcome, sentiment),
+            (from, to, search, sort, order, page, limit),
+        )| {
             Question {
                 assistant,
                 source,
                 model,
+                voice,
                 outcome,
                 sentiment,
                 from,

@@ -8,4 +8,5 @@ mod models_that_fail;
 mod receivers_that_hang;
 mod seeded;
 mod support;
+mod taken_over;
 mod tools_that_fail;

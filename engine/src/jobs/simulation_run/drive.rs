@@ -48,6 +48,8 @@ pub struct Drive<'a> {
     assistant: Spent,
     total: Spent,
     failure_code: Option<FailureCode>,
+    /// It was tried often enough: nobody is asked any more.
+    given_up: bool,
     saved_at_ms: i64,
     /// Until when the lease holds.
     leased_until_ms: i64,
@@ -86,22 +88,25 @@ impl<'a> Drive<'a> {
             assistant: Spent::default(),
             total: Spent::default(),
             failure_code: None,
+            given_up: false,
             saved_at_ms: now_ms,
             leased_until_ms: job.leased_until_ms,
         };
         if !told.is_empty() {
             for one in told {
-                while drive.simulation.poll().is_some() {}
+                drive.simulation.forget_questions();
                 drive.take(one);
             }
-            while drive.simulation.poll().is_some() {}
+            // The last answer may have been the end: its result is still to be written.
+            drive.simulation.forget_questions();
             drive.simulation.resume();
         }
         drive
     }
 
     /// The conversation so far as a failure of ours.
-    pub fn interrupted(&self, reason: &str) -> Driven {
+    pub fn interrupted(&mut self, reason: &str) -> Driven {
+        self.given_up = true;
         let failure = self.simulation.failure(SimulationPart::Assistant, reason.to_owned());
         self.driven(Err(failure))
     }
@@ -315,8 +320,8 @@ impl<'a> Drive<'a> {
         let turn = AnalysisTurn { transcript };
         let by_rule = || Analysis::of(rules::analyse(&turn), AnalysisMethod::Rule);
         let model = &self.started.assistant.model;
-        // A model that has just failed is not asked again.
-        let silent = self.failure_code.is_some() || transcript.is_empty();
+        // A model that has just failed is not asked again, nor one whose answers were lost time and again.
+        let silent = self.given_up || self.failure_code.is_some() || transcript.is_empty();
         if model == RULES_MODEL || self.is_spent(false) || silent {
             return Ok((by_rule(), Spent::default()));
         }

@@ -167,6 +167,8 @@ struct Assembly {
     calls: Calls,
     finish: Option<Finish>,
     usage: Option<TokenCount>,
+    /// The tokens were counted in a piece that says nothing, and nothing was said since.
+    counted_last: bool,
     /// `[DONE]` has come.
     done: bool,
     /// It is whole, so nothing tells of its end but itself.
@@ -219,13 +221,28 @@ impl Assembly {
         if let Some(error) = reported_error(value) {
             return Err(AnswerError::Reported(error));
         }
+        let said = self.said();
+        let mut counted = false;
         // Groq's own place for it, in the last piece.
         for usage in [value.get("usage"), value.pointer("/x_groq/usage")].into_iter().flatten() {
             let tokens = |name: &str| usage.get(name).and_then(Value::as_u64);
             if let (Some(input), Some(output)) = (tokens("prompt_tokens"), tokens("completion_tokens")) {
                 self.usage = Some(TokenCount { input, output });
+                counted = true;
             }
         }
+        self.choice(value)?;
+        // Some servers count with every piece, so a count that comes with words is no end.
+        self.counted_last = self.said() == said && (counted || self.counted_last);
+        Ok(())
+    }
+
+    /// How much has been said.
+    const fn said(&self) -> usize {
+        self.text.len() + self.refusal.len() + self.calls.bytes()
+    }
+
+    fn choice(&mut self, value: &Value) -> Result<(), AnswerError> {
         let choices = value.get("choices").and_then(Value::as_array);
         let first = |choice: &&Value| choice.get("index").and_then(Value::as_u64).unwrap_or(0) == 0;
         let Some(choice) = choices.and_then(|choices| choices.iter().find(first)) else { return Ok(()) };
@@ -299,7 +316,7 @@ impl Assembly {
             return Err(error.clone());
         }
         // Not all servers send `[DONE]`, nor all a finish_reason. What comes last tells too.
-        let has_ended = self.done || self.ended || self.finish.is_some() || self.usage.is_some();
+        let has_ended = self.done || self.ended || self.finish.is_some() || self.counted_last;
         let calls_are_whole = !self.calls.is_empty() && self.calls.are_complete();
         if !has_ended && !calls_are_whole {
             return Err(AnswerError::Cut);

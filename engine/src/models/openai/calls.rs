@@ -48,6 +48,11 @@ impl Calls {
         self.calls.is_empty()
     }
 
+    /// Bytes of all calls so far.
+    pub const fn bytes(&self) -> usize {
+        self.arguments_bytes
+    }
+
     /// Whether every call's arguments have come to their end, as far as their brackets tell.
     pub fn are_complete(&self) -> bool {
         self.calls.iter().all(|call| call.reach.is_complete())

@@ -111,7 +111,27 @@ fn is_private(word: &str) -> bool {
     lower.contains("://")
         || key.iter().any(|part| lower.contains(part))
         || lower.contains('@')
+        || is_address(&lower)
         || word.len() > WORD_BYTES_MAX
+}
+
+/// Whether a word names a machine: gateways tell which one behind them did not answer.
+fn is_address(word: &str) -> bool {
+    let word = word.trim_matches(|c: char| !c.is_ascii_alphanumeric() && c != ':');
+    let word = word.trim_end_matches(':');
+    let (host, port) = match word.rsplit_once(':') {
+        Some((host, port)) if !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit()) => {
+            (host, true)
+        }
+        _ => (word, false),
+    };
+    let host = host.trim_end_matches(']');
+    let local = ["localhost", "local", "internal"];
+    host.parse::<std::net::IpAddr>().is_ok()
+        || word.parse::<std::net::Ipv6Addr>().is_ok()
+        || (port && host.contains('.'))
+        || host == "localhost"
+        || host.rsplit_once('.').is_some_and(|(_, last)| local.contains(&last))
 }
 
 #[cfg(test)]
@@ -161,5 +181,23 @@ mod tests {
         let message = "Wrong key sk-proj-***abcd. See https://platform.example/keys now, ops@example.com";
         let error = ProviderError { message: message.into(), ..ProviderError::default() };
         assert_eq!(error.shown(), "Wrong key … See … now, …");
+        for machine in [
+            "10.0.0.5:8000",
+            "(10.0.0.5)",
+            "vllm-2.cluster.local",
+            "gpu.example.com:8000:",
+            "localhost:11434,",
+            "[fd00::1]:80",
+            "fd00::1",
+        ] {
+            let message =
+                format!("Cannot connect to {machine} at 12:30 of version 1.5 after max_tokens: 4096.");
+            let error = ProviderError { message, ..ProviderError::default() };
+            assert_eq!(
+                error.shown(),
+                "Cannot connect to … at 12:30 of version 1.5 after max_tokens: 4096.",
+                "{machine}"
+            );
+        }
     }
 }

@@ -115,6 +115,20 @@ fn what_breaks_off_is_told_from_what_is_no_answer() {
 }
 
 #[test]
+fn tokens_counted_with_every_piece_are_no_end() {
+    let usage = json!({"prompt_tokens": 9, "completion_tokens": 1});
+    let piece = |delta: Value| json!({"choices": [{"delta": delta}], "usage": usage});
+    let (role, begun) = (piece(json!({"role": "assistant"})), piece(json!({"content": "Your order will "})));
+    let call = piece(json!({"tool_calls": [{"function": {"name": "f", "arguments": "{\"x\""}}]}));
+    for pieces in [vec![role.clone(), begun.clone()], vec![begun.clone()], vec![role, call]] {
+        assert_eq!(read(&stream(&pieces)), Err(AnswerError::Cut), "{pieces:?}");
+    }
+    // By itself it comes last.
+    let last = json!({"choices": [], "usage": usage});
+    assert_eq!(read(&stream(&[begun, last])).unwrap().usage, Some(TokenCount { input: 9, output: 1 }));
+}
+
+#[test]
 fn there_is_an_end_to_it() {
     let long = "x".repeat(MODEL_TEXT_BYTES_MAX / 2 + 1);
     let piece = json!({"choices": [{"delta": {"content": long}}]});
