@@ -62,6 +62,8 @@ codes! {
     RecordingNotReady = 409 "recording_not_ready";
     /// The webhook is disabled: nothing is sent to it.
     WebhookDisabled = 409 "webhook_disabled";
+    /// The workspace has as many of these as it may.
+    LimitReached = 409 "limit_reached";
     /// The test token has opened its one conversation.
     TokenUsed = 409 "token_used";
     /// The operator has no account with this carrier.

@@ -165,7 +165,7 @@ impl Event {
         let deliveries = sql!(
             "INSERT INTO deliveries (id, workspace_id, webhook_id, event_id, type, body_bytes, status, attempts, failures, due_at, created_at)
              SELECT json_extract(value, '$.delivery_id'), :ws, webhooks.id, ?2, ?3, ?4, 'pending', 0, 0, ?5, ?5
-             FROM json_each(?1) JOIN webhooks ON webhooks.id = json_extract(value, '$.webhook_id')
+             FROM json_each(?1) CROSS JOIN webhooks ON webhooks.id = json_extract(value, '$.webhook_id')
              WHERE webhooks.workspace_id = :ws AND webhooks.enabled = 1",
             &ways,
             &self.id,
@@ -190,7 +190,7 @@ pub(crate) fn pump(list: &str, now_ms: i64) -> Statement {
     sql!(
         "INSERT INTO jobs (id, workspace_id, kind, subject_id, due_at, attempts, created_at)
          SELECT json_extract(value, '$.job_id'), :ws, ?2, webhooks.id, ?3, 0, ?4
-         FROM json_each(?1) JOIN webhooks ON webhooks.id = json_extract(value, '$.webhook_id')
+         FROM json_each(?1) CROSS JOIN webhooks ON webhooks.id = json_extract(value, '$.webhook_id')
          WHERE webhooks.workspace_id = :ws AND webhooks.enabled = 1
          ON CONFLICT (subject_id) WHERE kind = 'webhook_delivery' DO UPDATE SET due_at = excluded.due_at WHERE jobs.lease IS NULL",
         list,

@@ -111,6 +111,8 @@ pub const TOOL_TIMEOUT_MS_MAX: u64 = 30_000;
 pub const TOOL_TIMEOUT_MS_DEFAULT: i64 = 5_000;
 /// A tool's answer; more is an error result.
 pub const TOOL_RESPONSE_BYTES_MAX: usize = 64 * 1024;
+/// Webhooks of a workspace: each event is written for each of them in the batch of what it tells.
+pub const WEBHOOKS_MAX: i64 = 250;
 /// Entries of a webhook's `events`.
 pub const WEBHOOK_EVENTS_MAX: u64 = 16;
 /// The whole of one attempt to deliver an event (Standard Webhooks: 15 to 30 s).

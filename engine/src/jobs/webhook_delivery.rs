@@ -32,6 +32,8 @@ struct Due {
     event_id: String,
     /// Failed attempts since the schedule began.
     failures: i64,
+    /// When it became due: another value later says that somebody began the schedule anew.
+    due_at: i64,
     body: String,
 }
 
@@ -70,7 +72,7 @@ async fn load(engine: &Engine, job: &Job, at_once: usize) -> Result<(Option<Rece
         &job.subject_id
     );
     let due = sql!(
-        "SELECT due.id AS id, event_id, failures, body FROM (
+        "SELECT due.id AS id, event_id, failures, due.due_at AS due_at, body FROM (
            SELECT id, event_id, failures, due_at, SUM(body_bytes) OVER (ORDER BY due_at, id) - body_bytes AS bytes_before
            FROM (SELECT * FROM deliveries WHERE webhook_id = ?1 AND due_at <= ?2 ORDER BY due_at, id LIMIT CAST(?3 AS INTEGER))
          ) AS due JOIN events ON events.id = due.event_id
@@ -97,6 +99,7 @@ impl Due {
             id: row.text("id")?,
             event_id: row.text("event_id")?,
             failures: row.integer("failures")?,
+            due_at: row.integer("due_at")?,
             body: row.text("body")?,
         })
     }
@@ -182,14 +185,14 @@ fn wake(engine: &Engine, job: &Job, rows: Option<&Rows>) -> Result<(), Failure> 
     Ok(())
 }
 
-/// One statement for all outcomes. A delivery that was canceled while it was under way stays so,
-/// unless it has arrived.
+/// One statement for all outcomes. A delivery that was canceled while it was under way stays so, and one that was asked
+/// for again is still to be sent, unless it has arrived.
 fn update(outcomes: &[Outcome], now_ms: i64) -> Statement {
     let list: Vec<_> = outcomes
         .iter()
         .map(|outcome| {
             json!({
-                "id": outcome.delivery_id, "status": outcome.status, "failures": outcome.failures, "due_at": outcome.due_at,
+                "id": outcome.delivery_id, "status": outcome.status, "failures": outcome.failures, "due_at": outcome.due_at, "was_due_at": outcome.was_due_at,
                 "last_status": outcome.last_status, "last_error": outcome.last_error, "last_response": outcome.last_response,
             })
         })
@@ -197,13 +200,14 @@ fn update(outcomes: &[Outcome], now_ms: i64) -> Statement {
     sql!(
         "UPDATE deliveries SET
            attempts = attempts + 1,
-           failures = json_extract(value, '$.failures'),
+           failures = CASE WHEN due_at IS json_extract(value, '$.was_due_at') THEN json_extract(value, '$.failures') ELSE failures END,
            last_status = json_extract(value, '$.last_status'),
            last_error = json_extract(value, '$.last_error'),
            last_response = json_extract(value, '$.last_response'),
            delivered_at = CASE json_extract(value, '$.status') WHEN 'delivered' THEN ?2 ELSE delivered_at END,
-           due_at = CASE status WHEN 'pending' THEN json_extract(value, '$.due_at') END,
-           status = CASE WHEN status = 'pending' OR json_extract(value, '$.status') = 'delivered'
+           due_at = CASE WHEN json_extract(value, '$.status') = 'delivered' THEN NULL
+             WHEN due_at IS json_extract(value, '$.was_due_at') THEN json_extract(value, '$.due_at') ELSE due_at END,
+           status = CASE WHEN due_at IS json_extract(value, '$.was_due_at') OR json_extract(value, '$.status') = 'delivered'
              THEN json_extract(value, '$.status') ELSE status END
          FROM json_each(?1) WHERE deliveries.id = json_extract(value, '$.id')",
         json!(list).to_string(),

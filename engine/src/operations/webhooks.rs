@@ -14,9 +14,10 @@ use crate::events::{self, Subscription};
 use crate::idempotency::Reveal;
 use crate::ids::prefix;
 use crate::jobs::JobKind;
+use crate::limits::WEBHOOKS_MAX;
 use crate::operation::{BodySchema, Effects, Input, Operation, Output, Success};
 use crate::operations::tools::check_target;
-use crate::statement::{Row, Statement};
+use crate::statement::{Row, Rows, Statement};
 use crate::{crud, limits, schema, sql, time};
 
 /// `GET /webhooks`
@@ -45,14 +46,14 @@ pub const CREATE: Operation = Operation {
     group: "Webhooks",
     title: "Create a webhook",
     description: "Registers a receiver of events. The answer holds the signing secret, which is shown once: deliveries \
-        are signed with it (Standard Webhooks).",
+        are signed with it (Standard Webhooks). A workspace has at most 250 webhooks.",
     effects: Effects::Create,
     success: Success::Created,
     revision: false,
     query: None,
     body: BodySchema::whole(schema::of::<Draft>),
     response: Some(schema::of::<CreatedWebhook>),
-    errors: &[Code::PrivateTarget],
+    errors: &[Code::PrivateTarget, Code::LimitReached],
     run: |context, input| Box::pin(create(context, input)),
 };
 
@@ -191,6 +192,14 @@ async fn list(context: &mut Context, _: &Input) -> Result<Output, Fault> {
 async fn create(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     let draft = input.body::<Draft>()?.tidy();
     check_target(&draft.url, context.engine.config(), Vec::new())?;
+    let count = sql!("SELECT COUNT(*) AS webhooks FROM webhooks WHERE workspace_id = :ws");
+    let rows = context.read(vec![count]).await?;
+    let webhooks = rows.first().and_then(Rows::first).map(|row| row.integer("webhooks")).transpose()?;
+    if webhooks.is_some_and(|webhooks| webhooks >= WEBHOOKS_MAX) {
+        let message =
+            format!("This workspace has {WEBHOOKS_MAX} webhooks, the most there can be. Delete one first.");
+        return Err(Error::new(Code::LimitReached, message).into());
+    }
     let now_ms = context.now_ms;
     let webhook = Webhook {
         id: context.id(prefix::WEBHOOK),
@@ -208,8 +217,13 @@ async fn create(context: &mut Context, input: &Input) -> Result<Output, Fault> {
         webhook.draft.enabled,
         now_ms,
     );
+    // Several at the same moment may all have seen room.
+    let room = sql!(
+        "INSERT INTO batch_guard (ok) SELECT 0 WHERE (SELECT COUNT(*) FROM webhooks WHERE workspace_id = :ws) >= ?1",
+        WEBHOOKS_MAX
+    );
     let reveal = Reveal::Webhook { id: webhook.id.clone(), version: 1 };
-    context.commit(vec![insert], Output::created(&webhook)?.revealing(reveal)).await
+    context.commit(vec![room, insert], Output::created(&webhook)?.revealing(reveal)).await
 }
 
 async fn update(context: &mut Context, input: &Input) -> Result<Output, Fault> {

@@ -252,6 +252,35 @@ fn a_deleted_webhook_cancels_what_is_pending_and_its_deliveries_stay_readable() 
 }
 
 #[test]
+fn a_redelivery_asked_for_while_an_attempt_is_under_way_is_made() {
+    let Some(world) = World::with_manual_clock() else { return };
+    let sandbox = world.sandbox().unwrap();
+    // The last attempt of its schedule, and one in the middle of it.
+    for (attempts, status, told) in [(8, 500, "delivered"), (3, 500, "delivered"), (3, 410, "pending")] {
+        let webhook = world.webhook();
+        let delivery = test(&world, &webhook);
+        for _ in 1..attempts {
+            sandbox.answer_http(500, "");
+            sandbox.run_jobs();
+            sandbox.advance(24 * 60 * 60 * 1_000);
+        }
+        let (other, again) = (world.clone(), Made { id: delivery.id.clone(), json: delivery.json.clone() });
+        sandbox.meanwhile(move || {
+            other.sandbox().unwrap().advance(1_000);
+            redeliver(&other, &again);
+        });
+        sandbox.answer_http(status, "");
+        sandbox.answer_http(200, "");
+        sandbox.run_jobs();
+        let read = list(&world, &webhook, "");
+        assert_eq!(read[0]["status"], told, "{attempts} {status}: {:#}", read[0]);
+        // A webhook that is gone is sent nothing more.
+        let made = if told == "delivered" { attempts + 1 } else { attempts };
+        assert_eq!(read[0]["attempts"], made, "{attempts} {status}: {:#}", read[0]);
+    }
+}
+
+#[test]
 fn a_webhook_that_is_deleted_while_an_event_is_under_way_keeps_the_truth() {
     let Some(world) = World::with_manual_clock() else { return };
     let sandbox = world.sandbox().unwrap();

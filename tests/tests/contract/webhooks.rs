@@ -57,3 +57,23 @@ fn events_are_of_known_kinds_at_least_one_and_each_once() {
     }
     world.post("/webhooks", json!({})).refused("validation_failed").naming(&["url", "events"]);
 }
+
+#[test]
+fn a_workspace_has_as_many_webhooks_as_it_may() {
+    let world = World::new();
+    let webhook = json!({"url": "https://example.com/", "events": ["call.started"]});
+    for _ in 0..250 {
+        world.post("/webhooks", webhook.clone()).created();
+    }
+    let refusal = world.post("/webhooks", webhook.clone()).refused("limit_reached");
+    assert_eq!(refusal.status, 409);
+    // Each of them is told, in one batch with what happened.
+    world.settle(&world.run().id);
+    let webhooks = world.get("/webhooks").ok().json;
+    for made in webhooks.as_array().unwrap() {
+        let path = format!("/webhooks/{}/deliveries", made["id"].as_str().unwrap());
+        assert_eq!(world.get(path).ok()["deliveries"].as_array().unwrap().len(), 1);
+    }
+    world.delete(format!("/webhooks/{}", webhooks[0]["id"].as_str().unwrap())).empty();
+    world.post("/webhooks", webhook).created();
+}

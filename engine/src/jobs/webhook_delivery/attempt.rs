@@ -14,6 +14,8 @@ pub struct Outcome {
     pub delivery_id: String,
     pub status: &'static str,
     pub failures: i64,
+    /// [`Due::due_at`] of the attempt.
+    pub was_due_at: i64,
     /// When the next attempt is due, if there is one.
     pub due_at: Option<i64>,
     pub last_status: Option<u16>,
@@ -101,6 +103,7 @@ fn blank(due: &Due) -> Outcome {
         delivery_id: due.id.clone(),
         status: "pending",
         failures: 0,
+        was_due_at: due.due_at,
         due_at: None,
         last_status: None,
         last_error: None,
