@@ -2,7 +2,7 @@
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, header};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode, header};
 
 use crate::auth::throttle::Throttle;
 use crate::auth::{self, Credential};
@@ -274,6 +274,9 @@ fn join_repeated(headers: &mut HeaderMap) {
     }
 }
 
+/// Says of an answer that it repeats an earlier one.
+pub(crate) const IDEMPOTENT_REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
+
 /// The envelope with its status and headers.
 pub(crate) fn error_response(error: &Error, request_id: &str) -> Response<Bytes> {
     let mut response = json_response(error.code.status(), Bytes::from(error.to_json(request_id).to_string()));
@@ -286,6 +289,9 @@ pub(crate) fn error_response(error: &Error, request_id: &str) -> Response<Bytes>
     }
     if let Some(seconds) = error.retry_after_s {
         headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+    }
+    if error.replayed {
+        headers.insert(IDEMPOTENT_REPLAYED, HeaderValue::from_static("true"));
     }
     if let Some(allow) = error.allow.as_deref().and_then(|text| HeaderValue::from_str(text).ok()) {
         headers.insert(header::ALLOW, allow);

@@ -116,12 +116,21 @@ pub struct Error {
     pub retry_after_s: Option<i64>,
     /// Methods for `Allow`.
     pub allow: Option<String>,
+    /// Whether an earlier answer is repeated, as an Idempotency-Key asks for.
+    pub replayed: bool,
 }
 
 impl Error {
     /// An error with a message.
     pub fn new(code: Code, message: impl Into<Cow<'static, str>>) -> Self {
-        Self { code, message: message.into(), details: None, retry_after_s: None, allow: None }
+        Self {
+            code,
+            message: message.into(),
+            details: None,
+            retry_after_s: None,
+            allow: None,
+            replayed: false,
+        }
     }
 
     /// The same with details.

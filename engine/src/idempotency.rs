@@ -68,7 +68,9 @@ impl Stored {
         let text = self.body.as_deref().filter(|_| self.status >= 400)?;
         let stored: Value = serde_json::from_str(text).ok()?;
         let code = Code::ALL.iter().copied().find(|code| stored["code"] == code.as_str())?;
-        let error = Error::new(code, stored["message"].as_str()?.to_owned());
+        let mut error = Error::new(code, stored["message"].as_str()?.to_owned());
+        // That an outcome is not known yet is told anew each time: nobody got it as an answer before.
+        error.replayed = code != Code::RequestInProgress;
         Some(match &stored["details"] {
             Value::Null => error,
             details => error.with_details(details.clone()),

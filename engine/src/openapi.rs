@@ -134,12 +134,14 @@ fn responses(operation: &Operation, generator: &mut SchemaGenerator) -> Value {
         Success::Empty => "Done; there is no body.",
         Success::Audio => "The whole recording.",
     }});
+    let mut revised = false;
     if let Some(response) = operation.response {
         let mut body = response(generator).to_value();
         schema::normalise(&mut body);
+        revised = body["$ref"] == "#/components/schemas/Assistant";
         success["content"] = json!({"application/json": {"schema": body}});
     }
-    success["headers"] = success_headers(operation);
+    success["headers"] = success_headers(operation, revised);
     if operation.success == Success::Audio {
         success["content"] = json!({"audio/wav": {}});
         let mut part = success.clone();
@@ -194,12 +196,9 @@ fn responses(operation: &Operation, generator: &mut SchemaGenerator) -> Value {
     responses.into()
 }
 
-fn success_headers(operation: &Operation) -> Value {
+fn success_headers(operation: &Operation, revised: bool) -> Value {
     let mut headers = json!({"X-Request-Id": {"schema": {"type": "string"}}});
-    if operation.group == "Assistants"
-        && operation.success != Success::Empty
-        && operation.path.contains("{id}")
-    {
+    if revised {
         headers["ETag"] = json!({"description": "The revision.", "schema": {"type": "string"}});
     }
     if operation.success == Success::Audio {

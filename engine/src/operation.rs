@@ -142,6 +142,11 @@ impl Operation {
         self.effects == Effects::Spend
     }
 
+    /// Whether it may reach a service outside of this one, as a carrier, a model's provider or a receiver.
+    pub fn reaches_out(&self) -> bool {
+        self.spends() || crate::operations::REACHING_OUT.contains(&self.id)
+    }
+
     /// Whether MCP has it as a tool: all but downloads.
     pub fn is_tool(&self) -> bool {
         self.success != Success::Audio

@@ -32,6 +32,20 @@ pub const GROUPS: &[(&str, &str)] = &[
     ("Service", "Routes that need no key."),
 ];
 
+/// What may reach a service outside of this one, beside what can incur usage. The interface counts all that writes
+/// an assistant among it.
+pub const REACHING_OUT: &[&str] = &[
+    "create_assistant",
+    "update_assistant",
+    "delete_assistant",
+    "set_assistant_tools",
+    "set_assistant_knowledge",
+    "create_browser_test_token",
+    "hang_up_call",
+    "test_webhook",
+    "redeliver_webhook_delivery",
+];
+
 /// A row as this target needs it: what only documents tell stays out of a module that is handed them.
 #[cfg(target_arch = "wasm32")]
 macro_rules! row {

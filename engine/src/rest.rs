@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use crate::blobs::{ByteRange, Slice};
 use crate::context::Context;
-use crate::engine::{Engine, Incident, error_response, json_response};
+use crate::engine::{Engine, IDEMPOTENT_REPLAYED, Incident, error_response, json_response};
 use crate::error::{Code, Error, Fault, FieldProblem};
 use crate::field;
 use crate::json::{self, JsonError};
@@ -214,7 +214,7 @@ fn respond(answer: Answer) -> Response<Bytes> {
         response.headers_mut().insert(header::ETAG, etag);
     }
     if replayed {
-        response.headers_mut().insert("idempotent-replayed", HeaderValue::from_static("true"));
+        response.headers_mut().insert(IDEMPOTENT_REPLAYED, HeaderValue::from_static("true"));
     }
     response
 }

@@ -21,6 +21,8 @@ pub mod phone_peer;
 pub mod status;
 pub mod token;
 
+use std::borrow::Cow;
+
 use crate::operations::numbers::Provider;
 
 /// Where carriers' callbacks go; the provider's name follows.
@@ -53,6 +55,12 @@ impl<'a> Route<'a> {
     }
 }
 
+/// A path as logs may have it: without the token of a media socket, which opens a call for whoever has it.
+pub fn without_token(path: &str) -> Cow<'_, str> {
+    let token = path.starts_with(PATH).then(|| path.split_once("/media/")).flatten();
+    token.map_or(path.into(), |(before, _)| format!("{before}/media/…").into())
+}
+
 /// The URLs that a carrier is given for one call.
 pub(crate) struct CallUrls {
     pub(crate) media: String,
@@ -83,6 +91,20 @@ impl CallUrls {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_media_sockets_token_is_nothing_for_logs() {
+        for (path, logged) in [
+            ("/carriers/telnyx/media/t0", "/carriers/telnyx/media/…"),
+            ("/carriers/telnyx/media/t0/", "/carriers/telnyx/media/…"),
+            ("/carriers/nobody/media/t0/x", "/carriers/nobody/media/…"),
+            ("/carriers/telnyx/media", "/carriers/telnyx/media"),
+            ("/carriers/telnyx/status", "/carriers/telnyx/status"),
+            ("/calls/media/t0", "/calls/media/t0"),
+        ] {
+            assert_eq!(without_token(path), logged);
+        }
+    }
 
     #[test]
     fn a_path_leads_where_it_says_or_nowhere() {

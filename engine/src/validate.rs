@@ -262,7 +262,7 @@ fn unknown_field(name: &str, properties: &Map<String, Value>) -> String {
     });
     match near {
         Some(known) => format!("is not a field; did you mean `{known}`?"),
-        None if properties.is_empty() => "is not a field; none are taken here".to_owned(),
+        None if properties.is_empty() => "is not taken here".to_owned(),
         None => {
             let names: Vec<&str> = properties.keys().map(String::as_str).collect();
             format!("is not a field; fields are: {}", names.join(", "))

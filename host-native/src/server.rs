@@ -25,6 +25,7 @@ use sidetone_engine::blobs::{self, Slice};
 use sidetone_engine::engine::{Engine, Incident};
 use sidetone_engine::limits::{BODY_BYTES_MAX, REQUEST_READ_MS};
 use sidetone_engine::ports::{BlobError, Incoming as EngineRequest};
+use sidetone_engine::telephony::without_token;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tower::ServiceExt;
@@ -333,10 +334,11 @@ async fn drain(body: Body) {
     let _ = tokio::time::timeout(Duration::from_millis(LINGER_MS), all).await;
 }
 
-/// Our own failures are logged with their private detail; the rest only when asked for. Headers and
-/// bodies never are: they hold keys and secrets.
+/// Our own failures are logged with their private detail; the rest only when asked for. Headers, queries and
+/// bodies never are, nor tokens in paths: they are keys and secrets, or hold them.
 fn log(response: &Response<Bytes>, method: &http::Method, path: &str) {
     let status = response.status().as_u16();
+    let path = &*without_token(path);
     let request_id =
         response.headers().get("x-request-id").and_then(|value| value.to_str().ok()).unwrap_or_default();
     if let Some(Incident(detail)) = response.extensions().get::<Incident>() {

@@ -15,6 +15,7 @@ use sidetone_engine::error::{Code, Error};
 use sidetone_engine::limits::{BODY_BYTES_MAX, REQUEST_READ_MS};
 use sidetone_engine::live::{Accept, LiveSession};
 use sidetone_engine::ports::Incoming;
+use sidetone_engine::telephony::without_token;
 use worker::js_sys::{Array, JSON, Uint8Array};
 use worker::web_sys::{ReadableStream, Request, Response, ResponseInit};
 use worker::{Body, Context, Delay, Env, WebSocketPair, console_error};
@@ -243,5 +244,6 @@ fn log(response: &Answer<Bytes>, method: &str, path: &str) {
     let status = response.status().as_u16();
     let request_id = response.headers().get("x-request-id").and_then(|value| value.to_str().ok());
     let request_id = request_id.unwrap_or_default();
+    let path = without_token(path);
     console_error!("a request failed on our side: {request_id} {method} {path} {status}: {detail}");
 }

@@ -280,12 +280,14 @@ fn no_secret_is_logged() {
     let third = called["result"]["structuredContent"]["key"].clone();
     let wrong = bootstrap_key(200);
     server.connect(&wrong).expect(401, "GET", "/assistants", None);
+    client.expect(426, "GET", "/carriers/telnyx/media/what-opens-a-call", None);
 
     let log = server.log();
     assert!(log.contains("/assistants"), "requests are logged at this level: {log}");
     let secrets = [&tool["signing_secret"], &hook["signing_secret"], &made["key"], &third];
     let secrets = secrets.map(|secret| secret.as_str().expect("shown once").to_owned());
-    let others = [key.clone(), wrong, "a server secret to look for".to_owned()];
+    let others =
+        [key.clone(), wrong, "a server secret to look for".to_owned(), "what-opens-a-call".to_owned()];
     for secret in secrets.iter().chain(&others) {
         assert!(!log.contains(secret.as_str()), "{secret} is in the log");
     }

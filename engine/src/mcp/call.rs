@@ -58,7 +58,7 @@ pub async fn call(
     // Any other error is the tool's result: an HTTP error would make clients drop the connection.
     context.incident = context.incident.take().or(incident);
     let body = error.to_json(request_id).to_string();
-    Ok(Ok(ToolResult { body, is_error: true, replayed: false }))
+    Ok(Ok(ToolResult { body, is_error: true, replayed: error.replayed }))
 }
 
 fn not_an_object() -> Refusal {

@@ -195,6 +195,27 @@ fn a_stale_revision_is_refused_with_both_revisions() {
 }
 
 #[test]
+fn a_stale_revision_replaces_no_list() {
+    let world = World::new();
+    let assistant = world.assistant().id;
+    let lists = [
+        ("tools", "set_assistant_tools", json!({"tool_ids": [world.a_tool().id]})),
+        ("knowledge", "set_assistant_knowledge", json!({"knowledge_ids": [world.document(2).id]})),
+    ];
+    for (revision, (list, tool, body)) in (1..).zip(lists) {
+        let path = format!("/assistants/{assistant}/{list}");
+        let put = |revision: i64| conditional(&world, Method::PUT, &path, &revision.to_string(), Some(&body));
+        put(revision - 1).refused("revision_conflict");
+        let arguments = json!({"id": assistant, "if_revision": revision + 1, "data": body});
+        world.tool(tool, arguments).refused("revision_conflict");
+        assert_eq!(world.get(format!("/assistants/{assistant}")).ok()["revision"], revision);
+        assert_eq!(put(revision).ok()["revision"], revision + 1);
+        // Also where nothing would change.
+        put(revision).refused("revision_conflict");
+    }
+}
+
+#[test]
 fn any_other_if_match_is_a_400() {
     let world = World::new();
     let path = format!("/assistants/{}", world.assistant().id);

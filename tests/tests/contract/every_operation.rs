@@ -431,6 +431,20 @@ fn head_is_get_without_the_body() {
 }
 
 #[test]
+fn an_etag_is_where_the_document_says_so() {
+    for operation in operations() {
+        let world = World::new();
+        let document = world.get("/openapi.json").ok().json;
+        let method = operation.method.as_str().to_ascii_lowercase();
+        let reply = Call::valid(&world, operation).rest(&world);
+        let documented = &document["paths"][operation.path][&method]["responses"][reply.status.to_string()];
+        assert!(documented["description"].is_string(), "{}", operation.id);
+        let told = documented["headers"].get("ETag").is_some();
+        assert_eq!(reply.header("etag").is_some(), told, "{}", operation.id);
+    }
+}
+
+#[test]
 fn over_mcp_what_spends_needs_confirm_and_only_true_is_true() {
     for operation in operations().filter(|operation| operation.spends()) {
         let world = World::new();

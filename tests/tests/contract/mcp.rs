@@ -488,7 +488,7 @@ fn the_tool_list_keeps_to_what_all_clients_take() {
         let read = operation.effects == Effects::Read;
         assert_eq!(annotations["readOnlyHint"], read, "{name}");
         assert_eq!(annotations["destructiveHint"], operation.effects == Effects::Delete, "{name}");
-        assert_eq!(annotations["openWorldHint"], operation.spends(), "{name}");
+        assert_eq!(annotations["openWorldHint"], operation.reaches_out(), "{name}");
         assert_eq!(
             annotations["idempotentHint"].as_bool(),
             Some(matches!(operation.effects, Effects::Read | Effects::Replace | Effects::Delete)),

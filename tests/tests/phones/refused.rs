@@ -8,6 +8,7 @@ use crate::support::{Desk, a_number};
 with_each_carrier!(
     what_the_carrier_rejects_has_ended,
     what_nobody_can_tell_is_settled_by_a_callback,
+    an_error_that_a_key_repeats_says_so,
     an_answer_that_comes_late_was_one_order,
     checks_come_before_the_carrier_is_asked,
 );
@@ -55,6 +56,29 @@ fn what_nobody_can_tell_is_settled_by_a_callback(provider: &'static str) {
         desk.expect(&desk.over(id), &json!({"outcome": "no_answer", "carrier_call_id": phone.id()}));
         assert_eq!(desk.orders(&to), 1, "asked once: {ending}");
     }
+}
+
+fn an_error_that_a_key_repeats_says_so(provider: &'static str) {
+    let desk = Desk::new(provider);
+    let to = a_number("0500");
+    let order =
+        || desk.world.post_once("/calls/outbound", "once", desk.wanted(&to)).refused("carrier_timeout");
+    let (first, again) = (order(), order());
+    assert_eq!(
+        (first.header("idempotent-replayed"), again.header("idempotent-replayed")),
+        (None, Some("true"))
+    );
+    assert_eq!(first["error"]["details"], again["error"]["details"]);
+    let arguments = json!({"data": desk.wanted(&to), "confirm": true, "idempotency_key": "once"});
+    let tool = desk.world.tool("create_outbound_call", arguments).refused("carrier_timeout");
+    assert!(tool.replayed, "{tool:?}");
+    assert_eq!(desk.orders(&to), 1);
+    // An order that was refused has left nothing to repeat.
+    let to = a_number("0400");
+    let order =
+        || desk.world.post_once("/calls/outbound", "no", desk.wanted(&to)).refused("carrier_rejected");
+    assert_eq!((order().header("idempotent-replayed"), order().header("idempotent-replayed")), (None, None));
+    assert_eq!(desk.orders(&to), 2);
 }
 
 /// A call that the carrier has, and about which it says nothing until the service gives up: it may be answered all

@@ -24,7 +24,7 @@ fn tool(operation: &Operation, schemas: &RequestSchemas) -> Value {
             "readOnlyHint": operation.effects == Effects::Read,
             "destructiveHint": operation.effects == Effects::Delete,
             "idempotentHint": matches!(operation.effects, Effects::Read | Effects::Replace | Effects::Delete),
-            "openWorldHint": operation.effects == Effects::Spend,
+            "openWorldHint": operation.reaches_out(),
         },
     })
 }

@@ -23,7 +23,7 @@ pub const OPERATION: Operation = Operation {
         At most 128 documents and 200 KiB in all.",
     effects: Effects::Replace,
     success: Success::Ok,
-    revision: false,
+    revision: true,
     query: None,
     body: BodySchema::whole(schema::of::<Body>),
     response: Some(schema::of::<Assistant>),
@@ -55,6 +55,7 @@ async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     );
     let rows = context.read(vec![select_one(input.id()), known]).await?;
     let current = found(rows.first().and_then(|rows| rows.first()))?;
+    current.check_revision(input)?;
     let mut known = Vec::new();
     let mut total_bytes = 0;
     for row in rows.iter().skip(1).flat_map(|rows| rows.iter()) {

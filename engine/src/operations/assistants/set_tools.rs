@@ -21,7 +21,7 @@ pub const OPERATION: Operation = Operation {
     description: "Replaces the whole list of attached tools, in the order given. An empty list detaches all. At most 64.",
     effects: Effects::Replace,
     success: Success::Ok,
-    revision: false,
+    revision: true,
     query: None,
     body: BodySchema::whole(schema::of::<Body>),
     response: Some(schema::of::<Assistant>),
@@ -52,6 +52,7 @@ async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     );
     let rows = context.read(vec![select_one(input.id()), known]).await?;
     let current = found(rows.first().and_then(|rows| rows.first()))?;
+    current.check_revision(input)?;
     let known: Vec<String> = rows
         .iter()
         .skip(1)
