@@ -301,6 +301,15 @@ impl Leg {
         if self.said.machine == Some(true) {
             ended.outcome = Outcome::Voicemail;
         }
+        // Called off before there was any audio: nobody lost it, however the carrier calls that end.
+        if ended.ended_reason == Some(EndedReason::MediaLost)
+            && self.hang_up_at.is_some()
+            && self.talked_at.is_none()
+        {
+            let reason = EndedReason::Canceled;
+            (ended.ended_reason, ended.outcome, ended.fault) =
+                (Some(reason), reason.outcome(), reason.fault());
+        }
         // The socket was closed: whoever closed it knows why.
         if ended.ended_reason == Some(EndedReason::UserHungUp)
             && let Some((reason, fault)) = self.stopped()

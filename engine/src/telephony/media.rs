@@ -9,7 +9,7 @@ use crate::engine::Engine;
 use crate::error::{Code, Error, Fault};
 use crate::events::{self, Subscribers};
 use crate::jobs::live_call::Hold;
-use crate::limits::{PHONE_SILENCE_MS, STALE_ATTEMPTS_MAX};
+use crate::limits::{PHONE_FAREWELL_MS, PHONE_SILENCE_MS, STALE_ATTEMPTS_MAX};
 use crate::live::places::Place;
 use crate::live::{LiveSession, journal, socket_origin};
 use crate::operations::numbers::Provider;
@@ -71,7 +71,7 @@ impl Opened {
             hold: self.hold,
             assistant: self.assistant,
             subscribers: self.subscribers,
-            max_duration_ms: self.leg.max_seconds * 1_000,
+            max_duration_ms: self.leg.max_seconds * 1_000 - PHONE_FAREWELL_MS,
             silence_ms: PHONE_SILENCE_MS,
             on_phone: true,
             line: Some(PhoneLine::new(carrier.line())),
