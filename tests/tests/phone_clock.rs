@@ -238,3 +238,22 @@ fn our_limit_of_time_comes_before_the_carriers() {
     let carriers_ms = order["time_limit_secs"].as_i64().unwrap() * 1_000;
     assert!(lasted_ms < carriers_ms, "{lasted_ms} ms; the carrier ends it after {carriers_ms}");
 }
+
+/// The log names the model that talked.
+#[test]
+fn an_assistant_that_is_changed_while_it_rings_is_in_the_log_as_it_talks() {
+    let desk = Desk::new();
+    let call = desk.place();
+    let path = format!("/assistants/{}", desk.assistant);
+    let changed = desk.sandbox.patch(&path, json!({"model": "other/larger"}));
+    assert_eq!(changed.status, 200, "{}", changed.json);
+    let socket = desk.socket(&call);
+    desk.tell(&call, &CallEvent::Answered);
+    begin(&socket, &call);
+    desk.expect(&json!({"status": "in_progress", "assistant_revision": 2, "model": "other/larger"}));
+    // It is found and counted by it, and by the other one no more.
+    let found =
+        |model: &str| desk.sandbox.get(&format!("/calls?model={model}")).json["stats"]["total"].clone();
+    assert_eq!((found("other/larger"), found("builtin/rules")), (json!(1), json!(0)));
+    assert_eq!(desk.sandbox.get("/calls").json["stats"]["total"], 1);
+}

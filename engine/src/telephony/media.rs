@@ -107,7 +107,11 @@ async fn opened(engine: &Engine, provider: Provider, token: &CallToken) -> Resul
     };
     let now_ms = ports.clock.now_ms();
     let mut call = NewCall::read(row, workspace_id)?;
+    let is_as_begun = (call.assistant_revision, &call.model, &call.voice)
+        == (assistant.revision, &assistant.model, &assistant.voice);
     call.assistant_revision = assistant.revision;
+    call.model.clone_from(&assistant.model);
+    call.voice.clone_from(&assistant.voice);
     if let Some(number) = &call.user_number {
         assistant
             .instructions
@@ -118,7 +122,9 @@ async fn opened(engine: &Engine, provider: Provider, token: &CallToken) -> Resul
     let mut statements = leg.change().to_vec();
     statements.extend(hold.take(now_ms));
     statements.push(journal::open(workspace_id, call_id));
-    statements.push(calls::write::spoken_by(workspace_id, call_id, assistant.revision));
+    if !is_as_begun {
+        statements.extend(calls::write::spoken_by(&call));
+    }
     ports.database.write(statements).await?;
     Ok(Opened { leg, call, hold, assistant, subscribers: Subscribers::read(subscribers)? })
 }
