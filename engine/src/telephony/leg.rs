@@ -329,20 +329,20 @@ impl Leg {
 
     /// A job that hangs up at the carrier, unless that has said itself that the call is over.
     pub fn hang_up_later(&self, engine: &Engine, now_ms: i64, wake: &mut Vec<String>) -> Option<Statement> {
+        let (job_id, insert) = self.end_at_carrier(engine, now_ms, jobs::DUE_AT_ONCE)?;
+        wake.push(job_id);
+        Some(insert)
+    }
+
+    /// The same, due at `due_at`; with the job's id.
+    pub fn end_at_carrier(&self, engine: &Engine, now_ms: i64, due_at: i64) -> Option<(String, Statement)> {
         if self.said.end.is_some() || self.carrier_call_id.is_none() {
             return None;
         }
         let job_id = engine.id(prefix::JOB);
-        let insert = jobs::insert(
-            &self.workspace_id,
-            &job_id,
-            JobKind::HangUp,
-            &self.call_id,
-            jobs::DUE_AT_ONCE,
-            now_ms,
-        );
-        wake.push(job_id);
-        Some(insert)
+        let kind = JobKind::HangUp;
+        let insert = jobs::insert(&self.workspace_id, &job_id, kind, &self.call_id, due_at, now_ms);
+        Some((job_id, insert))
     }
 
     /// What the carrier is told to end the call; `None` when it has never named it.

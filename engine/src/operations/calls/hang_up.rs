@@ -3,6 +3,7 @@ use crate::calls::{self, Call};
 use crate::context::Context;
 use crate::engine::Engine;
 use crate::error::{Code, Error, Fault};
+use crate::limits::PHONE_TOLD_MS;
 use crate::operation::{BodySchema, Effects, Input, Operation, Output, Success};
 use crate::operations::webhooks::Nothing;
 use crate::ports::HttpError;
@@ -52,10 +53,19 @@ async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
         return Err(error.into());
     }
     let mut leg = before;
-    // Before the carrier is told: however the call ends then, the log says who wanted it.
-    leg.hang_up_at.get_or_insert(context.now_ms);
-    let output = context.commit(leg.change().to_vec(), Output::ok(&call)?).await?;
     let engine = context.engine.clone();
+    let mut statements = Vec::new();
+    // Before the carrier is told: however the call ends then, the log says who wanted it.
+    if leg.hang_up_at.replace(leg.hang_up_at.unwrap_or(context.now_ms)).is_none() {
+        // Whoever dies before the carrier has heard it, or is not answered, leaves no telephone ringing.
+        let due_at = context.now_ms + PHONE_TOLD_MS;
+        if let Some((job_id, insert)) = leg.end_at_carrier(&engine, context.now_ms, due_at) {
+            context.wake_after_write(&job_id, due_at);
+            statements.push(insert);
+        }
+    }
+    statements.splice(0..0, leg.change());
+    let output = context.commit(statements, Output::ok(&call)?).await?;
     match tell(&engine, &leg).await {
         Ok(()) => Ok(output),
         Err(fault) => {
