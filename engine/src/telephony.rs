@@ -21,6 +21,8 @@ pub mod phone_peer;
 pub mod status;
 pub mod token;
 
+use std::borrow::Cow;
+
 use crate::operations::numbers::Provider;
 
 /// Where carriers' callbacks go; the provider's name follows.
@@ -50,6 +52,15 @@ impl<'a> Route<'a> {
             }
             _ => None,
         }
+    }
+}
+
+/// A path as it may stand in a log: without the token of a media socket, which at some carriers is all that says who
+/// may listen to a call.
+pub fn path_for_logs(path: &str) -> Cow<'_, str> {
+    match Route::of(path) {
+        Some(Route::Media(provider, _)) => format!("{PATH}{}/media/…", provider.as_str()).into(),
+        _ => path.into(),
     }
 }
 
@@ -101,6 +112,14 @@ mod tests {
             "/carriers/Twilio/voice",
         ] {
             assert_eq!(Route::of(path), None, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_token_is_not_logged() {
+        assert_eq!(path_for_logs("/carriers/telnyx/media/t0"), "/carriers/telnyx/media/…");
+        for path in ["/carriers/telnyx/status", "/calls/call_1", "/"] {
+            assert_eq!(path_for_logs(path), path);
         }
     }
 }

@@ -25,6 +25,7 @@ use sidetone_engine::blobs::{self, Slice};
 use sidetone_engine::engine::{Engine, Incident};
 use sidetone_engine::limits::{BODY_BYTES_MAX, REQUEST_READ_MS};
 use sidetone_engine::ports::{BlobError, Incoming as EngineRequest};
+use sidetone_engine::telephony::path_for_logs;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tower::ServiceExt;
@@ -336,6 +337,7 @@ async fn drain(body: Body) {
 /// Our own failures are logged with their private detail; the rest only when asked for. Headers and
 /// bodies never are: they hold keys and secrets.
 fn log(response: &Response<Bytes>, method: &http::Method, path: &str) {
+    let path = &*path_for_logs(path);
     let status = response.status().as_u16();
     let request_id =
         response.headers().get("x-request-id").and_then(|value| value.to_str().ok()).unwrap_or_default();

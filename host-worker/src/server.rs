@@ -14,6 +14,7 @@ use sidetone_engine::error::{Code, Error};
 use sidetone_engine::limits::{BODY_BYTES_MAX, REQUEST_READ_MS};
 use sidetone_engine::live::{Accept, LiveSession};
 use sidetone_engine::ports::Incoming;
+use sidetone_engine::telephony::path_for_logs;
 use worker::js_sys::{Array, JSON, Uint8Array};
 use worker::web_sys::{ReadableStream, Request, Response, ResponseInit};
 use worker::{Body, Context, Delay, Env, WebSocketPair, console_error};
@@ -215,6 +216,7 @@ fn unconfigured(detail: &str) -> worker::Result<Response> {
 /// bodies never are: they hold keys and secrets.
 fn log(response: &Answer<Bytes>, method: &str, path: &str) {
     let Some(Incident(detail)) = response.extensions().get::<Incident>() else { return };
+    let path = path_for_logs(path);
     let status = response.status().as_u16();
     let request_id = response.headers().get("x-request-id").and_then(|value| value.to_str().ok());
     let request_id = request_id.unwrap_or_default();
