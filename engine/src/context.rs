@@ -144,9 +144,14 @@ impl Context {
     /// Writes the change that comes before an effect on the outside. Under an Idempotency-Key a twin is told `until`,
     /// which stands until [`Context::restate`] says what came of it.
     pub async fn commit_before(&mut self, batch: Batch, until: &Error) -> Result<(), Fault> {
+        self.commit_batch(batch, Output::failure(until)).await.map(|_| ())
+    }
+
+    /// [`Context::commit`] of a batch with jobs to wake.
+    pub async fn commit_batch(&mut self, batch: Batch, output: Output) -> Result<Output, Fault> {
         let (statements, wakes) = batch.into_parts();
         self.wakes.extend(wakes);
-        self.commit(statements, Output::failure(until)).await.map(|_| ())
+        self.commit(statements, output).await
     }
 
     /// Writes what came of the effect, and what a twin is told of it; `None`: the Idempotency-Key may be used again.

@@ -16,7 +16,7 @@ pub const PHONE_CALL_SECONDS_MAX: i64 = 3_600;
 pub const PHONE_CONNECT_MS: i64 = 180_000;
 /// How long a carrier has to tell why a call was not connected after it has closed its media.
 pub const PHONE_TOLD_MS: i64 = 30_000;
-/// How long a media socket of an answered call may be open before audio comes.
+/// How long audio may take to come once the call is answered and its media socket is open.
 pub const PHONE_START_MS: i64 = 10_000;
 /// How often a conversation looks whether the carrier says that its call is over, or somebody wants it to be.
 pub const PHONE_LOOK_MS: i64 = 5_000;
@@ -31,6 +31,10 @@ pub const PHONE_MARK_LATE_MS: i64 = 2_000;
 /// For how long the last words of a conversation are still spoken. Nobody extends the lease meanwhile.
 pub const PHONE_LAST_WORDS_MS: i64 = 60_000;
 const _: () = assert!(PHONE_LAST_WORDS_MS < LIVE_LEASE_MS - LIVE_LEASE_KEPT_MS);
+/// How much shorter a conversation is than the carrier's limit, which counts from the answer: else the carrier ends it, in
+/// the middle of a word, and the log has it that the person hung up.
+pub const PHONE_FAREWELL_MS: i64 = PHONE_LAST_WORDS_MS + 2 * PHONE_START_MS;
+const _: () = assert!(PHONE_FAREWELL_MS < PHONE_CALL_SECONDS_MAX * 1_000);
 /// How much audio may come in faster than time passes.
 pub const PHONE_BURST_MS: i64 = 10_000;
 /// After this pause keys that were pressed are a line of their own.

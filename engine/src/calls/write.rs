@@ -82,6 +82,7 @@ pub fn end(workspace_id: &str, id: &str, ended: &EndedCall, analysis: Option<&An
         outcome: Some(outcome.as_str()),
         outcome_else: "c.outcome",
         sentiment,
+        spoken_with: None,
         duration_ms: Some(ended.duration_ms),
         cost_microusd: Some(ended.costs.total_microusd),
     };
@@ -102,7 +103,7 @@ pub fn end(workspace_id: &str, id: &str, ended: &EndedCall, analysis: Option<&An
              outcome = ?17, ended_reason = ?7, fault = ?8, cost_microusd = ?9, telephony_microusd = ?10, stt_microusd = ?11,
              llm_microusd = ?12, tts_microusd = ?13, llm_input_tokens = ?14, llm_output_tokens = ?15, transcript_bytes = ?16,
              analysis = ?19 WHERE c.workspace_id = ?1 AND c.id = ?2 AND c.status <> 'ended'",
-            Kind::Own.of_call("?3", "COALESCE(?18, g.sentiment)")
+            Kind::Own.of_call("?3", "COALESCE(?18, g.sentiment)", AS_BEFORE)
         ),
         workspace_id,
         id,
@@ -142,6 +143,7 @@ pub fn repriced(
         outcome: None,
         outcome_else: "g.outcome",
         sentiment: None,
+        spoken_with: None,
         duration_ms: None,
         cost_microusd: Some(total_microusd),
     };
@@ -157,14 +159,33 @@ pub fn repriced(
     statements
 }
 
-/// A call that was begun is opened with the assistant as it is by then.
-pub fn spoken_by(workspace_id: &str, id: &str, assistant_revision: i64) -> Statement {
-    sql!(
-        "UPDATE calls SET assistant_revision = ?3 WHERE workspace_id = ?1 AND id = ?2 AND status <> 'ended'",
-        workspace_id,
-        id,
-        assistant_revision
-    )
+/// A call that was begun is opened with the assistant as it is by then: `call` says its revision, its model, its voice.
+pub fn spoken_by(call: &NewCall) -> Vec<Statement> {
+    let change = Change {
+        workspace_id: &call.workspace_id,
+        id: &call.id,
+        condition: "c.status <> 'ended'",
+        outcome: Some(""),
+        outcome_else: "g.outcome",
+        sentiment: None,
+        spoken_with: Some((&call.model, &call.voice)),
+        duration_ms: None,
+        cost_microusd: None,
+    };
+    let mut statements = change.statements();
+    statements.push(sql!(
+        format!(
+            "UPDATE calls AS c SET group_id = {}, assistant_revision = ?3
+             WHERE c.workspace_id = ?1 AND c.id = ?2 AND c.status <> 'ended'",
+            Kind::Own.of_call("''", "g.sentiment", ("?4", "?5"))
+        ),
+        &call.workspace_id,
+        &call.id,
+        call.assistant_revision,
+        &call.model,
+        &call.voice
+    ));
+    statements
 }
 
 /// An ended call was looked into. A later analysis takes the place of an earlier one.
@@ -177,6 +198,7 @@ pub fn analyzed(workspace_id: &str, id: &str, analysis: &Analysis) -> Vec<Statem
         outcome,
         outcome_else: "c.outcome",
         sentiment: Some(analysis.sentiment.as_str()),
+        spoken_with: None,
         duration_ms: None,
         cost_microusd: None,
     };
@@ -185,7 +207,7 @@ pub fn analyzed(workspace_id: &str, id: &str, analysis: &Analysis) -> Vec<Statem
         format!(
             "UPDATE calls AS c SET group_id = {}, analysis = ?5
              WHERE c.workspace_id = ?1 AND c.id = ?2 AND c.status = 'ended'",
-            Kind::Own.of_call("COALESCE(?3, c.outcome)", "?4")
+            Kind::Own.of_call("COALESCE(?3, c.outcome)", "?4", AS_BEFORE)
         ),
         workspace_id,
         id,
@@ -315,9 +337,14 @@ struct Change<'a> {
     /// The outcome where none is given: the call's own, which an analysis had changed, or that of its group.
     outcome_else: &'static str,
     sentiment: Option<&'static str>,
+    /// Model and voice.
+    spoken_with: Option<(&'a str, &'a str)>,
     duration_ms: Option<i64>,
     cost_microusd: Option<i64>,
 }
+
+/// Model and voice of the group that a call is in, as an expression.
+const AS_BEFORE: (&str, &str) = ("g.model", "g.voice");
 
 /// Which of the two groups a call counts in.
 #[derive(Clone, Copy)]
@@ -329,11 +356,11 @@ enum Kind {
 }
 
 impl Kind {
-    /// The group of this kind that agrees with the group of the call `c` in all but these two; expressions
-    /// over `c` and its group `g`.
-    fn of_call(self, outcome: &str, sentiment: &str) -> String {
+    /// The group of this kind that agrees with the group of the call `c` in all but these; expressions over `c` and
+    /// its group `g`. `spoken_with` is model and voice.
+    fn of_call(self, outcome: &str, sentiment: &str, spoken_with: (&str, &str)) -> String {
         let (assistant, model, voice) = match self {
-            Self::Own => ("g.assistant_id", "g.model", "g.voice"),
+            Self::Own => ("g.assistant_id", spoken_with.0, spoken_with.1),
             Self::Wide => ("''", "''", "''"),
         };
         format!(
@@ -350,11 +377,12 @@ impl Change<'_> {
         let condition = self.condition;
         let outcome = &format!("COALESCE(?3, {})", self.outcome_else);
         let sentiment = "COALESCE(?4, g.sentiment)";
-        let groups = sql!(
+        let (model, voice) = if self.spoken_with.is_some() { ("?5", "?6") } else { AS_BEFORE };
+        let mut groups = sql!(
             format!(
                 "INSERT INTO call_groups (workspace_id, assistant_id, source, model, voice, outcome, sentiment)
                  WITH call AS MATERIALIZED (SELECT g.workspace_id AS workspace_id, g.assistant_id AS assistant_id, g.source AS source,
-                   g.model AS model, g.voice AS voice, {outcome} AS outcome, {sentiment} AS sentiment
+                   {model} AS model, {voice} AS voice, {outcome} AS outcome, {sentiment} AS sentiment
                    FROM calls AS c JOIN call_groups AS g ON g.id = c.group_id WHERE c.workspace_id = ?1 AND c.id = ?2 AND {condition})
                  SELECT workspace_id, assistant_id, source, model, voice, outcome, sentiment FROM call
                  UNION ALL SELECT workspace_id, '', source, '', '', outcome, sentiment FROM call WHERE true ON CONFLICT DO NOTHING"
@@ -364,10 +392,11 @@ impl Change<'_> {
             self.outcome,
             self.sentiment
         );
-        let (old_wide, new_wide) =
-            (Kind::Wide.of_call("g.outcome", "g.sentiment"), Kind::Wide.of_call(outcome, sentiment));
-        let new_group = Kind::Own.of_call(outcome, sentiment);
-        let sums = sql!(
+        let old_wide = Kind::Wide.of_call("g.outcome", "g.sentiment", AS_BEFORE);
+        let new_wide = Kind::Wide.of_call(outcome, sentiment, AS_BEFORE);
+        let spoken_with = if self.spoken_with.is_some() { ("?7", "?8") } else { AS_BEFORE };
+        let new_group = Kind::Own.of_call(outcome, sentiment, spoken_with);
+        let mut sums = sql!(
             format!(
                 "INSERT INTO call_rollups (workspace_id, group_id, span_ms, starts_at, calls, duration_ms, cost_microusd)
                  WITH call AS MATERIALIZED (SELECT workspace_id, started_at, group_id AS old_group, {old_wide} AS old_wide,
@@ -391,6 +420,10 @@ impl Change<'_> {
             self.duration_ms,
             self.cost_microusd
         );
+        if let Some((model, voice)) = self.spoken_with {
+            groups.params.extend([model.into(), voice.into()]);
+            sums.params.extend([model.into(), voice.into()]);
+        }
         // Else every call would leave rows of zeros behind for the groups it passed through.
         let forget = sql!(
             format!(

@@ -25,7 +25,8 @@ use crate::jobs::live_call;
 use crate::jobs::spent::Spent;
 use crate::jobs::tool_callback;
 use crate::limits::{
-    LIVE_COST_MICROUSD_MAX, LIVE_LEASE_KEPT_MS, PHONE_CONNECT_MS, PHONE_LOOK_MS, PHONE_TOLD_MS,
+    LIVE_COST_MICROUSD_MAX, LIVE_LEASE_KEPT_MS, PHONE_CONNECT_MS, PHONE_LOOK_MS, PHONE_START_MS,
+    PHONE_TOLD_MS,
 };
 use crate::models::{AssistantModel, AssistantReply, AssistantTurn, ModelFailure, RULES_MODEL, ToolSpec};
 use crate::ports::BoxFuture;
@@ -145,7 +146,7 @@ impl<'a> Drive<'a> {
         let call = Call::of(&self.session.call, None, None)?;
         let mut opened = peer.open(&call).await;
         if self.session.on_phone {
-            while opened == Err(Heard::Nothing) && self.may_ring().await? {
+            while opened == Err(Heard::Nothing) && self.may_begin().await? {
                 opened = peer.open(&call).await;
             }
             match opened {
@@ -176,14 +177,26 @@ impl<'a> Drive<'a> {
         }
     }
 
-    /// Whether the other side's telephone may still ring: some carriers open the socket before it is answered.
-    async fn may_ring(&mut self) -> Result<bool, Fault> {
+    /// Whether audio may still come: some carriers open the socket while the other side's telephone rings.
+    async fn may_begin(&mut self) -> Result<bool, Fault> {
         let session = self.session;
         let (workspace_id, call_id) = (&session.call.workspace_id, &session.call.id);
         let now_ms = self.now_ms();
-        let leg = Leg::load(&session.engine, workspace_id, call_id).await?;
+        let reads = vec![Leg::select(workspace_id, call_id), calls::select_for(workspace_id, call_id)];
+        let rows = session.engine.ports().database.read(reads).await?;
+        let (Some(leg), Some(call)) = (Leg::first(rows.first())?, rows.get(1).and_then(Rows::first)) else {
+            return Err(Fault::Bug(format!("{call_id} is gone")));
+        };
         let opened_at = leg.media_at.unwrap_or(now_ms);
-        if leg.is_over || leg.is_answered() || now_ms >= opened_at + PHONE_CONNECT_MS {
+        let until_ms = match leg.is_answered() {
+            // The carrier tells of the answer by one way and begins the audio by another: this may be between the two.
+            true => {
+                call.optional_integer("answered_at")?.map_or(opened_at, |at| at.max(opened_at))
+                    + PHONE_START_MS
+            }
+            false => opened_at + PHONE_CONNECT_MS,
+        };
+        if leg.is_over || now_ms >= until_ms {
             return Ok(false);
         }
         session.engine.ports().database.write(session.hold.keep(now_ms).to_vec()).await?;

@@ -14,13 +14,12 @@ use crate::events::{self, EventKind, Subscribers};
 use crate::ids::prefix;
 use crate::jobs::{DUE_AT_ONCE, JobKind};
 use crate::limits::{PHONE_CALL_SECONDS_MAX, PHONE_CONNECT_MS, STALE_ATTEMPTS_MAX};
-use crate::models::RULES_MODEL;
 use crate::operations::numbers::Provider;
 use crate::ports::DatabaseError;
 use crate::speech;
 use crate::spending;
 use crate::sql;
-use crate::statement::Row;
+use crate::statement::{Row, Rows, Statement};
 
 /// Answers it, or declines.
 pub async fn answer(engine: &Engine, carrier: &dyn Carrier, call: IncomingCall) -> Result<Reply, Fault> {
@@ -67,18 +66,15 @@ async fn routed(engine: &Engine, carrier: &dyn Carrier, call: &IncomingCall) -> 
             &call.to,
             provider.as_str()
         ),
-        events::callers_subscribers().with_workspace(
-            "(SELECT workspace_id FROM numbers WHERE number = ?",
-            &call.to,
-            ")",
-        ),
+        of_the_number(events::callers_subscribers(), call),
+        of_the_number(spending::select(now_ms), call),
     ];
-    let mut rows = engine.ports().database.read(reads).await?;
-    let (Some(subscribers), Some(binding)) = (rows.pop(), rows.pop()) else {
+    let rows = engine.ports().database.read(reads).await?;
+    let [legs, binding, subscribers, spending] = &rows[..] else {
         return Err(Fault::Bug("a batch lacks answers".to_owned()));
     };
     // Carriers say everything more than once.
-    if let Some(leg) = Leg::first(rows.first())? {
+    if let Some(leg) = Leg::first(Some(legs))? {
         return match leg.media_at {
             _ if leg.is_over => Ok(carrier.refuse(call, Refusal::Busy)),
             // It is connected: a command that declines it now would be about a live call.
@@ -91,8 +87,8 @@ async fn routed(engine: &Engine, carrier: &dyn Carrier, call: &IncomingCall) -> 
     };
     let binding = Binding::read(row)?;
     let new = binding.call(engine, provider, call, now_ms);
-    let subscribers = Subscribers::read(&subscribers)?;
-    match binding.obstacle(engine, now_ms).await? {
+    let subscribers = Subscribers::read(subscribers)?;
+    match binding.obstacle(spending)? {
         Some(reason) => {
             decline(engine, &new, &subscribers, reason).await?;
             Ok(carrier.refuse(call, Refusal::Busy))
@@ -102,6 +98,11 @@ async fn routed(engine: &Engine, carrier: &dyn Carrier, call: &IncomingCall) -> 
             connect(engine, carrier, &leg, call)
         }
     }
+}
+
+/// A statement about the workspace that the called number belongs to.
+fn of_the_number(statement: Statement, call: &IncomingCall) -> Statement {
+    statement.with_workspace("(SELECT workspace_id FROM numbers WHERE number = ?", &call.to, ")")
 }
 
 /// Whose number it is, and who answers.
@@ -129,19 +130,15 @@ impl Binding {
     }
 
     /// Why the call cannot be taken now.
-    async fn obstacle(&self, engine: &Engine, now_ms: i64) -> Result<Option<EndedReason>, Fault> {
+    fn obstacle(&self, spending: &Rows) -> Result<Option<EndedReason>, Fault> {
         if !speech::can_speak(&self.voice) {
             return Ok(Some(EndedReason::ModelFailed));
         }
         if self.calls >= self.calls_at_once {
             return Ok(Some(EndedReason::Busy));
         }
-        if self.model == RULES_MODEL {
-            return Ok(None);
-        }
-        let spending = spending::select(now_ms).in_workspace(&self.workspace_id);
-        let rows = engine.ports().database.read(vec![spending]).await?;
-        match spending::check(rows.first(), true) {
+        // The carrier costs money whatever the model does.
+        match spending::check(Some(spending), true) {
             Ok(()) => Ok(None),
             Err(Fault::Refused(error)) if error.code == Code::SpendLimitReached => {
                 Ok(Some(EndedReason::CostLimit))

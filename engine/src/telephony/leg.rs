@@ -303,6 +303,15 @@ impl Leg {
         if self.said.machine == Some(true) {
             ended.outcome = Outcome::Voicemail;
         }
+        // Called off before there was any audio: nobody lost it, however the carrier calls that end.
+        if ended.ended_reason == Some(EndedReason::MediaLost)
+            && self.hang_up_at.is_some()
+            && self.talked_at.is_none()
+        {
+            let reason = EndedReason::Canceled;
+            (ended.ended_reason, ended.outcome, ended.fault) =
+                (Some(reason), reason.outcome(), reason.fault());
+        }
         // The socket was closed: whoever closed it knows why.
         if ended.ended_reason == Some(EndedReason::UserHungUp)
             && let Some((reason, fault)) = self.stopped()
@@ -322,19 +331,18 @@ impl Leg {
 
     /// A job that hangs up at the carrier, unless that has said itself that the call is over.
     pub fn hang_up_later(&self, engine: &Engine, now_ms: i64, batch: &mut Batch) {
+        self.end_at_carrier(engine, now_ms, jobs::DUE_AT_ONCE, batch);
+    }
+
+    /// The same, due at `due_at`.
+    pub fn end_at_carrier(&self, engine: &Engine, now_ms: i64, due_at: i64, batch: &mut Batch) {
         if self.said.end.is_some() || self.carrier_call_id.is_none() {
             return;
         }
         let job_id = engine.id(prefix::JOB);
-        batch.push(jobs::insert(
-            &self.workspace_id,
-            &job_id,
-            JobKind::HangUp,
-            &self.call_id,
-            jobs::DUE_AT_ONCE,
-            now_ms,
-        ));
-        batch.wake(JobKind::HangUp, &job_id, now_ms);
+        let kind = JobKind::HangUp;
+        batch.push(jobs::insert(&self.workspace_id, &job_id, kind, &self.call_id, due_at, now_ms));
+        batch.wake(kind, &job_id, due_at.max(now_ms));
     }
 
     /// What the carrier is told to end the call; `None` when it has never named it.

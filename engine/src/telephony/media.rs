@@ -9,7 +9,7 @@ use crate::engine::Engine;
 use crate::error::{Code, Error, Fault};
 use crate::events::{self, Subscribers};
 use crate::jobs::live_call::Hold;
-use crate::limits::{PHONE_SILENCE_MS, STALE_ATTEMPTS_MAX};
+use crate::limits::{PHONE_FAREWELL_MS, PHONE_SILENCE_MS, STALE_ATTEMPTS_MAX};
 use crate::live::places::Place;
 use crate::live::{LiveSession, journal, socket_origin};
 use crate::operations::numbers::Provider;
@@ -71,7 +71,7 @@ impl Opened {
             hold: self.hold,
             assistant: self.assistant,
             subscribers: self.subscribers,
-            max_duration_ms: self.leg.max_seconds * 1_000,
+            max_duration_ms: self.leg.max_seconds * 1_000 - PHONE_FAREWELL_MS,
             silence_ms: PHONE_SILENCE_MS,
             on_phone: true,
             line: Some(PhoneLine::new(carrier.line())),
@@ -107,7 +107,11 @@ async fn opened(engine: &Engine, provider: Provider, token: &CallToken) -> Resul
     };
     let now_ms = ports.clock.now_ms();
     let mut call = NewCall::read(row, workspace_id)?;
+    let is_as_begun = (call.assistant_revision, &call.model, &call.voice)
+        == (assistant.revision, &assistant.model, &assistant.voice);
     call.assistant_revision = assistant.revision;
+    call.model.clone_from(&assistant.model);
+    call.voice.clone_from(&assistant.voice);
     if let Some(number) = &call.user_number {
         assistant
             .instructions
@@ -118,7 +122,9 @@ async fn opened(engine: &Engine, provider: Provider, token: &CallToken) -> Resul
     let mut statements = leg.change().to_vec();
     statements.extend(hold.take(now_ms));
     statements.push(journal::open(workspace_id, call_id));
-    statements.push(calls::write::spoken_by(workspace_id, call_id, assistant.revision));
+    if !is_as_begun {
+        statements.extend(calls::write::spoken_by(&call));
+    }
     ports.database.write(statements).await?;
     Ok(Opened { leg, call, hold, assistant, subscribers: Subscribers::read(subscribers)? })
 }

@@ -44,7 +44,7 @@ impl PhoneLine {
             keys: String::new(),
             keys_until_ms: i64::MAX,
             started_at_ms: None,
-            audio_ms: 0,
+            samples: 0,
             wrong: 0,
             gone: false,
         }
@@ -73,8 +73,8 @@ pub struct PhonePeer<'a> {
     keys_until_ms: i64,
     /// When audio began to come.
     started_at_ms: Option<i64>,
-    /// How much has come.
-    audio_ms: i64,
+    /// How much has come: counted as it comes, for a part of a millisecond is none.
+    samples: i64,
     wrong: u32,
     gone: bool,
 }
@@ -169,9 +169,10 @@ impl PhonePeer<'_> {
 
     async fn audio(&mut self, samples: &[i16]) -> Option<Heard> {
         let rate = i64::from(self.line.format().rate.hz());
-        self.audio_ms += i64::try_from(samples.len()).unwrap_or(0) * 1_000 / rate;
+        self.samples = self.samples.saturating_add(i64::try_from(samples.len()).unwrap_or(i64::MAX));
+        let audio_ms = self.samples.saturating_mul(1_000) / rate;
         let passed_ms = self.clock.now_ms() - self.started_at_ms.unwrap_or(i64::MAX);
-        if self.audio_ms > passed_ms.saturating_add(PHONE_BURST_MS) {
+        if audio_ms > passed_ms.saturating_add(PHONE_BURST_MS) {
             // A telephone talks in real time: this is none.
             return Some(LOST);
         }

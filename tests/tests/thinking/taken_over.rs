@@ -6,6 +6,7 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 use sidetone::Sandbox;
 use sidetone::sandbox::block_on;
+use sidetone_engine::jobs::JobKind;
 use sidetone_engine::limits::JOB_ATTEMPTS_MAX;
 use sidetone_engine::ports::HttpReply;
 use sidetone_tests::faults::{FaultyDatabase, StorageFault};
@@ -53,7 +54,7 @@ fn taken_over(evaluations: &Value, failures: usize) -> (Value, usize) {
     });
     for _ in 0..failures {
         // It says what went wrong, and the run is put back.
-        let turn = block_on(sandbox.engine().run_due_jobs("runner", 1)).unwrap();
+        let turn = block_on(sandbox.engine().run_due_jobs("runner", JobKind::ALL, 1)).unwrap();
         assert_eq!(turn.incidents.len(), 1, "{turn:?}");
         sandbox.advance(LATER_MS);
     }

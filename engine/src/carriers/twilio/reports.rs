@@ -58,7 +58,7 @@ fn incoming(fields: &Fields<'_>, carrier_call_id: &str) -> Result<CarrierEvent, 
     }))
 }
 
-/// What became of a call; nothing when the callback tells nothing that is of interest (recordings, queueing).
+/// What became of a call; nothing when the callback tells nothing that is of interest (recordings).
 fn report(
     fields: &Fields<'_>,
     carrier_call_id: &str,
@@ -82,7 +82,9 @@ fn report(
         Some(by) if by == "fax" || by.starts_with("machine_") => Some(true),
         _ => None,
     };
-    if progress.is_none() && machine.is_none() {
+    // That the call is under way says what it is called, where the answer to the order was lost.
+    let is_taken = matches!(status, Some("queued" | "initiated"));
+    if progress.is_none() && machine.is_none() && !is_taken {
         return Ok(None);
     }
     Ok(Some(Report { carrier_call_id: carrier_call_id.to_owned(), progress, billed, machine }))

@@ -45,7 +45,8 @@ pub fn read(callback: &Callback<'_>) -> Result<Vec<CarrierEvent>, String> {
         "human" => Some(false),
         _ => None,
     };
-    if progress.is_none() && machine.is_none() {
+    // That the call is under way says what it is called, where the answer to the order was lost.
+    if progress.is_none() && machine.is_none() && status != "started" {
         return Ok(Vec::new());
     }
     let carrier_call_id = call_id(&fields).ok_or_else(|| format!("an event `{status:.40}` names no call"))?;
@@ -101,7 +102,7 @@ fn incoming(fields: &Map<String, Value>) -> Result<Option<CarrierEvent>, String>
         text("from").filter(|from| !WITHHELD.iter().any(|word| from.trim().eq_ignore_ascii_case(word)));
     Ok(Some(CarrierEvent::Incoming(IncomingCall {
         carrier_call_id,
-        from: from.and_then(shared::number).or_else(|| text("from_user").map(str::to_owned)),
+        from: from.and_then(shared::number).or_else(|| text("from_user").and_then(shared::number)),
         to,
         region_url: text("region_url").filter(|url| url.len() <= REGION_URL_BYTES_MAX).map(str::to_owned),
     })))
@@ -215,6 +216,8 @@ mod tests {
             assert_eq!(from(withheld), None, "{withheld}");
         }
         assert_eq!(from("&from_user=JaneDoe").as_deref(), Some("JaneDoe"));
+        let long = from(&format!("&from_user={}", "x".repeat(100_000)));
+        assert!(long.is_some_and(|long| long.len() <= crate::limits::CARRIER_MESSAGE_BYTES_MAX));
         assert_eq!(from("&from=sip:ada@example.com").as_deref(), Some("sip:ada@example.com"));
     }
 
@@ -227,7 +230,9 @@ mod tests {
             let query = format!("status={status}&uuid={UUID}&to=447700900000");
             assert_eq!(get(&query), Ok(vec![CarrierEvent::Report(expected)]));
         }
-        for status in ["started", "disconnected", "transfer", "new"] {
+        let named = Report { carrier_call_id: UUID.to_owned(), ..Report::default() };
+        assert_eq!(report(&event("started")), named);
+        for status in ["disconnected", "transfer", "new"] {
             assert_eq!(post(&event(status)), Ok(Vec::new()), "{status}");
         }
     }

@@ -4,6 +4,7 @@ use crate::calls::{self, Call};
 use crate::context::Context;
 use crate::engine::Engine;
 use crate::error::{Code, Error, Fault};
+use crate::limits::PHONE_TOLD_MS;
 use crate::operation::{BodySchema, Effects, Input, Operation, Output, Success};
 use crate::operations::webhooks::Nothing;
 use crate::ports::HttpError;
@@ -53,10 +54,16 @@ async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
         return Err(error.into());
     }
     let mut leg = before;
+    let engine = context.engine.clone();
+    let is_first = leg.hang_up_at.is_none();
     // Before the carrier is told: however the call ends then, the log says who wanted it.
     leg.hang_up_at.get_or_insert(context.now_ms);
-    let output = context.commit(leg.change().to_vec(), Output::ok(&call)?).await?;
-    let engine = context.engine.clone();
+    let mut batch = Batch::from(leg.change());
+    if is_first {
+        // Whoever dies before the carrier has heard it, or is not answered, leaves no telephone ringing.
+        leg.end_at_carrier(&engine, context.now_ms, context.now_ms + PHONE_TOLD_MS, &mut batch);
+    }
+    let output = context.commit_batch(batch, Output::ok(&call)?).await?;
     match tell(&engine, &leg).await {
         Ok(()) => Ok(output),
         Err(fault) => {

@@ -147,11 +147,18 @@ fn a_machine_is_told_of_with_or_without_progress() {
     assert_eq!((report.machine, report.progress), (None, Some(Progress::Answered)));
 }
 
+/// Where the answer to the order was lost, this says that there is a call, and what it is called.
+#[test]
+fn a_call_that_was_taken_is_named() {
+    for status in ["queued", "initiated"] {
+        let report = report_of(&[("CallStatus", status), ("Direction", "outbound-api")]);
+        assert_eq!(report, Report { carrier_call_id: CALL.to_owned(), ..Report::default() }, "{status}");
+    }
+}
+
 #[test]
 fn what_is_of_no_interest_is_nothing() {
     for pairs in [
-        [("CallStatus", "initiated"), ("Direction", "outbound-api")],
-        [("CallStatus", "queued"), ("Direction", "outbound-api")],
         [("RecordingSid", "RE1"), ("RecordingStatus", "completed")],
         [("StreamEvent", "stream-stopped"), ("StreamSid", "MZ1")],
         [("AnsweredBy", "unknown"), ("MachineDetectionDuration", "9")],

@@ -1,0 +1,318 @@
+//! Telephone calls by a clock that is moved by hand: what takes minutes, and what happens between two moments.
+#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+use std::cell::Cell;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use serde_json::{Value, json};
+use sidetone::sandbox::{Reply, Sandbox, SandboxSocket};
+use sidetone_engine::ports::{HttpError, HttpRequest};
+use sidetone_tests::stand_ins::carrier::telnyx::TelnyxWire;
+use sidetone_tests::stand_ins::carrier::{CallEvent, EndKind, MediaMessage, PhoneCall, Public, Wire};
+
+const OURS: &str = "+14155550100";
+const THEIRS: &str = "+14155550123";
+const BASE_URL: &str = "http://sandbox.example";
+const CARRIER_CALL_ID: &str = "v3:the-call-of-the-carrier";
+/// Where the sandbox's clock begins.
+const START_S: i64 = 1_767_225_600;
+
+/// An assistant with a number at Telnyx, whose sockets are open while it rings.
+struct Desk {
+    sandbox: Sandbox,
+    assistant: String,
+    now_ms: Cell<i64>,
+    told: Cell<u32>,
+}
+
+impl Desk {
+    fn new() -> Self {
+        let mut settings = TelnyxWire.settings("http://telnyx.example");
+        settings.push((
+            "SIDETONE_PROVIDERS",
+            json!({"other": {"base_url": "https://other.example"}}).to_string(),
+        ));
+        let settings: Vec<(&str, &str)> =
+            settings.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        let sandbox = Sandbox::with_settings(&settings);
+        let assistant = sandbox.post(
+            "/assistants",
+            json!({"name": "Front desk", "instructions": "Be kind.", "first_message": "Hello.", "voice": "builtin/tone"}),
+        );
+        let assistant = assistant.json["id"].as_str().unwrap().to_owned();
+        sandbox.put(&format!("/numbers/{OURS}"), json!({"assistant_id": assistant, "provider": "telnyx"}));
+        Self { sandbox, assistant, now_ms: Cell::new(0), told: Cell::new(0) }
+    }
+
+    /// Asks for a call.
+    fn order(&self) -> Reply {
+        self.sandbox.post("/calls/outbound", json!({"assistant_id": self.assistant, "to": THEIRS}))
+    }
+
+    /// A call that the carrier takes.
+    fn place(&self) -> PhoneCall {
+        let data = json!({"data": {"call_control_id": CARRIER_CALL_ID}});
+        self.sandbox.answer_http(200, &data.to_string());
+        assert_eq!(self.order().status, 201);
+        self.placed()
+    }
+
+    /// The call that the carrier was asked for last.
+    fn placed(&self) -> PhoneCall {
+        let order: Value = serde_json::from_slice(&self.sandbox.sent_http().pop().unwrap().body).unwrap();
+        phone_call(true, &order)
+    }
+
+    /// A call that comes in and is answered by us.
+    fn is_called(&self) -> PhoneCall {
+        let mut call = phone_call(false, &json!({"webhook_url": "", "stream_url": ""}));
+        self.sandbox.answer_http(200, "{}");
+        assert_eq!(self.tell(&call, &CallEvent::Incoming), 200);
+        let answer: Value = serde_json::from_slice(&self.sandbox.sent_http().pop().unwrap().body).unwrap();
+        call.status_url = answer["webhook_url"].as_str().unwrap().to_owned();
+        call
+    }
+
+    /// A callback, signed.
+    fn tell(&self, call: &PhoneCall, event: &CallEvent) -> u16 {
+        let public = Public { base_url: BASE_URL.to_owned() };
+        let now_s = START_S + self.now_ms.get() / 1_000;
+        let nth = self.told.replace(self.told.get() + 1);
+        let callback = TelnyxWire.callback(&public, call, event, nth, now_s).unwrap();
+        let path = callback.url.strip_prefix(BASE_URL).unwrap().to_owned();
+        let mut request = http::Request::builder().method(callback.method).uri(path);
+        for (name, value) in &callback.headers {
+            request = request.header(*name, value);
+        }
+        self.sandbox.send(request.body(Bytes::from(callback.body)).unwrap()).status
+    }
+
+    /// The carrier opens its socket.
+    fn socket(&self, call: &PhoneCall) -> SandboxSocket<'_> {
+        let (_, path) = call.format.split_once("sandbox.example").unwrap();
+        self.sandbox.connect(path).unwrap_or_else(|reply| panic!("{}", String::from_utf8_lossy(&reply.body)))
+    }
+
+    fn wait(&self, ms: i64) {
+        self.now_ms.set(self.now_ms.get() + ms);
+        self.sandbox.advance(ms);
+    }
+
+    /// The only call there is.
+    fn call(&self) -> Value {
+        self.sandbox.get("/calls").json["calls"][0].clone()
+    }
+
+    #[track_caller]
+    fn expect(&self, fields: &Value) {
+        let call = self.call();
+        for (name, value) in fields.as_object().unwrap() {
+            assert_eq!(&call[name], value, "{name} of {call}");
+        }
+    }
+
+    /// What the carrier was told of the call since the last look.
+    fn commands(&self) -> Vec<String> {
+        let action =
+            |request: HttpRequest| request.url.rsplit_once("/actions/").map(|(_, action)| action.to_owned());
+        self.sandbox.sent_http().into_iter().filter_map(action).collect()
+    }
+}
+
+/// A call as the carrier has it; its socket's URL stands in `format`.
+fn phone_call(outbound: bool, order: &Value) -> PhoneCall {
+    let (from, to) = if outbound { (OURS, THEIRS) } else { (THEIRS, OURS) };
+    PhoneCall {
+        carrier_call_id: CARRIER_CALL_ID.to_owned(),
+        other_id: "0ccc7b54-4df3-4bca-a65a-3da1ecc777f0".to_owned(),
+        from: from.to_owned(),
+        to: to.to_owned(),
+        outbound,
+        status_url: order["webhook_url"].as_str().unwrap().to_owned(),
+        voice_url: format!("{BASE_URL}/carriers/telnyx/voice"),
+        format: order["stream_url"].as_str().unwrap().to_owned(),
+    }
+}
+
+/// The audio begins.
+fn begin(socket: &SandboxSocket<'_>, call: &PhoneCall) {
+    for message in TelnyxWire.media(call).opening() {
+        let MediaMessage::Text(text) = message else { panic!("a binary message") };
+        socket.send(text);
+    }
+}
+
+fn press(socket: &SandboxSocket<'_>, key: &str) {
+    socket.send(json!({"event": "dtmf", "dtmf": {"digit": key}}).to_string());
+}
+
+/// The patience for audio counts from the answer, not from the socket, which is open while it rings.
+#[test]
+fn a_call_that_is_answered_has_ten_seconds_for_its_audio() {
+    for ringing_ms in [100, 9_900, 19_950, 40_000] {
+        let desk = Desk::new();
+        let call = desk.place();
+        desk.tell(&call, &CallEvent::Ringing);
+        let socket = desk.socket(&call);
+        desk.wait(ringing_ms);
+        desk.tell(&call, &CallEvent::Answered);
+        // Telnyx tells of the answer by one way and begins the audio by another.
+        desk.wait(150);
+        begin(&socket, &call);
+        desk.expect(&json!({"status": "in_progress"}));
+        assert_eq!(socket.closed(), None, "answered after {ringing_ms} ms, dropped");
+        assert!(!socket.received().is_empty(), "answered after {ringing_ms} ms, not greeted");
+    }
+}
+
+#[test]
+fn a_call_that_is_answered_and_has_no_audio_is_over() {
+    let desk = Desk::new();
+    let call = desk.place();
+    desk.tell(&call, &CallEvent::Ringing);
+    let socket = desk.socket(&call);
+    desk.wait(5_000);
+    desk.tell(&call, &CallEvent::Answered);
+    desk.wait(9_000);
+    assert_eq!(socket.closed(), None);
+    desk.wait(11_000);
+    desk.sandbox.answer_http(200, "{}");
+    desk.sandbox.run_jobs();
+    desk.expect(&json!({"status": "ended", "ended_reason": "media_lost", "fault": "carrier"}));
+    assert_eq!(desk.commands(), ["hangup"]);
+}
+
+/// Nobody lost the audio of a call that was called off before there was any.
+#[test]
+fn who_hangs_up_before_audio_comes_has_called_it_off() {
+    let desk = Desk::new();
+    let call = desk.is_called();
+    let id = desk.call()["id"].as_str().unwrap().to_owned();
+    desk.sandbox.answer_http(200, "{}");
+    assert_eq!(desk.sandbox.post(&format!("/calls/{id}/hang-up"), json!({})).status, 200);
+    desk.tell(&call, &CallEvent::Ended { how: EndKind::HungUpByService, seconds: 0 });
+    desk.sandbox.run_jobs();
+    desk.expect(
+        &json!({"status": "ended", "outcome": "canceled", "ended_reason": "canceled", "fault": "none"}),
+    );
+}
+
+/// Seven samples are less than a millisecond; a second of them is a second all the same.
+#[test]
+fn a_flood_in_small_pieces_is_a_flood() {
+    let desk = Desk::new();
+    let call = desk.place();
+    let socket = desk.socket(&call);
+    desk.tell(&call, &CallEvent::Answered);
+    begin(&socket, &call);
+    let payload = STANDARD.encode([0xff; 7]);
+    for _ in 0..12_000 {
+        socket.send(json!({"event": "media", "media": {"track": "inbound", "payload": payload}}).to_string());
+    }
+    desk.sandbox.answer_http(200, "{}");
+    desk.sandbox.run_jobs();
+    desk.expect(&json!({"status": "ended", "ended_reason": "media_lost"}));
+}
+
+/// Who wants a telephone to stop ringing asks once, whatever becomes of the request to the carrier.
+#[test]
+fn a_hang_up_that_the_carrier_did_not_answer_is_told_again() {
+    let desk = Desk::new();
+    let call = desk.place();
+    desk.tell(&call, &CallEvent::Ringing);
+    let id = desk.call()["id"].as_str().unwrap().to_owned();
+    desk.sandbox.fail_http(HttpError::Timeout);
+    assert_eq!(desk.sandbox.post(&format!("/calls/{id}/hang-up"), json!({})).status, 504);
+    assert_eq!(desk.commands(), ["hangup"]);
+    desk.sandbox.run_jobs();
+    assert!(desk.commands().is_empty(), "the carrier may still tell that it is over");
+    desk.wait(30_000);
+    desk.sandbox.answer_http(200, "{}");
+    desk.sandbox.run_jobs();
+    assert_eq!(desk.commands(), ["hangup"]);
+    desk.tell(&call, &CallEvent::Ended { how: EndKind::Canceled, seconds: 0 });
+    desk.sandbox.run_jobs();
+    desk.expect(&json!({"status": "ended", "outcome": "canceled", "ended_reason": "canceled"}));
+    assert!(desk.commands().is_empty());
+}
+
+/// Nobody talks to whoever answers a call that was given up: the telephone rings no longer than it takes to say so.
+#[test]
+fn a_call_that_was_given_up_and_rings_after_all_is_hung_up() {
+    let desk = Desk::new();
+    desk.sandbox.fail_http(HttpError::Timeout);
+    assert_eq!(desk.order().status, 504);
+    let call = desk.placed();
+    desk.wait(200_000);
+    desk.sandbox.run_jobs();
+    desk.expect(&json!({"status": "ended", "ended_reason": "unsettled"}));
+    desk.tell(&call, &CallEvent::Ringing);
+    desk.tell(&call, &CallEvent::Ringing);
+    desk.sandbox.answer_http(200, "{}");
+    desk.sandbox.run_jobs();
+    assert_eq!(desk.commands(), ["hangup"]);
+    desk.tell(&call, &CallEvent::Ended { how: EndKind::Canceled, seconds: 0 });
+    desk.expect(&json!({"status": "ended", "ended_reason": "unsettled"}));
+}
+
+/// Else it is the carrier that ends every such call, and the log says that the person has.
+#[test]
+fn our_limit_of_time_comes_before_the_carriers() {
+    let desk = Desk::new();
+    desk.sandbox.answer_http(200, &json!({"data": {"call_control_id": CARRIER_CALL_ID}}).to_string());
+    desk.order();
+    let order: Value = serde_json::from_slice(&desk.sandbox.sent_http().pop().unwrap().body).unwrap();
+    let call = phone_call(true, &order);
+    let socket = desk.socket(&call);
+    desk.tell(&call, &CallEvent::Answered);
+    let answered_ms = desk.now_ms.get();
+    desk.wait(2_000);
+    begin(&socket, &call);
+    while socket.closed().is_none() {
+        press(&socket, "1");
+        desk.wait(15_000);
+        assert!(desk.now_ms.get() < 4_000_000, "it never ends");
+    }
+    desk.expect(&json!({"ended_reason": "duration_limit"}));
+    let lasted_ms = desk.now_ms.get() - answered_ms;
+    let carriers_ms = order["time_limit_secs"].as_i64().unwrap() * 1_000;
+    assert!(lasted_ms < carriers_ms, "{lasted_ms} ms; the carrier ends it after {carriers_ms}");
+}
+
+/// The log names the model that talked.
+#[test]
+fn an_assistant_that_is_changed_while_it_rings_is_in_the_log_as_it_talks() {
+    let desk = Desk::new();
+    let call = desk.place();
+    let path = format!("/assistants/{}", desk.assistant);
+    let changed = desk.sandbox.patch(&path, json!({"model": "other/larger"}));
+    assert_eq!(changed.status, 200, "{}", changed.json);
+    let socket = desk.socket(&call);
+    desk.tell(&call, &CallEvent::Answered);
+    begin(&socket, &call);
+    desk.expect(&json!({"status": "in_progress", "assistant_revision": 2, "model": "other/larger"}));
+    // It is found and counted by it, and by the other one no more.
+    let found =
+        |model: &str| desk.sandbox.get(&format!("/calls?model={model}")).json["stats"]["total"].clone();
+    assert_eq!((found("other/larger"), found("builtin/rules")), (json!(1), json!(0)));
+    assert_eq!(desk.sandbox.get("/calls").json["stats"]["total"], 1);
+}
+
+/// The carrier costs money whatever the model does.
+#[test]
+fn who_calls_a_workspace_that_may_spend_no_more_is_declined() {
+    let desk = Desk::new();
+    let spent = desk.place();
+    desk.tell(&spent, &CallEvent::Ringing);
+    desk.tell(&spent, &CallEvent::Ended { how: EndKind::NoAnswer, seconds: 0 });
+    desk.tell(&spent, &CallEvent::Priced { seconds: 60 });
+    assert_ne!(desk.call()["costs"]["telephony_microusd"], 0, "{}", desk.call());
+    desk.sandbox.patch("/workspace", json!({"monthly_spend_limit_microusd": 1}));
+    assert_eq!(desk.order().status, 402);
+    let mut call = phone_call(false, &json!({"webhook_url": "", "stream_url": ""}));
+    call.carrier_call_id = "v3:another".to_owned();
+    desk.sandbox.answer_http(200, "{}");
+    desk.tell(&call, &CallEvent::Incoming);
+    assert_eq!(desk.commands().last().map(String::as_str), Some("reject"));
+}
