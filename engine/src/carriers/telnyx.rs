@@ -36,8 +36,9 @@ const BASE_URL_DEFAULT: &str = "https://api.telnyx.com/v2";
 const RING_SECONDS: std::ops::RangeInclusive<u32> = 5..=600;
 /// `time_limit_secs` of a dial: more is refused with code 10033.
 const CALL_SECONDS_MAX: u32 = 14_400;
-/// The code of a command about a call that is over.
-const CALL_HAS_ENDED: &str = "90018";
+/// The codes of a command about a call that is over: one that has ended, and one that is so long over that its id is
+/// none any more.
+const CALL_IS_OVER: [&str; 2] = ["90018", "90015"];
 /// What a path's segment may hold as it is (RFC 3986, 3.3): the ids have a colon in them.
 const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
@@ -169,7 +170,7 @@ impl Carrier for Telnyx {
             200..=299 | 404 => return Ok(()),
             _ => causes::rejection(reply),
         };
-        match reply.status == 422 && rejection.code == CALL_HAS_ENDED {
+        match reply.status == 422 && CALL_IS_OVER.contains(&rejection.code.as_str()) {
             true => Ok(()),
             false => Err(rejection),
         }
