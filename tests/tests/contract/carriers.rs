@@ -20,6 +20,25 @@ fn a_caller_is_told_no_where_the_operator_has_no_account() {
     assert_eq!(world.get("/calls").ok()["calls"], json!([]));
 }
 
+/// A problem reads as the error does that the same request would get.
+#[test]
+fn a_dry_run_shows_problems_as_errors_are_shown() {
+    let world = World::new();
+    let assistant = world.assistant();
+    let number = json!({"assistant_id": assistant.id, "provider": "telnyx"});
+    world.put("/numbers/+14155550100", number).ok();
+    let order = json!({"assistant_id": assistant.id, "to": "+14155557777"});
+    let dry = world.post("/calls/outbound?dry_run=true", order.clone()).created().json;
+    let error = world.post("/calls/outbound", order).refused("carrier_not_configured").json["error"].clone();
+    assert_eq!(error.get("details"), None, "{error}");
+    assert_eq!(dry["problems"], json!([{"code": error["code"], "message": error["message"]}]));
+    let order = json!({"assistant_id": "asst_1", "to": "+14155557777", "from": "+14155550100"});
+    let dry = world.post("/calls/outbound?dry_run=true", order.clone()).created().json;
+    let error = world.post("/calls/outbound", order).refused("validation_failed").json["error"].clone();
+    assert_eq!(dry["problems"][0]["details"], error["details"]);
+    assert!(error["details"].is_object(), "{error}");
+}
+
 #[test]
 fn a_carrier_that_names_another_call_has_said_nothing() {
     let world = World::with_settings(&[]);

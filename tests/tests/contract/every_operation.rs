@@ -230,6 +230,31 @@ fn null_is_refused_where_a_value_belongs() {
     }
 }
 
+/// A read shows these as null, and what a read shows may be sent back. Any other field that takes null would pass the
+/// test above by not being looked at.
+#[test]
+fn null_belongs_to_no_other_fields() {
+    let mut fields: Vec<String> = with_body()
+        .flat_map(|operation| properties(body_schema(operation)).map(move |field| (operation, field)))
+        .filter(|(_, (_, schema))| types(schema).contains(&"null"))
+        .map(|(operation, (name, _))| format!("{} {name}", operation.id))
+        .collect();
+    fields.sort();
+    assert_eq!(
+        fields,
+        [
+            "bind_number region",
+            "create_simulation name",
+            "create_simulation_persona model",
+            "create_simulation_scenario judge_model",
+            "update_simulation name",
+            "update_simulation_persona model",
+            "update_simulation_scenario judge_model",
+            "update_workspace monthly_spend_limit_microusd",
+        ]
+    );
+}
+
 #[test]
 fn a_value_of_another_type_is_refused() {
     for operation in with_body() {

@@ -41,9 +41,11 @@ pub const OPERATION: Operation = Operation {
 pub struct Body {
     /// How long the link can be used. Less than 30 counts as 30, more than 3600 as 3600; default 300.
     #[serde(default)]
+    #[schemars(with = "i64")]
     ttl_seconds: Option<i64>,
     /// How long the conversation may last. Less than 30 counts as 30, more than 3600 as 3600; default 600.
     #[serde(default)]
+    #[schemars(with = "i64")]
     max_duration_seconds: Option<i64>,
 }
 

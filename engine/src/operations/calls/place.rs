@@ -76,9 +76,11 @@ pub struct Body {
     /// The number that calls: one that this workspace has bound. May be left out when exactly one is bound to the
     /// assistant.
     #[serde(default)]
+    #[schemars(with = "E164")]
     from: Option<E164>,
     /// The person on whose behalf the call is placed; kept on the call and told to the assistant.
     #[serde(default)]
+    #[schemars(with = "E164")]
     user_number: Option<E164>,
 }
 
@@ -105,8 +107,8 @@ pub struct DryRun {
     to: String,
     /// The carrier that would be asked; null when none can be told.
     provider: Option<Provider>,
-    /// Why it would not be placed: the errors that the same request without `dry_run` would get, each with `code` and
-    /// `message`.
+    /// Why it would not be placed: the errors that the same request without `dry_run` would get, each with `code`,
+    /// `message` and, where it has any, `details`.
     problems: Vec<Value>,
 }
 
@@ -217,7 +219,14 @@ impl<'a> Plan<'a> {
     }
 
     fn dry_run(&self, body: &Body) -> DryRun {
-        let shown = |error: &Error| json!({"code": error.code.as_str(), "message": error.message, "details": error.details});
+        // As an error is shown: without details where it has none.
+        let shown = |error: &Error| {
+            let mut problem = json!({"code": error.code.as_str(), "message": error.message});
+            if let Some(details) = &error.details {
+                problem["details"] = (**details).clone();
+            }
+            problem
+        };
         DryRun {
             dry_run: true,
             would_place: self.problems.is_empty(),

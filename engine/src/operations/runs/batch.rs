@@ -47,11 +47,11 @@ pub struct Body {
     mode: RunMode,
     /// The seed of every run. Default: one chosen at random for each.
     #[serde(default)]
-    #[schemars(range(min = 0, max = INTEGER_MAX))]
+    #[schemars(with = "i64", range(min = 0, max = INTEGER_MAX))]
     seed: Option<i64>,
     /// Ends the conversation when models have cost this much, in millionths of a US dollar. Default: 1,000,000.
     #[serde(default)]
-    #[schemars(range(min = 0, max = INTEGER_MAX))]
+    #[schemars(with = "i64", range(min = 0, max = INTEGER_MAX))]
     max_cost_microusd: Option<i64>,
 }
 

@@ -44,11 +44,11 @@ pub struct Body {
     mode: RunMode,
     /// Repeats a run: the same seed and configuration give the same offline run. Default: chosen at random.
     #[serde(default)]
-    #[schemars(range(min = 0, max = INTEGER_MAX))]
+    #[schemars(with = "i64", range(min = 0, max = INTEGER_MAX))]
     seed: Option<i64>,
     /// Ends the conversation when models have cost this much, in millionths of a US dollar. Default: 1,000,000.
     #[serde(default)]
-    #[schemars(range(min = 0, max = INTEGER_MAX))]
+    #[schemars(with = "i64", range(min = 0, max = INTEGER_MAX))]
     max_cost_microusd: Option<i64>,
 }
 
