@@ -183,6 +183,22 @@ fn a_call_that_is_answered_and_has_no_audio_is_over() {
     assert_eq!(desk.commands(), ["hangup"]);
 }
 
+/// Whoever waits to be told what the call was about does not wait until a lease runs out.
+#[test]
+fn a_call_that_ends_in_the_moment_its_audio_begins_is_looked_into_at_once() {
+    let desk = Desk::new();
+    let call = desk.place();
+    let socket = desk.socket(&call);
+    desk.tell(&call, &CallEvent::Answered);
+    desk.tell(&call, &CallEvent::Ended { how: EndKind::HungUp, seconds: 1 });
+    begin(&socket, &call);
+    assert!(socket.closed().is_some());
+    desk.sandbox.run_jobs();
+    let call = desk.call();
+    assert_eq!(call["status"], "ended");
+    assert_eq!(call["analysis"]["method"], "rule", "{call}");
+}
+
 /// Nobody lost the audio of a call that was called off before there was any.
 #[test]
 fn who_hangs_up_before_audio_comes_has_called_it_off() {

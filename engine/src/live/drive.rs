@@ -150,7 +150,12 @@ impl<'a> Drive<'a> {
                 opened = peer.open(&call).await;
             }
             match opened {
-                Ok(()) => self.connected().await?,
+                Ok(()) => {
+                    self.connected().await?;
+                    if self.given_back {
+                        return Ok(());
+                    }
+                }
                 // It was answered, and there is no audio: nobody waits for more.
                 Err(Heard::Nothing) => return self.unconnected(0).await,
                 Err(_) => return self.unconnected(PHONE_TOLD_MS).await,
@@ -211,7 +216,8 @@ impl<'a> Drive<'a> {
             let now_ms = self.now_ms();
             let leg = Leg::load(&session.engine, workspace_id, call_id).await?;
             if leg.is_over {
-                return Err(Fault::Stale);
+                // The carrier was faster, and its end is written: what is left is the job's.
+                return self.unconnected(0).await;
             }
             let mut statements = session.hold.keep(now_ms).to_vec();
             statements.extend(Leg { talked_at: Some(now_ms), ..leg }.change());
