@@ -23,7 +23,7 @@ pub use callback::{Callback, Check, Forged};
 pub use media::{Line, LineError, LineEvent, LineFormat, LineMessage};
 pub use order::{Authorization, Order, Outgoing, Placed, PrivateKey, Rejection, RejectionCause};
 pub use rates::Rates;
-pub use report::{Billed, CarrierEvent, End, IncomingCall, Progress, Refusal, Report};
+pub use report::{Billed, CarrierEvent, End, IncomingCall, Progress, Refusal, Report, Side};
 
 use crate::config::SettingError;
 use crate::operations::numbers::Provider;

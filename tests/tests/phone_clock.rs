@@ -71,6 +71,7 @@ impl Desk {
         assert_eq!(self.tell(&call, &CallEvent::Incoming), 200);
         let answer: Value = serde_json::from_slice(&self.sandbox.sent_http().pop().unwrap().body).unwrap();
         call.status_url = answer["webhook_url"].as_str().unwrap().to_owned();
+        call.format = answer["stream_url"].as_str().unwrap().to_owned();
         call
     }
 
@@ -212,6 +213,46 @@ fn who_hangs_up_before_audio_comes_has_called_it_off() {
     desk.expect(
         &json!({"status": "ended", "outcome": "canceled", "ended_reason": "canceled", "fault": "none"}),
     );
+}
+
+/// Nobody is to blame for a caller who thinks better of it in the moment before the greeting.
+#[test]
+fn who_hangs_up_in_the_moment_after_the_answer_has_hung_up() {
+    for outbound in [false, true] {
+        let desk = Desk::new();
+        let call = if outbound { desk.place() } else { desk.is_called() };
+        let socket = desk.socket(&call);
+        desk.tell(&call, &CallEvent::Answered);
+        desk.wait(600);
+        desk.tell(&call, &CallEvent::Ended { how: EndKind::HungUp, seconds: 1 });
+        drop(socket);
+        desk.sandbox.run_jobs();
+        desk.expect(&json!({
+            "status": "ended", "outcome": "canceled", "ended_reason": "user_hung_up", "fault": "none",
+            "duration_ms": 0,
+        }));
+        assert_eq!(desk.call()["analysis"]["method"], "rule", "nobody waits for what is there");
+        assert!(desk.commands().is_empty(), "the carrier knows");
+    }
+}
+
+/// Whoever hears nothing for long, and hangs up, has heard nothing because none came.
+#[test]
+fn who_hangs_up_after_a_long_nothing_was_not_connected() {
+    let desk = Desk::new();
+    let call = desk.is_called();
+    desk.tell(&call, &CallEvent::Answered);
+    desk.wait(15_000);
+    desk.tell(&call, &CallEvent::Ended { how: EndKind::HungUp, seconds: 15 });
+    desk.expect(
+        &json!({"status": "ended", "outcome": "failed", "ended_reason": "media_lost", "fault": "carrier"}),
+    );
+    // So is a call that we have ended ourselves.
+    let desk = Desk::new();
+    let call = desk.is_called();
+    desk.tell(&call, &CallEvent::Answered);
+    desk.tell(&call, &CallEvent::Ended { how: EndKind::HungUpByService, seconds: 1 });
+    desk.expect(&json!({"ended_reason": "media_lost"}));
 }
 
 /// Seven samples are less than a millisecond; a second of them is a second all the same.

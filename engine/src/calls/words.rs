@@ -79,7 +79,7 @@ words! {
         Busy = "busy",
         /// It could not be connected or broke.
         Failed = "failed",
-        /// It was called off before it was answered.
+        /// It was called off before anybody talked.
         Canceled = "canceled",
         /// A machine answered.
         Voicemail = "voicemail",

@@ -56,6 +56,16 @@ pub enum Progress {
     Ended(End),
 }
 
+/// A side of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Side {
+    /// The one that called.
+    Caller,
+    /// The one that was called.
+    Callee,
+}
+
 /// How a call ended, as far as the carrier knows. Each carrier's file has the table from its causes to these.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct End {
@@ -69,6 +79,9 @@ pub struct End {
     pub cause: String,
     /// How long the two sides were connected by the carrier's clock, where it tells.
     pub duration_ms: Option<i64>,
+    /// Which side ended it, where the carrier names one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<Side>,
 }
 
 impl End {
@@ -76,13 +89,19 @@ impl End {
     #[must_use]
     pub fn of(reason: EndedReason, cause: &str) -> Self {
         let cause = shared::words(cause);
-        Self { outcome: reason.outcome(), reason, fault: reason.fault(), cause, duration_ms: None }
+        Self { outcome: reason.outcome(), reason, fault: reason.fault(), cause, duration_ms: None, by: None }
     }
 
     /// The same, with how long the carrier says it lasted.
     #[must_use]
     pub fn lasting(self, duration_ms: Option<i64>) -> Self {
         Self { duration_ms, ..self }
+    }
+
+    /// The same, with the side that the carrier names.
+    #[must_use]
+    pub fn ended_by(self, by: Option<Side>) -> Self {
+        Self { by, ..self }
     }
 }
 

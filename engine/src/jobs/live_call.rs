@@ -226,9 +226,7 @@ async fn settle(engine: &Engine, job: &Job, found: Found) -> Result<(), Failure>
     let now_ms = engine.ports().clock.now_ms();
     let call = NewCall::read(found.row()?, &job.workspace_id)?;
     let mut ended = match &found.leg {
-        Some(leg) if leg.talked_at.is_none() => {
-            EndedCall { answered_at: call.answered_at, ..unconnected(leg, call.status, now_ms) }
-        }
+        Some(leg) if leg.talked_at.is_none() => unconnected(leg, &call, now_ms),
         _ => abandoned(&call, found.so_far.clone()),
     };
     let mut batch = Batch::from(job.extend(now_ms, 0).statements);
@@ -256,16 +254,16 @@ fn abandoned(call: &NewCall, so_far: SoFar) -> EndedCall {
 }
 
 /// A telephone call of which nothing more was heard.
-fn unconnected(leg: &Leg, status: CallStatus, now_ms: i64) -> EndedCall {
+fn unconnected(leg: &Leg, call: &NewCall, now_ms: i64) -> EndedCall {
     let reason = match (leg.hang_up_at, leg.placing) {
         (Some(_), _) => EndedReason::Canceled,
         // It was answered, and no audio ever came.
         (None, Placing::Incoming) => EndedReason::MediaLost,
-        (None, _) if status == CallStatus::InProgress => EndedReason::MediaLost,
+        (None, _) if call.status == CallStatus::InProgress => EndedReason::MediaLost,
         (None, _) => EndedReason::Unsettled,
     };
     let end = leg.said.end.clone().unwrap_or_else(|| End::of(reason, ""));
-    telephony::status::unconnected(&end, now_ms)
+    telephony::status::unconnected(leg, &end, call.answered_at, now_ms)
 }
 
 /// Finds out what an ended call was about. A model that fails leaves it to the rules.

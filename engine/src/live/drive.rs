@@ -241,10 +241,13 @@ impl<'a> Drive<'a> {
     /// Nobody came to the telephone: the carrier tells why, or the call's job finds that it does not.
     async fn unconnected(&mut self, wait_ms: i64) -> Result<(), Fault> {
         let session = self.session;
-        let now_ms = self.now_ms();
-        let mut batch = Batch::from(session.hold.give_back(now_ms + wait_ms));
-        batch.extend(journal::forget(&session.call.workspace_id, &session.call.id));
-        batch.wake(JobKind::LiveCall, session.hold.job_id(), now_ms + wait_ms);
+        let (workspace_id, call_id) = (&session.call.workspace_id, &session.call.id);
+        // Its end may be there: then nobody waits for it.
+        let is_over = Leg::load(&session.engine, workspace_id, call_id).await?.is_over;
+        let due_at = self.now_ms() + if is_over { 0 } else { wait_ms };
+        let mut batch = Batch::from(session.hold.give_back(due_at));
+        batch.extend(journal::forget(workspace_id, call_id));
+        batch.wake(JobKind::LiveCall, session.hold.job_id(), due_at);
         batch.write(&session.engine).await?;
         self.given_back = true;
         Ok(())

@@ -7,12 +7,13 @@ use serde_json::json;
 
 use crate::batch::Batch;
 use crate::calls::{CallFault, Costs, EndedCall, NewCall, Outcome};
-use crate::carriers::{Billed, End, Ending, Rates, Rejection};
+use crate::carriers::{Billed, End, Ending, Rates, Rejection, Side};
 use crate::conversation::EndedReason;
 use crate::engine::Engine;
 use crate::error::Fault;
 use crate::ids::prefix;
 use crate::jobs::{self, JobKind};
+use crate::limits::PHONE_START_MS;
 use crate::operations::numbers::Provider;
 use crate::ports::DatabaseError;
 use crate::sql;
@@ -283,6 +284,19 @@ impl Leg {
         self.placing == Placing::Incoming || self.said.answered || self.talked_at.is_some()
     }
 
+    /// Whether the carrier says that the person has ended it before audio could be expected: whoever waits longer has
+    /// heard nothing, and that is why.
+    pub fn is_left_by_the_person(&self, end: &End, answered_at: Option<i64>, now_ms: i64) -> bool {
+        let (person, ours) = match self.placing {
+            Placing::Incoming => (Side::Caller, Some(self.created_at)),
+            _ => (Side::Callee, None),
+        };
+        let waited_ms = answered_at.or(ours).map_or(0, |at| now_ms - at);
+        end.reason == EndedReason::UserHungUp
+            && end.by == Some(person)
+            && end.duration_ms.unwrap_or(waited_ms) <= PHONE_START_MS
+    }
+
     /// Why a conversation that is under way has to end: the carrier says it is over, or somebody asked for it.
     pub fn stopped(&self) -> Option<(EndedReason, Option<CallFault>)> {
         match &self.said.end {
@@ -304,7 +318,7 @@ impl Leg {
             ended.outcome = Outcome::Voicemail;
         }
         // Called off before there was any audio: nobody lost it, however the carrier calls that end.
-        if ended.ended_reason == Some(EndedReason::MediaLost)
+        if matches!(ended.ended_reason, Some(EndedReason::MediaLost | EndedReason::UserHungUp))
             && self.hang_up_at.is_some()
             && self.talked_at.is_none()
         {
@@ -427,9 +441,32 @@ mod tests {
     }
 
     #[test]
+    fn a_person_who_leaves_before_audio_is_named_by_the_carrier() {
+        let left = |leg: &Leg, by, reason| {
+            let end = End::of(reason, "").ended_by(by);
+            leg.is_left_by_the_person(&end, Some(0), 2_000)
+        };
+        let (came, placed) = (leg(Placing::Incoming), leg(Placing::Accepted));
+        let hung_up = EndedReason::UserHungUp;
+        assert!(left(&came, Some(Side::Caller), hung_up));
+        assert!(left(&placed, Some(Side::Callee), hung_up));
+        // It was us, or nobody is named, or it is no hang-up.
+        assert!(!left(&came, Some(Side::Callee), hung_up));
+        assert!(!left(&placed, Some(Side::Caller), hung_up));
+        assert!(!left(&placed, None, hung_up));
+        assert!(!left(&placed, Some(Side::Callee), EndedReason::DurationLimit));
+        // Whoever has waited for longer has heard nothing; a carrier's own count of it goes first.
+        let end = End::of(hung_up, "").ended_by(Some(Side::Caller));
+        assert!(came.is_left_by_the_person(&end, None, 10_000));
+        assert!(!came.is_left_by_the_person(&end, None, 10_001));
+        assert!(came.is_left_by_the_person(&end.clone().lasting(Some(1_000)), None, 60_000));
+        assert!(!came.is_left_by_the_person(&end.lasting(Some(11_000)), None, 1_000));
+    }
+
+    #[test]
     fn what_was_said_is_read_as_it_was_written() {
         let said = Said {
-            end: Some(End::of(EndedReason::Busy, "busy 486").lasting(Some(0))),
+            end: Some(End::of(EndedReason::Busy, "busy 486").lasting(Some(0)).ended_by(Some(Side::Callee))),
             billed: Some(Billed { duration_ms: Some(0), cost_microusd: Some(13_000) }),
             answered: true,
             machine: Some(false),
@@ -437,5 +474,9 @@ mod tests {
         };
         assert_eq!(serde_json::from_value::<Said>(json!(said)).unwrap(), said);
         assert_eq!(json!(Said::default()), json!({}));
+        // As it stood before there were sides.
+        let before =
+            json!({"outcome": "busy", "reason": "busy", "fault": "none", "cause": "", "duration_ms": null});
+        assert_eq!(serde_json::from_value::<End>(before).unwrap(), End::of(EndedReason::Busy, ""));
     }
 }

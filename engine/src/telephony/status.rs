@@ -132,8 +132,8 @@ impl<'a> Change<'a> {
             leg.hang_up_later(engine, self.now_ms, &mut batch);
         }
         if let Some(end) = &self.end {
-            let mut ended = unconnected(end, self.now_ms);
-            ended.answered_at = row.optional_integer("answered_at")?;
+            let answered_at = row.optional_integer("answered_at")?;
+            let mut ended = unconnected(leg, end, answered_at, self.now_ms);
             leg.settle(&mut ended, engine.config().carriers.rates());
             batch.extend(calls::write::end(workspace_id, call_id, &ended, None));
             batch.extend(spending::add(workspace_id, self.now_ms, ended.costs.total_microusd));
@@ -174,18 +174,25 @@ fn merged(before: Option<Billed>, told: Option<Billed>) -> Option<Billed> {
     }
 }
 
-/// The end of a call whose media never came.
-pub fn unconnected(end: &End, now_ms: i64) -> EndedCall {
-    // Answered and hung up without a word: the two sides were never connected.
-    let lost = end.outcome == Outcome::Completed;
-    let reason = if lost { EndedReason::MediaLost } else { end.reason };
+/// The end of a call whose media never came, and that was answered at this moment, if it was.
+pub fn unconnected(leg: &Leg, end: &End, answered_at: Option<i64>, now_ms: i64) -> EndedCall {
+    let (reason, outcome, fault) = if end.outcome != Outcome::Completed {
+        (end.reason, end.outcome, end.fault)
+    } else if leg.is_left_by_the_person(end, answered_at, now_ms) {
+        // In the moment before the first audio: nobody talked, and nobody is to blame.
+        (end.reason, Outcome::Canceled, end.fault)
+    } else {
+        // Answered and hung up without a word: the two sides were never connected.
+        let reason = EndedReason::MediaLost;
+        (reason, reason.outcome(), reason.fault())
+    };
     EndedCall {
-        answered_at: None,
+        answered_at,
         ended_at: now_ms,
         duration_ms: 0,
-        outcome: if lost { reason.outcome() } else { end.outcome },
+        outcome,
         ended_reason: Some(reason),
-        fault: if lost { reason.fault() } else { end.fault },
+        fault,
         transcript: Vec::new(),
         costs: Costs::default(),
         usage: Usage::default(),

@@ -100,6 +100,13 @@ impl Log {
                 Script::Silent => continue,
                 Script::Ends(EndKind::Busy) | Script::EndsFirst(EndKind::Busy) => "busy",
                 Script::Ends(EndKind::NoAnswer) | Script::EndsFirst(EndKind::NoAnswer) => "no_answer",
+                // These two say that it was the person, who may have waited for long, or not.
+                Script::Short | Script::Talks | Script::Vanishes
+                    if ["telnyx", "plivo"].contains(&played.provider)
+                        && call["ended_reason"] == "user_hung_up" =>
+                {
+                    "user_hung_up"
+                }
                 Script::Short | Script::Talks | Script::Vanishes => "media_lost",
                 Script::Ends(_) | Script::EndsFirst(_) => call["ended_reason"].as_str().unwrap_or("an end"),
             };

@@ -19,7 +19,7 @@
 //! | 7011 to 7034, 8011 to 8014 | Plivo did not get our document, or could not read it |
 //! | 9100 | a machine, which was hung up on |
 use crate::calls::{CallFault, Outcome};
-use crate::carriers::report::End;
+use crate::carriers::report::{End, Side};
 use crate::conversation::EndedReason;
 
 /// What a hangup callback says of the end; a text is empty where the callback has none.
@@ -42,7 +42,12 @@ pub(super) struct Hangup<'a> {
 /// The end of a call.
 pub(super) fn end(hangup: &Hangup<'_>) -> End {
     let words = words(hangup);
-    let end = End::of(reason(hangup), &words);
+    let by = match hangup.source {
+        "Caller" => Some(Side::Caller),
+        "Callee" | "Call recipient" => Some(Side::Callee),
+        _ => None,
+    };
+    let end = End::of(reason(hangup), &words).ended_by(by);
     match hangup.code {
         MACHINE => End { outcome: Outcome::Voicemail, fault: CallFault::None, ..end },
         _ => end,
@@ -193,6 +198,16 @@ mod tests {
                     "{code} {source} {inbound}"
                 );
             }
+        }
+    }
+
+    #[test]
+    fn a_side_is_named_or_not() {
+        let by = |source| of("4000", "completed", source, true).by;
+        assert_eq!(by("Caller"), Some(Side::Caller));
+        assert_eq!((by("Callee"), by("Call recipient")), (Some(Side::Callee), Some(Side::Callee)));
+        for nobody in ["Carrier", "API Request", "Answer XML", "Plivo", "Error", "Unknown", ""] {
+            assert_eq!(by(nobody), None, "{nobody}");
         }
     }
 

@@ -2,7 +2,7 @@
 use serde_json::Value;
 
 use crate::carriers::order::{Rejection, RejectionCause};
-use crate::carriers::report::End;
+use crate::carriers::report::{End, Side};
 use crate::carriers::shared;
 use crate::conversation::EndedReason;
 use crate::ports::HttpReply;
@@ -30,13 +30,19 @@ pub(super) const ID_BYTES_MAX: usize = 256;
 /// 485, 604 unreachable; 401, 402, 403, 407 carrier refused; all else carrier failed.
 ///
 /// Sources: the SDK's `types/call_hangup.py`, and Telnyx's "SIP Response Codes". Who of two sides is `caller` depends
-/// on the call's direction, which this event does not tell; of a call that we hung up the conversation knows better.
+/// on the call's direction, which this event does not tell: the end names the side, and whose it is the leg knows. Of a
+/// call that we hung up the conversation knows better.
 pub(super) fn end(cause: &str, source: &str, sip: &str) -> End {
     let said = match sip {
         "" | "unspecified" => cause.to_owned(),
         sip => format!("{cause} {sip}"),
     };
-    End::of(reason(cause, source, sip), &said)
+    let by = match source {
+        "caller" => Some(Side::Caller),
+        "callee" => Some(Side::Callee),
+        _ => None,
+    };
+    End::of(reason(cause, source, sip), &said).ended_by(by)
 }
 
 fn reason(cause: &str, source: &str, sip: &str) -> EndedReason {
@@ -190,6 +196,9 @@ mod tests {
             (Outcome::Busy, CallFault::None, "user_busy 486")
         );
         assert_eq!(end("timeout", "", "unspecified").cause, "timeout");
+        let by = |source| end("normal_clearing", source, "200").by;
+        assert_eq!((by("caller"), by("callee")), (Some(Side::Caller), Some(Side::Callee)));
+        assert_eq!((by("unknown"), by("")), (None, None));
     }
 
     fn no(status: u16, body: &Value) -> Rejection {

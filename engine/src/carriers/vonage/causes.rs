@@ -75,7 +75,11 @@ mod tests {
         ] {
             let end = end(status, detail).unwrap();
             let cause = [status, detail].join(" ").trim().to_owned();
-            assert_eq!(end, End { outcome, reason, fault, cause, duration_ms: None }, "{status} {detail}");
+            assert_eq!(
+                end,
+                End { outcome, reason, fault, cause, duration_ms: None, by: None },
+                "{status} {detail}"
+            );
         }
     }
 

@@ -439,7 +439,7 @@ impl Meant {
                     } else if rejection.cause != RejectionCause::Account {
                         end = End { fault: calls::CallFault::Carrier, ..end };
                     }
-                    let ended = status::unconnected(&end, engine.ports().clock.now_ms());
+                    let ended = status::unconnected(&leg, &end, None, engine.ports().clock.now_ms());
                     batch.extend(calls::write::end(workspace_id, id, &ended, None));
                     let kind = EventKind::CallEnded;
                     announce(engine, &self.call, Some(&ended), &self.subscribers, kind, &mut batch)?;
