@@ -7,6 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use serde_json::{Value, json};
 use sidetone::sandbox::{Reply, Sandbox, SandboxSocket};
+use sidetone_engine::limits::LIVE_SESSIONS_MAX;
 use sidetone_engine::ports::{HttpError, HttpRequest};
 use sidetone_tests::stand_ins::carrier::telnyx::TelnyxWire;
 use sidetone_tests::stand_ins::carrier::{CallEvent, EndKind, MediaMessage, PhoneCall, Public, Wire};
@@ -91,8 +92,25 @@ impl Desk {
 
     /// The carrier opens its socket.
     fn socket(&self, call: &PhoneCall) -> SandboxSocket<'_> {
+        self.knock(call).unwrap_or_else(|reply| panic!("{}", String::from_utf8_lossy(&reply.body)))
+    }
+
+    /// The same, whether it is let in or not.
+    fn knock(&self, call: &PhoneCall) -> Result<SandboxSocket<'_>, Box<Reply>> {
         let (_, path) = call.format.split_once("sandbox.example").unwrap();
-        self.sandbox.connect(path).unwrap_or_else(|reply| panic!("{}", String::from_utf8_lossy(&reply.body)))
+        self.sandbox.connect(path)
+    }
+
+    /// The call has ended as one that we could not talk on, and the line is closed.
+    #[track_caller]
+    fn expect_given_up(&self, fault: &str) {
+        self.expect(
+            &json!({"status": "ended", "outcome": "failed", "ended_reason": "aborted", "fault": fault}),
+        );
+        self.sandbox.answer_http(200, "{}");
+        self.sandbox.run_jobs();
+        assert_eq!(self.commands(), ["hangup"]);
+        assert_eq!(self.call()["analysis"]["method"], "rule");
     }
 
     fn wait(&self, ms: i64) {
@@ -182,6 +200,59 @@ fn a_call_that_is_answered_and_has_no_audio_is_over() {
     desk.sandbox.run_jobs();
     desk.expect(&json!({"status": "ended", "ended_reason": "media_lost", "fault": "carrier"}));
     assert_eq!(desk.commands(), ["hangup"]);
+}
+
+/// The carrier has done its part, and its line would stay open without a sound.
+#[test]
+fn a_call_whose_assistant_is_gone_is_the_operators_and_is_hung_up() {
+    for outbound in [true, false] {
+        let desk = Desk::new();
+        let call = if outbound { desk.place() } else { desk.is_called() };
+        assert_eq!(desk.sandbox.delete(&format!("/numbers/{OURS}")).status, 204);
+        assert_eq!(desk.sandbox.delete(&format!("/assistants/{}", desk.assistant)).status, 204);
+        assert_eq!(desk.knock(&call).err().unwrap().status, 404);
+        desk.expect_given_up("operator");
+        // However late, and whatever the carrier makes of it.
+        desk.tell(&call, &CallEvent::Ended { how: EndKind::HungUpByService, seconds: 0 });
+        desk.expect(&json!({"ended_reason": "aborted", "fault": "operator"}));
+        assert_eq!(desk.knock(&call).err().unwrap().status, 409, "its socket is used");
+    }
+}
+
+#[test]
+fn a_call_whose_assistant_cannot_speak_any_more_is_the_operators_and_is_hung_up() {
+    let desk = Desk::new();
+    let call = desk.place();
+    desk.tell(&call, &CallEvent::Ringing);
+    let path = format!("/assistants/{}", desk.assistant);
+    let changed = desk.sandbox.patch(&path, json!({"voice": "other/voice"}));
+    assert_eq!(changed.status, 200, "{}", changed.json);
+    assert_eq!(desk.knock(&call).err().unwrap().status, 404);
+    desk.expect_given_up("operator");
+}
+
+#[test]
+fn a_call_that_there_is_no_room_for_is_the_platforms_and_is_hung_up() {
+    let desk = Desk::new();
+    let call = desk.place();
+    desk.tell(&call, &CallEvent::Ringing);
+    let path = format!("/assistants/{}/test-token", desk.assistant);
+    let others: Vec<_> = (0..LIVE_SESSIONS_MAX)
+        .map(|_| {
+            let token = desk.sandbox.post(&path, json!({}));
+            let (_, path) = token.json["websocket_url"].as_str().unwrap().split_once(".example").unwrap();
+            desk.sandbox.connect(path).unwrap_or_else(|reply| panic!("{}", reply.status))
+        })
+        .collect();
+    assert_eq!(desk.knock(&call).err().unwrap().status, 503);
+    let calls = desk.sandbox.get("/calls?source=outbound");
+    let ended = &calls.json["calls"][0];
+    assert_eq!((&ended["ended_reason"], &ended["fault"]), (&json!("aborted"), &json!("platform")));
+    desk.sandbox.answer_http(200, "{}");
+    desk.sandbox.run_jobs();
+    assert_eq!(desk.commands(), ["hangup"]);
+    drop(others);
+    assert_eq!(desk.knock(&call).err().unwrap().status, 409, "its socket is used");
 }
 
 /// Whoever waits to be told what the call was about does not wait until a lease runs out.

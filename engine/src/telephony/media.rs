@@ -1,13 +1,18 @@
-//! The media socket: its token, then the conversation that is held over it.
+//! The media socket: its token, then the conversation that is held over it. Where we cannot hold one, the call ends here.
+use serde_json::json;
+
 use super::callbacks::{carrier, genuine};
 use super::leg::Leg;
 use super::phone_peer::PhoneLine;
+use super::status;
 use super::token::{CallToken, Purpose};
-use crate::calls::{self, NewCall};
-use crate::carriers::{Callback, Carrier};
+use crate::batch::Batch;
+use crate::calls::{self, Call, CallFault, NewCall};
+use crate::carriers::{Callback, Carrier, End};
+use crate::conversation::EndedReason;
 use crate::engine::Engine;
 use crate::error::{Code, Error, Fault};
-use crate::events::{self, Subscribers};
+use crate::events::{self, EventKind, Subscribers};
 use crate::jobs::live_call::Hold;
 use crate::limits::{PHONE_FAREWELL_MS, PHONE_SILENCE_MS, STALE_ATTEMPTS_MAX};
 use crate::live::places::Place;
@@ -16,7 +21,8 @@ use crate::operations::numbers::Provider;
 use crate::operations::runs::{AssistantSnapshot, assistant_reads, assistant_snapshot};
 use crate::ports::Incoming;
 use crate::speech;
-use crate::statement::Statement;
+use crate::spending;
+use crate::statement::{Row, Statement};
 
 /// Opens the media socket of a call: from then on its token is used. The call is answered once audio comes.
 pub async fn open(
@@ -42,8 +48,7 @@ pub async fn open(
         return Err(Error::new(Code::InvalidToken, message).into());
     };
     let Some(place) = engine.live().take() else {
-        let message = "Too many conversations are open at the moment.";
-        return Err(Error::new(Code::Unavailable, message).into());
+        return Err(no_room(engine, provider, &token).await);
     };
     for _ in 0..STALE_ATTEMPTS_MAX {
         match opened(engine, provider, &token).await {
@@ -80,18 +85,76 @@ impl Opened {
     }
 }
 
-async fn opened(engine: &Engine, provider: Provider, token: &CallToken) -> Result<Opened, Fault> {
-    let CallToken { workspace_id, call_id } = token;
-    let ports = engine.ports();
-    let found = ports.database.read(vec![Leg::select(workspace_id, call_id)]).await?;
-    let before = Leg::first(found.first())?.filter(|leg| leg.provider == provider);
-    let Some(before) = before else {
+/// The leg of a call whose socket may be opened.
+async fn waiting(engine: &Engine, provider: Provider, token: &CallToken) -> Result<Leg, Fault> {
+    let select = Leg::select(&token.workspace_id, &token.call_id);
+    let found = engine.ports().database.read(vec![select]).await?;
+    let leg = Leg::first(found.first())?.filter(|leg| leg.provider == provider);
+    let Some(leg) = leg else {
         return Err(Error::not_found("call").into());
     };
-    if before.media_at.is_some() || before.is_over {
+    if leg.media_at.is_some() || leg.is_over {
         let message = "The media socket of this call was opened before, or the call is over.";
         return Err(Error::new(Code::TokenUsed, message).into());
     }
+    Ok(leg)
+}
+
+/// What is answered when this process has all the conversations it can have.
+async fn no_room(engine: &Engine, provider: Provider, token: &CallToken) -> Fault {
+    for _ in 0..STALE_ATTEMPTS_MAX {
+        let ended = match waiting(engine, provider, token).await {
+            Ok(leg) => give_up(engine, leg, CallFault::Platform).await,
+            Err(fault) => return fault,
+        };
+        match ended {
+            Ok(()) => {
+                let message = "Too many conversations are open at the moment.";
+                return Error::new(Code::Unavailable, message).into();
+            }
+            Err(Fault::Stale) => {}
+            Err(fault) => return fault,
+        }
+    }
+    Fault::Stale
+}
+
+/// Ends a call that we cannot talk on. Its carrier has done what it had to: else the call would end as one whose audio the
+/// carrier lost, after minutes of silence where a line outlives its socket.
+async fn give_up(engine: &Engine, before: Leg, fault: CallFault) -> Result<(), Fault> {
+    let Leg { workspace_id, call_id, .. } = &before;
+    let reads = vec![calls::select_for(workspace_id, call_id), events::subscribers(workspace_id)];
+    let rows = engine.ports().database.read(reads).await?;
+    let [call, subscribers] = &rows[..] else {
+        return Err(Fault::Bug("a batch lacks answers".to_owned()));
+    };
+    let row: Row<'_> = call.first().ok_or_else(|| Error::not_found("call"))?;
+    let subscribers = Subscribers::read(subscribers)?;
+    let now_ms = engine.ports().clock.now_ms();
+    let end = match before.hang_up_at {
+        Some(_) => End::of(EndedReason::Canceled, ""),
+        None => End { fault, ..End::of(EndedReason::Aborted, "") },
+    };
+    let leg = Leg { is_over: true, ..before.clone() };
+    let mut ended = status::unconnected(&leg, &end, row.optional_integer("answered_at")?, now_ms);
+    leg.settle(&mut ended, engine.config().carriers.rates());
+    let mut batch = Batch::from(leg.change());
+    batch.extend(calls::write::end(workspace_id, call_id, &ended, None));
+    batch.extend(spending::add(workspace_id, now_ms, ended.costs.total_microusd));
+    leg.wake_job(now_ms, &mut batch);
+    leg.hang_up_later(engine, now_ms, &mut batch);
+    batch.emit(engine, workspace_id, &subscribers, EventKind::CallEnded, now_ms, || {
+        let call = Leg::named(&NewCall::read(row, workspace_id)?, Some(&leg));
+        Ok(json!({"call": Call::of(&call, Some(&ended), None)?}))
+    })?;
+    batch.write(engine).await?;
+    Ok(())
+}
+
+async fn opened(engine: &Engine, provider: Provider, token: &CallToken) -> Result<Opened, Fault> {
+    let CallToken { workspace_id, call_id } = token;
+    let ports = engine.ports();
+    let before = waiting(engine, provider, token).await?;
     let mut reads: Vec<Statement> = assistant_reads("?1", &before.assistant_id)
         .into_iter()
         .map(|statement| statement.in_workspace(workspace_id))
@@ -102,7 +165,10 @@ async fn opened(engine: &Engine, provider: Provider, token: &CallToken) -> Resul
         return Err(Fault::Bug("a batch lacks answers".to_owned()));
     };
     let assistant = assistant_snapshot(assistant)?.filter(|assistant| speech::can_speak(&assistant.voice));
-    let (Some(mut assistant), Some(row)) = (assistant, call.first()) else {
+    let row = call.first().ok_or_else(|| Error::not_found("call"))?;
+    let Some(mut assistant) = assistant else {
+        // It was deleted while it rang, or given a voice that does not do.
+        give_up(engine, before, CallFault::Operator).await?;
         return Err(Error::not_found("assistant").into());
     };
     let now_ms = ports.clock.now_ms();

@@ -59,6 +59,30 @@ fn a_carrier_that_names_another_call_has_said_nothing() {
     );
 }
 
+/// Nobody talks on a call that was given up; the order's answer is the first to say how the carrier calls it.
+#[test]
+fn a_call_that_was_given_up_before_it_had_a_name_is_hung_up() {
+    let world = World::with_settings(&[]);
+    let sandbox = world.sandbox().unwrap();
+    let from = world.binding();
+    let order = json!({"assistant_id": from["assistant_id"], "to": "+14155557777", "from": from.id});
+    let ours = world.backdoor();
+    sandbox.meanwhile(move || {
+        let over = sidetone_engine::sql!("UPDATE phone_calls SET is_over = 1, version = version + 1");
+        let write = async move { ours.ports().database.write(vec![over]).await };
+        std::thread::spawn(move || sidetone::sandbox::block_on(write)).join().unwrap().unwrap();
+    });
+    let sid = format!("CA{}", "9".repeat(32));
+    sandbox.answer_http(201, &json!({"sid": sid, "status": "queued"}).to_string());
+    world.post("/calls/outbound", order).created();
+    sandbox.sent_http();
+    sandbox.answer_http(200, "{}");
+    sandbox.run_jobs();
+    let sent = sandbox.sent_http();
+    assert_eq!(sent.len(), 1, "{sent:?}");
+    assert!(sent[0].url.contains(&sid), "{}", sent[0].url);
+}
+
 #[test]
 fn what_the_carrier_said_is_kept_though_the_key_was_revoked_meanwhile() {
     let world = World::with_settings(&[]);

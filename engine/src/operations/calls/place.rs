@@ -419,6 +419,10 @@ impl Meant {
                 call.carrier_call_id = Some(known.clone());
                 let mut batch = Batch::from(leg.change());
                 batch.extend(calls::write::carried(workspace_id, id, &known));
+                if leg.is_over && leg.talked_at.is_none() {
+                    // It was given up before it had a name to be ended by.
+                    leg.hang_up_later(engine, self.now_ms, &mut batch);
+                }
                 let call = Call::of(&call, None, None)?;
                 let output = Output::created(&Answer::Placed(Box::new(call)))?;
                 context.restate(batch, Some(&output)).await?;
