@@ -14,6 +14,10 @@ pub const PHONE_RING_SECONDS: u32 = 60;
 pub const PHONE_CALL_SECONDS_MAX: i64 = 3_600;
 /// How long nothing may come of a call (no callback, no media) before it is settled as it is. More than it may ring.
 pub const PHONE_CONNECT_MS: i64 = 180_000;
+/// How long a call that its carrier has taken may wait before it rings: carriers send out one or two calls a second, and
+/// what is ordered faster stands in a queue of theirs. At one a second, the 1,800th still has its turn.
+pub const PHONE_QUEUE_MS: i64 = 1_800_000;
+const _: () = assert!(PHONE_QUEUE_MS > PHONE_CONNECT_MS);
 /// How long a carrier has to tell why a call was not connected after it has closed its media.
 pub const PHONE_TOLD_MS: i64 = 30_000;
 /// How long audio may take to come once the call is answered and its media socket is open.

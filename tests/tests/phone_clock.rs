@@ -384,6 +384,66 @@ fn a_call_that_was_given_up_and_rings_after_all_is_hung_up() {
     desk.expect(&json!({"status": "ended", "ended_reason": "unsettled"}));
 }
 
+/// Carriers send out a call a second; whoever orders 200 at once has some that ring after minutes, and not in vain.
+#[test]
+fn a_call_that_was_taken_has_its_turn_and_one_that_rings_has_three_minutes() {
+    let desk = Desk::new();
+    let call = desk.place();
+    for _ in 0..29 {
+        desk.wait(60_000);
+        desk.sandbox.run_jobs();
+        desk.expect(&json!({"status": "queued"}));
+    }
+    desk.tell(&call, &CallEvent::Ringing);
+    desk.wait(179_000);
+    desk.sandbox.run_jobs();
+    desk.expect(&json!({"status": "ringing"}));
+    assert!(desk.commands().is_empty());
+    desk.wait(1_000);
+    desk.sandbox.answer_http(200, "{}");
+    desk.sandbox.run_jobs();
+    desk.expect(&json!({"status": "ended", "ended_reason": "unsettled"}));
+    assert_eq!(desk.commands(), ["hangup"]);
+}
+
+/// One that rings after a minute in the queue does not keep what is left of the half hour.
+#[test]
+fn what_rings_waits_for_as_long_as_anything_that_rings() {
+    let desk = Desk::new();
+    let call = desk.place();
+    desk.wait(60_000);
+    desk.tell(&call, &CallEvent::Ringing);
+    desk.wait(180_000);
+    desk.sandbox.answer_http(200, "{}");
+    desk.sandbox.run_jobs();
+    desk.expect(&json!({"status": "ended", "ended_reason": "unsettled"}));
+}
+
+#[test]
+fn a_turn_that_never_comes_is_given_up_and_one_that_is_called_off_is_not_waited_for() {
+    let desk = Desk::new();
+    desk.place();
+    desk.wait(1_799_000);
+    desk.sandbox.run_jobs();
+    desk.expect(&json!({"status": "queued"}));
+    desk.wait(1_000);
+    desk.sandbox.answer_http(200, "{}");
+    desk.sandbox.run_jobs();
+    desk.expect(&json!({"status": "ended", "ended_reason": "unsettled", "fault": "carrier"}));
+    assert_eq!(desk.commands(), ["hangup"]);
+
+    let desk = Desk::new();
+    desk.place();
+    let id = desk.call()["id"].as_str().unwrap().to_owned();
+    desk.sandbox.answer_http(200, "{}");
+    assert_eq!(desk.sandbox.post(&format!("/calls/{id}/hang-up"), json!({})).status, 200);
+    desk.wait(180_000);
+    desk.sandbox.answer_http(200, "{}");
+    desk.sandbox.answer_http(200, "{}");
+    desk.sandbox.run_jobs();
+    desk.expect(&json!({"status": "ended", "outcome": "canceled", "ended_reason": "canceled"}));
+}
+
 /// Else it is the carrier that ends every such call, and the log says that the person has.
 #[test]
 fn our_limit_of_time_comes_before_the_carriers() {

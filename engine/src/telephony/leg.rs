@@ -240,10 +240,32 @@ impl Leg {
         [guard, update]
     }
 
-    /// Puts off the moment at which its job gives up waiting for the call to be connected.
+    /// Sets the moment at which its job gives up waiting for the call to be connected.
     pub fn wait_until(&self, at_ms: i64) -> Statement {
         sql!(
-            "UPDATE jobs SET due_at = ?3 WHERE workspace_id = ?1 AND id = ?2 AND lease IS NULL AND due_at < ?3",
+            "UPDATE jobs SET due_at = ?3 WHERE workspace_id = ?1 AND id = ?2 AND lease IS NULL",
+            &self.workspace_id,
+            &self.job_id,
+            at_ms
+        )
+    }
+
+    /// The same for a call that the carrier has taken, unless it rings already, or is over: then something else counts.
+    pub fn queue_until(&self, at_ms: i64) -> Statement {
+        sql!(
+            "UPDATE jobs SET due_at = ?3 WHERE workspace_id = ?1 AND id = ?2 AND lease IS NULL
+             AND EXISTS (SELECT 1 FROM calls AS c WHERE c.workspace_id = ?1 AND c.id = ?4 AND c.status = 'queued')",
+            &self.workspace_id,
+            &self.job_id,
+            at_ms,
+            &self.call_id
+        )
+    }
+
+    /// Brings that moment forward to this one, if it is later.
+    pub fn wait_no_longer_than(&self, at_ms: i64) -> Statement {
+        sql!(
+            "UPDATE jobs SET due_at = ?3 WHERE workspace_id = ?1 AND id = ?2 AND lease IS NULL AND due_at > ?3",
             &self.workspace_id,
             &self.job_id,
             at_ms

@@ -1,6 +1,7 @@
 //! What carriers do that no carrier should, and carriers that the operator has no account with.
 use http::Method;
 use serde_json::json;
+use sidetone_engine::limits::PHONE_CONNECT_MS;
 use sidetone_tests::World;
 
 #[test]
@@ -81,6 +82,37 @@ fn a_call_that_was_given_up_before_it_had_a_name_is_hung_up() {
     let sent = sandbox.sent_http();
     assert_eq!(sent.len(), 1, "{sent:?}");
     assert!(sent[0].url.contains(&sid), "{}", sent[0].url);
+}
+
+/// A callback may be faster than the order's answer, which is then no news of a queue.
+#[test]
+fn a_call_that_rings_before_its_order_is_answered_stands_in_no_queue() {
+    let world = World::with_settings(&[]);
+    let sandbox = world.sandbox().unwrap();
+    let from = world.binding();
+    let order = json!({"assistant_id": from["assistant_id"], "to": "+14155557777", "from": from.id});
+    for rings in [false, true] {
+        let ours = world.backdoor();
+        if rings {
+            sandbox.meanwhile(move || {
+                let told = vec![
+                    sidetone_engine::sql!("UPDATE calls SET status = 'ringing' WHERE status = 'queued'"),
+                    sidetone_engine::sql!("UPDATE phone_calls SET version = version + 1"),
+                ];
+                let write = async move { ours.ports().database.write(told).await };
+                std::thread::spawn(move || sidetone::sandbox::block_on(write)).join().unwrap().unwrap();
+            });
+        }
+        let sid = format!("CA{}", if rings { "1" } else { "2" }.repeat(32));
+        sandbox.answer_http(201, &json!({"sid": sid, "status": "queued"}).to_string());
+        let call = world.post("/calls/outbound", order.clone()).created();
+        sandbox.advance(PHONE_CONNECT_MS);
+        sandbox.answer_http(200, "{}");
+        sandbox.run_jobs();
+        let call = world.get(format!("/calls/{}", call["id"].as_str().unwrap())).ok().json;
+        assert_eq!(call["ended_reason"], if rings { json!("unsettled") } else { json!(null) });
+        world.post(format!("/calls/{}/hang-up", call["id"].as_str().unwrap()), json!({}));
+    }
 }
 
 #[test]

@@ -6,6 +6,7 @@ use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use sidetone_engine::limits::PHONE_QUEUE_MS;
 use sidetone_tests::Choices;
 use sidetone_tests::process::{Folder, Server, bootstrap_key};
 use sidetone_tests::receiver::{Manner, Receiver};
@@ -19,7 +20,7 @@ const KILLS: u64 = 5;
 /// What has not happened by then never will.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 /// More than any call waits for its carrier, and than any lease of a conversation lasts.
-const AGE_MS: i64 = 200_000;
+const AGE_MS: i64 = PHONE_QUEUE_MS + 20_000;
 
 /// What all sides of a round share.
 pub struct Round {

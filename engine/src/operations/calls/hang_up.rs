@@ -4,7 +4,7 @@ use crate::calls::{self, Call};
 use crate::context::Context;
 use crate::engine::Engine;
 use crate::error::{Code, Error, Fault};
-use crate::limits::PHONE_TOLD_MS;
+use crate::limits::{PHONE_CONNECT_MS, PHONE_TOLD_MS};
 use crate::operation::{BodySchema, Effects, Input, Operation, Output, Success};
 use crate::operations::webhooks::Nothing;
 use crate::ports::HttpError;
@@ -62,6 +62,8 @@ async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     if is_first {
         // Whoever dies before the carrier has heard it, or is not answered, leaves no telephone ringing.
         leg.end_at_carrier(&engine, context.now_ms, context.now_ms + PHONE_TOLD_MS, &mut batch);
+        // A call that is called off has no turn to wait for.
+        batch.push(leg.wait_no_longer_than(context.now_ms + PHONE_CONNECT_MS));
     }
     let output = context.commit_batch(batch, Output::ok(&call)?).await?;
     match tell(&engine, &leg).await {

@@ -17,7 +17,9 @@ use crate::engine::Engine;
 use crate::error::{Code, Error, Fault, FieldProblem};
 use crate::events::{self, EventKind, Subscribers};
 use crate::ids::prefix;
-use crate::limits::{PHONE_CALL_SECONDS_MAX, PHONE_CONNECT_MS, PHONE_RING_SECONDS, STALE_ATTEMPTS_MAX};
+use crate::limits::{
+    PHONE_CALL_SECONDS_MAX, PHONE_CONNECT_MS, PHONE_QUEUE_MS, PHONE_RING_SECONDS, STALE_ATTEMPTS_MAX,
+};
 use crate::operation::{BodySchema, Effects, Input, Operation, Output, Success};
 use crate::operations::numbers::Provider;
 use crate::phone::E164;
@@ -419,6 +421,9 @@ impl Meant {
                 call.carrier_call_id = Some(known.clone());
                 let mut batch = Batch::from(leg.change());
                 batch.extend(calls::write::carried(workspace_id, id, &known));
+                if leg.hang_up_at.is_none() {
+                    batch.push(leg.queue_until(self.now_ms + PHONE_QUEUE_MS));
+                }
                 if leg.is_over && leg.talked_at.is_none() {
                     // It was given up before it had a name to be ended by.
                     leg.hang_up_later(engine, self.now_ms, &mut batch);
