@@ -6,7 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use serde_json::{Value, json};
-use sidetone::sandbox::{Reply, Sandbox, SandboxSocket};
+use sidetone::sandbox::{Reply, Sandbox, SandboxSocket, block_on};
 use sidetone_engine::limits::LIVE_SESSIONS_MAX;
 use sidetone_engine::ports::{HttpError, HttpRequest};
 use sidetone_tests::stand_ins::carrier::telnyx::TelnyxWire;
@@ -404,6 +404,24 @@ fn a_call_that_was_taken_has_its_turn_and_one_that_rings_has_three_minutes() {
     desk.sandbox.run_jobs();
     desk.expect(&json!({"status": "ended", "ended_reason": "unsettled"}));
     assert_eq!(desk.commands(), ["hangup"]);
+}
+
+/// A box that starts anew takes what is due late for the work of a clock that was ahead.
+#[test]
+fn a_call_in_the_queue_keeps_its_turn_when_the_service_starts_anew() {
+    let desk = Desk::new();
+    desk.place();
+    // The clock was set back a little meanwhile.
+    desk.wait(-10_000);
+    block_on(desk.sandbox.engine().release_all_leases()).unwrap();
+    desk.sandbox.run_jobs();
+    desk.expect(&json!({"status": "queued"}));
+    // By as much as this it was wrong.
+    desk.wait(-4 * 3_600_000);
+    block_on(desk.sandbox.engine().release_all_leases()).unwrap();
+    desk.sandbox.answer_http(200, "{}");
+    desk.sandbox.run_jobs();
+    desk.expect(&json!({"status": "ended", "ended_reason": "unsettled"}));
 }
 
 /// One that rings after a minute in the queue does not keep what is left of the half hour.

@@ -5,7 +5,7 @@ use super::{DUE_AT_ONCE, Job, JobKind, simulation_run};
 use crate::engine::Engine;
 use crate::error::Fault;
 use crate::ids::prefix;
-use crate::limits::{JOB_LEASE_MS, JOB_RETRY_DOUBLINGS_MAX, JOB_RETRY_MS};
+use crate::limits::{JOB_LEASE_MS, JOB_RETRY_DOUBLINGS_MAX, JOB_RETRY_MS, PHONE_QUEUE_MS};
 use crate::sql;
 use crate::statement::{Row, Statement};
 
@@ -102,13 +102,18 @@ impl Engine {
     }
 
     /// Gives back all leases, and what a clock that was ahead has put off: at the start of a host
-    /// that knows itself to be the only one.
+    /// that knows itself to be the only one. A call's job comes due when the call is given up, which may be later than
+    /// any try: too early, it would end a call whose turn at the carrier is yet to come.
     pub async fn release_all_leases(&self) -> Result<(), Fault> {
+        let now_ms = self.ports().clock.now_ms();
         let longest_pause_ms = JOB_RETRY_MS << JOB_RETRY_DOUBLINGS_MAX;
         let release = sql!(
-            "UPDATE jobs SET lease = NULL, due_at = ?1 WHERE lease IS NOT NULL OR due_at > ?2",
+            "UPDATE jobs SET lease = NULL, due_at = ?1
+             WHERE lease IS NOT NULL OR due_at > CASE kind WHEN ?3 THEN ?4 ELSE ?2 END",
             DUE_AT_ONCE,
-            self.ports().clock.now_ms() + longest_pause_ms
+            now_ms + longest_pause_ms,
+            JobKind::LiveCall.as_str(),
+            now_ms + PHONE_QUEUE_MS + longest_pause_ms
         );
         self.ports().database.write(vec![release]).await?;
         Ok(())
