@@ -19,7 +19,7 @@ use crate::conversation::{
     Conversation, ConversationLimits, ConversationSetup, EndedReason, Input, Output, Party, WaitingFor,
 };
 use crate::error::Fault;
-use crate::events::EventKind;
+use crate::events::{self, EventKind, Subscribers};
 use crate::jobs::JobKind;
 use crate::jobs::live_call;
 use crate::jobs::spent::Spent;
@@ -496,13 +496,18 @@ impl<'a> Drive<'a> {
             spent: self.spent,
             transcript: self.conversation.transcript().to_vec(),
         };
+        // Who wants to know may have changed since the conversation began.
+        let reads = vec![events::subscribers(workspace_id), Leg::select(workspace_id, &session.call.id)];
+        let found = engine.ports().database.read(reads).await?;
+        let [subscribers, leg] = &found[..] else {
+            return Err(Fault::Bug("a batch lacks answers".to_owned()));
+        };
+        let (subscribers, leg) = (Subscribers::read(subscribers)?, Leg::first(Some(leg))?);
         let answered_at = self.answered_at.unwrap_or(session.call.started_at);
         let mut ended = live_call::ended(so_far, reason, self.fault, answered_at, now_ms);
         let mut batch = Batch::from(session.hold.hand_over());
         batch.wake(JobKind::LiveCall, session.hold.job_id(), now_ms);
-        let mut leg = None;
-        if session.on_phone {
-            let leg = leg.insert(Leg::load(engine, workspace_id, &session.call.id).await?);
+        if let Some(leg) = &leg {
             leg.settle(&mut ended, engine.config().carriers.rates());
             batch.extend(Leg { is_over: true, ..leg.clone() }.change());
             leg.hang_up_later(engine, now_ms, &mut batch);
@@ -510,7 +515,7 @@ impl<'a> Drive<'a> {
         batch.extend(calls::write::end(workspace_id, &session.call.id, &ended, None));
         batch.extend(journal::forget(workspace_id, &session.call.id));
         batch.extend(spending::add(workspace_id, now_ms, ended.costs.total_microusd));
-        batch.emit(engine, workspace_id, &session.subscribers, EventKind::CallEnded, now_ms, || {
+        batch.emit(engine, workspace_id, &subscribers, EventKind::CallEnded, now_ms, || {
             let call = Leg::named(&session.call, leg.as_ref());
             Ok(json!({"call": Call::of(&call, Some(&ended), None)?}))
         })?;

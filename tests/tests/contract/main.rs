@@ -19,6 +19,7 @@ mod keys;
 mod knowledge;
 mod live;
 mod mcp;
+mod newcomers;
 mod numbers;
 mod outcomes;
 mod properties;

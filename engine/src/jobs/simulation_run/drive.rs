@@ -7,6 +7,7 @@ use crate::calls::{Analysis, AnalysisMethod};
 use crate::conversation::text::cut;
 use crate::conversation::transcript::{TranscriptRole, TranscriptRow};
 use crate::engine::Engine;
+use crate::events::{self, Subscribers};
 use crate::jobs::journal::{Journal, Told};
 use crate::jobs::spent::Spent;
 use crate::jobs::tool_callback::{self, Conversation};
@@ -50,6 +51,8 @@ pub struct Drive<'a> {
     failure_code: Option<FailureCode>,
     /// It was tried often enough: nobody is asked any more.
     given_up: bool,
+    /// Something outside was asked, which takes its time.
+    has_waited: bool,
     saved_at_ms: i64,
     /// Until when the lease holds.
     leased_until_ms: i64,
@@ -89,6 +92,7 @@ impl<'a> Drive<'a> {
             total: Spent::default(),
             failure_code: None,
             given_up: false,
+            has_waited: false,
             saved_at_ms: now_ms,
             leased_until_ms: job.leased_until_ms,
         };
@@ -234,6 +238,7 @@ impl<'a> Drive<'a> {
         for call in &calls {
             self.journal.calling(&call.id, &call.name);
         }
+        self.has_waited = true;
         let tools = &self.started.assistant.tools;
         let tool = |name: &str| tools.iter().find(|tool| tool.name == name);
         let slowest_ms = calls.iter().filter_map(|call| tool(&call.name)).map(|tool| tool.timeout_ms).max();
@@ -277,6 +282,7 @@ impl<'a> Drive<'a> {
 
     /// Before a model is asked that takes its time: tells how far the run is, and keeps the lease.
     async fn before_asking(&mut self, local: bool) -> Result<(), Failure> {
+        self.has_waited |= !local;
         let now_ms = self.engine.ports().clock.now_ms();
         let stale = self.journal.is_unsaved() && now_ms - self.saved_at_ms >= CHECKPOINT_MS;
         if local || (!stale && now_ms + ANSWER_MS < self.leased_until_ms) {
@@ -308,6 +314,18 @@ impl<'a> Drive<'a> {
         let mut rows = self.engine.ports().database.write(statements).await?;
         self.saved_at_ms = now_ms;
         Ok(rows.split_off(written.min(rows.len())))
+    }
+
+    /// Who wants to know that it is over. That may have changed while something outside was asked; a run that has only
+    /// computed began a moment ago.
+    pub async fn subscribers(&self) -> Result<Subscribers, Failure> {
+        if !self.has_waited {
+            return Ok(self.started.subscribers.clone());
+        }
+        let read = vec![events::subscribers(&self.job.workspace_id)];
+        let rows = self.engine.ports().database.read(read).await?;
+        let found = rows.first().ok_or_else(|| Failure::Again("a batch lacks answers".to_owned()))?;
+        Ok(Subscribers::read(found)?)
     }
 
     fn driven(&self, result: Result<SimulationResult, SimulationFailure>) -> Driven {

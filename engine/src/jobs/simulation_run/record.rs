@@ -59,6 +59,7 @@ pub async fn over(
         }
     };
     let (analysis, spent) = drive.analyse(&result.transcript).await?;
+    let subscribers = drive.subscribers().await?;
     let now_ms = engine.ports().clock.now_ms();
     let mut total = driven.total;
     total.add(spent);
@@ -106,13 +107,12 @@ pub async fn over(
     ));
     batch.push(drive.forget());
     batch.extend(spending::add(&job.workspace_id, now_ms, total.microusd));
-    let subscribers = &started.subscribers;
     for kind in [EventKind::CallEnded, EventKind::CallAnalyzed] {
         let told = || Ok(json!({"call": &call}));
-        batch.emit(engine, &job.workspace_id, subscribers, kind, now_ms, told)?;
+        batch.emit(engine, &job.workspace_id, &subscribers, kind, now_ms, told)?;
     }
     let kind = if broke { EventKind::SimulationRunError } else { EventKind::SimulationRunCompleted };
-    batch.emit(engine, &job.workspace_id, subscribers, kind, now_ms, || {
+    batch.emit(engine, &job.workspace_id, &subscribers, kind, now_ms, || {
         Ok(json!({"run": RunDetail::of(run, &result.evaluations, call)?}))
     })?;
     batch.finish(job);
