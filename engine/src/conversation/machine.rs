@@ -112,9 +112,8 @@ pub enum Input {
     },
     /// It has cost as much as it may.
     CostLimit,
-    /// The service stops the conversation.
-    Abort,
-    /// Somebody outside ended it: the carrier, or whoever asked the service to hang up.
+    /// Something outside ended it: the carrier, whoever asked the service to hang up, a simulated caller's model that
+    /// does not answer.
     Stop {
         /// Why.
         reason: EndedReason,
@@ -323,7 +322,6 @@ impl Conversation {
             Input::HangUp { by: Party::User } => self.end(EndedReason::UserHungUp),
             Input::HangUp { by: Party::Assistant } => self.end(EndedReason::AssistantEnded),
             Input::CostLimit => self.end(EndedReason::CostLimit),
-            Input::Abort => self.end(EndedReason::Aborted),
             Input::Stop { reason } => self.end(reason),
         }
         if self.offset_ms >= self.setup.limits.duration_ms_max && self.ended().is_none() {

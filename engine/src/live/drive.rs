@@ -28,7 +28,7 @@ use crate::limits::{
     LIVE_COST_MICROUSD_MAX, LIVE_LEASE_KEPT_MS, PHONE_CONNECT_MS, PHONE_LOOK_MS, PHONE_START_MS,
     PHONE_TOLD_MS,
 };
-use crate::models::{AssistantModel, AssistantReply, AssistantTurn, ModelFailure, RULES_MODEL, ToolSpec};
+use crate::models::{AssistantModel, AssistantTurn, ModelFailure, RULES_MODEL, ToolSpec};
 use crate::ports::BoxFuture;
 use crate::spending;
 use crate::statement::Rows;
@@ -39,7 +39,7 @@ const END_ATTEMPTS_MAX: u32 = 8;
 
 /// What a model or a tool has come back with.
 enum Done {
-    Model { input: Input, spent: Spent },
+    Model { input: Input, spent: Spent, fault: Option<CallFault> },
     Tool { id: String, answer: Result<String, String> },
 }
 
@@ -348,11 +348,13 @@ impl<'a> Drive<'a> {
                 Err(failure) => Err(failure.clone()),
             };
             let spent = Spent::of(&answer);
-            let input = match answer {
-                Ok(answered) => answered_with(request, answered.reply),
-                Err(failure) => Input::ModelFailed { request, reason: failure.message },
+            let (input, fault) = match answer {
+                Ok(answered) => (Input::AssistantReply { request, reply: answered.reply }, None),
+                Err(failure) => {
+                    (Input::ModelFailed { request, reason: failure.message }, Some(failure.fault))
+                }
             };
-            Done::Model { input, spent }
+            Done::Model { input, spent, fault }
         }));
     }
 
@@ -415,9 +417,12 @@ impl<'a> Drive<'a> {
 
     fn done(&mut self, done: Done) {
         match done {
-            Done::Model { input, spent } => {
+            Done::Model { input, spent, fault } => {
                 self.spent.add(spent);
                 self.tell(input);
+                if self.conversation.ended() == Some(EndedReason::ModelFailed) {
+                    self.fault = fault;
+                }
             }
             Done::Tool { id, answer } => {
                 let is_error = answer.is_err();
@@ -530,10 +535,6 @@ impl<'a> Drive<'a> {
     fn now_ms(&self) -> i64 {
         self.session.engine.ports().clock.now_ms()
     }
-}
-
-fn answered_with(request: u64, reply: AssistantReply) -> Input {
-    Input::AssistantReply { request, reply }
 }
 
 /// 48 random bits: no two conversations have to go alike.

@@ -9,6 +9,7 @@
 mod assistants;
 mod auth;
 mod bad_input;
+mod blame;
 mod call_properties;
 mod calls;
 mod carriers;

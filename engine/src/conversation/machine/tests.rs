@@ -234,7 +234,8 @@ fn either_side_or_the_service_ends_it_at_any_time() {
     let end = |input| Talk::new(setup("")).drain(input);
     assert_eq!(end(hang_up()), [ended(EndedReason::UserHungUp)]);
     assert_eq!(end(Input::HangUp { by: Party::Assistant }), [ended(EndedReason::AssistantEnded)]);
-    assert_eq!(end(Input::Abort), [ended(EndedReason::Aborted)]);
+    let reason = EndedReason::Aborted;
+    assert_eq!(end(Input::Stop { reason }), [ended(reason)]);
 }
 
 #[test]
@@ -388,7 +389,7 @@ fn input() -> impl Strategy<Value = Input> {
         6 => (0..8_u64).prop_map(|n| result(&format!("c_t{n}"), "done")),
         2 => Just(Input::Spoken),
         1 => Just(hang_up()),
-        1 => Just(Input::Abort),
+        1 => Just(Input::Stop { reason: EndedReason::Aborted }),
     ]
 }
 

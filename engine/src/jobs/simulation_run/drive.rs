@@ -3,7 +3,7 @@ use futures_util::future::join_all;
 use serde_json::Value;
 
 use super::Started;
-use crate::calls::{Analysis, AnalysisMethod};
+use crate::calls::{Analysis, AnalysisMethod, CallFault};
 use crate::conversation::text::cut;
 use crate::conversation::transcript::{TranscriptRole, TranscriptRow};
 use crate::engine::Engine;
@@ -35,8 +35,8 @@ pub struct Driven {
     pub assistant: Spent,
     /// What all models have cost.
     pub total: Spent,
-    /// The code of the failure that a model told of.
-    pub failure_code: Option<FailureCode>,
+    /// What kind of failure a model told of, and whose fault it is.
+    pub failure: Option<(FailureCode, CallFault)>,
 }
 
 /// A simulation on its way.
@@ -48,7 +48,7 @@ pub struct Drive<'a> {
     journal: Journal,
     assistant: Spent,
     total: Spent,
-    failure_code: Option<FailureCode>,
+    failure: Option<(FailureCode, CallFault)>,
     /// It was tried often enough: nobody is asked any more.
     given_up: bool,
     /// Something outside was asked, which takes its time.
@@ -90,7 +90,7 @@ impl<'a> Drive<'a> {
             journal,
             assistant: Spent::default(),
             total: Spent::default(),
-            failure_code: None,
+            failure: None,
             given_up: false,
             has_waited: false,
             saved_at_ms: now_ms,
@@ -211,7 +211,7 @@ impl<'a> Drive<'a> {
         let input = match answer {
             Ok(answered) => input(answered.reply),
             Err(failure) => {
-                self.failure_code = Some(failure.code);
+                self.failure = Some((failure.code, failure.fault));
                 Input::ModelFailed { reason: failure.message }
             }
         };
@@ -329,7 +329,7 @@ impl<'a> Drive<'a> {
     }
 
     fn driven(&self, result: Result<SimulationResult, SimulationFailure>) -> Driven {
-        Driven { result, assistant: self.assistant, total: self.total, failure_code: self.failure_code }
+        Driven { result, assistant: self.assistant, total: self.total, failure: self.failure }
     }
 
     /// Finds out what a conversation that is over was about. A model that fails, or must cost nothing
@@ -339,7 +339,7 @@ impl<'a> Drive<'a> {
         let by_rule = || Analysis::of(rules::analyse(&turn), AnalysisMethod::Rule);
         let model = &self.started.assistant.model;
         // A model that has just failed is not asked again, nor one whose answers were lost time and again.
-        let silent = self.given_up || self.failure_code.is_some() || transcript.is_empty();
+        let silent = self.given_up || self.failure.is_some() || transcript.is_empty();
         if model == RULES_MODEL || self.is_spent(false) || silent {
             return Ok((by_rule(), Spent::default()));
         }

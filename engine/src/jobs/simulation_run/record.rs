@@ -6,6 +6,7 @@ use super::Started;
 use super::drive::{Drive, Driven};
 use crate::batch::Batch;
 use crate::calls::{self, Call, CallStatus, Costs, Direction, EndedCall, NewCall, Source, Usage};
+use crate::conversation::EndedReason;
 use crate::engine::Engine;
 use crate::events::EventKind;
 use crate::jobs::{Failure, Job};
@@ -66,6 +67,8 @@ pub async fn over(
     let mut of_call = driven.assistant;
     of_call.add(spent);
     let ended_reason = result.ended_reason;
+    // The judge's failure is none of the call's.
+    let of_model = driven.failure.filter(|_| ended_reason == EndedReason::ModelFailed);
     let new = new_call(job, started);
     let ended = EndedCall {
         answered_at: new.answered_at,
@@ -73,7 +76,7 @@ pub async fn over(
         duration_ms: result.duration_ms,
         outcome: ended_reason.outcome(),
         ended_reason: Some(ended_reason),
-        fault: ended_reason.fault(),
+        fault: of_model.map_or(ended_reason.fault(), |(_, fault)| fault),
         transcript: result.transcript,
         costs: Costs::of(0, 0, of_call.microusd, 0),
         usage: Usage { llm_input_tokens: of_call.input_tokens, llm_output_tokens: of_call.output_tokens },

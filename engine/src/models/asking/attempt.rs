@@ -3,6 +3,7 @@ use bytes::Bytes;
 
 use super::outcome::FailureCode;
 use super::provider::Target;
+use crate::calls::CallFault;
 use crate::engine::Engine;
 use crate::limits::{MODEL_ERROR_BYTES_MAX, MODEL_RESPONSE_BYTES_MAX};
 use crate::models::openai::answer::{Answer, AnswerError, AnswerReader, Progress, TokenCount};
@@ -24,6 +25,8 @@ pub struct Attempt {
 pub struct Trouble {
     /// What kind.
     pub code: FailureCode,
+    /// Whose fault it is.
+    pub fault: CallFault,
     /// What happened, after "provider/name ".
     pub what: String,
     /// What to do about it.
@@ -41,8 +44,14 @@ pub enum Next {
 }
 
 impl Trouble {
-    fn new(code: FailureCode, what: impl Into<String>, next: Next) -> Self {
-        Self { code, what: what.into(), next }
+    /// The provider's.
+    pub fn new(code: FailureCode, what: impl Into<String>, next: Next) -> Self {
+        Self { code, fault: CallFault::Provider, what: what.into(), next }
+    }
+
+    /// The operator's, who alone can do something about it.
+    fn of_operator(code: FailureCode, what: impl Into<String>) -> Self {
+        Self { fault: CallFault::Operator, ..Self::new(code, what, Next::GiveUp) }
     }
 }
 
@@ -107,7 +116,7 @@ fn unsent(error: &HttpError) -> Trouble {
         // Neither depends on the moment.
         HttpError::TooLarge(_) => unusable(AnswerError::TooLarge),
         HttpError::Refused => {
-            Trouble::new(FailureCode::Unavailable, "is at an address that is not allowed", Next::GiveUp)
+            Trouble::of_operator(FailureCode::Unavailable, "is at an address that is not allowed")
         }
         // The detail may name hosts of the operator's network.
         HttpError::Failed(_) => {
@@ -156,18 +165,16 @@ fn reported(error: &ProviderError, pause_ms: Option<u64>, options: Option<Option
             format!("gets more requests than its provider allows{status}"),
             Next::Again(pause_ms),
         ),
-        ErrorClass::Quota => Trouble::new(
+        ErrorClass::Quota => Trouble::of_operator(
             FailureCode::RateLimited,
             "has a provider whose account has nothing left; its operator has to look after that",
-            Next::GiveUp,
         ),
         // What the provider says of its key is for the operator, who sees it there.
-        ErrorClass::Credentials => Trouble::new(
+        ErrorClass::Credentials => Trouble::of_operator(
             FailureCode::Rejected,
             format!(
                 "has a provider that does not take this service's key{status}; its operator has to look after that"
             ),
-            Next::GiveUp,
         ),
         ErrorClass::Request => {
             let next = match options.and_then(|options| options.without_refused(error)) {

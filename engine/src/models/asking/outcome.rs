@@ -2,6 +2,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::calls::CallFault;
+
 /// An answer, and what it took. Requests that came to nothing count too: they were paid.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answered<T> {
@@ -48,6 +50,8 @@ impl Usage {
 pub struct ModelFailure {
     /// What kind.
     pub code: FailureCode,
+    /// Whose fault it is: the provider's, or the operator's, whose settings lead nowhere or whose account is not good.
+    pub fault: CallFault,
     /// What happened, in words fit for the assistant's owner: no key, no address.
     pub message: String,
     /// As in [`Answered`].
@@ -59,8 +63,16 @@ pub struct ModelFailure {
 }
 
 impl ModelFailure {
-    pub(super) fn new(code: FailureCode, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), usage: Usage::default(), cost_microusd: 0, requests: 0 }
+    /// Nobody could be asked: the settings do not know the provider.
+    pub(super) fn not_configured(model: &str) -> Self {
+        Self {
+            code: FailureCode::Unavailable,
+            fault: CallFault::Operator,
+            message: format!("{model} cannot be asked: its provider is not configured here."),
+            usage: Usage::default(),
+            cost_microusd: 0,
+            requests: 0,
+        }
     }
 }
 

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use super::attempt::{Next, Trouble, attempt};
 use super::outcome::{Answered, FailureCode, ModelFailure, Usage};
+use crate::calls::CallFault;
 use crate::config::{Endpoint, ModelSettings, provider_of};
 use crate::engine::Engine;
 use crate::limits::{
@@ -33,10 +34,7 @@ pub struct Target {
 impl Provider {
     /// The model of that name with its fallbacks, if the settings still know its provider.
     pub fn new(engine: &Engine, model: &str) -> Result<Self, ModelFailure> {
-        let first = Target::new(engine, model).ok_or_else(|| {
-            let message = format!("{model} cannot be asked: its provider is not configured here.");
-            ModelFailure::new(FailureCode::Unavailable, message)
-        })?;
+        let first = Target::new(engine, model).ok_or_else(|| ModelFailure::not_configured(model))?;
         let fallback = first.settings.fallback.clone();
         let others = fallback.iter().filter_map(|model| Target::new(engine, model));
         Ok(Self { targets: std::iter::once(first).chain(others).collect() })
@@ -51,22 +49,27 @@ impl Provider {
         read: impl Fn(&Answer) -> Result<T, &'static str>,
     ) -> Result<Answered<T>, ModelFailure> {
         let mut spent = Spent { started_ms: engine.ports().clock.now_ms(), ..Spent::default() };
-        let mut failures: Vec<(FailureCode, String)> = Vec::new();
+        let mut first = (FailureCode::Unavailable, CallFault::Provider);
+        let mut told: Vec<String> = Vec::new();
         for target in &self.targets {
             match target.ask(engine, &request(target), &read, &mut spent).await {
                 Ok(reply) => {
                     let Spent { usage, cost_microusd, requests, .. } = spent;
                     return Ok(Answered { reply, usage, cost_microusd, requests });
                 }
-                Err(trouble) => failures.push((trouble.code, format!("{} {}", target.model, trouble.what))),
+                Err(trouble) => {
+                    if told.is_empty() {
+                        first = (trouble.code, trouble.fault);
+                    }
+                    told.push(format!("{} {}", target.model, trouble.what));
+                }
             }
         }
         // The model that was wanted says what kind of failure it is; the others are told of.
-        let code = failures.first().map_or(FailureCode::Unavailable, |(code, _)| *code);
-        let told: Vec<String> = failures.into_iter().map(|(_, what)| what).collect();
+        let (code, fault) = first;
         let Spent { usage, cost_microusd, requests, .. } = spent;
         let message = format!("{}.", told.join("; "));
-        Err(ModelFailure { code, message, usage, cost_microusd, requests })
+        Err(ModelFailure { code, fault, message, usage, cost_microusd, requests })
     }
 }
 
@@ -112,7 +115,7 @@ impl Target {
             let left_ms = spent.left_ms(engine.ports().clock.now_ms());
             if left_ms == 0 {
                 let what = "was not asked any more: it had taken too long already".to_owned();
-                return Err(Trouble { code: FailureCode::Timeout, what, next: Next::GiveUp });
+                return Err(Trouble::new(FailureCode::Timeout, what, Next::GiveUp));
             }
             let options = Options::from_bits(self.options.load(Ordering::Relaxed));
             let tried = attempt(engine, self, request, options, MODEL_ATTEMPT_MS.min(left_ms)).await;
@@ -167,11 +170,8 @@ fn unfit(answer: &Answer, why: &str) -> Trouble {
         Finish::Length => " (it ran into its limit of tokens)",
         Finish::ContentFilter => " (its provider withheld the rest)",
     };
-    Trouble {
-        code: FailureCode::Garbled,
-        what: format!("gave an answer that cannot be used: it {why}{cause}"),
-        next: Next::Again(None),
-    }
+    let what = format!("gave an answer that cannot be used: it {why}{cause}");
+    Trouble::new(FailureCode::Garbled, what, Next::Again(None))
 }
 
 fn tried_often(trouble: Trouble, attempts: u32) -> Trouble {
