@@ -8,9 +8,7 @@ use serde_json::{Value, json};
 use super::spent::Spent;
 use super::{DUE_AT_ONCE, Failure, Job, JobKind};
 use crate::batch::Batch;
-use crate::calls::{
-    self, Analysis, AnalysisMethod, Call, CallFault, CallStatus, Costs, EndedCall, NewCall, Usage,
-};
+use crate::calls::{self, Analysis, AnalysisMethod, Call, CallFault, CallStatus, Costs, EndedCall, NewCall};
 use crate::carriers::End;
 use crate::conversation::EndedReason;
 use crate::conversation::transcript::TranscriptRow;
@@ -144,7 +142,7 @@ pub fn ended(
         fault: fault.unwrap_or_else(|| reason.fault()),
         transcript,
         costs: Costs::of(0, 0, spent.microusd, 0),
-        usage: Usage { llm_input_tokens: spent.input_tokens, llm_output_tokens: spent.output_tokens },
+        usage: spent.usage(),
     }
 }
 

@@ -50,7 +50,10 @@ fn what_does_not_pass_is_given_up_and_told() {
         "stand-in/rejects does not take the request (HTTP 400): This model's maximum context length is 7."
     );
     // An answer that was begun has to be paid, whether or not it was counted.
-    assert_eq!(fails(&service, "stand-in/cut-always").usage.uncounted_answers, 3);
+    let rate = r#"{"stand-in/cut-always": {"output_microusd_per_1m_tokens": 1000000}}"#;
+    let failure = fails(&Service::with_models(rate), "stand-in/cut-always");
+    assert_eq!(failure.usage.uncounted_answers, 3);
+    assert!((3..40).contains(&failure.cost_microusd), "{failure:?}");
 }
 
 #[test]

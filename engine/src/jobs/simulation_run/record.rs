@@ -5,7 +5,7 @@ use serde_json::json;
 use super::Started;
 use super::drive::{Drive, Driven};
 use crate::batch::Batch;
-use crate::calls::{self, Call, CallStatus, Costs, Direction, EndedCall, NewCall, Source, Usage};
+use crate::calls::{self, Call, CallStatus, Costs, Direction, EndedCall, NewCall, Source};
 use crate::conversation::EndedReason;
 use crate::engine::Engine;
 use crate::events::EventKind;
@@ -79,7 +79,7 @@ pub async fn over(
         fault: of_model.map_or(ended_reason.fault(), |(_, fault)| fault),
         transcript: result.transcript,
         costs: Costs::of(0, 0, of_call.microusd, 0),
-        usage: Usage { llm_input_tokens: of_call.input_tokens, llm_output_tokens: of_call.output_tokens },
+        usage: of_call.usage(),
     };
     let call = Call::of(&new, Some(&ended), Some(&analysis))?;
 

@@ -17,8 +17,8 @@ pub struct Attempt {
     pub outcome: Result<Answer, Trouble>,
     /// Tokens, where they were told.
     pub tokens: Option<TokenCount>,
-    /// Whether the model had begun to answer, which costs.
-    pub began: bool,
+    /// Where they were not and the model had begun to answer, which costs: about how many there were.
+    pub estimate: Option<TokenCount>,
 }
 
 /// Why a request has no answer.
@@ -64,6 +64,7 @@ pub async fn attempt(
     deadline_ms: u64,
 ) -> Attempt {
     let body = Bytes::from(request.body(&target.name, options).to_string());
+    let asked_bytes = body.len();
     let mut headers = vec![
         ("content-type", "application/json".to_owned()),
         ("accept", "text/event-stream, application/json".to_owned()),
@@ -83,15 +84,17 @@ pub async fn attempt(
     };
     let mut stream = match engine.ports().http.open(outgoing).await {
         Ok(stream) => stream,
-        Err(error) => return Attempt { outcome: Err(unsent(&error)), tokens: None, began: false },
+        Err(error) => return Attempt { outcome: Err(unsent(&error)), tokens: None, estimate: None },
     };
     if stream.status != 200 {
         let trouble = refused(engine, &mut stream, options).await;
-        return Attempt { outcome: Err(trouble), tokens: None, began: false };
+        return Attempt { outcome: Err(trouble), tokens: None, estimate: None };
     }
     let mut reader = AnswerReader::default();
     let outcome = read(&mut stream, &mut reader).await;
-    Attempt { outcome, tokens: reader.usage(), began: true }
+    let tokens = reader.usage();
+    let estimate = tokens.is_none().then(|| TokenCount::estimate(asked_bytes, reader.bytes()));
+    Attempt { outcome, tokens, estimate }
 }
 
 async fn read(stream: &mut HttpStream, reader: &mut AnswerReader) -> Result<Answer, Trouble> {

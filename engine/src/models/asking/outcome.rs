@@ -11,7 +11,8 @@ pub struct Answered<T> {
     pub reply: T,
     /// Tokens of all requests.
     pub usage: Usage,
-    /// What all requests cost, in millionths of a US dollar; 0 for models without rates.
+    /// What all requests cost, in millionths of a US dollar, where tokens were not told by an estimate of them; 0 for
+    /// models without rates.
     pub cost_microusd: i64,
     /// Requests that were sent to providers; 0 for the rule model.
     pub requests: u32,
@@ -31,8 +32,8 @@ pub struct Usage {
     pub input_tokens: u64,
     /// Tokens written.
     pub output_tokens: u64,
-    /// Answers, or beginnings of one, whose tokens the provider did not tell. They are not guessed:
-    /// with any of them, the numbers above and the cost are too low.
+    /// Answers, or beginnings of one, whose tokens the provider did not tell. They are not in the numbers above; in the
+    /// cost they are by an estimate.
     pub uncounted_answers: u32,
 }
 

@@ -120,16 +120,14 @@ impl Target {
             let options = Options::from_bits(self.options.load(Ordering::Relaxed));
             let tried = attempt(engine, self, request, options, MODEL_ATTEMPT_MS.min(left_ms)).await;
             spent.requests += 1;
-            match tried.tokens {
-                Some(tokens) => {
-                    let cost = self.settings.cost_microusd(tokens.input, tokens.output);
-                    spent.cost_microusd = spent.cost_microusd.saturating_add(cost);
-                    let (input_tokens, output_tokens) = (tokens.input, tokens.output);
-                    spent.usage.add(Usage { input_tokens, output_tokens, uncounted_answers: 0 });
-                }
-                None if tried.began => spent.usage.uncounted_answers += 1,
-                None => {}
+            if let Some(tokens) = tried.tokens.or(tried.estimate) {
+                let cost = self.settings.cost_microusd(tokens.input, tokens.output);
+                spent.cost_microusd = spent.cost_microusd.saturating_add(cost);
             }
+            let told = tried.tokens.unwrap_or_default();
+            let (input_tokens, output_tokens) = (told.input, told.output);
+            let uncounted_answers = u32::from(tried.estimate.is_some());
+            spent.usage.add(Usage { input_tokens, output_tokens, uncounted_answers });
             let trouble =
                 match tried.outcome.and_then(|answer| read(&answer).map_err(|why| unfit(&answer, why))) {
                     Ok(reply) => return Ok(reply),
