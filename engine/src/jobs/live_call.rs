@@ -271,20 +271,22 @@ async fn look_into(engine: &Engine, job: &Job, found: &Found) -> Result<(), Fail
     let transcript: Vec<TranscriptRow> = found.row()?.json("transcript")?;
     let turn = AnalysisTurn { transcript: &transcript };
     let by_rule = || Analysis::of(rules::analyse(&turn), AnalysisMethod::Rule);
-    let (analysis, spent) = match Analyst::new(engine, &found.model) {
+    let analysis = match Analyst::new(engine, &found.model) {
         Ok(analyst) if found.model != RULES_MODEL && job.attempts <= JOB_ATTEMPTS_MAX => {
             let lease = job.extend(engine.ports().clock.now_ms(), ANSWER_MS);
             engine.ports().database.write(lease.statements).await?;
             let answer = analyst.analyse(engine, &turn).await;
-            let spent = Spent::of(&answer);
+            // By itself, for it was paid whether or not what follows can be written.
+            let microusd = Spent::of(&answer).microusd;
+            let paid = spending::add(&job.workspace_id, engine.ports().clock.now_ms(), microusd);
+            Batch::from(Vec::from_iter(paid)).write(engine).await?;
             let found = answer.ok().map(|answered| Analysis::of(answered.reply, AnalysisMethod::Model));
-            (found.unwrap_or_else(by_rule), spent)
+            found.unwrap_or_else(by_rule)
         }
-        Ok(_) | Err(_) => (by_rule(), Spent::default()),
+        Ok(_) | Err(_) => by_rule(),
     };
     let now_ms = engine.ports().clock.now_ms();
     let mut batch = Batch::from(calls::write::analyzed(&job.workspace_id, &job.subject_id, &analysis));
-    batch.extend(spending::add(&job.workspace_id, now_ms, spent.microusd));
     batch.emit(engine, &job.workspace_id, &found.subscribers, EventKind::CallAnalyzed, now_ms, || {
         found.analyzed(engine, &analysis)
     })?;

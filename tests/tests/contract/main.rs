@@ -23,6 +23,7 @@ mod mcp;
 mod newcomers;
 mod numbers;
 mod outcomes;
+mod paid;
 mod properties;
 mod recordings;
 mod round_trips;

@@ -335,6 +335,9 @@ impl<'a> Drive<'a> {
     /// Finds out what a conversation that is over was about. A model that fails, or must cost nothing
     /// more, leaves it to the rules.
     pub async fn analyse(&mut self, transcript: &[TranscriptRow]) -> Result<(Analysis, Spent), Failure> {
+        if let Some(known) = self.journal.analysed() {
+            return Ok(known);
+        }
         let turn = AnalysisTurn { transcript };
         let by_rule = || Analysis::of(rules::analyse(&turn), AnalysisMethod::Rule);
         let model = &self.started.assistant.model;
@@ -353,6 +356,9 @@ impl<'a> Drive<'a> {
             Ok(answered) => Analysis::of(answered.reply, AnalysisMethod::Model),
             Err(_) => by_rule(),
         };
+        // It is paid: should the end fail to be written, nobody is asked for it again.
+        self.journal.looked_into(&analysis, spent);
+        self.checkpoint(0, Vec::new()).await?;
         Ok((analysis, spent))
     }
 }
