@@ -15,7 +15,7 @@ use crate::conversation::transcript::TranscriptRow;
 use crate::engine::Engine;
 use crate::events::{self, EventKind, Subscribers};
 use crate::ids::prefix;
-use crate::limits::{JOB_ATTEMPTS_MAX, LIVE_LEASE_MS, MODEL_TOTAL_MS};
+use crate::limits::{JOB_ATTEMPTS_MAX, LIVE_COST_MICROUSD_MAX, LIVE_LEASE_MS, MODEL_TOTAL_MS};
 use crate::live::journal::{self, SoFar};
 use crate::models::{AnalysisTurn, Analyst, RULES_MODEL, rules};
 use crate::spending;
@@ -275,7 +275,7 @@ async fn look_into(engine: &Engine, job: &Job, found: &Found) -> Result<(), Fail
         Ok(analyst) if found.model != RULES_MODEL && job.attempts <= JOB_ATTEMPTS_MAX => {
             let lease = job.extend(engine.ports().clock.now_ms(), ANSWER_MS);
             engine.ports().database.write(lease.statements).await?;
-            let answer = analyst.analyse(engine, &turn).await;
+            let answer = analyst.analyse(engine, &turn, LIVE_COST_MICROUSD_MAX).await;
             // By itself, for it was paid whether or not what follows can be written.
             let microusd = Spent::of(&answer).microusd;
             let paid = spending::add(&job.workspace_id, engine.ports().clock.now_ms(), microusd);

@@ -330,6 +330,7 @@ impl<'a> Drive<'a> {
         if self.session.assistant.model != RULES_MODEL && self.spent.microusd >= LIVE_COST_MICROUSD_MAX {
             return self.tell(Input::CostLimit);
         }
+        let left_microusd = LIVE_COST_MICROUSD_MAX - self.spent.microusd;
         let (engine, assistant) = (&self.session.engine, &self.session.assistant);
         let (model, tools) = (self.model, self.specs);
         let turn = self.conversation.assistant_turn();
@@ -344,7 +345,7 @@ impl<'a> Drive<'a> {
                 seed,
             };
             let answer = match model {
-                Ok(model) => model.reply(engine, &turn).await,
+                Ok(model) => model.reply(engine, &turn, left_microusd).await,
                 Err(failure) => Err(failure.clone()),
             };
             let spent = Spent::of(&answer);

@@ -57,6 +57,24 @@ fn what_does_not_pass_is_given_up_and_told() {
 }
 
 #[test]
+fn no_try_is_begun_beyond_what_may_be_paid() {
+    let settings = r#"{"stand-in/cut-always": {"output_microusd_per_1m_tokens": 1000000, "fallback": ["stand-in/echo"]}}"#;
+    let service = Service::with_models(settings);
+    let answered = service.reply("stand-in/cut-always", &[user("Hello")]).unwrap();
+    let one_microusd = answered.cost_microusd / 3;
+    assert_eq!(answered.requests, 4, "three tries, and the fallback");
+    for (most_microusd, requests) in
+        [(1, 1), (one_microusd, 1), (one_microusd + 1, 2), (2 * one_microusd + 1, 3)]
+    {
+        let mut service = Service::with_models(settings);
+        service.most_microusd = most_microusd;
+        let failure = fails(&service, "stand-in/cut-always");
+        assert_eq!(failure.requests, requests, "{most_microusd}: {failure:?}");
+        assert!(failure.message.contains("as much as it may"), "{failure:?}");
+    }
+}
+
+#[test]
 fn a_wrong_key_is_the_operators_matter() {
     let service = Service::with_key("wrong", "{}");
     let failure = service.reply("stand-in/echo", &[user("Hello")]).unwrap_err();

@@ -145,7 +145,9 @@ impl<'a> Drive<'a> {
                 Next::Caller => {
                     self.before_asking(caller_is_free).await?;
                     let answer = match &caller {
-                        Ok(caller) => caller.reply(engine, &self.simulation.caller_turn()).await,
+                        Ok(caller) => {
+                            caller.reply(engine, &self.simulation.caller_turn(), self.left_microusd()).await
+                        }
                         Err(failure) => Err(failure.clone()),
                     };
                     self.answered(answer, |reply| Input::CallerReply { reply });
@@ -153,7 +155,9 @@ impl<'a> Drive<'a> {
                 Next::Assistant => {
                     self.before_asking(model_is_free).await?;
                     let answer = match &model {
-                        Ok(model) => model.reply(engine, &self.simulation.assistant_turn()).await,
+                        Ok(model) => {
+                            model.reply(engine, &self.simulation.assistant_turn(), self.left_microusd()).await
+                        }
                         Err(failure) => Err(failure.clone()),
                     };
                     self.answered(answer, |reply| Input::AssistantReply { reply });
@@ -163,7 +167,7 @@ impl<'a> Drive<'a> {
                     match self.simulation.judge_question() {
                         Some(question) => {
                             let answer = match &mut judge {
-                                Ok(judge) => judge.rule(engine, &question.turn()).await,
+                                Ok(judge) => judge.rule(engine, &question.turn(), self.left_microusd()).await,
                                 Err(failure) => Err(failure.clone()),
                             };
                             self.answered(answer, |ruling| Input::Ruling { ruling });
@@ -199,7 +203,12 @@ impl<'a> Drive<'a> {
 
     /// Whether a model may not be asked any more. One that costs nothing always may.
     fn is_spent(&self, free: bool) -> bool {
-        !free && self.total.microusd >= self.started.max_cost_microusd
+        !free && self.left_microusd() <= 0
+    }
+
+    /// What the run may still cost.
+    fn left_microusd(&self) -> i64 {
+        self.started.max_cost_microusd - self.total.microusd
     }
 
     fn cost_limit(&mut self) {
@@ -348,7 +357,7 @@ impl<'a> Drive<'a> {
         }
         self.before_asking(false).await?;
         let answer = match Analyst::new(self.engine, model) {
-            Ok(analyst) => analyst.analyse(self.engine, &turn).await,
+            Ok(analyst) => analyst.analyse(self.engine, &turn, self.left_microusd()).await,
             Err(failure) => Err(failure),
         };
         let spent = Spent::of(&answer);

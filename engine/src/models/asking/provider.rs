@@ -40,15 +40,17 @@ impl Provider {
         Ok(Self { targets: std::iter::once(first).chain(others).collect() })
     }
 
-    /// Asks until an answer can be used. `request` makes the question for a model; `read` takes what
+    /// Asks until an answer can be used, or what it took has cost `most_microusd`: what is begun is paid. `request` makes the question for a model; `read` takes what
     /// is wanted out of an answer, or says what is wrong with it, after "it ".
     pub async fn ask<T>(
         &self,
         engine: &Engine,
+        most_microusd: i64,
         request: impl Fn(&Target) -> ChatRequest,
         read: impl Fn(&Answer) -> Result<T, &'static str>,
     ) -> Result<Answered<T>, ModelFailure> {
-        let mut spent = Spent { started_ms: engine.ports().clock.now_ms(), ..Spent::default() };
+        let started_ms = engine.ports().clock.now_ms();
+        let mut spent = Spent { started_ms, most_microusd, ..Spent::default() };
         let mut first = (FailureCode::Unavailable, CallFault::Provider);
         let mut told: Vec<String> = Vec::new();
         for target in &self.targets {
@@ -63,6 +65,9 @@ impl Provider {
                     }
                     told.push(format!("{} {}", target.model, trouble.what));
                 }
+            }
+            if spent.is_all() {
+                break;
             }
         }
         // The model that was wanted says what kind of failure it is; the others are told of.
@@ -79,6 +84,8 @@ struct Spent {
     started_ms: i64,
     usage: Usage,
     cost_microusd: i64,
+    /// What it may cost.
+    most_microusd: i64,
     requests: u32,
     /// Pauses, for a clock that stands still or goes back.
     paused_ms: u64,
@@ -89,6 +96,11 @@ impl Spent {
     fn left_ms(&self, now_ms: i64) -> u64 {
         let gone_ms = u64::try_from(now_ms.saturating_sub(self.started_ms)).unwrap_or(0);
         MODEL_TOTAL_MS.saturating_sub(gone_ms.max(self.paused_ms))
+    }
+
+    /// Whether asking once more would cost more than it may.
+    const fn is_all(&self) -> bool {
+        self.cost_microusd >= self.most_microusd
     }
 }
 
@@ -143,6 +155,7 @@ impl Target {
                     continue;
                 }
                 Next::GiveUp => return Err(trouble),
+                Next::Again(_) if spent.is_all() => return Err(paid_enough(tried_often(trouble, attempts))),
                 Next::Again(_) if attempts >= MODEL_ATTEMPTS_MAX || garbled >= MODEL_GARBLED_MAX => {
                     return Err(tried_often(trouble, attempts));
                 }
@@ -177,6 +190,11 @@ fn tried_often(trouble: Trouble, attempts: u32) -> Trouble {
         0 | 1 => trouble.what,
         n => format!("{}, asked {n} times", trouble.what),
     };
+    Trouble { what, ..trouble }
+}
+
+fn paid_enough(trouble: Trouble) -> Trouble {
+    let what = format!("{}, and not again because it had cost as much as it may", trouble.what);
     Trouble { what, ..trouble }
 }
 
