@@ -1,8 +1,10 @@
 //! The conversation's behaviour, example by example, and its properties.
 use super::*;
 use crate::conversation::DURATION_MS_MAX;
+use crate::conversation::TOOL_RESULT_BYTES_MAX;
+use crate::models::ToolRequest;
 use proptest::prelude::*;
-use serde_json::json;
+use serde_json::{Value, json};
 
 #[test]
 fn the_assistant_opens_and_answers() {
