@@ -124,6 +124,8 @@ pub struct Usage {
     pub llm_input_tokens: i64,
     /// Tokens in all answers.
     pub llm_output_tokens: i64,
+    /// Answers whose tokens the provider did not tell: they are not in the numbers above, and in the costs by an estimate.
+    pub llm_uncounted_answers: i64,
 }
 
 /// What was found out about a call after it was over.

@@ -251,6 +251,9 @@ pub const MODEL_CALLS_MAX: usize = 64;
 pub const MODEL_ARGUMENTS_BYTES_MAX: usize = 256 * 1024;
 /// Tokens a model is asked to keep to; those it only thinks with count.
 pub const MODEL_REPLY_TOKENS_MAX: u32 = 4_096;
+/// What a token is taken to be of a request or an answer whose provider counts none: rather too many tokens than too few,
+/// for plain English has four bytes to one, and Chinese about three.
+pub const MODEL_BYTES_PER_TOKEN: usize = 3;
 /// Bytes of a transcript that a judge or an analyst is shown.
 pub const MODEL_TRANSCRIPT_BYTES_MAX: usize = 256 * 1024;
 /// Bytes of one row of it; six times as much as JSON still leaves room for two.

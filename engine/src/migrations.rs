@@ -24,4 +24,5 @@ pub const MIGRATIONS: &[Migration] = &[
     migration!("0005_test_tokens.sql"),
     migration!("0006_recordings.sql"),
     migration!("0007_phone_calls.sql"),
+    migration!("0008_uncounted_answers.sql"),
 ];

@@ -63,7 +63,7 @@ pub fn ended_call() -> EndedCall {
             cut,
         ],
         costs: Costs::of(10, 20, 30, 40),
-        usage: Usage { llm_input_tokens: 500, llm_output_tokens: 60 },
+        usage: Usage { llm_input_tokens: 500, llm_output_tokens: 60, llm_uncounted_answers: 1 },
     }
 }
 

@@ -112,7 +112,7 @@ pub(super) const COLUMNS: &str = "c.id AS id, g.assistant_id AS assistant_id, c.
  g.outcome AS outcome, c.ended_reason AS ended_reason, c.fault AS fault, g.sentiment AS sentiment, c.analysis AS analysis,
  c.cost_microusd AS cost_microusd, c.telephony_microusd AS telephony_microusd, c.stt_microusd AS stt_microusd,
  c.llm_microusd AS llm_microusd, c.tts_microusd AS tts_microusd, c.llm_input_tokens AS llm_input_tokens,
- c.llm_output_tokens AS llm_output_tokens, c.recording_ms AS recording_ms, c.simulation_run_id AS simulation_run_id";
+ c.llm_output_tokens AS llm_output_tokens, c.llm_uncounted_answers AS llm_uncounted_answers, c.recording_ms AS recording_ms, c.simulation_run_id AS simulation_run_id";
 
 /// One call of the caller's workspace, for operations.
 pub fn select(id: &str) -> Statement {
@@ -187,6 +187,7 @@ impl Call {
             usage: Usage {
                 llm_input_tokens: row.integer("llm_input_tokens")?,
                 llm_output_tokens: row.integer("llm_output_tokens")?,
+                llm_uncounted_answers: row.integer("llm_uncounted_answers")?,
             },
             recording: recording_ms.map(|duration_ms| Recording::new(base_url, &id, duration_ms)),
             simulation_run_id: row.optional_text("simulation_run_id")?,

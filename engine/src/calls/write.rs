@@ -102,7 +102,7 @@ pub fn end(workspace_id: &str, id: &str, ended: &EndedCall, analysis: Option<&An
             "UPDATE calls AS c SET group_id = {}, status = 'ended', answered_at = ?4, ended_at = ?5, duration_ms = ?6,
              outcome = ?17, ended_reason = ?7, fault = ?8, cost_microusd = ?9, telephony_microusd = ?10, stt_microusd = ?11,
              llm_microusd = ?12, tts_microusd = ?13, llm_input_tokens = ?14, llm_output_tokens = ?15, transcript_bytes = ?16,
-             analysis = ?19 WHERE c.workspace_id = ?1 AND c.id = ?2 AND c.status <> 'ended'",
+             analysis = ?19, llm_uncounted_answers = ?20 WHERE c.workspace_id = ?1 AND c.id = ?2 AND c.status <> 'ended'",
             Kind::Own.of_call("?3", "COALESCE(?18, g.sentiment)", AS_BEFORE)
         ),
         workspace_id,
@@ -123,7 +123,8 @@ pub fn end(workspace_id: &str, id: &str, ended: &EndedCall, analysis: Option<&An
         bytes,
         ended.outcome.as_str(),
         sentiment,
-        analysis.map(|analysis| serde_json::json!(analysis).to_string())
+        analysis.map(|analysis| serde_json::json!(analysis).to_string()),
+        ended.usage.llm_uncounted_answers
     ));
     statements.push(search::index(workspace_id, id));
     statements
@@ -291,9 +292,9 @@ impl Group<'_> {
                 "INSERT INTO calls (workspace_id, group_id, id, assistant_revision, direction, status, from_number, to_number,
                  user_number, provider, carrier_call_id, started_at, answered_at, ended_at, duration_ms, outcome, ended_reason, fault,
                  analysis, cost_microusd, telephony_microusd, stt_microusd, llm_microusd, tts_microusd, llm_input_tokens,
-                 llm_output_tokens, transcript_bytes, simulation_run_id)
+                 llm_output_tokens, transcript_bytes, simulation_run_id, llm_uncounted_answers)
                  VALUES (?1, {GROUP_OF_PARAMS}, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23,
-                 ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33) ON CONFLICT DO NOTHING"
+                 ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34) ON CONFLICT DO NOTHING"
             ),
             vec![
                 (&new.id).into(),
@@ -322,6 +323,7 @@ impl Group<'_> {
                 usage.llm_output_tokens.into(),
                 ended.map_or(0, |ended| transcript(ended).len() as i64).into(),
                 new.simulation_run_id.clone().into(),
+                usage.llm_uncounted_answers.into(),
             ],
         )
     }

@@ -26,7 +26,7 @@ pub enum EndedReason {
     ToolLoop,
     /// The assistant said the same line over and over.
     AssistantRepeating,
-    /// The assistant's model did not answer.
+    /// A model did not answer: the assistant's, or the simulated caller's.
     ModelFailed,
     /// The service stopped the conversation: neither side did anything wrong.
     Aborted,

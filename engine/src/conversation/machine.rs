@@ -1,16 +1,17 @@
 //! The state machine itself.
+mod messages;
+mod tools;
+
 use std::collections::VecDeque;
 
+pub use messages::{Input, Output, Party, WaitingFor};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use tools::PendingCall;
 
-use super::text::{cut, cut_telling, folded};
+use super::text::{cut, folded};
 use super::transcript::{TranscriptRole, TranscriptRow};
-use super::{
-    ConversationLimits, EndedReason, TEXT_BYTES_MAX, TOOL_NAME_BYTES_MAX, TOOL_RESULT_BYTES_MAX,
-    TRANSCRIPT_BYTES_MAX,
-};
-use crate::models::{AssistantReply, AssistantTurn, Knowledge, Message, ToolRequest, ToolSpec};
+use super::{ConversationLimits, EndedReason, TEXT_BYTES_MAX, TRANSCRIPT_BYTES_MAX};
+use crate::models::{AssistantReply, AssistantTurn, Knowledge, Message, ToolSpec};
 
 /// What a conversation starts from.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -30,143 +31,6 @@ pub struct ConversationSetup {
     /// What bounds it.
     #[serde(default)]
     pub limits: ConversationLimits,
-}
-
-/// One side of a conversation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Party {
-    /// The person, or the simulated caller.
-    User,
-    /// The assistant.
-    Assistant,
-}
-
-/// What happened outside.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
-pub enum Input {
-    /// The two are connected. Offsets in the transcript count from here.
-    Start,
-    /// The user said or wrote something. While the model thinks, it is asked anew with this line
-    /// too; while a tool runs, the line waits for the result.
-    UserText {
-        /// The words.
-        text: String,
-        /// How long it took to say them, in ms; 0 for typed text.
-        duration_ms: i64,
-    },
-    /// The user said or wrote something and hung up. Nobody answers, and it ends the conversation
-    /// as [`EndedReason::UserHungUp`] even when it is the last line the limits allow.
-    UserGoodbye {
-        /// The words.
-        text: String,
-        /// How long it took to say them, in ms; 0 for typed text.
-        duration_ms: i64,
-    },
-    /// The user pressed keys on a telephone. They count as a line of theirs.
-    Keys {
-        /// `0`–`9`, `*`, `#`, `A`–`D`, in their order.
-        keys: String,
-    },
-    /// The user talked over the assistant's last line: the rest of it was not heard, and the conversation goes on
-    /// from what was.
-    Interrupted {
-        /// How much of the line had been heard, in parts of a thousand.
-        heard_permille: u32,
-    },
-    /// It was the user's turn and they said nothing in the time given.
-    Silence,
-    /// The model answered [`Output::AskModel`] of the same number.
-    AssistantReply {
-        /// The number asked with. An answer to an older question is ignored.
-        request: u64,
-        /// The answer.
-        reply: AssistantReply,
-    },
-    /// The model could not answer [`Output::AskModel`] of the same number.
-    ModelFailed {
-        /// The number asked with.
-        request: u64,
-        /// Why, in words fit for the assistant's owner.
-        reason: String,
-    },
-    /// The tool of [`Output::CallTool`] answered or failed.
-    ToolResult {
-        /// The id called with. A result for another call is ignored.
-        id: String,
-        /// The answer, or why there is none.
-        text: String,
-        /// True when `text` says why the tool failed.
-        is_error: bool,
-    },
-    /// Nothing happened, but time has passed: a limit of time may be reached.
-    Tick,
-    /// The assistant's last line has been spoken to its end. Optional; it sets the row's `end_ms`, also of the line
-    /// with which the conversation ended.
-    Spoken,
-    /// One side hung up.
-    HangUp {
-        /// Who.
-        by: Party,
-    },
-    /// It has cost as much as it may.
-    CostLimit,
-    /// The service stops the conversation.
-    Abort,
-    /// Somebody outside ended it: the carrier, or whoever asked the service to hang up.
-    Stop {
-        /// Why.
-        reason: EndedReason,
-    },
-}
-
-/// What the driver does next.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
-pub enum Output {
-    /// Say this to the user.
-    Say {
-        /// The words.
-        text: String,
-    },
-    /// Ask the model about [`Conversation::assistant_turn`] as it is now, and hand in its answer
-    /// with this number. An earlier question still under way may be dropped.
-    AskModel {
-        /// The number of this question.
-        request: u64,
-    },
-    /// Call this tool and hand in its result with this id. Several may be under way at once; the
-    /// model is asked again when all have answered.
-    CallTool {
-        /// Unique in the conversation and the same after a restart, so it is fit to be the
-        /// tool's idempotency key.
-        id: String,
-        /// One of the attached tools.
-        name: String,
-        /// A JSON object; not yet checked against the tool's schema.
-        arguments: Value,
-    },
-    /// The conversation is over; nothing comes after this.
-    Ended {
-        /// Why.
-        reason: EndedReason,
-    },
-}
-
-/// Whose move it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WaitingFor {
-    /// [`Input::Start`].
-    Start,
-    /// [`Input::UserText`] or [`Input::Silence`].
-    User,
-    /// [`Input::AssistantReply`] or [`Input::ModelFailed`].
-    Model,
-    /// [`Input::ToolResult`], one or several.
-    Tool,
-    /// Nothing: it is over.
-    Nothing,
 }
 
 /// One conversation, seen from the assistant's side.
@@ -258,19 +122,6 @@ enum State {
     Ended { reason: EndedReason },
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct PendingCall {
-    id: String,
-    name: String,
-    arguments: Value,
-}
-
-impl PendingCall {
-    fn output(&self) -> Output {
-        Output::CallTool { id: self.id.clone(), name: self.name.clone(), arguments: self.arguments.clone() }
-    }
-}
-
 impl Conversation {
     /// A conversation that waits for [`Input::Start`].
     #[must_use]
@@ -323,7 +174,6 @@ impl Conversation {
             Input::HangUp { by: Party::User } => self.end(EndedReason::UserHungUp),
             Input::HangUp { by: Party::Assistant } => self.end(EndedReason::AssistantEnded),
             Input::CostLimit => self.end(EndedReason::CostLimit),
-            Input::Abort => self.end(EndedReason::Aborted),
             Input::Stop { reason } => self.end(reason),
         }
         if self.offset_ms >= self.setup.limits.duration_ms_max && self.ended().is_none() {
@@ -584,107 +434,6 @@ impl Conversation {
         } else if self.repeats >= self.setup.limits.repeats_max {
             self.end(EndedReason::AssistantRepeating);
         }
-    }
-
-    /// Calls the tools, or tells the model why not: a wrong call costs it one of its calls.
-    fn call_tools(&mut self, text: String, calls: Vec<ToolRequest>) {
-        if self.tool_calls_this_turn > self.setup.limits.tool_calls_per_turn_max {
-            return self.end(EndedReason::ToolLoop);
-        }
-        if calls.is_empty() {
-            self.state = State::Listening;
-        }
-        if !text.trim().is_empty() {
-            self.say(text);
-        }
-        if self.ended().is_some() {
-            return;
-        }
-        let mut refused = Vec::new();
-        for request in calls {
-            let refusal = self.refusal(&request);
-            let call = self.take_down(request, refusal.is_some());
-            if self.ended().is_some() {
-                return;
-            }
-            self.state = State::Calling;
-            match refusal {
-                Some(reason) => refused.push((call.id.clone(), reason)),
-                None => self.outputs.push_back(call.output()),
-            }
-            self.pending.push(call);
-        }
-        // After all the calls: a model's interface wants a turn's calls together, then their results.
-        for (id, reason) in refused {
-            self.tool_result(&id, reason, true);
-        }
-    }
-
-    /// Why a call is not made, if so.
-    fn refusal(&self, request: &ToolRequest) -> Option<String> {
-        if self.tool_calls_this_turn >= self.setup.limits.tool_calls_per_turn_max {
-            Some("No further tool call is possible in this turn: answer the user now.".to_owned())
-        } else if !self.setup.tools.iter().any(|tool| tool.name == request.name) {
-            Some(self.unknown_tool())
-        } else if !request.arguments.is_object() {
-            Some("The arguments must be a JSON object.".to_owned())
-        } else {
-            None
-        }
-    }
-
-    fn take_down(&mut self, request: ToolRequest, refused: bool) -> PendingCall {
-        self.tool_calls_this_turn = self.tool_calls_this_turn.saturating_add(1);
-        self.tool_calls = self.tool_calls.saturating_add(1);
-        let ToolRequest { name, arguments } = request;
-        let id = format!("{}_t{}", self.setup.id, self.tool_calls);
-        let name = cut(name, TOOL_NAME_BYTES_MAX);
-        let text = cut(format!("{name}({arguments})"), TEXT_BYTES_MAX);
-        let mut row = self.row(TranscriptRole::ToolCall, text, self.offset_ms);
-        row.tool_name = Some(name.clone());
-        row.tool_call_id = Some(id.clone());
-        row.arguments = Some(arguments.clone());
-        row.is_error = refused.then_some(true);
-        if self.record(row) {
-            let (id, name, arguments) = (id.clone(), name.clone(), arguments.clone());
-            self.history.push(Message::ToolCall { id, name, arguments });
-        }
-        PendingCall { id, name, arguments }
-    }
-
-    fn unknown_tool(&self) -> String {
-        let names: Vec<_> = self.setup.tools.iter().map(|tool| tool.name.as_str()).collect();
-        match names.as_slice() {
-            [] => "There is no such tool: no tool is attached.".to_owned(),
-            names => format!("There is no such tool. The tools are: {}.", names.join(", ")),
-        }
-    }
-
-    fn tool_result(&mut self, id: &str, text: String, is_error: bool) {
-        if self.state != State::Calling {
-            return;
-        }
-        let Some(place) = self.pending.iter().position(|call| call.id == id) else {
-            return;
-        };
-        let PendingCall { id, name, .. } = self.pending.remove(place);
-        let text = cut_telling(text, TOOL_RESULT_BYTES_MAX);
-        let mut row = self.row(TranscriptRole::ToolResult, text.clone(), self.offset_ms);
-        row.tool_name = Some(name.clone());
-        row.tool_call_id = Some(id.clone());
-        row.is_error = Some(is_error);
-        if !self.record(row) {
-            return;
-        }
-        self.history.push(Message::ToolResult { id, name, text, is_error });
-        if !self.pending.is_empty() {
-            return;
-        }
-        if !self.held.is_empty() {
-            self.tool_calls_this_turn = 0;
-        }
-        self.history.extend(self.held.drain(..).map(|text| Message::User { text }));
-        self.ask_model();
     }
 
     /// The row that the assistant is speaking, as far as is known.

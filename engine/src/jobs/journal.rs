@@ -5,6 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Failure, Job};
+use crate::calls::Analysis;
 use crate::jobs::spent::Spent;
 use crate::limits::STATEMENT_LIST_BYTES_MAX;
 use crate::simulation::Input;
@@ -29,6 +30,11 @@ enum Entry {
         id: String,
         name: String,
     },
+    /// The conversation is over and was looked into.
+    Analysed {
+        analysis: Analysis,
+        spent: Spent,
+    },
 }
 
 /// The journal of one conversation.
@@ -37,6 +43,7 @@ pub struct Journal {
     conversation_id: String,
     saved: i64,
     unsaved: Vec<String>,
+    analysed: Option<(Analysis, Spent)>,
 }
 
 impl Journal {
@@ -51,10 +58,12 @@ impl Journal {
 
     /// The journal to go on with, and what it says already.
     pub fn read(job: &Job, conversation_id: &str, rows: &Rows) -> Result<(Self, Vec<Told>), Failure> {
-        let mut told = Vec::new();
+        let (mut told, mut analysed) = (Vec::new(), None);
         for row in rows.iter() {
-            if let Entry::Told(one) = row.json("entry")? {
-                told.push(one);
+            match row.json("entry")? {
+                Entry::Told(one) => told.push(one),
+                Entry::Calling { .. } => {}
+                Entry::Analysed { analysis, spent } => analysed = Some((analysis, spent)),
             }
         }
         let saved = i64::try_from(rows.values.len()).unwrap_or(i64::MAX);
@@ -63,6 +72,7 @@ impl Journal {
             conversation_id: conversation_id.to_owned(),
             saved,
             unsaved: Vec::new(),
+            analysed,
         };
         Ok((journal, told))
     }
@@ -75,6 +85,16 @@ impl Journal {
     /// Takes down that a tool is about to be called.
     pub fn calling(&mut self, id: &str, name: &str) {
         self.take_down(&Entry::Calling { id: id.to_owned(), name: name.to_owned() });
+    }
+
+    /// Takes down what the conversation was about, and what finding that out has cost.
+    pub fn looked_into(&mut self, analysis: &Analysis, spent: Spent) {
+        self.take_down(&Entry::Analysed { analysis: analysis.clone(), spent });
+    }
+
+    /// What the conversation was about, if that was found out before.
+    pub fn analysed(&self) -> Option<(Analysis, Spent)> {
+        self.analysed.clone()
     }
 
     /// Whether something is not on disk yet.

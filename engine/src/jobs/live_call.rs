@@ -8,16 +8,14 @@ use serde_json::{Value, json};
 use super::spent::Spent;
 use super::{DUE_AT_ONCE, Failure, Job, JobKind};
 use crate::batch::Batch;
-use crate::calls::{
-    self, Analysis, AnalysisMethod, Call, CallFault, CallStatus, Costs, EndedCall, NewCall, Usage,
-};
+use crate::calls::{self, Analysis, AnalysisMethod, Call, CallFault, CallStatus, Costs, EndedCall, NewCall};
 use crate::carriers::End;
 use crate::conversation::EndedReason;
 use crate::conversation::transcript::TranscriptRow;
 use crate::engine::Engine;
 use crate::events::{self, EventKind, Subscribers};
 use crate::ids::prefix;
-use crate::limits::{JOB_ATTEMPTS_MAX, LIVE_LEASE_MS, MODEL_TOTAL_MS};
+use crate::limits::{JOB_ATTEMPTS_MAX, LIVE_COST_MICROUSD_MAX, LIVE_LEASE_MS, MODEL_TOTAL_MS};
 use crate::live::journal::{self, SoFar};
 use crate::models::{AnalysisTurn, Analyst, RULES_MODEL, rules};
 use crate::spending;
@@ -144,7 +142,7 @@ pub fn ended(
         fault: fault.unwrap_or_else(|| reason.fault()),
         transcript,
         costs: Costs::of(0, 0, spent.microusd, 0),
-        usage: Usage { llm_input_tokens: spent.input_tokens, llm_output_tokens: spent.output_tokens },
+        usage: spent.usage(),
     }
 }
 
@@ -271,20 +269,22 @@ async fn look_into(engine: &Engine, job: &Job, found: &Found) -> Result<(), Fail
     let transcript: Vec<TranscriptRow> = found.row()?.json("transcript")?;
     let turn = AnalysisTurn { transcript: &transcript };
     let by_rule = || Analysis::of(rules::analyse(&turn), AnalysisMethod::Rule);
-    let (analysis, spent) = match Analyst::new(engine, &found.model) {
+    let analysis = match Analyst::new(engine, &found.model) {
         Ok(analyst) if found.model != RULES_MODEL && job.attempts <= JOB_ATTEMPTS_MAX => {
             let lease = job.extend(engine.ports().clock.now_ms(), ANSWER_MS);
             engine.ports().database.write(lease.statements).await?;
-            let answer = analyst.analyse(engine, &turn).await;
-            let spent = Spent::of(&answer);
+            let answer = analyst.analyse(engine, &turn, LIVE_COST_MICROUSD_MAX).await;
+            // By itself, for it was paid whether or not what follows can be written.
+            let microusd = Spent::of(&answer).microusd;
+            let paid = spending::add(&job.workspace_id, engine.ports().clock.now_ms(), microusd);
+            Batch::from(Vec::from_iter(paid)).write(engine).await?;
             let found = answer.ok().map(|answered| Analysis::of(answered.reply, AnalysisMethod::Model));
-            (found.unwrap_or_else(by_rule), spent)
+            found.unwrap_or_else(by_rule)
         }
-        Ok(_) | Err(_) => (by_rule(), Spent::default()),
+        Ok(_) | Err(_) => by_rule(),
     };
     let now_ms = engine.ports().clock.now_ms();
     let mut batch = Batch::from(calls::write::analyzed(&job.workspace_id, &job.subject_id, &analysis));
-    batch.extend(spending::add(&job.workspace_id, now_ms, spent.microusd));
     batch.emit(engine, &job.workspace_id, &found.subscribers, EventKind::CallAnalyzed, now_ms, || {
         found.analyzed(engine, &analysis)
     })?;

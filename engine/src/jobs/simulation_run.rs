@@ -59,7 +59,7 @@ fn run_error(driven: &Driven, failure: &SimulationFailure) -> RunError {
         SimulationPart::Assistant => "assistant",
         SimulationPart::Judge => "judge",
     };
-    let code = driven.failure_code.map_or_else(|| format!("{part}_failed"), |code| code.as_str().to_owned());
+    let code = driven.failure.map_or_else(|| format!("{part}_failed"), |(code, _)| code.as_str().to_owned());
     let message = format!("The {part}'s model failed: {}", failure.reason);
     RunError { code, message }
 }

@@ -151,7 +151,6 @@ async fn open(engine: &Engine, incoming: &Incoming) -> Result<LiveSession, Fault
                     call: opened.call,
                     hold: opened.hold,
                     assistant: opened.assistant,
-                    subscribers: opened.subscribers,
                     max_duration_ms: i64::from(token.max_duration_seconds) * 1_000,
                     silence_ms: LIVE_SILENCE_MS,
                     on_phone: false,
@@ -171,7 +170,6 @@ struct Opened {
     call: NewCall,
     hold: Hold,
     assistant: AssistantSnapshot,
-    subscribers: Subscribers,
 }
 
 /// Reads all that the conversation needs, then opens the call and takes the token down in one batch.
@@ -235,7 +233,7 @@ async fn opened(engine: &Engine, token: &TestToken) -> Result<Opened, Fault> {
         }
         Err(error) => return Err(error.into()),
     }
-    Ok(Opened { call, hold, assistant, subscribers })
+    Ok(Opened { call, hold, assistant })
 }
 
 fn new_call(engine: &Engine, token: &TestToken, assistant: &AssistantSnapshot, now_ms: i64) -> NewCall {

@@ -19,7 +19,7 @@ use crate::conversation::{
     Conversation, ConversationLimits, ConversationSetup, EndedReason, Input, Output, Party, WaitingFor,
 };
 use crate::error::Fault;
-use crate::events::EventKind;
+use crate::events::{self, EventKind, Subscribers};
 use crate::jobs::JobKind;
 use crate::jobs::live_call;
 use crate::jobs::spent::Spent;
@@ -28,7 +28,7 @@ use crate::limits::{
     LIVE_COST_MICROUSD_MAX, LIVE_LEASE_KEPT_MS, PHONE_CONNECT_MS, PHONE_LOOK_MS, PHONE_START_MS,
     PHONE_TOLD_MS,
 };
-use crate::models::{AssistantModel, AssistantReply, AssistantTurn, ModelFailure, RULES_MODEL, ToolSpec};
+use crate::models::{AssistantModel, AssistantTurn, ModelFailure, RULES_MODEL, ToolSpec};
 use crate::ports::BoxFuture;
 use crate::spending;
 use crate::statement::Rows;
@@ -39,7 +39,7 @@ const END_ATTEMPTS_MAX: u32 = 8;
 
 /// What a model or a tool has come back with.
 enum Done {
-    Model { input: Input, spent: Spent },
+    Model { input: Input, spent: Spent, fault: Option<CallFault> },
     Tool { id: String, answer: Result<String, String> },
 }
 
@@ -339,6 +339,7 @@ impl<'a> Drive<'a> {
         if self.session.assistant.model != RULES_MODEL && self.spent.microusd >= LIVE_COST_MICROUSD_MAX {
             return self.tell(Input::CostLimit);
         }
+        let left_microusd = LIVE_COST_MICROUSD_MAX - self.spent.microusd;
         let (engine, assistant) = (&self.session.engine, &self.session.assistant);
         let (model, tools) = (self.model, self.specs);
         let turn = self.conversation.assistant_turn();
@@ -353,15 +354,17 @@ impl<'a> Drive<'a> {
                 seed,
             };
             let answer = match model {
-                Ok(model) => model.reply(engine, &turn).await,
+                Ok(model) => model.reply(engine, &turn, left_microusd).await,
                 Err(failure) => Err(failure.clone()),
             };
             let spent = Spent::of(&answer);
-            let input = match answer {
-                Ok(answered) => answered_with(request, answered.reply),
-                Err(failure) => Input::ModelFailed { request, reason: failure.message },
+            let (input, fault) = match answer {
+                Ok(answered) => (Input::AssistantReply { request, reply: answered.reply }, None),
+                Err(failure) => {
+                    (Input::ModelFailed { request, reason: failure.message }, Some(failure.fault))
+                }
             };
-            Done::Model { input, spent }
+            Done::Model { input, spent, fault }
         }));
     }
 
@@ -424,9 +427,12 @@ impl<'a> Drive<'a> {
 
     fn done(&mut self, done: Done) {
         match done {
-            Done::Model { input, spent } => {
+            Done::Model { input, spent, fault } => {
                 self.spent.add(spent);
                 self.tell(input);
+                if self.conversation.ended() == Some(EndedReason::ModelFailed) {
+                    self.fault = fault;
+                }
             }
             Done::Tool { id, answer } => {
                 let is_error = answer.is_err();
@@ -505,13 +511,18 @@ impl<'a> Drive<'a> {
             spent: self.spent,
             transcript: self.conversation.transcript().to_vec(),
         };
+        // Who wants to know may have changed since the conversation began.
+        let reads = vec![events::subscribers(workspace_id), Leg::select(workspace_id, &session.call.id)];
+        let found = engine.ports().database.read(reads).await?;
+        let [subscribers, leg] = &found[..] else {
+            return Err(Fault::Bug("a batch lacks answers".to_owned()));
+        };
+        let (subscribers, leg) = (Subscribers::read(subscribers)?, Leg::first(Some(leg))?);
         let answered_at = self.answered_at.unwrap_or(session.call.started_at);
         let mut ended = live_call::ended(so_far, reason, self.fault, answered_at, now_ms);
         let mut batch = Batch::from(session.hold.hand_over());
         batch.wake(JobKind::LiveCall, session.hold.job_id(), now_ms);
-        let mut leg = None;
-        if session.on_phone {
-            let leg = leg.insert(Leg::load(engine, workspace_id, &session.call.id).await?);
+        if let Some(leg) = &leg {
             leg.settle(&mut ended, engine.config().carriers.rates());
             batch.extend(Leg { is_over: true, ..leg.clone() }.change());
             leg.hang_up_later(engine, now_ms, &mut batch);
@@ -519,7 +530,7 @@ impl<'a> Drive<'a> {
         batch.extend(calls::write::end(workspace_id, &session.call.id, &ended, None));
         batch.extend(journal::forget(workspace_id, &session.call.id));
         batch.extend(spending::add(workspace_id, now_ms, ended.costs.total_microusd));
-        batch.emit(engine, workspace_id, &session.subscribers, EventKind::CallEnded, now_ms, || {
+        batch.emit(engine, workspace_id, &subscribers, EventKind::CallEnded, now_ms, || {
             let call = Leg::named(&session.call, leg.as_ref());
             Ok(json!({"call": Call::of(&call, Some(&ended), None)?}))
         })?;
@@ -534,10 +545,6 @@ impl<'a> Drive<'a> {
     fn now_ms(&self) -> i64 {
         self.session.engine.ports().clock.now_ms()
     }
-}
-
-fn answered_with(request: u64, reply: AssistantReply) -> Input {
-    Input::AssistantReply { request, reply }
 }
 
 /// 48 random bits: no two conversations have to go alike.

@@ -5,7 +5,6 @@ use super::places::Place;
 use super::text_peer::TextPeer;
 use crate::calls::NewCall;
 use crate::engine::Engine;
-use crate::events::Subscribers;
 use crate::jobs::live_call::Hold;
 use crate::models::AssistantModel;
 use crate::operations::runs::{AssistantSnapshot, ToolSnapshot};
@@ -18,7 +17,6 @@ pub struct LiveSession {
     pub(crate) call: NewCall,
     pub(crate) hold: Hold,
     pub(crate) assistant: AssistantSnapshot,
-    pub(crate) subscribers: Subscribers,
     /// How long the conversation may last.
     pub(crate) max_duration_ms: i64,
     /// When it is the user's turn and nothing comes for so long, that is a silence.

@@ -217,7 +217,7 @@ impl Simulation {
                 self.tell(conversation::Input::CostLimit);
             }
             ((Phase::Talking, WaitingFor::User), Input::ModelFailed { reason }) => {
-                self.tell(conversation::Input::Abort);
+                self.tell(conversation::Input::Stop { reason: EndedReason::ModelFailed });
                 return self.fail(SimulationPart::Caller, reason);
             }
             ((Phase::Talking, WaitingFor::Model), Input::ModelFailed { reason }) => {

@@ -65,7 +65,6 @@ struct Opened {
     call: NewCall,
     hold: Hold,
     assistant: AssistantSnapshot,
-    subscribers: Subscribers,
 }
 
 impl Opened {
@@ -75,7 +74,6 @@ impl Opened {
             call: self.call,
             hold: self.hold,
             assistant: self.assistant,
-            subscribers: self.subscribers,
             max_duration_ms: self.leg.max_seconds * 1_000 - PHONE_FAREWELL_MS,
             silence_ms: PHONE_SILENCE_MS,
             on_phone: true,
@@ -159,9 +157,9 @@ async fn opened(engine: &Engine, provider: Provider, token: &CallToken) -> Resul
         .into_iter()
         .map(|statement| statement.in_workspace(workspace_id))
         .collect();
-    reads.extend([calls::select_for(workspace_id, call_id), events::subscribers(workspace_id)]);
+    reads.push(calls::select_for(workspace_id, call_id));
     let rows = ports.database.read(reads).await?;
-    let [assistant @ .., call, subscribers] = &rows[..] else {
+    let [assistant @ .., call] = &rows[..] else {
         return Err(Fault::Bug("a batch lacks answers".to_owned()));
     };
     let assistant = assistant_snapshot(assistant)?.filter(|assistant| speech::can_speak(&assistant.voice));
@@ -192,5 +190,5 @@ async fn opened(engine: &Engine, provider: Provider, token: &CallToken) -> Resul
         statements.extend(calls::write::spoken_by(&call));
     }
     ports.database.write(statements).await?;
-    Ok(Opened { leg, call, hold, assistant, subscribers: Subscribers::read(subscribers)? })
+    Ok(Opened { leg, call, hold, assistant })
 }

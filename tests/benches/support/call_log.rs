@@ -181,7 +181,7 @@ impl CallLog {
             fault: CallFault::None,
             transcript,
             costs: Costs::of(duration_ms / 10, duration_ms / 20, duration_ms / 15, duration_ms / 12),
-            usage: Usage { llm_input_tokens: 4_000, llm_output_tokens: 300 },
+            usage: Usage { llm_input_tokens: 4_000, llm_output_tokens: 300, llm_uncounted_answers: 0 },
         };
         let analysis = talked.then(|| Analysis {
             summary: random.line(12),

@@ -17,10 +17,7 @@ fuzz_target!(|bytes: &[u8]| {
         }
         Err(JsonError::Unreadable { message }) => {
             // Depth apart, what is unreadable here is unreadable there.
-            assert!(
-                theirs.is_err() || message.contains("nested deeper"),
-                "{message}"
-            );
+            assert!(theirs.is_err() || message.contains("nested deeper"), "{message}");
         }
         Err(JsonError::Refused { field, .. }) => assert!(field.len() <= FIELD_PATH_BYTES_MAX + 3),
     }
@@ -30,9 +27,7 @@ fn has_nul(value: &Value) -> bool {
     match value {
         Value::String(text) => text.contains('\0'),
         Value::Array(items) => items.iter().any(has_nul),
-        Value::Object(members) => members
-            .iter()
-            .any(|(name, member)| name.contains('\0') || has_nul(member)),
+        Value::Object(members) => members.iter().any(|(name, member)| name.contains('\0') || has_nul(member)),
         _ => false,
     }
 }

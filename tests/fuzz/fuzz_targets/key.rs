@@ -14,20 +14,13 @@ fuzz_target!(|bytes: &[u8]| {
         return;
     };
     let key = ApiKey::from_bytes(*secret);
-    assert_eq!(
-        ApiKey::parse(key.as_str())
-            .expect("it comes back")
-            .sha256_hex(),
-        key.sha256_hex()
-    );
+    assert_eq!(ApiKey::parse(key.as_str()).expect("it comes back").sha256_hex(), key.sha256_hex());
     if let [at, other, ..] = rest {
         let mut changed = key.as_str().as_bytes().to_vec();
         let at = usize::from(*at) % KEY_BYTES;
         changed[at] = *other;
         let same = changed == key.as_str().as_bytes();
-        let parsed = String::from_utf8(changed)
-            .ok()
-            .and_then(|text| ApiKey::parse(&text));
+        let parsed = String::from_utf8(changed).ok().and_then(|text| ApiKey::parse(&text));
         assert_eq!(parsed.is_some(), same, "one changed character is noticed");
     }
 });

@@ -34,9 +34,5 @@ fuzz_target!(|bytes: &[u8]| {
         }
         Err(problems) => assert!((1..=PROBLEMS_MAX).contains(&problems.len())),
     }
-    assert!(
-        start.elapsed() < Duration::from_secs(10),
-        "took {:?}",
-        start.elapsed()
-    );
+    assert!(start.elapsed() < Duration::from_secs(10), "took {:?}", start.elapsed());
 });

@@ -25,28 +25,17 @@ fn check(text: &str) {
         Host::Domain(name) => {
             let name = name.trim_end_matches('.');
             assert!(name.contains('.'), "{name}");
-            for local in [
-                "localhost",
-                ".local",
-                ".internal",
-                ".home.arpa",
-                ".localdomain",
-            ] {
+            for local in ["localhost", ".local", ".internal", ".home.arpa", ".localdomain"] {
                 assert!(
-                    !name.ends_with(local)
-                        || (local == "localhost" && !name.ends_with(".localhost")),
+                    !name.ends_with(local) || (local == "localhost" && !name.ends_with(".localhost")),
                     "{name}"
                 );
             }
         }
     }
-    assert!(
-        PublicUrl::parse(text, true).is_ok(),
-        "development takes more, not less"
-    );
+    assert!(PublicUrl::parse(text, true).is_ok(), "development takes more, not less");
     if url.as_str().len() <= URL_BYTES_MAX {
-        let again =
-            PublicUrl::parse(url.as_str(), false).expect("its normal spelling is taken too");
+        let again = PublicUrl::parse(url.as_str(), false).expect("its normal spelling is taken too");
         assert_eq!(again.url(), url);
     }
 }

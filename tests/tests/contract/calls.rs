@@ -21,7 +21,7 @@ fn a_call_has_every_field_from_its_beginning_to_its_analysis() {
         "started_at": "2026-01-01T09:00:00.123Z", "answered_at": null, "ended_at": null, "duration_ms": null, "outcome": null,
         "ended_reason": null, "fault": null, "sentiment": null, "transcript": [], "analysis": null,
         "costs": {"total_microusd": 0, "telephony_microusd": 0, "stt_microusd": 0, "llm_microusd": 0, "tts_microusd": 0},
-        "usage": {"llm_input_tokens": 0, "llm_output_tokens": 0}, "recording": null, "simulation_run_id": null,
+        "usage": {"llm_input_tokens": 0, "llm_output_tokens": 0, "llm_uncounted_answers": 0}, "recording": null, "simulation_run_id": null,
     });
     assert_eq!(world.get(&path).ok().json, begun);
     assert_eq!(world.get("/calls").ok()["calls"], json!([begun]));
@@ -41,7 +41,10 @@ fn a_call_has_every_field_from_its_beginning_to_its_analysis() {
     );
     assert_eq!(over["transcript"][1]["text"], "When do you open\non Saturday?");
     assert_eq!(over["costs"]["total_microusd"], 100);
-    assert_eq!(over["usage"], json!({"llm_input_tokens": 500, "llm_output_tokens": 60}));
+    assert_eq!(
+        over["usage"],
+        json!({"llm_input_tokens": 500, "llm_output_tokens": 60, "llm_uncounted_answers": 1})
+    );
     assert_eq!(over["from"], begun["from"]);
 }
 

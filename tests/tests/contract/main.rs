@@ -9,6 +9,7 @@
 mod assistants;
 mod auth;
 mod bad_input;
+mod blame;
 mod call_properties;
 mod calls;
 mod carriers;
@@ -19,8 +20,10 @@ mod keys;
 mod knowledge;
 mod live;
 mod mcp;
+mod newcomers;
 mod numbers;
 mod outcomes;
+mod paid;
 mod properties;
 mod recordings;
 mod round_trips;

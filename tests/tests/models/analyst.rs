@@ -11,7 +11,7 @@ fn it_looks_back_at_a_call() {
     let transcript = [TranscriptRow::new(0, TranscriptRole::User, "Hello?".into(), 0, 0)];
     let analysis = |model: &str, transcript: &[TranscriptRow]| {
         let analyst = Analyst::new(&service.engine, model).unwrap();
-        wait(analyst.analyse(&service.engine, &AnalysisTurn { transcript })).unwrap().reply
+        wait(analyst.analyse(&service.engine, &AnalysisTurn { transcript }, i64::MAX)).unwrap().reply
     };
     let told = Analysis { summary: "They asked and were told.".into(), sentiment: Sentiment::Positive };
     assert_eq!(analysis("stand-in/analyst", &transcript), told);

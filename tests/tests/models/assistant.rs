@@ -1,6 +1,6 @@
 //! What an assistant's model is asked and what becomes of its answers.
 use serde_json::{Value, json};
-use sidetone_engine::models::{AssistantModel, AssistantReply, Knowledge, Message, ToolRequest};
+use sidetone_engine::models::{AssistantModel, AssistantReply, Knowledge, Message, ToolRequest, Usage};
 
 use crate::support::{Service, tools, user};
 
@@ -107,15 +107,22 @@ fn it_can_hang_up() {
 
 #[test]
 fn usage_costs_what_the_rates_say() {
-    let rates = r#"{"stand-in/echo": {"input_microusd_per_1m_tokens": 1000000, "output_microusd_per_1m_tokens": 500000}}"#;
-    let service = Service::with_models(rates);
+    let rates = json!({"input_microusd_per_1m_tokens": 1_000_000, "output_microusd_per_1m_tokens": 500_000});
+    let rates = json!({"stand-in/echo": rates, "stand-in/no-usage": rates}).to_string();
+    let service = Service::with_models(&rates);
     let answered = service.reply("stand-in/echo", &[user("one two three")]).unwrap();
     assert_eq!(answered.usage.output_tokens, 3);
     let expected = i64::try_from(answered.usage.input_tokens).unwrap() + 2;
     assert_eq!((answered.cost_microusd, answered.requests), (expected, 1));
-    let uncounted = service.reply("stand-in/no-usage", &[user("one")]).unwrap();
-    assert_eq!(uncounted.usage.uncounted_answers, 1);
-    assert_eq!((uncounted.cost_microusd, uncounted.usage.input_tokens), (0, 0));
+    assert_eq!(answered.usage.uncounted_answers, 0);
+    // Where no tokens are told, three bytes are taken for one.
+    let uncounted = service.reply("stand-in/no-usage", &[user("one two three four")]).unwrap();
+    assert_eq!(uncounted.usage, Usage { uncounted_answers: 1, ..Usage::default() });
+    let asked_bytes = service.asked().last().unwrap().body.to_string().len();
+    let (input, output) = (asked_bytes.div_ceil(3), "one two three four".len() / 3);
+    assert_eq!(uncounted.cost_microusd, (input + output.div_ceil(2)) as i64);
+    let free = Service::new().reply("stand-in/no-usage", &[user("one")]).unwrap();
+    assert_eq!((free.cost_microusd, free.usage.uncounted_answers), (0, 1), "no rates, no cost");
 }
 
 #[test]

@@ -12,7 +12,7 @@ fn it_speaks_its_lines_and_hangs_up() {
     let mut said = Vec::new();
     loop {
         let turn = CallerTurn { persona: "In a hurry.", scenario, history: &history, seed: 7 };
-        let reply = wait(caller.reply(&service.engine, &turn)).unwrap().reply;
+        let reply = wait(caller.reply(&service.engine, &turn, i64::MAX)).unwrap().reply;
         said.push(reply.text.clone());
         if reply.hang_up {
             break;
@@ -33,5 +33,5 @@ fn it_can_be_the_one_who_speaks_first() {
     let service = Service::new();
     let caller = CallerModel::new(&service.engine, "stand-in/caller", "\"Hello?\"").unwrap();
     let turn = CallerTurn { persona: "", scenario: "\"Hello?\"", history: &[], seed: 7 };
-    assert_eq!(wait(caller.reply(&service.engine, &turn)).unwrap().reply.text, "Hello?");
+    assert_eq!(wait(caller.reply(&service.engine, &turn, i64::MAX)).unwrap().reply.text, "Hello?");
 }

@@ -50,7 +50,28 @@ fn what_does_not_pass_is_given_up_and_told() {
         "stand-in/rejects does not take the request (HTTP 400): This model's maximum context length is 7."
     );
     // An answer that was begun has to be paid, whether or not it was counted.
-    assert_eq!(fails(&service, "stand-in/cut-always").usage.uncounted_answers, 3);
+    let rate = r#"{"stand-in/cut-always": {"output_microusd_per_1m_tokens": 1000000}}"#;
+    let failure = fails(&Service::with_models(rate), "stand-in/cut-always");
+    assert_eq!(failure.usage.uncounted_answers, 3);
+    assert!((3..40).contains(&failure.cost_microusd), "{failure:?}");
+}
+
+#[test]
+fn no_try_is_begun_beyond_what_may_be_paid() {
+    let settings = r#"{"stand-in/cut-always": {"output_microusd_per_1m_tokens": 1000000, "fallback": ["stand-in/echo"]}}"#;
+    let service = Service::with_models(settings);
+    let answered = service.reply("stand-in/cut-always", &[user("Hello")]).unwrap();
+    let one_microusd = answered.cost_microusd / 3;
+    assert_eq!(answered.requests, 4, "three tries, and the fallback");
+    for (most_microusd, requests) in
+        [(1, 1), (one_microusd, 1), (one_microusd + 1, 2), (2 * one_microusd + 1, 3)]
+    {
+        let mut service = Service::with_models(settings);
+        service.most_microusd = most_microusd;
+        let failure = fails(&service, "stand-in/cut-always");
+        assert_eq!(failure.requests, requests, "{most_microusd}: {failure:?}");
+        assert!(failure.message.contains("as much as it may"), "{failure:?}");
+    }
 }
 
 #[test]

@@ -83,5 +83,5 @@ fn reply(sandbox: &Sandbox) -> Result<Answered<AssistantReply>, ModelFailure> {
     let turn =
         AssistantTurn { instructions: "Be kind.", knowledge: &[], tools: &[], history: &history, seed: 7 };
     let model = AssistantModel::new(engine, "openai/some-model", &[], &[])?;
-    block_on(model.reply(engine, &turn))
+    block_on(model.reply(engine, &turn, i64::MAX))
 }

@@ -26,6 +26,8 @@ pub struct Service {
     pub engine: Engine,
     pub key: String,
     pauses: Arc<Clockwork>,
+    /// What one answer may cost.
+    pub most_microusd: i64,
 }
 
 pub fn stand_in() -> &'static OpenAi {
@@ -64,7 +66,12 @@ impl Service {
             http: Arc::new(Hurried(HttpClient::new().unwrap())),
             keys: Arc::new(RingKeys),
         };
-        Self { engine: Engine::new(config.unwrap(), ports).unwrap(), key: key.to_owned(), pauses }
+        Self {
+            engine: Engine::new(config.unwrap(), ports).unwrap(),
+            key: key.to_owned(),
+            pauses,
+            most_microusd: i64::MAX,
+        }
     }
 
     /// What the stand-in was asked.
@@ -92,7 +99,7 @@ impl Service {
         let turn = AssistantTurn { instructions: "Be kind.", knowledge, tools: &tools, history, seed: 7 };
         wait(async {
             let model = AssistantModel::new(&self.engine, model, knowledge, &tools)?;
-            spawnable(model.reply(&self.engine, &turn)).await
+            spawnable(model.reply(&self.engine, &turn, self.most_microusd)).await
         })
     }
 

@@ -123,6 +123,31 @@ fn events_say_the_same(bench: &Bench, runs: &[Value]) {
 }
 
 #[test]
+fn answers_that_nobody_counts_cost_what_they_are_estimated_at() {
+    let bench = Bench::new("no-usage");
+    let simulation = bench.simulation(&["One", "Two", "Three", "Four", "Five"], json!([]));
+    let path = format!("/simulations/{}/runs", simulation.id);
+    let start = |max: i64| {
+        let run = bench.world.create(&path, json!({"seed": 7, "max_cost_microusd": max}));
+        bench.world.settle(&run.id)
+    };
+    let whole = start(1_000_000);
+    let call = &whole["call"];
+    assert_eq!((&whole["status"], &call["ended_reason"]), (&json!("completed"), &json!("user_hung_up")));
+    let answers = rows(&whole["transcript"], "assistant").len() as i64 - 1;
+    let usage = &call["usage"];
+    // Those of the conversation but for its first line, and two that were to be an analysis.
+    assert_eq!(usage["llm_uncounted_answers"], answers + 2, "{usage}");
+    assert_eq!((&usage["llm_input_tokens"], &usage["llm_output_tokens"]), (&json!(0), &json!(0)));
+    assert!(call["costs"]["llm_microusd"].as_i64().unwrap() > 0, "{call}");
+    let most = whole["cost_microusd"].as_i64().unwrap();
+    assert_eq!(bench.world.get("/workspace").ok()["spent_this_month_microusd"], most);
+    assert_eq!(start(most / 3)["call"]["ended_reason"], "cost_limit");
+    bench.world.patch("/workspace", json!({"monthly_spend_limit_microusd": most})).ok();
+    bench.world.post(&path, json!({})).refused("spend_limit_reached");
+}
+
+#[test]
 fn a_run_ends_where_it_has_cost_as_much_as_it_may() {
     let bench = Bench::new("echo");
     let simulation = bench.simulation(&["One", "Two", "Three", "Four", "Five"], json!([]));

@@ -15,14 +15,14 @@ fn a_model_that_recovers_is_asked_again() {
 
 #[test]
 fn a_model_that_does_not_ends_the_run_in_error_and_the_call_says_whose_fault_it_is() {
-    for (model, code) in [
-        ("broken", "model_unavailable"),
-        ("no-quota", "model_rate_limited"),
-        ("rejects", "model_rejected"),
-        ("garbage", "model_garbled"),
-        ("cut-always", "model_unavailable"),
-        ("says-nothing", "model_garbled"),
-        ("endless", "model_garbled"),
+    for (model, code, fault) in [
+        ("broken", "model_unavailable", "provider"),
+        ("no-quota", "model_rate_limited", "operator"),
+        ("rejects", "model_rejected", "provider"),
+        ("garbage", "model_garbled", "provider"),
+        ("cut-always", "model_unavailable", "provider"),
+        ("says-nothing", "model_garbled", "provider"),
+        ("endless", "model_garbled", "provider"),
     ] {
         let bench = Bench::new(model);
         let run = bench.run(&["Hello there"]);
@@ -31,7 +31,7 @@ fn a_model_that_does_not_ends_the_run_in_error_and_the_call_says_whose_fault_it_
         let call = &run["call"];
         assert_eq!(
             (&call["status"], &call["outcome"], &call["ended_reason"], &call["fault"]),
-            (&json!("ended"), &json!("failed"), &json!("model_failed"), &json!("provider")),
+            (&json!("ended"), &json!("failed"), &json!("model_failed"), &json!(fault)),
             "{model}: {call:#}"
         );
         assert_eq!(rows(&run["transcript"], "user").len(), 1, "{model}: what was said until then is there");

@@ -1,8 +1,10 @@
 //! The conversation's behaviour, example by example, and its properties.
 use super::*;
 use crate::conversation::DURATION_MS_MAX;
+use crate::conversation::TOOL_RESULT_BYTES_MAX;
+use crate::models::ToolRequest;
 use proptest::prelude::*;
-use serde_json::json;
+use serde_json::{Value, json};
 
 #[test]
 fn the_assistant_opens_and_answers() {
@@ -234,7 +236,8 @@ fn either_side_or_the_service_ends_it_at_any_time() {
     let end = |input| Talk::new(setup("")).drain(input);
     assert_eq!(end(hang_up()), [ended(EndedReason::UserHungUp)]);
     assert_eq!(end(Input::HangUp { by: Party::Assistant }), [ended(EndedReason::AssistantEnded)]);
-    assert_eq!(end(Input::Abort), [ended(EndedReason::Aborted)]);
+    let reason = EndedReason::Aborted;
+    assert_eq!(end(Input::Stop { reason }), [ended(reason)]);
 }
 
 #[test]
@@ -388,7 +391,7 @@ fn input() -> impl Strategy<Value = Input> {
         6 => (0..8_u64).prop_map(|n| result(&format!("c_t{n}"), "done")),
         2 => Just(Input::Spoken),
         1 => Just(hang_up()),
-        1 => Just(Input::Abort),
+        1 => Just(Input::Stop { reason: EndedReason::Aborted }),
     ]
 }
 

@@ -3,10 +3,11 @@ use futures_util::future::join_all;
 use serde_json::Value;
 
 use super::Started;
-use crate::calls::{Analysis, AnalysisMethod};
+use crate::calls::{Analysis, AnalysisMethod, CallFault};
 use crate::conversation::text::cut;
 use crate::conversation::transcript::{TranscriptRole, TranscriptRow};
 use crate::engine::Engine;
+use crate::events::{self, Subscribers};
 use crate::jobs::journal::{Journal, Told};
 use crate::jobs::spent::Spent;
 use crate::jobs::tool_callback::{self, Conversation};
@@ -34,8 +35,8 @@ pub struct Driven {
     pub assistant: Spent,
     /// What all models have cost.
     pub total: Spent,
-    /// The code of the failure that a model told of.
-    pub failure_code: Option<FailureCode>,
+    /// What kind of failure a model told of, and whose fault it is.
+    pub failure: Option<(FailureCode, CallFault)>,
 }
 
 /// A simulation on its way.
@@ -47,9 +48,11 @@ pub struct Drive<'a> {
     journal: Journal,
     assistant: Spent,
     total: Spent,
-    failure_code: Option<FailureCode>,
+    failure: Option<(FailureCode, CallFault)>,
     /// It was tried often enough: nobody is asked any more.
     given_up: bool,
+    /// Something outside was asked, which takes its time.
+    has_waited: bool,
     saved_at_ms: i64,
     /// Until when the lease holds.
     leased_until_ms: i64,
@@ -87,8 +90,9 @@ impl<'a> Drive<'a> {
             journal,
             assistant: Spent::default(),
             total: Spent::default(),
-            failure_code: None,
+            failure: None,
             given_up: false,
+            has_waited: false,
             saved_at_ms: now_ms,
             leased_until_ms: job.leased_until_ms,
         };
@@ -141,7 +145,9 @@ impl<'a> Drive<'a> {
                 Next::Caller => {
                     self.before_asking(caller_is_free).await?;
                     let answer = match &caller {
-                        Ok(caller) => caller.reply(engine, &self.simulation.caller_turn()).await,
+                        Ok(caller) => {
+                            caller.reply(engine, &self.simulation.caller_turn(), self.left_microusd()).await
+                        }
                         Err(failure) => Err(failure.clone()),
                     };
                     self.answered(answer, |reply| Input::CallerReply { reply });
@@ -149,7 +155,9 @@ impl<'a> Drive<'a> {
                 Next::Assistant => {
                     self.before_asking(model_is_free).await?;
                     let answer = match &model {
-                        Ok(model) => model.reply(engine, &self.simulation.assistant_turn()).await,
+                        Ok(model) => {
+                            model.reply(engine, &self.simulation.assistant_turn(), self.left_microusd()).await
+                        }
                         Err(failure) => Err(failure.clone()),
                     };
                     self.answered(answer, |reply| Input::AssistantReply { reply });
@@ -159,7 +167,7 @@ impl<'a> Drive<'a> {
                     match self.simulation.judge_question() {
                         Some(question) => {
                             let answer = match &mut judge {
-                                Ok(judge) => judge.rule(engine, &question.turn()).await,
+                                Ok(judge) => judge.rule(engine, &question.turn(), self.left_microusd()).await,
                                 Err(failure) => Err(failure.clone()),
                             };
                             self.answered(answer, |ruling| Input::Ruling { ruling });
@@ -195,7 +203,12 @@ impl<'a> Drive<'a> {
 
     /// Whether a model may not be asked any more. One that costs nothing always may.
     fn is_spent(&self, free: bool) -> bool {
-        !free && self.total.microusd >= self.started.max_cost_microusd
+        !free && self.left_microusd() <= 0
+    }
+
+    /// What the run may still cost.
+    fn left_microusd(&self) -> i64 {
+        self.started.max_cost_microusd - self.total.microusd
     }
 
     fn cost_limit(&mut self) {
@@ -207,7 +220,7 @@ impl<'a> Drive<'a> {
         let input = match answer {
             Ok(answered) => input(answered.reply),
             Err(failure) => {
-                self.failure_code = Some(failure.code);
+                self.failure = Some((failure.code, failure.fault));
                 Input::ModelFailed { reason: failure.message }
             }
         };
@@ -234,6 +247,7 @@ impl<'a> Drive<'a> {
         for call in &calls {
             self.journal.calling(&call.id, &call.name);
         }
+        self.has_waited = true;
         let tools = &self.started.assistant.tools;
         let tool = |name: &str| tools.iter().find(|tool| tool.name == name);
         let slowest_ms = calls.iter().filter_map(|call| tool(&call.name)).map(|tool| tool.timeout_ms).max();
@@ -277,6 +291,7 @@ impl<'a> Drive<'a> {
 
     /// Before a model is asked that takes its time: tells how far the run is, and keeps the lease.
     async fn before_asking(&mut self, local: bool) -> Result<(), Failure> {
+        self.has_waited |= !local;
         let now_ms = self.engine.ports().clock.now_ms();
         let stale = self.journal.is_unsaved() && now_ms - self.saved_at_ms >= CHECKPOINT_MS;
         if local || (!stale && now_ms + ANSWER_MS < self.leased_until_ms) {
@@ -310,24 +325,39 @@ impl<'a> Drive<'a> {
         Ok(rows.split_off(written.min(rows.len())))
     }
 
+    /// Who wants to know that it is over. That may have changed while something outside was asked; a run that has only
+    /// computed began a moment ago.
+    pub async fn subscribers(&self) -> Result<Subscribers, Failure> {
+        if !self.has_waited {
+            return Ok(self.started.subscribers.clone());
+        }
+        let read = vec![events::subscribers(&self.job.workspace_id)];
+        let rows = self.engine.ports().database.read(read).await?;
+        let found = rows.first().ok_or_else(|| Failure::Again("a batch lacks answers".to_owned()))?;
+        Ok(Subscribers::read(found)?)
+    }
+
     fn driven(&self, result: Result<SimulationResult, SimulationFailure>) -> Driven {
-        Driven { result, assistant: self.assistant, total: self.total, failure_code: self.failure_code }
+        Driven { result, assistant: self.assistant, total: self.total, failure: self.failure }
     }
 
     /// Finds out what a conversation that is over was about. A model that fails, or must cost nothing
     /// more, leaves it to the rules.
     pub async fn analyse(&mut self, transcript: &[TranscriptRow]) -> Result<(Analysis, Spent), Failure> {
+        if let Some(known) = self.journal.analysed() {
+            return Ok(known);
+        }
         let turn = AnalysisTurn { transcript };
         let by_rule = || Analysis::of(rules::analyse(&turn), AnalysisMethod::Rule);
         let model = &self.started.assistant.model;
         // A model that has just failed is not asked again, nor one whose answers were lost time and again.
-        let silent = self.given_up || self.failure_code.is_some() || transcript.is_empty();
+        let silent = self.given_up || self.failure.is_some() || transcript.is_empty();
         if model == RULES_MODEL || self.is_spent(false) || silent {
             return Ok((by_rule(), Spent::default()));
         }
         self.before_asking(false).await?;
         let answer = match Analyst::new(self.engine, model) {
-            Ok(analyst) => analyst.analyse(self.engine, &turn).await,
+            Ok(analyst) => analyst.analyse(self.engine, &turn, self.left_microusd()).await,
             Err(failure) => Err(failure),
         };
         let spent = Spent::of(&answer);
@@ -335,6 +365,9 @@ impl<'a> Drive<'a> {
             Ok(answered) => Analysis::of(answered.reply, AnalysisMethod::Model),
             Err(_) => by_rule(),
         };
+        // It is paid: should the end fail to be written, nobody is asked for it again.
+        self.journal.looked_into(&analysis, spent);
+        self.checkpoint(0, Vec::new()).await?;
         Ok((analysis, spent))
     }
 }

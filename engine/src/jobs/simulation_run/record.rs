@@ -5,7 +5,8 @@ use serde_json::json;
 use super::Started;
 use super::drive::{Drive, Driven};
 use crate::batch::Batch;
-use crate::calls::{self, Call, CallStatus, Costs, Direction, EndedCall, NewCall, Source, Usage};
+use crate::calls::{self, Call, CallStatus, Costs, Direction, EndedCall, NewCall, Source};
+use crate::conversation::EndedReason;
 use crate::engine::Engine;
 use crate::events::EventKind;
 use crate::jobs::{Failure, Job};
@@ -59,12 +60,15 @@ pub async fn over(
         }
     };
     let (analysis, spent) = drive.analyse(&result.transcript).await?;
+    let subscribers = drive.subscribers().await?;
     let now_ms = engine.ports().clock.now_ms();
     let mut total = driven.total;
     total.add(spent);
     let mut of_call = driven.assistant;
     of_call.add(spent);
     let ended_reason = result.ended_reason;
+    // The judge's failure is none of the call's.
+    let of_model = driven.failure.filter(|_| ended_reason == EndedReason::ModelFailed);
     let new = new_call(job, started);
     let ended = EndedCall {
         answered_at: new.answered_at,
@@ -72,10 +76,10 @@ pub async fn over(
         duration_ms: result.duration_ms,
         outcome: ended_reason.outcome(),
         ended_reason: Some(ended_reason),
-        fault: ended_reason.fault(),
+        fault: of_model.map_or(ended_reason.fault(), |(_, fault)| fault),
         transcript: result.transcript,
         costs: Costs::of(0, 0, of_call.microusd, 0),
-        usage: Usage { llm_input_tokens: of_call.input_tokens, llm_output_tokens: of_call.output_tokens },
+        usage: of_call.usage(),
     };
     let call = Call::of(&new, Some(&ended), Some(&analysis))?;
 
@@ -106,13 +110,12 @@ pub async fn over(
     ));
     batch.push(drive.forget());
     batch.extend(spending::add(&job.workspace_id, now_ms, total.microusd));
-    let subscribers = &started.subscribers;
     for kind in [EventKind::CallEnded, EventKind::CallAnalyzed] {
         let told = || Ok(json!({"call": &call}));
-        batch.emit(engine, &job.workspace_id, subscribers, kind, now_ms, told)?;
+        batch.emit(engine, &job.workspace_id, &subscribers, kind, now_ms, told)?;
     }
     let kind = if broke { EventKind::SimulationRunError } else { EventKind::SimulationRunCompleted };
-    batch.emit(engine, &job.workspace_id, subscribers, kind, now_ms, || {
+    batch.emit(engine, &job.workspace_id, &subscribers, kind, now_ms, || {
         Ok(json!({"run": RunDetail::of(run, &result.evaluations, call)?}))
     })?;
     batch.finish(job);

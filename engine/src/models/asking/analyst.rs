@@ -39,6 +39,8 @@ impl Analyst {
 
     /// Looks back at a call. Nobody is asked about one in which nothing was said.
     ///
+    /// `most_microusd` is what it may cost: no try is begun beyond that.
+    ///
     /// # Errors
     ///
     /// When no model answered, after what tries there were.
@@ -46,10 +48,11 @@ impl Analyst {
         &self,
         engine: &Engine,
         turn: &AnalysisTurn<'_>,
+        most_microusd: i64,
     ) -> Result<Answered<Analysis>, ModelFailure> {
         match &self.0 {
             Kind::Provider(provider) if !turn.transcript.is_empty() => {
-                provider.ask(engine, |_| request(turn), read).await
+                provider.ask(engine, most_microusd, |_| request(turn), read).await
             }
             Kind::Rules | Kind::Provider(_) => Ok(Answered::free(analyse(turn))),
         }

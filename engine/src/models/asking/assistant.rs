@@ -42,6 +42,8 @@ impl AssistantModel {
 
     /// The assistant's next step. `turn` must have the knowledge and tools this was made with.
     ///
+    /// `most_microusd` is what it may cost: no try is begun beyond that.
+    ///
     /// # Errors
     ///
     /// When no model answered, after what tries there were.
@@ -49,13 +51,14 @@ impl AssistantModel {
         &self,
         engine: &Engine,
         turn: &AssistantTurn<'_>,
+        most_microusd: i64,
     ) -> Result<Answered<AssistantReply>, ModelFailure> {
         match &self.0 {
             Kind::Rules(rules) => Ok(Answered::free(rules.reply(turn))),
             Kind::Provider(provider) => {
                 let hangs_up = turn.tools.iter().all(|tool| tool.name != END_CALL);
                 let ask = |target: &Target| request(turn, target.settings.knowledge_bytes(), hangs_up);
-                provider.ask(engine, ask, |answer| read(answer, hangs_up)).await
+                provider.ask(engine, most_microusd, ask, |answer| read(answer, hangs_up)).await
             }
         }
     }

@@ -3,6 +3,7 @@ use bytes::Bytes;
 
 use super::outcome::FailureCode;
 use super::provider::Target;
+use crate::calls::CallFault;
 use crate::engine::Engine;
 use crate::limits::{MODEL_ERROR_BYTES_MAX, MODEL_RESPONSE_BYTES_MAX};
 use crate::models::openai::answer::{Answer, AnswerError, AnswerReader, Progress, TokenCount};
@@ -16,14 +17,16 @@ pub struct Attempt {
     pub outcome: Result<Answer, Trouble>,
     /// Tokens, where they were told.
     pub tokens: Option<TokenCount>,
-    /// Whether the model had begun to answer, which costs.
-    pub began: bool,
+    /// Where they were not and the model had begun to answer, which costs: about how many there were.
+    pub estimate: Option<TokenCount>,
 }
 
 /// Why a request has no answer.
 pub struct Trouble {
     /// What kind.
     pub code: FailureCode,
+    /// Whose fault it is.
+    pub fault: CallFault,
     /// What happened, after "provider/name ".
     pub what: String,
     /// What to do about it.
@@ -41,8 +44,14 @@ pub enum Next {
 }
 
 impl Trouble {
-    fn new(code: FailureCode, what: impl Into<String>, next: Next) -> Self {
-        Self { code, what: what.into(), next }
+    /// The provider's.
+    pub fn new(code: FailureCode, what: impl Into<String>, next: Next) -> Self {
+        Self { code, fault: CallFault::Provider, what: what.into(), next }
+    }
+
+    /// The operator's, who alone can do something about it.
+    fn of_operator(code: FailureCode, what: impl Into<String>) -> Self {
+        Self { fault: CallFault::Operator, ..Self::new(code, what, Next::GiveUp) }
     }
 }
 
@@ -55,6 +64,7 @@ pub async fn attempt(
     deadline_ms: u64,
 ) -> Attempt {
     let body = Bytes::from(request.body(&target.name, options).to_string());
+    let asked_bytes = body.len();
     let mut headers = vec![
         ("content-type", "application/json".to_owned()),
         ("accept", "text/event-stream, application/json".to_owned()),
@@ -74,15 +84,17 @@ pub async fn attempt(
     };
     let mut stream = match engine.ports().http.open(outgoing).await {
         Ok(stream) => stream,
-        Err(error) => return Attempt { outcome: Err(unsent(&error)), tokens: None, began: false },
+        Err(error) => return Attempt { outcome: Err(unsent(&error)), tokens: None, estimate: None },
     };
     if stream.status != 200 {
         let trouble = refused(engine, &mut stream, options).await;
-        return Attempt { outcome: Err(trouble), tokens: None, began: false };
+        return Attempt { outcome: Err(trouble), tokens: None, estimate: None };
     }
     let mut reader = AnswerReader::default();
     let outcome = read(&mut stream, &mut reader).await;
-    Attempt { outcome, tokens: reader.usage(), began: true }
+    let tokens = reader.usage();
+    let estimate = tokens.is_none().then(|| TokenCount::estimate(asked_bytes, reader.bytes()));
+    Attempt { outcome, tokens, estimate }
 }
 
 async fn read(stream: &mut HttpStream, reader: &mut AnswerReader) -> Result<Answer, Trouble> {
@@ -107,7 +119,7 @@ fn unsent(error: &HttpError) -> Trouble {
         // Neither depends on the moment.
         HttpError::TooLarge(_) => unusable(AnswerError::TooLarge),
         HttpError::Refused => {
-            Trouble::new(FailureCode::Unavailable, "is at an address that is not allowed", Next::GiveUp)
+            Trouble::of_operator(FailureCode::Unavailable, "is at an address that is not allowed")
         }
         // The detail may name hosts of the operator's network.
         HttpError::Failed(_) => {
@@ -156,18 +168,16 @@ fn reported(error: &ProviderError, pause_ms: Option<u64>, options: Option<Option
             format!("gets more requests than its provider allows{status}"),
             Next::Again(pause_ms),
         ),
-        ErrorClass::Quota => Trouble::new(
+        ErrorClass::Quota => Trouble::of_operator(
             FailureCode::RateLimited,
             "has a provider whose account has nothing left; its operator has to look after that",
-            Next::GiveUp,
         ),
         // What the provider says of its key is for the operator, who sees it there.
-        ErrorClass::Credentials => Trouble::new(
+        ErrorClass::Credentials => Trouble::of_operator(
             FailureCode::Rejected,
             format!(
                 "has a provider that does not take this service's key{status}; its operator has to look after that"
             ),
-            Next::GiveUp,
         ),
         ErrorClass::Request => {
             let next = match options.and_then(|options| options.without_refused(error)) {

@@ -36,6 +36,8 @@ impl CallerModel {
 
     /// The caller's next line. `turn` must have the scenario this was made with.
     ///
+    /// `most_microusd` is what it may cost: no try is begun beyond that.
+    ///
     /// # Errors
     ///
     /// When no model answered, after what tries there were.
@@ -43,10 +45,11 @@ impl CallerModel {
         &self,
         engine: &Engine,
         turn: &CallerTurn<'_>,
+        most_microusd: i64,
     ) -> Result<Answered<CallerReply>, ModelFailure> {
         match &self.0 {
             Kind::Rules(rules) => Ok(Answered::free(rules.reply(turn))),
-            Kind::Provider(provider) => provider.ask(engine, |_| request(turn), read).await,
+            Kind::Provider(provider) => provider.ask(engine, most_microusd, |_| request(turn), read).await,
         }
     }
 }

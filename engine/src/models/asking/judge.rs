@@ -37,6 +37,8 @@ impl JudgeModel {
 
     /// Rules on a criterion. A row the ruling names is one of the turns.
     ///
+    /// `most_microusd` is what it may cost: no try is begun beyond that.
+    ///
     /// # Errors
     ///
     /// When no model answered, after what tries there were.
@@ -44,11 +46,12 @@ impl JudgeModel {
         &mut self,
         engine: &Engine,
         turn: &JudgeTurn<'_>,
+        most_microusd: i64,
     ) -> Result<Answered<Ruling>, ModelFailure> {
         match &mut self.0 {
             Kind::Rules(rules) => Ok(Answered::free(rules.judge(turn))),
             Kind::Provider(provider) => {
-                provider.ask(engine, |_| request(turn), |answer| read(answer, turn)).await
+                provider.ask(engine, most_microusd, |_| request(turn), |answer| read(answer, turn)).await
             }
         }
     }

@@ -2,6 +2,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::calls::CallFault;
+
 /// An answer, and what it took. Requests that came to nothing count too: they were paid.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answered<T> {
@@ -9,7 +11,8 @@ pub struct Answered<T> {
     pub reply: T,
     /// Tokens of all requests.
     pub usage: Usage,
-    /// What all requests cost, in millionths of a US dollar; 0 for models without rates.
+    /// What all requests cost, in millionths of a US dollar, where tokens were not told by an estimate of them; 0 for
+    /// models without rates.
     pub cost_microusd: i64,
     /// Requests that were sent to providers; 0 for the rule model.
     pub requests: u32,
@@ -29,8 +32,8 @@ pub struct Usage {
     pub input_tokens: u64,
     /// Tokens written.
     pub output_tokens: u64,
-    /// Answers, or beginnings of one, whose tokens the provider did not tell. They are not guessed:
-    /// with any of them, the numbers above and the cost are too low.
+    /// Answers, or beginnings of one, whose tokens the provider did not tell. They are not in the numbers above; in the
+    /// cost they are by an estimate.
     pub uncounted_answers: u32,
 }
 
@@ -48,6 +51,8 @@ impl Usage {
 pub struct ModelFailure {
     /// What kind.
     pub code: FailureCode,
+    /// Whose fault it is: the provider's, or the operator's, whose settings lead nowhere or whose account is not good.
+    pub fault: CallFault,
     /// What happened, in words fit for the assistant's owner: no key, no address.
     pub message: String,
     /// As in [`Answered`].
@@ -59,8 +64,16 @@ pub struct ModelFailure {
 }
 
 impl ModelFailure {
-    pub(super) fn new(code: FailureCode, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), usage: Usage::default(), cost_microusd: 0, requests: 0 }
+    /// Nobody could be asked: the settings do not know the provider.
+    pub(super) fn not_configured(model: &str) -> Self {
+        Self {
+            code: FailureCode::Unavailable,
+            fault: CallFault::Operator,
+            message: format!("{model} cannot be asked: its provider is not configured here."),
+            usage: Usage::default(),
+            cost_microusd: 0,
+            requests: 0,
+        }
     }
 }
 

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use super::attempt::{Next, Trouble, attempt};
 use super::outcome::{Answered, FailureCode, ModelFailure, Usage};
+use crate::calls::CallFault;
 use crate::config::{Endpoint, ModelSettings, provider_of};
 use crate::engine::Engine;
 use crate::limits::{
@@ -33,40 +34,47 @@ pub struct Target {
 impl Provider {
     /// The model of that name with its fallbacks, if the settings still know its provider.
     pub fn new(engine: &Engine, model: &str) -> Result<Self, ModelFailure> {
-        let first = Target::new(engine, model).ok_or_else(|| {
-            let message = format!("{model} cannot be asked: its provider is not configured here.");
-            ModelFailure::new(FailureCode::Unavailable, message)
-        })?;
+        let first = Target::new(engine, model).ok_or_else(|| ModelFailure::not_configured(model))?;
         let fallback = first.settings.fallback.clone();
         let others = fallback.iter().filter_map(|model| Target::new(engine, model));
         Ok(Self { targets: std::iter::once(first).chain(others).collect() })
     }
 
-    /// Asks until an answer can be used. `request` makes the question for a model; `read` takes what
+    /// Asks until an answer can be used, or what it took has cost `most_microusd`: what is begun is paid. `request` makes the question for a model; `read` takes what
     /// is wanted out of an answer, or says what is wrong with it, after "it ".
     pub async fn ask<T>(
         &self,
         engine: &Engine,
+        most_microusd: i64,
         request: impl Fn(&Target) -> ChatRequest,
         read: impl Fn(&Answer) -> Result<T, &'static str>,
     ) -> Result<Answered<T>, ModelFailure> {
-        let mut spent = Spent { started_ms: engine.ports().clock.now_ms(), ..Spent::default() };
-        let mut failures: Vec<(FailureCode, String)> = Vec::new();
+        let started_ms = engine.ports().clock.now_ms();
+        let mut spent = Spent { started_ms, most_microusd, ..Spent::default() };
+        let mut first = (FailureCode::Unavailable, CallFault::Provider);
+        let mut told: Vec<String> = Vec::new();
         for target in &self.targets {
             match target.ask(engine, &request(target), &read, &mut spent).await {
                 Ok(reply) => {
                     let Spent { usage, cost_microusd, requests, .. } = spent;
                     return Ok(Answered { reply, usage, cost_microusd, requests });
                 }
-                Err(trouble) => failures.push((trouble.code, format!("{} {}", target.model, trouble.what))),
+                Err(trouble) => {
+                    if told.is_empty() {
+                        first = (trouble.code, trouble.fault);
+                    }
+                    told.push(format!("{} {}", target.model, trouble.what));
+                }
+            }
+            if spent.is_all() {
+                break;
             }
         }
         // The model that was wanted says what kind of failure it is; the others are told of.
-        let code = failures.first().map_or(FailureCode::Unavailable, |(code, _)| *code);
-        let told: Vec<String> = failures.into_iter().map(|(_, what)| what).collect();
+        let (code, fault) = first;
         let Spent { usage, cost_microusd, requests, .. } = spent;
         let message = format!("{}.", told.join("; "));
-        Err(ModelFailure { code, message, usage, cost_microusd, requests })
+        Err(ModelFailure { code, fault, message, usage, cost_microusd, requests })
     }
 }
 
@@ -76,6 +84,8 @@ struct Spent {
     started_ms: i64,
     usage: Usage,
     cost_microusd: i64,
+    /// What it may cost.
+    most_microusd: i64,
     requests: u32,
     /// Pauses, for a clock that stands still or goes back.
     paused_ms: u64,
@@ -86,6 +96,11 @@ impl Spent {
     fn left_ms(&self, now_ms: i64) -> u64 {
         let gone_ms = u64::try_from(now_ms.saturating_sub(self.started_ms)).unwrap_or(0);
         MODEL_TOTAL_MS.saturating_sub(gone_ms.max(self.paused_ms))
+    }
+
+    /// Whether asking once more would cost more than it may.
+    const fn is_all(&self) -> bool {
+        self.cost_microusd >= self.most_microusd
     }
 }
 
@@ -112,21 +127,19 @@ impl Target {
             let left_ms = spent.left_ms(engine.ports().clock.now_ms());
             if left_ms == 0 {
                 let what = "was not asked any more: it had taken too long already".to_owned();
-                return Err(Trouble { code: FailureCode::Timeout, what, next: Next::GiveUp });
+                return Err(Trouble::new(FailureCode::Timeout, what, Next::GiveUp));
             }
             let options = Options::from_bits(self.options.load(Ordering::Relaxed));
             let tried = attempt(engine, self, request, options, MODEL_ATTEMPT_MS.min(left_ms)).await;
             spent.requests += 1;
-            match tried.tokens {
-                Some(tokens) => {
-                    let cost = self.settings.cost_microusd(tokens.input, tokens.output);
-                    spent.cost_microusd = spent.cost_microusd.saturating_add(cost);
-                    let (input_tokens, output_tokens) = (tokens.input, tokens.output);
-                    spent.usage.add(Usage { input_tokens, output_tokens, uncounted_answers: 0 });
-                }
-                None if tried.began => spent.usage.uncounted_answers += 1,
-                None => {}
+            if let Some(tokens) = tried.tokens.or(tried.estimate) {
+                let cost = self.settings.cost_microusd(tokens.input, tokens.output);
+                spent.cost_microusd = spent.cost_microusd.saturating_add(cost);
             }
+            let told = tried.tokens.unwrap_or_default();
+            let (input_tokens, output_tokens) = (told.input, told.output);
+            let uncounted_answers = u32::from(tried.estimate.is_some());
+            spent.usage.add(Usage { input_tokens, output_tokens, uncounted_answers });
             let trouble =
                 match tried.outcome.and_then(|answer| read(&answer).map_err(|why| unfit(&answer, why))) {
                     Ok(reply) => return Ok(reply),
@@ -142,6 +155,7 @@ impl Target {
                     continue;
                 }
                 Next::GiveUp => return Err(trouble),
+                Next::Again(_) if spent.is_all() => return Err(paid_enough(tried_often(trouble, attempts))),
                 Next::Again(_) if attempts >= MODEL_ATTEMPTS_MAX || garbled >= MODEL_GARBLED_MAX => {
                     return Err(tried_often(trouble, attempts));
                 }
@@ -167,11 +181,8 @@ fn unfit(answer: &Answer, why: &str) -> Trouble {
         Finish::Length => " (it ran into its limit of tokens)",
         Finish::ContentFilter => " (its provider withheld the rest)",
     };
-    Trouble {
-        code: FailureCode::Garbled,
-        what: format!("gave an answer that cannot be used: it {why}{cause}"),
-        next: Next::Again(None),
-    }
+    let what = format!("gave an answer that cannot be used: it {why}{cause}");
+    Trouble::new(FailureCode::Garbled, what, Next::Again(None))
 }
 
 fn tried_often(trouble: Trouble, attempts: u32) -> Trouble {
@@ -179,6 +190,11 @@ fn tried_often(trouble: Trouble, attempts: u32) -> Trouble {
         0 | 1 => trouble.what,
         n => format!("{}, asked {n} times", trouble.what),
     };
+    Trouble { what, ..trouble }
+}
+
+fn paid_enough(trouble: Trouble) -> Trouble {
+    let what = format!("{}, and not again because it had cost as much as it may", trouble.what);
     Trouble { what, ..trouble }
 }
 

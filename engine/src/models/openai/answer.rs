@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::calls::{CallFragment, Calls};
 use super::error::{ProviderError, reported_error};
 use super::sse::{SseEvent, SseReader};
-use crate::limits::{MODEL_RESPONSE_BYTES_MAX, MODEL_TEXT_BYTES_MAX};
+use crate::limits::{MODEL_BYTES_PER_TOKEN, MODEL_RESPONSE_BYTES_MAX, MODEL_TEXT_BYTES_MAX};
 use crate::models::ToolRequest;
 
 /// What a model answered.
@@ -41,6 +41,14 @@ pub struct TokenCount {
     pub input: u64,
     /// Written, those the model only thought with included.
     pub output: u64,
+}
+
+impl TokenCount {
+    /// About how many there were, of a request and an answer of so many bytes.
+    pub fn estimate(asked_bytes: usize, answered_bytes: usize) -> Self {
+        let tokens = |bytes: usize| u64::try_from(bytes.div_ceil(MODEL_BYTES_PER_TOKEN)).unwrap_or(u64::MAX);
+        Self { input: tokens(asked_bytes), output: tokens(answered_bytes) }
+    }
 }
 
 /// Why an answer cannot be used.
@@ -154,6 +162,14 @@ impl AnswerReader {
     /// The tokens counted so far, for an answer that cannot be used: it has to be paid all the same.
     pub const fn usage(&self) -> Option<TokenCount> {
         self.assembly.usage
+    }
+
+    /// Bytes of words and calls so far; of an answer that came whole and cannot be read, all of them.
+    pub fn bytes(&self) -> usize {
+        match (&self.form, self.assembly.said()) {
+            (Form::Whole(body), 0) => body.len(),
+            (_, said) => said,
+        }
     }
 }
 

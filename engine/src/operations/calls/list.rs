@@ -35,7 +35,7 @@ pub const OPERATION: Operation = Operation {
 /// Which calls, and in which order.
 #[derive(Deserialize, JsonSchema)]
 pub struct Query {
-    /// Only calls with all these words in their transcript, summary, numbers or ids. Case and accents do not
+    /// Only calls with all these words (the first 32 of them) in their transcript, summary, numbers or ids. Case and accents do not
     /// matter; the last word may be unfinished.
     #[schemars(length(max = SEARCH_CHARS_MAX))]
     search: Option<String>,

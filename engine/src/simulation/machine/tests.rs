@@ -35,7 +35,7 @@ fn a_failed_model_breaks_the_run_and_is_named() {
     let failed = || Input::ModelFailed { reason: "timeout".into() };
     let mut run = Simulation::new(setup("", &[]));
     run.handle(failed());
-    assert_eq!(failure(&mut run), (SimulationPart::Caller, EndedReason::Aborted));
+    assert_eq!(failure(&mut run), (SimulationPart::Caller, EndedReason::ModelFailed));
 
     let mut run = Simulation::new(setup("", &[]));
     run.handle(caller("Hi", false));

@@ -149,7 +149,7 @@ CREATE TABLE calls (
   recording_ms INTEGER,
   transcript_bytes INTEGER NOT NULL,
   simulation_run_id TEXT
-) STRICT;
+, llm_uncounted_answers INTEGER NOT NULL DEFAULT 0) STRICT;
 CREATE TABLE conversation_journal (
   workspace_id TEXT NOT NULL REFERENCES workspaces (id),
   conversation_id TEXT NOT NULL,

@@ -1,0 +1,126 @@
+//! The model's tool calls: taken down, made or refused, and answered.
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{Conversation, Output, State};
+use crate::conversation::text::{cut, cut_telling};
+use crate::conversation::transcript::TranscriptRole;
+use crate::conversation::{EndedReason, TEXT_BYTES_MAX, TOOL_NAME_BYTES_MAX, TOOL_RESULT_BYTES_MAX};
+use crate::models::{Message, ToolRequest};
+
+/// A call whose result is awaited.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct PendingCall {
+    pub(super) id: String,
+    name: String,
+    arguments: Value,
+}
+
+impl PendingCall {
+    pub(super) fn output(&self) -> Output {
+        Output::CallTool { id: self.id.clone(), name: self.name.clone(), arguments: self.arguments.clone() }
+    }
+}
+
+impl Conversation {
+    /// Calls the tools, or tells the model why not: a wrong call costs it one of its calls.
+    pub(super) fn call_tools(&mut self, text: String, calls: Vec<ToolRequest>) {
+        if self.tool_calls_this_turn > self.setup.limits.tool_calls_per_turn_max {
+            return self.end(EndedReason::ToolLoop);
+        }
+        if calls.is_empty() {
+            self.state = State::Listening;
+        }
+        if !text.trim().is_empty() {
+            self.say(text);
+        }
+        if self.ended().is_some() {
+            return;
+        }
+        let mut refused = Vec::new();
+        for request in calls {
+            let refusal = self.refusal(&request);
+            let call = self.take_down(request, refusal.is_some());
+            if self.ended().is_some() {
+                return;
+            }
+            self.state = State::Calling;
+            match refusal {
+                Some(reason) => refused.push((call.id.clone(), reason)),
+                None => self.outputs.push_back(call.output()),
+            }
+            self.pending.push(call);
+        }
+        // After all the calls: a model's interface wants a turn's calls together, then their results.
+        for (id, reason) in refused {
+            self.tool_result(&id, reason, true);
+        }
+    }
+
+    /// Why a call is not made, if so.
+    fn refusal(&self, request: &ToolRequest) -> Option<String> {
+        if self.tool_calls_this_turn >= self.setup.limits.tool_calls_per_turn_max {
+            Some("No further tool call is possible in this turn: answer the user now.".to_owned())
+        } else if !self.setup.tools.iter().any(|tool| tool.name == request.name) {
+            Some(self.unknown_tool())
+        } else if !request.arguments.is_object() {
+            Some("The arguments must be a JSON object.".to_owned())
+        } else {
+            None
+        }
+    }
+
+    fn take_down(&mut self, request: ToolRequest, refused: bool) -> PendingCall {
+        self.tool_calls_this_turn = self.tool_calls_this_turn.saturating_add(1);
+        self.tool_calls = self.tool_calls.saturating_add(1);
+        let ToolRequest { name, arguments } = request;
+        let id = format!("{}_t{}", self.setup.id, self.tool_calls);
+        let name = cut(name, TOOL_NAME_BYTES_MAX);
+        let text = cut(format!("{name}({arguments})"), TEXT_BYTES_MAX);
+        let mut row = self.row(TranscriptRole::ToolCall, text, self.offset_ms);
+        row.tool_name = Some(name.clone());
+        row.tool_call_id = Some(id.clone());
+        row.arguments = Some(arguments.clone());
+        row.is_error = refused.then_some(true);
+        if self.record(row) {
+            let (id, name, arguments) = (id.clone(), name.clone(), arguments.clone());
+            self.history.push(Message::ToolCall { id, name, arguments });
+        }
+        PendingCall { id, name, arguments }
+    }
+
+    fn unknown_tool(&self) -> String {
+        let names: Vec<_> = self.setup.tools.iter().map(|tool| tool.name.as_str()).collect();
+        match names.as_slice() {
+            [] => "There is no such tool: no tool is attached.".to_owned(),
+            names => format!("There is no such tool. The tools are: {}.", names.join(", ")),
+        }
+    }
+
+    pub(super) fn tool_result(&mut self, id: &str, text: String, is_error: bool) {
+        if self.state != State::Calling {
+            return;
+        }
+        let Some(place) = self.pending.iter().position(|call| call.id == id) else {
+            return;
+        };
+        let PendingCall { id, name, .. } = self.pending.remove(place);
+        let text = cut_telling(text, TOOL_RESULT_BYTES_MAX);
+        let mut row = self.row(TranscriptRole::ToolResult, text.clone(), self.offset_ms);
+        row.tool_name = Some(name.clone());
+        row.tool_call_id = Some(id.clone());
+        row.is_error = Some(is_error);
+        if !self.record(row) {
+            return;
+        }
+        self.history.push(Message::ToolResult { id, name, text, is_error });
+        if !self.pending.is_empty() {
+            return;
+        }
+        if !self.held.is_empty() {
+            self.tool_calls_this_turn = 0;
+        }
+        self.history.extend(self.held.drain(..).map(|text| Message::User { text }));
+        self.ask_model();
+    }
+}

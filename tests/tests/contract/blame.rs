@@ -1,0 +1,121 @@
+//! Whose fault it is when a model does not answer: its provider's, or the operator's whose settings lead nowhere.
+use serde_json::{Value, json};
+use sidetone_engine::ports::{HttpError, HttpReply};
+use sidetone_engine::sql;
+use sidetone_tests::{Made, World};
+
+const MODEL: &str = "openai/some-model";
+
+type Answer = fn() -> Result<HttpReply, HttpError>;
+
+/// What the provider answers, and whose fault that is.
+const ANSWERS: [(&str, Answer, &str); 6] = [
+    ("not well", || refusal(500, ""), "provider"),
+    ("silent", || Err(HttpError::Timeout), "provider"),
+    ("does not take the request", || refusal(400, ""), "provider"),
+    ("does not take the key", || refusal(401, ""), "operator"),
+    ("an empty account", || refusal(429, "insufficient_quota"), "operator"),
+    ("an address that is not allowed", || Err(HttpError::Refused), "operator"),
+];
+
+fn refusal(status: u16, kind: &str) -> Result<HttpReply, HttpError> {
+    let body = json!({"error": {"message": "no", "type": kind}}).to_string();
+    Ok(HttpReply { status, headers: Vec::new(), body: body.into() })
+}
+
+/// A service whose provider answers like this.
+fn world(answer: Answer) -> World {
+    let world = World::with_settings(&[("SIDETONE_OPENAI_API_KEY", "sk-hush")]);
+    world.sandbox().unwrap().answer_http_with(move |_| answer());
+    world
+}
+
+fn assistant(world: &World, model: &str) -> Made {
+    world.create("/assistants", json!({"name": "Desk", "instructions": "Be kind.", "model": model}))
+}
+
+/// A queued run of these models.
+fn run(world: &World, caller: &str, model: &str, judge: &str) -> Made {
+    let evaluations = json!([{"kind": "judge", "role": "any", "includes": "The assistant is kind."}]);
+    let persona = world.create(
+        "/simulations/personas",
+        json!({"name": "Ada", "system_prompt": "You are in a hurry.", "model": caller}),
+    );
+    let scenario = world.create(
+        "/simulations/scenarios",
+        json!({"name": "Hello", "instructions": "Say \"Hello\".", "evaluations": evaluations, "judge_model": judge}),
+    );
+    let simulation = world.create(
+        "/simulations",
+        json!({"assistant_id": assistant(world, model).id, "persona_id": persona.id, "scenario_id": scenario.id}),
+    );
+    world.create(&format!("/simulations/{}/runs", simulation.id), json!({"seed": 7}))
+}
+
+fn end(call: &Value) -> [&str; 3] {
+    ["outcome", "ended_reason", "fault"].map(|name| call[name].as_str().unwrap_or("null"))
+}
+
+#[test]
+fn a_run_says_whose_model_failed_and_its_call_whose_fault_it_is() {
+    for (what, answer, fault) in ANSWERS {
+        for (caller, model) in [(MODEL, "builtin/rules"), ("builtin/rules", MODEL)] {
+            let world = world(answer);
+            let run = world.settle(&run(&world, caller, model, "builtin/rules").id);
+            assert_eq!(run["status"], "error", "{what}: {run:#}");
+            let whose = if caller == MODEL { "The caller's model" } else { "The assistant's model" };
+            assert!(run["error"]["message"].as_str().unwrap().starts_with(whose), "{what}: {run:#}");
+            assert_eq!(end(&run["call"]), ["failed", "model_failed", fault], "{what}, {whose}");
+        }
+    }
+}
+
+#[test]
+fn a_judge_that_fails_is_no_fault_of_the_call() {
+    for (what, answer, _) in ANSWERS {
+        let world = world(answer);
+        let run = world.settle(&run(&world, "builtin/rules", "builtin/rules", MODEL).id);
+        assert_eq!(run["status"], "error", "{what}: {run:#}");
+        assert_eq!(end(&run["call"])[2], "none", "{what}: {run:#}");
+    }
+}
+
+#[test]
+fn a_live_call_says_so_too() {
+    for (what, answer, fault) in ANSWERS {
+        let world = world(answer);
+        let call = greeted(&world, &assistant(&world, MODEL));
+        assert_eq!(end(&call), ["failed", "model_failed", fault], "{what}: {call:#}");
+    }
+}
+
+#[test]
+fn a_provider_that_is_configured_no_more_is_the_operators_matter() {
+    let world = world(|| refusal(500, ""));
+    let expected = ["failed", "model_failed", "operator"];
+    let assistant = assistant(&world, MODEL);
+    world.write(vec![sql!("UPDATE assistants SET model = 'gone/model' WHERE id = ?1", &assistant.id)]);
+    let call = greeted(&world, &assistant);
+    assert_eq!(end(&call), expected, "{call:#}");
+
+    let run = run(&world, MODEL, "builtin/rules", "builtin/rules");
+    world.write(vec![sql!(
+        "UPDATE snapshots SET content = replace(content, 'openai/some-model', 'gone/model') WHERE id IN
+         (SELECT simulation_snapshot FROM runs WHERE id = ?1)",
+        &run.id
+    )]);
+    let run = world.settle(&run.id);
+    assert_eq!((&run["status"], &run["error"]["code"]), (&json!("error"), &json!("model_unavailable")));
+    assert_eq!(end(&run["call"]), expected, "{run:#}");
+}
+
+/// Says hello to it; the call, once it is over.
+#[track_caller]
+fn greeted(world: &World, assistant: &Made) -> Value {
+    let mut talk = world.talk_to(&assistant.id);
+    let call_id = talk.expect("call_started")["call"]["id"].as_str().unwrap().to_owned();
+    talk.say("Hello");
+    assert_eq!(talk.expect("error")["code"], "model_failed");
+    talk.expect("call_ended");
+    world.settled_call(&call_id)
+}
