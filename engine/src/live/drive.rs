@@ -1,6 +1,9 @@
 //! Drives one live conversation: hears the other end, asks the model, calls the tools, keeps the journal,
 //! ends the call. The conversation itself decides ([`Conversation`]); who is at the other end and how they talk is
 //! the [`Peer`]'s.
+mod end;
+mod on_phone;
+
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::task::Poll;
@@ -8,29 +11,21 @@ use std::task::Poll;
 use futures_util::StreamExt;
 use futures_util::future::{Either, select};
 use futures_util::stream::FuturesUnordered;
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::journal::{self, SoFar};
+use super::journal;
 use super::peer::{Heard, Peer};
 use super::session::LiveSession;
-use crate::batch::Batch;
-use crate::calls::{self, Call, CallFault, CallStatus};
+use crate::calls::{Call, CallFault};
 use crate::conversation::{
     Conversation, ConversationLimits, ConversationSetup, EndedReason, Input, Output, Party, WaitingFor,
 };
 use crate::error::Fault;
-use crate::events::{self, EventKind, Subscribers};
-use crate::jobs::JobKind;
-use crate::jobs::live_call;
 use crate::jobs::spent::Spent;
 use crate::jobs::tool_callback;
-use crate::limits::{
-    LIVE_COST_MICROUSD_MAX, LIVE_LEASE_KEPT_MS, PHONE_CONNECT_MS, PHONE_LOOK_MS, PHONE_START_MS,
-    PHONE_TOLD_MS,
-};
+use crate::limits::{LIVE_COST_MICROUSD_MAX, LIVE_LEASE_KEPT_MS, PHONE_LOOK_MS, PHONE_TOLD_MS};
 use crate::models::{AssistantModel, AssistantTurn, ModelFailure, RULES_MODEL, ToolSpec};
 use crate::ports::BoxFuture;
-use crate::spending;
 use crate::statement::Rows;
 use crate::telephony::leg::Leg;
 
@@ -182,77 +177,6 @@ impl<'a> Drive<'a> {
         }
     }
 
-    /// Whether audio may still come: some carriers open the socket while the other side's telephone rings.
-    async fn may_begin(&mut self) -> Result<bool, Fault> {
-        let session = self.session;
-        let (workspace_id, call_id) = (&session.call.workspace_id, &session.call.id);
-        let now_ms = self.now_ms();
-        let reads = vec![Leg::select(workspace_id, call_id), calls::select_for(workspace_id, call_id)];
-        let rows = session.engine.ports().database.read(reads).await?;
-        let (Some(leg), Some(call)) = (Leg::first(rows.first())?, rows.get(1).and_then(Rows::first)) else {
-            return Err(Fault::Bug(format!("{call_id} is gone")));
-        };
-        let opened_at = leg.media_at.unwrap_or(now_ms);
-        let until_ms = match leg.is_answered() {
-            // The carrier tells of the answer by one way and begins the audio by another: this may be between the two.
-            true => {
-                call.optional_integer("answered_at")?.map_or(opened_at, |at| at.max(opened_at))
-                    + PHONE_START_MS
-            }
-            false => opened_at + PHONE_CONNECT_MS,
-        };
-        if leg.is_over || now_ms >= until_ms {
-            return Ok(false);
-        }
-        session.engine.ports().database.write(session.hold.keep(now_ms).to_vec()).await?;
-        Ok(true)
-    }
-
-    /// Audio comes over the telephone: the call is answered, and from now on it ends as the conversation does.
-    async fn connected(&mut self) -> Result<(), Fault> {
-        let session = self.session;
-        let (workspace_id, call_id) = (&session.call.workspace_id, &session.call.id);
-        for _ in 0..END_ATTEMPTS_MAX {
-            let now_ms = self.now_ms();
-            let leg = Leg::load(&session.engine, workspace_id, call_id).await?;
-            if leg.is_over {
-                // The carrier was faster, and its end is written: what is left is the job's.
-                return self.unconnected(0).await;
-            }
-            let mut statements = session.hold.keep(now_ms).to_vec();
-            statements.extend(Leg { talked_at: Some(now_ms), ..leg }.change());
-            statements.extend(calls::write::advance(workspace_id, call_id, CallStatus::InProgress, now_ms));
-            // The carrier may have told of the answer since the socket was opened.
-            statements.push(calls::select_for(workspace_id, call_id));
-            match session.engine.ports().database.write(statements).await.map_err(Fault::from) {
-                Ok(rows) => {
-                    let call = rows.last().and_then(Rows::first);
-                    let answered_at = call.map(|row| row.optional_integer("answered_at")).transpose()?;
-                    self.answered_at = Some(answered_at.flatten().unwrap_or(now_ms));
-                    return Ok(());
-                }
-                Err(Fault::Stale) => {}
-                Err(fault) => return Err(fault),
-            }
-        }
-        Err(Fault::Stale)
-    }
-
-    /// Nobody came to the telephone: the carrier tells why, or the call's job finds that it does not.
-    async fn unconnected(&mut self, wait_ms: i64) -> Result<(), Fault> {
-        let session = self.session;
-        let (workspace_id, call_id) = (&session.call.workspace_id, &session.call.id);
-        // Its end may be there: then nobody waits for it.
-        let is_over = Leg::load(&session.engine, workspace_id, call_id).await?.is_over;
-        let due_at = self.now_ms() + if is_over { 0 } else { wait_ms };
-        let mut batch = Batch::from(session.hold.give_back(due_at));
-        batch.extend(journal::forget(workspace_id, call_id));
-        batch.wake(JobKind::LiveCall, session.hold.job_id(), due_at);
-        batch.write(&session.engine).await?;
-        self.given_back = true;
-        Ok(())
-    }
-
     /// Carries out what the conversation has decided: tells the other end, puts it on disk, and only then
     /// asks and calls.
     async fn settle(&mut self, peer: &mut dyn Peer) -> Result<(), Fault> {
@@ -316,23 +240,6 @@ impl<'a> Drive<'a> {
         self.looked_at(Leg::first(rows.get(asked))?);
         rows.truncate(asked);
         Ok(rows.split_off(written.min(rows.len())))
-    }
-
-    /// Sees whether the carrier says that the call is over, or somebody wants it to be.
-    async fn look(&mut self) -> Result<(), Fault> {
-        let call = &self.session.call;
-        let leg = Leg::load(&self.session.engine, &call.workspace_id, &call.id).await?;
-        self.looked_at(Some(leg));
-        Ok(())
-    }
-
-    fn looked_at(&mut self, leg: Option<Leg>) {
-        let Some(leg) = leg else { return };
-        self.look_at_ms = self.now_ms() + PHONE_LOOK_MS;
-        if let Some((reason, fault)) = leg.stopped() {
-            self.fault = fault.or(self.fault);
-            self.tell(Input::Stop { reason });
-        }
     }
 
     fn ask(&mut self, request: u64) {
@@ -476,66 +383,6 @@ impl<'a> Drive<'a> {
             self.saved = self.saved.min(row);
         }
         self.tell(input);
-    }
-
-    /// Ends the call in one batch, then tells the other end.
-    async fn end(&mut self, peer: &mut dyn Peer) -> Result<(), Fault> {
-        // What is under way is over with: a request is aborted, a question not waited for.
-        self.thinking = None;
-        self.calling = FuturesUnordered::new();
-        let reason = self.conversation.ended().unwrap_or(EndedReason::Aborted);
-        if peer.finish(reason).await {
-            self.tell(Input::Spoken);
-        }
-        for _ in 0..END_ATTEMPTS_MAX {
-            match self.write_end(reason).await {
-                Ok(()) => {
-                    let duration_ms = self.conversation.offset_ms();
-                    peer.over(&self.session.call.id, reason, duration_ms).await;
-                    return Ok(());
-                }
-                // The carrier may have said something meanwhile; or the lease is somebody else's, and stays so.
-                Err(Fault::Stale) if self.session.on_phone => {}
-                Err(fault) => return Err(fault),
-            }
-        }
-        Err(Fault::Stale)
-    }
-
-    async fn write_end(&mut self, reason: EndedReason) -> Result<(), Fault> {
-        let session = self.session;
-        let (engine, workspace_id) = (&session.engine, &session.call.workspace_id);
-        let now_ms = self.now_ms();
-        let so_far = SoFar {
-            offset_ms: self.conversation.offset_ms(),
-            spent: self.spent,
-            transcript: self.conversation.transcript().to_vec(),
-        };
-        // Who wants to know may have changed since the conversation began.
-        let reads = vec![events::subscribers(workspace_id), Leg::select(workspace_id, &session.call.id)];
-        let found = engine.ports().database.read(reads).await?;
-        let [subscribers, leg] = &found[..] else {
-            return Err(Fault::Bug("a batch lacks answers".to_owned()));
-        };
-        let (subscribers, leg) = (Subscribers::read(subscribers)?, Leg::first(Some(leg))?);
-        let answered_at = self.answered_at.unwrap_or(session.call.started_at);
-        let mut ended = live_call::ended(so_far, reason, self.fault, answered_at, now_ms);
-        let mut batch = Batch::from(session.hold.hand_over());
-        batch.wake(JobKind::LiveCall, session.hold.job_id(), now_ms);
-        if let Some(leg) = &leg {
-            leg.settle(&mut ended, engine.config().carriers.rates());
-            batch.extend(Leg { is_over: true, ..leg.clone() }.change());
-            leg.hang_up_later(engine, now_ms, &mut batch);
-        }
-        batch.extend(calls::write::end(workspace_id, &session.call.id, &ended, None));
-        batch.extend(journal::forget(workspace_id, &session.call.id));
-        batch.extend(spending::add(workspace_id, now_ms, ended.costs.total_microusd));
-        batch.emit(engine, workspace_id, &subscribers, EventKind::CallEnded, now_ms, || {
-            let call = Leg::named(&session.call, leg.as_ref());
-            Ok(json!({"call": Call::of(&call, Some(&ended), None)?}))
-        })?;
-        batch.write(engine).await?;
-        Ok(())
     }
 
     fn tell(&mut self, input: Input) {

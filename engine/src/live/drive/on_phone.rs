@@ -1,0 +1,102 @@
+//! What is different on the telephone: the socket may open while it still rings, and the carrier has a say in how the
+//! call goes.
+use super::{Drive, END_ATTEMPTS_MAX};
+use crate::batch::Batch;
+use crate::calls::{self, CallStatus};
+use crate::conversation::Input;
+use crate::error::Fault;
+use crate::jobs::JobKind;
+use crate::limits::{PHONE_CONNECT_MS, PHONE_LOOK_MS, PHONE_START_MS};
+use crate::live::journal;
+use crate::statement::Rows;
+use crate::telephony::leg::Leg;
+
+impl Drive<'_> {
+    /// Whether audio may still come: some carriers open the socket while the other side's telephone rings.
+    pub(super) async fn may_begin(&mut self) -> Result<bool, Fault> {
+        let session = self.session;
+        let (workspace_id, call_id) = (&session.call.workspace_id, &session.call.id);
+        let now_ms = self.now_ms();
+        let reads = vec![Leg::select(workspace_id, call_id), calls::select_for(workspace_id, call_id)];
+        let rows = session.engine.ports().database.read(reads).await?;
+        let (Some(leg), Some(call)) = (Leg::first(rows.first())?, rows.get(1).and_then(Rows::first)) else {
+            return Err(Fault::Bug(format!("{call_id} is gone")));
+        };
+        let opened_at = leg.media_at.unwrap_or(now_ms);
+        let until_ms = match leg.is_answered() {
+            // The carrier tells of the answer by one way and begins the audio by another: this may be between the two.
+            true => {
+                call.optional_integer("answered_at")?.map_or(opened_at, |at| at.max(opened_at))
+                    + PHONE_START_MS
+            }
+            false => opened_at + PHONE_CONNECT_MS,
+        };
+        if leg.is_over || now_ms >= until_ms {
+            return Ok(false);
+        }
+        session.engine.ports().database.write(session.hold.keep(now_ms).to_vec()).await?;
+        Ok(true)
+    }
+
+    /// Audio comes over the telephone: the call is answered, and from now on it ends as the conversation does.
+    pub(super) async fn connected(&mut self) -> Result<(), Fault> {
+        let session = self.session;
+        let (workspace_id, call_id) = (&session.call.workspace_id, &session.call.id);
+        for _ in 0..END_ATTEMPTS_MAX {
+            let now_ms = self.now_ms();
+            let leg = Leg::load(&session.engine, workspace_id, call_id).await?;
+            if leg.is_over {
+                // The carrier was faster, and its end is written: what is left is the job's.
+                return self.unconnected(0).await;
+            }
+            let mut statements = session.hold.keep(now_ms).to_vec();
+            statements.extend(Leg { talked_at: Some(now_ms), ..leg }.change());
+            statements.extend(calls::write::advance(workspace_id, call_id, CallStatus::InProgress, now_ms));
+            // The carrier may have told of the answer since the socket was opened.
+            statements.push(calls::select_for(workspace_id, call_id));
+            match session.engine.ports().database.write(statements).await.map_err(Fault::from) {
+                Ok(rows) => {
+                    let call = rows.last().and_then(Rows::first);
+                    let answered_at = call.map(|row| row.optional_integer("answered_at")).transpose()?;
+                    self.answered_at = Some(answered_at.flatten().unwrap_or(now_ms));
+                    return Ok(());
+                }
+                Err(Fault::Stale) => {}
+                Err(fault) => return Err(fault),
+            }
+        }
+        Err(Fault::Stale)
+    }
+
+    /// Nobody came to the telephone: the carrier tells why, or the call's job finds that it does not.
+    pub(super) async fn unconnected(&mut self, wait_ms: i64) -> Result<(), Fault> {
+        let session = self.session;
+        let (workspace_id, call_id) = (&session.call.workspace_id, &session.call.id);
+        // Its end may be there: then nobody waits for it.
+        let is_over = Leg::load(&session.engine, workspace_id, call_id).await?.is_over;
+        let due_at = self.now_ms() + if is_over { 0 } else { wait_ms };
+        let mut batch = Batch::from(session.hold.give_back(due_at));
+        batch.extend(journal::forget(workspace_id, call_id));
+        batch.wake(JobKind::LiveCall, session.hold.job_id(), due_at);
+        batch.write(&session.engine).await?;
+        self.given_back = true;
+        Ok(())
+    }
+
+    /// Sees whether the carrier says that the call is over, or somebody wants it to be.
+    pub(super) async fn look(&mut self) -> Result<(), Fault> {
+        let call = &self.session.call;
+        let leg = Leg::load(&self.session.engine, &call.workspace_id, &call.id).await?;
+        self.looked_at(Some(leg));
+        Ok(())
+    }
+
+    pub(super) fn looked_at(&mut self, leg: Option<Leg>) {
+        let Some(leg) = leg else { return };
+        self.look_at_ms = self.now_ms() + PHONE_LOOK_MS;
+        if let Some((reason, fault)) = leg.stopped() {
+            self.fault = fault.or(self.fault);
+            self.tell(Input::Stop { reason });
+        }
+    }
+}
