@@ -2,7 +2,6 @@
 //! when that runs out, the process is gone, and whoever claims the job ends the call as far as the
 //! journal knows it. A telephone call's job is there, unclaimed, before anybody talks: when it comes due the call was
 //! not connected in time. A call that is over is looked into; then the job is done.
-use crate::error::Fault;
 use serde_json::{Value, json};
 
 use super::spent::Spent;
@@ -13,6 +12,7 @@ use crate::carriers::End;
 use crate::conversation::EndedReason;
 use crate::conversation::transcript::TranscriptRow;
 use crate::engine::Engine;
+use crate::error::Fault;
 use crate::events::{self, EventKind, Subscribers};
 use crate::ids::prefix;
 use crate::limits::{JOB_ATTEMPTS_MAX, LIVE_COST_MICROUSD_MAX, LIVE_LEASE_MS, MODEL_TOTAL_MS};
