@@ -10,6 +10,7 @@ use sidetone::sandbox::{Reply, Sandbox, SandboxSocket, block_on};
 use sidetone_engine::limits::LIVE_SESSIONS_MAX;
 use sidetone_engine::ports::{HttpError, HttpRequest};
 use sidetone_tests::stand_ins::carrier::telnyx::TelnyxWire;
+use sidetone_tests::stand_ins::carrier::vonage::VonageWire;
 use sidetone_tests::stand_ins::carrier::{CallEvent, EndKind, MediaMessage, PhoneCall, Public, Wire};
 
 const OURS: &str = "+14155550100";
@@ -78,16 +79,9 @@ impl Desk {
 
     /// A callback, signed.
     fn tell(&self, call: &PhoneCall, event: &CallEvent) -> u16 {
-        let public = Public { base_url: BASE_URL.to_owned() };
         let now_s = START_S + self.now_ms.get() / 1_000;
         let nth = self.told.replace(self.told.get() + 1);
-        let callback = TelnyxWire.callback(&public, call, event, nth, now_s).unwrap();
-        let path = callback.url.strip_prefix(BASE_URL).unwrap().to_owned();
-        let mut request = http::Request::builder().method(callback.method).uri(path);
-        for (name, value) in &callback.headers {
-            request = request.header(*name, value);
-        }
-        self.sandbox.send(request.body(Bytes::from(callback.body)).unwrap()).status
+        tell(&self.sandbox, &TelnyxWire, call, event, nth, now_s).status
     }
 
     /// The carrier opens its socket.
@@ -137,6 +131,25 @@ impl Desk {
             |request: HttpRequest| request.url.rsplit_once("/actions/").map(|(_, action)| action.to_owned());
         self.sandbox.sent_http().into_iter().filter_map(action).collect()
     }
+}
+
+/// A callback of a carrier's, signed.
+fn tell(
+    sandbox: &Sandbox,
+    wire: &dyn Wire,
+    call: &PhoneCall,
+    event: &CallEvent,
+    nth: u32,
+    now_s: i64,
+) -> Reply {
+    let public = Public { base_url: BASE_URL.to_owned() };
+    let callback = wire.callback(&public, call, event, nth, now_s).unwrap();
+    let path = callback.url.strip_prefix(BASE_URL).unwrap().to_owned();
+    let mut request = http::Request::builder().method(callback.method).uri(path);
+    for (name, value) in &callback.headers {
+        request = request.header(*name, value);
+    }
+    sandbox.send(request.body(Bytes::from(callback.body)).unwrap())
 }
 
 /// A call as the carrier has it; its socket's URL stands in `format`.
@@ -521,4 +534,37 @@ fn who_calls_a_workspace_that_may_spend_no_more_is_declined() {
     desk.sandbox.answer_http(200, "{}");
     desk.tell(&call, &CallEvent::Incoming);
     assert_eq!(desk.commands().last().map(String::as_str), Some("reject"));
+}
+
+/// Vonage declines nothing: it answers, says why not, and ends the call by itself.
+#[test]
+fn who_is_told_why_not_hears_all_of_it() {
+    let wire = VonageWire::default();
+    let settings = wire.settings("http://vonage.example");
+    let settings: Vec<(&str, &str)> = settings.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    let sandbox = Sandbox::with_settings(&settings);
+    let assistant = sandbox.post(
+        "/assistants",
+        json!({"name": "Front desk", "instructions": "Be kind.", "voice": "builtin/tone"}),
+    );
+    sandbox.put(
+        &format!("/numbers/{OURS}"),
+        json!({"assistant_id": assistant.json["id"], "provider": "vonage"}),
+    );
+    sandbox.patch("/workspace", json!({"monthly_spend_limit_microusd": 0}));
+    let mut call = phone_call(false, &json!({"webhook_url": "", "stream_url": ""}));
+    call.carrier_call_id = "63f61863-4a51-4f6b-86e1-46edebcf9356".to_owned();
+    call.voice_url = format!("{BASE_URL}/carriers/vonage/voice");
+    call.status_url = format!("{BASE_URL}/carriers/vonage/status");
+    let told = |event: CallEvent, nth| tell(&sandbox, &wire, &call, &event, nth, START_S);
+    let refusal = told(CallEvent::Incoming, 0);
+    assert_eq!(refusal.json[0]["action"], "talk", "{refusal:?}");
+    assert_eq!(sandbox.get("/calls").json["calls"][0]["ended_reason"], "cost_limit");
+    for (nth, event) in [(1, CallEvent::Ringing), (2, CallEvent::Answered)] {
+        assert!((200..300).contains(&told(event, nth).status));
+    }
+    sandbox.answer_http(204, "");
+    sandbox.run_jobs();
+    let sent = sandbox.sent_http();
+    assert!(sent.is_empty(), "hung up in the middle of the sentence: {sent:?}");
 }

@@ -127,8 +127,13 @@ impl<'a> Change<'a> {
             batch.extend(calls::write::advance(workspace_id, call_id, status, self.now_ms));
             batch.push(self.before.wait_until(self.now_ms + PHONE_CONNECT_MS));
         }
-        // It was given up, and rings all the same: whoever answers would hear nobody.
-        if self.before.is_over && self.before.talked_at.is_none() && self.status().is_some() {
+        // It was given up, and rings all the same: whoever answers would hear nobody. One that came in was hung up
+        // then, or is being told why nobody talks.
+        if self.before.is_over
+            && self.before.placing != Placing::Incoming
+            && self.before.talked_at.is_none()
+            && self.status().is_some()
+        {
             leg.hang_up_later(engine, self.now_ms, &mut batch);
         }
         if let Some(end) = &self.end {

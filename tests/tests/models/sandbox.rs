@@ -59,6 +59,23 @@ fn a_stream_that_breaks_off_is_asked_for_again() {
     assert_eq!((answered.requests, answered.usage.uncounted_answers), (3, 2));
 }
 
+/// Gateways answer 200 before they know whether anybody behind them does.
+#[test]
+fn an_error_in_place_of_an_answer_is_not_to_be_paid() {
+    let sandbox = sandbox();
+    let whole = r#"{"error": {"message": "No instances available", "code": 503}}"#;
+    for body in [whole.to_owned(), format!("data: {whole}\n\ndata: [DONE]\n\n")] {
+        sandbox.answer_http(200, &body);
+        sandbox.answer_http(200, ANSWER);
+        let answered = reply(&sandbox).unwrap();
+        assert_eq!((answered.requests, answered.usage.uncounted_answers), (2, 1), "{body}");
+    }
+    let begun = r#"data: {"choices": [{"delta": {"content": "Your order"}}]}"#;
+    sandbox.answer_http(200, &format!("{begun}\n\ndata: {whole}\n\n"));
+    sandbox.answer_http(200, ANSWER);
+    assert_eq!(reply(&sandbox).unwrap().usage.uncounted_answers, 2);
+}
+
 #[test]
 fn what_the_key_is_never_comes_out() {
     let sandbox = sandbox();

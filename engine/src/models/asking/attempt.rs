@@ -93,7 +93,8 @@ pub async fn attempt(
     let mut reader = AnswerReader::default();
     let outcome = read(&mut stream, &mut reader).await;
     let tokens = reader.usage();
-    let estimate = tokens.is_none().then(|| TokenCount::estimate(asked_bytes, reader.bytes()));
+    let began = !reader.is_only_an_error();
+    let estimate = (tokens.is_none() && began).then(|| TokenCount::estimate(asked_bytes, reader.bytes()));
     Attempt { outcome, tokens, estimate }
 }
 

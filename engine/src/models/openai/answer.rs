@@ -164,6 +164,11 @@ impl AnswerReader {
         self.assembly.usage
     }
 
+    /// Whether the provider has said that it failed, and nothing before that: there is no answer to be paid.
+    pub const fn is_only_an_error(&self) -> bool {
+        self.assembly.reported && self.assembly.said() == 0
+    }
+
     /// Bytes of words and calls so far; of an answer that came whole and cannot be read, all of them.
     pub fn bytes(&self) -> usize {
         match (&self.form, self.assembly.said()) {
@@ -185,6 +190,8 @@ struct Assembly {
     usage: Option<TokenCount>,
     /// The tokens were counted in a piece that says nothing, and nothing was said since.
     counted_last: bool,
+    /// The provider has told of an error.
+    reported: bool,
     /// `[DONE]` has come.
     done: bool,
     /// It is whole, so nothing tells of its end but itself.
@@ -235,6 +242,7 @@ impl Assembly {
 
     fn try_take(&mut self, value: &Value) -> Result<(), AnswerError> {
         if let Some(error) = reported_error(value) {
+            self.reported = true;
             return Err(AnswerError::Reported(error));
         }
         let said = self.said();
