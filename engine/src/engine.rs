@@ -199,6 +199,12 @@ impl Engine {
         }
     }
 
+    /// Whether a request only reads: a host may drop it once its client is gone. What has begun to change something comes
+    /// to its end. Carriers tell of calls by `GET`, too.
+    pub fn only_reads(&self, head: &http::request::Parts) -> bool {
+        head.method.is_safe() && !head.uri.path().starts_with(telephony::PATH)
+    }
+
     /// The answer to a request whose body a host need not even begin to read: its head already says
     /// that there is too much of it.
     pub fn refuse_by_head(&self, headers: &HeaderMap) -> Option<Response<Bytes>> {

@@ -213,12 +213,12 @@ async fn handle(
 ) -> Response<Body> {
     let method = parts.method.clone();
     let uri = parts.uri.clone();
+    let only_reads = engine.only_reads(&parts);
     let incoming = EngineRequest { request: http::Request::from_parts(parts, body), peer: Some(peer.ip()) };
     let answering = engine.clone();
     let answering = AssertUnwindSafe(async move { answering.handle(incoming).await }).catch_unwind();
-    let answered = match method.is_safe() {
+    let answered = match only_reads {
         true => answering.await,
-        // What has begun to change something comes to its end, also when the client does not wait for it.
         false => match tokio::spawn(answering).await {
             Ok(answered) => answered,
             Err(error) => Err(Box::new(error.to_string()) as Box<_>),

@@ -103,8 +103,9 @@ pub async fn consume(batch: &MessageBatch<Hint>, env: &Env) -> bool {
     match isolate::for_jobs(env) {
         Ok(service) => {
             let mut answered = true;
-            for lane in lanes(batch) {
-                answered &= run(&service, lane).await;
+            let lanes = lanes(batch);
+            for lane in &lanes {
+                answered &= run(&service, *lane, CLAIMS_MAX / lanes.len().max(1)).await;
             }
             answered
         }
@@ -121,11 +122,12 @@ pub async fn sweep(env: &Env) {
         Ok(service) => service,
         Err(detail) => return console_error!("{detail}"),
     };
-    for lane in Lane::ALL {
-        run(&service, lane).await;
-    }
     if let Err(fault) = service.engine.sweep().await {
         console_error!("the sweep failed: {fault:?}");
+    }
+    // Deliveries first: they are over within their deadline, and a conversation may last.
+    for lane in [Lane::Deliveries, Lane::Conversations] {
+        run(&service, lane, CLAIMS_MAX / Lane::ALL.len()).await;
     }
 }
 
@@ -137,11 +139,11 @@ fn lanes(batch: &MessageBatch<Hint>) -> Vec<Lane> {
     Lane::ALL.into_iter().filter(|lane| named.contains(lane)).collect()
 }
 
-async fn run(service: &Service, lane: Lane) -> bool {
+async fn run(service: &Service, lane: Lane, claims_max: usize) -> bool {
     let Service { engine, wakes, owner, .. } = service;
     let kinds = lane.kinds();
     let mut answered = true;
-    for claim in 1..=CLAIMS_MAX {
+    for claim in 1..=claims_max {
         let turn = match engine.run_due_jobs(owner, &kinds, JOBS_AT_ONCE).await {
             Ok(turn) => turn,
             Err(fault) => {
@@ -157,7 +159,7 @@ async fn run(service: &Service, lane: Lane) -> bool {
             break;
         }
         // What failed is tried again when its pause is over; what is left goes to another invocation.
-        if (claim == CLAIMS_MAX || !turn.incidents.is_empty())
+        if (claim == claims_max || !turn.incidents.is_empty())
             && let Some(due_ms) = turn.next_due_ms
         {
             wakes.wake(&Wake { lane, job_id: "next".to_owned(), at_ms: due_ms });

@@ -132,16 +132,18 @@ async fn answered(
             Err(Unread::Late) => return engine.request_timeout(),
         },
     };
-    let (peer, is_safe) = (peer(&parts.headers), parts.method.is_safe());
+    let (peer, only_reads) = (peer(&parts.headers), engine.only_reads(&parts));
+    let (method, path) = (parts.method.clone(), parts.uri.path().to_owned());
     let incoming = Incoming { request: http::Request::from_parts(parts, body), peer };
-    if is_safe {
+    if only_reads {
         return engine.handle(incoming).await;
     }
-    // What has begun to change something comes to its end, also when the client does not wait for it.
     let (done, answer) = oneshot::channel();
     let working = service.clone();
     context.wait_until(async move {
-        if done.send(working.engine.handle(incoming).await).is_err() {
+        // The client may be gone by then.
+        if let Err(response) = done.send(working.engine.handle(incoming).await) {
+            log(&response, method.as_str(), &path);
             working.send_wakes().await;
         }
     });
