@@ -1,4 +1,6 @@
 //! One service and a workspace of the scenario's own.
+mod make;
+
 use std::net::{Ipv4Addr, TcpStream};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -8,18 +10,9 @@ use bytes::Bytes;
 use http::Method;
 use serde_json::{Value, json};
 use sidetone::Sandbox;
-use sidetone_engine::auth::key::ApiKey;
-use sidetone_engine::calls::write as calls;
-use sidetone_engine::engine::Engine;
-use sidetone_engine::error::Fault;
 use sidetone_engine::ports::{Blobs, Database, HttpError};
-use sidetone_engine::recordings::{self, Kept};
-use sidetone_engine::sql;
-use sidetone_engine::statement::Statement;
 
-use crate::backdoor::{self, wait};
 use crate::edge::Edge;
-use crate::example;
 use crate::native::Native;
 use crate::reply::{Reply, ToolReply};
 use crate::stand_ins::carrier;
@@ -433,165 +426,6 @@ impl World {
             assert!(started.elapsed() < Duration::from_millis(SETTLE_MS), "the run is not over: {run}");
             std::thread::sleep(Duration::from_millis(20));
         }
-    }
-
-    /// A number no other call of this workspace has got, counted from 1.
-    pub fn count(&self) -> u32 {
-        self.made.fetch_add(1, Ordering::Relaxed) + 1
-    }
-
-    /// Creates something and takes its id.
-    #[track_caller]
-    pub fn create(&self, path: &str, body: Value) -> Made {
-        let json = self.post(path, body).created().json;
-        Made { id: json["id"].as_str().expect("an id").to_owned(), json }
-    }
-
-    /// An assistant.
-    #[track_caller]
-    pub fn assistant(&self) -> Made {
-        self.create("/assistants", json!({"name": "Front desk", "instructions": "Be kind."}))
-    }
-
-    /// A tool.
-    #[track_caller]
-    pub fn a_tool(&self) -> Made {
-        let name = format!("tool_{}", self.count());
-        self.create("/tools", json!({"name": name, "url": "https://example.com/hook"}))
-    }
-
-    /// A knowledge document of so many bytes.
-    #[track_caller]
-    pub fn document(&self, size_bytes: usize) -> Made {
-        let name = format!("Document {}", self.count());
-        self.create("/knowledge", json!({"name": name, "content": "x".repeat(size_bytes)}))
-    }
-
-    /// A webhook whose receiver no host ever finds: the name is reserved (RFC 2606).
-    #[track_caller]
-    pub fn webhook(&self) -> Made {
-        self.create("/webhooks", json!({"url": "https://receiver.example/", "events": ["call.ended"]}))
-    }
-
-    /// A persona.
-    #[track_caller]
-    pub fn persona(&self) -> Made {
-        self.create("/simulations/personas", json!({"name": "Ada", "system_prompt": "You are in a hurry."}))
-    }
-
-    /// A scenario without evaluations.
-    #[track_caller]
-    pub fn scenario(&self) -> Made {
-        self.create("/simulations/scenarios", json!({"name": "Booking", "instructions": "Book a table."}))
-    }
-
-    /// A simulation of this assistant.
-    #[track_caller]
-    pub fn simulation_of(&self, assistant_id: &str) -> Made {
-        let (persona, scenario) = (self.persona(), self.scenario());
-        self.create(
-            "/simulations",
-            json!({"assistant_id": assistant_id, "persona_id": persona.id, "scenario_id": scenario.id}),
-        )
-    }
-
-    /// A simulation with all it needs.
-    #[track_caller]
-    pub fn simulation(&self) -> Made {
-        self.simulation_of(&self.assistant().id)
-    }
-
-    /// A queued run.
-    #[track_caller]
-    pub fn run(&self) -> Made {
-        let simulation = self.simulation();
-        self.create(&format!("/simulations/{}/runs", simulation.id), json!({"seed": 7}))
-    }
-
-    /// An engine over the service's own storage, for what no request can do yet. At the edge only where the
-    /// Worker stands behind [`Edge::shared`].
-    pub fn backdoor(&self) -> Engine {
-        match &self.service {
-            Service::Sandbox(sandbox) => sandbox.engine().clone(),
-            Service::Native(native) => native.backdoor(),
-            Service::Edge(edge) => backdoor::at_edge(edge.address),
-        }
-    }
-
-    /// The workspace's id.
-    pub fn workspace_id(&self) -> String {
-        if self.sandbox().is_none() {
-            // A bootstrap key opens its workspace when it is first used.
-            self.get("/keys").ok();
-        }
-        let hash = ApiKey::parse(&self.key).expect("a key").sha256_hex();
-        let select = sql!("SELECT workspace_id FROM api_keys WHERE hash = ?1", hash);
-        let rows = wait(self.backdoor().ports().database.read(vec![select])).expect("a read");
-        rows[0].first().expect("the key is known").text("workspace_id").expect("a text")
-    }
-
-    /// Writes to the database as a job does.
-    pub fn write(&self, statements: Vec<Statement>) {
-        wait(self.backdoor().ports().database.write(statements)).expect("a write");
-    }
-
-    /// Keeps a recording of a call as the one who records does.
-    pub fn store(&self, call_id: &str, file: Bytes) -> Result<Kept, Fault> {
-        let (engine, workspace_id) = (self.backdoor(), self.workspace_id());
-        wait(recordings::store(&engine, &workspace_id, call_id, file))
-    }
-
-    /// A call that is over, with a recording of two seconds.
-    pub fn a_recorded_call(&self) -> Made {
-        let call = self.a_call();
-        let kept = self.store(&call.id, example::recording(16_000)).expect("a recording can be kept");
-        assert_eq!(kept, Kept::Now);
-        let json = self.get(format!("/calls/{}", call.id)).ok().json;
-        Made { id: call.id, json }
-    }
-
-    /// The call of a run that is over.
-    #[track_caller]
-    pub fn runs_call(&self) -> Made {
-        let run = self.settle(&self.run().id);
-        let json = run["call"].clone();
-        Made { id: json["id"].as_str().expect("a run has a call").to_owned(), json }
-    }
-
-    /// A call that a carrier has taken and that still rings, or will.
-    pub fn placed_call(&self) -> Made {
-        let from = self.binding();
-        let body = json!({"assistant_id": from["assistant_id"], "to": "+14155557777", "from": from.id});
-        self.create("/calls/outbound", body)
-    }
-
-    /// A call that is over, with everything a call can have.
-    pub fn a_call(&self) -> Made {
-        let (new, ended) = (example::new_call(self), example::ended_call());
-        self.write(calls::record(&new, Some(&ended), Some(&example::analysis())));
-        let json = self.get(format!("/calls/{}", new.id)).ok().json;
-        Made { id: new.id, json }
-    }
-
-    /// An API key of this workspace.
-    #[track_caller]
-    pub fn api_key(&self) -> Made {
-        self.create("/keys", json!({"name": "CI"}))
-    }
-
-    /// A phone number that no other workspace of this test process has got.
-    pub fn phone_number(&self) -> String {
-        static NUMBERS: AtomicU32 = AtomicU32::new(0);
-        format!("+1415{:07}", NUMBERS.fetch_add(1, Ordering::Relaxed))
-    }
-
-    /// A number bound to an assistant.
-    #[track_caller]
-    pub fn binding(&self) -> Made {
-        let number = self.phone_number();
-        let body = json!({"assistant_id": self.assistant().id, "provider": "twilio"});
-        let json = self.put(format!("/numbers/{number}"), body).ok().json;
-        Made { id: number, json }
     }
 }
 
