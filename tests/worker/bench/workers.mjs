@@ -25,7 +25,7 @@ export async function start() {
         name: "ours",
         modules: [module("ESModule", build, "index.js"), module("CompiledWasm", build, "index_bg.wasm")],
         bindings: { SIDETONE_SECRET: "only-for-a-benchmark-on-this-machine-0123456789", ...Object.fromEntries(settings) },
-        queueProducers: { JOBS: "jobs" },
+        queueProducers: { JOBS: "jobs", DELIVERIES: "deliveries" },
         r2Buckets: { RECORDINGS: "recordings" },
       },
       {
