@@ -90,7 +90,7 @@ impl World {
     }
 
     /// An engine over the service's own storage, for what no request can do yet. At the edge only where the
-    /// Worker stands behind [`Edge::shared`].
+    /// Worker stands behind [`crate::edge::Edge::shared`].
     pub fn backdoor(&self) -> Engine {
         match &self.service {
             Service::Sandbox(sandbox) => sandbox.engine().clone(),
