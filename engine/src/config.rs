@@ -1,14 +1,10 @@
 //! The settings both hosts share, read once at the start. A bad one stops the start by name.
-mod providers;
-
-use std::collections::BTreeMap;
-use std::fmt;
 use std::net::IpAddr;
 
-use crate::auth::key::ApiKey;
+use crate::base::api_key::ApiKey;
+use crate::base::setting::SettingError;
 use crate::carriers::{self, Carriers};
-
-pub use providers::{Endpoint, ModelSettings, Provider, Secret};
+use crate::models::settings::{self, ModelCatalog, provider_of};
 
 /// Settings the engine reads, under the same names on a box and at the edge.
 pub const SETTINGS: &[&str] = &[
@@ -25,23 +21,6 @@ pub const SETTINGS: &[&str] = &[
     "SIDETONE_TRUSTED_PROXIES",
 ];
 
-/// A setting that cannot be used.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SettingError {
-    /// The setting's name.
-    pub name: &'static str,
-    /// What is wrong and what to do.
-    pub message: String,
-}
-
-impl fmt::Display for SettingError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.name, self.message)
-    }
-}
-
-impl std::error::Error for SettingError {}
-
 /// Everything an operator decides.
 #[derive(Clone)]
 pub struct Config {
@@ -55,10 +34,8 @@ pub struct Config {
     pub default_model: String,
     /// For assistants that name no voice.
     pub default_voice: String,
-    /// Configured providers by name; `builtin` is always there.
-    pub providers: BTreeMap<String, Provider>,
-    /// What the operator says of single models, by `provider/name`.
-    pub models: BTreeMap<String, ModelSettings>,
+    /// The configured providers, and what the operator says of single models.
+    pub catalog: ModelCatalog,
     /// Development only: tools and webhooks may point anywhere.
     pub allow_private_targets: bool,
     /// The operator's accounts with telephone carriers.
@@ -75,8 +52,8 @@ impl Config {
         default_secret: &str,
     ) -> Result<Self, SettingError> {
         let get = |name: &str| lookup(name).filter(|value| !value.trim().is_empty());
-        let providers = providers::read_providers(get)?;
-        let models = providers::read_models(get("SIDETONE_MODELS"), &providers)?;
+        let providers = settings::read_providers(get)?;
+        let models = settings::read_models(get("SIDETONE_MODELS"), &providers)?;
         let model = get("SIDETONE_DEFAULT_MODEL").unwrap_or_else(|| "builtin/rules".to_owned());
         let voice = get("SIDETONE_DEFAULT_VOICE").unwrap_or_else(|| "builtin/tone".to_owned());
         for (name, value) in [("SIDETONE_DEFAULT_MODEL", &model), ("SIDETONE_DEFAULT_VOICE", &voice)] {
@@ -98,8 +75,7 @@ impl Config {
             bootstrap_hashes: bootstrap_hashes(get("SIDETONE_BOOTSTRAP_KEYS"))?,
             default_model: model,
             default_voice: voice,
-            providers,
-            models,
+            catalog: ModelCatalog { providers, models },
             allow_private_targets: switch(get("SIDETONE_ALLOW_PRIVATE_TARGETS"))?,
             carriers: Carriers::from_settings(get)?,
             trusted_proxies: proxies(get("SIDETONE_TRUSTED_PROXIES"))?,
@@ -115,13 +91,6 @@ pub fn unknown_settings(names: impl Iterator<Item = String>, own: &[&str]) -> Ve
             ![SETTINGS, carriers::SETTINGS, own].iter().any(|known| known.contains(&name.as_str()))
         })
         .collect()
-}
-
-/// `openai` of `openai/gpt-5`; `None` when the text is not `provider/name`.
-pub fn provider_of(model: &str) -> Option<&str> {
-    let (provider, name) = model.split_once('/')?;
-    let plain = |text: &str| !text.is_empty() && !text.contains(char::is_whitespace);
-    (plain(provider) && plain(name)).then_some(provider)
 }
 
 fn http_url(name: &'static str, text: &str) -> Result<String, SettingError> {
@@ -191,6 +160,8 @@ fn proxies(list: Option<String>) -> Result<Vec<IpAddr>, SettingError> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
 
     fn read(pairs: &[(&str, &str)]) -> Result<Config, SettingError> {
@@ -206,7 +177,7 @@ mod tests {
     fn nothing_set_is_offline_and_free() {
         let config = read(&[]).unwrap();
         assert_eq!(config.default_model, "builtin/rules");
-        assert_eq!(config.providers.keys().collect::<Vec<_>>(), ["builtin"]);
+        assert_eq!(config.catalog.providers.keys().collect::<Vec<_>>(), ["builtin"]);
     }
 
     #[test]

@@ -1,42 +1,40 @@
 //! The engine: one request in, one response out; one job in, done or put back.
-use std::sync::{Arc, Mutex};
+use std::ops::Deref;
+use std::sync::Arc;
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode, header};
+use http::{HeaderMap, HeaderValue, Method, Response, header};
 
-use crate::auth::throttle::Throttle;
-use crate::auth::{self, Credential};
-use crate::blobs::{BlobError, Slice};
+use crate::base::error::{Code, Error};
+use crate::base::ids::prefix;
+use crate::base::limits::BODY_BYTES_MAX;
+use crate::base::response::{Incident, error_response, finish, json_response, method_not_allowed};
 use crate::config::Config;
-use crate::context::Context;
-use crate::documents::Documents;
-use crate::error::{Code, Error, Fault};
-use crate::faces::Faces;
-use crate::ids::{Ids, prefix};
-use crate::limits::BODY_BYTES_MAX;
-use crate::live::places::Places;
+use crate::interfaces::api::Api;
+use crate::interfaces::documents::Documents;
+use crate::interfaces::{Interfaces, docs, mcp, rest};
+use crate::live::{self, telephony};
+use crate::operations::auth::Credential;
+use crate::ports::blobs::{BlobError, Slice};
 use crate::ports::{Incoming, Ports};
-use crate::recordings::NotServed;
-use crate::{docs, live, mcp, rest, telephony};
+use crate::services::Services;
+use crate::storage::fault::Fault;
+use crate::storage::recordings::NotServed;
 
 /// The whole service. Cheap to clone.
 #[derive(Clone)]
 pub struct Engine {
-    inner: Arc<Inner>,
+    api: Arc<Api>,
 }
 
-struct Inner {
-    config: Config,
-    ports: Ports,
-    faces: Faces,
-    ids: Ids,
-    throttle: Mutex<Throttle>,
-    live: Arc<Places>,
-}
+/// Settings, ports and jobs.
+impl Deref for Engine {
+    type Target = Services;
 
-/// What went wrong on our side, for the host's log; it rides on the response and is never sent.
-#[derive(Debug, Clone)]
-pub struct Incident(pub String);
+    fn deref(&self) -> &Services {
+        self.api.services()
+    }
+}
 
 impl Engine {
     /// Puts the service together. Fails only when the operation table contradicts itself.
@@ -47,41 +45,12 @@ impl Engine {
 
     /// The same over documents that were made before.
     pub fn with_documents(config: Config, ports: Ports, documents: Documents) -> Result<Self, Fault> {
-        let faces = Faces::new(&config, documents)?;
-        let inner = Inner {
-            config,
-            ports,
-            faces,
-            ids: Ids::default(),
-            throttle: Mutex::default(),
-            live: Arc::default(),
-        };
-        Ok(Self { inner: Arc::new(inner) })
-    }
-
-    /// What the operator decided.
-    pub fn config(&self) -> &Config {
-        &self.inner.config
-    }
-
-    /// What the host lends.
-    pub fn ports(&self) -> &Ports {
-        &self.inner.ports
+        Ok(Self { api: Arc::new(Api::new(config, ports, documents)?) })
     }
 
     /// What is derived from the operation table.
-    pub fn faces(&self) -> &Faces {
-        &self.inner.faces
-    }
-
-    /// The places for live conversations in this process.
-    pub(crate) fn live(&self) -> &Arc<Places> {
-        &self.inner.live
-    }
-
-    /// A new id.
-    pub fn id(&self, prefix: &str) -> String {
-        self.inner.ids.make(prefix, &*self.inner.ports.clock, &*self.inner.ports.random)
+    pub fn interfaces(&self) -> &Interfaces {
+        self.api.interfaces()
     }
 
     /// Answers one request. The body has been read within [`BODY_BYTES_MAX`]; a host that meets a
@@ -93,7 +62,7 @@ impl Engine {
     pub async fn handle(&self, mut incoming: Incoming) -> Response<Bytes> {
         join_repeated(incoming.request.headers_mut());
         let request_id = self.id(prefix::REQUEST);
-        let now_ms = self.inner.ports.clock.now_ms();
+        let now_ms = self.ports().clock.now_ms();
         let mut response = self.route(&incoming, now_ms, &request_id).await;
         finish(&mut response, &request_id);
         response
@@ -112,16 +81,16 @@ impl Engine {
         let open = match path {
             "/healthz" => Some(self.health().await),
             "/openapi.json" => {
-                Some(self.document(|text| json_response(200, text), self.faces().openapi(), request_id))
+                Some(self.document(|text| json_response(200, text), self.interfaces().openapi(), request_id))
             }
-            "/docs" => Some(self.document(docs::page, self.faces().docs(), request_id)),
+            "/docs" => Some(self.document(docs::page, self.interfaces().docs(), request_id)),
             live::PAGE_PATH => Some(live::page::response(self.config())),
             _ => None,
         };
         if let Some(response) = open {
             return match *incoming.request.method() {
                 Method::GET | Method::HEAD => response,
-                _ => error_response(&crate::router::method_not_allowed("GET"), request_id),
+                _ => error_response(&method_not_allowed("GET"), request_id),
             };
         }
         if path == live::SOCKET_PATH {
@@ -131,9 +100,9 @@ impl Engine {
             return telephony::callbacks::handle(self, incoming, request_id).await;
         }
         if path == "/mcp" {
-            return mcp::handle(self, incoming, now_ms, request_id).await;
+            return mcp::handle(&self.api, incoming, now_ms, request_id).await;
         }
-        rest::handle(self, incoming, now_ms, request_id).await
+        rest::handle(&self.api, incoming, now_ms, request_id).await
     }
 
     fn document(
@@ -156,45 +125,12 @@ impl Engine {
     /// Storage answers, so the service does.
     async fn health(&self) -> Response<Bytes> {
         let probe = vec![crate::sql!("SELECT 1 AS up")];
-        match self.inner.ports.database.read(probe).await {
+        match self.ports().database.read(probe).await {
             Ok(_) => json_response(200, Bytes::from_static(br#"{"status":"ok"}"#)),
             Err(error) => {
                 let mut response = json_response(503, Bytes::from_static(br#"{"status":"unavailable"}"#));
                 response.extensions_mut().insert(Incident(format!("{error:?}")));
                 response
-            }
-        }
-    }
-
-    /// A request's state, once the Authorization header has been looked at.
-    pub(crate) fn context(&self, headers: &HeaderMap, now_ms: i64) -> Result<Context, Error> {
-        match Credential::from_headers(headers) {
-            Credential::Absent => Err(auth::missing_key()),
-            Credential::Malformed => Ok(Context::new(self.clone(), now_ms, None)),
-            Credential::Key { hash } => Ok(Context::new(self.clone(), now_ms, Some(hash))),
-        }
-    }
-
-    /// The error for a fault, with a wrong key counted, and the detail for the log.
-    pub(crate) fn explain(&self, fault: Fault, incoming: &Incoming, now_ms: i64) -> (Error, Option<String>) {
-        let (error, incident) = fault.split();
-        let presented = incoming.request.headers().contains_key(header::AUTHORIZATION);
-        if error.code != Code::Unauthorized || !presented {
-            return (error, incident);
-        }
-        let trusted = &self.inner.config.trusted_proxies;
-        let address = auth::client_address(incoming.request.headers(), incoming.peer, trusted);
-        let wait_s = {
-            let mut throttle = self.inner.throttle.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-            throttle.wrong_key(address, now_ms)
-        };
-        match wait_s {
-            None => (error, incident),
-            Some(seconds) => {
-                let message = "Too many wrong API keys from this address. Wait, then try with a valid key.";
-                let mut throttled = Error::new(Code::TooManyInvalidCredentials, message);
-                throttled.retry_after_s = Some(seconds);
-                (throttled, incident)
             }
         }
     }
@@ -278,47 +214,4 @@ fn join_repeated(headers: &mut HeaderMap) {
             headers.insert(name, joined);
         }
     }
-}
-
-/// Says of an answer that it repeats an earlier one.
-pub(crate) const IDEMPOTENT_REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
-
-/// The envelope with its status and headers.
-pub(crate) fn error_response(error: &Error, request_id: &str) -> Response<Bytes> {
-    let mut response = json_response(error.code.status(), Bytes::from(error.to_json(request_id).to_string()));
-    let headers = response.headers_mut();
-    if error.code.status() == 401 {
-        headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"sidetone\""));
-    }
-    if error.code == Code::UpgradeRequired {
-        headers.insert(header::UPGRADE, HeaderValue::from_static("websocket"));
-    }
-    if let Some(seconds) = error.retry_after_s {
-        headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
-    }
-    if error.replayed {
-        headers.insert(IDEMPOTENT_REPLAYED, HeaderValue::from_static("true"));
-    }
-    if let Some(allow) = error.allow.as_deref().and_then(|text| HeaderValue::from_str(text).ok()) {
-        headers.insert(header::ALLOW, allow);
-    }
-    response
-}
-
-/// A JSON body with a status.
-pub(crate) fn json_response(status: u16, body: Bytes) -> Response<Bytes> {
-    let mut response = Response::new(body);
-    *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    response
-}
-
-pub(crate) fn finish(response: &mut Response<Bytes>, request_id: &str) {
-    let headers = response.headers_mut();
-    if let Ok(value) = HeaderValue::from_str(request_id) {
-        headers.insert("x-request-id", value);
-    }
-    // Answers hold configuration and now and then a secret: no cache keeps them.
-    headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
-    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
 }

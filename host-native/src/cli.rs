@@ -1,5 +1,5 @@
 //! The command line: serving is the default, and an operator's few other needs.
-use sidetone_engine::jobs::Lane;
+use sidetone_engine::ports::JobQueue;
 use std::io::{self, IsTerminal, Write};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -7,10 +7,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Parser, Subcommand};
-use sidetone_engine::auth::key::ApiKey;
+use sidetone_engine::base::api_key::ApiKey;
+use sidetone_engine::base::hash::sha256_hex;
 use sidetone_engine::config::{Config, unknown_settings};
 use sidetone_engine::engine::Engine;
-use sidetone_engine::hash::sha256_hex;
 use sidetone_engine::ports::Ports;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -132,7 +132,7 @@ fn secrets() -> Result<String, getrandom::Error> {
     Ok(format!("SIDETONE_SECRET={}\nSIDETONE_BOOTSTRAP_KEYS={}", sha256_hex(&secret), key.as_str()))
 }
 
-fn told(fault: sidetone_engine::error::Fault) -> Failure {
+fn told(fault: sidetone_engine::storage::fault::Fault) -> Failure {
     let (error, incident) = fault.split();
     incident.unwrap_or_else(|| error.message.into_owned()).into()
 }
@@ -200,8 +200,8 @@ async fn serve(settings: &Settings, data: &DataFolder) -> Result<(), Failure> {
     }
 
     let (stop, stopped) = watch::channel(false);
-    let start = |lane| Runner::start(engine.clone(), lane, wakes.clone(), &owner(), stopped.clone());
-    let jobs = Lane::ALL.map(start);
+    let start = |queue| Runner::start(engine.clone(), queue, wakes.clone(), &owner(), stopped.clone());
+    let jobs = JobQueue::ALL.iter().copied().map(start).collect::<Vec<_>>();
     let server = tokio::spawn(server::serve(listener, engine, stopped));
     signal().await;
     tracing::info!("stopping: no new requests, finishing the open ones");

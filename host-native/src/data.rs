@@ -3,7 +3,7 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use sidetone_engine::hash::sha256_hex;
+use sidetone_engine::base::hash::sha256_hex;
 
 /// Shorter, and the secret file is not one of ours.
 const SECRET_BYTES_MIN: usize = 16;

@@ -7,8 +7,8 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
+use sidetone_engine::ports::statement::{Rows, Statement};
 use sidetone_engine::ports::{BoxFuture, Database, DatabaseError};
-use sidetone_engine::statement::{Rows, Statement};
 
 use crate::data;
 use connection::Session;

@@ -8,8 +8,8 @@ use futures_util::stream;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::redirect::Policy;
 use reqwest::{Client, Method, Response, Url};
+use sidetone_engine::base::targets::{is_public_address, names_private_address};
 use sidetone_engine::ports::{BoxFuture, Egress, Http, HttpError, HttpReply, HttpRequest, HttpStream};
-use sidetone_engine::targets::{is_public_address, names_private_address};
 
 /// The two clients, by where their requests may go.
 pub struct HttpClient {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sidetone_engine::engine::Engine;
-use sidetone_engine::jobs::{Job, JobKind, Lane};
-use sidetone_engine::ports::{Queue, Wake};
+use sidetone_engine::ports::{JobQueue, Queue, Wake};
+use sidetone_engine::storage::jobs::{Job, JobKind};
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
@@ -24,11 +24,11 @@ const SWEEP_MS: u64 = 5 * 60 * 1000;
 /// The pause after storage failed.
 const FAILURE_PAUSE_MS: u64 = 1_000;
 
-/// Jobs of a lane that are under way at once.
-fn at_once(lane: Lane) -> usize {
-    match lane {
-        Lane::Conversations => RUNS_AT_ONCE,
-        Lane::Deliveries => WEBHOOKS_AT_ONCE,
+/// Jobs of a queue that are under way at once.
+fn at_once(queue: JobQueue) -> usize {
+    match queue {
+        JobQueue::Conversations => RUNS_AT_ONCE,
+        JobQueue::Deliveries => WEBHOOKS_AT_ONCE,
     }
 }
 
@@ -40,24 +40,24 @@ pub struct Wakes {
 }
 
 impl Wakes {
-    fn of(&self, lane: Lane) -> &Notify {
-        match lane {
-            Lane::Conversations => &self.conversations,
-            Lane::Deliveries => &self.deliveries,
+    fn of(&self, queue: JobQueue) -> &Notify {
+        match queue {
+            JobQueue::Conversations => &self.conversations,
+            JobQueue::Deliveries => &self.deliveries,
         }
     }
 }
 
 impl Queue for Wakes {
     fn wake(&self, wake: &Wake) {
-        self.of(wake.lane).notify_one();
+        self.of(wake.queue).notify_one();
     }
 }
 
 /// A pump and what it needs.
 struct Pump {
     engine: Engine,
-    lane: Lane,
+    queue: JobQueue,
     kinds: Vec<JobKind>,
     wakes: Arc<Wakes>,
     owner: String,
@@ -69,22 +69,27 @@ pub struct Runner {
 }
 
 impl Runner {
-    /// Starts the pump of a lane on a runtime of its own; it runs jobs until `stop` turns true, then gives
+    /// Starts the pump of a queue on a runtime of its own; it runs jobs until `stop` turns true, then gives
     /// its leases back. `owner` names the process.
     pub fn start(
         engine: Engine,
-        lane: Lane,
+        queue: JobQueue,
         wakes: Arc<Wakes>,
         owner: &str,
         stop: watch::Receiver<bool>,
     ) -> Self {
-        let pump =
-            Pump { engine, lane, kinds: lane.kinds(), wakes, owner: format!("{owner}-{}", lane.as_str()) };
+        let pump = Pump {
+            engine,
+            queue,
+            kinds: JobKind::of_queue(queue),
+            wakes,
+            owner: format!("{owner}-{}", queue.as_str()),
+        };
         let thread = std::thread::spawn(move || {
             let cores = std::thread::available_parallelism().map_or(1, usize::from);
             let runtime = tokio::runtime::Builder::new_multi_thread()
                 .worker_threads((cores / 2).max(1))
-                .thread_name(lane.as_str())
+                .thread_name(queue.as_str())
                 .enable_all()
                 .build()?;
             runtime.block_on(pump.run(stop));
@@ -106,7 +111,7 @@ impl Pump {
         let mut swept = Instant::now();
         while !*stop.borrow() {
             while running.try_join_next().is_some() {}
-            let free = at_once(self.lane) - running.len();
+            let free = at_once(self.queue) - running.len();
             let claimed = self.claim(free, &mut running).await;
             // All places taken: there may be more to do as soon as some are free.
             let full = claimed == Ok(free);
@@ -116,14 +121,14 @@ impl Pump {
                 Ok(_) => self.until_next().await.max(Duration::from_millis(CLAIM_PAUSE_MS)),
                 Err(()) => Duration::from_millis(FAILURE_PAUSE_MS),
             };
-            if self.lane == Lane::Conversations && swept.elapsed() > Duration::from_millis(SWEEP_MS) {
+            if self.queue == JobQueue::Conversations && swept.elapsed() > Duration::from_millis(SWEEP_MS) {
                 swept = Instant::now();
                 if let Err(fault) = self.engine.sweep().await {
                     tracing::error!(?fault, "the sweep failed");
                 }
             }
             tokio::select! {
-                () = self.wakes.of(self.lane).notified() => {}
+                () = self.wakes.of(self.queue).notified() => {}
                 () = tokio::time::sleep(pause) => {}
                 () = self.places(&mut running), if full => {}
                 _ = stop.changed() => {}
@@ -150,7 +155,7 @@ impl Pump {
 
     /// Resolves when enough places are free to be worth a claim.
     async fn places(&self, running: &mut JoinSet<()>) {
-        while running.len() > at_once(self.lane) / 2 {
+        while running.len() > at_once(self.queue) / 2 {
             running.join_next().await;
         }
     }

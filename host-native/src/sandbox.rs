@@ -1,7 +1,7 @@
 //! The whole service in memory, for tests: ours and yours. No network, no files, no real time.
 mod socket;
 
-use sidetone_engine::jobs::JobKind;
+use sidetone_engine::storage::jobs::JobKind;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -11,11 +11,11 @@ use futures_util::{TryStreamExt, stream};
 use http::{HeaderMap, Method};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
-use sidetone_engine::blobs::{self, Slice};
+use sidetone_engine::base::limits::BODY_BYTES_MAX;
 use sidetone_engine::config::Config;
 use sidetone_engine::engine::Engine;
-use sidetone_engine::limits::BODY_BYTES_MAX;
 use sidetone_engine::live::Accept;
+use sidetone_engine::ports::blobs::{self, Slice};
 use sidetone_engine::ports::{
     BlobError, BlobKey, Blobs, BoxFuture, ByteRange, Clock, Database, Http, HttpError, HttpReply,
     HttpRequest, HttpStream, Incoming, Ports, Queue, Random, Wake,
@@ -225,7 +225,7 @@ impl Sandbox {
         assert!(
             parts.status.as_u16() != 500,
             "{:?}",
-            parts.extensions.get::<sidetone_engine::engine::Incident>().expect("a 500 has a reason")
+            parts.extensions.get::<sidetone_engine::base::response::Incident>().expect("a 500 has a reason")
         );
         Reply::new(parts.status.as_u16(), parts.headers, body)
     }

@@ -21,11 +21,12 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use sidetone_engine::blobs::{self, Slice};
-use sidetone_engine::engine::{Engine, Incident};
-use sidetone_engine::limits::{BODY_BYTES_MAX, REQUEST_READ_MS};
+use sidetone_engine::base::limits::{BODY_BYTES_MAX, REQUEST_READ_MS};
+use sidetone_engine::base::response::Incident;
+use sidetone_engine::engine::Engine;
+use sidetone_engine::live::telephony::without_token;
+use sidetone_engine::ports::blobs::{self, Slice};
 use sidetone_engine::ports::{BlobError, Incoming as EngineRequest};
-use sidetone_engine::telephony::without_token;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tower::ServiceExt;
@@ -352,8 +353,8 @@ fn log(response: &Response<Bytes>, method: &http::Method, path: &str) {
 mod tests {
     use super::*;
     use sidetone_engine::config::Config;
+    use sidetone_engine::ports::statement::{Rows, Statement};
     use sidetone_engine::ports::{BoxFuture, Database, DatabaseError, Ports};
-    use sidetone_engine::statement::{Rows, Statement};
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
     struct Panics;
@@ -397,7 +398,7 @@ mod tests {
     }
 
     fn key() -> String {
-        sidetone_engine::auth::key::ApiKey::from_bytes([9; 32]).as_str().to_owned()
+        sidetone_engine::base::api_key::ApiKey::from_bytes([9; 32]).as_str().to_owned()
     }
 
     #[tokio::test]

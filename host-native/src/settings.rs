@@ -2,7 +2,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use sidetone_engine::config::SettingError;
+use sidetone_engine::base::setting::SettingError;
 
 /// Settings only a box has.
 pub const BOX_SETTINGS: &[&str] = &["SIDETONE_LISTEN", "SIDETONE_DATA"];

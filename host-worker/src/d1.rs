@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, Visitor};
 use serde::ser::{Serialize, Serializer};
+use sidetone_engine::ports::statement::{Rows, Statement, Value};
 use sidetone_engine::ports::{BoxFuture, Database, DatabaseError};
-use sidetone_engine::statement::{Rows, Statement, Value};
 use worker::js_sys::{self, Promise};
 use worker::wasm_bindgen::prelude::wasm_bindgen;
 use worker::wasm_bindgen::{JsCast, JsValue};

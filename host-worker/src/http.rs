@@ -8,8 +8,8 @@ use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt;
 use futures_util::future::{Either, select};
 use futures_util::stream;
+use sidetone_engine::base::targets::names_private_address;
 use sidetone_engine::ports::{BoxFuture, Egress, Http, HttpError, HttpReply, HttpRequest, HttpStream};
-use sidetone_engine::targets::names_private_address;
 use worker::js_sys::Uint8Array;
 use worker::{
     AbortController, ByteStream, CacheMode, Delay, Fetch, Headers, Method, Request, RequestInit,

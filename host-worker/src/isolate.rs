@@ -2,8 +2,8 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use sidetone_engine::documents::Documents;
 use sidetone_engine::engine::Engine;
+use sidetone_engine::interfaces::documents::Documents;
 use sidetone_engine::ports::{Ports, Random};
 use worker::Env;
 
@@ -95,7 +95,7 @@ fn make(env: &Env, default_base_url: &str) -> Result<Service, String> {
         http: Arc::new(PlatformHttp),
         keys: Arc::new(PlatformKeys),
     };
-    let documents = Documents::made(include_str!(concat!(env!("OUT_DIR"), "/documents")));
+    let documents = Documents::embedded(include_str!(concat!(env!("OUT_DIR"), "/documents")));
     let engine = Engine::with_documents(config, ports, documents).map_err(|fault| format!("{fault:?}"))?;
     let mut name = [0; 8];
     PlatformRandom.fill(&mut name);

@@ -1,12 +1,12 @@
-//! Hints to the job runner over Cloudflare Queues, and the runner that they wake. A message names a lane and the
-//! jobs in it, and is a hint only: it may be lost, doubled or late; the cron sweep finds what is due. Each lane has a
+//! Hints to the job runner over Cloudflare Queues, and the runner that they wake. A message names a queue and the
+//! jobs in it, and is a hint only: it may be lost, doubled or late; the cron sweep finds what is due. Each queue has a
 //! queue of its own: a receiver that hangs holds up an invocation for deliveries and no conversation.
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
 use serde::{Deserialize, Serialize};
-use sidetone_engine::jobs::Lane;
-use sidetone_engine::ports::{Queue, Wake};
+use sidetone_engine::ports::{JobQueue, Queue, Wake};
+use sidetone_engine::storage::jobs::JobKind;
 use worker::{BatchMessageBuilder, Env, MessageBatch, MessageBuilder, console_error};
 
 use crate::isolate::{self, Service};
@@ -26,8 +26,8 @@ const DELAY_S_MAX: u32 = 12 * 60 * 60;
 /// What a message says.
 #[derive(Serialize, Deserialize)]
 pub struct Hint {
-    /// [`Lane::as_str`].
-    lane: String,
+    /// [`JobQueue::as_str`].
+    queue: String,
     job_ids: Vec<String>,
 }
 
@@ -45,7 +45,7 @@ impl Queue for Wakes {
 }
 
 impl Wakes {
-    /// Hints go to the queue of their lane.
+    /// Each hint goes to the Cloudflare queue of its job queue.
     pub fn new(conversations: worker::Queue, deliveries: worker::Queue) -> Self {
         Self { conversations, deliveries, collected: Mutex::default() }
     }
@@ -58,22 +58,22 @@ impl Wakes {
     /// Sends what was collected. A failure is logged and no more: the sweep makes up for it.
     pub async fn send(&self, now_ms: i64) {
         let collected = std::mem::take(&mut *self.lock());
-        let mut together: BTreeMap<(Lane, u32), Vec<String>> = BTreeMap::new();
-        for Wake { lane, job_id, at_ms } in collected {
-            together.entry((lane, delay_s(at_ms - now_ms))).or_default().push(job_id);
+        let mut together: BTreeMap<(JobQueue, u32), Vec<String>> = BTreeMap::new();
+        for Wake { queue, job_id, at_ms } in collected {
+            together.entry((queue, delay_s(at_ms - now_ms))).or_default().push(job_id);
         }
-        for lane in Lane::ALL {
+        for queue in JobQueue::ALL.iter().copied() {
             let mut messages = Vec::new();
-            for ((_, delay_s), job_ids) in together.iter().filter(|((theirs, _), _)| *theirs == lane) {
+            for ((_, delay_s), job_ids) in together.iter().filter(|((theirs, _), _)| *theirs == queue) {
                 for job_ids in job_ids.chunks(JOBS_PER_MESSAGE) {
-                    let hint = Hint { lane: lane.as_str().to_owned(), job_ids: job_ids.to_vec() };
+                    let hint = Hint { queue: queue.as_str().to_owned(), job_ids: job_ids.to_vec() };
                     messages.push(MessageBuilder::new(hint).delay_seconds(*delay_s).build());
                 }
             }
             while !messages.is_empty() {
                 let rest = messages.split_off(messages.len().min(MESSAGES_PER_SEND_MAX));
                 let batch = BatchMessageBuilder::new().messages(messages).build();
-                if let Err(error) = self.of(lane).send_batch(batch).await {
+                if let Err(error) = self.of(queue).send_batch(batch).await {
                     console_error!("the queue took no hint, so jobs wait for the sweep: {error}");
                 }
                 messages = rest;
@@ -81,10 +81,10 @@ impl Wakes {
         }
     }
 
-    fn of(&self, lane: Lane) -> &worker::Queue {
-        match lane {
-            Lane::Conversations => &self.conversations,
-            Lane::Deliveries => &self.deliveries,
+    fn of(&self, queue: JobQueue) -> &worker::Queue {
+        match queue {
+            JobQueue::Conversations => &self.conversations,
+            JobQueue::Deliveries => &self.deliveries,
         }
     }
 
@@ -98,14 +98,14 @@ fn delay_s(ms: i64) -> u32 {
     u32::try_from(seconds).unwrap_or(DELAY_S_MAX).min(DELAY_S_MAX)
 }
 
-/// Runs what is due in the lanes that the messages name. `false`: storage did not answer; they should come again.
+/// Runs what is due in the queues that the messages name. `false`: storage did not answer; they should come again.
 pub async fn consume(batch: &MessageBatch<Hint>, env: &Env) -> bool {
     match isolate::for_jobs(env) {
         Ok(service) => {
             let mut answered = true;
-            let lanes = lanes(batch);
-            for lane in &lanes {
-                answered &= run(&service, *lane, CLAIMS_MAX / lanes.len().max(1)).await;
+            let queues = queues(batch);
+            for queue in &queues {
+                answered &= run(&service, *queue, CLAIMS_MAX / queues.len().max(1)).await;
             }
             answered
         }
@@ -126,22 +126,22 @@ pub async fn sweep(env: &Env) {
         console_error!("the sweep failed: {fault:?}");
     }
     // Deliveries first: they are over within their deadline, and a conversation may last.
-    for lane in [Lane::Deliveries, Lane::Conversations] {
-        run(&service, lane, CLAIMS_MAX / Lane::ALL.len()).await;
+    for queue in [JobQueue::Deliveries, JobQueue::Conversations] {
+        run(&service, queue, CLAIMS_MAX / JobQueue::ALL.len()).await;
     }
 }
 
-/// The lanes that a batch names; all of them when it says something that this version does not know.
-fn lanes(batch: &MessageBatch<Hint>) -> Vec<Lane> {
+/// The queues that a batch names; all of them when it says something that this version does not know.
+fn queues(batch: &MessageBatch<Hint>) -> Vec<JobQueue> {
     let named =
-        batch.iter().map(|message| Lane::parse(&message.ok()?.body().lane)).collect::<Option<Vec<_>>>();
-    let named = named.unwrap_or_else(|| Lane::ALL.to_vec());
-    Lane::ALL.into_iter().filter(|lane| named.contains(lane)).collect()
+        batch.iter().map(|message| JobQueue::parse(&message.ok()?.body().queue)).collect::<Option<Vec<_>>>();
+    let named = named.unwrap_or_else(|| JobQueue::ALL.to_vec());
+    JobQueue::ALL.iter().copied().filter(|queue| named.contains(queue)).collect()
 }
 
-async fn run(service: &Service, lane: Lane, claims_max: usize) -> bool {
+async fn run(service: &Service, queue: JobQueue, claims_max: usize) -> bool {
     let Service { engine, wakes, owner, .. } = service;
-    let kinds = lane.kinds();
+    let kinds = JobKind::of_queue(queue);
     let mut answered = true;
     for claim in 1..=claims_max {
         let turn = match engine.run_due_jobs(owner, &kinds, JOBS_AT_ONCE).await {
@@ -162,7 +162,7 @@ async fn run(service: &Service, lane: Lane, claims_max: usize) -> bool {
         if (claim == claims_max || !turn.incidents.is_empty())
             && let Some(due_ms) = turn.next_due_ms
         {
-            wakes.wake(&Wake { lane, job_id: "next".to_owned(), at_ms: due_ms });
+            wakes.wake(&Wake { queue, job_id: "next".to_owned(), at_ms: due_ms });
         }
     }
     service.send_wakes().await;

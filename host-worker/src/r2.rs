@@ -1,7 +1,7 @@
 //! Recordings at the edge: a blob is an object of an R2 bucket. R2 is strongly consistent, and an object is there
 //! whole or not at all.
 use bytes::Bytes;
-use sidetone_engine::blobs::Slice;
+use sidetone_engine::ports::blobs::Slice;
 use sidetone_engine::ports::{BlobError, BlobKey, Blobs, BoxFuture, ByteRange};
 use worker::Bucket;
 use worker::js_sys::{self, Promise, Uint8Array};

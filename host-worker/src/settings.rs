@@ -1,5 +1,6 @@
 //! The settings, from the Worker's variables and secrets under the same names as on a box.
-use sidetone_engine::config::{Config, SettingError, unknown_settings};
+use sidetone_engine::base::setting::SettingError;
+use sidetone_engine::config::{Config, unknown_settings};
 use worker::js_sys::Object;
 use worker::wasm_bindgen::JsCast;
 use worker::{Env, console_warn};

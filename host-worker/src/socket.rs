@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use futures_util::future::{Either, select};
-use sidetone_engine::limits::SOCKET_MESSAGE_BYTES_MAX;
+use sidetone_engine::base::limits::SOCKET_MESSAGE_BYTES_MAX;
 use sidetone_engine::ports::{BoxFuture, Clock, Gone, Received, Socket, SocketMessage};
 use worker::js_sys::Reflect;
 use worker::wasm_bindgen::JsValue;

@@ -15,10 +15,10 @@ use sidetone::keys::RingKeys;
 use sidetone::system::{SystemClock, SystemRandom};
 use sidetone_engine::config::Config;
 use sidetone_engine::engine::Engine;
+use sidetone_engine::ports::statement::{Rows, Statement, Value};
 use sidetone_engine::ports::{
     BlobError, BlobKey, Blobs, BoxFuture, ByteRange, Database, DatabaseError, Ports, Queue, Wake,
 };
-use sidetone_engine::statement::{Rows, Statement, Value};
 
 use crate::reply::Reply;
 use crate::wire;

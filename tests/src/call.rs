@@ -4,9 +4,9 @@ use std::sync::OnceLock;
 
 use serde_json::{Map, Value, json};
 use sidetone_engine::config::Config;
-use sidetone_engine::documents::{Documents, RequestSchemas};
-use sidetone_engine::faces::Faces;
-use sidetone_engine::operation::Operation;
+use sidetone_engine::interfaces::Interfaces;
+use sidetone_engine::interfaces::documents::{Documents, RequestSchemas};
+use sidetone_engine::operations::operation::Operation;
 
 use crate::reply::{Reply, ToolReply};
 use crate::world::{BASE_URL, World};
@@ -115,10 +115,10 @@ impl Call {
 
 /// The operation's request schemas, as the service derives them.
 pub fn schemas(operation: &Operation) -> &'static RequestSchemas {
-    static FACES: OnceLock<Faces> = OnceLock::new();
+    static FACES: OnceLock<Interfaces> = OnceLock::new();
     let faces = FACES.get_or_init(|| {
         let config = Config::from_settings(|_| None, BASE_URL, "only the schemas are used").unwrap();
-        Faces::new(&config, Documents::derived()).expect("the operation table is sound")
+        Interfaces::new(&config, Documents::derived()).expect("the operation table is sound")
     });
     faces.schemas(operation).expect("the operation is in the table")
 }

@@ -1,14 +1,13 @@
 //! Calls as the service writes them, for tests to begin with.
 use bytes::Bytes;
 use serde_json::json;
-use sidetone_engine::calls::{
-    Analysis, AnalysisMethod, CallFault, CallStatus, Costs, Direction, EndedCall, NewCall, Outcome,
-    Sentiment, Source, Usage,
-};
-use sidetone_engine::conversation::EndedReason;
+use sidetone_engine::base::ids::prefix;
+use sidetone_engine::carriers::CarrierName;
 use sidetone_engine::conversation::transcript::{TranscriptRole, TranscriptRow};
-use sidetone_engine::ids::prefix;
-use sidetone_engine::operations::numbers::Provider;
+use sidetone_engine::conversation::{CallFault, EndedReason, Outcome, Sentiment};
+use sidetone_engine::storage::calls::{
+    Analysis, AnalysisMethod, CallStatus, Costs, Direction, EndedCall, NewCall, Source, Usage,
+};
 
 use crate::World;
 
@@ -29,7 +28,7 @@ pub fn new_call(world: &World) -> NewCall {
         from: Some("+14155550123".to_owned()),
         to: Some("+14155550199".to_owned()),
         user_number: None,
-        provider: Some(Provider::Twilio),
+        provider: Some(CarrierName::Twilio),
         carrier_call_id: Some("CA0123456789".to_owned()),
         model: "builtin/rules".to_owned(),
         voice: "builtin/tone".to_owned(),

@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use sidetone_engine::auth::key::ApiKey;
+use sidetone_engine::base::api_key::ApiKey;
 
 /// A start that takes longer has failed.
 const START_MS: u64 = 20_000;

@@ -2,7 +2,7 @@
 use bytes::Bytes;
 use http::HeaderMap;
 use serde_json::{Value, json};
-use sidetone_engine::error::Code;
+use sidetone_engine::base::error::Code;
 
 /// An answer over HTTP.
 #[derive(Debug, Clone, PartialEq)]

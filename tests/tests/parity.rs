@@ -83,7 +83,7 @@ impl Conversation {
         }
     }
 
-    fn good(&mut self, operation: &'static sidetone_engine::operation::Operation) {
+    fn good(&mut self, operation: &'static sidetone_engine::operations::operation::Operation) {
         let call = Call::valid(&self.world, operation);
         let body = text(&call);
         let request = self.request(&call);
@@ -117,7 +117,7 @@ impl Conversation {
         }
     }
 
-    fn bad(&mut self, operation: &'static sidetone_engine::operation::Operation) {
+    fn bad(&mut self, operation: &'static sidetone_engine::operations::operation::Operation) {
         let call = Call::valid(&self.world, operation);
         for other in [UNKNOWN_ID, "x", "%20", "a%2Fb", "%00", "é"] {
             let request = self.request(&call.with_path(other));

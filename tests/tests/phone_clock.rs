@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use serde_json::{Value, json};
 use sidetone::sandbox::{Reply, Sandbox, SandboxSocket, block_on};
-use sidetone_engine::limits::LIVE_SESSIONS_MAX;
+use sidetone_engine::base::limits::LIVE_SESSIONS_MAX;
 use sidetone_engine::ports::{HttpError, HttpRequest};
 use sidetone_tests::stand_ins::carrier::telnyx::TelnyxWire;
 use sidetone_tests::stand_ins::carrier::vonage::VonageWire;

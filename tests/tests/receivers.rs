@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use sidetone_engine::signing::webhook_signature;
+use sidetone_engine::storage::signing::webhook_signature;
 use sidetone_tests::process::{Client, Folder, Server, bootstrap_key};
 use sidetone_tests::receiver::{Manner, Receiver};
 

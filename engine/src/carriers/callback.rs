@@ -87,6 +87,6 @@ pub enum Forged {
     Malformed,
     /// It is none of this account over this request.
     Wrong,
-    /// It is genuine and older (or newer) than [`crate::limits::CARRIER_SIGNATURE_AGE_MS_MAX`].
+    /// It is genuine and older (or newer) than [`crate::base::limits::CARRIER_SIGNATURE_AGE_MS_MAX`].
     Stale,
 }

@@ -1,7 +1,7 @@
 //! A carrier's media socket: its messages, and what they mean.
-use crate::audio::Rate;
 use crate::ports::Port;
 pub use crate::ports::SocketMessage as LineMessage;
+use crate::speech::audio::Rate;
 
 /// The carrier's side of one media socket. It keeps what its messages depend on (ids, numbers, formats).
 ///

@@ -2,8 +2,8 @@
 use bytes::Bytes;
 use serde_json::Value;
 
-use crate::config::Secret;
-use crate::phone::E164;
+use crate::base::phone::E164;
+use crate::base::setting::Secret;
 
 /// A call to be placed.
 #[derive(Debug, Clone, Copy)]

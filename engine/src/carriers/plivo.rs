@@ -23,9 +23,9 @@ use super::media::Line;
 use super::order::{Authorization, Order, Outgoing, Placed, Rejection};
 use super::report::{CarrierEvent, IncomingCall, Refusal};
 use super::{Carrier, Connect, Ending, Reply, shared};
-use crate::config::{Secret, SettingError};
-use crate::operations::numbers::Provider;
-use crate::phone::E164;
+use crate::base::phone::E164;
+use crate::base::setting::{Secret, SettingError};
+use crate::carriers::CarrierName;
 use crate::ports::HttpReply;
 
 const AUTH_ID: &str = "SIDETONE_PLIVO_AUTH_ID";
@@ -93,8 +93,8 @@ impl Plivo {
 }
 
 impl Carrier for Plivo {
-    fn provider(&self) -> Provider {
-        Provider::Plivo
+    fn provider(&self) -> CarrierName {
+        CarrierName::Plivo
     }
 
     /// `POST /v1/Account/{auth_id}/Call/`. Plivo takes no document with an order: it asks `answer_url`.

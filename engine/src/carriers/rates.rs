@@ -2,9 +2,9 @@
 use std::collections::BTreeMap;
 
 use super::report::Billed;
-use crate::config::SettingError;
-use crate::limits::INTEGER_MAX;
-use crate::operations::numbers::Provider;
+use crate::base::limits::INTEGER_MAX;
+use crate::base::setting::SettingError;
+use crate::carriers::CarrierName;
 
 /// The setting.
 pub const SETTING: &str = "SIDETONE_CARRIER_RATES";
@@ -26,14 +26,14 @@ impl Rates {
         };
         let rates: BTreeMap<String, i64> = serde_json::from_str(&text).map_err(|_| wrong())?;
         let fits = |(name, rate): (&String, &i64)| {
-            Provider::parse(name).is_some() && (0..=INTEGER_MAX).contains(rate)
+            CarrierName::parse(name).is_some() && (0..=INTEGER_MAX).contains(rate)
         };
         if rates.iter().all(fits) { Ok(Self(rates)) } else { Err(wrong()) }
     }
 
     /// What a call of `ours_ms` by our clock costs: what the carrier says it takes, else its minutes (or ours, where it
     /// does not tell how long it counts) at the operator's rate, each begun minute whole. `None`: nobody knows.
-    pub fn cost_microusd(&self, provider: Provider, billed: Option<Billed>, ours_ms: i64) -> Option<i64> {
+    pub fn cost_microusd(&self, provider: CarrierName, billed: Option<Billed>, ours_ms: i64) -> Option<i64> {
         const MINUTE_MS: i64 = 60_000;
         if let Some(told) = billed.and_then(|billed| billed.cost_microusd) {
             return Some(told);
@@ -55,15 +55,15 @@ mod tests {
     #[test]
     fn what_the_carrier_says_counts_before_its_minutes_and_those_before_ours() {
         let billed = |duration_ms, cost_microusd| Some(Billed { duration_ms, cost_microusd });
-        let cost = |billed, ours_ms| rates().cost_microusd(Provider::Twilio, billed, ours_ms);
+        let cost = |billed, ours_ms| rates().cost_microusd(CarrierName::Twilio, billed, ours_ms);
         assert_eq!(cost(billed(Some(120_000), Some(9_000)), 1), Some(9_000));
         assert_eq!(cost(billed(Some(120_000), None), 1), Some(28_000));
         assert_eq!(cost(None, 60_001), Some(28_000));
         assert_eq!(cost(billed(None, None), 60_000), Some(14_000));
         assert_eq!((cost(None, 0), cost(None, -5)), (Some(0), Some(0)));
         assert_eq!(cost(None, i64::MAX), Some(INTEGER_MAX));
-        assert_eq!(rates().cost_microusd(Provider::Vonage, None, 60_000), Some(0));
-        assert_eq!(rates().cost_microusd(Provider::Plivo, None, 60_000), None);
+        assert_eq!(rates().cost_microusd(CarrierName::Vonage, None, 60_000), Some(0));
+        assert_eq!(rates().cost_microusd(CarrierName::Plivo, None, 60_000), None);
     }
 
     #[test]

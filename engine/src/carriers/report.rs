@@ -2,8 +2,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::shared;
-use crate::calls::{CallFault, Outcome};
-use crate::conversation::EndedReason;
+use crate::conversation::{CallFault, EndedReason, Outcome};
 
 /// One thing that a callback says.
 #[derive(Debug, Clone, PartialEq)]

@@ -20,9 +20,9 @@ use super::media::Line;
 use super::order::{Authorization, Order, Outgoing, Placed, Rejection};
 use super::report::{CarrierEvent, IncomingCall, Refusal};
 use super::{Carrier, Connect, Ending, Reply, shared};
-use crate::config::{Secret, SettingError};
-use crate::limits::CARRIER_SIGNATURE_AGE_MS_MAX;
-use crate::operations::numbers::Provider;
+use crate::base::limits::CARRIER_SIGNATURE_AGE_MS_MAX;
+use crate::base::setting::{Secret, SettingError};
+use crate::carriers::CarrierName;
 use crate::ports::HttpReply;
 
 const API_KEY: &str = "SIDETONE_TELNYX_API_KEY";
@@ -103,8 +103,8 @@ impl Telnyx {
 }
 
 impl Carrier for Telnyx {
-    fn provider(&self) -> Provider {
-        Provider::Telnyx
+    fn provider(&self) -> CarrierName {
+        CarrierName::Telnyx
     }
 
     fn place(&self, order: &Order<'_>) -> Outgoing {

@@ -22,8 +22,8 @@ use super::media::Line;
 use super::order::{Authorization, Order, Outgoing, Placed, Rejection};
 use super::report::{CarrierEvent, IncomingCall, Refusal};
 use super::{Carrier, Connect, Ending, Reply, shared};
-use crate::config::{Secret, SettingError};
-use crate::operations::numbers::Provider;
+use crate::base::setting::{Secret, SettingError};
+use crate::carriers::CarrierName;
 use crate::ports::HttpReply;
 
 /// Where the API is, unless a region or a stand-in is asked for.
@@ -78,8 +78,8 @@ impl Twilio {
 }
 
 impl Carrier for Twilio {
-    fn provider(&self) -> Provider {
-        Provider::Twilio
+    fn provider(&self) -> CarrierName {
+        CarrierName::Twilio
     }
 
     fn place(&self, order: &Order<'_>) -> Outgoing {

@@ -21,9 +21,9 @@ use super::media::Line;
 use super::order::{Authorization, Order, Outgoing, Placed, PrivateKey, Rejection};
 use super::report::{CarrierEvent, IncomingCall, Refusal};
 use super::{Carrier, Connect, Ending, Reply, shared};
-use crate::config::{Secret, SettingError};
-use crate::conversation::text::cut;
-use crate::operations::numbers::Provider;
+use crate::base::setting::{Secret, SettingError};
+use crate::base::text::cut;
+use crate::carriers::CarrierName;
 use crate::ports::HttpReply;
 
 /// Vonage's ids of calls are UUIDs.
@@ -118,8 +118,8 @@ impl Vonage {
 }
 
 impl Carrier for Vonage {
-    fn provider(&self) -> Provider {
-        Provider::Vonage
+    fn provider(&self) -> CarrierName {
+        CarrierName::Vonage
     }
 
     fn place(&self, order: &Order<'_>) -> Outgoing {

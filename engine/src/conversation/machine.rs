@@ -8,10 +8,10 @@ pub use messages::{Input, Output, Party, WaitingFor};
 use serde::{Deserialize, Serialize};
 use tools::PendingCall;
 
-use super::text::{cut, folded};
 use super::transcript::{TranscriptRole, TranscriptRow};
 use super::{ConversationLimits, EndedReason, TEXT_BYTES_MAX, TRANSCRIPT_BYTES_MAX};
-use crate::models::{AssistantReply, AssistantTurn, Knowledge, Message, ToolSpec};
+use crate::base::text::{cut, folded};
+use crate::conversation::{AssistantReply, AssistantTurn, Knowledge, Message, ToolSpec};
 
 /// What a conversation starts from.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -39,7 +39,11 @@ pub struct ConversationSetup {
 /// [`handle`](Self::handle), then drains [`poll`](Self::poll) and does what it says:
 ///
 /// ```
-/// use sidetone_engine::conversation::{Conversation, ConversationSetup, Input, Output, Party};
+/// use sidetone_engine::conversation::Conversation;
+/// use sidetone_engine::conversation::ConversationSetup;
+/// use sidetone_engine::conversation::Input;
+/// use sidetone_engine::conversation::Output;
+/// use sidetone_engine::conversation::Party;
 /// use sidetone_engine::models::rules::RulesAssistant;
 ///
 /// # let setup = ConversationSetup {

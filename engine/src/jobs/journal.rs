@@ -4,13 +4,14 @@
 //! repeats no call whose result is known, and one whose result is not known goes out under its old id.
 use serde::{Deserialize, Serialize};
 
-use super::{Failure, Job};
-use crate::calls::Analysis;
-use crate::jobs::spent::Spent;
-use crate::limits::STATEMENT_LIST_BYTES_MAX;
+use super::Failure;
+use crate::base::limits::STATEMENT_LIST_BYTES_MAX;
+use crate::ports::statement::{Rows, Statement};
 use crate::simulation::Input;
 use crate::sql;
-use crate::statement::{Rows, Statement};
+use crate::storage::calls::Analysis;
+use crate::storage::cost::Spent;
+use crate::storage::jobs::Job;
 
 /// One thing a conversation was told, and what finding it out cost.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

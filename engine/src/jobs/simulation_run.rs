@@ -4,52 +4,43 @@
 mod drive;
 mod record;
 
-use crate::engine::Engine;
-use crate::events::{self, Subscribers};
+use crate::jobs::Failure;
 use crate::jobs::journal::{Journal, Told};
-use crate::jobs::{Failure, Job};
-use crate::operations::runs::{AssistantSnapshot, Run, RunError, SimulationSnapshot};
+use crate::services::Services;
 use crate::simulation::{SimulationFailure, SimulationPart};
 use crate::sql;
-use crate::statement::Statement;
+use crate::storage::events::{self, Subscribers};
+use crate::storage::jobs::Job;
+use crate::storage::runs::{Run, RunError};
+use crate::storage::snapshots::{AssistantSnapshot, SimulationSnapshot};
 use drive::{Drive, Driven};
 
-/// Goes into the batch that claims jobs: their runs are in progress from then on.
-pub fn mark_running(lease: &str, now_ms: i64) -> Statement {
-    sql!(
-        "UPDATE runs SET status = 'running', started_at = COALESCE(started_at, ?2) WHERE status = 'queued' AND id IN
-         (SELECT subject_id FROM jobs WHERE lease = ?1 AND kind = 'simulation_run')",
-        lease,
-        now_ms
-    )
-}
-
 /// Runs the job's run to its end.
-pub async fn run(engine: &Engine, job: &Job) -> Result<(), Failure> {
-    let Some((started, journal, told)) = load(engine, job).await? else {
-        return nothing_to_do(engine, job).await;
+pub async fn run(services: &Services, job: &Job) -> Result<(), Failure> {
+    let Some((started, journal, told)) = load(services, job).await? else {
+        return nothing_to_do(services, job).await;
     };
-    let mut drive = Drive::new(engine, job, &started, journal, told);
+    let mut drive = Drive::new(services, job, &started, journal, told);
     let driven = drive.run().await?;
     let error = driven.result.as_ref().err().map(|failure| run_error(&driven, failure));
-    record::over(engine, job, &started, &mut drive, driven, error).await
+    record::over(services, job, &started, &mut drive, driven, error).await
 }
 
 /// Ends a run that was tried often enough, with what it had come to.
-pub async fn give_up(engine: &Engine, job: &Job) -> Result<(), Failure> {
-    let Some((started, journal, told)) = load(engine, job).await? else {
-        return nothing_to_do(engine, job).await;
+pub async fn give_up(services: &Services, job: &Job) -> Result<(), Failure> {
+    let Some((started, journal, told)) = load(services, job).await? else {
+        return nothing_to_do(services, job).await;
     };
     let message = "The run was started several times and never came to its end.";
-    let mut drive = Drive::new(engine, job, &started, journal, told);
+    let mut drive = Drive::new(services, job, &started, journal, told);
     let driven = drive.interrupted(message);
     let error = RunError { code: "gave_up".to_owned(), message: message.to_owned() };
-    record::over(engine, job, &started, &mut drive, driven, Some(error)).await
+    record::over(services, job, &started, &mut drive, driven, Some(error)).await
 }
 
 /// Deleted, or finished by whoever had the lease before.
-async fn nothing_to_do(engine: &Engine, job: &Job) -> Result<(), Failure> {
-    engine.ports().database.write(job.finished([])).await?;
+async fn nothing_to_do(services: &Services, job: &Job) -> Result<(), Failure> {
+    services.ports().database.write(job.finished([])).await?;
     Ok(())
 }
 
@@ -77,7 +68,7 @@ struct Started {
 }
 
 /// Reads the run, and opens its call when this is its first start.
-async fn load(engine: &Engine, job: &Job) -> Result<Option<(Started, Journal, Vec<Told>)>, Failure> {
+async fn load(services: &Services, job: &Job) -> Result<Option<(Started, Journal, Vec<Told>)>, Failure> {
     let run_id = &job.subject_id;
     let batch = vec![
         Run::select(&job.workspace_id, run_id),
@@ -92,7 +83,7 @@ async fn load(engine: &Engine, job: &Job) -> Result<Option<(Started, Journal, Ve
         Journal::select(job, run_id),
         events::subscribers(&job.workspace_id),
     ];
-    let rows = engine.ports().database.read(batch).await?;
+    let rows = services.ports().database.read(batch).await?;
     let [run, snapshots, journal, subscribers] = &rows[..] else {
         return Err(Failure::Again("a batch lacks answers".to_owned()));
     };
@@ -105,14 +96,14 @@ async fn load(engine: &Engine, job: &Job) -> Result<Option<(Started, Journal, Ve
         seed: run.seed,
         max_cost_microusd: run.max_cost_microusd,
         started_at_ms: snapshots.integer("started_at")?,
-        call_id: known_call.clone().unwrap_or_else(|| engine.id(crate::ids::prefix::CALL)),
+        call_id: known_call.clone().unwrap_or_else(|| services.id(crate::base::ids::prefix::CALL)),
         assistant: snapshots.json("assistant")?,
         simulation: snapshots.json("simulation")?,
         subscribers: Subscribers::read(subscribers)?,
         run,
     };
     if known_call.is_none() {
-        record::opened(engine, job, &started).await?;
+        record::opened(services, job, &started).await?;
     }
     let (journal, told) = Journal::read(job, run_id, journal)?;
     Ok(Some((started, journal, told)))

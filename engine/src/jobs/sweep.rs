@@ -1,16 +1,16 @@
 //! The sweep: forgets what is kept for a time only, and removes blobs that nobody can reach.
-use crate::engine::Engine;
-use crate::error::Fault;
-use crate::ids::{self, prefix};
-use crate::limits::{EVENT_KEPT_MS, IDEMPOTENCY_WINDOW_MS, SWEEP_CHUNKS_MAX, SWEEP_ROWS_MAX};
-use crate::recordings;
+use crate::base::ids::{self, prefix};
+use crate::base::limits::{EVENT_KEPT_MS, IDEMPOTENCY_WINDOW_MS, SWEEP_CHUNKS_MAX, SWEEP_ROWS_MAX};
+use crate::services::Services;
 use crate::sql;
+use crate::storage::fault::Fault;
+use crate::storage::recordings;
 
 /// An event's deliveries are made right after it, so their ids hold the same time or a little later
 /// one: an event goes when they surely have.
 const MARGIN_MS: i64 = 60_000;
 
-impl Engine {
+impl Services {
     /// Forgets what is kept for a time only and removes what is out of reach. Cheap; a host calls it now and then.
     pub async fn sweep(&self) -> Result<(), Fault> {
         let now_ms = self.ports().clock.now_ms();
@@ -23,8 +23,9 @@ impl Engine {
         let rows = self.ports().database.write(batch).await?;
         let oldest_ms = now_ms - EVENT_KEPT_MS;
         let mut chunks = SWEEP_CHUNKS_MAX;
-        self.forget_older("deliveries", &ids::least(prefix::DELIVERY, oldest_ms), &mut chunks).await?;
-        self.forget_older("events", &ids::least(prefix::EVENT, oldest_ms - MARGIN_MS), &mut chunks).await?;
+        self.forget_older("deliveries", &ids::lower_bound(prefix::DELIVERY, oldest_ms), &mut chunks).await?;
+        self.forget_older("events", &ids::lower_bound(prefix::EVENT, oldest_ms - MARGIN_MS), &mut chunks)
+            .await?;
         match rows.last() {
             Some(due) => self.remove_recordings(due).await,
             None => Ok(()),

@@ -10,13 +10,14 @@ mod schedule;
 use futures_util::future::join_all;
 use serde_json::json;
 
-use super::{Failure, Job, Share};
-use crate::engine::Engine;
-use crate::limits::{DELIVERIES_AT_ONCE, DELIVERIES_AT_ONCE_BYTES_MAX, JOB_LEASE_MS};
+use super::{Failure, Share};
+use crate::base::limits::{DELIVERIES_AT_ONCE, DELIVERIES_AT_ONCE_BYTES_MAX, JOB_LEASE_MS};
 use crate::ports::Wake;
-use crate::signing::SecretVersions;
+use crate::ports::statement::{Row, Rows, Statement};
+use crate::services::Services;
 use crate::sql;
-use crate::statement::{Row, Rows, Statement};
+use crate::storage::jobs::Job;
+use crate::storage::signing::SecretVersions;
 use attempt::Outcome;
 
 /// Where it goes, as it is now.
@@ -46,18 +47,18 @@ enum Round {
 }
 
 /// Takes rounds until nothing is due, or others should have a turn.
-pub async fn run(engine: &Engine, job: &Job, share: Share) -> Result<(), Failure> {
+pub async fn run(services: &Services, job: &Job, share: Share) -> Result<(), Failure> {
     let at_once = share.requests.clamp(1, DELIVERIES_AT_ONCE);
     for round in 1.. {
-        let (receiver, due) = load(engine, job, at_once).await?;
+        let (receiver, due) = load(services, job, at_once).await?;
         let Some(receiver) = receiver.filter(|_| !due.is_empty()) else {
-            return end(engine, job).await;
+            return end(services, job).await;
         };
-        let outcomes = join_all(due.iter().map(|one| attempt::make(engine, &receiver, one))).await;
+        let outcomes = join_all(due.iter().map(|one| attempt::make(services, &receiver, one))).await;
         // One that kept a place this long waits its turn before it gets another.
         let slow = outcomes.iter().any(|outcome| outcome.timed_out);
         let last = slow || round >= share.rounds;
-        if let Round::Over = record(engine, job, &receiver, &outcomes, last).await? {
+        if let Round::Over = record(services, job, &receiver, &outcomes, last).await? {
             break;
         }
     }
@@ -65,7 +66,11 @@ pub async fn run(engine: &Engine, job: &Job, share: Share) -> Result<(), Failure
 }
 
 /// The webhook if it is there and enabled, and what is due to it, oldest first.
-async fn load(engine: &Engine, job: &Job, at_once: usize) -> Result<(Option<Receiver>, Vec<Due>), Failure> {
+async fn load(
+    services: &Services,
+    job: &Job,
+    at_once: usize,
+) -> Result<(Option<Receiver>, Vec<Due>), Failure> {
     let receiver = sql!(
         "SELECT id, url, secret_version, old_secret_until FROM webhooks WHERE workspace_id = ?1 AND id = ?2 AND enabled = 1",
         &job.workspace_id,
@@ -78,11 +83,11 @@ async fn load(engine: &Engine, job: &Job, at_once: usize) -> Result<(Option<Rece
          ) AS due JOIN events ON events.id = due.event_id
          WHERE bytes_before < ?4 ORDER BY due.due_at, due.id",
         &job.subject_id,
-        engine.ports().clock.now_ms(),
+        services.ports().clock.now_ms(),
         i64::try_from(at_once).unwrap_or(1),
         DELIVERIES_AT_ONCE_BYTES_MAX,
     );
-    let rows = engine.ports().database.read(vec![receiver, due]).await?;
+    let rows = services.ports().database.read(vec![receiver, due]).await?;
     let receiver = match rows.first().and_then(Rows::first) {
         Some(row) => {
             Some(Receiver { id: row.text("id")?, url: row.text("url")?, secrets: SecretVersions::read(row)? })
@@ -108,13 +113,13 @@ impl Due {
 /// Writes what a round has come to. Nothing is written when the lease is somebody else's: they have
 /// sent the same events, with the same ids.
 async fn record(
-    engine: &Engine,
+    services: &Services,
     job: &Job,
     receiver: &Receiver,
     outcomes: &[Outcome],
     last: bool,
 ) -> Result<Round, Failure> {
-    let now_ms = engine.ports().clock.now_ms();
+    let now_ms = services.ports().clock.now_ms();
     let mut batch = vec![job.guard(), update(outcomes, now_ms)];
     if outcomes.iter().any(|outcome| outcome.gone) {
         // Unless its owner has pointed it elsewhere meanwhile.
@@ -134,19 +139,19 @@ async fn record(
         &job.lease,
         now_ms + JOB_LEASE_MS
     ));
-    let rows = engine.ports().database.write(batch).await?;
+    let rows = services.ports().database.write(batch).await?;
     let kept = rows.last().is_some_and(|rows| !rows.is_empty());
-    wake(engine, job, rows.iter().rev().nth(1))?;
+    wake(services, job, rows.iter().rev().nth(1))?;
     Ok(if kept { Round::More } else { Round::Over })
 }
 
 /// Ends the job when there was nothing to send.
-async fn end(engine: &Engine, job: &Job) -> Result<(), Failure> {
+async fn end(services: &Services, job: &Job) -> Result<(), Failure> {
     let mut batch = vec![job.guard()];
-    batch.extend(put_off(job, engine.ports().clock.now_ms(), false));
+    batch.extend(put_off(job, services.ports().clock.now_ms(), false));
     batch.push(sql!("SELECT due_at FROM jobs WHERE id = ?1 AND lease IS NULL", &job.id));
-    let rows = engine.ports().database.write(batch).await?;
-    wake(engine, job, rows.last())
+    let rows = services.ports().database.write(batch).await?;
+    wake(services, job, rows.last())
 }
 
 /// Gives the job back until its next attempt is due, and removes it when there is none to make. While
@@ -177,10 +182,10 @@ fn put_off(job: &Job, now_ms: i64, more: bool) -> [Statement; 2] {
 }
 
 /// Tells the queue when a job that was put off is due.
-fn wake(engine: &Engine, job: &Job, rows: Option<&Rows>) -> Result<(), Failure> {
+fn wake(services: &Services, job: &Job, rows: Option<&Rows>) -> Result<(), Failure> {
     if let Some(row) = rows.and_then(Rows::first) {
         let at_ms = row.integer("due_at")?;
-        engine.ports().queue.wake(&Wake { lane: job.kind.lane(), job_id: job.id.clone(), at_ms });
+        services.ports().queue.wake(&Wake { queue: job.kind.queue(), job_id: job.id.clone(), at_ms });
     }
     Ok(())
 }

@@ -5,23 +5,24 @@ use serde_json::json;
 
 use super::journal;
 use super::session::LiveSession;
-use super::token::TestToken;
-use crate::batch::Batch;
-use crate::calls::{self, Call, CallStatus, Direction, NewCall, Source};
-use crate::engine::{Engine, Incident, error_response, finish};
-use crate::error::{Code, Error, Fault};
-use crate::events::{self, EventKind, Subscribers};
-use crate::ids::prefix;
-use crate::jobs::live_call::Hold;
-use crate::limits::{LIVE_SILENCE_MS, STALE_ATTEMPTS_MAX};
+use crate::base::error::{Code, Error};
+use crate::base::ids::prefix;
+use crate::base::limits::{LIVE_SILENCE_MS, STALE_ATTEMPTS_MAX};
+use crate::base::response::{Incident, error_response, finish, method_not_allowed};
+use crate::live::lease::Hold;
+use crate::live::telephony::{self, Route};
 use crate::models::RULES_MODEL;
-use crate::operations::runs::{AssistantSnapshot, assistant_reads, assistant_snapshot};
+use crate::ports::statement::Statement;
 use crate::ports::{DatabaseError, Incoming};
-use crate::router::method_not_allowed;
-use crate::spending;
+use crate::services::Services;
 use crate::sql;
-use crate::statement::Statement;
-use crate::telephony::{self, Route};
+use crate::storage::batch::Batch;
+use crate::storage::calls::{self, Call, CallStatus, Direction, NewCall, Source};
+use crate::storage::events::{self, EventKind, Subscribers};
+use crate::storage::fault::Fault;
+use crate::storage::snapshots::{AssistantSnapshot, assistant_reads, assistant_snapshot};
+use crate::storage::spending;
+use crate::storage::test_token::TestToken;
 
 /// What becomes of a request for a WebSocket.
 pub enum Accept {
@@ -31,9 +32,9 @@ pub enum Accept {
     Session(Box<LiveSession>),
 }
 
-impl Engine {
-    /// Whether a request asks for one of our WebSockets: it goes to [`Engine::accept`]. Every other
-    /// request goes to [`Engine::handle`], which says so when a WebSocket should have been asked for.
+impl Services {
+    /// Whether a request asks for one of our WebSockets: it goes to `Engine::accept`. Every other
+    /// request goes to `Engine::handle`, which says so when a WebSocket should have been asked for.
     pub fn wants_socket(&self, head: &http::request::Parts) -> bool {
         let path = head.uri.path();
         let ours = path == super::SOCKET_PATH || matches!(Route::of(path), Some(Route::Media(..)));
@@ -71,7 +72,7 @@ fn asks_for_upgrade(headers: &http::HeaderMap) -> bool {
 /// The answer at the socket's address to what is no request for a WebSocket: what is wrong with the
 /// token if anything is, because a browser's page is not told why its socket did not open.
 pub async fn without_upgrade(
-    engine: &Engine,
+    services: &Services,
     incoming: &Incoming,
     now_ms: i64,
     request_id: &str,
@@ -79,7 +80,7 @@ pub async fn without_upgrade(
     if !matches!(*incoming.request.method(), Method::GET | Method::HEAD) {
         return error_response(&method_not_allowed("GET"), request_id);
     }
-    let fault = match check(engine, incoming, now_ms).await {
+    let fault = match check(services, incoming, now_ms).await {
         Ok(()) => {
             let message =
                 "This address is a WebSocket. Open it with a WebSocket client; the token is still good.";
@@ -100,10 +101,10 @@ fn explain(fault: Fault, request_id: &str) -> Response<Bytes> {
 }
 
 /// The token of a request, genuine and in time. Nothing is looked up before both are certain.
-fn token(engine: &Engine, incoming: &Incoming, now_ms: i64) -> Result<TestToken, Error> {
+fn token(services: &Services, incoming: &Incoming, now_ms: i64) -> Result<TestToken, Error> {
     let query = incoming.request.uri().query().unwrap_or_default();
     let text = form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == "token");
-    let token = text.and_then(|(_, text)| TestToken::read(&engine.config().secret, &text));
+    let token = text.and_then(|(_, text)| TestToken::read(&services.config().secret, &text));
     let Some(token) = token else {
         let message =
             "No valid test token. Use the whole websocket_url that create_browser_test_token answered.";
@@ -125,18 +126,18 @@ fn is_used(token: &TestToken) -> Statement {
     sql!("SELECT 1 AS used FROM used_test_tokens WHERE id = ?1", &token.id)
 }
 
-async fn check(engine: &Engine, incoming: &Incoming, now_ms: i64) -> Result<(), Fault> {
-    let token = token(engine, incoming, now_ms)?;
-    let rows = engine.ports().database.read(vec![is_used(&token)]).await?;
+async fn check(services: &Services, incoming: &Incoming, now_ms: i64) -> Result<(), Fault> {
+    let token = token(services, incoming, now_ms)?;
+    let rows = services.ports().database.read(vec![is_used(&token)]).await?;
     match rows.first() {
         Some(rows) if !rows.is_empty() => Err(used().into()),
         _ => Ok(()),
     }
 }
 
-async fn open(engine: &Engine, incoming: &Incoming) -> Result<LiveSession, Fault> {
-    let token = token(engine, incoming, engine.ports().clock.now_ms())?;
-    let Some(place) = engine.live().take() else {
+async fn open(services: &Services, incoming: &Incoming) -> Result<LiveSession, Fault> {
+    let token = token(services, incoming, services.ports().clock.now_ms())?;
+    let Some(place) = services.live_permits().take() else {
         let message =
             "Too many conversations are open at the moment. Try again soon; the token is still good.";
         let mut error = Error::new(Code::Unavailable, message);
@@ -144,10 +145,10 @@ async fn open(engine: &Engine, incoming: &Incoming) -> Result<LiveSession, Fault
         return Err(error.into());
     };
     for _ in 0..STALE_ATTEMPTS_MAX {
-        match opened(engine, &token).await {
+        match opened(services, &token).await {
             Ok(opened) => {
                 return Ok(LiveSession {
-                    engine: engine.clone(),
+                    services: services.clone(),
                     call: opened.call,
                     hold: opened.hold,
                     assistant: opened.assistant,
@@ -173,8 +174,8 @@ struct Opened {
 }
 
 /// Reads all that the conversation needs, then opens the call and takes the token down in one batch.
-async fn opened(engine: &Engine, token: &TestToken) -> Result<Opened, Fault> {
-    let ports = engine.ports();
+async fn opened(services: &Services, token: &TestToken) -> Result<Opened, Fault> {
+    let ports = services.ports();
     let workspace_id = &token.workspace_id;
     let now_ms = ports.clock.now_ms();
     let mut reads: Vec<Statement> = assistant_reads("?1", &token.assistant_id)
@@ -196,8 +197,8 @@ async fn opened(engine: &Engine, token: &TestToken) -> Result<Opened, Fault> {
     spending::check(Some(spending), assistant.model != RULES_MODEL)?;
     let subscribers = Subscribers::read(subscribers)?;
 
-    let call = new_call(engine, token, &assistant, now_ms);
-    let hold = Hold::new(engine, workspace_id, &call.id);
+    let call = new_call(services, token, &assistant, now_ms);
+    let hold = Hold::new(services, workspace_id, &call.id);
     let mut batch = Batch::from([
         sql!(
             "INSERT INTO used_test_tokens (id, workspace_id, expires_at) VALUES (?1, ?2, ?3)",
@@ -222,10 +223,10 @@ async fn opened(engine: &Engine, token: &TestToken) -> Result<Opened, Fault> {
     batch.extend(calls::write::insert(&call));
     batch.push(hold.open(now_ms));
     batch.push(journal::open(workspace_id, &call.id));
-    batch.emit(engine, workspace_id, &subscribers, EventKind::CallStarted, now_ms, || {
+    batch.emit(services, workspace_id, &subscribers, EventKind::CallStarted, now_ms, || {
         Ok(json!({"call": Call::of(&call, None, None)?}))
     })?;
-    match batch.write(engine).await {
+    match batch.write(services).await {
         Ok(_) => {}
         // Of two that come at once, one is the later.
         Err(DatabaseError::Constraint(sentence)) if sentence.contains("used_test_tokens") => {
@@ -236,10 +237,10 @@ async fn opened(engine: &Engine, token: &TestToken) -> Result<Opened, Fault> {
     Ok(Opened { call, hold, assistant })
 }
 
-fn new_call(engine: &Engine, token: &TestToken, assistant: &AssistantSnapshot, now_ms: i64) -> NewCall {
+fn new_call(services: &Services, token: &TestToken, assistant: &AssistantSnapshot, now_ms: i64) -> NewCall {
     NewCall {
         workspace_id: token.workspace_id.clone(),
-        id: engine.id(prefix::CALL),
+        id: services.id(prefix::CALL),
         assistant_id: assistant.id.clone(),
         assistant_revision: assistant.revision,
         source: Source::Browser,

@@ -16,18 +16,19 @@ use serde_json::Value;
 use super::journal;
 use super::peer::{Heard, Peer};
 use super::session::LiveSession;
-use crate::calls::{Call, CallFault};
+use crate::base::limits::{LIVE_COST_MICROUSD_MAX, LIVE_LEASE_KEPT_MS, PHONE_LOOK_MS, PHONE_TOLD_MS};
 use crate::conversation::{
-    Conversation, ConversationLimits, ConversationSetup, EndedReason, Input, Output, Party, WaitingFor,
+    AssistantTurn, CallFault, Conversation, ConversationLimits, ConversationSetup, EndedReason, Input,
+    Output, Party, ToolSpec, WaitingFor,
 };
-use crate::error::Fault;
-use crate::jobs::spent::Spent;
-use crate::jobs::tool_callback;
-use crate::limits::{LIVE_COST_MICROUSD_MAX, LIVE_LEASE_KEPT_MS, PHONE_LOOK_MS, PHONE_TOLD_MS};
-use crate::models::{AssistantModel, AssistantTurn, ModelFailure, RULES_MODEL, ToolSpec};
+use crate::live::telephony::leg::Leg;
+use crate::live::tool_callback;
+use crate::models::{AssistantModel, ModelFailure, RULES_MODEL};
 use crate::ports::BoxFuture;
-use crate::statement::Rows;
-use crate::telephony::leg::Leg;
+use crate::ports::statement::Rows;
+use crate::storage::calls::Call;
+use crate::storage::cost::Spent;
+use crate::storage::fault::Fault;
 
 /// How often a call's end is written anew because its carrier said something meanwhile.
 const END_ATTEMPTS_MAX: u32 = 8;
@@ -85,7 +86,7 @@ impl<'a> Drive<'a> {
         specs: &'a [ToolSpec],
         model: &'a Result<AssistantModel, ModelFailure>,
     ) -> Self {
-        let now_ms = session.engine.ports().clock.now_ms();
+        let now_ms = session.services.ports().clock.now_ms();
         let assistant = &session.assistant;
         let conversation = Conversation::new(ConversationSetup {
             id: session.call.id.clone(),
@@ -234,7 +235,7 @@ impl<'a> Drive<'a> {
         statements.extend(tools.map(|tool| tool_callback::secrets(tool, &call.workspace_id)));
         let asked = statements.len();
         statements.extend(session.on_phone.then(|| Leg::select(&call.workspace_id, &call.id)));
-        let mut rows = session.engine.ports().database.write(statements).await?;
+        let mut rows = session.services.ports().database.write(statements).await?;
         self.saved = self.conversation.transcript().len();
         self.keep_at_ms = now_ms + LIVE_LEASE_KEPT_MS;
         self.looked_at(Leg::first(rows.get(asked))?);
@@ -247,7 +248,7 @@ impl<'a> Drive<'a> {
             return self.tell(Input::CostLimit);
         }
         let left_microusd = LIVE_COST_MICROUSD_MAX - self.spent.microusd;
-        let (engine, assistant) = (&self.session.engine, &self.session.assistant);
+        let (services, assistant) = (&self.session.services, &self.session.assistant);
         let (model, tools) = (self.model, self.specs);
         let turn = self.conversation.assistant_turn();
         // Its own: the user may say more while the model thinks.
@@ -261,7 +262,7 @@ impl<'a> Drive<'a> {
                 seed,
             };
             let answer = match model {
-                Ok(model) => model.reply(engine, &turn, left_microusd).await,
+                Ok(model) => model.reply(services.ports(), &turn, left_microusd).await,
                 Err(failure) => Err(failure.clone()),
             };
             let spent = Spent::of(&answer);
@@ -292,10 +293,10 @@ impl<'a> Drive<'a> {
                     assistant_id: &session.assistant.id,
                     assistant_revision: session.assistant.revision,
                 };
-                let engine = &session.engine;
+                let services = &session.services;
                 let answer = match tool {
                     Some((tool, secrets)) => {
-                        tool_callback::call(engine, tool, secrets, &call.id, &call.arguments, &conversation)
+                        tool_callback::call(services, tool, secrets, &call.id, &call.arguments, &conversation)
                             .await
                     }
                     None => Err(format!("there is no tool named {}", call.name)),
@@ -390,13 +391,13 @@ impl<'a> Drive<'a> {
     }
 
     fn now_ms(&self) -> i64 {
-        self.session.engine.ports().clock.now_ms()
+        self.session.services.ports().clock.now_ms()
     }
 }
 
 /// 48 random bits: no two conversations have to go alike.
 fn seed(session: &LiveSession) -> u64 {
     let mut bytes = [0; 8];
-    session.engine.ports().random.fill(&mut bytes[..6]);
+    session.services.ports().random.fill(&mut bytes[..6]);
     u64::from_le_bytes(bytes)
 }

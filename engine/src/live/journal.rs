@@ -1,13 +1,13 @@
 //! What a live conversation has come to so far, kept so that a process that dies leaves the truth.
 use serde_json::json;
 
+use crate::base::limits::STATEMENT_LIST_BYTES_MAX;
 use crate::conversation::transcript::TranscriptRow;
-use crate::limits::STATEMENT_LIST_BYTES_MAX;
 use crate::ports::DatabaseError;
+use crate::ports::statement::{Rows, Statement};
 use crate::sql;
-use crate::statement::{Rows, Statement};
 
-use crate::jobs::spent::Spent;
+use crate::storage::cost::Spent;
 
 /// How far a conversation got.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -5,12 +5,12 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::calls::Call;
+use crate::base::field::shortened;
+use crate::base::json::{self, JsonError};
+use crate::base::limits::LIVE_TEXT_CHARS_MAX;
 use crate::conversation::EndedReason;
 use crate::conversation::transcript::{TranscriptRole, TranscriptRow};
-use crate::field::shortened;
-use crate::json::{self, JsonError};
-use crate::limits::LIVE_TEXT_CHARS_MAX;
+use crate::storage::calls::Call;
 
 /// What a client says.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,5 +1,5 @@
 //! How fast a client may send: a burst, then one message at a time.
-use crate::limits::{LIVE_MESSAGE_MS, LIVE_MESSAGES_BURST};
+use crate::base::limits::{LIVE_MESSAGE_MS, LIVE_MESSAGES_BURST};
 
 /// Counts messages.
 pub struct Pace {

@@ -1,9 +1,9 @@
 //! The other end of a live conversation: somebody who types, or somebody at a telephone.
-use crate::calls::{Call, CallFault};
-use crate::conversation::EndedReason;
 use crate::conversation::transcript::TranscriptRow;
+use crate::conversation::{CallFault, EndedReason};
 use crate::ports::sockets::Movable;
 use crate::ports::{BoxFuture, Gone};
+use crate::storage::calls::Call;
 
 /// What the driver of a conversation needs of the other end.
 ///

@@ -1,19 +1,19 @@
 //! A live conversation that waits for its socket, and what runs it.
 use super::drive::Drive;
 use super::peer::Peer;
-use super::places::Place;
 use super::text_peer::TextPeer;
-use crate::calls::NewCall;
-use crate::engine::Engine;
-use crate::jobs::live_call::Hold;
+use crate::base::permits::Permit;
+use crate::live::lease::Hold;
+use crate::live::telephony::phone_peer::PhoneLine;
 use crate::models::AssistantModel;
-use crate::operations::runs::{AssistantSnapshot, ToolSnapshot};
 use crate::ports::{BoxFuture, Gone, Received, Socket, SocketMessage};
-use crate::telephony::phone_peer::PhoneLine;
+use crate::services::Services;
+use crate::storage::calls::NewCall;
+use crate::storage::snapshots::{AssistantSnapshot, ToolSnapshot};
 
 /// An open call that waits for its socket.
 pub struct LiveSession {
-    pub(crate) engine: Engine,
+    pub(crate) services: Services,
     pub(crate) call: NewCall,
     pub(crate) hold: Hold,
     pub(crate) assistant: AssistantSnapshot,
@@ -25,7 +25,7 @@ pub struct LiveSession {
     pub(crate) on_phone: bool,
     /// Its side of the socket; `None` for somebody who types.
     pub(crate) line: Option<PhoneLine>,
-    pub(crate) _place: Place,
+    pub(crate) _place: Permit,
 }
 
 impl LiveSession {
@@ -37,7 +37,7 @@ impl LiveSession {
     /// Carries the conversation to its end and closes the socket. What it returns is for the host's
     /// log. A host that drops the future half-way leaves the call to its job.
     pub async fn run(mut self, socket: &mut dyn Socket) -> Option<String> {
-        let clock = self.engine.ports().clock.clone();
+        let clock = self.services.ports().clock.clone();
         match self.line.take() {
             None => {
                 let seconds = u16::try_from(self.max_duration_ms / 1_000).unwrap_or(u16::MAX);
@@ -57,8 +57,12 @@ impl LiveSession {
 
     async fn drive(&self, peer: &mut dyn Peer) -> Option<String> {
         let specs = self.assistant.tool_specs();
-        let model =
-            AssistantModel::new(&self.engine, &self.assistant.model, &self.assistant.knowledge, &specs);
+        let model = AssistantModel::new(
+            &self.services.config().catalog,
+            &self.assistant.model,
+            &self.assistant.knowledge,
+            &specs,
+        );
         let drive = Drive::new(self, &specs, &model);
         drive.run(peer).await.err().map(|fault| format!("{}: {fault:?}", self.call.id))
     }

@@ -2,11 +2,11 @@
 use super::message::{self, ClientMessage, ServerMessage};
 use super::pace::Pace;
 use super::peer::{Heard, Peer};
-use crate::calls::{Call, CallFault};
-use crate::conversation::EndedReason;
+use crate::base::limits::{LIVE_WRONG_MESSAGES_MAX, SOCKET_MESSAGE_BYTES_MAX};
 use crate::conversation::transcript::TranscriptRow;
-use crate::limits::{LIVE_WRONG_MESSAGES_MAX, SOCKET_MESSAGE_BYTES_MAX};
+use crate::conversation::{CallFault, EndedReason};
 use crate::ports::{BoxFuture, Clock, Gone, Received, Socket, SocketMessage};
+use crate::storage::calls::Call;
 
 /// The client of a test token.
 pub struct TextPeer<'a> {

@@ -13,34 +13,17 @@ use std::sync::LazyLock;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::config::{Config, provider_of};
-use crate::context::Context;
-use crate::error::{Code, Error, Fault, FieldProblem};
-use crate::limits;
-use crate::operation::{Input, Output};
+use crate::base::error::{Code, Error, FieldProblem};
+use crate::base::{limits, time};
+use crate::config::Config;
+use crate::models::settings::provider_of;
+use crate::operations::context::Context;
+use crate::operations::operation::{Input, Output};
+use crate::operations::validate;
+use crate::ports::statement::{Row, Statement};
 use crate::sql;
-use crate::statement::{Row, Statement};
-use crate::{time, validate};
-
-/// How speech is carried.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum PipelineMode {
-    /// One model hears and speaks; needs a provider that can.
-    Realtime,
-    /// Speech to text, a language model, text to speech.
-    #[default]
-    Cascading,
-}
-
-impl PipelineMode {
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::Realtime => "realtime",
-            Self::Cascading => "cascading",
-        }
-    }
-}
+use crate::storage::fault::Fault;
+use crate::storage::snapshots::PipelineMode;
 
 /// What a client may set.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -148,7 +131,7 @@ impl Draft {
             ));
         }
         for (field, value) in [("model", &self.model), ("voice", &self.voice)] {
-            let provider = provider_of(value).and_then(|name| config.providers.get(name));
+            let provider = provider_of(value).and_then(|name| config.catalog.providers.get(name));
             let Some(provider) = provider else {
                 problems.push(FieldProblem::new(field, unknown_provider(value, config)));
                 continue;
@@ -167,7 +150,7 @@ impl Draft {
 /// Refuses a model whose provider is not configured, by the name of the field.
 pub fn check_model(field: &str, value: Option<&str>, config: &Config) -> Result<(), Error> {
     match value {
-        Some(value) if provider_of(value).is_none_or(|name| !config.providers.contains_key(name)) => {
+        Some(value) if provider_of(value).is_none_or(|name| !config.catalog.providers.contains_key(name)) => {
             Err(Error::field(field, unknown_provider(value, config)))
         }
         _ => Ok(()),
@@ -175,7 +158,7 @@ pub fn check_model(field: &str, value: Option<&str>, config: &Config) -> Result<
 }
 
 fn unknown_provider(value: &str, config: &Config) -> String {
-    let known: Vec<&str> = config.providers.keys().map(String::as_str).collect();
+    let known: Vec<&str> = config.catalog.providers.keys().map(String::as_str).collect();
     let known = known.join(", ");
     match provider_of(value) {
         Some(provider) => format!("provider `{provider}` is not configured; configured: {known}"),

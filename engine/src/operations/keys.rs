@@ -2,16 +2,16 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::auth::key::ApiKey;
-use crate::context::Context;
-use crate::error::Fault;
-use crate::idempotency::Reveal;
-use crate::ids::prefix;
-use crate::limits;
-use crate::operation::{BodySchema, Effects, Input, Operation, Output, Success};
+use crate::base::api_key::ApiKey;
+use crate::base::ids::prefix;
+use crate::base::{limits, time};
+use crate::operations::context::Context;
+use crate::operations::operation::{BodySchema, Effects, Input, Operation, Output, Success};
+use crate::operations::{crud, schema};
+use crate::ports::statement::Row;
 use crate::sql;
-use crate::statement::Row;
-use crate::{crud, schema, time};
+use crate::storage::fault::Fault;
+use crate::storage::idempotency::Reveal;
 
 /// `GET /keys`
 pub const LIST: Operation = Operation {
@@ -122,7 +122,7 @@ async fn list(context: &mut Context, _: &Input) -> Result<Output, Fault> {
 async fn create(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     let Draft { name } = input.body()?;
     let mut bytes = [0; 32];
-    context.engine.ports().random.fill(&mut bytes);
+    context.services.ports().random.fill(&mut bytes);
     let key = ApiKey::from_bytes(bytes);
     let row =
         Key { id: context.id(prefix::KEY), name, hint: key.hint(), created_at: time::format(context.now_ms) };

@@ -2,14 +2,15 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::context::Context;
-use crate::error::{Code, Error, Fault};
-use crate::ids::prefix;
-use crate::limits;
-use crate::operation::{BodySchema, Effects, Input, Operation, Output, Success};
+use crate::base::error::{Code, Error};
+use crate::base::ids::prefix;
+use crate::base::{limits, time};
+use crate::operations::context::Context;
+use crate::operations::operation::{BodySchema, Effects, Input, Operation, Output, Success};
+use crate::operations::{crud, schema};
+use crate::ports::statement::{Row, Statement};
 use crate::sql;
-use crate::statement::{Row, Statement};
-use crate::{crud, schema, time};
+use crate::storage::fault::Fault;
 
 /// `GET /knowledge`
 pub const LIST: Operation = Operation {

@@ -3,14 +3,16 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::context::Context;
-use crate::error::{Code, Error, Fault, FieldProblem};
-use crate::limits;
-use crate::operation::{BodySchema, Effects, Input, Operation, Output, Success};
-use crate::phone::E164;
+use crate::base::error::{Code, Error, FieldProblem};
+use crate::base::phone::E164;
+use crate::base::{limits, time};
+use crate::carriers::CarrierName;
+use crate::operations::context::Context;
+use crate::operations::operation::{BodySchema, Effects, Input, Operation, Output, Success};
+use crate::operations::{crud, schema};
+use crate::ports::statement::Row;
 use crate::sql;
-use crate::statement::Row;
-use crate::{crud, schema, time};
+use crate::storage::fault::Fault;
 
 /// `GET /numbers`
 pub const LIST: Operation = Operation {
@@ -67,40 +69,6 @@ pub const UNBIND: Operation = Operation {
     run: |context, input| Box::pin(unbind(context, input)),
 };
 
-/// A carrier.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-#[allow(missing_docs, reason = "the names say it")]
-pub enum Provider {
-    Twilio,
-    Telnyx,
-    Plivo,
-    Vonage,
-}
-
-impl Provider {
-    /// As it is stored.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Twilio => "twilio",
-            Self::Telnyx => "telnyx",
-            Self::Plivo => "plivo",
-            Self::Vonage => "vonage",
-        }
-    }
-
-    /// The carrier that is written like this.
-    pub fn parse(text: &str) -> Option<Self> {
-        [Self::Twilio, Self::Telnyx, Self::Plivo, Self::Vonage]
-            .into_iter()
-            .find(|provider| provider.as_str() == text)
-    }
-
-    fn read(text: &str) -> Result<Self, Fault> {
-        Self::parse(text).ok_or_else(|| Fault::Bug(format!("stored provider {text}")))
-    }
-}
-
 /// What a client may set.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -108,7 +76,7 @@ pub struct Draft {
     /// The assistant that receives incoming calls.
     assistant_id: String,
     /// The carrier the number is at.
-    provider: Provider,
+    provider: CarrierName,
     /// The carrier's region, where it has one.
     #[serde(default)]
     #[schemars(length(min = 1, max = limits::REGION_CHARS_MAX))]
@@ -135,7 +103,7 @@ impl Number {
             number: row.text("number")?,
             draft: Draft {
                 assistant_id: row.text("assistant_id")?,
-                provider: Provider::read(&row.text("provider")?)?,
+                provider: row.word("provider")?,
                 region: row.optional_text("region")?,
             },
             created_at: time::format(row.integer("created_at")?),

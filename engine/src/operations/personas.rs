@@ -2,16 +2,17 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::base::error::Error;
+use crate::base::ids::prefix;
+use crate::base::{limits, time};
 use crate::config::Config;
-use crate::context::Context;
-use crate::error::{Error, Fault};
-use crate::ids::prefix;
-use crate::limits;
-use crate::operation::{BodySchema, Effects, Input, Operation, Output, Success};
 use crate::operations::assistants::check_model;
+use crate::operations::context::Context;
+use crate::operations::operation::{BodySchema, Effects, Input, Operation, Output, Success};
+use crate::operations::{crud, schema};
+use crate::ports::statement::{Row, Statement};
 use crate::sql;
-use crate::statement::{Row, Statement};
-use crate::{crud, schema, time};
+use crate::storage::fault::Fault;
 
 /// `GET /simulations/personas`
 pub const LIST: Operation = Operation {
@@ -179,7 +180,7 @@ async fn get(context: &mut Context, input: &Input) -> Result<Output, Fault> {
 
 async fn create(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     let draft: Draft = input.body()?;
-    draft.check(context.engine.config())?;
+    draft.check(context.services.config())?;
     let now_ms = context.now_ms;
     let persona = Persona {
         id: context.id(prefix::PERSONA),
@@ -205,7 +206,7 @@ async fn update(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     let Some(draft) = crud::merged(&current.draft, &input.body)? else {
         return Output::ok(&current);
     };
-    draft.check(context.engine.config())?;
+    draft.check(context.services.config())?;
     let now_ms = context.now_ms;
     let guard = crud::unchanged("personas", &current.id, current.revision);
     let update = sql!(

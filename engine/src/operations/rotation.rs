@@ -5,13 +5,14 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::context::Context;
-use crate::error::Fault;
-use crate::limits::SECRET_OVERLAP_MS_MAX;
-use crate::operation::Input;
+use crate::base::limits::SECRET_OVERLAP_MS_MAX;
+use crate::base::time;
+use crate::operations::context::Context;
+use crate::operations::crud;
+use crate::operations::operation::Input;
+use crate::ports::statement::Statement;
 use crate::sql;
-use crate::statement::Statement;
-use crate::{crud, time};
+use crate::storage::fault::Fault;
 
 /// How to rotate.
 #[derive(Deserialize, JsonSchema)]

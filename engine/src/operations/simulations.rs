@@ -3,14 +3,15 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::context::Context;
-use crate::error::{Error, Fault, FieldProblem};
-use crate::ids::prefix;
-use crate::limits;
-use crate::operation::{BodySchema, Effects, Input, Operation, Output, Success};
+use crate::base::error::{Error, FieldProblem};
+use crate::base::ids::prefix;
+use crate::base::{limits, time};
+use crate::operations::context::Context;
+use crate::operations::operation::{BodySchema, Effects, Input, Operation, Output, Success};
+use crate::operations::{crud, schema, validate};
+use crate::ports::statement::{Row, Rows, Statement};
 use crate::sql;
-use crate::statement::{Row, Rows, Statement};
-use crate::{crud, schema, time, validate};
+use crate::storage::fault::Fault;
 
 /// `GET /simulations`
 pub const LIST: Operation = Operation {

@@ -2,13 +2,13 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::assistants::PipelineMode;
-use crate::config::{ModelSettings, provider_of};
-use crate::context::Context;
-use crate::error::Fault;
 use crate::models::RULES_MODEL;
-use crate::operation::{Effects, Input, Operation, Output, Success};
-use crate::schema;
+use crate::models::settings::{ModelSettings, provider_of};
+use crate::operations::context::Context;
+use crate::operations::operation::{Effects, Input, Operation, Output, Success};
+use crate::operations::schema;
+use crate::storage::fault::Fault;
+use crate::storage::snapshots::PipelineMode;
 
 /// `GET /tts/rates`
 pub const LIST_TTS_RATES: Operation = Operation {
@@ -88,9 +88,9 @@ async fn rates(context: &mut Context, _: &Input) -> Result<Output, Fault> {
 
 async fn models(context: &mut Context, _: &Input) -> Result<Output, Fault> {
     context.authenticate().await?;
-    let config = context.engine.config();
+    let config = context.services.config();
     let mut models = Vec::new();
-    for (name, provider) in &config.providers {
+    for (name, provider) in &config.catalog.providers {
         let mut pipeline_modes = vec![PipelineMode::Cascading];
         if provider.realtime {
             pipeline_modes.push(PipelineMode::Realtime);
@@ -114,10 +114,11 @@ async fn models(context: &mut Context, _: &Input) -> Result<Output, Fault> {
             continue;
         }
         let is_here = |model: &str| provider_of(model) == Some(name);
-        let described = config.models.iter().filter(|(name, _)| is_here(name));
+        let described = config.catalog.models.iter().filter(|(name, _)| is_here(name));
         models.extend(described.map(|(name, settings)| model(name, settings)));
         let mut any = model(&format!("{name}/*"), &ModelSettings::default());
-        any.default = is_here(&config.default_model) && !config.models.contains_key(&config.default_model);
+        any.default =
+            is_here(&config.default_model) && !config.catalog.models.contains_key(&config.default_model);
         models.push(any);
     }
     Output::ok(&models)

@@ -5,18 +5,20 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+use crate::base::error::{Code, Error, FieldProblem};
+use crate::base::ids::prefix;
+use crate::base::targets::{PublicUrl, TargetError};
+use crate::base::tool_parameters::ToolParameters;
+use crate::base::{limits, time};
 use crate::config::Config;
-use crate::context::Context;
-use crate::error::{Code, Error, Fault, FieldProblem};
-use crate::idempotency::Reveal;
-use crate::ids::prefix;
-use crate::limits;
-use crate::operation::{BodySchema, Effects, Input, Operation, Output, Success};
+use crate::operations::context::Context;
+use crate::operations::operation::{BodySchema, Effects, Input, Operation, Output, Success};
+use crate::operations::{crud, schema, validate};
+use crate::ports::statement::{Row, Statement};
 use crate::sql;
-use crate::statement::{Row, Statement};
-use crate::targets::{PublicUrl, TargetError};
-use crate::tool_parameters::ToolParameters;
-use crate::{crud, schema, time, validate};
+use crate::storage::fault::Fault;
+use crate::storage::idempotency::Reveal;
+use crate::storage::snapshots::ToolMethod;
 
 /// `GET /tools`
 pub const LIST: Operation = Operation {
@@ -102,32 +104,6 @@ pub const DELETE: Operation = Operation {
     run: |context, input| Box::pin(delete(context, input)),
 };
 
-/// The method a tool is called with.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "UPPERCASE")]
-#[allow(missing_docs, reason = "the names say it")]
-pub enum ToolMethod {
-    Get,
-    #[default]
-    Post,
-    Put,
-    Patch,
-    Delete,
-}
-
-impl ToolMethod {
-    /// As it goes on the wire.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Get => "GET",
-            Self::Post => "POST",
-            Self::Put => "PUT",
-            Self::Patch => "PATCH",
-            Self::Delete => "DELETE",
-        }
-    }
-}
-
 /// What a client may set.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -136,7 +112,7 @@ pub struct Draft {
     #[schemars(length(min = 1, max = limits::TOOL_NAME_CHARS_MAX), regex(pattern = "^[A-Za-z_][A-Za-z0-9_]{0,63}$"))]
     pub name: String,
     /// Public HTTPS URL that is called.
-    #[schemars(length(min = 1, max = crate::targets::URL_BYTES_MAX))]
+    #[schemars(length(min = 1, max = crate::base::targets::URL_BYTES_MAX))]
     pub url: String,
     /// How it is called: POST, PUT and PATCH send JSON, GET and DELETE query parameters.
     #[serde(default)]
@@ -202,7 +178,7 @@ impl Tool {
             draft: Draft {
                 name: row.text("name")?,
                 url: row.text("url")?,
-                method: read_method(&row.text("method")?),
+                method: row.word("method")?,
                 description: row.text("description")?,
                 parameters: row.json("parameters")?,
                 timeout_ms: row.integer("timeout_ms")?,
@@ -211,17 +187,6 @@ impl Tool {
             updated_at: time::format(row.integer("updated_at")?),
             revision: row.integer("revision")?,
         })
-    }
-}
-
-/// A stored method.
-pub fn read_method(text: &str) -> ToolMethod {
-    match text {
-        "GET" => ToolMethod::Get,
-        "PUT" => ToolMethod::Put,
-        "PATCH" => ToolMethod::Patch,
-        "DELETE" => ToolMethod::Delete,
-        _ => ToolMethod::Post,
     }
 }
 
@@ -279,7 +244,7 @@ async fn get(context: &mut Context, input: &Input) -> Result<Output, Fault> {
 
 async fn create(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     let draft: Draft = input.body()?;
-    draft.check(context.engine.config())?;
+    draft.check(context.services.config())?;
     let now_ms = context.now_ms;
     let tool = Tool {
         id: context.id(prefix::TOOL),
@@ -310,7 +275,7 @@ async fn update(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     let Some(draft) = crud::merged(&current.draft, &input.body)? else {
         return Output::ok(&current);
     };
-    draft.check(context.engine.config())?;
+    draft.check(context.services.config())?;
     let now_ms = context.now_ms;
     let guard = crud::unchanged("tools", &current.id, current.revision);
     let update = sql!(

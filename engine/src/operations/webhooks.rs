@@ -1,5 +1,4 @@
 //! Webhooks: where events are sent.
-pub mod delivery;
 pub mod list_deliveries;
 pub mod redeliver;
 pub mod rotate_secret;
@@ -8,17 +7,20 @@ pub mod test;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::context::Context;
-use crate::error::{Code, Error, Fault};
-use crate::events::{self, Subscription};
-use crate::idempotency::Reveal;
-use crate::ids::prefix;
-use crate::jobs::JobKind;
-use crate::limits::WEBHOOKS_MAX;
-use crate::operation::{BodySchema, Effects, Input, Operation, Output, Success};
+use crate::base::error::{Code, Error};
+use crate::base::ids::prefix;
+use crate::base::limits::{self, WEBHOOKS_MAX};
+use crate::base::time;
+use crate::operations::context::Context;
+use crate::operations::operation::{BodySchema, Effects, Input, Operation, Output, Success};
 use crate::operations::tools::check_target;
-use crate::statement::{Row, Rows, Statement};
-use crate::{crud, limits, schema, sql, time};
+use crate::operations::{crud, schema};
+use crate::ports::statement::{Row, Rows, Statement};
+use crate::sql;
+use crate::storage::events::{self, Subscription};
+use crate::storage::fault::Fault;
+use crate::storage::idempotency::Reveal;
+use crate::storage::jobs::JobKind;
 
 /// `GET /webhooks`
 pub const LIST: Operation = Operation {
@@ -99,7 +101,7 @@ pub const DELETE: Operation = Operation {
 #[serde(deny_unknown_fields)]
 pub struct Draft {
     /// Public HTTPS URL that receives the events.
-    #[schemars(length(min = 1, max = crate::targets::URL_BYTES_MAX))]
+    #[schemars(length(min = 1, max = crate::base::targets::URL_BYTES_MAX))]
     url: String,
     /// Kinds of events to deliver, at least one; `*` for all.
     #[schemars(length(min = 1, max = limits::WEBHOOK_EVENTS_MAX))]
@@ -191,7 +193,7 @@ async fn list(context: &mut Context, _: &Input) -> Result<Output, Fault> {
 
 async fn create(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     let draft = input.body::<Draft>()?.tidy();
-    check_target(&draft.url, context.engine.config(), Vec::new())?;
+    check_target(&draft.url, context.services.config(), Vec::new())?;
     let count = sql!("SELECT COUNT(*) AS webhooks FROM webhooks WHERE workspace_id = :ws");
     let rows = context.read(vec![count]).await?;
     let webhooks = rows.first().and_then(Rows::first).map(|row| row.integer("webhooks")).transpose()?;
@@ -232,7 +234,7 @@ async fn update(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     let Some(draft) = next.filter(|draft| *draft != current.draft) else {
         return Output::ok(&current);
     };
-    check_target(&draft.url, context.engine.config(), Vec::new())?;
+    check_target(&draft.url, context.services.config(), Vec::new())?;
     let now_ms = context.now_ms;
     let mut statements = vec![crud::unchanged("webhooks", &current.id, current.revision)];
     statements.push(sql!(

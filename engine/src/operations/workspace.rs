@@ -2,13 +2,14 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::context::Context;
-use crate::error::Fault;
-use crate::limits;
-use crate::operation::{BodySchema, Effects, Input, Operation, Output, Success};
+use crate::base::{limits, time};
+use crate::operations::context::Context;
+use crate::operations::operation::{BodySchema, Effects, Input, Operation, Output, Success};
+use crate::operations::{crud, schema};
+use crate::ports::statement::{Row, Statement};
 use crate::sql;
-use crate::statement::{Row, Statement};
-use crate::{crud, schema, spending, time};
+use crate::storage::fault::Fault;
+use crate::storage::spending;
 
 /// `GET /workspace`
 pub const GET: Operation = Operation {

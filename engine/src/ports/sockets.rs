@@ -26,9 +26,9 @@ pub enum SocketMessage {
 /// What came over a socket, or did not.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Received {
-    /// A message of at most [`crate::limits::SOCKET_MESSAGE_BYTES_MAX`] bytes.
+    /// A message of at most [`crate::base::limits::SOCKET_MESSAGE_BYTES_MAX`] bytes.
     Message(SocketMessage),
-    /// A message of more than [`crate::limits::SOCKET_MESSAGE_BYTES_MAX`] bytes.
+    /// A message of more than [`crate::base::limits::SOCKET_MESSAGE_BYTES_MAX`] bytes.
     TooLarge,
     /// Nothing, until the time given.
     Nothing,
@@ -47,12 +47,12 @@ pub struct Gone;
 /// 1. Messages come whole, in order, each once. The host buffers as few of them as the platform lets
 ///    it, and reads on only when asked: a client that sends faster than it is listened to is slowed
 ///    down by its own connection wherever the platform can do that.
-/// 2. A message larger than [`crate::limits::SOCKET_MESSAGE_BYTES_MAX`] is told as
+/// 2. A message larger than [`crate::base::limits::SOCKET_MESSAGE_BYTES_MAX`] is told as
 ///    [`Received::TooLarge`]; the host keeps none of it, and the engine closes with 1009.
 /// 3. Dropping the future of `receive` loses no message.
 /// 4. `send` returns when the host has handed the message on, and not before the one before it was
 ///    taken, so at most one message waits in the host. When the client takes nothing for
-///    [`crate::limits::SOCKET_SEND_MS`] it is gone. A platform that does not tell what was taken
+///    [`crate::base::limits::SOCKET_SEND_MS`] it is gone. A platform that does not tell what was taken
 ///    answers at once.
 /// 5. After [`Received::Gone`], [`Gone`] or `close`, nothing is sent; `send` and `close` may still be
 ///    called and do nothing. Dropping the socket ends the connection.
@@ -64,6 +64,6 @@ pub trait Socket: Movable {
     fn send(&mut self, message: SocketMessage) -> BoxFuture<'_, Result<(), Gone>>;
 
     /// Closes with a code of RFC 6455 (7.4) and a reason of at most 123 bytes, and waits a moment
-    /// ([`crate::limits::SOCKET_CLOSE_MS`]) for the client to do the same.
+    /// ([`crate::base::limits::SOCKET_CLOSE_MS`]) for the client to do the same.
     fn close(&mut self, code: u16, reason: &'static str) -> BoxFuture<'_, ()>;
 }

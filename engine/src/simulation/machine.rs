@@ -7,9 +7,13 @@ use serde_json::Value;
 
 use super::{SimulationSetup, spoken_ms};
 use crate::conversation::transcript::TranscriptRow;
-use crate::conversation::{self, Conversation, ConversationSetup, EndedReason, Party, WaitingFor};
-use crate::evaluation::{Assessment, Evaluation, EvaluationResult, JudgeQuestion, ReadTranscript};
-use crate::models::{AssistantReply, AssistantTurn, CallerReply, CallerTurn, Ruling};
+use crate::conversation::{
+    self, AssistantReply, AssistantTurn, Conversation, ConversationSetup, EndedReason, Party, WaitingFor,
+};
+use crate::models::{CallerReply, CallerTurn, Ruling};
+use crate::simulation::evaluation::{
+    Assessment, Evaluation, EvaluationResult, JudgeQuestion, ReadTranscript,
+};
 
 /// What happened outside.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -50,9 +50,8 @@ pub fn run_offline(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::conversation::EndedReason;
     use crate::conversation::transcript::TranscriptRole;
-    use crate::models::{Knowledge, ToolSpec};
+    use crate::conversation::{EndedReason, Knowledge, ToolSpec};
     use crate::simulation::{SIMULATION_TURNS_MAX, SimulatedAssistant};
     use proptest::prelude::*;
     use serde_json::json;
@@ -249,7 +248,7 @@ mod tests {
         }
     }
 
-    fn evaluation(kind: &str, role: &str, includes: &str) -> crate::evaluation::Evaluation {
+    fn evaluation(kind: &str, role: &str, includes: &str) -> crate::simulation::evaluation::Evaluation {
         serde_json::from_value(json!({"kind": kind, "role": role, "includes": includes})).unwrap()
     }
 }

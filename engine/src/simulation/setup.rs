@@ -1,9 +1,8 @@
 //! What a simulation starts from.
 use serde::{Deserialize, Serialize};
 
-use crate::conversation::ConversationLimits;
-use crate::evaluation::Evaluation;
-use crate::models::{Knowledge, ToolSpec};
+use crate::conversation::{ConversationLimits, Knowledge, ToolSpec};
+use crate::simulation::evaluation::Evaluation;
 
 /// Spoken lines of one simulated conversation, both sides together, unless its limits say else.
 pub const SIMULATION_TURNS_MAX: u32 = 60;

@@ -7,7 +7,7 @@
 //!
 //! # The code
 //!
-//! Time is cut into **symbols** of 20 ms, which is a frame of [`crate::audio`]: whatever a line loses or repeats
+//! Time is cut into **symbols** of 20 ms, which is a frame of [`crate::speech::audio`]: whatever a line loses or repeats
 //! is whole symbols. A symbol is two tones at once, of 32 that stand 62.5 Hz apart, in two groups of 16:
 //!
 //! | group | tones |

@@ -10,7 +10,7 @@ use rusqlite::limits::Limit;
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{CachedStatement, Connection, ErrorCode, OpenFlags, ToSql};
 use sidetone_engine::ports::DatabaseError;
-use sidetone_engine::statement::{Rows, Statement, Value};
+use sidetone_engine::ports::statement::{Rows, Statement, Value};
 
 /// D1's limits, as workerd sets them (`src/workerd/util/sqlite.c++`): what it refuses is refused here too.
 const D1_LIMITS: &[(Limit, i32)] = &[

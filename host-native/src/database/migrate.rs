@@ -2,7 +2,7 @@
 use std::collections::BTreeSet;
 
 use rusqlite::Connection;
-use sidetone_engine::migrations::MIGRATIONS;
+use sidetone_engine::storage::migrations::MIGRATIONS;
 
 use super::OpenError;
 

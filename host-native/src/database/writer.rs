@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{self, TrySendError};
 
 use sidetone_engine::ports::DatabaseError;
-use sidetone_engine::statement::{Rows, Statement};
+use sidetone_engine::ports::statement::{Rows, Statement};
 use tokio::sync::oneshot;
 
 use super::connection::{Session, begin, command, write_one, write_within};

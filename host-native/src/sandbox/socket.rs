@@ -6,7 +6,7 @@ use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
 use serde_json::Value;
-use sidetone_engine::limits::SOCKET_MESSAGE_BYTES_MAX;
+use sidetone_engine::base::limits::SOCKET_MESSAGE_BYTES_MAX;
 use sidetone_engine::ports::{BoxFuture, Clock, Gone, Received, Socket, SocketMessage};
 
 use super::{ManualClock, lock};

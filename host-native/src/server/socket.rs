@@ -10,7 +10,7 @@ use http::request::Parts;
 use http::{HeaderValue, Response, StatusCode, Version, header};
 use hyper::upgrade::{OnUpgrade, Upgraded};
 use hyper_util::rt::TokioIo;
-use sidetone_engine::limits::{SOCKET_CLOSE_MS, SOCKET_MESSAGE_BYTES_MAX, SOCKET_SEND_MS};
+use sidetone_engine::base::limits::{SOCKET_CLOSE_MS, SOCKET_MESSAGE_BYTES_MAX, SOCKET_SEND_MS};
 use sidetone_engine::live::{Accept, LiveSession};
 use sidetone_engine::ports::{BoxFuture, Clock, Gone, Incoming, Received, Socket, SocketMessage};
 use tokio::sync::watch;

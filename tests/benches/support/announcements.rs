@@ -6,14 +6,15 @@ use bytes::Bytes;
 use http::HeaderMap;
 use sidetone::keys::RingKeys;
 use sidetone::sandbox::block_on;
-use sidetone_engine::carriers::{Callback, Carrier, CarrierEvent, Check, Connect, IncomingCall, Reply};
+use sidetone_engine::base::ids;
+use sidetone_engine::carriers::{
+    Callback, Carrier, CarrierEvent, CarrierName, Check, Connect, IncomingCall, Reply,
+};
 use sidetone_engine::config::Config;
-use sidetone_engine::ids;
-use sidetone_engine::operations::numbers::Provider;
+use sidetone_engine::live::telephony::Route;
+use sidetone_engine::live::telephony::leg::command_id;
+use sidetone_engine::live::telephony::token::{CallToken, Purpose};
 use sidetone_engine::ports::Keys;
-use sidetone_engine::telephony::Route;
-use sidetone_engine::telephony::leg::command_id;
-use sidetone_engine::telephony::token::{CallToken, Purpose};
 use sidetone_tests::process::{Folder, bootstrap_key};
 use sidetone_tests::stand_ins::carrier::{CallEvent, CallbackRequest};
 
@@ -115,7 +116,7 @@ impl InProcess {
         let lookup =
             |name: &str| settings.iter().find(|(known, _)| *known == name).map(|(_, value)| value.clone());
         let config = Config::from_settings(lookup, "", "").expect("the settings are right");
-        let provider = Provider::parse(provider).expect("a carrier");
+        let provider = CarrierName::parse(provider).expect("a carrier");
         let carrier = config.carriers.get(provider).expect("an account").clone();
         let id = |prefix| ids::from_bytes(prefix, [7; 16]);
         let token = CallToken::new(&id(ids::prefix::WORKSPACE), &id(ids::prefix::CALL));

@@ -12,7 +12,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use rusqlite::{Connection, OpenFlags, Row, params};
 use serde::{Deserialize, Serialize};
-use sidetone_engine::time;
+use sidetone_engine::base::time;
 use tokio::sync::oneshot;
 
 const COLUMNS: &str = "id, name, instructions, first_message, model, voice, pipeline_mode, revision, created_at, updated_at,

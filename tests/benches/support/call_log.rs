@@ -4,16 +4,15 @@ use std::time::Instant;
 
 use sidetone::Sandbox;
 use sidetone::database::Sqlite;
-use sidetone_engine::auth::key::ApiKey;
-use sidetone_engine::calls::{
-    Analysis, AnalysisMethod, CallFault, CallStatus, Costs, Direction, EndedCall, NewCall, Outcome,
-    Sentiment, Source, Usage, write,
-};
-use sidetone_engine::conversation::EndedReason;
+use sidetone_engine::base::api_key::ApiKey;
 use sidetone_engine::conversation::transcript::{TranscriptRole, TranscriptRow};
+use sidetone_engine::conversation::{CallFault, EndedReason, Outcome, Sentiment};
+use sidetone_engine::ports::statement::{Rows, Statement};
 use sidetone_engine::ports::{BoxFuture, Database, DatabaseError, Incoming};
 use sidetone_engine::sql;
-use sidetone_engine::statement::{Rows, Statement};
+use sidetone_engine::storage::calls::{
+    Analysis, AnalysisMethod, CallStatus, Costs, Direction, EndedCall, NewCall, Source, Usage, write,
+};
 use sidetone_tests::process::Folder;
 
 /// Assistants the calls are spread over.

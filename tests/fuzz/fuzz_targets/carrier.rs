@@ -6,11 +6,10 @@ use std::sync::LazyLock;
 
 use http::{HeaderMap, HeaderValue};
 use libfuzzer_sys::fuzz_target;
-use sidetone_engine::carriers::{Callback, Carriers, Check, LineEvent, LineMessage};
-use sidetone_engine::limits::{CARRIER_MESSAGE_BYTES_MAX, MEDIA_CHUNK_MS_MAX};
-use sidetone_engine::operations::numbers::Provider;
+use sidetone_engine::base::limits::{CARRIER_MESSAGE_BYTES_MAX, MEDIA_CHUNK_MS_MAX};
+use sidetone_engine::carriers::{Callback, Carriers, Check, LineEvent, LineMessage, CarrierName};
 
-const PROVIDERS: [Provider; 4] = [Provider::Twilio, Provider::Telnyx, Provider::Plivo, Provider::Vonage];
+const PROVIDERS: [CarrierName; 4] = [CarrierName::Twilio, CarrierName::Telnyx, CarrierName::Plivo, CarrierName::Vonage];
 /// Samples of the longest message a line may take: at 24 kHz.
 const SAMPLES_MAX: usize = 24 * MEDIA_CHUNK_MS_MAX;
 
@@ -43,7 +42,7 @@ fuzz_target!(|bytes: &[u8]| {
 });
 
 /// `query NUL content-type NUL signature NUL body`.
-fn callback(provider: Provider, bytes: &[u8]) {
+fn callback(provider: CarrierName, bytes: &[u8]) {
     let mut parts = bytes.splitn(4, |byte| *byte == 0);
     let mut part = || parts.next().unwrap_or_default();
     let (query, content_type, signature, body) = (part(), part(), part(), part());
@@ -72,7 +71,7 @@ fn callback(provider: Provider, bytes: &[u8]) {
 }
 
 /// Messages between NULs; one that begins with `!` is binary.
-fn line(provider: Provider, bytes: &[u8]) {
+fn line(provider: CarrierName, bytes: &[u8]) {
     let mut line = CARRIERS.get(provider).expect("an account").line();
     for message in bytes.split(|byte| *byte == 0) {
         let message = match message.strip_prefix(b"!") {

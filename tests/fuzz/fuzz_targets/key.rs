@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use sidetone_engine::auth::key::{ApiKey, KEY_BYTES};
+use sidetone_engine::base::api_key::{ApiKey, KEY_BYTES};
 
 fuzz_target!(|bytes: &[u8]| {
     if let Ok(text) = std::str::from_utf8(bytes)

@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use sidetone_engine::limits::{MODEL_CALLS_MAX, MODEL_TEXT_BYTES_MAX};
+use sidetone_engine::base::limits::{MODEL_CALLS_MAX, MODEL_TEXT_BYTES_MAX};
 use sidetone_engine::models::openai::answer::{Answer, AnswerError, AnswerReader, Progress};
 
 fuzz_target!(|bytes: &[u8]| {

@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use sidetone_engine::phone::E164;
+use sidetone_engine::base::phone::E164;
 
 fuzz_target!(|text: &str| {
     let digits = text.strip_prefix('+').unwrap_or_default();

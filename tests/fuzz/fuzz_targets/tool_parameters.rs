@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use libfuzzer_sys::fuzz_target;
 use serde_json::{Value, json};
-use sidetone_engine::json::read;
-use sidetone_engine::tool_parameters::{PROBLEMS_MAX, ToolParameters};
+use sidetone_engine::base::json::read;
+use sidetone_engine::base::tool_parameters::{PROBLEMS_MAX, ToolParameters};
 
 fuzz_target!(|bytes: &[u8]| {
     let Ok(document) = read(bytes) else {

@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use sidetone_engine::targets::{PublicUrl, URL_BYTES_MAX, is_public_address};
+use sidetone_engine::base::targets::{is_public_address, PublicUrl, URL_BYTES_MAX};
 use url::Host;
 
 fuzz_target!(|text: &str| {

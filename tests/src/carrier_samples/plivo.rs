@@ -4,11 +4,11 @@ use std::sync::Arc;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
+use sidetone_engine::base::phone::E164;
 use sidetone_engine::carriers::{
-    Authorization, Carrier, Carriers, Connect, Ending, IncomingCall, Order, Outgoing, Refusal, Reply,
+    Authorization, Carrier, CarrierName, Carriers, Connect, Ending, IncomingCall, Order, Outgoing, Refusal,
+    Reply,
 };
-use sidetone_engine::operations::numbers::Provider;
-use sidetone_engine::phone::E164;
 
 use crate::stand_ins::carrier::plivo::{AUTH_ID, AUTH_TOKEN, PlivoWire};
 use crate::stand_ins::carrier::{CallEvent, CallbackRequest, EndKind, PhoneCall, Public, Wire};
@@ -38,7 +38,7 @@ fn service() -> Arc<dyn Carrier> {
     let settings = PlivoWire.settings(API);
     let get = |name: &str| settings.iter().find(|(known, _)| *known == name).map(|(_, value)| value.clone());
     let carriers = Carriers::from_settings(get).expect("the settings are good");
-    Arc::clone(carriers.get(Provider::Plivo).expect("there is an account"))
+    Arc::clone(carriers.get(CarrierName::Plivo).expect("there is an account"))
 }
 
 fn documents() -> Value {

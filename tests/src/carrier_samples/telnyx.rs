@@ -2,11 +2,10 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
+use sidetone_engine::base::phone::E164;
 use sidetone_engine::carriers::{
-    Authorization, Carriers, Connect, Ending, IncomingCall, Order, Outgoing, Refusal, Reply,
+    Authorization, CarrierName, Carriers, Connect, Ending, IncomingCall, Order, Outgoing, Refusal, Reply,
 };
-use sidetone_engine::operations::numbers::Provider;
-use sidetone_engine::phone::E164;
 
 use crate::stand_ins::carrier::telnyx::{API_KEY, TelnyxWire};
 use crate::stand_ins::carrier::{
@@ -35,7 +34,7 @@ fn requests(wire: TelnyxWire) -> Vec<Value> {
     let setting =
         |name: &str| settings.iter().find(|(known, _)| *known == name).map(|(_, value)| value.clone());
     let carriers = Carriers::from_settings(setting).expect("the stand-in's settings are right");
-    let telnyx = carriers.get(Provider::Telnyx).expect("there is an account");
+    let telnyx = carriers.get(CarrierName::Telnyx).expect("there is an account");
     let (from, to) = (E164::parse("+13125550001"), E164::parse("+436601234567"));
     let order = Order {
         from: from.as_ref().expect("a number"),

@@ -4,12 +4,12 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Map, Value, json};
+use sidetone_engine::base::phone::E164;
 use sidetone_engine::carriers::order::Authorization;
 use sidetone_engine::carriers::{
-    Callback, Carrier, Carriers, Check, Connect, Ending, IncomingCall, Order, Outgoing, Refusal, Reply,
+    Callback, Carrier, CarrierName, Carriers, Check, Connect, Ending, IncomingCall, Order, Outgoing, Refusal,
+    Reply,
 };
-use sidetone_engine::operations::numbers::Provider;
-use sidetone_engine::phone::E164;
 
 use crate::stand_ins::carrier::twilio::{ACCOUNT_SID, AUTH_TOKEN, TwilioWire};
 use crate::stand_ins::carrier::{
@@ -34,7 +34,7 @@ pub fn samples() -> Value {
     let settings = TwilioWire.settings("https://api.twilio.com");
     let get = |name: &str| settings.iter().find(|(known, _)| *known == name).map(|(_, value)| value.clone());
     let carriers = Carriers::from_settings(get).expect("the stand-in's settings do");
-    let twilio = carriers.get(Provider::Twilio).expect("Twilio is set").as_ref();
+    let twilio = carriers.get(CarrierName::Twilio).expect("Twilio is set").as_ref();
     json!({
         "account_sid": ACCOUNT_SID,
         "auth_token": AUTH_TOKEN,

@@ -2,11 +2,11 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+use sidetone_engine::base::phone::E164;
 use sidetone_engine::carriers::{
-    Authorization, Carrier, Carriers, Connect, Ending, IncomingCall, Order, Outgoing, Refusal, Reply,
+    Authorization, Carrier, CarrierName, Carriers, Connect, Ending, IncomingCall, Order, Outgoing, Refusal,
+    Reply,
 };
-use sidetone_engine::operations::numbers::Provider;
-use sidetone_engine::phone::E164;
 
 use crate::stand_ins::carrier::vonage::{API_KEY, APPLICATION_ID, SIGNATURE_SECRET, VonageWire, token};
 use crate::stand_ins::carrier::{CallEvent, CallbackRequest, EndKind, PhoneCall, Public, Wire};
@@ -27,7 +27,7 @@ pub fn samples() -> Value {
     let settings = wire.settings("https://api.nexmo.com");
     let get = |name: &str| settings.iter().find(|(known, _)| *known == name).map(|(_, value)| value.clone());
     let carriers = Carriers::from_settings(get).expect("the stand-in's settings are good");
-    let carrier = carriers.get(Provider::Vonage).expect("the account is whole");
+    let carrier = carriers.get(CarrierName::Vonage).expect("the account is whole");
     let order = order(carrier);
     let answer = document(carrier.answer(&Connect {
         carrier_call_id: CALL,

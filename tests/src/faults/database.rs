@@ -4,8 +4,8 @@ use std::sync::{Mutex, MutexGuard};
 
 use sidetone::database::Memory;
 use sidetone::sandbox::memory;
+use sidetone_engine::ports::statement::{Rows, Statement};
 use sidetone_engine::ports::{BoxFuture, Database, DatabaseError};
-use sidetone_engine::statement::{Rows, Statement};
 
 use super::plan::{FaultPlan, Moment, StorageFault};
 use super::rig::Counts;

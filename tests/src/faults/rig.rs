@@ -1,6 +1,6 @@
 //! One service under a plan, in memory or in workerd: the same handles on both.
-use sidetone_engine::jobs::Lane;
-use sidetone_engine::ports::Wake;
+use sidetone_engine::ports::{JobQueue, Wake};
+use sidetone_engine::storage::jobs::JobKind;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
@@ -43,7 +43,7 @@ enum Host {
         database: Arc<FaultyDatabase>,
         plan: Mutex<FaultPlan>,
         queue: Mutex<Counts>,
-        late: Mutex<Vec<Lane>>,
+        late: Mutex<Vec<JobQueue>>,
     },
     Edge {
         edge: Arc<Edge>,
@@ -172,7 +172,7 @@ impl Rig {
             Host::Sandbox { late, .. } => {
                 sandbox(&self.world).advance(ms);
                 let late = std::mem::take(&mut *lock(late));
-                late.into_iter().for_each(|lane| self.consume(lane));
+                late.into_iter().for_each(|queue| self.consume(queue));
             }
             Host::Edge { .. } => {
                 self.control("/__clock", Some(&json!({"advance_ms": ms})));
@@ -186,7 +186,7 @@ impl Rig {
         match &self.host {
             Host::Sandbox { queue, .. } => {
                 lock(queue).sweeps += 1;
-                if Lane::ALL.into_iter().all(|lane| self.turns(lane)) {
+                if JobQueue::ALL.iter().copied().all(|queue| self.turns(queue)) {
                     let _ = sandbox(&self.world).engine().sweep().now_or_never();
                 }
             }
@@ -211,38 +211,39 @@ impl Rig {
 
     /// The Sandbox's queue: what workerd's does by itself.
     fn deliver(&self) {
-        let Host::Sandbox { plan, queue, late, .. } = &self.host else { return };
-        for Wake { lane, .. } in sandbox(&self.world).hints() {
+        let Host::Sandbox { plan, queue: counted, late, .. } = &self.host else { return };
+        for Wake { queue, .. } in sandbox(&self.world).hints() {
             let fault = {
-                let mut counts = lock(queue);
+                let mut counts = lock(counted);
                 counts.hints += 1;
                 let fault = lock(plan).hints.get(counts.hints - 1).copied().unwrap_or(HintFault::None);
                 counts.met += usize::from(fault != HintFault::None);
                 fault
             };
             match fault {
-                HintFault::None => self.consume(lane),
+                HintFault::None => self.consume(queue),
                 HintFault::Lose | HintFault::Refuse => {}
-                HintFault::Double => (0..2).for_each(|_| self.consume(lane)),
-                HintFault::Late => lock(late).push(lane),
+                HintFault::Double => (0..2).for_each(|_| self.consume(queue)),
+                HintFault::Late => lock(late).push(queue),
             }
         }
     }
 
-    fn consume(&self, lane: Lane) {
-        let Host::Sandbox { queue, .. } = &self.host else { return };
-        lock(queue).deliveries += 1;
-        self.turns(lane);
+    fn consume(&self, queue: JobQueue) {
+        let Host::Sandbox { queue: counted, .. } = &self.host else { return };
+        lock(counted).deliveries += 1;
+        self.turns(queue);
     }
 
     /// One invocation of a consumer; `false` when it was killed.
-    fn turns(&self, lane: Lane) -> bool {
+    fn turns(&self, queue: JobQueue) -> bool {
         let Host::Sandbox { database, .. } = &self.host else { return true };
         database.revive();
         let engine = sandbox(&self.world).engine();
         for _ in 0..CLAIMS_MAX {
             // What is killed never comes to its end, and is dropped as it stands.
-            let ended = engine.run_due_jobs("consumer", &lane.kinds(), JOBS_AT_ONCE).now_or_never();
+            let ended =
+                engine.run_due_jobs("consumer", &JobKind::of_queue(queue), JOBS_AT_ONCE).now_or_never();
             match ended {
                 None => {
                     database.revive();

@@ -3,13 +3,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use bytes::Bytes;
 use serde_json::{Value, json};
-use sidetone_engine::auth::key::ApiKey;
-use sidetone_engine::calls::write as calls;
+use sidetone_engine::base::api_key::ApiKey;
 use sidetone_engine::engine::Engine;
-use sidetone_engine::error::Fault;
-use sidetone_engine::recordings::{self, Kept};
+use sidetone_engine::ports::statement::Statement;
 use sidetone_engine::sql;
-use sidetone_engine::statement::Statement;
+use sidetone_engine::storage::calls::write as calls;
+use sidetone_engine::storage::fault::Fault;
+use sidetone_engine::storage::recordings::{self, Kept};
 
 use super::{Made, Service, World};
 use crate::backdoor::{self, wait};

@@ -4,15 +4,14 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 mod service;
 
-use sidetone_engine::carriers::{CarrierEvent, Placed, Progress};
+use sidetone_engine::carriers::{CarrierEvent, CarrierName, Placed, Progress};
 use sidetone_engine::conversation::EndedReason;
-use sidetone_engine::operations::numbers::Provider;
 use sidetone_tests::stand_ins::carrier::{CallEvent, EndKind, Forgery};
 
 use service::{Came, OURS, Service};
 
-fn each(scenario: impl Fn(Provider)) {
-    for provider in [Provider::Twilio, Provider::Telnyx, Provider::Plivo, Provider::Vonage] {
+fn each(scenario: impl Fn(CarrierName)) {
+    for provider in [CarrierName::Twilio, CarrierName::Telnyx, CarrierName::Plivo, CarrierName::Vonage] {
         scenario(provider);
     }
 }

@@ -10,13 +10,12 @@ use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use ring::signature::{ED25519, RSA_PKCS1_SHA256, RsaKeyPair, UnparsedPublicKey};
 use serde_json::json;
+use sidetone_engine::base::phone::E164;
 use sidetone_engine::carriers::{
-    Authorization, Callback, Carrier, CarrierEvent, Carriers as Adapters, Check, Connect, Ending, LineEvent,
-    LineMessage, Order, Outgoing, Placed, Progress, Refusal, Reply,
+    Authorization, Callback, Carrier, CarrierEvent, CarrierName, Carriers as Adapters, Check, Connect,
+    Ending, LineEvent, LineMessage, Order, Outgoing, Placed, Progress, Refusal, Reply,
 };
 use sidetone_engine::conversation::EndedReason;
-use sidetone_engine::operations::numbers::Provider;
-use sidetone_engine::phone::E164;
 use sidetone_engine::ports::HttpReply;
 use sidetone_tests::stand_ins::carrier::all::BASE_URL;
 use sidetone_tests::stand_ins::carrier::{CarrierServer, Carriers, Phone};
@@ -32,7 +31,7 @@ const SAID: &[i16] = &[8_031; 480];
 /// The least a service can be.
 #[derive(Clone)]
 pub struct Service {
-    pub provider: Provider,
+    pub provider: CarrierName,
     pub carrier: Arc<dyn Carrier>,
     pub server: CarrierServer,
     pub came: Arc<Mutex<Came>>,
@@ -48,7 +47,7 @@ pub struct Came {
 }
 
 impl Service {
-    pub fn start(provider: Provider) -> Self {
+    pub fn start(provider: CarrierName) -> Self {
         let carriers = Carriers::start();
         let settings: BTreeMap<&str, String> = carriers.settings().into_iter().collect();
         let adapters = Adapters::from_settings(|name| settings.get(name).cloned()).unwrap();

@@ -1,7 +1,7 @@
 //! Who is asking, patience with wrong keys, and requests that are done once.
 use http::Method;
 use serde_json::{Value, json};
-use sidetone_engine::auth::key::ApiKey;
+use sidetone_engine::base::api_key::ApiKey;
 use sidetone_tests::{Reply, World};
 
 #[test]

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use http::Method;
 use serde_json::{Value, json};
-use sidetone_engine::limits::BODY_BYTES_MAX;
+use sidetone_engine::base::limits::BODY_BYTES_MAX;
 use sidetone_tests::call::UNKNOWN_ID;
 use sidetone_tests::{Reply, World, wire};
 

@@ -6,12 +6,13 @@ use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use serde_json::{Value, json};
 use sidetone::sandbox::block_on;
-use sidetone_engine::calls::{
-    Analysis, AnalysisMethod, Call, Costs, EndedCall, NewCall, Outcome, Sentiment, Source, write,
-};
+use sidetone_engine::base::time;
+use sidetone_engine::conversation::{Outcome, Sentiment};
+use sidetone_engine::ports::statement::Rows;
 use sidetone_engine::sql;
-use sidetone_engine::statement::Rows;
-use sidetone_engine::time;
+use sidetone_engine::storage::calls::{
+    Analysis, AnalysisMethod, Call, Costs, EndedCall, NewCall, Source, write,
+};
 use sidetone_tests::call::encoded;
 use sidetone_tests::{World, example};
 

@@ -1,9 +1,9 @@
 //! The call log: the list, its parameters, searching it, one call. That lists and statistics are right for
 //! any calls is in `call_properties`.
 use serde_json::{Value, json};
-use sidetone_engine::auth::key::ApiKey;
-use sidetone_engine::calls::{Call, CallStatus, NewCall, write};
+use sidetone_engine::base::api_key::ApiKey;
 use sidetone_engine::conversation::transcript::{TranscriptRole, TranscriptRow};
+use sidetone_engine::storage::calls::{Call, CallStatus, NewCall, write};
 use sidetone_tests::call::encoded;
 use sidetone_tests::reply::ids_of;
 use sidetone_tests::{World, example};

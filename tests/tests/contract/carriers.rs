@@ -1,7 +1,7 @@
 //! What carriers do that no carrier should, and carriers that the operator has no account with.
 use http::Method;
 use serde_json::json;
-use sidetone_engine::limits::PHONE_CONNECT_MS;
+use sidetone_engine::base::limits::PHONE_CONNECT_MS;
 use sidetone_tests::World;
 
 #[test]

@@ -3,11 +3,11 @@
 use http::Method;
 use serde_json::{Value, json};
 use sidetone::sandbox::block_on;
-use sidetone_engine::batch::Batch;
-use sidetone_engine::events::{self, EventKind, Subscribers};
-use sidetone_engine::limits::{DELIVERY_RETRY_MS, EVENT_KEPT_MS, SECRET_OVERLAP_MS_MAX};
+use sidetone_engine::base::limits::{DELIVERY_RETRY_MS, EVENT_KEPT_MS, SECRET_OVERLAP_MS_MAX};
 use sidetone_engine::ports::{HttpError, HttpReply, HttpRequest};
-use sidetone_engine::signing::webhook_signature;
+use sidetone_engine::storage::batch::Batch;
+use sidetone_engine::storage::events::{self, EventKind, Subscribers};
+use sidetone_engine::storage::signing::webhook_signature;
 use sidetone_tests::{Made, World};
 
 #[test]
@@ -498,7 +498,7 @@ fn only(world: &World, webhook: &Made) -> Value {
 fn emit(world: &World, kind: EventKind, data: &Value) {
     let engine = world.sandbox().unwrap().engine();
     let database = &engine.ports().database;
-    let hash = sidetone_engine::hash::sha256_hex(world.key().as_bytes());
+    let hash = sidetone_engine::base::hash::sha256_hex(world.key().as_bytes());
     let workspace = sidetone_engine::sql!("SELECT workspace_id FROM api_keys WHERE hash = ?1", hash);
     let rows = block_on(database.read(vec![workspace])).unwrap();
     let workspace_id = rows[0].first().unwrap().text("workspace_id").unwrap();

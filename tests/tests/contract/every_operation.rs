@@ -3,9 +3,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use http::Method;
 use serde_json::{Map, Value, json};
-use sidetone_engine::auth::key::ApiKey;
-use sidetone_engine::operation::{Operation, Presence, Success};
+use sidetone_engine::base::api_key::ApiKey;
 use sidetone_engine::operations::OPERATIONS;
+use sidetone_engine::operations::operation::{Operation, Presence, Success};
 use sidetone_tests::call::{UNKNOWN_ID, body_schema, properties, schemas, types};
 use sidetone_tests::{Call, Reply, ToolReply, World};
 

@@ -1,13 +1,13 @@
 //! Storage that fails, before a batch is committed, half-way or after: every operation, always on the
 //! Sandbox, over a database that fails when it is told to. `tests/faults/` has whole days of it.
-use sidetone_engine::jobs::JobKind;
+use sidetone_engine::storage::jobs::JobKind;
 use std::sync::Arc;
 
 use futures_util::FutureExt;
 use serde_json::{Value, json};
 use sidetone::sandbox::block_on;
-use sidetone_engine::limits::{JOB_LEASE_MS, PHONE_CONNECT_MS};
-use sidetone_engine::operation::{Operation, Success};
+use sidetone_engine::base::limits::{JOB_LEASE_MS, PHONE_CONNECT_MS};
+use sidetone_engine::operations::operation::{Operation, Success};
 use sidetone_engine::operations::{OPERATIONS, by_id};
 use sidetone_tests::faults::database::SECRET_DETAIL;
 use sidetone_tests::faults::{FaultPlan, FaultyDatabase, Moment, StorageFault};

@@ -1,6 +1,6 @@
 //! API keys, and what speech costs.
 use serde_json::{Value, json};
-use sidetone_engine::auth::key::ApiKey;
+use sidetone_engine::base::api_key::ApiKey;
 use sidetone_tests::World;
 
 #[test]

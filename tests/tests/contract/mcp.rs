@@ -1,8 +1,8 @@
 //! MCP on one URL for both eras, as a table of requests and what each is answered.
 use http::Method;
 use serde_json::{Value, json};
-use sidetone_engine::operation::Effects;
 use sidetone_engine::operations::OPERATIONS;
+use sidetone_engine::operations::operation::Effects;
 use sidetone_tests::{Reply, World};
 
 const MODERN: &str = "2026-07-28";

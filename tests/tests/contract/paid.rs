@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use serde_json::{Value, json};
 use sidetone::sandbox::block_on;
-use sidetone_engine::jobs::JobKind;
-use sidetone_engine::limits::JOB_LEASE_MS;
+use sidetone_engine::base::limits::JOB_LEASE_MS;
 use sidetone_engine::ports::{HttpReply, HttpRequest};
+use sidetone_engine::storage::jobs::JobKind;
 use sidetone_tests::faults::{FaultyDatabase, StorageFault};
 use sidetone_tests::{Made, World};
 

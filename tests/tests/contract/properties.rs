@@ -5,8 +5,8 @@ use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::{Map, Value, json};
-use sidetone_engine::operation::Operation;
 use sidetone_engine::operations::OPERATIONS;
+use sidetone_engine::operations::operation::Operation;
 use sidetone_tests::call::{properties, schemas};
 use sidetone_tests::{Call, Reply, World};
 

@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use serde_json::{Value, json};
 use sidetone::database::Memory;
 use sidetone::sandbox::memory;
-use sidetone_engine::operation::{Effects, Operation};
 use sidetone_engine::operations::OPERATIONS;
+use sidetone_engine::operations::operation::{Effects, Operation};
+use sidetone_engine::ports::statement::{Rows, Statement};
 use sidetone_engine::ports::{BoxFuture, Database, DatabaseError};
-use sidetone_engine::statement::{Rows, Statement};
 use sidetone_tests::{Call, World};
 
 /// Batches of a read, the key's look-up among them.

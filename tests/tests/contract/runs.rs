@@ -1,7 +1,7 @@
 //! Runs: starting one or a batch, listing, deleting while queued. How they end is in `outcomes`.
 use serde_json::{Value, json};
 use sidetone::sandbox::block_on;
-use sidetone_engine::jobs::JobKind;
+use sidetone_engine::storage::jobs::JobKind;
 use sidetone_tests::World;
 use sidetone_tests::call::UNKNOWN_ID;
 

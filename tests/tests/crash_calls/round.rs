@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use sidetone_engine::limits::PHONE_QUEUE_MS;
+use sidetone_engine::base::limits::PHONE_QUEUE_MS;
 use sidetone_tests::Choices;
 use sidetone_tests::process::{Folder, Server, bootstrap_key};
 use sidetone_tests::receiver::{Manner, Receiver};

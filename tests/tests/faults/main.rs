@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 
 use http::Method;
 use serde_json::{Value, json};
-use sidetone_engine::limits::{JOB_LEASE_MS, TOOL_TIMEOUT_MS_DEFAULT};
+use sidetone_engine::base::limits::{JOB_LEASE_MS, TOOL_TIMEOUT_MS_DEFAULT};
 use sidetone_tests::edge::Edge;
 use sidetone_tests::faults::{Endpoint, FaultPlan, HintFault, Moment, Rig};
 use sidetone_tests::process::{Folder, bootstrap_key};

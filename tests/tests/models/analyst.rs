@@ -1,5 +1,5 @@
 //! An analyst.
-use sidetone_engine::calls::Sentiment;
+use sidetone_engine::conversation::Sentiment;
 use sidetone_engine::conversation::transcript::{TranscriptRole, TranscriptRow};
 use sidetone_engine::models::{Analysis, AnalysisTurn, Analyst};
 
@@ -10,8 +10,8 @@ fn it_looks_back_at_a_call() {
     let service = Service::new();
     let transcript = [TranscriptRow::new(0, TranscriptRole::User, "Hello?".into(), 0, 0)];
     let analysis = |model: &str, transcript: &[TranscriptRow]| {
-        let analyst = Analyst::new(&service.engine, model).unwrap();
-        wait(analyst.analyse(&service.engine, &AnalysisTurn { transcript }, i64::MAX)).unwrap().reply
+        let analyst = Analyst::new(&service.engine.config().catalog, model).unwrap();
+        wait(analyst.analyse(service.engine.ports(), &AnalysisTurn { transcript }, i64::MAX)).unwrap().reply
     };
     let told = Analysis { summary: "They asked and were told.".into(), sentiment: Sentiment::Positive };
     assert_eq!(analysis("stand-in/analyst", &transcript), told);

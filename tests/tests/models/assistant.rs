@@ -1,6 +1,7 @@
 //! What an assistant's model is asked and what becomes of its answers.
 use serde_json::{Value, json};
-use sidetone_engine::models::{AssistantModel, AssistantReply, Knowledge, Message, ToolRequest, Usage};
+use sidetone_engine::conversation::{AssistantReply, Knowledge, Message, ToolRequest};
+use sidetone_engine::models::{AssistantModel, Usage};
 
 use crate::support::{Service, tools, user};
 
@@ -143,7 +144,8 @@ fn the_rule_model_answers_through_the_same_door() {
     assert_eq!(answered.reply, AssistantReply::Say { text: "On Saturday we open at ten.".into() });
     assert_eq!((answered.requests, answered.cost_microusd), (0, 0));
     for unknown in ["builtin/other", "nobody/model"] {
-        let failure = AssistantModel::new(&service.engine, unknown, &[], &tools()).err().unwrap();
+        let failure =
+            AssistantModel::new(&service.engine.config().catalog, unknown, &[], &tools()).err().unwrap();
         assert_eq!(failure.code.as_str(), "model_unavailable");
     }
 }

@@ -2,9 +2,8 @@
 use bytes::Bytes;
 use sidetone::Sandbox;
 use sidetone::sandbox::block_on;
-use sidetone_engine::models::{
-    Answered, AssistantModel, AssistantReply, AssistantTurn, FailureCode, ModelFailure,
-};
+use sidetone_engine::conversation::{AssistantReply, AssistantTurn};
+use sidetone_engine::models::{Answered, AssistantModel, FailureCode, ModelFailure};
 use sidetone_engine::ports::{Egress, HttpError};
 
 use crate::support::user;
@@ -87,7 +86,7 @@ fn what_the_key_is_never_comes_out() {
         assert_eq!(failure.code, FailureCode::Rejected);
         assert!(!failure.message.contains("hush") && !failure.message.contains("x.example"), "{failure:?}");
     }
-    assert!(!format!("{:?}", sandbox.engine().config().providers).contains("hush"));
+    assert!(!format!("{:?}", sandbox.engine().config().catalog).contains("hush"));
 }
 
 fn sandbox() -> Sandbox {
@@ -99,6 +98,6 @@ fn reply(sandbox: &Sandbox) -> Result<Answered<AssistantReply>, ModelFailure> {
     let history = [user("Hello")];
     let turn =
         AssistantTurn { instructions: "Be kind.", knowledge: &[], tools: &[], history: &history, seed: 7 };
-    let model = AssistantModel::new(engine, "openai/some-model", &[], &[])?;
-    block_on(model.reply(engine, &turn, i64::MAX))
+    let model = AssistantModel::new(&engine.config().catalog, "openai/some-model", &[], &[])?;
+    block_on(model.reply(engine.ports(), &turn, i64::MAX))
 }

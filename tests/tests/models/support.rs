@@ -9,10 +9,9 @@ use sidetone::keys::RingKeys;
 use sidetone::sandbox::{MemoryBlobs, memory};
 use sidetone::system::SystemRandom;
 use sidetone_engine::config::Config;
+use sidetone_engine::conversation::{AssistantReply, AssistantTurn, Knowledge, Message, ToolSpec};
 use sidetone_engine::engine::Engine;
-use sidetone_engine::models::{
-    Answered, AssistantModel, AssistantReply, AssistantTurn, Knowledge, Message, ModelFailure, ToolSpec,
-};
+use sidetone_engine::models::{Answered, AssistantModel, ModelFailure};
 use sidetone_engine::ports::{
     BoxFuture, Clock, Http, HttpError, HttpReply, HttpRequest, HttpStream, Ports, Queue, Wake,
 };
@@ -98,8 +97,8 @@ impl Service {
         let tools = tools();
         let turn = AssistantTurn { instructions: "Be kind.", knowledge, tools: &tools, history, seed: 7 };
         wait(async {
-            let model = AssistantModel::new(&self.engine, model, knowledge, &tools)?;
-            spawnable(model.reply(&self.engine, &turn, self.most_microusd)).await
+            let model = AssistantModel::new(&self.engine.config().catalog, model, knowledge, &tools)?;
+            spawnable(model.reply(self.engine.ports(), &turn, self.most_microusd)).await
         })
     }
 

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use sidetone_engine::audio::Rate;
+use sidetone_engine::speech::audio::Rate;
 use sidetone_engine::speech::tone::{ToneEar, ToneHeard, ToneVoice};
 use sidetone_tests::receiver::{Manner, Receiver};
 use sidetone_tests::stand_ins::carrier::{CarrierServer, Carriers, Phone};

@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex};
 
 use sidetone::database::Memory;
 use sidetone::sandbox::memory;
-use sidetone_engine::auth::key::ApiKey;
+use sidetone_engine::base::api_key::ApiKey;
+use sidetone_engine::ports::statement::{Rows, Statement};
 use sidetone_engine::ports::{BoxFuture, Database, DatabaseError};
-use sidetone_engine::statement::{Rows, Statement};
 use sidetone_tests::{Reply, World};
 
 use crate::schema::{ask, texts};

@@ -3,12 +3,12 @@
 use std::sync::{Arc, Mutex};
 
 use sidetone::sandbox::block_on;
-use sidetone_engine::calls::search;
-use sidetone_engine::hash::sha256_hex;
-use sidetone_engine::limits::INTEGER_MAX;
+use sidetone_engine::base::hash::sha256_hex;
+use sidetone_engine::base::limits::INTEGER_MAX;
 use sidetone_engine::ports::Database;
+use sidetone_engine::ports::statement::{Rows, Statement};
 use sidetone_engine::sql;
-use sidetone_engine::statement::{Rows, Statement};
+use sidetone_engine::storage::calls::search;
 
 use crate::cluster::{Cluster, Directory, Place, Shards};
 use crate::schema::{ByNumber, Table, tables};

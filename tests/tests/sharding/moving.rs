@@ -5,10 +5,11 @@ use std::sync::{Arc, Mutex};
 use bytes::Bytes;
 use serde_json::{Value, json};
 use sidetone::Sandbox;
-use sidetone_engine::auth::key::ApiKey;
-use sidetone_engine::operation::Effects;
+use sidetone_engine::base::api_key::ApiKey;
 use sidetone_engine::operations::OPERATIONS;
-use sidetone_engine::{spending, sql};
+use sidetone_engine::operations::operation::Effects;
+use sidetone_engine::sql;
+use sidetone_engine::storage::spending;
 use sidetone_tests::example::STARTED_AT_MS;
 use sidetone_tests::{Call, World};
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use sidetone::database::Memory;
 use sidetone::sandbox::{block_on, memory};
 use sidetone_engine::ports::Database;
-use sidetone_engine::statement::{Rows, Statement};
+use sidetone_engine::ports::statement::{Rows, Statement};
 
 /// Tables without rows of a workspace: they stay where they are.
 const OF_THE_DATABASE: &[&str] = &["batch_guard", "migrations"];

@@ -2,7 +2,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
-use sidetone_engine::signing::webhook_signature;
+use sidetone_engine::storage::signing::webhook_signature;
 
 use crate::support::{Bench, rows};
 

@@ -1,7 +1,7 @@
 //! Everything outside fails by a seed: models that answer garbage, half an answer or nothing, tools and
 //! receivers that hang, flood, redirect or reset, storage that fails before, half-way and after, runners
 //! that are killed. Whatever the seed, what is left is bounded and true.
-use sidetone_engine::jobs::JobKind;
+use sidetone_engine::storage::jobs::JobKind;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
@@ -9,7 +9,7 @@ use bytes::Bytes;
 use futures_util::FutureExt;
 use serde_json::{Value, json};
 use sidetone::Sandbox;
-use sidetone_engine::limits::{DELIVERY_RESPONSE_BYTES_MAX, TOOL_RESPONSE_BYTES_MAX};
+use sidetone_engine::base::limits::{DELIVERY_RESPONSE_BYTES_MAX, TOOL_RESPONSE_BYTES_MAX};
 use sidetone_engine::ports::{HttpError, HttpReply, HttpRequest};
 use sidetone_tests::Choices;
 use sidetone_tests::faults::{FaultPlan, FaultyDatabase};

@@ -6,9 +6,9 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 use sidetone::Sandbox;
 use sidetone::sandbox::block_on;
-use sidetone_engine::jobs::JobKind;
-use sidetone_engine::limits::JOB_ATTEMPTS_MAX;
+use sidetone_engine::base::limits::JOB_ATTEMPTS_MAX;
 use sidetone_engine::ports::HttpReply;
+use sidetone_engine::storage::jobs::JobKind;
 use sidetone_tests::faults::{FaultyDatabase, StorageFault};
 
 /// An answer takes longer than a run goes without a note of how far it is.

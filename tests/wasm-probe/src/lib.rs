@@ -8,13 +8,10 @@ use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
 use sidetone_engine::config::Config;
-use sidetone_engine::documents::Documents;
 use sidetone_engine::engine::Engine;
-use sidetone_engine::ports::{
-    BlobError, BlobKey, Blobs, BoxFuture, ByteRange, Clock, Database, DatabaseError, Http, HttpError,
-    HttpReply, HttpRequest, Incoming, Keys, Ports, Queue, Random, Wake,
-};
-use sidetone_engine::statement::{Rows, Statement};
+use sidetone_engine::interfaces::documents::Documents;
+use sidetone_engine::ports::{BlobError, BlobKey, Blobs, BoxFuture, ByteRange, Clock, Database, DatabaseError, Http, HttpError, HttpReply, HttpRequest, Incoming, Keys, Ports, Queue, Random, Wake};
+use sidetone_engine::ports::statement::{Rows, Statement};
 
 struct Nothing;
 
@@ -99,7 +96,7 @@ pub extern "C" fn probe() -> u32 {
     let Ok(config) = Config::from_settings(|_| None, "http://127.0.0.1:8787", &secret) else {
         return 0;
     };
-    let documents = Documents::made(include_str!(concat!(env!("OUT_DIR"), "/documents")));
+    let documents = Documents::embedded(include_str!(concat!(env!("OUT_DIR"), "/documents")));
     let Ok(engine) = Engine::with_documents(config, ports, documents) else {
         return 0;
     };

@@ -18,9 +18,8 @@
 //! | 6020 | no audio for a minute |
 //! | 7011 to 7034, 8011 to 8014 | Plivo did not get our document, or could not read it |
 //! | 9100 | a machine, which was hung up on |
-use crate::calls::{CallFault, Outcome};
 use crate::carriers::report::{End, Side};
-use crate::conversation::EndedReason;
+use crate::conversation::{CallFault, EndedReason, Outcome};
 
 /// What a hangup callback says of the end; a text is empty where the callback has none.
 #[derive(Debug, Clone, Copy, Default)]

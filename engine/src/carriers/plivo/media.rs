@@ -4,9 +4,9 @@
 //! end: the socket is closed. `stop` is sent by Plivo's command line when it tries a server.
 use serde_json::{Value, json};
 
-use crate::audio::Rate;
 use crate::carriers::media::{Line, LineError, LineEvent, LineFormat, LineMessage};
 use crate::carriers::shared::{mulaw, mulaw_payload};
+use crate::speech::audio::Rate;
 
 const ENCODING: &str = "audio/x-mulaw";
 const RATE: Rate = Rate::Khz8;

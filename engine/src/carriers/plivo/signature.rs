@@ -16,9 +16,9 @@ use std::borrow::Cow;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
+use crate::base::hash::hmac_sha256;
 use crate::carriers::callback::{Callback, Check, Forged};
 use crate::carriers::shared::same;
-use crate::signing::hmac_sha256;
 
 const HEADERS: [&str; 2] = ["x-plivo-signature-v3", "x-plivo-signature-ma-v3"];
 const NONCE: &str = "x-plivo-signature-v3-nonce";

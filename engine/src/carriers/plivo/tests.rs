@@ -3,7 +3,7 @@ use proptest::prelude::*;
 
 use super::super::order::RejectionCause;
 use super::*;
-use crate::limits::CARRIER_MESSAGE_BYTES_MAX;
+use crate::base::limits::CARRIER_MESSAGE_BYTES_MAX;
 
 const ID: &str = "MA0123456789ABCDEFGH";
 const TOKEN: &str = "NTY3ODkwMTIzNDU2Nzg5MDEyMzQ1";

@@ -152,7 +152,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::calls::{CallFault, Outcome};
+    use crate::conversation::{CallFault, Outcome};
 
     #[test]
     fn every_end_has_a_reason() {
@@ -271,6 +271,6 @@ mod tests {
         assert_eq!(no(422, &json!({"errors": [{"code": 10016, "title": "x"}]})).code, "10016");
         let long = json!({"errors": [{"code": "1".repeat(99), "title": "x".repeat(9_000)}]});
         assert_eq!(no(400, &long).code, "400");
-        assert!(no(400, &long).message.len() <= crate::limits::CARRIER_MESSAGE_BYTES_MAX);
+        assert!(no(400, &long).message.len() <= crate::base::limits::CARRIER_MESSAGE_BYTES_MAX);
     }
 }

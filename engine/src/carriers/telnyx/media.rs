@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 
 use super::causes;
 use super::reorder::Reorder;
-use crate::audio::Rate;
 use crate::carriers::media::{Line, LineError, LineEvent, LineFormat, LineMessage};
 use crate::carriers::shared;
+use crate::speech::audio::Rate;
 
 /// Numbers of chunks are below this, as integers in JSON are.
 const CHUNK_MAX: u64 = 1 << 53;
@@ -237,7 +237,7 @@ mod tests {
     #[test]
     fn what_cannot_be_heard_changes_nothing() {
         let mut line = started();
-        let long = "/".repeat(4 * 8 * crate::limits::MEDIA_CHUNK_MS_MAX);
+        let long = "/".repeat(4 * 8 * crate::base::limits::MEDIA_CHUNK_MS_MAX);
         for payload in ["", "?", "/w", &long] {
             assert_eq!(line.read(media(&json!("1"), payload)), Err(LineError::Audio));
         }
@@ -280,7 +280,7 @@ mod tests {
         let long = json!({"event": "error", "payload": {"title": "x".repeat(9_000)}});
         let events = TelnyxLine::default().read(text(long)).unwrap();
         assert!(
-            matches!(&events[..], [LineEvent::Complaint(words)] if words.len() <= crate::limits::CARRIER_MESSAGE_BYTES_MAX)
+            matches!(&events[..], [LineEvent::Complaint(words)] if words.len() <= crate::base::limits::CARRIER_MESSAGE_BYTES_MAX)
         );
     }
 

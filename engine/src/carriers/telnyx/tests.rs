@@ -4,7 +4,7 @@ use ring::signature::{ED25519, Ed25519KeyPair, KeyPair, UnparsedPublicKey};
 
 use super::super::order::RejectionCause;
 use super::*;
-use crate::phone::E164;
+use crate::base::phone::E164;
 
 /// The key of the bytes 0 to 31, and what the official SDK's verifier took for genuine of it.
 const KEY: &str = "A6EHv/POEL4dcN0Y50vAmWfk1jCbpQ1fHdyGZBJVMbg=";

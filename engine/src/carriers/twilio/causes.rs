@@ -66,7 +66,7 @@ pub fn rejection(code: u32) -> Option<RejectionCause> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::calls::{CallFault, Outcome};
+    use crate::conversation::{CallFault, Outcome};
 
     type Row = (&'static str, &'static [Option<u16>], EndedReason, Outcome, CallFault);
 

@@ -6,9 +6,9 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::audio::Rate;
 use crate::carriers::media::{Line, LineError, LineEvent, LineFormat, LineMessage};
 use crate::carriers::shared;
+use crate::speech::audio::Rate;
 
 /// The longest that Twilio's id of a stream may be: it goes into every message.
 const STREAM_SID_BYTES_MAX: usize = 64;

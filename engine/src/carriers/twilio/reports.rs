@@ -5,10 +5,10 @@
 use std::borrow::Cow;
 
 use super::{causes, signature};
+use crate::base::text::cut;
 use crate::carriers::callback::Callback;
 use crate::carriers::report::{Billed, CarrierEvent, End, IncomingCall, Progress, Report};
 use crate::carriers::shared;
-use crate::conversation::text::cut;
 
 /// What an error quotes of a value.
 const QUOTED_BYTES_MAX: usize = 40;

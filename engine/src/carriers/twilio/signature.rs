@@ -9,10 +9,10 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
+use crate::base::hash::sha256_hex;
+use crate::base::setting::Secret;
 use crate::carriers::callback::{Callback, Check, Forged};
 use crate::carriers::shared::{hmac_sha1, same};
-use crate::config::Secret;
-use crate::hash::sha256_hex;
 
 /// The header.
 const HEADER: &str = "x-twilio-signature";

@@ -1,9 +1,9 @@
 use http::HeaderMap;
 
 use super::*;
+use crate::base::limits::CARRIER_MESSAGE_BYTES_MAX;
+use crate::base::phone::E164;
 use crate::carriers::order::RejectionCause;
-use crate::limits::CARRIER_MESSAGE_BYTES_MAX;
-use crate::phone::E164;
 
 const SID: &str = "AC0123456789abcdef0123456789abcdef";
 const CALL: &str = "CA0123456789abcdef0123456789abcdef";
@@ -191,12 +191,12 @@ fn a_call_is_ended_whether_or_not_it_was_answered() {
 fn it_is_among_the_carriers_once_it_is_set() {
     let pairs = [("SIDETONE_TWILIO_ACCOUNT_SID", SID), ("SIDETONE_TWILIO_AUTH_TOKEN", "12345")];
     let carriers = crate::carriers::Carriers::from_settings(settings(&pairs)).unwrap();
-    let carrier = carriers.get(Provider::Twilio).unwrap();
+    let carrier = carriers.get(CarrierName::Twilio).unwrap();
     assert_eq!(carrier.provider().as_str(), "twilio");
     let headers = HeaderMap::new();
     let url = "https://voice.example.com/";
     let callback = Callback { method: "POST", url, headers: &headers, body: b"", now_ms: 0 };
     assert_eq!(carrier.check(&callback), Check::Forged(crate::carriers::Forged::Missing));
     assert_eq!(carrier.check_media(&callback), Check::Forged(crate::carriers::Forged::Missing));
-    assert!(carriers.get(Provider::Vonage).is_none());
+    assert!(carriers.get(CarrierName::Vonage).is_none());
 }

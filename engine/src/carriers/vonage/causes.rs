@@ -48,7 +48,7 @@ pub fn end(status: &str, detail: &str) -> Option<End> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::calls::{CallFault, Outcome};
+    use crate::conversation::{CallFault, Outcome};
 
     #[test]
     fn every_end_has_its_outcome_reason_and_fault() {

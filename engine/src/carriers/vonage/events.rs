@@ -153,8 +153,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::calls::Outcome;
-    use crate::conversation::EndedReason;
+    use crate::conversation::{EndedReason, Outcome};
 
     const UUID: &str = "63f61863-4a51-4f6b-86e1-46edebcf9356";
 
@@ -217,7 +216,7 @@ mod tests {
         }
         assert_eq!(from("&from_user=JaneDoe").as_deref(), Some("JaneDoe"));
         let long = from(&format!("&from_user={}", "x".repeat(100_000)));
-        assert!(long.is_some_and(|long| long.len() <= crate::limits::CARRIER_MESSAGE_BYTES_MAX));
+        assert!(long.is_some_and(|long| long.len() <= crate::base::limits::CARRIER_MESSAGE_BYTES_MAX));
         assert_eq!(from("&from=sip:ada@example.com").as_deref(), Some("sip:ada@example.com"));
     }
 

@@ -8,10 +8,10 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::Deserialize;
 use subtle::ConstantTimeEq as _;
 
+use crate::base::hash::hmac_sha256;
+use crate::base::hash::sha256_hex;
+use crate::base::limits::CARRIER_SIGNATURE_AGE_MS_MAX;
 use crate::carriers::callback::{Check, Forged};
-use crate::hash::sha256_hex;
-use crate::limits::CARRIER_SIGNATURE_AGE_MS_MAX;
-use crate::signing::hmac_sha256;
 
 /// Vonage's are of some 500 bytes.
 const TOKEN_BYTES_MAX: usize = 4 * 1024;

@@ -8,9 +8,9 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::documents::CONTENT_TYPE;
-use crate::audio::Rate;
+use crate::base::limits::MEDIA_CHUNK_MS_MAX;
 use crate::carriers::media::{Line, LineError, LineEvent, LineFormat, LineMessage};
-use crate::limits::MEDIA_CHUNK_MS_MAX;
+use crate::speech::audio::Rate;
 
 const RATE: Rate = Rate::Khz16;
 const BYTES_PER_MS: usize = 2 * RATE.hz() as usize / 1_000;

@@ -3,10 +3,10 @@ use bytes::Bytes;
 use http::HeaderMap;
 
 use super::*;
+use crate::base::phone::E164;
 use crate::carriers::callback::Forged;
 use crate::carriers::order::RejectionCause;
 use crate::carriers::{Carriers, LineEvent, LineMessage};
-use crate::phone::E164;
 
 const KEY: &str = include_str!("test_key_pkcs8.pem");
 const COMMAND: &str = "0198f1a2-7c1e-7a55-8f4e-0123456789ab";
@@ -60,7 +60,7 @@ fn the_account_is_one_of_the_carriers() {
     let get =
         |name: &str| SETTINGS.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
     let carriers = Carriers::from_settings(get).unwrap();
-    assert_eq!(carriers.get(Provider::Vonage).unwrap().provider(), Provider::Vonage);
+    assert_eq!(carriers.get(CarrierName::Vonage).unwrap().provider(), CarrierName::Vonage);
     assert!(!format!("{carriers:?}").contains("secret"));
 }
 

@@ -4,8 +4,7 @@ use serde_json::Value;
 
 #[cfg(doc)]
 use super::Conversation;
-use crate::conversation::EndedReason;
-use crate::models::AssistantReply;
+use crate::conversation::{AssistantReply, EndedReason};
 
 /// One side of a conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,8 +1,6 @@
 //! The conversation's behaviour, example by example, and its properties.
 use super::*;
-use crate::conversation::DURATION_MS_MAX;
-use crate::conversation::TOOL_RESULT_BYTES_MAX;
-use crate::models::ToolRequest;
+use crate::conversation::{DURATION_MS_MAX, TOOL_RESULT_BYTES_MAX, ToolRequest};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

@@ -3,10 +3,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{Conversation, Output, State};
-use crate::conversation::text::{cut, cut_telling};
+use crate::base::text::{cut, cut_telling};
 use crate::conversation::transcript::TranscriptRole;
-use crate::conversation::{EndedReason, TEXT_BYTES_MAX, TOOL_NAME_BYTES_MAX, TOOL_RESULT_BYTES_MAX};
-use crate::models::{Message, ToolRequest};
+use crate::conversation::{
+    EndedReason, Message, TEXT_BYTES_MAX, TOOL_NAME_BYTES_MAX, TOOL_RESULT_BYTES_MAX, ToolRequest,
+};
 
 /// A call whose result is awaited.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

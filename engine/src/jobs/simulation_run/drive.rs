@@ -3,26 +3,28 @@ use futures_util::future::join_all;
 use serde_json::Value;
 
 use super::Started;
-use crate::calls::{Analysis, AnalysisMethod, CallFault};
-use crate::conversation::text::cut;
+use crate::base::limits::{CHECKPOINT_MS, LAST_LINE_BYTES_MAX, MODEL_TOTAL_MS};
+use crate::base::text::cut;
+use crate::conversation::CallFault;
 use crate::conversation::transcript::{TranscriptRole, TranscriptRow};
-use crate::engine::Engine;
-use crate::events::{self, Subscribers};
+use crate::jobs::Failure;
 use crate::jobs::journal::{Journal, Told};
-use crate::jobs::spent::Spent;
-use crate::jobs::tool_callback::{self, Conversation};
-use crate::jobs::{Failure, Job};
-use crate::limits::{CHECKPOINT_MS, LAST_LINE_BYTES_MAX, MODEL_TOTAL_MS};
+use crate::live::tool_callback::{self, Conversation};
 use crate::models::{
     AnalysisTurn, Analyst, Answered, AssistantModel, CallerModel, FailureCode, JudgeModel, ModelFailure,
     RULES_MODEL, rules,
 };
+use crate::ports::statement::{Rows, Statement};
+use crate::services::Services;
 use crate::simulation::{
     Input, Output, SimulatedAssistant, Simulation, SimulationFailure, SimulationPart, SimulationResult,
     SimulationSetup,
 };
 use crate::sql;
-use crate::statement::{Rows, Statement};
+use crate::storage::calls::{Analysis, AnalysisMethod};
+use crate::storage::cost::Spent;
+use crate::storage::events::{self, Subscribers};
+use crate::storage::jobs::Job;
 
 /// How long a model's answer may take, all its tries together.
 const ANSWER_MS: i64 = MODEL_TOTAL_MS as i64;
@@ -41,7 +43,7 @@ pub struct Driven {
 
 /// A simulation on its way.
 pub struct Drive<'a> {
-    engine: &'a Engine,
+    services: &'a Services,
     job: &'a Job,
     started: &'a Started,
     simulation: Simulation,
@@ -75,15 +77,15 @@ enum Next {
 impl<'a> Drive<'a> {
     /// The simulation as far as the journal knows it.
     pub fn new(
-        engine: &'a Engine,
+        services: &'a Services,
         job: &'a Job,
         started: &'a Started,
         journal: Journal,
         told: Vec<Told>,
     ) -> Self {
-        let now_ms = engine.ports().clock.now_ms();
+        let now_ms = services.ports().clock.now_ms();
         let mut drive = Self {
-            engine,
+            services,
             job,
             started,
             simulation: Simulation::new(setup(job, started)),
@@ -123,15 +125,16 @@ impl<'a> Drive<'a> {
     /// Runs it to its end. The error is ours: the job is put back, or is no longer ours.
     pub async fn run(&mut self) -> Result<Driven, Failure> {
         let Started { assistant, simulation, .. } = self.started;
-        let engine = self.engine;
+        let services = self.services;
         let specs = assistant.tool_specs();
         let caller = simulation.caller_model.as_deref().unwrap_or(&assistant.model);
         let judge = simulation.judge_model.as_deref().unwrap_or(&assistant.model);
         let [caller_is_free, model_is_free, judge_is_free] =
             [caller, &assistant.model, judge].map(|name| name == RULES_MODEL);
-        let caller = CallerModel::new(engine, caller, &simulation.scenario);
-        let model = AssistantModel::new(engine, &assistant.model, &assistant.knowledge, &specs);
-        let mut judge = JudgeModel::new(engine, judge);
+        let caller = CallerModel::new(&services.config().catalog, caller, &simulation.scenario);
+        let model =
+            AssistantModel::new(&services.config().catalog, &assistant.model, &assistant.knowledge, &specs);
+        let mut judge = JudgeModel::new(&services.config().catalog, judge);
         loop {
             match self.next() {
                 Next::Over(result) => return Ok(self.driven(result)),
@@ -146,7 +149,9 @@ impl<'a> Drive<'a> {
                     self.before_asking(caller_is_free).await?;
                     let answer = match &caller {
                         Ok(caller) => {
-                            caller.reply(engine, &self.simulation.caller_turn(), self.left_microusd()).await
+                            caller
+                                .reply(services.ports(), &self.simulation.caller_turn(), self.left_microusd())
+                                .await
                         }
                         Err(failure) => Err(failure.clone()),
                     };
@@ -156,7 +161,13 @@ impl<'a> Drive<'a> {
                     self.before_asking(model_is_free).await?;
                     let answer = match &model {
                         Ok(model) => {
-                            model.reply(engine, &self.simulation.assistant_turn(), self.left_microusd()).await
+                            model
+                                .reply(
+                                    services.ports(),
+                                    &self.simulation.assistant_turn(),
+                                    self.left_microusd(),
+                                )
+                                .await
                         }
                         Err(failure) => Err(failure.clone()),
                     };
@@ -167,7 +178,9 @@ impl<'a> Drive<'a> {
                     match self.simulation.judge_question() {
                         Some(question) => {
                             let answer = match &mut judge {
-                                Ok(judge) => judge.rule(engine, &question.turn(), self.left_microusd()).await,
+                                Ok(judge) => {
+                                    judge.rule(services.ports(), &question.turn(), self.left_microusd()).await
+                                }
                                 Err(failure) => Err(failure.clone()),
                             };
                             self.answered(answer, |ruling| Input::Ruling { ruling });
@@ -272,8 +285,15 @@ impl<'a> Drive<'a> {
         let answers = join_all(calls.iter().zip(made).map(async |(call, made)| {
             match made {
                 Some((tool, secrets)) => {
-                    tool_callback::call(self.engine, tool, secrets, &call.id, &call.arguments, &conversation)
-                        .await
+                    tool_callback::call(
+                        self.services,
+                        tool,
+                        secrets,
+                        &call.id,
+                        &call.arguments,
+                        &conversation,
+                    )
+                    .await
                 }
                 None => Err(format!("there is no tool named {}", call.name)),
             }
@@ -292,7 +312,7 @@ impl<'a> Drive<'a> {
     /// Before a model is asked that takes its time: tells how far the run is, and keeps the lease.
     async fn before_asking(&mut self, local: bool) -> Result<(), Failure> {
         self.has_waited |= !local;
-        let now_ms = self.engine.ports().clock.now_ms();
+        let now_ms = self.services.ports().clock.now_ms();
         let stale = self.journal.is_unsaved() && now_ms - self.saved_at_ms >= CHECKPOINT_MS;
         if local || (!stale && now_ms + ANSWER_MS < self.leased_until_ms) {
             return Ok(());
@@ -304,7 +324,7 @@ impl<'a> Drive<'a> {
     /// Puts on disk what was told so far and how far the run is, and keeps the lease for what takes
     /// `busy_ms`. Fails when the lease is somebody else's. What `reads` find at that moment comes back.
     async fn checkpoint(&mut self, busy_ms: i64, reads: Vec<Statement>) -> Result<Vec<Rows>, Failure> {
-        let now_ms = self.engine.ports().clock.now_ms();
+        let now_ms = self.services.ports().clock.now_ms();
         let lease = self.job.extend(now_ms, busy_ms);
         self.leased_until_ms = lease.until_ms;
         let mut statements = lease.statements;
@@ -320,7 +340,7 @@ impl<'a> Drive<'a> {
         ));
         let written = statements.len();
         statements.extend(reads);
-        let mut rows = self.engine.ports().database.write(statements).await?;
+        let mut rows = self.services.ports().database.write(statements).await?;
         self.saved_at_ms = now_ms;
         Ok(rows.split_off(written.min(rows.len())))
     }
@@ -332,7 +352,7 @@ impl<'a> Drive<'a> {
             return Ok(self.started.subscribers.clone());
         }
         let read = vec![events::subscribers(&self.job.workspace_id)];
-        let rows = self.engine.ports().database.read(read).await?;
+        let rows = self.services.ports().database.read(read).await?;
         let found = rows.first().ok_or_else(|| Failure::Again("a batch lacks answers".to_owned()))?;
         Ok(Subscribers::read(found)?)
     }
@@ -356,8 +376,8 @@ impl<'a> Drive<'a> {
             return Ok((by_rule(), Spent::default()));
         }
         self.before_asking(false).await?;
-        let answer = match Analyst::new(self.engine, model) {
-            Ok(analyst) => analyst.analyse(self.engine, &turn, self.left_microusd()).await,
+        let answer = match Analyst::new(&self.services.config().catalog, model) {
+            Ok(analyst) => analyst.analyse(self.services.ports(), &turn, self.left_microusd()).await,
             Err(failure) => Err(failure),
         };
         let spent = Spent::of(&answer);

@@ -4,21 +4,21 @@ use serde_json::json;
 
 use super::Started;
 use super::drive::{Drive, Driven};
-use crate::batch::Batch;
-use crate::calls::{self, Call, CallStatus, Costs, Direction, EndedCall, NewCall, Source};
+use crate::base::time;
 use crate::conversation::EndedReason;
-use crate::engine::Engine;
-use crate::events::EventKind;
-use crate::jobs::{Failure, Job};
-use crate::operations::runs::get::RunDetail;
-use crate::operations::runs::{RunError, RunStatus};
+use crate::jobs::Failure;
+use crate::services::Services;
 use crate::simulation::SimulationResult;
-use crate::spending;
 use crate::sql;
-use crate::time;
+use crate::storage::batch::Batch;
+use crate::storage::calls::{self, Call, CallStatus, Costs, Direction, EndedCall, NewCall, Source};
+use crate::storage::events::EventKind;
+use crate::storage::jobs::Job;
+use crate::storage::runs::{RunDetail, RunError, RunStatus};
+use crate::storage::spending;
 
 /// Opens the run's call.
-pub async fn opened(engine: &Engine, job: &Job, started: &Started) -> Result<(), Failure> {
+pub async fn opened(services: &Services, job: &Job, started: &Started) -> Result<(), Failure> {
     let new = new_call(job, started);
     let mut batch = Batch::from([job.guard()]);
     batch.extend(calls::write::insert(&new));
@@ -28,17 +28,17 @@ pub async fn opened(engine: &Engine, job: &Job, started: &Started) -> Result<(),
         &job.subject_id,
         &new.id
     ));
-    let (subscribers, now_ms) = (&started.subscribers, engine.ports().clock.now_ms());
-    batch.emit(engine, &job.workspace_id, subscribers, EventKind::CallStarted, now_ms, || {
+    let (subscribers, now_ms) = (&started.subscribers, services.ports().clock.now_ms());
+    batch.emit(services, &job.workspace_id, subscribers, EventKind::CallStarted, now_ms, || {
         Ok(json!({"call": Call::of(&new, None, None)?}))
     })?;
-    batch.write(engine).await?;
+    batch.write(services).await?;
     Ok(())
 }
 
 /// Ends the run and its call. An `error` says that the run itself broke.
 pub async fn over(
-    engine: &Engine,
+    services: &Services,
     job: &Job,
     started: &Started,
     drive: &mut Drive<'_>,
@@ -61,7 +61,7 @@ pub async fn over(
     };
     let (analysis, spent) = drive.analyse(&result.transcript).await?;
     let subscribers = drive.subscribers().await?;
-    let now_ms = engine.ports().clock.now_ms();
+    let now_ms = services.ports().clock.now_ms();
     let mut total = driven.total;
     total.add(spent);
     let mut of_call = driven.assistant;
@@ -112,14 +112,14 @@ pub async fn over(
     batch.extend(spending::add(&job.workspace_id, now_ms, total.microusd));
     for kind in [EventKind::CallEnded, EventKind::CallAnalyzed] {
         let told = || Ok(json!({"call": &call}));
-        batch.emit(engine, &job.workspace_id, &subscribers, kind, now_ms, told)?;
+        batch.emit(services, &job.workspace_id, &subscribers, kind, now_ms, told)?;
     }
     let kind = if broke { EventKind::SimulationRunError } else { EventKind::SimulationRunCompleted };
-    batch.emit(engine, &job.workspace_id, &subscribers, kind, now_ms, || {
+    batch.emit(services, &job.workspace_id, &subscribers, kind, now_ms, || {
         Ok(json!({"run": RunDetail::of(run, &result.evaluations, call)?}))
     })?;
     batch.finish(job);
-    batch.write(engine).await?;
+    batch.write(services).await?;
     Ok(())
 }
 

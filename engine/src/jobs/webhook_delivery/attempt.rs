@@ -1,13 +1,14 @@
 //! One attempt: a signed request, and what its answer means.
 use bytes::Bytes;
 
-use super::schedule;
-use super::{Due, Receiver};
-use crate::engine::Engine;
-use crate::limits::{DELIVERY_DEADLINE_MS, DELIVERY_RESPONSE_BYTES_MAX, DELIVERY_RESPONSE_KEPT_BYTES_MAX};
+use super::{Due, Receiver, schedule};
+use crate::base::limits::{
+    DELIVERY_DEADLINE_MS, DELIVERY_RESPONSE_BYTES_MAX, DELIVERY_RESPONSE_KEPT_BYTES_MAX,
+};
+use crate::base::targets::PublicUrl;
 use crate::ports::{Egress, HttpError, HttpReply, HttpRequest};
-use crate::signing::{SecretKind, Signed};
-use crate::targets::PublicUrl;
+use crate::services::Services;
+use crate::storage::signing::{SecretKind, Signed};
 
 /// What an attempt has come to.
 pub struct Outcome {
@@ -29,16 +30,16 @@ pub struct Outcome {
 
 /// Sends the event once. The target is checked again: a host that resolves names does so at each
 /// attempt, and the rules may have become stricter since the webhook was made.
-pub async fn make(engine: &Engine, receiver: &Receiver, due: &Due) -> Outcome {
-    let answer = match request(engine, receiver, due) {
-        Ok(request) => match engine.ports().http.send(request).await {
+pub async fn make(services: &Services, receiver: &Receiver, due: &Due) -> Outcome {
+    let answer = match request(services, receiver, due) {
+        Ok(request) => match services.ports().http.send(request).await {
             // Whoever talks too much has understood all the same; its status counts.
             Ok(reply) | Err(HttpError::TooLarge(reply)) => Ok(reply),
             Err(error) => Err(error),
         },
         Err(_) => Err(HttpError::Refused),
     };
-    let now_ms = engine.ports().clock.now_ms();
+    let now_ms = services.ports().clock.now_ms();
     let timed_out = answer == Err(HttpError::Timeout);
     match answer {
         Ok(reply) if (200..300).contains(&reply.status) => Outcome {
@@ -57,12 +58,12 @@ pub async fn make(engine: &Engine, receiver: &Receiver, due: &Due) -> Outcome {
             gone: true,
             ..blank(due)
         },
-        answer => failed(engine, due, &answer, timed_out, now_ms),
+        answer => failed(services, due, &answer, timed_out, now_ms),
     }
 }
 
 fn failed(
-    engine: &Engine,
+    services: &Services,
     due: &Due,
     answer: &Result<HttpReply, HttpError>,
     timed_out: bool,
@@ -72,7 +73,7 @@ fn failed(
     let reply = answer.as_ref().ok();
     let asked_ms = reply.and_then(retry_after).and_then(|value| schedule::retry_after_ms(value, now_ms));
     let pause_ms = schedule::pause_ms(failures, asked_ms);
-    let due_at = pause_ms.map(|pause_ms| now_ms + schedule::with_jitter(pause_ms, &*engine.ports().random));
+    let due_at = pause_ms.map(|pause_ms| now_ms + schedule::with_jitter(pause_ms, &*services.ports().random));
     let reason = match answer {
         Ok(reply) if (300..400).contains(&reply.status) => {
             format!("The receiver answered HTTP {}; redirects are not followed.", reply.status)
@@ -113,10 +114,10 @@ fn blank(due: &Due) -> Outcome {
     }
 }
 
-fn request(engine: &Engine, receiver: &Receiver, due: &Due) -> Result<HttpRequest, ()> {
-    let config = engine.config();
+fn request(services: &Services, receiver: &Receiver, due: &Due) -> Result<HttpRequest, ()> {
+    let config = services.config();
     let target = PublicUrl::parse(&receiver.url, config.allow_private_targets).map_err(|_| ())?;
-    let now_ms = engine.ports().clock.now_ms();
+    let now_ms = services.ports().clock.now_ms();
     let message = Signed { id: &due.event_id, now_ms, body: due.body.as_bytes() };
     let signatures = receiver.secrets.signatures(&config.secret, SecretKind::Webhook, &receiver.id, &message);
     Ok(HttpRequest {

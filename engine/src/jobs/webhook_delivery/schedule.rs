@@ -1,7 +1,7 @@
 //! When a delivery that failed is tried again.
-use crate::limits::{DELIVERY_JITTER_PERCENT_MAX, DELIVERY_RETRY_MS};
+use crate::base::limits::{DELIVERY_JITTER_PERCENT_MAX, DELIVERY_RETRY_MS};
+use crate::base::time;
 use crate::ports::Random;
-use crate::time;
 
 /// The pause after so many failed attempts, without chance; `None` when it is given up. A receiver
 /// that asks for more time with `Retry-After` gets it, up to the pause after the next failure: it can

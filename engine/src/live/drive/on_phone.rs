@@ -1,15 +1,15 @@
 //! What is different on the telephone: the socket may open while it still rings, and the carrier has a say in how the
 //! call goes.
 use super::{Drive, END_ATTEMPTS_MAX};
-use crate::batch::Batch;
-use crate::calls::{self, CallStatus};
+use crate::base::limits::{PHONE_CONNECT_MS, PHONE_LOOK_MS, PHONE_START_MS};
 use crate::conversation::Input;
-use crate::error::Fault;
-use crate::jobs::JobKind;
-use crate::limits::{PHONE_CONNECT_MS, PHONE_LOOK_MS, PHONE_START_MS};
 use crate::live::journal;
-use crate::statement::Rows;
-use crate::telephony::leg::Leg;
+use crate::live::telephony::leg::Leg;
+use crate::ports::statement::Rows;
+use crate::storage::batch::Batch;
+use crate::storage::calls::{self, CallStatus};
+use crate::storage::fault::Fault;
+use crate::storage::jobs::JobKind;
 
 impl Drive<'_> {
     /// Whether audio may still come: some carriers open the socket while the other side's telephone rings.
@@ -18,7 +18,7 @@ impl Drive<'_> {
         let (workspace_id, call_id) = (&session.call.workspace_id, &session.call.id);
         let now_ms = self.now_ms();
         let reads = vec![Leg::select(workspace_id, call_id), calls::select_for(workspace_id, call_id)];
-        let rows = session.engine.ports().database.read(reads).await?;
+        let rows = session.services.ports().database.read(reads).await?;
         let (Some(leg), Some(call)) = (Leg::first(rows.first())?, rows.get(1).and_then(Rows::first)) else {
             return Err(Fault::Bug(format!("{call_id} is gone")));
         };
@@ -34,7 +34,7 @@ impl Drive<'_> {
         if leg.is_over || now_ms >= until_ms {
             return Ok(false);
         }
-        session.engine.ports().database.write(session.hold.keep(now_ms).to_vec()).await?;
+        session.services.ports().database.write(session.hold.keep(now_ms).to_vec()).await?;
         Ok(true)
     }
 
@@ -44,7 +44,7 @@ impl Drive<'_> {
         let (workspace_id, call_id) = (&session.call.workspace_id, &session.call.id);
         for _ in 0..END_ATTEMPTS_MAX {
             let now_ms = self.now_ms();
-            let leg = Leg::load(&session.engine, workspace_id, call_id).await?;
+            let leg = Leg::load(&session.services, workspace_id, call_id).await?;
             if leg.is_over {
                 // The carrier was faster, and its end is written: what is left is the job's.
                 return self.unconnected(0).await;
@@ -54,7 +54,7 @@ impl Drive<'_> {
             statements.extend(calls::write::advance(workspace_id, call_id, CallStatus::InProgress, now_ms));
             // The carrier may have told of the answer since the socket was opened.
             statements.push(calls::select_for(workspace_id, call_id));
-            match session.engine.ports().database.write(statements).await.map_err(Fault::from) {
+            match session.services.ports().database.write(statements).await.map_err(Fault::from) {
                 Ok(rows) => {
                     let call = rows.last().and_then(Rows::first);
                     let answered_at = call.map(|row| row.optional_integer("answered_at")).transpose()?;
@@ -73,12 +73,12 @@ impl Drive<'_> {
         let session = self.session;
         let (workspace_id, call_id) = (&session.call.workspace_id, &session.call.id);
         // Its end may be there: then nobody waits for it.
-        let is_over = Leg::load(&session.engine, workspace_id, call_id).await?.is_over;
+        let is_over = Leg::load(&session.services, workspace_id, call_id).await?.is_over;
         let due_at = self.now_ms() + if is_over { 0 } else { wait_ms };
         let mut batch = Batch::from(session.hold.give_back(due_at));
         batch.extend(journal::forget(workspace_id, call_id));
         batch.wake(JobKind::LiveCall, session.hold.job_id(), due_at);
-        batch.write(&session.engine).await?;
+        batch.write(&session.services).await?;
         self.given_back = true;
         Ok(())
     }
@@ -86,7 +86,7 @@ impl Drive<'_> {
     /// Sees whether the carrier says that the call is over, or somebody wants it to be.
     pub(super) async fn look(&mut self) -> Result<(), Fault> {
         let call = &self.session.call;
-        let leg = Leg::load(&self.session.engine, &call.workspace_id, &call.id).await?;
+        let leg = Leg::load(&self.session.services, &call.workspace_id, &call.id).await?;
         self.looked_at(Some(leg));
         Ok(())
     }

@@ -6,15 +6,16 @@ use super::judge::{shown, within};
 use super::object::last_object;
 use super::outcome::{Answered, ModelFailure};
 use super::provider::Provider;
-use crate::calls::Sentiment;
-use crate::conversation::text::{cut, squeezed};
-use crate::engine::Engine;
-use crate::limits::SUMMARY_BYTES_MAX;
+use crate::base::limits::SUMMARY_BYTES_MAX;
+use crate::base::text::{cut, squeezed};
+use crate::conversation::Sentiment;
 use crate::models::openai::answer::Answer;
 use crate::models::openai::messages::{system, user};
 use crate::models::openai::request::ChatRequest;
 use crate::models::rules::analyse;
+use crate::models::settings::ModelCatalog;
 use crate::models::{Analysis, AnalysisTurn};
+use crate::ports::Ports;
 
 /// The model that looks back at calls.
 pub struct Analyst(Kind);
@@ -30,10 +31,10 @@ impl Analyst {
     /// # Errors
     ///
     /// [`super::FailureCode::Unavailable`] when the settings do not know its provider.
-    pub fn new(engine: &Engine, model: &str) -> Result<Self, ModelFailure> {
+    pub fn new(catalog: &ModelCatalog, model: &str) -> Result<Self, ModelFailure> {
         Ok(Self(match model {
             RULES_MODEL => Kind::Rules,
-            other => Kind::Provider(Provider::new(engine, other)?),
+            other => Kind::Provider(Provider::new(catalog, other)?),
         }))
     }
 
@@ -46,13 +47,13 @@ impl Analyst {
     /// When no model answered, after what tries there were.
     pub async fn analyse(
         &self,
-        engine: &Engine,
+        ports: &Ports,
         turn: &AnalysisTurn<'_>,
         most_microusd: i64,
     ) -> Result<Answered<Analysis>, ModelFailure> {
         match &self.0 {
             Kind::Provider(provider) if !turn.transcript.is_empty() => {
-                provider.ask(engine, most_microusd, |_| request(turn), read).await
+                provider.ask(ports, most_microusd, |_| request(turn), read).await
             }
             Kind::Rules | Kind::Provider(_) => Ok(Answered::free(analyse(turn))),
         }

@@ -4,12 +4,13 @@ use serde_json::json;
 use super::RULES_MODEL;
 use super::outcome::{Answered, ModelFailure};
 use super::provider::{Provider, Target};
-use crate::engine::Engine;
+use crate::conversation::{AssistantReply, AssistantTurn, Knowledge, ToolSpec};
 use crate::models::openai::answer::Answer;
 use crate::models::openai::messages::{for_assistant, knowledge_text, system};
 use crate::models::openai::request::{ChatRequest, tool};
 use crate::models::rules::RulesAssistant;
-use crate::models::{AssistantReply, AssistantTurn, Knowledge, ToolSpec};
+use crate::models::settings::ModelCatalog;
+use crate::ports::Ports;
 
 /// What the model calls to hang up, unless a tool of the owner's has that name.
 const END_CALL: &str = "end_call";
@@ -29,14 +30,14 @@ impl AssistantModel {
     ///
     /// [`super::FailureCode::Unavailable`] when the settings do not know its provider.
     pub fn new(
-        engine: &Engine,
+        catalog: &ModelCatalog,
         model: &str,
         knowledge: &[Knowledge],
         tools: &[ToolSpec],
     ) -> Result<Self, ModelFailure> {
         Ok(Self(match model {
             RULES_MODEL => Kind::Rules(RulesAssistant::new(knowledge, tools)),
-            other => Kind::Provider(Provider::new(engine, other)?),
+            other => Kind::Provider(Provider::new(catalog, other)?),
         }))
     }
 
@@ -49,7 +50,7 @@ impl AssistantModel {
     /// When no model answered, after what tries there were.
     pub async fn reply(
         &self,
-        engine: &Engine,
+        ports: &Ports,
         turn: &AssistantTurn<'_>,
         most_microusd: i64,
     ) -> Result<Answered<AssistantReply>, ModelFailure> {
@@ -58,7 +59,7 @@ impl AssistantModel {
             Kind::Provider(provider) => {
                 let hangs_up = turn.tools.iter().all(|tool| tool.name != END_CALL);
                 let ask = |target: &Target| request(turn, target.settings.knowledge_bytes(), hangs_up);
-                provider.ask(engine, most_microusd, ask, |answer| read(answer, hangs_up)).await
+                provider.ask(ports, most_microusd, ask, |answer| read(answer, hangs_up)).await
             }
         }
     }
@@ -123,7 +124,7 @@ fn read(answer: &Answer, hangs_up: bool) -> Result<AssistantReply, &'static str>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::models::{Message, ToolRequest};
+    use crate::conversation::{Message, ToolRequest};
 
     #[test]
     fn an_owner_may_have_a_tool_of_that_name() {

@@ -3,13 +3,12 @@ use bytes::Bytes;
 
 use super::outcome::FailureCode;
 use super::provider::Target;
-use crate::calls::CallFault;
-use crate::engine::Engine;
-use crate::limits::{MODEL_ERROR_BYTES_MAX, MODEL_RESPONSE_BYTES_MAX};
+use crate::base::limits::{MODEL_ERROR_BYTES_MAX, MODEL_RESPONSE_BYTES_MAX};
+use crate::conversation::CallFault;
 use crate::models::openai::answer::{Answer, AnswerError, AnswerReader, Progress, TokenCount};
 use crate::models::openai::error::{ErrorClass, ProviderError};
 use crate::models::openai::request::{ChatRequest, Options};
-use crate::ports::{Egress, HttpError, HttpRequest, HttpStream};
+use crate::ports::{Egress, HttpError, HttpRequest, HttpStream, Ports};
 
 /// What one request came to.
 pub struct Attempt {
@@ -57,7 +56,7 @@ impl Trouble {
 
 /// Sends one request and reads the answer.
 pub async fn attempt(
-    engine: &Engine,
+    ports: &Ports,
     target: &Target,
     request: &ChatRequest,
     options: Options,
@@ -82,12 +81,12 @@ pub async fn attempt(
         response_bytes_max: MODEL_RESPONSE_BYTES_MAX,
         egress: Egress::Operator,
     };
-    let mut stream = match engine.ports().http.open(outgoing).await {
+    let mut stream = match ports.http.open(outgoing).await {
         Ok(stream) => stream,
         Err(error) => return Attempt { outcome: Err(unsent(&error)), tokens: None, estimate: None },
     };
     if stream.status != 200 {
-        let trouble = refused(engine, &mut stream, options).await;
+        let trouble = refused(ports, &mut stream, options).await;
         return Attempt { outcome: Err(trouble), tokens: None, estimate: None };
     }
     let mut reader = AnswerReader::default();
@@ -144,7 +143,7 @@ fn unusable(error: AnswerError) -> Trouble {
 }
 
 /// The provider answered with another status than 200.
-async fn refused(engine: &Engine, stream: &mut HttpStream, options: Options) -> Trouble {
+async fn refused(ports: &Ports, stream: &mut HttpStream, options: Options) -> Trouble {
     let mut body = Vec::new();
     while let Some(Ok(piece)) = stream.next().await {
         body.extend_from_slice(&piece[..piece.len().min(MODEL_ERROR_BYTES_MAX - body.len())]);
@@ -152,7 +151,7 @@ async fn refused(engine: &Engine, stream: &mut HttpStream, options: Options) -> 
             break;
         }
     }
-    let pause_ms = asked_pause_ms(stream, engine.ports().clock.now_ms());
+    let pause_ms = asked_pause_ms(stream, ports.clock.now_ms());
     let error = ProviderError::read_body(&body, stream.status);
     reported(&error, pause_ms, Some(options))
 }
@@ -205,6 +204,6 @@ fn asked_pause_ms(stream: &HttpStream, now_ms: i64) -> Option<u64> {
         // The cast saturates, and takes what is no number for 0.
         return Some((seconds * 1000.0).ceil() as u64);
     }
-    let date_ms = crate::time::from_http_date(text)?;
+    let date_ms = crate::base::time::from_http_date(text)?;
     Some(u64::try_from(date_ms.saturating_sub(now_ms)).unwrap_or(0))
 }

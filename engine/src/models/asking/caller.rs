@@ -3,12 +3,13 @@ use super::RULES_MODEL;
 use super::assistant::{hang_up_tool, last_words};
 use super::outcome::{Answered, ModelFailure};
 use super::provider::Provider;
-use crate::engine::Engine;
 use crate::models::openai::answer::Answer;
 use crate::models::openai::messages::{for_caller, system};
 use crate::models::openai::request::{ChatRequest, tool};
 use crate::models::rules::RulesCaller;
+use crate::models::settings::ModelCatalog;
 use crate::models::{CallerReply, CallerTurn};
+use crate::ports::Ports;
 
 /// What the model calls to hang up.
 const HANG_UP: &str = "hang_up";
@@ -27,10 +28,10 @@ impl CallerModel {
     /// # Errors
     ///
     /// [`super::FailureCode::Unavailable`] when the settings do not know its provider.
-    pub fn new(engine: &Engine, model: &str, scenario: &str) -> Result<Self, ModelFailure> {
+    pub fn new(catalog: &ModelCatalog, model: &str, scenario: &str) -> Result<Self, ModelFailure> {
         Ok(Self(match model {
             RULES_MODEL => Kind::Rules(RulesCaller::new(scenario)),
-            other => Kind::Provider(Provider::new(engine, other)?),
+            other => Kind::Provider(Provider::new(catalog, other)?),
         }))
     }
 
@@ -43,13 +44,13 @@ impl CallerModel {
     /// When no model answered, after what tries there were.
     pub async fn reply(
         &self,
-        engine: &Engine,
+        ports: &Ports,
         turn: &CallerTurn<'_>,
         most_microusd: i64,
     ) -> Result<Answered<CallerReply>, ModelFailure> {
         match &self.0 {
             Kind::Rules(rules) => Ok(Answered::free(rules.reply(turn))),
-            Kind::Provider(provider) => provider.ask(engine, most_microusd, |_| request(turn), read).await,
+            Kind::Provider(provider) => provider.ask(ports, most_microusd, |_| request(turn), read).await,
         }
     }
 }

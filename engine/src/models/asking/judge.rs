@@ -5,14 +5,15 @@ use super::RULES_MODEL;
 use super::object::last_object;
 use super::outcome::{Answered, ModelFailure};
 use super::provider::Provider;
-use crate::conversation::text::{cut, cut_telling, squeezed};
-use crate::engine::Engine;
-use crate::limits::{MODEL_ROW_BYTES_MAX, MODEL_TRANSCRIPT_BYTES_MAX, REASON_BYTES_MAX};
+use crate::base::limits::{MODEL_ROW_BYTES_MAX, MODEL_TRANSCRIPT_BYTES_MAX, REASON_BYTES_MAX};
+use crate::base::text::{cut, cut_telling, squeezed};
 use crate::models::openai::answer::Answer;
 use crate::models::openai::messages::{system, user};
 use crate::models::openai::request::ChatRequest;
 use crate::models::rules::RulesJudge;
+use crate::models::settings::ModelCatalog;
 use crate::models::{JudgeTurn, Ruling};
+use crate::ports::Ports;
 
 /// The model that rules on a run's criteria. Keep one for a run.
 pub struct JudgeModel(Kind);
@@ -28,10 +29,10 @@ impl JudgeModel {
     /// # Errors
     ///
     /// [`super::FailureCode::Unavailable`] when the settings do not know its provider.
-    pub fn new(engine: &Engine, model: &str) -> Result<Self, ModelFailure> {
+    pub fn new(catalog: &ModelCatalog, model: &str) -> Result<Self, ModelFailure> {
         Ok(Self(match model {
             RULES_MODEL => Kind::Rules(RulesJudge::new()),
-            other => Kind::Provider(Provider::new(engine, other)?),
+            other => Kind::Provider(Provider::new(catalog, other)?),
         }))
     }
 
@@ -44,14 +45,14 @@ impl JudgeModel {
     /// When no model answered, after what tries there were.
     pub async fn rule(
         &mut self,
-        engine: &Engine,
+        ports: &Ports,
         turn: &JudgeTurn<'_>,
         most_microusd: i64,
     ) -> Result<Answered<Ruling>, ModelFailure> {
         match &mut self.0 {
             Kind::Rules(rules) => Ok(Answered::free(rules.judge(turn))),
             Kind::Provider(provider) => {
-                provider.ask(engine, most_microusd, |_| request(turn), |answer| read(answer, turn)).await
+                provider.ask(ports, most_microusd, |_| request(turn), |answer| read(answer, turn)).await
             }
         }
     }

@@ -2,7 +2,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::calls::CallFault;
+use crate::conversation::CallFault;
 
 /// An answer, and what it took. Requests that came to nothing count too: they were paid.
 #[derive(Debug, Clone, PartialEq)]
@@ -77,36 +77,18 @@ impl ModelFailure {
     }
 }
 
-/// The kinds of failure.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub enum FailureCode {
-    /// It did not answer in time.
-    #[serde(rename = "model_timeout")]
-    Timeout,
-    /// The provider wants fewer requests, or its account has nothing left.
-    #[serde(rename = "model_rate_limited")]
-    RateLimited,
-    /// It is not configured, cannot be reached, or its provider is not well.
-    #[serde(rename = "model_unavailable")]
-    Unavailable,
-    /// The provider does not take the request: an unknown model, a wrong key, too much text.
-    #[serde(rename = "model_rejected")]
-    Rejected,
-    /// What it answered cannot be used.
-    #[serde(rename = "model_garbled")]
-    Garbled,
-}
-
-impl FailureCode {
-    /// The code as clients see it.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Timeout => "model_timeout",
-            Self::RateLimited => "model_rate_limited",
-            Self::Unavailable => "model_unavailable",
-            Self::Rejected => "model_rejected",
-            Self::Garbled => "model_garbled",
-        }
+crate::words! {
+    /// The kinds of failure.
+    json FailureCode {
+        /// It did not answer in time.
+        Timeout = "model_timeout",
+        /// The provider wants fewer requests, or its account has nothing left.
+        RateLimited = "model_rate_limited",
+        /// It is not configured, cannot be reached, or its provider is not well.
+        Unavailable = "model_unavailable",
+        /// The provider does not take the request: an unknown model, a wrong key, too much text.
+        Rejected = "model_rejected",
+        /// What it answered cannot be used.
+        Garbled = "model_garbled",
     }
 }

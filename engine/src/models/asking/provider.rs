@@ -4,15 +4,15 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use super::attempt::{Next, Trouble, attempt};
 use super::outcome::{Answered, FailureCode, ModelFailure, Usage};
-use crate::calls::CallFault;
-use crate::config::{Endpoint, ModelSettings, provider_of};
-use crate::engine::Engine;
-use crate::limits::{
+use crate::base::limits::{
     MODEL_ATTEMPT_MS, MODEL_ATTEMPTS_MAX, MODEL_GARBLED_MAX, MODEL_RETRY_AFTER_MS_MAX, MODEL_RETRY_MS,
     MODEL_TOTAL_MS,
 };
+use crate::conversation::CallFault;
 use crate::models::openai::answer::{Answer, Finish};
 use crate::models::openai::request::{ChatRequest, Options};
+use crate::models::settings::{Endpoint, ModelCatalog, ModelSettings, provider_of};
+use crate::ports::Ports;
 
 /// A model of a provider, and those asked in its place.
 pub struct Provider {
@@ -33,10 +33,10 @@ pub struct Target {
 
 impl Provider {
     /// The model of that name with its fallbacks, if the settings still know its provider.
-    pub fn new(engine: &Engine, model: &str) -> Result<Self, ModelFailure> {
-        let first = Target::new(engine, model).ok_or_else(|| ModelFailure::not_configured(model))?;
+    pub fn new(catalog: &ModelCatalog, model: &str) -> Result<Self, ModelFailure> {
+        let first = Target::new(catalog, model).ok_or_else(|| ModelFailure::not_configured(model))?;
         let fallback = first.settings.fallback.clone();
-        let others = fallback.iter().filter_map(|model| Target::new(engine, model));
+        let others = fallback.iter().filter_map(|model| Target::new(catalog, model));
         Ok(Self { targets: std::iter::once(first).chain(others).collect() })
     }
 
@@ -44,17 +44,17 @@ impl Provider {
     /// is wanted out of an answer, or says what is wrong with it, after "it ".
     pub async fn ask<T>(
         &self,
-        engine: &Engine,
+        ports: &Ports,
         most_microusd: i64,
         request: impl Fn(&Target) -> ChatRequest,
         read: impl Fn(&Answer) -> Result<T, &'static str>,
     ) -> Result<Answered<T>, ModelFailure> {
-        let started_ms = engine.ports().clock.now_ms();
+        let started_ms = ports.clock.now_ms();
         let mut spent = Spent { started_ms, most_microusd, ..Spent::default() };
         let mut first = (FailureCode::Unavailable, CallFault::Provider);
         let mut told: Vec<String> = Vec::new();
         for target in &self.targets {
-            match target.ask(engine, &request(target), &read, &mut spent).await {
+            match target.ask(ports, &request(target), &read, &mut spent).await {
                 Ok(reply) => {
                     let Spent { usage, cost_microusd, requests, .. } = spent;
                     return Ok(Answered { reply, usage, cost_microusd, requests });
@@ -105,32 +105,31 @@ impl Spent {
 }
 
 impl Target {
-    fn new(engine: &Engine, model: &str) -> Option<Self> {
-        let config = engine.config();
+    fn new(catalog: &ModelCatalog, model: &str) -> Option<Self> {
         let provider = provider_of(model)?;
-        let endpoint = config.providers.get(provider)?.endpoint.clone()?;
+        let endpoint = catalog.providers.get(provider)?.endpoint.clone()?;
         let name = model.get(provider.len() + 1..)?.to_owned();
-        let settings = config.models.get(model).cloned().unwrap_or_default();
+        let settings = catalog.models.get(model).cloned().unwrap_or_default();
         let options = AtomicU8::new(Options::ALL.bits());
         Some(Self { model: model.to_owned(), name, endpoint, settings, options })
     }
 
     async fn ask<T>(
         &self,
-        engine: &Engine,
+        ports: &Ports,
         request: &ChatRequest,
         read: &impl Fn(&Answer) -> Result<T, &'static str>,
         spent: &mut Spent,
     ) -> Result<T, Trouble> {
         let (mut attempts, mut garbled) = (0, 0);
         loop {
-            let left_ms = spent.left_ms(engine.ports().clock.now_ms());
+            let left_ms = spent.left_ms(ports.clock.now_ms());
             if left_ms == 0 {
                 let what = "was not asked any more: it had taken too long already".to_owned();
                 return Err(Trouble::new(FailureCode::Timeout, what, Next::GiveUp));
             }
             let options = Options::from_bits(self.options.load(Ordering::Relaxed));
-            let tried = attempt(engine, self, request, options, MODEL_ATTEMPT_MS.min(left_ms)).await;
+            let tried = attempt(ports, self, request, options, MODEL_ATTEMPT_MS.min(left_ms)).await;
             spent.requests += 1;
             if let Some(tokens) = tried.tokens.or(tried.estimate) {
                 let cost = self.settings.cost_microusd(tokens.input, tokens.output);
@@ -163,12 +162,12 @@ impl Target {
                 Next::Again(_) if trouble.code == FailureCode::Garbled => continue,
                 Next::Again(pause_ms) => pause_ms,
             };
-            let pause_ms = asked_pause_ms.unwrap_or_else(|| own_pause_ms(engine, attempts));
-            let left_ms = spent.left_ms(engine.ports().clock.now_ms());
+            let pause_ms = asked_pause_ms.unwrap_or_else(|| own_pause_ms(ports, attempts));
+            let left_ms = spent.left_ms(ports.clock.now_ms());
             if pause_ms > MODEL_RETRY_AFTER_MS_MAX || pause_ms >= left_ms {
                 return Err(tried_often(trouble, attempts));
             }
-            engine.ports().clock.sleep(pause_ms).await;
+            ports.clock.sleep(pause_ms).await;
             spent.paused_ms = spent.paused_ms.saturating_add(pause_ms);
         }
     }
@@ -200,9 +199,9 @@ fn paid_enough(trouble: Trouble) -> Trouble {
 
 /// Twice as long each time, and a little different for everybody, so that many who were refused
 /// together do not come back together.
-fn own_pause_ms(engine: &Engine, attempts: u32) -> u64 {
+fn own_pause_ms(ports: &Ports, attempts: u32) -> u64 {
     let pause_ms = MODEL_RETRY_MS << attempts.saturating_sub(1).min(8);
     let mut byte = [0];
-    engine.ports().random.fill(&mut byte);
+    ports.random.fill(&mut byte);
     pause_ms + pause_ms * u64::from(byte[0]) / 512
 }

@@ -5,8 +5,8 @@ use serde_json::Value;
 use super::calls::{CallFragment, Calls};
 use super::error::{ProviderError, reported_error};
 use super::sse::{SseEvent, SseReader};
-use crate::limits::{MODEL_BYTES_PER_TOKEN, MODEL_RESPONSE_BYTES_MAX, MODEL_TEXT_BYTES_MAX};
-use crate::models::ToolRequest;
+use crate::base::limits::{MODEL_BYTES_PER_TOKEN, MODEL_RESPONSE_BYTES_MAX, MODEL_TEXT_BYTES_MAX};
+use crate::conversation::ToolRequest;
 
 /// What a model answered.
 #[derive(Debug, Clone, Default, PartialEq)]

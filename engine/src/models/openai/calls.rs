@@ -1,8 +1,8 @@
 //! Tool calls put together from their fragments, in all the shapes that servers send them in.
 use serde_json::Value;
 
-use crate::limits::{MODEL_ARGUMENTS_BYTES_MAX, MODEL_CALLS_MAX};
-use crate::models::ToolRequest;
+use crate::base::limits::{MODEL_ARGUMENTS_BYTES_MAX, MODEL_CALLS_MAX};
+use crate::conversation::ToolRequest;
 
 /// One entry of `tool_calls`, or part of it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -177,9 +177,9 @@ fn read_arguments(text: &str) -> Value {
     if text.trim().is_empty() {
         return Value::Object(serde_json::Map::new());
     }
-    match crate::json::read(text.as_bytes()) {
+    match crate::base::json::read(text.as_bytes()) {
         // Some servers encode the object twice.
-        Ok(Value::String(inner)) => match crate::json::read(inner.as_bytes()) {
+        Ok(Value::String(inner)) => match crate::base::json::read(inner.as_bytes()) {
             Ok(object @ Value::Object(_)) => object,
             _ => Value::String(text.to_owned()),
         },

@@ -1,8 +1,8 @@
 //! Errors as OpenAI and the servers that call themselves compatible report them.
 use serde_json::Value;
 
-use crate::conversation::text::{cut, squeezed};
-use crate::limits::MODEL_ERROR_TEXT_BYTES_MAX;
+use crate::base::limits::MODEL_ERROR_TEXT_BYTES_MAX;
+use crate::base::text::{cut, squeezed};
 
 /// An error a provider reports, with an HTTP status or in the midst of a 200.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

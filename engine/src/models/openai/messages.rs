@@ -1,7 +1,7 @@
 //! A conversation as `messages`.
 use serde_json::{Value, json};
 
-use crate::models::{Knowledge, Message};
+use crate::conversation::{Knowledge, Message};
 
 /// A `system` message.
 #[must_use]

@@ -2,8 +2,8 @@
 use serde_json::{Map, Value, json};
 
 use super::error::ProviderError;
-use crate::limits::MODEL_REPLY_TOKENS_MAX;
-use crate::models::ToolSpec;
+use crate::base::limits::MODEL_REPLY_TOKENS_MAX;
+use crate::conversation::ToolSpec;
 
 /// What is asked, of whatever model.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -1,7 +1,7 @@
 //! Server-sent events, read as their bytes come in (WHATWG HTML, "9.2.6 Interpreting an event stream").
 use std::mem::take;
 
-use crate::limits::MODEL_EVENT_BYTES_MAX;
+use crate::base::limits::MODEL_EVENT_BYTES_MAX;
 
 /// One event.
 #[derive(Debug, Clone, PartialEq, Eq)]

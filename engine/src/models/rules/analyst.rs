@@ -1,10 +1,10 @@
 //! The analyst.
 use super::sentences::sentences;
 use super::words::{is_negation, unique_terms, words};
-use crate::calls::Sentiment;
-use crate::conversation::text::{cut, folded, squeezed};
+use crate::base::limits::SUMMARY_BYTES_MAX;
+use crate::base::text::{cut, folded, squeezed};
+use crate::conversation::Sentiment;
 use crate::conversation::transcript::{TranscriptRole, TranscriptRow};
-use crate::limits::SUMMARY_BYTES_MAX;
 use crate::models::{Analysis, AnalysisTurn};
 
 /// Bytes of a quoted sentence.

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use self::schema::{Field, Shape};
 use super::entities::{Entity, EntityKind, entities};
 use super::words::{Word, stemmed, words};
-use crate::conversation::text::cut;
+use crate::base::text::cut;
 
 /// Bytes of the user's words that are searched.
 const TEXT_BYTES_MAX: usize = 8_000;

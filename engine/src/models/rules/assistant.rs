@@ -6,8 +6,8 @@ use super::knowledge::KnowledgeIndex;
 use super::phrases::{CLOSINGS, WELCOMES, greeting, help, pick, sorry};
 use super::tools::ToolIndex;
 use super::words::{unique_terms, words};
-use crate::conversation::text::{cut, folded};
-use crate::models::{AssistantReply, AssistantTurn, Knowledge, Message, ToolSpec};
+use crate::base::text::{cut, folded};
+use crate::conversation::{AssistantReply, AssistantTurn, Knowledge, Message, ToolSpec};
 use serde_json::Value;
 
 /// Bytes of one line of the user that the rules look at.

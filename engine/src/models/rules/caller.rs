@@ -2,8 +2,9 @@
 use super::phrases::{GOODBYES, pick};
 use super::quotes::quoted;
 use super::sentences::sentences;
-use crate::conversation::text::squeezed;
-use crate::models::{CallerReply, CallerTurn, Message};
+use crate::base::text::squeezed;
+use crate::conversation::Message;
+use crate::models::{CallerReply, CallerTurn};
 
 /// The rule model as a simulated caller, its scenario read once per run.
 ///

@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::quotes::quoted;
-use crate::time;
+use crate::base::time;
 
 /// One thing, and where it stands.
 #[derive(Debug, Clone, PartialEq, Eq)]

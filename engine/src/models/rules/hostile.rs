@@ -16,8 +16,9 @@ use super::quotes::quoted;
 use super::sentences::sentences;
 use super::words::{identifier_words, unique_terms};
 use super::{RulesAssistant, RulesCaller, RulesJudge};
-use crate::conversation::text::{folded, squeezed};
-use crate::models::{AssistantTurn, JudgeTurn, Knowledge, Message, ToolSpec};
+use crate::base::text::{folded, squeezed};
+use crate::conversation::{AssistantTurn, Knowledge, Message, ToolSpec};
+use crate::models::JudgeTurn;
 
 /// For all shapes of one pattern together.
 const DEADLINE: Duration = Duration::from_secs(10);

@@ -2,7 +2,7 @@
 use std::collections::BTreeMap;
 
 use super::words::{Word, is_negation, is_stop, stemmed, unique, words};
-use crate::conversation::text::folded;
+use crate::base::text::folded;
 use crate::models::{JudgeTurn, Ruling};
 
 /// Words of a criterion that name the conversation instead of standing in it.

@@ -3,8 +3,8 @@ use std::collections::BTreeMap;
 
 use super::sentences::sentences;
 use super::words::{terms, unique};
-use crate::conversation::text::{cut, squeezed};
-use crate::models::Knowledge;
+use crate::base::text::{cut, squeezed};
+use crate::conversation::Knowledge;
 
 /// Sentences of one answer.
 const ANSWER_SENTENCES_MAX: usize = 3;

@@ -1,6 +1,6 @@
 //! What the rule model says in its own words.
-use crate::conversation::text::{cut, squeezed};
-use crate::models::{Knowledge, ToolSpec};
+use crate::base::text::{cut, squeezed};
+use crate::conversation::{Knowledge, ToolSpec};
 
 use super::words::identifier_words;
 

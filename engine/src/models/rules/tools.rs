@@ -2,7 +2,7 @@
 use std::collections::BTreeSet;
 
 use super::words::{identifier_words, is_stop, stemmed, terms};
-use crate::models::ToolSpec;
+use crate::conversation::ToolSpec;
 
 /// Words in a tool's name that do not tell one tool from another.
 const WEAK_WORDS: [&str; 27] = [

@@ -1,7 +1,7 @@
 //! Words of a text, and the term by which two words count as the same.
 use std::ops::Range;
 
-use crate::conversation::text::folded;
+use crate::base::text::folded;
 
 /// One word of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

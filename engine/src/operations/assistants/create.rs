@@ -1,11 +1,12 @@
 //! `POST /assistants`: makes an assistant.
 use super::{Assistant, Draft};
-use crate::context::Context;
-use crate::error::Fault;
-use crate::ids::prefix;
-use crate::operation::{BodySchema, Effects, Input, Operation, Output, Success};
+use crate::base::ids::prefix;
+use crate::base::time;
+use crate::operations::context::Context;
+use crate::operations::operation::{BodySchema, Effects, Input, Operation, Output, Success};
+use crate::operations::schema;
 use crate::sql;
-use crate::{schema, time};
+use crate::storage::fault::Fault;
 
 /// `POST /assistants`
 pub const OPERATION: Operation = Operation {
@@ -27,7 +28,7 @@ pub const OPERATION: Operation = Operation {
 
 async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     let mut draft: Draft = input.body()?;
-    let config = context.engine.config();
+    let config = context.services.config();
     if draft.model.is_empty() {
         draft.model.clone_from(&config.default_model);
     }

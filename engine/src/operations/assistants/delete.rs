@@ -1,10 +1,10 @@
 //! `DELETE /assistants/{id}`: removes an assistant with its bindings and simulations.
 use super::load;
-use crate::context::Context;
-use crate::crud;
-use crate::error::Fault;
-use crate::operation::{Effects, Input, Operation, Output, Success};
+use crate::operations::context::Context;
+use crate::operations::crud;
+use crate::operations::operation::{Effects, Input, Operation, Output, Success};
 use crate::sql;
+use crate::storage::fault::Fault;
 
 /// `DELETE /assistants/{id}`
 pub const OPERATION: Operation = Operation {

@@ -1,9 +1,9 @@
 //! `GET /assistants/{id}`: one assistant.
 use super::{Assistant, load};
-use crate::context::Context;
-use crate::error::Fault;
-use crate::operation::{Effects, Input, Operation, Output, Success};
-use crate::schema;
+use crate::operations::context::Context;
+use crate::operations::operation::{Effects, Input, Operation, Output, Success};
+use crate::operations::schema;
+use crate::storage::fault::Fault;
 
 /// `GET /assistants/{id}`
 pub const OPERATION: Operation = Operation {

@@ -1,10 +1,10 @@
 //! `GET /assistants`: all assistants of the workspace.
 use super::{Assistant, COLUMNS};
-use crate::context::Context;
-use crate::error::Fault;
-use crate::operation::{Effects, Input, Operation, Output, Success};
-use crate::schema;
+use crate::operations::context::Context;
+use crate::operations::operation::{Effects, Input, Operation, Output, Success};
+use crate::operations::schema;
 use crate::sql;
+use crate::storage::fault::Fault;
 
 /// `GET /assistants`
 pub const OPERATION: Operation = Operation {

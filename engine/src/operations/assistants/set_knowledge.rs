@@ -3,14 +3,15 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{Assistant, found, once_each, refuse_unknown, select_one};
-use crate::context::Context;
-use crate::crud;
-use crate::error::{Error, Fault};
-use crate::limits::{DOCUMENTS_PER_ASSISTANT_MAX, KNOWLEDGE_PER_ASSISTANT_BYTES_MAX};
-use crate::operation::{BodySchema, Effects, Input, Operation, Output, Success};
+use crate::base::error::Error;
+use crate::base::limits::{DOCUMENTS_PER_ASSISTANT_MAX, KNOWLEDGE_PER_ASSISTANT_BYTES_MAX};
+use crate::base::time;
+use crate::operations::context::Context;
 use crate::operations::knowledge::{knowledge_fits, too_much_knowledge};
+use crate::operations::operation::{BodySchema, Effects, Input, Operation, Output, Success};
+use crate::operations::{crud, schema};
 use crate::sql;
-use crate::{schema, time};
+use crate::storage::fault::Fault;
 
 /// `PUT /assistants/{id}/knowledge`
 pub const OPERATION: Operation = Operation {

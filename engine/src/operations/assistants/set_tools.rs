@@ -3,13 +3,14 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{Assistant, found, once_each, refuse_unknown, select_one};
-use crate::context::Context;
-use crate::crud;
-use crate::error::{Error, Fault};
-use crate::limits::TOOLS_PER_ASSISTANT_MAX;
-use crate::operation::{BodySchema, Effects, Input, Operation, Output, Success};
+use crate::base::error::Error;
+use crate::base::limits::TOOLS_PER_ASSISTANT_MAX;
+use crate::base::time;
+use crate::operations::context::Context;
+use crate::operations::operation::{BodySchema, Effects, Input, Operation, Output, Success};
+use crate::operations::{crud, schema};
 use crate::sql;
-use crate::{schema, time};
+use crate::storage::fault::Fault;
 
 /// `PUT /assistants/{id}/tools`
 pub const OPERATION: Operation = Operation {

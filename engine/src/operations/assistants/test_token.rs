@@ -3,17 +3,19 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::select_one;
-use crate::context::Context;
-use crate::error::{Error, Fault};
-use crate::idempotency::Reveal;
-use crate::ids::prefix;
-use crate::limits::{
+use crate::base::error::Error;
+use crate::base::ids::prefix;
+use crate::base::limits::{
     TEST_TOKEN_DURATION_SECONDS_DEFAULT, TEST_TOKEN_SECONDS_MAX, TEST_TOKEN_SECONDS_MIN,
     TEST_TOKEN_TTL_SECONDS_DEFAULT,
 };
-use crate::live::token::TestToken;
-use crate::operation::{BodySchema, Effects, Input, Operation, Output, Success};
-use crate::{schema, time};
+use crate::base::time;
+use crate::operations::context::Context;
+use crate::operations::operation::{BodySchema, Effects, Input, Operation, Output, Success};
+use crate::operations::schema;
+use crate::storage::fault::Fault;
+use crate::storage::idempotency::Reveal;
+use crate::storage::test_token::TestToken;
 
 /// `POST /assistants/{id}/test-token`
 pub const OPERATION: Operation = Operation {

@@ -1,11 +1,11 @@
 //! `PATCH /assistants/{id}`: changes an assistant.
 use super::{Assistant, Draft, load};
-use crate::context::Context;
-use crate::crud;
-use crate::error::Fault;
-use crate::operation::{BodySchema, Effects, Input, Operation, Output, Success};
+use crate::base::time;
+use crate::operations::context::Context;
+use crate::operations::operation::{BodySchema, Effects, Input, Operation, Output, Success};
+use crate::operations::{crud, schema};
 use crate::sql;
-use crate::{schema, time};
+use crate::storage::fault::Fault;
 
 /// `PATCH /assistants/{id}`
 pub const OPERATION: Operation = Operation {
@@ -32,7 +32,7 @@ async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     let Some(draft) = crud::merged(&current.draft, &input.body)? else {
         return current.output();
     };
-    draft.check(context.engine.config())?;
+    draft.check(context.services.config())?;
     let now_ms = context.now_ms;
     let guard = crud::unchanged("assistants", &current.id, current.revision);
     let Draft { name, instructions, first_message, model, voice, pipeline_mode } = &draft;

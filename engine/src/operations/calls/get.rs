@@ -1,9 +1,10 @@
 //! `GET /calls/{id}`: one call.
-use crate::calls::{self, Call};
-use crate::context::Context;
-use crate::error::{Error, Fault};
-use crate::operation::{Effects, Input, Operation, Output, Success};
-use crate::schema;
+use crate::base::error::Error;
+use crate::operations::context::Context;
+use crate::operations::operation::{Effects, Input, Operation, Output, Success};
+use crate::operations::schema;
+use crate::storage::calls::{self, Call};
+use crate::storage::fault::Fault;
 
 /// `GET /calls/{id}`
 pub const OPERATION: Operation = Operation {
@@ -26,7 +27,7 @@ pub const OPERATION: Operation = Operation {
 async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     let rows = context.read(vec![calls::select(input.id())]).await?;
     match rows.first().and_then(|rows| rows.first()) {
-        Some(row) => Output::ok(&Call::read(row, &context.engine.config().base_url)?),
+        Some(row) => Output::ok(&Call::read(row, &context.services.config().base_url)?),
         None => Err(Error::not_found("call").into()),
     }
 }

@@ -1,16 +1,15 @@
 //! `POST /calls/{id}/hang-up`: ends a telephone call from our side.
-use crate::batch::Batch;
-use crate::calls::{self, Call};
-use crate::context::Context;
-use crate::engine::Engine;
-use crate::error::{Code, Error, Fault};
-use crate::limits::{PHONE_CONNECT_MS, PHONE_TOLD_MS};
-use crate::operation::{BodySchema, Effects, Input, Operation, Output, Success};
+use crate::base::error::{Code, Error};
+use crate::base::limits::{PHONE_CONNECT_MS, PHONE_TOLD_MS};
+use crate::live::telephony;
+use crate::live::telephony::leg::Leg;
+use crate::operations::context::Context;
+use crate::operations::operation::{BodySchema, Effects, Input, Operation, Output, Success};
+use crate::operations::schema;
 use crate::operations::webhooks::Nothing;
-use crate::ports::HttpError;
-use crate::schema;
-use crate::telephony::leg::{self, Leg};
-use crate::telephony::{callbacks, client};
+use crate::storage::batch::Batch;
+use crate::storage::calls::{self, Call};
+use crate::storage::fault::Fault;
 
 /// `POST /calls/{id}/hang-up`
 pub const OPERATION: Operation = Operation {
@@ -38,7 +37,7 @@ async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     let Some(row) = rows.first().and_then(|rows| rows.first()) else {
         return Err(Error::not_found("call").into());
     };
-    let call = Call::read(row, &context.engine.config().base_url)?;
+    let call = Call::read(row, &context.services.config().base_url)?;
     let Some(before) = Leg::first(rows.get(1))? else {
         let message = "is no telephone call: a browser's ends with its socket, a simulation's with its run";
         return Err(Error::field("id", message).into());
@@ -54,44 +53,24 @@ async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
         return Err(error.into());
     }
     let mut leg = before;
-    let engine = context.engine.clone();
+    let services = context.services.clone();
     let is_first = leg.hang_up_at.is_none();
     // Before the carrier is told: however the call ends then, the log says who wanted it.
     leg.hang_up_at.get_or_insert(context.now_ms);
     let mut batch = Batch::from(leg.change());
     if is_first {
         // Whoever dies before the carrier has heard it, or is not answered, leaves no telephone ringing.
-        leg.end_at_carrier(&engine, context.now_ms, context.now_ms + PHONE_TOLD_MS, &mut batch);
+        leg.end_at_carrier(&services, context.now_ms, context.now_ms + PHONE_TOLD_MS, &mut batch);
         // A call that is called off has no turn to wait for.
         batch.push(leg.wait_no_longer_than(context.now_ms + PHONE_CONNECT_MS));
     }
     let output = context.commit_batch(batch, Output::ok(&call)?).await?;
-    match tell(&engine, &leg).await {
+    match telephony::hang_up::tell(&services, &leg).await {
         Ok(()) => Ok(output),
         Err(fault) => {
             // The same key may try again.
             context.restate(Batch::default(), None).await?;
             Err(fault)
-        }
-    }
-}
-
-/// Tells the carrier. What is over already is no error.
-pub async fn tell(engine: &Engine, leg: &Leg) -> Result<(), Fault> {
-    let provider = leg.provider.as_str();
-    let carrier = callbacks::carrier(engine, leg.provider)?;
-    let command_id = leg::command_id(&leg.call_id, "hang_up");
-    let Some(ending) = leg.ending(&command_id, engine.ports().clock.now_ms()) else {
-        return Ok(());
-    };
-    match client::send(engine, carrier.hang_up(&ending)).await {
-        Ok(reply) => {
-            carrier.hung_up(&reply).map_err(|rejection| super::place::rejected(provider, &rejection).into())
-        }
-        Err(HttpError::Refused | HttpError::Timeout | HttpError::Failed(_) | HttpError::TooLarge(_)) => {
-            let message = "The carrier did not answer. The call may still be up: try again, hanging up twice does no harm.";
-            let details = serde_json::json!({"provider": provider, "call_id": leg.call_id});
-            Err(Error::new(Code::CarrierTimeout, message).with_details(details).into())
         }
     }
 }

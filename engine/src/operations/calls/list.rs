@@ -2,16 +2,19 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::calls::filter::CallFilter;
-use crate::calls::list::{self, Order, Sort};
-use crate::calls::stats::{self, CallStats};
-use crate::calls::{Call, Outcome, Sentiment, Source};
-use crate::context::Context;
-use crate::error::{Code, Error, Fault, FieldProblem};
-use crate::limits::{PAGE_MAX, PAGE_ROWS_MAX, SEARCH_CHARS_MAX};
-use crate::operation::{Effects, Input, Operation, Output, Success};
-use crate::page::{Page, Pagination};
-use crate::{schema, time};
+use crate::base::error::{Code, Error, FieldProblem};
+use crate::base::limits::{PAGE_MAX, PAGE_ROWS_MAX, SEARCH_CHARS_MAX};
+use crate::base::page::{Page, Pagination};
+use crate::base::time;
+use crate::conversation::{Outcome, Sentiment};
+use crate::operations::context::Context;
+use crate::operations::operation::{Effects, Input, Operation, Output, Success};
+use crate::operations::schema;
+use crate::storage::calls::filter::CallFilter;
+use crate::storage::calls::list::{self, Order, Sort};
+use crate::storage::calls::stats::{self, CallStats};
+use crate::storage::calls::{Call, Source};
+use crate::storage::fault::Fault;
 
 /// `GET /calls`
 pub const OPERATION: Operation = Operation {
@@ -115,7 +118,7 @@ async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
         return Err(Fault::Bug("two statements have two answers".to_owned()));
     };
     let stats = CallStats::read(counted)?;
-    let base_url = &context.engine.config().base_url;
+    let base_url = &context.services.config().base_url;
     let calls = listed.iter().map(|row| Call::read(row, base_url)).collect::<Result<_, _>>()?;
     let pagination = Pagination::new(page, stats.total);
     Output::ok(&CallList { calls, stats, pagination })

@@ -8,27 +8,30 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::batch::Batch;
-use crate::calls::{Call, CallStatus, Direction, NewCall, Source};
-use crate::carriers::{Carrier, End, Order, Placed, Rejection, RejectionCause};
-use crate::context::Context;
-use crate::conversation::EndedReason;
-use crate::engine::Engine;
-use crate::error::{Code, Error, Fault, FieldProblem};
-use crate::events::{self, EventKind, Subscribers};
-use crate::ids::prefix;
-use crate::limits::{
+use crate::base::error::{Code, Error, FieldProblem};
+use crate::base::ids::prefix;
+use crate::base::limits::{
     PHONE_CALL_SECONDS_MAX, PHONE_CONNECT_MS, PHONE_QUEUE_MS, PHONE_RING_SECONDS, STALE_ATTEMPTS_MAX,
 };
-use crate::operation::{BodySchema, Effects, Input, Operation, Output, Success};
-use crate::operations::numbers::Provider;
-use crate::phone::E164;
+use crate::base::phone::E164;
+use crate::carriers::{Carrier, CarrierName, End, Order, Placed, Rejection, RejectionCause};
+use crate::conversation::{CallFault, EndedReason};
+use crate::live::telephony::incoming::{announce, leg};
+use crate::live::telephony::leg::{Leg, Placing, command_id};
+use crate::live::telephony::{CallUrls, callbacks, client, status};
+use crate::operations::context::Context;
+use crate::operations::operation::{BodySchema, Effects, Input, Operation, Output, Success};
+use crate::operations::schema;
 use crate::ports::HttpError;
-use crate::statement::{Row, Rows, Statement};
-use crate::telephony::incoming::{announce, leg};
-use crate::telephony::leg::{Leg, Placing, command_id};
-use crate::telephony::{CallUrls, callbacks, client, status};
-use crate::{calls, schema, speech, spending, sql};
+use crate::ports::statement::{Row, Rows, Statement};
+use crate::services::Services;
+use crate::speech;
+use crate::sql;
+use crate::storage::batch::Batch;
+use crate::storage::calls::{self, Call, CallStatus, Direction, NewCall, Source};
+use crate::storage::events::{self, EventKind, Subscribers};
+use crate::storage::fault::Fault;
+use crate::storage::spending;
 
 /// `POST /calls/outbound`
 pub const OPERATION: Operation = Operation {
@@ -108,7 +111,7 @@ pub struct DryRun {
     /// The number that would be called.
     to: String,
     /// The carrier that would be asked; null when none can be told.
-    provider: Option<Provider>,
+    provider: Option<CarrierName>,
     /// Why it would not be placed: the errors that the same request without `dry_run` would get, each with `code`,
     /// `message` and, where it has any, `details`.
     problems: Vec<Value>,
@@ -126,7 +129,7 @@ async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     let order = plan.order()?;
     let meant = Meant::new(context, &body, &order, rows.last())?;
     meant.write(context).await?;
-    let said = meant.ask(&context.engine, &order).await?;
+    let said = meant.ask(&context.services, &order).await?;
     meant.settle(context, order.carrier.provider(), said).await
 }
 
@@ -153,9 +156,9 @@ fn reads(now_ms: i64, body: &Body) -> Vec<Statement> {
 
 /// What the request comes to, and everything that speaks against it.
 struct Plan<'a> {
-    engine: &'a Engine,
+    services: &'a Services,
     assistant: Option<Assistant>,
-    from: Option<(E164, Provider)>,
+    from: Option<(E164, CarrierName)>,
     to: E164,
     problems: Vec<Error>,
 }
@@ -170,7 +173,7 @@ struct Assistant {
 
 /// A call that nothing speaks against.
 struct Ready {
-    engine: Engine,
+    services: Services,
     assistant: Assistant,
     from: E164,
     to: E164,
@@ -202,7 +205,7 @@ impl<'a> Plan<'a> {
             problems.push(Error::field("to", "is the number that calls: a line cannot call itself"));
         }
         if let Some((_, provider)) = &from
-            && let Err(error) = callbacks::carrier(&context.engine, *provider)
+            && let Err(error) = callbacks::carrier(&context.services, *provider)
         {
             problems.push(error);
         }
@@ -217,7 +220,7 @@ impl<'a> Plan<'a> {
         {
             problems.push(too_many_calls(row)?);
         }
-        Ok(Self { engine: &context.engine, assistant, from, to: body.to.clone(), problems })
+        Ok(Self { services: &context.services, assistant, from, to: body.to.clone(), problems })
     }
 
     fn dry_run(&self, body: &Body) -> DryRun {
@@ -247,9 +250,9 @@ impl<'a> Plan<'a> {
         let (Some(assistant), Some((from, provider))) = (self.assistant, self.from) else {
             return Err(Fault::Bug("a plan without a problem is whole".to_owned()));
         };
-        let carrier = self.engine.config().carriers.get(provider).cloned();
+        let carrier = self.services.config().carriers.get(provider).cloned();
         let carrier = carrier.ok_or_else(|| Fault::Bug("the carrier was there a moment ago".to_owned()))?;
-        Ok(Ready { engine: self.engine.clone(), assistant, from, to: self.to, carrier })
+        Ok(Ready { services: self.services.clone(), assistant, from, to: self.to, carrier })
     }
 }
 
@@ -268,14 +271,14 @@ fn from_number(
     body: &Body,
     numbers: &Rows,
     problems: &mut Vec<Error>,
-) -> Result<Option<(E164, Provider)>, Fault> {
+) -> Result<Option<(E164, CarrierName)>, Fault> {
     let mut rows = numbers.iter();
     let (first, second) = (rows.next(), rows.next());
     let problem = match (&body.from, first, second) {
         (Some(_), Some(row), _) | (None, Some(row), None) => {
             let stored = |what: &str| Fault::Bug(format!("numbers: {what}"));
             let number = E164::parse(row.str("number")?).map_err(|_| stored("number"))?;
-            let provider = Provider::parse(row.str("provider")?).ok_or_else(|| stored("provider"))?;
+            let provider = CarrierName::parse(row.str("provider")?).ok_or_else(|| stored("provider"))?;
             return Ok(Some((number, provider)));
         }
         (Some(_), None, _) => "is no number of this workspace: bind it first (PUT /numbers/{number})",
@@ -314,7 +317,7 @@ enum Asked {
 
 impl Meant {
     fn new(context: &Context, body: &Body, ready: &Ready, subscribers: Option<&Rows>) -> Result<Self, Fault> {
-        let engine = &context.engine;
+        let services = &context.services;
         let call = NewCall {
             workspace_id: context.workspace_id()?.to_owned(),
             id: context.id(prefix::CALL),
@@ -334,7 +337,7 @@ impl Meant {
             answered_at: None,
             simulation_run_id: None,
         };
-        let leg = leg(engine, &call, None, Placing::Asking, PHONE_CALL_SECONDS_MAX)?;
+        let leg = leg(services, &call, None, Placing::Asking, PHONE_CALL_SECONDS_MAX)?;
         let missing = || Fault::Bug("a batch lacks answers".to_owned());
         let subscribers = Subscribers::read(subscribers.ok_or_else(missing)?)?;
         Ok(Self { call, leg, subscribers, now_ms: context.now_ms })
@@ -346,13 +349,13 @@ impl Meant {
             Batch::from([self.leg.room(), self.leg.insert(), self.leg.job(self.now_ms + PHONE_CONNECT_MS)]);
         batch.extend(calls::write::insert(&self.call));
         let kind = EventKind::CallStarted;
-        announce(&context.engine, &self.call, None, &self.subscribers, kind, &mut batch)?;
+        announce(&context.services, &self.call, None, &self.subscribers, kind, &mut batch)?;
         let error = self.in_progress();
         context.commit_before(batch, &error).await
     }
 
-    async fn ask(&self, engine: &Engine, ready: &Ready) -> Result<Asked, Fault> {
-        let urls = CallUrls::new(engine, self.leg.provider, &self.leg.workspace_id, &self.leg.call_id)?;
+    async fn ask(&self, services: &Services, ready: &Ready) -> Result<Asked, Fault> {
+        let urls = CallUrls::new(services, self.leg.provider, &self.leg.workspace_id, &self.leg.call_id)?;
         let outgoing = ready.carrier.place(&Order {
             from: &ready.from,
             to: &ready.to,
@@ -364,7 +367,7 @@ impl Meant {
             max_seconds: u32::try_from(self.leg.max_seconds).unwrap_or_default(),
             now_ms: self.now_ms,
         });
-        Ok(match client::send(&ready.engine, outgoing).await {
+        Ok(match client::send(&ready.services, outgoing).await {
             Ok(reply) => match ready.carrier.placed(&reply) {
                 Placed::Accepted { carrier_call_id } => Asked::Accepted(carrier_call_id),
                 Placed::Rejected(rejection) => Asked::Rejected(rejection),
@@ -381,20 +384,20 @@ impl Meant {
     async fn settle(
         self,
         context: &mut Context,
-        provider: Provider,
+        provider: CarrierName,
         mut said: Asked,
     ) -> Result<Output, Fault> {
-        let engine = context.engine.clone();
+        let services = context.services.clone();
         let mut leg = self.leg.clone();
         for _ in 0..STALE_ATTEMPTS_MAX {
-            match self.settled(context, &engine, provider, leg, &said).await {
+            match self.settled(context, &services, provider, leg, &said).await {
                 Err(Fault::Stale) => {
-                    leg = Leg::load(&engine, &self.leg.workspace_id, &self.leg.call_id).await?
+                    leg = Leg::load(&services, &self.leg.workspace_id, &self.leg.call_id).await?
                 }
                 // The name is taken, so it says nothing about this call.
                 Err(Fault::Storage(error)) if error.is_constraint("phone_calls") => {
                     said = Asked::Unknown("it named another call".to_owned());
-                    leg = Leg::load(&engine, &self.leg.workspace_id, &self.leg.call_id).await?
+                    leg = Leg::load(&services, &self.leg.workspace_id, &self.leg.call_id).await?
                 }
                 other => return other,
             }
@@ -406,8 +409,8 @@ impl Meant {
     async fn settled(
         &self,
         context: &mut Context,
-        engine: &Engine,
-        provider: Provider,
+        services: &Services,
+        provider: CarrierName,
         mut leg: Leg,
         said: &Asked,
     ) -> Result<Output, Fault> {
@@ -426,7 +429,7 @@ impl Meant {
                 }
                 if leg.is_over && leg.talked_at.is_none() {
                     // It was given up before it had a name to be ended by.
-                    leg.hang_up_later(engine, self.now_ms, &mut batch);
+                    leg.hang_up_later(services, self.now_ms, &mut batch);
                 }
                 let call = Call::of(&call, None, None)?;
                 let output = Output::created(&Answer::Placed(Box::new(call)))?;
@@ -434,7 +437,7 @@ impl Meant {
                 Ok(output)
             }
             Asked::Rejected(rejection) => {
-                let error = with_call(rejected(provider.as_str(), rejection), id);
+                let error = with_call(client::rejected(provider.as_str(), rejection), id);
                 leg.placing = Placing::Rejected;
                 leg.said.rejected(rejection);
                 // One that talks all the same is ended by its conversation.
@@ -444,14 +447,14 @@ impl Meant {
                 if ends {
                     let mut end = End::of(EndedReason::CarrierRefused, &rejection.code);
                     if rejection.cause == RejectionCause::Request {
-                        end = End { fault: calls::CallFault::Caller, ..end };
+                        end = End { fault: CallFault::Caller, ..end };
                     } else if rejection.cause != RejectionCause::Account {
-                        end = End { fault: calls::CallFault::Carrier, ..end };
+                        end = End { fault: CallFault::Carrier, ..end };
                     }
-                    let ended = status::unconnected(&leg, &end, None, engine.ports().clock.now_ms());
+                    let ended = status::unconnected(&leg, &end, None, services.ports().clock.now_ms());
                     batch.extend(calls::write::end(workspace_id, id, &ended, None));
                     let kind = EventKind::CallEnded;
-                    announce(engine, &self.call, Some(&ended), &self.subscribers, kind, &mut batch)?;
+                    announce(services, &self.call, Some(&ended), &self.subscribers, kind, &mut batch)?;
                     leg.wake_job(self.now_ms, &mut batch);
                 }
                 // Nothing rings: the same key may try again.
@@ -480,20 +483,6 @@ impl Meant {
         let details = json!({"provider": self.leg.provider, "call_id": self.call.id});
         Error::new(Code::RequestInProgress, message).with_details(details)
     }
-}
-
-/// A carrier's no as clients see it.
-pub(super) fn rejected(provider: &str, rejection: &Rejection) -> Error {
-    let what = match rejection.cause {
-        RejectionCause::Request => "did not accept the request",
-        RejectionCause::Account => "refused it for its account with the operator of this service",
-        RejectionCause::Busy => "has too many requests at the moment: wait, then try again",
-        RejectionCause::Carrier => "failed",
-    };
-    let message = format!("The carrier ({provider}) {what}: {}", rejection.message);
-    let details =
-        json!({"provider": provider, "carrier_code": rejection.code, "carrier_message": rejection.message});
-    Error::new(Code::CarrierRejected, message).with_details(details)
 }
 
 fn with_call(mut error: Error, call_id: &str) -> Error {

@@ -1,9 +1,10 @@
 //! `/calls/{id}/recording`: a call's recording, downloaded or deleted.
-use crate::blobs::BlobKey;
-use crate::context::Context;
-use crate::error::{Code, Fault};
-use crate::operation::{Effects, File, Input, Operation, Output, Success};
-use crate::recordings::{self, columns};
+use crate::base::error::Code;
+use crate::operations::context::Context;
+use crate::operations::operation::{Effects, File, Input, Operation, Output, Success};
+use crate::ports::blobs::BlobKey;
+use crate::storage::fault::Fault;
+use crate::storage::recordings::{self, columns};
 
 /// `GET /calls/{id}/recording`
 pub const DOWNLOAD: Operation = Operation {
@@ -62,7 +63,7 @@ async fn delete(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     let rows = context.write(statements).await?;
     let row = recordings::ready(&rows)?;
     let key = key(context, input, row.str("id")?)?;
-    if let Err(error) = context.engine.ports().blobs.delete(&key).await {
+    if let Err(error) = context.services.ports().blobs.delete(&key).await {
         context.incident = Some(format!("a recording's blob is left to the sweep: {error:?}"));
     }
     Ok(Output::empty())

@@ -1,10 +1,11 @@
 //! `GET /calls/{id}/waveform`: what a call's recording looks like.
-use crate::context::Context;
-use crate::error::{Code, Fault};
-use crate::operation::{Effects, Input, Operation, Output, Success};
-use crate::recordings::waveform::{Peaks, Waveform};
-use crate::recordings::{self, columns};
-use crate::schema;
+use crate::base::error::Code;
+use crate::operations::context::Context;
+use crate::operations::operation::{Effects, Input, Operation, Output, Success};
+use crate::operations::schema;
+use crate::storage::fault::Fault;
+use crate::storage::recordings::waveform::{Peaks, Waveform};
+use crate::storage::recordings::{self, columns};
 
 /// `GET /calls/{id}/waveform`
 pub const OPERATION: Operation = Operation {

@@ -1,8 +1,9 @@
 //! `DELETE /simulations/runs/{id}`: removes a run that is not running.
-use crate::context::Context;
-use crate::error::{Code, Error, Fault};
-use crate::operation::{Effects, Input, Operation, Output, Success};
+use crate::base::error::{Code, Error};
+use crate::operations::context::Context;
+use crate::operations::operation::{Effects, Input, Operation, Output, Success};
 use crate::sql;
+use crate::storage::fault::Fault;
 
 /// `DELETE /simulations/runs/{id}`
 pub const OPERATION: Operation = Operation {

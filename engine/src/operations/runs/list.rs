@@ -2,14 +2,14 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{COLUMNS, Run, RunStatus};
-use crate::context::Context;
-use crate::error::Fault;
-use crate::limits::{PAGE_MAX, PAGE_ROWS_MAX};
-use crate::operation::{Effects, Input, Operation, Output, Success};
-use crate::page::{Page, Pagination};
-use crate::schema;
-use crate::statement::{Statement, Value};
+use crate::base::limits::{PAGE_MAX, PAGE_ROWS_MAX};
+use crate::base::page::{Page, Pagination};
+use crate::operations::context::Context;
+use crate::operations::operation::{Effects, Input, Operation, Output, Success};
+use crate::operations::schema;
+use crate::ports::statement::{Statement, Value};
+use crate::storage::fault::Fault;
+use crate::storage::runs::{COLUMNS, Run, RunStatus};
 
 /// `GET /simulations/runs`
 pub const OPERATION: Operation = Operation {

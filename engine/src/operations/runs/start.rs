@@ -2,18 +2,18 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{
-    Launch, Run, RunMode, SIMULATION_COLUMNS, assistant_reads, assistant_snapshot, check_mode, random_seed,
-    simulation_snapshot,
-};
-use crate::context::Context;
-use crate::error::{Code, Error, Fault};
-use crate::limits::{INTEGER_MAX, RUN_COST_MICROUSD_DEFAULT};
+use super::{Launch, SIMULATION_COLUMNS, check_mode, random_seed, simulation_snapshot};
+use crate::base::error::{Code, Error};
+use crate::base::limits::{INTEGER_MAX, RUN_COST_MICROUSD_DEFAULT};
 use crate::models::RULES_MODEL;
-use crate::operation::{BodySchema, Effects, Input, Operation, Output, Success};
-use crate::schema;
-use crate::spending;
+use crate::operations::context::Context;
+use crate::operations::operation::{BodySchema, Effects, Input, Operation, Output, Success};
+use crate::operations::schema;
 use crate::sql;
+use crate::storage::fault::Fault;
+use crate::storage::runs::{Run, RunMode};
+use crate::storage::snapshots::{assistant_reads, assistant_snapshot};
+use crate::storage::spending;
 
 /// `POST /simulations/{id}/runs`
 pub const OPERATION: Operation = Operation {

@@ -1,13 +1,14 @@
 //! `POST /tools/{id}/rotate-secret`: a new signing secret for a tool's callbacks.
 use super::{COLUMNS, Tool};
-use crate::context::Context;
-use crate::error::Fault;
-use crate::idempotency::Reveal;
-use crate::operation::{BodySchema, Effects, Input, Operation, Output, Success};
+use crate::base::time;
+use crate::operations::context::Context;
+use crate::operations::operation::{BodySchema, Effects, Input, Operation, Output, Success};
 use crate::operations::rotation::{Body, Rotated, Rotation};
+use crate::operations::{crud, schema};
+use crate::ports::statement::Row;
 use crate::sql;
-use crate::statement::Row;
-use crate::{crud, schema, time};
+use crate::storage::fault::Fault;
+use crate::storage::idempotency::Reveal;
 
 /// `POST /tools/{id}/rotate-secret`
 pub const OPERATION: Operation = Operation {

@@ -2,15 +2,16 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::delivery::{COLUMNS, Delivery, DeliveryStatus};
-use crate::context::Context;
-use crate::error::{Error, Fault};
-use crate::limits::{PAGE_MAX, PAGE_ROWS_MAX};
-use crate::operation::{Effects, Input, Operation, Output, Success};
-use crate::page::{Page, Pagination};
-use crate::schema;
+use crate::base::error::Error;
+use crate::base::limits::{PAGE_MAX, PAGE_ROWS_MAX};
+use crate::base::page::{Page, Pagination};
+use crate::operations::context::Context;
+use crate::operations::operation::{Effects, Input, Operation, Output, Success};
+use crate::operations::schema;
+use crate::ports::statement::{Rows, Statement, Value};
 use crate::sql;
-use crate::statement::{Rows, Statement, Value};
+use crate::storage::deliveries::{COLUMNS, Delivery, DeliveryStatus};
+use crate::storage::fault::Fault;
 
 /// `GET /webhooks/{id}/deliveries`
 pub const OPERATION: Operation = Operation {

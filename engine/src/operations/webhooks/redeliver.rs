@@ -1,15 +1,19 @@
 //! `POST /webhooks/{id}/deliveries/{delivery_id}/redeliver`: sends an event again.
 use serde_json::json;
 
-use super::delivery::{COLUMNS, Delivery, DeliveryStatus};
 use super::{Nothing, Webhook, check_enabled, select_one};
-use crate::context::Context;
-use crate::error::{Code, Error, Fault};
-use crate::ids::prefix;
-use crate::jobs::JobKind;
-use crate::operation::{BodySchema, Effects, Input, Operation, Output, Success};
-use crate::statement::Rows;
-use crate::{crud, events, schema, sql, time};
+use crate::base::error::{Code, Error};
+use crate::base::ids::prefix;
+use crate::base::time;
+use crate::operations::context::Context;
+use crate::operations::operation::{BodySchema, Effects, Input, Operation, Output, Success};
+use crate::operations::{crud, schema};
+use crate::ports::statement::Rows;
+use crate::sql;
+use crate::storage::deliveries::{COLUMNS, Delivery, DeliveryStatus};
+use crate::storage::events;
+use crate::storage::fault::Fault;
+use crate::storage::jobs::JobKind;
 
 /// `POST /webhooks/{id}/deliveries/{delivery_id}/redeliver`
 pub const OPERATION: Operation = Operation {

@@ -1,13 +1,15 @@
 //! `POST /webhooks/{id}/test`: sends a test event to one webhook.
 use serde_json::json;
 
-use super::delivery::Delivery;
 use super::{Nothing, Webhook, check_enabled, select_one};
-use crate::context::Context;
-use crate::error::{Code, Fault};
-use crate::events::{self, EventKind};
-use crate::operation::{BodySchema, Effects, Input, Operation, Output, Success};
-use crate::{crud, schema};
+use crate::base::error::Code;
+use crate::operations::context::Context;
+use crate::operations::operation::{BodySchema, Effects, Input, Operation, Output, Success};
+use crate::operations::{crud, schema};
+use crate::storage::batch::Batch;
+use crate::storage::deliveries::Delivery;
+use crate::storage::events::{self, EventKind};
+use crate::storage::fault::Fault;
 
 /// `POST /webhooks/{id}/test`
 pub const OPERATION: Operation = Operation {
@@ -32,7 +34,11 @@ async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     let webhook = crud::one(context, select_one(input.id()), "webhook", Webhook::read).await?;
     check_enabled(&webhook)?;
     let data = json!({"webhook": webhook});
-    let (delivery, mut statements) = events::emit_to(context, &webhook.id, EventKind::WebhookTest, &data)?;
-    statements.insert(0, crud::unchanged("webhooks", &webhook.id, webhook.revision));
-    context.commit(statements, Output::created(&delivery)?).await
+    let (services, workspace_id) = (&context.services, context.workspace_id()?);
+    let kind = EventKind::WebhookTest;
+    let (delivery, event) =
+        events::emit_to(services, workspace_id, &webhook.id, kind, &data, context.now_ms)?;
+    let mut batch = Batch::from([crud::unchanged("webhooks", &webhook.id, webhook.revision)]);
+    batch.append(event);
+    context.commit_batch(batch, Output::created(&delivery)?).await
 }

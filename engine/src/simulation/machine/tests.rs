@@ -219,7 +219,7 @@ fn setup(first_message: &str, kinds: &[&str]) -> SimulationSetup {
         run_id: "run".into(),
         assistant: SimulatedAssistant {
             first_message: first_message.into(),
-            tools: vec![crate::models::ToolSpec {
+            tools: vec![conversation::ToolSpec {
                 name: "order".into(),
                 description: String::new(),
                 parameters: json!({"type": "object"}),

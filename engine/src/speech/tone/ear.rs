@@ -2,7 +2,7 @@
 use super::packet::{self, HEAD, Header, MOST_BYTES};
 use super::preamble::{Found, Preamble, Search};
 use super::spectrum::{STEP, STEP_MS, STEPS_A_SYMBOL, STEPS_A_WINDOW, Spectrum};
-use crate::audio::{FRAME_MS, Rate};
+use crate::speech::audio::{FRAME_MS, Rate};
 
 /// After so many steps in which no tones were heard, an utterance has broken off: 400 ms, which a line that is late
 /// may be silent for.

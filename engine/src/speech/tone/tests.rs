@@ -5,8 +5,8 @@ mod losses;
 mod noises;
 
 use super::*;
-use crate::audio::{FRAME_MS, Rate};
-use crate::hash::sha256_hex;
+use crate::base::hash::sha256_hex;
+use crate::speech::audio::{FRAME_MS, Rate};
 use proptest::prelude::*;
 
 const RATES: [Rate; 3] = [Rate::Khz8, Rate::Khz16, Rate::Khz24];

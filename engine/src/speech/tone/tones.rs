@@ -7,7 +7,7 @@ pub(super) const TONES: usize = 2 * GROUP;
 /// The lowest tone, in steps of 62.5 Hz: 687.5 Hz.
 const LOWEST: usize = 11;
 
-/// Values of [`SINE`]: a period of 62.5 Hz at 48 kHz, in which whole steps are a sample at any [`crate::audio::Rate`].
+/// Values of [`SINE`]: a period of 62.5 Hz at 48 kHz, in which whole steps are a sample at any [`crate::speech::audio::Rate`].
 pub(super) const PERIOD: usize = 768;
 /// The highest value of [`SINE`]. Two tones stay 12 dB below the loudest there is.
 pub(super) const AMPLITUDE: i16 = 4_096;

@@ -2,7 +2,7 @@
 use super::packet;
 use super::preamble::Preamble;
 use super::tones::{self, PERIOD, SINE};
-use crate::audio::{FRAME_MS, Rate};
+use crate::speech::audio::{FRAME_MS, Rate};
 
 /// The most characters that are spoken of a text.
 pub const MAX_CHARS: usize = 4_000;
@@ -10,8 +10,10 @@ pub const MAX_CHARS: usize = 4_000;
 /// The voice of `builtin/tone`: its audio carries its text. See [the module](super) for how.
 ///
 /// ```
-/// use sidetone_engine::audio::Rate;
-/// use sidetone_engine::speech::tone::{ToneEar, ToneHeard, ToneVoice};
+/// use sidetone_engine::speech::audio::Rate;
+/// use sidetone_engine::speech::tone::ToneEar;
+/// use sidetone_engine::speech::tone::ToneHeard;
+/// use sidetone_engine::speech::tone::ToneVoice;
 ///
 /// let samples = ToneVoice::speak("Good morning.", Rate::Khz8);
 /// let heard = ToneEar::new(Rate::Khz8).hear(&samples);

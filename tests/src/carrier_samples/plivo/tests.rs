@@ -1,10 +1,9 @@
 //! The service and the stand-in, which share no code, understand each other.
 use http::{HeaderMap, HeaderName, HeaderValue};
-use sidetone_engine::calls::Outcome;
 use sidetone_engine::carriers::{
     Billed, Callback, CarrierEvent, Check, Forged, LineEvent, LineMessage, Placed, Progress,
 };
-use sidetone_engine::conversation::EndedReason;
+use sidetone_engine::conversation::{EndedReason, Outcome};
 use sidetone_engine::ports::HttpReply;
 
 use super::*;

@@ -29,7 +29,7 @@ mod tests {
             assert_eq!(encode(sample), byte, "{sample}");
         }
         for byte in 0..=u8::MAX {
-            assert_eq!(decode(byte), sidetone_engine::audio::g711::decode(&[byte])[0], "{byte:02x}");
+            assert_eq!(decode(byte), sidetone_engine::speech::g711::decode(&[byte])[0], "{byte:02x}");
             assert_eq!(encode(decode(byte)), if byte == 0x7f { 0xff } else { byte });
         }
     }

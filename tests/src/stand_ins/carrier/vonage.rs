@@ -382,7 +382,7 @@ fn percent(text: &str) -> String {
 
 /// `2020-01-01T12:00:00.000Z`
 fn timestamp(now_s: i64) -> String {
-    sidetone_engine::time::format(now_s * 1_000)
+    sidetone_engine::base::time::format(now_s * 1_000)
 }
 
 #[cfg(test)]

@@ -2,8 +2,7 @@ use http::{HeaderMap, HeaderValue};
 use proptest::prelude::*;
 
 use super::*;
-use crate::calls::{CallFault, Outcome};
-use crate::conversation::EndedReason;
+use crate::conversation::{CallFault, EndedReason, Outcome};
 
 const CALL: &str = "3e82ae9d-2c78-4d85-b1a4-6eae7dbafb36";
 

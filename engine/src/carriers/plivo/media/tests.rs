@@ -3,7 +3,7 @@ use base64::engine::general_purpose::STANDARD;
 use proptest::prelude::*;
 
 use super::*;
-use crate::limits::MEDIA_CHUNK_MS_MAX;
+use crate::base::limits::MEDIA_CHUNK_MS_MAX;
 
 const START: &str = r#"{"sequenceNumber":0,"event":"start","start":{"callId":"c-1","streamId":"s-1","accountId":"MA1",
     "tracks":["inbound"],"mediaFormat":{"encoding":"audio/x-mulaw","sampleRate":8000}},"extra_headers":"{}"}"#;

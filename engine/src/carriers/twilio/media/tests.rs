@@ -82,7 +82,7 @@ fn what_is_wrong_is_an_error_and_changes_nothing() {
         assert!(line.read(text(START)).is_ok(), "{from}");
     }
     let mut line = started();
-    let too_long = "////".repeat(8 * crate::limits::MEDIA_CHUNK_MS_MAX / 3 + 1);
+    let too_long = "////".repeat(8 * crate::base::limits::MEDIA_CHUNK_MS_MAX / 3 + 1);
     for payload in ["", "/", "//8", "no base64", &too_long] {
         assert_eq!(line.read(media(payload)), Err(LineError::Audio), "{payload:.20}");
     }
@@ -124,7 +124,7 @@ proptest! {
         let LineMessage::Text(sent) = line.audio(&samples) else { panic!() };
         let sent: Value = serde_json::from_str(&sent).unwrap();
         let heard = line.read(media(sent["media"]["payload"].as_str().unwrap())).unwrap();
-        let coded = crate::audio::g711::decode(&crate::audio::g711::encode(&samples));
+        let coded = crate::speech::g711::decode(&crate::speech::g711::encode(&samples));
         prop_assert_eq!(heard, vec![LineEvent::Audio(coded)]);
     }
 }

@@ -2,8 +2,7 @@ use http::{HeaderMap, HeaderValue};
 use proptest::prelude::*;
 
 use super::*;
-use crate::calls::Outcome;
-use crate::conversation::EndedReason;
+use crate::conversation::{EndedReason, Outcome};
 
 const CALL: &str = "CA0123456789abcdef0123456789abcdef";
 

@@ -1,5 +1,5 @@
 use super::*;
-use crate::limits::MODEL_CALLS_MAX;
+use crate::base::limits::MODEL_CALLS_MAX;
 use proptest::prelude::*;
 use serde_json::json;
 

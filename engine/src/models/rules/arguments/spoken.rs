@@ -3,7 +3,7 @@ use std::ops::Range;
 
 use super::super::words::{Word, is_negation};
 use super::schema::Field;
-use crate::conversation::text::{folded, squeezed};
+use crate::base::text::{folded, squeezed};
 
 /// Words of a value that follows a cue.
 const VALUE_WORDS_MAX: usize = 6;

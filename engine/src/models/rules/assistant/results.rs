@@ -2,8 +2,8 @@
 use serde_json::Value;
 
 use super::super::phrases::spoken_name;
-use crate::conversation::text::{cut, squeezed};
-use crate::models::Message;
+use crate::base::text::{cut, squeezed};
+use crate::conversation::Message;
 
 /// Bytes of one result that are said.
 const SPOKEN_BYTES_MAX: usize = 800;

@@ -1,5 +1,5 @@
 //! What lines do to samples.
-use crate::audio::g711;
+use crate::speech::g711;
 
 /// Through a telephone's codec.
 pub(super) fn mu_law(samples: &[i16]) -> Vec<i16> {

@@ -1,10 +1,9 @@
 //! The stand-in and the service understand each other, and the stand-in is as strict as it says.
 use serde_json::Value;
 use sidetone_engine::carriers::{
-    Callback, CarrierEvent, Carriers, Check, LineEvent, LineMessage, Progress, Report,
+    Callback, CarrierEvent, CarrierName, Carriers, Check, LineEvent, LineMessage, Progress, Report,
 };
 use sidetone_engine::conversation::EndedReason;
-use sidetone_engine::operations::numbers::Provider;
 
 use super::super::mulaw;
 use super::super::wire::{EndKind, FromService, MediaMessage};
@@ -49,7 +48,7 @@ fn told(call: &PhoneCall, event: &CallEvent) -> Option<(String, CarrierEvent)> {
         now_ms,
     };
     let engine = engine();
-    let telnyx = engine.get(Provider::Telnyx).unwrap();
+    let telnyx = engine.get(CarrierName::Telnyx).unwrap();
     let Check::Ed25519 { public_key, message, signature } = telnyx.check(&callback) else {
         panic!("a signature")
     };
@@ -125,7 +124,7 @@ fn requests_are_taken_as_they_are_and_in_no_other_way() {
 #[test]
 fn a_media_socket_carries_both_ways() {
     let engine = engine();
-    let mut line = engine.get(Provider::Telnyx).unwrap().line();
+    let mut line = engine.get(CarrierName::Telnyx).unwrap().line();
     let mut wire = TelnyxWire.media(&call(true));
     let mut hear = |message: MediaMessage| match message {
         MediaMessage::Text(text) => line.read(LineMessage::Text(text)).unwrap(),

@@ -99,7 +99,7 @@ fn callbacks_go_where_twilio_sends_them() {
 
 #[test]
 fn mu_law_is_the_engines() {
-    use sidetone_engine::audio::g711;
+    use sidetone_engine::speech::g711;
     for code in 0..=u8::MAX {
         assert_eq!([mulaw::decode(code)], g711::decode(&[code])[..]);
     }

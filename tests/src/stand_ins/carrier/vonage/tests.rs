@@ -3,13 +3,12 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue};
+use sidetone_engine::base::phone::E164;
 use sidetone_engine::carriers::{
-    Authorization, Callback, Carrier, CarrierEvent, Carriers, Check, Connect, Ending, Forged, IncomingCall,
-    LineEvent, LineMessage, Order, Outgoing, Placed, Progress, Refusal, Reply,
+    Authorization, Callback, Carrier, CarrierEvent, CarrierName, Carriers, Check, Connect, Ending, Forged,
+    IncomingCall, LineEvent, LineMessage, Order, Outgoing, Placed, Progress, Refusal, Reply,
 };
 use sidetone_engine::conversation::EndedReason;
-use sidetone_engine::operations::numbers::Provider;
-use sidetone_engine::phone::E164;
 use sidetone_engine::ports::HttpReply;
 
 use super::*;
@@ -24,7 +23,7 @@ fn pair() -> (VonageWire, Arc<dyn Carrier>) {
     let wire = VonageWire::default();
     let settings = wire.settings(API);
     let get = |name: &str| settings.iter().find(|(known, _)| *known == name).map(|(_, value)| value.clone());
-    let carrier = Carriers::from_settings(get).unwrap().get(Provider::Vonage).unwrap().clone();
+    let carrier = Carriers::from_settings(get).unwrap().get(CarrierName::Vonage).unwrap().clone();
     (wire, carrier)
 }
 

@@ -1,0 +1,25 @@
+//! SHA-256 as lower-case hex, and HMAC-SHA256.
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::{Digest, Sha256};
+
+/// The digest of `bytes`.
+pub fn sha256_hex(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let digest = Sha256::digest(bytes);
+    let mut text = String::with_capacity(2 * digest.len());
+    for byte in digest {
+        text.push(char::from(DIGITS[usize::from(byte >> 4)]));
+        text.push(char::from(DIGITS[usize::from(byte & 15)]));
+    }
+    text
+}
+
+/// HMAC-SHA256 (RFC 2104).
+pub(crate) fn hmac_sha256(key: &[u8], message: &[u8]) -> [u8; 32] {
+    // HMAC takes a key of any length; the error type exists for other MACs.
+    let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(key) else {
+        return [0; 32];
+    };
+    mac.update(message);
+    mac.finalize().into_bytes().into()
+}

@@ -1,0 +1,133 @@
+//! Identifiers: `<prefix>_` and a lower-case ULID made from the ports' time and bytes.
+use std::sync::Mutex;
+
+/// Every kind of id, by its prefix.
+pub mod prefix {
+    #![allow(missing_docs, reason = "the names say it")]
+    pub const WORKSPACE: &str = "ws";
+    pub const KEY: &str = "key";
+    pub const ASSISTANT: &str = "asst";
+    pub const TOOL: &str = "tool";
+    pub const DOCUMENT: &str = "doc";
+    pub const WEBHOOK: &str = "hook";
+    pub const PERSONA: &str = "pers";
+    pub const SCENARIO: &str = "scen";
+    pub const SIMULATION: &str = "sim";
+    pub const CALL: &str = "call";
+    pub const RECORDING: &str = "rec";
+    pub const RUN: &str = "run";
+    pub const BATCH: &str = "batch";
+    pub const REQUEST: &str = "req";
+    pub const JOB: &str = "job";
+    pub const LEASE: &str = "lease";
+    pub const TEST_TOKEN: &str = "ttok";
+    pub const EVENT: &str = "evt";
+    pub const DELIVERY: &str = "dlv";
+}
+
+/// Longer texts are no id of ours.
+pub const ID_CHARS_MAX: u64 = 64;
+
+/// Generates ids. Within one process they sort in the order they were made, also within a millisecond.
+#[derive(Default)]
+pub struct Ids {
+    last: Mutex<u128>,
+}
+
+/// A ULID is 48 bits of milliseconds above 80 random bits (github.com/ulid/spec).
+const RANDOM_BITS: u32 = 80;
+/// Crockford's base 32, in lower case.
+const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
+/// 128 bits are 26 digits of base 32.
+const ULID_CHARS: usize = 26;
+
+impl Ids {
+    /// A new id with `prefix`.
+    pub fn generate(&self, prefix: &str, now_ms: i64, fill_random: impl FnOnce(&mut [u8])) -> String {
+        let now_ms = u128::try_from(now_ms).unwrap_or(0);
+        let mut last = self.last.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let ulid = if *last >> RANDOM_BITS >= now_ms && *last != 0 {
+            *last + 1
+        } else {
+            let mut bytes = [0; 16];
+            // The top bit stays clear, so that counting up cannot run into the time.
+            fill_random(&mut bytes[..10]);
+            bytes[9] &= 0x7f;
+            (now_ms << RANDOM_BITS) | u128::from_le_bytes(bytes)
+        };
+        *last = ulid;
+        drop(last);
+        write(prefix, ulid)
+    }
+}
+
+/// The smallest id with `prefix` of the time `ms`: ids that sort before it are older.
+pub fn lower_bound(prefix: &str, ms: i64) -> String {
+    write(prefix, u128::try_from(ms).unwrap_or(0) << RANDOM_BITS)
+}
+
+fn write(prefix: &str, ulid: u128) -> String {
+    let mut id = String::with_capacity(prefix.len() + 1 + ULID_CHARS);
+    id.push_str(prefix);
+    id.push('_');
+    for digit in (0..ULID_CHARS).rev() {
+        let value = (ulid >> (digit * 5)) & 31;
+        id.push(char::from(ALPHABET[value as usize]));
+    }
+    id
+}
+
+/// The id's 16 bytes, if it is one of ours with this prefix: for places where every byte counts.
+pub fn to_bytes(prefix: &str, id: &str) -> Option<[u8; 16]> {
+    let digits = id.strip_prefix(prefix)?.strip_prefix('_')?;
+    if digits.len() != ULID_CHARS {
+        return None;
+    }
+    digits
+        .bytes()
+        .try_fold(0u128, |ulid, digit| {
+            let value = ALPHABET.iter().position(|known| *known == digit)?;
+            Some(ulid.checked_mul(32)? | u128::try_from(value).ok()?)
+        })
+        .map(u128::to_be_bytes)
+}
+
+/// The id that [`to_bytes`] took apart.
+pub fn from_bytes(prefix: &str, bytes: [u8; 16]) -> String {
+    write(prefix, u128::from_be_bytes(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn generate(ids: &Ids, prefix: &str, now_ms: i64) -> String {
+        ids.generate(prefix, now_ms, |bytes| bytes.fill(0xff))
+    }
+
+    #[test]
+    fn the_time_is_the_first_ten_digits() {
+        // The example of the ULID specification: 1469918176385 is 01ARYZ6S41.
+        let id = generate(&Ids::default(), "asst", 1_469_918_176_385);
+        assert_eq!(&id[..15], "asst_01aryz6s41");
+        assert_eq!(id.len(), "asst_".len() + ULID_CHARS);
+    }
+
+    #[test]
+    fn the_lower_bound_of_a_time_parts_older_from_newer() {
+        let ids = Ids::default();
+        let (before, then) = (generate(&ids, "evt", 6), generate(&ids, "evt", 7));
+        let bound = lower_bound("evt", 7);
+        assert!(before < bound && bound < then, "{before} {bound} {then}");
+    }
+
+    #[test]
+    fn ids_sort_as_they_were_made_even_when_the_clock_stands_or_goes_back() {
+        let ids = Ids::default();
+        let made: Vec<String> = [5, 5, 5, 4, 6].iter().map(|ms| generate(&ids, "run", *ms)).collect();
+        let mut sorted = made.clone();
+        sorted.sort();
+        sorted.dedup();
+        assert_eq!(made, sorted);
+    }
+}

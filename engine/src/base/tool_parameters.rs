@@ -1,0 +1,130 @@
+//! The JSON Schema that a user gives for a tool's arguments, and the check of arguments against it.
+//!
+//! Drafts 2020-12 (the default), 2019-09 and 7, in one document: every `$ref` starts with `#`, and `$id` stands at the top
+//! only. `format` and the `content…` keywords are notes, as the drafts have it, and are not checked. Schemas are strangers'
+//! work, so everything they can make grow is bounded: size, depth, patterns, and the steps that one check may take. The
+//! libraries that could do this bring randomness along and let `anyOf` over `$ref` double the work at every level.
+
+mod canonical;
+mod compile;
+mod evaluate;
+mod number;
+mod pattern;
+mod schema;
+
+use std::fmt;
+use std::io;
+
+use serde_json::Value;
+
+use crate::base::field::FieldProblem;
+use schema::Schema;
+
+/// Largest schema, as JSON without blanks.
+pub const TOOL_PARAMETERS_BYTES_MAX: usize = 32 * 1024;
+
+/// Deepest nesting of arrays and objects in a schema.
+pub const TOOL_PARAMETERS_DEPTH_MAX: usize = 64;
+
+/// Deepest nesting of arrays and objects in arguments.
+pub const ARGUMENTS_DEPTH_MAX: usize = 64;
+
+/// Most problems that one answer lists.
+pub const PROBLEMS_MAX: usize = 16;
+
+/// A schema that is known to be sound, ready to check arguments with.
+#[derive(Clone)]
+pub struct ToolParameters {
+    document: Value,
+    schema: Schema,
+}
+
+impl ToolParameters {
+    /// Takes an object schema that is valid in its draft and can be checked in bounded time. Paths start inside the schema.
+    pub fn parse(document: &Value) -> Result<Self, Vec<FieldProblem>> {
+        if !is_within_depth(document, TOOL_PARAMETERS_DEPTH_MAX) {
+            return Err(whole(format!(
+                "is nested deeper than {TOOL_PARAMETERS_DEPTH_MAX} levels; make it flatter"
+            )));
+        }
+        if serialised_bytes(document) > TOOL_PARAMETERS_BYTES_MAX {
+            return Err(whole(format!(
+                "is larger than {TOOL_PARAMETERS_BYTES_MAX} bytes as JSON; make it smaller"
+            )));
+        }
+        let Some(object) = document.as_object() else {
+            return Err(whole("must be a JSON Schema object with \"type\": \"object\""));
+        };
+        if object.get("type").and_then(Value::as_str) != Some("object") {
+            let message = "must be \"object\": a tool takes its arguments by name".to_owned();
+            return Err(vec![FieldProblem { field: "type".to_owned(), message }]);
+        }
+        let schema = compile::compile(document)?;
+        Ok(Self { document: document.clone(), schema })
+    }
+
+    /// Checks arguments before a tool is called with them. Paths start inside the arguments.
+    pub fn check_arguments(&self, arguments: &Value) -> Result<(), Vec<FieldProblem>> {
+        if !is_within_depth(arguments, ARGUMENTS_DEPTH_MAX) {
+            return Err(whole(format!(
+                "is nested deeper than {ARGUMENTS_DEPTH_MAX} levels; make it flatter"
+            )));
+        }
+        evaluate::check(&self.schema, arguments)
+    }
+
+    /// The schema as it was given.
+    pub fn as_value(&self) -> &Value {
+        &self.document
+    }
+}
+
+impl fmt::Debug for ToolParameters {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ToolParameters({})", self.document)
+    }
+}
+
+impl PartialEq for ToolParameters {
+    fn eq(&self, other: &Self) -> bool {
+        self.document == other.document
+    }
+}
+
+fn whole(message: impl Into<String>) -> Vec<FieldProblem> {
+    vec![FieldProblem { field: String::new(), message: message.into() }]
+}
+
+fn is_within_depth(value: &Value, levels: usize) -> bool {
+    match value {
+        Value::Array(items) => levels > 0 && items.iter().all(|item| is_within_depth(item, levels - 1)),
+        Value::Object(members) => {
+            levels > 0 && members.values().all(|member| is_within_depth(member, levels - 1))
+        }
+        _ => true,
+    }
+}
+
+fn serialised_bytes(value: &Value) -> usize {
+    let mut counter = Counter(0);
+    match serde_json::to_writer(&mut counter, value) {
+        Ok(()) => counter.0,
+        Err(_) => usize::MAX,
+    }
+}
+
+struct Counter(usize);
+
+impl io::Write for Counter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 += bytes.len();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

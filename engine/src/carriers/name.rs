@@ -1,0 +1,13 @@
+//! The carriers by name.
+
+crate::words! {
+    /// A telephone carrier.
+    #[allow(missing_docs, reason = "the names say it")]
+    #[schemars(rename = "Provider")]
+    json CarrierName {
+        Twilio = "twilio",
+        Telnyx = "telnyx",
+        Plivo = "plivo",
+        Vonage = "vonage",
+    }
+}

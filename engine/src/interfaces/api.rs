@@ -1,0 +1,73 @@
+//! What REST and MCP share: the services, everything derived from the operation table, and the count of wrong keys.
+use std::sync::Mutex;
+
+use http::{HeaderMap, header};
+
+use crate::base::error::{Code, Error};
+use crate::config::Config;
+use crate::interfaces::Interfaces;
+use crate::interfaces::documents::Documents;
+use crate::interfaces::throttle::Throttle;
+use crate::operations::auth::{self, Credential};
+use crate::operations::context::Context;
+use crate::ports::{Incoming, Ports};
+use crate::services::Services;
+use crate::storage::fault::Fault;
+
+/// The service as its interfaces see it.
+pub struct Api {
+    services: Services,
+    interfaces: Interfaces,
+    throttle: Mutex<Throttle>,
+}
+
+impl Api {
+    /// Builds the interfaces over settings and ports. Fails only when the operation table contradicts itself.
+    pub fn new(config: Config, ports: Ports, documents: Documents) -> Result<Self, Fault> {
+        let interfaces = Interfaces::new(&config, documents)?;
+        Ok(Self { services: Services::new(config, ports), interfaces, throttle: Mutex::default() })
+    }
+
+    /// Settings, ports and ids.
+    pub fn services(&self) -> &Services {
+        &self.services
+    }
+
+    /// What is derived from the operation table.
+    pub fn interfaces(&self) -> &Interfaces {
+        &self.interfaces
+    }
+
+    /// A request's state, once the Authorization header has been looked at.
+    pub(crate) fn context(&self, headers: &HeaderMap, now_ms: i64) -> Result<Context, Error> {
+        match Credential::from_headers(headers) {
+            Credential::Absent => Err(auth::missing_key()),
+            Credential::Malformed => Ok(Context::new(self.services.clone(), now_ms, None)),
+            Credential::Key { hash } => Ok(Context::new(self.services.clone(), now_ms, Some(hash))),
+        }
+    }
+
+    /// The error for a fault, with a wrong key counted, and the detail for the log.
+    pub(crate) fn explain(&self, fault: Fault, incoming: &Incoming, now_ms: i64) -> (Error, Option<String>) {
+        let (error, incident) = fault.split();
+        let presented = incoming.request.headers().contains_key(header::AUTHORIZATION);
+        if error.code != Code::Unauthorized || !presented {
+            return (error, incident);
+        }
+        let trusted = &self.services.config().trusted_proxies;
+        let address = auth::client_address(incoming.request.headers(), incoming.peer, trusted);
+        let wait_s = {
+            let mut throttle = self.throttle.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+            throttle.wrong_key(address, now_ms)
+        };
+        match wait_s {
+            None => (error, incident),
+            Some(seconds) => {
+                let message = "Too many wrong API keys from this address. Wait, then try with a valid key.";
+                let mut throttled = Error::new(Code::TooManyInvalidCredentials, message);
+                throttled.retry_after_s = Some(seconds);
+                (throttled, incident)
+            }
+        }
+    }
+}

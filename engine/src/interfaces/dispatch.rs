@@ -1,0 +1,218 @@
+//! Runs an operation for whichever face asked: checks the input, runs it (again, when others
+//! changed what it read), replays what an Idempotency-Key has answered before, and adds secrets.
+use serde_json::{Map, Value};
+
+use crate::base::error::{Code, Error, FieldProblem};
+use crate::base::limits::{INTEGER_MAX, STALE_ATTEMPTS_MAX};
+use crate::interfaces::api::Api;
+use crate::live;
+use crate::operations::context::{Context, Identity};
+use crate::operations::operation::{File, Input, Operation, Output};
+use crate::operations::validate::{self, Strictness};
+use crate::storage::fault::Fault;
+use crate::storage::idempotency::{Idempotency, Reveal, Stored};
+use crate::storage::signing::{SecretKind, signing_secret};
+
+/// A request as a face read it, not yet checked.
+pub struct Raw {
+    /// The path's values, decoded, in order.
+    pub path: Vec<String>,
+    /// The query's values: texts from REST, any JSON from MCP.
+    pub query: Map<String, Value>,
+    /// The body; `None` where the operation takes none.
+    pub body: Option<Value>,
+    /// If-Match.
+    pub if_revision: Option<i64>,
+    /// Idempotency-Key.
+    pub idempotency_key: Option<String>,
+    /// Whether texts are mended into what the schema asks for.
+    pub strictness: Strictness,
+}
+
+/// An operation's answer, ready to send.
+pub struct Answer {
+    /// 200, 201 or 204.
+    pub status: u16,
+    /// The body with the secret in it.
+    pub body: Option<String>,
+    /// The revision for `ETag`.
+    pub etag: Option<i64>,
+    /// Whether an earlier answer is repeated.
+    pub replayed: bool,
+    /// What is sent in place of a body.
+    pub file: Option<Box<File>>,
+}
+
+/// Runs `operation`.
+pub async fn dispatch(
+    api: &Api,
+    context: &mut Context,
+    operation: &'static Operation,
+    raw: Raw,
+) -> Result<Answer, Fault> {
+    let input = match checked(api, context, operation, raw) {
+        Ok(input) => input,
+        Err(fault) => {
+            // Whoever has no key learns nothing about the form of a request.
+            authenticate(context).await?;
+            return Err(fault);
+        }
+    };
+    for _ in 0..STALE_ATTEMPTS_MAX {
+        let outcome = match (operation.run)(context, &input).await {
+            // The operation may have refused before it asked storage anything: whoever has no key
+            // is told so first, and an answer stored under an Idempotency-Key stands.
+            Err(Fault::Refused(error)) if error.code != Code::Unauthorized => {
+                context.authenticate().await.and(Err(error.into()))
+            }
+            outcome => outcome,
+        };
+        match outcome {
+            Ok(output) => return answer(context, output, false),
+            Err(Fault::Stale) => context.restart(),
+            Err(Fault::Replay(stored)) => {
+                if let Some(error) = stored.failure() {
+                    return Err(error.into());
+                }
+                let Stored { status, body, etag, reveal } = *stored;
+                return answer(context, Output { status, body, etag, reveal, file: None }, true);
+            }
+            Err(fault) => return Err(fault),
+        }
+    }
+    Err(Fault::Stale)
+}
+
+/// Finds out who is asking, also for a bootstrap key's first use.
+pub async fn authenticate(context: &mut Context) -> Result<Identity, Fault> {
+    match context.authenticate().await {
+        Err(Fault::Stale) => context.authenticate().await,
+        other => other,
+    }
+}
+
+fn checked(
+    api: &Api,
+    context: &mut Context,
+    operation: &'static Operation,
+    raw: Raw,
+) -> Result<Input, Fault> {
+    let schemas = api.interfaces().schemas(operation)?;
+    let query = checked_query(schemas.query.as_ref(), raw.query)?;
+    let body = match (&schemas.body, raw.body) {
+        (Some(schema), Some(mut body)) => {
+            validate::check(schema, &mut body, raw.strictness)?;
+            match body {
+                Value::Object(map) => map,
+                _ => return Err(Error::field("body", "must be a JSON object").into()),
+            }
+        }
+        _ => Map::new(),
+    };
+    let idempotency = match raw.idempotency_key {
+        Some(key) => {
+            let (query, body) = (Value::Object(query.clone()), Value::Object(body.clone()));
+            Some(Idempotency::new(&key, operation.id, &raw.path, &query, &body)?)
+        }
+        None => None,
+    };
+    context.set_idempotency(idempotency);
+    Ok(Input { path: raw.path, query, body, if_revision: raw.if_revision })
+}
+
+/// Query values arrive as texts (REST) or JSON (MCP) and are held to the same rules: the wrong form
+/// is a 400, a value out of range or an unknown name a 422.
+fn checked_query(schema: Option<&Value>, raw: Map<String, Value>) -> Result<Map<String, Value>, Error> {
+    if schema.is_none() && raw.is_empty() {
+        return Ok(raw);
+    }
+    let nothing = Value::Object(Map::from_iter([("additionalProperties".to_owned(), Value::Bool(false))]));
+    let schema = schema.unwrap_or(&nothing);
+    let mut typed = Map::new();
+    let mut malformed = Vec::new();
+    for (name, value) in raw {
+        let Some(kind) = schema["properties"][&name]["type"].as_str() else {
+            // Unknown: refused below, by name.
+            typed.insert(name, value);
+            continue;
+        };
+        let value = match (kind, value) {
+            ("integer", value @ (Value::String(_) | Value::Number(_))) => match integer(&value) {
+                Some(number) => number.into(),
+                None => {
+                    malformed.push(FieldProblem::new(name, "must be a whole number, such as 20"));
+                    continue;
+                }
+            },
+            ("string", value @ Value::String(_)) => value,
+            ("boolean", value @ Value::Bool(_)) => value,
+            ("boolean", Value::String(text)) if text == "true" || text == "1" => Value::Bool(true),
+            ("boolean", Value::String(text)) if text == "false" || text == "0" => Value::Bool(false),
+            ("boolean", _) => {
+                malformed.push(FieldProblem::new(name, "must be true or false"));
+                continue;
+            }
+            (kind, _) => {
+                malformed.push(FieldProblem::new(name, format!("must be of type {kind}")));
+                continue;
+            }
+        };
+        typed.insert(name, value);
+    }
+    if !malformed.is_empty() {
+        return Err(Error::fields(Code::InvalidParameter, &malformed));
+    }
+    let mut value = Value::Object(typed);
+    validate::check(schema, &mut value, Strictness::Strict)?;
+    match value {
+        Value::Object(typed) => Ok(typed),
+        _ => Ok(Map::new()),
+    }
+}
+
+/// A whole number as REST (a text) or MCP (any JSON) spells it.
+fn integer(value: &Value) -> Option<i64> {
+    match value {
+        Value::String(text) => validate::whole_number(text),
+        Value::Number(number) => number.as_i64().or_else(|| {
+            let exact = number.as_f64().filter(|float| float.fract() == 0.0);
+            exact.filter(|float| float.abs() <= INTEGER_MAX as f64).map(|float| float as i64)
+        }),
+        _ => None,
+    }
+}
+
+fn answer(context: &Context, output: Output, replayed: bool) -> Result<Answer, Fault> {
+    let Output { status, body, etag, reveal, file } = output;
+    let body = match (body, reveal) {
+        (Some(body), Some(reveal)) => Some(with_secret(context, &body, &reveal)?),
+        (body, _) => body,
+    };
+    Ok(Answer { status, body, etag, replayed, file })
+}
+
+fn with_secret(context: &Context, body: &str, reveal: &Reveal) -> Result<String, Fault> {
+    let server_secret = &context.services.config().secret;
+    let secrets: Vec<(&str, Value)> = match reveal {
+        Reveal::Tool { id, version } => {
+            vec![("signing_secret", signing_secret(server_secret, SecretKind::Tool, id, *version).into())]
+        }
+        Reveal::Webhook { id, version } => {
+            vec![("signing_secret", signing_secret(server_secret, SecretKind::Webhook, id, *version).into())]
+        }
+        Reveal::ApiKey { key } => vec![("key", key.clone().map_or(Value::Null, Value::String))],
+        Reveal::TestToken { token } => {
+            let token = token.sign(server_secret)?;
+            let base_url = &context.services.config().base_url;
+            vec![
+                ("url", live::page_url(base_url, &token).into()),
+                ("websocket_url", live::socket_url(base_url, &token).into()),
+                ("token", token.into()),
+            ]
+        }
+    };
+    let mut map: Map<String, Value> = serde_json::from_str(body)
+        .map_err(|error| Fault::Bug(format!("an answer is not an object: {error}")))?;
+    map.extend(secrets.into_iter().map(|(name, secret)| (name.to_owned(), secret)));
+    Ok(Value::Object(map).to_string())
+}

@@ -1,0 +1,137 @@
+//! What the service says of itself: schemas, tool list, OpenAPI document and page, all from the operation table.
+//!
+//! Natively they are derived when they are asked for. A module for WebAssembly is built with one text that holds what
+//! a native engine has derived, and serves from that: the code that derives is a tenth of such a module, and what
+//! comes of it is the same wherever it runs, but for the base URL.
+#[cfg(not(target_arch = "wasm32"))]
+mod build;
+#[cfg(not(target_arch = "wasm32"))]
+mod derive;
+mod embedded;
+
+use serde_json::Value;
+
+use self::embedded::Embedded;
+#[cfg(not(target_arch = "wasm32"))]
+pub use self::{build::build, derive::requests};
+use crate::interfaces::docs;
+#[cfg(not(target_arch = "wasm32"))]
+use crate::interfaces::mcp::tools;
+#[cfg(not(target_arch = "wasm32"))]
+use crate::interfaces::openapi;
+use crate::operations::operation::Operation;
+use crate::storage::fault::Fault;
+
+/// What a request to one operation has to look like.
+#[derive(Debug, PartialEq)]
+pub struct RequestSchemas {
+    /// The query, an object schema.
+    pub query: Option<Value>,
+    /// The body, an object schema.
+    pub body: Option<Value>,
+}
+
+/// Where all that comes from.
+pub struct Documents(Source);
+
+enum Source {
+    #[cfg(not(target_arch = "wasm32"))]
+    Derived,
+    Embedded(Embedded),
+}
+
+impl Documents {
+    /// Derives each when it is asked for.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub fn derived() -> Self {
+        Self(Source::Derived)
+    }
+
+    /// Takes each from a text that `make` has made, from the same sources as this engine.
+    pub fn embedded(text: &'static str) -> Self {
+        Self(Source::Embedded(Embedded::new(text)))
+    }
+
+    /// `/openapi.json`. Like all of these it fails only when the text was made for another engine.
+    pub fn openapi(&self, base_url: &str) -> Result<String, Fault> {
+        match &self.0 {
+            #[cfg(not(target_arch = "wasm32"))]
+            Source::Derived => Ok(openapi::document(base_url).to_string()),
+            Source::Embedded(embedded) => embedded.openapi(base_url),
+        }
+    }
+
+    /// `/docs`.
+    pub fn docs(&self) -> Result<String, Fault> {
+        match &self.0 {
+            #[cfg(not(target_arch = "wasm32"))]
+            Source::Derived => Ok(docs::render(&openapi::document(""))),
+            Source::Embedded(embedded) => Ok(docs::render(&embedded.openapi_value()?)),
+        }
+    }
+
+    /// The result of `tools/list`, of MCP revisions up to 2025-11-25.
+    pub fn tools(&self) -> Result<String, Fault> {
+        match &self.0 {
+            #[cfg(not(target_arch = "wasm32"))]
+            Source::Derived => Ok(tools::list()),
+            Source::Embedded(embedded) => embedded.tools(),
+        }
+    }
+
+    /// What requests to `operation` have to look like.
+    pub fn requests(&self, operation: &Operation) -> Result<RequestSchemas, Fault> {
+        match &self.0 {
+            #[cfg(not(target_arch = "wasm32"))]
+            Source::Derived => Ok(requests(operation)),
+            Source::Embedded(embedded) => embedded.requests(operation),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::operations::OPERATIONS;
+
+    /// As a host embeds it.
+    fn embedded() -> Documents {
+        Documents::embedded(Box::leak(build().unwrap().into_boxed_str()))
+    }
+
+    #[test]
+    fn what_was_built_is_what_is_derived() {
+        let (built, derived) = (embedded(), Documents::derived());
+        for url in ["https://voice.example.com", "http://127.0.0.1:8787", "https://a.example/\"\\\u{1}é"] {
+            assert_eq!(built.openapi(url).unwrap(), derived.openapi(url).unwrap());
+        }
+        assert_eq!(built.tools().unwrap(), derived.tools().unwrap());
+        assert_eq!(built.docs().unwrap(), derived.docs().unwrap());
+        for operation in OPERATIONS {
+            let (built, derived) = (built.requests(operation).unwrap(), derived.requests(operation).unwrap());
+            assert_eq!(built, derived, "{}", operation.id);
+            // Equal objects can still differ in the order of their fields, which messages go by.
+            assert_eq!(format!("{built:?}"), format!("{derived:?}"), "{}", operation.id);
+        }
+    }
+
+    #[test]
+    fn building_twice_gives_the_same() {
+        assert_eq!(build().unwrap(), build().unwrap());
+    }
+
+    #[test]
+    fn what_was_built_for_another_engine_is_refused() {
+        let text = build().unwrap();
+        let without_the_last_third: String = text.chars().take(text.chars().count() * 2 / 3).collect();
+        for bad in ["".to_owned(), "\n\n".to_owned(), "openapi 0+9\n\n{}".to_owned(), without_the_last_third]
+        {
+            let built = Documents::embedded(Box::leak(bad.clone().into_boxed_str()));
+            assert!(built.openapi("").is_err() || built.docs().is_err() || built.tools().is_err(), "{bad}");
+        }
+        let nameless = text.replacen("\ncreate_assistant ", "\nmake_assistant ", 1);
+        assert_ne!(nameless, text);
+        let built = Documents::embedded(Box::leak(nameless.into_boxed_str()));
+        assert!(OPERATIONS.iter().any(|operation| built.requests(operation).is_err()));
+    }
+}

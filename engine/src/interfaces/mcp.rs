@@ -1,0 +1,296 @@
+//! MCP on one URL, for both eras: clients that open with `initialize` (2024-11-05 to 2025-11-25)
+//! and clients that put the protocol version into every request (2026-07-28). No session, JSON
+//! replies only. Sources: the specification's transport and lifecycle pages of each revision.
+mod call;
+mod message;
+mod modern;
+pub mod tools;
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, header};
+use serde_json::{Value, json};
+
+use crate::base::error::{Code, Error};
+use crate::base::response::{Incident, error_response, json_response};
+use crate::interfaces::api::Api;
+use crate::interfaces::mcp::message::{Message, Refusal};
+use crate::interfaces::{dispatch, rest};
+use crate::operations::context::Context;
+use crate::ports::Incoming;
+use crate::storage::fault::Fault;
+
+/// Revisions with an `initialize` handshake, newest first.
+const LEGACY_VERSIONS: &[&str] = &["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
+/// Revisions without one.
+const MODERN_VERSIONS: &[&str] = &["2026-07-28"];
+/// What a client without the version header speaks, says the specification.
+const ASSUMED_VERSION: &str = "2025-03-26";
+const VERSION_HEADER: &str = "mcp-protocol-version";
+/// Messages in one JSON-RPC batch (a 2025-03-26 feature).
+const BATCH_MESSAGES_MAX: usize = 50;
+/// With more than this answered, the rest of a batch is sent back undone.
+const BATCH_REPLIES_BYTES_MAX: usize = 4 * 1024 * 1024;
+
+const INSTRUCTIONS: &str = "Sidetone manages voice assistants: configure them, give them tools and \
+    knowledge, and test them with simulated callers. Path and query values are top-level arguments, the \
+    request body goes into `data`. Actions that can incur usage need `confirm: true`, given only after \
+    the user approved.";
+
+/// One JSON-RPC reply: its HTTP status and its text.
+pub(crate) struct Reply {
+    status: u16,
+    text: String,
+}
+
+/// Answers a request to `/mcp`.
+pub async fn handle(api: &Api, incoming: &Incoming, now_ms: i64, request_id: &str) -> Response<Bytes> {
+    let headers = incoming.request.headers();
+    let origin = match allowed_origin(api, headers) {
+        Ok(origin) => origin,
+        Err(error) => return error_response(&error, request_id),
+    };
+    let mut response = match *incoming.request.method() {
+        Method::OPTIONS => status_only(StatusCode::NO_CONTENT),
+        Method::POST => post(api, incoming, now_ms, request_id).await,
+        _ => error_response(&crate::base::response::method_not_allowed("POST"), request_id),
+    };
+    if let Some(origin) = origin {
+        allow_origin(response.headers_mut(), origin);
+    }
+    response
+}
+
+async fn post(api: &Api, incoming: &Incoming, now_ms: i64, request_id: &str) -> Response<Bytes> {
+    let headers = incoming.request.headers();
+    let mut context = match api.context(headers, now_ms) {
+        Ok(context) => context,
+        Err(error) => return error_response(&error, request_id),
+    };
+    let outcome = if rest::is_json(headers) {
+        answer(api, &mut context, headers, incoming.request.body(), request_id).await
+    } else {
+        let message = "Send JSON-RPC with the header `Content-Type: application/json`.";
+        match dispatch::authenticate(&mut context).await {
+            Ok(_) => Err(Error::new(Code::UnsupportedMediaType, message).into()),
+            Err(fault) => Err(fault),
+        }
+    };
+    let (mut response, incident) = match outcome {
+        Ok(Some(reply)) => (json_response(reply.status, Bytes::from(reply.text)), context.incident.take()),
+        Ok(None) => (status_only(StatusCode::ACCEPTED), None),
+        Err(fault) => {
+            let (error, incident) = api.explain(fault, incoming, now_ms);
+            (error_response(&error, request_id), incident)
+        }
+    };
+    if let Some(detail) = incident {
+        response.extensions_mut().insert(Incident(detail));
+    }
+    response
+}
+
+/// `Ok(None)` is a 202; an `Err` is an HTTP error with the REST envelope (a bad key).
+async fn answer(
+    api: &Api,
+    context: &mut Context,
+    headers: &HeaderMap,
+    body: &[u8],
+    request_id: &str,
+) -> Result<Option<Reply>, Fault> {
+    let (parsed, refused) = match message::parse(body) {
+        Ok(parsed) => parsed,
+        Err(refusal) => {
+            dispatch::authenticate(context).await?;
+            return Ok(Some(refusal.reply(400, &Value::Null)));
+        }
+    };
+    let version = headers.get(VERSION_HEADER).map(|value| value.to_str().unwrap_or("?").trim());
+    match parsed {
+        Value::Array(messages) => {
+            dispatch::authenticate(context).await?;
+            batch(api, context, messages, refused, version, request_id).await
+        }
+        single => match Message::read(single) {
+            Err(refusal) => {
+                dispatch::authenticate(context).await?;
+                Ok(Some(refusal.reply(400, &Value::Null)))
+            }
+            Ok(Message::Response | Message::Notification) => {
+                dispatch::authenticate(context).await?;
+                Ok(None)
+            }
+            Ok(Message::Request(request)) => {
+                if modern::is_modern(&request.params) {
+                    return modern::answer(api, context, headers, version, request, refused, request_id)
+                        .await
+                        .map(Some);
+                }
+                if let Some(refusal) = misplaced_version(&request, version) {
+                    dispatch::authenticate(context).await?;
+                    return Ok(Some(refusal.reply(400, &request.id)));
+                }
+                legacy(api, context, request, refused, request_id).await.map(Some)
+            }
+        },
+    }
+}
+
+/// A version header that does not go with a request without modern metadata.
+fn misplaced_version(request: &message::Request, version: Option<&str>) -> Option<Refusal> {
+    let version = version?;
+    if MODERN_VERSIONS.contains(&version) {
+        return Some(if request.method == "initialize" {
+            Refusal::new(
+                message::HEADER_MISMATCH,
+                "`initialize` belongs to revisions before 2026-07-28: leave MCP-Protocol-Version out.",
+            )
+        } else {
+            Refusal::new(
+                message::INVALID_PARAMS,
+                format!("params._meta[\"{}\"] is missing.", modern::VERSION_KEY),
+            )
+        });
+    }
+    (!LEGACY_VERSIONS.contains(&version)).then(|| modern::unsupported(version))
+}
+
+async fn legacy(
+    api: &Api,
+    context: &mut Context,
+    request: message::Request,
+    refused: Option<Error>,
+    request_id: &str,
+) -> Result<Reply, Fault> {
+    let id = &request.id;
+    match request.method.as_str() {
+        "tools/call" => match call::call(api, context, &request.params, refused, request_id).await? {
+            Ok(result) => Ok(result_reply(id, &result.text(None))),
+            Err(refusal) => {
+                dispatch::authenticate(context).await?;
+                Ok(refusal.reply(200, id))
+            }
+        },
+        method => {
+            dispatch::authenticate(context).await?;
+            Ok(match method {
+                "initialize" => result_reply(id, &initialize(&request.params).to_string()),
+                "ping" => result_reply(id, "{}"),
+                "tools/list" => match tools::refuse_cursor(&request.params) {
+                    Some(refusal) => refusal.reply(200, id),
+                    None => result_reply(id, &api.interfaces().tools()?.legacy_list),
+                },
+                _ => Refusal::unknown_method(method).reply(200, id),
+            })
+        }
+    }
+}
+
+/// Answers a batch, or refuses it before any of it is done. `Ok(None)` when nothing in it wants an
+/// answer.
+async fn batch(
+    api: &Api,
+    context: &mut Context,
+    messages: Vec<Value>,
+    refused: Option<Error>,
+    version: Option<&str>,
+    request_id: &str,
+) -> Result<Option<Reply>, Fault> {
+    let refuse =
+        |message: &str| Ok(Some(Refusal::new(message::INVALID_REQUEST, message).reply(400, &Value::Null)));
+    if version.unwrap_or(ASSUMED_VERSION) != ASSUMED_VERSION {
+        return refuse("JSON-RPC batches exist only in revision 2025-03-26: send one message.");
+    }
+    if messages.is_empty() || messages.len() > BATCH_MESSAGES_MAX {
+        return refuse("A batch holds 1 to 50 messages.");
+    }
+    if messages.iter().any(|message| modern::is_modern(&message["params"])) {
+        return refuse("Revision 2026-07-28 has no batches: send one message.");
+    }
+    if let Some(error) = refused {
+        return refuse(&error.message);
+    }
+    let mut replies: Vec<String> = Vec::new();
+    for message in messages {
+        let replied_bytes: usize = replies.iter().map(String::len).sum();
+        match Message::read(message) {
+            Err(refusal) => replies.push(refusal.reply(400, &Value::Null).text),
+            Ok(Message::Response | Message::Notification) => {}
+            Ok(Message::Request(request)) if replied_bytes > BATCH_REPLIES_BYTES_MAX => {
+                let message =
+                    "Not done: the answers before it are too large for one batch. Send it by itself.";
+                replies.push(Refusal::new(message::INVALID_REQUEST, message).reply(200, &request.id).text);
+            }
+            Ok(Message::Request(request)) => {
+                replies.push(legacy(api, context, request, None, request_id).await?.text);
+                context.restart();
+            }
+        }
+    }
+    if replies.is_empty() {
+        return Ok(None);
+    }
+    Ok(Some(Reply { status: 200, text: format!("[{}]", replies.join(",")) }))
+}
+
+fn initialize(params: &Value) -> Value {
+    let asked = params["protocolVersion"].as_str().unwrap_or_default();
+    let version = LEGACY_VERSIONS.iter().find(|known| **known == asked).unwrap_or(&LEGACY_VERSIONS[0]);
+    json!({
+        "protocolVersion": version,
+        "capabilities": {"tools": {}},
+        "serverInfo": server_info(),
+        "instructions": INSTRUCTIONS,
+    })
+}
+
+fn server_info() -> Value {
+    json!({"name": "sidetone", "title": "Sidetone", "version": env!("CARGO_PKG_VERSION")})
+}
+
+fn result_reply(id: &Value, result: &str) -> Reply {
+    Reply { status: 200, text: format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#) }
+}
+
+fn status_only(status: StatusCode) -> Response<Bytes> {
+    let mut response = Response::new(Bytes::new());
+    *response.status_mut() = status;
+    response
+}
+
+/// No Origin: not a browser. An Origin has to be our own or local to the person's machine, or a page
+/// anywhere could drive a server that listens on it (DNS rebinding).
+fn allowed_origin<'a>(api: &Api, headers: &'a HeaderMap) -> Result<Option<&'a HeaderValue>, Error> {
+    let Some(origin) = headers.get(header::ORIGIN) else {
+        return Ok(None);
+    };
+    let ours = url::Url::parse(&api.services().config().base_url).ok().map(|url| url.origin());
+    let theirs = origin.to_str().ok().and_then(|text| url::Url::parse(text).ok());
+    let local = |url: &url::Url| match url.host() {
+        Some(url::Host::Domain(name)) => name == "localhost",
+        Some(url::Host::Ipv4(address)) => address.is_loopback(),
+        Some(url::Host::Ipv6(address)) => address.is_loopback(),
+        None => false,
+    };
+    match theirs {
+        Some(url) if Some(url.origin()) == ours || local(&url) => Ok(Some(origin)),
+        _ => Err(Error::new(
+            Code::ForbiddenOrigin,
+            "Pages of this origin may not call the MCP server. Call it from a server or a desktop client.",
+        )),
+    }
+}
+
+fn allow_origin(headers: &mut HeaderMap, origin: &HeaderValue) {
+    headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
+    headers.insert(header::VARY, HeaderValue::from_static("Origin"));
+    headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("POST, OPTIONS"));
+    headers.insert(
+        header::ACCESS_CONTROL_ALLOW_HEADERS,
+        HeaderValue::from_static(
+            "Authorization, Content-Type, Accept, MCP-Protocol-Version, Mcp-Method, Mcp-Name, \
+             Mcp-Session-Id, Last-Event-ID",
+        ),
+    );
+    headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static("X-Request-Id"));
+    headers.insert(header::ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("600"));
+}

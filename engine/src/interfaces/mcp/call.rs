@@ -1,0 +1,179 @@
+//! `tools/call`: arguments become an operation's input, its answer a tool result.
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+
+use crate::base::error::{Code, Error, FieldProblem};
+use crate::interfaces::api::Api;
+use crate::interfaces::dispatch::{self, Answer, Raw};
+use crate::interfaces::mcp::message::{self, Refusal};
+use crate::operations;
+use crate::operations::context::Context;
+use crate::operations::operation::{Operation, Presence};
+use crate::operations::validate::{self, Strictness, whole_number};
+use crate::storage::fault::Fault;
+
+/// A tool's result: the REST body, or the REST error.
+pub struct ToolResult {
+    body: String,
+    is_error: bool,
+    replayed: bool,
+}
+
+/// Calls a tool. `refused` is what is wrong with the document as a whole. The outer error is one of
+/// the key or of ours; the inner one says that this is no call of a tool.
+pub async fn call(
+    api: &Api,
+    context: &mut Context,
+    params: &Value,
+    refused: Option<Error>,
+    request_id: &str,
+) -> Result<Result<ToolResult, Refusal>, Fault> {
+    let Some(name) = params["name"].as_str() else {
+        return Ok(Err(Refusal::new(message::INVALID_PARAMS, "params.name must be a string.")));
+    };
+    let Some(operation) = operations::by_id(name).filter(|operation| operation.is_tool()) else {
+        let shown: String = name.chars().take(64).collect();
+        return Ok(Err(Refusal::new(message::INVALID_PARAMS, format!("Unknown tool: {shown}"))));
+    };
+    let arguments = match params.get("arguments") {
+        None => Map::new(),
+        Some(Value::Object(arguments)) => arguments.clone(),
+        Some(Value::String(text)) if text.trim_start().starts_with('{') => {
+            match crate::base::json::read(text.as_bytes()) {
+                Ok(Value::Object(arguments)) => arguments,
+                _ => return Ok(Err(not_an_object())),
+            }
+        }
+        Some(_) => return Ok(Err(not_an_object())),
+    };
+    let outcome = match refused.map_or_else(|| raw(operation, arguments), Err) {
+        Ok(raw) => dispatch::dispatch(api, context, operation, raw).await,
+        Err(error) => dispatch::authenticate(context).await.and_then(|_| Err(error.into())),
+    };
+    let fault = match outcome {
+        Ok(answer) => return Ok(Ok(ToolResult::of(answer))),
+        Err(fault) => fault,
+    };
+    let (error, incident) = fault.split();
+    if error.code == Code::Unauthorized {
+        return Err(error.into());
+    }
+    // Any other error is the tool's result: an HTTP error would make clients drop the connection.
+    context.incident = context.incident.take().or(incident);
+    let body = error.to_json(request_id).to_string();
+    Ok(Ok(ToolResult { body, is_error: true, replayed: error.replayed }))
+}
+
+fn not_an_object() -> Refusal {
+    Refusal::new(message::INVALID_PARAMS, "params.arguments must be an object.")
+}
+
+/// Sorts arguments into path, query, body and the reserved ones.
+fn raw(operation: &'static Operation, mut arguments: Map<String, Value>) -> Result<Raw, Error> {
+    if operation.spends() && arguments.remove("confirm") != Some(Value::Bool(true)) {
+        let message = "This can incur usage. Ask the user, then call again with `confirm: true` (a boolean).";
+        return Err(Error::new(Code::ConfirmationRequired, message));
+    }
+    let mut problems = Vec::new();
+    let mut path = Vec::new();
+    for name in operation.path_names() {
+        match arguments.remove(name) {
+            Some(Value::String(text)) => path.push(text),
+            Some(_) => problems.push(FieldProblem::new(name, "must be a string")),
+            None => problems.push(FieldProblem::new(name, "is required")),
+        }
+    }
+    let if_revision = match arguments.remove("if_revision") {
+        Some(value) if operation.revision => match revision(&value) {
+            Some(revision) => Some(revision),
+            None => {
+                problems.push(FieldProblem::new("if_revision", "must be a whole number"));
+                None
+            }
+        },
+        Some(_) => {
+            problems.push(FieldProblem::new("if_revision", "is not taken by this tool"));
+            None
+        }
+        None => None,
+    };
+    let idempotency_key = match arguments.remove("idempotency_key") {
+        Some(Value::String(key)) if operation.takes_idempotency_key() => Some(key),
+        Some(_) => {
+            problems.push(FieldProblem::new(
+                "idempotency_key",
+                "must be a string, and is taken only by tools that create or start something",
+            ));
+            None
+        }
+        None => None,
+    };
+    let body = match (operation.body, arguments.remove("data")) {
+        (Some(_), Some(data)) => Some(data),
+        (Some(body), None) => {
+            if body.presence == Presence::Partial {
+                problems.push(FieldProblem::new("data", "is required: an object with the fields to change"));
+            }
+            Some(Value::Object(Map::new()))
+        }
+        (None, Some(_)) => {
+            problems.push(FieldProblem::new("data", "is not taken by this tool"));
+            None
+        }
+        (None, None) => None,
+    };
+    validate::refuse(&problems)?;
+    // What is left are query values; unknown ones are refused there, by name.
+    Ok(Raw { path, query: arguments, body, if_revision, idempotency_key, strictness: Strictness::Coerce })
+}
+
+fn revision(value: &Value) -> Option<i64> {
+    match value {
+        Value::String(text) => whole_number(text),
+        Value::Number(number) => {
+            number.as_i64().or_else(|| number.as_f64().filter(|f| f.fract() == 0.0).map(|f| f as i64))
+        }
+        _ => None,
+    }
+    .filter(|revision| (0..=crate::base::limits::INTEGER_MAX).contains(revision))
+}
+
+impl ToolResult {
+    fn of(answer: Answer) -> Self {
+        let body = answer.body.unwrap_or_else(|| "{}".to_owned());
+        Self { body, is_error: false, replayed: answer.replayed }
+    }
+
+    /// As a JSON-RPC result: the exact REST JSON as text, and the same as structured content
+    /// (lists wrapped, since clients take only objects). `modern` is the metadata of revision
+    /// 2026-07-28.
+    pub fn text(&self, modern: Option<&Value>) -> String {
+        let mut result = Map::new();
+        if modern.is_some() {
+            result.insert("resultType".to_owned(), "complete".into());
+        }
+        result.insert("content".to_owned(), json!([{"type": "text", "text": self.body}]));
+        result.insert("isError".to_owned(), self.is_error.into());
+        let mut meta = modern.cloned();
+        if self.replayed {
+            meta.get_or_insert_with(|| json!({}))["sidetone/idempotent-replayed"] = true.into();
+        }
+        if let Some(meta) = meta {
+            result.insert("_meta".to_owned(), meta);
+        }
+        let mut text = Value::Object(result).to_string();
+        text.pop();
+        text.push_str(",\"structuredContent\":");
+        // The body is JSON already: it goes in as it is, without being read again.
+        if self.body.starts_with('[') {
+            text.push_str("{\"items\":");
+            text.push_str(&self.body);
+            text.push('}');
+        } else {
+            text.push_str(&self.body);
+        }
+        text.push('}');
+        debug_assert!(serde_json::from_str::<&RawValue>(&text).is_ok());
+        text
+    }
+}

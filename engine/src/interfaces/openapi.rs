@@ -1,0 +1,255 @@
+//! `/openapi.json`: the operation table as an OpenAPI 3.1 document.
+use std::collections::BTreeMap;
+
+use schemars::SchemaGenerator;
+use serde_json::{Map, Value, json};
+
+use crate::base::error::Code;
+use crate::base::limits;
+use crate::interfaces::documents::{RequestSchemas, requests};
+use crate::interfaces::mcp::tools::path_value;
+use crate::operations::operation::{Operation, Presence, Success};
+use crate::operations::{GROUPS, OPERATIONS, schema};
+
+const DESCRIPTION: &str = "Voice assistants as one engine: configure assistants, give them tools and \
+    knowledge, bind phone numbers, and test them with simulated callers. Send your workspace API key as \
+    `Authorization: Bearer sidetone_…`. Every operation but the download of a recording is also an MCP tool of the same name at `/mcp`. \
+    Unknown fields and parameters are refused by name. Times are RFC 3339 UTC.";
+
+/// Codes every operation can answer.
+const COMMON: &[Code] = &[
+    Code::Unauthorized,
+    Code::RequestTimeout,
+    Code::TooManyInvalidCredentials,
+    Code::Internal,
+    Code::Unavailable,
+];
+/// Codes every operation with a body can answer.
+const WITH_BODY: &[Code] =
+    &[Code::InvalidJson, Code::BodyTooLarge, Code::UnsupportedMediaType, Code::ValidationFailed];
+
+/// Derives the document.
+pub fn document(base_url: &str) -> Value {
+    let mut generator = schema::response_generator();
+    let mut paths: Map<String, Value> = Map::new();
+    for operation in OPERATIONS {
+        let entry = paths.entry(operation.path).or_insert_with(|| json!({}));
+        entry[operation.method.as_str().to_ascii_lowercase()] =
+            describe(operation, &requests(operation), &mut generator);
+    }
+    open_paths(&mut paths);
+    let mut components = generator.take_definitions(true);
+    components.values_mut().for_each(schema::normalise);
+    components.insert("Error".to_owned(), error_schema());
+    let tags: Vec<Value> =
+        GROUPS.iter().map(|(name, note)| json!({"name": name, "description": note})).collect();
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Sidetone",
+            "version": env!("CARGO_PKG_VERSION"),
+            "description": DESCRIPTION,
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        },
+        "servers": [{"url": base_url}],
+        "security": [{"key": []}],
+        "tags": tags,
+        "paths": paths,
+        "components": {
+            "securitySchemes": {"key": {
+                "type": "http", "scheme": "bearer",
+                "description": "A workspace API key. It has full access to its workspace.",
+            }},
+            "schemas": components,
+        },
+    })
+}
+
+fn describe(operation: &Operation, requests: &RequestSchemas, generator: &mut SchemaGenerator) -> Value {
+    let mut described = json!({
+        "operationId": operation.id,
+        "tags": [operation.group],
+        "summary": operation.title,
+        "description": operation.description,
+        "parameters": parameters(operation, requests),
+        "responses": responses(operation, generator),
+    });
+    if let (Some(body), Some(shape)) = (&requests.body, operation.body) {
+        described["requestBody"] = json!({
+            "required": shape.presence != Presence::Optional,
+            "content": {"application/json": {"schema": body}},
+        });
+    }
+    described
+}
+
+fn parameters(operation: &Operation, requests: &RequestSchemas) -> Value {
+    let mut parameters = Vec::new();
+    for name in operation.path_names() {
+        parameters.push(json!({"name": name, "in": "path", "required": true, "schema": path_value(name)}));
+    }
+    let query = requests.query.as_ref().and_then(|query| query["properties"].as_object());
+    for (name, property) in query.into_iter().flatten() {
+        let mut property = property.clone();
+        let note = property.as_object_mut().and_then(|object| object.remove("description"));
+        parameters.push(json!({"name": name, "in": "query", "description": note, "schema": property}));
+    }
+    if operation.revision {
+        parameters.push(json!({
+            "name": "If-Match", "in": "header",
+            "description": "The revision you read, as `3` or `\"3\"`; refused when it is no longer current.",
+            "schema": {"type": "string", "pattern": "^(0|[1-9][0-9]{0,14}|\"(0|[1-9][0-9]{0,14})\")$"},
+        }));
+    }
+    if operation.success == Success::Audio {
+        parameters.push(json!({
+            "name": "Range", "in": "header",
+            "description": "One range of bytes, such as `bytes=0-65535`, `bytes=65536-` or `bytes=-1000`. Several at \
+                once, or what is no range, get the whole.",
+            "schema": {"type": "string"},
+        }));
+        parameters.push(json!({
+            "name": "If-Range", "in": "header",
+            "description": "The ETag of what you have; when the recording is another one, you get the whole.",
+            "schema": {"type": "string"},
+        }));
+    }
+    if operation.takes_idempotency_key() {
+        parameters.push(json!({
+            "name": "Idempotency-Key", "in": "header",
+            "description": "The same request with the same key is done once in 24 hours; the stored answer \
+                comes back with `Idempotent-Replayed: true`.",
+            "schema": {"type": "string", "minLength": 1,
+                "maxLength": limits::IDEMPOTENCY_KEY_CHARS_MAX, "pattern": "^[ -~]+$"},
+        }));
+    }
+    parameters.into()
+}
+
+fn responses(operation: &Operation, generator: &mut SchemaGenerator) -> Value {
+    let mut responses = Map::new();
+    let mut success = json!({"description": match operation.success {
+        Success::Ok => "Done.",
+        Success::Created => "Created.",
+        Success::Empty => "Done; there is no body.",
+        Success::Audio => "The whole recording.",
+    }});
+    let mut revised = false;
+    if let Some(response) = operation.response {
+        let mut body = response(generator).to_value();
+        schema::normalise(&mut body);
+        revised = body["$ref"] == "#/components/schemas/Assistant";
+        success["content"] = json!({"application/json": {"schema": body}});
+    }
+    success["headers"] = success_headers(operation, revised);
+    if operation.success == Success::Audio {
+        success["content"] = json!({"audio/wav": {}});
+        let mut part = success.clone();
+        part["description"] = "The range that was asked for.".into();
+        part["headers"]["Content-Range"] =
+            json!({"description": "Which bytes, of how many.", "schema": {"type": "string"}});
+        responses.insert("206".to_owned(), part);
+    }
+    responses.insert(operation.success.status().to_string(), success);
+    responses.sort_keys();
+
+    let mut by_status: BTreeMap<u16, Vec<Code>> = BTreeMap::new();
+    let with_body: &[Code] = if operation.body.is_some() { WITH_BODY } else { &[] };
+    let with_query: &[Code] = &[Code::ValidationFailed];
+    let with_path: &[Code] = if operation.path.contains('{') { &[Code::NotFound] } else { &[] };
+    let with_query_values: &[Code] = if operation.query.is_some() { &[Code::InvalidParameter] } else { &[] };
+    let with_revision: &[Code] =
+        if operation.revision { &[Code::InvalidIfMatch, Code::RevisionConflict] } else { &[] };
+    let with_key: &[Code] = if operation.takes_idempotency_key() {
+        &[Code::InvalidParameter, Code::IdempotencyKeyReused]
+    } else {
+        &[]
+    };
+    for code in [
+        COMMON,
+        with_body,
+        with_query,
+        with_query_values,
+        with_path,
+        with_revision,
+        with_key,
+        operation.errors,
+    ]
+    .concat()
+    {
+        let codes = by_status.entry(code.status()).or_default();
+        if !codes.contains(&code) {
+            codes.push(code);
+        }
+    }
+    for (status, codes) in by_status {
+        let notes: Vec<String> =
+            codes.iter().map(|code| format!("`{}`: {}", code.as_str(), code.meaning())).collect();
+        responses.insert(
+            status.to_string(),
+            json!({
+                "description": notes.join(" "),
+                "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}},
+            }),
+        );
+    }
+    responses.into()
+}
+
+fn success_headers(operation: &Operation, revised: bool) -> Value {
+    let mut headers = json!({"X-Request-Id": {"schema": {"type": "string"}}});
+    if revised {
+        headers["ETag"] = json!({"description": "The revision.", "schema": {"type": "string"}});
+    }
+    if operation.success == Success::Audio {
+        headers["Accept-Ranges"] = json!({"schema": {"const": "bytes"}});
+        headers["ETag"] = json!({"description": "Names the bytes.", "schema": {"type": "string"}});
+    }
+    if operation.takes_idempotency_key() {
+        headers["Idempotent-Replayed"] = json!({
+            "description": "`true` when an earlier answer is repeated.", "schema": {"type": "string"}
+        });
+    }
+    headers
+}
+
+/// The routes that need no key and are no operations.
+fn open_paths(paths: &mut Map<String, Value>) {
+    for (path, id, title, kind) in [
+        ("/healthz", "health", "Whether the service is up", "application/json"),
+        ("/openapi.json", "openapi", "This document", "application/json"),
+        ("/docs", "docs", "The documentation page", "text/html"),
+        ("/voice-test", "voice_test", "The page that a test token opens", "text/html"),
+    ] {
+        let mut responses = json!({"200": {"description": "Here it is.", "content": {kind: {}}}});
+        if path == "/healthz" {
+            responses["503"] = json!({"description": "Storage does not answer.", "content": {kind: {}}});
+        }
+        paths.insert(
+            path.to_owned(),
+            json!({"get": {
+                "operationId": id, "tags": ["Service"], "summary": title, "security": [],
+                "responses": responses,
+            }}),
+        );
+    }
+}
+
+fn error_schema() -> Value {
+    let codes: Vec<&str> = Code::ALL.iter().map(|code| code.as_str()).collect();
+    json!({
+        "type": "object",
+        "description": "Every error, everywhere.",
+        "required": ["error"],
+        "properties": {"error": {
+            "type": "object",
+            "required": ["code", "message", "request_id"],
+            "properties": {
+                "code": {"type": "string", "enum": codes},
+                "message": {"type": "string", "description": "What is wrong and what to do."},
+                "details": {"type": "object", "description": "Machine-readable; `fields` lists `{field, message}`."},
+                "request_id": {"type": "string"},
+            },
+        }},
+    })
+}

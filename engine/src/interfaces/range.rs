@@ -1,0 +1,159 @@
+//! `Range` and `If-Range` (RFC 9110, 13.1.5 and 14.2): which bytes of a representation a GET asks for.
+use http::{HeaderMap, Method, header};
+
+use crate::ports::blobs::ByteRange;
+
+/// What is to be sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wanted {
+    /// All of it: 200.
+    Whole,
+    /// One part of it: 206.
+    Part(ByteRange),
+    /// Nothing that is there: 416.
+    Nothing,
+}
+
+/// Reads the headers. What is no single range of bytes is ignored, as the standard allows: another unit, several
+/// ranges (they would ask for more than there is), a malformed one, any range of a HEAD. So is a range of another
+/// state than `etag`, which is the whole field value, quotes and all.
+pub fn wanted(method: &Method, headers: &HeaderMap, size: u64, etag: &str) -> Wanted {
+    let Some(range) = headers.get(header::RANGE).filter(|_| *method == Method::GET) else {
+        return Wanted::Whole;
+    };
+    // A date never matches: there is no Last-Modified. Nor does a weak validator, by the strong comparison.
+    if headers.get(header::IF_RANGE).is_some_and(|state| state.as_bytes() != etag.as_bytes()) {
+        return Wanted::Whole;
+    }
+    range.to_str().ok().and_then(single).map_or(Wanted::Whole, |asked| asked.of(size))
+}
+
+/// One `ranges-specifier` of bytes, before it is known how many there are.
+#[derive(Debug, Clone, Copy)]
+enum Asked {
+    /// `first-last` or `first-`.
+    From { first: u64, last: Option<u64> },
+    /// `-bytes`: the end.
+    Suffix { bytes: u64 },
+}
+
+impl Asked {
+    fn of(self, size: u64) -> Wanted {
+        let first = match self {
+            Self::From { first, .. } => first,
+            Self::Suffix { bytes: 0 } => return Wanted::Nothing,
+            Self::Suffix { bytes } => size.saturating_sub(bytes),
+        };
+        if first >= size {
+            return Wanted::Nothing;
+        }
+        let last = match self {
+            Self::From { last: Some(last), .. } => last.min(size - 1),
+            _ => size - 1,
+        };
+        Wanted::Part(ByteRange { first, bytes: last - first + 1 })
+    }
+}
+
+fn single(text: &str) -> Option<Asked> {
+    let (unit, set) = text.split_once('=')?;
+    if !unit.trim().eq_ignore_ascii_case("bytes") {
+        return None;
+    }
+    // Lists may have empty members (RFC 9110, 5.6.1).
+    let mut members = set.split(',').map(str::trim).filter(|member| !member.is_empty());
+    let (Some(range), None) = (members.next(), members.next()) else { return None };
+    let (first, last) = range.split_once('-')?;
+    match (first, last) {
+        ("", bytes) => Some(Asked::Suffix { bytes: position(bytes)? }),
+        (first, "") => Some(Asked::From { first: position(first)?, last: None }),
+        (first, last) => {
+            let (first, last) = (position(first)?, position(last)?);
+            (first <= last).then_some(Asked::From { first, last: Some(last) })
+        }
+    }
+}
+
+/// Digits; more than a number can hold are as good as the largest one.
+fn position(digits: &str) -> Option<u64> {
+    let are_digits = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    are_digits.then(|| digits.parse().unwrap_or(u64::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SIZE: u64 = 1_000;
+
+    fn part(first: u64, bytes: u64) -> Wanted {
+        Wanted::Part(ByteRange { first, bytes })
+    }
+
+    fn asked(method: Method, range: &str, if_range: Option<&str>) -> Wanted {
+        let mut headers = HeaderMap::new();
+        headers.insert(header::RANGE, range.parse().unwrap());
+        if let Some(state) = if_range {
+            headers.insert(header::IF_RANGE, state.parse().unwrap());
+        }
+        wanted(&method, &headers, SIZE, "\"abc\"")
+    }
+
+    #[test]
+    fn ranges() {
+        let (whole, nothing) = (Wanted::Whole, Wanted::Nothing);
+        for (range, expected) in [
+            ("bytes=0-0", part(0, 1)),
+            ("bytes=0-499", part(0, 500)),
+            ("bytes=500-", part(500, 500)),
+            ("bytes=999-", part(999, 1)),
+            ("bytes=-1", part(999, 1)),
+            ("bytes=-1000", part(0, 1_000)),
+            ("bytes=-5000", part(0, 1_000)),
+            ("bytes=900-5000", part(900, 100)),
+            ("bytes=0-99999999999999999999999", part(0, 1_000)),
+            ("bytes=-99999999999999999999999", part(0, 1_000)),
+            ("Bytes=0-1", part(0, 2)),
+            ("bytes= 0-1 ", part(0, 2)),
+            ("bytes=,0-1,", part(0, 2)),
+            ("bytes=1000-", nothing),
+            ("bytes=1000-2000", nothing),
+            ("bytes=99999999999999999999999-", nothing),
+            ("bytes=-0", nothing),
+            ("bytes=5-2", whole),
+            ("bytes=0-1,5-6", whole),
+            ("bytes=0-1, bytes=5-6", whole),
+            ("bytes=", whole),
+            ("bytes=,", whole),
+            ("bytes=-", whole),
+            ("bytes", whole),
+            ("bytes 0-1", whole),
+            ("bytes=a-b", whole),
+            ("bytes=+1-2", whole),
+            ("bytes=--1", whole),
+            ("bytes=0x1-2", whole),
+            ("bytes=1 - 2", whole),
+            ("lines=0-1", whole),
+            ("", whole),
+        ] {
+            assert_eq!(asked(Method::GET, range, None), expected, "{range:?}");
+        }
+        assert_eq!(asked(Method::HEAD, "bytes=0-1", None), whole);
+        assert_eq!(wanted(&Method::GET, &HeaderMap::new(), SIZE, "\"abc\""), whole);
+    }
+
+    #[test]
+    fn nothing_can_be_asked_of_what_is_empty() {
+        assert_eq!(single("bytes=0-").unwrap().of(0), Wanted::Nothing);
+        assert_eq!(single("bytes=-1").unwrap().of(0), Wanted::Nothing);
+    }
+
+    #[test]
+    fn a_range_of_another_state_is_the_whole() {
+        assert_eq!(asked(Method::GET, "bytes=0-1", Some("\"abc\"")), part(0, 2));
+        for other in ["\"abd\"", "W/\"abc\"", "abc", "", "Wed, 21 Oct 2026 07:28:00 GMT", "\"abc\", \"abd\""]
+        {
+            assert_eq!(asked(Method::GET, "bytes=0-1", Some(other)), Wanted::Whole, "{other}");
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! REST: a request becomes an operation's input, its output a response.
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode, header};
+use serde_json::{Map, Value};
+
+use crate::base::error::{Code, Error, FieldProblem};
+use crate::base::field;
+use crate::base::json::{self, JsonError};
+use crate::base::response::{IDEMPOTENT_REPLAYED, Incident, error_response, json_response};
+use crate::interfaces::api::Api;
+use crate::interfaces::dispatch::{self, Answer, Raw};
+use crate::interfaces::range::{self, Wanted};
+use crate::operations::context::Context;
+use crate::operations::operation::{File, Operation};
+use crate::operations::validate::Strictness;
+use crate::ports::Incoming;
+use crate::ports::blobs::{ByteRange, Slice};
+use crate::storage::fault::Fault;
+
+/// Answers a request to a resource route.
+pub async fn handle(api: &Api, incoming: &Incoming, now_ms: i64, request_id: &str) -> Response<Bytes> {
+    let request = &incoming.request;
+    let route = match api.interfaces().router.find(request.method(), request.uri().path()) {
+        Ok(route) => route,
+        Err(error) => return error_response(&error, request_id),
+    };
+    let mut context = match api.context(request.headers(), now_ms) {
+        Ok(context) => context,
+        Err(error) => return error_response(&error, request_id),
+    };
+    let outcome = match read(route.operation, route.path, request) {
+        Ok(raw) => dispatch::dispatch(api, &mut context, route.operation, raw).await,
+        Err(error) => Err(after_the_key(&mut context, error).await),
+    };
+    match outcome {
+        Ok(mut answer) => {
+            let mut response = match answer.file.take() {
+                Some(file) => send(*file, request.method(), request.headers(), request_id),
+                None => respond(answer),
+            };
+            if let Some(detail) = context.incident.take() {
+                response.extensions_mut().insert(Incident(detail));
+            }
+            response
+        }
+        Err(fault) => {
+            let (error, incident) = api.explain(fault, incoming, now_ms);
+            let mut response = error_response(&error, request_id);
+            if let Some(detail) = incident {
+                response.extensions_mut().insert(Incident(detail));
+            }
+            response
+        }
+    }
+}
+
+/// A malformed request with a bad key is told of the key, not of the form.
+async fn after_the_key(context: &mut Context, error: Error) -> Fault {
+    match dispatch::authenticate(context).await {
+        Ok(_) => error.into(),
+        Err(fault) => fault,
+    }
+}
+
+fn read(
+    operation: &'static Operation,
+    path: Vec<String>,
+    request: &http::Request<Bytes>,
+) -> Result<Raw, Error> {
+    let headers = request.headers();
+    Ok(Raw {
+        path,
+        query: query(request.uri().query().unwrap_or_default())?,
+        body: match operation.body {
+            Some(_) => Some(body(operation, headers, request.body())?),
+            None => None,
+        },
+        if_revision: if operation.revision { if_match(headers)? } else { None },
+        idempotency_key: match headers.get("idempotency-key") {
+            Some(key) if operation.takes_idempotency_key() => {
+                Some(String::from_utf8_lossy(key.as_bytes()).into_owned())
+            }
+            _ => None,
+        },
+        strictness: Strictness::Strict,
+    })
+}
+
+fn query(text: &str) -> Result<Map<String, Value>, Error> {
+    let mut map = Map::new();
+    let mut problems = Vec::new();
+    for (name, value) in form_urlencoded::parse(text.as_bytes()) {
+        if map.contains_key(name.as_ref()) {
+            problems.push(FieldProblem::new(field::shortened(&name), "is given twice; give it once"));
+        }
+        map.insert(name.into_owned(), Value::String(value.into_owned()));
+    }
+    if problems.is_empty() { Ok(map) } else { Err(Error::fields(Code::InvalidParameter, &problems)) }
+}
+
+fn body(operation: &Operation, headers: &HeaderMap, bytes: &[u8]) -> Result<Value, Error> {
+    if bytes.iter().all(u8::is_ascii_whitespace) {
+        if operation.body_may_be_empty() {
+            return Ok(Value::Object(Map::new()));
+        }
+        let message = "The body is empty. Send a JSON object with the fields of this operation.";
+        return Err(Error::new(Code::InvalidJson, message));
+    }
+    if !is_json(headers) {
+        let message = "Send the body as JSON, with the header `Content-Type: application/json`.";
+        return Err(Error::new(Code::UnsupportedMediaType, message));
+    }
+    match json::read(bytes) {
+        Ok(value @ Value::Object(_)) => Ok(value),
+        Ok(_) => Err(Error::field("body", "must be a JSON object")),
+        Err(error) => Err(json_error(error)),
+    }
+}
+
+/// 400 for what cannot be read, 422 for what can and must not be.
+pub fn json_error(error: JsonError) -> Error {
+    match error {
+        JsonError::Unreadable { message } => {
+            Error::new(Code::InvalidJson, format!("The body is not valid JSON: {message}"))
+        }
+        JsonError::Refused { field, message } => Error::field(field, message),
+    }
+}
+
+/// Whether the body is declared as JSON in UTF-8.
+pub fn is_json(headers: &HeaderMap) -> bool {
+    let Some(value) = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()) else {
+        return false;
+    };
+    let mut parts = value.split(';').map(str::trim);
+    let json = parts.next().is_some_and(|kind| kind.eq_ignore_ascii_case("application/json"));
+    let utf8 = parts.all(|parameter| match parameter.split_once('=') {
+        Some((name, charset)) if name.trim().eq_ignore_ascii_case("charset") => {
+            charset.trim().trim_matches('"').eq_ignore_ascii_case("utf-8")
+        }
+        _ => true,
+    });
+    json && utf8
+}
+
+fn if_match(headers: &HeaderMap) -> Result<Option<i64>, Error> {
+    let Some(value) = headers.get(header::IF_MATCH) else {
+        return Ok(None);
+    };
+    let text = value.to_str().unwrap_or_default().trim();
+    let bare = text
+        .strip_prefix('"')
+        .map_or(Some(text), |rest| rest.strip_suffix('"'))
+        .and_then(crate::operations::validate::whole_number)
+        .filter(|revision| (0..=crate::base::limits::INTEGER_MAX).contains(revision));
+    match bare {
+        Some(revision) => Ok(Some(revision)),
+        None => {
+            Err(Error::new(Code::InvalidIfMatch, "If-Match takes the revision you read, as `3` or `\"3\"`."))
+        }
+    }
+}
+
+/// The head of an answer whose body is a blob, or a part of one; the host sends the rest.
+fn send(file: File, method: &Method, headers: &HeaderMap, request_id: &str) -> Response<Bytes> {
+    let File { key, size_bytes: size, etag, media_type, name } = file;
+    let whole = ByteRange { first: 0, bytes: size };
+    let (status, range) = match range::wanted(method, headers, size, &etag) {
+        Wanted::Whole => (StatusCode::OK, whole),
+        Wanted::Part(part) => (StatusCode::PARTIAL_CONTENT, part),
+        Wanted::Nothing => {
+            let message =
+                format!("The recording has {size} bytes. Ask for a range that begins before its end.");
+            let error = Error::new(Code::RangeNotSatisfiable, message);
+            let mut response = error_response(&error, request_id);
+            set(&mut response, header::CONTENT_RANGE, &format!("bytes */{size}"));
+            return response;
+        }
+    };
+    let mut response = Response::new(Bytes::new());
+    *response.status_mut() = status;
+    response.headers_mut().insert(header::ACCEPT_RANGES, HeaderValue::from_static("bytes"));
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type));
+    set(&mut response, header::CONTENT_LENGTH, &range.bytes.to_string());
+    set(&mut response, header::CONTENT_DISPOSITION, &format!("attachment; filename=\"{name}\""));
+    set(&mut response, header::ETAG, &etag);
+    if status == StatusCode::PARTIAL_CONTENT {
+        let last = range.first + range.bytes - 1;
+        set(&mut response, header::CONTENT_RANGE, &format!("bytes {}-{last}/{size}", range.first));
+    }
+    if *method == Method::GET && range.bytes > 0 {
+        response.extensions_mut().insert(Slice { key, range });
+    }
+    response
+}
+
+fn set(response: &mut Response<Bytes>, name: HeaderName, value: &str) {
+    if let Ok(value) = HeaderValue::from_str(value) {
+        response.headers_mut().insert(name, value);
+    }
+}
+
+fn respond(answer: Answer) -> Response<Bytes> {
+    let Answer { status, body, etag, replayed, file: _ } = answer;
+    let mut response = match body {
+        Some(body) => json_response(status, Bytes::from(body)),
+        None => {
+            let mut response = Response::new(Bytes::new());
+            *response.status_mut() = StatusCode::NO_CONTENT;
+            response
+        }
+    };
+    if let Some(revision) = etag
+        && let Ok(etag) = HeaderValue::from_str(&format!("\"{revision}\""))
+    {
+        response.headers_mut().insert(header::ETAG, etag);
+    }
+    if replayed {
+        response.headers_mut().insert(IDEMPOTENT_REPLAYED, HeaderValue::from_static("true"));
+    }
+    response
+}

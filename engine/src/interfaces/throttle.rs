@@ -1,0 +1,79 @@
+//! Patience with wrong keys: so many in a window from one address, then 429 until it ends.
+//! Kept in memory, so that a flood of guesses never touches storage; bounded in addresses.
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use crate::base::limits::{
+    INVALID_CREDENTIALS_ADDRESSES_MAX, INVALID_CREDENTIALS_MAX, INVALID_CREDENTIALS_WINDOW_MS,
+};
+
+struct Window {
+    started_ms: i64,
+    count: u32,
+}
+
+/// Counts wrong keys by address.
+#[derive(Default)]
+pub struct Throttle {
+    windows: BTreeMap<IpAddr, Window>,
+}
+
+impl Throttle {
+    /// Counts one wrong key. `Some(seconds)` when the address has to wait.
+    pub fn wrong_key(&mut self, address: IpAddr, now_ms: i64) -> Option<i64> {
+        if self.windows.len() >= INVALID_CREDENTIALS_ADDRESSES_MAX && !self.windows.contains_key(&address) {
+            self.make_room(now_ms);
+        }
+        let window = self.windows.entry(address).or_insert(Window { started_ms: now_ms, count: 0 });
+        let age_ms = now_ms - window.started_ms;
+        if !(0..INVALID_CREDENTIALS_WINDOW_MS).contains(&age_ms) {
+            *window = Window { started_ms: now_ms, count: 0 };
+        }
+        if window.count < INVALID_CREDENTIALS_MAX {
+            window.count += 1;
+            return None;
+        }
+        let left_ms = window.started_ms + INVALID_CREDENTIALS_WINDOW_MS - now_ms;
+        Some((left_ms + 999) / 1000)
+    }
+
+    fn make_room(&mut self, now_ms: i64) {
+        self.windows
+            .retain(|_, window| (0..INVALID_CREDENTIALS_WINDOW_MS).contains(&(now_ms - window.started_ms)));
+        if self.windows.len() >= INVALID_CREDENTIALS_ADDRESSES_MAX {
+            // A whole window full of addresses: forget the older half at once, so that a flood
+            // from ever new addresses costs a sweep per half table, not one per guess.
+            let mut starts: Vec<i64> = self.windows.values().map(|w| w.started_ms).collect();
+            starts.sort_unstable();
+            let middle = starts[starts.len() / 2];
+            self.windows.retain(|_, window| window.started_ms > middle);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ten_are_borne_the_eleventh_waits_until_the_window_ends() {
+        let mut throttle = Throttle::default();
+        let address = IpAddr::from([1, 2, 3, 4]);
+        for _ in 0..10 {
+            assert_eq!(throttle.wrong_key(address, 5_000), None);
+        }
+        assert_eq!(throttle.wrong_key(address, 5_000), Some(60));
+        assert_eq!(throttle.wrong_key(address, 64_001), Some(1));
+        assert_eq!(throttle.wrong_key(IpAddr::from([1, 2, 3, 5]), 5_000), None);
+        assert_eq!(throttle.wrong_key(address, 65_000), None);
+    }
+
+    #[test]
+    fn the_table_stays_bounded() {
+        let mut throttle = Throttle::default();
+        for n in 0..50_000_u32 {
+            throttle.wrong_key(IpAddr::from(n.to_be_bytes()), i64::from(n) / 10);
+        }
+        assert!(throttle.windows.len() <= INVALID_CREDENTIALS_ADDRESSES_MAX);
+    }
+}

@@ -1,0 +1,66 @@
+//! Live conversations: somebody talks to an assistant over a WebSocket, in text for now.
+//!
+//! [`door`] decides who comes in, [`session`] drives the conversation, [`message`] is what goes over
+//! the wire, [`journal`] what is left when the process dies; `jobs::live_call` settles
+//! that, and looks into every call once it is over. A host lends the socket and nothing else:
+//!
+//! ```text
+//! if engine.wants_socket(&head) {
+//!     match engine.accept(incoming).await {
+//!         Accept::Refused(response) => …,                   // before the upgrade
+//!         Accept::Session(session) => { upgrade; session.run(&mut socket).await }
+//!     }
+//! }
+//! ```
+pub mod door;
+mod drive;
+pub(crate) mod ended;
+pub mod journal;
+pub(crate) mod lease;
+pub mod message;
+mod pace;
+pub mod page;
+pub mod peer;
+pub mod session;
+pub mod telephony;
+mod text_peer;
+pub(crate) mod tool_callback;
+
+pub use door::Accept;
+pub use session::LiveSession;
+
+/// The page that talks to an assistant.
+pub const PAGE_PATH: &str = "/voice-test";
+/// The WebSocket behind it.
+pub const SOCKET_PATH: &str = "/voice-test/socket";
+
+/// The page's URL.
+pub fn page_url(base_url: &str, token: &str) -> String {
+    format!("{base_url}{PAGE_PATH}?token={token}")
+}
+
+/// The socket's URL: `ws` for `http`, `wss` for `https`.
+pub fn socket_url(base_url: &str, token: &str) -> String {
+    format!("{}{SOCKET_PATH}?token={token}", socket_origin(base_url))
+}
+
+/// The same address for WebSockets: `ws` for `http`, `wss` for `https`.
+pub(crate) fn socket_origin(base_url: &str) -> String {
+    match base_url.split_once("://") {
+        Some((scheme, rest)) if scheme.eq_ignore_ascii_case("http") => format!("ws://{rest}"),
+        Some((_, rest)) => format!("wss://{rest}"),
+        None => base_url.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_socket_is_as_safe_as_the_page() {
+        assert_eq!(socket_url("http://a:1", "t"), "ws://a:1/voice-test/socket?token=t");
+        assert_eq!(socket_url("https://a/b", "t"), "wss://a/b/voice-test/socket?token=t");
+        assert_eq!(page_url("https://a", "t"), "https://a/voice-test?token=t");
+    }
+}

@@ -1,0 +1,129 @@
+//! Telephone calls: placed, taken, carried and settled.
+//!
+//! `carriers` knows how each carrier speaks; here is what is done about it:
+//!
+//! - `operations::calls::place` is behind `POST /calls/outbound`: what is meant is on disk before the carrier is asked, and it is
+//!   asked once.
+//! - [`callbacks`] takes what carriers send: `incoming` routes a call to an assistant, [`status`] moves a call
+//!   forward.
+//! - [`media`] opens the socket over which a call is heard, [`phone_peer`] talks over it, `live::drive` carries the
+//!   conversation.
+//! - [`leg`] is the row that all of them agree on; whoever changes it has seen its last version, so a call ends once.
+//! - `client` speaks to carriers; `operations::calls::hang_up` ends a call from our side.
+//!
+//! `jobs::live_call` settles what nobody carries on any more.
+pub mod callbacks;
+pub(crate) mod client;
+pub(crate) mod hang_up;
+pub(crate) mod incoming;
+pub mod leg;
+pub mod media;
+pub mod phone_peer;
+pub mod status;
+pub mod token;
+
+use std::borrow::Cow;
+
+use crate::carriers::CarrierName;
+
+/// Where carriers' callbacks go; the provider's name follows.
+pub const PATH: &str = "/carriers/";
+
+/// What a path below [`PATH`] leads to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Route<'a> {
+    /// Incoming calls, and documents of answered ones.
+    Voice(CarrierName),
+    /// What becomes of calls.
+    Status(CarrierName),
+    /// The media socket; with its token.
+    Media(CarrierName, &'a str),
+}
+
+impl<'a> Route<'a> {
+    /// The route of a path; `None` when it leads nowhere.
+    pub fn of(path: &'a str) -> Option<Self> {
+        let (provider, rest) = path.strip_prefix(PATH)?.split_once('/')?;
+        let provider = CarrierName::parse(provider)?;
+        match rest.split_once('/') {
+            None if rest == "voice" => Some(Self::Voice(provider)),
+            None if rest == "status" => Some(Self::Status(provider)),
+            Some(("media", token)) if !token.is_empty() && !token.contains('/') => {
+                Some(Self::Media(provider, token))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// A path as logs may have it: without the token of a media socket, which opens a call for whoever has it.
+pub fn without_token(path: &str) -> Cow<'_, str> {
+    let token = path.starts_with(PATH).then(|| path.split_once("/media/")).flatten();
+    token.map_or(path.into(), |(before, _)| format!("{before}/media/…").into())
+}
+
+/// The URLs that a carrier is given for one call.
+pub(crate) struct CallUrls {
+    pub(crate) media: String,
+    pub(crate) status: String,
+    pub(crate) answer: String,
+}
+
+impl CallUrls {
+    /// The URLs of a call; each says by a token which call it is about.
+    pub(crate) fn new(
+        services: &crate::services::Services,
+        provider: CarrierName,
+        workspace_id: &str,
+        call_id: &str,
+    ) -> Result<Self, crate::storage::fault::Fault> {
+        let config = services.config();
+        let sign = |purpose| token::CallToken::new(workspace_id, call_id).sign(&config.secret, purpose);
+        let (about, media) = (sign(token::Purpose::Callback)?, sign(token::Purpose::Media)?);
+        let base = format!("{}{PATH}{}", config.base_url, provider.as_str());
+        Ok(Self {
+            media: format!("{}/media/{media}", crate::live::socket_origin(&base)),
+            status: format!("{base}/status?call={about}"),
+            answer: format!("{base}/voice?call={about}"),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_media_sockets_token_is_nothing_for_logs() {
+        for (path, logged) in [
+            ("/carriers/telnyx/media/t0", "/carriers/telnyx/media/…"),
+            ("/carriers/telnyx/media/t0/", "/carriers/telnyx/media/…"),
+            ("/carriers/nobody/media/t0/x", "/carriers/nobody/media/…"),
+            ("/carriers/telnyx/media", "/carriers/telnyx/media"),
+            ("/carriers/telnyx/status", "/carriers/telnyx/status"),
+            ("/calls/media/t0", "/calls/media/t0"),
+        ] {
+            assert_eq!(without_token(path), logged);
+        }
+    }
+
+    #[test]
+    fn a_path_leads_where_it_says_or_nowhere() {
+        assert_eq!(Route::of("/carriers/twilio/voice"), Some(Route::Voice(CarrierName::Twilio)));
+        assert_eq!(Route::of("/carriers/vonage/status"), Some(Route::Status(CarrierName::Vonage)));
+        assert_eq!(Route::of("/carriers/plivo/media/t0"), Some(Route::Media(CarrierName::Plivo, "t0")));
+        for path in [
+            "/carriers/",
+            "/carriers/twilio",
+            "/carriers/nobody/voice",
+            "/carriers/twilio/voice/",
+            "/carriers/twilio/",
+            "/carriers/twilio/media",
+            "/carriers/twilio/media/",
+            "/carriers/twilio/media/a/b",
+            "/carriers/Twilio/voice",
+        ] {
+            assert_eq!(Route::of(path), None, "{path}");
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! What carriers send: signature first, then what it says.
+//!
+//! `POST` (or, as some carriers do, `GET`) `/carriers/{provider}/voice` and `/carriers/{provider}/status`. Carriers are
+//! configured by people, so either address takes whatever its carrier sends.
+use bytes::Bytes;
+use http::{Method, Response, header};
+
+use crate::base::error::{Code, Error};
+use crate::base::response::{Incident, error_response, method_not_allowed};
+use crate::carriers::{
+    Callback, Carrier, CarrierEvent, CarrierName, Check, Forged, Reply, refusal_without_account,
+};
+use crate::live::telephony::token::{CallToken, Purpose};
+use crate::live::telephony::{Route, client, incoming, status};
+use crate::ports::Incoming;
+use crate::services::Services;
+use crate::storage::fault::Fault;
+
+/// Answers a carrier's callback.
+pub async fn handle(services: &Services, incoming: &Incoming, request_id: &str) -> Response<Bytes> {
+    let (provider, asks) = match Route::of(incoming.request.uri().path()) {
+        Some(Route::Voice(provider)) => (provider, true),
+        Some(Route::Status(provider)) => (provider, false),
+        Some(Route::Media(..)) => {
+            let message = "This address is a WebSocket for a carrier's media.";
+            return error_response(&Error::new(Code::UpgradeRequired, message), request_id);
+        }
+        None => return error_response(&Error::new(Code::NotFound, "There is nothing here."), request_id),
+    };
+    if !matches!(*incoming.request.method(), Method::POST | Method::GET) {
+        return error_response(&method_not_allowed("GET, POST"), request_id);
+    }
+    // Somebody is on the line: a caller is told no, not left with an error that the carrier reads out.
+    if asks
+        && services.config().carriers.get(provider).is_none()
+        && let Some(refusal) = refusal_without_account(provider)
+    {
+        return respond(services, refusal, request_id).await;
+    }
+    match answer(services, incoming, provider).await {
+        Ok(reply) => respond(services, reply, request_id).await,
+        Err(fault) => explain(fault, request_id),
+    }
+}
+
+/// The carrier of a callback, and how the callback looks to it.
+pub(crate) fn carrier(services: &Services, provider: CarrierName) -> Result<&dyn Carrier, Error> {
+    services.config().carriers.get(provider).map(|carrier| &**carrier).ok_or_else(|| {
+        let message =
+            format!("This service has no account with {}. Its operator sets one up.", provider.as_str());
+        Error::new(Code::CarrierNotConfigured, message)
+    })
+}
+
+/// Refuses what the carrier has not signed.
+pub(super) async fn genuine(services: &Services, check: Check) -> Result<(), Error> {
+    let forged = match check {
+        Check::Genuine | Check::Unsigned => return Ok(()),
+        Check::Ed25519 { public_key, message, signature } => {
+            let keys = &services.ports().keys;
+            match keys.verify_ed25519(public_key, Bytes::from(message), signature).await {
+                true => return Ok(()),
+                false => Forged::Wrong,
+            }
+        }
+        Check::Forged(forged) => forged,
+    };
+    let why = match forged {
+        Forged::Missing => "it is not signed",
+        Forged::Malformed => "its signature cannot be read",
+        Forged::Wrong => {
+            "its signature does not fit; is SIDETONE_BASE_URL the address that the carrier calls?"
+        }
+        Forged::Stale => "its signature is too old, or of the future",
+    };
+    Err(Error::new(Code::InvalidSignature, format!("This is no callback of the carrier: {why}.")))
+}
+
+async fn answer(services: &Services, incoming: &Incoming, provider: CarrierName) -> Result<Reply, Fault> {
+    let carrier = carrier(services, provider)?;
+    let request = &incoming.request;
+    let url = format!(
+        "{}{}",
+        services.config().base_url,
+        request.uri().path_and_query().map_or("/", |path| path.as_str())
+    );
+    let callback = Callback {
+        method: request.method().as_str(),
+        url: &url,
+        headers: request.headers(),
+        body: request.body(),
+        now_ms: services.ports().clock.now_ms(),
+    };
+    let check = carrier.check(&callback);
+    if check == Check::Unsigned {
+        return Err(Fault::Bug("a carrier that does not sign its callbacks".to_owned()));
+    }
+    genuine(services, check).await?;
+    let token = callback.query_pairs().into_iter().find(|(name, _)| name == "call");
+    let token =
+        token.and_then(|(_, text)| CallToken::read(&services.config().secret, Purpose::Callback, &text));
+    let events = carrier.read(&callback).map_err(|what| {
+        Error::new(Code::InvalidParameter, format!("This callback cannot be read: {what}."))
+    })?;
+    let mut reply = carrier.acknowledge();
+    for event in events {
+        match event {
+            CarrierEvent::Incoming(call) => reply = incoming::answer(services, carrier, call).await?,
+            CarrierEvent::Asked { carrier_call_id } => {
+                reply = incoming::answer_placed(services, carrier, token.as_ref(), &carrier_call_id).await?;
+            }
+            CarrierEvent::Report(report) => {
+                status::apply(services, provider, token.as_ref(), report).await?;
+            }
+        }
+    }
+    Ok(reply)
+}
+
+/// Says it, or does it first. A command that the carrier does not take makes it send its callback again.
+async fn respond(services: &Services, reply: Reply, request_id: &str) -> Response<Bytes> {
+    match reply {
+        Reply::Document { content_type, body } => {
+            let mut response = Response::new(Bytes::from(body));
+            let value = header::HeaderValue::from_static(content_type);
+            response.headers_mut().insert(header::CONTENT_TYPE, value);
+            response
+        }
+        Reply::Command(outgoing) => match client::send(services, outgoing).await {
+            Ok(taken) if taken.status < 300 => Response::new(Bytes::new()),
+            // It was told before, or the caller is gone: telling it again helps nobody.
+            Ok(refused) if (400..500).contains(&refused.status) && refused.status != 429 => incident(
+                Response::new(Bytes::new()),
+                format!("a carrier refused a command: HTTP {}", refused.status),
+            ),
+            other => {
+                let message = "The carrier did not take the answer. Send the callback again.";
+                let response = error_response(&Error::new(Code::Unavailable, message), request_id);
+                let status = other.map(|reply| reply.status);
+                incident(response, format!("a carrier did not take a command: {status:?}"))
+            }
+        },
+    }
+}
+
+fn incident(mut response: Response<Bytes>, detail: String) -> Response<Bytes> {
+    response.extensions_mut().insert(Incident(detail));
+    response
+}
+
+fn explain(fault: Fault, request_id: &str) -> Response<Bytes> {
+    let (error, detail) = fault.split();
+    let response = error_response(&error, request_id);
+    match detail {
+        Some(detail) => incident(response, detail),
+        None => response,
+    }
+}

@@ -1,0 +1,70 @@
+//! One request to a carrier: who asks goes into it, and it goes out once.
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use bytes::Bytes;
+use serde_json::{Value, json};
+
+use crate::base::error::{Code, Error};
+use crate::base::limits::{CARRIER_DEADLINE_MS, CARRIER_RESPONSE_BYTES_MAX};
+use crate::carriers::{Authorization, Outgoing, Rejection, RejectionCause};
+use crate::ports::{Egress, HttpError, HttpReply, HttpRequest};
+use crate::services::Services;
+
+/// Sends it. Nothing is tried again here: whether it may be is the caller's knowledge.
+pub async fn send(services: &Services, outgoing: Outgoing) -> Result<HttpReply, HttpError> {
+    let Outgoing { method, url, authorization, content_type, body } = outgoing;
+    let mut headers = vec![
+        ("user-agent", concat!("Sidetone/", env!("CARGO_PKG_VERSION")).to_owned()),
+        ("accept", "application/json".to_owned()),
+        ("authorization", header(services, authorization).await?),
+    ];
+    headers.extend(content_type.map(|content_type| ("content-type", content_type.to_owned())));
+    let request = HttpRequest {
+        method,
+        url,
+        headers,
+        body,
+        deadline_ms: CARRIER_DEADLINE_MS,
+        response_bytes_max: CARRIER_RESPONSE_BYTES_MAX,
+        egress: Egress::Operator,
+    };
+    match services.ports().http.send(request).await {
+        // How it began is enough to tell what it is.
+        Err(HttpError::TooLarge(reply)) => Ok(reply),
+        other => other,
+    }
+}
+
+async fn header(services: &Services, authorization: Authorization) -> Result<String, HttpError> {
+    match authorization {
+        Authorization::Basic { user, password } => {
+            Ok(format!("Basic {}", STANDARD.encode(format!("{user}:{}", password.reveal()))))
+        }
+        Authorization::Bearer(token) => Ok(format!("Bearer {}", token.reveal())),
+        Authorization::Jwt { claims, key } => {
+            let signed = format!("{}.{}", encoded(&json!({"alg": "RS256", "typ": "JWT"})), encoded(&claims));
+            let message = Bytes::from(signed.clone());
+            let signature = services.ports().keys.sign_rs256(key.pkcs8(), message).await;
+            let signature = signature.map_err(HttpError::Failed)?;
+            Ok(format!("Bearer {signed}.{}", URL_SAFE_NO_PAD.encode(signature)))
+        }
+    }
+}
+
+fn encoded(value: &Value) -> String {
+    URL_SAFE_NO_PAD.encode(value.to_string())
+}
+
+/// A carrier's no as clients see it.
+pub(crate) fn rejected(provider: &str, rejection: &Rejection) -> Error {
+    let what = match rejection.cause {
+        RejectionCause::Request => "did not accept the request",
+        RejectionCause::Account => "refused it for its account with the operator of this service",
+        RejectionCause::Busy => "has too many requests at the moment: wait, then try again",
+        RejectionCause::Carrier => "failed",
+    };
+    let message = format!("The carrier ({provider}) {what}: {}", rejection.message);
+    let details =
+        json!({"provider": provider, "carrier_code": rejection.code, "carrier_message": rejection.message});
+    Error::new(Code::CarrierRejected, message).with_details(details)
+}

@@ -1,0 +1,120 @@
+//! The token in the URLs that a carrier is given: which call they are about, signed, so that nobody else can say.
+//!
+//! One for callbacks, which may come any number of times, and one for the media socket, which opens once: the call's
+//! row says whether it has. A carrier's own signature comes on top of either; not every carrier signs every request.
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use subtle::ConstantTimeEq;
+
+use crate::base::ids::{self, prefix};
+use crate::storage::fault::Fault;
+use crate::storage::signing::call_token_signature;
+
+/// What a token is for. One is never taken for the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// Callbacks about the call.
+    Callback,
+    /// Its media socket.
+    Media,
+}
+
+impl Purpose {
+    /// The word that enters the signature.
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Callback => "callback",
+            Self::Media => "media",
+        }
+    }
+}
+
+/// Which call it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CallToken {
+    /// Whose call.
+    pub workspace_id: String,
+    /// The call.
+    pub call_id: String,
+}
+
+const ID_BYTES: usize = 16;
+const CLAIMS_BYTES: usize = 2 * ID_BYTES;
+const SIGNATURE_BYTES: usize = 32;
+/// How long a token is, in characters of base64url.
+const TOKEN_CHARS: usize = (CLAIMS_BYTES + SIGNATURE_BYTES).div_ceil(3) * 4 - 2;
+
+impl CallToken {
+    /// The token of a call.
+    pub fn new(workspace_id: &str, call_id: &str) -> Self {
+        Self { workspace_id: workspace_id.to_owned(), call_id: call_id.to_owned() }
+    }
+
+    /// The token as it is handed out.
+    pub fn sign(&self, server_secret: &str, purpose: Purpose) -> Result<String, Fault> {
+        let claims = self.claims().ok_or_else(|| Fault::Bug(format!("{} cannot be packed", self.call_id)))?;
+        let mut bytes = claims.to_vec();
+        bytes.extend_from_slice(&call_token_signature(server_secret, purpose.as_str(), &claims));
+        Ok(URL_SAFE_NO_PAD.encode(bytes))
+    }
+
+    /// What a token says, if this server has signed it for that purpose.
+    pub fn read(server_secret: &str, purpose: Purpose, text: &str) -> Option<Self> {
+        if text.len() != TOKEN_CHARS {
+            return None;
+        }
+        let bytes = URL_SAFE_NO_PAD.decode(text).ok()?;
+        let (claims, signature) = bytes.split_at_checked(CLAIMS_BYTES)?;
+        let genuine = call_token_signature(server_secret, purpose.as_str(), claims);
+        if !bool::from(genuine.ct_eq(signature)) {
+            return None;
+        }
+        let (workspace, rest) = claims.split_first_chunk::<ID_BYTES>()?;
+        let (call, _) = rest.split_first_chunk::<ID_BYTES>()?;
+        Some(Self {
+            workspace_id: ids::from_bytes(prefix::WORKSPACE, *workspace),
+            call_id: ids::from_bytes(prefix::CALL, *call),
+        })
+    }
+
+    fn claims(&self) -> Option<[u8; CLAIMS_BYTES]> {
+        let parts: [&[u8]; 2] = [
+            &ids::to_bytes(prefix::WORKSPACE, &self.workspace_id)?,
+            &ids::to_bytes(prefix::CALL, &self.call_id)?,
+        ];
+        parts.concat().try_into().ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn token() -> CallToken {
+        CallToken::new("ws_01aryz6s41tsv4rrffq69g5faw", "call_01aryz6s41tsv4rrffq69g5fax")
+    }
+
+    #[test]
+    fn a_token_says_what_was_signed_for_its_purpose() {
+        let text = token().sign("a server secret", Purpose::Media).unwrap();
+        assert_eq!(text.len(), TOKEN_CHARS);
+        assert_eq!(CallToken::read("a server secret", Purpose::Media, &text), Some(token()));
+        assert_eq!(CallToken::read("a server secret", Purpose::Callback, &text), None);
+        assert_eq!(CallToken::read("another secret", Purpose::Media, &text), None);
+    }
+
+    #[test]
+    fn nothing_but_what_was_signed_is_read() {
+        let text = token().sign("a server secret", Purpose::Media).unwrap();
+        for place in 0..text.len() {
+            let mut altered = text.clone().into_bytes();
+            altered[place] = if altered[place] == b'A' { b'B' } else { b'A' };
+            let altered = String::from_utf8(altered).unwrap();
+            assert_eq!(CallToken::read("a server secret", Purpose::Media, &altered), None, "{altered}");
+        }
+        for wrong in ["", "A", &text[1..], &format!("{text}A")] {
+            assert_eq!(CallToken::read("a server secret", Purpose::Media, wrong), None);
+        }
+        assert!(CallToken::new("ws_1", "call_1").sign("a server secret", Purpose::Media).is_err());
+    }
+}

@@ -1,0 +1,272 @@
+//! Who answers for models and voices, where they are, and what they cost.
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use url::Url;
+
+use crate::base::limits::{INTEGER_MAX, KNOWLEDGE_PER_ASSISTANT_BYTES_MAX, MODEL_FALLBACKS_MAX};
+use crate::base::setting::{Secret, SettingError};
+
+/// Where OpenAI itself is.
+const OPENAI_BASE_URL: &str = "https://api.openai.com/v1";
+
+/// The configured providers, and what the operator says of single models.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ModelCatalog {
+    /// Providers by name; `builtin` is always there.
+    pub providers: BTreeMap<String, ModelProvider>,
+    /// Settings of models by `provider/name`.
+    pub models: BTreeMap<String, ModelSettings>,
+}
+
+/// A provider of models and voices.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ModelProvider {
+    /// Whether it can carry speech in and out in one connection.
+    pub realtime: bool,
+    /// Where it is; `None` for `builtin`, which is here.
+    pub endpoint: Option<Endpoint>,
+}
+
+/// An OpenAI-compatible server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Endpoint {
+    /// Without a trailing slash; `/chat/completions` follows it.
+    pub base_url: String,
+    /// What it knows us by; `None` for a server of one's own that asks for nothing.
+    pub api_key: Option<Secret>,
+}
+
+/// What the operator says of one model; everything is optional.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ModelSettings {
+    /// Price of a million tokens that it reads, in millionths of a US dollar.
+    pub input_microusd_per_1m_tokens: Option<u64>,
+    /// Price of a million tokens that it writes, in millionths of a US dollar.
+    pub output_microusd_per_1m_tokens: Option<u64>,
+    /// Bytes of an assistant's knowledge that it is shown, for models with a small window.
+    pub knowledge_bytes_max: Option<usize>,
+    /// Models (`provider/name`) asked in this order when it cannot answer.
+    pub fallback: Vec<String>,
+}
+
+impl ModelSettings {
+    /// What an answer costs, in millionths of a US dollar, rounded up; nothing without rates.
+    #[must_use]
+    pub fn cost_microusd(&self, input_tokens: u64, output_tokens: u64) -> i64 {
+        let priced = |tokens: u64, rate: Option<u64>| u128::from(tokens) * u128::from(rate.unwrap_or(0));
+        let millionths = priced(input_tokens, self.input_microusd_per_1m_tokens)
+            .saturating_add(priced(output_tokens, self.output_microusd_per_1m_tokens));
+        i64::try_from(millionths.div_ceil(1_000_000)).unwrap_or(INTEGER_MAX).min(INTEGER_MAX)
+    }
+
+    /// Bytes of knowledge that the model is shown at most.
+    #[must_use]
+    pub fn knowledge_bytes(&self) -> usize {
+        let most = usize::try_from(KNOWLEDGE_PER_ASSISTANT_BYTES_MAX).unwrap_or(usize::MAX);
+        self.knowledge_bytes_max.unwrap_or(most).min(most)
+    }
+}
+
+/// `openai` of `openai/gpt-5`; `None` when the text is not `provider/name`.
+pub fn provider_of(model: &str) -> Option<&str> {
+    let (provider, name) = model.split_once('/')?;
+    let plain = |text: &str| !text.is_empty() && !text.contains(char::is_whitespace);
+    (plain(provider) && plain(name)).then_some(provider)
+}
+
+/// The providers that the settings name, `builtin` among them.
+pub(crate) fn read_providers(
+    get: impl Fn(&str) -> Option<String>,
+) -> Result<BTreeMap<String, ModelProvider>, SettingError> {
+    let builtin = ModelProvider { realtime: false, endpoint: None };
+    let mut providers = BTreeMap::from([("builtin".to_owned(), builtin)]);
+    if let Some(key) = get("SIDETONE_OPENAI_API_KEY") {
+        let base_url = get("SIDETONE_OPENAI_BASE_URL").unwrap_or_else(|| OPENAI_BASE_URL.to_owned());
+        let endpoint = Endpoint {
+            base_url: base_url_of("SIDETONE_OPENAI_BASE_URL", &base_url)?,
+            api_key: Some(api_key("SIDETONE_OPENAI_API_KEY", &key)?),
+        };
+        providers.insert("openai".to_owned(), ModelProvider { realtime: true, endpoint: Some(endpoint) });
+    }
+    if let Some(text) = get("SIDETONE_PROVIDERS") {
+        providers.extend(further_providers(&text)?);
+    }
+    Ok(providers)
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ProviderSetting {
+    base_url: String,
+    #[serde(default)]
+    api_key: Option<String>,
+}
+
+fn further_providers(text: &str) -> Result<BTreeMap<String, ModelProvider>, SettingError> {
+    const NAME: &str = "SIDETONE_PROVIDERS";
+    let wrong = |message: String| SettingError { name: NAME, message };
+    // The value holds API keys: serde_json's sentence may quote it, so only the place is told.
+    let parsed: BTreeMap<String, ProviderSetting> = serde_json::from_str(text).map_err(|error| {
+        wrong(format!(
+            "not readable at column {}; expected {{\"name\": {{\"base_url\": \"https://…\", \"api_key\": \"…\"}}}}",
+            error.column()
+        ))
+    })?;
+    let mut providers = BTreeMap::new();
+    for (name, setting) in parsed {
+        let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '_';
+        if name.is_empty() || !name.chars().all(plain) || name == "builtin" {
+            return Err(wrong(format!(
+                "`{name}` cannot name a provider: use a-z, 0-9, - and _, and not `builtin`"
+            )));
+        }
+        let key = setting.api_key.filter(|key| !key.trim().is_empty());
+        let endpoint = Endpoint {
+            base_url: base_url_of(NAME, &setting.base_url)?,
+            api_key: key.map(|key| api_key(NAME, &key)).transpose()?,
+        };
+        providers.insert(name, ModelProvider { realtime: false, endpoint: Some(endpoint) });
+    }
+    Ok(providers)
+}
+
+/// A base URL as it stands before `/chat/completions`. A wrong one is not quoted: it may hold a
+/// password.
+fn base_url_of(name: &'static str, text: &str) -> Result<String, SettingError> {
+    let wrong = |message: &str| SettingError { name, message: message.to_owned() };
+    let text = text.trim().trim_end_matches('/');
+    let url =
+        Url::parse(text).map_err(|_| wrong("a base_url is not a URL such as https://api.example.com/v1"))?;
+    if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
+        return Err(wrong("a base_url is not a URL such as https://api.example.com/v1"));
+    }
+    if url.query().is_some() || url.fragment().is_some() {
+        return Err(wrong("a base_url takes neither `?` nor `#`"));
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(wrong("a base_url takes no user and password: the key goes into api_key"));
+    }
+    Ok(text.to_owned())
+}
+
+/// A key that fits into a header.
+fn api_key(name: &'static str, text: &str) -> Result<Secret, SettingError> {
+    let text = text.trim();
+    if text.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Ok(Secret::new(text.to_owned()));
+    }
+    let message = "an API key has characters that no key has, such as a blank inside".to_owned();
+    Err(SettingError { name, message })
+}
+
+/// What SIDETONE_MODELS says, by `provider/name`.
+pub(crate) fn read_models(
+    text: Option<String>,
+    providers: &BTreeMap<String, ModelProvider>,
+) -> Result<BTreeMap<String, ModelSettings>, SettingError> {
+    let wrong = |message: String| SettingError { name: "SIDETONE_MODELS", message };
+    let Some(text) = text else { return Ok(BTreeMap::new()) };
+    let models: BTreeMap<String, ModelSettings> = serde_json::from_str(&text)
+        .map_err(|error| wrong(format!("{error}; expected {{\"provider/name\": {{…}}}}")))?;
+    for (model, settings) in &models {
+        let is_remote = |model: &str| {
+            let provider = provider_of(model).and_then(|name| providers.get(name));
+            provider.is_some_and(|provider| provider.endpoint.is_some())
+        };
+        if !is_remote(model) {
+            return Err(wrong(format!("`{model}` is not `provider/name` of a configured provider")));
+        }
+        // The rule model is not among them: it would stand in for a language model unnoticed.
+        for other in &settings.fallback {
+            if other == model || !is_remote(other) {
+                return Err(wrong(format!("`{model}` cannot fall back to `{other}`")));
+            }
+        }
+        if settings.fallback.len() > MODEL_FALLBACKS_MAX {
+            return Err(wrong(format!("`{model}` has more than {MODEL_FALLBACKS_MAX} fallbacks")));
+        }
+        let rates = [settings.input_microusd_per_1m_tokens, settings.output_microusd_per_1m_tokens];
+        if rates.into_iter().flatten().any(|rate| rate > INTEGER_MAX.unsigned_abs()) {
+            return Err(wrong(format!("`{model}` has a rate above {INTEGER_MAX}")));
+        }
+    }
+    Ok(models)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn providers(pairs: &[(&str, &str)]) -> Result<BTreeMap<String, ModelProvider>, SettingError> {
+        let pairs: BTreeMap<_, _> = pairs.iter().copied().collect();
+        read_providers(|name| pairs.get(name).map(|value| (*value).to_owned()))
+    }
+
+    fn models(text: &str) -> Result<BTreeMap<String, ModelSettings>, SettingError> {
+        let known =
+            providers(&[("SIDETONE_PROVIDERS", r#"{"local": {"base_url": "http://127.0.0.1:1/v1/"}}"#)]);
+        read_models(Some(text.to_owned()), &known.unwrap())
+    }
+
+    #[test]
+    fn a_server_of_ones_own_needs_no_key() {
+        let text = r#"{"local": {"base_url": "http://127.0.0.1:1/v1/"}}"#;
+        let local = providers(&[("SIDETONE_PROVIDERS", text)]).unwrap().remove("local").unwrap();
+        let endpoint = local.endpoint.unwrap();
+        assert_eq!(endpoint.base_url, "http://127.0.0.1:1/v1");
+        assert_eq!(endpoint.api_key, None);
+    }
+
+    #[test]
+    fn keys_are_never_shown() {
+        let providers = providers(&[("SIDETONE_OPENAI_API_KEY", " sk-secret\n")]).unwrap();
+        assert!(!format!("{providers:?}").contains("sk-secret"));
+        let endpoint = providers["openai"].endpoint.as_ref().unwrap();
+        assert_eq!(endpoint.api_key.as_ref().unwrap().reveal(), "sk-secret");
+    }
+
+    #[test]
+    fn what_cannot_be_used_is_refused_without_quoting_it() {
+        for setting in [
+            [("SIDETONE_OPENAI_API_KEY", "sk-hush hush"), ("SIDETONE_PROVIDERS", "")],
+            [("SIDETONE_OPENAI_API_KEY", "k"), ("SIDETONE_OPENAI_BASE_URL", "https://a:hush@b.example/v1")],
+            [("SIDETONE_OPENAI_API_KEY", "k"), ("SIDETONE_OPENAI_BASE_URL", "https://b.example/v1?key=hush")],
+            [("SIDETONE_OPENAI_API_KEY", "k"), ("SIDETONE_OPENAI_BASE_URL", "hush")],
+        ] {
+            let error = providers(&setting).unwrap_err().to_string();
+            assert!(error.starts_with("SIDETONE_OPENAI_") && !error.contains("hush"), "{error}");
+        }
+    }
+
+    #[test]
+    fn an_answer_costs_whole_millionths_rounded_up() {
+        let models = models(
+            r#"{"local/m": {"input_microusd_per_1m_tokens": 150000, "output_microusd_per_1m_tokens": 600000}}"#,
+        );
+        let settings = &models.unwrap()["local/m"];
+        assert_eq!(settings.cost_microusd(0, 0), 0);
+        assert_eq!(settings.cost_microusd(1, 0), 1);
+        assert_eq!(settings.cost_microusd(1_000, 100), 210);
+        assert_eq!(settings.cost_microusd(u64::MAX, u64::MAX), INTEGER_MAX);
+        assert_eq!(ModelSettings::default().cost_microusd(1_000_000, 1_000_000), 0);
+    }
+
+    #[test]
+    fn a_wrong_model_is_named() {
+        for text in [
+            "[]",
+            r#"{"m": {}}"#,
+            r#"{"nobody/m": {}}"#,
+            r#"{"builtin/rules": {}}"#,
+            r#"{"local/m": {"rate": 1}}"#,
+            r#"{"local/m": {"input_microusd_per_1m_tokens": -1}}"#,
+            r#"{"local/m": {"fallback": ["local/m"]}}"#,
+            r#"{"local/m": {"fallback": ["builtin/rules"]}}"#,
+            r#"{"local/m": {"fallback": ["local/a", "local/b", "local/c", "local/d", "local/e"]}}"#,
+        ] {
+            assert_eq!(models(text).unwrap_err().name, "SIDETONE_MODELS", "{text}");
+        }
+    }
+}

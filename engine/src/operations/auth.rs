@@ -1,0 +1,96 @@
+//! Who is asking: the key on a request, the workspace it opens, and the patience with wrong ones.
+use std::net::IpAddr;
+
+use http::HeaderMap;
+
+use crate::base::api_key::ApiKey;
+use crate::base::error::{Code, Error};
+
+/// What a request presents.
+pub enum Credential {
+    /// No Authorization header.
+    Absent,
+    /// Something that cannot be one of our keys: refused without touching storage.
+    Malformed,
+    /// A well-formed key; storage knows whether it opens a workspace.
+    Key {
+        /// SHA-256 of the whole key, lower-case hex.
+        hash: String,
+    },
+}
+
+impl Credential {
+    /// Reads `Authorization: Bearer <key>`.
+    pub fn from_headers(headers: &HeaderMap) -> Self {
+        let Some(header) = headers.get(http::header::AUTHORIZATION) else {
+            return Self::Absent;
+        };
+        header
+            .to_str()
+            .ok()
+            .and_then(|text| text.split_once(' '))
+            .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
+            .and_then(|(_, key)| ApiKey::parse(key.trim()))
+            .map_or(Self::Malformed, |key| Self::Key { hash: key.sha256_hex() })
+    }
+}
+
+/// The 401 for a request without a key.
+pub fn missing_key() -> Error {
+    Error::new(Code::Unauthorized, "Send your workspace API key: `Authorization: Bearer sidetone_…`.")
+}
+
+/// The 401 for a key that opens nothing.
+pub fn wrong_key() -> Error {
+    Error::new(
+        Code::Unauthorized,
+        "This API key is unknown or revoked. Check for a cut-off copy, or create a new key.",
+    )
+}
+
+/// The address a request is counted under: the peer, or what a trusted proxy says of it.
+/// IPv6 counts by /64, the smallest block one customer gets.
+pub fn client_address(headers: &HeaderMap, peer: Option<IpAddr>, trusted: &[IpAddr]) -> IpAddr {
+    let peer = peer.unwrap_or(IpAddr::from([0, 0, 0, 0])).to_canonical();
+    let named = || {
+        let last = headers.get_all("x-forwarded-for").iter().next_back()?.to_str().ok()?;
+        last.rsplit(',').next()?.trim().parse::<IpAddr>().ok()
+    };
+    let address = if trusted.contains(&peer) { named().unwrap_or(peer) } else { peer };
+    match address.to_canonical() {
+        IpAddr::V6(v6) => {
+            let [a, b, c, d, ..] = v6.segments();
+            IpAddr::from([a, b, c, d, 0, 0, 0, 0])
+        }
+        v4 => v4,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn forwarded(value: &'static str) -> HeaderMap {
+        HeaderMap::from_iter([(
+            http::HeaderName::from_static("x-forwarded-for"),
+            http::HeaderValue::from_static(value),
+        )])
+    }
+
+    #[test]
+    fn only_a_trusted_proxy_names_the_client() {
+        let proxy = IpAddr::from([10, 0, 0, 1]);
+        let headers = forwarded("1.1.1.1, 203.0.113.9");
+        assert_eq!(client_address(&headers, Some(proxy), &[]), proxy);
+        assert_eq!(client_address(&headers, Some(proxy), &[proxy]), IpAddr::from([203, 0, 113, 9]));
+    }
+
+    #[test]
+    fn ipv6_counts_by_its_network_and_mapped_ipv4_as_ipv4() {
+        let one = client_address(&HeaderMap::new(), "2001:db8:1:2:3::1".parse().ok(), &[]);
+        let two = client_address(&HeaderMap::new(), "2001:db8:1:2:ffff::9".parse().ok(), &[]);
+        assert_eq!(one, two);
+        let mapped = client_address(&HeaderMap::new(), "::ffff:1.2.3.4".parse().ok(), &[]);
+        assert_eq!(mapped, IpAddr::from([1, 2, 3, 4]));
+    }
+}

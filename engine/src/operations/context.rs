@@ -1,0 +1,290 @@
+//! What an operation holds while it runs: the caller's workspace, the time, and one way to storage.
+//!
+//! The key is looked up by the first statement of the operation's first batch, not by a batch of
+//! its own. Until that batch has answered, `:ws` in a statement stands for a subquery that finds
+//! the workspace by the key's hash: with a bad key every read is empty and a guard refuses every
+//! write, so nothing leaks before the 401. Afterwards `:ws` is a plain value.
+use subtle::ConstantTimeEq;
+
+use crate::base::error::Error;
+use crate::base::ids::prefix;
+use crate::operations::auth;
+use crate::operations::operation::Output;
+use crate::ports::statement::{Rows, Statement, Value};
+use crate::ports::{DatabaseError, Wake};
+use crate::services::Services;
+use crate::sql;
+use crate::storage::batch::Batch;
+use crate::storage::fault::Fault;
+use crate::storage::idempotency::{Idempotency, Stored};
+use crate::storage::jobs::JobKind;
+
+/// Who the key belongs to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Identity {
+    /// The workspace every statement is bound to.
+    pub workspace_id: String,
+    /// The key that was used.
+    pub key_id: String,
+}
+
+/// One request's state.
+pub struct Context {
+    /// The engine that runs it.
+    pub services: Services,
+    /// The time of the request; it does not move while the request runs.
+    pub now_ms: i64,
+    /// What went wrong on our side though the client got an ordinary answer; for the log.
+    pub incident: Option<String>,
+    /// `None` when what was presented cannot be a key.
+    key_hash: Option<String>,
+    idempotency: Option<Idempotency>,
+    identity: Option<Identity>,
+    /// Whether the next batch is the first of this attempt.
+    fresh: bool,
+    provisioned: bool,
+    wakes: Vec<Wake>,
+}
+
+enum Access {
+    Read,
+    Write,
+}
+
+impl Context {
+    /// The state of a request that presents the key with this hash.
+    pub fn new(services: Services, now_ms: i64, key_hash: Option<String>) -> Self {
+        Self {
+            services,
+            now_ms,
+            incident: None,
+            key_hash,
+            idempotency: None,
+            identity: None,
+            fresh: true,
+            provisioned: false,
+            wakes: Vec::new(),
+        }
+    }
+
+    /// Makes the request idempotent: call before the first batch.
+    pub fn set_idempotency(&mut self, idempotency: Option<Idempotency>) {
+        self.idempotency = idempotency;
+    }
+
+    /// Starts over after [`Fault::Stale`], or for the next message of a batch: the key is looked
+    /// up again.
+    pub fn restart(&mut self) {
+        self.fresh = true;
+        self.identity = None;
+        self.wakes.clear();
+    }
+
+    /// A new id.
+    pub fn id(&self, prefix: &str) -> String {
+        self.services.id(prefix)
+    }
+
+    /// Finds out who is asking, with a batch of its own. For answers that need no other batch.
+    pub async fn authenticate(&mut self) -> Result<Identity, Fault> {
+        if self.identity.is_none() {
+            self.read(Vec::new()).await?;
+        }
+        self.identity.clone().ok_or_else(|| auth::wrong_key().into())
+    }
+
+    /// The caller's workspace, once a batch has answered.
+    pub fn workspace_id(&self) -> Result<&str, Fault> {
+        match &self.identity {
+            Some(identity) => Ok(&identity.workspace_id),
+            None => Err(Fault::Bug("the workspace is known after the first batch".to_owned())),
+        }
+    }
+
+    /// Reads at one moment. Every statement names `:ws`.
+    pub async fn read(&mut self, statements: Vec<Statement>) -> Result<Vec<Rows>, Fault> {
+        self.batch(statements, Access::Read).await
+    }
+
+    /// Writes all or nothing; returns when it is durable. Every statement names `:ws`.
+    pub async fn write(&mut self, statements: Vec<Statement>) -> Result<Vec<Rows>, Fault> {
+        if self.idempotency.is_some() && self.fresh {
+            self.read(Vec::new()).await?;
+        }
+        let rows = self.batch(statements, Access::Write).await?;
+        for wake in self.wakes.drain(..) {
+            self.services.ports().queue.wake(&wake);
+        }
+        Ok(rows)
+    }
+
+    /// Writes the change and, under an Idempotency-Key, the answer to it, in one batch.
+    pub async fn commit(&mut self, mut statements: Vec<Statement>, output: Output) -> Result<Output, Fault> {
+        if statements.is_empty() && self.idempotency.is_none() {
+            return Ok(output);
+        }
+        if let Some(idempotency) = &self.idempotency {
+            let stored = Stored {
+                status: output.status,
+                body: output.body.clone(),
+                etag: output.etag,
+                reveal: output.reveal.clone(),
+            };
+            // First, so that of two twins the slower one meets the other's answer and not, say, the
+            // name that the other has taken.
+            statements.splice(0..0, idempotency.store(&stored, self.now_ms));
+        }
+        match self.write(statements).await {
+            Ok(_) => Ok(output),
+            // A twin was faster: start over and find its answer.
+            Err(Fault::Storage(error)) if error.is_constraint("idempotency_keys") => Err(Fault::Stale),
+            Err(fault) => Err(fault),
+        }
+    }
+
+    /// Writes the change that comes before an effect on the outside. Under an Idempotency-Key a twin is told `until`,
+    /// which stands until [`Context::restate`] says what came of it.
+    pub async fn commit_before(&mut self, batch: Batch, until: &Error) -> Result<(), Fault> {
+        self.commit_batch(batch, Output::failure(until)).await.map(|_| ())
+    }
+
+    /// [`Context::commit`] of a batch with jobs to wake.
+    pub async fn commit_batch(&mut self, batch: Batch, output: Output) -> Result<Output, Fault> {
+        let (statements, wakes) = batch.into_parts();
+        self.wakes.extend(wakes);
+        self.commit(statements, output).await
+    }
+
+    /// Writes what came of the effect, and what a twin is told of it; `None`: the Idempotency-Key may be used again.
+    /// What has happened outside is true even when the caller's key was revoked meanwhile, so this asks for none.
+    pub async fn restate(&self, mut batch: Batch, output: Option<&Output>) -> Result<(), Fault> {
+        if let Some(idempotency) = &self.idempotency {
+            let told = match output {
+                Some(output) => idempotency.restate(output.status, output.body.clone()),
+                None => idempotency.forget(),
+            };
+            batch.push(told.in_workspace(self.workspace_id()?));
+        }
+        batch.write(&self.services).await?;
+        Ok(())
+    }
+
+    /// After the next write the job runner is told of this job.
+    pub fn wake_after_write(&mut self, kind: JobKind, job_id: &str, at_ms: i64) {
+        self.wakes.push(Wake { queue: kind.queue(), job_id: job_id.to_owned(), at_ms });
+    }
+
+    async fn batch(&mut self, statements: Vec<Statement>, access: Access) -> Result<Vec<Rows>, Fault> {
+        let Some(hash) = self.key_hash.clone() else {
+            return Err(auth::wrong_key().into());
+        };
+        let mut batch = Vec::with_capacity(statements.len() + 3);
+        let mut lead = 0;
+        if self.identity.is_none() {
+            batch.push(sql!(
+                "SELECT id, workspace_id, hash FROM api_keys WHERE hash = ?1 AND revoked_at IS NULL",
+                &hash
+            ));
+            lead += 1;
+        }
+        if matches!(access, Access::Write) {
+            // Also when the key has been seen: it may have been revoked since.
+            batch.push(sql!(
+                "INSERT INTO batch_guard (key_ok) SELECT 0 WHERE NOT EXISTS
+                 (SELECT 1 FROM api_keys WHERE hash = ?1 AND revoked_at IS NULL)",
+                &hash
+            ));
+            lead += 1;
+        }
+        let looks_up = self.fresh && self.idempotency.is_some();
+        if let (true, Some(idempotency)) = (looks_up, &self.idempotency) {
+            batch.push(self.render(idempotency.lookup(self.now_ms), &hash));
+            lead += 1;
+        }
+        batch.extend(statements.into_iter().map(|statement| self.render(statement, &hash)));
+        if batch.is_empty() {
+            return Ok(Vec::new());
+        }
+        let database = &self.services.ports().database;
+        let answer = match access {
+            Access::Read => database.read(batch).await,
+            Access::Write => database.write(batch).await,
+        };
+        let mut rows = match answer {
+            Ok(rows) => rows,
+            Err(DatabaseError::Constraint(sentence)) if sentence.contains("unknown_key") => {
+                return Err(self.unknown_key(&hash).await);
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let led: Vec<Rows> = rows.drain(..lead.min(rows.len())).collect();
+        if self.identity.is_none() {
+            match led.first().and_then(Rows::first) {
+                Some(row) if bool::from(row.str("hash")?.as_bytes().ct_eq(hash.as_bytes())) => {
+                    self.identity =
+                        Some(Identity { workspace_id: row.text("workspace_id")?, key_id: row.text("id")? });
+                }
+                _ => return Err(self.unknown_key(&hash).await),
+            }
+        }
+        self.fresh = false;
+        if let (true, Some(idempotency)) = (looks_up, &self.idempotency)
+            && let Some(row) = led.last().and_then(Rows::first)
+        {
+            return Err(Fault::Replay(Box::new(idempotency.stored(row)?)));
+        }
+        Ok(rows)
+    }
+
+    /// `:ws` becomes the workspace, or a subquery that finds it.
+    fn render(&self, statement: Statement, hash: &str) -> Statement {
+        debug_assert!(self.names_workspace(&statement), "names no workspace: {}", statement.sql);
+        match &self.identity {
+            Some(_) if !statement.sql.contains(":ws") => statement,
+            Some(identity) => statement.in_workspace(&identity.workspace_id),
+            None => statement.with_workspace(
+                "(SELECT workspace_id FROM api_keys WHERE hash = ?",
+                hash,
+                " AND revoked_at IS NULL)",
+            ),
+        }
+    }
+
+    /// By `:ws`, or, once it is known, by its id.
+    fn names_workspace(&self, statement: &Statement) -> bool {
+        let known = self.identity.as_ref().map(|identity| Value::from(&identity.workspace_id));
+        statement.sql.contains(":ws") || known.is_some_and(|id| statement.params.contains(&id))
+    }
+
+    /// A bootstrap key opens a workspace of its own on first use; any other unknown key is a 401.
+    async fn unknown_key(&mut self, hash: &str) -> Fault {
+        let known = self.services.config().bootstrap_hashes.iter().any(|known| known == hash);
+        if !known || self.provisioned {
+            return auth::wrong_key().into();
+        }
+        self.provisioned = true;
+        let workspace = self.id(prefix::WORKSPACE);
+        let statements = vec![
+            sql!(
+                "INSERT INTO workspaces (id, name, created_at) SELECT ?1, 'bootstrap', ?2
+                 WHERE NOT EXISTS (SELECT 1 FROM api_keys WHERE hash = ?3)",
+                &workspace,
+                self.now_ms,
+                hash
+            ),
+            sql!(
+                "INSERT INTO api_keys (id, workspace_id, name, hash, hint, created_at)
+                 SELECT ?1, ?2, 'bootstrap', ?3, '', ?4
+                 WHERE NOT EXISTS (SELECT 1 FROM api_keys WHERE hash = ?3)",
+                self.id(prefix::KEY),
+                &workspace,
+                hash,
+                self.now_ms
+            ),
+        ];
+        match self.services.ports().database.write(statements).await {
+            Ok(_) => Fault::Stale,
+            Err(error) => error.into(),
+        }
+    }
+}

@@ -1,0 +1,277 @@
+//! What an operation is: written once, served as REST, MCP, OpenAPI and documentation.
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+use crate::base::error::{Code, Error};
+use crate::operations::context::Context;
+use crate::operations::refusal;
+use crate::operations::schema::SchemaOf;
+use crate::ports::BoxFuture;
+use crate::ports::blobs::BlobKey;
+use crate::storage::fault::Fault;
+use crate::storage::idempotency::Reveal;
+
+/// One row of the table in [`crate::operations`].
+pub struct Operation {
+    /// The MCP tool's name and the OpenAPI operationId.
+    pub id: &'static str,
+    /// `GET`, `POST`, `PUT`, `PATCH` or `DELETE`.
+    pub method: http::Method,
+    /// The route, with `{name}` for path values.
+    pub path: &'static str,
+    /// The group it is documented in.
+    pub group: &'static str,
+    /// A few words: the title in MCP and the summary in OpenAPI.
+    pub title: &'static str,
+    /// What it does and what to know before calling it.
+    pub description: &'static str,
+    /// What calling it can cause.
+    pub effects: Effects,
+    /// The status of success.
+    pub success: Success,
+    /// Whether it takes If-Match (MCP `if_revision`).
+    pub revision: bool,
+    /// The query parameters, an object schema; `None` for none.
+    pub query: Option<SchemaOf>,
+    /// The request body, an object schema; `None` for none.
+    pub body: Option<BodySchema>,
+    /// The body of success; `None` when it is empty.
+    pub response: Option<SchemaOf>,
+    /// What can go wrong beyond what every operation can answer.
+    pub errors: &'static [Code],
+    /// Does it.
+    pub run: Run,
+}
+
+/// An operation's work. It may be run again when it ends in [`Fault::Stale`].
+pub type Run = for<'a> fn(&'a mut Context, &'a Input) -> BoxFuture<'a, Result<Output, Fault>>;
+
+/// The request body of an operation.
+#[derive(Clone, Copy)]
+pub struct BodySchema {
+    /// The fields.
+    pub schema: SchemaOf,
+    /// What may be left out.
+    pub presence: Presence,
+}
+
+/// What may be left out of a request body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Presence {
+    /// Nothing that the schema requires.
+    Whole,
+    /// Any field: a PATCH, where fields left out keep their values.
+    Partial,
+    /// The whole body: every field has a default.
+    Optional,
+}
+
+impl BodySchema {
+    /// A body of which nothing required may be left out.
+    pub const fn whole(schema: SchemaOf) -> Option<Self> {
+        Some(Self { schema, presence: Presence::Whole })
+    }
+
+    /// A PATCH body.
+    pub const fn partial(schema: SchemaOf) -> Option<Self> {
+        Some(Self { schema, presence: Presence::Partial })
+    }
+
+    /// A body that may be left out.
+    pub const fn optional(schema: SchemaOf) -> Option<Self> {
+        Some(Self { schema, presence: Presence::Optional })
+    }
+}
+
+/// What calling an operation can cause.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effects {
+    /// Reads only.
+    Read,
+    /// Makes something new each time.
+    Create,
+    /// Changes something that others may change too: not to be repeated by itself.
+    Update,
+    /// Sets something as a whole; the same call again changes nothing more.
+    Replace,
+    /// Removes something for good; the same call again finds nothing.
+    Delete,
+    /// Can incur usage: MCP asks for `confirm: true`.
+    Spend,
+}
+
+/// The status of success.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Success {
+    /// 200 with a body.
+    Ok,
+    /// 201 with a body.
+    Created,
+    /// 204 without.
+    Empty,
+    /// 200 with a recording, or 206 with a part of it: audio, which MCP has no use for.
+    Audio,
+}
+
+impl Success {
+    /// As a number.
+    pub const fn status(self) -> u16 {
+        match self {
+            Self::Ok | Self::Audio => 200,
+            Self::Created => 201,
+            Self::Empty => 204,
+        }
+    }
+}
+
+impl Operation {
+    /// The names in the path, in order.
+    pub fn path_names(&self) -> impl Iterator<Item = &'static str> {
+        self.path
+            .split('/')
+            .filter_map(|segment| segment.strip_prefix('{').and_then(|name| name.strip_suffix('}')))
+    }
+
+    /// Whether a request may come without a body.
+    pub fn body_may_be_empty(&self) -> bool {
+        self.body.is_none_or(|body| body.presence == Presence::Optional)
+    }
+
+    /// Whether calling it can incur usage, so that MCP asks for `confirm`.
+    pub fn spends(&self) -> bool {
+        self.effects == Effects::Spend
+    }
+
+    /// Whether it may reach a service outside of this one, as a carrier, a model's provider or a receiver.
+    pub fn reaches_out(&self) -> bool {
+        self.spends() || crate::operations::REACHING_OUT.contains(&self.id)
+    }
+
+    /// Whether MCP has it as a tool: all but downloads.
+    pub fn is_tool(&self) -> bool {
+        self.success != Success::Audio
+    }
+
+    /// Whether it takes an Idempotency-Key.
+    pub fn takes_idempotency_key(&self) -> bool {
+        self.method == http::Method::POST
+    }
+}
+
+/// A request, checked against the operation's schemas.
+#[derive(Debug, Clone, Default)]
+pub struct Input {
+    /// The path's values, decoded, in order.
+    pub path: Vec<String>,
+    /// The query's values, typed.
+    pub query: Map<String, Value>,
+    /// The body's fields.
+    pub body: Map<String, Value>,
+    /// If-Match.
+    pub if_revision: Option<i64>,
+}
+
+impl Input {
+    /// The path's first value.
+    pub fn id(&self) -> &str {
+        self.path.first().map_or("", String::as_str)
+    }
+
+    /// The body as a type. The schema has been checked, so what is left are the type's own rules.
+    pub fn body<T: DeserializeOwned>(&self) -> Result<T, Error> {
+        from_map(&self.body)
+    }
+
+    /// The query as a type.
+    pub fn query<T: DeserializeOwned>(&self) -> Result<T, Error> {
+        from_map(&self.query)
+    }
+}
+
+/// Reads a checked object into a type; what the type refuses beyond the schema is named.
+pub fn from_map<T: DeserializeOwned>(map: &Map<String, Value>) -> Result<T, Error> {
+    T::deserialize(map).map_err(|error| refusal::explain(map, &error, &|map| T::deserialize(map).err()))
+}
+
+/// The answer of an operation.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Output {
+    /// 200, 201 or 204.
+    pub status: u16,
+    /// JSON, or nothing.
+    pub body: Option<String>,
+    /// The revision for `ETag`.
+    pub etag: Option<i64>,
+    /// The secret shown once beside the body.
+    pub reveal: Option<Reveal>,
+    /// What is sent in place of a body.
+    pub file: Option<Box<File>>,
+}
+
+/// A blob as an answer: REST sends it, or the part of it that is asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct File {
+    /// Where it is.
+    pub key: BlobKey,
+    /// How large it is.
+    pub size_bytes: u64,
+    /// The field value of `ETag`: another one whenever a byte is another one.
+    pub etag: String,
+    /// The field value of `Content-Type`.
+    pub media_type: &'static str,
+    /// What a client may call it: letters, digits, `_` and `.`.
+    pub name: String,
+}
+
+impl Output {
+    /// 200 with `body`.
+    pub fn ok(body: &impl Serialize) -> Result<Self, Fault> {
+        Self::json(200, body)
+    }
+
+    /// 201 with `body`.
+    pub fn created(body: &impl Serialize) -> Result<Self, Fault> {
+        Self::json(201, body)
+    }
+
+    /// An error, for those who ask again under the same Idempotency-Key.
+    pub fn failure(error: &Error) -> Self {
+        let body = serde_json::json!({"code": error.code.as_str(), "message": error.message, "details": error.details});
+        Self {
+            status: error.code.status(),
+            body: Some(body.to_string()),
+            etag: None,
+            reveal: None,
+            file: None,
+        }
+    }
+
+    /// 204.
+    pub fn empty() -> Self {
+        Self { status: 204, body: None, etag: None, reveal: None, file: None }
+    }
+
+    /// 200 with a file.
+    pub fn file(file: File) -> Self {
+        Self { status: 200, body: None, etag: None, reveal: None, file: Some(Box::new(file)) }
+    }
+
+    /// The same with an `ETag`.
+    pub fn with_etag(mut self, revision: i64) -> Self {
+        self.etag = Some(revision);
+        self
+    }
+
+    /// The same with a secret to show.
+    pub fn revealing(mut self, reveal: Reveal) -> Self {
+        self.reveal = Some(reveal);
+        self
+    }
+
+    fn json(status: u16, body: &impl Serialize) -> Result<Self, Fault> {
+        let text = serde_json::to_string(body)
+            .map_err(|error| Fault::Bug(format!("an answer does not serialise: {error}")))?;
+        Ok(Self { status, body: Some(text), etag: None, reveal: None, file: None })
+    }
+}

@@ -1,0 +1,203 @@
+//! SQL as data: statements with bound values, and the rows that come back.
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use crate::base::words::Word;
+use crate::ports::DatabaseError;
+
+/// One SQL statement and its values. Parameters are `?1`, `?2`, …; in the statements of an
+/// operation `:ws` stands for the caller's workspace (see [`crate::operations::context::Context`]).
+#[derive(Debug, Clone, PartialEq)]
+pub struct Statement {
+    /// The text.
+    pub sql: Cow<'static, str>,
+    /// `params[0]` is `?1`.
+    pub params: Vec<Value>,
+}
+
+impl Statement {
+    /// The same for a job, which knows the workspace it works for: `:ws` becomes a plain value.
+    pub fn in_workspace(self, workspace_id: &str) -> Self {
+        self.with_workspace("?", workspace_id, "")
+    }
+
+    /// Puts a parameter that holds `value`, between `before` and `after`, in the place of each `:ws`.
+    pub(crate) fn with_workspace(mut self, before: &str, value: &str, after: &str) -> Self {
+        let place = (self.params.len() + 1).to_string();
+        self.params.push(value.into());
+        let sql = &self.sql;
+        let mut rendered = String::with_capacity(sql.len() + 2 * (before.len() + place.len() + after.len()));
+        let mut rest = 0;
+        for (at, _) in sql.match_indices(':').filter(|(at, _)| sql[*at..].starts_with(":ws")) {
+            rendered.extend([&sql[rest..at], before, &place, after]);
+            rest = at + ":ws".len();
+        }
+        rendered.push_str(&sql[rest..]);
+        self.sql = Cow::Owned(rendered);
+        self
+    }
+}
+
+/// Makes a [`Statement`]: `sql!("SELECT 1 WHERE ?1 = ?2", a, b)`.
+#[macro_export]
+macro_rules! sql {
+    ($text:expr $(, $value:expr)* $(,)?) => {
+        $crate::ports::statement::Statement {
+            sql: ::std::convert::Into::into($text),
+            params: vec![$($crate::ports::statement::Value::from($value)),*],
+        }
+    };
+}
+
+/// A value as both hosts bind and return it.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Value {
+    /// NULL.
+    Null,
+    /// Every number travels as a float, as D1 has it; integers are exact up to 2^53.
+    Number(f64),
+    /// UTF-8.
+    Text(String),
+}
+
+impl From<&str> for Value {
+    fn from(text: &str) -> Self {
+        Self::Text(text.to_owned())
+    }
+}
+impl From<String> for Value {
+    fn from(text: String) -> Self {
+        Self::Text(text)
+    }
+}
+impl From<&String> for Value {
+    fn from(text: &String) -> Self {
+        Self::Text(text.clone())
+    }
+}
+impl From<i64> for Value {
+    fn from(number: i64) -> Self {
+        debug_assert!(number.unsigned_abs() <= 1 << 53, "{number} loses digits as a float");
+        Self::Number(number as f64)
+    }
+}
+impl From<bool> for Value {
+    fn from(flag: bool) -> Self {
+        Self::Number(if flag { 1.0 } else { 0.0 })
+    }
+}
+impl<T: Into<Value>> From<Option<T>> for Value {
+    fn from(option: Option<T>) -> Self {
+        option.map_or(Self::Null, Into::into)
+    }
+}
+
+/// What one statement returned.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Rows {
+    /// Column names, in order.
+    pub columns: Arc<[String]>,
+    /// One vector of values a row, as long as `columns`.
+    pub values: Vec<Vec<Value>>,
+}
+
+impl Rows {
+    /// All rows, in order.
+    pub fn iter(&self) -> impl Iterator<Item = Row<'_>> {
+        self.values.iter().map(|values| Row { columns: &self.columns, values })
+    }
+
+    /// The first row, if there is one.
+    pub fn first(&self) -> Option<Row<'_>> {
+        self.values.first().map(|values| Row { columns: &self.columns, values })
+    }
+
+    /// Whether the statement returned no row.
+    pub fn is_empty(&self) -> bool {
+        self.values.is_empty()
+    }
+}
+
+/// One row.
+#[derive(Debug, Clone, Copy)]
+pub struct Row<'a> {
+    columns: &'a [String],
+    values: &'a [Value],
+}
+
+impl<'a> Row<'a> {
+    fn value(&self, column: &str) -> Result<&'a Value, DatabaseError> {
+        self.columns
+            .iter()
+            .position(|name| name == column)
+            .and_then(|at| self.values.get(at))
+            .ok_or_else(|| DatabaseError::Shape(format!("no column {column}")))
+    }
+
+    /// A TEXT column that is never NULL.
+    pub fn text(&self, column: &str) -> Result<String, DatabaseError> {
+        self.str(column).map(str::to_owned)
+    }
+
+    /// A TEXT column that is never NULL, to look at.
+    pub fn str(&self, column: &str) -> Result<&'a str, DatabaseError> {
+        match self.value(column)? {
+            Value::Text(text) => Ok(text),
+            Value::Null => Err(DatabaseError::Shape(format!("{column} is NULL"))),
+            Value::Number(_) => Err(DatabaseError::Shape(format!("{column} is a number"))),
+        }
+    }
+
+    /// A TEXT column.
+    pub fn optional_text(&self, column: &str) -> Result<Option<String>, DatabaseError> {
+        match self.value(column)? {
+            Value::Text(text) => Ok(Some(text.clone())),
+            Value::Null => Ok(None),
+            Value::Number(_) => Err(DatabaseError::Shape(format!("{column} is a number"))),
+        }
+    }
+
+    /// An INTEGER column that is never NULL.
+    pub fn integer(&self, column: &str) -> Result<i64, DatabaseError> {
+        self.optional_integer(column)?.ok_or_else(|| DatabaseError::Shape(format!("{column} is NULL")))
+    }
+
+    /// An INTEGER column.
+    pub fn optional_integer(&self, column: &str) -> Result<Option<i64>, DatabaseError> {
+        match self.value(column)? {
+            Value::Number(number) => Ok(Some(*number as i64)),
+            Value::Null => Ok(None),
+            Value::Text(_) => Err(DatabaseError::Shape(format!("{column} is a text"))),
+        }
+    }
+
+    /// An INTEGER column that holds 0 or 1.
+    pub fn flag(&self, column: &str) -> Result<bool, DatabaseError> {
+        Ok(self.integer(column)? != 0)
+    }
+
+    /// A TEXT column that holds a word of a closed list.
+    pub fn word<W: Word>(&self, column: &str) -> Result<W, DatabaseError> {
+        self.str(column).and_then(|text| parse_word(column, text))
+    }
+
+    /// The same for a column that may be NULL; an empty text counts as NULL.
+    pub fn optional_word<W: Word>(&self, column: &str) -> Result<Option<W>, DatabaseError> {
+        let text = self.optional_text(column)?.filter(|text| !text.is_empty());
+        text.map(|text| parse_word(column, &text)).transpose()
+    }
+
+    /// A TEXT column that holds JSON.
+    pub fn json<T: serde::de::DeserializeOwned>(&self, column: &str) -> Result<T, DatabaseError> {
+        match self.value(column)? {
+            Value::Text(text) => {
+                serde_json::from_str(text).map_err(|error| DatabaseError::Shape(format!("{column}: {error}")))
+            }
+            _ => Err(DatabaseError::Shape(format!("{column} is not a text"))),
+        }
+    }
+}
+
+fn parse_word<W: Word>(column: &str, text: &str) -> Result<W, DatabaseError> {
+    W::from_word(text).ok_or_else(|| DatabaseError::Shape(format!("{column}: `{text}` is not a {}", W::LIST)))
+}

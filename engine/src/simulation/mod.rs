@@ -1,0 +1,13 @@
+//! A whole simulated conversation: a caller, an assistant, and what the scenario expects of it.
+//!
+//! [`Simulation`] is a pure state machine; [`run_offline`] drives one with `builtin/rules`.
+pub mod evaluation;
+mod machine;
+mod offline;
+mod pace;
+mod setup;
+
+pub use machine::{Input, Output, Simulation, SimulationFailure, SimulationPart, SimulationResult};
+pub use offline::run_offline;
+pub use pace::{SPOKEN_CHAR_MS, SPOKEN_MS_MIN, spoken_ms};
+pub use setup::{SIMULATION_TURNS_MAX, SimulatedAssistant, SimulationSetup};

@@ -1,0 +1,98 @@
+//! What is written together, and the jobs to wake once it is. Whoever records something that happened fills one: its
+//! rows, the events that tell of it, and the jobs that follow. It is all or nothing, and no hint goes out before it is
+//! durable.
+use serde_json::Value;
+
+use crate::ports::statement::{Rows, Statement};
+use crate::ports::{DatabaseError, Wake};
+use crate::services::Services;
+use crate::storage::events::{self, EventKind, Subscribers};
+use crate::storage::fault::Fault;
+use crate::storage::jobs::{Job, JobKind};
+
+/// Statements in their order, and hints to give after them.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Batch {
+    statements: Vec<Statement>,
+    wakes: Vec<Wake>,
+}
+
+impl Batch {
+    /// Adds a statement.
+    pub fn push(&mut self, statement: Statement) {
+        self.statements.push(statement);
+    }
+
+    /// Adds several.
+    pub fn extend(&mut self, statements: impl IntoIterator<Item = Statement>) {
+        self.statements.extend(statements);
+    }
+
+    /// Adds all of another batch.
+    pub fn append(&mut self, other: Self) {
+        self.statements.extend(other.statements);
+        self.wakes.extend(other.wakes);
+    }
+
+    /// Has the job runner told of this job once the batch is written.
+    pub fn wake(&mut self, kind: JobKind, job_id: &str, at_ms: i64) {
+        self.wakes.push(Wake { queue: kind.queue(), job_id: job_id.to_owned(), at_ms });
+    }
+
+    /// Tells the subscribers of a workspace that something happened. `data` is exactly what the REST read of the thing
+    /// returns, under its name: `{"run": {…}}`. It is made only when somebody wants it.
+    pub fn emit(
+        &mut self,
+        services: &Services,
+        workspace_id: &str,
+        subscribers: &Subscribers,
+        kind: EventKind,
+        now_ms: i64,
+        data: impl FnOnce() -> Result<Value, Fault>,
+    ) -> Result<(), Fault> {
+        if !subscribers.want(kind) {
+            return Ok(());
+        }
+        let emitted = events::emit(services, workspace_id, subscribers, kind, &data()?, now_ms);
+        self.statements.extend(emitted.statements);
+        for job_id in &emitted.wake {
+            self.wake(JobKind::WebhookDelivery, job_id, now_ms);
+        }
+        Ok(())
+    }
+
+    /// Makes it the last thing that `job` does: nothing is written when the lease is somebody else's.
+    pub fn finish(&mut self, job: &Job) {
+        self.statements = job.finished(std::mem::take(&mut self.statements));
+    }
+
+    /// The statements and the hints, for who writes them by way of the caller's key.
+    pub fn into_parts(self) -> (Vec<Statement>, Vec<Wake>) {
+        (self.statements, self.wakes)
+    }
+
+    /// Writes all or nothing, then wakes the jobs.
+    pub async fn write(self, services: &Services) -> Result<Vec<Rows>, DatabaseError> {
+        if self.statements.is_empty() {
+            return Ok(Vec::new());
+        }
+        let ports = services.ports();
+        let rows = ports.database.write(self.statements).await?;
+        for wake in &self.wakes {
+            ports.queue.wake(wake);
+        }
+        Ok(rows)
+    }
+}
+
+impl<const N: usize> From<[Statement; N]> for Batch {
+    fn from(statements: [Statement; N]) -> Self {
+        Vec::from(statements).into()
+    }
+}
+
+impl From<Vec<Statement>> for Batch {
+    fn from(statements: Vec<Statement>) -> Self {
+        Self { statements, wakes: Vec::new() }
+    }
+}

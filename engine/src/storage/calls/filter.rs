@@ -1,0 +1,151 @@
+//! Which calls are asked for.
+use crate::conversation::{Outcome, Sentiment};
+use crate::ports::statement::{Statement, Value};
+use crate::storage::calls::rollup::{self, Grain, Piece};
+use crate::storage::calls::{Source, search};
+
+/// Which calls.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CallFilter {
+    /// Only calls of this assistant.
+    pub assistant_id: Option<String>,
+    /// Only calls that come from there.
+    pub source: Option<Source>,
+    /// Only calls that this model answered.
+    pub model: Option<String>,
+    /// Only calls answered with this voice.
+    pub voice: Option<String>,
+    /// Only calls that came to this.
+    pub outcome: Option<Outcome>,
+    /// Only calls that were analysed to this.
+    pub sentiment: Option<Sentiment>,
+    /// Only calls that started at this time or later, in ms since 1970.
+    pub from_ms: Option<i64>,
+    /// Only calls that started before this time.
+    pub to_ms: Option<i64>,
+    /// Only calls in which these words are found, by the text index's rules.
+    pub search: Option<String>,
+}
+
+impl CallFilter {
+    /// Whether the group of a call matters.
+    pub(super) fn has_groups(&self) -> bool {
+        self.group_columns().iter().any(|(_, value)| value.is_some())
+    }
+
+    /// The groups whose calls pass, as a SELECT of their ids.
+    pub(super) fn groups(&self, binds: &mut Binds) -> String {
+        self.groups_where("assistant_id <> ''", binds)
+    }
+
+    /// The groups that have the sums of the calls that pass, as a SELECT of their ids: wide ones where
+    /// these tell enough.
+    pub(super) fn summed(&self, binds: &mut Binds) -> String {
+        let finer = self.assistant_id.is_some() || self.model.is_some() || self.voice.is_some();
+        self.groups_where(if finer { "assistant_id <> ''" } else { "assistant_id = ''" }, binds)
+    }
+
+    fn groups_where(&self, condition: &str, binds: &mut Binds) -> String {
+        let mut sql = format!("SELECT id FROM call_groups WHERE workspace_id = :ws AND {condition}");
+        for (column, value) in self.group_columns() {
+            if let Some(value) = value {
+                sql.push_str(&format!(" AND {column} = {}", binds.add(value)));
+            }
+        }
+        sql
+    }
+
+    fn group_columns(&self) -> [(&'static str, Option<&str>); 6] {
+        [
+            ("assistant_id", self.assistant_id.as_deref()),
+            ("source", self.source.map(Source::as_str)),
+            ("model", self.model.as_deref()),
+            ("voice", self.voice.as_deref()),
+            ("outcome", self.outcome.map(Outcome::as_str)),
+            ("sentiment", self.sentiment.map(Sentiment::as_str)),
+        ]
+    }
+
+    /// ` AND …` on the start of a call.
+    pub(super) fn started(&self, column: &str, binds: &mut Binds) -> String {
+        let mut sql = String::new();
+        if let Some(from_ms) = self.from_ms {
+            sql.push_str(&format!(" AND {column} >= {}", binds.add(from_ms)));
+        }
+        if let Some(to_ms) = self.to_ms {
+            sql.push_str(&format!(" AND {column} < {}", binds.add(to_ms)));
+        }
+        sql
+    }
+
+    /// ` AND …` on the rowid of the text index.
+    pub(super) fn found(&self, binds: &mut Binds) -> Option<String> {
+        let text = self.search.as_deref()?;
+        Some(match search::words(text) {
+            Some(words) => {
+                let words = binds.add(words);
+                format!("call_search MATCH {}", search::expression(&words))
+            }
+            None => "false".to_owned(),
+        })
+    }
+}
+
+/// `SELECT group_id, starts_at, ends_at, calls, duration_ms, cost_microusd` over the pieces: a sum, or a
+/// call, a row. `summed` names a table of the groups whose sums are read, `picked` one of the groups whose
+/// calls are; without it all are. However many pieces there are, two SELECTs read them: D1 joins five at most.
+pub(super) fn sums(pieces: &[Piece], summed: &str, picked: Option<&str>, binds: &mut Binds) -> String {
+    let (mut spans, mut cut) = (Vec::new(), Vec::new());
+    for piece in pieces {
+        match piece.grain {
+            Grain::All => spans.push((rollup::ALL_MS, piece)),
+            Grain::Span(ms) => spans.push((ms, piece)),
+            Grain::Calls => cut.push((0, piece)),
+        }
+    }
+    let mut selects = vec![format!(
+        "SELECT group_id, starts_at, starts_at + piece.span_ms AS ends_at, calls, duration_ms, cost_microusd
+         FROM {} AS piece CROSS JOIN {summed} CROSS JOIN call_rollups AS sums
+         WHERE workspace_id = :ws AND sums.group_id = {summed}.id AND sums.span_ms = piece.span_ms
+         AND starts_at >= piece.from_ms AND starts_at < piece.to_ms",
+        table(&spans, binds)
+    )];
+    if !cut.is_empty() {
+        let picked =
+            picked.map_or(String::new(), |picked| format!(" AND group_id IN (SELECT id FROM {picked})"));
+        selects.push(format!(
+            "SELECT group_id, piece.from_ms, piece.to_ms, 1, COALESCE(duration_ms, 0), cost_microusd
+             FROM {} AS piece CROSS JOIN calls INDEXED BY calls_by_started_at
+             WHERE workspace_id = :ws AND started_at >= piece.from_ms AND started_at < piece.to_ms{picked}",
+            table(&cut, binds)
+        ));
+    }
+    selects.join(" UNION ALL ")
+}
+
+/// Pieces as a table that is made once: read from JSON for every group, they would cost more than the sums.
+fn table(pieces: &[(i64, &Piece)], binds: &mut Binds) -> String {
+    let rows = pieces.iter().map(|(span_ms, piece)| serde_json::json!([span_ms, piece.from_ms, piece.to_ms]));
+    let rows = binds.add(serde_json::Value::from_iter(rows).to_string());
+    format!(
+        "(WITH pieces AS MATERIALIZED (SELECT json_extract(value, '$[0]') AS span_ms, json_extract(value, '$[1]') AS from_ms,
+           json_extract(value, '$[2]') AS to_ms FROM json_each({rows})) SELECT * FROM pieces)"
+    )
+}
+
+/// The values of a statement that is put together piece by piece.
+#[derive(Debug, Default)]
+pub(super) struct Binds(Vec<Value>);
+
+impl Binds {
+    /// Binds a value; returns its place, such as `?3`.
+    pub fn add(&mut self, value: impl Into<Value>) -> String {
+        self.0.push(value.into());
+        format!("?{}", self.0.len())
+    }
+
+    /// The statement with these values.
+    pub fn statement(self, sql: String) -> Statement {
+        Statement { sql: sql.into(), params: self.0 }
+    }
+}

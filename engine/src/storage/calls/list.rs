@@ -1,0 +1,243 @@
+//! A page of calls, found without reading the pages before it.
+//!
+//! There are two ways to a page. *Walking* goes along the index of the order and stops when the page is
+//! full: right where many calls pass the filter. *Gathering* takes the calls of the groups that pass, and
+//! sorts them: right where few do. The roll-ups say which is less work before either begins; both stand in
+//! one statement, and the other one then costs nothing. In the order of starts, the roll-ups also say on
+//! which day a far page begins, so that only that day's calls are skipped one by one.
+use crate::base::limits::CALL_LIST_TRANSCRIPTS_BYTES_MAX;
+use crate::base::page::Page;
+use crate::ports::statement::Statement;
+use crate::storage::calls::call::COLUMNS;
+use crate::storage::calls::filter::{Binds, CallFilter, sums};
+use crate::storage::calls::rollup::{self, FINEST_MS, SPANS_MS};
+
+/// What a list is ordered by; calls that are equal in it are ordered by arrival.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Sort {
+    /// When they started.
+    #[default]
+    StartedAt,
+    /// When they were over; those that are not come as the earliest.
+    EndedAt,
+    /// How long they were; those that are not over come as the shortest.
+    DurationMs,
+    /// What they cost.
+    Cost,
+}
+
+impl Sort {
+    fn column(self) -> &'static str {
+        match self {
+            Self::StartedAt => "started_at",
+            Self::EndedAt => "ended_at",
+            Self::DurationMs => "duration_ms",
+            Self::Cost => "cost_microusd",
+        }
+    }
+
+    fn index(self) -> &'static str {
+        match self {
+            Self::StartedAt => "calls_by_started_at",
+            Self::EndedAt => "calls_by_ended_at",
+            Self::DurationMs => "calls_by_duration_ms",
+            Self::Cost => "calls_by_cost",
+        }
+    }
+}
+
+/// Which way.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Order {
+    /// The smallest or earliest first.
+    Ascending,
+    /// The largest or latest first.
+    #[default]
+    Descending,
+}
+
+impl Order {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Ascending => "ASC",
+            Self::Descending => "DESC",
+        }
+    }
+}
+
+/// Gathering a call costs about as much as walking past this many entries of an index: it is sorted, and
+/// in any order but that of starts its row is looked up for what it is ordered by.
+const GATHER_STEPS: i64 = 2;
+const GATHER_AND_LOOKUP_STEPS: i64 = 10;
+
+/// The rows of the page, for [`crate::storage::calls::Call::read`]. Transcripts that do not fit are NULL.
+pub fn select(filter: &CallFilter, sort: Sort, order: Order, page: Page) -> Statement {
+    let mut list = List { filter, sort, order, page, binds: Binds::default() };
+    let found = list.expressions();
+    let (column, order) = (sort.column(), order.word());
+    list.binds.statement(format!(
+        "WITH {found},
+         sized AS (SELECT c.seq AS seq, SUM(c.transcript_bytes) OVER (ORDER BY c.{column} {order}, c.seq {order}) AS bytes
+           FROM page CROSS JOIN calls AS c ON c.seq = page.seq)
+         SELECT {COLUMNS}, CASE WHEN bytes <= {CALL_LIST_TRANSCRIPTS_BYTES_MAX} THEN COALESCE(t.content, '[]') END AS transcript
+         FROM sized CROSS JOIN calls AS c ON c.seq = sized.seq JOIN call_groups AS g ON g.id = c.group_id
+         LEFT JOIN call_transcripts AS t ON t.seq = c.seq AND bytes <= {CALL_LIST_TRANSCRIPTS_BYTES_MAX}
+         ORDER BY c.{column} {order}, c.seq {order}"
+    ))
+}
+
+/// A statement that is put together.
+struct List<'a> {
+    filter: &'a CallFilter,
+    sort: Sort,
+    order: Order,
+    page: Page,
+    binds: Binds,
+}
+
+impl List<'_> {
+    /// Common table expressions of which the last, `page`, has the `seq` of the page's calls.
+    fn expressions(&mut self) -> String {
+        let picked = format!("picked AS MATERIALIZED ({})", self.filter.groups(&mut self.binds));
+        if let Some(matches) = self.filter.found(&mut self.binds) {
+            return format!("{picked}, page AS ({})", self.found(&matches));
+        }
+        let picked = format!("{picked}, summed AS MATERIALIZED ({})", self.filter.summed(&mut self.binds));
+        let start = if self.is_far() { self.start() } else { String::new() };
+        if !self.has_a_choice() {
+            return format!("{picked}{start}, page AS ({})", self.walked("1"));
+        }
+        let choice = self.choice();
+        let walked = self.walked("(SELECT walk FROM choice)");
+        let gathered = self.gathered("(SELECT NOT walk FROM choice)");
+        format!(
+            "{picked}{start}{choice}, page AS (SELECT seq FROM ({walked}) UNION ALL SELECT seq FROM ({gathered}))"
+        )
+    }
+
+    /// The page among what the text index found: as much work as calls are found.
+    fn found(&mut self, matches: &str) -> String {
+        let started = self.filter.started("calls.started_at", &mut self.binds);
+        let (picked, limited) = (self.in_picked("calls.group_id"), self.limited("1"));
+        format!(
+            "SELECT calls.seq AS seq FROM call_search CROSS JOIN calls ON calls.seq = call_search.rowid
+             WHERE {matches} AND calls.workspace_id = :ws{started}{picked} {limited}"
+        )
+    }
+
+    /// `chosen` is 0 when the other way is taken. It stands in the LIMIT: there SQLite looks at it once, in a
+    /// condition it would look at every row for it.
+    fn walked(&mut self, chosen: &str) -> String {
+        let started = self.filter.started("calls.started_at", &mut self.binds);
+        let (index, edge) = (self.sort.index(), self.edge());
+        let (picked, limited) = (self.in_picked("calls.group_id"), self.limited(chosen));
+        format!(
+            "SELECT calls.seq AS seq FROM calls INDEXED BY {index}
+             WHERE workspace_id = :ws{started}{edge}{picked} {limited}"
+        )
+    }
+
+    fn gathered(&mut self, chosen: &str) -> String {
+        let started = self.filter.started("calls.started_at", &mut self.binds);
+        let (edge, limited) = (self.edge(), self.limited(chosen));
+        let from = if self.filter.has_groups() {
+            // The groups are the workspace's. To ask it of the calls too would mean to look each up.
+            "picked CROSS JOIN calls INDEXED BY calls_by_group ON calls.group_id = picked.id WHERE true"
+        } else {
+            "calls INDEXED BY calls_by_started_at WHERE calls.workspace_id = :ws"
+        };
+        format!("SELECT calls.seq AS seq FROM {from}{started}{edge} {limited}")
+    }
+
+    /// Whether roll-ups can say where the page begins.
+    fn is_far(&self) -> bool {
+        self.sort == Sort::StartedAt && self.page.offset() > 0
+    }
+
+    /// Whether few calls may pass, so that walking could take long.
+    fn has_a_choice(&self) -> bool {
+        let ranged = self.filter.from_ms.is_some() || self.filter.to_ms.is_some();
+        self.filter.has_groups() || (ranged && self.sort != Sort::StartedAt)
+    }
+
+    /// `choice`: whether walking is less work. Of `entries` that may be walked `matching` are on the list;
+    /// `wanted` of them make it stop.
+    fn choice(&mut self) -> String {
+        let pieces = rollup::cover(self.filter.from_ms, self.filter.to_ms);
+        let picked = self.filter.has_groups().then_some("picked");
+        let matching = sums(&pieces, "summed", picked, &mut self.binds);
+        // The index of another order goes through all time.
+        let walked = if self.sort == Sort::StartedAt { pieces } else { rollup::cover(None, None) };
+        let everything = CallFilter::default().summed(&mut self.binds);
+        let entries = sums(&walked, "everything", None, &mut self.binds);
+        let steps = if self.sort == Sort::StartedAt { GATHER_STEPS } else { GATHER_AND_LOOKUP_STEPS };
+        let skipped = if self.is_far() { 0 } else { self.page.offset() };
+        let wanted = self.binds.add(skipped + self.page.limit);
+        format!(
+            ", everything AS MATERIALIZED ({everything}), choice AS MATERIALIZED (
+               SELECT {steps}.0 * matching * MAX(matching, {wanted}) >= entries * {wanted} AS walk FROM (
+               SELECT (SELECT COALESCE(SUM(calls), 0) FROM ({entries})) AS entries,
+               (SELECT COALESCE(SUM(calls), 0) FROM ({matching})) AS matching))"
+        )
+    }
+
+    /// `start`: the span in which the page begins, and how many calls of the list come `before` it; no row
+    /// when the list is not that long. It is looked for in the longest spans first, then within the one that
+    /// was found.
+    fn start(&mut self) -> String {
+        let pieces = rollup::spans_of(self.filter.from_ms, self.filter.to_ms);
+        let picked = self.filter.has_groups().then_some("picked");
+        let counted = sums(&pieces, "summed", picked, &mut self.binds);
+        let offset = self.binds.add(self.page.offset());
+        let order = self.order.word();
+        let there = format!("before <= {offset} AND before + calls > {offset}");
+        let mut sql = format!(
+            ", pieces AS (SELECT starts_at, ends_at, SUM(calls) AS calls FROM ({counted}) GROUP BY starts_at, ends_at),
+             span{} AS MATERIALIZED (SELECT starts_at, ends_at, before FROM
+               (SELECT *, SUM(calls) OVER (ORDER BY starts_at {order}) - calls AS before FROM pieces) WHERE {there})",
+            SPANS_MS[0]
+        );
+        for (span, finer) in SPANS_MS.iter().zip(&SPANS_MS[1..]) {
+            sql.push_str(&format!(
+                ", in{span} AS (SELECT sums.starts_at AS starts_at, SUM(calls) AS calls, before AS base
+                   FROM span{span} AS span CROSS JOIN summed CROSS JOIN call_rollups AS sums
+                   WHERE workspace_id = :ws AND sums.group_id = summed.id AND span_ms = {finer} AND sums.starts_at >= span.starts_at
+                   AND sums.starts_at < span.ends_at AND span.ends_at - span.starts_at = {span} GROUP BY sums.starts_at),
+                 span{finer} AS MATERIALIZED (SELECT starts_at, starts_at + {finer} AS ends_at, before FROM
+                   (SELECT *, base + SUM(calls) OVER (ORDER BY starts_at {order}) - calls AS before FROM in{span}) WHERE {there}
+                   UNION ALL SELECT starts_at, ends_at, before FROM span{span} WHERE ends_at - starts_at < {span})"
+            ));
+        }
+        sql + &format!(", start AS MATERIALIZED (SELECT * FROM span{FINEST_MS})")
+    }
+
+    /// ` AND …`: not the spans before the page's.
+    fn edge(&self) -> &'static str {
+        match self.order {
+            _ if !self.is_far() => "",
+            Order::Ascending => " AND calls.started_at >= (SELECT starts_at FROM start)",
+            Order::Descending => " AND calls.started_at < (SELECT ends_at FROM start)",
+        }
+    }
+
+    /// ` AND …`: only the groups that pass.
+    fn in_picked(&self, column: &str) -> String {
+        match self.filter.has_groups() {
+            true => format!(" AND {column} IN (SELECT id FROM picked)"),
+            false => String::new(),
+        }
+    }
+
+    /// The page's part of what passes, in order.
+    fn limited(&mut self, chosen: &str) -> String {
+        let (column, order) = (self.sort.column(), self.order.word());
+        let (limit, offset) = (self.binds.add(self.page.limit), self.binds.add(self.page.offset()));
+        let searches = self.filter.search.is_some();
+        let before =
+            if self.is_far() && !searches { " - COALESCE((SELECT before FROM start), 0)" } else { "" };
+        format!(
+            "ORDER BY calls.{column} {order}, calls.seq {order}
+             LIMIT CAST({limit} AS INTEGER) * {chosen} OFFSET CAST({offset} AS INTEGER){before}"
+        )
+    }
+}

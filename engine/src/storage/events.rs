@@ -1,0 +1,244 @@
+//! Events: what happened in a workspace, told to the webhooks that want to know.
+//!
+//! Whoever changes something reads the [`Subscribers`] early, in a batch it makes anyway, and emits the event
+//! into the batch of the change ([`crate::storage::batch::Batch::emit`]): the event is there exactly when the
+//! change is. Without a subscriber nothing is written.
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use crate::base::ids::prefix;
+use crate::base::limits::EVENT_BYTES_MAX;
+use crate::base::time;
+use crate::ports::statement::{Rows, Statement};
+use crate::services::Services;
+use crate::sql;
+use crate::storage::batch::Batch;
+use crate::storage::deliveries::Delivery;
+use crate::storage::fault::Fault;
+use crate::storage::jobs::JobKind;
+
+mod kind;
+
+pub use kind::{EventKind, Subscription};
+
+/// The enabled webhooks of a workspace and what they want.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Subscribers(Vec<Subscriber>);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Subscriber {
+    webhook_id: String,
+    /// As texts: a kind this version does not know is no reason to fail.
+    events: Vec<String>,
+}
+
+/// An event about to be written.
+#[derive(Default)]
+pub(crate) struct Emitted {
+    /// Goes into the batch of what the event tells; nothing when nobody wants it.
+    pub statements: Vec<Statement>,
+    /// Jobs to wake after that batch, due at once.
+    pub wake: Vec<String>,
+}
+
+/// Reads the workspace's [`Subscribers`]; for a job.
+pub fn subscribers(workspace_id: &str) -> Statement {
+    callers_subscribers().in_workspace(workspace_id)
+}
+
+/// The same for an operation.
+pub fn callers_subscribers() -> Statement {
+    sql!("SELECT id, events FROM webhooks WHERE workspace_id = :ws AND enabled = 1 ORDER BY id")
+}
+
+impl Subscribers {
+    /// What [`subscribers`] found.
+    pub fn read(rows: &Rows) -> Result<Self, Fault> {
+        let each = rows.iter().map(|row| {
+            Ok::<_, Fault>(Subscriber { webhook_id: row.text("id")?, events: row.json("events")? })
+        });
+        Ok(Self(each.collect::<Result<_, _>>()?))
+    }
+
+    /// Whether anybody wants events of this kind: if not, their data need not be made.
+    pub fn want(&self, kind: EventKind) -> bool {
+        self.wanting(kind).next().is_some()
+    }
+
+    fn wanting(&self, kind: EventKind) -> impl Iterator<Item = &str> {
+        let wants =
+            move |one: &&Subscriber| one.events.iter().any(|text| text == "*" || text == kind.as_str());
+        self.0.iter().filter(wants).map(|one| one.webhook_id.as_str())
+    }
+}
+
+/// Tells the subscribers of a workspace that something happened, as [`crate::storage::batch::Batch::emit`] has it.
+pub(crate) fn emit(
+    services: &Services,
+    workspace_id: &str,
+    subscribers: &Subscribers,
+    kind: EventKind,
+    data: &Value,
+    now_ms: i64,
+) -> Emitted {
+    let webhooks = subscribers.wanting(kind);
+    let Some(event) = Event::new(services, workspace_id, webhooks, kind, data, now_ms) else {
+        return Emitted::default();
+    };
+    let bound = event.statements().into_iter().map(|statement| statement.in_workspace(workspace_id));
+    Emitted { statements: bound.collect(), wake: event.ways.into_iter().map(|way| way.job_id).collect() }
+}
+
+/// Sends an event to one webhook, whichever kinds of events that webhook wants: its delivery, and what to write.
+pub fn emit_to(
+    services: &Services,
+    workspace_id: &str,
+    webhook_id: &str,
+    kind: EventKind,
+    data: &Value,
+    now_ms: i64,
+) -> Result<(Delivery, Batch), Fault> {
+    let event = Event::new(services, workspace_id, std::iter::once(webhook_id), kind, data, now_ms);
+    let Some((event, way)) = event.and_then(|event| event.ways.first().cloned().map(|way| (event, way)))
+    else {
+        return Err(Fault::Bug("an event to one webhook has one delivery".to_owned()));
+    };
+    let delivery = Delivery::new(way.delivery_id, way.webhook_id, event.id.clone(), kind, now_ms);
+    let bound = event.statements().into_iter().map(|statement| statement.in_workspace(workspace_id));
+    let mut batch = Batch::from(Vec::from_iter(bound));
+    batch.wake(JobKind::WebhookDelivery, &way.job_id, now_ms);
+    Ok((delivery, batch))
+}
+
+/// An event about to be written.
+struct Event {
+    id: String,
+    kind: EventKind,
+    body: String,
+    ways: Vec<Way>,
+    now_ms: i64,
+}
+
+/// Its way to one webhook.
+#[derive(Clone, Serialize)]
+struct Way {
+    delivery_id: String,
+    webhook_id: String,
+    job_id: String,
+}
+
+impl Event {
+    /// `None` without a webhook to send it to.
+    fn new<'a>(
+        services: &Services,
+        workspace_id: &str,
+        webhooks: impl Iterator<Item = &'a str>,
+        kind: EventKind,
+        data: &Value,
+        now_ms: i64,
+    ) -> Option<Self> {
+        let mut webhooks = webhooks.peekable();
+        webhooks.peek()?;
+        let id = services.id(prefix::EVENT);
+        let ways = webhooks.map(|webhook_id| Way {
+            delivery_id: services.id(prefix::DELIVERY),
+            webhook_id: webhook_id.to_owned(),
+            job_id: services.id(prefix::JOB),
+        });
+        let ways = ways.collect();
+        let body = body(&id, kind, workspace_id, data, now_ms);
+        Some(Self { id, kind, body, ways, now_ms })
+    }
+
+    /// The event, its deliveries, and the jobs that make them. A webhook that was deleted or disabled
+    /// since the subscribers were read gets none.
+    fn statements(&self) -> Vec<Statement> {
+        let ways = json!(self.ways).to_string();
+        let kind = self.kind.as_str();
+        let event = sql!(
+            "INSERT INTO events (id, workspace_id, type, body, created_at) SELECT ?1, :ws, ?2, ?3, ?4
+             WHERE EXISTS (SELECT 1 FROM webhooks WHERE workspace_id = :ws AND enabled = 1
+             AND id IN (SELECT json_extract(value, '$.webhook_id') FROM json_each(?5)))",
+            &self.id,
+            kind,
+            &self.body,
+            self.now_ms,
+            &ways,
+        );
+        let deliveries = sql!(
+            "INSERT INTO deliveries (id, workspace_id, webhook_id, event_id, type, body_bytes, status, attempts, failures, due_at, created_at)
+             SELECT json_extract(value, '$.delivery_id'), :ws, webhooks.id, ?2, ?3, ?4, 'pending', 0, 0, ?5, ?5
+             FROM json_each(?1) CROSS JOIN webhooks ON webhooks.id = json_extract(value, '$.webhook_id')
+             WHERE webhooks.workspace_id = :ws AND webhooks.enabled = 1",
+            &ways,
+            &self.id,
+            kind,
+            i64::try_from(self.body.len()).unwrap_or(i64::MAX),
+            self.now_ms,
+        );
+        vec![event, deliveries, pump(&ways, self.now_ms)]
+    }
+}
+
+/// Sees to it that each webhook of a list `{webhook_id, job_id}` has a job that is due. One that is leased
+/// looks for new deliveries in the batch that would end it, so it is left alone.
+pub(crate) fn pump(list: &str, now_ms: i64) -> Statement {
+    sql!(
+        "INSERT INTO jobs (id, workspace_id, kind, subject_id, due_at, attempts, created_at)
+         SELECT json_extract(value, '$.job_id'), :ws, ?2, webhooks.id, ?3, 0, ?4
+         FROM json_each(?1) CROSS JOIN webhooks ON webhooks.id = json_extract(value, '$.webhook_id')
+         WHERE webhooks.workspace_id = :ws AND webhooks.enabled = 1
+         ON CONFLICT (subject_id) WHERE kind = 'webhook_delivery' DO UPDATE SET due_at = excluded.due_at WHERE jobs.lease IS NULL",
+        list,
+        JobKind::WebhookDelivery.as_str(),
+        crate::storage::jobs::DUE_AT_ONCE,
+        now_ms,
+    )
+}
+
+/// The bytes that are sent.
+fn body(event_id: &str, kind: EventKind, workspace_id: &str, data: &Value, now_ms: i64) -> String {
+    let with = |data: &Value| {
+        json!({
+            "id": event_id,
+            "type": kind.as_str(),
+            "created_at": time::format(now_ms),
+            "workspace_id": workspace_id,
+            "data": data,
+        })
+        .to_string()
+    };
+    let whole = with(data);
+    match whole.len() <= EVENT_BYTES_MAX {
+        true => whole,
+        false => with(&ids_only(data)),
+    }
+}
+
+/// `{"run": {"id": …}}` of `{"run": {…}}`: the receiver reads the rest over REST.
+fn ids_only(data: &Value) -> Value {
+    let things = data.as_object().into_iter().flatten();
+    let ids: Map<String, Value> =
+        things.map(|(name, thing)| (name.clone(), json!({"id": thing["id"]}))).collect();
+    Value::Object(ids)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_body_that_no_row_can_hold_is_sent_with_ids_only() {
+        let large = json!({"run": {"id": "run_1", "transcript": "x".repeat(EVENT_BYTES_MAX)}});
+        let text = body("evt_1", EventKind::SimulationRunCompleted, "ws_1", &large, 0);
+        let sent: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(sent["data"], json!({"run": {"id": "run_1"}}));
+    }
+
+    #[test]
+    fn the_body_is_what_the_documentation_shows() {
+        let text = body("evt_1", EventKind::WebhookTest, "ws_1", &json!({"webhook": {"id": "hook_1"}}), 0);
+        let expected = r#"{"id":"evt_1","type":"webhook.test","created_at":"1970-01-01T00:00:00.000Z","workspace_id":"ws_1","data":{"webhook":{"id":"hook_1"}}}"#;
+        assert_eq!(text, expected);
+    }
+}

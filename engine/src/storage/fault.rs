@@ -1,0 +1,69 @@
+//! Why an operation did not finish: an error for the client, or a private detail for the log.
+use crate::base::error::{Code, Error};
+use crate::ports::{BlobError, DatabaseError};
+
+/// Why an operation did not finish: for the client, or for us.
+#[derive(Debug)]
+pub enum Fault {
+    /// The client is told.
+    Refused(Error),
+    /// The state changed between reading and writing: run the operation again.
+    Stale,
+    /// The stored answer of an earlier request with the same Idempotency-Key.
+    Replay(Box<crate::storage::idempotency::Stored>),
+    /// Private: logged, answered as [`Code::Internal`] or [`Code::Unavailable`].
+    Storage(DatabaseError),
+    /// Private: a broken promise of our own code.
+    Bug(String),
+}
+
+impl From<Error> for Fault {
+    fn from(error: Error) -> Self {
+        Self::Refused(error)
+    }
+}
+
+impl From<DatabaseError> for Fault {
+    fn from(error: DatabaseError) -> Self {
+        match error {
+            // A guard refused, or something referred to was deleted since it was read.
+            error if error.is_constraint("stale") || error.is_constraint("FOREIGN KEY") => Self::Stale,
+            other => Self::Storage(other),
+        }
+    }
+}
+
+impl From<BlobError> for Fault {
+    fn from(BlobError(detail): BlobError) -> Self {
+        Self::Storage(DatabaseError::Unavailable(detail))
+    }
+}
+
+impl Fault {
+    /// The public error, and the private detail for the log if there is one.
+    pub fn split(self) -> (Error, Option<String>) {
+        match self {
+            Self::Refused(error) => (error, None),
+            Self::Stale => {
+                let message = "Too many changes to the same thing at once. Try again.";
+                let mut error = Error::new(Code::Unavailable, message);
+                error.retry_after_s = Some(1);
+                (error, Some("an operation stayed stale".to_owned()))
+            }
+            Self::Replay(_) => (internal(), Some("a replay outside of the pipeline".to_owned())),
+            Self::Storage(DatabaseError::Unavailable(detail)) => {
+                let message =
+                    "Storage is not available. Try again; a repeat is safe with an Idempotency-Key.";
+                let mut error = Error::new(Code::Unavailable, message);
+                error.retry_after_s = Some(1);
+                (error, Some(detail))
+            }
+            Self::Storage(other) => (internal(), Some(format!("{other:?}"))),
+            Self::Bug(detail) => (internal(), Some(detail)),
+        }
+    }
+}
+
+fn internal() -> Error {
+    Error::new(Code::Internal, "Something broke on our side. The request id helps us find it.")
+}

@@ -1,0 +1,185 @@
+//! `Idempotency-Key`: a POST repeated within 24 hours answers what the first one answered.
+//!
+//! The answer is stored in the batch that made the change, so either both are there or neither.
+//! Secrets are not in it: [`Reveal`] says how to make them again.
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::base::error::{Code, Error};
+use crate::base::limits::{IDEMPOTENCY_KEY_CHARS_MAX, IDEMPOTENCY_WINDOW_MS};
+use crate::ports::statement::{Row, Statement};
+use crate::sql;
+use crate::storage::test_token::TestToken;
+
+/// The key a request carries, and what the request was.
+#[derive(Debug, Clone)]
+pub struct Idempotency {
+    key: String,
+    fingerprint: String,
+}
+
+/// A secret that is shown beside a stored answer and is not part of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Reveal {
+    /// `signing_secret`, derived again from what it belongs to.
+    Tool {
+        /// The tool's id.
+        id: String,
+        /// The secret's version.
+        version: i64,
+    },
+    /// Likewise for a webhook.
+    Webhook {
+        /// The webhook's id.
+        id: String,
+        /// The secret's version.
+        version: i64,
+    },
+    /// `key`, which nobody can make again: `null` in a replay.
+    ApiKey {
+        /// The key, present only in the first answer; never serialised.
+        #[serde(skip)]
+        key: Option<String>,
+    },
+    /// A test token and its URLs, signed again: a replay gives the same ones.
+    TestToken {
+        /// What it says.
+        token: TestToken,
+    },
+}
+
+/// An answer as it was stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stored {
+    /// The status it was sent with.
+    pub status: u16,
+    /// The body without secrets.
+    pub body: Option<String>,
+    /// The revision it was sent with.
+    pub etag: Option<i64>,
+    /// The secret that belongs into it.
+    pub reveal: Option<Reveal>,
+}
+
+impl Stored {
+    /// The error it is, when it is one.
+    pub fn failure(&self) -> Option<Error> {
+        let text = self.body.as_deref().filter(|_| self.status >= 400)?;
+        let stored: Value = serde_json::from_str(text).ok()?;
+        let code = Code::ALL.iter().copied().find(|code| stored["code"] == code.as_str())?;
+        let mut error = Error::new(code, stored["message"].as_str()?.to_owned());
+        // That an outcome is not known yet is told anew each time: nobody got it as an answer before.
+        error.replayed = code != Code::RequestInProgress;
+        Some(match &stored["details"] {
+            Value::Null => error,
+            details => error.with_details(details.clone()),
+        })
+    }
+}
+
+impl Idempotency {
+    /// Checks the key's form and remembers what it stands for: the operation, its path values and
+    /// its body, whichever face they came through.
+    pub fn new(
+        key: &str,
+        operation: &str,
+        path: &[String],
+        query: &Value,
+        body: &Value,
+    ) -> Result<Self, Error> {
+        let printable = key.chars().all(|c| c.is_ascii_graphic() || c == ' ');
+        if key.is_empty() || key.len() > IDEMPOTENCY_KEY_CHARS_MAX || !printable {
+            let problem = crate::base::error::FieldProblem::new(
+                "Idempotency-Key",
+                format!(
+                    "must be 1 to {IDEMPOTENCY_KEY_CHARS_MAX} printable ASCII characters; a UUID is a good one"
+                ),
+            );
+            return Err(Error::fields(Code::InvalidParameter, &[problem]));
+        }
+        let request = serde_json::json!([operation, path, sorted(query), sorted(body)]);
+        Ok(Self {
+            key: key.to_owned(),
+            fingerprint: crate::base::hash::sha256_hex(request.to_string().as_bytes()),
+        })
+    }
+
+    /// Looks for a stored answer.
+    pub fn lookup(&self, now_ms: i64) -> Statement {
+        sql!(
+            "SELECT fingerprint, status, body, etag, reveal FROM idempotency_keys
+             WHERE workspace_id = :ws AND key = ?1 AND created_at > ?2",
+            &self.key,
+            now_ms - IDEMPOTENCY_WINDOW_MS,
+        )
+    }
+
+    /// Reads what [`Idempotency::lookup`] found.
+    pub fn stored(&self, row: Row<'_>) -> Result<Stored, crate::storage::fault::Fault> {
+        if row.text("fingerprint")? != self.fingerprint {
+            let message = "This Idempotency-Key was used with another request in the last 24 hours. \
+                           Use a new key for a new request.";
+            return Err(Error::new(Code::IdempotencyKeyReused, message).into());
+        }
+        let reveal = match row.optional_text("reveal")? {
+            Some(text) => serde_json::from_str(&text)
+                .map_err(|error| crate::storage::fault::Fault::Bug(format!("stored reveal: {error}")))?,
+            None => None,
+        };
+        let status = u16::try_from(row.integer("status")?).unwrap_or(200);
+        let etag = row.optional_integer("etag")?;
+        Ok(Stored { status, body: row.optional_text("body")?, etag, reveal })
+    }
+
+    /// Another answer takes the place of the stored one.
+    pub fn restate(&self, status: u16, body: Option<String>) -> Statement {
+        sql!(
+            "UPDATE idempotency_keys SET status = ?2, body = ?3 WHERE workspace_id = :ws AND key = ?1",
+            &self.key,
+            i64::from(status),
+            body
+        )
+    }
+
+    /// The key is as if it had never been used.
+    pub fn forget(&self) -> Statement {
+        sql!("DELETE FROM idempotency_keys WHERE workspace_id = :ws AND key = ?1", &self.key)
+    }
+
+    /// Stores an answer: the statements that go into the batch of the change, around it.
+    pub fn store(&self, stored: &Stored, now_ms: i64) -> [Statement; 2] {
+        let reveal = stored.reveal.as_ref().and_then(|reveal| serde_json::to_string(reveal).ok());
+        [
+            sql!(
+                "DELETE FROM idempotency_keys WHERE workspace_id = :ws AND key = ?1 AND created_at <= ?2",
+                &self.key,
+                now_ms - IDEMPOTENCY_WINDOW_MS,
+            ),
+            sql!(
+                "INSERT INTO idempotency_keys (workspace_id, key, fingerprint, status, body, etag, reveal, created_at)
+                 VALUES (:ws, ?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+                &self.key,
+                &self.fingerprint,
+                i64::from(stored.status),
+                stored.body.clone(),
+                stored.etag,
+                reveal,
+                now_ms,
+            ),
+        ]
+    }
+}
+
+/// The same value with every object's keys in order, so that spelling order does not matter.
+fn sorted(value: &Value) -> Value {
+    match value {
+        Value::Object(map) => {
+            let mut entries: Vec<_> = map.iter().collect();
+            entries.sort_by_key(|(name, _)| *name);
+            entries.into_iter().map(|(name, value)| (name.clone(), sorted(value))).collect()
+        }
+        Value::Array(items) => items.iter().map(sorted).collect(),
+        other => other.clone(),
+    }
+}

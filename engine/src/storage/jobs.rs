@@ -1,0 +1,105 @@
+//! Rows of jobs: work that outlives a request, put there by the batch that caused it and removed by the batch that
+//! finishes it.
+pub mod lease;
+
+use crate::ports::JobQueue;
+use crate::ports::statement::Statement;
+use crate::sql;
+
+crate::words! {
+    /// What a job does.
+    plain JobKind {
+        /// Runs a simulation; the subject is the run.
+        SimulationRun = "simulation_run",
+        /// Sends a webhook its due deliveries; the subject is the webhook.
+        WebhookDelivery = "webhook_delivery",
+        /// Ends a live conversation whose process is gone, or a telephone call that was never connected, and analyzes
+        /// an ended call; the subject is the call.
+        LiveCall = "live_call",
+        /// Hangs up at the carrier; the subject is the call.
+        HangUp = "hang_up",
+    }
+}
+
+impl JobKind {
+    /// The queue it waits in.
+    pub fn queue(self) -> JobQueue {
+        match self {
+            Self::SimulationRun | Self::LiveCall | Self::HangUp => JobQueue::Conversations,
+            Self::WebhookDelivery => JobQueue::Deliveries,
+        }
+    }
+
+    /// The kinds of jobs that wait in `queue`.
+    pub fn of_queue(queue: JobQueue) -> Vec<Self> {
+        Self::ALL.iter().copied().filter(|kind| kind.queue() == queue).collect()
+    }
+}
+
+/// A claimed job.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Job {
+    pub(crate) id: String,
+    pub(crate) workspace_id: String,
+    pub(crate) kind: JobKind,
+    pub(crate) subject_id: String,
+    pub(crate) lease: String,
+    pub(crate) leased_until_ms: i64,
+    pub(crate) attempts: i64,
+}
+
+/// When a job may be claimed at once. Not the time of day: a clock that goes back delays nothing.
+pub(crate) const DUE_AT_ONCE: i64 = 0;
+
+/// Queues one job.
+pub(crate) fn insert(
+    workspace_id: &str,
+    id: &str,
+    kind: JobKind,
+    subject_id: &str,
+    due_at: i64,
+    now_ms: i64,
+) -> Statement {
+    sql!(
+        "INSERT INTO jobs (workspace_id, id, kind, subject_id, due_at, attempts, created_at)
+         VALUES (?1, ?2, ?3, ?4, ?5, 0, ?6)",
+        workspace_id,
+        id,
+        kind.as_str(),
+        subject_id,
+        due_at,
+        now_ms
+    )
+}
+
+/// Queues one job for each entry `{job_id, run_id, …}` of a JSON list; the run is the subject.
+pub fn insert_for_runs(list: &str, now_ms: i64) -> Statement {
+    sql!(
+        "INSERT INTO jobs (workspace_id, id, kind, subject_id, due_at, attempts, created_at)
+         SELECT :ws, json_extract(value, '$.job_id'), ?2, json_extract(value, '$.run_id'), ?3, 0, ?4 FROM json_each(?1)",
+        list,
+        JobKind::SimulationRun.as_str(),
+        DUE_AT_ONCE,
+        now_ms
+    )
+}
+
+impl Job {
+    /// Undoes the batch when the lease is somebody else's.
+    pub(crate) fn guard(&self) -> Statement {
+        sql!(
+            "INSERT INTO batch_guard (ok) SELECT 0 WHERE NOT EXISTS (SELECT 1 FROM jobs WHERE id = ?1 AND lease = ?2)",
+            &self.id,
+            &self.lease
+        )
+    }
+
+    /// The statements that finish it, around what it did: nothing is written when the lease is
+    /// somebody else's.
+    pub(crate) fn finished(&self, writes: impl IntoIterator<Item = Statement>) -> Vec<Statement> {
+        let mut statements = vec![self.guard()];
+        statements.extend(writes);
+        statements.push(sql!("DELETE FROM jobs WHERE id = ?1", &self.id));
+        statements
+    }
+}

@@ -1,0 +1,159 @@
+//! Claims and leases: who may run a job, until when, and how it is given back.
+use serde_json::json;
+
+use crate::base::ids::prefix;
+use crate::base::limits::{JOB_LEASE_MS, JOB_RETRY_DOUBLINGS_MAX, JOB_RETRY_MS, PHONE_QUEUE_MS};
+use crate::ports::statement::{Row, Statement};
+use crate::services::Services;
+use crate::sql;
+use crate::storage::fault::Fault;
+use crate::storage::jobs::{DUE_AT_ONCE, Job, JobKind};
+use crate::storage::runs;
+
+impl Services {
+    /// Claims up to `most` jobs of these kinds that are due, kinds and workspaces by turns, of runs no
+    /// more than their workspace has at once. `owner`
+    /// names the process, so that it can give its leases back. A job of a kind this version does not
+    /// know stays for one that does.
+    pub async fn claim_jobs(&self, owner: &str, kinds: &[JobKind], most: usize) -> Result<Vec<Job>, Fault> {
+        let now_ms = self.ports().clock.now_ms();
+        if most == 0 || self.next_due_ms(kinds).await?.is_none_or(|due_ms| due_ms > now_ms) {
+            return Ok(Vec::new());
+        }
+        let lease = format!("{owner}:{}", self.id(prefix::LEASE));
+        // The first step walks from workspace to workspace along the index, so the cost of a claim
+        // grows with the workspaces that wait, not with their jobs.
+        let claim = sql!(
+            "UPDATE jobs SET lease = ?1, due_at = ?2, attempts = attempts + 1 WHERE id IN (
+               WITH RECURSIVE waiting (kind, workspace) AS (
+                 SELECT value, (SELECT MIN(workspace_id) FROM jobs WHERE jobs.kind = value) FROM json_each(?5)
+                 UNION ALL
+                 SELECT kind, (SELECT MIN(workspace_id) FROM jobs WHERE jobs.kind = waiting.kind AND workspace_id > workspace)
+                 FROM waiting WHERE workspace IS NOT NULL
+               ), due AS (
+                 SELECT id, due_at, jobs.kind AS kind, workspace_id, ROW_NUMBER() OVER (PARTITION BY jobs.kind, workspace_id ORDER BY due_at, id) AS place
+                 FROM waiting JOIN jobs ON jobs.id IN (
+                   SELECT own.id FROM jobs AS own WHERE own.kind = waiting.kind AND own.workspace_id = workspace
+                   AND own.due_at <= ?3 ORDER BY own.due_at, own.id LIMIT CAST(?4 AS INTEGER))
+               )
+               SELECT id FROM due WHERE kind <> 'simulation_run' OR place <=
+                 (SELECT runs_at_once FROM workspaces WHERE workspaces.id = due.workspace_id)
+                 - (SELECT COUNT(*) FROM jobs AS busy WHERE busy.kind = due.kind AND busy.workspace_id = due.workspace_id
+                    AND busy.due_at > ?3 AND busy.lease IS NOT NULL)
+               ORDER BY place, due_at, id LIMIT CAST(?4 AS INTEGER))
+             RETURNING id, workspace_id, kind, subject_id, attempts",
+            &lease,
+            now_ms + JOB_LEASE_MS,
+            now_ms,
+            i64::try_from(most).unwrap_or(i64::from(u16::MAX)),
+            names(kinds)
+        );
+        let rows = self.ports().database.write(vec![claim, runs::mark_running(&lease, now_ms)]).await?;
+        let mut jobs: Vec<Job> = rows
+            .iter()
+            .take(1)
+            .flat_map(|rows| rows.iter())
+            .map(|row| Job::read(row, &lease, now_ms))
+            .collect::<Result<_, _>>()?;
+        jobs.sort_by(|one, other| one.id.cmp(&other.id));
+        Ok(jobs)
+    }
+
+    /// When the next job of these kinds can be claimed, as far as is known; `None` when there is none.
+    pub async fn next_due_ms(&self, kinds: &[JobKind]) -> Result<Option<i64>, Fault> {
+        // By kind, so that each is one step along the index.
+        let next = sql!(
+            "SELECT MIN(next) AS due_at FROM
+             (SELECT (SELECT MIN(due_at) FROM jobs WHERE kind = value) AS next FROM json_each(?1))",
+            names(kinds)
+        );
+        let rows = self.ports().database.read(vec![next]).await?;
+        match rows.first().and_then(|rows| rows.first()) {
+            Some(row) => Ok(row.optional_integer("due_at")?),
+            None => Ok(None),
+        }
+    }
+
+    /// Puts a claimed job back, to be tried again after a pause; returns what to log.
+    pub async fn put_back(&self, job: &Job, detail: &str) -> String {
+        let pause_ms = JOB_RETRY_MS << job.attempts.clamp(0, JOB_RETRY_DOUBLINGS_MAX);
+        let again = sql!(
+            "UPDATE jobs SET lease = NULL, due_at = ?3 WHERE id = ?1 AND lease = ?2",
+            &job.id,
+            &job.lease,
+            self.ports().clock.now_ms() + pause_ms
+        );
+        // Should this fail too, the lease runs out by itself.
+        let released = self.ports().database.write(vec![again]).await.is_ok();
+        format!("{} {}: {detail} (put back: {released})", job.kind.as_str(), job.subject_id)
+    }
+
+    /// Gives back what `owner` has claimed and not finished, as if it had not been tried: at a
+    /// graceful stop.
+    pub async fn release_leases(&self, owner: &str) -> Result<(), Fault> {
+        let release = sql!(
+            "UPDATE jobs SET lease = NULL, due_at = ?2, attempts = attempts - 1
+             WHERE lease >= ?1 || ':' AND lease < ?1 || ';'",
+            owner,
+            DUE_AT_ONCE
+        );
+        self.ports().database.write(vec![release]).await?;
+        Ok(())
+    }
+
+    /// Gives back all leases, and what a clock that was ahead has put off: at the start of a host
+    /// that knows itself to be the only one. A call's job comes due when the call is given up, which may be later than
+    /// any try: too early, it would end a call whose turn at the carrier is yet to come.
+    pub async fn release_all_leases(&self) -> Result<(), Fault> {
+        let now_ms = self.ports().clock.now_ms();
+        let longest_pause_ms = JOB_RETRY_MS << JOB_RETRY_DOUBLINGS_MAX;
+        let release = sql!(
+            "UPDATE jobs SET lease = NULL, due_at = ?1
+             WHERE lease IS NOT NULL OR due_at > CASE kind WHEN ?3 THEN ?4 ELSE ?2 END",
+            DUE_AT_ONCE,
+            now_ms + longest_pause_ms,
+            JobKind::LiveCall.as_str(),
+            now_ms + PHONE_QUEUE_MS + longest_pause_ms
+        );
+        self.ports().database.write(vec![release]).await?;
+        Ok(())
+    }
+}
+
+/// Statements that extend a lease, and until when it holds once they are written.
+pub(crate) struct Extension {
+    pub statements: Vec<Statement>,
+    pub until_ms: i64,
+}
+
+fn names(kinds: &[JobKind]) -> String {
+    json!(kinds.iter().map(|kind| kind.as_str()).collect::<Vec<_>>()).to_string()
+}
+
+impl Job {
+    /// Keeps the lease for what takes `busy_ms` and the usual time on top; undoes the batch when it is
+    /// somebody else's.
+    pub(crate) fn extend(&self, now_ms: i64, busy_ms: i64) -> Extension {
+        let until_ms = now_ms + busy_ms + JOB_LEASE_MS;
+        let keep =
+            sql!("UPDATE jobs SET due_at = ?3 WHERE id = ?1 AND lease = ?2", &self.id, &self.lease, until_ms);
+        Extension { statements: vec![self.guard(), keep], until_ms }
+    }
+
+    fn read(row: Row<'_>, lease: &str, now_ms: i64) -> Result<Self, Fault> {
+        let kind = row.text("kind")?;
+        Ok(Self {
+            id: row.text("id")?,
+            workspace_id: row.text("workspace_id")?,
+            kind: JobKind::ALL
+                .iter()
+                .copied()
+                .find(|known| known.as_str() == kind)
+                .ok_or_else(|| Fault::Bug(format!("a job of kind {kind}")))?,
+            subject_id: row.text("subject_id")?,
+            lease: lease.to_owned(),
+            leased_until_ms: now_ms + JOB_LEASE_MS,
+            attempts: row.integer("attempts")?,
+        })
+    }
+}

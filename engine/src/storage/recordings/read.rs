@@ -1,0 +1,95 @@
+//! Recordings as operations see them: looked up with their call, and deleted.
+use crate::base::error::{Code, Error};
+use crate::ports::statement::{Row, Rows, Statement};
+use crate::sql;
+use crate::storage::fault::Fault;
+
+/// The columns of a recording that say whether it can be served, for [`select`].
+pub mod columns {
+    /// What a download needs.
+    pub const FILE: &str = "r.id AS id, r.size_bytes AS size_bytes, r.sha256 AS sha256";
+    /// What a waveform needs.
+    pub const WAVEFORM: &str = "r.duration_ms AS duration_ms, r.peaks AS peaks";
+    /// Only whether.
+    pub const NONE: &str = "r.id AS id";
+}
+
+/// The recording of one of the caller's calls: no row when there is no such call.
+pub fn select(call_id: &str, columns: &str) -> Statement {
+    sql!(
+        format!(
+            "SELECT r.state AS state, {columns} FROM calls AS c
+             LEFT JOIN recordings AS r ON r.call_id = c.id AND r.state <> 'abandoned'
+             WHERE c.workspace_id = :ws AND c.id = ?1"
+        ),
+        call_id
+    )
+}
+
+/// The statements that delete what [`select`] finds `ready`: from then on there is none, and the sweep sees to
+/// it that the blob goes, whoever else tries.
+pub fn delete(call_id: &str, now_ms: i64) -> Vec<Statement> {
+    vec![
+        sql!(
+            "UPDATE calls SET recording_ms = NULL WHERE workspace_id = :ws AND id = ?1
+             AND EXISTS (SELECT 1 FROM recordings WHERE call_id = ?1 AND state = 'ready')",
+            call_id
+        ),
+        sql!(
+            "UPDATE recordings SET state = 'deleted', due_at = ?2, peaks = NULL
+             WHERE workspace_id = :ws AND call_id = ?1 AND state = 'ready'",
+            call_id,
+            now_ms
+        ),
+    ]
+}
+
+crate::words! {
+    /// Where a recording is.
+    plain State {
+        /// It is being written.
+        Writing = "writing",
+        /// It can be read.
+        Ready = "ready",
+        /// It was deleted.
+        Deleted = "deleted",
+    }
+}
+
+/// Why a recording is not served.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NotServed {
+    /// Not the caller's call.
+    NoCall,
+    /// The call has none, or none any more.
+    None,
+    /// It is still being written.
+    NotReady,
+}
+
+/// The row of [`select`], the first statement of a batch, when its recording can be served.
+pub fn ready(batch: &[Rows]) -> Result<Row<'_>, Fault> {
+    let refused = |why: NotServed| Fault::from(Error::from(why));
+    let row = batch.first().and_then(Rows::first).ok_or_else(|| refused(NotServed::NoCall))?;
+    match row.optional_word("state")? {
+        Some(State::Ready) => Ok(row),
+        Some(State::Writing) => Err(refused(NotServed::NotReady)),
+        None | Some(State::Deleted) => Err(refused(NotServed::None)),
+    }
+}
+
+impl From<NotServed> for Error {
+    fn from(why: NotServed) -> Self {
+        match why {
+            NotServed::NoCall => Self::not_found("call"),
+            NotServed::None => Self::new(
+                Code::NotFound,
+                "This call has no recording. It was not recorded, or the recording was deleted for good.",
+            ),
+            NotServed::NotReady => Self::new(
+                Code::RecordingNotReady,
+                "The recording is still being written. Try again, or wait for the event recording.ready.",
+            ),
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! Keeps the recording of a call: row, blob, row.
+use bytes::Bytes;
+use serde_json::json;
+
+use crate::base::error::Error;
+use crate::base::hash::sha256_hex;
+use crate::base::ids::prefix;
+use crate::base::limits::RECORDING_WRITE_MS_MAX;
+use crate::ports::statement::{Rows, Statement};
+use crate::services::Services;
+use crate::sql;
+use crate::storage::batch::Batch;
+use crate::storage::calls::{self, Call};
+use crate::storage::events::{self, EventKind, Subscribers};
+use crate::storage::fault::Fault;
+use crate::storage::recordings::{State, key, wav};
+
+/// What came of keeping a recording.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kept {
+    /// It is there now, and `recording.ready` is on its way to whoever wants it.
+    Now,
+    /// An earlier attempt had finished: nothing is written.
+    Before,
+    /// It has been deleted since: nothing is written, a deleted recording does not come back.
+    Deleted,
+}
+
+/// Keeps a WAV file as the recording of a call. May run twice, at once or after a crash: one attempt counts, and
+/// the blobs of the others are removed. [`Fault::Stale`] says that another attempt has taken this one's place.
+pub async fn store(
+    services: &Services,
+    workspace_id: &str,
+    call_id: &str,
+    file: Bytes,
+) -> Result<Kept, Fault> {
+    let measured =
+        wav::measure(&file).map_err(|why| Fault::Bug(format!("no recording for {call_id}: {why}")))?;
+    let attempt = Attempt { services, workspace_id, call_id, id: services.id(prefix::RECORDING) };
+    if let Some(found) = attempt.begin(&file, &measured).await? {
+        return Ok(found);
+    }
+    let blobs = &services.ports().blobs;
+    let key = key(workspace_id, call_id, &attempt.id)?;
+    blobs.put(&key, file).await?;
+    match attempt.finish(measured.duration_ms).await {
+        Ok(()) => Ok(Kept::Now),
+        Err(Fault::Stale) => {
+            // The sweep knows of the blob too, later.
+            let _ = blobs.delete(&key).await;
+            Err(Fault::Stale)
+        }
+        Err(fault) => Err(fault),
+    }
+}
+
+struct Attempt<'a> {
+    services: &'a Services,
+    workspace_id: &'a str,
+    call_id: &'a str,
+    id: String,
+}
+
+impl Attempt<'_> {
+    /// Says that it is being written, and takes the place of an attempt that is not over; unless there is nothing
+    /// to do. Whoever wrote before may still be at it, so its blob is left alone until it surely is not.
+    async fn begin(&self, file: &[u8], measured: &wav::Measured) -> Result<Option<Kept>, Fault> {
+        let now_ms = self.services.ports().clock.now_ms();
+        let until_ms = now_ms + RECORDING_WRITE_MS_MAX;
+        let batch = vec![
+            sql!(
+                "UPDATE recordings SET state = 'abandoned', due_at = ?3, peaks = NULL
+                 WHERE workspace_id = ?1 AND call_id = ?2 AND state = 'writing'",
+                self.workspace_id,
+                self.call_id,
+                until_ms
+            ),
+            sql!(
+                "INSERT INTO recordings (id, workspace_id, call_id, state, due_at, size_bytes, sha256, duration_ms, peaks, created_at)
+                 SELECT ?3, workspace_id, id, 'writing', ?4, ?5, ?6, ?7, ?8, ?9 FROM calls
+                 WHERE workspace_id = ?1 AND id = ?2
+                 AND NOT EXISTS (SELECT 1 FROM recordings WHERE call_id = ?2 AND state <> 'abandoned')",
+                self.workspace_id,
+                self.call_id,
+                &self.id,
+                until_ms,
+                file.len() as i64,
+                sha256_hex(file),
+                measured.duration_ms,
+                measured.peaks.to_text(),
+                now_ms
+            ),
+            sql!(
+                "SELECT state FROM recordings WHERE workspace_id = ?1 AND call_id = ?2 AND state <> 'abandoned'",
+                self.workspace_id,
+                self.call_id
+            ),
+        ];
+        let rows = self.services.ports().database.write(batch).await?;
+        match rows.last().and_then(Rows::first) {
+            None => Err(Error::not_found("call").into()),
+            Some(row) => Ok(match row.word("state")? {
+                State::Writing => None,
+                State::Ready => Some(Kept::Before),
+                State::Deleted => Some(Kept::Deleted),
+            }),
+        }
+    }
+
+    /// Says that it is there, with the event that tells so.
+    async fn finish(&self, duration_ms: i64) -> Result<(), Fault> {
+        let ports = self.services.ports();
+        let read =
+            vec![calls::select_for(self.workspace_id, self.call_id), events::subscribers(self.workspace_id)];
+        let rows = ports.database.read(read).await?;
+        let [call, subscribers] = rows.as_slice() else {
+            return Err(Fault::Bug("two statements have two answers".to_owned()));
+        };
+        let subscribers = Subscribers::read(subscribers)?;
+        let mut batch = Batch::from(self.ready(duration_ms));
+        if let Some(row) = call.first() {
+            let (kind, now_ms) = (EventKind::RecordingReady, ports.clock.now_ms());
+            batch.emit(self.services, self.workspace_id, &subscribers, kind, now_ms, || {
+                let base_url = &self.services.config().base_url;
+                let call = Call::read(row, base_url)?.recorded(base_url, duration_ms);
+                Ok(json!({ "call": call }))
+            })?;
+        }
+        batch.write(self.services).await?;
+        Ok(())
+    }
+
+    fn ready(&self, duration_ms: i64) -> Vec<Statement> {
+        vec![
+            sql!(
+                "INSERT INTO batch_guard (ok) SELECT 0 WHERE NOT EXISTS
+                 (SELECT 1 FROM recordings WHERE id = ?1 AND state = 'writing')",
+                &self.id
+            ),
+            sql!("UPDATE recordings SET state = 'ready', due_at = NULL WHERE id = ?1", &self.id),
+            sql!(
+                "UPDATE calls SET recording_ms = ?3 WHERE workspace_id = ?1 AND id = ?2",
+                self.workspace_id,
+                self.call_id,
+                duration_ms
+            ),
+        ]
+    }
+}

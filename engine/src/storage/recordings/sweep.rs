@@ -1,0 +1,58 @@
+//! Removes blobs that nobody can reach: of deleted recordings, and of attempts that came to nothing.
+use serde_json::json;
+
+use crate::base::limits::RECORDINGS_SWEPT_MAX;
+use crate::ports::statement::{Rows, Statement};
+use crate::services::Services;
+use crate::sql;
+use crate::storage::fault::Fault;
+use crate::storage::recordings::key;
+
+/// Gives up attempts that surely have ended, then names what is due. The last statement's rows are for
+/// [`Engine::remove_recordings`].
+pub(crate) fn due(now_ms: i64) -> Vec<Statement> {
+    vec![
+        sql!(
+            "UPDATE recordings SET state = 'abandoned', peaks = NULL WHERE state = 'writing' AND due_at <= ?1",
+            now_ms
+        ),
+        sql!(
+            format!(
+                "SELECT id, workspace_id, call_id FROM recordings WHERE due_at <= ?1 ORDER BY due_at LIMIT {RECORDINGS_SWEPT_MAX}"
+            ),
+            now_ms
+        ),
+    ]
+}
+
+impl Services {
+    /// Removes the blobs of these rows, then the rows; of a deleted recording stays what says that it was deleted.
+    /// One that cannot be removed is left to the next sweep and keeps no other.
+    pub(crate) async fn remove_recordings(&self, due: &Rows) -> Result<(), Fault> {
+        let ports = self.ports();
+        let (mut removed, mut failed) = (Vec::new(), None);
+        for row in due.iter() {
+            let id = row.text("id")?;
+            let key = key(row.str("workspace_id")?, row.str("call_id")?, &id)?;
+            match ports.blobs.delete(&key).await {
+                Ok(()) => removed.push(id),
+                Err(error) => failed = Some(error),
+            }
+        }
+        if !removed.is_empty() {
+            let list = json!(removed).to_string();
+            let gone = vec![
+                sql!(
+                    "DELETE FROM recordings WHERE id IN (SELECT value FROM json_each(?1)) AND state = 'abandoned'",
+                    &list
+                ),
+                sql!(
+                    "UPDATE recordings SET due_at = NULL WHERE id IN (SELECT value FROM json_each(?1)) AND state = 'deleted'",
+                    &list
+                ),
+            ];
+            ports.database.write(gone).await?;
+        }
+        failed.map_or(Ok(()), |error| Err(error.into()))
+    }
+}

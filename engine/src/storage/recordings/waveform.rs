@@ -1,0 +1,150 @@
+//! Waveforms: the loudest sample of each tenth of a second, for drawing a recording without reading it.
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::base::limits::WAVEFORM_PEAKS_PER_SECOND;
+use crate::ports::DatabaseError;
+use crate::storage::recordings::CHANNELS;
+
+/// A recording's waveform.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Waveform {
+    /// The call.
+    pub call_id: String,
+    /// How long the recording is.
+    pub duration_ms: i64,
+    /// Each channel of the recording, in its order.
+    pub channels: Vec<Channel>,
+    /// How many peaks a second of a channel has; the last one may stand for less than its time.
+    pub peaks_per_second: u32,
+}
+
+/// One channel of a waveform.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Channel {
+    /// Who is on it: `caller` or `assistant`.
+    pub name: &'static str,
+    /// The loudest moment of each stretch, from 0, silence, to 1.
+    pub peaks: Vec<f64>,
+}
+
+impl Waveform {
+    /// As it is read.
+    pub fn new(call_id: String, duration_ms: i64, peaks: &Peaks) -> Self {
+        let channels = CHANNELS.into_iter().zip(peaks.channels());
+        let channels = channels.map(|(name, peaks)| Channel { name, peaks }).collect();
+        Self { call_id, duration_ms, channels, peaks_per_second: WAVEFORM_PEAKS_PER_SECOND }
+    }
+}
+
+/// Peaks as they are kept: a byte each, the channels one after the other.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Peaks(Vec<u8>);
+
+impl Peaks {
+    /// As a column holds them.
+    pub fn to_text(&self) -> String {
+        STANDARD.encode(&self.0)
+    }
+
+    /// From that column.
+    pub fn from_text(text: &str) -> Result<Self, DatabaseError> {
+        let bytes = STANDARD.decode(text);
+        bytes.map(Self).map_err(|error| DatabaseError::Shape(format!("peaks: {error}")))
+    }
+
+    /// Each channel's, from 0 to 1.
+    pub fn channels(&self) -> [Vec<f64>; 2] {
+        let (caller, assistant) = self.0.split_at(self.0.len() / 2);
+        // Three digits say all that a byte knows.
+        let level = |peak: &u8| f64::from(u32::from(*peak) * 1000 / 255) / 1000.0;
+        [caller, assistant].map(|peaks| peaks.iter().map(level).collect())
+    }
+}
+
+/// Takes the frames of a recording one by one, so that a writer can make the waveform as it goes.
+#[derive(Debug, Clone)]
+pub struct Builder {
+    frames_per_peak: u32,
+    /// Of the stretch that is not full yet.
+    frames: u32,
+    loudest: [u16; 2],
+    peaks: [Vec<u8>; 2],
+}
+
+impl Builder {
+    /// For a recording of so many frames a second.
+    pub fn new(rate_hz: u32) -> Self {
+        let frames_per_peak = (rate_hz / WAVEFORM_PEAKS_PER_SECOND).max(1);
+        Self { frames_per_peak, frames: 0, loudest: [0; 2], peaks: [Vec::new(), Vec::new()] }
+    }
+
+    /// The next frame: a sample of each channel.
+    pub fn push(&mut self, frame: [i16; 2]) {
+        for (loudest, sample) in self.loudest.iter_mut().zip(frame) {
+            *loudest = (*loudest).max(sample.unsigned_abs());
+        }
+        self.frames += 1;
+        if self.frames == self.frames_per_peak {
+            self.close();
+        }
+    }
+
+    /// All of it.
+    pub fn finish(mut self) -> Peaks {
+        if self.frames > 0 {
+            self.close();
+        }
+        Peaks(self.peaks.concat())
+    }
+
+    fn close(&mut self) {
+        for (peaks, loudest) in self.peaks.iter_mut().zip(self.loudest) {
+            // −32,768 is one louder than any positive sample.
+            let loudest = u32::from(loudest.min(i16::MAX.unsigned_abs()));
+            peaks.push((loudest * 255 / u32::from(i16::MAX.unsigned_abs())) as u8);
+        }
+        self.frames = 0;
+        self.loudest = [0; 2];
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn peaks(rate_hz: u32, frames: impl IntoIterator<Item = [i16; 2]>) -> Peaks {
+        let mut builder = Builder::new(rate_hz);
+        frames.into_iter().for_each(|frame| builder.push(frame));
+        builder.finish()
+    }
+
+    #[test]
+    fn a_peak_is_the_loudest_sample_of_its_stretch() {
+        let silence = vec![[0, 0]; 800];
+        let mut loud = silence.clone();
+        (loud[17], loud[799]) = ([-32_768, 3], [0, 16_384]);
+        let made = peaks(8_000, [silence, loud, vec![[0, 32_767]]].concat());
+        assert_eq!(made.channels(), [vec![0.0, 1.0, 0.0], vec![0.0, 0.498, 1.0]]);
+    }
+
+    #[test]
+    fn nothing_has_no_peaks_and_a_frame_has_one() {
+        assert_eq!(peaks(8_000, []).channels(), [Vec::<f64>::new(), vec![]]);
+        assert_eq!(peaks(48_000, [[1, -1]]).channels(), [vec![0.0], vec![0.0]]);
+    }
+
+    #[test]
+    fn peaks_come_back_from_storage() {
+        let made = peaks(8_000, (0..80_000).map(|n| [(n % 32_768) as i16, -((n % 977) as i16)]));
+        assert_eq!(Peaks::from_text(&made.to_text()).unwrap(), made);
+        assert!(Peaks::from_text("no base64!").is_err());
+        let waveform = json!(Waveform::new("call_1".to_owned(), 10_000, &made));
+        assert_eq!(waveform["channels"][0]["name"], "caller");
+        assert_eq!(waveform["channels"][1]["peaks"].as_array().unwrap().len(), 100);
+        assert_eq!(waveform["peaks_per_second"], 10);
+    }
+}

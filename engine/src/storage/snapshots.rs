@@ -1,0 +1,189 @@
+//! What a conversation is started with: the assistant, its tools and documents, the persona and the scenario.
+use serde::{Deserialize, Serialize};
+
+use crate::conversation::{Knowledge, ToolSpec};
+use crate::ports::statement::{Rows, Statement};
+use crate::simulation::evaluation::Evaluation;
+use crate::sql;
+use crate::storage::fault::Fault;
+
+/// The assistant as a run keeps it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AssistantSnapshot {
+    /// The assistant's id.
+    pub id: String,
+    /// The assistant's name.
+    pub name: String,
+    /// Its instructions.
+    pub instructions: String,
+    /// Its opening message.
+    pub first_message: String,
+    /// Its model.
+    pub model: String,
+    /// Its voice.
+    pub voice: String,
+    /// How speech is carried.
+    pub pipeline_mode: PipelineMode,
+    /// Its revision.
+    pub revision: i64,
+    /// Attached tools, in order.
+    pub tools: Vec<ToolSnapshot>,
+    /// Attached documents, in order.
+    pub knowledge: Vec<Knowledge>,
+}
+
+impl AssistantSnapshot {
+    /// Its tools as a model sees them.
+    pub fn tool_specs(&self) -> Vec<ToolSpec> {
+        let spec = |tool: &ToolSnapshot| ToolSpec {
+            name: tool.name.clone(),
+            description: tool.description.clone(),
+            parameters: tool.parameters.clone(),
+        };
+        self.tools.iter().map(spec).collect()
+    }
+}
+
+/// A tool as a run keeps it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ToolSnapshot {
+    /// The tool's id.
+    pub id: String,
+    /// Its function name.
+    pub name: String,
+    /// Where it is called.
+    pub url: String,
+    /// How it is called.
+    pub method: ToolMethod,
+    /// What it is for.
+    pub description: String,
+    /// Its arguments' schema.
+    pub parameters: serde_json::Value,
+    /// How long a call may take.
+    pub timeout_ms: i64,
+    /// Which of its secrets signed when the run was started; a call asks for the one that does now.
+    pub secret_version: i64,
+}
+
+impl SimulationSnapshot {
+    /// The models that a run asks, the assistant's among them.
+    pub fn models<'a>(&'a self, assistant: &'a AssistantSnapshot) -> impl Iterator<Item = &'a str> {
+        let own = [self.caller_model.as_deref(), self.judge_model.as_deref()];
+        std::iter::once(assistant.model.as_str()).chain(own.into_iter().flatten())
+    }
+}
+
+/// The persona and the scenario as a run keeps them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SimulationSnapshot {
+    /// The simulation's name.
+    pub name: String,
+    /// The persona's instructions.
+    pub persona: String,
+    /// The model that speaks as the caller; none: the assistant's.
+    #[serde(default)]
+    pub caller_model: Option<String>,
+    /// The model that judges; none: the assistant's.
+    #[serde(default)]
+    pub judge_model: Option<String>,
+    /// The scenario's instructions.
+    pub scenario: String,
+    /// What decides whether the run passes.
+    pub evaluations: Vec<Evaluation>,
+}
+
+/// Reads everything attached to the assistant picked by `(sub)query` of one id.
+pub(crate) fn assistant_reads(assistant: &'static str, parameter: &str) -> [Statement; 3] {
+    [
+        sql!(
+            format!(
+                "SELECT id, name, instructions, first_message, model, voice, pipeline_mode, revision
+                 FROM assistants WHERE workspace_id = :ws AND id = {assistant}"
+            ),
+            parameter
+        ),
+        sql!(
+            format!(
+                "SELECT tools.id AS id, tools.name AS name, url, method, description, parameters, timeout_ms, secret_version
+                 FROM assistant_tools AS attached JOIN tools ON tools.id = attached.tool_id
+                 WHERE attached.workspace_id = :ws AND attached.assistant_id = {assistant} ORDER BY attached.position"
+            ),
+            parameter
+        ),
+        sql!(
+            format!(
+                "SELECT documents.name AS name, content
+                 FROM assistant_documents AS attached JOIN documents ON documents.id = attached.document_id
+                 WHERE attached.workspace_id = :ws AND attached.assistant_id = {assistant} ORDER BY attached.position"
+            ),
+            parameter
+        ),
+    ]
+}
+
+/// What [`assistant_reads`] found.
+pub(crate) fn assistant_snapshot(rows: &[Rows]) -> Result<Option<AssistantSnapshot>, Fault> {
+    let [assistant, tools, documents] = rows else {
+        return Err(Fault::Bug("an assistant's snapshot needs three answers".to_owned()));
+    };
+    let Some(row) = assistant.first() else {
+        return Ok(None);
+    };
+    let tools = tools
+        .iter()
+        .map(|row| {
+            Ok(ToolSnapshot {
+                id: row.text("id")?,
+                name: row.text("name")?,
+                url: row.text("url")?,
+                method: row.word("method")?,
+                description: row.text("description")?,
+                parameters: row.json("parameters")?,
+                timeout_ms: row.integer("timeout_ms")?,
+                secret_version: row.integer("secret_version")?,
+            })
+        })
+        .collect::<Result<_, Fault>>()?;
+    let knowledge = documents
+        .iter()
+        .map(|row| Ok(Knowledge { name: row.text("name")?, content: row.text("content")? }))
+        .collect::<Result<_, Fault>>()?;
+    Ok(Some(AssistantSnapshot {
+        id: row.text("id")?,
+        name: row.text("name")?,
+        instructions: row.text("instructions")?,
+        first_message: row.text("first_message")?,
+        model: row.text("model")?,
+        voice: row.text("voice")?,
+        pipeline_mode: row.word("pipeline_mode")?,
+        revision: row.integer("revision")?,
+        tools,
+        knowledge,
+    }))
+}
+
+crate::words! {
+    /// The method a tool is called with.
+    #[derive(Default)]
+    #[allow(missing_docs, reason = "the names say it")]
+    json ToolMethod {
+        Get = "GET",
+        #[default]
+        Post = "POST",
+        Put = "PUT",
+        Patch = "PATCH",
+        Delete = "DELETE",
+    }
+}
+
+crate::words! {
+    /// How speech is carried.
+    #[derive(Default)]
+    json PipelineMode {
+        /// One model hears and speaks; needs a provider that can.
+        Realtime = "realtime",
+        /// Speech to text, a language model, text to speech.
+        #[default]
+        Cascading = "cascading",
+    }
+}

@@ -1,0 +1,75 @@
+//! What a workspace has spent this month, and the ceiling it has set itself.
+use crate::base::error::{Code, Error};
+use crate::base::time;
+use crate::ports::statement::{Rows, Statement};
+use crate::sql;
+use crate::storage::fault::Fault;
+
+/// The month of a time, in UTC: `2026-11`.
+pub fn month(now_ms: i64) -> String {
+    const YEAR_AND_MONTH_CHARS: usize = 7;
+    let mut text = time::format(now_ms);
+    text.truncate(YEAR_AND_MONTH_CHARS);
+    text
+}
+
+/// Adds what something has cost to the workspace's month; goes into the batch that finishes it. Less than nothing takes
+/// back what a price that was lowered since had added; a month never comes to less than nothing.
+pub fn add(workspace_id: &str, now_ms: i64, microusd: i64) -> Option<Statement> {
+    (microusd != 0).then(|| {
+        sql!(
+            "INSERT INTO spending (workspace_id, month, microusd) VALUES (?1, ?2, MAX(0, ?3))
+             ON CONFLICT DO UPDATE SET microusd = MAX(0, microusd + ?3)",
+            workspace_id,
+            month(now_ms),
+            microusd
+        )
+    })
+}
+
+/// Reads what [`check`] needs, for an operation that may spend.
+pub fn select(now_ms: i64) -> Statement {
+    sql!(
+        "SELECT monthly_spend_limit_microusd, COALESCE((SELECT microusd FROM spending
+         WHERE spending.workspace_id = :ws AND month = ?1), 0) AS spent FROM workspaces WHERE id = :ws",
+        month(now_ms)
+    )
+}
+
+/// Refuses what spends more, which asking only the built-in model does not, once the ceiling is reached.
+/// What is under way then goes on, each conversation within its own limit.
+pub fn check(rows: Option<&Rows>, spends: bool) -> Result<(), Fault> {
+    let Some(row) = rows.and_then(Rows::first).filter(|_| spends) else {
+        return Ok(());
+    };
+    let spent = row.integer("spent")?;
+    match row.optional_integer("monthly_spend_limit_microusd")? {
+        Some(limit) if spent >= limit => {
+            let message = format!(
+                "This workspace has spent {spent} of the {limit} millionths of a US dollar it allows itself this month. \
+                 Raise monthly_spend_limit_microusd (PATCH /workspace) or wait for the next month."
+            );
+            let details = serde_json::json!({"limit_microusd": limit, "spent_microusd": spent});
+            Err(Error::new(Code::SpendLimitReached, message).with_details(details).into())
+        }
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_month_is_the_year_and_the_month() {
+        assert_eq!(month(1_767_225_600_000), "2026-01");
+        assert_eq!(month(1_767_225_599_999), "2025-12");
+    }
+
+    #[test]
+    fn nothing_spent_writes_nothing() {
+        assert!(add("ws_1", 0, 0).is_none());
+        assert!(add("ws_1", 0, 1).is_some());
+        assert!(add("ws_1", 0, -1).is_some(), "a price that was lowered");
+    }
+}

@@ -1,0 +1,140 @@
+//! The test token: who may open one conversation with which assistant, until when, for how long.
+//!
+//! Everything is in the token, and a signature over it: nothing is stored until it is used. It opens
+//! one conversation, because the batch that opens it takes the token's id down.
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde::{Deserialize, Serialize};
+use subtle::ConstantTimeEq;
+
+use crate::base::ids::{self, prefix};
+use crate::storage::fault::Fault;
+use crate::storage::signing::test_token_signature;
+
+/// What a token says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TestToken {
+    /// `ttok_…`: what is taken down when it is used.
+    pub id: String,
+    /// The workspace that pays.
+    pub workspace_id: String,
+    /// The assistant that answers.
+    pub assistant_id: String,
+    /// From then on it opens nothing.
+    pub expires_at_ms: i64,
+    /// How long the conversation may last.
+    pub max_duration_seconds: u16,
+}
+
+/// Tells a token from every other text, and its layout from later ones.
+const MARK: &str = "vt1_";
+const ID_BYTES: usize = 16;
+/// A millisecond of the next nine thousand years.
+const TIME_BYTES: usize = 6;
+const CLAIMS_BYTES: usize = 3 * ID_BYTES + TIME_BYTES + 2;
+const SIGNATURE_BYTES: usize = 32;
+
+impl TestToken {
+    /// The token as it is handed out.
+    pub fn sign(&self, server_secret: &str) -> Result<String, Fault> {
+        let claims = self.claims().ok_or_else(|| Fault::Bug(format!("{} cannot be packed", self.id)))?;
+        let mut bytes = claims.to_vec();
+        bytes.extend_from_slice(&test_token_signature(server_secret, &claims));
+        Ok(format!("{MARK}{}", URL_SAFE_NO_PAD.encode(bytes)))
+    }
+
+    /// What a token says, if this server has signed it. Its age is another question.
+    pub fn read(server_secret: &str, text: &str) -> Option<Self> {
+        const ENCODED_CHARS: usize = (CLAIMS_BYTES + SIGNATURE_BYTES).div_ceil(3) * 4;
+        let encoded = text.strip_prefix(MARK).filter(|encoded| encoded.len() <= ENCODED_CHARS)?;
+        let bytes = URL_SAFE_NO_PAD.decode(encoded).ok()?;
+        let (claims, signature) = bytes.split_at_checked(CLAIMS_BYTES)?;
+        let genuine = test_token_signature(server_secret, claims);
+        if !bool::from(genuine.ct_eq(signature)) {
+            return None;
+        }
+        let (workspace, rest) = claims.split_first_chunk::<ID_BYTES>()?;
+        let (assistant, rest) = rest.split_first_chunk::<ID_BYTES>()?;
+        let (id, rest) = rest.split_first_chunk::<ID_BYTES>()?;
+        let (time, rest) = rest.split_first_chunk::<TIME_BYTES>()?;
+        let mut expires_at = [0; 8];
+        expires_at[8 - TIME_BYTES..].copy_from_slice(time);
+        Some(Self {
+            id: ids::from_bytes(prefix::TEST_TOKEN, *id),
+            workspace_id: ids::from_bytes(prefix::WORKSPACE, *workspace),
+            assistant_id: ids::from_bytes(prefix::ASSISTANT, *assistant),
+            expires_at_ms: i64::from_be_bytes(expires_at),
+            max_duration_seconds: u16::from_be_bytes(rest.try_into().ok()?),
+        })
+    }
+
+    fn claims(&self) -> Option<[u8; CLAIMS_BYTES]> {
+        let time = self.expires_at_ms.to_be_bytes();
+        let (unused, time) = time.split_at_checked(8 - TIME_BYTES)?;
+        if unused.iter().any(|byte| *byte != 0) {
+            return None;
+        }
+        let parts: [&[u8]; 5] = [
+            &ids::to_bytes(prefix::WORKSPACE, &self.workspace_id)?,
+            &ids::to_bytes(prefix::ASSISTANT, &self.assistant_id)?,
+            &ids::to_bytes(prefix::TEST_TOKEN, &self.id)?,
+            time,
+            &self.max_duration_seconds.to_be_bytes(),
+        ];
+        parts.concat().try_into().ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn token() -> TestToken {
+        TestToken {
+            id: "ttok_01aryz6s41tsv4rrffq69g5fav".to_owned(),
+            workspace_id: "ws_01aryz6s41tsv4rrffq69g5faw".to_owned(),
+            assistant_id: "asst_01aryz6s41tsv4rrffq69g5fax".to_owned(),
+            expires_at_ms: 1_767_225_600_123,
+            max_duration_seconds: 3_600,
+        }
+    }
+
+    #[test]
+    fn a_token_says_what_was_signed() {
+        let text = token().sign("a server secret").unwrap();
+        assert_eq!(text.len(), 122, "{text}");
+        assert_eq!(TestToken::read("a server secret", &text), Some(token()));
+    }
+
+    #[test]
+    fn nothing_but_what_was_signed_is_read() {
+        let text = token().sign("a server secret").unwrap();
+        assert_eq!(TestToken::read("another secret", &text), None);
+        for place in 0..text.len() {
+            for other in ['A', 'B', '_', '='] {
+                let mut altered: Vec<char> = text.chars().collect();
+                if altered[place] == other {
+                    continue;
+                }
+                altered[place] = other;
+                let altered: String = altered.into_iter().collect();
+                assert_eq!(TestToken::read("a server secret", &altered), None, "{altered}");
+            }
+            assert_eq!(TestToken::read("a server secret", &text[..place]), None);
+        }
+        assert_eq!(TestToken::read("a server secret", &format!("{text}A")), None);
+        assert_eq!(TestToken::read("a server secret", ""), None);
+    }
+
+    #[test]
+    fn what_cannot_be_packed_is_refused() {
+        for wrong in [
+            TestToken { expires_at_ms: -1, ..token() },
+            TestToken { expires_at_ms: i64::MAX, ..token() },
+            TestToken { workspace_id: "ws_1".to_owned(), ..token() },
+            TestToken { assistant_id: token().workspace_id, ..token() },
+        ] {
+            assert!(wrong.sign("a server secret").is_err(), "{wrong:?}");
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! Workspaces and keys as the operator makes them, outside any workspace.
+use crate::base::api_key::ApiKey;
+use crate::base::error::Error;
+use crate::base::ids::prefix;
+use crate::base::limits::NAME_CHARS_MAX;
+use crate::ports::statement::Statement;
+use crate::services::Services;
+use crate::sql;
+use crate::storage::fault::Fault;
+
+/// A workspace that was just made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewWorkspace {
+    /// `ws_…`
+    pub workspace_id: String,
+    /// Its first key, shown this once.
+    pub key: String,
+}
+
+impl Services {
+    /// Makes a workspace with one key.
+    pub async fn create_workspace(&self, name: &str) -> Result<NewWorkspace, Fault> {
+        let length = name.chars().count() as u64;
+        if !(1..=NAME_CHARS_MAX).contains(&length) || name.contains('\0') {
+            let message = format!("must have 1 to {NAME_CHARS_MAX} characters");
+            return Err(Error::field("name", message).into());
+        }
+        let workspace_id = self.id(prefix::WORKSPACE);
+        let insert = sql!(
+            "INSERT INTO workspaces (id, name, created_at) VALUES (?1, ?2, ?3)",
+            &workspace_id,
+            name,
+            self.ports().clock.now_ms()
+        );
+        let (key, insert_key) = self.new_key(&workspace_id, "first key");
+        self.ports().database.write(vec![insert, insert_key]).await?;
+        Ok(NewWorkspace { workspace_id, key })
+    }
+
+    /// Makes a key for the workspace with this id or, if only one has it, this name.
+    pub async fn create_key(&self, workspace: &str) -> Result<String, Fault> {
+        let find =
+            sql!("SELECT id FROM workspaces WHERE id = ?1 OR name = ?1 ORDER BY id LIMIT 2", workspace);
+        let rows = self.ports().database.read(vec![find]).await?;
+        let found: Vec<String> =
+            rows.iter().flat_map(|rows| rows.iter()).map(|row| row.text("id")).collect::<Result<_, _>>()?;
+        match found.as_slice() {
+            [id] => {
+                let (key, insert) = self.new_key(id, "command line");
+                self.ports().database.write(vec![insert]).await?;
+                Ok(key)
+            }
+            [] => {
+                Err(Error::field("workspace", format!("there is none with the id or name `{workspace}`"))
+                    .into())
+            }
+            _ => {
+                Err(Error::field("workspace", format!("several are named `{workspace}`; give the id")).into())
+            }
+        }
+    }
+
+    /// On the very first start: makes a workspace and returns its key. `None` ever after.
+    pub async fn first_workspace(&self) -> Result<Option<String>, Fault> {
+        let any = sql!("SELECT id FROM workspaces LIMIT 1");
+        let rows = self.ports().database.read(vec![any]).await?;
+        if rows.first().is_some_and(|rows| !rows.is_empty()) {
+            return Ok(None);
+        }
+        Ok(Some(self.create_workspace("default").await?.key))
+    }
+
+    fn new_key(&self, workspace_id: &str, name: &str) -> (String, Statement) {
+        let mut bytes = [0; 32];
+        self.ports().random.fill(&mut bytes);
+        let key = ApiKey::from_bytes(bytes);
+        let insert = sql!(
+            "INSERT INTO api_keys (id, workspace_id, name, hash, hint, created_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+            self.id(prefix::KEY),
+            workspace_id,
+            name,
+            key.sha256_hex(),
+            key.hint(),
+            self.ports().clock.now_ms(),
+        );
+        (key.as_str().to_owned(), insert)
+    }
+}
