@@ -31,7 +31,7 @@ const JOBS_SHUTDOWN_MS: u64 = 10_000;
 /// Voice assistants as one engine: REST, MCP and a job runner in one binary.
 ///
 /// Settings come from the environment: SIDETONE_LISTEN (127.0.0.1:8787), SIDETONE_DATA
-/// (./sidetone-data), SIDETONE_BASE_URL and others; the README lists them.
+/// (./sidetone-data), SIDETONE_BASE_URL and others; docs/settings-and-limits.md lists them.
 #[derive(Parser)]
 #[command(name = "sidetone", version)]
 struct Arguments {

@@ -1,5 +1,6 @@
-"""Runs the README against a server (SIDETONE_URL, SIDETONE_KEY), word for word but for address and key:
-`readme.py curl` its tour with curl, `readme.py mcp` its MCP script. Both have to end in a run that passed."""
+"""Runs the documentation against a server (SIDETONE_URL, SIDETONE_KEY), unchanged except for address and key:
+`readme.py curl` the README's tour with curl, `readme.py mcp` the script of docs/mcp.md. Both must end in a run that
+passed."""
 
 import os
 import re
@@ -8,11 +9,12 @@ import sys
 import tempfile
 
 URL, KEY = os.environ["SIDETONE_URL"], os.environ["SIDETONE_KEY"]
-README = open(os.path.join(os.path.dirname(__file__), "..", "..", "README.md"), encoding="utf-8").read()
+ROOT = os.path.join(os.path.dirname(__file__), "..", "..")
 
 
-def section(title: str) -> str:
-    return README.split(f"\n## {title}\n")[1].split("\n## ")[0]
+def section(document: str, title: str) -> str:
+    with open(os.path.join(ROOT, document), encoding="utf-8") as file:
+        return file.read().split(f"\n## {title}\n")[1].split("\n## ")[0]
 
 
 def blocks(text: str, language: str) -> list[str]:
@@ -36,9 +38,10 @@ def expect(output: str, *parts: str) -> None:
 
 
 if sys.argv[1] == "curl":
-    script = "\n".join(blocks(section("A tour in five minutes"), "sh"))
+    script = "\n".join(blocks(section("README.md", "A tour in five minutes"), "sh"))
     expect(run(["sh"], ".sh", script), '"status":"completed"', '"passed":true', '"revision_conflict"')
 else:
-    (script,) = blocks(section("From an MCP client"), "python")
-    (printed,) = blocks(section("From an MCP client"), "text")
+    tour = section("docs/mcp.md", "The tour in Python")
+    (script,) = blocks(tour, "python")
+    (printed,) = blocks(tour, "text")
     expect(run([sys.executable], ".py", script), printed)

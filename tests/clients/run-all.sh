@@ -49,8 +49,8 @@ check "Telnyx's own package" ./carriers.sh telnyx
 check "Plivo's own package" ./carriers.sh plivo
 check "Vonage's own packages" ./carriers.sh vonage
 check 'Standard Webhooks' ./deliveries.sh
-check 'README, curl' python3 readme.py curl
-check 'README, MCP' "$python_v2" readme.py mcp
+check 'README, the tour' python3 readme.py curl
+check 'docs/mcp.md' "$python_v2" readme.py mcp
 check 'OpenAPI 3.1' ./openapi.sh
 check 'schemathesis' ./schemathesis.sh
 

@@ -1,4 +1,4 @@
-//! The README's test, as it stands there.
+//! The Rust tests that README.md and docs/testing.md show, unchanged.
 use serde_json::json;
 use sidetone::Sandbox;
 
@@ -22,4 +22,24 @@ fn the_front_desk_knows_when_we_open() {
     let run = make(&format!("/simulations/{simulation}/runs"), json!({"seed": 7}));
     sandbox.run_jobs();
     assert_eq!(sandbox.get(&format!("/simulations/runs/{run}"))["passed"], true);
+}
+
+#[test]
+fn an_assistant_can_be_created() {
+    let front_desk = json!({"name": "Front desk", "instructions": "Be kind."});
+    assert_eq!(Sandbox::new().post("/assistants", front_desk).status, 201);
+}
+
+#[test]
+fn the_documents_show_these_tests() {
+    let source = include_str!("readme_sandbox.rs");
+    for (name, document) in [
+        ("README.md", include_str!("../../README.md")),
+        ("docs/testing.md", include_str!("../../docs/testing.md")),
+    ] {
+        let block = document.split("```rust\n").nth(1).and_then(|rest| rest.split("```").next());
+        let test = block.and_then(|block| block.find("#[test]").map(|start| &block[start..]));
+        let test = test.unwrap_or_else(|| panic!("{name} shows no Rust test"));
+        assert!(source.contains(test), "{name} shows another test:\n{test}");
+    }
 }

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# Clones the repository, does there what the README says for trying the Worker on one's own machine, word for word,
-# and then its tour, against that Worker. Whatever it starts and makes is gone when it ends; only build caches stay.
+# Clones the repository and runs there, unchanged, the commands of docs/deploying-at-the-edge.md that try the Worker on
+# one's own machine, then the README's tour and the script of docs/mcp.md against that Worker. It removes everything it
+# creates except build caches.
 #
-# On a machine as the README wants it (rustup's wasm target, Node 22) nothing else takes part. Elsewhere what .ci brings
-# stands in: through the environment, and as a `node_modules` beside the clone, where `npx` finds wrangler.
+# On a machine that meets the guide's requirements (rustup's wasm target, Node 22) it uses nothing else. Elsewhere it uses
+# the tools of .ci: through the environment, and as a `node_modules` beside the clone, where `npx` finds wrangler.
 set -euo pipefail
 exec </dev/null
 
@@ -29,11 +30,11 @@ export CI=true WRANGLER_SEND_METRICS=false
 # Dependencies are built once, not for every clone.
 export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$cache/target}
 
-# The README's commands, without its comments.
+# The guide's commands, without its comments.
 commands=$(python3 - <<'PY'
 import re
-section = open("README.md", encoding="utf-8").read().split("\n## Deploy to the edge\n")[1].split("\n## ")[0]
-deploy, local = re.findall(r"```sh\n(.*?)```", section, re.S)[:2]
+guide = open("docs/deploying-at-the-edge.md", encoding="utf-8").read()
+deploy, local = re.findall(r"```sh\n(.*?)```", guide, re.S)[:2]
 secrets = [line for line in deploy.splitlines() if "-- secrets" in line]
 for line in secrets + local.splitlines():
     print(re.sub(r"\s+#.*", "", line))
@@ -70,7 +71,7 @@ set -m
 bash -euc "${command[2]}" >"$work/log" 2>&1 &
 server=$!
 set +m
-# It prints another port than the README's when that one is taken.
+# It prints another port than the guide's if that one is taken.
 for ((waited = 0; ; waited++)); do
   SIDETONE_URL=$(sed -n 's|.*Ready on \(http://[0-9.]*:[0-9]*\).*|\1|p' "$work/log" | tail -n 1)
   [[ -z $SIDETONE_URL ]] || break
@@ -82,7 +83,7 @@ export SIDETONE_URL SIDETONE_KEY
 
 say "the README's tour against $SIDETONE_URL"
 python3 tests/clients/readme.py curl >"$work/tour" 2>&1 || { cat "$work/tour"; tail -n 40 "$work/log"; exit 1; }
-say "the README's MCP client"
+say 'the MCP client of docs/mcp.md'
 python=$(.ci/python-env tests/clients/requirements-mcp-v2.txt)/python
 "$python" tests/clients/readme.py mcp >"$work/tour" 2>&1 || { cat "$work/tour"; tail -n 40 "$work/log"; exit 1; }
 [[ -z $(git status --porcelain) ]] || { echo 'the clone has changed:'; git status --short; exit 1; }
