@@ -94,7 +94,7 @@ impl Engine {
             };
         }
         if path == live::SOCKET_PATH {
-            return live::door::without_upgrade(self, incoming, now_ms, request_id).await;
+            return live::handshake::without_upgrade(self, incoming, now_ms, request_id).await;
         }
         if path.starts_with(telephony::PATH) {
             return telephony::callbacks::handle(self, incoming, request_id).await;

@@ -54,8 +54,8 @@ impl Queue for Wakes {
     }
 }
 
-/// A pump and what it needs.
-struct Pump {
+/// A worker and what it needs.
+struct QueueWorker {
     engine: Engine,
     queue: JobQueue,
     kinds: Vec<JobKind>,
@@ -63,13 +63,13 @@ struct Pump {
     owner: String,
 }
 
-/// A running pump.
+/// A running worker.
 pub struct Runner {
     thread: std::thread::JoinHandle<std::io::Result<()>>,
 }
 
 impl Runner {
-    /// Starts the pump of a queue on a runtime of its own; it runs jobs until `stop` turns true, then gives
+    /// Starts the worker of a queue on a runtime of its own; it runs jobs until `stop` turns true, then gives
     /// its leases back. `owner` names the process.
     pub fn start(
         engine: Engine,
@@ -78,7 +78,7 @@ impl Runner {
         owner: &str,
         stop: watch::Receiver<bool>,
     ) -> Self {
-        let pump = Pump {
+        let worker = QueueWorker {
             engine,
             queue,
             kinds: JobKind::of_queue(queue),
@@ -92,7 +92,7 @@ impl Runner {
                 .thread_name(queue.as_str())
                 .enable_all()
                 .build()?;
-            runtime.block_on(pump.run(stop));
+            runtime.block_on(worker.run(stop));
             runtime.shutdown_background();
             Ok(())
         });
@@ -105,7 +105,7 @@ impl Runner {
     }
 }
 
-impl Pump {
+impl QueueWorker {
     async fn run(self, mut stop: watch::Receiver<bool>) {
         let mut running: JoinSet<()> = JoinSet::new();
         let mut swept = Instant::now();

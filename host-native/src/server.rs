@@ -1,7 +1,7 @@
 //! axum with one fallback into the engine: reads a body within the limit, hands the request over,
 //! writes the answer and logs what must be logged.
-mod patience;
 mod socket;
+mod write_timeout;
 
 use std::error::Error;
 use std::io;
@@ -31,7 +31,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tower::ServiceExt;
 
-use patience::Patience;
+use write_timeout::WriteTimeout;
 
 /// After a 413, so much more is read and thrown away, so that the client gets to read the answer
 /// instead of a reset connection.
@@ -95,7 +95,7 @@ pub async fn serve(listener: TcpListener, engine: Engine, mut stop: watch::Recei
             request.extensions_mut().insert(held.clone());
             app.clone().oneshot(request)
         });
-        let stream = Patience::new(stream, Duration::from_millis(WRITE_STALL_MS));
+        let stream = WriteTimeout::new(stream, Duration::from_millis(WRITE_STALL_MS));
         let connection = http.serve_connection(TokioIo::new(stream), service).with_upgrades();
         let mut stop = stop.clone();
         tokio::spawn(async move {

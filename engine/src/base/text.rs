@@ -8,7 +8,7 @@ use icu_normalizer::ComposingNormalizerBorrowed;
 /// Two texts fold to the same bytes when a reader would call them the same words: `Straße` and
 /// `STRASSE`, `é` in one code point or two, any run of white space and one blank.
 #[must_use]
-pub fn folded(text: &str) -> String {
+pub fn casefold(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for word in composed(text).split_whitespace() {
         if !out.is_empty() {
@@ -25,7 +25,7 @@ pub fn folded(text: &str) -> String {
 
 /// The text with every run of white space made one blank, otherwise as it is.
 #[must_use]
-pub fn squeezed(text: &str) -> String {
+pub fn collapse_whitespace(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for word in text.split_whitespace() {
         if !out.is_empty() {
@@ -38,7 +38,7 @@ pub fn squeezed(text: &str) -> String {
 
 /// The text, cut at a character boundary and marked by `…` when it is longer than `bytes_max`.
 #[must_use]
-pub fn cut(mut text: String, bytes_max: usize) -> String {
+pub fn truncate(mut text: String, bytes_max: usize) -> String {
     if text.len() <= bytes_max {
         return text;
     }
@@ -51,7 +51,7 @@ pub fn cut(mut text: String, bytes_max: usize) -> String {
 /// The text, cut at a character boundary to `bytes_max` bytes, with a mark that tells how long it
 /// was. When there is no room for the mark, nothing but the mark is left.
 #[must_use]
-pub fn cut_telling(mut text: String, bytes_max: usize) -> String {
+pub fn truncate_with_note(mut text: String, bytes_max: usize) -> String {
     if text.len() <= bytes_max {
         return text;
     }
@@ -76,29 +76,29 @@ mod tests {
 
     #[test]
     fn folds_case_white_space_and_composition() {
-        assert_eq!(folded("  We OPEN\u{a0}at\r\n\tNine "), "we open at nine");
-        assert_eq!(folded("Straße"), folded("STRASSE"));
-        assert_eq!(folded("Cafe\u{301}"), folded("CAFÉ"));
-        assert_eq!(folded("ΟΔΟΣ"), folded("οδος"));
-        assert_ne!(folded("cafe"), folded("café"));
-        assert_eq!(folded(" \u{2003}\n"), "");
+        assert_eq!(casefold("  We OPEN\u{a0}at\r\n\tNine "), "we open at nine");
+        assert_eq!(casefold("Straße"), casefold("STRASSE"));
+        assert_eq!(casefold("Cafe\u{301}"), casefold("CAFÉ"));
+        assert_eq!(casefold("ΟΔΟΣ"), casefold("οδος"));
+        assert_ne!(casefold("cafe"), casefold("café"));
+        assert_eq!(casefold(" \u{2003}\n"), "");
     }
 
     #[test]
     fn cuts_at_a_character() {
-        assert_eq!(cut("héllo".into(), 6), "héllo");
-        assert_eq!(cut("hééééé".into(), 7), "héé…".chars().take(2).collect::<String>() + "…");
-        assert_eq!(cut("abcdef".into(), 0), "…");
-        assert_eq!(cut_telling("é".repeat(16), 32), "é".repeat(16));
-        assert_eq!(cut_telling("é".repeat(17), 31), "éé… (cut, 34 bytes in all)");
-        assert_eq!(cut_telling("é".repeat(17), 1), "… (cut, 34 bytes in all)");
+        assert_eq!(truncate("héllo".into(), 6), "héllo");
+        assert_eq!(truncate("hééééé".into(), 7), "héé…".chars().take(2).collect::<String>() + "…");
+        assert_eq!(truncate("abcdef".into(), 0), "…");
+        assert_eq!(truncate_with_note("é".repeat(16), 32), "é".repeat(16));
+        assert_eq!(truncate_with_note("é".repeat(17), 31), "éé… (cut, 34 bytes in all)");
+        assert_eq!(truncate_with_note("é".repeat(17), 1), "… (cut, 34 bytes in all)");
     }
 
     proptest! {
         #[test]
         fn folding_twice_changes_nothing(text in ".{0,40}") {
-            let once = folded(&text);
-            prop_assert_eq!(folded(&once), once);
+            let once = casefold(&text);
+            prop_assert_eq!(casefold(&once), once);
         }
     }
 }

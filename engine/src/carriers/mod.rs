@@ -21,7 +21,7 @@ use std::fmt;
 use std::sync::Arc;
 
 pub use callback::{Callback, Check, Forged};
-pub use media::{Line, LineError, LineEvent, LineFormat, LineMessage};
+pub use media::{MediaCodec, MediaError, MediaEvent, MediaFormat, MediaMessage};
 pub use name::CarrierName;
 pub use order::{Authorization, Order, Outgoing, Placed, PrivateKey, Rejection, RejectionCause};
 pub use rates::Rates;
@@ -71,7 +71,7 @@ pub trait Carrier: Port {
     fn hung_up(&self, reply: &HttpReply) -> Result<(), Rejection>;
 
     /// The carrier's side of a media socket that was just opened.
-    fn line(&self) -> Box<dyn Line>;
+    fn media_codec(&self) -> Box<dyn MediaCodec>;
 }
 
 /// What an answer document or command is made of.

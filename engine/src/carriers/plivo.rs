@@ -19,7 +19,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
 
 use super::callback::{Callback, Check};
-use super::media::Line;
+use super::media::MediaCodec;
 use super::order::{Authorization, Order, Outgoing, Placed, Rejection};
 use super::report::{CarrierEvent, IncomingCall, Refusal};
 use super::{Carrier, Connect, Ending, Reply, shared};
@@ -166,7 +166,7 @@ impl Carrier for Plivo {
         }
     }
 
-    fn line(&self) -> Box<dyn Line> {
+    fn media_codec(&self) -> Box<dyn MediaCodec> {
         Box::new(media::PlivoLine::default())
     }
 }

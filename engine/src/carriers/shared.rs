@@ -5,11 +5,11 @@ use hmac::{Hmac, KeyInit, Mac};
 use sha1::Sha1;
 use subtle::ConstantTimeEq;
 
-use super::media::LineError;
+use super::media::MediaError;
 use super::order::{Rejection, RejectionCause};
 use crate::base::limits::{CARRIER_MESSAGE_BYTES_MAX, MEDIA_CHUNK_MS_MAX};
 use crate::base::setting::SettingError;
-use crate::base::text::cut;
+use crate::base::text::truncate;
 use crate::speech::g711;
 
 /// More letters and digits in a row are no word, id or number of a carrier's: they are our token, or a part of it.
@@ -61,15 +61,15 @@ pub fn number(text: &str) -> Option<String> {
         "" => None,
         text if digits(text) => Some(format!("+{text}")),
         // Whoever calls by SIP writes there what they like.
-        text => Some(cut(text.to_owned(), CARRIER_MESSAGE_BYTES_MAX)),
+        text => Some(truncate(text.to_owned(), CARRIER_MESSAGE_BYTES_MAX)),
     }
 }
 
 /// Audio of a text message: base64 of mu-law at 8 kHz.
-pub fn mulaw(payload: &str) -> Result<Vec<i16>, LineError> {
-    let bytes = STANDARD.decode(payload).map_err(|_| LineError::Audio)?;
+pub fn mulaw(payload: &str) -> Result<Vec<i16>, MediaError> {
+    let bytes = STANDARD.decode(payload).map_err(|_| MediaError::Audio)?;
     if bytes.is_empty() || bytes.len() > 8 * MEDIA_CHUNK_MS_MAX {
-        return Err(LineError::Audio);
+        return Err(MediaError::Audio);
     }
     Ok(g711::decode(&bytes))
 }
@@ -92,7 +92,7 @@ pub fn rejection(status: u16, code: Option<String>, message: &str) -> Rejection 
 
 /// What a carrier says, as it is logged and repeated: bounded, and where it is about a URL of ours, without the token.
 pub fn words(text: &str) -> String {
-    cut(without_tokens(text), CARRIER_MESSAGE_BYTES_MAX)
+    truncate(without_tokens(text), CARRIER_MESSAGE_BYTES_MAX)
 }
 
 fn without_tokens(text: &str) -> String {

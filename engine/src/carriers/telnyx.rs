@@ -16,7 +16,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
 
 use super::callback::{Callback, Check, Forged};
-use super::media::Line;
+use super::media::MediaCodec;
 use super::order::{Authorization, Order, Outgoing, Placed, Rejection};
 use super::report::{CarrierEvent, IncomingCall, Refusal};
 use super::{Carrier, Connect, Ending, Reply, shared};
@@ -176,7 +176,7 @@ impl Carrier for Telnyx {
         }
     }
 
-    fn line(&self) -> Box<dyn Line> {
+    fn media_codec(&self) -> Box<dyn MediaCodec> {
         Box::new(media::TelnyxLine::default())
     }
 }

@@ -18,7 +18,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::callback::{Callback, Check};
-use super::media::Line;
+use super::media::MediaCodec;
 use super::order::{Authorization, Order, Outgoing, Placed, Rejection};
 use super::report::{CarrierEvent, IncomingCall, Refusal};
 use super::{Carrier, Connect, Ending, Reply, shared};
@@ -155,7 +155,7 @@ impl Carrier for Twilio {
         }
     }
 
-    fn line(&self) -> Box<dyn Line> {
+    fn media_codec(&self) -> Box<dyn MediaCodec> {
         Box::new(media::TwilioLine::default())
     }
 }

@@ -17,12 +17,12 @@ use serde_json::{Map, Value, json};
 use url::Url;
 
 use super::callback::{Callback, Check};
-use super::media::Line;
+use super::media::MediaCodec;
 use super::order::{Authorization, Order, Outgoing, Placed, PrivateKey, Rejection};
 use super::report::{CarrierEvent, IncomingCall, Refusal};
 use super::{Carrier, Connect, Ending, Reply, shared};
 use crate::base::setting::{Secret, SettingError};
-use crate::base::text::cut;
+use crate::base::text::truncate;
 use crate::carriers::CarrierName;
 use crate::ports::HttpReply;
 
@@ -200,7 +200,7 @@ impl Carrier for Vonage {
         }
     }
 
-    fn line(&self) -> Box<dyn Line> {
+    fn media_codec(&self) -> Box<dyn MediaCodec> {
         Box::new(media::VonageLine::default())
     }
 }
@@ -223,7 +223,7 @@ fn rejection(reply: &HttpReply) -> Rejection {
         Some((_, code)) => Some(code),
         None => (!kind.contains('/')).then_some(kind),
     });
-    let code = code.filter(|code| !code.is_empty()).map(|code| cut(code.to_owned(), CODE_BYTES_MAX));
+    let code = code.filter(|code| !code.is_empty()).map(|code| truncate(code.to_owned(), CODE_BYTES_MAX));
     let wrong = said.get("invalid_parameters").and_then(Value::as_array).and_then(|list| list.first());
     let wrong = wrong.and_then(|wrong| {
         let part = |name: &str| wrong.get(name).and_then(Value::as_str);

@@ -10,7 +10,7 @@ use tools::PendingCall;
 
 use super::transcript::{TranscriptRole, TranscriptRow};
 use super::{ConversationLimits, EndedReason, TEXT_BYTES_MAX, TRANSCRIPT_BYTES_MAX};
-use crate::base::text::{cut, folded};
+use crate::base::text::{casefold, truncate};
 use crate::conversation::{AssistantReply, AssistantTurn, Knowledge, Message, ToolSpec};
 
 /// What a conversation starts from.
@@ -298,7 +298,7 @@ impl Conversation {
     }
 
     fn keys(&mut self, keys: String) {
-        let keys = cut(keys, TEXT_BYTES_MAX);
+        let keys = truncate(keys, TEXT_BYTES_MAX);
         if self.state == State::New || keys.is_empty() {
             return;
         }
@@ -329,7 +329,7 @@ impl Conversation {
 
     /// Takes down a line of the user. False when the transcript had no room for it.
     fn hear(&mut self, text: String, duration_ms: i64) -> bool {
-        let text = cut(text, TEXT_BYTES_MAX);
+        let text = truncate(text, TEXT_BYTES_MAX);
         let end_ms = self.offset_ms;
         let start_ms = end_ms.saturating_sub(duration_ms.max(0)).max(0);
         self.speaking = None;
@@ -416,12 +416,12 @@ impl Conversation {
         if self.state != State::Thinking || request != self.requests {
             return;
         }
-        self.failure = Some(cut(reason, TEXT_BYTES_MAX));
+        self.failure = Some(truncate(reason, TEXT_BYTES_MAX));
         self.end(EndedReason::ModelFailed);
     }
 
     fn say(&mut self, text: String) {
-        let text = cut(text, TEXT_BYTES_MAX);
+        let text = truncate(text, TEXT_BYTES_MAX);
         let row = self.row(TranscriptRole::Assistant, text.clone(), self.offset_ms);
         self.speaking = Some(row.index);
         if !self.record(row) {
@@ -429,7 +429,7 @@ impl Conversation {
         }
         self.history.push(Message::Assistant { text: text.clone() });
         self.turns = self.turns.saturating_add(1);
-        let line = folded(&text);
+        let line = casefold(&text);
         self.repeats = if line == self.last_line { self.repeats.saturating_add(1) } else { 1 };
         self.last_line = line;
         self.outputs.push_back(Output::Say { text });

@@ -10,7 +10,7 @@ use crate::operations::context::{Context, Identity};
 use crate::operations::operation::{File, Input, Operation, Output};
 use crate::operations::validate::{self, Strictness};
 use crate::storage::fault::Fault;
-use crate::storage::idempotency::{Idempotency, Reveal, Stored};
+use crate::storage::idempotency::{Idempotency, OneTimeSecret, Stored};
 use crate::storage::signing::{SecretKind, signing_secret};
 
 /// A request as a face read it, not yet checked.
@@ -191,17 +191,17 @@ fn answer(context: &Context, output: Output, replayed: bool) -> Result<Answer, F
     Ok(Answer { status, body, etag, replayed, file })
 }
 
-fn with_secret(context: &Context, body: &str, reveal: &Reveal) -> Result<String, Fault> {
+fn with_secret(context: &Context, body: &str, reveal: &OneTimeSecret) -> Result<String, Fault> {
     let server_secret = &context.services.config().secret;
     let secrets: Vec<(&str, Value)> = match reveal {
-        Reveal::Tool { id, version } => {
+        OneTimeSecret::Tool { id, version } => {
             vec![("signing_secret", signing_secret(server_secret, SecretKind::Tool, id, *version).into())]
         }
-        Reveal::Webhook { id, version } => {
+        OneTimeSecret::Webhook { id, version } => {
             vec![("signing_secret", signing_secret(server_secret, SecretKind::Webhook, id, *version).into())]
         }
-        Reveal::ApiKey { key } => vec![("key", key.clone().map_or(Value::Null, Value::String))],
-        Reveal::TestToken { token } => {
+        OneTimeSecret::ApiKey { key } => vec![("key", key.clone().map_or(Value::Null, Value::String))],
+        OneTimeSecret::TestToken { token } => {
             let token = token.sign(server_secret)?;
             let base_url = &context.services.config().base_url;
             vec![

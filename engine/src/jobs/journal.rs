@@ -10,22 +10,22 @@ use crate::ports::statement::{Rows, Statement};
 use crate::simulation::Input;
 use crate::sql;
 use crate::storage::calls::Analysis;
-use crate::storage::cost::Spent;
+use crate::storage::cost::Cost;
 use crate::storage::jobs::Job;
 
 /// One thing a conversation was told, and what finding it out cost.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Told {
+pub struct JournalEntry {
     /// What it was told.
     pub input: Input,
     /// What the models asked for it have cost.
-    pub spent: Spent,
+    pub spent: Cost,
 }
 
 #[derive(Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 enum Entry {
-    Told(Told),
+    JournalEntry(JournalEntry),
     /// A tool is about to be called.
     Calling {
         id: String,
@@ -34,7 +34,7 @@ enum Entry {
     /// The conversation is over and was looked into.
     Analysed {
         analysis: Analysis,
-        spent: Spent,
+        spent: Cost,
     },
 }
 
@@ -44,7 +44,7 @@ pub struct Journal {
     conversation_id: String,
     saved: i64,
     unsaved: Vec<String>,
-    analysed: Option<(Analysis, Spent)>,
+    analysed: Option<(Analysis, Cost)>,
 }
 
 impl Journal {
@@ -58,11 +58,11 @@ impl Journal {
     }
 
     /// The journal to go on with, and what it says already.
-    pub fn read(job: &Job, conversation_id: &str, rows: &Rows) -> Result<(Self, Vec<Told>), Failure> {
+    pub fn read(job: &Job, conversation_id: &str, rows: &Rows) -> Result<(Self, Vec<JournalEntry>), Failure> {
         let (mut told, mut analysed) = (Vec::new(), None);
         for row in rows.iter() {
             match row.json("entry")? {
-                Entry::Told(one) => told.push(one),
+                Entry::JournalEntry(one) => told.push(one),
                 Entry::Calling { .. } => {}
                 Entry::Analysed { analysis, spent } => analysed = Some((analysis, spent)),
             }
@@ -79,8 +79,8 @@ impl Journal {
     }
 
     /// Takes down what the conversation is told.
-    pub fn told(&mut self, told: &Told) {
-        self.take_down(&Entry::Told(told.clone()));
+    pub fn told(&mut self, told: &JournalEntry) {
+        self.take_down(&Entry::JournalEntry(told.clone()));
     }
 
     /// Takes down that a tool is about to be called.
@@ -89,12 +89,12 @@ impl Journal {
     }
 
     /// Takes down what the conversation was about, and what finding that out has cost.
-    pub fn looked_into(&mut self, analysis: &Analysis, spent: Spent) {
+    pub fn looked_into(&mut self, analysis: &Analysis, spent: Cost) {
         self.take_down(&Entry::Analysed { analysis: analysis.clone(), spent });
     }
 
     /// What the conversation was about, if that was found out before.
-    pub fn analysed(&self) -> Option<(Analysis, Spent)> {
+    pub fn analysed(&self) -> Option<(Analysis, Cost)> {
         self.analysed.clone()
     }
 

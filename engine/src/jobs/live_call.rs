@@ -18,7 +18,7 @@ use crate::ports::statement::{Row, Rows};
 use crate::services::Services;
 use crate::storage::batch::Batch;
 use crate::storage::calls::{self, Analysis, AnalysisMethod, Call, CallStatus, EndedCall, NewCall};
-use crate::storage::cost::Spent;
+use crate::storage::cost::Cost;
 use crate::storage::events::{self, EventKind, Subscribers};
 use crate::storage::fault::Fault;
 use crate::storage::jobs::Job;
@@ -39,7 +39,7 @@ pub(super) async fn run(services: &Services, job: &Job) -> Result<(), Failure> {
         };
         // What was written is read again, so that the event tells what a read shows.
         if found.is_ended() {
-            return look_into(services, job, &found).await;
+            return analyze_call(services, job, &found).await;
         }
         match settle(services, job, found).await {
             // The carrier has said something meanwhile; or the lease is somebody else's, and stays so.
@@ -108,7 +108,7 @@ async fn settle(services: &Services, job: &Job, found: Found) -> Result<(), Fail
     let now_ms = services.ports().clock.now_ms();
     let call = NewCall::read(found.row()?, &job.workspace_id)?;
     let mut ended = match &found.leg {
-        Some(leg) if leg.talked_at.is_none() => unconnected(leg, &call, now_ms),
+        Some(leg) if leg.media_started_at.is_none() => unconnected(leg, &call, now_ms),
         _ => abandoned(&call, found.so_far.clone()),
     };
     let mut batch = Batch::from(job.extend(now_ms, 0).statements);
@@ -149,7 +149,7 @@ fn unconnected(leg: &Leg, call: &NewCall, now_ms: i64) -> EndedCall {
 }
 
 /// Finds out what an ended call was about. A model that fails leaves it to the rules.
-async fn look_into(services: &Services, job: &Job, found: &Found) -> Result<(), Failure> {
+async fn analyze_call(services: &Services, job: &Job, found: &Found) -> Result<(), Failure> {
     let transcript: Vec<TranscriptRow> = found.row()?.json("transcript")?;
     let turn = AnalysisTurn { transcript: &transcript };
     let by_rule = || Analysis::of(rules::analyse(&turn), AnalysisMethod::Rule);
@@ -159,7 +159,7 @@ async fn look_into(services: &Services, job: &Job, found: &Found) -> Result<(), 
             services.ports().database.write(lease.statements).await?;
             let answer = analyst.analyse(services.ports(), &turn, LIVE_COST_MICROUSD_MAX).await;
             // By itself, for it was paid whether or not what follows can be written.
-            let microusd = Spent::of(&answer).microusd;
+            let microusd = Cost::of(&answer).microusd;
             let paid = spending::add(&job.workspace_id, services.ports().clock.now_ms(), microusd);
             Batch::from(Vec::from_iter(paid)).write(services).await?;
             let found = answer.ok().map(|answered| Analysis::of(answered.reply, AnalysisMethod::Model));

@@ -5,7 +5,7 @@ mod drive;
 mod record;
 
 use crate::jobs::Failure;
-use crate::jobs::journal::{Journal, Told};
+use crate::jobs::journal::{Journal, JournalEntry};
 use crate::services::Services;
 use crate::simulation::{SimulationFailure, SimulationPart};
 use crate::sql;
@@ -68,7 +68,10 @@ struct Started {
 }
 
 /// Reads the run, and opens its call when this is its first start.
-async fn load(services: &Services, job: &Job) -> Result<Option<(Started, Journal, Vec<Told>)>, Failure> {
+async fn load(
+    services: &Services,
+    job: &Job,
+) -> Result<Option<(Started, Journal, Vec<JournalEntry>)>, Failure> {
     let run_id = &job.subject_id;
     let batch = vec![
         Run::select(&job.workspace_id, run_id),

@@ -28,7 +28,7 @@ struct Receiver {
 }
 
 /// A delivery that is due.
-struct Due {
+struct PendingDelivery {
     id: String,
     event_id: String,
     /// Failed attempts since the schedule began.
@@ -70,7 +70,7 @@ async fn load(
     services: &Services,
     job: &Job,
     at_once: usize,
-) -> Result<(Option<Receiver>, Vec<Due>), Failure> {
+) -> Result<(Option<Receiver>, Vec<PendingDelivery>), Failure> {
     let receiver = sql!(
         "SELECT id, url, secret_version, old_secret_until FROM webhooks WHERE workspace_id = ?1 AND id = ?2 AND enabled = 1",
         &job.workspace_id,
@@ -94,11 +94,12 @@ async fn load(
         }
         None => None,
     };
-    let due = rows.iter().skip(1).flat_map(Rows::iter).map(Due::read).collect::<Result<_, _>>()?;
+    let due =
+        rows.iter().skip(1).flat_map(Rows::iter).map(PendingDelivery::read).collect::<Result<_, _>>()?;
     Ok((receiver, due))
 }
 
-impl Due {
+impl PendingDelivery {
     fn read(row: Row<'_>) -> Result<Self, Failure> {
         Ok(Self {
             id: row.text("id")?,

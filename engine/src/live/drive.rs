@@ -14,7 +14,7 @@ use futures_util::stream::FuturesUnordered;
 use serde_json::Value;
 
 use super::journal;
-use super::peer::{Heard, Peer};
+use super::peer::{Peer, PeerEvent};
 use super::session::LiveSession;
 use crate::base::limits::{LIVE_COST_MICROUSD_MAX, LIVE_LEASE_KEPT_MS, PHONE_LOOK_MS, PHONE_TOLD_MS};
 use crate::conversation::{
@@ -27,7 +27,7 @@ use crate::models::{AssistantModel, ModelFailure, RULES_MODEL};
 use crate::ports::BoxFuture;
 use crate::ports::statement::Rows;
 use crate::storage::calls::Call;
-use crate::storage::cost::Spent;
+use crate::storage::cost::Cost;
 use crate::storage::fault::Fault;
 
 /// How often a call's end is written anew because its carrier said something meanwhile.
@@ -35,13 +35,13 @@ const END_ATTEMPTS_MAX: u32 = 8;
 
 /// What a model or a tool has come back with.
 enum Done {
-    Model { input: Input, spent: Spent, fault: Option<CallFault> },
+    Model { input: Input, spent: Cost, fault: Option<CallFault> },
     Tool { id: String, answer: Result<String, String> },
 }
 
 enum Event {
     Done(Done),
-    Heard(Heard),
+    PeerEvent(PeerEvent),
 }
 
 struct ToolCall {
@@ -59,7 +59,7 @@ pub(super) struct Drive<'a> {
     /// The model's latest question; an earlier one is dropped.
     thinking: Option<BoxFuture<'a, Done>>,
     calling: FuturesUnordered<BoxFuture<'a, Done>>,
-    spent: Spent,
+    spent: Cost,
     /// Rows of the transcript that the other end has been told.
     told: usize,
     /// Rows of it that are on disk as they are.
@@ -107,7 +107,7 @@ impl<'a> Drive<'a> {
             conversation,
             thinking: None,
             calling: FuturesUnordered::new(),
-            spent: Spent::default(),
+            spent: Cost::default(),
             told: 0,
             saved: 0,
             silent_at_ms: now_ms + session.silence_ms,
@@ -142,7 +142,7 @@ impl<'a> Drive<'a> {
         let call = Call::of(&self.session.call, None, None)?;
         let mut opened = peer.open(&call).await;
         if self.session.on_phone {
-            while opened == Err(Heard::Nothing) && self.may_begin().await? {
+            while opened == Err(PeerEvent::Nothing) && self.may_begin().await? {
                 opened = peer.open(&call).await;
             }
             match opened {
@@ -153,7 +153,7 @@ impl<'a> Drive<'a> {
                     }
                 }
                 // It was answered, and there is no audio: nobody waits for more.
-                Err(Heard::Nothing) => return self.unconnected(0).await,
+                Err(PeerEvent::Nothing) => return self.unconnected(0).await,
                 Err(_) => return self.unconnected(PHONE_TOLD_MS).await,
             }
         }
@@ -173,7 +173,7 @@ impl<'a> Drive<'a> {
             }
             match event {
                 Event::Done(done) => self.done(done),
-                Event::Heard(heard) => self.heard(heard),
+                Event::PeerEvent(heard) => self.heard(heard),
             }
         }
     }
@@ -265,7 +265,7 @@ impl<'a> Drive<'a> {
                 Ok(model) => model.reply(services.ports(), &turn, left_microusd).await,
                 Err(failure) => Err(failure.clone()),
             };
-            let spent = Spent::of(&answer);
+            let spent = Cost::of(&answer);
             let (input, fault) = match answer {
                 Ok(answered) => (Input::AssistantReply { request, reply: answered.reply }, None),
                 Err(failure) => {
@@ -329,7 +329,7 @@ impl<'a> Drive<'a> {
         // Answers first: where both are there, what came of the last line precedes the next one.
         match select(pin!(done), peer.hear(until_ms)).await {
             Either::Left((done, _)) => Event::Done(done),
-            Either::Right((heard, _)) => Event::Heard(heard),
+            Either::Right((heard, _)) => Event::PeerEvent(heard),
         }
     }
 
@@ -350,9 +350,9 @@ impl<'a> Drive<'a> {
         }
     }
 
-    fn heard(&mut self, heard: Heard) {
+    fn heard(&mut self, heard: PeerEvent) {
         let now_ms = self.now_ms();
-        if heard == Heard::Nothing {
+        if heard == PeerEvent::Nothing {
             self.tell(Input::Tick);
             if now_ms >= self.silent_at_ms && self.conversation.waiting_for() == WaitingFor::User {
                 self.silent_at_ms = now_ms + self.session.silence_ms;
@@ -363,18 +363,18 @@ impl<'a> Drive<'a> {
         }
         self.silent_at_ms = now_ms + self.session.silence_ms;
         match heard {
-            Heard::Said { text, duration_ms } => self.tell(Input::UserText { text, duration_ms }),
-            Heard::Keys(keys) => self.tell(Input::Keys { keys }),
-            Heard::TalkedOver { heard_permille } => {
+            PeerEvent::Said { text, duration_ms } => self.tell(Input::UserText { text, duration_ms }),
+            PeerEvent::Keys(keys) => self.tell(Input::Keys { keys }),
+            PeerEvent::TalkedOver { heard_permille } => {
                 self.tell_of_speech(Input::Interrupted { heard_permille })
             }
-            Heard::Spoken => self.tell_of_speech(Input::Spoken),
-            Heard::Gone => self.tell(Input::HangUp { by: Party::User }),
-            Heard::Stop { reason, fault } => {
+            PeerEvent::Spoken => self.tell_of_speech(Input::Spoken),
+            PeerEvent::Gone => self.tell(Input::HangUp { by: Party::User }),
+            PeerEvent::Stop { reason, fault } => {
                 self.fault = Some(fault);
                 self.tell(Input::Stop { reason });
             }
-            Heard::Noise | Heard::Nothing => {}
+            PeerEvent::Noise | PeerEvent::Nothing => {}
         }
     }
 

@@ -7,7 +7,7 @@ use crate::ports::DatabaseError;
 use crate::ports::statement::{Rows, Statement};
 use crate::sql;
 
-use crate::storage::cost::Spent;
+use crate::storage::cost::Cost;
 
 /// How far a conversation got.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -15,7 +15,7 @@ pub struct SoFar {
     /// The latest time it had heard of, in ms from its start.
     pub offset_ms: i64,
     /// What its models had cost.
-    pub spent: Spent,
+    pub spent: Cost,
     /// What was said and done.
     pub transcript: Vec<TranscriptRow>,
 }
@@ -26,7 +26,7 @@ pub fn open(workspace_id: &str, call_id: &str) -> Statement {
         "INSERT INTO live_calls (call_id, workspace_id, offset_ms, spent) VALUES (?2, ?1, 0, ?3)",
         workspace_id,
         call_id,
-        json!(Spent::default()).to_string()
+        json!(Cost::default()).to_string()
     )
 }
 
@@ -35,7 +35,7 @@ pub fn save(
     workspace_id: &str,
     call_id: &str,
     offset_ms: i64,
-    spent: Spent,
+    spent: Cost,
     rows: &[TranscriptRow],
 ) -> Vec<Statement> {
     let mut statements = vec![sql!(

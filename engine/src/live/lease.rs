@@ -8,14 +8,14 @@ use crate::storage::jobs::{DUE_AT_ONCE, JobKind};
 
 /// The lease that a live conversation holds on its own job.
 #[derive(Debug, Clone)]
-pub struct Hold {
+pub struct JobLease {
     job_id: String,
     workspace_id: String,
     call_id: String,
     lease: String,
 }
 
-impl Hold {
+impl JobLease {
     /// A job to be, for a call.
     pub fn new(services: &Services, workspace_id: &str, call_id: &str) -> Self {
         Self::over(services, workspace_id, call_id, &services.id(prefix::JOB))

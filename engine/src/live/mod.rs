@@ -1,6 +1,6 @@
 //! Live conversations: somebody talks to an assistant over a WebSocket, in text for now.
 //!
-//! [`door`] decides who comes in, [`session`] drives the conversation, [`message`] is what goes over
+//! [`handshake`] decides who comes in, [`session`] drives the conversation, [`message`] is what goes over
 //! the wire, [`journal`] what is left when the process dies; `jobs::live_call` settles
 //! that, and looks into every call once it is over. A host lends the socket and nothing else:
 //!
@@ -12,9 +12,9 @@
 //!     }
 //! }
 //! ```
-pub mod door;
 mod drive;
 pub(crate) mod ended;
+pub mod handshake;
 pub mod journal;
 pub(crate) mod lease;
 pub mod message;
@@ -26,7 +26,7 @@ pub mod telephony;
 mod text_peer;
 pub(crate) mod tool_callback;
 
-pub use door::Accept;
+pub use handshake::Accept;
 pub use session::LiveSession;
 
 /// The page that talks to an assistant.

@@ -9,14 +9,14 @@ use crate::storage::calls::Call;
 ///
 /// 1. [`Peer::open`] comes first, [`Peer::over`] or [`Peer::broken`] last, each once.
 /// 2. Dropping the future of [`Peer::hear`] loses nothing.
-/// 3. After [`Gone`], or [`Heard::Gone`], nothing more is said; saying it does nothing.
+/// 3. After [`Gone`], or [`PeerEvent::Gone`], nothing more is said; saying it does nothing.
 pub trait Peer: Movable {
     /// The conversation begins, once the other end can hear. An error is what came in place of that; after
-    /// [`Heard::Nothing`], nothing for a while, it may be called again.
-    fn open<'a>(&'a mut self, call: &'a Call) -> BoxFuture<'a, Result<(), Heard>>;
+    /// [`PeerEvent::Nothing`], nothing for a while, it may be called again.
+    fn open<'a>(&'a mut self, call: &'a Call) -> BoxFuture<'a, Result<(), PeerEvent>>;
 
-    /// What the other end does next; [`Heard::Nothing`] when that is nothing by `until_ms`.
-    fn hear(&mut self, until_ms: i64) -> BoxFuture<'_, Heard>;
+    /// What the other end does next; [`PeerEvent::Nothing`] when that is nothing by `until_ms`.
+    fn hear(&mut self, until_ms: i64) -> BoxFuture<'_, PeerEvent>;
 
     /// The transcript has a new row.
     fn tell<'a>(&'a mut self, row: &'a TranscriptRow) -> BoxFuture<'a, Result<(), Gone>>;
@@ -37,7 +37,7 @@ pub trait Peer: Movable {
 
 /// What the other end did.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Heard {
+pub enum PeerEvent {
     /// They said or typed something.
     Said {
         /// The words.

@@ -3,8 +3,8 @@ use super::drive::Drive;
 use super::peer::Peer;
 use super::text_peer::TextPeer;
 use crate::base::permits::Permit;
-use crate::live::lease::Hold;
-use crate::live::telephony::phone_peer::PhoneLine;
+use crate::live::lease::JobLease;
+use crate::live::telephony::phone_peer::PhoneMedia;
 use crate::models::AssistantModel;
 use crate::ports::{BoxFuture, Gone, Received, Socket, SocketMessage};
 use crate::services::Services;
@@ -15,7 +15,7 @@ use crate::storage::snapshots::{AssistantSnapshot, ToolSnapshot};
 pub struct LiveSession {
     pub(crate) services: Services,
     pub(crate) call: NewCall,
-    pub(crate) hold: Hold,
+    pub(crate) hold: JobLease,
     pub(crate) assistant: AssistantSnapshot,
     /// How long the conversation may last.
     pub(crate) max_duration_ms: i64,
@@ -24,7 +24,7 @@ pub struct LiveSession {
     /// Whether a carrier is in between.
     pub(crate) on_phone: bool,
     /// Its side of the socket; `None` for somebody who types.
-    pub(crate) line: Option<PhoneLine>,
+    pub(crate) line: Option<PhoneMedia>,
     pub(crate) _place: Permit,
 }
 

@@ -1,7 +1,7 @@
 //! Somebody who types: the conversation as JSON messages.
 use super::message::{self, ClientMessage, ServerMessage};
 use super::pace::Pace;
-use super::peer::{Heard, Peer};
+use super::peer::{Peer, PeerEvent};
 use crate::base::limits::{LIVE_WRONG_MESSAGES_MAX, SOCKET_MESSAGE_BYTES_MAX};
 use crate::conversation::transcript::TranscriptRow;
 use crate::conversation::{CallFault, EndedReason};
@@ -51,7 +51,7 @@ impl<'a> TextPeer<'a> {
         self.socket.send(SocketMessage::Text(message.text())).await
     }
 
-    async fn received(&mut self, received: Received) -> Heard {
+    async fn received(&mut self, received: Received) -> PeerEvent {
         match received {
             Received::Message(SocketMessage::Text(text)) => {
                 let read = match self.pace.allows(self.clock.now_ms()) {
@@ -61,8 +61,8 @@ impl<'a> TextPeer<'a> {
                     }
                 };
                 match read {
-                    Ok(ClientMessage::UserText(text)) => Heard::Said { text, duration_ms: 0 },
-                    Ok(ClientMessage::HangUp) => Heard::Gone,
+                    Ok(ClientMessage::UserText(text)) => PeerEvent::Said { text, duration_ms: 0 },
+                    Ok(ClientMessage::HangUp) => PeerEvent::Gone,
                     Err((code, message)) => self.wrong(code, message).await,
                 }
             }
@@ -75,28 +75,28 @@ impl<'a> TextPeer<'a> {
                 let _ = self.send(ServerMessage::Error { code: "message_too_large", message }).await;
                 self.stop(Close::TooLarge, CallFault::Caller)
             }
-            Received::Nothing => Heard::Nothing,
+            Received::Nothing => PeerEvent::Nothing,
             Received::Stopping => self.stop(Close::GoingAway, CallFault::Platform),
-            Received::Gone => Heard::Gone,
+            Received::Gone => PeerEvent::Gone,
         }
     }
 
     /// Tells the client what is wrong with its message; ends it with one that does not learn.
-    async fn wrong(&mut self, code: &'static str, message: String) -> Heard {
+    async fn wrong(&mut self, code: &'static str, message: String) -> PeerEvent {
         self.wrong += 1;
         let sent = self.send(ServerMessage::Error { code, message }).await;
         if sent.is_err() {
-            Heard::Gone
+            PeerEvent::Gone
         } else if self.wrong >= LIVE_WRONG_MESSAGES_MAX {
             self.stop(Close::Policy, CallFault::Caller)
         } else {
-            Heard::Noise
+            PeerEvent::Noise
         }
     }
 
-    fn stop(&mut self, close: Close, fault: CallFault) -> Heard {
+    fn stop(&mut self, close: Close, fault: CallFault) -> PeerEvent {
         self.close = close;
-        Heard::Stop { reason: EndedReason::Aborted, fault }
+        PeerEvent::Stop { reason: EndedReason::Aborted, fault }
     }
 
     async fn shut(&mut self) {
@@ -106,15 +106,15 @@ impl<'a> TextPeer<'a> {
 }
 
 impl Peer for TextPeer<'_> {
-    fn open<'a>(&'a mut self, call: &'a Call) -> BoxFuture<'a, Result<(), Heard>> {
+    fn open<'a>(&'a mut self, call: &'a Call) -> BoxFuture<'a, Result<(), PeerEvent>> {
         let max_duration_seconds = self.max_duration_seconds;
         Box::pin(async move {
             let started = ServerMessage::CallStarted { call, max_duration_seconds };
-            self.send(started).await.map_err(|Gone| Heard::Gone)
+            self.send(started).await.map_err(|Gone| PeerEvent::Gone)
         })
     }
 
-    fn hear(&mut self, until_ms: i64) -> BoxFuture<'_, Heard> {
+    fn hear(&mut self, until_ms: i64) -> BoxFuture<'_, PeerEvent> {
         Box::pin(async move {
             let received = self.socket.receive(until_ms).await;
             self.received(received).await

@@ -51,7 +51,7 @@ pub struct JudgeTurn<'a> {
 
 /// The judge's ruling.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Ruling {
+pub struct Verdict {
     /// Whether the criterion holds.
     pub passed: bool,
     /// The transcript row that settled it, if one did.

@@ -143,8 +143,8 @@ impl Context {
     }
 
     /// Writes the change that comes before an effect on the outside. Under an Idempotency-Key a twin is told `until`,
-    /// which stands until [`Context::restate`] says what came of it.
-    pub async fn commit_before(&mut self, batch: Batch, until: &Error) -> Result<(), Fault> {
+    /// which stands until [`Context::replace_stored_response`] says what came of it.
+    pub async fn commit_intent(&mut self, batch: Batch, until: &Error) -> Result<(), Fault> {
         self.commit_batch(batch, Output::failure(until)).await.map(|_| ())
     }
 
@@ -157,10 +157,14 @@ impl Context {
 
     /// Writes what came of the effect, and what a twin is told of it; `None`: the Idempotency-Key may be used again.
     /// What has happened outside is true even when the caller's key was revoked meanwhile, so this asks for none.
-    pub async fn restate(&self, mut batch: Batch, output: Option<&Output>) -> Result<(), Fault> {
+    pub async fn replace_stored_response(
+        &self,
+        mut batch: Batch,
+        output: Option<&Output>,
+    ) -> Result<(), Fault> {
         if let Some(idempotency) = &self.idempotency {
             let told = match output {
-                Some(output) => idempotency.restate(output.status, output.body.clone()),
+                Some(output) => idempotency.replace_stored_response(output.status, output.body.clone()),
                 None => idempotency.forget(),
             };
             batch.push(told.in_workspace(self.workspace_id()?));

@@ -11,7 +11,7 @@ use crate::operations::{crud, schema};
 use crate::ports::statement::Row;
 use crate::sql;
 use crate::storage::fault::Fault;
-use crate::storage::idempotency::Reveal;
+use crate::storage::idempotency::OneTimeSecret;
 
 /// `GET /keys`
 pub const LIST: Operation = Operation {
@@ -134,7 +134,7 @@ async fn create(context: &mut Context, input: &Input) -> Result<Output, Fault> {
         &row.hint,
         context.now_ms,
     );
-    let reveal = Reveal::ApiKey { key: Some(key.as_str().to_owned()) };
+    let reveal = OneTimeSecret::ApiKey { key: Some(key.as_str().to_owned()) };
     context.commit(vec![insert], Output::created(&row)?.revealing(reveal)).await
 }
 

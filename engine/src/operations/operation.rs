@@ -10,7 +10,7 @@ use crate::operations::schema::SchemaOf;
 use crate::ports::BoxFuture;
 use crate::ports::blobs::BlobKey;
 use crate::storage::fault::Fault;
-use crate::storage::idempotency::Reveal;
+use crate::storage::idempotency::OneTimeSecret;
 
 /// One row of the table in [`crate::operations`].
 pub struct Operation {
@@ -204,7 +204,7 @@ pub struct Output {
     /// The revision for `ETag`.
     pub etag: Option<i64>,
     /// The secret shown once beside the body.
-    pub reveal: Option<Reveal>,
+    pub reveal: Option<OneTimeSecret>,
     /// What is sent in place of a body.
     pub file: Option<Box<File>>,
 }
@@ -264,7 +264,7 @@ impl Output {
     }
 
     /// The same with a secret to show.
-    pub fn revealing(mut self, reveal: Reveal) -> Self {
+    pub fn revealing(mut self, reveal: OneTimeSecret) -> Self {
         self.reveal = Some(reveal);
         self
     }

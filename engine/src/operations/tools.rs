@@ -17,7 +17,7 @@ use crate::operations::{crud, schema, validate};
 use crate::ports::statement::{Row, Statement};
 use crate::sql;
 use crate::storage::fault::Fault;
-use crate::storage::idempotency::Reveal;
+use crate::storage::idempotency::OneTimeSecret;
 use crate::storage::snapshots::ToolMethod;
 
 /// `GET /tools`
@@ -266,7 +266,7 @@ async fn create(context: &mut Context, input: &Input) -> Result<Output, Fault> {
         draft.timeout_ms,
         now_ms,
     );
-    let output = Output::created(&tool)?.revealing(Reveal::Tool { id: tool.id.clone(), version: 1 });
+    let output = Output::created(&tool)?.revealing(OneTimeSecret::Tool { id: tool.id.clone(), version: 1 });
     context.commit(vec![insert], output).await.map_err(|fault| name_taken(fault, &tool.draft))
 }
 

@@ -19,7 +19,7 @@ use crate::ports::statement::{Row, Rows, Statement};
 use crate::sql;
 use crate::storage::events::{self, Subscription};
 use crate::storage::fault::Fault;
-use crate::storage::idempotency::Reveal;
+use crate::storage::idempotency::OneTimeSecret;
 use crate::storage::jobs::JobKind;
 
 /// `GET /webhooks`
@@ -224,7 +224,7 @@ async fn create(context: &mut Context, input: &Input) -> Result<Output, Fault> {
         "INSERT INTO batch_guard (ok) SELECT 0 WHERE (SELECT COUNT(*) FROM webhooks WHERE workspace_id = :ws) >= ?1",
         WEBHOOKS_MAX
     );
-    let reveal = Reveal::Webhook { id: webhook.id.clone(), version: 1 };
+    let reveal = OneTimeSecret::Webhook { id: webhook.id.clone(), version: 1 };
     context.commit(vec![room, insert], Output::created(&webhook)?.revealing(reveal)).await
 }
 
@@ -251,7 +251,7 @@ async fn update(context: &mut Context, input: &Input) -> Result<Output, Fault> {
         let job_id = context.id(prefix::JOB);
         context.wake_after_write(JobKind::WebhookDelivery, &job_id, now_ms);
         let list = serde_json::json!([{"webhook_id": current.id, "job_id": job_id}]).to_string();
-        statements.push(events::pump(&list, now_ms));
+        statements.push(events::wake_delivery_workers(&list, now_ms));
     }
     let next = Webhook { draft, updated_at: time::format(now_ms), ..current };
     context.commit(statements, Output::ok(&next)?).await

@@ -2,15 +2,15 @@
 //!
 //! Three kinds are settled here, by reading the transcript. The fourth, `judge`, needs a model:
 //! [`Evaluation::assess`] then answers with the question to ask, and [`Evaluation::ruled`] turns
-//! the model's [`Ruling`] into a result.
+//! the model's [`Verdict`] into a result.
 use std::cell::OnceCell;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, de};
 
-use crate::base::text::folded;
+use crate::base::text::casefold;
 use crate::conversation::transcript::{TranscriptRole, TranscriptRow};
-use crate::models::{JudgeTurn, Ruling};
+use crate::models::{JudgeTurn, Verdict};
 
 /// Characters of [`Evaluation::includes`].
 pub const EVALUATION_INCLUDES_CHARS_MAX: usize = 2_000;
@@ -123,9 +123,10 @@ impl<'a> ReadTranscript<'a> {
 
     /// The first row of the role that contains the text.
     fn first_match(&self, role: EvaluationRole, text: &str) -> Option<&'a TranscriptRow> {
-        let wanted = folded(text);
+        let wanted = casefold(text);
         let mut rows = self.rows.iter().zip(&self.folded).filter(|(row, _)| role.covers(row.role));
-        rows.find(|(row, text)| text.get_or_init(|| folded(&row.text)).contains(&wanted)).map(|(row, _)| row)
+        rows.find(|(row, text)| text.get_or_init(|| casefold(&row.text)).contains(&wanted))
+            .map(|(row, _)| row)
     }
 }
 
@@ -150,7 +151,7 @@ impl Evaluation {
 
     /// The result of a `judge` evaluation. A row the judge was not asked about is not named.
     #[must_use]
-    pub fn ruled(&self, ruling: Ruling, transcript: &[TranscriptRow]) -> EvaluationResult {
+    pub fn ruled(&self, ruling: Verdict, transcript: &[TranscriptRow]) -> EvaluationResult {
         let known = |index: &usize| self.rows(transcript).any(|row| row.index == *index);
         let reason = match (ruling.reason.trim(), ruling.passed) {
             ("", true) => "The judge ruled that the criterion holds and gave no reason.".into(),
@@ -354,7 +355,7 @@ mod tests {
         let Assessment::AskJudge(question) = evaluation.assess(&rows) else { panic!("not asked") };
         assert_eq!(question.turn().criterion, "states the hours");
         assert_eq!(question.turn().turns, [(0, "Hello."), (4, "We are open nine  to five.")]);
-        let ruling = Ruling { passed: true, matched_index: Some(4), reason: "Said.".into() };
+        let ruling = Verdict { passed: true, matched_index: Some(4), reason: "Said.".into() };
         let result = evaluation.ruled(ruling, &rows);
         assert_eq!((result.passed, result.matched_index), (true, Some(4)));
         assert_eq!(result.reason, "Said.");
@@ -363,7 +364,7 @@ mod tests {
     #[test]
     fn a_ruling_is_not_believed_about_rows_it_did_not_see() {
         for index in [1, 99] {
-            let ruling = Ruling { passed: false, matched_index: Some(index), reason: " ".into() };
+            let ruling = Verdict { passed: false, matched_index: Some(index), reason: " ".into() };
             let result = evaluation("judge", "assistant", "x").ruled(ruling, &rows());
             assert_eq!(result.matched_index, None);
             assert!(result.reason.contains("gave no reason"));

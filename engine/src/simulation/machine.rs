@@ -10,7 +10,7 @@ use crate::conversation::transcript::TranscriptRow;
 use crate::conversation::{
     self, AssistantReply, AssistantTurn, Conversation, ConversationSetup, EndedReason, Party, WaitingFor,
 };
-use crate::models::{CallerReply, CallerTurn, Ruling};
+use crate::models::{CallerReply, CallerTurn, Verdict};
 use crate::simulation::evaluation::{
     Assessment, Evaluation, EvaluationResult, JudgeQuestion, ReadTranscript,
 };
@@ -40,9 +40,9 @@ pub enum Input {
         is_error: bool,
     },
     /// The judge answered [`Output::AskJudge`].
-    Ruling {
+    Verdict {
         /// The answer.
-        ruling: Ruling,
+        ruling: Verdict,
     },
     /// The run has cost as much as it may: the conversation ends here, and what was said is
     /// evaluated. Ignored when it is over.
@@ -215,7 +215,7 @@ impl Simulation {
             {
                 self.tell(conversation::Input::ToolResult { id, text, is_error });
             }
-            ((Phase::Judging { place }, _), Input::Ruling { ruling }) => self.ruling(place, ruling),
+            ((Phase::Judging { place }, _), Input::Verdict { ruling }) => self.ruling(place, ruling),
             ((Phase::Talking, _), Input::CostLimit) => {
                 self.outputs.clear();
                 self.tell(conversation::Input::CostLimit);
@@ -312,7 +312,7 @@ impl Simulation {
         }
     }
 
-    fn ruling(&mut self, place: usize, ruling: Ruling) {
+    fn ruling(&mut self, place: usize, ruling: Verdict) {
         let transcript = self.conversation.transcript();
         let result = self.evaluations.get(place).map(|one| one.ruled(ruling, transcript));
         if let Some(slot) = self.results.get_mut(place) {

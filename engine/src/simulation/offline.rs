@@ -33,7 +33,7 @@ pub fn run_offline(
                 Err(text) => Input::ToolResult { id, text, is_error: true },
             },
             Some(Output::AskJudge) => match simulation.judge_question() {
-                Some(question) => Input::Ruling { ruling: judge.judge(&question.turn()) },
+                Some(question) => Input::Verdict { ruling: judge.judge(&question.turn()) },
                 None => Input::ModelFailed { reason: "there was nothing to rule on".into() },
             },
             Some(Output::Done { result }) => return Ok(result),

@@ -2,7 +2,7 @@
 //!
 //! The border between telephones (and browsers) on one side and what speaks and listens on the other:
 //!
-//! - A line ([`crate::carriers::Line`], or another kind of socket) says at which [`Rate`] it runs, gives
+//! - A line ([`crate::carriers::MediaCodec`], or another kind of socket) says at which [`Rate`] it runs, gives
 //!   samples as they come, in pieces of any size, and takes whole frames of [`Rate::frame_samples`].
 //! - What listens and speaks works at a rate of its own; between the two stands a resampler.
 //! - What was sent is not what was heard: [`super::playback::Playback`] counts what has been played by the marks a line

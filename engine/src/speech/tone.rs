@@ -3,7 +3,7 @@
 //! It is not speech: to a person it is the warble of a modem. It stands in for a voice and a transcriber where
 //! neither a model nor a network is to be had, so that everything between them (the carrier's socket, mu-law,
 //! resampling, pacing, interruption, recording) is run for real and what arrived is known to the letter. It takes
-//! about as long as speech would: [`ToneVoice::duration_ms`].
+//! about as long as speech would: [`ToneEncoder::duration_ms`].
 //!
 //! # The code
 //!
@@ -37,7 +37,7 @@
 //!
 //! # The listener
 //!
-//! [`ToneEar`] brings what it hears to 8 kHz and keeps the last 16 ms of it as 32 sums, which move on by 2 ms. It
+//! [`ToneDecoder`] brings what it hears to 8 kHz and keeps the last 16 ms of it as 32 sums, which move on by 2 ms. It
 //! looks for preambles at every step, also within packets, since who is interrupted falls silent in the middle of
 //! one. A preamble counts when, four times, 20 ms apart, three fifths of all there is to hear is in the two tones
 //! that it must be in: neither speech nor noise nor data is so. The middle of the steps at which that holds is
@@ -48,14 +48,14 @@
 //! been said was said: every packet is checked, and packets of two utterances are not put together.
 //!
 //! Numbers are integers throughout, so that the same text is the same samples on every platform.
-mod ear;
+mod decoder;
+mod encoder;
 mod packet;
 mod preamble;
 mod spectrum;
 #[cfg(test)]
 mod tests;
 mod tones;
-mod voice;
 
-pub use ear::{ToneEar, ToneHeard};
-pub use voice::{MAX_CHARS, ToneVoice};
+pub use decoder::{ToneDecoder, ToneHeard};
+pub use encoder::{MAX_CHARS, ToneEncoder};

@@ -53,11 +53,7 @@ impl Batch {
         if !subscribers.want(kind) {
             return Ok(());
         }
-        let emitted = events::emit(services, workspace_id, subscribers, kind, &data()?, now_ms);
-        self.statements.extend(emitted.statements);
-        for job_id in &emitted.wake {
-            self.wake(JobKind::WebhookDelivery, job_id, now_ms);
-        }
+        self.append(events::emit(services, workspace_id, subscribers, kind, &data()?, now_ms));
         Ok(())
     }
 

@@ -7,7 +7,7 @@ use crate::storage::calls::Usage;
 
 /// Tokens and money.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Spent {
+pub struct Cost {
     /// Tokens that models have read.
     pub input_tokens: i64,
     /// Tokens that models have written.
@@ -19,7 +19,7 @@ pub struct Spent {
     pub microusd: i64,
 }
 
-impl Spent {
+impl Cost {
     /// Adds another sum.
     pub fn add(&mut self, other: Self) {
         self.input_tokens = self.input_tokens.saturating_add(other.input_tokens);
@@ -59,9 +59,9 @@ mod tests {
 
     #[test]
     fn a_journal_of_an_earlier_version_is_read() {
-        let spent: Spent =
+        let spent: Cost =
             serde_json::from_str(r#"{"input_tokens": 3, "output_tokens": 2, "microusd": 1}"#).unwrap();
-        let expected = Spent { input_tokens: 3, output_tokens: 2, uncounted_answers: 0, microusd: 1 };
+        let expected = Cost { input_tokens: 3, output_tokens: 2, uncounted_answers: 0, microusd: 1 };
         assert_eq!(spent, expected);
     }
 }

@@ -32,15 +32,6 @@ struct Subscriber {
     events: Vec<String>,
 }
 
-/// An event about to be written.
-#[derive(Default)]
-pub(crate) struct Emitted {
-    /// Goes into the batch of what the event tells; nothing when nobody wants it.
-    pub statements: Vec<Statement>,
-    /// Jobs to wake after that batch, due at once.
-    pub wake: Vec<String>,
-}
-
 /// Reads the workspace's [`Subscribers`]; for a job.
 pub fn subscribers(workspace_id: &str) -> Statement {
     callers_subscribers().in_workspace(workspace_id)
@@ -72,7 +63,7 @@ impl Subscribers {
     }
 }
 
-/// Tells the subscribers of a workspace that something happened, as [`crate::storage::batch::Batch::emit`] has it.
+/// What tells the subscribers of a workspace that something happened, as [`Batch::emit`] has it.
 pub(crate) fn emit(
     services: &Services,
     workspace_id: &str,
@@ -80,13 +71,10 @@ pub(crate) fn emit(
     kind: EventKind,
     data: &Value,
     now_ms: i64,
-) -> Emitted {
+) -> Batch {
     let webhooks = subscribers.wanting(kind);
-    let Some(event) = Event::new(services, workspace_id, webhooks, kind, data, now_ms) else {
-        return Emitted::default();
-    };
-    let bound = event.statements().into_iter().map(|statement| statement.in_workspace(workspace_id));
-    Emitted { statements: bound.collect(), wake: event.ways.into_iter().map(|way| way.job_id).collect() }
+    let event = Event::new(services, workspace_id, webhooks, kind, data, now_ms);
+    event.map(|event| event.batch(workspace_id)).unwrap_or_default()
 }
 
 /// Sends an event to one webhook, whichever kinds of events that webhook wants: its delivery, and what to write.
@@ -99,15 +87,13 @@ pub fn emit_to(
     now_ms: i64,
 ) -> Result<(Delivery, Batch), Fault> {
     let event = Event::new(services, workspace_id, std::iter::once(webhook_id), kind, data, now_ms);
-    let Some((event, way)) = event.and_then(|event| event.ways.first().cloned().map(|way| (event, way)))
+    let Some((event, new)) =
+        event.and_then(|event| event.deliveries.first().cloned().map(|new| (event, new)))
     else {
         return Err(Fault::Bug("an event to one webhook has one delivery".to_owned()));
     };
-    let delivery = Delivery::new(way.delivery_id, way.webhook_id, event.id.clone(), kind, now_ms);
-    let bound = event.statements().into_iter().map(|statement| statement.in_workspace(workspace_id));
-    let mut batch = Batch::from(Vec::from_iter(bound));
-    batch.wake(JobKind::WebhookDelivery, &way.job_id, now_ms);
-    Ok((delivery, batch))
+    let delivery = Delivery::new(new.delivery_id, new.webhook_id, event.id.clone(), kind, now_ms);
+    Ok((delivery, event.batch(workspace_id)))
 }
 
 /// An event about to be written.
@@ -115,13 +101,13 @@ struct Event {
     id: String,
     kind: EventKind,
     body: String,
-    ways: Vec<Way>,
+    deliveries: Vec<NewDelivery>,
     now_ms: i64,
 }
 
-/// Its way to one webhook.
+/// Its delivery to one webhook.
 #[derive(Clone, Serialize)]
-struct Way {
+struct NewDelivery {
     delivery_id: String,
     webhook_id: String,
     job_id: String,
@@ -140,20 +126,29 @@ impl Event {
         let mut webhooks = webhooks.peekable();
         webhooks.peek()?;
         let id = services.id(prefix::EVENT);
-        let ways = webhooks.map(|webhook_id| Way {
+        let deliveries = webhooks.map(|webhook_id| NewDelivery {
             delivery_id: services.id(prefix::DELIVERY),
             webhook_id: webhook_id.to_owned(),
             job_id: services.id(prefix::JOB),
         });
-        let ways = ways.collect();
+        let deliveries = deliveries.collect();
         let body = body(&id, kind, workspace_id, data, now_ms);
-        Some(Self { id, kind, body, ways, now_ms })
+        Some(Self { id, kind, body, deliveries, now_ms })
+    }
+
+    fn batch(self, workspace_id: &str) -> Batch {
+        let bound = self.statements().into_iter().map(|statement| statement.in_workspace(workspace_id));
+        let mut batch = Batch::from(Vec::from_iter(bound));
+        for delivery in &self.deliveries {
+            batch.wake(JobKind::WebhookDelivery, &delivery.job_id, self.now_ms);
+        }
+        batch
     }
 
     /// The event, its deliveries, and the jobs that make them. A webhook that was deleted or disabled
     /// since the subscribers were read gets none.
     fn statements(&self) -> Vec<Statement> {
-        let ways = json!(self.ways).to_string();
+        let list = json!(self.deliveries).to_string();
         let kind = self.kind.as_str();
         let event = sql!(
             "INSERT INTO events (id, workspace_id, type, body, created_at) SELECT ?1, :ws, ?2, ?3, ?4
@@ -163,26 +158,26 @@ impl Event {
             kind,
             &self.body,
             self.now_ms,
-            &ways,
+            &list,
         );
         let deliveries = sql!(
             "INSERT INTO deliveries (id, workspace_id, webhook_id, event_id, type, body_bytes, status, attempts, failures, due_at, created_at)
              SELECT json_extract(value, '$.delivery_id'), :ws, webhooks.id, ?2, ?3, ?4, 'pending', 0, 0, ?5, ?5
              FROM json_each(?1) CROSS JOIN webhooks ON webhooks.id = json_extract(value, '$.webhook_id')
              WHERE webhooks.workspace_id = :ws AND webhooks.enabled = 1",
-            &ways,
+            &list,
             &self.id,
             kind,
             i64::try_from(self.body.len()).unwrap_or(i64::MAX),
             self.now_ms,
         );
-        vec![event, deliveries, pump(&ways, self.now_ms)]
+        vec![event, deliveries, wake_delivery_workers(&list, self.now_ms)]
     }
 }
 
 /// Sees to it that each webhook of a list `{webhook_id, job_id}` has a job that is due. One that is leased
 /// looks for new deliveries in the batch that would end it, so it is left alone.
-pub(crate) fn pump(list: &str, now_ms: i64) -> Statement {
+pub(crate) fn wake_delivery_workers(list: &str, now_ms: i64) -> Statement {
     sql!(
         "INSERT INTO jobs (id, workspace_id, kind, subject_id, due_at, attempts, created_at)
          SELECT json_extract(value, '$.job_id'), :ws, ?2, webhooks.id, ?3, 0, ?4

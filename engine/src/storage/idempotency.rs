@@ -1,7 +1,7 @@
 //! `Idempotency-Key`: a POST repeated within 24 hours answers what the first one answered.
 //!
 //! The answer is stored in the batch that made the change, so either both are there or neither.
-//! Secrets are not in it: [`Reveal`] says how to make them again.
+//! Secrets are not in it: [`OneTimeSecret`] says how to make them again.
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -21,7 +21,7 @@ pub struct Idempotency {
 /// A secret that is shown beside a stored answer and is not part of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-pub enum Reveal {
+pub enum OneTimeSecret {
     /// `signing_secret`, derived again from what it belongs to.
     Tool {
         /// The tool's id.
@@ -59,7 +59,7 @@ pub struct Stored {
     /// The revision it was sent with.
     pub etag: Option<i64>,
     /// The secret that belongs into it.
-    pub reveal: Option<Reveal>,
+    pub reveal: Option<OneTimeSecret>,
 }
 
 impl Stored {
@@ -133,7 +133,7 @@ impl Idempotency {
     }
 
     /// Another answer takes the place of the stored one.
-    pub fn restate(&self, status: u16, body: Option<String>) -> Statement {
+    pub fn replace_stored_response(&self, status: u16, body: Option<String>) -> Statement {
         sql!(
             "UPDATE idempotency_keys SET status = ?2, body = ?3 WHERE workspace_id = :ws AND key = ?1",
             &self.key,

@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use http::{HeaderMap, HeaderValue};
 use libfuzzer_sys::fuzz_target;
 use sidetone_engine::base::limits::{CARRIER_MESSAGE_BYTES_MAX, MEDIA_CHUNK_MS_MAX};
-use sidetone_engine::carriers::{Callback, Carriers, Check, LineEvent, LineMessage, CarrierName};
+use sidetone_engine::carriers::{Callback, Carriers, Check, MediaEvent, MediaMessage, CarrierName};
 
 const PROVIDERS: [CarrierName; 4] = [CarrierName::Twilio, CarrierName::Telnyx, CarrierName::Plivo, CarrierName::Vonage];
 /// Samples of the longest message a line may take: at 24 kHz.
@@ -75,14 +75,14 @@ fn line(provider: CarrierName, bytes: &[u8]) {
     let mut line = CARRIERS.get(provider).expect("an account").line();
     for message in bytes.split(|byte| *byte == 0) {
         let message = match message.strip_prefix(b"!") {
-            Some(binary) => LineMessage::Binary(binary.to_vec().into()),
-            None => LineMessage::Text(String::from_utf8_lossy(message).into_owned()),
+            Some(binary) => MediaMessage::Binary(binary.to_vec().into()),
+            None => MediaMessage::Text(String::from_utf8_lossy(message).into_owned()),
         };
         for event in line.read(message).into_iter().flatten() {
             match event {
-                LineEvent::Audio(samples) => assert!(samples.len() <= SAMPLES_MAX, "{}", samples.len()),
-                LineEvent::Complaint(words) => assert!(words.len() <= CARRIER_MESSAGE_BYTES_MAX),
-                LineEvent::Dtmf(key) => assert!("0123456789*#ABCD".contains(key), "{key}"),
+                MediaEvent::Audio(samples) => assert!(samples.len() <= SAMPLES_MAX, "{}", samples.len()),
+                MediaEvent::Complaint(words) => assert!(words.len() <= CARRIER_MESSAGE_BYTES_MAX),
+                MediaEvent::Dtmf(key) => assert!("0123456789*#ABCD".contains(key), "{key}"),
                 _ => {}
             }
         }

@@ -13,7 +13,7 @@ use serde_json::json;
 use sidetone_engine::base::phone::E164;
 use sidetone_engine::carriers::{
     Authorization, Callback, Carrier, CarrierEvent, CarrierName, Carriers as Adapters, Check, Connect,
-    Ending, LineEvent, LineMessage, Order, Outgoing, Placed, Progress, Refusal, Reply,
+    Ending, MediaEvent, MediaMessage, Order, Outgoing, Placed, Progress, Refusal, Reply,
 };
 use sidetone_engine::conversation::EndedReason;
 use sidetone_engine::ports::HttpReply;
@@ -40,7 +40,7 @@ pub struct Service {
 #[derive(Default)]
 pub struct Came {
     pub events: Vec<CarrierEvent>,
-    pub lines: Vec<LineEvent>,
+    pub lines: Vec<MediaEvent>,
     pub problems: Vec<String>,
     pub refuses: bool,
     pub region_url: Option<String>,
@@ -218,15 +218,15 @@ impl Service {
         if !genuine {
             self.came.lock().unwrap().problems.push("the media socket is not the carrier's".to_owned());
         }
-        let mut line = self.carrier.line();
-        let said = |message: LineMessage| match message {
-            LineMessage::Text(text) => Message::text(text),
-            LineMessage::Binary(bytes) => Message::binary(bytes),
+        let mut line = self.carrier.media_codec();
+        let said = |message: MediaMessage| match message {
+            MediaMessage::Text(text) => Message::text(text),
+            MediaMessage::Binary(bytes) => Message::binary(bytes),
         };
         while let Ok(message) = socket.read() {
             let message = match message {
-                Message::Text(text) => LineMessage::Text(text.as_str().to_owned()),
-                Message::Binary(bytes) => LineMessage::Binary(bytes),
+                Message::Text(text) => MediaMessage::Text(text.as_str().to_owned()),
+                Message::Binary(bytes) => MediaMessage::Binary(bytes),
                 _ => continue,
             };
             let events = line.read(message.clone()).unwrap_or_else(|problem| {
@@ -235,17 +235,17 @@ impl Service {
             });
             for event in &events {
                 match event {
-                    LineEvent::Audio(samples) if samples.iter().any(|sample| sample.abs() > 100) => {
+                    MediaEvent::Audio(samples) if samples.iter().any(|sample| sample.abs() > 100) => {
                         assert_eq!(samples.len(), line.format().rate.frame_samples());
                         let message = line.audio(samples);
                         socket.send(said(message)).unwrap();
                     }
-                    LineEvent::Dtmf('1') => socket.send(said(line.mark("one"))).unwrap(),
-                    LineEvent::Dtmf('2') => socket.send(said(line.clear())).unwrap(),
+                    MediaEvent::Dtmf('1') => socket.send(said(line.mark("one"))).unwrap(),
+                    MediaEvent::Dtmf('2') => socket.send(said(line.clear())).unwrap(),
                     _ => {}
                 }
             }
-            let silence = |event: &LineEvent| matches!(event, LineEvent::Audio(_));
+            let silence = |event: &MediaEvent| matches!(event, MediaEvent::Audio(_));
             self.came.lock().unwrap().lines.extend(events.into_iter().filter(|event| !silence(event)));
         }
     }
@@ -299,10 +299,10 @@ impl Service {
         // 8,031 is a value of mu-law's own (or within its step).
         assert!(heard.iter().all(|sample| (sample - 8_031).abs() < 256), "{heard:?}");
         phone.key('1');
-        self.until("the mark", |came| came.lines.contains(&LineEvent::Played("one".to_owned())));
+        self.until("the mark", |came| came.lines.contains(&MediaEvent::Played("one".to_owned())));
         for key in ['0', '*', '#'] {
             phone.key(key);
-            self.until("the key", |came| came.lines.contains(&LineEvent::Dtmf(key)));
+            self.until("the key", |came| came.lines.contains(&MediaEvent::Dtmf(key)));
         }
         let long: Vec<i16> = SAID.iter().copied().cycle().take(phone.rate_hz() as usize).collect();
         phone.say_at_once(&long);
@@ -316,7 +316,7 @@ impl Service {
         };
         assert!(cleared.dropped_samples > 0 && cleared.heard_samples < heard.len() + long.len());
         assert!(
-            self.came.lock().unwrap().lines.iter().any(|event| matches!(event, LineEvent::Started { .. }))
+            self.came.lock().unwrap().lines.iter().any(|event| matches!(event, MediaEvent::Started { .. }))
         );
         assert_eq!(phone.problems(), Vec::<String>::new());
     }

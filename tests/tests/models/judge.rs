@@ -1,5 +1,5 @@
 //! A judge.
-use sidetone_engine::models::{Answered, FailureCode, JudgeModel, JudgeTurn, ModelFailure, Ruling};
+use sidetone_engine::models::{Answered, FailureCode, JudgeModel, JudgeTurn, ModelFailure, Verdict};
 
 use crate::support::{Service, wait};
 
@@ -8,7 +8,7 @@ fn it_rules_and_names_the_turn() {
     let answered = ruled(&Service::new(), "stand-in/judge", "open at ten").unwrap();
     assert_eq!(
         answered.reply,
-        Ruling { passed: true, matched_index: Some(4), reason: "It was said.".into() }
+        Verdict { passed: true, matched_index: Some(4), reason: "It was said.".into() }
     );
     let answered = ruled(&Service::new(), "stand-in/judge", "refund").unwrap();
     assert_eq!((answered.reply.passed, answered.reply.matched_index), (false, None));
@@ -22,7 +22,7 @@ fn an_answer_that_is_no_ruling_is_asked_for_once_more() {
     assert_eq!((failure.code, failure.requests), (FailureCode::Garbled, 2));
 }
 
-fn ruled(service: &Service, model: &str, criterion: &str) -> Result<Answered<Ruling>, ModelFailure> {
+fn ruled(service: &Service, model: &str, criterion: &str) -> Result<Answered<Verdict>, ModelFailure> {
     let turns = [(2, "Hello."), (4, "We open at ten.")];
     let mut judge = JudgeModel::new(&service.engine.config().catalog, model).unwrap();
     wait(judge.rule(service.engine.ports(), &JudgeTurn { criterion, turns: &turns }, i64::MAX))

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use sidetone_engine::speech::audio::Rate;
-use sidetone_engine::speech::tone::{ToneEar, ToneHeard, ToneVoice};
+use sidetone_engine::speech::tone::{ToneDecoder, ToneEncoder, ToneHeard};
 use sidetone_tests::receiver::{Manner, Receiver};
 use sidetone_tests::stand_ins::carrier::{CarrierServer, Carriers, Phone};
 use sidetone_tests::{Made, Reply, World};
@@ -189,7 +189,7 @@ pub fn a_number(ending: &str) -> String {
 /// Somebody with a phone at their ear, who speaks and understands `builtin/tone`.
 pub struct Person {
     phone: Phone,
-    ear: Option<ToneEar>,
+    ear: Option<ToneDecoder>,
     /// Samples that were listened to.
     listened: usize,
     understood: VecDeque<ToneHeard>,
@@ -226,7 +226,7 @@ impl Person {
 
     /// Says words.
     pub fn says(&self, text: &str) {
-        self.say(&ToneVoice::speak(text, self.rate()));
+        self.say(&ToneEncoder::speak(text, self.rate()));
     }
 
     /// Listens until something was said to its end, and tells what.
@@ -247,7 +247,7 @@ impl Person {
     #[track_caller]
     fn next<T>(&mut self, what: &str, wanted: impl Fn(&ToneHeard) -> Option<T>) -> T {
         let rate = self.rate();
-        let ear = self.ear.get_or_insert_with(|| ToneEar::new(rate));
+        let ear = self.ear.get_or_insert_with(|| ToneDecoder::new(rate));
         let (listened, understood) = (&mut self.listened, &mut self.understood);
         self.phone.hear_until(what, |played| {
             understood.extend(ear.hear(&played[*listened..]));

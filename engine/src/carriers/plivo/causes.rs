@@ -120,7 +120,7 @@ fn who(hangup: &Hangup<'_>) -> EndedReason {
     }
 }
 
-/// Plivo's words: `Busy Line 3010`.
+/// Plivo's words: `Busy MediaCodec 3010`.
 fn words(hangup: &Hangup<'_>) -> String {
     let name = [hangup.name, hangup.cause, hangup.status].into_iter().find(|text| !text.is_empty());
     [name.unwrap_or("unknown"), hangup.code].join(" ").trim_end().to_owned()

@@ -4,7 +4,7 @@
 //! end: the socket is closed. `stop` is sent by Plivo's command line when it tries a server.
 use serde_json::{Value, json};
 
-use crate::carriers::media::{Line, LineError, LineEvent, LineFormat, LineMessage};
+use crate::carriers::media::{MediaCodec, MediaError, MediaEvent, MediaFormat, MediaMessage};
 use crate::carriers::shared::{mulaw, mulaw_payload};
 use crate::speech::audio::Rate;
 
@@ -27,79 +27,79 @@ enum State {
     Over,
 }
 
-impl Line for PlivoLine {
-    fn read(&mut self, message: LineMessage) -> Result<Vec<LineEvent>, LineError> {
-        let LineMessage::Text(text) = message else { return Err(LineError::Malformed) };
-        let message: Value = serde_json::from_str(&text).map_err(|_| LineError::Malformed)?;
-        let event = message["event"].as_str().ok_or(LineError::Malformed)?;
+impl MediaCodec for PlivoLine {
+    fn read(&mut self, message: MediaMessage) -> Result<Vec<MediaEvent>, MediaError> {
+        let MediaMessage::Text(text) = message else { return Err(MediaError::Malformed) };
+        let message: Value = serde_json::from_str(&text).map_err(|_| MediaError::Malformed)?;
+        let event = message["event"].as_str().ok_or(MediaError::Malformed)?;
         match (event, self.state) {
             ("start", State::Fresh) => self.start(&message["start"]),
             ("stop", _) => {
                 self.state = State::Over;
-                Ok(vec![LineEvent::Stopped])
+                Ok(vec![MediaEvent::Stopped])
             }
             ("start" | "media" | "dtmf" | "playedStream" | "clearedAudio", State::Open) => {
                 said(event, &message)
             }
-            ("start" | "media" | "dtmf" | "playedStream" | "clearedAudio", _) => Err(LineError::OutOfPlace),
+            ("start" | "media" | "dtmf" | "playedStream" | "clearedAudio", _) => Err(MediaError::OutOfPlace),
             _ => Ok(Vec::new()),
         }
     }
 
-    fn format(&self) -> LineFormat {
-        LineFormat { rate: RATE }
+    fn format(&self) -> MediaFormat {
+        MediaFormat { rate: RATE }
     }
 
-    fn audio(&mut self, samples: &[i16]) -> LineMessage {
+    fn audio(&mut self, samples: &[i16]) -> MediaMessage {
         let payload = mulaw_payload(samples);
         let media = json!({"contentType": ENCODING, "sampleRate": RATE.hz(), "payload": payload});
         text(&json!({"event": "playAudio", "media": media}))
     }
 
-    fn mark(&mut self, name: &str) -> LineMessage {
+    fn mark(&mut self, name: &str) -> MediaMessage {
         text(&json!({"event": "checkpoint", "streamId": self.stream_id, "name": name}))
     }
 
-    fn clear(&mut self) -> LineMessage {
+    fn clear(&mut self) -> MediaMessage {
         text(&json!({"event": "clearAudio", "streamId": self.stream_id}))
     }
 }
 
 impl PlivoLine {
-    fn start(&mut self, start: &Value) -> Result<Vec<LineEvent>, LineError> {
+    fn start(&mut self, start: &Value) -> Result<Vec<MediaEvent>, MediaError> {
         let stream_id = start["streamId"].as_str().filter(|id| !id.is_empty() && id.len() <= ID_BYTES_MAX);
-        let stream_id = stream_id.ok_or(LineError::Malformed)?;
+        let stream_id = stream_id.ok_or(MediaError::Malformed)?;
         let format = &start["mediaFormat"];
         let asked_for =
             format["encoding"] == ENCODING && number(&format["sampleRate"]) == Some(RATE.hz().into());
         // What is not said is what the answer document asked for.
         if !format.is_null() && !asked_for {
-            return Err(LineError::Format);
+            return Err(MediaError::Format);
         }
         stream_id.clone_into(&mut self.stream_id);
         self.state = State::Open;
         let carrier_call_id = start["callId"].as_str().filter(|id| super::is_id(id)).map(str::to_owned);
-        Ok(vec![LineEvent::Started { carrier_call_id }])
+        Ok(vec![MediaEvent::Started { carrier_call_id }])
     }
 }
 
 const ID_BYTES_MAX: usize = 128;
 
 /// What a message of an open stream says.
-fn said(event: &str, message: &Value) -> Result<Vec<LineEvent>, LineError> {
+fn said(event: &str, message: &Value) -> Result<Vec<MediaEvent>, MediaError> {
     Ok(match event {
         // A stream that was asked for both ways carries the person's voice alone; ours may come in another mode.
         "media" if message["media"]["track"] == "outbound" => Vec::new(),
         "media" => {
-            let payload = message["media"]["payload"].as_str().ok_or(LineError::Audio)?;
-            vec![LineEvent::Audio(mulaw(payload)?)]
+            let payload = message["media"]["payload"].as_str().ok_or(MediaError::Audio)?;
+            vec![MediaEvent::Audio(mulaw(payload)?)]
         }
-        "dtmf" => vec![LineEvent::Dtmf(key(&message["dtmf"]["digit"]).ok_or(LineError::Malformed)?)],
+        "dtmf" => vec![MediaEvent::Dtmf(key(&message["dtmf"]["digit"]).ok_or(MediaError::Malformed)?)],
         "playedStream" => {
-            vec![LineEvent::Played(message["name"].as_str().ok_or(LineError::Malformed)?.to_owned())]
+            vec![MediaEvent::Played(message["name"].as_str().ok_or(MediaError::Malformed)?.to_owned())]
         }
-        "clearedAudio" => vec![LineEvent::Cleared],
-        _ => return Err(LineError::OutOfPlace),
+        "clearedAudio" => vec![MediaEvent::Cleared],
+        _ => return Err(MediaError::OutOfPlace),
     })
 }
 
@@ -119,8 +119,8 @@ fn key(digit: &Value) -> Option<char> {
     (is_key && chars.next().is_none()).then_some(key)
 }
 
-fn text(message: &Value) -> LineMessage {
-    LineMessage::Text(message.to_string())
+fn text(message: &Value) -> MediaMessage {
+    MediaMessage::Text(message.to_string())
 }
 
 #[cfg(test)]

@@ -123,7 +123,7 @@ fn text<'a>(value: &'a Value, name: &str) -> &'a str {
 }
 
 fn short(text: &str) -> String {
-    crate::base::text::cut(text.to_owned(), 40)
+    crate::base::text::truncate(text.to_owned(), 40)
 }
 
 #[cfg(test)]

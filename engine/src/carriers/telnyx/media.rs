@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::causes;
 use super::reorder::Reorder;
-use crate::carriers::media::{Line, LineError, LineEvent, LineFormat, LineMessage};
+use crate::carriers::media::{MediaCodec, MediaError, MediaEvent, MediaFormat, MediaMessage};
 use crate::carriers::shared;
 use crate::speech::audio::Rate;
 
@@ -29,74 +29,74 @@ enum State {
     Stopped,
 }
 
-impl Line for TelnyxLine {
-    fn read(&mut self, message: LineMessage) -> Result<Vec<LineEvent>, LineError> {
-        let LineMessage::Text(text) = message else { return Err(LineError::Malformed) };
-        let message: Value = serde_json::from_str(&text).map_err(|_| LineError::Malformed)?;
-        match message.get("event").and_then(Value::as_str).ok_or(LineError::Malformed)? {
-            "start" => self.start(message.get("start").ok_or(LineError::Malformed)?),
-            "media" => self.media(message.get("media").ok_or(LineError::Malformed)?),
-            "dtmf" => digit(&message).map(|digit| vec![LineEvent::Dtmf(digit)]),
+impl MediaCodec for TelnyxLine {
+    fn read(&mut self, message: MediaMessage) -> Result<Vec<MediaEvent>, MediaError> {
+        let MediaMessage::Text(text) = message else { return Err(MediaError::Malformed) };
+        let message: Value = serde_json::from_str(&text).map_err(|_| MediaError::Malformed)?;
+        match message.get("event").and_then(Value::as_str).ok_or(MediaError::Malformed)? {
+            "start" => self.start(message.get("start").ok_or(MediaError::Malformed)?),
+            "media" => self.media(message.get("media").ok_or(MediaError::Malformed)?),
+            "dtmf" => digit(&message).map(|digit| vec![MediaEvent::Dtmf(digit)]),
             "mark" => {
                 let name =
-                    message.pointer("/mark/name").and_then(Value::as_str).ok_or(LineError::Malformed)?;
-                Ok(vec![LineEvent::Played(name.to_owned())])
+                    message.pointer("/mark/name").and_then(Value::as_str).ok_or(MediaError::Malformed)?;
+                Ok(vec![MediaEvent::Played(name.to_owned())])
             }
             "stop" => Ok(self.stop()),
-            "error" => Ok(vec![LineEvent::Complaint(complaint(&message))]),
+            "error" => Ok(vec![MediaEvent::Complaint(complaint(&message))]),
             // `connected`, and what is not known yet.
             _ => Ok(Vec::new()),
         }
     }
 
-    fn format(&self) -> LineFormat {
-        LineFormat { rate: Rate::Khz8 }
+    fn format(&self) -> MediaFormat {
+        MediaFormat { rate: Rate::Khz8 }
     }
 
-    fn audio(&mut self, samples: &[i16]) -> LineMessage {
+    fn audio(&mut self, samples: &[i16]) -> MediaMessage {
         said(&json!({"event": "media", "media": {"payload": shared::mulaw_payload(samples)}}))
     }
 
-    fn mark(&mut self, name: &str) -> LineMessage {
+    fn mark(&mut self, name: &str) -> MediaMessage {
         said(&json!({"event": "mark", "mark": {"name": name}}))
     }
 
-    fn clear(&mut self) -> LineMessage {
+    fn clear(&mut self) -> MediaMessage {
         said(&json!({"event": "clear"}))
     }
 }
 
 impl TelnyxLine {
-    fn start(&mut self, start: &Value) -> Result<Vec<LineEvent>, LineError> {
+    fn start(&mut self, start: &Value) -> Result<Vec<MediaEvent>, MediaError> {
         if self.state != State::Opened {
-            return Err(LineError::OutOfPlace);
+            return Err(MediaError::OutOfPlace);
         }
-        let format = start.get("media_format").ok_or(LineError::Malformed)?;
+        let format = start.get("media_format").ok_or(MediaError::Malformed)?;
         let encoding = format.get("encoding").and_then(Value::as_str).unwrap_or_default();
         let mulaw = ["PCMU", "audio/x-mulaw"].iter().any(|name| name.eq_ignore_ascii_case(encoding));
         let is =
             |name: &str, expected: u64| format.get(name).is_none_or(|value| number(value) == Some(expected));
         if !mulaw || !is("sample_rate", 8_000) || !is("channels", 1) {
-            return Err(LineError::Format);
+            return Err(MediaError::Format);
         }
         self.state = State::Started;
         let carrier_call_id = start.get("call_control_id").and_then(causes::id);
-        Ok(vec![LineEvent::Started { carrier_call_id }])
+        Ok(vec![MediaEvent::Started { carrier_call_id }])
     }
 
-    fn media(&mut self, media: &Value) -> Result<Vec<LineEvent>, LineError> {
+    fn media(&mut self, media: &Value) -> Result<Vec<MediaEvent>, MediaError> {
         // What we said ourselves: not asked for, and not to be heard again.
         if media.get("track").and_then(Value::as_str).is_some_and(|track| track.starts_with("outbound")) {
             return Ok(Vec::new());
         }
         if self.state != State::Started {
-            return Err(LineError::OutOfPlace);
+            return Err(MediaError::OutOfPlace);
         }
-        let payload = media.get("payload").and_then(Value::as_str).ok_or(LineError::Malformed)?;
+        let payload = media.get("payload").and_then(Value::as_str).ok_or(MediaError::Malformed)?;
         let chunk = match media.get("chunk") {
             None | Some(Value::Null) => None,
             Some(chunk) => {
-                Some(number(chunk).filter(|chunk| *chunk < CHUNK_MAX).ok_or(LineError::Malformed)?)
+                Some(number(chunk).filter(|chunk| *chunk < CHUNK_MAX).ok_or(MediaError::Malformed)?)
             }
         };
         let samples = shared::mulaw(payload)?;
@@ -104,20 +104,20 @@ impl TelnyxLine {
             Some(chunk) => self.reorder.push(chunk, samples),
             None => vec![samples],
         };
-        Ok(heard.into_iter().map(LineEvent::Audio).collect())
+        Ok(heard.into_iter().map(MediaEvent::Audio).collect())
     }
 
-    fn stop(&mut self) -> Vec<LineEvent> {
+    fn stop(&mut self) -> Vec<MediaEvent> {
         if std::mem::replace(&mut self.state, State::Stopped) == State::Stopped {
             return Vec::new();
         }
-        let rest = self.reorder.flush().into_iter().map(LineEvent::Audio);
-        rest.chain([LineEvent::Stopped]).collect()
+        let rest = self.reorder.flush().into_iter().map(MediaEvent::Audio);
+        rest.chain([MediaEvent::Stopped]).collect()
     }
 }
 
-fn said(message: &Value) -> LineMessage {
-    LineMessage::Text(message.to_string())
+fn said(message: &Value) -> MediaMessage {
+    MediaMessage::Text(message.to_string())
 }
 
 /// Numbers are texts in most messages, and numbers in some.
@@ -129,12 +129,12 @@ fn number(value: &Value) -> Option<u64> {
     }
 }
 
-fn digit(message: &Value) -> Result<char, LineError> {
-    let digit = message.pointer("/dtmf/digit").and_then(Value::as_str).ok_or(LineError::Malformed)?;
+fn digit(message: &Value) -> Result<char, MediaError> {
+    let digit = message.pointer("/dtmf/digit").and_then(Value::as_str).ok_or(MediaError::Malformed)?;
     let mut digits = digit.chars().map(|digit| digit.to_ascii_uppercase());
     match (digits.next(), digits.next()) {
         (Some(digit @ ('0'..='9' | '*' | '#' | 'A'..='D')), None) => Ok(digit),
-        _ => Err(LineError::Malformed),
+        _ => Err(MediaError::Malformed),
     }
 }
 
@@ -162,11 +162,11 @@ mod tests {
 
     use super::*;
 
-    fn text(message: Value) -> LineMessage {
-        LineMessage::Text(message.to_string())
+    fn text(message: Value) -> MediaMessage {
+        MediaMessage::Text(message.to_string())
     }
 
-    fn start(format: &Value) -> LineMessage {
+    fn start(format: &Value) -> MediaMessage {
         text(
             json!({"event": "start", "sequence_number": "1", "stream_id": "32DE0DEA-53CB-4B21-89A4-9E1819C043BC",
             "start": {"user_id": "u", "call_control_id": "v3:abc", "call_session_id": "s", "from": "+13122010094",
@@ -174,7 +174,7 @@ mod tests {
         )
     }
 
-    fn media(chunk: &Value, payload: &str) -> LineMessage {
+    fn media(chunk: &Value, payload: &str) -> MediaMessage {
         text(json!({"event": "media", "sequence_number": "4", "stream_id": "32DE0DEA",
             "media": {"track": "inbound", "chunk": chunk, "timestamp": "5", "payload": payload}}))
     }
@@ -184,7 +184,7 @@ mod tests {
         let pcmu = json!({"encoding": "PCMU", "sample_rate": 8000, "channels": 1});
         assert_eq!(
             line.read(start(&pcmu)),
-            Ok(vec![LineEvent::Started { carrier_call_id: Some("v3:abc".to_owned()) }])
+            Ok(vec![MediaEvent::Started { carrier_call_id: Some("v3:abc".to_owned()) }])
         );
         line
     }
@@ -193,23 +193,23 @@ mod tests {
     fn a_stream_from_its_beginning_to_its_end() {
         let mut line = TelnyxLine::default();
         assert_eq!(line.read(text(json!({"event": "connected", "version": "1.0.0"}))), Ok(vec![]));
-        assert_eq!(line.read(media(&json!("1"), "/38=")), Err(LineError::OutOfPlace));
+        assert_eq!(line.read(media(&json!("1"), "/38=")), Err(MediaError::OutOfPlace));
         let mut line = started();
-        assert_eq!(line.read(media(&json!("1"), "gAA=")), Ok(vec![LineEvent::Audio(vec![32_124, -32_124])]));
+        assert_eq!(line.read(media(&json!("1"), "gAA=")), Ok(vec![MediaEvent::Audio(vec![32_124, -32_124])]));
         assert_eq!(line.read(media(&json!(3), "/w==")), Ok(vec![]));
-        let both = vec![LineEvent::Audio(vec![8]), LineEvent::Audio(vec![0])];
+        let both = vec![MediaEvent::Audio(vec![8]), MediaEvent::Audio(vec![0])];
         assert_eq!(line.read(media(&json!("2"), "/g==")), Ok(both));
         let dtmf = json!({"event": "dtmf", "stream_id": "x", "occurred_at": "2026-11-20T10:00:00Z",
             "sequence_number": "5", "dtmf": {"digit": "#"}});
-        assert_eq!(line.read(text(dtmf)), Ok(vec![LineEvent::Dtmf('#')]));
+        assert_eq!(line.read(text(dtmf)), Ok(vec![MediaEvent::Dtmf('#')]));
         let mark =
             json!({"event": "mark", "stream_id": "x", "sequence_number": "6", "mark": {"name": "turn-7"}});
-        assert_eq!(line.read(text(mark)), Ok(vec![LineEvent::Played("turn-7".to_owned())]));
+        assert_eq!(line.read(text(mark)), Ok(vec![MediaEvent::Played("turn-7".to_owned())]));
         assert_eq!(line.read(media(&json!("6"), "/w==")), Ok(vec![]), "four and five are missing");
         let stop = json!({"event": "stop", "sequence_number": "9", "stop": {"user_id": "u", "call_control_id": "v3:abc"}});
-        assert_eq!(line.read(text(stop.clone())), Ok(vec![LineEvent::Audio(vec![0]), LineEvent::Stopped]));
+        assert_eq!(line.read(text(stop.clone())), Ok(vec![MediaEvent::Audio(vec![0]), MediaEvent::Stopped]));
         assert_eq!(line.read(text(stop)), Ok(vec![]));
-        assert_eq!(line.read(media(&json!("7"), "/w==")), Err(LineError::OutOfPlace));
+        assert_eq!(line.read(media(&json!("7"), "/w==")), Err(MediaError::OutOfPlace));
     }
 
     #[test]
@@ -218,12 +218,12 @@ mod tests {
             (json!({"encoding": "PCMU", "sample_rate": 8000, "channels": 1}), Ok(())),
             (json!({"encoding": "audio/x-mulaw", "sample_rate": "8000", "channels": 1}), Ok(())),
             (json!({"encoding": "PCMU"}), Ok(())),
-            (json!({"encoding": "PCMA", "sample_rate": 8000, "channels": 1}), Err(LineError::Format)),
-            (json!({"encoding": "G722", "sample_rate": 8000, "channels": 1}), Err(LineError::Format)),
-            (json!({"encoding": "L16", "sample_rate": 16000, "channels": 1}), Err(LineError::Format)),
-            (json!({"encoding": "PCMU", "sample_rate": 16000, "channels": 1}), Err(LineError::Format)),
-            (json!({"encoding": "PCMU", "sample_rate": 8000, "channels": 2}), Err(LineError::Format)),
-            (json!({}), Err(LineError::Format)),
+            (json!({"encoding": "PCMA", "sample_rate": 8000, "channels": 1}), Err(MediaError::Format)),
+            (json!({"encoding": "G722", "sample_rate": 8000, "channels": 1}), Err(MediaError::Format)),
+            (json!({"encoding": "L16", "sample_rate": 16000, "channels": 1}), Err(MediaError::Format)),
+            (json!({"encoding": "PCMU", "sample_rate": 16000, "channels": 1}), Err(MediaError::Format)),
+            (json!({"encoding": "PCMU", "sample_rate": 8000, "channels": 2}), Err(MediaError::Format)),
+            (json!({}), Err(MediaError::Format)),
         ];
         for (format, expected) in table {
             let mut line = TelnyxLine::default();
@@ -231,7 +231,7 @@ mod tests {
             // A refused start starts nothing.
             assert_eq!(line.read(media(&json!("1"), "/w==")).is_ok(), expected.is_ok());
         }
-        assert_eq!(started().read(start(&json!({"encoding": "PCMU"}))), Err(LineError::OutOfPlace));
+        assert_eq!(started().read(start(&json!({"encoding": "PCMU"}))), Err(MediaError::OutOfPlace));
     }
 
     #[test]
@@ -239,25 +239,25 @@ mod tests {
         let mut line = started();
         let long = "/".repeat(4 * 8 * crate::base::limits::MEDIA_CHUNK_MS_MAX);
         for payload in ["", "?", "/w", &long] {
-            assert_eq!(line.read(media(&json!("1"), payload)), Err(LineError::Audio));
+            assert_eq!(line.read(media(&json!("1"), payload)), Err(MediaError::Audio));
         }
         for chunk in [json!("one"), json!(-1), json!("+1"), json!(1.5), json!("9007199254740992"), json!([])]
         {
-            assert_eq!(line.read(media(&chunk, "/w==")), Err(LineError::Malformed), "{chunk}");
+            assert_eq!(line.read(media(&chunk, "/w==")), Err(MediaError::Malformed), "{chunk}");
         }
         let ours = json!({"event": "media", "media": {"track": "outbound", "chunk": "1", "payload": "/w=="}});
         assert_eq!(line.read(text(ours)), Ok(vec![]));
         let without = json!({"event": "media", "media": {"payload": "/w=="}});
-        assert_eq!(line.read(text(without)), Ok(vec![LineEvent::Audio(vec![0])]));
-        assert_eq!(line.read(media(&json!("1"), "/w==")), Ok(vec![LineEvent::Audio(vec![0])]));
+        assert_eq!(line.read(text(without)), Ok(vec![MediaEvent::Audio(vec![0])]));
+        assert_eq!(line.read(media(&json!("1"), "/w==")), Ok(vec![MediaEvent::Audio(vec![0])]));
         assert_eq!(line.read(media(&json!("1"), "/w==")), Ok(vec![]), "twice is once");
         for digit in ["", "11", "E", "é"] {
             assert_eq!(
                 line.read(text(json!({"event": "dtmf", "dtmf": {"digit": digit}}))),
-                Err(LineError::Malformed)
+                Err(MediaError::Malformed)
             );
         }
-        assert_eq!(line.read(LineMessage::Binary(vec![0; 160].into())), Err(LineError::Malformed));
+        assert_eq!(line.read(MediaMessage::Binary(vec![0; 160].into())), Err(MediaError::Malformed));
     }
 
     #[test]
@@ -274,27 +274,27 @@ mod tests {
             (json!({"event": "error"}), "an error without words"),
         ];
         for (message, words) in table {
-            let complaint = LineEvent::Complaint(words.to_owned());
+            let complaint = MediaEvent::Complaint(words.to_owned());
             assert_eq!(TelnyxLine::default().read(text(message)), Ok(vec![complaint]));
         }
         let long = json!({"event": "error", "payload": {"title": "x".repeat(9_000)}});
         let events = TelnyxLine::default().read(text(long)).unwrap();
         assert!(
-            matches!(&events[..], [LineEvent::Complaint(words)] if words.len() <= crate::base::limits::CARRIER_MESSAGE_BYTES_MAX)
+            matches!(&events[..], [MediaEvent::Complaint(words)] if words.len() <= crate::base::limits::CARRIER_MESSAGE_BYTES_MAX)
         );
     }
 
     #[test]
     fn what_is_said_is_json_without_ids() {
         let mut line = TelnyxLine::default();
-        let LineMessage::Text(audio) = line.audio(&[0; 160]) else { panic!("text") };
+        let MediaMessage::Text(audio) = line.audio(&[0; 160]) else { panic!("text") };
         assert_eq!(
             audio,
             format!(r#"{{"event":"media","media":{{"payload":"{}"}}}}"#, "/".repeat(213) + "w==")
         );
         assert_eq!(
             line.mark("a\"b"),
-            LineMessage::Text(r#"{"event":"mark","mark":{"name":"a\"b"}}"#.to_owned())
+            MediaMessage::Text(r#"{"event":"mark","mark":{"name":"a\"b"}}"#.to_owned())
         );
         assert_eq!(line.clear(), LineMessage::Text(r#"{"event":"clear"}"#.to_owned()));
         assert_eq!(line.format().rate.frame_samples(), 160);

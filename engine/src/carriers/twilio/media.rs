@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::carriers::media::{Line, LineError, LineEvent, LineFormat, LineMessage};
+use crate::carriers::media::{MediaCodec, MediaError, MediaEvent, MediaFormat, MediaMessage};
 use crate::carriers::shared;
 use crate::speech::audio::Rate;
 
@@ -21,28 +21,28 @@ pub struct TwilioLine {
     stopped: bool,
 }
 
-impl Line for TwilioLine {
-    fn read(&mut self, message: LineMessage) -> Result<Vec<LineEvent>, LineError> {
-        let LineMessage::Text(text) = message else { return Err(LineError::Malformed) };
-        let message: Message<'_> = serde_json::from_str(&text).map_err(|_| LineError::Malformed)?;
+impl MediaCodec for TwilioLine {
+    fn read(&mut self, message: MediaMessage) -> Result<Vec<MediaEvent>, MediaError> {
+        let MediaMessage::Text(text) = message else { return Err(MediaError::Malformed) };
+        let message: Message<'_> = serde_json::from_str(&text).map_err(|_| MediaError::Malformed)?;
         if message
             .stream_sid
             .as_ref()
             .is_some_and(|sid| !self.stream_sid.is_empty() && *sid != self.stream_sid)
         {
-            return Err(LineError::Malformed);
+            return Err(MediaError::Malformed);
         }
         let event = match message.event.as_ref() {
-            "start" => self.start(message.start.ok_or(LineError::Malformed)?)?,
-            "media" => match self.media(&message.media.ok_or(LineError::Malformed)?)? {
+            "start" => self.start(message.start.ok_or(MediaError::Malformed)?)?,
+            "media" => match self.media(&message.media.ok_or(MediaError::Malformed)?)? {
                 Some(event) => event,
                 None => return Ok(Vec::new()),
             },
-            "dtmf" => LineEvent::Dtmf(key(&message.dtmf.ok_or(LineError::Malformed)?.digit)?),
-            "mark" => LineEvent::Played(message.mark.ok_or(LineError::Malformed)?.name.into_owned()),
+            "dtmf" => MediaEvent::Dtmf(key(&message.dtmf.ok_or(MediaError::Malformed)?.digit)?),
+            "mark" => MediaEvent::Played(message.mark.ok_or(MediaError::Malformed)?.name.into_owned()),
             "stop" => {
                 self.stopped = true;
-                LineEvent::Stopped
+                MediaEvent::Stopped
             }
             // `connected` comes first and says nothing; what is to come may be of no interest either.
             _ => return Ok(Vec::new()),
@@ -50,61 +50,61 @@ impl Line for TwilioLine {
         Ok(vec![event])
     }
 
-    fn format(&self) -> LineFormat {
-        LineFormat { rate: Rate::Khz8 }
+    fn format(&self) -> MediaFormat {
+        MediaFormat { rate: Rate::Khz8 }
     }
 
-    fn audio(&mut self, samples: &[i16]) -> LineMessage {
+    fn audio(&mut self, samples: &[i16]) -> MediaMessage {
         let media = json!({"payload": shared::mulaw_payload(samples)});
         said(&json!({"event": "media", "streamSid": self.stream_sid, "media": media}))
     }
 
-    fn mark(&mut self, name: &str) -> LineMessage {
+    fn mark(&mut self, name: &str) -> MediaMessage {
         said(&json!({"event": "mark", "streamSid": self.stream_sid, "mark": {"name": name}}))
     }
 
-    fn clear(&mut self) -> LineMessage {
+    fn clear(&mut self) -> MediaMessage {
         said(&json!({"event": "clear", "streamSid": self.stream_sid}))
     }
 }
 
 impl TwilioLine {
-    fn start(&mut self, start: Start<'_>) -> Result<LineEvent, LineError> {
+    fn start(&mut self, start: Start<'_>) -> Result<MediaEvent, MediaError> {
         let sid = start.stream_sid.into_owned();
         let fits = (1..=STREAM_SID_BYTES_MAX).contains(&sid.len()) && sid.is_ascii();
         // A stream starts once.
         if !fits || !self.stream_sid.is_empty() {
-            return Err(LineError::Malformed);
+            return Err(MediaError::Malformed);
         }
         let Format { encoding, sample_rate, channels } = start.media_format;
         if (encoding.as_ref(), sample_rate, channels) != ("audio/x-mulaw", Rate::Khz8.hz(), 1) {
-            return Err(LineError::Format);
+            return Err(MediaError::Format);
         }
         self.stream_sid = sid;
-        Ok(LineEvent::Started { carrier_call_id: start.call_sid.map(Cow::into_owned) })
+        Ok(MediaEvent::Started { carrier_call_id: start.call_sid.map(Cow::into_owned) })
     }
 
     /// Audio of the other end; nothing for our own, which only streams of another kind have.
-    fn media(&self, media: &Media<'_>) -> Result<Option<LineEvent>, LineError> {
+    fn media(&self, media: &Media<'_>) -> Result<Option<MediaEvent>, MediaError> {
         if self.stream_sid.is_empty() || self.stopped {
-            return Err(LineError::OutOfPlace);
+            return Err(MediaError::OutOfPlace);
         }
         if media.track.as_deref() == Some("outbound") {
             return Ok(None);
         }
-        shared::mulaw(&media.payload).map(LineEvent::Audio).map(Some)
+        shared::mulaw(&media.payload).map(MediaEvent::Audio).map(Some)
     }
 }
 
-fn said(message: &Value) -> LineMessage {
-    LineMessage::Text(message.to_string())
+fn said(message: &Value) -> MediaMessage {
+    MediaMessage::Text(message.to_string())
 }
 
-fn key(digit: &str) -> Result<char, LineError> {
+fn key(digit: &str) -> Result<char, MediaError> {
     let mut chars = digit.chars();
     match (chars.next(), chars.next()) {
         (Some(key @ ('0'..='9' | '*' | '#' | 'A'..='D')), None) => Ok(key),
-        _ => Err(LineError::Malformed),
+        _ => Err(MediaError::Malformed),
     }
 }
 

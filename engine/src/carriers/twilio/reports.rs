@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 
 use super::{causes, signature};
-use crate::base::text::cut;
+use crate::base::text::truncate;
 use crate::carriers::callback::Callback;
 use crate::carriers::report::{Billed, CarrierEvent, End, IncomingCall, Progress, Report};
 use crate::carriers::shared;
@@ -103,7 +103,7 @@ fn end(fields: &Fields<'_>, status: &str) -> Result<End, String> {
 }
 
 fn quoted(text: &str) -> String {
-    format!("{:?}", cut(text.to_owned(), QUOTED_BYTES_MAX))
+    format!("{:?}", truncate(text.to_owned(), QUOTED_BYTES_MAX))
 }
 
 /// The parameters that are signed: a form's, or the URL's where there is no body.

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::documents::CONTENT_TYPE;
 use crate::base::limits::MEDIA_CHUNK_MS_MAX;
-use crate::carriers::media::{Line, LineError, LineEvent, LineFormat, LineMessage};
+use crate::carriers::media::{MediaCodec, MediaError, MediaEvent, MediaFormat, MediaMessage};
 use crate::speech::audio::Rate;
 
 const RATE: Rate = Rate::Khz16;
@@ -40,79 +40,79 @@ struct Payload {
     name: Option<String>,
 }
 
-impl Line for VonageLine {
-    fn read(&mut self, message: LineMessage) -> Result<Vec<LineEvent>, LineError> {
+impl MediaCodec for VonageLine {
+    fn read(&mut self, message: MediaMessage) -> Result<Vec<MediaEvent>, MediaError> {
         match message {
-            LineMessage::Text(text) => self.read_text(&text),
-            LineMessage::Binary(bytes) => {
-                self.read_audio(&bytes).map(|samples| vec![LineEvent::Audio(samples)])
+            MediaMessage::Text(text) => self.read_text(&text),
+            MediaMessage::Binary(bytes) => {
+                self.read_audio(&bytes).map(|samples| vec![MediaEvent::Audio(samples)])
             }
         }
     }
 
-    fn format(&self) -> LineFormat {
-        LineFormat { rate: RATE }
+    fn format(&self) -> MediaFormat {
+        MediaFormat { rate: RATE }
     }
 
-    fn audio(&mut self, samples: &[i16]) -> LineMessage {
-        LineMessage::Binary(samples.iter().flat_map(|sample| sample.to_le_bytes()).collect())
+    fn audio(&mut self, samples: &[i16]) -> MediaMessage {
+        MediaMessage::Binary(samples.iter().flat_map(|sample| sample.to_le_bytes()).collect())
     }
 
-    fn mark(&mut self, name: &str) -> LineMessage {
-        LineMessage::Text(json!({"action": "notify", "payload": {"name": name}}).to_string())
+    fn mark(&mut self, name: &str) -> MediaMessage {
+        MediaMessage::Text(json!({"action": "notify", "payload": {"name": name}}).to_string())
     }
 
-    fn clear(&mut self) -> LineMessage {
-        LineMessage::Text(json!({"action": "clear"}).to_string())
+    fn clear(&mut self) -> MediaMessage {
+        MediaMessage::Text(json!({"action": "clear"}).to_string())
     }
 }
 
 impl VonageLine {
-    fn read_text(&mut self, text: &str) -> Result<Vec<LineEvent>, LineError> {
+    fn read_text(&mut self, text: &str) -> Result<Vec<MediaEvent>, MediaError> {
         if text.len() > TEXT_BYTES_MAX {
-            return Err(LineError::Malformed);
+            return Err(MediaError::Malformed);
         }
-        let text: Text = serde_json::from_str(text).map_err(|_| LineError::Malformed)?;
+        let text: Text = serde_json::from_str(text).map_err(|_| MediaError::Malformed)?;
         if text.event == "websocket:connected" {
             return self.start(text).map(|event| vec![event]);
         }
         if !self.has_started {
-            return Err(LineError::OutOfPlace);
+            return Err(MediaError::OutOfPlace);
         }
         match text.event.as_str() {
             "websocket:dtmf" => {
-                let key = text.digit.as_deref().and_then(key).ok_or(LineError::Malformed)?;
-                Ok(vec![LineEvent::Dtmf(key)])
+                let key = text.digit.as_deref().and_then(key).ok_or(MediaError::Malformed)?;
+                Ok(vec![MediaEvent::Dtmf(key)])
             }
             "websocket:notify" => {
-                let name = text.payload.and_then(|payload| payload.name).ok_or(LineError::Malformed)?;
-                Ok(vec![LineEvent::Played(name)])
+                let name = text.payload.and_then(|payload| payload.name).ok_or(MediaError::Malformed)?;
+                Ok(vec![MediaEvent::Played(name)])
             }
-            "websocket:cleared" => Ok(vec![LineEvent::Cleared]),
+            "websocket:cleared" => Ok(vec![MediaEvent::Cleared]),
             // New kinds are told apart by the event, and may be ignored.
             _ => Ok(Vec::new()),
         }
     }
 
-    fn start(&mut self, text: Text) -> Result<LineEvent, LineError> {
+    fn start(&mut self, text: Text) -> Result<MediaEvent, MediaError> {
         if self.has_started {
-            return Err(LineError::OutOfPlace);
+            return Err(MediaError::OutOfPlace);
         }
         let spelled: String = text.content_type.unwrap_or_default().split_whitespace().collect();
         if !spelled.eq_ignore_ascii_case(CONTENT_TYPE) {
-            return Err(LineError::Format);
+            return Err(MediaError::Format);
         }
         self.has_started = true;
-        Ok(LineEvent::Started { carrier_call_id: text.call_id.filter(|id| !id.is_empty()) })
+        Ok(MediaEvent::Started { carrier_call_id: text.call_id.filter(|id| !id.is_empty()) })
     }
 
-    fn read_audio(&self, bytes: &Bytes) -> Result<Vec<i16>, LineError> {
+    fn read_audio(&self, bytes: &Bytes) -> Result<Vec<i16>, MediaError> {
         if !self.has_started {
-            return Err(LineError::OutOfPlace);
+            return Err(MediaError::OutOfPlace);
         }
-        let (samples, []) = bytes.as_chunks::<2>() else { return Err(LineError::Audio) };
+        let (samples, []) = bytes.as_chunks::<2>() else { return Err(MediaError::Audio) };
         if samples.is_empty() || bytes.len() > BYTES_PER_MS * MEDIA_CHUNK_MS_MAX {
-            return Err(LineError::Audio);
+            return Err(MediaError::Audio);
         }
         Ok(samples.iter().map(|sample| i16::from_le_bytes(*sample)).collect())
     }
@@ -137,17 +137,17 @@ mod tests {
 
     const CONNECTED: &str = r#"{"event":"websocket:connected","content-type":"audio/l16;rate=16000"}"#;
 
-    fn text(text: &str) -> LineMessage {
-        LineMessage::Text(text.to_owned())
+    fn text(text: &str) -> MediaMessage {
+        MediaMessage::Text(text.to_owned())
     }
 
-    fn binary(bytes: &[u8]) -> LineMessage {
-        LineMessage::Binary(Bytes::copy_from_slice(bytes))
+    fn binary(bytes: &[u8]) -> MediaMessage {
+        MediaMessage::Binary(Bytes::copy_from_slice(bytes))
     }
 
     fn started() -> VonageLine {
         let mut line = VonageLine::default();
-        let event = LineEvent::Started { carrier_call_id: None };
+        let event = MediaEvent::Started { carrier_call_id: None };
         assert_eq!(line.read(text(CONNECTED)), Ok(vec![event]));
         line
     }
@@ -160,9 +160,9 @@ mod tests {
         with_headers[LEG_HEADER] = json!("media");
         with_headers[CALL_ID_HEADER] = json!("63f61863");
         let with_headers = with_headers.to_string();
-        let event = LineEvent::Started { carrier_call_id: Some("63f61863".to_owned()) };
+        let event = MediaEvent::Started { carrier_call_id: Some("63f61863".to_owned()) };
         assert_eq!(line.read(text(&with_headers)), Ok(vec![event]));
-        assert_eq!(line.read(text(&with_headers)), Err(LineError::OutOfPlace));
+        assert_eq!(line.read(text(&with_headers)), Err(MediaError::OutOfPlace));
     }
 
     #[test]
@@ -173,8 +173,8 @@ mod tests {
             r#"{"event":"websocket:connected"}"#,
         ] {
             let mut line = VonageLine::default();
-            assert_eq!(line.read(text(wrong)), Err(LineError::Format), "{wrong}");
-            assert_eq!(line.read(binary(&[0, 0])), Err(LineError::OutOfPlace));
+            assert_eq!(line.read(text(wrong)), Err(MediaError::Format), "{wrong}");
+            assert_eq!(line.read(binary(&[0, 0])), Err(MediaError::OutOfPlace));
             assert!(line.read(text(CONNECTED)).is_ok());
         }
     }
@@ -182,23 +182,23 @@ mod tests {
     #[test]
     fn sound_is_little_endian_both_ways() {
         let mut line = started();
-        let event = LineEvent::Audio(vec![1, -2, i16::MIN]);
+        let event = MediaEvent::Audio(vec![1, -2, i16::MIN]);
         assert_eq!(line.read(binary(&[1, 0, 0xfe, 0xff, 0x00, 0x80])), Ok(vec![event]));
         let frame: Vec<i16> = (0..320).map(|n| n * 100 - 16_000).collect();
-        let LineMessage::Binary(sent) = line.audio(&frame) else { panic!("text") };
+        let MediaMessage::Binary(sent) = line.audio(&frame) else { panic!("text") };
         assert_eq!(sent.len(), 640);
         assert_eq!(&sent[..2], &(-16_000_i16).to_le_bytes());
-        assert_eq!(line.read(LineMessage::Binary(sent)), Ok(vec![LineEvent::Audio(frame)]));
+        assert_eq!(line.read(MediaMessage::Binary(sent)), Ok(vec![MediaEvent::Audio(frame)]));
     }
 
     #[test]
     fn sound_that_is_none_is_refused() {
-        assert_eq!(VonageLine::default().read(binary(&[0; 640])), Err(LineError::OutOfPlace));
+        assert_eq!(VonageLine::default().read(binary(&[0; 640])), Err(MediaError::OutOfPlace));
         let mut line = started();
         let long = vec![0; 32 * MEDIA_CHUNK_MS_MAX];
         assert!(line.read(binary(&long)).is_ok());
         for wrong in [&[][..], &[0], &[0; 639], &[&long[..], &[0, 0]].concat()] {
-            assert_eq!(line.read(binary(wrong)), Err(LineError::Audio), "{}", wrong.len());
+            assert_eq!(line.read(binary(wrong)), Err(MediaError::Audio), "{}", wrong.len());
         }
     }
 
@@ -206,14 +206,14 @@ mod tests {
     fn keys_marks_and_clears() {
         let mut line = started();
         for (message, event) in [
-            (r##"{"event":"websocket:dtmf","digit":"5","duration":260}"##, LineEvent::Dtmf('5')),
-            (r##"{"event":"websocket:dtmf","digit":"#"}"##, LineEvent::Dtmf('#')),
-            (r##"{"event":"websocket:dtmf","digit":"d"}"##, LineEvent::Dtmf('D')),
-            (r#"{"event":"websocket:notify","payload":{"name":"7"}}"#, LineEvent::Played("7".to_owned())),
-            (r#"{"event":"websocket:cleared"}"#, LineEvent::Cleared),
+            (r##"{"event":"websocket:dtmf","digit":"5","duration":260}"##, MediaEvent::Dtmf('5')),
+            (r##"{"event":"websocket:dtmf","digit":"#"}"##, MediaEvent::Dtmf('#')),
+            (r##"{"event":"websocket:dtmf","digit":"d"}"##, MediaEvent::Dtmf('D')),
+            (r#"{"event":"websocket:notify","payload":{"name":"7"}}"#, MediaEvent::Played("7".to_owned())),
+            (r#"{"event":"websocket:cleared"}"#, MediaEvent::Cleared),
         ] {
             assert_eq!(line.read(text(message)), Ok(vec![event]), "{message}");
-            assert_eq!(VonageLine::default().read(text(message)), Err(LineError::OutOfPlace), "{message}");
+            assert_eq!(VonageLine::default().read(text(message)), Err(MediaError::OutOfPlace), "{message}");
         }
         assert_eq!(line.read(text(r#"{"event":"websocket:new","digit":"x"}"#)), Ok(Vec::new()));
         assert_eq!(line.mark("m-1"), text(r#"{"action":"notify","payload":{"name":"m-1"}}"#));
@@ -237,7 +237,7 @@ mod tests {
             r#"{"event":"websocket:notify","payload":{}}"#,
             &long,
         ] {
-            assert_eq!(line.read(text(wrong)), Err(LineError::Malformed), "{wrong:.60}");
+            assert_eq!(line.read(text(wrong)), Err(MediaError::Malformed), "{wrong:.60}");
         }
     }
 

@@ -21,7 +21,7 @@ const SEQUENCE: u8 = 0x30;
 const RSA_ALGORITHM: [u8; 15] =
     [0x30, 0x0d, 0x06, 0x09, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x01, 0x05, 0x00];
 
-/// Reads a key. Line ends may be missing, or be written as `\n`, as they are in settings of one line. An error
+/// Reads a key. MediaCodec ends may be missing, or be written as `\n`, as they are in settings of one line. An error
 /// says what is wrong, and never quotes the text.
 pub fn read(text: &str) -> Result<PrivateKey, &'static str> {
     if text.len() > TEXT_BYTES_MAX {

@@ -6,7 +6,7 @@ use super::*;
 use crate::base::phone::E164;
 use crate::carriers::callback::Forged;
 use crate::carriers::order::RejectionCause;
-use crate::carriers::{Carriers, LineEvent, LineMessage};
+use crate::carriers::{Carriers, MediaEvent, MediaMessage};
 
 const KEY: &str = include_str!("test_key_pkcs8.pem");
 const COMMAND: &str = "0198f1a2-7c1e-7a55-8f4e-0123456789ab";
@@ -254,9 +254,9 @@ fn callbacks_and_sockets_are_both_checked() {
 
 #[test]
 fn the_line_starts_with_vonages_first_message() {
-    let first = LineMessage::Text(
+    let first = MediaMessage::Text(
         r#"{"event":"websocket:connected","content-type":"audio/l16;rate=16000","sidetone_leg":"media"}"#
             .to_owned(),
     );
-    assert_eq!(vonage().line().read(first), Ok(vec![LineEvent::Started { carrier_call_id: None }]));
+    assert_eq!(vonage().line().read(first), Ok(vec![MediaEvent::Started { carrier_call_id: None }]));
 }

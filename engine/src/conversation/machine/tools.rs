@@ -3,7 +3,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{Conversation, Output, State};
-use crate::base::text::{cut, cut_telling};
+use crate::base::text::{truncate, truncate_with_note};
 use crate::conversation::transcript::TranscriptRole;
 use crate::conversation::{
     EndedReason, Message, TEXT_BYTES_MAX, TOOL_NAME_BYTES_MAX, TOOL_RESULT_BYTES_MAX, ToolRequest,
@@ -76,8 +76,8 @@ impl Conversation {
         self.tool_calls = self.tool_calls.saturating_add(1);
         let ToolRequest { name, arguments } = request;
         let id = format!("{}_t{}", self.setup.id, self.tool_calls);
-        let name = cut(name, TOOL_NAME_BYTES_MAX);
-        let text = cut(format!("{name}({arguments})"), TEXT_BYTES_MAX);
+        let name = truncate(name, TOOL_NAME_BYTES_MAX);
+        let text = truncate(format!("{name}({arguments})"), TEXT_BYTES_MAX);
         let mut row = self.row(TranscriptRole::ToolCall, text, self.offset_ms);
         row.tool_name = Some(name.clone());
         row.tool_call_id = Some(id.clone());
@@ -106,7 +106,7 @@ impl Conversation {
             return;
         };
         let PendingCall { id, name, .. } = self.pending.remove(place);
-        let text = cut_telling(text, TOOL_RESULT_BYTES_MAX);
+        let text = truncate_with_note(text, TOOL_RESULT_BYTES_MAX);
         let mut row = self.row(TranscriptRole::ToolResult, text.clone(), self.offset_ms);
         row.tool_name = Some(name.clone());
         row.tool_call_id = Some(id.clone());

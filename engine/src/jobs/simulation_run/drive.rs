@@ -4,11 +4,11 @@ use serde_json::Value;
 
 use super::Started;
 use crate::base::limits::{CHECKPOINT_MS, LAST_LINE_BYTES_MAX, MODEL_TOTAL_MS};
-use crate::base::text::cut;
+use crate::base::text::truncate;
 use crate::conversation::CallFault;
 use crate::conversation::transcript::{TranscriptRole, TranscriptRow};
 use crate::jobs::Failure;
-use crate::jobs::journal::{Journal, Told};
+use crate::jobs::journal::{Journal, JournalEntry};
 use crate::live::tool_callback::{self, Conversation};
 use crate::models::{
     AnalysisTurn, Analyst, Answered, AssistantModel, CallerModel, FailureCode, JudgeModel, ModelFailure,
@@ -22,7 +22,7 @@ use crate::simulation::{
 };
 use crate::sql;
 use crate::storage::calls::{Analysis, AnalysisMethod};
-use crate::storage::cost::Spent;
+use crate::storage::cost::Cost;
 use crate::storage::events::{self, Subscribers};
 use crate::storage::jobs::Job;
 
@@ -34,9 +34,9 @@ pub struct Driven {
     /// A simulation that broke says how.
     pub result: Result<SimulationResult, SimulationFailure>,
     /// What the assistant's own model has cost.
-    pub assistant: Spent,
+    pub assistant: Cost,
     /// What all models have cost.
-    pub total: Spent,
+    pub total: Cost,
     /// What kind of failure a model told of, and whose fault it is.
     pub failure: Option<(FailureCode, CallFault)>,
 }
@@ -48,8 +48,8 @@ pub struct Drive<'a> {
     started: &'a Started,
     simulation: Simulation,
     journal: Journal,
-    assistant: Spent,
-    total: Spent,
+    assistant: Cost,
+    total: Cost,
     failure: Option<(FailureCode, CallFault)>,
     /// It was tried often enough: nobody is asked any more.
     given_up: bool,
@@ -81,7 +81,7 @@ impl<'a> Drive<'a> {
         job: &'a Job,
         started: &'a Started,
         journal: Journal,
-        told: Vec<Told>,
+        told: Vec<JournalEntry>,
     ) -> Self {
         let now_ms = services.ports().clock.now_ms();
         let mut drive = Self {
@@ -90,8 +90,8 @@ impl<'a> Drive<'a> {
             started,
             simulation: Simulation::new(setup(job, started)),
             journal,
-            assistant: Spent::default(),
-            total: Spent::default(),
+            assistant: Cost::default(),
+            total: Cost::default(),
             failure: None,
             given_up: false,
             has_waited: false,
@@ -143,7 +143,7 @@ impl<'a> Drive<'a> {
                 Next::Assistant if self.is_spent(model_is_free) => self.cost_limit(),
                 Next::Judge if self.is_spent(judge_is_free) => {
                     let reason = "The run has cost as much as it may, so the judge was not asked.".to_owned();
-                    self.tell(Input::ModelFailed { reason }, Spent::default());
+                    self.tell(Input::ModelFailed { reason }, Cost::default());
                 }
                 Next::Caller => {
                     self.before_asking(caller_is_free).await?;
@@ -183,11 +183,11 @@ impl<'a> Drive<'a> {
                                 }
                                 Err(failure) => Err(failure.clone()),
                             };
-                            self.answered(answer, |ruling| Input::Ruling { ruling });
+                            self.answered(answer, |ruling| Input::Verdict { ruling });
                         }
                         None => {
                             let reason = "There was nothing to rule on.".to_owned();
-                            self.tell(Input::ModelFailed { reason }, Spent::default());
+                            self.tell(Input::ModelFailed { reason }, Cost::default());
                         }
                     }
                 }
@@ -225,11 +225,11 @@ impl<'a> Drive<'a> {
     }
 
     fn cost_limit(&mut self) {
-        self.tell(Input::CostLimit, Spent::default());
+        self.tell(Input::CostLimit, Cost::default());
     }
 
     fn answered<T>(&mut self, answer: Result<Answered<T>, ModelFailure>, input: impl FnOnce(T) -> Input) {
-        let spent = Spent::of(&answer);
+        let spent = Cost::of(&answer);
         let input = match answer {
             Ok(answered) => input(answered.reply),
             Err(failure) => {
@@ -240,13 +240,13 @@ impl<'a> Drive<'a> {
         self.tell(input, spent);
     }
 
-    fn tell(&mut self, input: Input, spent: Spent) {
-        let told = Told { input, spent };
+    fn tell(&mut self, input: Input, spent: Cost) {
+        let told = JournalEntry { input, spent };
         self.journal.told(&told);
         self.take(told);
     }
 
-    fn take(&mut self, told: Told) {
+    fn take(&mut self, told: JournalEntry) {
         self.total.add(told.spent);
         if matches!(told.input, Input::AssistantReply { .. }) {
             self.assistant.add(told.spent);
@@ -302,7 +302,7 @@ impl<'a> Drive<'a> {
         for (call, answer) in calls.into_iter().zip(answers) {
             let is_error = answer.is_err();
             let text = answer.unwrap_or_else(|reason| reason);
-            self.tell(Input::ToolResult { id: call.id, text, is_error }, Spent::default());
+            self.tell(Input::ToolResult { id: call.id, text, is_error }, Cost::default());
         }
         // What came back is on disk before anything follows from it.
         self.checkpoint(0, Vec::new()).await?;
@@ -363,7 +363,7 @@ impl<'a> Drive<'a> {
 
     /// Finds out what a conversation that is over was about. A model that fails, or must cost nothing
     /// more, leaves it to the rules.
-    pub async fn analyse(&mut self, transcript: &[TranscriptRow]) -> Result<(Analysis, Spent), Failure> {
+    pub async fn analyse(&mut self, transcript: &[TranscriptRow]) -> Result<(Analysis, Cost), Failure> {
         if let Some(known) = self.journal.analysed() {
             return Ok(known);
         }
@@ -373,14 +373,14 @@ impl<'a> Drive<'a> {
         // A model that has just failed is not asked again, nor one whose answers were lost time and again.
         let silent = self.given_up || self.failure.is_some() || transcript.is_empty();
         if model == RULES_MODEL || self.is_spent(false) || silent {
-            return Ok((by_rule(), Spent::default()));
+            return Ok((by_rule(), Cost::default()));
         }
         self.before_asking(false).await?;
         let answer = match Analyst::new(&self.services.config().catalog, model) {
             Ok(analyst) => analyst.analyse(self.services.ports(), &turn, self.left_microusd()).await,
             Err(failure) => Err(failure),
         };
-        let spent = Spent::of(&answer);
+        let spent = Cost::of(&answer);
         let analysis = match answer {
             Ok(answered) => Analysis::of(answered.reply, AnalysisMethod::Model),
             Err(_) => by_rule(),
@@ -396,7 +396,7 @@ impl<'a> Drive<'a> {
 pub fn last_line(transcript: &[TranscriptRow]) -> Option<String> {
     let spoken = |row: &&TranscriptRow| matches!(row.role, TranscriptRole::User | TranscriptRole::Assistant);
     let row = transcript.iter().rev().find(spoken)?;
-    Some(cut(row.text.clone(), LAST_LINE_BYTES_MAX))
+    Some(truncate(row.text.clone(), LAST_LINE_BYTES_MAX))
 }
 
 fn setup(job: &Job, started: &Started) -> SimulationSetup {

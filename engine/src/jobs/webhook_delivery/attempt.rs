@@ -1,7 +1,7 @@
 //! One attempt: a signed request, and what its answer means.
 use bytes::Bytes;
 
-use super::{Due, Receiver, schedule};
+use super::{PendingDelivery, Receiver, schedule};
 use crate::base::limits::{
     DELIVERY_DEADLINE_MS, DELIVERY_RESPONSE_BYTES_MAX, DELIVERY_RESPONSE_KEPT_BYTES_MAX,
 };
@@ -15,7 +15,7 @@ pub struct Outcome {
     pub delivery_id: String,
     pub status: &'static str,
     pub failures: i64,
-    /// [`Due::due_at`] of the attempt.
+    /// [`PendingDelivery::due_at`] of the attempt.
     pub was_due_at: i64,
     /// When the next attempt is due, if there is one.
     pub due_at: Option<i64>,
@@ -30,7 +30,7 @@ pub struct Outcome {
 
 /// Sends the event once. The target is checked again: a host that resolves names does so at each
 /// attempt, and the rules may have become stricter since the webhook was made.
-pub async fn make(services: &Services, receiver: &Receiver, due: &Due) -> Outcome {
+pub async fn make(services: &Services, receiver: &Receiver, due: &PendingDelivery) -> Outcome {
     let answer = match request(services, receiver, due) {
         Ok(request) => match services.ports().http.send(request).await {
             // Whoever talks too much has understood all the same; its status counts.
@@ -64,7 +64,7 @@ pub async fn make(services: &Services, receiver: &Receiver, due: &Due) -> Outcom
 
 fn failed(
     services: &Services,
-    due: &Due,
+    due: &PendingDelivery,
     answer: &Result<HttpReply, HttpError>,
     timed_out: bool,
     now_ms: i64,
@@ -99,7 +99,7 @@ fn failed(
     }
 }
 
-fn blank(due: &Due) -> Outcome {
+fn blank(due: &PendingDelivery) -> Outcome {
     Outcome {
         delivery_id: due.id.clone(),
         status: "pending",
@@ -114,7 +114,7 @@ fn blank(due: &Due) -> Outcome {
     }
 }
 
-fn request(services: &Services, receiver: &Receiver, due: &Due) -> Result<HttpRequest, ()> {
+fn request(services: &Services, receiver: &Receiver, due: &PendingDelivery) -> Result<HttpRequest, ()> {
     let config = services.config();
     let target = PublicUrl::parse(&receiver.url, config.allow_private_targets).map_err(|_| ())?;
     let now_ms = services.ports().clock.now_ms();

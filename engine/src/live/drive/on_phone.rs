@@ -50,7 +50,7 @@ impl Drive<'_> {
                 return self.unconnected(0).await;
             }
             let mut statements = session.hold.keep(now_ms).to_vec();
-            statements.extend(Leg { talked_at: Some(now_ms), ..leg }.change());
+            statements.extend(Leg { media_started_at: Some(now_ms), ..leg }.change());
             statements.extend(calls::write::advance(workspace_id, call_id, CallStatus::InProgress, now_ms));
             // The carrier may have told of the answer since the socket was opened.
             statements.push(calls::select_for(workspace_id, call_id));

@@ -6,7 +6,7 @@ use crate::base::ids::prefix;
 use crate::base::limits::{PHONE_CALL_SECONDS_MAX, PHONE_CONNECT_MS, STALE_ATTEMPTS_MAX};
 use crate::carriers::{Carrier, CarrierName, Connect, IncomingCall, Progress, Refusal, Reply, Report};
 use crate::conversation::{CallFault, EndedReason};
-use crate::live::telephony::leg::{self, Leg, Placing, Said};
+use crate::live::telephony::leg::{self, CarrierFacts, Leg, Placing};
 use crate::live::telephony::token::CallToken;
 use crate::live::telephony::{CallUrls, status};
 use crate::ports::DatabaseError;
@@ -233,9 +233,9 @@ pub(crate) fn leg(
         max_seconds,
         placing,
         media_at: None,
-        talked_at: None,
+        media_started_at: None,
         hang_up_at: None,
-        said: Said::default(),
+        said: CarrierFacts::default(),
         is_over: false,
         version: 1,
         created_at: new.started_at,

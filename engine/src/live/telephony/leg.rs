@@ -42,11 +42,11 @@ pub struct Leg {
     /// When its media socket was opened: its token is used. Some carriers open it while it still rings.
     pub media_at: Option<i64>,
     /// When audio began to come over it: from then on the conversation says how the call ends.
-    pub talked_at: Option<i64>,
+    pub media_started_at: Option<i64>,
     /// When somebody asked us to hang up.
     pub hang_up_at: Option<i64>,
     /// What the carrier has told.
-    pub said: Said,
+    pub said: CarrierFacts,
     /// Whether the call has ended.
     pub is_over: bool,
     /// Counts changes.
@@ -74,7 +74,7 @@ crate::words! {
 /// What a carrier has told of a call.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Said {
+pub struct CarrierFacts {
     /// How it ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub end: Option<End>,
@@ -92,7 +92,7 @@ pub struct Said {
     pub rejection: Option<(String, String)>,
 }
 
-impl Said {
+impl CarrierFacts {
     /// Takes down a carrier's no.
     pub fn rejected(&mut self, rejection: &Rejection) {
         self.rejection = Some((rejection.code.clone(), rejection.message.clone()));
@@ -131,7 +131,7 @@ impl Leg {
             self.max_seconds,
             self.placing.as_str(),
             self.media_at,
-            self.talked_at,
+            self.media_started_at,
             self.hang_up_at,
             json!(self.said).to_string(),
             i64::from(self.is_over),
@@ -176,7 +176,7 @@ impl Leg {
             max_seconds: row.integer("max_seconds")?,
             placing: row.word("placed")?,
             media_at: row.optional_integer("media_at")?,
-            talked_at: row.optional_integer("talked_at")?,
+            media_started_at: row.optional_integer("talked_at")?,
             hang_up_at: row.optional_integer("hang_up_at")?,
             said: row.json("said")?,
             is_over: row.flag("is_over")?,
@@ -213,7 +213,7 @@ impl Leg {
             self.carrier_call_id.clone(),
             self.placing.as_str(),
             self.media_at,
-            self.talked_at,
+            self.media_started_at,
             self.hang_up_at,
             json!(self.said).to_string(),
             i64::from(self.is_over)
@@ -284,7 +284,7 @@ impl Leg {
 
     /// Whether it no longer rings.
     pub fn is_answered(&self) -> bool {
-        self.placing == Placing::Incoming || self.said.answered || self.talked_at.is_some()
+        self.placing == Placing::Incoming || self.said.answered || self.media_started_at.is_some()
     }
 
     /// Whether the carrier says that the person has ended it before audio could be expected: whoever waits longer has
@@ -323,7 +323,7 @@ impl Leg {
         // Called off before there was any audio: nobody lost it, however the carrier calls that end.
         if matches!(ended.ended_reason, Some(EndedReason::MediaLost | EndedReason::UserHungUp))
             && self.hang_up_at.is_some()
-            && self.talked_at.is_none()
+            && self.media_started_at.is_none()
         {
             let reason = EndedReason::Canceled;
             (ended.ended_reason, ended.outcome, ended.fault) =
@@ -409,9 +409,9 @@ mod tests {
             max_seconds: 60,
             placing,
             media_at: None,
-            talked_at: None,
+            media_started_at: None,
             hang_up_at: None,
-            said: Said::default(),
+            said: CarrierFacts::default(),
             is_over: false,
             version: 1,
             created_at: 0,
@@ -423,14 +423,14 @@ mod tests {
         let answered = |leg: &Leg| leg.ending("k", 0).map(|ending| ending.answered);
         assert_eq!(answered(&leg(Placing::Accepted)), Some(false));
         assert_eq!(answered(&Leg { carrier_call_id: None, ..leg(Placing::Accepted) }), None);
-        let said = Said { answered: true, ..Said::default() };
+        let said = CarrierFacts { answered: true, ..CarrierFacts::default() };
         for up in [
             // We answered it ourselves.
             leg(Placing::Incoming),
             Leg { said, ..leg(Placing::Accepted) },
             // The carrier connects it, and has not told that it was answered, or tells so late.
             Leg { media_at: Some(1), ..leg(Placing::Accepted) },
-            Leg { talked_at: Some(1), ..leg(Placing::Accepted) },
+            Leg { media_started_at: Some(1), ..leg(Placing::Accepted) },
         ] {
             assert_eq!(answered(&up), Some(true), "{up:?}");
         }
@@ -475,8 +475,8 @@ mod tests {
             machine: Some(false),
             rejection: Some(("21211".to_owned(), "no".to_owned())),
         };
-        assert_eq!(serde_json::from_value::<Said>(json!(said)).unwrap(), said);
-        assert_eq!(json!(Said::default()), json!({}));
+        assert_eq!(serde_json::from_value::<CarrierFacts>(json!(said)).unwrap(), said);
+        assert_eq!(json!(CarrierFacts::default()), json!({}));
         // As it stood before there were sides.
         let before =
             json!({"outcome": "busy", "reason": "busy", "fault": "none", "cause": "", "duration_ms": null});

@@ -6,10 +6,10 @@ use crate::base::limits::{PHONE_FAREWELL_MS, PHONE_SILENCE_MS, STALE_ATTEMPTS_MA
 use crate::base::permits::Permit;
 use crate::carriers::{Callback, Carrier, CarrierName, End};
 use crate::conversation::{CallFault, EndedReason};
-use crate::live::lease::Hold;
+use crate::live::lease::JobLease;
 use crate::live::telephony::callbacks::{carrier, genuine};
 use crate::live::telephony::leg::Leg;
-use crate::live::telephony::phone_peer::PhoneLine;
+use crate::live::telephony::phone_peer::PhoneMedia;
 use crate::live::telephony::status;
 use crate::live::telephony::token::{CallToken, Purpose};
 use crate::live::{LiveSession, journal, socket_origin};
@@ -63,7 +63,7 @@ pub async fn open(
 struct Opened {
     leg: Leg,
     call: NewCall,
-    hold: Hold,
+    hold: JobLease,
     assistant: AssistantSnapshot,
 }
 
@@ -77,7 +77,7 @@ impl Opened {
             max_duration_ms: self.leg.max_seconds * 1_000 - PHONE_FAREWELL_MS,
             silence_ms: PHONE_SILENCE_MS,
             on_phone: true,
-            line: Some(PhoneLine::new(carrier.line())),
+            line: Some(PhoneMedia::new(carrier.media_codec())),
             _place: place,
         }
     }
@@ -182,7 +182,7 @@ async fn opened(services: &Services, provider: CarrierName, token: &CallToken) -
             .push_str(&format!("\n\nThis call is placed on behalf of the person at {number}."));
     }
     let leg = Leg { media_at: Some(now_ms), ..before };
-    let hold = Hold::over(services, workspace_id, call_id, &leg.job_id);
+    let hold = JobLease::over(services, workspace_id, call_id, &leg.job_id);
     let mut statements = leg.change().to_vec();
     statements.extend(hold.take(now_ms));
     statements.push(journal::open(workspace_id, call_id));

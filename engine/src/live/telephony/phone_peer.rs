@@ -8,22 +8,22 @@ use crate::base::limits::{
     PHONE_AHEAD_MS, PHONE_BURST_MS, PHONE_KEYS_MAX, PHONE_KEYS_MS, PHONE_LAST_WORDS_MS, PHONE_MARK_LATE_MS,
     PHONE_MARK_MS, PHONE_START_MS, PHONE_WRONG_MESSAGES_MAX,
 };
-use crate::carriers::{Line, LineEvent, LineMessage};
+use crate::carriers::{MediaCodec, MediaEvent, MediaMessage};
 use crate::conversation::transcript::{TranscriptRole, TranscriptRow};
 use crate::conversation::{CallFault, EndedReason};
-use crate::live::peer::{Heard, Peer};
+use crate::live::peer::{Peer, PeerEvent};
 use crate::ports::{BoxFuture, Clock, Gone, Received, Socket};
 use crate::speech::audio::FRAME_MS;
 use crate::speech::playback::Playback;
-use crate::speech::tone::{ToneEar, ToneHeard, ToneVoice};
+use crate::speech::tone::{ToneDecoder, ToneEncoder, ToneHeard};
 use crate::storage::calls::Call;
 
 /// A carrier's line that waits for its socket.
-pub struct PhoneLine(Box<dyn Line>);
+pub struct PhoneMedia(Box<dyn MediaCodec>);
 
-impl PhoneLine {
+impl PhoneMedia {
     /// A line as the carrier made it.
-    pub fn new(line: Box<dyn Line>) -> Self {
+    pub fn new(line: Box<dyn MediaCodec>) -> Self {
         Self(line)
     }
 
@@ -34,7 +34,7 @@ impl PhoneLine {
             socket,
             clock,
             line: self.0,
-            ear: ToneEar::new(rate),
+            ear: ToneDecoder::new(rate),
             heard: VecDeque::new(),
             to_send: VecDeque::new(),
             playback: Playback::default(),
@@ -55,10 +55,10 @@ impl PhoneLine {
 pub struct PhonePeer<'a> {
     socket: &'a mut dyn Socket,
     clock: &'a dyn Clock,
-    line: Box<dyn Line>,
-    ear: ToneEar,
+    line: Box<dyn MediaCodec>,
+    ear: ToneDecoder,
     /// What was heard and not told yet.
-    heard: VecDeque<Heard>,
+    heard: VecDeque<PeerEvent>,
     /// Frames on their way to the carrier.
     to_send: VecDeque<Vec<i16>>,
     playback: Playback,
@@ -86,7 +86,7 @@ struct Spoken {
     until_ms: i64,
 }
 
-const LOST: Heard = Heard::Stop { reason: EndedReason::MediaLost, fault: CallFault::Carrier };
+const LOST: PeerEvent = PeerEvent::Stop { reason: EndedReason::MediaLost, fault: CallFault::Carrier };
 
 impl PhonePeer<'_> {
     /// Sends what may be sent by now.
@@ -107,7 +107,7 @@ impl PhonePeer<'_> {
         Ok(())
     }
 
-    async fn send(&mut self, message: LineMessage) -> Result<(), Gone> {
+    async fn send(&mut self, message: MediaMessage) -> Result<(), Gone> {
         let sent = self.socket.send(message).await;
         self.gone |= sent.is_err();
         sent
@@ -122,17 +122,17 @@ impl PhonePeer<'_> {
     }
 
     /// Takes in one message of the carrier. `Some` ends it.
-    async fn received(&mut self, received: Received) -> Option<Heard> {
+    async fn received(&mut self, received: Received) -> Option<PeerEvent> {
         let events = match received {
             Received::Message(message) => self.line.read(message),
             Received::TooLarge => return Some(LOST),
             Received::Nothing => return None,
             Received::Stopping => {
-                return Some(Heard::Stop { reason: EndedReason::Aborted, fault: CallFault::Platform });
+                return Some(PeerEvent::Stop { reason: EndedReason::Aborted, fault: CallFault::Platform });
             }
             Received::Gone => {
                 self.gone = true;
-                return Some(Heard::Gone);
+                return Some(PeerEvent::Gone);
             }
         };
         let Ok(events) = events else {
@@ -140,34 +140,34 @@ impl PhonePeer<'_> {
         };
         for event in events {
             match event {
-                LineEvent::Started { .. } => {
+                MediaEvent::Started { .. } => {
                     self.started_at_ms.get_or_insert(self.clock.now_ms());
                 }
-                LineEvent::Audio(samples) => {
+                MediaEvent::Audio(samples) => {
                     if let Some(over) = self.audio(&samples).await {
                         return Some(over);
                     }
                 }
-                LineEvent::Dtmf(key) => {
+                MediaEvent::Dtmf(key) => {
                     // Who presses keys has heard enough.
                     if self.interrupted().await.is_err() {
-                        return Some(Heard::Gone);
+                        return Some(PeerEvent::Gone);
                     }
                     self.key(key);
                 }
-                LineEvent::Played(name) => self.played(&name),
-                LineEvent::Cleared => {}
-                LineEvent::Stopped => {
+                MediaEvent::Played(name) => self.played(&name),
+                MediaEvent::Cleared => {}
+                MediaEvent::Stopped => {
                     self.gone = true;
-                    return Some(Heard::Gone);
+                    return Some(PeerEvent::Gone);
                 }
-                LineEvent::Complaint(_) => return self.wrong(),
+                MediaEvent::Complaint(_) => return self.wrong(),
             }
         }
         None
     }
 
-    async fn audio(&mut self, samples: &[i16]) -> Option<Heard> {
+    async fn audio(&mut self, samples: &[i16]) -> Option<PeerEvent> {
         let rate = i64::from(self.line.format().rate.hz());
         self.samples = self.samples.saturating_add(i64::try_from(samples.len()).unwrap_or(i64::MAX));
         let audio_ms = self.samples.saturating_mul(1_000) / rate;
@@ -180,13 +180,13 @@ impl PhonePeer<'_> {
             match heard {
                 ToneHeard::Began => {
                     if self.interrupted().await.is_err() {
-                        return Some(Heard::Gone);
+                        return Some(PeerEvent::Gone);
                     }
                 }
                 ToneHeard::Said { text, duration_ms } => {
-                    self.heard.push_back(Heard::Said { text, duration_ms })
+                    self.heard.push_back(PeerEvent::Said { text, duration_ms })
                 }
-                ToneHeard::Garbled { .. } => self.heard.push_back(Heard::Noise),
+                ToneHeard::Garbled { .. } => self.heard.push_back(PeerEvent::Noise),
             }
         }
         None
@@ -201,7 +201,7 @@ impl PhonePeer<'_> {
         let whole_ms = (until_ms - from_ms).max(1);
         let heard_permille =
             u32::try_from(heard_ms.saturating_mul(1_000) / whole_ms).unwrap_or(1_000).min(1_000);
-        self.heard.push_back(Heard::TalkedOver { heard_permille });
+        self.heard.push_back(PeerEvent::TalkedOver { heard_permille });
         let clear = self.line.clear();
         self.send(clear).await
     }
@@ -233,7 +233,7 @@ impl PhonePeer<'_> {
             && self.playback.heard_ms(now_ms) >= spoken.until_ms
         {
             self.spoken = None;
-            self.heard.push_back(Heard::Spoken);
+            self.heard.push_back(PeerEvent::Spoken);
         }
     }
 
@@ -246,32 +246,32 @@ impl PhonePeer<'_> {
     }
 
     /// Keys are a line once no more are pressed for a moment.
-    fn keys_due(&mut self) -> Option<Heard> {
+    fn keys_due(&mut self) -> Option<PeerEvent> {
         if self.keys.is_empty() || self.clock.now_ms() < self.keys_until_ms {
             return None;
         }
         self.keys_until_ms = i64::MAX;
-        Some(Heard::Keys(std::mem::take(&mut self.keys)))
+        Some(PeerEvent::Keys(std::mem::take(&mut self.keys)))
     }
 
     /// One more message that cannot be used; too many of them are the end.
-    fn wrong(&mut self) -> Option<Heard> {
+    fn wrong(&mut self) -> Option<PeerEvent> {
         self.wrong += 1;
         (self.wrong >= PHONE_WRONG_MESSAGES_MAX).then_some(LOST)
     }
 
-    async fn next(&mut self, until_ms: i64) -> Heard {
+    async fn next(&mut self, until_ms: i64) -> PeerEvent {
         loop {
             self.give_up_on_marks();
             if let Some(heard) = self.heard.pop_front().or_else(|| self.keys_due()) {
                 return heard;
             }
             if self.gone || self.pump().await.is_err() {
-                return Heard::Gone;
+                return PeerEvent::Gone;
             }
             let now_ms = self.clock.now_ms();
             if now_ms >= until_ms {
-                return Heard::Nothing;
+                return PeerEvent::Nothing;
             }
             let mut wait_until_ms = until_ms.min(self.keys_until_ms);
             if !self.to_send.is_empty() {
@@ -284,11 +284,11 @@ impl PhonePeer<'_> {
         }
     }
 
-    async fn started(&mut self) -> Result<(), Heard> {
+    async fn started(&mut self) -> Result<(), PeerEvent> {
         let until_ms = self.clock.now_ms() + PHONE_START_MS;
         while self.started_at_ms.is_none() {
             if self.clock.now_ms() >= until_ms {
-                return Err(Heard::Nothing);
+                return Err(PeerEvent::Nothing);
             }
             let received = self.socket.receive(until_ms).await;
             if let Some(over) = self.received(received).await {
@@ -308,8 +308,8 @@ impl PhonePeer<'_> {
                 return false;
             }
             match self.next(until_ms).await {
-                Heard::Spoken => return true,
-                Heard::Gone | Heard::Stop { .. } | Heard::TalkedOver { .. } => return false,
+                PeerEvent::Spoken => return true,
+                PeerEvent::Gone | PeerEvent::Stop { .. } | PeerEvent::TalkedOver { .. } => return false,
                 _ => {}
             }
         }
@@ -318,11 +318,11 @@ impl PhonePeer<'_> {
 }
 
 impl Peer for PhonePeer<'_> {
-    fn open<'a>(&'a mut self, _: &'a Call) -> BoxFuture<'a, Result<(), Heard>> {
+    fn open<'a>(&'a mut self, _: &'a Call) -> BoxFuture<'a, Result<(), PeerEvent>> {
         Box::pin(self.started())
     }
 
-    fn hear(&mut self, until_ms: i64) -> BoxFuture<'_, Heard> {
+    fn hear(&mut self, until_ms: i64) -> BoxFuture<'_, PeerEvent> {
         Box::pin(self.next(until_ms))
     }
 
@@ -336,7 +336,7 @@ impl Peer for PhonePeer<'_> {
             }
             let rate = self.line.format().rate;
             let from_ms = self.playback.sent_ms() + self.queued_ms();
-            let audio = ToneVoice::speak(&row.text, rate);
+            let audio = ToneEncoder::speak(&row.text, rate);
             self.to_send.extend(audio.chunks_exact(rate.frame_samples()).map(<[i16]>::to_vec));
             let until_ms = self.playback.sent_ms() + self.queued_ms();
             // Lines that follow each other at once are heard as one.
@@ -378,7 +378,7 @@ mod tests {
     use futures_util::FutureExt;
 
     use super::*;
-    use crate::carriers::{LineError, LineFormat};
+    use crate::carriers::{MediaError, MediaFormat};
     use crate::ports::SocketMessage;
     use crate::speech::audio::Rate;
     use crate::speech::tone::MAX_CHARS;
@@ -417,25 +417,25 @@ mod tests {
 
     struct Plain;
 
-    impl Line for Plain {
-        fn read(&mut self, _: LineMessage) -> Result<Vec<LineEvent>, LineError> {
+    impl MediaCodec for Plain {
+        fn read(&mut self, _: MediaMessage) -> Result<Vec<MediaEvent>, MediaError> {
             Ok(Vec::new())
         }
 
-        fn format(&self) -> LineFormat {
-            LineFormat { rate: Rate::Khz8 }
+        fn format(&self) -> MediaFormat {
+            MediaFormat { rate: Rate::Khz8 }
         }
 
-        fn audio(&mut self, _: &[i16]) -> LineMessage {
-            LineMessage::Text(String::new())
+        fn audio(&mut self, _: &[i16]) -> MediaMessage {
+            MediaMessage::Text(String::new())
         }
 
-        fn mark(&mut self, _: &str) -> LineMessage {
-            LineMessage::Text(String::new())
+        fn mark(&mut self, _: &str) -> MediaMessage {
+            MediaMessage::Text(String::new())
         }
 
-        fn clear(&mut self) -> LineMessage {
-            LineMessage::Text(String::new())
+        fn clear(&mut self) -> MediaMessage {
+            MediaMessage::Text(String::new())
         }
     }
 
@@ -451,11 +451,11 @@ mod tests {
         static CLOCK: Waits = Waits(AtomicI64::new(1_000));
         let clock = &CLOCK;
         let mut socket = Mute(clock);
-        let mut peer = PhoneLine::new(Box::new(Plain)).talk(&mut socket, &clock);
+        let mut peer = PhoneMedia::new(Box::new(Plain)).talk(&mut socket, &clock);
         for chars in [50, 1_000] {
             assert_eq!(peer.tell(&line(&"x".repeat(chars))).now_or_never(), Some(Ok(())));
             let mut waited = 0;
-            while peer.hear(clock.now_ms() + 5_000).now_or_never() != Some(Heard::Spoken) {
+            while peer.hear(clock.now_ms() + 5_000).now_or_never() != Some(PeerEvent::Spoken) {
                 waited += 1;
                 assert!(waited < 20, "{chars} characters are spoken for ever");
             }
@@ -468,7 +468,7 @@ mod tests {
         static CLOCK: Waits = Waits(AtomicI64::new(1_000));
         let clock = &CLOCK;
         let mut socket = Mute(clock);
-        let mut peer = PhoneLine::new(Box::new(Plain)).talk(&mut socket, &clock);
+        let mut peer = PhoneMedia::new(Box::new(Plain)).talk(&mut socket, &clock);
         let row = line(&"x".repeat(MAX_CHARS));
         assert_eq!(peer.tell(&row).now_or_never(), Some(Ok(())));
         assert_eq!(peer.finish(EndedReason::AssistantEnded).now_or_never(), Some(false));

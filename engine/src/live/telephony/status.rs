@@ -89,7 +89,7 @@ impl<'a> Change<'a> {
         if let Some(Progress::Ended(told)) = &report.progress {
             said.end.get_or_insert_with(|| told.clone());
             // A conversation that is, or was, under way comes to its own end and takes this along.
-            end = said.end.clone().filter(|_| !before.is_over && before.talked_at.is_none());
+            end = said.end.clone().filter(|_| !before.is_over && before.media_started_at.is_none());
         }
         after.is_over = before.is_over || end.is_some();
         Self { before, after, report, now_ms: services.ports().clock.now_ms(), end }
@@ -130,7 +130,7 @@ impl<'a> Change<'a> {
         // then, or is being told why nobody talks.
         if self.before.is_over
             && self.before.placing != Placing::Incoming
-            && self.before.talked_at.is_none()
+            && self.before.media_started_at.is_none()
             && self.status().is_some()
         {
             leg.hang_up_later(services, self.now_ms, &mut batch);

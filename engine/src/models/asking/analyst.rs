@@ -7,7 +7,7 @@ use super::object::last_object;
 use super::outcome::{Answered, ModelFailure};
 use super::provider::Provider;
 use crate::base::limits::SUMMARY_BYTES_MAX;
-use crate::base::text::{cut, squeezed};
+use crate::base::text::{collapse_whitespace, truncate};
 use crate::conversation::Sentiment;
 use crate::models::openai::answer::Answer;
 use crate::models::openai::messages::{system, user};
@@ -18,9 +18,9 @@ use crate::models::{Analysis, AnalysisTurn};
 use crate::ports::Ports;
 
 /// The model that looks back at calls.
-pub struct Analyst(Kind);
+pub struct Analyst(Backend);
 
-enum Kind {
+enum Backend {
     Rules,
     Provider(Provider),
 }
@@ -33,8 +33,8 @@ impl Analyst {
     /// [`super::FailureCode::Unavailable`] when the settings do not know its provider.
     pub fn new(catalog: &ModelCatalog, model: &str) -> Result<Self, ModelFailure> {
         Ok(Self(match model {
-            RULES_MODEL => Kind::Rules,
-            other => Kind::Provider(Provider::new(catalog, other)?),
+            RULES_MODEL => Backend::Rules,
+            other => Backend::Provider(Provider::new(catalog, other)?),
         }))
     }
 
@@ -52,10 +52,10 @@ impl Analyst {
         most_microusd: i64,
     ) -> Result<Answered<Analysis>, ModelFailure> {
         match &self.0 {
-            Kind::Provider(provider) if !turn.transcript.is_empty() => {
+            Backend::Provider(provider) if !turn.transcript.is_empty() => {
                 provider.ask(ports, most_microusd, |_| request(turn), read).await
             }
-            Kind::Rules | Kind::Provider(_) => Ok(Answered::free(analyse(turn))),
+            Backend::Rules | Backend::Provider(_) => Ok(Answered::free(analyse(turn))),
         }
     }
 }
@@ -76,7 +76,7 @@ fn read(answer: &Answer) -> Result<Analysis, &'static str> {
 }
 
 fn analysis(value: &Value) -> Option<Analysis> {
-    let summary = squeezed(value.get("summary")?.as_str()?);
+    let summary = collapse_whitespace(value.get("summary")?.as_str()?);
     let sentiment = match value.get("sentiment")?.as_str()?.trim().to_ascii_lowercase().as_str() {
         "positive" => Sentiment::Positive,
         "neutral" => Sentiment::Neutral,
@@ -84,5 +84,5 @@ fn analysis(value: &Value) -> Option<Analysis> {
         "unknown" => Sentiment::Unknown,
         _ => return None,
     };
-    (!summary.is_empty()).then(|| Analysis { summary: cut(summary, SUMMARY_BYTES_MAX), sentiment })
+    (!summary.is_empty()).then(|| Analysis { summary: truncate(summary, SUMMARY_BYTES_MAX), sentiment })
 }

@@ -16,9 +16,9 @@ use crate::ports::Ports;
 const END_CALL: &str = "end_call";
 
 /// The model that an assistant speaks with. Keep one for a conversation.
-pub struct AssistantModel(Kind);
+pub struct AssistantModel(Backend);
 
-enum Kind {
+enum Backend {
     Rules(RulesAssistant),
     Provider(Provider),
 }
@@ -36,8 +36,8 @@ impl AssistantModel {
         tools: &[ToolSpec],
     ) -> Result<Self, ModelFailure> {
         Ok(Self(match model {
-            RULES_MODEL => Kind::Rules(RulesAssistant::new(knowledge, tools)),
-            other => Kind::Provider(Provider::new(catalog, other)?),
+            RULES_MODEL => Backend::Rules(RulesAssistant::new(knowledge, tools)),
+            other => Backend::Provider(Provider::new(catalog, other)?),
         }))
     }
 
@@ -55,8 +55,8 @@ impl AssistantModel {
         most_microusd: i64,
     ) -> Result<Answered<AssistantReply>, ModelFailure> {
         match &self.0 {
-            Kind::Rules(rules) => Ok(Answered::free(rules.reply(turn))),
-            Kind::Provider(provider) => {
+            Backend::Rules(rules) => Ok(Answered::free(rules.reply(turn))),
+            Backend::Provider(provider) => {
                 let hangs_up = turn.tools.iter().all(|tool| tool.name != END_CALL);
                 let ask = |target: &Target| request(turn, target.settings.knowledge_bytes(), hangs_up);
                 provider.ask(ports, most_microusd, ask, |answer| read(answer, hangs_up)).await

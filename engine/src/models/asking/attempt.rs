@@ -13,7 +13,7 @@ use crate::ports::{Egress, HttpError, HttpRequest, HttpStream, Ports};
 /// What one request came to.
 pub struct Attempt {
     /// The answer, or why there is none.
-    pub outcome: Result<Answer, Trouble>,
+    pub outcome: Result<Answer, AttemptError>,
     /// Tokens, where they were told.
     pub tokens: Option<TokenCount>,
     /// Where they were not and the model had begun to answer, which costs: about how many there were.
@@ -21,7 +21,7 @@ pub struct Attempt {
 }
 
 /// Why a request has no answer.
-pub struct Trouble {
+pub struct AttemptError {
     /// What kind.
     pub code: FailureCode,
     /// Whose fault it is.
@@ -42,7 +42,7 @@ pub enum Next {
     GiveUp,
 }
 
-impl Trouble {
+impl AttemptError {
     /// The provider's.
     pub fn new(code: FailureCode, what: impl Into<String>, next: Next) -> Self {
         Self { code, fault: CallFault::Provider, what: what.into(), next }
@@ -86,8 +86,8 @@ pub async fn attempt(
         Err(error) => return Attempt { outcome: Err(unsent(&error)), tokens: None, estimate: None },
     };
     if stream.status != 200 {
-        let trouble = refused(ports, &mut stream, options).await;
-        return Attempt { outcome: Err(trouble), tokens: None, estimate: None };
+        let error = refused(ports, &mut stream, options).await;
+        return Attempt { outcome: Err(error), tokens: None, estimate: None };
     }
     let mut reader = AnswerReader::default();
     let outcome = read(&mut stream, &mut reader).await;
@@ -97,7 +97,7 @@ pub async fn attempt(
     Attempt { outcome, tokens, estimate }
 }
 
-async fn read(stream: &mut HttpStream, reader: &mut AnswerReader) -> Result<Answer, Trouble> {
+async fn read(stream: &mut HttpStream, reader: &mut AnswerReader) -> Result<Answer, AttemptError> {
     while let Some(piece) = stream.next().await {
         match piece {
             Ok(bytes) => match reader.push(&bytes) {
@@ -113,37 +113,41 @@ async fn read(stream: &mut HttpStream, reader: &mut AnswerReader) -> Result<Answ
 }
 
 /// The exchange itself failed.
-fn unsent(error: &HttpError) -> Trouble {
+fn unsent(error: &HttpError) -> AttemptError {
     match error {
-        HttpError::Timeout => Trouble::new(FailureCode::Timeout, "did not answer in time", Next::Again(None)),
+        HttpError::Timeout => {
+            AttemptError::new(FailureCode::Timeout, "did not answer in time", Next::Again(None))
+        }
         // Neither depends on the moment.
         HttpError::TooLarge(_) => unusable(AnswerError::TooLarge),
         HttpError::Refused => {
-            Trouble::of_operator(FailureCode::Unavailable, "is at an address that is not allowed")
+            AttemptError::of_operator(FailureCode::Unavailable, "is at an address that is not allowed")
         }
         // The detail may name hosts of the operator's network.
         HttpError::Failed(_) => {
-            Trouble::new(FailureCode::Unavailable, "could not be reached", Next::Again(None))
+            AttemptError::new(FailureCode::Unavailable, "could not be reached", Next::Again(None))
         }
     }
 }
 
-fn unusable(error: AnswerError) -> Trouble {
+fn unusable(error: AnswerError) -> AttemptError {
     match error {
         AnswerError::Reported(error) => reported(&error, None, None),
-        AnswerError::Cut => Trouble::new(FailureCode::Unavailable, "broke off its answer", Next::Again(None)),
+        AnswerError::Cut => {
+            AttemptError::new(FailureCode::Unavailable, "broke off its answer", Next::Again(None))
+        }
         AnswerError::Garbled(what) => {
             let what = format!("gave an answer that cannot be read: {what}");
-            Trouble::new(FailureCode::Garbled, what, Next::Again(None))
+            AttemptError::new(FailureCode::Garbled, what, Next::Again(None))
         }
         AnswerError::TooLarge => {
-            Trouble::new(FailureCode::Garbled, "did not come to an end with its answer", Next::GiveUp)
+            AttemptError::new(FailureCode::Garbled, "did not come to an end with its answer", Next::GiveUp)
         }
     }
 }
 
 /// The provider answered with another status than 200.
-async fn refused(ports: &Ports, stream: &mut HttpStream, options: Options) -> Trouble {
+async fn refused(ports: &Ports, stream: &mut HttpStream, options: Options) -> AttemptError {
     let mut body = Vec::new();
     while let Some(Ok(piece)) = stream.next().await {
         body.extend_from_slice(&piece[..piece.len().min(MODEL_ERROR_BYTES_MAX - body.len())]);
@@ -156,24 +160,24 @@ async fn refused(ports: &Ports, stream: &mut HttpStream, options: Options) -> Tr
     reported(&error, pause_ms, Some(options))
 }
 
-fn reported(error: &ProviderError, pause_ms: Option<u64>, options: Option<Options>) -> Trouble {
+fn reported(error: &ProviderError, pause_ms: Option<u64>, options: Option<Options>) -> AttemptError {
     let status = error.status.map(|status| format!(" (HTTP {status})")).unwrap_or_default();
     let said = match error.shown() {
         text if text.is_empty() => String::new(),
         text => format!(": {text}"),
     };
     match error.class() {
-        ErrorClass::RateLimit => Trouble::new(
+        ErrorClass::RateLimit => AttemptError::new(
             FailureCode::RateLimited,
             format!("gets more requests than its provider allows{status}"),
             Next::Again(pause_ms),
         ),
-        ErrorClass::Quota => Trouble::of_operator(
+        ErrorClass::Quota => AttemptError::of_operator(
             FailureCode::RateLimited,
             "has a provider whose account has nothing left; its operator has to look after that",
         ),
         // What the provider says of its key is for the operator, who sees it there.
-        ErrorClass::Credentials => Trouble::of_operator(
+        ErrorClass::Credentials => AttemptError::of_operator(
             FailureCode::Rejected,
             format!(
                 "has a provider that does not take this service's key{status}; its operator has to look after that"
@@ -184,16 +188,18 @@ fn reported(error: &ProviderError, pause_ms: Option<u64>, options: Option<Option
                 Some(left) => Next::Without(left),
                 None => Next::GiveUp,
             };
-            Trouble::new(FailureCode::Rejected, format!("does not take the request{status}{said}"), next)
+            AttemptError::new(FailureCode::Rejected, format!("does not take the request{status}{said}"), next)
         }
-        ErrorClass::Timeout => Trouble::new(
+        ErrorClass::Timeout => AttemptError::new(
             FailureCode::Timeout,
             format!("did not answer in time{status}"),
             Next::Again(pause_ms),
         ),
-        ErrorClass::Unavailable => {
-            Trouble::new(FailureCode::Unavailable, format!("failed{status}{said}"), Next::Again(pause_ms))
-        }
+        ErrorClass::Unavailable => AttemptError::new(
+            FailureCode::Unavailable,
+            format!("failed{status}{said}"),
+            Next::Again(pause_ms),
+        ),
     }
 }
 

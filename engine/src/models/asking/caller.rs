@@ -15,9 +15,9 @@ use crate::ports::Ports;
 const HANG_UP: &str = "hang_up";
 
 /// The model that plays a caller. Keep one for a run.
-pub struct CallerModel(Kind);
+pub struct CallerModel(Backend);
 
-enum Kind {
+enum Backend {
     Rules(RulesCaller),
     Provider(Provider),
 }
@@ -30,8 +30,8 @@ impl CallerModel {
     /// [`super::FailureCode::Unavailable`] when the settings do not know its provider.
     pub fn new(catalog: &ModelCatalog, model: &str, scenario: &str) -> Result<Self, ModelFailure> {
         Ok(Self(match model {
-            RULES_MODEL => Kind::Rules(RulesCaller::new(scenario)),
-            other => Kind::Provider(Provider::new(catalog, other)?),
+            RULES_MODEL => Backend::Rules(RulesCaller::new(scenario)),
+            other => Backend::Provider(Provider::new(catalog, other)?),
         }))
     }
 
@@ -49,8 +49,8 @@ impl CallerModel {
         most_microusd: i64,
     ) -> Result<Answered<CallerReply>, ModelFailure> {
         match &self.0 {
-            Kind::Rules(rules) => Ok(Answered::free(rules.reply(turn))),
-            Kind::Provider(provider) => provider.ask(ports, most_microusd, |_| request(turn), read).await,
+            Backend::Rules(rules) => Ok(Answered::free(rules.reply(turn))),
+            Backend::Provider(provider) => provider.ask(ports, most_microusd, |_| request(turn), read).await,
         }
     }
 }

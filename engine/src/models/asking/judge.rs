@@ -6,19 +6,19 @@ use super::object::last_object;
 use super::outcome::{Answered, ModelFailure};
 use super::provider::Provider;
 use crate::base::limits::{MODEL_ROW_BYTES_MAX, MODEL_TRANSCRIPT_BYTES_MAX, REASON_BYTES_MAX};
-use crate::base::text::{cut, cut_telling, squeezed};
+use crate::base::text::{collapse_whitespace, truncate, truncate_with_note};
 use crate::models::openai::answer::Answer;
 use crate::models::openai::messages::{system, user};
 use crate::models::openai::request::ChatRequest;
 use crate::models::rules::RulesJudge;
 use crate::models::settings::ModelCatalog;
-use crate::models::{JudgeTurn, Ruling};
+use crate::models::{JudgeTurn, Verdict};
 use crate::ports::Ports;
 
 /// The model that rules on a run's criteria. Keep one for a run.
-pub struct JudgeModel(Kind);
+pub struct JudgeModel(Backend);
 
-enum Kind {
+enum Backend {
     Rules(RulesJudge),
     Provider(Provider),
 }
@@ -31,8 +31,8 @@ impl JudgeModel {
     /// [`super::FailureCode::Unavailable`] when the settings do not know its provider.
     pub fn new(catalog: &ModelCatalog, model: &str) -> Result<Self, ModelFailure> {
         Ok(Self(match model {
-            RULES_MODEL => Kind::Rules(RulesJudge::new()),
-            other => Kind::Provider(Provider::new(catalog, other)?),
+            RULES_MODEL => Backend::Rules(RulesJudge::new()),
+            other => Backend::Provider(Provider::new(catalog, other)?),
         }))
     }
 
@@ -48,10 +48,10 @@ impl JudgeModel {
         ports: &Ports,
         turn: &JudgeTurn<'_>,
         most_microusd: i64,
-    ) -> Result<Answered<Ruling>, ModelFailure> {
+    ) -> Result<Answered<Verdict>, ModelFailure> {
         match &mut self.0 {
-            Kind::Rules(rules) => Ok(Answered::free(rules.judge(turn))),
-            Kind::Provider(provider) => {
+            Backend::Rules(rules) => Ok(Answered::free(rules.judge(turn))),
+            Backend::Provider(provider) => {
                 provider.ask(ports, most_microusd, |_| request(turn), |answer| read(answer, turn)).await
             }
         }
@@ -73,7 +73,7 @@ fn request(turn: &JudgeTurn<'_>) -> ChatRequest {
 
 /// A row's text, cut where it is longer than anything that is said: so a few rows always fit.
 pub(super) fn shown(text: &str) -> String {
-    cut_telling(text.to_owned(), MODEL_ROW_BYTES_MAX)
+    truncate_with_note(text.to_owned(), MODEL_ROW_BYTES_MAX)
 }
 
 /// The rows as far as they fit: the beginning and the end of a conversation say most, and a mark
@@ -98,11 +98,11 @@ pub(super) fn within(rows: Vec<Value>) -> Vec<Value> {
     kept
 }
 
-fn read(answer: &Answer, turn: &JudgeTurn<'_>) -> Result<Ruling, &'static str> {
+fn read(answer: &Answer, turn: &JudgeTurn<'_>) -> Result<Verdict, &'static str> {
     last_object(&answer.text, |value| ruling(value, turn)).ok_or("is not the JSON object that was asked for")
 }
 
-fn ruling(value: &Value, turn: &JudgeTurn<'_>) -> Option<Ruling> {
+fn ruling(value: &Value, turn: &JudgeTurn<'_>) -> Option<Verdict> {
     let passed = value.get("passed")?.as_bool()?;
     let index = match value.get("matched_index") {
         None | Some(Value::Null) => None,
@@ -113,8 +113,8 @@ fn ruling(value: &Value, turn: &JudgeTurn<'_>) -> Option<Ruling> {
     let index = index.and_then(|index| usize::try_from(index).ok());
     let asked = |index: &usize| turn.turns.iter().any(|(known, _)| known == index);
     let reason = value.get("reason").and_then(Value::as_str).unwrap_or_default();
-    let reason = cut(squeezed(reason), REASON_BYTES_MAX);
-    Some(Ruling { passed, matched_index: index.filter(asked), reason })
+    let reason = truncate(collapse_whitespace(reason), REASON_BYTES_MAX);
+    Some(Verdict { passed, matched_index: index.filter(asked), reason })
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //! for longer than [`MODEL_TOTAL_MS`]. Asking changes nothing anywhere, so it is safe to repeat.
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use super::attempt::{Next, Trouble, attempt};
+use super::attempt::{AttemptError, Next, attempt};
 use super::outcome::{Answered, FailureCode, ModelFailure, Usage};
 use crate::base::limits::{
     MODEL_ATTEMPT_MS, MODEL_ATTEMPTS_MAX, MODEL_GARBLED_MAX, MODEL_RETRY_AFTER_MS_MAX, MODEL_RETRY_MS,
@@ -50,20 +50,20 @@ impl Provider {
         read: impl Fn(&Answer) -> Result<T, &'static str>,
     ) -> Result<Answered<T>, ModelFailure> {
         let started_ms = ports.clock.now_ms();
-        let mut spent = Spent { started_ms, most_microusd, ..Spent::default() };
+        let mut spent = AskedSoFar { started_ms, most_microusd, ..AskedSoFar::default() };
         let mut first = (FailureCode::Unavailable, CallFault::Provider);
         let mut told: Vec<String> = Vec::new();
         for target in &self.targets {
             match target.ask(ports, &request(target), &read, &mut spent).await {
                 Ok(reply) => {
-                    let Spent { usage, cost_microusd, requests, .. } = spent;
+                    let AskedSoFar { usage, cost_microusd, requests, .. } = spent;
                     return Ok(Answered { reply, usage, cost_microusd, requests });
                 }
-                Err(trouble) => {
+                Err(error) => {
                     if told.is_empty() {
-                        first = (trouble.code, trouble.fault);
+                        first = (error.code, error.fault);
                     }
-                    told.push(format!("{} {}", target.model, trouble.what));
+                    told.push(format!("{} {}", target.model, error.what));
                 }
             }
             if spent.is_all() {
@@ -72,7 +72,7 @@ impl Provider {
         }
         // The model that was wanted says what kind of failure it is; the others are told of.
         let (code, fault) = first;
-        let Spent { usage, cost_microusd, requests, .. } = spent;
+        let AskedSoFar { usage, cost_microusd, requests, .. } = spent;
         let message = format!("{}.", told.join("; "));
         Err(ModelFailure { code, fault, message, usage, cost_microusd, requests })
     }
@@ -80,7 +80,7 @@ impl Provider {
 
 /// What asking has taken so far.
 #[derive(Default)]
-struct Spent {
+struct AskedSoFar {
     started_ms: i64,
     usage: Usage,
     cost_microusd: i64,
@@ -91,7 +91,7 @@ struct Spent {
     paused_ms: u64,
 }
 
-impl Spent {
+impl AskedSoFar {
     /// What is left of [`MODEL_TOTAL_MS`].
     fn left_ms(&self, now_ms: i64) -> u64 {
         let gone_ms = u64::try_from(now_ms.saturating_sub(self.started_ms)).unwrap_or(0);
@@ -119,14 +119,14 @@ impl Target {
         ports: &Ports,
         request: &ChatRequest,
         read: &impl Fn(&Answer) -> Result<T, &'static str>,
-        spent: &mut Spent,
-    ) -> Result<T, Trouble> {
+        spent: &mut AskedSoFar,
+    ) -> Result<T, AttemptError> {
         let (mut attempts, mut garbled) = (0, 0);
         loop {
             let left_ms = spent.left_ms(ports.clock.now_ms());
             if left_ms == 0 {
                 let what = "was not asked any more: it had taken too long already".to_owned();
-                return Err(Trouble::new(FailureCode::Timeout, what, Next::GiveUp));
+                return Err(AttemptError::new(FailureCode::Timeout, what, Next::GiveUp));
             }
             let options = Options::from_bits(self.options.load(Ordering::Relaxed));
             let tried = attempt(ports, self, request, options, MODEL_ATTEMPT_MS.min(left_ms)).await;
@@ -139,33 +139,33 @@ impl Target {
             let (input_tokens, output_tokens) = (told.input, told.output);
             let uncounted_answers = u32::from(tried.estimate.is_some());
             spent.usage.add(Usage { input_tokens, output_tokens, uncounted_answers });
-            let trouble =
+            let error =
                 match tried.outcome.and_then(|answer| read(&answer).map_err(|why| unfit(&answer, why))) {
                     Ok(reply) => return Ok(reply),
-                    Err(trouble) => trouble,
+                    Err(error) => error,
                 };
             attempts += 1;
-            garbled += u32::from(trouble.code == FailureCode::Garbled);
-            let asked_pause_ms = match trouble.next {
+            garbled += u32::from(error.code == FailureCode::Garbled);
+            let asked_pause_ms = match error.next {
                 // Every turn here takes a field away, so there is an end to it.
                 Next::Without(left) => {
                     self.options.fetch_and(left.bits(), Ordering::Relaxed);
                     attempts -= 1;
                     continue;
                 }
-                Next::GiveUp => return Err(trouble),
-                Next::Again(_) if spent.is_all() => return Err(paid_enough(tried_often(trouble, attempts))),
+                Next::GiveUp => return Err(error),
+                Next::Again(_) if spent.is_all() => return Err(paid_enough(tried_often(error, attempts))),
                 Next::Again(_) if attempts >= MODEL_ATTEMPTS_MAX || garbled >= MODEL_GARBLED_MAX => {
-                    return Err(tried_often(trouble, attempts));
+                    return Err(tried_often(error, attempts));
                 }
                 // Waiting would not have made an unfit answer better.
-                Next::Again(_) if trouble.code == FailureCode::Garbled => continue,
+                Next::Again(_) if error.code == FailureCode::Garbled => continue,
                 Next::Again(pause_ms) => pause_ms,
             };
             let pause_ms = asked_pause_ms.unwrap_or_else(|| own_pause_ms(ports, attempts));
             let left_ms = spent.left_ms(ports.clock.now_ms());
             if pause_ms > MODEL_RETRY_AFTER_MS_MAX || pause_ms >= left_ms {
-                return Err(tried_often(trouble, attempts));
+                return Err(tried_often(error, attempts));
             }
             ports.clock.sleep(pause_ms).await;
             spent.paused_ms = spent.paused_ms.saturating_add(pause_ms);
@@ -174,27 +174,27 @@ impl Target {
 }
 
 /// The answer is one, but not to this question.
-fn unfit(answer: &Answer, why: &str) -> Trouble {
+fn unfit(answer: &Answer, why: &str) -> AttemptError {
     let cause = match answer.finish {
         Finish::Done => "",
         Finish::Length => " (it ran into its limit of tokens)",
         Finish::ContentFilter => " (its provider withheld the rest)",
     };
     let what = format!("gave an answer that cannot be used: it {why}{cause}");
-    Trouble::new(FailureCode::Garbled, what, Next::Again(None))
+    AttemptError::new(FailureCode::Garbled, what, Next::Again(None))
 }
 
-fn tried_often(trouble: Trouble, attempts: u32) -> Trouble {
+fn tried_often(error: AttemptError, attempts: u32) -> AttemptError {
     let what = match attempts {
-        0 | 1 => trouble.what,
-        n => format!("{}, asked {n} times", trouble.what),
+        0 | 1 => error.what,
+        n => format!("{}, asked {n} times", error.what),
     };
-    Trouble { what, ..trouble }
+    AttemptError { what, ..error }
 }
 
-fn paid_enough(trouble: Trouble) -> Trouble {
-    let what = format!("{}, and not again because it had cost as much as it may", trouble.what);
-    Trouble { what, ..trouble }
+fn paid_enough(error: AttemptError) -> AttemptError {
+    let what = format!("{}, and not again because it had cost as much as it may", error.what);
+    AttemptError { what, ..error }
 }
 
 /// Twice as long each time, and a little different for everybody, so that many who were refused

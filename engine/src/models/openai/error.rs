@@ -2,7 +2,7 @@
 use serde_json::Value;
 
 use crate::base::limits::MODEL_ERROR_TEXT_BYTES_MAX;
-use crate::base::text::{cut, squeezed};
+use crate::base::text::{collapse_whitespace, truncate};
 
 /// An error a provider reports, with an HTTP status or in the midst of a 200.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -33,10 +33,13 @@ impl ProviderError {
         let own_status = number("code").or_else(|| number("status")).and_then(|n| u16::try_from(n).ok());
         Self {
             status: status.or(own_status.filter(|status| (400..600).contains(status))),
-            kind: squeezed(&cut(format!("{} {}", text("type"), text("code")), MODEL_ERROR_TEXT_BYTES_MAX)),
-            param: cut(text("param").to_owned(), MODEL_ERROR_TEXT_BYTES_MAX),
+            kind: collapse_whitespace(&truncate(
+                format!("{} {}", text("type"), text("code")),
+                MODEL_ERROR_TEXT_BYTES_MAX,
+            )),
+            param: truncate(text("param").to_owned(), MODEL_ERROR_TEXT_BYTES_MAX),
             // Long enough for whatever is looked for in it.
-            message: cut(message, 8 * MODEL_ERROR_TEXT_BYTES_MAX),
+            message: truncate(message, 8 * MODEL_ERROR_TEXT_BYTES_MAX),
         }
     }
 
@@ -73,7 +76,7 @@ impl ProviderError {
     pub fn shown(&self) -> String {
         let kept: Vec<&str> =
             self.message.split_whitespace().map(|word| if is_private(word) { "…" } else { word }).collect();
-        cut(kept.join(" "), MODEL_ERROR_TEXT_BYTES_MAX)
+        truncate(kept.join(" "), MODEL_ERROR_TEXT_BYTES_MAX)
     }
 }
 

@@ -2,7 +2,7 @@
 use super::sentences::sentences;
 use super::words::{is_negation, unique_terms, words};
 use crate::base::limits::SUMMARY_BYTES_MAX;
-use crate::base::text::{cut, folded, squeezed};
+use crate::base::text::{casefold, collapse_whitespace, truncate};
 use crate::conversation::Sentiment;
 use crate::conversation::transcript::{TranscriptRole, TranscriptRow};
 use crate::models::{Analysis, AnalysisTurn};
@@ -93,7 +93,7 @@ fn summary(rows: &[TranscriptRow]) -> String {
     if let Some(sentence) = quotable(assistant.iter().rev().copied()) {
         parts.push(format!("The assistant's answer: \"{sentence}\""));
     }
-    cut(parts.join(" "), SUMMARY_BYTES_MAX)
+    truncate(parts.join(" "), SUMMARY_BYTES_MAX)
 }
 
 fn lines(rows: &[TranscriptRow], role: TranscriptRole) -> impl Iterator<Item = &str> {
@@ -104,14 +104,14 @@ fn lines(rows: &[TranscriptRow], role: TranscriptRole) -> impl Iterator<Item = &
 fn quotable<'a>(sentences: impl Iterator<Item = &'a str> + Clone) -> Option<String> {
     let substance = |sentence: &&str| unique_terms(sentence).len() >= TERMS_MIN;
     let sentence = sentences.clone().find(substance).or_else(|| sentences.clone().next())?;
-    Some(cut(squeezed(sentence), QUOTE_BYTES_MAX))
+    Some(truncate(collapse_whitespace(sentence), QUOTE_BYTES_MAX))
 }
 
 fn sentiment(rows: &[TranscriptRow]) -> Sentiment {
     let (mut heard, mut good, mut bad) = (false, 0_usize, 0_usize);
     for line in lines(rows, TranscriptRole::User) {
         for sentence in sentences(line) {
-            let said: Vec<String> = words(sentence).iter().map(|word| folded(word.text)).collect();
+            let said: Vec<String> = words(sentence).iter().map(|word| casefold(word.text)).collect();
             heard |= !said.is_empty();
             for (place, word) in said.iter().enumerate() {
                 let before = said.get(place.saturating_sub(NEGATION_REACH)..place).unwrap_or_default();

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use self::schema::{Field, Shape};
 use super::entities::{Entity, EntityKind, entities};
 use super::words::{Word, stemmed, words};
-use crate::base::text::cut;
+use crate::base::text::truncate;
 
 /// Bytes of the user's words that are searched.
 const TEXT_BYTES_MAX: usize = 8_000;
@@ -35,7 +35,7 @@ const BESIDE_BYTES_MAX: usize = 200;
 /// go to the strings left. A required string with nothing better gets the remaining text.
 /// Whatever the text does not tell is left out, or takes its `default` when it is required.
 pub(super) fn fill(parameters: &Value, text: &str) -> Map<String, Value> {
-    let text = cut(text.to_owned(), TEXT_BYTES_MAX);
+    let text = truncate(text.to_owned(), TEXT_BYTES_MAX);
     let words = words(&text);
     let entities = entities(&text);
     let stems: Vec<String> = words.iter().map(|word| stemmed(word.text)).collect();

@@ -6,7 +6,7 @@ use super::knowledge::KnowledgeIndex;
 use super::phrases::{CLOSINGS, WELCOMES, greeting, help, pick, sorry};
 use super::tools::ToolIndex;
 use super::words::{unique_terms, words};
-use crate::base::text::{cut, folded};
+use crate::base::text::{casefold, truncate};
 use crate::conversation::{AssistantReply, AssistantTurn, Knowledge, Message, ToolSpec};
 use serde_json::Value;
 
@@ -66,7 +66,7 @@ impl RulesAssistant {
     }
 
     fn answer(&self, turn: &AssistantTurn<'_>, text: &str, lines: usize) -> AssistantReply {
-        let text = cut(text.to_owned(), TEXT_BYTES_MAX);
+        let text = truncate(text.to_owned(), TEXT_BYTES_MAX);
         let answer = self.knowledge.answer(&text);
         let known = answer.as_ref().map_or(0, |answer| answer.matched);
         let tool = self.tools.best(&unique_terms(&text)).filter(|tool| tool.matched >= known);
@@ -93,7 +93,7 @@ enum SmallTalk {
 }
 
 fn small_talk(text: &str) -> Option<SmallTalk> {
-    let said: Vec<String> = words(text).iter().map(|word| folded(word.text)).collect();
+    let said: Vec<String> = words(text).iter().map(|word| casefold(word.text)).collect();
     let has = |words: &[&str]| said.iter().any(|word| words.contains(&word.as_str()));
     if has(&["bye", "goodbye", "farewell"]) {
         Some(SmallTalk::Goodbye)

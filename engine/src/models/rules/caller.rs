@@ -2,7 +2,7 @@
 use super::phrases::{GOODBYES, pick};
 use super::quotes::quoted;
 use super::sentences::sentences;
-use crate::base::text::squeezed;
+use crate::base::text::collapse_whitespace;
 use crate::conversation::Message;
 use crate::models::{CallerReply, CallerTurn};
 
@@ -31,7 +31,7 @@ impl RulesCaller {
     pub fn new(scenario: &str) -> Self {
         let passages = quoted(scenario);
         let lines = if passages.is_empty() {
-            sentences(scenario).into_iter().map(squeezed).collect()
+            sentences(scenario).into_iter().map(collapse_whitespace).collect()
         } else {
             let passages = passages.into_iter().filter_map(|passage| scenario.get(passage));
             passages.map(|passage| passage.trim().to_owned()).collect()

@@ -16,7 +16,7 @@ use super::quotes::quoted;
 use super::sentences::sentences;
 use super::words::{identifier_words, unique_terms};
 use super::{RulesAssistant, RulesCaller, RulesJudge};
-use crate::base::text::{folded, squeezed};
+use crate::base::text::{casefold, collapse_whitespace};
 use crate::conversation::{AssistantTurn, Knowledge, Message, ToolSpec};
 use crate::models::JudgeTurn;
 
@@ -92,8 +92,8 @@ fn every_reader_takes_time_in_proportion() {
             black_box(entities(&text));
             black_box(unique_terms(&text));
             black_box(identifier_words(&text));
-            black_box(folded(&text));
-            black_box(squeezed(&text));
+            black_box(casefold(&text));
+            black_box(collapse_whitespace(&text));
             let document = Knowledge { name: "Hours".into(), content: text };
             black_box(KnowledgeIndex::new(&[document]).answer("When do you open in a no. 1 shop?"));
         }

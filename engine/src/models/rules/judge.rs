@@ -2,8 +2,8 @@
 use std::collections::BTreeMap;
 
 use super::words::{Word, is_negation, is_stop, stemmed, unique, words};
-use crate::base::text::folded;
-use crate::models::{JudgeTurn, Ruling};
+use crate::base::text::casefold;
+use crate::models::{JudgeTurn, Verdict};
 
 /// Words of a criterion that name the conversation instead of standing in it.
 const FRAME_WORDS: [&str; 18] = [
@@ -42,7 +42,7 @@ const FRAME_WORDS: [&str; 18] = [
 ///
 /// For more than one criterion, keep a [`RulesJudge`]: this reads all turns each time.
 #[must_use]
-pub fn judge(turn: &JudgeTurn<'_>) -> Ruling {
+pub fn judge(turn: &JudgeTurn<'_>) -> Verdict {
     RulesJudge::new().judge(turn)
 }
 
@@ -72,7 +72,7 @@ impl RulesJudge {
 
     /// Rules on a criterion; see [`judge`] for how.
     #[must_use]
-    pub fn judge(&mut self, turn: &JudgeTurn<'_>) -> Ruling {
+    pub fn judge(&mut self, turn: &JudgeTurn<'_>) -> Verdict {
         let wanted = content_words(turn.criterion);
         if wanted.is_empty() {
             return no("The criterion has no words to look for.".to_owned());
@@ -131,7 +131,7 @@ impl RulesJudge {
 fn content_words(criterion: &str) -> Vec<String> {
     let all = words(criterion);
     let of = |keep: fn(&str) -> bool| {
-        let kept = all.iter().filter(|word| keep(&folded(word.text)));
+        let kept = all.iter().filter(|word| keep(&casefold(word.text)));
         unique(kept.map(term).collect())
     };
     let content = of(|word| is_negation(word) || !is_stop(word) && !FRAME_WORDS.contains(&word));
@@ -140,7 +140,7 @@ fn content_words(criterion: &str) -> Vec<String> {
 
 /// Every negation is the same term.
 fn term(word: &Word<'_>) -> String {
-    if is_negation(&folded(word.text)) { "not".to_owned() } else { stemmed(word.text) }
+    if is_negation(&casefold(word.text)) { "not".to_owned() } else { stemmed(word.text) }
 }
 
 fn shortfall(missing: &[&String], wanted: usize) -> String {
@@ -155,12 +155,12 @@ fn shortfall(missing: &[&String], wanted: usize) -> String {
     format!("{} of {wanted} content words do not occur: {}{more}{absence}.", missing.len(), named.join(", "))
 }
 
-const fn yes(index: usize, reason: String) -> Ruling {
-    Ruling { passed: true, matched_index: Some(index), reason }
+const fn yes(index: usize, reason: String) -> Verdict {
+    Verdict { passed: true, matched_index: Some(index), reason }
 }
 
-const fn no(reason: String) -> Ruling {
-    Ruling { passed: false, matched_index: None, reason }
+const fn no(reason: String) -> Verdict {
+    Verdict { passed: false, matched_index: None, reason }
 }
 
 #[cfg(test)]
@@ -241,7 +241,7 @@ mod tests {
         }
     }
 
-    fn rule(criterion: &str, turns: &[(usize, &str)]) -> Ruling {
+    fn rule(criterion: &str, turns: &[(usize, &str)]) -> Verdict {
         judge(&JudgeTurn { criterion, turns })
     }
 }

@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 
 use super::sentences::sentences;
 use super::words::{terms, unique};
-use crate::base::text::{cut, squeezed};
+use crate::base::text::{collapse_whitespace, truncate};
 use crate::conversation::Knowledge;
 
 /// Sentences of one answer.
@@ -75,7 +75,7 @@ impl KnowledgeIndex {
     pub(super) fn new(knowledge: &[Knowledge]) -> Self {
         let mut index = Self::default();
         for document in knowledge {
-            let name = cut(document.name.clone(), TITLE_BYTES_MAX);
+            let name = truncate(document.name.clone(), TITLE_BYTES_MAX);
             for (heading, block) in blocks(&document.content) {
                 index.add_section(&format!("{name} {heading}"), &block);
             }
@@ -104,7 +104,7 @@ impl KnowledgeIndex {
             let place = self.sentences.len();
             let terms = terms(sentence);
             self.terms_total += terms.len() as u64;
-            self.sentences.push(Sentence { text: squeezed(sentence), terms: terms.len() as u64 });
+            self.sentences.push(Sentence { text: collapse_whitespace(sentence), terms: terms.len() as u64 });
             for term in terms {
                 let postings = self.postings.entry(term).or_default();
                 match postings.last_mut() {
@@ -209,7 +209,7 @@ fn blocks(content: &str) -> Vec<(String, String)> {
         let trimmed = line.trim();
         if trimmed.starts_with('#') {
             flush(&title, &heading, &mut block);
-            title = cut(trimmed.trim_start_matches('#').trim().to_owned(), TITLE_BYTES_MAX);
+            title = truncate(trimmed.trim_start_matches('#').trim().to_owned(), TITLE_BYTES_MAX);
             heading.clear();
             continue;
         }

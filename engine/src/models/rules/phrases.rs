@@ -1,5 +1,5 @@
 //! What the rule model says in its own words.
-use crate::base::text::{cut, squeezed};
+use crate::base::text::{collapse_whitespace, truncate};
 use crate::conversation::{Knowledge, ToolSpec};
 
 use super::words::identifier_words;
@@ -43,7 +43,7 @@ pub(super) fn sorry(help: &str, seed: u64, turn: usize) -> String {
 
 /// What the assistant can help with; empty when nothing is attached.
 pub(super) fn help(knowledge: &[Knowledge], tools: &[ToolSpec]) -> String {
-    let about = list(knowledge.iter().map(|document| squeezed(&document.name)), "; ");
+    let about = list(knowledge.iter().map(|document| collapse_whitespace(&document.name)), "; ");
     let can = list(tools.iter().map(what_for), "; ");
     match (about.as_str(), can.as_str()) {
         ("", "") => String::new(),
@@ -61,7 +61,7 @@ pub(super) fn spoken_name(tool_name: &str) -> String {
 }
 
 fn what_for(tool: &ToolSpec) -> String {
-    let description = squeezed(&tool.description);
+    let description = collapse_whitespace(&tool.description);
     match description.trim_end_matches('.') {
         "" => spoken_name(&tool.name),
         description => description.to_owned(),
@@ -70,7 +70,7 @@ fn what_for(tool: &ToolSpec) -> String {
 
 fn list(names: impl Iterator<Item = String>, between: &str) -> String {
     let names = names.filter(|name| !name.is_empty()).take(NAMED_MAX);
-    names.map(|name| cut(name, NAME_BYTES_MAX)).collect::<Vec<_>>().join(between)
+    names.map(|name| truncate(name, NAME_BYTES_MAX)).collect::<Vec<_>>().join(between)
 }
 
 fn joined(first: &str, second: &str) -> String {

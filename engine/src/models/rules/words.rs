@@ -1,7 +1,7 @@
 //! Words of a text, and the term by which two words count as the same.
 use std::ops::Range;
 
-use crate::base::text::folded;
+use crate::base::text::casefold;
 
 /// One word of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,7 +17,7 @@ impl Word<'_> {
 
     /// The term of this word, or `None` for a word that carries no content.
     pub(super) fn term(&self) -> Option<String> {
-        let word = folded(self.text);
+        let word = casefold(self.text);
         if is_stop(&word) { None } else { Some(stem(word)) }
     }
 }
@@ -88,7 +88,7 @@ pub(super) fn identifier_words(name: &str) -> Vec<String> {
 
 /// The term of a word: folded, without its English ending.
 pub(super) fn stemmed(word: &str) -> String {
-    stem(folded(word))
+    stem(casefold(word))
 }
 
 /// True for a word that says no, such as `not`, `never`, `can't`.

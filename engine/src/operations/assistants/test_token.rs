@@ -14,7 +14,7 @@ use crate::operations::context::Context;
 use crate::operations::operation::{BodySchema, Effects, Input, Operation, Output, Success};
 use crate::operations::schema;
 use crate::storage::fault::Fault;
-use crate::storage::idempotency::Reveal;
+use crate::storage::idempotency::OneTimeSecret;
 use crate::storage::test_token::TestToken;
 
 /// `POST /assistants/{id}/test-token`
@@ -94,7 +94,7 @@ async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
         ttl_seconds,
         max_duration_seconds,
     };
-    context.commit(Vec::new(), Output::ok(&answer)?.revealing(Reveal::TestToken { token })).await
+    context.commit(Vec::new(), Output::ok(&answer)?.revealing(OneTimeSecret::TestToken { token })).await
 }
 
 fn clamped(asked: Option<i64>, default: i64) -> i64 {

@@ -69,7 +69,7 @@ async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
         Ok(()) => Ok(output),
         Err(fault) => {
             // The same key may try again.
-            context.restate(Batch::default(), None).await?;
+            context.replace_stored_response(Batch::default(), None).await?;
             Err(fault)
         }
     }

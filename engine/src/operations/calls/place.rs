@@ -127,7 +127,7 @@ async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
         return context.commit(Vec::new(), Output::created(&Answer::DryRun(answer))?).await;
     }
     let order = plan.order()?;
-    let meant = Meant::new(context, &body, &order, rows.last())?;
+    let meant = PendingCall::new(context, &body, &order, rows.last())?;
     meant.write(context).await?;
     let said = meant.ask(&context.services, &order).await?;
     meant.settle(context, order.carrier.provider(), said).await
@@ -301,7 +301,7 @@ fn too_many_calls(row: Row<'_>) -> Result<Error, Fault> {
 }
 
 /// A call that is about to be on disk.
-struct Meant {
+struct PendingCall {
     call: NewCall,
     leg: Leg,
     subscribers: Subscribers,
@@ -309,13 +309,13 @@ struct Meant {
 }
 
 /// What came of asking.
-enum Asked {
+enum PlacementResult {
     Accepted(String),
     Rejected(Rejection),
     Unknown(String),
 }
 
-impl Meant {
+impl PendingCall {
     fn new(context: &Context, body: &Body, ready: &Ready, subscribers: Option<&Rows>) -> Result<Self, Fault> {
         let services = &context.services;
         let call = NewCall {
@@ -351,10 +351,10 @@ impl Meant {
         let kind = EventKind::CallStarted;
         announce(&context.services, &self.call, None, &self.subscribers, kind, &mut batch)?;
         let error = self.in_progress();
-        context.commit_before(batch, &error).await
+        context.commit_intent(batch, &error).await
     }
 
-    async fn ask(&self, services: &Services, ready: &Ready) -> Result<Asked, Fault> {
+    async fn ask(&self, services: &Services, ready: &Ready) -> Result<PlacementResult, Fault> {
         let urls = CallUrls::new(services, self.leg.provider, &self.leg.workspace_id, &self.leg.call_id)?;
         let outgoing = ready.carrier.place(&Order {
             from: &ready.from,
@@ -369,14 +369,14 @@ impl Meant {
         });
         Ok(match client::send(&ready.services, outgoing).await {
             Ok(reply) => match ready.carrier.placed(&reply) {
-                Placed::Accepted { carrier_call_id } => Asked::Accepted(carrier_call_id),
-                Placed::Rejected(rejection) => Asked::Rejected(rejection),
-                Placed::Unknown(why) => Asked::Unknown(why),
+                Placed::Accepted { carrier_call_id } => PlacementResult::Accepted(carrier_call_id),
+                Placed::Rejected(rejection) => PlacementResult::Rejected(rejection),
+                Placed::Unknown(why) => PlacementResult::Unknown(why),
             },
-            Err(HttpError::Timeout) => Asked::Unknown("it did not answer in time".to_owned()),
-            Err(HttpError::Refused) => Asked::Unknown("its address cannot be reached".to_owned()),
-            Err(HttpError::TooLarge(_)) => Asked::Unknown("its answer was too large".to_owned()),
-            Err(HttpError::Failed(_)) => Asked::Unknown("the connection broke".to_owned()),
+            Err(HttpError::Timeout) => PlacementResult::Unknown("it did not answer in time".to_owned()),
+            Err(HttpError::Refused) => PlacementResult::Unknown("its address cannot be reached".to_owned()),
+            Err(HttpError::TooLarge(_)) => PlacementResult::Unknown("its answer was too large".to_owned()),
+            Err(HttpError::Failed(_)) => PlacementResult::Unknown("the connection broke".to_owned()),
         })
     }
 
@@ -385,7 +385,7 @@ impl Meant {
         self,
         context: &mut Context,
         provider: CarrierName,
-        mut said: Asked,
+        mut said: PlacementResult,
     ) -> Result<Output, Fault> {
         let services = context.services.clone();
         let mut leg = self.leg.clone();
@@ -396,7 +396,7 @@ impl Meant {
                 }
                 // The name is taken, so it says nothing about this call.
                 Err(Fault::Storage(error)) if error.is_constraint("phone_calls") => {
-                    said = Asked::Unknown("it named another call".to_owned());
+                    said = PlacementResult::Unknown("it named another call".to_owned());
                     leg = Leg::load(&services, &self.leg.workspace_id, &self.leg.call_id).await?
                 }
                 other => return other,
@@ -412,11 +412,11 @@ impl Meant {
         services: &Services,
         provider: CarrierName,
         mut leg: Leg,
-        said: &Asked,
+        said: &PlacementResult,
     ) -> Result<Output, Fault> {
         let (workspace_id, id) = (&self.call.workspace_id, &self.call.id);
         match said {
-            Asked::Accepted(carrier_call_id) => {
+            PlacementResult::Accepted(carrier_call_id) => {
                 let mut call = self.call.clone();
                 leg.placing = Placing::Accepted;
                 // A callback that was faster knows the id too.
@@ -427,21 +427,21 @@ impl Meant {
                 if leg.hang_up_at.is_none() {
                     batch.push(leg.queue_until(self.now_ms + PHONE_QUEUE_MS));
                 }
-                if leg.is_over && leg.talked_at.is_none() {
+                if leg.is_over && leg.media_started_at.is_none() {
                     // It was given up before it had a name to be ended by.
                     leg.hang_up_later(services, self.now_ms, &mut batch);
                 }
                 let call = Call::of(&call, None, None)?;
                 let output = Output::created(&Answer::Placed(Box::new(call)))?;
-                context.restate(batch, Some(&output)).await?;
+                context.replace_stored_response(batch, Some(&output)).await?;
                 Ok(output)
             }
-            Asked::Rejected(rejection) => {
+            PlacementResult::Rejected(rejection) => {
                 let error = with_call(client::rejected(provider.as_str(), rejection), id);
                 leg.placing = Placing::Rejected;
                 leg.said.rejected(rejection);
                 // One that talks all the same is ended by its conversation.
-                let ends = !leg.is_over && leg.talked_at.is_none();
+                let ends = !leg.is_over && leg.media_started_at.is_none();
                 leg.is_over |= ends;
                 let mut batch = Batch::from(leg.change());
                 if ends {
@@ -458,10 +458,10 @@ impl Meant {
                     leg.wake_job(self.now_ms, &mut batch);
                 }
                 // Nothing rings: the same key may try again.
-                context.restate(batch, None).await?;
+                context.replace_stored_response(batch, None).await?;
                 Err(error.into())
             }
-            Asked::Unknown(why) => {
+            PlacementResult::Unknown(why) => {
                 let message = format!(
                     "The carrier did not say whether it took the call: {why}. Look at the call before you place it again; \
                      it shows what becomes of it once the carrier calls back."
@@ -471,7 +471,7 @@ impl Meant {
                 if leg.placing == Placing::Asking {
                     leg.placing = Placing::Unknown;
                 }
-                context.restate(leg.change().into(), Some(&Output::failure(&error))).await?;
+                context.replace_stored_response(leg.change().into(), Some(&Output::failure(&error))).await?;
                 Err(error.into())
             }
         }

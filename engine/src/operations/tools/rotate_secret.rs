@@ -8,7 +8,7 @@ use crate::operations::{crud, schema};
 use crate::ports::statement::Row;
 use crate::sql;
 use crate::storage::fault::Fault;
-use crate::storage::idempotency::Reveal;
+use crate::storage::idempotency::OneTimeSecret;
 
 /// `POST /tools/{id}/rotate-secret`
 pub const OPERATION: Operation = Operation {
@@ -40,6 +40,6 @@ async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     let (current, version) = crud::one(context, select, "tool", read).await?;
     let statements = rotation.statements(context, "tools", &current.id, current.revision);
     let next = Tool { updated_at: time::format(context.now_ms), ..current };
-    let reveal = Reveal::Tool { id: next.id.clone(), version: version + 1 };
+    let reveal = OneTimeSecret::Tool { id: next.id.clone(), version: version + 1 };
     context.commit(statements, Output::created(&rotation.answer(&next))?.revealing(reveal)).await
 }

@@ -65,6 +65,6 @@ async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     context.wake_after_write(JobKind::WebhookDelivery, &job_id, now_ms);
     let list = json!([{"webhook_id": webhook.id, "job_id": job_id}]).to_string();
     let guard = crud::unchanged("webhooks", &webhook.id, webhook.revision);
-    let statements = vec![guard, again, events::pump(&list, now_ms)];
+    let statements = vec![guard, again, events::wake_delivery_workers(&list, now_ms)];
     context.commit(statements, Output::created(&delivery)?).await
 }

@@ -8,7 +8,7 @@ use crate::operations::{crud, schema};
 use crate::ports::statement::Row;
 use crate::sql;
 use crate::storage::fault::Fault;
-use crate::storage::idempotency::Reveal;
+use crate::storage::idempotency::OneTimeSecret;
 
 /// `POST /webhooks/{id}/rotate-secret`
 pub const OPERATION: Operation = Operation {
@@ -40,6 +40,6 @@ async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     let (current, version) = crud::one(context, select, "webhook", read).await?;
     let statements = rotation.statements(context, "webhooks", &current.id, current.revision);
     let next = Webhook { updated_at: time::format(context.now_ms), ..current };
-    let reveal = Reveal::Webhook { id: next.id.clone(), version: version + 1 };
+    let reveal = OneTimeSecret::Webhook { id: next.id.clone(), version: version + 1 };
     context.commit(statements, Output::created(&rotation.answer(&next))?.revealing(reveal)).await
 }

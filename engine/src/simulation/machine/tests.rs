@@ -252,5 +252,5 @@ fn result(id: &str) -> Input {
 }
 
 fn ruling(passed: bool) -> Input {
-    Input::Ruling { ruling: Ruling { passed, matched_index: None, reason: "So.".into() } }
+    Input::Verdict { ruling: Verdict { passed, matched_index: None, reason: "So.".into() } }
 }

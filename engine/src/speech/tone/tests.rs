@@ -14,7 +14,7 @@ const SENTENCE: &str = "Good morning, this is the reception. How can I help you 
 
 /// All that an ear hears.
 fn hear(samples: &[i16], rate: Rate) -> Vec<ToneHeard> {
-    ToneEar::new(rate).hear(samples)
+    ToneDecoder::new(rate).hear(samples)
 }
 
 /// What an ear hears when nothing but this is said, and arrives.
@@ -23,7 +23,7 @@ fn said(text: &str) -> Vec<ToneHeard> {
 }
 
 fn ended(text: &str) -> ToneHeard {
-    ToneHeard::Said { text: text.to_owned(), duration_ms: ToneVoice::duration_ms(text) }
+    ToneHeard::Said { text: text.to_owned(), duration_ms: ToneEncoder::duration_ms(text) }
 }
 
 fn silence(ms: i64, rate: Rate) -> Vec<i16> {
@@ -40,7 +40,7 @@ fn what_is_said_is_heard() {
     for rate in RATES {
         for text in ["a", "OK", "\u{0}", "\n", "…", "你好", "🦀", SENTENCE, &long_text(), &"x".repeat(40)]
         {
-            assert_eq!(hear(&ToneVoice::speak(text, rate), rate), said(text), "{text} at {rate:?}");
+            assert_eq!(hear(&ToneEncoder::speak(text, rate), rate), said(text), "{text} at {rate:?}");
         }
     }
 }
@@ -48,7 +48,7 @@ fn what_is_said_is_heard() {
 #[test]
 fn every_byte_a_text_can_have_arrives() {
     let text: String = ('\u{0}'..='\u{7ff}').chain('\u{10000}'..='\u{10100}').collect();
-    assert_eq!(hear(&ToneVoice::speak(&text, Rate::Khz8), Rate::Khz8), said(&text));
+    assert_eq!(hear(&ToneEncoder::speak(&text, Rate::Khz8), Rate::Khz8), said(&text));
 }
 
 /// A changed sample is a changed code: listeners out there would have to change with it.
@@ -60,7 +60,7 @@ fn the_samples_are_the_same_everywhere() {
         (Rate::Khz24, "9a0f077d8ab6fd148959166cb35718a2374e3e657200713475054ee5222745b5"),
     ];
     for (rate, hash) in hashes {
-        let samples = ToneVoice::speak(SENTENCE, rate);
+        let samples = ToneEncoder::speak(SENTENCE, rate);
         let bytes: Vec<u8> = samples.iter().flat_map(|sample| sample.to_le_bytes()).collect();
         assert_eq!(sha256_hex(&bytes), hash, "{rate:?}");
     }
@@ -70,9 +70,9 @@ fn the_samples_are_the_same_everywhere() {
 fn audio_is_whole_frames_of_sound() {
     for rate in RATES {
         for text in ["a", SENTENCE, &long_text()] {
-            let samples = ToneVoice::speak(text, rate);
+            let samples = ToneEncoder::speak(text, rate);
             let frames: Vec<&[i16]> = samples.chunks(rate.frame_samples()).collect();
-            assert_eq!(frames.len() as i64 * FRAME_MS, ToneVoice::duration_ms(text));
+            assert_eq!(frames.len() as i64 * FRAME_MS, ToneEncoder::duration_ms(text));
             assert_eq!(samples.len() % rate.frame_samples(), 0);
             for frame in frames {
                 let loudest = frame.iter().map(|sample| sample.unsigned_abs()).max().unwrap();
@@ -85,22 +85,22 @@ fn audio_is_whole_frames_of_sound() {
 #[test]
 fn nothing_is_said_without_text() {
     for rate in RATES {
-        assert!(ToneVoice::speak("", rate).is_empty());
+        assert!(ToneEncoder::speak("", rate).is_empty());
     }
-    assert_eq!(ToneVoice::duration_ms(""), 0);
+    assert_eq!(ToneEncoder::duration_ms(""), 0);
 }
 
 #[test]
 fn a_text_is_cut_where_it_is_too_long() {
     let (longest, longer) = ("é".repeat(MAX_CHARS), "é".repeat(MAX_CHARS + 1));
-    let samples = ToneVoice::speak(&longer, Rate::Khz8);
-    assert_eq!(ToneVoice::duration_ms(&longer), ToneVoice::duration_ms(&longest));
+    let samples = ToneEncoder::speak(&longer, Rate::Khz8);
+    assert_eq!(ToneEncoder::duration_ms(&longer), ToneEncoder::duration_ms(&longest));
     assert_eq!(hear(&samples, Rate::Khz8), said(&longest));
     // The most packets there can be.
     let widest = "a🦀".repeat(MAX_CHARS / 2);
-    assert_eq!(hear(&ToneVoice::speak(&widest, Rate::Khz8), Rate::Khz8), said(&widest));
+    assert_eq!(hear(&ToneEncoder::speak(&widest, Rate::Khz8), Rate::Khz8), said(&widest));
     let widest = "🦀".repeat(MAX_CHARS);
-    assert_eq!(hear(&ToneVoice::speak(&widest, Rate::Khz8), Rate::Khz8), said(&widest));
+    assert_eq!(hear(&ToneEncoder::speak(&widest, Rate::Khz8), Rate::Khz8), said(&widest));
 }
 
 /// As long as a person would take, near enough.
@@ -109,7 +109,7 @@ fn a_sentence_takes_seconds() {
     for (text, least, most) in
         [("Yes, please do.", 20, 40), (SENTENCE, 25, 40), (&"word ".repeat(200), 35, 40)]
     {
-        let a_second = text.len() as i64 * 1_000 / ToneVoice::duration_ms(text);
+        let a_second = text.len() as i64 * 1_000 / ToneEncoder::duration_ms(text);
         assert!((least..=most).contains(&a_second), "{a_second}: {text}");
     }
 }
@@ -117,9 +117,9 @@ fn a_sentence_takes_seconds() {
 #[test]
 fn that_someone_speaks_is_known_early() {
     for rate in RATES {
-        let (mut ear, mut heard_ms) = (ToneEar::new(rate), 0);
+        let (mut ear, mut heard_ms) = (ToneDecoder::new(rate), 0);
         ear.hear(&silence(1_000, rate));
-        for piece in ToneVoice::speak(SENTENCE, rate).chunks(rate.frame_samples() / 20) {
+        for piece in ToneEncoder::speak(SENTENCE, rate).chunks(rate.frame_samples() / 20) {
             heard_ms += 1;
             if ear.hear(piece) == [ToneHeard::Began] {
                 break;
@@ -132,9 +132,9 @@ fn that_someone_speaks_is_known_early() {
 #[test]
 fn the_end_is_known_at_the_end() {
     for rate in RATES {
-        let samples = ToneVoice::speak(SENTENCE, rate);
+        let samples = ToneEncoder::speak(SENTENCE, rate);
         let (start, last_symbol) = samples.split_at(samples.len() - rate.frame_samples());
-        let mut ear = ToneEar::new(rate);
+        let mut ear = ToneDecoder::new(rate);
         assert_eq!(ear.hear(start), [ToneHeard::Began]);
         assert_eq!(ear.hear(last_symbol), [ended(SENTENCE)]);
     }
@@ -145,7 +145,7 @@ proptest! {
 
     #[test]
     fn any_text_arrives(text in "\\PC{1,120}", rate in prop::sample::select(&RATES)) {
-        prop_assert_eq!(hear(&ToneVoice::speak(&text, rate), rate), said(&text));
+        prop_assert_eq!(hear(&ToneEncoder::speak(&text, rate), rate), said(&text));
     }
 
     #[test]
@@ -154,8 +154,8 @@ proptest! {
         rate in prop::sample::select(&RATES),
         sizes in prop::collection::vec(1_usize..2_000, 1..20),
     ) {
-        let samples = ToneVoice::speak(&text, rate);
-        let (mut ear, mut heard, mut rest) = (ToneEar::new(rate), Vec::new(), samples.as_slice());
+        let samples = ToneEncoder::speak(&text, rate);
+        let (mut ear, mut heard, mut rest) = (ToneDecoder::new(rate), Vec::new(), samples.as_slice());
         for size in sizes.iter().cycle() {
             let (piece, left) = rest.split_at((*size).min(rest.len()));
             heard.extend(ear.hear(piece));

@@ -1,7 +1,7 @@
 //! The service and the stand-in, which share no code, understand each other.
 use http::{HeaderMap, HeaderName, HeaderValue};
 use sidetone_engine::carriers::{
-    Billed, Callback, CarrierEvent, Check, Forged, LineEvent, LineMessage, Placed, Progress,
+    Billed, Callback, CarrierEvent, Check, Forged, MediaEvent, MediaMessage, Placed, Progress,
 };
 use sidetone_engine::conversation::{EndedReason, Outcome};
 use sidetone_engine::ports::HttpReply;
@@ -192,19 +192,19 @@ fn a_socket_is_opened_by_plivo_and_speaks() {
 
     let (mut line, mut stream) = (service().line(), PlivoWire.media(&call(true)));
     let mut hears = |message: MediaMessage| match message {
-        MediaMessage::Text(text) => line.read(LineMessage::Text(text)).unwrap(),
+        MediaMessage::Text(text) => line.read(MediaMessage::Text(text)).unwrap(),
         MediaMessage::Binary(_) => panic!("Plivo sends text"),
     };
-    let started = LineEvent::Started { carrier_call_id: Some(CALL_ID.to_owned()) };
+    let started = MediaEvent::Started { carrier_call_id: Some(CALL_ID.to_owned()) };
     assert_eq!(stream.opening().into_iter().flat_map(&mut hears).collect::<Vec<_>>(), [started]);
-    assert_eq!(hears(stream.audio(&[0; 160])), [LineEvent::Audio(vec![0; 160])]);
-    assert_eq!(hears(stream.key('#')), [LineEvent::Dtmf('#')]);
-    assert_eq!(hears(stream.played("m-1")), [LineEvent::Played("m-1".to_owned())]);
-    assert_eq!(hears(stream.cleared(&["m-2".to_owned()]).remove(0)), [LineEvent::Cleared]);
+    assert_eq!(hears(stream.audio(&[0; 160])), [MediaEvent::Audio(vec![0; 160])]);
+    assert_eq!(hears(stream.key('#')), [MediaEvent::Dtmf('#')]);
+    assert_eq!(hears(stream.played("m-1")), [MediaEvent::Played("m-1".to_owned())]);
+    assert_eq!(hears(stream.cleared(&["m-2".to_owned()]).remove(0)), [MediaEvent::Cleared]);
     assert_eq!(stream.closing(), []);
     let mut says = |message| match message {
-        LineMessage::Text(text) => stream.read(&MediaMessage::Text(text)),
-        LineMessage::Binary(_) => panic!("Plivo takes text"),
+        MediaMessage::Text(text) => stream.read(&MediaMessage::Text(text)),
+        MediaMessage::Binary(_) => panic!("Plivo takes text"),
     };
     let samples: Vec<i16> = (0..160).map(|at| at * 100 - 8_000).collect();
     let Ok(FromService::Audio(heard)) = says(line.audio(&samples)) else { panic!() };

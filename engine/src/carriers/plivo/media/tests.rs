@@ -8,13 +8,13 @@ use crate::base::limits::MEDIA_CHUNK_MS_MAX;
 const START: &str = r#"{"sequenceNumber":0,"event":"start","start":{"callId":"c-1","streamId":"s-1","accountId":"MA1",
     "tracks":["inbound"],"mediaFormat":{"encoding":"audio/x-mulaw","sampleRate":8000}},"extra_headers":"{}"}"#;
 
-fn read(line: &mut PlivoLine, text: &str) -> Result<Vec<LineEvent>, LineError> {
-    line.read(LineMessage::Text(text.to_owned()))
+fn read(line: &mut PlivoLine, text: &str) -> Result<Vec<MediaEvent>, MediaError> {
+    line.read(MediaMessage::Text(text.to_owned()))
 }
 
 fn open() -> PlivoLine {
     let mut line = PlivoLine::default();
-    let started = LineEvent::Started { carrier_call_id: Some("c-1".to_owned()) };
+    let started = MediaEvent::Started { carrier_call_id: Some("c-1".to_owned()) };
     assert_eq!(read(&mut line, START), Ok(vec![started]));
     line
 }
@@ -29,27 +29,27 @@ fn media(payload: &str) -> String {
 fn a_stream_is_read_from_start_to_stop() {
     let mut line = open();
     let silence = STANDARD.encode([0xff; 160]);
-    assert_eq!(read(&mut line, &media(&silence)), Ok(vec![LineEvent::Audio(vec![0; 160])]));
+    assert_eq!(read(&mut line, &media(&silence)), Ok(vec![MediaEvent::Audio(vec![0; 160])]));
     let dtmf =
         r##"{"event":"dtmf","sequenceNumber":5,"streamId":"s-1","dtmf":{"track":"inbound","digit":"#"}}"##;
-    assert_eq!(read(&mut line, dtmf), Ok(vec![LineEvent::Dtmf('#')]));
+    assert_eq!(read(&mut line, dtmf), Ok(vec![MediaEvent::Dtmf('#')]));
     let played = r#"{"event":"playedStream","sequenceNumber":7,"streamId":"s-1","name":"turn-7"}"#;
-    assert_eq!(read(&mut line, played), Ok(vec![LineEvent::Played("turn-7".to_owned())]));
+    assert_eq!(read(&mut line, played), Ok(vec![MediaEvent::Played("turn-7".to_owned())]));
     let cleared = r#"{"sequenceNumber":8,"event":"clearedAudio","streamId":"s-1"}"#;
-    assert_eq!(read(&mut line, cleared), Ok(vec![LineEvent::Cleared]));
-    assert_eq!(read(&mut line, r#"{"event":"stop"}"#), Ok(vec![LineEvent::Stopped]));
-    assert_eq!(read(&mut line, &media(&silence)), Err(LineError::OutOfPlace));
-    assert_eq!(read(&mut line, START), Err(LineError::OutOfPlace));
+    assert_eq!(read(&mut line, cleared), Ok(vec![MediaEvent::Cleared]));
+    assert_eq!(read(&mut line, r#"{"event":"stop"}"#), Ok(vec![MediaEvent::Stopped]));
+    assert_eq!(read(&mut line, &media(&silence)), Err(MediaError::OutOfPlace));
+    assert_eq!(read(&mut line, START), Err(MediaError::OutOfPlace));
 }
 
 #[test]
 fn nothing_comes_before_the_start_and_it_comes_once() {
     let mut line = PlivoLine::default();
-    assert_eq!(read(&mut line, &media("/w==")), Err(LineError::OutOfPlace));
+    assert_eq!(read(&mut line, &media("/w==")), Err(MediaError::OutOfPlace));
     let mut line = open();
-    assert_eq!(read(&mut line, START), Err(LineError::OutOfPlace));
+    assert_eq!(read(&mut line, START), Err(MediaError::OutOfPlace));
     // A server is tried with this alone.
-    assert_eq!(read(&mut PlivoLine::default(), r#"{"event":"stop"}"#), Ok(vec![LineEvent::Stopped]));
+    assert_eq!(read(&mut PlivoLine::default(), r#"{"event":"stop"}"#), Ok(vec![MediaEvent::Stopped]));
 }
 
 #[test]
@@ -57,14 +57,14 @@ fn the_format_is_the_one_that_was_asked_for() {
     let with = |from: &str, to: &str| read(&mut PlivoLine::default(), &START.replace(from, to));
     assert!(with("8000", r#""8000""#).is_ok());
     assert!(with(r#""mediaFormat":{"encoding":"audio/x-mulaw","sampleRate":8000}"#, r#""more":1"#).is_ok());
-    assert_eq!(with("8000", "16000"), Err(LineError::Format));
-    assert_eq!(with("audio/x-mulaw", "audio/x-l16"), Err(LineError::Format));
-    assert_eq!(with(r#","sampleRate":8000"#, ""), Err(LineError::Format));
-    assert_eq!(with("s-1", ""), Err(LineError::Malformed));
-    assert_eq!(with("s-1", &"s".repeat(ID_BYTES_MAX + 1)), Err(LineError::Malformed));
-    assert_eq!(with(r#""streamId":"s-1","#, ""), Err(LineError::Malformed));
+    assert_eq!(with("8000", "16000"), Err(MediaError::Format));
+    assert_eq!(with("audio/x-mulaw", "audio/x-l16"), Err(MediaError::Format));
+    assert_eq!(with(r#","sampleRate":8000"#, ""), Err(MediaError::Format));
+    assert_eq!(with("s-1", ""), Err(MediaError::Malformed));
+    assert_eq!(with("s-1", &"s".repeat(ID_BYTES_MAX + 1)), Err(MediaError::Malformed));
+    assert_eq!(with(r#""streamId":"s-1","#, ""), Err(MediaError::Malformed));
     let nameless = with(r#""callId":"c-1","#, "");
-    assert_eq!(nameless, Ok(vec![LineEvent::Started { carrier_call_id: None }]));
+    assert_eq!(nameless, Ok(vec![MediaEvent::Started { carrier_call_id: None }]));
 }
 
 #[test]
@@ -72,19 +72,19 @@ fn what_cannot_be_decoded_changes_nothing() {
     let mut line = open();
     let long = STANDARD.encode(vec![0xff; 8 * MEDIA_CHUNK_MS_MAX + 1]);
     for payload in ["", "?", "abc", &long] {
-        assert_eq!(read(&mut line, &media(payload)), Err(LineError::Audio), "{payload:.9}");
+        assert_eq!(read(&mut line, &media(payload)), Err(MediaError::Audio), "{payload:.9}");
     }
     for text in
         ["", "{}", "[]", "7", "null", r#"{"event":7}"#, r#"{"event":"dtmf"}"#, r#"{"event":"playedStream"}"#]
     {
-        assert_eq!(read(&mut line, text), Err(LineError::Malformed), "{text}");
+        assert_eq!(read(&mut line, text), Err(MediaError::Malformed), "{text}");
     }
     for digit in [r#""""#, r#""12""#, r#""x""#, "12", "null", "-1"] {
         let text = format!(r#"{{"event":"dtmf","dtmf":{{"digit":{digit}}}}}"#);
-        assert_eq!(read(&mut line, &text), Err(LineError::Malformed), "{digit}");
+        assert_eq!(read(&mut line, &text), Err(MediaError::Malformed), "{digit}");
     }
-    assert_eq!(line.read(LineMessage::Binary(vec![1].into())), Err(LineError::Malformed));
-    assert_eq!(read(&mut line, &media("/w==")), Ok(vec![LineEvent::Audio(vec![0])]));
+    assert_eq!(line.read(MediaMessage::Binary(vec![1].into())), Err(MediaError::Malformed));
+    assert_eq!(read(&mut line, &media("/w==")), Ok(vec![MediaEvent::Audio(vec![0])]));
 }
 
 #[test]
@@ -94,16 +94,16 @@ fn what_is_of_no_interest_is_nothing() {
     assert_eq!(read(&mut line, &outbound), Ok(Vec::new()));
     assert_eq!(read(&mut line, r#"{"event":"something new"}"#), Ok(Vec::new()));
     let key = |digit: &str| read(&mut open(), &format!(r#"{{"event":"dtmf","dtmf":{{"digit":{digit}}}}}"#));
-    assert_eq!(key("5"), Ok(vec![LineEvent::Dtmf('5')]));
-    assert_eq!(key(r#""d""#), Ok(vec![LineEvent::Dtmf('D')]));
+    assert_eq!(key("5"), Ok(vec![MediaEvent::Dtmf('5')]));
+    assert_eq!(key(r#""d""#), Ok(vec![MediaEvent::Dtmf('D')]));
 }
 
 #[test]
 fn what_is_said_is_as_plivo_reads_it() {
     let mut line = open();
     let said = |message| match message {
-        LineMessage::Text(text) => serde_json::from_str::<Value>(&text).unwrap(),
-        LineMessage::Binary(_) => panic!("Plivo takes text"),
+        MediaMessage::Text(text) => serde_json::from_str::<Value>(&text).unwrap(),
+        MediaMessage::Binary(_) => panic!("Plivo takes text"),
     };
     let payload = STANDARD.encode([0xff; 160]);
     let audio = json!({"event": "playAudio",

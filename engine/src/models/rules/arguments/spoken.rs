@@ -3,7 +3,7 @@ use std::ops::Range;
 
 use super::super::words::{Word, is_negation};
 use super::schema::Field;
-use crate::base::text::{folded, squeezed};
+use crate::base::text::{casefold, collapse_whitespace};
 
 /// Words of a value that follows a cue.
 const VALUE_WORDS_MAX: usize = 6;
@@ -24,17 +24,17 @@ pub(super) fn after_cue(
 
 /// The words as cues are looked for: folded, with one kind of apostrophe.
 pub(super) fn lower(words: &[Word<'_>]) -> Vec<String> {
-    words.iter().map(|word| folded(word.text).replace('’', "'")).collect()
+    words.iter().map(|word| casefold(word.text).replace('’', "'")).collect()
 }
 
 /// True for a word that denies what follows.
 pub(super) fn denies(word: &Word<'_>) -> bool {
-    is_negation(&folded(word.text))
+    is_negation(&casefold(word.text))
 }
 
 /// What a bare yes or no at the start of an answer says.
 pub(super) fn yes_or_no(word: &Word<'_>) -> Option<bool> {
-    match folded(word.text).as_str() {
+    match casefold(word.text).as_str() {
         "yes" | "yeah" | "yep" | "sure" | "ok" | "okay" | "please" | "true" => Some(true),
         "no" | "nope" | "not" | "false" => Some(false),
         _ => None,
@@ -47,7 +47,7 @@ pub(super) fn tidied(text: &str) -> String {
         "a", "an", "and", "at", "by", "for", "from", "in", "is", "of", "on", "or", "the", "to", "until",
         "with",
     ];
-    let text = squeezed(text);
+    let text = collapse_whitespace(text);
     let punctuation = |char: char| !char.is_alphanumeric() && !matches!(char, ')' | '%' | '€' | '+');
     let full_stop = text.ends_with(['.', '!', '?']);
     let mut rest = text.trim_end_matches(punctuation);

@@ -2,7 +2,7 @@
 use serde_json::Value;
 
 use super::super::phrases::spoken_name;
-use crate::base::text::{cut, squeezed};
+use crate::base::text::{collapse_whitespace, truncate};
 use crate::conversation::Message;
 
 /// Bytes of one result that are said.
@@ -66,9 +66,9 @@ fn readable(text: &str) -> String {
             flatten(&value, "", 0, &mut out);
             out
         }
-        None => squeezed(text),
+        None => collapse_whitespace(text),
     };
-    cut(text, SPOKEN_BYTES_MAX)
+    truncate(text, SPOKEN_BYTES_MAX)
 }
 
 fn flatten(value: &Value, name: &str, depth: usize, out: &mut String) {
@@ -81,14 +81,14 @@ fn flatten(value: &Value, name: &str, depth: usize, out: &mut String) {
         Value::Bool(true) => Some("yes".to_owned()),
         Value::Bool(false) => Some("no".to_owned()),
         Value::Number(number) => Some(number.to_string()),
-        Value::String(text) => Some(squeezed(text)).filter(|text| !text.is_empty()),
+        Value::String(text) => Some(collapse_whitespace(text)).filter(|text| !text.is_empty()),
         _ if depth >= DEPTH_MAX => Some("…".to_owned()),
         Value::Array(items) => return list(items, name, depth, out),
         Value::Object(fields) => {
             for (key, value) in fields {
-                let key = squeezed(&format!("{name} {}", spoken_name(key)));
+                let key = collapse_whitespace(&format!("{name} {}", spoken_name(key)));
                 // A name is repeated for all that is under it.
-                let key = cut(key, NAME_BYTES_MAX);
+                let key = truncate(key, NAME_BYTES_MAX);
                 flatten(value, &key, depth + 1, out);
             }
             return;

@@ -4,7 +4,7 @@ use super::*;
 #[test]
 fn it_may_begin_at_any_sample() {
     for rate in RATES {
-        let samples = ToneVoice::speak("Hello", rate);
+        let samples = ToneEncoder::speak("Hello", rate);
         // Every sample at 8 kHz, every fifth at the others: so do all places within a step come up.
         for offset in (0..=rate.frame_samples()).step_by(if rate == Rate::Khz8 { 1 } else { 5 }) {
             let mut line = vec![0; offset];
@@ -20,7 +20,7 @@ fn it_passes_through_a_telephone_at_any_level() {
         let level = 10_f64.powf(f64::from(decibels) / 20.0);
         for rate in RATES {
             let mut line = silence(333, rate);
-            line.extend(line::gain(&ToneVoice::speak(&long_text(), rate), level));
+            line.extend(line::gain(&ToneEncoder::speak(&long_text(), rate), level));
             assert_eq!(hear(&line::mu_law(&line), rate), said(&long_text()), "{decibels} dB at {rate:?}");
         }
     }
@@ -28,7 +28,7 @@ fn it_passes_through_a_telephone_at_any_level() {
 
 #[test]
 fn it_is_heard_when_clipped_and_when_the_level_changes_within() {
-    let samples = ToneVoice::speak(&long_text(), Rate::Khz8);
+    let samples = ToneEncoder::speak(&long_text(), Rate::Khz8);
     assert_eq!(hear(&line::gain(&samples, 8.0), Rate::Khz8), said(&long_text()));
     let changing: Vec<i16> = samples
         .chunks(1_000)
@@ -43,11 +43,11 @@ fn it_is_heard_at_another_rate_than_it_was_spoken_at() {
     for (fast, factor) in [(Rate::Khz16, 2), (Rate::Khz24, 3)] {
         for offset in [0, 7, 79] {
             let mut quiet = vec![0; offset];
-            quiet.extend(ToneVoice::speak(&long_text(), Rate::Khz8));
+            quiet.extend(ToneEncoder::speak(&long_text(), Rate::Khz8));
             assert_eq!(hear(&line::up(&quiet, factor), fast), said(&long_text()), "{offset} up to {fast:?}");
 
             let mut quiet = vec![0; offset];
-            quiet.extend(ToneVoice::speak(&long_text(), fast));
+            quiet.extend(ToneEncoder::speak(&long_text(), fast));
             let down = line::mu_law(&line::down(&quiet, factor));
             assert_eq!(hear(&down, Rate::Khz8), said(&long_text()), "{offset} down from {fast:?}");
             let there_and_back = line::up(&down, factor);
@@ -59,7 +59,7 @@ fn it_is_heard_at_another_rate_than_it_was_spoken_at() {
 #[test]
 fn it_is_heard_over_hum_and_an_offset() {
     let hum = |place: usize| (200.0 + 800.0 * (place as f64 / 160.0 * std::f64::consts::TAU).sin()) as i16;
-    let samples = ToneVoice::speak(&long_text(), Rate::Khz8);
+    let samples = ToneEncoder::speak(&long_text(), Rate::Khz8);
     let hum: Vec<i16> = (0..samples.len()).map(hum).collect();
     assert_eq!(hear(&line::mixed(&samples, &hum), Rate::Khz8), said(&long_text()));
 }
@@ -70,7 +70,7 @@ fn utterances_follow_one_another() {
         for pause_ms in [0, 3, 20, 100, 1_000] {
             let (mut line, mut expected) = (Vec::new(), Vec::new());
             for text in [SENTENCE, "Yes.", "Yes.", &long_text(), "No."] {
-                line.extend(ToneVoice::speak(text, rate));
+                line.extend(ToneEncoder::speak(text, rate));
                 line.extend(silence(pause_ms, rate));
                 expected.extend(said(text));
             }
@@ -82,9 +82,9 @@ fn utterances_follow_one_another() {
 /// Two speakers on one line, of whom one is an echo of the other or far away.
 #[test]
 fn the_louder_of_two_is_heard() {
-    let samples = ToneVoice::speak(SENTENCE, Rate::Khz8);
+    let samples = ToneEncoder::speak(SENTENCE, Rate::Khz8);
     let mut other = silence(5, Rate::Khz8);
-    other.extend(line::gain(&ToneVoice::speak(&long_text(), Rate::Khz8), 0.2));
+    other.extend(line::gain(&ToneEncoder::speak(&long_text(), Rate::Khz8), 0.2));
     assert_eq!(hear(&line::mixed(&samples, &other), Rate::Khz8), said(SENTENCE));
 }
 
@@ -99,7 +99,7 @@ proptest! {
         seed: u64,
     ) {
         let mut quiet = vec![0; offset];
-        quiet.extend(ToneVoice::speak(&text, rate));
+        quiet.extend(ToneEncoder::speak(&text, rate));
         quiet.extend(silence(100, rate));
         // The voice's root mean square is 4,096; a tenth of it is -20 dB, a quarter -12 dB.
         for peak in [709, 1_773] {

@@ -6,7 +6,7 @@ const THREE: &str = "This is the first packet of forty bytes.and this, the secon
 
 /// The frames of a text.
 fn frames(text: &str) -> Vec<Vec<i16>> {
-    ToneVoice::speak(text, Rate::Khz8).chunks(Rate::Khz8.frame_samples()).map(<[i16]>::to_vec).collect()
+    ToneEncoder::speak(text, Rate::Khz8).chunks(Rate::Khz8.frame_samples()).map(<[i16]>::to_vec).collect()
 }
 
 /// What is heard of these frames and of a second's silence after them.

@@ -53,7 +53,7 @@ fn digits_are_no_utterance() {
 fn data_is_no_preamble() {
     let text: String = ('\u{0}'..='\u{7f}').chain("aaaa    ()[]{}".repeat(20).chars()).collect();
     for rate in RATES {
-        let frames = ToneVoice::speak(&text, rate);
+        let frames = ToneEncoder::speak(&text, rate);
         for offset in 0..20 {
             let mut line = vec![0; offset * rate.frame_samples() / 20];
             for packet in frames.chunks(52 * rate.frame_samples()) {
@@ -81,8 +81,8 @@ proptest! {
         level in 0.2_f64..5.0,
     ) {
         let mut quiet = vec![0; offset];
-        quiet.extend(line::gain(&ToneVoice::speak(&other, Rate::Khz8), level));
-        let mut samples = ToneVoice::speak(&one, Rate::Khz8);
+        quiet.extend(line::gain(&ToneEncoder::speak(&other, Rate::Khz8), level));
+        let mut samples = ToneEncoder::speak(&one, Rate::Khz8);
         samples.resize(samples.len().max(quiet.len()) + 8_000, 0);
         for heard in hear(&line::mixed(&samples, &quiet), Rate::Khz8) {
             if let ToneHeard::Said { text, .. } = heard {
@@ -98,7 +98,7 @@ proptest! {
         text in "\\PC{1,100}",
         damage in prop::collection::vec((any::<prop::sample::Index>(), any::<i16>()), 0..2_000),
     ) {
-        let mut samples = ToneVoice::speak(&text, Rate::Khz8);
+        let mut samples = ToneEncoder::speak(&text, Rate::Khz8);
         for (place, value) in damage {
             let place = place.index(samples.len());
             samples[place] = value;

@@ -1,7 +1,7 @@
 //! The stand-in and the service understand each other, and the stand-in is as strict as it says.
 use serde_json::Value;
 use sidetone_engine::carriers::{
-    Callback, CarrierEvent, CarrierName, Carriers, Check, LineEvent, LineMessage, Progress, Report,
+    Callback, CarrierEvent, CarrierName, Carriers, Check, MediaEvent, MediaMessage, Progress, Report,
 };
 use sidetone_engine::conversation::EndedReason;
 
@@ -127,22 +127,22 @@ fn a_media_socket_carries_both_ways() {
     let mut line = engine.get(CarrierName::Telnyx).unwrap().line();
     let mut wire = TelnyxWire.media(&call(true));
     let mut hear = |message: MediaMessage| match message {
-        MediaMessage::Text(text) => line.read(LineMessage::Text(text)).unwrap(),
+        MediaMessage::Text(text) => line.read(MediaMessage::Text(text)).unwrap(),
         MediaMessage::Binary(_) => panic!("text"),
     };
     let opening: Vec<_> = wire.opening().into_iter().flat_map(&mut hear).collect();
-    assert_eq!(opening, [LineEvent::Started { carrier_call_id: Some("v3:abc_-9".to_owned()) }]);
+    assert_eq!(opening, [MediaEvent::Started { carrier_call_id: Some("v3:abc_-9".to_owned()) }]);
     for sample in [0, 1_000, -1_000] {
         let heard = hear(wire.audio(&[sample; 160]));
         let coded = mulaw::decode(mulaw::encode(sample));
-        assert_eq!(heard, [LineEvent::Audio(vec![coded; 160])]);
+        assert_eq!(heard, [MediaEvent::Audio(vec![coded; 160])]);
     }
-    assert_eq!(hear(wire.key('#')), [LineEvent::Dtmf('#')]);
-    assert_eq!(hear(wire.played("7")), [LineEvent::Played("7".to_owned())]);
-    assert_eq!(wire.closing().into_iter().flat_map(&mut hear).collect::<Vec<_>>(), [LineEvent::Stopped]);
-    let text = |message: LineMessage| match message {
-        LineMessage::Text(text) => MediaMessage::Text(text),
-        LineMessage::Binary(_) => panic!("text"),
+    assert_eq!(hear(wire.key('#')), [MediaEvent::Dtmf('#')]);
+    assert_eq!(hear(wire.played("7")), [MediaEvent::Played("7".to_owned())]);
+    assert_eq!(wire.closing().into_iter().flat_map(&mut hear).collect::<Vec<_>>(), [MediaEvent::Stopped]);
+    let text = |message: MediaMessage| match message {
+        MediaMessage::Text(text) => MediaMessage::Text(text),
+        MediaMessage::Binary(_) => panic!("text"),
     };
     assert_eq!(wire.read(&text(line.audio(&[0; 160]))), Ok(FromService::Audio(vec![0; 160])));
     assert_eq!(wire.read(&text(line.mark("m"))), Ok(FromService::Mark("m".to_owned())));

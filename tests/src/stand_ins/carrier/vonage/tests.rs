@@ -6,7 +6,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use sidetone_engine::base::phone::E164;
 use sidetone_engine::carriers::{
     Authorization, Callback, Carrier, CarrierEvent, CarrierName, Carriers, Check, Connect, Ending, Forged,
-    IncomingCall, LineEvent, LineMessage, Order, Outgoing, Placed, Progress, Refusal, Reply,
+    IncomingCall, MediaEvent, MediaMessage, Order, Outgoing, Placed, Progress, Refusal, Reply,
 };
 use sidetone_engine::conversation::EndedReason;
 use sidetone_engine::ports::HttpReply;
@@ -215,11 +215,11 @@ fn a_call_comes_in_and_is_answered_or_refused() {
         assert_eq!(instruction(carrier.refuse(&expected, why)), Ok(Instruction::HangUp));
     }
     assert!(wire.instruction(200, "text/xml", b"[]").is_err());
-    let mut line = carrier.line();
+    let mut line = carrier.media_codec();
     let opening = wire.media(&call).opening();
     let [MediaMessage::Text(first)] = &opening[..] else { panic!("{opening:?}") };
-    let started = LineEvent::Started { carrier_call_id: Some(call.carrier_call_id) };
-    assert_eq!(line.read(LineMessage::Text(first.clone())), Ok(vec![started]));
+    let started = MediaEvent::Started { carrier_call_id: Some(call.carrier_call_id) };
+    assert_eq!(line.read(MediaMessage::Text(first.clone())), Ok(vec![started]));
 }
 
 #[test]
@@ -299,29 +299,29 @@ fn sound_marks_and_clears_go_both_ways() {
     let (wire, carrier) = pair();
     wire.read(&sent(&order(&carrier))).unwrap();
     let mut media = wire.media(&call(true));
-    let mut line = carrier.line();
+    let mut line = carrier.media_codec();
     let ours = |message| match message {
-        MediaMessage::Text(text) => LineMessage::Text(text),
-        MediaMessage::Binary(bytes) => LineMessage::Binary(Bytes::from(bytes)),
+        MediaMessage::Text(text) => MediaMessage::Text(text),
+        MediaMessage::Binary(bytes) => MediaMessage::Binary(Bytes::from(bytes)),
     };
     let theirs = |message| match message {
-        LineMessage::Text(text) => MediaMessage::Text(text),
-        LineMessage::Binary(bytes) => MediaMessage::Binary(bytes.to_vec()),
+        MediaMessage::Text(text) => MediaMessage::Text(text),
+        MediaMessage::Binary(bytes) => MediaMessage::Binary(bytes.to_vec()),
     };
     for message in media.opening() {
-        assert_eq!(line.read(ours(message)), Ok(vec![LineEvent::Started { carrier_call_id: None }]));
+        assert_eq!(line.read(ours(message)), Ok(vec![MediaEvent::Started { carrier_call_id: None }]));
     }
     assert_eq!((media.rate_hz(), line.format().rate.hz()), (16_000, 16_000));
     let frame: Vec<i16> = (0..320).map(|n| n * 7 - 900).collect();
-    assert_eq!(line.read(ours(media.audio(&frame))), Ok(vec![LineEvent::Audio(frame.clone())]));
+    assert_eq!(line.read(ours(media.audio(&frame))), Ok(vec![MediaEvent::Audio(frame.clone())]));
     assert_eq!(media.read(&theirs(line.audio(&frame))), Ok(FromService::Audio(frame)));
-    assert_eq!(line.read(ours(media.key('#'))), Ok(vec![LineEvent::Dtmf('#')]));
+    assert_eq!(line.read(ours(media.key('#'))), Ok(vec![MediaEvent::Dtmf('#')]));
     assert_eq!(media.read(&theirs(line.mark("m-7"))), Ok(FromService::Mark("m-7".to_owned())));
-    assert_eq!(line.read(ours(media.played("m-7"))), Ok(vec![LineEvent::Played("m-7".to_owned())]));
+    assert_eq!(line.read(ours(media.played("m-7"))), Ok(vec![MediaEvent::Played("m-7".to_owned())]));
     assert_eq!(media.read(&theirs(line.clear())), Ok(FromService::Clear));
     let cleared =
         media.cleared(&["m-8".to_owned()]).into_iter().map(|message| line.read(ours(message)).unwrap());
-    assert_eq!(cleared.collect::<Vec<_>>(), [[LineEvent::Cleared]]);
+    assert_eq!(cleared.collect::<Vec<_>>(), [[MediaEvent::Cleared]]);
     for wrong in ["", "{}", r#"{"action":"stop"}"#, r#"{"action":"notify"}"#, r#"{"action":"clear","x":1}"#] {
         assert!(media.read(&MediaMessage::Text(wrong.to_owned())).is_err(), "{wrong}");
     }

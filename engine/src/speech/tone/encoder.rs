@@ -11,19 +11,19 @@ pub const MAX_CHARS: usize = 4_000;
 ///
 /// ```
 /// use sidetone_engine::speech::audio::Rate;
-/// use sidetone_engine::speech::tone::ToneEar;
+/// use sidetone_engine::speech::tone::ToneDecoder;
 /// use sidetone_engine::speech::tone::ToneHeard;
-/// use sidetone_engine::speech::tone::ToneVoice;
+/// use sidetone_engine::speech::tone::ToneEncoder;
 ///
-/// let samples = ToneVoice::speak("Good morning.", Rate::Khz8);
-/// let heard = ToneEar::new(Rate::Khz8).hear(&samples);
+/// let samples = ToneEncoder::speak("Good morning.", Rate::Khz8);
+/// let heard = ToneDecoder::new(Rate::Khz8).hear(&samples);
 /// let said = ToneHeard::Said { text: "Good morning.".to_owned(), duration_ms: 500 };
 /// assert_eq!(heard, [ToneHeard::Began, said]);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ToneVoice;
+pub struct ToneEncoder;
 
-impl ToneVoice {
+impl ToneEncoder {
     /// The text as audio: whole frames, sound from the first to the last. Of a text longer than [`MAX_CHARS`] the
     /// beginning; a text without characters makes no sound.
     #[must_use]
@@ -42,7 +42,7 @@ impl ToneVoice {
         samples
     }
 
-    /// Exactly how long [`ToneVoice::speak`] speaks.
+    /// Exactly how long [`ToneEncoder::speak`] speaks.
     #[must_use]
     pub fn duration_ms(text: &str) -> i64 {
         symbols(&packet::of_text(spoken(text))) as i64 * FRAME_MS

@@ -9,7 +9,7 @@ use crate::base::error::{Code, Error};
 use crate::base::ids::prefix;
 use crate::base::limits::{LIVE_SILENCE_MS, STALE_ATTEMPTS_MAX};
 use crate::base::response::{Incident, error_response, finish, method_not_allowed};
-use crate::live::lease::Hold;
+use crate::live::lease::JobLease;
 use crate::live::telephony::{self, Route};
 use crate::models::RULES_MODEL;
 use crate::ports::statement::Statement;
@@ -169,7 +169,7 @@ async fn open(services: &Services, incoming: &Incoming) -> Result<LiveSession, F
 
 struct Opened {
     call: NewCall,
-    hold: Hold,
+    hold: JobLease,
     assistant: AssistantSnapshot,
 }
 
@@ -198,7 +198,7 @@ async fn opened(services: &Services, token: &TestToken) -> Result<Opened, Fault>
     let subscribers = Subscribers::read(subscribers)?;
 
     let call = new_call(services, token, &assistant, now_ms);
-    let hold = Hold::new(services, workspace_id, &call.id);
+    let hold = JobLease::new(services, workspace_id, &call.id);
     let mut batch = Batch::from([
         sql!(
             "INSERT INTO used_test_tokens (id, workspace_id, expires_at) VALUES (?1, ?2, ?3)",

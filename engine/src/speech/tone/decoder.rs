@@ -17,7 +17,7 @@ const WINDOW_STEPS: u64 = STEPS_A_WINDOW as u64 + (STEPS_A_SYMBOL - STEPS_A_WIND
 /// How many steps a window goes on to be tonal for after the tones have ended.
 const TONAL_STEPS: u64 = 3;
 
-/// What [`ToneEar`] makes out.
+/// What [`ToneDecoder`] makes out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ToneHeard {
     /// An utterance has begun, about 80 ms ago.
@@ -36,10 +36,10 @@ pub enum ToneHeard {
     },
 }
 
-/// The transcriber of `builtin/tone`: reads from audio what [`super::ToneVoice`] said. It takes any audio for ever
+/// The transcriber of `builtin/tone`: reads from audio what [`super::ToneEncoder`] said. It takes any audio for ever
 /// and keeps little of it: the last 16 ms, one packet, and the text of one utterance.
 #[derive(Debug, Clone)]
-pub struct ToneEar {
+pub struct ToneDecoder {
     decimator: Decimator,
     samples: [i16; STEP],
     sample_count: usize,
@@ -84,7 +84,7 @@ struct Utterance {
     is_understood: bool,
 }
 
-impl ToneEar {
+impl ToneDecoder {
     /// An ear for audio at this rate.
     #[must_use]
     pub const fn new(rate: Rate) -> Self {

@@ -9,14 +9,14 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Sleep;
 
 /// Fails a write that makes no progress for the given time.
-pub struct Patience<S> {
+pub struct WriteTimeout<S> {
     stream: S,
     limit: Duration,
     /// Runs while a write waits for the client.
     waiting: Option<Pin<Box<Sleep>>>,
 }
 
-impl<S> Patience<S> {
+impl<S> WriteTimeout<S> {
     /// Around a stream.
     pub fn new(stream: S, limit: Duration) -> Self {
         Self { stream, limit, waiting: None }
@@ -34,7 +34,7 @@ impl<S> Patience<S> {
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Patience<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for WriteTimeout<S> {
     fn poll_read(
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -44,7 +44,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Patience<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Patience<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for WriteTimeout<S> {
     fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
         let progress = Pin::new(&mut this.stream).poll_write(context, bytes);
@@ -83,7 +83,7 @@ mod tests {
     #[tokio::test]
     async fn a_write_that_stands_still_fails() {
         let (near, mut far) = duplex(8);
-        let mut stream = Patience::new(near, Duration::from_millis(200));
+        let mut stream = WriteTimeout::new(near, Duration::from_millis(200));
         stream.write_all(&[0; 8]).await.unwrap();
         let stuck = stream.write_all(&[0; 8]).await.unwrap_err();
         assert_eq!(stuck.kind(), io::ErrorKind::TimedOut);
@@ -95,7 +95,7 @@ mod tests {
     #[tokio::test]
     async fn a_slow_reader_is_waited_for() {
         let (near, mut far) = duplex(8);
-        let mut stream = Patience::new(near, Duration::from_millis(400));
+        let mut stream = WriteTimeout::new(near, Duration::from_millis(400));
         let reader = tokio::spawn(async move {
             let mut read = [0; 8];
             for _ in 0..8 {
