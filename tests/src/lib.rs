@@ -17,6 +17,7 @@ pub mod compare;
 pub mod edge;
 pub mod example;
 pub mod faults;
+pub mod host;
 pub mod load;
 pub mod native;
 pub mod process;

@@ -13,6 +13,7 @@ use sidetone::Sandbox;
 use sidetone_engine::ports::{Blobs, Database, HttpError};
 
 use crate::edge::Edge;
+use crate::host::{host, only_on};
 use crate::native::Native;
 use crate::reply::{Reply, ToolReply};
 use crate::stand_ins::carrier;
@@ -70,7 +71,7 @@ impl World {
     /// service in memory for each world, `native`, the real binary for all of them, or `worker`, the
     /// Worker in workerd.
     pub fn new() -> Self {
-        Self::on_host(std::env::var("SIDETONE_TEST_HOST").as_deref().unwrap_or("sandbox"))
+        Self::on_host(host())
     }
 
     /// A fresh workspace on the host of that name.
@@ -93,7 +94,7 @@ impl World {
     /// A fresh workspace on the host that `SIDETONE_TEST_HOST` names, with the stand-in as the provider
     /// `stand-in`, and tools and webhooks that may be on this machine: a sandbox reaches it too.
     pub fn with_stand_ins() -> Self {
-        match std::env::var("SIDETONE_TEST_HOST").as_deref().unwrap_or("sandbox") {
+        match host() {
             "sandbox" => {
                 let settings = stand_ins::settings();
                 let settings: Vec<_> = settings.iter().map(|(name, value)| (*name, value.as_str())).collect();
@@ -117,9 +118,9 @@ impl World {
     }
 
     /// A fresh workspace of a service that has an account with each carrier's stand-in, and knows the stand-in for
-    /// models. Carriers need sockets: where `SIDETONE_TEST_HOST` names none that has them, it is the binary.
+    /// models. Carriers need sockets: in place of the Sandbox, which has none, it is the binary.
     pub fn with_phones() -> Self {
-        match std::env::var("SIDETONE_TEST_HOST").as_deref().unwrap_or("native") {
+        match host() {
             "sandbox" | "native" => {
                 let native = Native::shared_with_phones();
                 Self::on(Service::Native(native), native.fresh_key())
@@ -133,26 +134,18 @@ impl World {
         }
     }
 
-    /// A world whose clock stands still until it is told to move and whose requests go nowhere;
-    /// `None` on a host that has the real ones. The scenario then ends at once.
-    pub fn with_manual_clock() -> Option<Self> {
-        let world = Self::new();
-        if world.sandbox().is_none() {
-            println!("skipped: this host's clock cannot be moved");
-            return None;
-        }
-        Some(world)
+    /// A world whose clock stands still until it is told to move and whose requests go nowhere: only the Sandbox.
+    #[track_caller]
+    pub fn with_manual_clock() -> Self {
+        only_on(&["sandbox"]);
+        Self::new()
     }
 
-    /// A world behind a socket of our own; `None` in memory, and at the edge, where the platform's
-    /// server reads the wire. For scenarios about bytes on it.
-    pub fn with_socket() -> Option<Self> {
-        let world = Self::new();
-        if world.native().is_none() {
-            println!("skipped: this host has no socket of its own");
-            return None;
-        }
-        Some(world)
+    /// A world behind a socket that our own server reads: only the binary. For scenarios about bytes on it.
+    #[track_caller]
+    pub fn with_socket() -> Self {
+        only_on(&["native"]);
+        Self::new()
     }
 
     /// A world in memory over a database and blobs of the test's own, whichever host the suite runs on.
@@ -301,17 +294,16 @@ impl World {
         http::Request::builder().method(method).uri(path).header("authorization", key)
     }
 
-    /// Sends a request and does not wait for the answer: the client's end of the connection, `None` on the Sandbox, which
-    /// has none.
-    pub fn begin(&self, request: &http::Request<Bytes>) -> Option<TcpStream> {
+    /// Sends a request and does not wait for the answer: the client's end of the connection. Not on the Sandbox.
+    pub fn begin(&self, request: &http::Request<Bytes>) -> TcpStream {
         let address = match &self.service {
-            Service::Sandbox(_) => return None,
+            Service::Sandbox(_) => panic!("the Sandbox has no connections"),
             Service::Native(native) => native.address,
             Service::Edge(edge) => edge.address,
         };
         let (stream, sent) = wire::begin(address, request).expect("the service listens");
         sent.expect("the service reads");
-        Some(stream)
+        stream
     }
 
     /// Sends any request; what comes back is checked as every answer is.

@@ -168,8 +168,9 @@ fn a_body_over_1_mib_is_a_413() {
 }
 
 #[test]
+#[cfg_attr(not(test_host = "native"), ignore = "needs the binary's own socket")]
 fn a_413_is_told_before_the_body_has_been_sent() {
-    let Some(world) = World::with_socket() else { return };
+    let world = World::with_socket();
     let address = world.native().unwrap().address;
     let mut stream = wire::connect(address).unwrap();
     write!(stream, "POST /assistants HTTP/1.1\r\nhost: x\r\ncontent-length: 1000000000\r\n\r\nonly this")
@@ -182,8 +183,9 @@ fn a_413_is_told_before_the_body_has_been_sent() {
 }
 
 #[test]
+#[cfg_attr(not(test_host = "native"), ignore = "needs the binary's own socket")]
 fn a_chunked_body_over_1_mib_is_a_413_as_soon_as_it_is() {
-    let Some(world) = World::with_socket() else { return };
+    let world = World::with_socket();
     let address = world.native().unwrap().address;
     // Not ended, so that whoever waits for its end never answers.
     let mut stream = wire::connect(address).unwrap();
@@ -200,8 +202,9 @@ fn a_chunked_body_over_1_mib_is_a_413_as_soon_as_it_is() {
 }
 
 #[test]
+#[cfg_attr(not(test_host = "native"), ignore = "needs the binary's own socket")]
 fn a_client_that_sends_everything_before_it_reads_gets_to_read_the_413() {
-    let Some(world) = World::with_socket() else { return };
+    let world = World::with_socket();
     const PARTS: usize = 64;
     let part = vec![b' '; 64 * 1024];
     for chunked in [false, true] {
@@ -230,8 +233,9 @@ fn a_client_that_sends_everything_before_it_reads_gets_to_read_the_413() {
 }
 
 #[test]
+#[cfg_attr(not(test_host = "native"), ignore = "needs the binary's own socket")]
 fn a_chunked_body_is_read_like_any_other() {
-    let Some(world) = World::with_socket() else { return };
+    let world = World::with_socket();
     let mut stream = wire::connect(world.native().unwrap().address).unwrap();
     write!(
         stream,
@@ -248,8 +252,9 @@ fn a_chunked_body_is_read_like_any_other() {
 }
 
 #[test]
+#[cfg_attr(not(test_host = "native"), ignore = "needs the binary's own socket")]
 fn slow_bodies_hold_up_nobody_else() {
-    let Some(world) = World::with_socket() else { return };
+    let world = World::with_socket();
     let address = world.native().unwrap().address;
     let slow: Vec<_> = (0..50)
         .map(|_| {
@@ -267,8 +272,9 @@ fn slow_bodies_hold_up_nobody_else() {
 }
 
 #[test]
+#[cfg_attr(not(test_host = "native"), ignore = "needs the binary's own socket")]
 fn a_body_that_breaks_off_is_a_408_and_does_nothing() {
-    let Some(world) = World::with_socket() else { return };
+    let world = World::with_socket();
     let mut stream = wire::connect(world.native().unwrap().address).unwrap();
     let body = r#"{"name":"A","instructions":"B"}"#;
     write!(
@@ -286,8 +292,9 @@ fn a_body_that_breaks_off_is_a_408_and_does_nothing() {
 }
 
 #[test]
+#[cfg_attr(not(test_host = "native"), ignore = "needs the binary's own socket")]
 fn what_is_no_http_closes_the_connection_and_nothing_else() {
-    let Some(world) = World::with_socket() else { return };
+    let world = World::with_socket();
     let junk: [&[u8]; 9] = [
         b"\r\n\r\n\r\n",
         b"hello\r\n\r\n",

@@ -9,8 +9,9 @@ use sidetone_tests::reply::ids_of;
 use sidetone_tests::{World, example};
 
 #[test]
+#[cfg_attr(not(test_host = "sandbox"), ignore = "needs the manual clock")]
 fn a_call_has_every_field_from_its_beginning_to_its_analysis() {
-    let Some(world) = World::with_manual_clock() else { return };
+    let world = World::with_manual_clock();
     let new = example::new_call(&world);
     world.write(write::insert(&new));
     let path = format!("/calls/{}", new.id);
@@ -49,8 +50,9 @@ fn a_call_has_every_field_from_its_beginning_to_its_analysis() {
 }
 
 #[test]
+#[cfg_attr(not(test_host = "sandbox"), ignore = "needs the manual clock")]
 fn what_was_written_is_what_is_read_to_the_byte() {
-    let Some(world) = World::with_manual_clock() else { return };
+    let world = World::with_manual_clock();
     let (ended, analysis) = (example::ended_call(), example::analysis());
     for (ended, analysis) in [(None, None), (Some(&ended), None), (Some(&ended), Some(&analysis))] {
         let new = example::new_call(&world);
@@ -62,8 +64,9 @@ fn what_was_written_is_what_is_read_to_the_byte() {
 }
 
 #[test]
+#[cfg_attr(not(test_host = "sandbox"), ignore = "needs the manual clock")]
 fn a_call_only_moves_forward() {
-    let Some(world) = World::with_manual_clock() else { return };
+    let world = World::with_manual_clock();
     let mut new = example::new_call(&world);
     new.status = CallStatus::Queued;
     world.write(write::insert(&new));
@@ -106,8 +109,9 @@ fn an_empty_log_has_statistics_of_zero() {
 }
 
 #[test]
+#[cfg_attr(not(test_host = "sandbox"), ignore = "needs the manual clock")]
 fn nobody_sees_the_calls_of_another_workspace() {
-    let Some(world) = World::with_manual_clock() else { return };
+    let world = World::with_manual_clock();
     let stranger = world.other();
     let call = world.a_call();
     stranger.get(format!("/calls/{}", call.id)).refused("not_found");
@@ -180,8 +184,9 @@ fn a_wrong_form_is_a_400_and_a_value_that_is_not_allowed_a_422() {
 }
 
 #[test]
+#[cfg_attr(not(test_host = "sandbox"), ignore = "needs the manual clock")]
 fn a_search_finds_words_numbers_and_ids() {
-    let Some(world) = World::with_manual_clock() else { return };
+    let world = World::with_manual_clock();
     let mut new = example::new_call(&world);
     new.user_number = Some("+442071838750".to_owned());
     new.simulation_run_id = Some("run_01abc".to_owned());
@@ -252,8 +257,9 @@ fn every_way_through_the_list_is_open_on_every_host() {
 }
 
 #[test]
+#[cfg_attr(not(test_host = "sandbox"), ignore = "needs the manual clock")]
 fn no_search_is_an_error() {
-    let Some(world) = World::with_manual_clock() else { return };
+    let world = World::with_manual_clock();
     world.a_call();
     let hostile = [
         "\"",
@@ -323,8 +329,9 @@ fn a_wrong_key_finds_out_nothing() {
 }
 
 #[test]
+#[cfg_attr(not(test_host = "sandbox"), ignore = "needs the manual clock")]
 fn pages_follow_each_other_without_gap_or_repetition() {
-    let Some(world) = World::with_manual_clock() else { return };
+    let world = World::with_manual_clock();
     const CALLS: usize = 500;
     let mut ids = Vec::new();
     for n in 0..CALLS {
@@ -360,8 +367,9 @@ fn pages_follow_each_other_without_gap_or_repetition() {
 }
 
 #[test]
+#[cfg_attr(not(test_host = "sandbox"), ignore = "needs the manual clock")]
 fn a_list_stops_showing_transcripts_at_4_mib() {
-    let Some(world) = World::with_manual_clock() else { return };
+    let world = World::with_manual_clock();
     const EACH: usize = 1024 * 1024 - 200;
     let make = |size: usize| -> NewCall {
         let new = example::new_call(&world);

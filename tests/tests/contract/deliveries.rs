@@ -11,8 +11,9 @@ use sidetone_engine::storage::signing::webhook_signature;
 use sidetone_tests::{Made, World};
 
 #[test]
+#[cfg_attr(not(test_host = "sandbox"), ignore = "needs the manual clock")]
 fn a_test_event_is_sent_signed_to_that_webhook_alone() {
-    let Some(world) = World::with_manual_clock() else { return };
+    let world = World::with_manual_clock();
     let sandbox = world.sandbox().unwrap();
     let webhook = world.webhook();
     world.create("/webhooks", json!({"url": "https://other.example/", "events": ["*"]}));
@@ -49,8 +50,9 @@ fn a_test_event_is_sent_signed_to_that_webhook_alone() {
 }
 
 #[test]
+#[cfg_attr(not(test_host = "sandbox"), ignore = "needs the manual clock")]
 fn a_delivery_that_fails_is_tried_again_by_the_schedule_and_given_up_at_its_end() {
-    let Some(world) = World::with_manual_clock() else { return };
+    let world = World::with_manual_clock();
     let sandbox = world.sandbox().unwrap();
     let webhook = world.webhook();
     let delivery = test(&world, &webhook);
@@ -105,8 +107,9 @@ fn a_delivery_that_fails_is_tried_again_by_the_schedule_and_given_up_at_its_end(
 }
 
 #[test]
+#[cfg_attr(not(test_host = "sandbox"), ignore = "needs the manual clock")]
 fn every_kind_of_failure_is_told_and_tried_again() {
-    let Some(world) = World::with_manual_clock() else { return };
+    let world = World::with_manual_clock();
     let sandbox = world.sandbox().unwrap();
     for (answer, status, error) in [
         (reply(302, &[("location", "http://169.254.169.254/")]), json!(302), "redirects are not followed"),
@@ -134,8 +137,9 @@ fn every_kind_of_failure_is_told_and_tried_again() {
 }
 
 #[test]
+#[cfg_attr(not(test_host = "sandbox"), ignore = "needs the manual clock")]
 fn a_large_answer_is_none_the_worse_and_little_of_it_is_kept() {
-    let Some(world) = World::with_manual_clock() else { return };
+    let world = World::with_manual_clock();
     let webhook = world.webhook();
     test(&world, &webhook);
     world.sandbox().unwrap().script_http(flood(200));
@@ -147,8 +151,9 @@ fn a_large_answer_is_none_the_worse_and_little_of_it_is_kept() {
 }
 
 #[test]
+#[cfg_attr(not(test_host = "sandbox"), ignore = "needs the manual clock")]
 fn a_410_disables_the_webhook() {
-    let Some(world) = World::with_manual_clock() else { return };
+    let world = World::with_manual_clock();
     let sandbox = world.sandbox().unwrap();
     let webhook = world.webhook();
     let delivery = test(&world, &webhook);
@@ -164,8 +169,9 @@ fn a_410_disables_the_webhook() {
 }
 
 #[test]
+#[cfg_attr(not(test_host = "sandbox"), ignore = "needs the manual clock")]
 fn a_410_from_where_the_webhook_no_longer_points_disables_nothing() {
-    let Some(world) = World::with_manual_clock() else { return };
+    let world = World::with_manual_clock();
     let sandbox = world.sandbox().unwrap();
     let webhook = world.webhook();
     test(&world, &webhook);
@@ -180,8 +186,9 @@ fn a_410_from_where_the_webhook_no_longer_points_disables_nothing() {
 }
 
 #[test]
+#[cfg_attr(not(test_host = "sandbox"), ignore = "needs the manual clock")]
 fn retry_after_is_honoured_within_the_schedule() {
-    let Some(world) = World::with_manual_clock() else { return };
+    let world = World::with_manual_clock();
     let sandbox = world.sandbox().unwrap();
     for (value, wait_ms) in [("60", 60_000), ("86400", 300_000), ("1", 5_000), ("nonsense", 5_000)] {
         let webhook = world.webhook();
@@ -199,8 +206,9 @@ fn retry_after_is_honoured_within_the_schedule() {
 }
 
 #[test]
+#[cfg_attr(not(test_host = "sandbox"), ignore = "needs the manual clock")]
 fn a_disabled_webhook_gets_nothing_new_and_what_is_pending_waits() {
-    let Some(world) = World::with_manual_clock() else { return };
+    let world = World::with_manual_clock();
     let sandbox = world.sandbox().unwrap();
     let webhook =
         world.create("/webhooks", json!({"url": "https://receiver.example/", "events": ["call.ended"]}));
@@ -224,8 +232,9 @@ fn a_disabled_webhook_gets_nothing_new_and_what_is_pending_waits() {
 }
 
 #[test]
+#[cfg_attr(not(test_host = "sandbox"), ignore = "needs the manual clock")]
 fn a_deleted_webhook_cancels_what_is_pending_and_its_deliveries_stay_readable() {
-    let Some(world) = World::with_manual_clock() else { return };
+    let world = World::with_manual_clock();
     let sandbox = world.sandbox().unwrap();
     let webhook = world.webhook();
     let delivered = test(&world, &webhook);
@@ -252,8 +261,9 @@ fn a_deleted_webhook_cancels_what_is_pending_and_its_deliveries_stay_readable() 
 }
 
 #[test]
+#[cfg_attr(not(test_host = "sandbox"), ignore = "needs the manual clock")]
 fn a_redelivery_asked_for_while_an_attempt_is_under_way_is_made() {
-    let Some(world) = World::with_manual_clock() else { return };
+    let world = World::with_manual_clock();
     let sandbox = world.sandbox().unwrap();
     // The last attempt of its schedule, and one in the middle of it.
     for (attempts, status, told) in [(8, 500, "delivered"), (3, 500, "delivered"), (3, 410, "pending")] {
@@ -281,8 +291,9 @@ fn a_redelivery_asked_for_while_an_attempt_is_under_way_is_made() {
 }
 
 #[test]
+#[cfg_attr(not(test_host = "sandbox"), ignore = "needs the manual clock")]
 fn a_webhook_that_is_deleted_while_an_event_is_under_way_keeps_the_truth() {
-    let Some(world) = World::with_manual_clock() else { return };
+    let world = World::with_manual_clock();
     let sandbox = world.sandbox().unwrap();
     for (status, told) in [(200, "delivered"), (500, "canceled")] {
         let webhook = world.webhook();
@@ -302,8 +313,9 @@ fn a_webhook_that_is_deleted_while_an_event_is_under_way_keeps_the_truth() {
 }
 
 #[test]
+#[cfg_attr(not(test_host = "sandbox"), ignore = "needs the manual clock")]
 fn an_event_that_is_emitted_while_the_job_ends_is_not_left_lying() {
-    let Some(world) = World::with_manual_clock() else { return };
+    let world = World::with_manual_clock();
     let sandbox = world.sandbox().unwrap();
     let webhook = world.webhook();
     test(&world, &webhook);
@@ -319,8 +331,9 @@ fn an_event_that_is_emitted_while_the_job_ends_is_not_left_lying() {
 }
 
 #[test]
+#[cfg_attr(not(test_host = "sandbox"), ignore = "needs the manual clock")]
 fn only_what_a_webhook_wants_is_kept_and_sent() {
-    let Some(world) = World::with_manual_clock() else { return };
+    let world = World::with_manual_clock();
     let sandbox = world.sandbox().unwrap();
     let make = |events: Value| {
         world.create("/webhooks", json!({"url": "https://receiver.example/", "events": events}))
@@ -341,8 +354,9 @@ fn only_what_a_webhook_wants_is_kept_and_sent() {
 }
 
 #[test]
+#[cfg_attr(not(test_host = "sandbox"), ignore = "needs the manual clock")]
 fn after_a_rotation_both_secrets_sign_until_the_overlap_is_over() {
-    let Some(world) = World::with_manual_clock() else { return };
+    let world = World::with_manual_clock();
     let sandbox = world.sandbox().unwrap();
     let webhook = world.webhook();
     let old = text(&webhook["signing_secret"]).to_owned();
@@ -378,8 +392,9 @@ fn after_a_rotation_both_secrets_sign_until_the_overlap_is_over() {
 }
 
 #[test]
+#[cfg_attr(not(test_host = "sandbox"), ignore = "needs the manual clock")]
 fn a_tool_is_called_with_the_secrets_of_now_not_those_of_the_runs_start() {
-    let Some(world) = World::with_manual_clock() else { return };
+    let world = World::with_manual_clock();
     let sandbox = world.sandbox().unwrap();
     for (overlap_ms, deleted) in [(60_000, false), (0, false), (60_000, true)] {
         let world = world.other();
@@ -420,8 +435,9 @@ fn a_delivery_belongs_to_its_webhook_and_its_workspace() {
 }
 
 #[test]
+#[cfg_attr(not(test_host = "sandbox"), ignore = "needs the manual clock")]
 fn deliveries_come_in_pages_and_by_status() {
-    let Some(world) = World::with_manual_clock() else { return };
+    let world = World::with_manual_clock();
     let webhook = world.webhook();
     let mut made: Vec<String> = (0..5).map(|_| test(&world, &webhook).id).collect();
     made.reverse();
@@ -434,8 +450,9 @@ fn deliveries_come_in_pages_and_by_status() {
 }
 
 #[test]
+#[cfg_attr(not(test_host = "sandbox"), ignore = "needs the manual clock")]
 fn many_events_to_one_webhook_all_arrive_once() {
-    let Some(world) = World::with_manual_clock() else { return };
+    let world = World::with_manual_clock();
     let sandbox = world.sandbox().unwrap();
     let webhook = world.webhook();
     let mut events: Vec<Value> = (0..100).map(|_| test(&world, &webhook)["event_id"].clone()).collect();
@@ -451,8 +468,9 @@ fn many_events_to_one_webhook_all_arrive_once() {
 }
 
 #[test]
+#[cfg_attr(not(test_host = "sandbox"), ignore = "needs the manual clock")]
 fn events_and_deliveries_are_forgotten_after_their_time_in_bounded_steps() {
-    let Some(world) = World::with_manual_clock() else { return };
+    let world = World::with_manual_clock();
     let sandbox = world.sandbox().unwrap();
     let webhook = world.webhook();
     for _ in 0..1_200 {

@@ -154,8 +154,9 @@ fn no_token_but_ours_opens_anything() {
 }
 
 #[test]
+#[cfg_attr(not(test_host = "sandbox"), ignore = "needs the manual clock")]
 fn a_token_ends_with_its_time() {
-    let Some(world) = World::with_manual_clock() else { return };
+    let world = World::with_manual_clock();
     let sandbox = world.sandbox().unwrap();
     let token = world.test_token(&world.assistant().id);
     let url = token["websocket_url"].as_str().unwrap();
@@ -234,8 +235,9 @@ fn a_client_that_vanishes_has_hung_up() {
 }
 
 #[test]
+#[cfg_attr(not(test_host = "sandbox"), ignore = "needs the manual clock")]
 fn a_tool_is_called_and_told_of() {
-    let Some(world) = World::with_manual_clock() else { return };
+    let world = World::with_manual_clock();
     let sandbox = world.sandbox().unwrap();
     let assistant = front_desk(&world);
     let tool = world.create(
@@ -265,8 +267,9 @@ fn a_tool_is_called_and_told_of() {
 }
 
 #[test]
+#[cfg_attr(not(test_host = "sandbox"), ignore = "needs the manual clock")]
 fn the_time_is_up_when_the_token_says_so() {
-    let Some(world) = World::with_manual_clock() else { return };
+    let world = World::with_manual_clock();
     let sandbox = world.sandbox().unwrap();
     let path = format!("/assistants/{}/test-token", world.assistant().id);
     let token = world.post(path, json!({"max_duration_seconds": 30})).ok();
@@ -282,8 +285,9 @@ fn the_time_is_up_when_the_token_says_so() {
 }
 
 #[test]
+#[cfg_attr(not(test_host = "sandbox"), ignore = "needs the manual clock")]
 fn silence_ends_it() {
-    let Some(world) = World::with_manual_clock() else { return };
+    let world = World::with_manual_clock();
     let sandbox = world.sandbox().unwrap();
     let mut talk = world.talk_to(&world.assistant().id);
     let call_id = started(&mut talk);
@@ -299,8 +303,9 @@ fn silence_ends_it() {
 }
 
 #[test]
+#[cfg_attr(not(test_host = "sandbox"), ignore = "needs the manual clock")]
 fn a_process_that_dies_leaves_the_truth() {
-    let Some(world) = World::with_manual_clock() else { return };
+    let world = World::with_manual_clock();
     let sandbox = world.sandbox().unwrap();
     let mut talk = world.talk_to(&front_desk(&world));
     let call_id = started(&mut talk);
@@ -320,8 +325,9 @@ fn a_process_that_dies_leaves_the_truth() {
 }
 
 #[test]
+#[cfg_attr(not(test_host = "sandbox"), ignore = "needs the manual clock")]
 fn a_lease_is_kept_for_as_long_as_the_conversation_lasts() {
-    let Some(world) = World::with_manual_clock() else { return };
+    let world = World::with_manual_clock();
     let sandbox = world.sandbox().unwrap();
     let mut talk = world.talk_to(&world.assistant().id);
     let call_id = started(&mut talk);
@@ -336,8 +342,9 @@ fn a_lease_is_kept_for_as_long_as_the_conversation_lasts() {
 }
 
 #[test]
+#[cfg_attr(not(test_host = "sandbox"), ignore = "needs the manual clock")]
 fn a_host_that_stops_ends_it() {
-    let Some(world) = World::with_manual_clock() else { return };
+    let world = World::with_manual_clock();
     let sandbox = world.sandbox().unwrap();
     let token = world.test_token(&world.assistant().id);
     let path = token["websocket_url"].as_str().unwrap().replace("ws://sandbox.example", "");
@@ -350,8 +357,9 @@ fn a_host_that_stops_ends_it() {
 }
 
 #[test]
+#[cfg_attr(not(test_host = "sandbox"), ignore = "needs the manual clock")]
 fn events_tell_of_it() {
-    let Some(world) = World::with_manual_clock() else { return };
+    let world = World::with_manual_clock();
     let sandbox = world.sandbox().unwrap();
     world.create("/webhooks", json!({"url": "https://example.com/events", "events": ["*"]}));
     let mut talk = world.talk_to(&world.assistant().id);

@@ -1,4 +1,5 @@
-//! The contract as scenarios. `SIDETONE_TEST_HOST=native` runs them against the real binary.
+//! The contract as scenarios. `SIDETONE_TEST_HOST=native cargo test` runs them against the real binary, `worker` against
+//! the Worker in workerd; what does not apply there is reported as ignored.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -62,8 +62,9 @@ fn the_same_seed_gives_the_same_run() {
 }
 
 #[test]
+#[cfg_attr(not(test_host = "sandbox"), ignore = "needs the manual clock")]
 fn a_run_keeps_what_it_was_started_with() {
-    let Some(world) = World::with_manual_clock() else { return };
+    let world = World::with_manual_clock();
     let run = start(&world, json!([{"kind": "transcript", "role": "assistant", "includes": "9 to 5"}]));
     let assistant = run["assistant_id"].as_str().unwrap();
     world.patch(format!("/assistants/{assistant}"), json!({"first_message": "Changed."})).ok();
@@ -123,8 +124,9 @@ fn a_run_whose_model_cannot_be_reached_ends_in_error() {
 }
 
 #[test]
+#[cfg_attr(not(test_host = "sandbox"), ignore = "needs the manual clock")]
 fn a_tool_is_called_signed_and_its_answer_reaches_the_transcript() {
-    let Some(world) = World::with_manual_clock() else { return };
+    let world = World::with_manual_clock();
     let sandbox = world.sandbox().unwrap();
     let run = with_tool(&world);
     sandbox.answer_http(200, r#"{"status": "shipped"}"#);
@@ -148,8 +150,9 @@ fn a_tool_is_called_signed_and_its_answer_reaches_the_transcript() {
 }
 
 #[test]
+#[cfg_attr(not(test_host = "sandbox"), ignore = "needs the manual clock")]
 fn a_tool_that_does_not_answer_is_an_error_result_and_not_a_broken_run() {
-    let Some(world) = World::with_manual_clock() else { return };
+    let world = World::with_manual_clock();
     let run = with_tool(&world);
     world.sandbox().unwrap().fail_http(sidetone_engine::ports::HttpError::Timeout);
     let over = world.settle(&run.id);

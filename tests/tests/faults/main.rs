@@ -1,6 +1,7 @@
 //! Faults by plan, on the Sandbox or (`SIDETONE_TEST_HOST=worker`) on workerd with its own D1 and queue:
 //! storage that fails before, half-way and after, hints lost, doubled and late, consumers killed. Nothing
-//! that was acknowledged is lost, and no effect happens twice under two ids.
+//! that was acknowledged is lost, and no effect happens twice under two ids. Nothing can be made to fail by plan in the
+//! binary (`SIDETONE_TEST_HOST=native`).
 //!
 //! `SIDETONE_FAULT_SEEDS=17` repeats a seed, `SIDETONE_FAULT_SEEDS=0..500` tries many.
 #![allow(
@@ -23,6 +24,7 @@ use serde_json::{Value, json};
 use sidetone_engine::base::limits::{JOB_LEASE_MS, TOOL_TIMEOUT_MS_DEFAULT};
 use sidetone_tests::edge::Edge;
 use sidetone_tests::faults::{Endpoint, FaultPlan, HintFault, Moment, Rig};
+use sidetone_tests::host::{host, only_on};
 use sidetone_tests::process::{Folder, bootstrap_key};
 
 /// Batches that a job runner makes for a run with two tool calls: claim, two extensions, finish.
@@ -35,6 +37,7 @@ const SLOW_MS: u64 = 2_000;
 const LEASE_LOST_MS: i64 = JOB_LEASE_MS + TOOL_TIMEOUT_MS_DEFAULT + 1;
 
 #[test]
+#[cfg_attr(test_host = "native", ignore = "needs faults by plan")]
 fn nothing_acknowledged_is_lost_and_nothing_is_done_twice() {
     let mut met = 0;
     for seed in seeds() {
@@ -51,11 +54,13 @@ fn nothing_acknowledged_is_lost_and_nothing_is_done_twice() {
 }
 
 #[test]
+#[cfg_attr(test_host = "native", ignore = "needs faults by plan")]
 fn a_day_without_faults_is_the_same_on_every_host() {
     assert_eq!(shop::day(&rig(), &FaultPlan::default()).told, *without_faults());
 }
 
 #[test]
+#[cfg_attr(test_host = "native", ignore = "needs faults by plan")]
 fn the_queue_alone_brings_a_run_to_its_end() {
     let rig = rig();
     let run = start(&rig, &simulation(&rig));
@@ -67,6 +72,7 @@ fn the_queue_alone_brings_a_run_to_its_end() {
 }
 
 #[test]
+#[cfg_attr(test_host = "native", ignore = "needs faults by plan")]
 fn the_cron_finishes_a_run_whose_hint_was_lost() {
     for fault in [HintFault::Lose, HintFault::Refuse] {
         let rig = rig();
@@ -83,6 +89,7 @@ fn the_cron_finishes_a_run_whose_hint_was_lost() {
 }
 
 #[test]
+#[cfg_attr(test_host = "native", ignore = "needs faults by plan")]
 fn a_hint_that_comes_twice_or_late_changes_nothing() {
     for (fault, deliveries) in [(HintFault::Double, 2), (HintFault::Late, 1)] {
         let rig = rig();
@@ -100,6 +107,7 @@ fn a_hint_that_comes_twice_or_late_changes_nothing() {
 }
 
 #[test]
+#[cfg_attr(test_host = "native", ignore = "needs faults by plan")]
 fn a_consumer_killed_at_any_step_leaves_its_run_to_the_next() {
     let rig = rig();
     let simulation = simulation(&rig);
@@ -127,11 +135,10 @@ fn a_consumer_killed_at_any_step_leaves_its_run_to_the_next() {
 
 /// Not on the Sandbox, whose queue is the test's own.
 #[test]
+#[cfg_attr(not(test_host = "worker"), ignore = "needs workerd's own queue")]
 fn the_queue_itself_repeats_the_hint_of_a_consumer_that_was_killed() {
+    only_on(&["worker"]);
     let rig = rig();
-    if !rig.is_edge() {
-        return;
-    }
     rig.rage(&FaultPlan::kill(2, Moment::Before));
     let run = start(&rig, &simulation(&rig));
     rig.wait_until(|counts| counts.met == 1);
@@ -144,11 +151,10 @@ fn the_queue_itself_repeats_the_hint_of_a_consumer_that_was_killed() {
 
 /// Not on the Sandbox, where nothing waits.
 #[test]
+#[cfg_attr(not(test_host = "worker"), ignore = "needs jobs that run side by side in workerd")]
 fn a_consumer_that_was_only_slow_gives_way() {
+    only_on(&["worker"]);
     let rig = rig();
-    if !rig.is_edge() {
-        return;
-    }
     let simulation = simulation(&rig);
     let mut runs = Vec::new();
     let mut calls = 0;
@@ -176,10 +182,9 @@ fn a_consumer_that_was_only_slow_gives_way() {
 /// workerd and everything around it are killed while a run waits for a tool, and started again on
 /// the same state.
 #[test]
+#[cfg_attr(not(test_host = "worker"), ignore = "needs workerd to kill")]
 fn workerd_killed_in_the_middle_of_a_run_loses_nothing() {
-    if host() != "worker" {
-        return;
-    }
+    only_on(&["worker"]);
     let state = Folder::new();
     let endpoint = Endpoint::start();
     endpoint.answer_after(2_000);
@@ -253,11 +258,7 @@ fn texts(run: &Value) -> Vec<&Value> {
 }
 
 fn rig() -> Rig {
-    Rig::on_host(&host())
-}
-
-fn host() -> String {
-    std::env::var("SIDETONE_TEST_HOST").unwrap_or_else(|_| "sandbox".to_owned())
+    Rig::on_host(host())
 }
 
 /// What every host tells when nothing fails.

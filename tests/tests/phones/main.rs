@@ -2,7 +2,6 @@
 //! is theirs, and what the call log says afterwards is what happened. Each scenario is written once and runs with each
 //! carrier. On the binary, or on the Worker where `SIDETONE_TEST_HOST` says so.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
-#![allow(clippy::print_stdout, reason = "a test says so by failing, and why it was skipped")]
 
 /// Makes a test of each scenario for each carrier: `twilio::a_scenario`, …
 macro_rules! with_each_carrier {

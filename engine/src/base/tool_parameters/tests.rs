@@ -333,15 +333,14 @@ fn bounds_the_patterns() {
     assert!(refused(with(json!({"properties": names})))[0].message.contains("one pattern too many"));
 }
 
-/// The official suite (<https://github.com/json-schema-org/JSON-Schema-Test-Suite>), where `JSON_SCHEMA_TEST_SUITE`
-/// names its folder, as it does in CI. Schemas with references to other documents, `$id` inside, or look-around are
-/// refused here by design and passed over.
+/// The official suite (<https://github.com/json-schema-org/JSON-Schema-Test-Suite>), whose folder
+/// `JSON_SCHEMA_TEST_SUITE` names; CI runs this test by itself. Schemas with references to other documents, `$id`
+/// inside, or look-around are refused here by design and passed over.
 #[test]
+#[ignore = "needs the official suite: set JSON_SCHEMA_TEST_SUITE to its folder"]
 fn agrees_with_the_official_suite() {
-    let Some(folder) = std::env::var_os("JSON_SCHEMA_TEST_SUITE") else {
-        println!("no suite here: set JSON_SCHEMA_TEST_SUITE to a copy of it");
-        return;
-    };
+    let folder = std::env::var_os("JSON_SCHEMA_TEST_SUITE");
+    let folder = folder.expect("set JSON_SCHEMA_TEST_SUITE to the folder of the official suite");
     let folder = std::path::PathBuf::from(folder).join("tests");
     let (mut checked, mut passed_over, mut wrong) = (0, Vec::new(), Vec::new());
     let drafts = [

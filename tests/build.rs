@@ -1,0 +1,17 @@
+//! Tells the compiler which host the suites run on, as `cfg(test_host = "…")`: a test that does not apply there is
+//! compiled as ignored. Cargo compiles the package again when `SIDETONE_TEST_HOST` changes.
+#![allow(clippy::print_stdout, reason = "how a build script speaks")]
+use std::env;
+
+fn main() {
+    println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-env-changed=SIDETONE_TEST_HOST");
+    println!(r#"cargo::rustc-check-cfg=cfg(test_host, values("sandbox", "native", "worker"))"#);
+    let host = env::var_os("SIDETONE_TEST_HOST").unwrap_or_else(|| "sandbox".into());
+    match host.to_str() {
+        Some(host @ ("sandbox" | "native" | "worker")) => println!("cargo::rustc-cfg=test_host=\"{host}\""),
+        _ => {
+            println!("cargo::error=SIDETONE_TEST_HOST={}: not one of sandbox, native, worker", host.display())
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! The host that the suites run on, chosen when they are compiled (`build.rs`): a test that does not apply there is
+//! ignored.
+
+/// The one that `SIDETONE_TEST_HOST` named at compile time; the Sandbox if it was not set.
+const COMPILED_FOR: &str = if cfg!(test_host = "native") {
+    "native"
+} else if cfg!(test_host = "worker") {
+    "worker"
+} else {
+    "sandbox"
+};
+
+/// `sandbox`, `native` or `worker`. Panics if `SIDETONE_TEST_HOST` now names another host than at compile time.
+pub fn host() -> &'static str {
+    if let Some(wanted) = std::env::var_os("SIDETONE_TEST_HOST") {
+        assert!(
+            wanted == COMPILED_FOR,
+            "SIDETONE_TEST_HOST={} but this program was compiled for {COMPILED_FOR}: start it with `cargo test`, \
+             which compiles it for the host that SIDETONE_TEST_HOST names",
+            wanted.display()
+        );
+    }
+    COMPILED_FOR
+}
+
+/// Fails a test that does not apply on this host and is run all the same, as `--ignored` does.
+#[track_caller]
+pub fn only_on(hosts: &[&str]) {
+    let host = host();
+    assert!(
+        hosts.contains(&host),
+        "this test does not apply on the host {host}, where it is ignored: set SIDETONE_TEST_HOST to {}",
+        hosts.join(" or ")
+    );
+}
