@@ -1,7 +1,7 @@
 //! What telephone calls cost the service. Run with `cargo bench -p sidetone-tests --bench phones`;
 //! `SIDETONE_BENCH_ENFORCE=1` makes a missed bound an error.
 //!
-//! The release binary in a process of its own has an account with each of the four carriers, whose stand-ins are in
+//! The release binary in a process of its own has an account with each of the four carriers, whose fakes are in
 //! this one. First, calls come in one after the other: how long their webhooks take over TCP, and what of it is the
 //! signature, the reading and the answer, which are done alone in this process. Then 500 calls are placed and ring at
 //! once, and their carriers tell what becomes of them, some of it twice.

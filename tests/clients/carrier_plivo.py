@@ -1,4 +1,4 @@
-"""Plivo as its official SDK for Python knows it, against samples on standard input ({"plivo": …}): what the stand-in
+"""Plivo as its official SDK for Python knows it, against samples on standard input ({"plivo": …}): what the fake
 signs verifies and what was tampered with does not, the service's documents are those that the SDK builds, and its
 requests are those that the SDK makes."""
 

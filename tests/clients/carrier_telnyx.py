@@ -1,5 +1,5 @@
 """Telnyx as its official client sees it: what the service asks of Telnyx is what the client would ask, and what the
-stand-in for Telnyx answers and signs is what the client takes for Telnyx. Reads {"telnyx": …} of the samples from
+fake for Telnyx answers and signs is what the client takes for Telnyx. Reads {"telnyx": …} of the samples from
 standard input (tests/src/carrier_samples/telnyx.rs)."""
 
 import base64
@@ -190,4 +190,4 @@ def webhooks():
 
 
 warnings.simplefilter("error")
-print(f"{requests()} requests, {refusals()} refusals, {webhooks()} webhooks: the client and the stand-in agree")
+print(f"{requests()} requests, {refusals()} refusals, {webhooks()} webhooks: the client and the fake agree")

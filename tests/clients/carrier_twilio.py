@@ -1,5 +1,5 @@
 """Twilio as its official SDK sees it: reads the samples of all carriers (JSON with the key "twilio") from standard
-input. What the engine says has to be what the SDK says for the same; what the stand-in for Twilio says has to be
+input. What the engine says has to be what the SDK says for the same; what the fake for Twilio says has to be
 what the SDK understands; and both have to sign as the SDK does."""
 
 import json

@@ -1,5 +1,5 @@
 """Calls of Vonage as Vonage's own SDK sees them. On standard input comes, under "vonage", what the service sends to
-Vonage and what the stand-in for Vonage sends to the service. The SDK verifies the webhooks' signatures, its models
+Vonage and what the fake for Vonage sends to the service. The SDK verifies the webhooks' signatures, its models
 take our documents and give them back unchanged, and its client, asked for the same, sends the same requests."""
 
 import base64

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Every check of a running server (SIDETONE_URL, SIDETONE_KEY) by somebody else's software: the official MCP
-# clients, the Inspector, the conformance tool, and what openapi.json promises; and of the stand-ins, by the clients of
+# clients, the Inspector, the conformance tool, and what openapi.json promises; and of the fakes, by the clients of
 # those they stand in for. One line a check, then the sum.
 set -euo pipefail
 cd "$(dirname "$0")"
@@ -42,8 +42,8 @@ check 'Python client 1.x' "$python_v1" mcp_v1.py
 for mode in legacy auto; do check "Python client 2.x, $mode" "$python_v2" mcp_v2.py "$mode"; done
 for era in legacy auto modern; do check "Inspector --strict, $era" ./inspector.sh "$era"; done
 for revision in 2025-11-25 2026-07-28; do check "MCP conformance $revision" ./conformance.sh "$revision"; done
-check "OpenAI's TypeScript client against its stand-in" ./with-openai.sh node openai-stand-in.mjs
-check "OpenAI's Python client against its stand-in" ./with-openai.sh "$python_openai" openai_stand_in.py
+check "OpenAI's TypeScript client against its fake" ./with-openai.sh node fake-openai.mjs
+check "OpenAI's Python client against its fake" ./with-openai.sh "$python_openai" fake_openai.py
 check "Twilio's own package" ./carriers.sh twilio
 check "Telnyx's own package" ./carriers.sh telnyx
 check "Plivo's own package" ./carriers.sh plivo

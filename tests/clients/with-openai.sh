@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
-# with-openai.sh CMD...: runs CMD beside the stand-in for OpenAI (tests/src/stand_ins/openai.rs), told in OPENAI_BASE_URL.
-# `cargo build --package sidetone-tests --bin openai-stand-in` makes it.
+# with-openai.sh CMD...: runs CMD beside the fake for OpenAI (tests/src/fakes/openai.rs), told in OPENAI_BASE_URL.
+# `cargo build --package sidetone-tests --bin fake-openai` makes it.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
-coproc stand_in { "${CARGO_TARGET_DIR:-$here/../../target}/debug/openai-stand-in"; }
-process=$stand_in_PID
-exec {held}>&"${stand_in[1]}" # it serves until this closes
-read -r OPENAI_BASE_URL <&"${stand_in[0]}"
-export OPENAI_BASE_URL OPENAI_API_KEY=sk-stand-in
+coproc fake { "${CARGO_TARGET_DIR:-$here/../../target}/debug/fake-openai"; }
+process=$fake_PID
+exec {held}>&"${fake[1]}" # it serves until this closes
+read -r OPENAI_BASE_URL <&"${fake[0]}"
+export OPENAI_BASE_URL OPENAI_API_KEY=sk-fake
 
 status=0
 "$@" {held}>&- || status=$?
-exec {held}>&- {stand_in[1]}>&-
+exec {held}>&- {fake[1]}>&-
 wait "$process"
 exit "$status"

@@ -7,10 +7,10 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
+use crate::fakes;
+use crate::fakes::carrier::{Carriers, an_account};
 use crate::native::WORKSPACES_MAX;
 use crate::process::bootstrap_key;
-use crate::stand_ins;
-use crate::stand_ins::carrier::{Carriers, an_account};
 
 /// A running Worker.
 pub struct Edge {
@@ -35,18 +35,18 @@ impl Edge {
         SHARED.get_or_init(start).clone()
     }
 
-    /// The Worker of this process with the stand-ins in its settings.
-    pub fn shared_with_stand_ins() -> Arc<Self> {
+    /// The Worker of this process with the fakes in its settings.
+    pub fn shared_with_fakes() -> Arc<Self> {
         static SHARED: OnceLock<Arc<Edge>> = OnceLock::new();
         let start = || {
-            let settings = stand_ins::settings();
+            let settings = fakes::settings();
             let settings: Vec<_> = settings.iter().map(|(name, value)| (*name, value.as_str())).collect();
             Arc::new(Self::start(&settings))
         };
         SHARED.get_or_init(start).clone()
     }
 
-    /// The Worker of this process with an account at each carrier's stand-in.
+    /// The Worker of this process with an account at each carrier's fake.
     pub fn shared_with_phones() -> Arc<Self> {
         static SHARED: OnceLock<Arc<Edge>> = OnceLock::new();
         let start = || {

@@ -9,9 +9,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use sidetone_engine::engine::Engine;
 
 use crate::backdoor;
+use crate::fakes;
+use crate::fakes::carrier::{Carriers, an_account};
 use crate::process::{binary, bootstrap_key};
-use crate::stand_ins;
-use crate::stand_ins::carrier::{Carriers, an_account};
 
 /// Workspaces one test process can open.
 pub(crate) const WORKSPACES_MAX: u32 = 2_000;
@@ -44,13 +44,13 @@ impl Native {
         SHARED.get_or_init(|| Self::start(&an_account()))
     }
 
-    /// The server of this process with the stand-ins in its settings.
-    pub fn shared_with_stand_ins() -> &'static Self {
+    /// The server of this process with the fakes in its settings.
+    pub fn shared_with_fakes() -> &'static Self {
         static SHARED: OnceLock<Native> = OnceLock::new();
-        SHARED.get_or_init(|| Self::start(&stand_ins::settings()))
+        SHARED.get_or_init(|| Self::start(&fakes::settings()))
     }
 
-    /// The server of this process with an account at each carrier's stand-in.
+    /// The server of this process with an account at each carrier's fake.
     pub fn shared_with_phones() -> &'static Self {
         static SHARED: OnceLock<Native> = OnceLock::new();
         SHARED.get_or_init(|| {

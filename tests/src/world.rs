@@ -13,12 +13,12 @@ use sidetone::Sandbox;
 use sidetone_engine::ports::{Blobs, Database, HttpError};
 
 use crate::edge::Edge;
+use crate::fakes::carrier;
 use crate::host::{host, only_on};
 use crate::native::Native;
 use crate::reply::{Reply, ToolReply};
-use crate::stand_ins::carrier;
 use crate::talk::Talk;
-use crate::{stand_ins, wire};
+use crate::{fakes, wire};
 
 /// The public URL of every service under test, so that they can be compared to the byte.
 pub const BASE_URL: &str = "http://sandbox.example";
@@ -91,25 +91,25 @@ impl World {
         }
     }
 
-    /// A fresh workspace on the host that `SIDETONE_TEST_HOST` names, with the stand-in as the provider
-    /// `stand-in`, and tools and webhooks that may be on this machine: a sandbox reaches it too.
-    pub fn with_stand_ins() -> Self {
+    /// A fresh workspace on the host that `SIDETONE_TEST_HOST` names, with the fake as the provider
+    /// `fake`, and tools and webhooks that may be on this machine: a sandbox reaches it too.
+    pub fn with_fakes() -> Self {
         match host() {
             "sandbox" => {
-                let settings = stand_ins::settings();
+                let settings = fakes::settings();
                 let settings: Vec<_> = settings.iter().map(|(name, value)| (*name, value.as_str())).collect();
                 let world = Self::with_settings(&settings);
                 if let Some(sandbox) = world.sandbox() {
-                    sandbox.answer_http_with(stand_ins::exchange);
+                    sandbox.answer_http_with(fakes::exchange);
                 }
                 world
             }
             "native" => {
-                let native = Native::shared_with_stand_ins();
+                let native = Native::shared_with_fakes();
                 Self::on(Service::Native(native), native.fresh_key())
             }
             "worker" => {
-                let edge = Edge::shared_with_stand_ins();
+                let edge = Edge::shared_with_fakes();
                 let key = edge.fresh_key();
                 Self::on(Service::Edge(edge), key)
             }
@@ -117,7 +117,7 @@ impl World {
         }
     }
 
-    /// A fresh workspace of a service that has an account with each carrier's stand-in, and knows the stand-in for
+    /// A fresh workspace of a service that has an account with each carrier's fake, and knows the fake for
     /// models. Carriers need sockets: in place of the Sandbox, which has none, it is the binary.
     pub fn with_phones() -> Self {
         match host() {
@@ -176,7 +176,7 @@ impl World {
     fn in_memory(sandbox: Sandbox) -> Self {
         // The carrier is there; everything else is nowhere unless a scenario says so.
         sandbox.answer_http_with(|request| match carrier::has_account_at(&request.url) {
-            true => stand_ins::exchange(request),
+            true => fakes::exchange(request),
             false => Err(HttpError::Failed("no answer is scripted".to_owned())),
         });
         let key = sandbox.key().to_owned();

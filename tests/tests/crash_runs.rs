@@ -10,7 +10,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use serde_json::{Value, json};
 use sidetone_tests::process::{Client, Folder, Server, bootstrap_key};
 use sidetone_tests::receiver::{Manner, Receiver};
-use sidetone_tests::{Choices, stand_ins};
+use sidetone_tests::{Choices, fakes};
 
 const SIMULATIONS: usize = 12;
 const KILLS: u64 = 3;
@@ -34,9 +34,9 @@ fn one_batch(seed: u64) {
     let folder = Folder::new();
     let data = folder.path().join("data");
     let key = bootstrap_key(9);
-    let stand_ins = stand_ins::settings();
+    let fakes = fakes::settings();
     let mut settings = vec![("SIDETONE_BOOTSTRAP_KEYS", key.as_str())];
-    settings.extend(stand_ins.iter().map(|(name, value)| (*name, value.as_str())));
+    settings.extend(fakes.iter().map(|(name, value)| (*name, value.as_str())));
     let tool = Receiver::start(Manner::Status(200));
     let webhook = Receiver::start(Manner::Status(204));
     let mut server = Server::start(&data, &settings);
@@ -73,17 +73,17 @@ fn start(client: &mut Client, tool: &Receiver, webhook: &Receiver, model: &str) 
     make("/webhooks", json!({"url": webhook.url(), "events": ["*"]}));
     let persona = make(
         "/simulations/personas",
-        json!({"name": "Ada", "system_prompt": "You are in a hurry.", "model": "stand-in/caller"}),
+        json!({"name": "Ada", "system_prompt": "You are in a hurry.", "model": "fake/caller"}),
     );
     let scenario = make(
         "/simulations/scenarios",
         json!({"name": "Order", "instructions": "Say \"Order 7?\", then \"Order 8?\", then \"Order 9?\".",
                "evaluations": [{"kind": "judge", "role": "user", "includes": "order 9"}],
-               "judge_model": "stand-in/judge"}),
+               "judge_model": "fake/judge"}),
     );
     let assistant = make(
         "/assistants",
-        json!({"name": "Shop", "instructions": "Help.", "first_message": "Hello!", "model": format!("stand-in/{model}")}),
+        json!({"name": "Shop", "instructions": "Help.", "first_message": "Hello!", "model": format!("fake/{model}")}),
     );
     for _ in 0..SIMULATIONS {
         make(

@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 use sidetone::sandbox::{Reply, Sandbox, SandboxSocket, block_on};
 use sidetone_engine::base::limits::LIVE_SESSIONS_MAX;
 use sidetone_engine::ports::{HttpError, HttpRequest};
-use sidetone_tests::stand_ins::carrier::telnyx::TelnyxWire;
-use sidetone_tests::stand_ins::carrier::vonage::VonageWire;
-use sidetone_tests::stand_ins::carrier::{CallEvent, EndKind, MediaMessage, PhoneCall, Public, Wire};
+use sidetone_tests::fakes::carrier::telnyx::TelnyxWire;
+use sidetone_tests::fakes::carrier::vonage::VonageWire;
+use sidetone_tests::fakes::carrier::{CallEvent, EndKind, PhoneCall, Public, Wire, WireMessage};
 
 const OURS: &str = "+14155550100";
 const THEIRS: &str = "+14155550123";
@@ -170,7 +170,7 @@ fn phone_call(outbound: bool, order: &Value) -> PhoneCall {
 /// The audio begins.
 fn begin(socket: &SandboxSocket<'_>, call: &PhoneCall) {
     for message in TelnyxWire.media(call).opening() {
-        let MediaMessage::Text(text) = message else { panic!("a binary message") };
+        let WireMessage::Text(text) = message else { panic!("a binary message") };
         socket.send(text);
     }
 }

@@ -26,7 +26,7 @@ use crate::base::setting::{Secret, SettingError};
 use crate::carriers::CarrierName;
 use crate::ports::HttpReply;
 
-/// Where the API is, unless a region or a stand-in is asked for.
+/// Where the API is, unless a region or a fake is asked for.
 const BASE_URL: &str = "https://api.twilio.com";
 
 /// The longest that `Timeout` may be.

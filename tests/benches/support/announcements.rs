@@ -15,8 +15,8 @@ use sidetone_engine::live::telephony::Route;
 use sidetone_engine::live::telephony::leg::command_id;
 use sidetone_engine::live::telephony::token::{CallToken, Purpose};
 use sidetone_engine::ports::Keys;
+use sidetone_tests::fakes::carrier::{CallEvent, CallbackRequest};
 use sidetone_tests::process::{Folder, bootstrap_key};
-use sidetone_tests::stand_ins::carrier::{CallEvent, CallbackRequest};
 
 use crate::callbacks::{self, Line, callback, now_ms, quantile_us, wires};
 

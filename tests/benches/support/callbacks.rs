@@ -6,14 +6,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use serde_json::json;
-use sidetone_tests::process::{Client, Server};
-use sidetone_tests::stand_ins::carrier::all::BASE_URL;
-use sidetone_tests::stand_ins::carrier::plivo::PlivoWire;
-use sidetone_tests::stand_ins::carrier::telnyx::TelnyxWire;
-use sidetone_tests::stand_ins::carrier::twilio::TwilioWire;
-use sidetone_tests::stand_ins::carrier::{
+use sidetone_tests::fakes::carrier::all::BASE_URL;
+use sidetone_tests::fakes::carrier::plivo::PlivoWire;
+use sidetone_tests::fakes::carrier::telnyx::TelnyxWire;
+use sidetone_tests::fakes::carrier::twilio::TwilioWire;
+use sidetone_tests::fakes::carrier::{
     CallEvent, CallbackRequest, CarrierServer, Carriers, PhoneCall, Public, Wire,
 };
+use sidetone_tests::process::{Client, Server};
 
 /// The most impatient of the carriers gives up on an answer then (Vonage, "Voice API Webhooks Reference").
 const PATIENCE_MS: u64 = 5_000;

@@ -6,10 +6,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use sidetone_tests::compare::cpu_s;
+use sidetone_tests::fakes::carrier::{CallEvent, CallbackRequest, CarrierServer, EndKind, PhoneCall, Wire};
 use sidetone_tests::process::{Client, Folder, Server, bootstrap_key};
-use sidetone_tests::stand_ins::carrier::{
-    CallEvent, CallbackRequest, CarrierServer, EndKind, PhoneCall, Wire,
-};
 
 use crate::callbacks::{self, Line, Sent, callback, quantile_us, wires};
 

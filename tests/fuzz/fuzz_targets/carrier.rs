@@ -21,7 +21,7 @@ static CARRIERS: LazyLock<Carriers> = LazyLock::new(|| {
             "SIDETONE_PLIVO_AUTH_ID" => "MA0123456789ABCDEFGH".to_owned(),
             "SIDETONE_VONAGE_APPLICATION_ID" => "aaaaaaaa-bbbb-4ccc-8ddd-0123456789ab".to_owned(),
             "SIDETONE_VONAGE_PRIVATE_KEY" => {
-                include_str!("../../src/stand_ins/carrier/vonage/test_private_key.pem").to_owned()
+                include_str!("../../src/fakes/carrier/vonage/test_private_key.pem").to_owned()
             }
             name if name.ends_with("_BASE_URL") || name == "SIDETONE_CARRIER_RATES" => return None,
             _ => "0123456789abcdef0123456789abcdef".to_owned(),

@@ -1,4 +1,4 @@
-//! What the service and the stand-in say in Plivo's language, for `tests/clients/carrier_plivo.py`.
+//! What the service and the fake say in Plivo's language, for `tests/clients/carrier_plivo.py`.
 use std::sync::Arc;
 
 use base64::Engine as _;
@@ -10,8 +10,8 @@ use sidetone_engine::carriers::{
     Reply,
 };
 
-use crate::stand_ins::carrier::plivo::{AUTH_ID, AUTH_TOKEN, PlivoWire};
-use crate::stand_ins::carrier::{CallEvent, CallbackRequest, EndKind, PhoneCall, Public, Wire};
+use crate::fakes::carrier::plivo::{AUTH_ID, AUTH_TOKEN, PlivoWire};
+use crate::fakes::carrier::{CallEvent, CallbackRequest, EndKind, PhoneCall, Public, Wire};
 
 /// Where Plivo really is: what the samples are sent to.
 const API: &str = "https://api.plivo.com";
@@ -33,7 +33,7 @@ pub fn samples() -> Value {
     })
 }
 
-/// An account of the service with the stand-in.
+/// An account of the service with the fake.
 fn service() -> Arc<dyn Carrier> {
     let settings = PlivoWire.settings(API);
     let get = |name: &str| settings.iter().find(|(known, _)| *known == name).map(|(_, value)| value.clone());

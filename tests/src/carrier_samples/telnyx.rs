@@ -1,4 +1,4 @@
-//! Telnyx: our requests with the stand-in's answers, its refusals, and its webhooks.
+//! Telnyx: our requests with the fake's answers, its refusals, and its webhooks.
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
@@ -7,8 +7,8 @@ use sidetone_engine::carriers::{
     Authorization, CarrierName, Carriers, Connect, Ending, IncomingCall, Order, Outgoing, Refusal, Reply,
 };
 
-use crate::stand_ins::carrier::telnyx::{API_KEY, TelnyxWire};
-use crate::stand_ins::carrier::{
+use crate::fakes::carrier::telnyx::{API_KEY, TelnyxWire};
+use crate::fakes::carrier::{
     ApiReply, ApiRequest, Behaviour, CallEvent, Command, EndKind, PhoneCall, Public, Wire,
 };
 
@@ -28,12 +28,12 @@ pub fn samples() -> Value {
     })
 }
 
-/// Each request as the service sends it, and what the stand-in answers.
+/// Each request as the service sends it, and what the fake answers.
 fn requests(wire: TelnyxWire) -> Vec<Value> {
     let settings = wire.settings("https://api.telnyx.com");
     let setting =
         |name: &str| settings.iter().find(|(known, _)| *known == name).map(|(_, value)| value.clone());
-    let carriers = Carriers::from_settings(setting).expect("the stand-in's settings are right");
+    let carriers = Carriers::from_settings(setting).expect("the fake's settings are right");
     let telnyx = carriers.get(CarrierName::Telnyx).expect("there is an account");
     let (from, to) = (E164::parse("+13125550001"), E164::parse("+436601234567"));
     let order = Order {
@@ -93,7 +93,7 @@ fn request(wire: TelnyxWire, what: &str, outgoing: &Outgoing) -> Value {
     let reply = match wire.read(&received) {
         Ok(Command::Place { .. }) => wire.placed(&call(true)),
         Ok(command) => wire.done(&command),
-        Err(refusal) => panic!("the stand-in refuses {what}: {}", refusal.body),
+        Err(refusal) => panic!("the fake refuses {what}: {}", refusal.body),
     };
     let headers: serde_json::Map<_, _> =
         headers.into_iter().map(|(name, value)| (name, json!(value))).collect();

@@ -1,4 +1,4 @@
-//! What the engine says to Twilio and what the stand-in for Twilio says to it, for Twilio's own SDK to judge
+//! What the engine says to Twilio and what the fake for Twilio says to it, for Twilio's own SDK to judge
 //! (`tests/clients/carrier_twilio.py`).
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -11,8 +11,8 @@ use sidetone_engine::carriers::{
     Reply,
 };
 
-use crate::stand_ins::carrier::twilio::{ACCOUNT_SID, AUTH_TOKEN, TwilioWire};
-use crate::stand_ins::carrier::{
+use crate::fakes::carrier::twilio::{ACCOUNT_SID, AUTH_TOKEN, TwilioWire};
+use crate::fakes::carrier::{
     ApiReply, ApiRequest, Behaviour, CallEvent, CallbackRequest, Command, EndKind, PhoneCall, Public, Wire,
 };
 
@@ -29,11 +29,11 @@ const MAX_SECONDS: u32 = 1_800;
 ///
 /// # Panics
 ///
-/// When the engine and the stand-in do not understand each other.
+/// When the engine and the fake do not understand each other.
 pub fn samples() -> Value {
     let settings = TwilioWire.settings("https://api.twilio.com");
     let get = |name: &str| settings.iter().find(|(known, _)| *known == name).map(|(_, value)| value.clone());
-    let carriers = Carriers::from_settings(get).expect("the stand-in's settings do");
+    let carriers = Carriers::from_settings(get).expect("the fake's settings do");
     let twilio = carriers.get(CarrierName::Twilio).expect("Twilio is set").as_ref();
     json!({
         "account_sid": ACCOUNT_SID,
@@ -76,7 +76,7 @@ fn requests(twilio: &dyn Carrier) -> Value {
     })
 }
 
-/// A request of ours with its headers, which the stand-in has to understand.
+/// A request of ours with its headers, which the fake has to understand.
 fn request(outgoing: &Outgoing) -> Value {
     let Authorization::Basic { user, password } = &outgoing.authorization else {
         panic!("Twilio takes Basic")
@@ -90,7 +90,7 @@ fn request(outgoing: &Outgoing) -> Value {
         headers: headers.map(|(name, value)| (name.to_owned(), value.to_owned())).into(),
         body: outgoing.body.to_vec(),
     });
-    read.unwrap_or_else(|refusal| panic!("the stand-in refuses: {}", refusal.body));
+    read.unwrap_or_else(|refusal| panic!("the fake refuses: {}", refusal.body));
     let body = std::str::from_utf8(&outgoing.body).expect("a form is text");
     json!({"method": outgoing.method, "url": outgoing.url, "headers": object(headers), "body": body})
 }
@@ -109,7 +109,7 @@ fn documents(twilio: &dyn Carrier) -> Value {
     let document = |reply| {
         let Reply::Document { content_type, body } = reply else { panic!("Twilio takes documents") };
         let read = TwilioWire.instruction(200, content_type, body.as_bytes());
-        read.unwrap_or_else(|problem| panic!("the stand-in refuses: {problem}"));
+        read.unwrap_or_else(|problem| panic!("the fake refuses: {problem}"));
         json!({"content_type": content_type, "body": body})
     };
     json!({
@@ -120,7 +120,7 @@ fn documents(twilio: &dyn Carrier) -> Value {
     })
 }
 
-/// What the stand-in answers to orders.
+/// What the fake answers to orders.
 fn answers() -> Value {
     let refused = |behaviour| answer(&TwilioWire.refused(behaviour).expect("it answers"));
     let hang_up = Command::HangUp { carrier_call_id: CALL_SID.to_owned() };
@@ -139,7 +139,7 @@ fn answer(reply: &ApiReply) -> Value {
     json!({"status": reply.status, "body": reply.body})
 }
 
-/// The stand-in's callbacks, and the same with one thing changed; each with the engine's verdict.
+/// The fake's callbacks, and the same with one thing changed; each with the engine's verdict.
 fn callbacks(twilio: &dyn Carrier) -> Value {
     let public = Public { base_url: "https://voice.example.com".to_owned() };
     let ended = |how| CallEvent::Ended { how, seconds: 61 };
@@ -234,7 +234,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_engine_believes_what_the_stand_in_signs_and_nothing_else() {
+    fn the_engine_believes_what_the_fake_signs_and_nothing_else() {
         let samples = samples();
         let believed = |value: &Value| value["genuine"] == true;
         for callback in samples["callbacks"].as_array().unwrap() {

@@ -8,8 +8,8 @@ use sidetone_engine::carriers::{
     Reply,
 };
 
-use crate::stand_ins::carrier::vonage::{API_KEY, APPLICATION_ID, SIGNATURE_SECRET, VonageWire, token};
-use crate::stand_ins::carrier::{CallEvent, CallbackRequest, EndKind, PhoneCall, Public, Wire};
+use crate::fakes::carrier::vonage::{API_KEY, APPLICATION_ID, SIGNATURE_SECRET, VonageWire, token};
+use crate::fakes::carrier::{CallEvent, CallbackRequest, EndKind, PhoneCall, Public, Wire};
 
 const FROM: &str = "+14155550123";
 const TO: &str = "+447700900000";
@@ -26,7 +26,7 @@ pub fn samples() -> Value {
     let wire = VonageWire::default();
     let settings = wire.settings("https://api.nexmo.com");
     let get = |name: &str| settings.iter().find(|(known, _)| *known == name).map(|(_, value)| value.clone());
-    let carriers = Carriers::from_settings(get).expect("the stand-in's settings are good");
+    let carriers = Carriers::from_settings(get).expect("the fake's settings are good");
     let carrier = carriers.get(CarrierName::Vonage).expect("the account is whole");
     let order = order(carrier);
     let answer = document(carrier.answer(&Connect {

@@ -1,4 +1,4 @@
-//! Each carrier's adapter and its stand-in, who were written apart from the same documents, talk to each other: every
+//! Each carrier's adapter and its fake, who were written apart from the same documents, talk to each other: every
 //! request, callback and media message of a call, over real sockets. Between them stands a service of the test's own
 //! that does as little as one can: it repeats what it hears.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
@@ -6,7 +6,7 @@ mod service;
 
 use sidetone_engine::carriers::{CarrierEvent, CarrierName, Placed, Progress};
 use sidetone_engine::conversation::EndedReason;
-use sidetone_tests::stand_ins::carrier::{CallEvent, EndKind, Forgery};
+use sidetone_tests::fakes::carrier::{CallEvent, EndKind, Forgery};
 
 use service::{Came, OURS, Service};
 

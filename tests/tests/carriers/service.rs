@@ -17,8 +17,8 @@ use sidetone_engine::carriers::{
 };
 use sidetone_engine::conversation::EndedReason;
 use sidetone_engine::ports::HttpReply;
-use sidetone_tests::stand_ins::carrier::all::BASE_URL;
-use sidetone_tests::stand_ins::carrier::{CarrierServer, Carriers, Phone};
+use sidetone_tests::fakes::carrier::all::BASE_URL;
+use sidetone_tests::fakes::carrier::{CarrierServer, Carriers, Phone};
 use sidetone_tests::wire;
 use tungstenite::Message;
 use tungstenite::handshake::server::{Request, Response};

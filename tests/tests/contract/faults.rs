@@ -9,9 +9,9 @@ use sidetone::sandbox::block_on;
 use sidetone_engine::base::limits::{JOB_LEASE_MS, PHONE_CONNECT_MS};
 use sidetone_engine::operations::operation::{Operation, Success};
 use sidetone_engine::operations::{OPERATIONS, by_id};
+use sidetone_tests::fakes::carrier::Carriers;
 use sidetone_tests::faults::database::SECRET_DETAIL;
 use sidetone_tests::faults::{FaultPlan, FaultyDatabase, Moment, StorageFault};
-use sidetone_tests::stand_ins::carrier::Carriers;
 use sidetone_tests::{Call, World};
 
 #[test]

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use sidetone_tests::Choices;
+use sidetone_tests::fakes::carrier::{Behaviour, behaviour};
 use sidetone_tests::process::{Answer, Client};
-use sidetone_tests::stand_ins::carrier::{Behaviour, behaviour};
 
 use crate::phones::{self, a_number};
 use crate::round::{Desk, PATIENCE, Round, lock, text};

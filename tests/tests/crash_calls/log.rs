@@ -3,9 +3,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
+use sidetone_tests::fakes::carrier::EndKind;
 use sidetone_tests::process::Client;
 use sidetone_tests::receiver::Receiver;
-use sidetone_tests::stand_ins::carrier::EndKind;
 
 use crate::phones::{Played, Script};
 use crate::round::{PATIENCE, Round, lock, text};

@@ -3,7 +3,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use sidetone_tests::Choices;
-use sidetone_tests::stand_ins::carrier::{Behaviour, CallEvent, EndKind, Phone, behaviour};
+use sidetone_tests::fakes::carrier::{Behaviour, CallEvent, EndKind, Phone, behaviour};
 
 use crate::round::{Desk, PATIENCE, Round, lock};
 

@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use sidetone_engine::base::limits::PHONE_QUEUE_MS;
 use sidetone_tests::Choices;
+use sidetone_tests::fakes::carrier::{CarrierServer, Carriers, PROVIDERS};
 use sidetone_tests::process::{Folder, Server, bootstrap_key};
 use sidetone_tests::receiver::{Manner, Receiver};
-use sidetone_tests::stand_ins::carrier::{CarrierServer, Carriers, PROVIDERS};
 
 use crate::clients::{self, Ordered};
 use crate::log::Log;

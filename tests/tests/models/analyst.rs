@@ -14,8 +14,8 @@ fn it_looks_back_at_a_call() {
         wait(analyst.analyse(service.engine.ports(), &AnalysisTurn { transcript }, i64::MAX)).unwrap().reply
     };
     let told = Analysis { summary: "They asked and were told.".into(), sentiment: Sentiment::Positive };
-    assert_eq!(analysis("stand-in/analyst", &transcript), told);
+    assert_eq!(analysis("fake/analyst", &transcript), told);
     assert_eq!(analysis("builtin/rules", &transcript).sentiment, Sentiment::Neutral);
-    assert_eq!(analysis("stand-in/analyst", &[]).sentiment, Sentiment::Unknown);
+    assert_eq!(analysis("fake/analyst", &[]).sentiment, Sentiment::Unknown);
     assert_eq!(service.asked().len(), 1, "nobody is asked about nothing");
 }

@@ -9,7 +9,7 @@ use crate::support::{Service, tools, user};
 fn it_is_asked_as_the_api_wants_it() {
     let service = Service::new();
     let knowledge = [Knowledge { name: "Hours".into(), content: "We open at ten.".into() }];
-    let answered = service.reply_knowing("stand-in/echo", &knowledge, &[user("Grüß Gott 👋")]).unwrap();
+    let answered = service.reply_knowing("fake/echo", &knowledge, &[user("Grüß Gott 👋")]).unwrap();
     assert_eq!(answered.reply, AssistantReply::Say { text: "Grüß Gott 👋".into() });
     let asked = service.asked().remove(0);
     assert_eq!(asked.authorization, format!("Bearer {}", service.key));
@@ -31,10 +31,10 @@ fn it_is_asked_as_the_api_wants_it() {
 fn tools_are_called_and_their_results_come_back() {
     let service = Service::new();
     let mut history = vec![user("Where is A-17?")];
-    let reply = service.reply("stand-in/tools", &history).unwrap().reply;
+    let reply = service.reply("fake/tools", &history).unwrap().reply;
     assert_eq!(reply, AssistantReply::call("lookup", json!({"order": "Where is A-17?"})));
     history.extend([call("run_1_t1", "lookup", json!({"order": "A-17"})), result("run_1_t1", "on its way")]);
-    let reply = service.reply("stand-in/tools", &history).unwrap().reply;
+    let reply = service.reply("fake/tools", &history).unwrap().reply;
     assert_eq!(reply, AssistantReply::Say { text: "It says: on its way".into() });
 }
 
@@ -43,7 +43,7 @@ fn calls_asked_for_at_once_go_back_as_one_message() {
     let service = Service::new();
     let mut history = vec![user("Both.")];
     let AssistantReply::CallTools { text, calls } =
-        service.reply("stand-in/parallel-tools", &history).unwrap().reply
+        service.reply("fake/parallel-tools", &history).unwrap().reply
     else {
         panic!("nothing is called");
     };
@@ -52,7 +52,7 @@ fn calls_asked_for_at_once_go_back_as_one_message() {
     history.push(Message::Assistant { text });
     history.extend([call("t1", "lookup", json!({})), call("t2", "ping", json!({}))]);
     history.extend([result("t1", "one"), result("t2", "two")]);
-    let reply = service.reply("stand-in/parallel-tools", &history).unwrap().reply;
+    let reply = service.reply("fake/parallel-tools", &history).unwrap().reply;
     assert_eq!(reply, AssistantReply::Say { text: "It says: one and two".into() });
     let messages = service.asked()[1].body["messages"].clone();
     assert_eq!(messages.as_array().unwrap().len(), 5, "{messages}");
@@ -63,26 +63,26 @@ fn calls_asked_for_at_once_go_back_as_one_message() {
 fn every_shape_of_a_call_is_the_same_call() {
     let service = Service::new();
     for shape in ["no-index", "changing-ids", "stop", "no-done", "crlf", "one-byte", "not-streamed"] {
-        let answered = service.reply(&format!("stand-in/shape-{shape}"), &[user("Where?")]).unwrap();
+        let answered = service.reply(&format!("fake/shape-{shape}"), &[user("Where?")]).unwrap();
         assert_eq!(answered.reply, AssistantReply::call("lookup", json!({"order": "Where?"})), "{shape}");
         assert!(answered.usage.output_tokens > 0, "{shape}");
     }
     for shape in ["zero-index", "whole"] {
-        let reply = service.reply(&format!("stand-in/shape-{shape}"), &[user("Where?")]).unwrap().reply;
+        let reply = service.reply(&format!("fake/shape-{shape}"), &[user("Where?")]).unwrap().reply;
         let expected = AssistantReply::CallTools { text: "One moment.".into(), calls: both("Where?") };
         assert_eq!(reply, expected, "{shape}");
     }
-    assert_eq!(service.said("stand-in/shape-parts", "Hello there, you"), "Hello there, you");
-    assert_eq!(service.said("stand-in/refuses", "Hello"), "I cannot help with that.");
+    assert_eq!(service.said("fake/shape-parts", "Hello there, you"), "Hello there, you");
+    assert_eq!(service.said("fake/refuses", "Hello"), "I cannot help with that.");
 }
 
 #[test]
 fn what_a_model_makes_up_is_handed_on_for_the_conversation_to_refuse() {
     let service = Service::new();
-    let reply = service.reply("stand-in/unknown-tool", &[user("Go")]).unwrap().reply;
+    let reply = service.reply("fake/unknown-tool", &[user("Go")]).unwrap().reply;
     assert_eq!(reply, AssistantReply::call("no_such_tool", json!({"x": 1})));
     let mut history = vec![user("Go")];
-    let reply = service.reply("stand-in/bad-arguments", &history).unwrap().reply;
+    let reply = service.reply("fake/bad-arguments", &history).unwrap().reply;
     assert_eq!(reply, AssistantReply::call("lookup", json!("{\"x\": ")));
     // The refusal goes back in a form that the API takes.
     history.push(call("t1", "lookup", json!("{\"x\": ")));
@@ -92,7 +92,7 @@ fn what_a_model_makes_up_is_handed_on_for_the_conversation_to_refuse() {
         text: "The arguments must be a JSON object.".into(),
         is_error: true,
     });
-    let reply = service.reply("stand-in/bad-arguments", &history).unwrap().reply;
+    let reply = service.reply("fake/bad-arguments", &history).unwrap().reply;
     assert_eq!(
         reply,
         AssistantReply::Say { text: "It says: Error: The arguments must be a JSON object.".into() }
@@ -102,35 +102,35 @@ fn what_a_model_makes_up_is_handed_on_for_the_conversation_to_refuse() {
 #[test]
 fn it_can_hang_up() {
     let service = Service::new();
-    let reply = service.reply("stand-in/says-goodbye", &[user("That was all.")]).unwrap().reply;
+    let reply = service.reply("fake/says-goodbye", &[user("That was all.")]).unwrap().reply;
     assert_eq!(reply, AssistantReply::Goodbye { text: "Goodbye, and thank you.".into() });
 }
 
 #[test]
 fn usage_costs_what_the_rates_say() {
     let rates = json!({"input_microusd_per_1m_tokens": 1_000_000, "output_microusd_per_1m_tokens": 500_000});
-    let rates = json!({"stand-in/echo": rates, "stand-in/no-usage": rates}).to_string();
+    let rates = json!({"fake/echo": rates, "fake/no-usage": rates}).to_string();
     let service = Service::with_models(&rates);
-    let answered = service.reply("stand-in/echo", &[user("one two three")]).unwrap();
+    let answered = service.reply("fake/echo", &[user("one two three")]).unwrap();
     assert_eq!(answered.usage.output_tokens, 3);
     let expected = i64::try_from(answered.usage.input_tokens).unwrap() + 2;
     assert_eq!((answered.cost_microusd, answered.requests), (expected, 1));
     assert_eq!(answered.usage.uncounted_answers, 0);
     // Where no tokens are told, three bytes are taken for one.
-    let uncounted = service.reply("stand-in/no-usage", &[user("one two three four")]).unwrap();
+    let uncounted = service.reply("fake/no-usage", &[user("one two three four")]).unwrap();
     assert_eq!(uncounted.usage, Usage { uncounted_answers: 1, ..Usage::default() });
     let asked_bytes = service.asked().last().unwrap().body.to_string().len();
     let (input, output) = (asked_bytes.div_ceil(3), "one two three four".len() / 3);
     assert_eq!(uncounted.cost_microusd, (input + output.div_ceil(2)) as i64);
-    let free = Service::new().reply("stand-in/no-usage", &[user("one")]).unwrap();
+    let free = Service::new().reply("fake/no-usage", &[user("one")]).unwrap();
     assert_eq!((free.cost_microusd, free.usage.uncounted_answers), (0, 1), "no rates, no cost");
 }
 
 #[test]
 fn a_small_model_is_shown_less() {
-    let service = Service::with_models(r#"{"stand-in/echo": {"knowledge_bytes_max": 7}}"#);
+    let service = Service::with_models(r#"{"fake/echo": {"knowledge_bytes_max": 7}}"#);
     let knowledge = [Knowledge { name: "Hours".into(), content: "We open at ten.".into() }];
-    service.reply_knowing("stand-in/echo", &knowledge, &[user("Hi")]).unwrap();
+    service.reply_knowing("fake/echo", &knowledge, &[user("Hi")]).unwrap();
     let body = &service.asked()[0].body;
     let prompt = body["messages"][0]["content"].as_str().unwrap();
     assert!(prompt.ends_with("We open\n[The last 8 bytes of this document are not shown.]"), "{prompt}");

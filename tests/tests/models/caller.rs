@@ -8,7 +8,7 @@ use crate::support::{Service, wait};
 fn it_speaks_its_lines_and_hangs_up() {
     let service = Service::new();
     let scenario = "Ask \"When do you open?\", then \"And on Sundays?\".";
-    let caller = CallerModel::new(&service.engine.config().catalog, "stand-in/caller", scenario).unwrap();
+    let caller = CallerModel::new(&service.engine.config().catalog, "fake/caller", scenario).unwrap();
     let mut history = vec![Message::Assistant { text: "Shop, hello!".into() }];
     let mut said = Vec::new();
     loop {
@@ -32,7 +32,7 @@ fn it_speaks_its_lines_and_hangs_up() {
 #[test]
 fn it_can_be_the_one_who_speaks_first() {
     let service = Service::new();
-    let caller = CallerModel::new(&service.engine.config().catalog, "stand-in/caller", "\"Hello?\"").unwrap();
+    let caller = CallerModel::new(&service.engine.config().catalog, "fake/caller", "\"Hello?\"").unwrap();
     let turn = CallerTurn { persona: "", scenario: "\"Hello?\"", history: &[], seed: 7 };
     assert_eq!(wait(caller.reply(service.engine.ports(), &turn, i64::MAX)).unwrap().reply.text, "Hello?");
 }

@@ -7,7 +7,7 @@ use serde_json::json;
 use sidetone::http_client::HttpClient;
 use sidetone_engine::ports::{Egress, Http, HttpError, HttpRequest};
 
-use crate::support::{stand_in, wait};
+use crate::support::{fake, wait};
 
 #[test]
 fn pieces_come_before_the_end_and_the_deadline_counts_for_all() {
@@ -82,7 +82,7 @@ fn ask(model: &str) -> HttpRequest {
     let body = json!({"model": model, "stream": true, "messages": [{"role": "user", "content": "Hello"}]});
     HttpRequest {
         method: "POST",
-        url: format!("{}/chat/completions", stand_in().base_url()),
+        url: format!("{}/chat/completions", fake().base_url()),
         headers: vec![("content-type", "application/json".to_owned())],
         body: Bytes::from(body.to_string()),
         deadline_ms: 400,

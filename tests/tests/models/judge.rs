@@ -5,20 +5,20 @@ use crate::support::{Service, wait};
 
 #[test]
 fn it_rules_and_names_the_turn() {
-    let answered = ruled(&Service::new(), "stand-in/judge", "open at ten").unwrap();
+    let answered = ruled(&Service::new(), "fake/judge", "open at ten").unwrap();
     assert_eq!(
         answered.reply,
         Verdict { passed: true, matched_index: Some(4), reason: "It was said.".into() }
     );
-    let answered = ruled(&Service::new(), "stand-in/judge", "refund").unwrap();
+    let answered = ruled(&Service::new(), "fake/judge", "refund").unwrap();
     assert_eq!((answered.reply.passed, answered.reply.matched_index), (false, None));
 }
 
 #[test]
 fn an_answer_that_is_no_ruling_is_asked_for_once_more() {
-    let answered = ruled(&Service::new(), "stand-in/judge-garbled-once", "hello").unwrap();
+    let answered = ruled(&Service::new(), "fake/judge-garbled-once", "hello").unwrap();
     assert_eq!((answered.reply.matched_index, answered.requests), (Some(2), 2));
-    let failure = ruled(&Service::new(), "stand-in/judge-garbled", "hello").unwrap_err();
+    let failure = ruled(&Service::new(), "fake/judge-garbled", "hello").unwrap_err();
     assert_eq!((failure.code, failure.requests), (FailureCode::Garbled, 2));
 }
 

@@ -1,4 +1,4 @@
-//! Asking models over real HTTP, of a stand-in server that behaves as the model's name says; and, in
+//! Asking models over real HTTP, of a fake server that behaves as the model's name says; and, in
 //! a sandbox, of scripted answers.
 #![allow(
     clippy::unwrap_used,

@@ -14,9 +14,9 @@ fn fails(service: &Service, model: &str) -> ModelFailure {
 #[test]
 fn what_passes_is_waited_for() {
     let service = Service::new();
-    assert_eq!(service.said("stand-in/rate-limited", "Hello"), "Hello");
+    assert_eq!(service.said("fake/rate-limited", "Hello"), "Hello");
     assert_eq!(service.pauses(), [1_000], "as Retry-After says");
-    for model in ["stand-in/broken-once", "stand-in/cut"] {
+    for model in ["fake/broken-once", "fake/cut"] {
         let service = Service::new();
         assert_eq!(service.said(model, "Hello"), "Hello");
         assert_eq!(service.asked().len(), 2, "{model}");
@@ -27,40 +27,41 @@ fn what_passes_is_waited_for() {
 #[test]
 fn what_does_not_pass_is_given_up_and_told() {
     for (model, code, requests) in [
-        ("stand-in/broken", FailureCode::Unavailable, 3),
-        ("stand-in/cut-always", FailureCode::Unavailable, 3),
-        ("stand-in/error-in-stream", FailureCode::Unavailable, 3),
+        ("fake/broken", FailureCode::Unavailable, 3),
+        ("fake/cut-always", FailureCode::Unavailable, 3),
+        ("fake/error-in-stream", FailureCode::Unavailable, 3),
         ("nowhere/model", FailureCode::Unavailable, 3),
-        ("stand-in/hangs", FailureCode::Timeout, 3),
-        ("stand-in/hangs-halfway", FailureCode::Timeout, 3),
-        ("stand-in/garbage", FailureCode::Garbled, 2),
-        ("stand-in/says-nothing", FailureCode::Garbled, 2),
-        ("stand-in/endless", FailureCode::Garbled, 1),
-        ("stand-in/rejects", FailureCode::Rejected, 1),
-        ("stand-in/no-such-model", FailureCode::Rejected, 1),
-        ("stand-in/no-quota", FailureCode::RateLimited, 1),
+        ("fake/hangs", FailureCode::Timeout, 3),
+        ("fake/hangs-halfway", FailureCode::Timeout, 3),
+        ("fake/garbage", FailureCode::Garbled, 2),
+        ("fake/says-nothing", FailureCode::Garbled, 2),
+        ("fake/endless", FailureCode::Garbled, 1),
+        ("fake/rejects", FailureCode::Rejected, 1),
+        ("fake/no-such-model", FailureCode::Rejected, 1),
+        ("fake/no-quota", FailureCode::RateLimited, 1),
     ] {
         let failure = fails(&Service::new(), model);
         assert_eq!((failure.code, failure.requests), (code, requests), "{failure:?}");
     }
     let service = Service::new();
-    let failure = fails(&service, "stand-in/rejects");
+    let failure = fails(&service, "fake/rejects");
     assert_eq!(
         failure.message,
-        "stand-in/rejects does not take the request (HTTP 400): This model's maximum context length is 7."
+        "fake/rejects does not take the request (HTTP 400): This model's maximum context length is 7."
     );
     // An answer that was begun has to be paid, whether or not it was counted.
-    let rate = r#"{"stand-in/cut-always": {"output_microusd_per_1m_tokens": 1000000}}"#;
-    let failure = fails(&Service::with_models(rate), "stand-in/cut-always");
+    let rate = r#"{"fake/cut-always": {"output_microusd_per_1m_tokens": 1000000}}"#;
+    let failure = fails(&Service::with_models(rate), "fake/cut-always");
     assert_eq!(failure.usage.uncounted_answers, 3);
     assert!((3..40).contains(&failure.cost_microusd), "{failure:?}");
 }
 
 #[test]
 fn no_try_is_begun_beyond_what_may_be_paid() {
-    let settings = r#"{"stand-in/cut-always": {"output_microusd_per_1m_tokens": 1000000, "fallback": ["stand-in/echo"]}}"#;
+    let settings =
+        r#"{"fake/cut-always": {"output_microusd_per_1m_tokens": 1000000, "fallback": ["fake/echo"]}}"#;
     let service = Service::with_models(settings);
-    let answered = service.reply("stand-in/cut-always", &[user("Hello")]).unwrap();
+    let answered = service.reply("fake/cut-always", &[user("Hello")]).unwrap();
     let one_microusd = answered.cost_microusd / 3;
     assert_eq!(answered.requests, 4, "three tries, and the fallback");
     for (most_microusd, requests) in
@@ -68,7 +69,7 @@ fn no_try_is_begun_beyond_what_may_be_paid() {
     {
         let mut service = Service::with_models(settings);
         service.most_microusd = most_microusd;
-        let failure = fails(&service, "stand-in/cut-always");
+        let failure = fails(&service, "fake/cut-always");
         assert_eq!(failure.requests, requests, "{most_microusd}: {failure:?}");
         assert!(failure.message.contains("as much as it may"), "{failure:?}");
     }
@@ -77,7 +78,7 @@ fn no_try_is_begun_beyond_what_may_be_paid() {
 #[test]
 fn a_wrong_key_is_the_operators_matter() {
     let service = Service::with_key("wrong", "{}");
-    let failure = service.reply("stand-in/echo", &[user("Hello")]).unwrap_err();
+    let failure = service.reply("fake/echo", &[user("Hello")]).unwrap_err();
     assert_eq!((failure.code, failure.requests), (FailureCode::Rejected, 1));
     assert!(!failure.message.contains("wrong") && !failure.message.contains("x.example"), "{failure:?}");
 }
@@ -85,7 +86,7 @@ fn a_wrong_key_is_the_operators_matter() {
 #[test]
 fn a_field_that_a_server_does_not_know_is_left_out() {
     let service = Service::new();
-    assert_eq!(service.said("stand-in/picky", "Hello"), "Hello");
+    assert_eq!(service.said("fake/picky", "Hello"), "Hello");
     let seeds: Vec<bool> = service.asked().iter().map(|asked| asked.body.get("seed").is_some()).collect();
     assert_eq!(seeds, [true, false]);
     assert!(service.pauses().is_empty());
@@ -93,12 +94,11 @@ fn a_field_that_a_server_does_not_know_is_left_out() {
 
 #[test]
 fn another_model_is_asked_in_its_place() {
-    let service =
-        Service::with_models(r#"{"stand-in/broken": {"fallback": ["stand-in/rejects", "stand-in/echo"]}}"#);
-    let answered = service.reply("stand-in/broken", &[user("Hello")]).unwrap();
+    let service = Service::with_models(r#"{"fake/broken": {"fallback": ["fake/rejects", "fake/echo"]}}"#);
+    let answered = service.reply("fake/broken", &[user("Hello")]).unwrap();
     assert_eq!(answered.requests, 5);
-    let service = Service::with_models(r#"{"stand-in/broken": {"fallback": ["stand-in/rejects"]}}"#);
-    let failure = fails(&service, "stand-in/broken");
+    let service = Service::with_models(r#"{"fake/broken": {"fallback": ["fake/rejects"]}}"#);
+    let failure = fails(&service, "fake/broken");
     assert_eq!(failure.code, FailureCode::Unavailable, "the first one's");
-    assert!(failure.message.contains("asked 3 times; stand-in/rejects does not"), "{}", failure.message);
+    assert!(failure.message.contains("asked 3 times; fake/rejects does not"), "{}", failure.message);
 }

@@ -1,4 +1,4 @@
-//! An engine over the box's own HTTP client, a stand-in, and a clock that is never waited for.
+//! An engine over the box's own HTTP client, a fake, and a clock that is never waited for.
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -15,12 +15,12 @@ use sidetone_engine::models::{Answered, AssistantModel, ModelFailure};
 use sidetone_engine::ports::{
     BoxFuture, Clock, Http, HttpError, HttpReply, HttpRequest, HttpStream, Ports, Queue, Wake,
 };
-use sidetone_tests::stand_ins::openai::{Asked, OpenAi};
+use sidetone_tests::fakes::openai::{Asked, OpenAi};
 
 /// A deadline long enough for a server on this machine, and short enough to wait for.
 const DEADLINE_MS: u64 = 1_000;
 
-/// A service whose provider `stand-in` is the stand-in, asked with a key of its own.
+/// A service whose provider `fake` is the fake, asked with a key of its own.
 pub struct Service {
     pub engine: Engine,
     pub key: String,
@@ -29,7 +29,7 @@ pub struct Service {
     pub most_microusd: i64,
 }
 
-pub fn stand_in() -> &'static OpenAi {
+pub fn fake() -> &'static OpenAi {
     static SHARED: OnceLock<OpenAi> = OnceLock::new();
     SHARED.get_or_init(OpenAi::start)
 }
@@ -47,7 +47,7 @@ impl Service {
 
     pub fn with_key(key: &str, models: &str) -> Self {
         let nowhere = "http://127.0.0.1:9/v1";
-        let providers = json!({"stand-in": {"base_url": stand_in().base_url(), "api_key": key},
+        let providers = json!({"fake": {"base_url": fake().base_url(), "api_key": key},
             "nowhere": {"base_url": nowhere}});
         let settings = BTreeMap::from([
             ("SIDETONE_PROVIDERS", providers.to_string()),
@@ -73,9 +73,9 @@ impl Service {
         }
     }
 
-    /// What the stand-in was asked.
+    /// What the fake was asked.
     pub fn asked(&self) -> Vec<Asked> {
-        stand_in().asked(&self.key)
+        fake().asked(&self.key)
     }
 
     /// The pauses so far, in ms.

@@ -1,6 +1,6 @@
 //! Calls that somebody asks the service to end.
 use serde_json::json;
-use sidetone_tests::stand_ins::carrier::{Command, EndKind};
+use sidetone_tests::fakes::carrier::{Command, EndKind};
 
 use crate::support::{Desk, GREETING};
 

@@ -1,6 +1,6 @@
 //! Calls that come in.
 use serde_json::json;
-use sidetone_tests::stand_ins::carrier::Carriers;
+use sidetone_tests::fakes::carrier::Carriers;
 
 use crate::support::{Desk, GREETING, Person, a_number, lines};
 

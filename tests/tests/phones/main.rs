@@ -1,4 +1,4 @@
-//! Telephone calls with four carriers, whose stand-ins play the other end over real sockets: what they ask and sign
+//! Telephone calls with four carriers, whose fakes play the other end over real sockets: what they ask and sign
 //! is theirs, and what the call log says afterwards is what happened. Each scenario is written once and runs with each
 //! carrier. On the binary, or on the Worker where `SIDETONE_TEST_HOST` says so.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]

@@ -2,7 +2,7 @@
 use std::time::Duration;
 
 use serde_json::json;
-use sidetone_tests::stand_ins::carrier::{Closed, MediaMessage};
+use sidetone_tests::fakes::carrier::{Closed, WireMessage};
 
 use crate::support::{Desk, GREETING, MOMENT_MS, texts};
 
@@ -86,23 +86,23 @@ fn broken_frames_are_no_harm(provider: &'static str) {
 }
 
 /// What a frame turns into on a bad day: a byte or a letter short, not base64, no JSON, nothing, something else.
-fn broken(frame: &MediaMessage) -> Vec<MediaMessage> {
-    let text = |text: &str| MediaMessage::Text(text.to_owned());
+fn broken(frame: &WireMessage) -> Vec<WireMessage> {
+    let text = |text: &str| WireMessage::Text(text.to_owned());
     let mut broken =
         vec![text(""), text("{"), text("[]"), text("null"), text("{\"event\":7}"), text("hello")];
     match frame {
-        MediaMessage::Binary(bytes) => {
-            broken.push(MediaMessage::Binary(bytes[1..].to_vec()));
-            broken.push(MediaMessage::Binary(vec![]));
-            broken.push(MediaMessage::Binary(vec![7]));
+        WireMessage::Binary(bytes) => {
+            broken.push(WireMessage::Binary(bytes[1..].to_vec()));
+            broken.push(WireMessage::Binary(vec![]));
+            broken.push(WireMessage::Binary(vec![7]));
         }
-        MediaMessage::Text(whole) => {
+        WireMessage::Text(whole) => {
             let at = whole.find("\"payload\":\"").expect("a payload") + "\"payload\":\"".len();
             let end = at + whole[at..].find('"').expect("its end");
             let with =
-                |payload: &str| MediaMessage::Text(format!("{}{payload}{}", &whole[..at], &whole[end..]));
+                |payload: &str| WireMessage::Text(format!("{}{payload}{}", &whole[..at], &whole[end..]));
             broken.extend([with(""), with("!!!!"), with("A"), with(&whole[at..end - 1]), with("\\u0000")]);
-            broken.push(MediaMessage::Binary(vec![0; 160]));
+            broken.push(WireMessage::Binary(vec![0; 160]));
         }
     }
     broken
@@ -189,7 +189,7 @@ fn who_is_interrupted_falls_silent(provider: &'static str) {
 /// The service closes with a code that is no error when a conversation has ended by itself.
 #[test]
 fn a_conversation_that_ends_closes_its_socket_properly() {
-    let desk = Desk::with_model("twilio", "stand-in/says-goodbye");
+    let desk = Desk::with_model("twilio", "fake/says-goodbye");
     let (id, mut person) = desk.connected();
     assert_eq!(person.hears(), GREETING);
     person.says("Thank you, that was all.");

@@ -2,7 +2,7 @@
 use bytes::Bytes;
 use http::Method;
 use serde_json::json;
-use sidetone_tests::stand_ins::carrier::Command;
+use sidetone_tests::fakes::carrier::Command;
 
 use crate::support::{Desk, GREETING, a_number, lines};
 
@@ -55,7 +55,7 @@ fn a_conversation_that_the_person_ends(provider: &'static str) {
 }
 
 fn the_assistant_ends(provider: &'static str) {
-    let desk = Desk::with_model(provider, "stand-in/says-goodbye");
+    let desk = Desk::with_model(provider, "fake/says-goodbye");
     let (id, mut person) = desk.connected();
     assert_eq!(person.hears(), GREETING);
     person.says("Thank you, that was all.");

@@ -2,9 +2,7 @@
 use std::time::Duration;
 
 use serde_json::json;
-use sidetone_tests::stand_ins::carrier::{
-    CallEvent, Carriers, EndKind, Forgery, RATE_MICROUSD, TOLD_NO_PRICE,
-};
+use sidetone_tests::fakes::carrier::{CallEvent, Carriers, EndKind, Forgery, RATE_MICROUSD, TOLD_NO_PRICE};
 
 use crate::support::{Desk, GREETING, MOMENT_MS, a_number};
 

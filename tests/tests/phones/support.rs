@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use sidetone_engine::speech::audio::Rate;
 use sidetone_engine::speech::tone::{ToneDecoder, ToneEncoder, ToneHeard};
+use sidetone_tests::fakes::carrier::{CarrierServer, Carriers, Phone};
 use sidetone_tests::receiver::{Manner, Receiver};
-use sidetone_tests::stand_ins::carrier::{CarrierServer, Carriers, Phone};
 use sidetone_tests::{Made, Reply, World};
 
 /// What has not come by then never will.
@@ -179,7 +179,7 @@ impl Desk {
 }
 
 /// A number that nobody else has, with an ending that chooses what the carrier does
-/// ([`sidetone_tests::stand_ins::carrier::BEHAVIOURS`]).
+/// ([`sidetone_tests::fakes::carrier::BEHAVIOURS`]).
 pub fn a_number(ending: &str) -> String {
     static NUMBERS: AtomicU32 = AtomicU32::new(100_000);
     // A run of its own for each process: the service may remember.

@@ -36,7 +36,7 @@ fn a_batch_completes_and_everything_says_what_happened() {
         assert_eq!(call["ended_reason"], "user_hung_up");
         assert_eq!(call["simulation_run_id"], run["id"]);
         assert_eq!(call["assistant_revision"], run["assistant_revision"]);
-        assert_eq!(call["model"], "stand-in/tools");
+        assert_eq!(call["model"], "fake/tools");
         assert_eq!(
             call["analysis"],
             json!({"summary": "They asked and were told.", "sentiment": "positive", "outcome": null, "method": "model"})

@@ -1,4 +1,4 @@
-//! A bench: an assistant on the stand-in's models, a tool, a webhook.
+//! A bench: an assistant on the fake's models, a tool, a webhook.
 use serde_json::{Value, json};
 use sidetone_tests::receiver::{Manner, Received, Receiver};
 use sidetone_tests::{Made, World};
@@ -18,9 +18,9 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// An assistant with this model of the stand-in, a tool, a document and a webhook for everything.
+    /// An assistant with this model of the fake, a tool, a document and a webhook for everything.
     pub fn new(model: &str) -> Self {
-        let world = World::with_stand_ins();
+        let world = World::with_fakes();
         let tool = Receiver::start(Manner::Status(200));
         let webhook = Receiver::start(Manner::Status(204));
         let parameters = json!({"type": "object", "properties": {"order": {"type": "string"}}});
@@ -35,7 +35,7 @@ impl Bench {
         let assistant = world.create(
             "/assistants",
             json!({"name": "Shop", "instructions": "Help the shop's customers.", "first_message": "Shop, hello!",
-                   "model": format!("stand-in/{model}")}),
+                   "model": format!("fake/{model}")}),
         );
         world.put(format!("/assistants/{}/tools", assistant.id), json!({"tool_ids": [tool_made.id]})).ok();
         world
@@ -49,12 +49,12 @@ impl Bench {
         let quoted: Vec<String> = lines.iter().map(|line| format!("\"{line}\"")).collect();
         let persona = self.world.create(
             "/simulations/personas",
-            json!({"name": "Ada", "system_prompt": "You are in a hurry.", "model": "stand-in/caller"}),
+            json!({"name": "Ada", "system_prompt": "You are in a hurry.", "model": "fake/caller"}),
         );
         let scenario = self.world.create(
             "/simulations/scenarios",
             json!({"name": "Order", "instructions": format!("Say {}.", quoted.join(", then ")),
-                   "evaluations": evaluations, "judge_model": "stand-in/judge"}),
+                   "evaluations": evaluations, "judge_model": "fake/judge"}),
         );
         self.world.create(
             "/simulations",

@@ -296,7 +296,7 @@ mod tests {
             line.mark("a\"b"),
             MediaMessage::Text(r#"{"event":"mark","mark":{"name":"a\"b"}}"#.to_owned())
         );
-        assert_eq!(line.clear(), LineMessage::Text(r#"{"event":"clear"}"#.to_owned()));
+        assert_eq!(line.clear(), MediaMessage::Text(r#"{"event":"clear"}"#.to_owned()));
         assert_eq!(line.format().rate.frame_samples(), 160);
     }
 
@@ -305,7 +305,7 @@ mod tests {
         fn no_text_does_harm(texts: Vec<String>) {
             let mut line = started();
             for text in texts {
-                let _ = line.read(LineMessage::Text(text));
+                let _ = line.read(MediaMessage::Text(text));
             }
         }
 

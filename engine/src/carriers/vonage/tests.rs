@@ -258,5 +258,5 @@ fn the_line_starts_with_vonages_first_message() {
         r#"{"event":"websocket:connected","content-type":"audio/l16;rate=16000","sidetone_leg":"media"}"#
             .to_owned(),
     );
-    assert_eq!(vonage().line().read(first), Ok(vec![MediaEvent::Started { carrier_call_id: None }]));
+    assert_eq!(vonage().media_codec().read(first), Ok(vec![MediaEvent::Started { carrier_call_id: None }]));
 }

@@ -468,7 +468,7 @@ mod tests {
 
     #[test]
     fn what_was_said_is_read_as_it_was_written() {
-        let said = Said {
+        let said = CarrierFacts {
             end: Some(End::of(EndedReason::Busy, "busy 486").lasting(Some(0)).ended_by(Some(Side::Callee))),
             billed: Some(Billed { duration_ms: Some(0), cost_microusd: Some(13_000) }),
             answered: true,

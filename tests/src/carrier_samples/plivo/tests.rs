@@ -1,14 +1,15 @@
-//! The service and the stand-in, which share no code, understand each other.
+//! The service and the fake, which share no code, understand each other.
 use http::{HeaderMap, HeaderName, HeaderValue};
 use sidetone_engine::carriers::{
     Billed, Callback, CarrierEvent, Check, Forged, MediaEvent, MediaMessage, Placed, Progress,
 };
-use sidetone_engine::conversation::{EndedReason, Outcome};
+use sidetone_engine::conversation::EndedReason;
+use sidetone_engine::conversation::Outcome;
 use sidetone_engine::ports::HttpReply;
 
 use super::*;
-use crate::stand_ins::carrier::{
-    ApiReply, ApiRequest, Behaviour, Command, FromService, Instruction, MediaMessage,
+use crate::fakes::carrier::{
+    ApiReply, ApiRequest, Behaviour, Command, FromService, Instruction, WireMessage,
 };
 
 fn headers(of: &[(&'static str, String)]) -> HeaderMap {
@@ -84,7 +85,7 @@ fn an_order_is_taken_and_a_hang_up_understood() {
 }
 
 #[test]
-fn the_stand_in_refuses_what_plivo_would() {
+fn the_fake_refuses_what_plivo_would() {
     let good = sent(&order());
     let status = |request: &ApiRequest| PlivoWire.read(request).map_err(|reply| reply.status);
     let changed = |from: &str, to: &str| {
@@ -190,10 +191,10 @@ fn a_socket_is_opened_by_plivo_and_speaks() {
     let other = "wss://voice.example.com/media/t1ken";
     assert_eq!(service().check_media(&asked(other)), Check::Forged(Forged::Wrong));
 
-    let (mut line, mut stream) = (service().line(), PlivoWire.media(&call(true)));
-    let mut hears = |message: MediaMessage| match message {
-        MediaMessage::Text(text) => line.read(MediaMessage::Text(text)).unwrap(),
-        MediaMessage::Binary(_) => panic!("Plivo sends text"),
+    let (mut line, mut stream) = (service().media_codec(), PlivoWire.media(&call(true)));
+    let mut hears = |message: WireMessage| match message {
+        WireMessage::Text(text) => line.read(MediaMessage::Text(text)).unwrap(),
+        WireMessage::Binary(_) => panic!("Plivo sends text"),
     };
     let started = MediaEvent::Started { carrier_call_id: Some(CALL_ID.to_owned()) };
     assert_eq!(stream.opening().into_iter().flat_map(&mut hears).collect::<Vec<_>>(), [started]);
@@ -203,7 +204,7 @@ fn a_socket_is_opened_by_plivo_and_speaks() {
     assert_eq!(hears(stream.cleared(&["m-2".to_owned()]).remove(0)), [MediaEvent::Cleared]);
     assert_eq!(stream.closing(), []);
     let mut says = |message| match message {
-        MediaMessage::Text(text) => stream.read(&MediaMessage::Text(text)),
+        MediaMessage::Text(text) => stream.read(&WireMessage::Text(text)),
         MediaMessage::Binary(_) => panic!("Plivo takes text"),
     };
     let samples: Vec<i16> = (0..160).map(|at| at * 100 - 8_000).collect();

@@ -1,0 +1,33 @@
+//! Fakes for telephone carriers: one server, and for each carrier a [`Wire`] that speaks as it does.
+//!
+//! A scenario starts a [`CarrierServer`], gives its settings to a service, tells it where the service is, and then plays
+//! the other end of each call with a [`Phone`]. What an order meets with is in the number that is called: see
+//! [`BEHAVIOURS`].
+pub mod all;
+mod forgery;
+mod http;
+mod line;
+mod mulaw;
+mod numbers;
+mod phone;
+#[cfg(test)]
+mod plain;
+pub mod plivo;
+mod server;
+mod speaker;
+pub mod telnyx;
+pub mod twilio;
+pub mod vonage;
+pub mod wire;
+
+pub use all::{Carriers, PROVIDERS, RATE_MICROUSD, TOLD_NO_PRICE, an_account, has_account_at};
+pub use forgery::Forgery;
+pub use line::Closed;
+pub use numbers::{BEHAVIOURS, behaviour};
+pub use phone::{HungUp, Phone};
+pub use server::{CarrierServer, Seen};
+pub use speaker::Cleared;
+pub use wire::{
+    ApiReply, ApiRequest, Behaviour, CallEvent, CallbackRequest, Command, EndKind, FromService, Instruction,
+    MediaWire, PhoneCall, Public, Wire, WireMessage,
+};

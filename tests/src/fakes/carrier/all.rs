@@ -1,0 +1,93 @@
+//! The four carriers of one test process, and the service that has an account with each.
+use std::net::SocketAddr;
+use std::sync::{Arc, OnceLock};
+
+use serde_json::json;
+
+use super::plivo::PlivoWire;
+use super::server::CarrierServer;
+use super::telnyx::TelnyxWire;
+use super::twilio::TwilioWire;
+use super::vonage::VonageWire;
+use crate::fakes;
+
+/// What the service is called: carriers connect their media to `wss://` and nothing else.
+pub const BASE_URL: &str = "https://sidetone.example";
+
+/// The carriers' names.
+pub const PROVIDERS: [&str; 4] = ["twilio", "telnyx", "plivo", "vonage"];
+
+/// A carrier that never tells a price, and what the service is told that a minute costs there.
+pub const TOLD_NO_PRICE: &str = "twilio";
+/// Millionths of a US dollar.
+pub const RATE_MICROUSD: i64 = 14_000;
+
+/// The carrier that every service under test has an account with.
+const USUAL: &str = "twilio";
+
+/// Settings of an account with it.
+pub fn an_account() -> Vec<(&'static str, String)> {
+    Carriers::shared().get(USUAL).settings()
+}
+
+/// Whether this is an address of its API.
+pub fn has_account_at(url: &str) -> bool {
+    url.starts_with(&format!("http://{}/", Carriers::shared().get(USUAL).address()))
+}
+
+/// All of them, running.
+pub struct Carriers {
+    servers: [CarrierServer; 4],
+    /// Vonage's own side, for what only Vonage does.
+    pub vonage: Arc<VonageWire>,
+}
+
+impl Carriers {
+    /// Starts four servers.
+    pub fn start() -> Self {
+        let vonage = Arc::new(VonageWire::default());
+        let servers = [
+            CarrierServer::start(TwilioWire),
+            CarrierServer::start(TelnyxWire),
+            CarrierServer::start(PlivoWire),
+            CarrierServer::start_shared(vonage.clone()),
+        ];
+        Self { servers, vonage }
+    }
+
+    /// Those of this process.
+    pub fn shared() -> &'static Self {
+        static SHARED: OnceLock<Carriers> = OnceLock::new();
+        SHARED.get_or_init(Self::start)
+    }
+
+    /// One of them.
+    #[track_caller]
+    pub fn get(&self, provider: &str) -> &CarrierServer {
+        let found = self.servers.iter().find(|server| server.provider() == provider);
+        found.unwrap_or_else(|| panic!("{provider} is no carrier"))
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = &CarrierServer> {
+        self.servers.iter()
+    }
+
+    /// Settings of a service with an account at each, the fake for models besides. Each is one line, as files of
+    /// settings want them.
+    pub fn settings(&self) -> Vec<(&'static str, String)> {
+        let mut settings = fakes::settings();
+        settings.push(("SIDETONE_BASE_URL", BASE_URL.to_owned()));
+        settings.push(("SIDETONE_CARRIER_RATES", json!({TOLD_NO_PRICE: RATE_MICROUSD}).to_string()));
+        let accounts = self.servers.iter().flat_map(CarrierServer::settings);
+        settings.extend(accounts.map(|(name, value)| (name, value.replace('\n', "\\n"))));
+        settings
+    }
+
+    /// The service listens here.
+    pub fn serve(&self, address: SocketAddr) {
+        for server in &self.servers {
+            server.serve(address, BASE_URL);
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! What a [`Phone`] does over its media socket.
+use std::time::{Duration, Instant};
+
+use super::super::line::{Closed, Line, NoLine};
+use super::super::server::PATIENCE_MS;
+use super::super::speaker::Cleared;
+use super::super::wire::WireMessage;
+use super::Phone;
+
+impl Phone {
+    /// Opens the media socket and says nothing yet.
+    #[track_caller]
+    pub fn open_socket(&mut self) {
+        let url = self.media_url().to_owned();
+        match self.try_socket(&url) {
+            Ok(line) => self.line = Some(line),
+            Err(NoLine::Refused(status)) => panic!("the service refuses its media socket: {status}"),
+            Err(NoLine::Broken(error)) => panic!("the media socket: {error}"),
+        }
+    }
+
+    /// Opens the media socket and begins, if the service is there and lets it: whether it did.
+    #[track_caller]
+    pub fn try_media(&mut self) -> bool {
+        let url = self.media_url().to_owned();
+        self.line = self.try_socket(&url).ok();
+        self.line.iter().for_each(Line::begin);
+        self.line.is_some()
+    }
+
+    /// Tries to open another media socket at any URL, with this carrier's headers: the status it is refused with.
+    #[track_caller]
+    pub fn knock(&self, url: &str) -> Result<(), u16> {
+        match self.try_socket(url) {
+            Ok(_) => Ok(()),
+            Err(NoLine::Refused(status)) => Err(status),
+            Err(NoLine::Broken(error)) => panic!("{url}: {error}"),
+        }
+    }
+
+    /// What comes first on a media socket that was opened apart.
+    #[track_caller]
+    pub fn begin(&self) {
+        self.line().begin();
+    }
+
+    /// Samples a second, both ways.
+    #[track_caller]
+    pub fn rate_hz(&self) -> u32 {
+        self.line().rate_hz()
+    }
+
+    /// The person says this, at the speed of a telephone; returns once it is said.
+    #[track_caller]
+    pub fn say(&self, samples: &[i16]) {
+        self.line().say(samples);
+    }
+
+    /// The same as fast as the socket takes it.
+    #[track_caller]
+    pub fn say_at_once(&self, samples: &[i16]) {
+        self.line().say_at_once(samples);
+    }
+
+    /// Sends no silence between what is said, unlike a telephone line.
+    #[track_caller]
+    pub fn mute(&self) {
+        self.line().mute();
+    }
+
+    /// Presses a key.
+    #[track_caller]
+    pub fn key(&self, key: char) {
+        self.line().key(key);
+    }
+
+    /// Sends any message over the media socket.
+    #[track_caller]
+    pub fn raw_media(&self, message: WireMessage) {
+        self.line().raw(message);
+    }
+
+    /// One frame of audio as a message, to be sent by [`Phone::raw_media`].
+    #[track_caller]
+    pub fn frame(&self, samples: &[i16]) -> WireMessage {
+        self.line().encode(samples)
+    }
+
+    /// All that was played to the person so far, without the pauses between.
+    #[track_caller]
+    pub fn heard(&self) -> Vec<i16> {
+        self.line().look(|state| state.speaker.heard().to_vec())
+    }
+
+    /// Listens for so long and gives what was played in that time.
+    #[track_caller]
+    pub fn heard_for(&self, ms: u64) -> Vec<i16> {
+        let before = self.line().look(|state| state.speaker.heard().len());
+        std::thread::sleep(Duration::from_millis(ms));
+        self.line().look(|state| state.speaker.heard()[before..].to_vec())
+    }
+
+    /// Listens until `enough` finds what it looks for in all that was played so far.
+    #[track_caller]
+    pub fn hear_until<T>(&self, what: &str, mut enough: impl FnMut(&[i16]) -> Option<T>) -> T {
+        let found =
+            self.line().wait(Duration::from_millis(PATIENCE_MS), |state| enough(state.speaker.heard()));
+        found.unwrap_or_else(|| {
+            let seen = self.line().look(|state| (state.speaker.heard().len(), state.closed.clone()));
+            panic!("{} never heard {what}; samples and end: {seen:?}; {:?}", self.id(), self.problems())
+        })
+    }
+
+    /// Waits until something has been played and then nothing has waited to be for so long.
+    #[track_caller]
+    pub fn until_quiet(&self, ms: u64) {
+        let mut quiet_since = None;
+        let quiet = self.line().wait(Duration::from_millis(PATIENCE_MS), |state| {
+            if !state.speaker.is_idle() || state.speaker.heard().is_empty() {
+                quiet_since = None;
+                return None;
+            }
+            let since = *quiet_since.get_or_insert_with(Instant::now);
+            (since.elapsed() >= Duration::from_millis(ms)).then_some(())
+        });
+        assert!(quiet.is_some(), "{}: the service does not speak, or does not stop", self.id());
+    }
+
+    /// When the service has thrown away what was not played, and how much that was.
+    #[track_caller]
+    pub fn cleared(&self) -> Vec<Cleared> {
+        self.line().look(|state| state.speaker.cleared().to_vec())
+    }
+
+    /// What of the service's media messages is not as the carrier's documents say.
+    pub fn problems(&self) -> Vec<String> {
+        self.line.as_ref().map(|line| line.look(|state| state.problems.clone())).unwrap_or_default()
+    }
+
+    /// How many messages have come over the media socket.
+    #[track_caller]
+    pub fn messages(&self) -> usize {
+        self.line().look(|state| state.messages)
+    }
+
+    /// Waits until the service has closed the media socket, and says how.
+    #[track_caller]
+    pub fn socket_closed(&self) -> Closed {
+        let closed = self.line().wait(Duration::from_millis(PATIENCE_MS), |state| state.closed.clone());
+        closed.unwrap_or_else(|| panic!("{}: the service does not close the media socket", self.id()))
+    }
+
+    /// Sends what comes last and leaves the socket open.
+    #[track_caller]
+    pub fn stop_media(&self) {
+        self.line().stop();
+    }
+
+    /// Ends the media properly; the service is not told of the call's end.
+    #[track_caller]
+    pub fn close_media(&mut self) {
+        if let Some(line) = self.line.take() {
+            line.close();
+            self.wait_for_close(&line);
+        }
+    }
+
+    /// The connection is gone without a word. The service is not told of the call's end.
+    #[track_caller]
+    pub fn vanish(&mut self) {
+        self.line().vanish();
+        self.line = None;
+    }
+
+    #[track_caller]
+    fn try_socket(&self, url: &str) -> Result<Line, NoLine> {
+        let (address, path) = self.server.locate(url);
+        let wire = self.server.wire();
+        Line::open(address, &path, &wire.socket_headers(url), wire.media(&self.call), self.pace)
+    }
+
+    #[track_caller]
+    fn line(&self) -> &Line {
+        self.line.as_ref().unwrap_or_else(|| panic!("{} has no media socket", self.id()))
+    }
+}

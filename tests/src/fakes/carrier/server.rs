@@ -1,0 +1,354 @@
+//! A carrier's API behind a socket: takes orders and commands, remembers them, and makes calls that a scenario
+//! plays the other end of ([`Phone`]).
+use std::io::{BufReader, Read};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+
+use super::phone::Phone;
+use super::wire::{
+    ApiReply, ApiRequest, Behaviour, CallbackRequest, Command, Instruction, PhoneCall, Public, Wire,
+};
+use super::{http, numbers};
+use crate::reply::Reply;
+
+/// What has not come by then never will.
+pub(super) const PATIENCE_MS: u64 = 20_000;
+/// How late an answer is that comes late.
+const LATE_MS: u64 = 1_500;
+
+/// A running fake for one carrier. It lives as long as the process; clones are the same one.
+#[derive(Clone)]
+pub struct CarrierServer(Arc<Inner>);
+
+struct Inner {
+    wire: Arc<dyn Wire>,
+    address: SocketAddr,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    service: Option<Service>,
+    seen: Vec<Seen>,
+    calls: Vec<Entry>,
+}
+
+/// Where the service is: what it is told it is called, and where it really listens.
+#[derive(Clone)]
+struct Service {
+    address: SocketAddr,
+    public: Public,
+}
+
+/// A request as it came in.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Seen {
+    /// When.
+    pub at: Instant,
+    /// To the letter.
+    pub request: ApiRequest,
+    /// What it asks for, or how the carrier refuses it because it is not as its documents say.
+    pub read: Result<Command, ApiReply>,
+}
+
+struct Entry {
+    call: PhoneCall,
+    /// What the order said to do with the call once it is answered.
+    instruction: Option<Instruction>,
+    /// Whether a scenario plays its other end.
+    taken_up: bool,
+    over: bool,
+}
+
+impl CarrierServer {
+    /// Starts one on a free port. Who it calls back is said later ([`CarrierServer::serve`]): the service has to know
+    /// this server's address before it starts.
+    pub fn start(wire: impl Wire) -> Self {
+        Self::start_shared(Arc::new(wire))
+    }
+
+    /// The same over a wire that the scenario keeps a hand on.
+    pub fn start_shared(wire: Arc<dyn Wire>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+        let address = listener.local_addr().expect("it is bound");
+        let (state, changed) = (Mutex::default(), Condvar::new());
+        let server = Self(Arc::new(Inner { wire, address, state, changed }));
+        let ours = server.clone();
+        std::thread::spawn(move || {
+            for stream in listener.incoming().map_while(Result::ok) {
+                let ours = ours.clone();
+                std::thread::spawn(move || ours.talk(stream));
+            }
+        });
+        server
+    }
+
+    /// From now on the service is here: `public_base_url` is what it is called, `address` where it listens.
+    pub fn serve(&self, address: SocketAddr, public_base_url: &str) {
+        let public = Public { base_url: public_base_url.trim_end_matches('/').to_owned() };
+        self.lock().service = Some(Service { address, public });
+    }
+
+    /// The carrier's name.
+    pub fn provider(&self) -> &'static str {
+        self.0.wire.provider()
+    }
+
+    /// The settings a service needs to have an account here.
+    pub fn settings(&self) -> Vec<(&'static str, String)> {
+        self.0.wire.settings(&format!("http://{}", self.0.address))
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.0.address
+    }
+
+    /// Everything that came in, oldest first.
+    pub fn seen(&self) -> Vec<Seen> {
+        self.lock().seen.clone()
+    }
+
+    /// How many requests came in.
+    pub fn count(&self) -> usize {
+        self.lock().seen.len()
+    }
+
+    /// The orders to call this number, oldest first.
+    pub fn orders(&self, number: &str) -> Vec<Seen> {
+        let orders = |seen: &Seen| matches!(&seen.read, Ok(Command::Place { to, .. }) if to == number);
+        self.lock().seen.iter().filter(|seen| orders(seen)).cloned().collect()
+    }
+
+    /// The commands about a call, oldest first.
+    pub fn commands(&self, carrier_call_id: &str) -> Vec<Command> {
+        let state = self.lock();
+        let read = state.seen.iter().filter_map(|seen| seen.read.as_ref().ok());
+        read.filter(|command| about(command) == Some(carrier_call_id)).cloned().collect()
+    }
+
+    /// The requests that are not as the carrier's documents say.
+    pub fn misspelled(&self) -> Vec<(ApiRequest, ApiReply)> {
+        let refused = |seen: &Seen| Some((seen.request.clone(), seen.read.clone().err()?));
+        self.lock().seen.iter().filter_map(refused).collect()
+    }
+
+    /// Waits until a call to this number was ordered, and plays its other end.
+    #[track_caller]
+    pub fn rings(&self, number: &str) -> Phone {
+        let what = format!("an order to call {number}");
+        let (call, instruction) = self.wait(&what, |state| {
+            let waiting =
+                |entry: &&mut Entry| entry.call.outbound && !entry.taken_up && entry.call.to == number;
+            let entry = state.calls.iter_mut().find(waiting)?;
+            entry.taken_up = true;
+            Some((entry.call.clone(), entry.instruction.clone()))
+        });
+        Phone::new(self.clone(), call, instruction)
+    }
+
+    /// Somebody calls a number of the service. What it answers is for the handle to say.
+    #[track_caller]
+    pub fn call(&self, from: &str, to: &str) -> Phone {
+        let mut phone = self.prepare_call(from, to);
+        phone.announce();
+        phone
+    }
+
+    /// The same, before the service has heard of it.
+    pub fn prepare_call(&self, from: &str, to: &str) -> Phone {
+        let base_url = self.service().public.base_url;
+        let path = format!("{base_url}/carriers/{}", self.provider());
+        let call = self.new_call(from, to, false, format!("{path}/status"), format!("{path}/voice"));
+        let entry = Entry { call: call.clone(), instruction: None, taken_up: true, over: false };
+        self.lock().calls.push(entry);
+        Phone::new(self.clone(), call, None)
+    }
+
+    pub(super) fn wire(&self) -> &dyn Wire {
+        &*self.0.wire
+    }
+
+    /// The service as it is known to the carrier.
+    pub(super) fn public(&self) -> Public {
+        self.service().public
+    }
+
+    /// Where a URL of the service really is: its address, and the path and query.
+    #[track_caller]
+    pub(super) fn locate(&self, url: &str) -> (SocketAddr, String) {
+        let service = self.service();
+        let host = without_scheme(&service.public.base_url);
+        let path = without_scheme(url).strip_prefix(host).filter(|path| path.starts_with('/'));
+        let path = path.unwrap_or_else(|| panic!("{url} is no URL of the service, which is {host}"));
+        (service.address, path.to_owned())
+    }
+
+    /// Sends a callback; an error is a connection that broke.
+    #[track_caller]
+    pub(super) fn send(&self, callback: &CallbackRequest) -> std::io::Result<Reply> {
+        let (address, path) = self.locate(&callback.url);
+        let mut request = ::http::Request::builder().method(callback.method).uri(path);
+        for (name, value) in &callback.headers {
+            request = request.header(*name, value);
+        }
+        let request = request.body(Bytes::from(callback.body.clone())).expect("a callback is a request");
+        crate::wire::send(address, &request)
+    }
+
+    /// Waits until one of the commands about a call is the one looked for.
+    #[track_caller]
+    pub(super) fn command<T>(&self, call: &PhoneCall, what: &str, look: impl Fn(&Command) -> Option<T>) -> T {
+        self.wait(&format!("{what} of {}", call.carrier_call_id), |state| {
+            let read = state.seen.iter().filter_map(|seen| seen.read.as_ref().ok());
+            read.filter(|command| about(command).is_some_and(|id| names(call, id))).find_map(&look)
+        })
+    }
+
+    /// Whether the service has commanded this call to end, so far.
+    pub(super) fn hang_up_commanded(&self, call: &PhoneCall) -> bool {
+        let ends = |seen: &Seen| matches!(&seen.read, Ok(Command::HangUp { carrier_call_id }) if names(call, carrier_call_id));
+        self.lock().seen.iter().any(ends)
+    }
+
+    /// From now on commands about this call are answered as such about one that is gone.
+    pub(super) fn end(&self, call: &PhoneCall) {
+        let mut state = self.lock();
+        for entry in state.calls.iter_mut().filter(|entry| entry.call.carrier_call_id == call.carrier_call_id)
+        {
+            entry.over = true;
+        }
+    }
+
+    /// Waits for something to come in.
+    #[track_caller]
+    fn wait<T>(&self, what: &str, mut look: impl FnMut(&mut State) -> Option<T>) -> T {
+        let deadline = Instant::now() + Duration::from_millis(PATIENCE_MS);
+        let mut state = self.lock();
+        loop {
+            if let Some(found) = look(&mut state) {
+                return found;
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                drop(state);
+                panic!("{} waited in vain for {what}; misspelled: {:#?}", self.provider(), self.misspelled());
+            }
+            state =
+                self.0.changed.wait_timeout(state, left).unwrap_or_else(|poisoned| poisoned.into_inner()).0;
+        }
+    }
+
+    /// One connection of the service.
+    fn talk(&self, stream: TcpStream) {
+        let _ = stream.set_nodelay(true);
+        let mut reader = BufReader::new(stream);
+        // A connection that breaks is one that the other side has closed.
+        while let Ok(Some(request)) = http::read(&mut reader) {
+            let last = request.header("connection").is_some_and(|value| value.eq_ignore_ascii_case("close"));
+            let treatment = self.take(request);
+            if matches!(treatment, Treatment::Late(_)) {
+                std::thread::sleep(Duration::from_millis(LATE_MS));
+            }
+            match treatment {
+                Treatment::Reply(reply) | Treatment::Late(reply) => {
+                    if http::write(reader.get_mut(), &reply).is_err() || last {
+                        return;
+                    }
+                }
+                Treatment::Cut => return,
+                Treatment::Hang => {
+                    // Until the other side gives up.
+                    let _ = reader.read(&mut [0; 1]);
+                    return;
+                }
+            }
+        }
+    }
+
+    fn take(&self, request: ApiRequest) -> Treatment {
+        let read = self.0.wire.read(&request);
+        let treatment = match &read {
+            Err(refusal) => Treatment::Reply(refusal.clone()),
+            Ok(Command::Place { from, to, status_url, instruction, answer_url }) => {
+                let behaviour = numbers::behaviour(to);
+                let voice_url = answer_url.clone().unwrap_or_default();
+                let call = self.new_call(from, to, true, status_url.clone(), voice_url);
+                if behaviour.has_the_call() {
+                    let (call, instruction) = (call.clone(), instruction.clone());
+                    self.lock().calls.push(Entry { call, instruction, taken_up: false, over: false });
+                }
+                match behaviour {
+                    Behaviour::Take => Treatment::Reply(self.0.wire.placed(&call)),
+                    Behaviour::Late => Treatment::Late(self.0.wire.placed(&call)),
+                    Behaviour::Hang => Treatment::Hang,
+                    Behaviour::Cut => Treatment::Cut,
+                    _ => Treatment::Reply(
+                        self.0.wire.refused(behaviour).expect("an order is refused with words"),
+                    ),
+                }
+            }
+            Ok(command) => {
+                let id = about(command).unwrap_or_default();
+                let live = self.lock().calls.iter().any(|entry| !entry.over && names(&entry.call, id));
+                Treatment::Reply(if live { self.0.wire.done(command) } else { self.0.wire.gone() })
+            }
+        };
+        self.lock().seen.push(Seen { at: Instant::now(), request, read });
+        self.0.changed.notify_all();
+        treatment
+    }
+
+    fn new_call(
+        &self,
+        from: &str,
+        to: &str,
+        outbound: bool,
+        status_url: String,
+        voice_url: String,
+    ) -> PhoneCall {
+        let (carrier_call_id, other_id) = numbers::ids(self.provider());
+        let (from, to, format) = (from.to_owned(), to.to_owned(), String::new());
+        PhoneCall { carrier_call_id, other_id, from, to, outbound, status_url, voice_url, format }
+    }
+
+    #[track_caller]
+    fn service(&self) -> Service {
+        let service = self.lock().service.clone();
+        service.unwrap_or_else(|| panic!("{} was not told where the service is: serve()", self.provider()))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+}
+
+enum Treatment {
+    Reply(ApiReply),
+    Late(ApiReply),
+    Hang,
+    Cut,
+}
+
+/// The call that a command is about.
+fn about(command: &Command) -> Option<&str> {
+    match command {
+        Command::Place { .. } => None,
+        Command::Answer { carrier_call_id, .. }
+        | Command::Refuse { carrier_call_id }
+        | Command::HangUp { carrier_call_id } => Some(carrier_call_id),
+    }
+}
+
+/// Whether an id means this call. Before it is answered some are known by their other id.
+fn names(call: &PhoneCall, id: &str) -> bool {
+    call.carrier_call_id == id || call.other_id == id
+}
+
+fn without_scheme(url: &str) -> &str {
+    url.split_once("://").map_or(url, |(_, rest)| rest)
+}

@@ -1,0 +1,131 @@
+//! Twilio's requests to the service.
+use super::{ACCOUNT_SID, sign};
+use crate::fakes::carrier::wire::{CallEvent, CallbackRequest, EndKind, PhoneCall};
+
+/// The request that tells of an event, if there is one and a URL for it.
+///
+/// Of an incoming call only its arrival and its end are told: the former to the number's voice URL, the latter to
+/// its "call status changes" URL.
+pub fn callback(call: &PhoneCall, event: &CallEvent, nth: u32, now_s: i64) -> Option<CallbackRequest> {
+    let (url, status) = match event {
+        CallEvent::Incoming if !call.outbound => (&call.voice_url, "ringing"),
+        CallEvent::Ringing if call.outbound => (&call.status_url, "ringing"),
+        CallEvent::Answered if call.outbound => (&call.status_url, "in-progress"),
+        CallEvent::Ended { how, .. } => (&call.status_url, status_of(*how)),
+        // What to do with a call that was placed is in the order; prices are not told.
+        _ => return None,
+    };
+    if url.is_empty() {
+        return None;
+    }
+    let mut parameters = about(call, status);
+    if *event == CallEvent::Incoming {
+        parameters
+            .push(("CallToken", "%7B%22parentCallInfoToken%22%3A%22eyJhbGciOiJFUzI1NiJ9%22%7D".to_owned()));
+        parameters.push(("StirVerstat", "TN-Validation-Passed-A".to_owned()));
+    } else {
+        parameters.push(("CallbackSource", "call-progress-events".to_owned()));
+        parameters.push(("SequenceNumber", nth.to_string()));
+        parameters.push(("Timestamp", rfc_2822(now_s)));
+    }
+    if let CallEvent::Ended { how, seconds } = event {
+        parameters.push(("CallDuration", seconds.to_string()));
+        // The minutes that are charged.
+        parameters.push(("Duration", seconds.div_ceil(60).to_string()));
+        parameters.push(("SipResponseCode", sip_response_code_of(*how).to_string()));
+    }
+    Some(signed(call, url, &parameters, nth))
+}
+
+fn signed(call: &PhoneCall, url: &str, parameters: &[(&str, String)], nth: u32) -> CallbackRequest {
+    let body = form_urlencoded::Serializer::new(String::new()).extend_pairs(parameters).finish();
+    let digits = call.carrier_call_id.trim_start_matches("CA");
+    let headers = vec![
+        ("content-type", "application/x-www-form-urlencoded; charset=UTF-8".to_owned()),
+        ("accept", "*/*".to_owned()),
+        ("user-agent", "TwilioProxy/1.1".to_owned()),
+        ("i-twilio-idempotency-token", format!("{digits}-{nth}")),
+        ("x-twilio-signature", sign(url, parameters)),
+    ];
+    CallbackRequest { method: "POST", url: url.to_owned(), headers, body: body.into_bytes() }
+}
+
+/// What every callback has; where the numbers are is not known, which Twilio says by empty values.
+fn about(call: &PhoneCall, status: &str) -> Vec<(&'static str, String)> {
+    let direction = if call.outbound { "outbound-api" } else { "inbound" };
+    let mut all = vec![
+        ("AccountSid", ACCOUNT_SID.to_owned()),
+        ("ApiVersion", "2010-04-01".to_owned()),
+        ("CallSid", call.carrier_call_id.clone()),
+        ("CallStatus", status.to_owned()),
+        ("Direction", direction.to_owned()),
+        ("From", call.from.clone()),
+        ("Caller", call.from.clone()),
+        ("To", call.to.clone()),
+        ("Called", call.to.clone()),
+    ];
+    let places = [
+        "FromCity",
+        "FromState",
+        "FromZip",
+        "FromCountry",
+        "CallerCity",
+        "CallerState",
+        "CallerZip",
+        "CallerCountry",
+        "ToCity",
+        "ToState",
+        "ToZip",
+        "ToCountry",
+        "CalledCity",
+        "CalledState",
+        "CalledZip",
+        "CalledCountry",
+    ];
+    all.extend(places.map(|name| (name, if name.ends_with("Country") { "US" } else { "" }.to_owned())));
+    all
+}
+
+fn status_of(how: EndKind) -> &'static str {
+    match how {
+        EndKind::HungUp | EndKind::HungUpByService => "completed",
+        EndKind::NoAnswer => "no-answer",
+        EndKind::Busy | EndKind::Declined => "busy",
+        EndKind::Failed => "failed",
+        EndKind::Canceled => "canceled",
+    }
+}
+
+/// RFC 3261, 21.
+fn sip_response_code_of(how: EndKind) -> u16 {
+    match how {
+        EndKind::HungUp | EndKind::HungUpByService => 200,
+        EndKind::NoAnswer | EndKind::Canceled => 487,
+        EndKind::Busy => 486,
+        EndKind::Declined => 603,
+        EndKind::Failed => 404,
+    }
+}
+
+/// `Sat, 07 May 2022 14:30:14 +0000`
+pub fn rfc_2822(now_s: i64) -> String {
+    const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
+    const MONTHS: [&str; 12] =
+        ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+    let (days, second) = (now_s.div_euclid(86_400), now_s.rem_euclid(86_400));
+    let is_leap = |year: i64| year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let (mut year, mut left) = (1970, days);
+    while left >= if is_leap(year) { 366 } else { 365 } {
+        left -= if is_leap(year) { 366 } else { 365 };
+        year += 1;
+    }
+    let lengths = [31, if is_leap(year) { 29 } else { 28 }, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
+    let mut month = 0;
+    while left >= lengths[month] {
+        left -= lengths[month];
+        month += 1;
+    }
+    let (hour, minute, second) = (second / 3_600, second / 60 % 60, second % 60);
+    let weekday = DAYS[usize::try_from(days.rem_euclid(7)).unwrap_or_default()];
+    format!("{weekday}, {:02} {} {year} {hour:02}:{minute:02}:{second:02} +0000", left + 1, MONTHS[month])
+}

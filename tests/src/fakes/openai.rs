@@ -1,0 +1,188 @@
+//! A fake for an OpenAI-compatible server: `/v1/chat/completions`, whole and streamed, and
+//! `/v1/models`. What a model does is in its name, so that a scenario can be read: see
+//! [`behaviour::MODELS`]. The official clients are checked against it, so its wire format is theirs.
+pub mod behaviour;
+mod check;
+mod shape;
+
+use std::collections::BTreeSet;
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::Response;
+use axum::routing::{get, post};
+use bytes::Bytes;
+use futures_util::stream::{self, StreamExt};
+use serde_json::{Value, json};
+
+use behaviour::{Act, Reply};
+use shape::Shape;
+
+/// The key that is refused; any other passes, and none at all.
+pub const WRONG_KEY: &str = "wrong";
+
+/// A running fake. It lives as long as the process.
+pub struct OpenAi {
+    /// Where it listens.
+    pub address: SocketAddr,
+    seen: Arc<Seen>,
+}
+
+/// One request as it came in.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Asked {
+    /// The `Authorization` header; empty for none.
+    pub authorization: String,
+    /// `model`.
+    pub model: String,
+    /// The whole body.
+    pub body: Value,
+}
+
+#[derive(Default)]
+struct Seen {
+    asked: Mutex<Vec<Asked>>,
+    /// Keys and models that have been here: some behave otherwise the first time.
+    known: Mutex<BTreeSet<(String, String)>>,
+}
+
+impl OpenAi {
+    /// Starts one on a free port, on a thread of its own.
+    pub fn start() -> Self {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port is free");
+        listener.set_nonblocking(true).expect("a socket can be told not to block");
+        let address = listener.local_addr().expect("it is bound");
+        let seen = Arc::<Seen>::default();
+        let router = Router::new()
+            .route("/v1/chat/completions", post(completions))
+            .route("/v1/models", get(models))
+            .with_state(seen.clone());
+        std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            runtime.expect("a runtime can be made").block_on(async {
+                let listener = tokio::net::TcpListener::from_std(listener).expect("it is a socket");
+                axum::serve(listener, router).await.expect("it serves");
+            });
+        });
+        Self { address, seen }
+    }
+
+    /// What `base_url` has to be.
+    pub fn base_url(&self) -> String {
+        format!("http://{}/v1", self.address)
+    }
+
+    /// The requests with this key, oldest first.
+    pub fn asked(&self, key: &str) -> Vec<Asked> {
+        let authorization = format!("Bearer {key}");
+        let asked = lock(&self.seen.asked);
+        asked.iter().filter(|asked| asked.authorization == authorization).cloned().collect()
+    }
+}
+
+async fn models(headers: HeaderMap) -> Response {
+    if let Some(refusal) = wrong_key(&headers) {
+        return refusal;
+    }
+    let models = behaviour::MODELS.iter().map(
+        |(name, _)| json!({"id": name, "object": "model", "created": 1_700_000_000, "owned_by": "fake"}),
+    );
+    json_response(200, &json!({"object": "list", "data": models.collect::<Vec<_>>()}))
+}
+
+async fn completions(State(seen): State<Arc<Seen>>, headers: HeaderMap, body: Bytes) -> Response {
+    if let Some(refusal) = wrong_key(&headers) {
+        return refusal;
+    }
+    let Ok(body) = serde_json::from_slice::<Value>(&body) else {
+        return error(400, "We could not parse the JSON body of your request.", "invalid_request_error", "");
+    };
+    let text = |name: header::HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
+    let authorization = text(header::AUTHORIZATION).unwrap_or_default().to_owned();
+    let model = body["model"].as_str().unwrap_or_default().to_owned();
+    let asked = Asked { authorization: authorization.clone(), model: model.clone(), body: body.clone() };
+    lock(&seen.asked).push(asked);
+    if let Some(message) = check::problem(&body) {
+        return error(400, &message, "invalid_request_error", "");
+    }
+    let first = lock(&seen.known).insert((authorization, model.clone()));
+    match behaviour::act(&model, &body, first) {
+        Act::Reply(reply) => completion(&body, &reply),
+        Act::Error { status, message, kind, code, param } => {
+            let mut response = error_with(status, &message, kind, code, param);
+            if status == 429 {
+                response.headers_mut().insert(header::RETRY_AFTER, header::HeaderValue::from_static("1"));
+            }
+            response
+        }
+        Act::Raw(content_type, text) => raw(200, content_type, Body::from(text)),
+        Act::Cut(text) => {
+            let begun = shape::events(&body, &Reply::say(text), Shape::Usual);
+            let begun = begun.into_iter().take(3).map(Ok);
+            let cut = stream::once(async {
+                // What came before is sent first: else there would be no answer at all.
+                tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+                Err(std::io::Error::other("cut off on purpose"))
+            });
+            raw(200, "text/event-stream", Body::from_stream(stream::iter(begun).chain(cut)))
+        }
+        Act::Endless => {
+            let piece = shape::text_event(&body, "and so on ".repeat(100).as_str());
+            let pieces = stream::repeat(Ok::<_, Infallible>(Bytes::from(piece)));
+            raw(200, "text/event-stream", Body::from_stream(pieces))
+        }
+        Act::Hang => std::future::pending().await,
+        Act::HangHalfway => {
+            let piece = shape::text_event(&body, "One moment");
+            let begun = stream::iter([Ok::<_, Infallible>(Bytes::from(piece))]).chain(stream::pending());
+            raw(200, "text/event-stream", Body::from_stream(begun))
+        }
+    }
+}
+
+/// The reply, streamed if that was asked for and the shape allows it.
+fn completion(body: &Value, reply: &Reply) -> Response {
+    if body["stream"] != true || reply.shape == Shape::NotStreamed {
+        return json_response(200, &shape::whole(body, reply));
+    }
+    let events = shape::events(body, reply, reply.shape);
+    let pieces = stream::iter(events.into_iter().map(Ok::<_, Infallible>));
+    raw(200, "text/event-stream; charset=utf-8", Body::from_stream(pieces))
+}
+
+fn wrong_key(headers: &HeaderMap) -> Option<Response> {
+    let key = headers.get(header::AUTHORIZATION)?.to_str().ok()?.strip_prefix("Bearer ")?;
+    let message =
+        format!("Incorrect API key provided: {key}. You can find your API key at https://x.example.");
+    (key == WRONG_KEY).then(|| error(401, &message, "invalid_request_error", "invalid_api_key"))
+}
+
+fn error(status: u16, message: &str, kind: &str, code: &str) -> Response {
+    error_with(status, message, kind, code, "")
+}
+
+fn error_with(status: u16, message: &str, kind: &str, code: &str, param: &str) -> Response {
+    let or_null = |text: &str| if text.is_empty() { Value::Null } else { text.into() };
+    let error = json!({"message": message, "type": kind, "param": or_null(param), "code": or_null(code)});
+    json_response(status, &json!({ "error": error }))
+}
+
+fn json_response(status: u16, value: &Value) -> Response {
+    raw(status, "application/json", Body::from(value.to_string()))
+}
+
+fn raw(status: u16, content_type: &'static str, body: Body) -> Response {
+    let mut response = Response::new(body);
+    *response.status_mut() = StatusCode::from_u16(status).expect("it is a status");
+    response.headers_mut().insert(header::CONTENT_TYPE, header::HeaderValue::from_static(content_type));
+    response
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
