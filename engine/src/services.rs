@@ -2,10 +2,12 @@
 //! for live conversations.
 use std::sync::Arc;
 
-use crate::base::ids::Ids;
+use crate::base::ids::{Id, Ids};
 use crate::base::permits::Permits;
+use crate::base::time::Timestamp;
 use crate::config::Config;
-use crate::ports::Ports;
+use crate::ports::statement::{Rows, Statement};
+use crate::ports::{DatabaseError, Ports};
 
 /// Settings and ports of one process. Cheap to clone.
 #[derive(Clone)]
@@ -41,6 +43,22 @@ impl Services {
     pub fn id(&self, prefix: &str) -> String {
         let Ports { clock, random, .. } = self.ports();
         self.inner.ids.generate(prefix, clock.now_ms(), |bytes| random.fill(bytes))
+    }
+
+    /// A new id of the kind that the caller asks for.
+    pub fn new_id<I: Id>(&self) -> I {
+        I::from_stored(self.id(I::PREFIX))
+    }
+
+    /// The time, as the host's clock has it.
+    pub fn now(&self) -> Timestamp {
+        Timestamp::from_ms(self.ports().clock.now_ms())
+    }
+
+    /// Reads at one moment: an answer for each statement, in order.
+    pub async fn read<const N: usize>(&self, statements: [Statement; N]) -> Result<[Rows; N], DatabaseError> {
+        let rows = self.ports().database.read(Vec::from(statements)).await?;
+        rows.try_into().map_err(|_| DatabaseError::Shape("a batch lacks answers".to_owned()))
     }
 
     /// The permits for live conversations in this process.

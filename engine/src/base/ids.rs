@@ -25,6 +25,103 @@ pub mod prefix {
     pub const DELIVERY: &str = "dlv";
 }
 
+/// An id of one kind of thing. A type for each keeps the ids of two things from changing places.
+pub trait Id: Sized {
+    /// What ids of this kind begin with.
+    const PREFIX: &'static str;
+
+    /// An id that storage or another part of the service has given out before.
+    fn from_stored(text: String) -> Self;
+
+    /// The id as text.
+    fn as_str(&self) -> &str;
+}
+
+macro_rules! ids {
+    ($($(#[$about:meta])* $name:ident = $prefix:ident;)*) => {$(
+        $(#[$about])*
+        #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+        #[serde(transparent)]
+        pub struct $name(String);
+
+        impl Id for $name {
+            const PREFIX: &'static str = prefix::$prefix;
+
+            fn from_stored(text: String) -> Self {
+                Self(text)
+            }
+
+            fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl std::ops::Deref for $name {
+            type Target = str;
+
+            fn deref(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        /// A plain string on the wire.
+        impl schemars::JsonSchema for $name {
+            fn inline_schema() -> bool {
+                true
+            }
+
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                String::schema_name()
+            }
+
+            fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                String::json_schema(generator)
+            }
+        }
+    )*};
+}
+
+ids! {
+    /// The id of a workspace.
+    WorkspaceId = WORKSPACE;
+    /// The id of an API key.
+    KeyId = KEY;
+    /// The id of an assistant.
+    AssistantId = ASSISTANT;
+    /// The id of a tool.
+    ToolId = TOOL;
+    /// The id of a knowledge document.
+    DocumentId = DOCUMENT;
+    /// The id of a webhook.
+    WebhookId = WEBHOOK;
+    /// The id of an event.
+    EventId = EVENT;
+    /// The id of a delivery of an event to a webhook.
+    DeliveryId = DELIVERY;
+    /// The id of a persona.
+    PersonaId = PERSONA;
+    /// The id of a scenario.
+    ScenarioId = SCENARIO;
+    /// The id of a simulation.
+    SimulationId = SIMULATION;
+    /// The id of a simulation run.
+    RunId = RUN;
+    /// The id of a batch of runs.
+    BatchId = BATCH;
+    /// The id of a call.
+    CallId = CALL;
+    /// The id of a recording.
+    RecordingId = RECORDING;
+    /// The id of a job.
+    JobId = JOB;
+}
+
 /// Longer texts are no id of ours.
 pub const ID_CHARS_MAX: u64 = 64;
 

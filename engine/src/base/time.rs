@@ -4,9 +4,11 @@
 mod calendar;
 mod http_date;
 mod rfc3339;
+mod timestamp;
 
 pub use calendar::is_date;
 pub use http_date::from_http_date;
+pub use timestamp::Timestamp;
 
 use calendar::{FIRST_DAY, LAST_DAY};
 

@@ -106,6 +106,15 @@ impl Context {
         self.batch(statements, Access::Read).await
     }
 
+    /// [`Context::read`] with an answer for each statement, in order.
+    pub async fn read_each<const N: usize>(
+        &mut self,
+        statements: [Statement; N],
+    ) -> Result<[Rows; N], Fault> {
+        let rows = self.read(Vec::from(statements)).await?;
+        rows.try_into().map_err(|_| Fault::Bug("a batch lacks answers".to_owned()))
+    }
+
     /// Writes all or nothing; returns when it is durable. Every statement names `:ws`.
     pub async fn write(&mut self, statements: Vec<Statement>) -> Result<Vec<Rows>, Fault> {
         if self.idempotency.is_some() && self.fresh {
@@ -202,10 +211,12 @@ impl Context {
         }
         let looks_up = self.fresh && self.idempotency.is_some();
         if let (true, Some(idempotency)) = (looks_up, &self.idempotency) {
-            batch.push(self.render(idempotency.lookup(self.now_ms), &hash));
+            batch.push(self.render(idempotency.lookup(self.now_ms), &hash)?);
             lead += 1;
         }
-        batch.extend(statements.into_iter().map(|statement| self.render(statement, &hash)));
+        for statement in statements {
+            batch.push(self.render(statement, &hash)?);
+        }
         if batch.is_empty() {
             return Ok(Vec::new());
         }
@@ -240,10 +251,13 @@ impl Context {
         Ok(rows)
     }
 
-    /// `:ws` becomes the workspace, or a subquery that finds it.
-    fn render(&self, statement: Statement, hash: &str) -> Statement {
-        debug_assert!(self.names_workspace(&statement), "names no workspace: {}", statement.sql);
-        match &self.identity {
+    /// `:ws` becomes the workspace, or a subquery that finds it. A statement that names no workspace is refused: this is
+    /// the boundary between tenants.
+    fn render(&self, statement: Statement, hash: &str) -> Result<Statement, Fault> {
+        if !self.names_workspace(&statement) {
+            return Err(Fault::Bug(format!("a statement names no workspace: {}", statement.sql)));
+        }
+        Ok(match &self.identity {
             Some(_) if !statement.sql.contains(":ws") => statement,
             Some(identity) => statement.in_workspace(&identity.workspace_id),
             None => statement.with_workspace(
@@ -251,13 +265,18 @@ impl Context {
                 hash,
                 " AND revoked_at IS NULL)",
             ),
-        }
+        })
     }
 
     /// By `:ws`, or, once it is known, by its id.
     fn names_workspace(&self, statement: &Statement) -> bool {
-        let known = self.identity.as_ref().map(|identity| Value::from(&identity.workspace_id));
-        statement.sql.contains(":ws") || known.is_some_and(|id| statement.params.contains(&id))
+        let is_known = |identity: &Identity| {
+            statement
+                .params
+                .iter()
+                .any(|value| matches!(value, Value::Text(text) if *text == identity.workspace_id))
+        };
+        statement.sql.contains(":ws") || self.identity.as_ref().is_some_and(is_known)
     }
 
     /// A bootstrap key opens a workspace of its own on first use; any other unknown key is a 401.

@@ -1,5 +1,6 @@
 //! Why an operation did not finish: an error for the client, or a private detail for the log.
 use crate::base::error::{Code, Error};
+use crate::base::limits::STALE_ATTEMPTS_MAX;
 use crate::ports::{BlobError, DatabaseError};
 
 /// Why an operation did not finish: for the client, or for us.
@@ -62,6 +63,20 @@ impl Fault {
             Self::Bug(detail) => (internal(), Some(detail)),
         }
     }
+}
+
+/// Runs `attempt` again as long as somebody else changes what it has read, up to [`STALE_ATTEMPTS_MAX`] times.
+pub async fn retry_stale<T, F>(mut attempt: impl FnMut() -> F) -> Result<T, Fault>
+where
+    F: Future<Output = Result<T, Fault>>,
+{
+    for _ in 1..STALE_ATTEMPTS_MAX {
+        match attempt().await {
+            Err(Fault::Stale) => {}
+            outcome => return outcome,
+        }
+    }
+    attempt().await
 }
 
 fn internal() -> Error {
