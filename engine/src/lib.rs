@@ -3,8 +3,10 @@
 //! No socket, clock, randomness, file or thread lives here; a host lends them through [`ports`].
 //! Start reading at [`engine::Engine::handle`]: every request enters there.
 //!
-//! The modules below are floors: each imports only from those above it in this list. `tests/floors.rs` holds them
-//! to that.
+//! The modules are floors, from the ground up: [`base`], [`ports`], [`speech`], [`conversation`], [`models`],
+//! [`simulation`], [`carriers`], [`config`], [`services`], [`storage`], [`live`], [`jobs`], [`operations`],
+//! [`interfaces`], [`engine`]. Each imports only from its own floor and those below it; `tests/floors.rs` holds them to
+//! that.
 #![cfg_attr(
     target_arch = "wasm32",
     allow(
