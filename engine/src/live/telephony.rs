@@ -12,6 +12,7 @@
 //! - `client` speaks to carriers; `operations::calls::hang_up` ends a call from our side.
 //!
 //! `jobs::live_call` settles what nobody carries on any more.
+pub(crate) mod begin_call;
 pub mod callbacks;
 pub(crate) mod client;
 pub(crate) mod hang_up;

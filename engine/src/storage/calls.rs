@@ -11,7 +11,6 @@ pub mod list;
 mod rollup;
 pub mod search;
 pub mod stats;
-mod verdict;
 mod words;
 pub mod write;
 

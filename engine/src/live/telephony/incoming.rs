@@ -1,12 +1,12 @@
-//! A call comes in: which assistant answers it, and the answer.
-use serde_json::json;
-
+//! A call comes in: it is routed to the assistant of its number, and answered or declined.
 use crate::base::error::Code;
 use crate::base::ids::prefix;
-use crate::base::limits::{PHONE_CALL_SECONDS_MAX, PHONE_CONNECT_MS, STALE_ATTEMPTS_MAX};
+use crate::base::limits::{PHONE_CALL_SECONDS_MAX, PHONE_CONNECT_MS};
 use crate::carriers::{Carrier, CarrierName, Connect, IncomingCall, Progress, Refusal, Reply, Report};
-use crate::conversation::{CallFault, EndedReason};
-use crate::live::telephony::leg::{self, CarrierFacts, Leg, Placing};
+use crate::conversation::EndedReason;
+use crate::live::end_call::{CallJob, EndOfCall, Line, end_call, ended};
+use crate::live::telephony::begin_call::begin_call;
+use crate::live::telephony::leg::{Leg, Placing, command_id};
 use crate::live::telephony::token::CallToken;
 use crate::live::telephony::{CallUrls, status};
 use crate::ports::DatabaseError;
@@ -15,24 +15,18 @@ use crate::services::Services;
 use crate::speech;
 use crate::sql;
 use crate::storage::batch::Batch;
-use crate::storage::calls::{self, Call, CallStatus, Costs, Direction, EndedCall, NewCall, Source, Usage};
-use crate::storage::events::{self, EventKind, Subscribers};
-use crate::storage::fault::Fault;
-use crate::storage::jobs::{DUE_AT_ONCE, JobKind};
+use crate::storage::calls::{CallStatus, Direction, NewCall, Source};
+use crate::storage::events::{self, Subscribers};
+use crate::storage::fault::{Fault, retry_stale};
+use crate::storage::jobs::DUE_AT_ONCE;
 use crate::storage::spending;
 
-/// Answers it, or declines.
+/// Answers the call, or declines it.
 pub async fn answer(services: &Services, carrier: &dyn Carrier, call: IncomingCall) -> Result<Reply, Fault> {
-    for _ in 0..STALE_ATTEMPTS_MAX {
-        match routed(services, carrier, &call).await {
-            Err(Fault::Stale) => {}
-            other => return other,
-        }
-    }
-    Err(Fault::Stale)
+    retry_stale(|| routed(services, carrier, &call)).await
 }
 
-/// What a call that was placed, and answered, is connected to, for carriers that ask then.
+/// What an answered outgoing call is connected to, for carriers that ask for it then.
 pub async fn answer_placed(
     services: &Services,
     carrier: &dyn Carrier,
@@ -55,29 +49,26 @@ pub async fn answer_placed(
 async fn routed(services: &Services, carrier: &dyn Carrier, call: &IncomingCall) -> Result<Reply, Fault> {
     let now_ms = services.ports().clock.now_ms();
     let provider = carrier.provider();
-    let reads = vec![
+    let reads = [
         Leg::select_by_carrier(provider, &call.carrier_call_id),
         sql!(
             "SELECT n.workspace_id AS workspace_id, a.id AS assistant_id, a.revision AS revision, a.model AS model,
              a.voice AS voice, w.calls_at_once AS calls_at_once,
              (SELECT COUNT(*) FROM phone_calls AS p WHERE p.workspace_id = n.workspace_id AND p.is_over = 0) AS calls
              FROM numbers AS n JOIN assistants AS a ON a.id = n.assistant_id JOIN workspaces AS w ON w.id = n.workspace_id
-             WHERE n.number = ?1 AND n.provider = ?2",
-            &call.to,
-            provider.as_str()
+             WHERE n.number = :number AND n.provider = :provider",
+            number = &call.to,
+            provider = provider.as_str(),
         ),
         of_the_number(events::callers_subscribers(), call),
         of_the_number(spending::select(now_ms), call),
     ];
-    let rows = services.ports().database.read(reads).await?;
-    let [legs, binding, subscribers, spending] = &rows[..] else {
-        return Err(Fault::Bug("a batch lacks answers".to_owned()));
-    };
-    // Carriers say everything more than once.
-    if let Some(leg) = Leg::first(Some(legs))? {
+    let [legs, binding, subscribers, spending] = services.read(reads).await?;
+    // Carriers repeat their callbacks.
+    if let Some(leg) = Leg::first(Some(&legs))? {
         return match leg.media_at {
             _ if leg.is_over => Ok(carrier.refuse(call, Refusal::Busy)),
-            // It is connected: a command that declines it now would be about a live call.
+            // It is connected: declining it now would end a live call.
             Some(_) => Ok(carrier.acknowledge()),
             None => connect(services, carrier, &leg, call),
         };
@@ -87,8 +78,8 @@ async fn routed(services: &Services, carrier: &dyn Carrier, call: &IncomingCall)
     };
     let binding = Binding::read(row)?;
     let new = binding.call(services, provider, call, now_ms);
-    let subscribers = Subscribers::read(subscribers)?;
-    match binding.obstacle(spending)? {
+    let subscribers = Subscribers::read(&subscribers)?;
+    match binding.obstacle(&spending)? {
         Some(reason) => {
             decline(services, &new, &subscribers, reason).await?;
             Ok(carrier.refuse(call, Refusal::Busy))
@@ -170,90 +161,44 @@ impl Binding {
     }
 }
 
-/// Puts the call on disk.
+/// Writes a call that is answered.
 async fn begin(
     services: &Services,
     new: &NewCall,
     call: &IncomingCall,
     subscribers: &Subscribers,
 ) -> Result<Leg, Fault> {
-    let leg = leg(services, new, call.region_url.clone(), Placing::Incoming, PHONE_CALL_SECONDS_MAX)?;
-    let mut batch = Batch::from([leg.room(), leg.insert(), leg.job(new.started_at + PHONE_CONNECT_MS)]);
-    batch.extend(calls::write::insert(new));
-    announce(services, new, None, subscribers, EventKind::CallStarted, &mut batch)?;
+    let job_id = services.id(prefix::JOB);
+    let leg =
+        Leg::new(new, job_id, call.region_url.clone(), Placing::Incoming, PHONE_CALL_SECONDS_MAX)?;
+    let mut batch = Batch::from([leg.room()]);
+    begin_call(services, &mut batch, new, &leg, subscribers, new.started_at + PHONE_CONNECT_MS)?;
     write(services, batch).await?;
     Ok(leg)
 }
 
-/// Puts a call that is declined on disk: whoever owns the number sees that somebody called, and why in vain.
+/// Writes a call that is declined: the owner of the number sees who called, and why nobody answered.
 async fn decline(
     services: &Services,
     new: &NewCall,
     subscribers: &Subscribers,
     reason: EndedReason,
 ) -> Result<(), Fault> {
-    let ended = EndedCall {
-        answered_at: None,
-        ended_at: new.started_at,
-        duration_ms: 0,
-        outcome: crate::conversation::Outcome::Busy,
-        ended_reason: Some(reason),
-        fault: CallFault::Operator,
-        transcript: Vec::new(),
-        costs: Costs::default(),
-        usage: Usage::default(),
+    let leg = Leg::new(new, services.id(prefix::JOB), None, Placing::Incoming, 0)?;
+    let mut batch = Batch::default();
+    begin_call(services, &mut batch, new, &leg, subscribers, DUE_AT_ONCE)?;
+    let end = EndOfCall {
+        call: new,
+        leg: Some(&leg),
+        ended: ended::declined(reason, new.started_at),
+        analysis: None,
+        subscribers,
+        job: CallJob::Unclaimed,
+        line: Line::Refused,
+        now_ms: new.started_at,
     };
-    let mut leg = leg(services, new, None, Placing::Incoming, 0)?;
-    leg.is_over = true;
-    let mut batch = Batch::from([leg.insert(), leg.job(DUE_AT_ONCE)]);
-    batch.extend(calls::write::record(new, Some(&ended), None));
-    announce(services, new, None, subscribers, EventKind::CallStarted, &mut batch)?;
-    announce(services, new, Some(&ended), subscribers, EventKind::CallEnded, &mut batch)?;
-    batch.wake(JobKind::LiveCall, &leg.job_id, new.started_at);
+    end_call(services, &mut batch, end)?;
     write(services, batch).await
-}
-
-/// The row of a call that begins.
-pub(crate) fn leg(
-    services: &Services,
-    new: &NewCall,
-    region_url: Option<String>,
-    placing: Placing,
-    max_seconds: i64,
-) -> Result<Leg, Fault> {
-    let provider = new.provider.ok_or_else(|| Fault::Bug(format!("{} has no carrier", new.id)))?;
-    Ok(Leg {
-        call_id: new.id.clone(),
-        workspace_id: new.workspace_id.clone(),
-        assistant_id: new.assistant_id.clone(),
-        provider,
-        carrier_call_id: new.carrier_call_id.clone(),
-        region_url,
-        job_id: services.id(prefix::JOB),
-        max_seconds,
-        placing,
-        media_at: None,
-        media_started_at: None,
-        hang_up_at: None,
-        said: CarrierFacts::default(),
-        is_over: false,
-        version: 1,
-        created_at: new.started_at,
-    })
-}
-
-/// Adds the event that a call began or ended.
-pub(crate) fn announce(
-    services: &Services,
-    new: &NewCall,
-    ended: Option<&EndedCall>,
-    subscribers: &Subscribers,
-    kind: EventKind,
-    batch: &mut Batch,
-) -> Result<(), Fault> {
-    batch.emit(services, &new.workspace_id, subscribers, kind, new.started_at, || {
-        Ok(json!({"call": Call::of(new, ended, None)?}))
-    })
 }
 
 async fn write(services: &Services, batch: Batch) -> Result<(), Fault> {
@@ -278,7 +223,7 @@ fn connect(
         our_number: &call.to,
         media_url: &urls.media,
         status_url: &urls.status,
-        command_id: &leg::command_id(&leg.call_id, "answer"),
+        command_id: &command_id(&leg.call_id, "answer"),
         now_ms: services.ports().clock.now_ms(),
         max_seconds: u32::try_from(leg.max_seconds).unwrap_or_default(),
     }))
