@@ -8,9 +8,10 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 use sidetone::sandbox::{Reply, Sandbox, SandboxSocket, block_on};
 use sidetone_engine::base::limits::LIVE_SESSIONS_MAX;
-use sidetone_engine::ports::{HttpError, HttpRequest};
+use sidetone_engine::ports::{HttpError, HttpReply, HttpRequest};
 use sidetone_tests::fakes::carrier::telnyx::TelnyxWire;
 use sidetone_tests::fakes::carrier::vonage::VonageWire;
+use sidetone_tests::World;
 use sidetone_tests::fakes::carrier::{CallEvent, EndKind, PhoneCall, Public, Wire, WireMessage};
 
 const OURS: &str = "+14155550100";
@@ -567,4 +568,75 @@ fn who_is_told_why_not_hears_all_of_it() {
     sandbox.run_jobs();
     let sent = sandbox.sent_http();
     assert!(sent.is_empty(), "hung up in the middle of the sentence: {sent:?}");
+}
+
+/// A carrier rejects an order after seconds, when its callbacks have told of the call already and a webhook was added:
+/// the call ends as it is by then, and its event says so.
+#[test]
+fn a_call_that_is_rejected_late_ends_with_what_was_told_meanwhile() {
+    let mut settings = TelnyxWire.settings("http://telnyx.example");
+    settings.retain(|(name, _)| name.contains("TELNYX"));
+    let settings: Vec<(&str, &str)> = settings.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    let world = World::with_settings(&settings);
+    let sandbox = world.sandbox().unwrap();
+    let assistant = world.assistant();
+    world
+        .put(format!("/numbers/{OURS}"), json!({"assistant_id": assistant.id, "provider": "telnyx"}))
+        .ok();
+    let other = world.clone();
+    sandbox.meanwhile(move || {
+        let sandbox = other.sandbox().unwrap();
+        sandbox.advance(3_000);
+        other.create("/webhooks", json!({"url": "https://receiver.example/", "events": ["*"]}));
+        let order: Value = serde_json::from_slice(&sandbox.sent_http().pop().unwrap().body).unwrap();
+        let call = phone_call(true, &order);
+        for (nth, event) in (0..).zip([CallEvent::Ringing, CallEvent::Priced { seconds: 60 }]) {
+            assert_eq!(tell(sandbox, &TelnyxWire, &call, &event, nth, START_S + 3).status, 200);
+        }
+    });
+    let no = json!({"errors": [{"code": "10015", "title": "Bad request", "detail": "No."}]});
+    sandbox.answer_http(422, &no.to_string());
+    let order = json!({"assistant_id": assistant.id, "to": THEIRS, "from": OURS});
+    let refusal = world.post("/calls/outbound", order).refused("carrier_rejected");
+    let id = refusal["error"]["details"]["call_id"].as_str().unwrap().to_owned();
+
+    sandbox.answer_http_with(|_| Ok(HttpReply { status: 200, headers: Vec::new(), body: Bytes::new() }));
+    sandbox.run_jobs();
+    let call = world.get(format!("/calls/{id}")).ok().json;
+    assert_eq!(
+        (&call["status"], &call["ended_reason"], &call["carrier_call_id"]),
+        (&json!("ended"), &json!("carrier_refused"), &json!(CARRIER_CALL_ID))
+    );
+    let spent = world.get("/workspace").ok()["spent_this_month_microusd"].clone();
+    assert!(spent.as_i64().unwrap() > 0, "{call}");
+    assert_eq!((&call["costs"]["telephony_microusd"], &call["costs"]["total_microusd"]), (&spent, &spent));
+
+    let sent = sandbox.sent_http();
+    let (told, commands): (Vec<_>, Vec<_>) =
+        sent.iter().partition(|request| request.url.starts_with("https://receiver.example"));
+    let events: Vec<Value> = told.iter().map(|sent| serde_json::from_slice(&sent.body).unwrap()).collect();
+    let ended = events.iter().find(|event| event["type"] == "call.ended").expect("the webhook of now is told");
+    assert_eq!(ended["created_at"], call["ended_at"], "dated when the call ended");
+    let mut shown = call.clone();
+    (shown["analysis"], shown["sentiment"]) = (json!(null), json!(null));
+    assert_eq!(ended["data"]["call"], shown, "as a read shows it");
+    // It rang, whatever the response to the order says.
+    assert!(commands.iter().any(|command| command.url.ends_with("/actions/hangup")), "{commands:?}");
+}
+
+/// A process that dies between the end of a call and its socket's leaves no journal behind.
+#[test]
+fn a_call_that_ends_before_its_audio_keeps_no_journal() {
+    let desk = Desk::new();
+    let call = desk.place();
+    let _socket = desk.socket(&call);
+    desk.tell(&call, &CallEvent::Ringing);
+    desk.tell(&call, &CallEvent::Ended { how: EndKind::NoAnswer, seconds: 0 });
+    desk.sandbox.kill_conversations();
+    desk.wait(600_000);
+    desk.sandbox.run_jobs();
+    assert_eq!(desk.call()["analysis"]["method"], "rule");
+    let count = sidetone_engine::sql!("SELECT COUNT(*) AS journals FROM live_calls");
+    let rows = block_on(desk.sandbox.engine().ports().database.read(vec![count])).unwrap();
+    assert_eq!(rows[0].first().unwrap().integer("journals").unwrap(), 0);
 }
