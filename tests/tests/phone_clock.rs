@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 use sidetone::sandbox::{Reply, Sandbox, SandboxSocket, block_on};
 use sidetone_engine::base::limits::LIVE_SESSIONS_MAX;
 use sidetone_engine::ports::{HttpError, HttpReply, HttpRequest};
+use sidetone_tests::World;
 use sidetone_tests::fakes::carrier::telnyx::TelnyxWire;
 use sidetone_tests::fakes::carrier::vonage::VonageWire;
-use sidetone_tests::World;
 use sidetone_tests::fakes::carrier::{CallEvent, EndKind, PhoneCall, Public, Wire, WireMessage};
 
 const OURS: &str = "+14155550100";
@@ -580,9 +580,7 @@ fn a_call_that_is_rejected_late_ends_with_what_was_told_meanwhile() {
     let world = World::with_settings(&settings);
     let sandbox = world.sandbox().unwrap();
     let assistant = world.assistant();
-    world
-        .put(format!("/numbers/{OURS}"), json!({"assistant_id": assistant.id, "provider": "telnyx"}))
-        .ok();
+    world.put(format!("/numbers/{OURS}"), json!({"assistant_id": assistant.id, "provider": "telnyx"})).ok();
     let other = world.clone();
     sandbox.meanwhile(move || {
         let sandbox = other.sandbox().unwrap();
@@ -615,7 +613,8 @@ fn a_call_that_is_rejected_late_ends_with_what_was_told_meanwhile() {
     let (told, commands): (Vec<_>, Vec<_>) =
         sent.iter().partition(|request| request.url.starts_with("https://receiver.example"));
     let events: Vec<Value> = told.iter().map(|sent| serde_json::from_slice(&sent.body).unwrap()).collect();
-    let ended = events.iter().find(|event| event["type"] == "call.ended").expect("the webhook of now is told");
+    let ended =
+        events.iter().find(|event| event["type"] == "call.ended").expect("the webhook of now is told");
     assert_eq!(ended["created_at"], call["ended_at"], "dated when the call ended");
     let mut shown = call.clone();
     (shown["analysis"], shown["sentiment"]) = (json!(null), json!(null));

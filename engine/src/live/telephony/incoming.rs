@@ -169,8 +169,7 @@ async fn begin(
     subscribers: &Subscribers,
 ) -> Result<Leg, Fault> {
     let job_id = services.id(prefix::JOB);
-    let leg =
-        Leg::new(new, job_id, call.region_url.clone(), Placing::Incoming, PHONE_CALL_SECONDS_MAX)?;
+    let leg = Leg::new(new, job_id, call.region_url.clone(), Placing::Incoming, PHONE_CALL_SECONDS_MAX)?;
     let mut batch = Batch::from([leg.room()]);
     begin_call(services, &mut batch, new, &leg, subscribers, new.started_at + PHONE_CONNECT_MS)?;
     write(services, batch).await?;

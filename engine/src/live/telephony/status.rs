@@ -42,10 +42,8 @@ async fn applied(
     if !change.is_any() {
         return Ok(Some(before));
     }
-    let reads = [
-        calls::select_for(&before.workspace_id, &before.call_id),
-        events::subscribers(&before.workspace_id),
-    ];
+    let reads =
+        [calls::select_for(&before.workspace_id, &before.call_id), events::subscribers(&before.workspace_id)];
     let [call, subscribers] = services.read(reads).await?;
     change.batch(services, &call, &subscribers)?.write(services).await?;
     Ok(Some(change.after))

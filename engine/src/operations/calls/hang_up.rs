@@ -37,15 +37,15 @@ async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     let row = call.first().ok_or_else(|| Error::not_found("call"))?;
     let call = Call::read(row, &context.services.config().base_url)?;
     let Some(mut leg) = Leg::first(Some(&leg))? else {
-        let message = "is not a telephone call: a browser call ends with its socket, a simulated call with its run";
+        let message =
+            "is not a telephone call: a browser call ends with its socket, a simulated call with its run";
         return Err(Error::field("id", message).into());
     };
     if leg.is_over || leg.said.end.is_some() {
         return context.commit(Vec::new(), Output::ok(&call)?).await;
     }
     if leg.carrier_call_id.is_none() {
-        let message =
-            "The carrier has not given this call an id yet, so it cannot be told to end it. Try again in a moment.";
+        let message = "The carrier has not given this call an id yet, so it cannot be told to end it. Try again in a moment.";
         let mut error = Error::new(Code::Unavailable, message);
         error.retry_after_s = Some(1);
         return Err(error.into());
