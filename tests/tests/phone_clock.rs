@@ -570,57 +570,119 @@ fn who_is_told_why_not_hears_all_of_it() {
     assert!(sent.is_empty(), "hung up in the middle of the sentence: {sent:?}");
 }
 
-/// A carrier rejects an order after seconds, when its callbacks have told of the call already and a webhook was added:
-/// the call ends as it is by then, and its event says so.
-#[test]
-fn a_call_that_is_rejected_late_ends_with_what_was_told_meanwhile() {
-    let mut settings = TelnyxWire.settings("http://telnyx.example");
-    settings.retain(|(name, _)| name.contains("TELNYX"));
-    let settings: Vec<(&str, &str)> = settings.iter().map(|(name, value)| (*name, value.as_str())).collect();
-    let world = World::with_settings(&settings);
-    let sandbox = world.sandbox().unwrap();
-    let assistant = world.assistant();
-    world.put(format!("/numbers/{OURS}"), json!({"assistant_id": assistant.id, "provider": "telnyx"})).ok();
-    let other = world.clone();
-    sandbox.meanwhile(move || {
-        let sandbox = other.sandbox().unwrap();
-        sandbox.advance(3_000);
-        other.create("/webhooks", json!({"url": "https://receiver.example/", "events": ["*"]}));
-        let order: Value = serde_json::from_slice(&sandbox.sent_http().pop().unwrap().body).unwrap();
-        let call = phone_call(true, &order);
-        for (nth, event) in (0..).zip([CallEvent::Ringing, CallEvent::Priced { seconds: 60 }]) {
-            assert_eq!(tell(sandbox, &TelnyxWire, &call, &event, nth, START_S + 3).status, 200);
+/// A call whose order the carrier rejects after seconds, when its callbacks have told of the call already.
+struct RejectedLate {
+    /// As a read shows it then.
+    call: Value,
+    spent_microusd: i64,
+    /// What the webhook was sent.
+    events: Vec<Value>,
+    /// Where the carrier was sent commands.
+    commands: Vec<String>,
+}
+
+impl RejectedLate {
+    /// With a webhook that is added while the carrier is asked.
+    fn new() -> Self {
+        Self::ordered(false)
+    }
+
+    /// With a webhook that is there from the beginning.
+    fn with_webhook() -> Self {
+        Self::ordered(true)
+    }
+
+    fn ordered(has_webhook: bool) -> Self {
+        let mut settings = TelnyxWire.settings("http://telnyx.example");
+        settings.retain(|(name, _)| name.contains("TELNYX"));
+        let settings: Vec<(&str, &str)> =
+            settings.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        let world = World::with_settings(&settings);
+        let sandbox = world.sandbox().unwrap();
+        let assistant = world.assistant();
+        let number = json!({"assistant_id": assistant.id, "provider": "telnyx"});
+        world.put(format!("/numbers/{OURS}"), number).ok();
+        let other = world.clone();
+        let add_webhook = |world: &World| {
+            world.create("/webhooks", json!({"url": "https://receiver.example/", "events": ["*"]}));
+        };
+        if has_webhook {
+            add_webhook(&world);
         }
-    });
-    let no = json!({"errors": [{"code": "10015", "title": "Bad request", "detail": "No."}]});
-    sandbox.answer_http(422, &no.to_string());
-    let order = json!({"assistant_id": assistant.id, "to": THEIRS, "from": OURS});
-    let refusal = world.post("/calls/outbound", order).refused("carrier_rejected");
-    let id = refusal["error"]["details"]["call_id"].as_str().unwrap().to_owned();
+        sandbox.meanwhile(move || {
+            let sandbox = other.sandbox().unwrap();
+            sandbox.advance(3_000);
+            if !has_webhook {
+                add_webhook(&other);
+            }
+            let order: Value = serde_json::from_slice(&sandbox.sent_http().pop().unwrap().body).unwrap();
+            let call = phone_call(true, &order);
+            for (nth, event) in
+                (0..).zip([CallEvent::Ringing, CallEvent::Answered, CallEvent::Priced { seconds: 60 }])
+            {
+                assert_eq!(tell(sandbox, &TelnyxWire, &call, &event, nth, START_S + 3).status, 200);
+            }
+        });
+        let no = json!({"errors": [{"code": "10015", "title": "Bad request", "detail": "No."}]});
+        sandbox.answer_http(422, &no.to_string());
+        let order = json!({"assistant_id": assistant.id, "to": THEIRS, "from": OURS});
+        let refusal = world.post("/calls/outbound", order).refused("carrier_rejected");
+        let id = refusal["error"]["details"]["call_id"].as_str().unwrap().to_owned();
+        sandbox.answer_http_with(|_| Ok(HttpReply { status: 200, headers: Vec::new(), body: Bytes::new() }));
+        sandbox.run_jobs();
+        let (told, commands): (Vec<_>, Vec<_>) = sandbox
+            .sent_http()
+            .into_iter()
+            .partition(|request| request.url.starts_with("https://receiver.example"));
+        Self {
+            call: world.get(format!("/calls/{id}")).ok().json,
+            spent_microusd: world.get("/workspace").ok()["spent_this_month_microusd"].as_i64().unwrap(),
+            events: told.iter().map(|request| serde_json::from_slice(&request.body).unwrap()).collect(),
+            commands: commands.into_iter().map(|request| request.url).collect(),
+        }
+    }
 
-    sandbox.answer_http_with(|_| Ok(HttpReply { status: 200, headers: Vec::new(), body: Bytes::new() }));
-    sandbox.run_jobs();
-    let call = world.get(format!("/calls/{id}")).ok().json;
-    assert_eq!(
-        (&call["status"], &call["ended_reason"], &call["carrier_call_id"]),
-        (&json!("ended"), &json!("carrier_refused"), &json!(CARRIER_CALL_ID))
-    );
-    let spent = world.get("/workspace").ok()["spent_this_month_microusd"].clone();
-    assert!(spent.as_i64().unwrap() > 0, "{call}");
-    assert_eq!((&call["costs"]["telephony_microusd"], &call["costs"]["total_microusd"]), (&spent, &spent));
+    fn ended(&self) -> &Value {
+        self.events.iter().find(|event| event["type"] == "call.ended").expect("the end is told")
+    }
+}
 
-    let sent = sandbox.sent_http();
-    let (told, commands): (Vec<_>, Vec<_>) =
-        sent.iter().partition(|request| request.url.starts_with("https://receiver.example"));
-    let events: Vec<Value> = told.iter().map(|sent| serde_json::from_slice(&sent.body).unwrap()).collect();
-    let ended =
-        events.iter().find(|event| event["type"] == "call.ended").expect("the webhook of now is told");
-    assert_eq!(ended["created_at"], call["ended_at"], "dated when the call ended");
-    let mut shown = call.clone();
+#[test]
+fn a_call_that_is_rejected_late_costs_what_the_carrier_told_and_counts_as_spent() {
+    let RejectedLate { call, spent_microusd, .. } = RejectedLate::new();
+    assert_eq!((&call["status"], &call["ended_reason"]), (&json!("ended"), &json!("carrier_refused")));
+    assert!(spent_microusd > 0, "{call}");
+    assert_eq!(call["costs"]["telephony_microusd"], spent_microusd);
+    assert_eq!(call["costs"]["total_microusd"], spent_microusd);
+}
+
+#[test]
+fn the_end_of_a_rejected_call_is_told_to_the_webhooks_of_that_moment() {
+    RejectedLate::new().ended();
+}
+
+#[test]
+fn the_end_of_a_rejected_call_is_dated_when_it_ended() {
+    let rejected = RejectedLate::with_webhook();
+    assert_eq!(rejected.call["ended_at"], "2026-01-01T00:00:03.000Z");
+    assert_eq!(rejected.ended()["created_at"], rejected.call["ended_at"]);
+}
+
+#[test]
+fn the_event_of_a_rejected_call_shows_it_as_a_read_does() {
+    let rejected = RejectedLate::with_webhook();
+    let mut shown = rejected.call.clone();
+    assert_eq!(shown["carrier_call_id"], CARRIER_CALL_ID);
+    assert_eq!(shown["answered_at"], "2026-01-01T00:00:03.000Z", "it was answered");
     (shown["analysis"], shown["sentiment"]) = (json!(null), json!(null));
-    assert_eq!(ended["data"]["call"], shown, "as a read shows it");
-    // It rang, whatever the response to the order says.
-    assert!(commands.iter().any(|command| command.url.ends_with("/actions/hangup")), "{commands:?}");
+    assert_eq!(rejected.ended()["data"]["call"], shown);
+}
+
+/// Its telephone rings, whatever the response to the order says.
+#[test]
+fn a_rejected_call_that_rings_is_hung_up() {
+    let commands = RejectedLate::new().commands;
+    assert!(commands.iter().any(|url| url.ends_with("/actions/hangup")), "{commands:?}");
 }
 
 /// A process that dies between the end of a call and its socket's leaves no journal behind.
