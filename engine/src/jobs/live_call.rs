@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::Failure;
 use crate::base::limits::{JOB_ATTEMPTS_MAX, LIVE_COST_MICROUSD_MAX, MODEL_TOTAL_MS};
+use crate::base::time::Timestamp;
 use crate::carriers::End;
 use crate::conversation::EndedReason;
 use crate::conversation::transcript::TranscriptRow;
@@ -102,13 +103,13 @@ async fn load(services: &Services, job: &Job) -> Result<Option<Found>, Fault> {
 
 /// Ends a call that nobody carries on any more, or that nobody ever connected.
 async fn end_abandoned_call(services: &Services, job: &Job, found: Found) -> Result<(), Fault> {
-    let now_ms = services.ports().clock.now_ms();
+    let now = services.now();
     let call = NewCall::read(found.row()?, &job.workspace_id)?;
     let leg = found.leg.as_ref();
-    let mut batch = Batch::from(job.extend(now_ms, 0).statements);
+    let mut batch = Batch::from(job.extend(now.ms(), 0).statements);
     let end = EndOfCall {
         ended: match leg {
-            Some(leg) if leg.media_started_at.is_none() => unconnected(leg, &call, now_ms),
+            Some(leg) if leg.media_started_at.is_none() => unconnected(leg, &call, now),
             _ => without_process(&call, found.so_far),
         },
         call: &call,
@@ -117,7 +118,7 @@ async fn end_abandoned_call(services: &Services, job: &Job, found: Found) -> Res
         subscribers: &found.subscribers,
         job: CallJob::Ours,
         line: Line::HungUpByJob,
-        now_ms,
+        now,
     };
     end_call(services, &mut batch, end)?;
     batch.write(services).await?;
@@ -133,7 +134,7 @@ fn without_process(call: &NewCall, so_far: SoFar) -> EndedCall {
 }
 
 /// The end of a telephone call of which nothing more was heard.
-fn unconnected(leg: &Leg, call: &NewCall, now_ms: i64) -> EndedCall {
+fn unconnected(leg: &Leg, call: &NewCall, now: Timestamp) -> EndedCall {
     let reason = match (leg.hang_up_at, leg.placing) {
         (Some(_), _) => EndedReason::Canceled,
         // It was answered, and no audio ever came.
@@ -142,7 +143,7 @@ fn unconnected(leg: &Leg, call: &NewCall, now_ms: i64) -> EndedCall {
         (None, _) => EndedReason::Unsettled,
     };
     let end = leg.said.end.clone().unwrap_or_else(|| End::of(reason, ""));
-    ended::never_connected(leg, &end, call.answered_at, now_ms)
+    ended::never_connected(leg, &end, call.answered_at, now)
 }
 
 /// Finds out what an ended call was about. A model that fails leaves it to the rules.

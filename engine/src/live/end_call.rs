@@ -5,6 +5,7 @@ pub(crate) mod ended;
 
 use serde_json::json;
 
+use crate::base::time::Timestamp;
 use crate::live::journal;
 use crate::live::lease::JobLease;
 use crate::live::telephony::leg::Leg;
@@ -33,7 +34,7 @@ pub(crate) struct EndOfCall<'a> {
     /// Who closes the line at the carrier.
     pub(crate) line: Line,
     /// The time at which the end is written: the date of its event, and the month in which its costs count.
-    pub(crate) now_ms: i64,
+    pub(crate) now: Timestamp,
 }
 
 /// Who holds the job that analyzes the call once it is over.
@@ -60,11 +61,11 @@ pub(crate) enum Line {
 ///
 /// The batch is undone when the carrier's side has changed since `leg` was read, so of all who could end a call one does.
 pub(crate) fn end_call(services: &Services, batch: &mut Batch, end: EndOfCall<'_>) -> Result<(), Fault> {
-    let EndOfCall { call, leg, mut ended, analysis, subscribers, job, line, now_ms } = end;
+    let EndOfCall { call, leg, mut ended, analysis, subscribers, job, line, now } = end;
     let NewCall { workspace_id, id, .. } = call;
     if let CallJob::Conversation(lease) = &job {
         batch.extend(lease.hand_over());
-        batch.wake(JobKind::LiveCall, lease.job_id(), now_ms);
+        batch.wake(JobKind::LiveCall, lease.job_id(), now.ms());
     }
     let mut call = call.clone();
     if let Some(leg) = leg {
@@ -74,16 +75,16 @@ pub(crate) fn end_call(services: &Services, batch: &mut Batch, end: EndOfCall<'_
         ended::apply_carrier_price(&mut ended, leg, services.config().carriers.rates());
         batch.extend(Leg { is_over: true, ..leg.clone() }.change());
         if matches!(job, CallJob::Unclaimed) {
-            leg.wake_job(now_ms, batch);
+            leg.wake_job(now, batch);
         }
         if line == Line::HungUpByJob {
-            leg.hang_up_later(services, now_ms, batch);
+            leg.hang_up_later(services, now, batch);
         }
     }
     batch.extend(calls::write::end(workspace_id, id, &ended, analysis));
     batch.extend(journal::forget(workspace_id, id));
-    batch.extend(spending::add(workspace_id, now_ms, ended.costs.total_microusd));
-    batch.emit(services, workspace_id, subscribers, EventKind::CallEnded, now_ms, || {
+    batch.extend(spending::add(workspace_id, now.ms(), ended.costs.total_microusd));
+    batch.emit(services, workspace_id, subscribers, EventKind::CallEnded, now.ms(), || {
         Ok(json!({"call": Call::of(&call, Some(&ended), analysis)?}))
     })
 }

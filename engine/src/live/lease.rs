@@ -1,5 +1,5 @@
 //! The lease that a live conversation holds on its own job.
-use crate::base::ids::prefix;
+use crate::base::ids::{CallId, JobId, WorkspaceId, prefix};
 use crate::base::limits::LIVE_LEASE_MS;
 use crate::ports::statement::Statement;
 use crate::services::Services;
@@ -9,24 +9,29 @@ use crate::storage::jobs::{DUE_AT_ONCE, JobKind};
 /// The lease that a live conversation holds on its own job.
 #[derive(Debug, Clone)]
 pub struct JobLease {
-    job_id: String,
-    workspace_id: String,
-    call_id: String,
+    job_id: JobId,
+    workspace_id: WorkspaceId,
+    call_id: CallId,
     lease: String,
 }
 
 impl JobLease {
     /// The lease of a new job, which [`JobLease::open`] inserts.
-    pub fn new(services: &Services, workspace_id: &str, call_id: &str) -> Self {
-        Self::over(services, workspace_id, call_id, &services.id(prefix::JOB))
+    pub fn new(services: &Services, workspace_id: &WorkspaceId, call_id: &CallId) -> Self {
+        Self::over(services, workspace_id, call_id, &services.new_id())
     }
 
     /// A lease on the job that a call has already, which [`JobLease::take`] takes.
-    pub fn over(services: &Services, workspace_id: &str, call_id: &str, job_id: &str) -> Self {
+    pub fn over(
+        services: &Services,
+        workspace_id: &WorkspaceId,
+        call_id: &CallId,
+        job_id: &JobId,
+    ) -> Self {
         Self {
-            job_id: job_id.to_owned(),
-            workspace_id: workspace_id.to_owned(),
-            call_id: call_id.to_owned(),
+            job_id: job_id.clone(),
+            workspace_id: workspace_id.clone(),
+            call_id: call_id.clone(),
             // Not one of a process's leases, which are released together: the conversation gives it back itself.
             lease: format!("live:{}", services.id(prefix::LEASE)),
         }

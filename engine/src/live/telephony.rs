@@ -25,6 +25,7 @@ pub mod token;
 
 use std::borrow::Cow;
 
+use crate::base::ids::{CallId, WorkspaceId};
 use crate::carriers::CarrierName;
 
 /// Where carriers' callbacks go; the provider's name follows.
@@ -75,8 +76,8 @@ impl CallUrls {
     pub(crate) fn new(
         services: &crate::services::Services,
         provider: CarrierName,
-        workspace_id: &str,
-        call_id: &str,
+        workspace_id: &WorkspaceId,
+        call_id: &CallId,
     ) -> Result<Self, crate::storage::fault::Fault> {
         let config = services.config();
         let sign = |purpose| token::CallToken::new(workspace_id, call_id).sign(&config.secret, purpose);

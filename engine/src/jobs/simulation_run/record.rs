@@ -3,7 +3,8 @@ use serde_json::json;
 
 use super::Started;
 use super::drive::{Drive, Driven};
-use crate::base::time;
+use crate::base::ids::{AssistantId, CallId, Id, RunId, WorkspaceId};
+use crate::base::time::{self, Timestamp};
 use crate::conversation::EndedReason;
 use crate::jobs::Failure;
 use crate::live::end_call::{CallJob, EndOfCall, Line, end_call};
@@ -72,7 +73,7 @@ pub async fn over(
     let new = new_call(job, started);
     let ended = EndedCall {
         answered_at: new.answered_at,
-        ended_at: now_ms,
+        ended_at: Timestamp::from_ms(now_ms),
         duration_ms: result.duration_ms,
         outcome: ended_reason.outcome(),
         ended_reason: Some(ended_reason),
@@ -95,7 +96,7 @@ pub async fn over(
         // The job is the run's, and finishes with it.
         job: CallJob::Ours,
         line: Line::HungUpByJob,
-        now_ms,
+        now: Timestamp::from_ms(now_ms),
     };
     end_call(services, &mut batch, end)?;
     // The simulated caller and the judge are no part of the call.
@@ -112,7 +113,7 @@ pub async fn over(
     run.last_line = last_line;
     run.cost_microusd = total.microusd;
     run.completed_at = Some(time::format(now_ms));
-    run.call_id = Some(new.id.clone());
+    run.call_id = Some(new.id.to_string());
 
     let update = sql!(
         "UPDATE runs SET status = :status, passed = :passed, error = :error, evaluations = :evaluations, turns = :turns,
@@ -141,9 +142,9 @@ pub async fn over(
 fn new_call(job: &Job, started: &Started) -> NewCall {
     let assistant = &started.assistant;
     NewCall {
-        workspace_id: job.workspace_id.clone(),
-        id: started.call_id.clone(),
-        assistant_id: assistant.id.clone(),
+        workspace_id: WorkspaceId::from_stored(job.workspace_id.clone()),
+        id: CallId::from_stored(started.call_id.clone()),
+        assistant_id: AssistantId::from_stored(assistant.id.clone()),
         assistant_revision: assistant.revision,
         source: Source::Simulation,
         direction: Direction::Inbound,
@@ -155,8 +156,8 @@ fn new_call(job: &Job, started: &Started) -> NewCall {
         carrier_call_id: None,
         model: assistant.model.clone(),
         voice: assistant.voice.clone(),
-        started_at: started.started_at_ms,
-        answered_at: Some(started.started_at_ms),
-        simulation_run_id: Some(job.subject_id.clone()),
+        started_at: Timestamp::from_ms(started.started_at_ms),
+        answered_at: Some(Timestamp::from_ms(started.started_at_ms)),
+        simulation_run_id: Some(RunId::from_stored(job.subject_id.clone())),
     }
 }

@@ -2,6 +2,7 @@
 use futures_util::stream::FuturesUnordered;
 
 use super::{Drive, END_ATTEMPTS_MAX};
+use crate::base::time::Timestamp;
 use crate::conversation::{EndedReason, Input};
 use crate::live::end_call::{CallJob, EndOfCall, Line, end_call, ended};
 use crate::live::journal::SoFar;
@@ -39,7 +40,7 @@ impl Drive<'_> {
     async fn write_end(&mut self, reason: EndedReason) -> Result<(), Fault> {
         let session = self.session;
         let (services, call) = (&session.services, &session.call);
-        let now_ms = self.now_ms();
+        let now = Timestamp::from_ms(self.now_ms());
         let so_far = SoFar {
             offset_ms: self.conversation.offset_ms(),
             spent: self.spent,
@@ -48,17 +49,17 @@ impl Drive<'_> {
         let reads = [events::subscribers(&call.workspace_id), Leg::select(&call.workspace_id, &call.id)];
         let [subscribers, leg] = services.read(reads).await?;
         let leg = Leg::first(Some(&leg))?;
-        let answered_at = self.answered_at.unwrap_or(call.started_at);
+        let answered_at = self.answered_at.map_or(call.started_at, Timestamp::from_ms);
         let mut batch = Batch::default();
         let end = EndOfCall {
             call,
             leg: leg.as_ref(),
-            ended: ended::after_conversation(so_far, reason, self.fault, answered_at, now_ms),
+            ended: ended::after_conversation(so_far, reason, self.fault, answered_at, now),
             analysis: None,
             subscribers: &Subscribers::read(&subscribers)?,
             job: CallJob::Conversation(&session.hold),
             line: Line::HungUpByJob,
-            now_ms,
+            now,
         };
         end_call(services, &mut batch, end)?;
         batch.write(services).await?;

@@ -1,5 +1,6 @@
 //! What came of a call: why it ended, whose fault that is, and what the carrier knows of it.
 use crate::base::limits::PHONE_START_MS;
+use crate::base::time::Timestamp;
 use crate::carriers::{End, Rates, Side};
 use crate::conversation::{CallFault, EndedReason, Outcome};
 use crate::live::journal::SoFar;
@@ -11,8 +12,8 @@ pub(crate) fn after_conversation(
     so_far: SoFar,
     reason: EndedReason,
     fault: Option<CallFault>,
-    answered_at: i64,
-    ended_at: i64,
+    answered_at: Timestamp,
+    ended_at: Timestamp,
 ) -> EndedCall {
     let SoFar { offset_ms, spent, transcript } = so_far;
     EndedCall {
@@ -31,7 +32,7 @@ pub(crate) fn after_conversation(
 }
 
 /// The end of a telephone call without audio. `answered_at` says whether it was answered all the same.
-pub(crate) fn never_connected(leg: &Leg, end: &End, answered_at: Option<i64>, ended_at: i64) -> EndedCall {
+pub(crate) fn never_connected(leg: &Leg, end: &End, answered_at: Option<Timestamp>, ended_at: Timestamp) -> EndedCall {
     let (outcome, reason, fault) = if end.outcome != Outcome::Completed {
         (end.outcome, end.reason, end.fault)
     } else if is_left_by_the_person(leg, end, answered_at, ended_at) {
@@ -46,7 +47,7 @@ pub(crate) fn never_connected(leg: &Leg, end: &End, answered_at: Option<i64>, en
 }
 
 /// The end of a call that came in and is declined: the caller hears that the line is busy.
-pub(crate) fn declined(reason: EndedReason, at: i64) -> EndedCall {
+pub(crate) fn declined(reason: EndedReason, at: Timestamp) -> EndedCall {
     without_conversation(Outcome::Busy, reason, CallFault::Operator, None, at)
 }
 
@@ -54,8 +55,8 @@ fn without_conversation(
     outcome: Outcome,
     reason: EndedReason,
     fault: CallFault,
-    answered_at: Option<i64>,
-    ended_at: i64,
+    answered_at: Option<Timestamp>,
+    ended_at: Timestamp,
 ) -> EndedCall {
     EndedCall {
         answered_at,
@@ -72,7 +73,7 @@ fn without_conversation(
 
 /// Whether the carrier says that the person has ended it before audio could be expected. After a longer wait the silence
 /// was the reason.
-fn is_left_by_the_person(leg: &Leg, end: &End, answered_at: Option<i64>, ended_at: i64) -> bool {
+fn is_left_by_the_person(leg: &Leg, end: &End, answered_at: Option<Timestamp>, ended_at: Timestamp) -> bool {
     let (person, ours) = match leg.placing {
         Placing::Incoming => (Side::Caller, Some(leg.created_at)),
         _ => (Side::Callee, None),
@@ -125,9 +126,10 @@ mod tests {
 
     #[test]
     fn a_person_who_leaves_before_audio_is_named_by_the_carrier() {
+        let at = Timestamp::from_ms;
         let left = |leg: &Leg, by, reason| {
             let end = End::of(reason, "").ended_by(by);
-            is_left_by_the_person(leg, &end, Some(0), 2_000)
+            is_left_by_the_person(leg, &end, Some(at(0)), at(2_000))
         };
         let (came, placed) = (leg(Placing::Incoming), leg(Placing::Accepted));
         let hung_up = EndedReason::UserHungUp;
@@ -140,9 +142,9 @@ mod tests {
         assert!(!left(&placed, Some(Side::Callee), EndedReason::DurationLimit));
         // Whoever has waited for longer has heard nothing; a carrier's own count of it goes first.
         let end = End::of(hung_up, "").ended_by(Some(Side::Caller));
-        assert!(is_left_by_the_person(&came, &end, None, 10_000));
-        assert!(!is_left_by_the_person(&came, &end, None, 10_001));
-        assert!(is_left_by_the_person(&came, &end.clone().lasting(Some(1_000)), None, 60_000));
-        assert!(!is_left_by_the_person(&came, &end.lasting(Some(11_000)), None, 1_000));
+        assert!(is_left_by_the_person(&came, &end, None, at(10_000)));
+        assert!(!is_left_by_the_person(&came, &end, None, at(10_001)));
+        assert!(is_left_by_the_person(&came, &end.clone().lasting(Some(1_000)), None, at(60_000)));
+        assert!(!is_left_by_the_person(&came, &end.lasting(Some(11_000)), None, at(1_000)));
     }
 }

@@ -2,6 +2,7 @@
 //! happens.
 use serde_json::json;
 
+use crate::base::time::Timestamp;
 use crate::live::telephony::leg::Leg;
 use crate::services::Services;
 use crate::storage::batch::Batch;
@@ -16,11 +17,11 @@ pub(crate) fn begin_call(
     call: &NewCall,
     leg: &Leg,
     subscribers: &Subscribers,
-    due_at: i64,
+    due_at: Timestamp,
 ) -> Result<(), Fault> {
     batch.extend([leg.insert(), leg.job(due_at)]);
     batch.extend(calls::write::insert(call));
-    batch.emit(services, &call.workspace_id, subscribers, EventKind::CallStarted, call.started_at, || {
+    batch.emit(services, &call.workspace_id, subscribers, EventKind::CallStarted, call.started_at.ms(), || {
         Ok(json!({"call": Call::of(call, None, None)?}))
     })
 }

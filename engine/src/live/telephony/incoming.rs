@@ -1,7 +1,8 @@
 //! A call comes in: it is routed to the assistant of its number, and answered or declined.
 use crate::base::error::Code;
-use crate::base::ids::prefix;
+use crate::base::ids::{AssistantId, WorkspaceId};
 use crate::base::limits::{PHONE_CALL_SECONDS_MAX, PHONE_CONNECT_MS};
+use crate::base::time::Timestamp;
 use crate::carriers::{Carrier, CarrierName, Connect, IncomingCall, Progress, Refusal, Reply, Report};
 use crate::conversation::EndedReason;
 use crate::live::end_call::{CallJob, EndOfCall, Line, end_call, ended};
@@ -18,7 +19,6 @@ use crate::storage::batch::Batch;
 use crate::storage::calls::{CallStatus, Direction, NewCall, Source};
 use crate::storage::events::{self, Subscribers};
 use crate::storage::fault::{Fault, retry_stale};
-use crate::storage::jobs::DUE_AT_ONCE;
 use crate::storage::spending;
 
 /// Answers the call, or declines it.
@@ -47,7 +47,7 @@ pub async fn answer_placed(
 }
 
 async fn routed(services: &Services, carrier: &dyn Carrier, call: &IncomingCall) -> Result<Reply, Fault> {
-    let now_ms = services.ports().clock.now_ms();
+    let now = services.now();
     let provider = carrier.provider();
     let reads = [
         Leg::select_by_carrier(provider, &call.carrier_call_id),
@@ -61,7 +61,7 @@ async fn routed(services: &Services, carrier: &dyn Carrier, call: &IncomingCall)
             provider = provider.as_str(),
         ),
         of_the_number(events::callers_subscribers(), call),
-        of_the_number(spending::select(now_ms), call),
+        of_the_number(spending::select(now.ms()), call),
     ];
     let [legs, binding, subscribers, spending] = services.read(reads).await?;
     // Carriers repeat their callbacks.
@@ -77,7 +77,7 @@ async fn routed(services: &Services, carrier: &dyn Carrier, call: &IncomingCall)
         return Ok(carrier.refuse(call, Refusal::Unbound));
     };
     let binding = Binding::read(row)?;
-    let new = binding.call(services, provider, call, now_ms);
+    let new = binding.call(services, provider, call, now);
     let subscribers = Subscribers::read(&subscribers)?;
     match binding.obstacle(&spending)? {
         Some(reason) => {
@@ -98,8 +98,8 @@ fn of_the_number(statement: Statement, call: &IncomingCall) -> Statement {
 
 /// Whose number it is, and who answers.
 struct Binding {
-    workspace_id: String,
-    assistant_id: String,
+    workspace_id: WorkspaceId,
+    assistant_id: AssistantId,
     revision: i64,
     model: String,
     voice: String,
@@ -110,8 +110,8 @@ struct Binding {
 impl Binding {
     fn read(row: Row<'_>) -> Result<Self, Fault> {
         Ok(Self {
-            workspace_id: row.text("workspace_id")?,
-            assistant_id: row.text("assistant_id")?,
+            workspace_id: row.id("workspace_id")?,
+            assistant_id: row.id("assistant_id")?,
             revision: row.integer("revision")?,
             model: row.text("model")?,
             voice: row.text("voice")?,
@@ -138,10 +138,10 @@ impl Binding {
         }
     }
 
-    fn call(&self, services: &Services, provider: CarrierName, call: &IncomingCall, now_ms: i64) -> NewCall {
+    fn call(&self, services: &Services, provider: CarrierName, call: &IncomingCall, now: Timestamp) -> NewCall {
         NewCall {
             workspace_id: self.workspace_id.clone(),
-            id: services.id(prefix::CALL),
+            id: services.new_id(),
             assistant_id: self.assistant_id.clone(),
             assistant_revision: self.revision,
             source: Source::Inbound,
@@ -154,7 +154,7 @@ impl Binding {
             carrier_call_id: Some(call.carrier_call_id.clone()),
             model: self.model.clone(),
             voice: self.voice.clone(),
-            started_at: now_ms,
+            started_at: now,
             answered_at: None,
             simulation_run_id: None,
         }
@@ -168,8 +168,7 @@ async fn begin(
     call: &IncomingCall,
     subscribers: &Subscribers,
 ) -> Result<Leg, Fault> {
-    let job_id = services.id(prefix::JOB);
-    let leg = Leg::new(new, job_id, call.region_url.clone(), Placing::Incoming, PHONE_CALL_SECONDS_MAX)?;
+    let leg = Leg::new(new, services.new_id(), call.region_url.clone(), Placing::Incoming, PHONE_CALL_SECONDS_MAX)?;
     let mut batch = Batch::from([leg.room()]);
     begin_call(services, &mut batch, new, &leg, subscribers, new.started_at + PHONE_CONNECT_MS)?;
     write(services, batch).await?;
@@ -183,9 +182,9 @@ async fn decline(
     subscribers: &Subscribers,
     reason: EndedReason,
 ) -> Result<(), Fault> {
-    let leg = Leg::new(new, services.id(prefix::JOB), None, Placing::Incoming, 0)?;
+    let leg = Leg::new(new, services.new_id(), None, Placing::Incoming, 0)?;
     let mut batch = Batch::default();
-    begin_call(services, &mut batch, new, &leg, subscribers, DUE_AT_ONCE)?;
+    begin_call(services, &mut batch, new, &leg, subscribers, new.started_at)?;
     let end = EndOfCall {
         call: new,
         leg: Some(&leg),
@@ -194,7 +193,7 @@ async fn decline(
         subscribers,
         job: CallJob::Unclaimed,
         line: Line::Refused,
-        now_ms: new.started_at,
+        now: new.started_at,
     };
     end_call(services, &mut batch, end)?;
     write(services, batch).await

@@ -8,6 +8,8 @@ mod row;
 
 use serde::{Deserialize, Serialize};
 
+use crate::base::ids::{AssistantId, CallId, JobId, WorkspaceId};
+use crate::base::time::Timestamp;
 use crate::carriers::{Billed, CarrierName, End, Ending, Rejection};
 use crate::conversation::{CallFault, EndedReason};
 use crate::storage::calls::NewCall;
@@ -19,11 +21,11 @@ pub(crate) use job::DueIf;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Leg {
     /// The call it belongs to.
-    pub call_id: String,
+    pub call_id: CallId,
     /// Whose it is.
-    pub workspace_id: String,
+    pub workspace_id: WorkspaceId,
     /// Who speaks.
-    pub assistant_id: String,
+    pub assistant_id: AssistantId,
     /// The carrier.
     pub provider: CarrierName,
     /// The carrier's own id of the call; `None` until it has named one.
@@ -31,17 +33,17 @@ pub struct Leg {
     /// Where the carrier wants requests about it.
     pub region_url: Option<String>,
     /// The job that sees it through.
-    pub job_id: String,
+    pub job_id: JobId,
     /// How long the conversation may last.
     pub max_seconds: i64,
     /// What is known of the request that placed it.
     pub placing: Placing,
     /// When its media socket was opened: its token is used. Some carriers open it while it still rings.
-    pub media_at: Option<i64>,
+    pub media_at: Option<Timestamp>,
     /// When audio began to come over it: from then on the conversation says how the call ends.
-    pub media_started_at: Option<i64>,
+    pub media_started_at: Option<Timestamp>,
     /// When somebody asked us to hang up.
-    pub hang_up_at: Option<i64>,
+    pub hang_up_at: Option<Timestamp>,
     /// What the carrier has told.
     pub said: CarrierFacts,
     /// Whether the call has ended.
@@ -49,7 +51,7 @@ pub struct Leg {
     /// Counts changes.
     pub version: i64,
     /// When the call began.
-    pub created_at: i64,
+    pub created_at: Timestamp,
 }
 
 crate::words! {
@@ -100,7 +102,7 @@ impl Leg {
     /// The carrier's side of a call that begins.
     pub(crate) fn new(
         call: &NewCall,
-        job_id: String,
+        job_id: JobId,
         region_url: Option<String>,
         placing: Placing,
         max_seconds: i64,
@@ -172,17 +174,18 @@ pub fn command_id(call_id: &str, purpose: &str) -> String {
 #[cfg(test)]
 pub(crate) mod fixture {
     use super::*;
+    use crate::base::ids::Id;
 
     /// A leg of which only this is known.
     pub(crate) fn leg(placing: Placing) -> Leg {
         Leg {
-            call_id: "call_1".to_owned(),
-            workspace_id: "ws_1".to_owned(),
-            assistant_id: "asst_1".to_owned(),
+            call_id: CallId::from_stored("call_1".to_owned()),
+            workspace_id: WorkspaceId::from_stored("ws_1".to_owned()),
+            assistant_id: AssistantId::from_stored("asst_1".to_owned()),
             provider: CarrierName::Twilio,
             carrier_call_id: Some("CA1".to_owned()),
             region_url: None,
-            job_id: "job_1".to_owned(),
+            job_id: JobId::from_stored("job_1".to_owned()),
             max_seconds: 60,
             placing,
             media_at: None,
@@ -191,7 +194,7 @@ pub(crate) mod fixture {
             said: CarrierFacts::default(),
             is_over: false,
             version: 1,
-            created_at: 0,
+            created_at: Timestamp::from_ms(0),
         }
     }
 }
@@ -224,8 +227,8 @@ mod tests {
             leg(Placing::Incoming),
             Leg { said, ..leg(Placing::Accepted) },
             // The carrier connects it, and has not told that it was answered, or tells so late.
-            Leg { media_at: Some(1), ..leg(Placing::Accepted) },
-            Leg { media_started_at: Some(1), ..leg(Placing::Accepted) },
+            Leg { media_at: Some(Timestamp::from_ms(1)), ..leg(Placing::Accepted) },
+            Leg { media_started_at: Some(Timestamp::from_ms(1)), ..leg(Placing::Accepted) },
         ] {
             assert_eq!(answered(&up), Some(true), "{up:?}");
         }

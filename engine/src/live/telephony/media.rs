@@ -110,7 +110,7 @@ async fn give_up(services: &Services, leg: Leg, fault: CallFault) -> Result<(), 
     let reads = [calls::select_for(workspace_id, call_id), events::subscribers(workspace_id)];
     let [call, subscribers] = services.read(reads).await?;
     let call = NewCall::read(call.first().ok_or_else(|| Error::not_found("call"))?, workspace_id)?;
-    let now_ms = services.ports().clock.now_ms();
+    let now = services.now();
     let end = match leg.hang_up_at {
         Some(_) => End::of(EndedReason::Canceled, ""),
         None => End { fault, ..End::of(EndedReason::Aborted, "") },
@@ -119,12 +119,12 @@ async fn give_up(services: &Services, leg: Leg, fault: CallFault) -> Result<(), 
     let end = EndOfCall {
         call: &call,
         leg: Some(&leg),
-        ended: ended::never_connected(&leg, &end, call.answered_at, now_ms),
+        ended: ended::never_connected(&leg, &end, call.answered_at, now),
         analysis: None,
         subscribers: &Subscribers::read(&subscribers)?,
         job: CallJob::Unclaimed,
         line: Line::HungUpByJob,
-        now_ms,
+        now,
     };
     end_call(services, &mut batch, end)?;
     batch.write(services).await?;
@@ -151,7 +151,7 @@ async fn opened(services: &Services, provider: CarrierName, token: &CallToken) -
         give_up(services, before, CallFault::Operator).await?;
         return Err(Error::not_found("assistant").into());
     };
-    let now_ms = ports.clock.now_ms();
+    let now = services.now();
     let mut call = NewCall::read(row, workspace_id)?;
     let is_as_begun = (call.assistant_revision, &call.model, &call.voice)
         == (assistant.revision, &assistant.model, &assistant.voice);
@@ -163,10 +163,10 @@ async fn opened(services: &Services, provider: CarrierName, token: &CallToken) -
             .instructions
             .push_str(&format!("\n\nThis call is placed on behalf of the person at {number}."));
     }
-    let leg = Leg { media_at: Some(now_ms), ..before };
+    let leg = Leg { media_at: Some(now), ..before };
     let hold = JobLease::over(services, workspace_id, call_id, &leg.job_id);
     let mut statements = leg.change().to_vec();
-    statements.extend(hold.take(now_ms));
+    statements.extend(hold.take(now.ms()));
     statements.push(journal::open(workspace_id, call_id));
     if !is_as_begun {
         statements.extend(calls::write::spoken_by(&call));

@@ -1,5 +1,6 @@
 //! A carrier reports what becomes of a call: twice, late, out of order. The call's state only moves forward.
 use crate::base::limits::PHONE_CONNECT_MS;
+use crate::base::time::Timestamp;
 use crate::carriers::{Billed, CarrierName, End, Progress, Rates, Report};
 use crate::live::end_call::{CallJob, EndOfCall, Line, end_call, ended};
 use crate::live::telephony::leg::{DueIf, Leg, Placing};
@@ -54,7 +55,7 @@ struct Change<'a> {
     before: &'a Leg,
     after: Leg,
     report: &'a Report,
-    now_ms: i64,
+    now: Timestamp,
     /// How the call ends, where this report is what ends it.
     end: Option<End>,
 }
@@ -80,7 +81,7 @@ impl<'a> Change<'a> {
             // A conversation ends its own call, and takes this into account.
             end = said.end.clone().filter(|_| !before.is_over && before.media_started_at.is_none());
         }
-        Self { before, after, report, now_ms: services.ports().clock.now_ms(), end }
+        Self { before, after, report, now: services.now(), end }
     }
 
     fn is_any(&self) -> bool {
@@ -111,12 +112,12 @@ impl<'a> Change<'a> {
             let call = NewCall::read(row, workspace_id)?;
             let end = EndOfCall {
                 leg: Some(leg),
-                ended: ended::never_connected(leg, end, call.answered_at, self.now_ms),
+                ended: ended::never_connected(leg, end, call.answered_at, self.now),
                 analysis: None,
                 subscribers: &Subscribers::read(subscribers)?,
                 job: CallJob::Unclaimed,
                 line: Line::HungUpByJob,
-                now_ms: self.now_ms,
+                now: self.now,
                 call: &call,
             };
             end_call(services, &mut batch, end)?;
@@ -125,12 +126,12 @@ impl<'a> Change<'a> {
         batch.extend(leg.change());
         if let Some(status) = self.status() {
             if !is_over {
-                batch.extend(calls::write::advance(workspace_id, call_id, status, self.now_ms));
-                batch.push(leg.set_job_due(self.now_ms + PHONE_CONNECT_MS, DueIf::Always));
+                batch.extend(calls::write::advance(workspace_id, call_id, status, self.now));
+                batch.push(leg.set_job_due(self.now + PHONE_CONNECT_MS, DueIf::Always));
             } else if leg.placing != Placing::Incoming && leg.media_started_at.is_none() {
                 // It was given up, and rings all the same: nobody would talk to the person who answers. An incoming call
                 // was hung up then, or the caller is being told why nobody talks.
-                leg.hang_up_later(services, self.now_ms, &mut batch);
+                leg.hang_up_later(services, self.now, &mut batch);
             }
         }
         if *is_over && leg.said.billed != self.before.said.billed {
@@ -149,7 +150,7 @@ impl<'a> Change<'a> {
         let before = row.integer("telephony_microusd")?;
         let total = row.integer("cost_microusd")? - before + microusd;
         batch.extend(calls::write::repriced(workspace_id, call_id, microusd, total));
-        batch.extend(spending::add(workspace_id, self.now_ms, microusd - before));
+        batch.extend(spending::add(workspace_id, self.now.ms(), microusd - before));
         Ok(())
     }
 }

@@ -1,6 +1,7 @@
 //! `POST /calls/{id}/hang-up`: ends a telephone call from our side.
 use crate::base::error::{Code, Error};
 use crate::base::limits::{PHONE_CONNECT_MS, PHONE_TOLD_MS};
+use crate::base::time::Timestamp;
 use crate::live::telephony;
 use crate::live::telephony::leg::{DueIf, Leg};
 use crate::operations::context::Context;
@@ -53,13 +54,14 @@ async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     let services = context.services.clone();
     let is_first = leg.hang_up_at.is_none();
     // Written before the carrier is told: however the call ends then, the log says that it was requested.
-    leg.hang_up_at.get_or_insert(context.now_ms);
+    let now = Timestamp::from_ms(context.now_ms);
+    leg.hang_up_at.get_or_insert(now);
     let mut batch = Batch::from(leg.change());
     if is_first {
         // Nobody may be left ringing when this process dies first, or the carrier does not answer.
-        leg.hang_up_by(&services, context.now_ms, context.now_ms + PHONE_TOLD_MS, &mut batch);
+        leg.hang_up_by(&services, now, now + PHONE_TOLD_MS, &mut batch);
         // A canceled call need not wait for its turn in the carrier's queue.
-        batch.push(leg.set_job_due(context.now_ms + PHONE_CONNECT_MS, DueIf::Earlier));
+        batch.push(leg.set_job_due(now + PHONE_CONNECT_MS, DueIf::Earlier));
     }
     let output = context.commit_batch(batch, Output::ok(&call)?).await?;
     match telephony::hang_up::tell(&services, &leg).await {

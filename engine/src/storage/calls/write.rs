@@ -8,6 +8,7 @@ mod regroup;
 
 use self::new_call::InsertCall;
 use self::regroup::{AS_BEFORE, Kind, Regroup};
+use crate::base::time::Timestamp;
 use crate::ports::statement::Statement;
 use crate::sql;
 use crate::storage::calls::call::{ended_reason, transcript};
@@ -42,13 +43,13 @@ pub fn record(new: &NewCall, ended: Option<&EndedCall>, analysis: Option<&Analys
 }
 
 /// A call that has not ended rings, or is answered. Its state only moves forward.
-pub fn advance(workspace_id: &str, id: &str, status: CallStatus, at_ms: i64) -> Vec<Statement> {
+pub fn advance(workspace_id: &str, id: &str, status: CallStatus, at: Timestamp) -> Vec<Statement> {
     let earlier = match status {
         CallStatus::Queued | CallStatus::Ended => return Vec::new(),
         CallStatus::Ringing => "'queued'",
         CallStatus::InProgress => "'queued', 'ringing'",
     };
-    let answered_at = (status == CallStatus::InProgress).then_some(at_ms);
+    let answered_at = (status == CallStatus::InProgress).then_some(at);
     let update = sql!(
         format!(
             "UPDATE calls SET status = :status, answered_at = COALESCE(answered_at, :answered_at)

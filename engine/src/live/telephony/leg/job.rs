@@ -1,11 +1,14 @@
 //! The jobs of a telephone call: one that sees it through, and one that hangs up.
 use super::Leg;
-use crate::base::ids::prefix;
+use crate::base::ids::JobId;
+use crate::base::time::Timestamp;
 use crate::ports::statement::Statement;
 use crate::services::Services;
 use crate::sql;
 use crate::storage::batch::Batch;
 use crate::storage::jobs::{self, JobKind};
+
+const AT_ONCE: Timestamp = Timestamp::from_ms(jobs::DUE_AT_ONCE);
 
 /// When a new due time of a call's job replaces the one it has.
 #[derive(Clone, Copy)]
@@ -33,19 +36,19 @@ impl DueIf {
 
 impl Leg {
     /// Inserts its job, unclaimed. It ends the call when nobody has connected it by `due_at`.
-    pub fn job(&self, due_at: i64) -> Statement {
+    pub fn job(&self, due_at: Timestamp) -> Statement {
         jobs::insert(
             &self.workspace_id,
             &self.job_id,
             JobKind::LiveCall,
             &self.call_id,
-            due_at,
-            self.created_at,
+            due_at.ms(),
+            self.created_at.ms(),
         )
     }
 
     /// Sets when its job looks at the call. A conversation that holds the job keeps its own time.
-    pub(crate) fn set_job_due(&self, due_at: i64, only: DueIf) -> Statement {
+    pub(crate) fn set_job_due(&self, due_at: Timestamp, only: DueIf) -> Statement {
         sql!(
             format!(
                 "UPDATE jobs SET due_at = :due_at WHERE workspace_id = :ws AND id = :job AND lease IS NULL{}",
@@ -58,24 +61,24 @@ impl Leg {
     }
 
     /// Has its job look at the call at once.
-    pub fn wake_job(&self, now_ms: i64, batch: &mut Batch) {
-        batch.push(self.set_job_due(jobs::DUE_AT_ONCE, DueIf::Always));
-        batch.wake(JobKind::LiveCall, &self.job_id, now_ms);
+    pub fn wake_job(&self, now: Timestamp, batch: &mut Batch) {
+        batch.push(self.set_job_due(AT_ONCE, DueIf::Always));
+        batch.wake(JobKind::LiveCall, &self.job_id, now.ms());
     }
 
     /// Adds a job that hangs up at the carrier, unless the carrier has said that the call is over.
-    pub fn hang_up_later(&self, services: &Services, now_ms: i64, batch: &mut Batch) {
-        self.hang_up_by(services, now_ms, jobs::DUE_AT_ONCE, batch);
+    pub fn hang_up_later(&self, services: &Services, now: Timestamp, batch: &mut Batch) {
+        self.hang_up_by(services, now, AT_ONCE, batch);
     }
 
     /// The same, due at `due_at`.
-    pub fn hang_up_by(&self, services: &Services, now_ms: i64, due_at: i64, batch: &mut Batch) {
+    pub fn hang_up_by(&self, services: &Services, now: Timestamp, due_at: Timestamp, batch: &mut Batch) {
         if self.said.end.is_some() || self.carrier_call_id.is_none() {
             return;
         }
-        let job_id = services.id(prefix::JOB);
+        let job_id: JobId = services.new_id();
         let kind = JobKind::HangUp;
-        batch.push(jobs::insert(&self.workspace_id, &job_id, kind, &self.call_id, due_at, now_ms));
-        batch.wake(kind, &job_id, due_at.max(now_ms));
+        batch.push(jobs::insert(&self.workspace_id, &job_id, kind, &self.call_id, due_at.ms(), now.ms()));
+        batch.wake(kind, &job_id, due_at.max(now).ms());
     }
 }

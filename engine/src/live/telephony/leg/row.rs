@@ -78,22 +78,22 @@ impl Leg {
     /// What a select found.
     pub fn read(row: Row<'_>) -> Result<Self, DatabaseError> {
         Ok(Self {
-            call_id: row.text("call_id")?,
-            workspace_id: row.text("workspace_id")?,
-            assistant_id: row.text("assistant_id")?,
+            call_id: row.id("call_id")?,
+            workspace_id: row.id("workspace_id")?,
+            assistant_id: row.id("assistant_id")?,
             provider: row.word("provider")?,
             carrier_call_id: row.optional_text("carrier_call_id")?,
             region_url: row.optional_text("region_url")?,
-            job_id: row.text("job_id")?,
+            job_id: row.id("job_id")?,
             max_seconds: row.integer("max_seconds")?,
             placing: row.word("placed")?,
-            media_at: row.optional_integer("media_at")?,
-            media_started_at: row.optional_integer("talked_at")?,
-            hang_up_at: row.optional_integer("hang_up_at")?,
+            media_at: row.optional_timestamp("media_at")?,
+            media_started_at: row.optional_timestamp("talked_at")?,
+            hang_up_at: row.optional_timestamp("hang_up_at")?,
             said: row.json("said")?,
             is_over: row.flag("is_over")?,
             version: row.integer("version")?,
-            created_at: row.integer("created_at")?,
+            created_at: row.timestamp("created_at")?,
         })
     }
 

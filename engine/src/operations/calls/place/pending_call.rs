@@ -4,8 +4,9 @@ use serde_json::json;
 use super::plan::Ready;
 use super::{Answer, Body};
 use crate::base::error::{Code, Error};
-use crate::base::ids::prefix;
+use crate::base::ids::{Id, WorkspaceId};
 use crate::base::limits::{PHONE_CALL_SECONDS_MAX, PHONE_CONNECT_MS, PHONE_QUEUE_MS, PHONE_RING_SECONDS};
+use crate::base::time::Timestamp;
 use crate::carriers::{End, Order, Placed, Rejection, RejectionCause};
 use crate::conversation::{CallFault, EndedReason};
 use crate::live::end_call::{CallJob, EndOfCall, Line, end_call, ended};
@@ -25,7 +26,7 @@ use crate::storage::fault::{Fault, retry_stale};
 pub(super) struct PendingCall {
     call: NewCall,
     leg: Leg,
-    now_ms: i64,
+    now: Timestamp,
 }
 
 /// What the carrier answered.
@@ -40,9 +41,10 @@ pub(super) enum PlacementResult {
 
 impl PendingCall {
     pub(super) fn new(context: &Context, body: &Body, ready: &Ready) -> Result<Self, Fault> {
+        let services = &context.services;
         let call = NewCall {
-            workspace_id: context.workspace_id()?.to_owned(),
-            id: context.id(prefix::CALL),
+            workspace_id: WorkspaceId::from_stored(context.workspace_id()?.to_owned()),
+            id: services.new_id(),
             assistant_id: ready.assistant.id.clone(),
             assistant_revision: ready.assistant.revision,
             source: Source::Outbound,
@@ -55,19 +57,18 @@ impl PendingCall {
             carrier_call_id: None,
             model: ready.assistant.model.clone(),
             voice: ready.assistant.voice.clone(),
-            started_at: context.now_ms,
+            started_at: Timestamp::from_ms(context.now_ms),
             answered_at: None,
             simulation_run_id: None,
         };
-        let job_id = context.id(prefix::JOB);
-        let leg = Leg::new(&call, job_id, None, Placing::Asking, PHONE_CALL_SECONDS_MAX)?;
-        Ok(Self { call, leg, now_ms: context.now_ms })
+        let leg = Leg::new(&call, services.new_id(), None, Placing::Asking, PHONE_CALL_SECONDS_MAX)?;
+        Ok(Self { now: call.started_at, call, leg })
     }
 
     /// Writes the intent. Under an Idempotency-Key, a second request is told that this one is under way.
     pub(super) async fn write(&self, context: &mut Context, subscribers: &Subscribers) -> Result<(), Fault> {
         let mut batch = Batch::from([self.leg.room()]);
-        let due_at = self.now_ms + PHONE_CONNECT_MS;
+        let due_at = self.now + PHONE_CONNECT_MS;
         begin_call(&context.services, &mut batch, &self.call, &self.leg, subscribers, due_at)?;
         context.commit_intent(batch, &self.in_progress()).await
     }
@@ -84,7 +85,7 @@ impl PendingCall {
             command_id: &command_id(&self.call.id, "place"),
             ring_seconds: PHONE_RING_SECONDS,
             max_seconds: u32::try_from(self.leg.max_seconds).unwrap_or_default(),
-            now_ms: self.now_ms,
+            now_ms: self.now.ms(),
         });
         Ok(match client::send(services, outgoing).await {
             Ok(reply) => match ready.carrier.placed(&reply) {
@@ -105,11 +106,16 @@ impl PendingCall {
         context: &Context,
         answer: PlacementResult,
     ) -> Result<Output, Fault> {
-        let recorded = match retry_stale(|| self.record(context, &answer)).await {
+        let recorded = match self.record(context, &answer, self.leg.clone()).await {
+            // A callback was faster.
+            Err(Fault::Stale) => self.record_anew(context, &answer).await,
+            recorded => recorded,
+        };
+        let recorded = match recorded {
             // The id belongs to another call, so the response says nothing about this one.
             Err(Fault::Storage(error)) if error.is_constraint("phone_calls") => {
                 let unknown = PlacementResult::Unknown("it named another call".to_owned());
-                retry_stale(|| self.record(context, &unknown)).await
+                self.record_anew(context, &unknown).await
             }
             recorded => recorded,
         };
@@ -122,28 +128,40 @@ impl PendingCall {
         }
     }
 
-    async fn record(&self, context: &Context, answer: &PlacementResult) -> Result<Output, Fault> {
+    async fn record_anew(&self, context: &Context, answer: &PlacementResult) -> Result<Output, Fault> {
+        let load_and_record = || async {
+            let leg = Leg::load(&context.services, &self.call.workspace_id, &self.call.id).await?;
+            self.record(context, answer, leg).await
+        };
+        retry_stale(load_and_record).await
+    }
+
+    async fn record(&self, context: &Context, answer: &PlacementResult, leg: Leg) -> Result<Output, Fault> {
         match answer {
-            PlacementResult::Accepted(carrier_call_id) => self.accepted(context, carrier_call_id).await,
-            PlacementResult::Rejected(rejection) => self.rejected(context, rejection).await,
-            PlacementResult::Unknown(why) => self.unknown(context, why).await,
+            PlacementResult::Accepted(carrier_call_id) => self.accepted(context, leg, carrier_call_id).await,
+            PlacementResult::Rejected(rejection) => self.rejected(context, leg, rejection).await,
+            PlacementResult::Unknown(why) => self.unknown(context, leg, why).await,
         }
     }
 
-    async fn accepted(&self, context: &Context, carrier_call_id: &str) -> Result<Output, Fault> {
+    async fn accepted(
+        &self,
+        context: &Context,
+        mut leg: Leg,
+        carrier_call_id: &str,
+    ) -> Result<Output, Fault> {
         let (workspace_id, id) = (&self.call.workspace_id, &self.call.id);
-        let mut leg = Leg::load(&context.services, workspace_id, id).await?;
         leg.placing = Placing::Accepted;
         // A callback that was faster knows the id too.
         let known = leg.carrier_call_id.get_or_insert_with(|| carrier_call_id.to_owned()).clone();
         let mut batch = Batch::from(leg.change());
         batch.extend(calls::write::carried(workspace_id, id, &known));
         if leg.hang_up_at.is_none() {
-            batch.push(leg.set_job_due(self.now_ms + PHONE_QUEUE_MS, DueIf::StillQueued));
+            batch.push(leg.set_job_due(self.now + PHONE_QUEUE_MS, DueIf::StillQueued));
         }
         if leg.is_over && leg.media_started_at.is_none() {
             // It was given up before it had an id to be ended by.
-            leg.hang_up_later(&context.services, self.now_ms, &mut batch);
+            leg.hang_up_later(&context.services, self.now, &mut batch);
         }
         let call = NewCall { carrier_call_id: Some(known), ..self.call.clone() };
         let output = Output::created(&Answer::Placed(Box::new(Call::of(&call, None, None)?)))?;
@@ -151,17 +169,17 @@ impl PendingCall {
         Ok(output)
     }
 
-    async fn rejected(&self, context: &Context, rejection: &Rejection) -> Result<Output, Fault> {
+    async fn rejected(
+        &self,
+        context: &Context,
+        mut leg: Leg,
+        rejection: &Rejection,
+    ) -> Result<Output, Fault> {
         let (services, workspace_id, id) = (&context.services, &self.call.workspace_id, &self.call.id);
-        let reads = [
-            Leg::select(workspace_id, id),
-            calls::select_for(workspace_id, id),
-            events::subscribers(workspace_id),
-        ];
-        let [leg, call, subscribers] = services.read(reads).await?;
-        let missing = || Fault::Bug(format!("{id} is gone"));
-        let mut leg = Leg::first(Some(&leg))?.ok_or_else(missing)?;
-        let call = NewCall::read(call.first().ok_or_else(missing)?, workspace_id)?;
+        let reads = [calls::select_for(workspace_id, id), events::subscribers(workspace_id)];
+        let [call, subscribers] = services.read(reads).await?;
+        let row = call.first().ok_or_else(|| Fault::Bug(format!("{id} is gone")))?;
+        let call = NewCall::read(row, workspace_id)?;
         leg.placing = Placing::Rejected;
         leg.said.rejected(rejection);
         let mut batch = Batch::default();
@@ -169,16 +187,16 @@ impl PendingCall {
         if leg.is_over || leg.media_started_at.is_some() {
             batch.extend(leg.change());
         } else {
-            let now_ms = services.ports().clock.now_ms();
+            let now = services.now();
             let end = EndOfCall {
-                ended: ended::never_connected(&leg, &refused(rejection), call.answered_at, now_ms),
+                ended: ended::never_connected(&leg, &refused(rejection), call.answered_at, now),
                 call: &call,
                 leg: Some(&leg),
                 analysis: None,
                 subscribers: &Subscribers::read(&subscribers)?,
                 job: CallJob::Unclaimed,
                 line: Line::HungUpByJob,
-                now_ms,
+                now,
             };
             end_call(services, &mut batch, end)?;
         }
@@ -187,8 +205,7 @@ impl PendingCall {
         Err(with_call(client::rejected(leg.provider.as_str(), rejection), id).into())
     }
 
-    async fn unknown(&self, context: &Context, why: &str) -> Result<Output, Fault> {
-        let mut leg = Leg::load(&context.services, &self.call.workspace_id, &self.call.id).await?;
+    async fn unknown(&self, context: &Context, mut leg: Leg, why: &str) -> Result<Output, Fault> {
         let message = format!(
             "The carrier did not say whether it took the call: {why}. Look at the call before you place it again; \
              it shows what becomes of it once the carrier calls back."

@@ -5,6 +5,7 @@ use serde_json::json;
 
 use super::{Body, DryRun};
 use crate::base::error::{Code, Error, FieldProblem};
+use crate::base::ids::AssistantId;
 use crate::base::phone::E164;
 use crate::carriers::{Carrier, CarrierName};
 use crate::live::telephony::callbacks;
@@ -52,7 +53,7 @@ pub(super) struct Plan<'a> {
 /// The assistant that will talk.
 #[derive(Clone)]
 pub(super) struct Assistant {
-    pub(super) id: String,
+    pub(super) id: AssistantId,
     pub(super) revision: i64,
     pub(super) model: String,
     pub(super) voice: String,
@@ -143,7 +144,7 @@ impl<'a> Plan<'a> {
 impl Assistant {
     fn read(row: Row<'_>) -> Result<Self, Fault> {
         Ok(Self {
-            id: row.text("id")?,
+            id: row.id("id")?,
             revision: row.integer("revision")?,
             model: row.text("model")?,
             voice: row.text("voice")?,

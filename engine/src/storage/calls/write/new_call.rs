@@ -92,7 +92,7 @@ impl InsertCall<'_> {
                 ("input_tokens", usage.llm_input_tokens.into()),
                 ("output_tokens", usage.llm_output_tokens.into()),
                 ("transcript_bytes", ended.map_or(0, |ended| transcript(ended).len() as i64).into()),
-                ("run", new.simulation_run_id.clone().into()),
+                ("run", new.simulation_run_id.as_ref().into()),
                 ("uncounted_answers", usage.llm_uncounted_answers.into()),
             ],
         )
