@@ -8,7 +8,8 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 use sidetone::sandbox::{Reply, Sandbox, SandboxSocket, block_on};
 use sidetone_engine::base::limits::LIVE_SESSIONS_MAX;
-use sidetone_engine::ports::{HttpError, HttpRequest};
+use sidetone_engine::ports::{HttpError, HttpReply, HttpRequest};
+use sidetone_tests::World;
 use sidetone_tests::fakes::carrier::telnyx::TelnyxWire;
 use sidetone_tests::fakes::carrier::vonage::VonageWire;
 use sidetone_tests::fakes::carrier::{CallEvent, EndKind, PhoneCall, Public, Wire, WireMessage};
@@ -567,4 +568,136 @@ fn who_is_told_why_not_hears_all_of_it() {
     sandbox.run_jobs();
     let sent = sandbox.sent_http();
     assert!(sent.is_empty(), "hung up in the middle of the sentence: {sent:?}");
+}
+
+/// A call whose order the carrier rejects after seconds, when its callbacks have told of the call already.
+struct RejectedLate {
+    /// As a read shows it then.
+    call: Value,
+    spent_microusd: i64,
+    /// What the webhook was sent.
+    events: Vec<Value>,
+    /// Where the carrier was sent commands.
+    commands: Vec<String>,
+}
+
+impl RejectedLate {
+    /// With a webhook that is added while the carrier is asked.
+    fn new() -> Self {
+        Self::ordered(false)
+    }
+
+    /// With a webhook that is there from the beginning.
+    fn with_webhook() -> Self {
+        Self::ordered(true)
+    }
+
+    fn ordered(has_webhook: bool) -> Self {
+        let mut settings = TelnyxWire.settings("http://telnyx.example");
+        settings.retain(|(name, _)| name.contains("TELNYX"));
+        let settings: Vec<(&str, &str)> =
+            settings.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        let world = World::with_settings(&settings);
+        let sandbox = world.sandbox().unwrap();
+        let assistant = world.assistant();
+        let number = json!({"assistant_id": assistant.id, "provider": "telnyx"});
+        world.put(format!("/numbers/{OURS}"), number).ok();
+        let other = world.clone();
+        let add_webhook = |world: &World| {
+            world.create("/webhooks", json!({"url": "https://receiver.example/", "events": ["*"]}));
+        };
+        if has_webhook {
+            add_webhook(&world);
+        }
+        sandbox.meanwhile(move || {
+            let sandbox = other.sandbox().unwrap();
+            sandbox.advance(3_000);
+            if !has_webhook {
+                add_webhook(&other);
+            }
+            let order: Value = serde_json::from_slice(&sandbox.sent_http().pop().unwrap().body).unwrap();
+            let call = phone_call(true, &order);
+            for (nth, event) in
+                (0..).zip([CallEvent::Ringing, CallEvent::Answered, CallEvent::Priced { seconds: 60 }])
+            {
+                assert_eq!(tell(sandbox, &TelnyxWire, &call, &event, nth, START_S + 3).status, 200);
+            }
+        });
+        let no = json!({"errors": [{"code": "10015", "title": "Bad request", "detail": "No."}]});
+        sandbox.answer_http(422, &no.to_string());
+        let order = json!({"assistant_id": assistant.id, "to": THEIRS, "from": OURS});
+        let refusal = world.post("/calls/outbound", order).refused("carrier_rejected");
+        let id = refusal["error"]["details"]["call_id"].as_str().unwrap().to_owned();
+        sandbox.answer_http_with(|_| Ok(HttpReply { status: 200, headers: Vec::new(), body: Bytes::new() }));
+        sandbox.run_jobs();
+        let (told, commands): (Vec<_>, Vec<_>) = sandbox
+            .sent_http()
+            .into_iter()
+            .partition(|request| request.url.starts_with("https://receiver.example"));
+        Self {
+            call: world.get(format!("/calls/{id}")).ok().json,
+            spent_microusd: world.get("/workspace").ok()["spent_this_month_microusd"].as_i64().unwrap(),
+            events: told.iter().map(|request| serde_json::from_slice(&request.body).unwrap()).collect(),
+            commands: commands.into_iter().map(|request| request.url).collect(),
+        }
+    }
+
+    fn ended(&self) -> &Value {
+        self.events.iter().find(|event| event["type"] == "call.ended").expect("the end is told")
+    }
+}
+
+#[test]
+fn a_call_that_is_rejected_late_costs_what_the_carrier_told_and_counts_as_spent() {
+    let RejectedLate { call, spent_microusd, .. } = RejectedLate::new();
+    assert_eq!((&call["status"], &call["ended_reason"]), (&json!("ended"), &json!("carrier_refused")));
+    assert!(spent_microusd > 0, "{call}");
+    assert_eq!(call["costs"]["telephony_microusd"], spent_microusd);
+    assert_eq!(call["costs"]["total_microusd"], spent_microusd);
+}
+
+#[test]
+fn the_end_of_a_rejected_call_is_told_to_the_webhooks_of_that_moment() {
+    RejectedLate::new().ended();
+}
+
+#[test]
+fn the_end_of_a_rejected_call_is_dated_when_it_ended() {
+    let rejected = RejectedLate::with_webhook();
+    assert_eq!(rejected.call["ended_at"], "2026-01-01T00:00:03.000Z");
+    assert_eq!(rejected.ended()["created_at"], rejected.call["ended_at"]);
+}
+
+#[test]
+fn the_event_of_a_rejected_call_shows_it_as_a_read_does() {
+    let rejected = RejectedLate::with_webhook();
+    let mut shown = rejected.call.clone();
+    assert_eq!(shown["carrier_call_id"], CARRIER_CALL_ID);
+    assert_eq!(shown["answered_at"], "2026-01-01T00:00:03.000Z", "it was answered");
+    (shown["analysis"], shown["sentiment"]) = (json!(null), json!(null));
+    assert_eq!(rejected.ended()["data"]["call"], shown);
+}
+
+/// Its telephone rings, whatever the response to the order says.
+#[test]
+fn a_rejected_call_that_rings_is_hung_up() {
+    let commands = RejectedLate::new().commands;
+    assert!(commands.iter().any(|url| url.ends_with("/actions/hangup")), "{commands:?}");
+}
+
+/// A process that dies between the end of a call and its socket's leaves no journal behind.
+#[test]
+fn a_call_that_ends_before_its_audio_keeps_no_journal() {
+    let desk = Desk::new();
+    let call = desk.place();
+    let _socket = desk.socket(&call);
+    desk.tell(&call, &CallEvent::Ringing);
+    desk.tell(&call, &CallEvent::Ended { how: EndKind::NoAnswer, seconds: 0 });
+    desk.sandbox.kill_conversations();
+    desk.wait(600_000);
+    desk.sandbox.run_jobs();
+    assert_eq!(desk.call()["analysis"]["method"], "rule");
+    let count = sidetone_engine::sql!("SELECT COUNT(*) AS journals FROM live_calls");
+    let rows = block_on(desk.sandbox.engine().ports().database.read(vec![count])).unwrap();
+    assert_eq!(rows[0].first().unwrap().integer("journals").unwrap(), 0);
 }

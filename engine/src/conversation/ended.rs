@@ -1,4 +1,5 @@
-//! Why a conversation ended.
+//! Why a conversation ended, what that means for its call, and whose fault it is.
+use super::{CallFault, Outcome};
 
 crate::words! {
     /// Why a conversation ended: a closed list, so that reports can count by it.
@@ -55,5 +56,41 @@ impl EndedReason {
     #[must_use]
     pub const fn is_proper(self) -> bool {
         matches!(self, Self::UserHungUp | Self::AssistantEnded)
+    }
+
+    /// What came of a call whose conversation ended like this.
+    #[must_use]
+    pub const fn outcome(self) -> Outcome {
+        match self {
+            Self::ModelFailed
+            | Self::Aborted
+            | Self::Unreachable
+            | Self::CarrierRefused
+            | Self::CarrierFailed
+            | Self::MediaLost
+            | Self::Unsettled => Outcome::Failed,
+            Self::NoAnswer => Outcome::NoAnswer,
+            Self::Busy | Self::Declined => Outcome::Busy,
+            Self::Canceled => Outcome::Canceled,
+            _ => Outcome::Completed,
+        }
+    }
+
+    /// Whose fault it is.
+    #[must_use]
+    pub const fn fault(self) -> CallFault {
+        match self {
+            Self::UserHungUp | Self::AssistantEnded | Self::HungUpByRequest => CallFault::None,
+            Self::NoAnswer | Self::Busy | Self::Declined | Self::Canceled => CallFault::None,
+            Self::Silence | Self::Unreachable => CallFault::Caller,
+            Self::ToolLoop | Self::AssistantRepeating => CallFault::Assistant,
+            Self::TurnLimit | Self::DurationLimit | Self::CostLimit | Self::TranscriptLimit => {
+                CallFault::Operator
+            }
+            Self::CarrierRefused => CallFault::Operator,
+            Self::CarrierFailed | Self::MediaLost | Self::Unsettled => CallFault::Carrier,
+            Self::ModelFailed => CallFault::Provider,
+            Self::Aborted => CallFault::Platform,
+        }
     }
 }

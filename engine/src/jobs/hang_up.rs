@@ -1,4 +1,4 @@
-//! Hangs up at the carrier after a conversation has ended on our side: a carrier's line outlives our socket.
+//! Hangs up at the carrier after a call has ended on our side: a carrier's line may outlive our socket.
 use super::Failure;
 use crate::base::limits::JOB_ATTEMPTS_MAX;
 use crate::live::telephony::hang_up;
@@ -7,15 +7,14 @@ use crate::services::Services;
 use crate::storage::jobs::Job;
 
 pub(super) async fn run(services: &Services, job: &Job) -> Result<(), Failure> {
-    let database = &services.ports().database;
-    let rows = database.read(vec![Leg::select(&job.workspace_id, &job.subject_id)]).await?;
-    // It may have ended by itself meanwhile, which is how it mostly goes.
-    if let Some(leg) = Leg::first(rows.first())?.filter(|leg| leg.said.end.is_none())
+    let [rows] = services.read([Leg::select(&job.workspace_id, &job.subject_id)]).await?;
+    // Usually it has ended by itself meanwhile.
+    if let Some(leg) = Leg::first(Some(&rows))?.filter(|leg| leg.said.end.is_none())
         && let Err(fault) = hang_up::tell(services, &leg).await
         && job.attempts <= JOB_ATTEMPTS_MAX
     {
         return Err(Failure::Again(format!("{fault:?}")));
     }
-    database.write(job.finished([])).await?;
+    services.ports().database.write(job.finished([])).await?;
     Ok(())
 }

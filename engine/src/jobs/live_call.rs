@@ -1,17 +1,17 @@
-//! A live conversation's job. While the conversation is under way its process holds the job's lease:
-//! when that runs out, the process is gone, and whoever claims the job ends the call as far as the
-//! journal knows it. A telephone call's job is there, unclaimed, before anybody talks: when it comes due the call was
-//! not connected in time. A call that is over is looked into; then the job is done.
+//! The job of a live conversation or a telephone call. While a conversation is under way its process holds the job's
+//! lease: when the lease runs out, the process is gone, and the next one to claim the job ends the call with what its
+//! journal holds. A telephone call has its job from the beginning: when it comes due unclaimed, the call was not connected
+//! in time. Once the call has ended, the job analyzes it and is done.
 use serde_json::{Value, json};
 
 use super::Failure;
 use crate::base::limits::{JOB_ATTEMPTS_MAX, LIVE_COST_MICROUSD_MAX, MODEL_TOTAL_MS};
+use crate::base::time::Timestamp;
 use crate::carriers::End;
 use crate::conversation::EndedReason;
 use crate::conversation::transcript::TranscriptRow;
-use crate::live::ended::ended;
+use crate::live::end_call::{CallJob, EndOfCall, Line, end_call, ended};
 use crate::live::journal::{self, SoFar};
-use crate::live::telephony;
 use crate::live::telephony::leg::{Leg, Placing};
 use crate::models::{AnalysisTurn, Analyst, RULES_MODEL, rules};
 use crate::ports::statement::{Row, Rows};
@@ -20,34 +20,35 @@ use crate::storage::batch::Batch;
 use crate::storage::calls::{self, Analysis, AnalysisMethod, Call, CallStatus, EndedCall, NewCall};
 use crate::storage::cost::Cost;
 use crate::storage::events::{self, EventKind, Subscribers};
-use crate::storage::fault::Fault;
+use crate::storage::fault::{Fault, retry_stale};
 use crate::storage::jobs::Job;
 use crate::storage::spending;
 
 /// How long a model's answer may take, all its tries together.
 const ANSWER_MS: i64 = MODEL_TOTAL_MS as i64;
 
-/// How often a call is settled anew because its carrier said something meanwhile.
-const SETTLE_ATTEMPTS_MAX: u32 = 8;
-
-/// Settles a call that nobody carries on, then looks into it.
+/// Ends a call that nobody carries on, then analyzes it.
 pub(super) async fn run(services: &Services, job: &Job) -> Result<(), Failure> {
-    for _ in 0..SETTLE_ATTEMPTS_MAX {
-        let Some(found) = load(services, job).await? else {
+    // The carrier may say something meanwhile.
+    match retry_stale(|| ended_call(services, job)).await? {
+        Some(found) => analyze_call(services, job, &found).await,
+        None => {
             services.ports().database.write(job.finished([])).await?;
-            return Ok(());
-        };
-        // What was written is read again, so that the event tells what a read shows.
-        if found.is_ended() {
-            return analyze_call(services, job, &found).await;
-        }
-        match settle(services, job, found).await {
-            // The carrier has said something meanwhile; or the lease is somebody else's, and stays so.
-            Ok(()) | Err(Failure::LostLease) => {}
-            Err(failure) => return Err(failure),
+            Ok(())
         }
     }
-    Err(Failure::LostLease)
+}
+
+/// The call, ended here unless it was before; `None` when it is gone.
+async fn ended_call(services: &Services, job: &Job) -> Result<Option<Found>, Fault> {
+    match load(services, job).await? {
+        Some(found) if !found.is_ended() => {
+            end_abandoned_call(services, job, found).await?;
+            // Read again, so that the event of the analysis shows what a read shows.
+            load(services, job).await
+        }
+        found => Ok(found),
+    }
 }
 
 /// What is known of the call.
@@ -69,7 +70,7 @@ impl Found {
         self.row.first().and_then(|row| row.str("status").ok()) == Some("ended")
     }
 
-    /// The ended call with what was found out about it, as a read will show it.
+    /// The analyzed call as a read will show it.
     fn analyzed(&self, services: &Services, analysis: &Analysis) -> Result<Value, Fault> {
         let mut call = json!(Call::read(self.row()?, &services.config().base_url)?);
         call["sentiment"] = json!(analysis.sentiment);
@@ -78,65 +79,62 @@ impl Found {
     }
 }
 
-async fn load(services: &Services, job: &Job) -> Result<Option<Found>, Failure> {
+async fn load(services: &Services, job: &Job) -> Result<Option<Found>, Fault> {
     let [live, rows] = journal::select(&job.workspace_id, &job.subject_id);
-    let batch = vec![
+    let reads = [
         calls::select_for(&job.workspace_id, &job.subject_id),
         events::subscribers(&job.workspace_id),
         live,
         rows,
         Leg::select(&job.workspace_id, &job.subject_id),
     ];
-    let mut found = services.ports().database.read(batch).await?;
-    let [call, subscribers, live, rows, leg] = &mut found[..] else {
-        return Err(Failure::Again("a batch lacks answers".to_owned()));
-    };
+    let [call, subscribers, live, rows, leg] = services.read(reads).await?;
     let Some(row) = call.first() else {
         return Ok(None);
     };
     Ok(Some(Found {
         model: row.text("model")?,
-        so_far: journal::read(live, rows)?,
-        leg: Leg::first(Some(leg))?,
-        subscribers: Subscribers::read(subscribers)?,
-        row: std::mem::take(call),
+        so_far: journal::read(&live, &rows)?,
+        leg: Leg::first(Some(&leg))?,
+        subscribers: Subscribers::read(&subscribers)?,
+        row: call,
     }))
 }
 
 /// Ends a call that nobody carries on any more, or that nobody ever connected.
-async fn settle(services: &Services, job: &Job, found: Found) -> Result<(), Failure> {
-    let now_ms = services.ports().clock.now_ms();
+async fn end_abandoned_call(services: &Services, job: &Job, found: Found) -> Result<(), Fault> {
+    let now = services.now();
     let call = NewCall::read(found.row()?, &job.workspace_id)?;
-    let mut ended = match &found.leg {
-        Some(leg) if leg.media_started_at.is_none() => unconnected(leg, &call, now_ms),
-        _ => abandoned(&call, found.so_far.clone()),
+    let leg = found.leg.as_ref();
+    let mut batch = Batch::from(job.extend(now.ms(), 0).statements);
+    let end = EndOfCall {
+        ended: match leg {
+            Some(leg) if leg.media_started_at.is_none() => unconnected(leg, &call, now),
+            _ => without_process(&call, found.so_far),
+        },
+        call: &call,
+        leg,
+        analysis: None,
+        subscribers: &found.subscribers,
+        job: CallJob::Ours,
+        line: Line::HungUpByJob,
+        now,
     };
-    let mut batch = Batch::from(job.extend(now_ms, 0).statements);
-    if let Some(leg) = &found.leg {
-        leg.settle(&mut ended, services.config().carriers.rates());
-        batch.extend(Leg { is_over: true, ..leg.clone() }.change());
-        leg.hang_up_later(services, now_ms, &mut batch);
-    }
-    batch.extend(calls::write::end(&job.workspace_id, &job.subject_id, &ended, None));
-    batch.extend(journal::forget(&job.workspace_id, &job.subject_id));
-    batch.extend(spending::add(&job.workspace_id, now_ms, ended.costs.total_microusd));
-    batch.emit(services, &job.workspace_id, &found.subscribers, EventKind::CallEnded, now_ms, || {
-        Ok(json!({"call": Call::of(&call, Some(&ended), None)?}))
-    })?;
+    end_call(services, &mut batch, end)?;
     batch.write(services).await?;
     Ok(())
 }
 
-/// A conversation whose process is gone, with what its journal holds.
-fn abandoned(call: &NewCall, so_far: SoFar) -> EndedCall {
+/// The end of a conversation whose process is gone, by its journal.
+fn without_process(call: &NewCall, so_far: SoFar) -> EndedCall {
     // It was alive when it last wrote; for how long after that, nobody can tell.
     let answered_at = call.answered_at.unwrap_or(call.started_at);
     let ended_at = answered_at + so_far.offset_ms;
-    ended(so_far, EndedReason::Aborted, None, answered_at, ended_at)
+    ended::after_conversation(so_far, EndedReason::Aborted, None, answered_at, ended_at)
 }
 
-/// A telephone call of which nothing more was heard.
-fn unconnected(leg: &Leg, call: &NewCall, now_ms: i64) -> EndedCall {
+/// The end of a telephone call of which nothing more was heard.
+fn unconnected(leg: &Leg, call: &NewCall, now: Timestamp) -> EndedCall {
     let reason = match (leg.hang_up_at, leg.placing) {
         (Some(_), _) => EndedReason::Canceled,
         // It was answered, and no audio ever came.
@@ -145,7 +143,7 @@ fn unconnected(leg: &Leg, call: &NewCall, now_ms: i64) -> EndedCall {
         (None, _) => EndedReason::Unsettled,
     };
     let end = leg.said.end.clone().unwrap_or_else(|| End::of(reason, ""));
-    telephony::status::unconnected(leg, &end, call.answered_at, now_ms)
+    ended::never_connected(leg, &end, call.answered_at, now)
 }
 
 /// Finds out what an ended call was about. A model that fails leaves it to the rules.
@@ -158,7 +156,7 @@ async fn analyze_call(services: &Services, job: &Job, found: &Found) -> Result<(
             let lease = job.extend(services.ports().clock.now_ms(), ANSWER_MS);
             services.ports().database.write(lease.statements).await?;
             let answer = analyst.analyse(services.ports(), &turn, LIVE_COST_MICROUSD_MAX).await;
-            // By itself, for it was paid whether or not what follows can be written.
+            // In a batch of its own: it was paid whether or not the analysis can be written.
             let microusd = Cost::of(&answer).microusd;
             let paid = spending::add(&job.workspace_id, services.ports().clock.now_ms(), microusd);
             Batch::from(Vec::from_iter(paid)).write(services).await?;

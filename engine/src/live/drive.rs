@@ -17,6 +17,7 @@ use super::journal;
 use super::peer::{Peer, PeerEvent};
 use super::session::LiveSession;
 use crate::base::limits::{LIVE_COST_MICROUSD_MAX, LIVE_LEASE_KEPT_MS, PHONE_LOOK_MS, PHONE_TOLD_MS};
+use crate::base::time::Timestamp;
 use crate::conversation::{
     AssistantTurn, CallFault, Conversation, ConversationLimits, ConversationSetup, EndedReason, Input,
     Output, Party, ToolSpec, WaitingFor,
@@ -89,7 +90,7 @@ impl<'a> Drive<'a> {
         let now_ms = session.services.ports().clock.now_ms();
         let assistant = &session.assistant;
         let conversation = Conversation::new(ConversationSetup {
-            id: session.call.id.clone(),
+            id: session.call.id.to_string(),
             instructions: assistant.instructions.clone(),
             first_message: assistant.first_message.clone(),
             knowledge: Vec::new(),
@@ -115,7 +116,7 @@ impl<'a> Drive<'a> {
             keep_at_ms: now_ms + LIVE_LEASE_KEPT_MS,
             look_at_ms: if session.on_phone { now_ms + PHONE_LOOK_MS } else { i64::MAX },
             fault: None,
-            answered_at: session.call.answered_at,
+            answered_at: session.call.answered_at.map(Timestamp::ms),
             given_back: false,
         }
     }

@@ -6,9 +6,10 @@ use serde_json::json;
 use super::journal;
 use super::session::LiveSession;
 use crate::base::error::{Code, Error};
-use crate::base::ids::prefix;
+use crate::base::ids::{AssistantId, Id, WorkspaceId, prefix};
 use crate::base::limits::{LIVE_SILENCE_MS, STALE_ATTEMPTS_MAX};
 use crate::base::response::{Incident, error_response, finish, method_not_allowed};
+use crate::base::time::Timestamp;
 use crate::live::lease::JobLease;
 use crate::live::telephony::{self, Route};
 use crate::models::RULES_MODEL;
@@ -198,7 +199,7 @@ async fn opened(services: &Services, token: &TestToken) -> Result<Opened, Fault>
     let subscribers = Subscribers::read(subscribers)?;
 
     let call = new_call(services, token, &assistant, now_ms);
-    let hold = JobLease::new(services, workspace_id, &call.id);
+    let hold = JobLease::new(services, &call.workspace_id, &call.id);
     let mut batch = Batch::from([
         sql!(
             "INSERT INTO used_test_tokens (id, workspace_id, expires_at) VALUES (?1, ?2, ?3)",
@@ -239,9 +240,9 @@ async fn opened(services: &Services, token: &TestToken) -> Result<Opened, Fault>
 
 fn new_call(services: &Services, token: &TestToken, assistant: &AssistantSnapshot, now_ms: i64) -> NewCall {
     NewCall {
-        workspace_id: token.workspace_id.clone(),
-        id: services.id(prefix::CALL),
-        assistant_id: assistant.id.clone(),
+        workspace_id: WorkspaceId::from_stored(token.workspace_id.clone()),
+        id: services.new_id(),
+        assistant_id: AssistantId::from_stored(assistant.id.clone()),
         assistant_revision: assistant.revision,
         source: Source::Browser,
         direction: Direction::Inbound,
@@ -253,8 +254,8 @@ fn new_call(services: &Services, token: &TestToken, assistant: &AssistantSnapsho
         carrier_call_id: None,
         model: assistant.model.clone(),
         voice: assistant.voice.clone(),
-        started_at: now_ms,
-        answered_at: Some(now_ms),
+        started_at: Timestamp::from_ms(now_ms),
+        answered_at: Some(Timestamp::from_ms(now_ms)),
         simulation_run_id: None,
     }
 }

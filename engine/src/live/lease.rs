@@ -1,5 +1,5 @@
 //! The lease that a live conversation holds on its own job.
-use crate::base::ids::prefix;
+use crate::base::ids::{CallId, JobId, WorkspaceId, prefix};
 use crate::base::limits::LIVE_LEASE_MS;
 use crate::ports::statement::Statement;
 use crate::services::Services;
@@ -9,51 +9,56 @@ use crate::storage::jobs::{DUE_AT_ONCE, JobKind};
 /// The lease that a live conversation holds on its own job.
 #[derive(Debug, Clone)]
 pub struct JobLease {
-    job_id: String,
-    workspace_id: String,
-    call_id: String,
+    job_id: JobId,
+    workspace_id: WorkspaceId,
+    call_id: CallId,
     lease: String,
 }
 
 impl JobLease {
-    /// A job to be, for a call.
-    pub fn new(services: &Services, workspace_id: &str, call_id: &str) -> Self {
-        Self::over(services, workspace_id, call_id, &services.id(prefix::JOB))
+    /// The lease of a new job, which [`JobLease::open`] inserts.
+    pub fn new(services: &Services, workspace_id: &WorkspaceId, call_id: &CallId) -> Self {
+        Self::over(services, workspace_id, call_id, &services.new_id())
     }
 
-    /// A job that is there, for a call: to be taken.
-    pub fn over(services: &Services, workspace_id: &str, call_id: &str, job_id: &str) -> Self {
+    /// A lease on the job that a call has already, which [`JobLease::take`] takes.
+    pub fn over(
+        services: &Services,
+        workspace_id: &WorkspaceId,
+        call_id: &CallId,
+        job_id: &JobId,
+    ) -> Self {
         Self {
-            job_id: job_id.to_owned(),
-            workspace_id: workspace_id.to_owned(),
-            call_id: call_id.to_owned(),
-            // Names no owner that gives its leases back: the conversation itself does.
+            job_id: job_id.clone(),
+            workspace_id: workspace_id.clone(),
+            call_id: call_id.clone(),
+            // Not one of a process's leases, which are released together: the conversation gives it back itself.
             lease: format!("live:{}", services.id(prefix::LEASE)),
         }
     }
 
-    /// Puts the job there, leased.
+    /// Inserts the job, leased.
     pub fn open(&self, now_ms: i64) -> Statement {
         sql!(
             "INSERT INTO jobs (workspace_id, id, kind, subject_id, due_at, lease, attempts, created_at)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, 0, ?7)",
-            &self.workspace_id,
-            &self.job_id,
-            JobKind::LiveCall.as_str(),
-            &self.call_id,
-            now_ms + LIVE_LEASE_MS,
-            &self.lease,
-            now_ms
+             VALUES (:ws, :job, :kind, :call, :due_at, :lease, 0, :now)",
+            job = &self.job_id,
+            kind = JobKind::LiveCall.as_str(),
+            call = &self.call_id,
+            due_at = now_ms + LIVE_LEASE_MS,
+            lease = &self.lease,
+            now = now_ms,
         )
+        .in_workspace(&self.workspace_id)
     }
 
-    /// Leases a job that is there; undoes the batch when somebody has it.
+    /// Leases an existing job; undoes the batch when somebody else has it.
     pub fn take(&self, now_ms: i64) -> [Statement; 2] {
         let take = sql!(
-            "UPDATE jobs SET lease = ?2, due_at = ?3 WHERE id = ?1 AND lease IS NULL",
-            &self.job_id,
-            &self.lease,
-            now_ms + LIVE_LEASE_MS
+            "UPDATE jobs SET lease = :lease, due_at = :due_at WHERE id = :job AND lease IS NULL",
+            job = &self.job_id,
+            lease = &self.lease,
+            due_at = now_ms + LIVE_LEASE_MS,
         );
         [take, self.guard()]
     }
@@ -61,41 +66,41 @@ impl JobLease {
     /// Extends the lease; undoes the batch when somebody else has it.
     pub fn keep(&self, now_ms: i64) -> [Statement; 2] {
         let keep = sql!(
-            "UPDATE jobs SET due_at = ?3 WHERE id = ?1 AND lease = ?2",
-            &self.job_id,
-            &self.lease,
-            now_ms + LIVE_LEASE_MS
+            "UPDATE jobs SET due_at = :due_at WHERE id = :job AND lease = :lease",
+            job = &self.job_id,
+            lease = &self.lease,
+            due_at = now_ms + LIVE_LEASE_MS,
         );
         [self.guard(), keep]
     }
 
-    /// Leaves an ended call to whoever looks into it; undoes the batch likewise.
+    /// Gives back the job of an ended call, which is analyzed next; undoes the batch likewise.
     pub fn hand_over(&self) -> [Statement; 2] {
         self.give_back(DUE_AT_ONCE)
     }
 
-    /// Gives the job of a call back that was never connected: what becomes of it is settled when the carrier tells, or
-    /// at `due_at`. Undoes the batch likewise.
+    /// Gives back the job of a call that was never connected: the carrier's report ends the call, or the job does at
+    /// `due_at`. Undoes the batch likewise.
     pub fn give_back(&self, due_at: i64) -> [Statement; 2] {
         let give_back = sql!(
-            "UPDATE jobs SET lease = NULL, due_at = ?3 WHERE id = ?1 AND lease = ?2",
-            &self.job_id,
-            &self.lease,
-            due_at
+            "UPDATE jobs SET lease = NULL, due_at = :due_at WHERE id = :job AND lease = :lease",
+            job = &self.job_id,
+            lease = &self.lease,
+            due_at = due_at,
         );
         [self.guard(), give_back]
     }
 
-    /// The job, to be woken once it is handed over.
+    /// The id of the job, to wake it once it is handed over.
     pub fn job_id(&self) -> &str {
         &self.job_id
     }
 
     fn guard(&self) -> Statement {
         sql!(
-            "INSERT INTO batch_guard (ok) SELECT 0 WHERE NOT EXISTS (SELECT 1 FROM jobs WHERE id = ?1 AND lease = ?2)",
-            &self.job_id,
-            &self.lease
+            "INSERT INTO batch_guard (ok) SELECT 0 WHERE NOT EXISTS (SELECT 1 FROM jobs WHERE id = :job AND lease = :lease)",
+            job = &self.job_id,
+            lease = &self.lease,
         )
     }
 }

@@ -1,8 +1,8 @@
 //! Live conversations: somebody talks to an assistant over a WebSocket, in text for now.
 //!
 //! [`handshake`] decides who comes in, [`session`] drives the conversation, [`message`] is what goes over
-//! the wire, [`journal`] what is left when the process dies; `jobs::live_call` settles
-//! that, and looks into every call once it is over. A host lends the socket and nothing else:
+//! the wire, [`journal`] what is left when the process dies. `end_call` ends every call; `jobs::live_call` ends those that
+//! lost their process, and analyzes every call once it is over. A host lends the socket and nothing else:
 //!
 //! ```text
 //! if engine.wants_socket(&head) {
@@ -13,7 +13,7 @@
 //! }
 //! ```
 mod drive;
-pub(crate) mod ended;
+pub(crate) mod end_call;
 pub mod handshake;
 pub mod journal;
 pub(crate) mod lease;

@@ -12,6 +12,7 @@
 //! - `client` speaks to carriers; `operations::calls::hang_up` ends a call from our side.
 //!
 //! `jobs::live_call` settles what nobody carries on any more.
+pub(crate) mod begin_call;
 pub mod callbacks;
 pub(crate) mod client;
 pub(crate) mod hang_up;
@@ -24,6 +25,7 @@ pub mod token;
 
 use std::borrow::Cow;
 
+use crate::base::ids::{CallId, WorkspaceId};
 use crate::carriers::CarrierName;
 
 /// Where carriers' callbacks go; the provider's name follows.
@@ -74,8 +76,8 @@ impl CallUrls {
     pub(crate) fn new(
         services: &crate::services::Services,
         provider: CarrierName,
-        workspace_id: &str,
-        call_id: &str,
+        workspace_id: &WorkspaceId,
+        call_id: &CallId,
     ) -> Result<Self, crate::storage::fault::Fault> {
         let config = services.config();
         let sign = |purpose| token::CallToken::new(workspace_id, call_id).sign(&config.secret, purpose);

@@ -1,17 +1,15 @@
 //! The call log: what a call is, how it is written, and how calls are found and counted.
 //!
-//! Who carries a call (a simulation, a carrier's callback, a browser's socket) puts the statements of
-//! [`mod@write`] into its own batch: [`write::insert`] when the call begins, [`write::advance`] while it is
-//! set up, [`write::end`] when it is over, [`write::analyzed`] afterwards; or [`write::record`] for a
-//! call that is written once it is over. Each keeps the roll-ups and the text index true, and may run
-//! twice. [`call::Call`] is the call as clients see it, from the database or from what was written.
+//! The statements of [`mod@write`] go into the batch of what happens to a call: [`write::insert`] when it begins,
+//! [`write::advance`] while it is set up, [`write::end`] when it ends, [`write::analyzed`] afterwards; or
+//! [`write::record`] for a call that is written once it has ended. Each keeps the roll-ups and the text index true, and
+//! may run twice. [`call::Call`] is the call as clients see it, from the database or from what was written.
 pub mod call;
 pub mod filter;
 pub mod list;
 mod rollup;
 pub mod search;
 pub mod stats;
-mod verdict;
 mod words;
 pub mod write;
 
@@ -21,6 +19,8 @@ pub use words::{AnalysisMethod, CallStatus, Direction, Source};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::base::ids::{AssistantId, CallId, RunId, WorkspaceId};
+use crate::base::time::Timestamp;
 use crate::carriers::CarrierName;
 use crate::conversation::transcript::TranscriptRow;
 use crate::conversation::{CallFault, EndedReason, Outcome, Sentiment};
@@ -30,11 +30,11 @@ use crate::models;
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewCall {
     /// Whose it is.
-    pub workspace_id: String,
-    /// `call_…`
-    pub id: String,
+    pub workspace_id: WorkspaceId,
+    /// The call.
+    pub id: CallId,
     /// Who speaks for the workspace.
-    pub assistant_id: String,
+    pub assistant_id: AssistantId,
     /// The assistant's revision as the call runs with it.
     pub assistant_revision: i64,
     /// Where it comes from.
@@ -57,21 +57,21 @@ pub struct NewCall {
     pub model: String,
     /// `provider/name` of the voice.
     pub voice: String,
-    /// When it was queued, came in or was opened, in ms since 1970.
-    pub started_at: i64,
+    /// When it was queued, came in or was opened.
+    pub started_at: Timestamp,
     /// When it was answered, if it has been.
-    pub answered_at: Option<i64>,
+    pub answered_at: Option<Timestamp>,
     /// The run it belongs to.
-    pub simulation_run_id: Option<String>,
+    pub simulation_run_id: Option<RunId>,
 }
 
 /// What is known of a call once it is over.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EndedCall {
     /// When it was answered; `None` when nobody did. It replaces what was known before.
-    pub answered_at: Option<i64>,
+    pub answered_at: Option<Timestamp>,
     /// When it was over.
-    pub ended_at: i64,
+    pub ended_at: Timestamp,
     /// How long the two sides were connected, on the recording's clock.
     pub duration_ms: i64,
     /// What came of it.

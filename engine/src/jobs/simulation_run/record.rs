@@ -1,12 +1,13 @@
-//! What a simulation run leaves behind: its call, its own row, and the events that tell of them,
-//! each change in one batch.
+//! Records the beginning and the end of a simulation run: its call, its own row and their events, each in one batch.
 use serde_json::json;
 
 use super::Started;
 use super::drive::{Drive, Driven};
-use crate::base::time;
+use crate::base::ids::{AssistantId, CallId, Id, RunId, WorkspaceId};
+use crate::base::time::{self, Timestamp};
 use crate::conversation::EndedReason;
 use crate::jobs::Failure;
+use crate::live::end_call::{CallJob, EndOfCall, Line, end_call};
 use crate::services::Services;
 use crate::simulation::SimulationResult;
 use crate::sql;
@@ -22,12 +23,12 @@ pub async fn opened(services: &Services, job: &Job, started: &Started) -> Result
     let new = new_call(job, started);
     let mut batch = Batch::from([job.guard()]);
     batch.extend(calls::write::insert(&new));
-    batch.push(sql!(
-        "UPDATE runs SET call_id = ?3 WHERE workspace_id = ?1 AND id = ?2",
-        &job.workspace_id,
-        &job.subject_id,
-        &new.id
-    ));
+    let update = sql!(
+        "UPDATE runs SET call_id = :call WHERE workspace_id = :ws AND id = :run",
+        run = &job.subject_id,
+        call = &new.id,
+    );
+    batch.push(update.in_workspace(&job.workspace_id));
     let (subscribers, now_ms) = (&started.subscribers, services.ports().clock.now_ms());
     batch.emit(services, &job.workspace_id, subscribers, EventKind::CallStarted, now_ms, || {
         Ok(json!({"call": Call::of(&new, None, None)?}))
@@ -67,12 +68,12 @@ pub async fn over(
     let mut of_call = driven.assistant;
     of_call.add(spent);
     let ended_reason = result.ended_reason;
-    // The judge's failure is none of the call's.
+    // A failure of the judge is not the call's.
     let of_model = driven.failure.filter(|_| ended_reason == EndedReason::ModelFailed);
     let new = new_call(job, started);
     let ended = EndedCall {
         answered_at: new.answered_at,
-        ended_at: now_ms,
+        ended_at: Timestamp::from_ms(now_ms),
         duration_ms: result.duration_ms,
         outcome: ended_reason.outcome(),
         ended_reason: Some(ended_reason),
@@ -82,38 +83,53 @@ pub async fn over(
         usage: of_call.usage(),
     };
     let call = Call::of(&new, Some(&ended), Some(&analysis))?;
+    let last_line = super::drive::last_line(&ended.transcript);
+    let of_call_microusd = ended.costs.total_microusd;
+
+    let mut batch = Batch::default();
+    let end = EndOfCall {
+        call: &new,
+        leg: None,
+        ended,
+        analysis: Some(&analysis),
+        subscribers: &subscribers,
+        // The job is the run's, and finishes with it.
+        job: CallJob::Ours,
+        line: Line::HungUpByJob,
+        now: Timestamp::from_ms(now_ms),
+    };
+    end_call(services, &mut batch, end)?;
+    // The simulated caller and the judge are no part of the call.
+    batch.extend(spending::add(&job.workspace_id, now_ms, total.microusd - of_call_microusd));
+    batch.emit(services, &job.workspace_id, &subscribers, EventKind::CallAnalyzed, now_ms, || {
+        Ok(json!({"call": &call}))
+    })?;
 
     let mut run = started.run.clone();
     run.status = if broke { RunStatus::Error } else { RunStatus::Completed };
     run.passed = (!broke).then_some(result.passed);
     run.error = error;
     run.turns = i64::from(result.turns);
-    run.last_line = super::drive::last_line(&ended.transcript);
+    run.last_line = last_line;
     run.cost_microusd = total.microusd;
     run.completed_at = Some(time::format(now_ms));
-    run.call_id = Some(new.id.clone());
+    run.call_id = Some(new.id.to_string());
 
-    let mut batch = Batch::from(calls::write::end(&job.workspace_id, &new.id, &ended, Some(&analysis)));
-    batch.push(sql!(
-        "UPDATE runs SET status = ?3, passed = ?4, error = ?5, evaluations = ?6, turns = ?7, last_line = ?8,
-         cost_microusd = ?9, completed_at = ?10 WHERE workspace_id = ?1 AND id = ?2",
-        &job.workspace_id,
-        &job.subject_id,
-        run.status.as_str(),
-        run.passed,
-        run.error.as_ref().map(|error| json!(error).to_string()),
-        json!(result.evaluations).to_string(),
-        run.turns,
-        run.last_line.clone(),
-        run.cost_microusd,
-        now_ms,
-    ));
+    let update = sql!(
+        "UPDATE runs SET status = :status, passed = :passed, error = :error, evaluations = :evaluations, turns = :turns,
+         last_line = :last_line, cost_microusd = :cost, completed_at = :now WHERE workspace_id = :ws AND id = :run",
+        run = &job.subject_id,
+        status = run.status.as_str(),
+        passed = run.passed,
+        error = run.error.as_ref().map(|error| json!(error).to_string()),
+        evaluations = json!(result.evaluations).to_string(),
+        turns = run.turns,
+        last_line = run.last_line.clone(),
+        cost = run.cost_microusd,
+        now = now_ms,
+    );
+    batch.push(update.in_workspace(&job.workspace_id));
     batch.push(drive.forget());
-    batch.extend(spending::add(&job.workspace_id, now_ms, total.microusd));
-    for kind in [EventKind::CallEnded, EventKind::CallAnalyzed] {
-        let told = || Ok(json!({"call": &call}));
-        batch.emit(services, &job.workspace_id, &subscribers, kind, now_ms, told)?;
-    }
     let kind = if broke { EventKind::SimulationRunError } else { EventKind::SimulationRunCompleted };
     batch.emit(services, &job.workspace_id, &subscribers, kind, now_ms, || {
         Ok(json!({"run": RunDetail::of(run, &result.evaluations, call)?}))
@@ -126,9 +142,9 @@ pub async fn over(
 fn new_call(job: &Job, started: &Started) -> NewCall {
     let assistant = &started.assistant;
     NewCall {
-        workspace_id: job.workspace_id.clone(),
-        id: started.call_id.clone(),
-        assistant_id: assistant.id.clone(),
+        workspace_id: WorkspaceId::from_stored(job.workspace_id.clone()),
+        id: CallId::from_stored(started.call_id.clone()),
+        assistant_id: AssistantId::from_stored(assistant.id.clone()),
         assistant_revision: assistant.revision,
         source: Source::Simulation,
         direction: Direction::Inbound,
@@ -140,8 +156,8 @@ fn new_call(job: &Job, started: &Started) -> NewCall {
         carrier_call_id: None,
         model: assistant.model.clone(),
         voice: assistant.voice.clone(),
-        started_at: started.started_at_ms,
-        answered_at: Some(started.started_at_ms),
-        simulation_run_id: Some(job.subject_id.clone()),
+        started_at: Timestamp::from_ms(started.started_at_ms),
+        answered_at: Some(Timestamp::from_ms(started.started_at_ms)),
+        simulation_run_id: Some(RunId::from_stored(job.subject_id.clone())),
     }
 }

@@ -2,6 +2,7 @@
 //! call goes.
 use super::{Drive, END_ATTEMPTS_MAX};
 use crate::base::limits::{PHONE_CONNECT_MS, PHONE_LOOK_MS, PHONE_START_MS};
+use crate::base::time::Timestamp;
 use crate::conversation::Input;
 use crate::live::journal;
 use crate::live::telephony::leg::Leg;
@@ -22,7 +23,7 @@ impl Drive<'_> {
         let (Some(leg), Some(call)) = (Leg::first(rows.first())?, rows.get(1).and_then(Rows::first)) else {
             return Err(Fault::Bug(format!("{call_id} is gone")));
         };
-        let opened_at = leg.media_at.unwrap_or(now_ms);
+        let opened_at = leg.media_at.map_or(now_ms, Timestamp::ms);
         let until_ms = match leg.is_answered() {
             // The carrier tells of the answer by one way and begins the audio by another: this may be between the two.
             true => {
@@ -50,8 +51,8 @@ impl Drive<'_> {
                 return self.unconnected(0).await;
             }
             let mut statements = session.hold.keep(now_ms).to_vec();
-            statements.extend(Leg { media_started_at: Some(now_ms), ..leg }.change());
-            statements.extend(calls::write::advance(workspace_id, call_id, CallStatus::InProgress, now_ms));
+            statements.extend(Leg { media_started_at: Some(Timestamp::from_ms(now_ms)), ..leg }.change());
+            statements.extend(calls::write::advance(workspace_id, call_id, CallStatus::InProgress, Timestamp::from_ms(now_ms)));
             // The carrier may have told of the answer since the socket was opened.
             statements.push(calls::select_for(workspace_id, call_id));
             match session.services.ports().database.write(statements).await.map_err(Fault::from) {

@@ -1,28 +1,25 @@
-//! The media socket: its token, then the conversation that is held over it. Where we cannot hold one, the call ends here.
-use serde_json::json;
-
+//! Opens the media socket of a telephone call. Where no conversation can be held over it, the call ends.
 use crate::base::error::{Code, Error};
-use crate::base::limits::{PHONE_FAREWELL_MS, PHONE_SILENCE_MS, STALE_ATTEMPTS_MAX};
+use crate::base::limits::{PHONE_FAREWELL_MS, PHONE_SILENCE_MS};
 use crate::base::permits::Permit;
 use crate::carriers::{Callback, Carrier, CarrierName, End};
 use crate::conversation::{CallFault, EndedReason};
+use crate::live::end_call::{CallJob, EndOfCall, Line, end_call, ended};
 use crate::live::lease::JobLease;
 use crate::live::telephony::callbacks::{carrier, genuine};
 use crate::live::telephony::leg::Leg;
 use crate::live::telephony::phone_peer::PhoneMedia;
-use crate::live::telephony::status;
 use crate::live::telephony::token::{CallToken, Purpose};
 use crate::live::{LiveSession, journal, socket_origin};
 use crate::ports::Incoming;
-use crate::ports::statement::{Row, Statement};
+use crate::ports::statement::Statement;
 use crate::services::Services;
 use crate::speech;
 use crate::storage::batch::Batch;
-use crate::storage::calls::{self, Call, NewCall};
-use crate::storage::events::{self, EventKind, Subscribers};
-use crate::storage::fault::Fault;
+use crate::storage::calls::{self, NewCall};
+use crate::storage::events::{self, Subscribers};
+use crate::storage::fault::{Fault, retry_stale};
 use crate::storage::snapshots::{AssistantSnapshot, assistant_reads, assistant_snapshot};
-use crate::storage::spending;
 
 /// Opens the media socket of a call: from then on its token is used. The call is answered once audio comes.
 pub async fn open(
@@ -50,14 +47,8 @@ pub async fn open(
     let Some(place) = services.live_permits().take() else {
         return Err(no_room(services, provider, &token).await);
     };
-    for _ in 0..STALE_ATTEMPTS_MAX {
-        match opened(services, provider, &token).await {
-            Ok(opened) => return Ok(opened.session(services, carrier, place)),
-            Err(Fault::Stale) => {}
-            Err(fault) => return Err(fault),
-        }
-    }
-    Err(Fault::Stale)
+    let opened = retry_stale(|| opened(services, provider, &token)).await?;
+    Ok(opened.session(services, carrier, place))
 }
 
 struct Opened {
@@ -85,9 +76,8 @@ impl Opened {
 
 /// The leg of a call whose socket may be opened.
 async fn waiting(services: &Services, provider: CarrierName, token: &CallToken) -> Result<Leg, Fault> {
-    let select = Leg::select(&token.workspace_id, &token.call_id);
-    let found = services.ports().database.read(vec![select]).await?;
-    let leg = Leg::first(found.first())?.filter(|leg| leg.provider == provider);
+    let [found] = services.read([Leg::select(&token.workspace_id, &token.call_id)]).await?;
+    let leg = Leg::first(Some(&found))?.filter(|leg| leg.provider == provider);
     let Some(leg) = leg else {
         return Err(Error::not_found("call").into());
     };
@@ -98,53 +88,45 @@ async fn waiting(services: &Services, provider: CarrierName, token: &CallToken) 
     Ok(leg)
 }
 
-/// What is answered when this process has all the conversations it can have.
+/// Ends the call, for this process holds as many conversations as it may; returns what the carrier is answered.
 async fn no_room(services: &Services, provider: CarrierName, token: &CallToken) -> Fault {
-    for _ in 0..STALE_ATTEMPTS_MAX {
-        let ended = match waiting(services, provider, token).await {
-            Ok(leg) => give_up(services, leg, CallFault::Platform).await,
-            Err(fault) => return fault,
-        };
-        match ended {
-            Ok(()) => {
-                let message = "Too many conversations are open at the moment.";
-                return Error::new(Code::Unavailable, message).into();
-            }
-            Err(Fault::Stale) => {}
-            Err(fault) => return fault,
+    let give_up = || async {
+        let leg = waiting(services, provider, token).await?;
+        give_up(services, leg, CallFault::Platform).await
+    };
+    match retry_stale(give_up).await {
+        Ok(()) => {
+            let message = "Too many conversations are open at the moment.";
+            Error::new(Code::Unavailable, message).into()
         }
+        Err(fault) => fault,
     }
-    Fault::Stale
 }
 
-/// Ends a call that we cannot talk on. Its carrier has done what it had to: else the call would end as one whose audio the
+/// Ends a call that we cannot talk on. Its carrier is not to blame; left alone, the call would end as one whose media the
 /// carrier lost, after minutes of silence where a line outlives its socket.
-async fn give_up(services: &Services, before: Leg, fault: CallFault) -> Result<(), Fault> {
-    let Leg { workspace_id, call_id, .. } = &before;
-    let reads = vec![calls::select_for(workspace_id, call_id), events::subscribers(workspace_id)];
-    let rows = services.ports().database.read(reads).await?;
-    let [call, subscribers] = &rows[..] else {
-        return Err(Fault::Bug("a batch lacks answers".to_owned()));
-    };
-    let row: Row<'_> = call.first().ok_or_else(|| Error::not_found("call"))?;
-    let subscribers = Subscribers::read(subscribers)?;
-    let now_ms = services.ports().clock.now_ms();
-    let end = match before.hang_up_at {
+async fn give_up(services: &Services, leg: Leg, fault: CallFault) -> Result<(), Fault> {
+    let Leg { workspace_id, call_id, .. } = &leg;
+    let reads = [calls::select_for(workspace_id, call_id), events::subscribers(workspace_id)];
+    let [call, subscribers] = services.read(reads).await?;
+    let call = NewCall::read(call.first().ok_or_else(|| Error::not_found("call"))?, workspace_id)?;
+    let now = services.now();
+    let end = match leg.hang_up_at {
         Some(_) => End::of(EndedReason::Canceled, ""),
         None => End { fault, ..End::of(EndedReason::Aborted, "") },
     };
-    let leg = Leg { is_over: true, ..before.clone() };
-    let mut ended = status::unconnected(&leg, &end, row.optional_integer("answered_at")?, now_ms);
-    leg.settle(&mut ended, services.config().carriers.rates());
-    let mut batch = Batch::from(leg.change());
-    batch.extend(calls::write::end(workspace_id, call_id, &ended, None));
-    batch.extend(spending::add(workspace_id, now_ms, ended.costs.total_microusd));
-    leg.wake_job(now_ms, &mut batch);
-    leg.hang_up_later(services, now_ms, &mut batch);
-    batch.emit(services, workspace_id, &subscribers, EventKind::CallEnded, now_ms, || {
-        let call = Leg::named(&NewCall::read(row, workspace_id)?, Some(&leg));
-        Ok(json!({"call": Call::of(&call, Some(&ended), None)?}))
-    })?;
+    let mut batch = Batch::default();
+    let end = EndOfCall {
+        call: &call,
+        leg: Some(&leg),
+        ended: ended::never_connected(&leg, &end, call.answered_at, now),
+        analysis: None,
+        subscribers: &Subscribers::read(&subscribers)?,
+        job: CallJob::Unclaimed,
+        line: Line::HungUpByJob,
+        now,
+    };
+    end_call(services, &mut batch, end)?;
     batch.write(services).await?;
     Ok(())
 }
@@ -169,7 +151,7 @@ async fn opened(services: &Services, provider: CarrierName, token: &CallToken) -
         give_up(services, before, CallFault::Operator).await?;
         return Err(Error::not_found("assistant").into());
     };
-    let now_ms = ports.clock.now_ms();
+    let now = services.now();
     let mut call = NewCall::read(row, workspace_id)?;
     let is_as_begun = (call.assistant_revision, &call.model, &call.voice)
         == (assistant.revision, &assistant.model, &assistant.voice);
@@ -181,10 +163,10 @@ async fn opened(services: &Services, provider: CarrierName, token: &CallToken) -
             .instructions
             .push_str(&format!("\n\nThis call is placed on behalf of the person at {number}."));
     }
-    let leg = Leg { media_at: Some(now_ms), ..before };
+    let leg = Leg { media_at: Some(now), ..before };
     let hold = JobLease::over(services, workspace_id, call_id, &leg.job_id);
     let mut statements = leg.change().to_vec();
-    statements.extend(hold.take(now_ms));
+    statements.extend(hold.take(now.ms()));
     statements.push(journal::open(workspace_id, call_id));
     if !is_as_begun {
         statements.extend(calls::write::spoken_by(&call));

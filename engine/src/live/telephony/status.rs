@@ -1,33 +1,26 @@
-//! A carrier tells what became of a call: twice, late, out of order. The call's state only moves forward.
-use serde_json::json;
-
-use crate::base::limits::{PHONE_CONNECT_MS, STALE_ATTEMPTS_MAX};
+//! A carrier reports what becomes of a call: twice, late, out of order. The call's state only moves forward.
+use crate::base::limits::PHONE_CONNECT_MS;
+use crate::base::time::Timestamp;
 use crate::carriers::{Billed, CarrierName, End, Progress, Rates, Report};
-use crate::conversation::{EndedReason, Outcome};
-use crate::live::telephony::leg::{Leg, Placing};
+use crate::live::end_call::{CallJob, EndOfCall, Line, end_call, ended};
+use crate::live::telephony::leg::{DueIf, Leg, Placing};
 use crate::live::telephony::token::CallToken;
 use crate::ports::statement::{Row, Rows};
 use crate::services::Services;
 use crate::storage::batch::Batch;
-use crate::storage::calls::{self, Call, CallStatus, Costs, EndedCall, NewCall, Usage};
-use crate::storage::events::{self, EventKind, Subscribers};
-use crate::storage::fault::Fault;
+use crate::storage::calls::{self, CallStatus, NewCall};
+use crate::storage::events::{self, Subscribers};
+use crate::storage::fault::{Fault, retry_stale};
 use crate::storage::spending;
 
-/// Takes in a report: the call as it is then. One about a call that is not ours is nobody's business.
+/// Records a report, and returns the call's leg as it is then. A report about a call that is not ours changes nothing.
 pub async fn apply(
     services: &Services,
     provider: CarrierName,
     token: Option<&CallToken>,
     report: Report,
 ) -> Result<Option<Leg>, Fault> {
-    for _ in 0..STALE_ATTEMPTS_MAX {
-        match applied(services, provider, token, &report).await {
-            Err(Fault::Stale) => {}
-            other => return other,
-        }
-    }
-    Err(Fault::Stale)
+    retry_stale(|| applied(services, provider, token, &report)).await
 }
 
 async fn applied(
@@ -36,13 +29,12 @@ async fn applied(
     token: Option<&CallToken>,
     report: &Report,
 ) -> Result<Option<Leg>, Fault> {
-    let ports = services.ports();
     let select = match token {
         Some(token) => Leg::select(&token.workspace_id, &token.call_id),
         None => Leg::select_by_carrier(provider, &report.carrier_call_id),
     };
-    let rows = ports.database.read(vec![select]).await?;
-    let before = Leg::first(rows.first())?
+    let [rows] = services.read([select]).await?;
+    let before = Leg::first(Some(&rows))?
         .filter(|leg| leg.provider == provider && leg.may_be(&report.carrier_call_id));
     let Some(before) = before else {
         return Ok(None);
@@ -51,12 +43,10 @@ async fn applied(
     if !change.is_any() {
         return Ok(Some(before));
     }
-    let call = vec![
-        calls::select_for(&before.workspace_id, &before.call_id),
-        events::subscribers(&before.workspace_id),
-    ];
-    let rows = ports.database.read(call).await?;
-    change.batch(services, &rows)?.write(services).await?;
+    let reads =
+        [calls::select_for(&before.workspace_id, &before.call_id), events::subscribers(&before.workspace_id)];
+    let [call, subscribers] = services.read(reads).await?;
+    change.batch(services, &call, &subscribers)?.write(services).await?;
     Ok(Some(change.after))
 }
 
@@ -65,8 +55,8 @@ struct Change<'a> {
     before: &'a Leg,
     after: Leg,
     report: &'a Report,
-    now_ms: i64,
-    /// The call is over, and nobody else will say so.
+    now: Timestamp,
+    /// How the call ends, where this report is what ends it.
     end: Option<End>,
 }
 
@@ -78,7 +68,7 @@ impl<'a> Change<'a> {
             after.carrier_call_id = Some(report.carrier_call_id.clone());
         }
         if before.placing != Placing::Incoming {
-            // It calls back, so it has taken the call, whatever became of its answer.
+            // It calls back, so it has accepted the call, whatever became of its response.
             after.placing = Placing::Accepted;
         }
         let said = &mut after.said;
@@ -88,15 +78,14 @@ impl<'a> Change<'a> {
         let mut end = None;
         if let Some(Progress::Ended(told)) = &report.progress {
             said.end.get_or_insert_with(|| told.clone());
-            // A conversation that is, or was, under way comes to its own end and takes this along.
+            // A conversation ends its own call, and takes this into account.
             end = said.end.clone().filter(|_| !before.is_over && before.media_started_at.is_none());
         }
-        after.is_over = before.is_over || end.is_some();
-        Self { before, after, report, now_ms: services.ports().clock.now_ms(), end }
+        Self { before, after, report, now: services.now(), end }
     }
 
     fn is_any(&self) -> bool {
-        self.after != *self.before || (self.status().is_some() && !self.before.is_over)
+        self.end.is_some() || self.after != *self.before || (self.status().is_some() && !self.before.is_over)
     }
 
     /// Where the call is by this report, short of its end.
@@ -108,51 +97,50 @@ impl<'a> Change<'a> {
         }
     }
 
-    /// What is written. `rows` are the call and its workspace's subscribers.
-    fn batch(&self, services: &Services, rows: &[Rows]) -> Result<Batch, Fault> {
-        let Leg { workspace_id, call_id, .. } = self.before;
-        let missing = || Fault::Bug(format!("{call_id} is not in the log"));
-        let row = rows.first().and_then(Rows::first).ok_or_else(missing)?;
-        let subscribers = Subscribers::read(rows.get(1).ok_or_else(missing)?)?;
+    /// What is written.
+    fn batch(&self, services: &Services, call: &Rows, subscribers: &Rows) -> Result<Batch, Fault> {
+        let Leg { workspace_id, call_id, is_over, .. } = self.before;
+        let row = call.first().ok_or_else(|| Fault::Bug(format!("{call_id} is not in the log")))?;
         let leg = &self.after;
-        let mut batch = Batch::from(leg.change());
+        let mut batch = Batch::default();
         if let Some(id) = &leg.carrier_call_id
             && leg.carrier_call_id != self.before.carrier_call_id
         {
             batch.extend(calls::write::carried(workspace_id, call_id, id));
         }
-        // Of a call that is over its job has something to do at once.
-        if let Some(status) = self.status().filter(|_| !self.before.is_over) {
-            batch.extend(calls::write::advance(workspace_id, call_id, status, self.now_ms));
-            batch.push(self.before.wait_until(self.now_ms + PHONE_CONNECT_MS));
-        }
-        // It was given up, and rings all the same: whoever answers would hear nobody. One that came in was hung up
-        // then, or is being told why nobody talks.
-        if self.before.is_over
-            && self.before.placing != Placing::Incoming
-            && self.before.media_started_at.is_none()
-            && self.status().is_some()
-        {
-            leg.hang_up_later(services, self.now_ms, &mut batch);
-        }
         if let Some(end) = &self.end {
-            let answered_at = row.optional_integer("answered_at")?;
-            let mut ended = unconnected(leg, end, answered_at, self.now_ms);
-            leg.settle(&mut ended, services.config().carriers.rates());
-            batch.extend(calls::write::end(workspace_id, call_id, &ended, None));
-            batch.extend(spending::add(workspace_id, self.now_ms, ended.costs.total_microusd));
-            leg.wake_job(self.now_ms, &mut batch);
-            batch.emit(services, workspace_id, &subscribers, EventKind::CallEnded, self.now_ms, || {
-                let call = Leg::named(&NewCall::read(row, workspace_id)?, Some(leg));
-                Ok(json!({"call": Call::of(&call, Some(&ended), None)?}))
-            })?;
-        } else if self.before.is_over && self.after.said.billed != self.before.said.billed {
+            let call = NewCall::read(row, workspace_id)?;
+            let end = EndOfCall {
+                leg: Some(leg),
+                ended: ended::never_connected(leg, end, call.answered_at, self.now),
+                analysis: None,
+                subscribers: &Subscribers::read(subscribers)?,
+                job: CallJob::Unclaimed,
+                line: Line::HungUpByJob,
+                now: self.now,
+                call: &call,
+            };
+            end_call(services, &mut batch, end)?;
+            return Ok(batch);
+        }
+        batch.extend(leg.change());
+        if let Some(status) = self.status() {
+            if !is_over {
+                batch.extend(calls::write::advance(workspace_id, call_id, status, self.now));
+                batch.push(leg.set_job_due(self.now + PHONE_CONNECT_MS, DueIf::Always));
+            } else if leg.placing != Placing::Incoming && leg.media_started_at.is_none() {
+                // It was given up, and rings all the same: nobody would talk to the person who answers. An incoming call
+                // was hung up then, or the caller is being told why nobody talks.
+                leg.hang_up_later(services, self.now, &mut batch);
+            }
+        }
+        if *is_over && leg.said.billed != self.before.said.billed {
             self.reprice(row, services.config().carriers.rates(), &mut batch)?;
         }
         Ok(batch)
     }
 
-    /// The carrier has told the price after the call was over.
+    /// Corrects the costs: the carrier has told its price after the call ended.
     fn reprice(&self, row: Row<'_>, rates: &Rates, batch: &mut Batch) -> Result<(), Fault> {
         let Leg { workspace_id, call_id, provider, .. } = self.before;
         let ours_ms = row.optional_integer("duration_ms")?.unwrap_or(0);
@@ -162,7 +150,7 @@ impl<'a> Change<'a> {
         let before = row.integer("telephony_microusd")?;
         let total = row.integer("cost_microusd")? - before + microusd;
         batch.extend(calls::write::repriced(workspace_id, call_id, microusd, total));
-        batch.extend(spending::add(workspace_id, self.now_ms, microusd - before));
+        batch.extend(spending::add(workspace_id, self.now.ms(), microusd - before));
         Ok(())
     }
 }
@@ -175,30 +163,5 @@ fn merged(before: Option<Billed>, told: Option<Billed>) -> Option<Billed> {
             cost_microusd: told.cost_microusd.or(before.cost_microusd),
         }),
         (before, told) => told.or(before),
-    }
-}
-
-/// The end of a call whose media never came, and that was answered at this moment, if it was.
-pub fn unconnected(leg: &Leg, end: &End, answered_at: Option<i64>, now_ms: i64) -> EndedCall {
-    let (reason, outcome, fault) = if end.outcome != Outcome::Completed {
-        (end.reason, end.outcome, end.fault)
-    } else if leg.is_left_by_the_person(end, answered_at, now_ms) {
-        // In the moment before the first audio: nobody talked, and nobody is to blame.
-        (end.reason, Outcome::Canceled, end.fault)
-    } else {
-        // Answered and hung up without a word: the two sides were never connected.
-        let reason = EndedReason::MediaLost;
-        (reason, reason.outcome(), reason.fault())
-    };
-    EndedCall {
-        answered_at,
-        ended_at: now_ms,
-        duration_ms: 0,
-        outcome,
-        ended_reason: Some(reason),
-        fault,
-        transcript: Vec::new(),
-        costs: Costs::default(),
-        usage: Usage::default(),
     }
 }

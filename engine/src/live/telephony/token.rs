@@ -1,16 +1,16 @@
-//! The token in the URLs that a carrier is given: which call they are about, signed, so that nobody else can say.
+//! The signed token in the URLs that a carrier is given: it names the call they are about.
 //!
-//! One for callbacks, which may come any number of times, and one for the media socket, which opens once: the call's
-//! row says whether it has. A carrier's own signature comes on top of either; not every carrier signs every request.
+//! There is one for callbacks, which may come any number of times, and one for the media socket, which opens once: the
+//! call's row says whether it has. A carrier's own signature is checked as well; not every carrier signs every request.
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use subtle::ConstantTimeEq;
 
-use crate::base::ids::{self, prefix};
+use crate::base::ids::{self, CallId, Id, WorkspaceId, prefix};
 use crate::storage::fault::Fault;
 use crate::storage::signing::call_token_signature;
 
-/// What a token is for. One is never taken for the other.
+/// What a token is for. One is not valid for the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
     /// Callbacks about the call.
@@ -33,9 +33,9 @@ impl Purpose {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallToken {
     /// Whose call.
-    pub workspace_id: String,
+    pub workspace_id: WorkspaceId,
     /// The call.
-    pub call_id: String,
+    pub call_id: CallId,
 }
 
 const ID_BYTES: usize = 16;
@@ -46,8 +46,8 @@ const TOKEN_CHARS: usize = (CLAIMS_BYTES + SIGNATURE_BYTES).div_ceil(3) * 4 - 2;
 
 impl CallToken {
     /// The token of a call.
-    pub fn new(workspace_id: &str, call_id: &str) -> Self {
-        Self { workspace_id: workspace_id.to_owned(), call_id: call_id.to_owned() }
+    pub fn new(workspace_id: &WorkspaceId, call_id: &CallId) -> Self {
+        Self { workspace_id: workspace_id.clone(), call_id: call_id.clone() }
     }
 
     /// The token as it is handed out.
@@ -72,8 +72,8 @@ impl CallToken {
         let (workspace, rest) = claims.split_first_chunk::<ID_BYTES>()?;
         let (call, _) = rest.split_first_chunk::<ID_BYTES>()?;
         Some(Self {
-            workspace_id: ids::from_bytes(prefix::WORKSPACE, *workspace),
-            call_id: ids::from_bytes(prefix::CALL, *call),
+            workspace_id: WorkspaceId::from_stored(ids::from_bytes(prefix::WORKSPACE, *workspace)),
+            call_id: CallId::from_stored(ids::from_bytes(prefix::CALL, *call)),
         })
     }
 
@@ -90,8 +90,15 @@ impl CallToken {
 mod tests {
     use super::*;
 
+    fn token_of(workspace_id: &str, call_id: &str) -> CallToken {
+        CallToken {
+            workspace_id: WorkspaceId::from_stored(workspace_id.to_owned()),
+            call_id: CallId::from_stored(call_id.to_owned()),
+        }
+    }
+
     fn token() -> CallToken {
-        CallToken::new("ws_01aryz6s41tsv4rrffq69g5faw", "call_01aryz6s41tsv4rrffq69g5fax")
+        token_of("ws_01aryz6s41tsv4rrffq69g5faw", "call_01aryz6s41tsv4rrffq69g5fax")
     }
 
     #[test]
@@ -115,6 +122,6 @@ mod tests {
         for wrong in ["", "A", &text[1..], &format!("{text}A")] {
             assert_eq!(CallToken::read("a server secret", Purpose::Media, wrong), None);
         }
-        assert!(CallToken::new("ws_1", "call_1").sign("a server secret", Purpose::Media).is_err());
+        assert!(token_of("ws_1", "call_1").sign("a server secret", Purpose::Media).is_err());
     }
 }

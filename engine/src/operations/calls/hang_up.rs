@@ -1,8 +1,9 @@
 //! `POST /calls/{id}/hang-up`: ends a telephone call from our side.
 use crate::base::error::{Code, Error};
 use crate::base::limits::{PHONE_CONNECT_MS, PHONE_TOLD_MS};
+use crate::base::time::Timestamp;
 use crate::live::telephony;
-use crate::live::telephony::leg::Leg;
+use crate::live::telephony::leg::{DueIf, Leg};
 use crate::operations::context::Context;
 use crate::operations::operation::{BodySchema, Effects, Input, Operation, Output, Success};
 use crate::operations::schema;
@@ -18,9 +19,9 @@ pub const OPERATION: Operation = Operation {
     path: "/calls/{id}/hang-up",
     group: "Calls",
     title: "Hang up a call",
-    description: "Ends a telephone call that is under way, or calls it off while it rings. The answer is the call as it is \
-        then: the carrier confirms the end a moment later, and the log has it from there. A call that is over stays as it is. \
-        Hanging up twice does no harm.",
+    description: "Ends a telephone call that is under way, or cancels it while it rings. Returns the call as it is now: the carrier \
+        confirms the end a moment later, and then the call in the log is ended. A call that has ended does not change. Hanging \
+        up twice does no harm.",
     effects: Effects::Update,
     success: Success::Ok,
     revision: false,
@@ -32,37 +33,35 @@ pub const OPERATION: Operation = Operation {
 };
 
 async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
-    let reads = vec![calls::select(input.id()), Leg::select_for_caller(input.id())];
-    let rows = context.read(reads).await?;
-    let Some(row) = rows.first().and_then(|rows| rows.first()) else {
-        return Err(Error::not_found("call").into());
-    };
+    let reads = [calls::select(input.id()), Leg::select_for_caller(input.id())];
+    let [call, leg] = context.read_each(reads).await?;
+    let row = call.first().ok_or_else(|| Error::not_found("call"))?;
     let call = Call::read(row, &context.services.config().base_url)?;
-    let Some(before) = Leg::first(rows.get(1))? else {
-        let message = "is no telephone call: a browser's ends with its socket, a simulation's with its run";
+    let Some(mut leg) = Leg::first(Some(&leg))? else {
+        let message =
+            "is not a telephone call: a browser call ends with its socket, a simulated call with its run";
         return Err(Error::field("id", message).into());
     };
-    if before.is_over || before.said.end.is_some() {
+    if leg.is_over || leg.said.end.is_some() {
         return context.commit(Vec::new(), Output::ok(&call)?).await;
     }
-    if before.carrier_call_id.is_none() {
-        let message =
-            "The carrier has not named this call yet, so it cannot be told to end it. Try again in a moment.";
+    if leg.carrier_call_id.is_none() {
+        let message = "The carrier has not given this call an id yet, so it cannot be told to end it. Try again in a moment.";
         let mut error = Error::new(Code::Unavailable, message);
         error.retry_after_s = Some(1);
         return Err(error.into());
     }
-    let mut leg = before;
     let services = context.services.clone();
     let is_first = leg.hang_up_at.is_none();
-    // Before the carrier is told: however the call ends then, the log says who wanted it.
-    leg.hang_up_at.get_or_insert(context.now_ms);
+    // Written before the carrier is told: however the call ends then, the log says that it was requested.
+    let now = Timestamp::from_ms(context.now_ms);
+    leg.hang_up_at.get_or_insert(now);
     let mut batch = Batch::from(leg.change());
     if is_first {
-        // Whoever dies before the carrier has heard it, or is not answered, leaves no telephone ringing.
-        leg.end_at_carrier(&services, context.now_ms, context.now_ms + PHONE_TOLD_MS, &mut batch);
-        // A call that is called off has no turn to wait for.
-        batch.push(leg.wait_no_longer_than(context.now_ms + PHONE_CONNECT_MS));
+        // Nobody may be left ringing when this process dies first, or the carrier does not answer.
+        leg.hang_up_by(&services, now, now + PHONE_TOLD_MS, &mut batch);
+        // A canceled call need not wait for its turn in the carrier's queue.
+        batch.push(leg.set_job_due(now + PHONE_CONNECT_MS, DueIf::Earlier));
     }
     let output = context.commit_batch(batch, Output::ok(&call)?).await?;
     match telephony::hang_up::tell(&services, &leg).await {

@@ -4,7 +4,8 @@ use serde::Serialize;
 use serde_json::json;
 use serde_json::value::RawValue;
 
-use crate::base::time;
+use crate::base::ids::{Id, WorkspaceId};
+use crate::base::time::{self, Timestamp};
 use crate::carriers::CarrierName;
 use crate::conversation::transcript::TranscriptRow;
 use crate::conversation::{CallFault, EndedReason, Outcome, Sentiment};
@@ -212,8 +213,8 @@ impl Call {
         let answered_at = ended.map_or(new.answered_at, |ended| ended.answered_at);
         let transcript = ended.map_or("[]".to_owned(), transcript);
         Ok(Self {
-            id: new.id.clone(),
-            assistant_id: new.assistant_id.clone(),
+            id: new.id.to_string(),
+            assistant_id: new.assistant_id.to_string(),
             assistant_revision: new.assistant_revision,
             source: new.source,
             direction: new.direction,
@@ -225,9 +226,9 @@ impl Call {
             carrier_call_id: new.carrier_call_id.clone(),
             model: new.model.clone(),
             voice: new.voice.clone(),
-            started_at: time::format(new.started_at),
-            answered_at: time::format_optional(answered_at),
-            ended_at: ended.map(|ended| time::format(ended.ended_at)),
+            started_at: time::format(new.started_at.ms()),
+            answered_at: time::format_optional(answered_at.map(Timestamp::ms)),
+            ended_at: ended.map(|ended| time::format(ended.ended_at.ms())),
             duration_ms: ended.map(|ended| ended.duration_ms),
             outcome,
             ended_reason: ended.and_then(|ended| ended.ended_reason),
@@ -238,7 +239,7 @@ impl Call {
             costs: ended.map(|ended| ended.costs).unwrap_or_default(),
             usage: ended.map(|ended| ended.usage).unwrap_or_default(),
             recording: None,
-            simulation_run_id: new.simulation_run_id.clone(),
+            simulation_run_id: new.simulation_run_id.as_ref().map(ToString::to_string),
         })
     }
 }
@@ -247,9 +248,9 @@ impl NewCall {
     /// A call of the log as it began, with what is known of it since.
     pub fn read(row: Row<'_>, workspace_id: &str) -> Result<Self, DatabaseError> {
         Ok(Self {
-            workspace_id: workspace_id.to_owned(),
-            id: row.text("id")?,
-            assistant_id: row.text("assistant_id")?,
+            workspace_id: WorkspaceId::from_stored(workspace_id.to_owned()),
+            id: row.id("id")?,
+            assistant_id: row.id("assistant_id")?,
             assistant_revision: row.integer("assistant_revision")?,
             source: row.word("source")?,
             direction: row.word("direction")?,
@@ -261,9 +262,9 @@ impl NewCall {
             carrier_call_id: row.optional_text("carrier_call_id")?,
             model: row.text("model")?,
             voice: row.text("voice")?,
-            started_at: row.integer("started_at")?,
-            answered_at: row.optional_integer("answered_at")?,
-            simulation_run_id: row.optional_text("simulation_run_id")?,
+            started_at: row.timestamp("started_at")?,
+            answered_at: row.optional_timestamp("answered_at")?,
+            simulation_run_id: row.optional_id("simulation_run_id")?,
         })
     }
 }

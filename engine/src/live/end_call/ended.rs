@@ -1,0 +1,150 @@
+//! What came of a call: why it ended, whose fault that is, and what the carrier knows of it.
+use crate::base::limits::PHONE_START_MS;
+use crate::base::time::Timestamp;
+use crate::carriers::{End, Rates, Side};
+use crate::conversation::{CallFault, EndedReason, Outcome};
+use crate::live::journal::SoFar;
+use crate::live::telephony::leg::{Leg, Placing};
+use crate::storage::calls::{Costs, EndedCall, Usage};
+
+/// The end of a call with a conversation. `fault` is given where the reason alone does not tell it.
+pub(crate) fn after_conversation(
+    so_far: SoFar,
+    reason: EndedReason,
+    fault: Option<CallFault>,
+    answered_at: Timestamp,
+    ended_at: Timestamp,
+) -> EndedCall {
+    let SoFar { offset_ms, spent, transcript } = so_far;
+    EndedCall {
+        duration_ms: offset_ms,
+        transcript,
+        costs: Costs::of(0, 0, spent.microusd, 0),
+        usage: spent.usage(),
+        ..without_conversation(
+            reason.outcome(),
+            reason,
+            fault.unwrap_or_else(|| reason.fault()),
+            Some(answered_at),
+            ended_at,
+        )
+    }
+}
+
+/// The end of a telephone call without audio. `answered_at` says whether it was answered all the same.
+pub(crate) fn never_connected(leg: &Leg, end: &End, answered_at: Option<Timestamp>, ended_at: Timestamp) -> EndedCall {
+    let (outcome, reason, fault) = if end.outcome != Outcome::Completed {
+        (end.outcome, end.reason, end.fault)
+    } else if is_left_by_the_person(leg, end, answered_at, ended_at) {
+        // They hung up before the first audio: nobody talked, and nobody is to blame.
+        (Outcome::Canceled, end.reason, end.fault)
+    } else {
+        // Answered and hung up without a word: the two sides were never connected.
+        let reason = EndedReason::MediaLost;
+        (reason.outcome(), reason, reason.fault())
+    };
+    without_conversation(outcome, reason, fault, answered_at, ended_at)
+}
+
+/// The end of a call that came in and is declined: the caller hears that the line is busy.
+pub(crate) fn declined(reason: EndedReason, at: Timestamp) -> EndedCall {
+    without_conversation(Outcome::Busy, reason, CallFault::Operator, None, at)
+}
+
+fn without_conversation(
+    outcome: Outcome,
+    reason: EndedReason,
+    fault: CallFault,
+    answered_at: Option<Timestamp>,
+    ended_at: Timestamp,
+) -> EndedCall {
+    EndedCall {
+        answered_at,
+        ended_at,
+        duration_ms: 0,
+        outcome,
+        ended_reason: Some(reason),
+        fault,
+        transcript: Vec::new(),
+        costs: Costs::default(),
+        usage: Usage::default(),
+    }
+}
+
+/// Whether the carrier says that the person has ended it before audio could be expected. After a longer wait the silence
+/// was the reason.
+fn is_left_by_the_person(leg: &Leg, end: &End, answered_at: Option<Timestamp>, ended_at: Timestamp) -> bool {
+    let (person, ours) = match leg.placing {
+        Placing::Incoming => (Side::Caller, Some(leg.created_at)),
+        _ => (Side::Callee, None),
+    };
+    let waited_ms = answered_at.or(ours).map_or(0, |at| ended_at - at);
+    end.reason == EndedReason::UserHungUp
+        && end.by == Some(person)
+        && end.duration_ms.unwrap_or(waited_ms) <= PHONE_START_MS
+}
+
+/// Corrects the reason by what only the carrier knows, or whoever asked us to hang up.
+pub(super) fn apply_carrier_facts(ended: &mut EndedCall, leg: &Leg) {
+    let is_voicemail = leg.said.machine == Some(true);
+    if is_voicemail {
+        ended.outcome = Outcome::Voicemail;
+    }
+    // Canceled before there was any audio: no media was lost, however the carrier names that end.
+    if matches!(ended.ended_reason, Some(EndedReason::MediaLost | EndedReason::UserHungUp))
+        && leg.hang_up_at.is_some()
+        && leg.media_started_at.is_none()
+    {
+        let reason = EndedReason::Canceled;
+        (ended.ended_reason, ended.outcome, ended.fault) = (Some(reason), reason.outcome(), reason.fault());
+    }
+    // The socket was closed: the carrier, or whoever asked for it, knows why.
+    if ended.ended_reason == Some(EndedReason::UserHungUp)
+        && let Some((reason, fault)) = leg.stopped()
+        && reason != EndedReason::UserHungUp
+    {
+        ended.ended_reason = Some(reason);
+        ended.fault = fault.unwrap_or_else(|| reason.fault());
+        if !is_voicemail {
+            ended.outcome = reason.outcome();
+        }
+    }
+}
+
+/// Adds the carrier's price to the costs, as far as it is known.
+pub(super) fn apply_carrier_price(ended: &mut EndedCall, leg: &Leg, rates: &Rates) {
+    if let Some(microusd) = rates.cost_microusd(leg.provider, leg.said.billed, ended.duration_ms) {
+        let Costs { stt_microusd, llm_microusd, tts_microusd, .. } = ended.costs;
+        ended.costs = Costs::of(microusd, stt_microusd, llm_microusd, tts_microusd);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::live::telephony::leg::fixture::leg;
+
+    #[test]
+    fn a_person_who_leaves_before_audio_is_named_by_the_carrier() {
+        let at = Timestamp::from_ms;
+        let left = |leg: &Leg, by, reason| {
+            let end = End::of(reason, "").ended_by(by);
+            is_left_by_the_person(leg, &end, Some(at(0)), at(2_000))
+        };
+        let (came, placed) = (leg(Placing::Incoming), leg(Placing::Accepted));
+        let hung_up = EndedReason::UserHungUp;
+        assert!(left(&came, Some(Side::Caller), hung_up));
+        assert!(left(&placed, Some(Side::Callee), hung_up));
+        // It was us, or nobody is named, or it is no hang-up.
+        assert!(!left(&came, Some(Side::Callee), hung_up));
+        assert!(!left(&placed, Some(Side::Caller), hung_up));
+        assert!(!left(&placed, None, hung_up));
+        assert!(!left(&placed, Some(Side::Callee), EndedReason::DurationLimit));
+        // Whoever has waited for longer has heard nothing; a carrier's own count of it goes first.
+        let end = End::of(hung_up, "").ended_by(Some(Side::Caller));
+        assert!(is_left_by_the_person(&came, &end, None, at(10_000)));
+        assert!(!is_left_by_the_person(&came, &end, None, at(10_001)));
+        assert!(is_left_by_the_person(&came, &end.clone().lasting(Some(1_000)), None, at(60_000)));
+        assert!(!is_left_by_the_person(&came, &end.lasting(Some(11_000)), None, at(1_000)));
+    }
+}

@@ -1,0 +1,27 @@
+//! How a telephone call begins: the call, the carrier's side of it and its job are in the database before anything else
+//! happens.
+use serde_json::json;
+
+use crate::base::time::Timestamp;
+use crate::live::telephony::leg::Leg;
+use crate::services::Services;
+use crate::storage::batch::Batch;
+use crate::storage::calls::{self, Call, NewCall};
+use crate::storage::events::{EventKind, Subscribers};
+use crate::storage::fault::Fault;
+
+/// Adds to `batch` everything that begins a telephone call. Its job ends it when nobody has connected it by `due_at`.
+pub(crate) fn begin_call(
+    services: &Services,
+    batch: &mut Batch,
+    call: &NewCall,
+    leg: &Leg,
+    subscribers: &Subscribers,
+    due_at: Timestamp,
+) -> Result<(), Fault> {
+    batch.extend([leg.insert(), leg.job(due_at)]);
+    batch.extend(calls::write::insert(call));
+    batch.emit(services, &call.workspace_id, subscribers, EventKind::CallStarted, call.started_at.ms(), || {
+        Ok(json!({"call": Call::of(call, None, None)?}))
+    })
+}

@@ -1,0 +1,134 @@
+//! The row in the database.
+use serde_json::json;
+
+use super::Leg;
+use crate::carriers::CarrierName;
+use crate::ports::DatabaseError;
+use crate::ports::statement::{Row, Rows, Statement};
+use crate::services::Services;
+use crate::sql;
+use crate::storage::fault::Fault;
+
+const COLUMNS: &str =
+    "call_id, workspace_id, assistant_id, provider, carrier_call_id, region_url, job_id, max_seconds,
+ placed, media_at, talked_at, hang_up_at, said, is_over, version, created_at";
+
+impl Leg {
+    /// Undoes the batch that inserts the row when the workspace has as many calls under way as it allows itself: calls
+    /// that begin at the same moment have all seen room.
+    pub fn room(&self) -> Statement {
+        sql!(
+            "INSERT INTO batch_guard (ok) SELECT 0 FROM workspaces AS w WHERE w.id = :ws AND w.calls_at_once <=
+             (SELECT COUNT(*) FROM phone_calls AS p WHERE p.workspace_id = :ws AND p.is_over = 0)"
+        )
+        .in_workspace(&self.workspace_id)
+    }
+
+    /// Inserts the row.
+    pub fn insert(&self) -> Statement {
+        sql!(
+            format!(
+                "INSERT INTO phone_calls ({COLUMNS})
+                 VALUES (:call, :ws, :assistant, :provider, :carrier_call, :region_url, :job, :max_seconds, :placing,
+                 :media_at, :media_started_at, :hang_up_at, :said, :is_over, :version, :created_at)"
+            ),
+            call = &self.call_id,
+            assistant = &self.assistant_id,
+            provider = self.provider.as_str(),
+            carrier_call = self.carrier_call_id.clone(),
+            region_url = self.region_url.clone(),
+            job = &self.job_id,
+            max_seconds = self.max_seconds,
+            placing = self.placing.as_str(),
+            media_at = self.media_at,
+            media_started_at = self.media_started_at,
+            hang_up_at = self.hang_up_at,
+            said = json!(self.said).to_string(),
+            is_over = self.is_over,
+            version = self.version,
+            created_at = self.created_at,
+        )
+        .in_workspace(&self.workspace_id)
+    }
+
+    /// Reads the row of a call.
+    pub fn select(workspace_id: &str, call_id: &str) -> Statement {
+        Self::select_for_caller(call_id).in_workspace(workspace_id)
+    }
+
+    /// Reads the row of a call of the caller's workspace, for operations.
+    pub fn select_for_caller(call_id: &str) -> Statement {
+        sql!(
+            format!("SELECT {COLUMNS} FROM phone_calls WHERE workspace_id = :ws AND call_id = :call"),
+            call = call_id
+        )
+    }
+
+    /// Reads the row of a call by the carrier's id. Those are the operator's, of whichever workspace.
+    pub fn select_by_carrier(provider: CarrierName, carrier_call_id: &str) -> Statement {
+        sql!(
+            format!(
+                "SELECT {COLUMNS} FROM phone_calls WHERE provider = :provider AND carrier_call_id = :carrier_call"
+            ),
+            provider = provider.as_str(),
+            carrier_call = carrier_call_id,
+        )
+    }
+
+    /// What a select found.
+    pub fn read(row: Row<'_>) -> Result<Self, DatabaseError> {
+        Ok(Self {
+            call_id: row.id("call_id")?,
+            workspace_id: row.id("workspace_id")?,
+            assistant_id: row.id("assistant_id")?,
+            provider: row.word("provider")?,
+            carrier_call_id: row.optional_text("carrier_call_id")?,
+            region_url: row.optional_text("region_url")?,
+            job_id: row.id("job_id")?,
+            max_seconds: row.integer("max_seconds")?,
+            placing: row.word("placed")?,
+            media_at: row.optional_timestamp("media_at")?,
+            media_started_at: row.optional_timestamp("talked_at")?,
+            hang_up_at: row.optional_timestamp("hang_up_at")?,
+            said: row.json("said")?,
+            is_over: row.flag("is_over")?,
+            version: row.integer("version")?,
+            created_at: row.timestamp("created_at")?,
+        })
+    }
+
+    /// The first row of what a select found.
+    pub fn first(rows: Option<&Rows>) -> Result<Option<Self>, DatabaseError> {
+        rows.and_then(Rows::first).map(Self::read).transpose()
+    }
+
+    /// Reads the row of a call that has one.
+    pub async fn load(services: &Services, workspace_id: &str, call_id: &str) -> Result<Self, Fault> {
+        let [rows] = services.read([Self::select(workspace_id, call_id)]).await?;
+        Self::first(Some(&rows))?.ok_or_else(|| Fault::Bug(format!("{call_id} has no leg")))
+    }
+
+    /// Writes what was changed; undoes the batch when somebody else has changed the row since it was read.
+    pub fn change(&self) -> [Statement; 2] {
+        let guard = sql!(
+            "INSERT INTO batch_guard (ok) SELECT 0 WHERE NOT EXISTS
+             (SELECT 1 FROM phone_calls WHERE workspace_id = :ws AND call_id = :call AND version = :version)",
+            call = &self.call_id,
+            version = self.version,
+        );
+        let update = sql!(
+            "UPDATE phone_calls SET carrier_call_id = :carrier_call, placed = :placing, media_at = :media_at,
+             talked_at = :media_started_at, hang_up_at = :hang_up_at, said = :said, is_over = :is_over,
+             version = version + 1 WHERE workspace_id = :ws AND call_id = :call",
+            call = &self.call_id,
+            carrier_call = self.carrier_call_id.clone(),
+            placing = self.placing.as_str(),
+            media_at = self.media_at,
+            media_started_at = self.media_started_at,
+            hang_up_at = self.hang_up_at,
+            said = json!(self.said).to_string(),
+            is_over = self.is_over,
+        );
+        [guard, update].map(|statement| statement.in_workspace(&self.workspace_id))
+    }
+}

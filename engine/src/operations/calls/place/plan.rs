@@ -1,0 +1,186 @@
+//! Whether a call can be placed: by which number, at which carrier, and everything that speaks against it.
+use std::sync::Arc;
+
+use serde_json::json;
+
+use super::{Body, DryRun};
+use crate::base::error::{Code, Error, FieldProblem};
+use crate::base::ids::AssistantId;
+use crate::base::phone::E164;
+use crate::carriers::{Carrier, CarrierName};
+use crate::live::telephony::callbacks;
+use crate::operations::context::Context;
+use crate::ports::statement::{Row, Rows, Statement};
+use crate::services::Services;
+use crate::speech;
+use crate::sql;
+use crate::storage::events;
+use crate::storage::fault::Fault;
+use crate::storage::spending;
+
+/// What [`Plan::new`] needs; the subscribers come last.
+pub(super) fn reads(now_ms: i64, body: &Body) -> [Statement; 5] {
+    [
+        sql!(
+            "SELECT id, revision, model, voice FROM assistants WHERE workspace_id = :ws AND id = :assistant",
+            assistant = &body.assistant_id,
+        ),
+        sql!(
+            "SELECT number, provider FROM numbers
+             WHERE workspace_id = :ws AND (number = :from OR (:from IS NULL AND assistant_id = :assistant))
+             ORDER BY number LIMIT 2",
+            from = body.from.as_ref().map(E164::as_str),
+            assistant = &body.assistant_id,
+        ),
+        sql!(
+            "SELECT calls_at_once, (SELECT COUNT(*) FROM phone_calls WHERE workspace_id = :ws AND is_over = 0) AS calls
+             FROM workspaces WHERE id = :ws"
+        ),
+        spending::select(now_ms),
+        events::callers_subscribers(),
+    ]
+}
+
+/// The call that is requested, and everything that speaks against it.
+pub(super) struct Plan<'a> {
+    services: &'a Services,
+    assistant: Option<Assistant>,
+    from: Option<(E164, CarrierName)>,
+    to: E164,
+    problems: Vec<Error>,
+}
+
+/// The assistant that will talk.
+#[derive(Clone)]
+pub(super) struct Assistant {
+    pub(super) id: AssistantId,
+    pub(super) revision: i64,
+    pub(super) model: String,
+    pub(super) voice: String,
+}
+
+/// A call that can be placed.
+pub(super) struct Ready {
+    pub(super) assistant: Assistant,
+    pub(super) from: E164,
+    pub(super) to: E164,
+    pub(super) carrier: Arc<dyn Carrier>,
+}
+
+impl<'a> Plan<'a> {
+    pub(super) fn new(context: &'a Context, body: &Body, found: &[Rows; 5]) -> Result<Self, Fault> {
+        let [assistant, numbers, room, budget, _] = found;
+        let mut problems = Vec::new();
+        let assistant = assistant.first().map(Assistant::read).transpose()?;
+        match &assistant {
+            None => problems.push(Error::field("assistant_id", "is no assistant of this workspace")),
+            Some(assistant) if !speech::can_speak(&assistant.voice) => {
+                let message = format!(
+                    "speaks with {}, which cannot be used on the telephone yet: use builtin/tone",
+                    assistant.voice
+                );
+                problems.push(Error::field("assistant_id", message));
+            }
+            Some(_) => {}
+        }
+        let from = from_number(body, numbers, &mut problems)?;
+        if let Some((number, _)) = &from
+            && *number == body.to
+        {
+            problems.push(Error::field("to", "is the number that calls: a line cannot call itself"));
+        }
+        if let Some((_, provider)) = &from
+            && let Err(error) = callbacks::carrier(&context.services, *provider)
+        {
+            problems.push(error);
+        }
+        // The carrier costs money whatever the model does.
+        match spending::check(Some(budget), true) {
+            Ok(()) => {}
+            Err(Fault::Refused(error)) => problems.push(error),
+            Err(fault) => return Err(fault),
+        }
+        if let Some(row) = room.first()
+            && row.integer("calls")? >= row.integer("calls_at_once")?
+        {
+            problems.push(too_many_calls(row)?);
+        }
+        Ok(Self { services: &context.services, assistant, from, to: body.to.clone(), problems })
+    }
+
+    pub(super) fn dry_run(&self, body: &Body) -> DryRun {
+        // As an error is shown: without details where it has none.
+        let shown = |error: &Error| {
+            let mut problem = json!({"code": error.code.as_str(), "message": error.message});
+            if let Some(details) = &error.details {
+                problem["details"] = (**details).clone();
+            }
+            problem
+        };
+        DryRun {
+            dry_run: true,
+            would_place: self.problems.is_empty(),
+            from: self.from.as_ref().map(|(number, _)| number.as_str().to_owned()),
+            to: body.to.as_str().to_owned(),
+            provider: self.from.as_ref().map(|(_, provider)| *provider),
+            problems: self.problems.iter().map(shown).collect(),
+        }
+    }
+
+    /// The call to place, or the first problem.
+    pub(super) fn order(self) -> Result<Ready, Fault> {
+        if let Some(error) = self.problems.into_iter().next() {
+            return Err(error.into());
+        }
+        let (Some(assistant), Some((from, provider))) = (self.assistant, self.from) else {
+            return Err(Fault::Bug("a plan without a problem is whole".to_owned()));
+        };
+        let carrier = self.services.config().carriers.get(provider).cloned();
+        let carrier = carrier.ok_or_else(|| Fault::Bug("the carrier was there a moment ago".to_owned()))?;
+        Ok(Ready { assistant, from, to: self.to, carrier })
+    }
+}
+
+impl Assistant {
+    fn read(row: Row<'_>) -> Result<Self, Fault> {
+        Ok(Self {
+            id: row.id("id")?,
+            revision: row.integer("revision")?,
+            model: row.text("model")?,
+            voice: row.text("voice")?,
+        })
+    }
+}
+
+fn from_number(
+    body: &Body,
+    numbers: &Rows,
+    problems: &mut Vec<Error>,
+) -> Result<Option<(E164, CarrierName)>, Fault> {
+    let mut rows = numbers.iter();
+    let (first, second) = (rows.next(), rows.next());
+    let problem = match (&body.from, first, second) {
+        (Some(_), Some(row), _) | (None, Some(row), None) => {
+            let stored = |what: &str| Fault::Bug(format!("numbers: {what}"));
+            let number = E164::parse(row.str("number")?).map_err(|_| stored("number"))?;
+            let provider = CarrierName::parse(row.str("provider")?).ok_or_else(|| stored("provider"))?;
+            return Ok(Some((number, provider)));
+        }
+        (Some(_), None, _) => "is no number of this workspace: bind it first (PUT /numbers/{number})",
+        (None, None, _) => "is needed: no number is bound to this assistant",
+        (None, Some(_), Some(_)) => "is needed: several numbers are bound to this assistant",
+    };
+    problems.push(Error::fields(Code::ValidationFailed, &[FieldProblem::new("from", problem)]));
+    Ok(None)
+}
+
+fn too_many_calls(row: Row<'_>) -> Result<Error, Fault> {
+    let (calls, most) = (row.integer("calls")?, row.integer("calls_at_once")?);
+    let message = format!(
+        "This workspace has {calls} telephone calls under way and allows itself {most}. Wait until one is over, or raise \
+         calls_at_once (PATCH /workspace)."
+    );
+    let mut error = Error::new(Code::TooManyCalls, message);
+    error.retry_after_s = Some(10);
+    Ok(error)
+}
