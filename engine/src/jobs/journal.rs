@@ -51,9 +51,9 @@ impl Journal {
     /// Reads the journal of the conversation.
     pub fn select(job: &Job, conversation_id: &str) -> Statement {
         sql!(
-            "SELECT entry FROM conversation_journal WHERE workspace_id = ?1 AND conversation_id = ?2 ORDER BY place",
-            &job.workspace_id,
-            conversation_id
+            "SELECT entry FROM conversation_journal WHERE workspace_id = :workspace_id AND conversation_id = :conversation_id ORDER BY place",
+            workspace_id = &job.workspace_id,
+            conversation_id = conversation_id
         )
     }
 
@@ -126,9 +126,9 @@ impl Journal {
     /// Forgets the journal: the conversation is over.
     pub fn forget(&self) -> Statement {
         sql!(
-            "DELETE FROM conversation_journal WHERE workspace_id = ?1 AND conversation_id = ?2",
-            &self.workspace_id,
-            &self.conversation_id
+            "DELETE FROM conversation_journal WHERE workspace_id = :workspace_id AND conversation_id = :conversation_id",
+            workspace_id = &self.workspace_id,
+            conversation_id = &self.conversation_id
         )
     }
 
@@ -142,11 +142,11 @@ impl Journal {
         self.saved += i64::try_from(list.len()).unwrap_or(0);
         sql!(
             "INSERT INTO conversation_journal (workspace_id, conversation_id, place, entry)
-             SELECT ?1, ?2, CAST(?3 AS INTEGER) + key, value FROM json_each(?4)",
-            &self.workspace_id,
-            &self.conversation_id,
-            first,
-            serde_json::json!(list).to_string()
+             SELECT :workspace_id, :conversation_id, CAST(:first AS INTEGER) + key, value FROM json_each(:entries)",
+            workspace_id = &self.workspace_id,
+            conversation_id = &self.conversation_id,
+            first = first,
+            entries = serde_json::json!(list).to_string()
         )
     }
 }

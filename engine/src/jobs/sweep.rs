@@ -14,10 +14,12 @@ impl Services {
     /// Forgets what is kept for a time only and removes what is out of reach. Cheap; a host calls it now and then.
     pub async fn sweep(&self) -> Result<(), Fault> {
         let now_ms = self.ports().clock.now_ms();
-        let forget =
-            sql!("DELETE FROM idempotency_keys WHERE created_at <= ?1", now_ms - IDEMPOTENCY_WINDOW_MS);
+        let forget = sql!(
+            "DELETE FROM idempotency_keys WHERE created_at <= :until",
+            until = now_ms - IDEMPOTENCY_WINDOW_MS
+        );
         // A token whose time is over is refused for that.
-        let forget_tokens = sql!("DELETE FROM used_test_tokens WHERE expires_at <= ?1", now_ms);
+        let forget_tokens = sql!("DELETE FROM used_test_tokens WHERE expires_at <= :now", now = now_ms);
         let mut batch = recordings::due(now_ms);
         batch.splice(0..0, [forget, forget_tokens]);
         let rows = self.ports().database.write(batch).await?;
@@ -39,9 +41,9 @@ impl Services {
             *chunks -= 1;
             let delete = sql!(
                 format!(
-                    "DELETE FROM {table} WHERE id IN (SELECT id FROM {table} WHERE id < ?1 ORDER BY id LIMIT {SWEEP_ROWS_MAX}) RETURNING 1 AS gone"
+                    "DELETE FROM {table} WHERE id IN (SELECT id FROM {table} WHERE id < :bound ORDER BY id LIMIT {SWEEP_ROWS_MAX}) RETURNING 1 AS gone"
                 ),
-                least
+                bound = least
             );
             let rows = self.ports().database.write(vec![delete]).await?;
             let gone = rows.first().map_or(0, |rows| rows.values.len());

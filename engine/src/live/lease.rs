@@ -36,24 +36,24 @@ impl JobLease {
     pub fn open(&self, now_ms: i64) -> Statement {
         sql!(
             "INSERT INTO jobs (workspace_id, id, kind, subject_id, due_at, lease, attempts, created_at)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, 0, ?7)",
-            &self.workspace_id,
-            &self.job_id,
-            JobKind::LiveCall.as_str(),
-            &self.call_id,
-            now_ms + LIVE_LEASE_MS,
-            &self.lease,
-            now_ms
+             VALUES (:workspace_id, :id, :kind, :call_id, :due_at, :lease, 0, :now)",
+            workspace_id = &self.workspace_id,
+            id = &self.job_id,
+            kind = JobKind::LiveCall.as_str(),
+            call_id = &self.call_id,
+            due_at = now_ms + LIVE_LEASE_MS,
+            lease = &self.lease,
+            now = now_ms
         )
     }
 
     /// Leases a job that is there; undoes the batch when somebody has it.
     pub fn take(&self, now_ms: i64) -> [Statement; 2] {
         let take = sql!(
-            "UPDATE jobs SET lease = ?2, due_at = ?3 WHERE id = ?1 AND lease IS NULL",
-            &self.job_id,
-            &self.lease,
-            now_ms + LIVE_LEASE_MS
+            "UPDATE jobs SET lease = :lease, due_at = :due_at WHERE id = :job_id AND lease IS NULL",
+            job_id = &self.job_id,
+            lease = &self.lease,
+            due_at = now_ms + LIVE_LEASE_MS
         );
         [take, self.guard()]
     }
@@ -61,10 +61,10 @@ impl JobLease {
     /// Extends the lease; undoes the batch when somebody else has it.
     pub fn keep(&self, now_ms: i64) -> [Statement; 2] {
         let keep = sql!(
-            "UPDATE jobs SET due_at = ?3 WHERE id = ?1 AND lease = ?2",
-            &self.job_id,
-            &self.lease,
-            now_ms + LIVE_LEASE_MS
+            "UPDATE jobs SET due_at = :due_at WHERE id = :job_id AND lease = :lease",
+            job_id = &self.job_id,
+            lease = &self.lease,
+            due_at = now_ms + LIVE_LEASE_MS
         );
         [self.guard(), keep]
     }
@@ -78,10 +78,10 @@ impl JobLease {
     /// at `due_at`. Undoes the batch likewise.
     pub fn give_back(&self, due_at: i64) -> [Statement; 2] {
         let give_back = sql!(
-            "UPDATE jobs SET lease = NULL, due_at = ?3 WHERE id = ?1 AND lease = ?2",
-            &self.job_id,
-            &self.lease,
-            due_at
+            "UPDATE jobs SET lease = NULL, due_at = :due_at WHERE id = :job_id AND lease = :lease",
+            job_id = &self.job_id,
+            lease = &self.lease,
+            due_at = due_at
         );
         [self.guard(), give_back]
     }
@@ -93,9 +93,9 @@ impl JobLease {
 
     fn guard(&self) -> Statement {
         sql!(
-            "INSERT INTO batch_guard (ok) SELECT 0 WHERE NOT EXISTS (SELECT 1 FROM jobs WHERE id = ?1 AND lease = ?2)",
-            &self.job_id,
-            &self.lease
+            "INSERT INTO batch_guard (ok) SELECT 0 WHERE NOT EXISTS (SELECT 1 FROM jobs WHERE id = :job_id AND lease = :lease)",
+            job_id = &self.job_id,
+            lease = &self.lease
         )
     }
 }

@@ -195,8 +195,8 @@ impl Context {
         let mut lead = 0;
         if self.identity.is_none() {
             batch.push(sql!(
-                "SELECT id, workspace_id, hash FROM api_keys WHERE hash = ?1 AND revoked_at IS NULL",
-                &hash
+                "SELECT id, workspace_id, hash FROM api_keys WHERE hash = :hash AND revoked_at IS NULL",
+                hash = &hash
             ));
             lead += 1;
         }
@@ -204,8 +204,8 @@ impl Context {
             // Also when the key has been seen: it may have been revoked since.
             batch.push(sql!(
                 "INSERT INTO batch_guard (key_ok) SELECT 0 WHERE NOT EXISTS
-                 (SELECT 1 FROM api_keys WHERE hash = ?1 AND revoked_at IS NULL)",
-                &hash
+                 (SELECT 1 FROM api_keys WHERE hash = :hash AND revoked_at IS NULL)",
+                hash = &hash
             ));
             lead += 1;
         }
@@ -289,20 +289,20 @@ impl Context {
         let workspace = self.id(prefix::WORKSPACE);
         let statements = vec![
             sql!(
-                "INSERT INTO workspaces (id, name, created_at) SELECT ?1, 'bootstrap', ?2
-                 WHERE NOT EXISTS (SELECT 1 FROM api_keys WHERE hash = ?3)",
-                &workspace,
-                self.now_ms,
-                hash
+                "INSERT INTO workspaces (id, name, created_at) SELECT :id, 'bootstrap', :now
+                 WHERE NOT EXISTS (SELECT 1 FROM api_keys WHERE hash = :hash)",
+                id = &workspace,
+                now = self.now_ms,
+                hash = hash
             ),
             sql!(
                 "INSERT INTO api_keys (id, workspace_id, name, hash, hint, created_at)
-                 SELECT ?1, ?2, 'bootstrap', ?3, '', ?4
-                 WHERE NOT EXISTS (SELECT 1 FROM api_keys WHERE hash = ?3)",
-                self.id(prefix::KEY),
-                &workspace,
-                hash,
-                self.now_ms
+                 SELECT :id, :workspace, 'bootstrap', :hash, '', :now
+                 WHERE NOT EXISTS (SELECT 1 FROM api_keys WHERE hash = :hash)",
+                id = self.id(prefix::KEY),
+                workspace = &workspace,
+                hash = hash,
+                now = self.now_ms
             ),
         ];
         match self.services.ports().database.write(statements).await {

@@ -151,25 +151,25 @@ impl Event {
         let list = json!(self.deliveries).to_string();
         let kind = self.kind.as_str();
         let event = sql!(
-            "INSERT INTO events (id, workspace_id, type, body, created_at) SELECT ?1, :ws, ?2, ?3, ?4
+            "INSERT INTO events (id, workspace_id, type, body, created_at) SELECT :id, :ws, :kind, :body, :now
              WHERE EXISTS (SELECT 1 FROM webhooks WHERE workspace_id = :ws AND enabled = 1
-             AND id IN (SELECT json_extract(value, '$.webhook_id') FROM json_each(?5)))",
-            &self.id,
-            kind,
-            &self.body,
-            self.now_ms,
-            &list,
+             AND id IN (SELECT json_extract(value, '$.webhook_id') FROM json_each(:webhooks)))",
+            id = &self.id,
+            kind = kind,
+            body = &self.body,
+            now = self.now_ms,
+            webhooks = &list
         );
         let deliveries = sql!(
             "INSERT INTO deliveries (id, workspace_id, webhook_id, event_id, type, body_bytes, status, attempts, failures, due_at, created_at)
-             SELECT json_extract(value, '$.delivery_id'), :ws, webhooks.id, ?2, ?3, ?4, 'pending', 0, 0, ?5, ?5
-             FROM json_each(?1) CROSS JOIN webhooks ON webhooks.id = json_extract(value, '$.webhook_id')
+             SELECT json_extract(value, '$.delivery_id'), :ws, webhooks.id, :event_id, :kind, :body_bytes, 'pending', 0, 0, :now, :now
+             FROM json_each(:list) CROSS JOIN webhooks ON webhooks.id = json_extract(value, '$.webhook_id')
              WHERE webhooks.workspace_id = :ws AND webhooks.enabled = 1",
-            &list,
-            &self.id,
-            kind,
-            i64::try_from(self.body.len()).unwrap_or(i64::MAX),
-            self.now_ms,
+            list = &list,
+            event_id = &self.id,
+            kind = kind,
+            body_bytes = i64::try_from(self.body.len()).unwrap_or(i64::MAX),
+            now = self.now_ms
         );
         vec![event, deliveries, wake_delivery_workers(&list, self.now_ms)]
     }
@@ -180,14 +180,14 @@ impl Event {
 pub(crate) fn wake_delivery_workers(list: &str, now_ms: i64) -> Statement {
     sql!(
         "INSERT INTO jobs (id, workspace_id, kind, subject_id, due_at, attempts, created_at)
-         SELECT json_extract(value, '$.job_id'), :ws, ?2, webhooks.id, ?3, 0, ?4
-         FROM json_each(?1) CROSS JOIN webhooks ON webhooks.id = json_extract(value, '$.webhook_id')
+         SELECT json_extract(value, '$.job_id'), :ws, :kind, webhooks.id, :due_at, 0, :now
+         FROM json_each(:list) CROSS JOIN webhooks ON webhooks.id = json_extract(value, '$.webhook_id')
          WHERE webhooks.workspace_id = :ws AND webhooks.enabled = 1
          ON CONFLICT (subject_id) WHERE kind = 'webhook_delivery' DO UPDATE SET due_at = excluded.due_at WHERE jobs.lease IS NULL",
-        list,
-        JobKind::WebhookDelivery.as_str(),
-        crate::storage::jobs::DUE_AT_ONCE,
-        now_ms,
+        list = list,
+        kind = JobKind::WebhookDelivery.as_str(),
+        due_at = crate::storage::jobs::DUE_AT_ONCE,
+        now = now_ms
     )
 }
 

@@ -62,13 +62,13 @@ pub(crate) fn insert(
 ) -> Statement {
     sql!(
         "INSERT INTO jobs (workspace_id, id, kind, subject_id, due_at, attempts, created_at)
-         VALUES (?1, ?2, ?3, ?4, ?5, 0, ?6)",
-        workspace_id,
-        id,
-        kind.as_str(),
-        subject_id,
-        due_at,
-        now_ms
+         VALUES (:workspace_id, :id, :kind, :subject_id, :due_at, 0, :now)",
+        workspace_id = workspace_id,
+        id = id,
+        kind = kind.as_str(),
+        subject_id = subject_id,
+        due_at = due_at,
+        now = now_ms
     )
 }
 
@@ -76,11 +76,11 @@ pub(crate) fn insert(
 pub fn insert_for_runs(list: &str, now_ms: i64) -> Statement {
     sql!(
         "INSERT INTO jobs (workspace_id, id, kind, subject_id, due_at, attempts, created_at)
-         SELECT :ws, json_extract(value, '$.job_id'), ?2, json_extract(value, '$.run_id'), ?3, 0, ?4 FROM json_each(?1)",
-        list,
-        JobKind::SimulationRun.as_str(),
-        DUE_AT_ONCE,
-        now_ms
+         SELECT :ws, json_extract(value, '$.job_id'), :kind, json_extract(value, '$.run_id'), :due_at, 0, :now FROM json_each(:list)",
+        list = list,
+        kind = JobKind::SimulationRun.as_str(),
+        due_at = DUE_AT_ONCE,
+        now = now_ms
     )
 }
 
@@ -88,9 +88,9 @@ impl Job {
     /// Undoes the batch when the lease is somebody else's.
     pub(crate) fn guard(&self) -> Statement {
         sql!(
-            "INSERT INTO batch_guard (ok) SELECT 0 WHERE NOT EXISTS (SELECT 1 FROM jobs WHERE id = ?1 AND lease = ?2)",
-            &self.id,
-            &self.lease
+            "INSERT INTO batch_guard (ok) SELECT 0 WHERE NOT EXISTS (SELECT 1 FROM jobs WHERE id = :id AND lease = :lease)",
+            id = &self.id,
+            lease = &self.lease
         )
     }
 
@@ -99,7 +99,7 @@ impl Job {
     pub(crate) fn finished(&self, writes: impl IntoIterator<Item = Statement>) -> Vec<Statement> {
         let mut statements = vec![self.guard()];
         statements.extend(writes);
-        statements.push(sql!("DELETE FROM jobs WHERE id = ?1", &self.id));
+        statements.push(sql!("DELETE FROM jobs WHERE id = :id", id = &self.id));
         statements
     }
 }

@@ -27,10 +27,10 @@ impl Services {
         }
         let workspace_id = self.id(prefix::WORKSPACE);
         let insert = sql!(
-            "INSERT INTO workspaces (id, name, created_at) VALUES (?1, ?2, ?3)",
-            &workspace_id,
-            name,
-            self.ports().clock.now_ms()
+            "INSERT INTO workspaces (id, name, created_at) VALUES (:id, :name, :now)",
+            id = &workspace_id,
+            name = name,
+            now = self.ports().clock.now_ms()
         );
         let (key, insert_key) = self.new_key(&workspace_id, "first key");
         self.ports().database.write(vec![insert, insert_key]).await?;
@@ -39,8 +39,10 @@ impl Services {
 
     /// Makes a key for the workspace with this id or, if only one has it, this name.
     pub async fn create_key(&self, workspace: &str) -> Result<String, Fault> {
-        let find =
-            sql!("SELECT id FROM workspaces WHERE id = ?1 OR name = ?1 ORDER BY id LIMIT 2", workspace);
+        let find = sql!(
+            "SELECT id FROM workspaces WHERE id = :workspace OR name = :workspace ORDER BY id LIMIT 2",
+            workspace = workspace
+        );
         let rows = self.ports().database.read(vec![find]).await?;
         let found: Vec<String> =
             rows.iter().flat_map(|rows| rows.iter()).map(|row| row.text("id")).collect::<Result<_, _>>()?;
@@ -75,13 +77,13 @@ impl Services {
         self.ports().random.fill(&mut bytes);
         let key = ApiKey::from_bytes(bytes);
         let insert = sql!(
-            "INSERT INTO api_keys (id, workspace_id, name, hash, hint, created_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-            self.id(prefix::KEY),
-            workspace_id,
-            name,
-            key.sha256_hex(),
-            key.hint(),
-            self.ports().clock.now_ms(),
+            "INSERT INTO api_keys (id, workspace_id, name, hash, hint, created_at) VALUES (:id, :workspace_id, :name, :hash, :hint, :now)",
+            id = self.id(prefix::KEY),
+            workspace_id = workspace_id,
+            name = name,
+            hash = key.sha256_hex(),
+            hint = key.hint(),
+            now = self.ports().clock.now_ms()
         );
         (key.as_str().to_owned(), insert)
     }

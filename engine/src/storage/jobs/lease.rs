@@ -24,9 +24,9 @@ impl Services {
         // The first step walks from workspace to workspace along the index, so the cost of a claim
         // grows with the workspaces that wait, not with their jobs.
         let claim = sql!(
-            "UPDATE jobs SET lease = ?1, due_at = ?2, attempts = attempts + 1 WHERE id IN (
+            "UPDATE jobs SET lease = :lease, due_at = :leased_until, attempts = attempts + 1 WHERE id IN (
                WITH RECURSIVE waiting (kind, workspace) AS (
-                 SELECT value, (SELECT MIN(workspace_id) FROM jobs WHERE jobs.kind = value) FROM json_each(?5)
+                 SELECT value, (SELECT MIN(workspace_id) FROM jobs WHERE jobs.kind = value) FROM json_each(:kinds)
                  UNION ALL
                  SELECT kind, (SELECT MIN(workspace_id) FROM jobs WHERE jobs.kind = waiting.kind AND workspace_id > workspace)
                  FROM waiting WHERE workspace IS NOT NULL
@@ -34,19 +34,19 @@ impl Services {
                  SELECT id, due_at, jobs.kind AS kind, workspace_id, ROW_NUMBER() OVER (PARTITION BY jobs.kind, workspace_id ORDER BY due_at, id) AS place
                  FROM waiting JOIN jobs ON jobs.id IN (
                    SELECT own.id FROM jobs AS own WHERE own.kind = waiting.kind AND own.workspace_id = workspace
-                   AND own.due_at <= ?3 ORDER BY own.due_at, own.id LIMIT CAST(?4 AS INTEGER))
+                   AND own.due_at <= :now ORDER BY own.due_at, own.id LIMIT CAST(:most AS INTEGER))
                )
                SELECT id FROM due WHERE kind <> 'simulation_run' OR place <=
                  (SELECT runs_at_once FROM workspaces WHERE workspaces.id = due.workspace_id)
                  - (SELECT COUNT(*) FROM jobs AS busy WHERE busy.kind = due.kind AND busy.workspace_id = due.workspace_id
-                    AND busy.due_at > ?3 AND busy.lease IS NOT NULL)
-               ORDER BY place, due_at, id LIMIT CAST(?4 AS INTEGER))
+                    AND busy.due_at > :now AND busy.lease IS NOT NULL)
+               ORDER BY place, due_at, id LIMIT CAST(:most AS INTEGER))
              RETURNING id, workspace_id, kind, subject_id, attempts",
-            &lease,
-            now_ms + JOB_LEASE_MS,
-            now_ms,
-            i64::try_from(most).unwrap_or(i64::from(u16::MAX)),
-            names(kinds)
+            lease = &lease,
+            leased_until = now_ms + JOB_LEASE_MS,
+            now = now_ms,
+            most = i64::try_from(most).unwrap_or(i64::from(u16::MAX)),
+            kinds = names(kinds)
         );
         let rows = self.ports().database.write(vec![claim, runs::mark_running(&lease, now_ms)]).await?;
         let mut jobs: Vec<Job> = rows
@@ -64,8 +64,8 @@ impl Services {
         // By kind, so that each is one step along the index.
         let next = sql!(
             "SELECT MIN(next) AS due_at FROM
-             (SELECT (SELECT MIN(due_at) FROM jobs WHERE kind = value) AS next FROM json_each(?1))",
-            names(kinds)
+             (SELECT (SELECT MIN(due_at) FROM jobs WHERE kind = value) AS next FROM json_each(:kinds))",
+            kinds = names(kinds)
         );
         let rows = self.ports().database.read(vec![next]).await?;
         match rows.first().and_then(|rows| rows.first()) {
@@ -78,10 +78,10 @@ impl Services {
     pub async fn put_back(&self, job: &Job, detail: &str) -> String {
         let pause_ms = JOB_RETRY_MS << job.attempts.clamp(0, JOB_RETRY_DOUBLINGS_MAX);
         let again = sql!(
-            "UPDATE jobs SET lease = NULL, due_at = ?3 WHERE id = ?1 AND lease = ?2",
-            &job.id,
-            &job.lease,
-            self.ports().clock.now_ms() + pause_ms
+            "UPDATE jobs SET lease = NULL, due_at = :due_at WHERE id = :id AND lease = :lease",
+            id = &job.id,
+            lease = &job.lease,
+            due_at = self.ports().clock.now_ms() + pause_ms
         );
         // Should this fail too, the lease runs out by itself.
         let released = self.ports().database.write(vec![again]).await.is_ok();
@@ -92,10 +92,10 @@ impl Services {
     /// graceful stop.
     pub async fn release_leases(&self, owner: &str) -> Result<(), Fault> {
         let release = sql!(
-            "UPDATE jobs SET lease = NULL, due_at = ?2, attempts = attempts - 1
-             WHERE lease >= ?1 || ':' AND lease < ?1 || ';'",
-            owner,
-            DUE_AT_ONCE
+            "UPDATE jobs SET lease = NULL, due_at = :due_at, attempts = attempts - 1
+             WHERE lease >= :owner || ':' AND lease < :owner || ';'",
+            owner = owner,
+            due_at = DUE_AT_ONCE
         );
         self.ports().database.write(vec![release]).await?;
         Ok(())
@@ -108,12 +108,12 @@ impl Services {
         let now_ms = self.ports().clock.now_ms();
         let longest_pause_ms = JOB_RETRY_MS << JOB_RETRY_DOUBLINGS_MAX;
         let release = sql!(
-            "UPDATE jobs SET lease = NULL, due_at = ?1
-             WHERE lease IS NOT NULL OR due_at > CASE kind WHEN ?3 THEN ?4 ELSE ?2 END",
-            DUE_AT_ONCE,
-            now_ms + longest_pause_ms,
-            JobKind::LiveCall.as_str(),
-            now_ms + PHONE_QUEUE_MS + longest_pause_ms
+            "UPDATE jobs SET lease = NULL, due_at = :due_at
+             WHERE lease IS NOT NULL OR due_at > CASE kind WHEN :live_call THEN :latest_live_call ELSE :latest_pause END",
+            due_at = DUE_AT_ONCE,
+            latest_pause = now_ms + longest_pause_ms,
+            live_call = JobKind::LiveCall.as_str(),
+            latest_live_call = now_ms + PHONE_QUEUE_MS + longest_pause_ms
         );
         self.ports().database.write(vec![release]).await?;
         Ok(())
@@ -135,8 +135,12 @@ impl Job {
     /// somebody else's.
     pub(crate) fn extend(&self, now_ms: i64, busy_ms: i64) -> Extension {
         let until_ms = now_ms + busy_ms + JOB_LEASE_MS;
-        let keep =
-            sql!("UPDATE jobs SET due_at = ?3 WHERE id = ?1 AND lease = ?2", &self.id, &self.lease, until_ms);
+        let keep = sql!(
+            "UPDATE jobs SET due_at = :due_at WHERE id = :id AND lease = :lease",
+            id = &self.id,
+            lease = &self.lease,
+            due_at = until_ms
+        );
         Extension { statements: vec![self.guard(), keep], until_ms }
     }
 

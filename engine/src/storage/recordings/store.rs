@@ -69,31 +69,31 @@ impl Attempt<'_> {
         let until_ms = now_ms + RECORDING_WRITE_MS_MAX;
         let batch = vec![
             sql!(
-                "UPDATE recordings SET state = 'abandoned', due_at = ?3, peaks = NULL
-                 WHERE workspace_id = ?1 AND call_id = ?2 AND state = 'writing'",
-                self.workspace_id,
-                self.call_id,
-                until_ms
+                "UPDATE recordings SET state = 'abandoned', due_at = :due_at, peaks = NULL
+                 WHERE workspace_id = :workspace_id AND call_id = :call_id AND state = 'writing'",
+                workspace_id = self.workspace_id,
+                call_id = self.call_id,
+                due_at = until_ms
             ),
             sql!(
                 "INSERT INTO recordings (id, workspace_id, call_id, state, due_at, size_bytes, sha256, duration_ms, peaks, created_at)
-                 SELECT ?3, workspace_id, id, 'writing', ?4, ?5, ?6, ?7, ?8, ?9 FROM calls
-                 WHERE workspace_id = ?1 AND id = ?2
-                 AND NOT EXISTS (SELECT 1 FROM recordings WHERE call_id = ?2 AND state <> 'abandoned')",
-                self.workspace_id,
-                self.call_id,
-                &self.id,
-                until_ms,
-                file.len() as i64,
-                sha256_hex(file),
-                measured.duration_ms,
-                measured.peaks.to_text(),
-                now_ms
+                 SELECT :id, workspace_id, id, 'writing', :due_at, :size_bytes, :sha256, :duration_ms, :peaks, :now FROM calls
+                 WHERE workspace_id = :workspace_id AND id = :call_id
+                 AND NOT EXISTS (SELECT 1 FROM recordings WHERE call_id = :call_id AND state <> 'abandoned')",
+                workspace_id = self.workspace_id,
+                call_id = self.call_id,
+                id = &self.id,
+                due_at = until_ms,
+                size_bytes = file.len() as i64,
+                sha256 = sha256_hex(file),
+                duration_ms = measured.duration_ms,
+                peaks = measured.peaks.to_text(),
+                now = now_ms
             ),
             sql!(
-                "SELECT state FROM recordings WHERE workspace_id = ?1 AND call_id = ?2 AND state <> 'abandoned'",
-                self.workspace_id,
-                self.call_id
+                "SELECT state FROM recordings WHERE workspace_id = :workspace_id AND call_id = :call_id AND state <> 'abandoned'",
+                workspace_id = self.workspace_id,
+                call_id = self.call_id
             ),
         ];
         let rows = self.services.ports().database.write(batch).await?;
@@ -134,15 +134,15 @@ impl Attempt<'_> {
         vec![
             sql!(
                 "INSERT INTO batch_guard (ok) SELECT 0 WHERE NOT EXISTS
-                 (SELECT 1 FROM recordings WHERE id = ?1 AND state = 'writing')",
-                &self.id
+                 (SELECT 1 FROM recordings WHERE id = :id AND state = 'writing')",
+                id = &self.id
             ),
-            sql!("UPDATE recordings SET state = 'ready', due_at = NULL WHERE id = ?1", &self.id),
+            sql!("UPDATE recordings SET state = 'ready', due_at = NULL WHERE id = :id", id = &self.id),
             sql!(
-                "UPDATE calls SET recording_ms = ?3 WHERE workspace_id = ?1 AND id = ?2",
-                self.workspace_id,
-                self.call_id,
-                duration_ms
+                "UPDATE calls SET recording_ms = :duration_ms WHERE workspace_id = :workspace_id AND id = :call_id",
+                workspace_id = self.workspace_id,
+                call_id = self.call_id,
+                duration_ms = duration_ms
             ),
         ]
     }

@@ -13,14 +13,14 @@ use crate::storage::recordings::key;
 pub(crate) fn due(now_ms: i64) -> Vec<Statement> {
     vec![
         sql!(
-            "UPDATE recordings SET state = 'abandoned', peaks = NULL WHERE state = 'writing' AND due_at <= ?1",
-            now_ms
+            "UPDATE recordings SET state = 'abandoned', peaks = NULL WHERE state = 'writing' AND due_at <= :now",
+            now = now_ms
         ),
         sql!(
             format!(
-                "SELECT id, workspace_id, call_id FROM recordings WHERE due_at <= ?1 ORDER BY due_at LIMIT {RECORDINGS_SWEPT_MAX}"
+                "SELECT id, workspace_id, call_id FROM recordings WHERE due_at <= :now ORDER BY due_at LIMIT {RECORDINGS_SWEPT_MAX}"
             ),
-            now_ms
+            now = now_ms
         ),
     ]
 }
@@ -43,12 +43,12 @@ impl Services {
             let list = json!(removed).to_string();
             let gone = vec![
                 sql!(
-                    "DELETE FROM recordings WHERE id IN (SELECT value FROM json_each(?1)) AND state = 'abandoned'",
-                    &list
+                    "DELETE FROM recordings WHERE id IN (SELECT value FROM json_each(:list)) AND state = 'abandoned'",
+                    list = &list
                 ),
                 sql!(
-                    "UPDATE recordings SET due_at = NULL WHERE id IN (SELECT value FROM json_each(?1)) AND state = 'deleted'",
-                    &list
+                    "UPDATE recordings SET due_at = NULL WHERE id IN (SELECT value FROM json_each(:list)) AND state = 'deleted'",
+                    list = &list
                 ),
             ];
             ports.database.write(gone).await?;
