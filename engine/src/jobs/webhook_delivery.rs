@@ -16,6 +16,8 @@ use crate::ports::Wake;
 use crate::ports::statement::{Row, Rows, Statement};
 use crate::services::Services;
 use crate::sql;
+use crate::storage::batch::Batch;
+use crate::storage::fault::Fault;
 use crate::storage::jobs::Job;
 use crate::storage::signing::SecretVersions;
 use attempt::Outcome;
@@ -87,15 +89,14 @@ async fn load(
         at_once = i64::try_from(at_once).unwrap_or(1),
         bytes_max = DELIVERIES_AT_ONCE_BYTES_MAX
     );
-    let rows = services.ports().database.read(vec![receiver, due]).await?;
-    let receiver = match rows.first().and_then(Rows::first) {
+    let [receiver, due] = services.read([receiver, due]).await?;
+    let receiver = match receiver.first() {
         Some(row) => {
             Some(Receiver { id: row.text("id")?, url: row.text("url")?, secrets: SecretVersions::read(row)? })
         }
         None => None,
     };
-    let due =
-        rows.iter().skip(1).flat_map(Rows::iter).map(PendingDelivery::read).collect::<Result<_, _>>()?;
+    let due = due.iter().map(PendingDelivery::read).collect::<Result<_, _>>()?;
     Ok((receiver, due))
 }
 
@@ -121,7 +122,7 @@ async fn record(
     last: bool,
 ) -> Result<Round, Failure> {
     let now_ms = services.ports().clock.now_ms();
-    let mut batch = vec![job.guard(), update(outcomes, now_ms)];
+    let mut batch = Batch::from([job.guard(), update(outcomes, now_ms)]);
     if outcomes.iter().any(|outcome| outcome.gone) {
         // Unless its owner has pointed it elsewhere meanwhile.
         batch.push(sql!(
@@ -133,26 +134,26 @@ async fn record(
         ));
     }
     batch.extend(put_off(job, now_ms, !last));
-    batch.push(sql!("SELECT due_at FROM jobs WHERE id = :id AND lease IS NULL", id = &job.id));
+    batch.push(select_put_off(job));
     batch.push(sql!(
         "UPDATE jobs SET due_at = :leased_until WHERE id = :id AND lease = :lease RETURNING id",
         id = &job.id,
         lease = &job.lease,
         leased_until = now_ms + JOB_LEASE_MS
     ));
-    let rows = services.ports().database.write(batch).await?;
-    let kept = rows.last().is_some_and(|rows| !rows.is_empty());
-    wake(services, job, rows.iter().rev().nth(1))?;
-    Ok(if kept { Round::More } else { Round::Over })
+    let rows = batch.write(services).await?;
+    let [.., put_off, kept] = rows.as_slice() else {
+        return Err(Fault::Bug("a batch lacks answers".to_owned()).into());
+    };
+    wake(services, job, put_off)?;
+    Ok(if kept.is_empty() { Round::Over } else { Round::More })
 }
 
 /// Ends the job when there was nothing to send.
 async fn end(services: &Services, job: &Job) -> Result<(), Failure> {
-    let mut batch = vec![job.guard()];
-    batch.extend(put_off(job, services.ports().clock.now_ms(), false));
-    batch.push(sql!("SELECT due_at FROM jobs WHERE id = :id AND lease IS NULL", id = &job.id));
-    let rows = services.ports().database.write(batch).await?;
-    wake(services, job, rows.last())
+    let [put_off, delete] = put_off(job, services.ports().clock.now_ms(), false);
+    let [.., put_off] = services.write([job.guard(), put_off, delete, select_put_off(job)]).await?;
+    wake(services, job, &put_off)
 }
 
 /// Gives the job back until its next attempt is due, and removes it when there is none to make. While
@@ -182,9 +183,14 @@ fn put_off(job: &Job, now_ms: i64, more: bool) -> [Statement; 2] {
     ]
 }
 
-/// Tells the queue when a job that was put off is due.
-fn wake(services: &Services, job: &Job, rows: Option<&Rows>) -> Result<(), Failure> {
-    if let Some(row) = rows.and_then(Rows::first) {
+/// When the job is due, if [`put_off`] has put it off.
+fn select_put_off(job: &Job) -> Statement {
+    sql!("SELECT due_at FROM jobs WHERE id = :id AND lease IS NULL", id = &job.id)
+}
+
+/// Tells the queue when the job is due, if [`select_put_off`] found it.
+fn wake(services: &Services, job: &Job, put_off: &Rows) -> Result<(), Failure> {
+    if let Some(row) = put_off.first() {
         let at_ms = row.integer("due_at")?;
         services.ports().queue.wake(&Wake { queue: job.kind.queue(), job_id: job.id.clone(), at_ms });
     }

@@ -87,6 +87,12 @@ impl<const N: usize> From<[Statement; N]> for Batch {
     }
 }
 
+impl From<Statement> for Batch {
+    fn from(statement: Statement) -> Self {
+        [statement].into()
+    }
+}
+
 impl From<Vec<Statement>> for Batch {
     fn from(statements: Vec<Statement>) -> Self {
         Self { statements, wakes: Vec::new() }

@@ -48,13 +48,9 @@ impl Services {
             most = i64::try_from(most).unwrap_or(i64::from(u16::MAX)),
             kinds = names(kinds)
         );
-        let rows = self.ports().database.write(vec![claim, runs::mark_running(&lease, now_ms)]).await?;
-        let mut jobs: Vec<Job> = rows
-            .iter()
-            .take(1)
-            .flat_map(|rows| rows.iter())
-            .map(|row| Job::read(row, &lease, now_ms))
-            .collect::<Result<_, _>>()?;
+        let [claimed, _] = self.write([claim, runs::mark_running(&lease, now_ms)]).await?;
+        let jobs = claimed.iter().map(|row| Job::read(row, &lease, now_ms));
+        let mut jobs: Vec<Job> = jobs.collect::<Result<_, _>>()?;
         jobs.sort_by(|one, other| one.id.cmp(&other.id));
         Ok(jobs)
     }
@@ -67,8 +63,8 @@ impl Services {
              (SELECT (SELECT MIN(due_at) FROM jobs WHERE kind = value) AS next FROM json_each(:kinds))",
             kinds = names(kinds)
         );
-        let rows = self.ports().database.read(vec![next]).await?;
-        match rows.first().and_then(|rows| rows.first()) {
+        let [next] = self.read([next]).await?;
+        match next.first() {
             Some(row) => Ok(row.optional_integer("due_at")?),
             None => Ok(None),
         }
@@ -84,7 +80,7 @@ impl Services {
             due_at = self.ports().clock.now_ms() + pause_ms
         );
         // Should this fail too, the lease runs out by itself.
-        let released = self.ports().database.write(vec![again]).await.is_ok();
+        let released = self.write([again]).await.is_ok();
         format!("{} {}: {detail} (put back: {released})", job.kind.as_str(), job.subject_id)
     }
 
@@ -97,7 +93,7 @@ impl Services {
             owner = owner,
             due_at = DUE_AT_ONCE
         );
-        self.ports().database.write(vec![release]).await?;
+        self.write([release]).await?;
         Ok(())
     }
 
@@ -115,7 +111,7 @@ impl Services {
             live_call = JobKind::LiveCall.as_str(),
             latest_live_call = now_ms + PHONE_QUEUE_MS + longest_pause_ms
         );
-        self.ports().database.write(vec![release]).await?;
+        self.write([release]).await?;
         Ok(())
     }
 }

@@ -6,7 +6,7 @@ use crate::base::error::Error;
 use crate::base::hash::sha256_hex;
 use crate::base::ids::prefix;
 use crate::base::limits::RECORDING_WRITE_MS_MAX;
-use crate::ports::statement::{Rows, Statement};
+use crate::ports::statement::Statement;
 use crate::services::Services;
 use crate::sql;
 use crate::storage::batch::Batch;
@@ -67,7 +67,7 @@ impl Attempt<'_> {
     async fn begin(&self, file: &[u8], measured: &wav::Measured) -> Result<Option<Kept>, Fault> {
         let now_ms = self.services.ports().clock.now_ms();
         let until_ms = now_ms + RECORDING_WRITE_MS_MAX;
-        let batch = vec![
+        let statements = [
             sql!(
                 "UPDATE recordings SET state = 'abandoned', due_at = :due_at, peaks = NULL
                  WHERE workspace_id = :workspace_id AND call_id = :call_id AND state = 'writing'",
@@ -96,8 +96,8 @@ impl Attempt<'_> {
                 call_id = self.call_id
             ),
         ];
-        let rows = self.services.ports().database.write(batch).await?;
-        match rows.last().and_then(Rows::first) {
+        let [_, _, recording] = self.services.write(statements).await?;
+        match recording.first() {
             None => Err(Error::not_found("call").into()),
             Some(row) => Ok(match row.word("state")? {
                 State::Writing => None,
@@ -109,17 +109,12 @@ impl Attempt<'_> {
 
     /// Says that it is there, with the event that tells so.
     async fn finish(&self, duration_ms: i64) -> Result<(), Fault> {
-        let ports = self.services.ports();
-        let read =
-            vec![calls::select_for(self.workspace_id, self.call_id), events::subscribers(self.workspace_id)];
-        let rows = ports.database.read(read).await?;
-        let [call, subscribers] = rows.as_slice() else {
-            return Err(Fault::Bug("two statements have two answers".to_owned()));
-        };
-        let subscribers = Subscribers::read(subscribers)?;
+        let call = calls::select_for(self.workspace_id, self.call_id);
+        let [call, subscribers] = self.services.read([call, events::subscribers(self.workspace_id)]).await?;
+        let subscribers = Subscribers::read(&subscribers)?;
         let mut batch = Batch::from(self.ready(duration_ms));
         if let Some(row) = call.first() {
-            let (kind, now_ms) = (EventKind::RecordingReady, ports.clock.now_ms());
+            let (kind, now_ms) = (EventKind::RecordingReady, self.services.ports().clock.now_ms());
             batch.emit(self.services, self.workspace_id, &subscribers, kind, now_ms, || {
                 let base_url = &self.services.config().base_url;
                 let call = Call::read(row, base_url)?.recorded(base_url, duration_ms);
@@ -130,8 +125,8 @@ impl Attempt<'_> {
         Ok(())
     }
 
-    fn ready(&self, duration_ms: i64) -> Vec<Statement> {
-        vec![
+    fn ready(&self, duration_ms: i64) -> [Statement; 3] {
+        [
             sql!(
                 "INSERT INTO batch_guard (ok) SELECT 0 WHERE NOT EXISTS
                  (SELECT 1 FROM recordings WHERE id = :id AND state = 'writing')",
