@@ -5,6 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::Failure;
+use crate::base::ids::WorkspaceId;
 use crate::base::limits::STATEMENT_LIST_BYTES_MAX;
 use crate::ports::statement::{Rows, Statement};
 use crate::simulation::Input;
@@ -40,7 +41,7 @@ enum Entry {
 
 /// The journal of one conversation.
 pub struct Journal {
-    workspace_id: String,
+    workspace_id: WorkspaceId,
     conversation_id: String,
     saved: i64,
     unsaved: Vec<String>,

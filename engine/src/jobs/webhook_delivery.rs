@@ -11,7 +11,9 @@ use futures_util::future::join_all;
 use serde_json::json;
 
 use super::{Failure, Share};
+use crate::base::ids::{DeliveryId, EventId, WebhookId};
 use crate::base::limits::{DELIVERIES_AT_ONCE, DELIVERIES_AT_ONCE_BYTES_MAX, JOB_LEASE_MS};
+use crate::base::time::Timestamp;
 use crate::ports::Wake;
 use crate::ports::statement::{Row, Rows, Statement};
 use crate::services::Services;
@@ -24,19 +26,19 @@ use attempt::Outcome;
 
 /// Where it goes, as it is now.
 struct Receiver {
-    id: String,
+    id: WebhookId,
     url: String,
     secrets: SecretVersions,
 }
 
 /// A delivery that is due.
 struct PendingDelivery {
-    id: String,
-    event_id: String,
+    id: DeliveryId,
+    event_id: EventId,
     /// Failed attempts since the schedule began.
     failures: i64,
     /// When it became due: another value later says that somebody began the schedule anew.
-    due_at: i64,
+    due_at: Timestamp,
     body: String,
 }
 
@@ -85,14 +87,14 @@ async fn load(
          ) AS due JOIN events ON events.id = due.event_id
          WHERE bytes_before < :bytes_max ORDER BY due.due_at, due.id",
         webhook_id = &job.subject_id,
-        now = services.ports().clock.now_ms(),
+        now = services.now(),
         at_once = i64::try_from(at_once).unwrap_or(1),
         bytes_max = DELIVERIES_AT_ONCE_BYTES_MAX
     );
     let [receiver, due] = services.read([receiver, due]).await?;
     let receiver = match receiver.first() {
         Some(row) => {
-            Some(Receiver { id: row.text("id")?, url: row.text("url")?, secrets: SecretVersions::read(row)? })
+            Some(Receiver { id: row.id("id")?, url: row.text("url")?, secrets: SecretVersions::read(row)? })
         }
         None => None,
     };
@@ -103,10 +105,10 @@ async fn load(
 impl PendingDelivery {
     fn read(row: Row<'_>) -> Result<Self, Failure> {
         Ok(Self {
-            id: row.text("id")?,
-            event_id: row.text("event_id")?,
+            id: row.id("id")?,
+            event_id: row.id("event_id")?,
             failures: row.integer("failures")?,
-            due_at: row.integer("due_at")?,
+            due_at: row.timestamp("due_at")?,
             body: row.text("body")?,
         })
     }
@@ -192,7 +194,7 @@ fn select_put_off(job: &Job) -> Statement {
 fn wake(services: &Services, job: &Job, put_off: &Rows) -> Result<(), Failure> {
     if let Some(row) = put_off.first() {
         let at_ms = row.integer("due_at")?;
-        services.ports().queue.wake(&Wake { queue: job.kind.queue(), job_id: job.id.clone(), at_ms });
+        services.ports().queue.wake(&Wake { queue: job.kind.queue(), job_id: job.id.to_string(), at_ms });
     }
     Ok(())
 }
@@ -204,7 +206,7 @@ fn update(outcomes: &[Outcome], now_ms: i64) -> Statement {
         .iter()
         .map(|outcome| {
             json!({
-                "id": outcome.delivery_id, "status": outcome.status, "failures": outcome.failures, "due_at": outcome.due_at, "was_due_at": outcome.was_due_at,
+                "id": outcome.delivery_id, "status": outcome.status, "failures": outcome.failures, "due_at": outcome.due_at.map(Timestamp::ms), "was_due_at": outcome.was_due_at.ms(),
                 "last_status": outcome.last_status, "last_error": outcome.last_error, "last_response": outcome.last_response,
             })
         })

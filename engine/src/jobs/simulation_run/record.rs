@@ -126,7 +126,7 @@ pub async fn over(
 fn new_call(job: &Job, started: &Started) -> NewCall {
     let assistant = &started.assistant;
     NewCall {
-        workspace_id: job.workspace_id.clone(),
+        workspace_id: job.workspace_id.to_string(),
         id: started.call_id.clone(),
         assistant_id: assistant.id.clone(),
         assistant_revision: assistant.revision,

@@ -1,4 +1,4 @@
-//! Claims and leases: who may run a job, until when, and how it is given back.
+//! Claims jobs, and extends and releases their leases.
 use serde_json::json;
 
 use crate::base::ids::prefix;
@@ -11,18 +11,17 @@ use crate::storage::jobs::{DUE_AT_ONCE, Job, JobKind};
 use crate::storage::runs;
 
 impl Services {
-    /// Claims up to `most` jobs of these kinds that are due, kinds and workspaces by turns, of runs no
-    /// more than their workspace has at once. `owner`
-    /// names the process, so that it can give its leases back. A job of a kind this version does not
-    /// know stays for one that does.
+    /// Claims up to `most` due jobs of these kinds, in turns by kind and workspace. A workspace runs no more simulations
+    /// at once than its limit. `owner` names the process, so that it can release its leases. Jobs of kinds that this
+    /// version does not know stay for a version that does.
     pub async fn claim_jobs(&self, owner: &str, kinds: &[JobKind], most: usize) -> Result<Vec<Job>, Fault> {
         let now_ms = self.ports().clock.now_ms();
         if most == 0 || self.next_due_ms(kinds).await?.is_none_or(|due_ms| due_ms > now_ms) {
             return Ok(Vec::new());
         }
         let lease = format!("{owner}:{}", self.id(prefix::LEASE));
-        // The first step walks from workspace to workspace along the index, so the cost of a claim
-        // grows with the workspaces that wait, not with their jobs.
+        // The recursive step goes from workspace to workspace along the index, so the cost of a claim grows with the
+        // number of waiting workspaces, not with the number of their jobs.
         let claim = sql!(
             "UPDATE jobs SET lease = :lease, due_at = :leased_until, attempts = attempts + 1 WHERE id IN (
                WITH RECURSIVE waiting (kind, workspace) AS (
@@ -55,9 +54,9 @@ impl Services {
         Ok(jobs)
     }
 
-    /// When the next job of these kinds can be claimed, as far as is known; `None` when there is none.
+    /// When the next job of these kinds is due; `None` when there is none.
     pub async fn next_due_ms(&self, kinds: &[JobKind]) -> Result<Option<i64>, Fault> {
-        // By kind, so that each is one step along the index.
+        // One subquery a kind, so that each is one index lookup.
         let next = sql!(
             "SELECT MIN(next) AS due_at FROM
              (SELECT (SELECT MIN(due_at) FROM jobs WHERE kind = value) AS next FROM json_each(:kinds))",
@@ -70,7 +69,7 @@ impl Services {
         }
     }
 
-    /// Puts a claimed job back, to be tried again after a pause; returns what to log.
+    /// Releases a claimed job so that it is tried again after a pause; returns the line to log.
     pub async fn put_back(&self, job: &Job, detail: &str) -> String {
         let pause_ms = JOB_RETRY_MS << job.attempts.clamp(0, JOB_RETRY_DOUBLINGS_MAX);
         let again = sql!(
@@ -79,13 +78,12 @@ impl Services {
             lease = &job.lease,
             due_at = self.ports().clock.now_ms() + pause_ms
         );
-        // Should this fail too, the lease runs out by itself.
+        // If this fails too, the lease expires.
         let released = self.write([again]).await.is_ok();
         format!("{} {}: {detail} (put back: {released})", job.kind.as_str(), job.subject_id)
     }
 
-    /// Gives back what `owner` has claimed and not finished, as if it had not been tried: at a
-    /// graceful stop.
+    /// Releases the unfinished jobs of `owner` and does not count the attempt. For a graceful shutdown.
     pub async fn release_leases(&self, owner: &str) -> Result<(), Fault> {
         let release = sql!(
             "UPDATE jobs SET lease = NULL, due_at = :due_at, attempts = attempts - 1
@@ -97,9 +95,9 @@ impl Services {
         Ok(())
     }
 
-    /// Gives back all leases, and what a clock that was ahead has put off: at the start of a host
-    /// that knows itself to be the only one. A call's job comes due when the call is given up, which may be later than
-    /// any try: too early, it would end a call whose turn at the carrier is yet to come.
+    /// Releases all leases, and makes jobs due that a wrong clock has postponed. For the start of a host that is the only
+    /// one. The job of a call may be due later than any retry, because it ends calls that the carrier never connected:
+    /// if it ran early, it would end a call that still waits for the carrier.
     pub async fn release_all_leases(&self) -> Result<(), Fault> {
         let now_ms = self.ports().clock.now_ms();
         let longest_pause_ms = JOB_RETRY_MS << JOB_RETRY_DOUBLINGS_MAX;
@@ -116,7 +114,7 @@ impl Services {
     }
 }
 
-/// Statements that extend a lease, and until when it holds once they are written.
+/// Statements that extend a lease, and when the extended lease expires.
 pub(crate) struct Extension {
     pub statements: Vec<Statement>,
     pub until_ms: i64,
@@ -127,8 +125,7 @@ fn names(kinds: &[JobKind]) -> String {
 }
 
 impl Job {
-    /// Keeps the lease for what takes `busy_ms` and the usual time on top; undoes the batch when it is
-    /// somebody else's.
+    /// Extends the lease by `busy_ms` and the usual time. Fails the batch when another process holds the lease.
     pub(crate) fn extend(&self, now_ms: i64, busy_ms: i64) -> Extension {
         let until_ms = now_ms + busy_ms + JOB_LEASE_MS;
         let keep = sql!(
@@ -141,15 +138,10 @@ impl Job {
     }
 
     fn read(row: Row<'_>, lease: &str, now_ms: i64) -> Result<Self, Fault> {
-        let kind = row.text("kind")?;
         Ok(Self {
-            id: row.text("id")?,
-            workspace_id: row.text("workspace_id")?,
-            kind: JobKind::ALL
-                .iter()
-                .copied()
-                .find(|known| known.as_str() == kind)
-                .ok_or_else(|| Fault::Bug(format!("a job of kind {kind}")))?,
+            id: row.id("id")?,
+            workspace_id: row.id("workspace_id")?,
+            kind: row.word("kind")?,
             subject_id: row.text("subject_id")?,
             lease: lease.to_owned(),
             leased_until_ms: now_ms + JOB_LEASE_MS,
