@@ -9,7 +9,7 @@ use crate::config::Config;
 use crate::ports::statement::{Rows, Statement};
 use crate::ports::{DatabaseError, Ports};
 
-/// Settings and ports of one process. Cheap to clone.
+/// Settings, ports, ids and permits of one process. Cheap to clone.
 #[derive(Clone)]
 pub struct Services {
     inner: Arc<Inner>,
@@ -55,14 +55,28 @@ impl Services {
         Timestamp::from_ms(self.ports().clock.now_ms())
     }
 
-    /// Reads at one moment: an answer for each statement, in order.
+    /// Reads at one moment and returns the rows of each statement, in order.
     pub async fn read<const N: usize>(&self, statements: [Statement; N]) -> Result<[Rows; N], DatabaseError> {
-        let rows = self.ports().database.read(Vec::from(statements)).await?;
-        rows.try_into().map_err(|_| DatabaseError::Shape("a batch lacks answers".to_owned()))
+        one_for_each(self.ports().database.read(Vec::from(statements)).await?)
+    }
+
+    /// Writes all or nothing and returns the rows of each statement, in order. A [`Batch`](crate::storage::batch::Batch)
+    /// does the same for statements that are collected step by step, and wakes the jobs among them.
+    pub async fn write<const N: usize>(
+        &self,
+        statements: [Statement; N],
+    ) -> Result<[Rows; N], DatabaseError> {
+        one_for_each(self.ports().database.write(Vec::from(statements)).await?)
     }
 
     /// The permits for live conversations in this process.
     pub(crate) fn live_permits(&self) -> &Arc<Permits> {
         &self.inner.live_permits
     }
+}
+
+fn one_for_each<const N: usize>(rows: Vec<Rows>) -> Result<[Rows; N], DatabaseError> {
+    let expected =
+        |rows: Vec<Rows>| DatabaseError::Shape(format!("{} answers to {N} statements", rows.len()));
+    rows.try_into().map_err(expected)
 }

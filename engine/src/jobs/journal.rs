@@ -5,6 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::Failure;
+use crate::base::ids::WorkspaceId;
 use crate::base::limits::STATEMENT_LIST_BYTES_MAX;
 use crate::ports::statement::{Rows, Statement};
 use crate::simulation::Input;
@@ -40,7 +41,7 @@ enum Entry {
 
 /// The journal of one conversation.
 pub struct Journal {
-    workspace_id: String,
+    workspace_id: WorkspaceId,
     conversation_id: String,
     saved: i64,
     unsaved: Vec<String>,
@@ -51,9 +52,9 @@ impl Journal {
     /// Reads the journal of the conversation.
     pub fn select(job: &Job, conversation_id: &str) -> Statement {
         sql!(
-            "SELECT entry FROM conversation_journal WHERE workspace_id = ?1 AND conversation_id = ?2 ORDER BY place",
-            &job.workspace_id,
-            conversation_id
+            "SELECT entry FROM conversation_journal WHERE workspace_id = :workspace_id AND conversation_id = :conversation_id ORDER BY place",
+            workspace_id = &job.workspace_id,
+            conversation_id = conversation_id
         )
     }
 
@@ -126,9 +127,9 @@ impl Journal {
     /// Forgets the journal: the conversation is over.
     pub fn forget(&self) -> Statement {
         sql!(
-            "DELETE FROM conversation_journal WHERE workspace_id = ?1 AND conversation_id = ?2",
-            &self.workspace_id,
-            &self.conversation_id
+            "DELETE FROM conversation_journal WHERE workspace_id = :workspace_id AND conversation_id = :conversation_id",
+            workspace_id = &self.workspace_id,
+            conversation_id = &self.conversation_id
         )
     }
 
@@ -142,11 +143,11 @@ impl Journal {
         self.saved += i64::try_from(list.len()).unwrap_or(0);
         sql!(
             "INSERT INTO conversation_journal (workspace_id, conversation_id, place, entry)
-             SELECT ?1, ?2, CAST(?3 AS INTEGER) + key, value FROM json_each(?4)",
-            &self.workspace_id,
-            &self.conversation_id,
-            first,
-            serde_json::json!(list).to_string()
+             SELECT :workspace_id, :conversation_id, CAST(:first AS INTEGER) + key, value FROM json_each(:entries)",
+            workspace_id = &self.workspace_id,
+            conversation_id = &self.conversation_id,
+            first = first,
+            entries = serde_json::json!(list).to_string()
         )
     }
 }

@@ -14,38 +14,35 @@ impl Services {
     /// Forgets what is kept for a time only and removes what is out of reach. Cheap; a host calls it now and then.
     pub async fn sweep(&self) -> Result<(), Fault> {
         let now_ms = self.ports().clock.now_ms();
-        let forget =
-            sql!("DELETE FROM idempotency_keys WHERE created_at <= ?1", now_ms - IDEMPOTENCY_WINDOW_MS);
+        let forget = sql!(
+            "DELETE FROM idempotency_keys WHERE created_at <= :until",
+            until = now_ms - IDEMPOTENCY_WINDOW_MS
+        );
         // A token whose time is over is refused for that.
-        let forget_tokens = sql!("DELETE FROM used_test_tokens WHERE expires_at <= ?1", now_ms);
-        let mut batch = recordings::due(now_ms);
-        batch.splice(0..0, [forget, forget_tokens]);
-        let rows = self.ports().database.write(batch).await?;
+        let forget_tokens = sql!("DELETE FROM used_test_tokens WHERE expires_at <= :now", now = now_ms);
+        let [abandon, due] = recordings::due(now_ms);
+        let [.., due] = self.write([forget, forget_tokens, abandon, due]).await?;
         let oldest_ms = now_ms - EVENT_KEPT_MS;
         let mut chunks = SWEEP_CHUNKS_MAX;
         self.forget_older("deliveries", &ids::lower_bound(prefix::DELIVERY, oldest_ms), &mut chunks).await?;
         self.forget_older("events", &ids::lower_bound(prefix::EVENT, oldest_ms - MARGIN_MS), &mut chunks)
             .await?;
-        match rows.last() {
-            Some(due) => self.remove_recordings(due).await,
-            None => Ok(()),
-        }
+        self.remove_recordings(&due).await
     }
 
-    /// Removes rows whose ids sort before `least`, a bounded number a batch: a large one would keep
+    /// Removes rows whose ids sort before `bound`, a bounded number a batch: a large one would keep
     /// everybody else's writes waiting.
-    async fn forget_older(&self, table: &'static str, least: &str, chunks: &mut usize) -> Result<(), Fault> {
+    async fn forget_older(&self, table: &'static str, bound: &str, chunks: &mut usize) -> Result<(), Fault> {
         while *chunks > 0 {
             *chunks -= 1;
             let delete = sql!(
                 format!(
-                    "DELETE FROM {table} WHERE id IN (SELECT id FROM {table} WHERE id < ?1 ORDER BY id LIMIT {SWEEP_ROWS_MAX}) RETURNING 1 AS gone"
+                    "DELETE FROM {table} WHERE id IN (SELECT id FROM {table} WHERE id < :bound ORDER BY id LIMIT {SWEEP_ROWS_MAX}) RETURNING 1 AS gone"
                 ),
-                least
+                bound = bound
             );
-            let rows = self.ports().database.write(vec![delete]).await?;
-            let gone = rows.first().map_or(0, |rows| rows.values.len());
-            if gone < usize::try_from(SWEEP_ROWS_MAX).unwrap_or(usize::MAX) {
+            let [gone] = self.write([delete]).await?;
+            if gone.values.len() < usize::try_from(SWEEP_ROWS_MAX).unwrap_or(usize::MAX) {
                 break;
             }
         }

@@ -11,30 +11,34 @@ use futures_util::future::join_all;
 use serde_json::json;
 
 use super::{Failure, Share};
+use crate::base::ids::{DeliveryId, EventId, WebhookId};
 use crate::base::limits::{DELIVERIES_AT_ONCE, DELIVERIES_AT_ONCE_BYTES_MAX, JOB_LEASE_MS};
+use crate::base::time::Timestamp;
 use crate::ports::Wake;
 use crate::ports::statement::{Row, Rows, Statement};
 use crate::services::Services;
 use crate::sql;
+use crate::storage::batch::Batch;
+use crate::storage::fault::Fault;
 use crate::storage::jobs::Job;
 use crate::storage::signing::SecretVersions;
 use attempt::Outcome;
 
 /// Where it goes, as it is now.
 struct Receiver {
-    id: String,
+    id: WebhookId,
     url: String,
     secrets: SecretVersions,
 }
 
 /// A delivery that is due.
 struct PendingDelivery {
-    id: String,
-    event_id: String,
+    id: DeliveryId,
+    event_id: EventId,
     /// Failed attempts since the schedule began.
     failures: i64,
     /// When it became due: another value later says that somebody began the schedule anew.
-    due_at: i64,
+    due_at: Timestamp,
     body: String,
 }
 
@@ -72,40 +76,39 @@ async fn load(
     at_once: usize,
 ) -> Result<(Option<Receiver>, Vec<PendingDelivery>), Failure> {
     let receiver = sql!(
-        "SELECT id, url, secret_version, old_secret_until FROM webhooks WHERE workspace_id = ?1 AND id = ?2 AND enabled = 1",
-        &job.workspace_id,
-        &job.subject_id
+        "SELECT id, url, secret_version, old_secret_until FROM webhooks WHERE workspace_id = :workspace_id AND id = :webhook_id AND enabled = 1",
+        workspace_id = &job.workspace_id,
+        webhook_id = &job.subject_id
     );
     let due = sql!(
         "SELECT due.id AS id, event_id, failures, due.due_at AS due_at, body FROM (
            SELECT id, event_id, failures, due_at, SUM(body_bytes) OVER (ORDER BY due_at, id) - body_bytes AS bytes_before
-           FROM (SELECT * FROM deliveries WHERE webhook_id = ?1 AND due_at <= ?2 ORDER BY due_at, id LIMIT CAST(?3 AS INTEGER))
+           FROM (SELECT * FROM deliveries WHERE webhook_id = :webhook_id AND due_at <= :now ORDER BY due_at, id LIMIT CAST(:at_once AS INTEGER))
          ) AS due JOIN events ON events.id = due.event_id
-         WHERE bytes_before < ?4 ORDER BY due.due_at, due.id",
-        &job.subject_id,
-        services.ports().clock.now_ms(),
-        i64::try_from(at_once).unwrap_or(1),
-        DELIVERIES_AT_ONCE_BYTES_MAX,
+         WHERE bytes_before < :bytes_max ORDER BY due.due_at, due.id",
+        webhook_id = &job.subject_id,
+        now = services.now(),
+        at_once = i64::try_from(at_once).unwrap_or(1),
+        bytes_max = DELIVERIES_AT_ONCE_BYTES_MAX
     );
-    let rows = services.ports().database.read(vec![receiver, due]).await?;
-    let receiver = match rows.first().and_then(Rows::first) {
+    let [receiver, due] = services.read([receiver, due]).await?;
+    let receiver = match receiver.first() {
         Some(row) => {
-            Some(Receiver { id: row.text("id")?, url: row.text("url")?, secrets: SecretVersions::read(row)? })
+            Some(Receiver { id: row.id("id")?, url: row.text("url")?, secrets: SecretVersions::read(row)? })
         }
         None => None,
     };
-    let due =
-        rows.iter().skip(1).flat_map(Rows::iter).map(PendingDelivery::read).collect::<Result<_, _>>()?;
+    let due = due.iter().map(PendingDelivery::read).collect::<Result<_, _>>()?;
     Ok((receiver, due))
 }
 
 impl PendingDelivery {
     fn read(row: Row<'_>) -> Result<Self, Failure> {
         Ok(Self {
-            id: row.text("id")?,
-            event_id: row.text("event_id")?,
+            id: row.id("id")?,
+            event_id: row.id("event_id")?,
             failures: row.integer("failures")?,
-            due_at: row.integer("due_at")?,
+            due_at: row.timestamp("due_at")?,
             body: row.text("body")?,
         })
     }
@@ -121,38 +124,38 @@ async fn record(
     last: bool,
 ) -> Result<Round, Failure> {
     let now_ms = services.ports().clock.now_ms();
-    let mut batch = vec![job.guard(), update(outcomes, now_ms)];
+    let mut batch = Batch::from([job.guard(), update(outcomes, now_ms)]);
     if outcomes.iter().any(|outcome| outcome.gone) {
         // Unless its owner has pointed it elsewhere meanwhile.
         batch.push(sql!(
-            "UPDATE webhooks SET enabled = 0, revision = revision + 1, updated_at = ?3
-             WHERE id = ?1 AND enabled = 1 AND url = ?2",
-            &receiver.id,
-            &receiver.url,
-            now_ms
+            "UPDATE webhooks SET enabled = 0, revision = revision + 1, updated_at = :now
+             WHERE id = :id AND enabled = 1 AND url = :url",
+            id = &receiver.id,
+            url = &receiver.url,
+            now = now_ms
         ));
     }
     batch.extend(put_off(job, now_ms, !last));
-    batch.push(sql!("SELECT due_at FROM jobs WHERE id = ?1 AND lease IS NULL", &job.id));
+    batch.push(select_put_off(job));
     batch.push(sql!(
-        "UPDATE jobs SET due_at = ?3 WHERE id = ?1 AND lease = ?2 RETURNING id",
-        &job.id,
-        &job.lease,
-        now_ms + JOB_LEASE_MS
+        "UPDATE jobs SET due_at = :leased_until WHERE id = :id AND lease = :lease RETURNING id",
+        id = &job.id,
+        lease = &job.lease,
+        leased_until = now_ms + JOB_LEASE_MS
     ));
-    let rows = services.ports().database.write(batch).await?;
-    let kept = rows.last().is_some_and(|rows| !rows.is_empty());
-    wake(services, job, rows.iter().rev().nth(1))?;
-    Ok(if kept { Round::More } else { Round::Over })
+    let rows = batch.write(services).await?;
+    let [.., put_off, kept] = rows.as_slice() else {
+        return Err(Fault::Bug("a batch lacks answers".to_owned()).into());
+    };
+    wake(services, job, put_off)?;
+    Ok(if kept.is_empty() { Round::Over } else { Round::More })
 }
 
 /// Ends the job when there was nothing to send.
 async fn end(services: &Services, job: &Job) -> Result<(), Failure> {
-    let mut batch = vec![job.guard()];
-    batch.extend(put_off(job, services.ports().clock.now_ms(), false));
-    batch.push(sql!("SELECT due_at FROM jobs WHERE id = ?1 AND lease IS NULL", &job.id));
-    let rows = services.ports().database.write(batch).await?;
-    wake(services, job, rows.last())
+    let [put_off, delete] = put_off(job, services.ports().clock.now_ms(), false);
+    let [.., put_off] = services.write([job.guard(), put_off, delete, select_put_off(job)]).await?;
+    wake(services, job, &put_off)
 }
 
 /// Gives the job back until its next attempt is due, and removes it when there is none to make. While
@@ -161,32 +164,37 @@ fn put_off(job: &Job, now_ms: i64, more: bool) -> [Statement; 2] {
     [
         // Behind those that wait already: the clock is later than their `due_at`.
         sql!(
-            "UPDATE jobs SET lease = NULL, attempts = 0, due_at = MAX(soonest.due_at, ?4)
-             FROM (SELECT MIN(due_at) AS due_at FROM deliveries WHERE webhook_id = ?3 AND due_at IS NOT NULL) AS soonest
-             WHERE jobs.id = ?1 AND jobs.lease = ?2 AND soonest.due_at IS NOT NULL
-             AND (soonest.due_at > ?4 OR ?5 = 0) AND EXISTS (SELECT 1 FROM webhooks WHERE id = ?3 AND enabled = 1)",
-            &job.id,
-            &job.lease,
-            &job.subject_id,
-            now_ms,
-            more
+            "UPDATE jobs SET lease = NULL, attempts = 0, due_at = MAX(soonest.due_at, :now)
+             FROM (SELECT MIN(due_at) AS due_at FROM deliveries WHERE webhook_id = :webhook_id AND due_at IS NOT NULL) AS soonest
+             WHERE jobs.id = :id AND jobs.lease = :lease AND soonest.due_at IS NOT NULL
+             AND (soonest.due_at > :now OR :more = 0) AND EXISTS (SELECT 1 FROM webhooks WHERE id = :webhook_id AND enabled = 1)",
+            id = &job.id,
+            lease = &job.lease,
+            webhook_id = &job.subject_id,
+            now = now_ms,
+            more = more
         ),
         sql!(
-            "DELETE FROM jobs WHERE id = ?1 AND lease = ?2 AND NOT EXISTS (
-               SELECT 1 FROM deliveries WHERE webhook_id = ?3 AND due_at IS NOT NULL
-               AND EXISTS (SELECT 1 FROM webhooks WHERE id = ?3 AND enabled = 1))",
-            &job.id,
-            &job.lease,
-            &job.subject_id
+            "DELETE FROM jobs WHERE id = :id AND lease = :lease AND NOT EXISTS (
+               SELECT 1 FROM deliveries WHERE webhook_id = :webhook_id AND due_at IS NOT NULL
+               AND EXISTS (SELECT 1 FROM webhooks WHERE id = :webhook_id AND enabled = 1))",
+            id = &job.id,
+            lease = &job.lease,
+            webhook_id = &job.subject_id
         ),
     ]
 }
 
-/// Tells the queue when a job that was put off is due.
-fn wake(services: &Services, job: &Job, rows: Option<&Rows>) -> Result<(), Failure> {
-    if let Some(row) = rows.and_then(Rows::first) {
+/// When the job is due, if [`put_off`] has put it off.
+fn select_put_off(job: &Job) -> Statement {
+    sql!("SELECT due_at FROM jobs WHERE id = :id AND lease IS NULL", id = &job.id)
+}
+
+/// Tells the queue when the job is due, if [`select_put_off`] found it.
+fn wake(services: &Services, job: &Job, put_off: &Rows) -> Result<(), Failure> {
+    if let Some(row) = put_off.first() {
         let at_ms = row.integer("due_at")?;
-        services.ports().queue.wake(&Wake { queue: job.kind.queue(), job_id: job.id.clone(), at_ms });
+        services.ports().queue.wake(&Wake { queue: job.kind.queue(), job_id: job.id.to_string(), at_ms });
     }
     Ok(())
 }
@@ -198,7 +206,7 @@ fn update(outcomes: &[Outcome], now_ms: i64) -> Statement {
         .iter()
         .map(|outcome| {
             json!({
-                "id": outcome.delivery_id, "status": outcome.status, "failures": outcome.failures, "due_at": outcome.due_at, "was_due_at": outcome.was_due_at,
+                "id": outcome.delivery_id, "status": outcome.status, "failures": outcome.failures, "due_at": outcome.due_at.map(Timestamp::ms), "was_due_at": outcome.was_due_at.ms(),
                 "last_status": outcome.last_status, "last_error": outcome.last_error, "last_response": outcome.last_response,
             })
         })
@@ -210,13 +218,13 @@ fn update(outcomes: &[Outcome], now_ms: i64) -> Statement {
            last_status = json_extract(value, '$.last_status'),
            last_error = json_extract(value, '$.last_error'),
            last_response = json_extract(value, '$.last_response'),
-           delivered_at = CASE json_extract(value, '$.status') WHEN 'delivered' THEN ?2 ELSE delivered_at END,
+           delivered_at = CASE json_extract(value, '$.status') WHEN 'delivered' THEN :now ELSE delivered_at END,
            due_at = CASE WHEN json_extract(value, '$.status') = 'delivered' THEN NULL
              WHEN due_at IS json_extract(value, '$.was_due_at') THEN json_extract(value, '$.due_at') ELSE due_at END,
            status = CASE WHEN due_at IS json_extract(value, '$.was_due_at') OR json_extract(value, '$.status') = 'delivered'
              THEN json_extract(value, '$.status') ELSE status END
-         FROM json_each(?1) WHERE deliveries.id = json_extract(value, '$.id')",
-        json!(list).to_string(),
-        now_ms
+         FROM json_each(:outcomes) WHERE deliveries.id = json_extract(value, '$.id')",
+        outcomes = json!(list).to_string(),
+        now = now_ms
     )
 }

@@ -23,10 +23,10 @@ pub struct SoFar {
 /// The journal of a call begins.
 pub fn open(workspace_id: &str, call_id: &str) -> Statement {
     sql!(
-        "INSERT INTO live_calls (call_id, workspace_id, offset_ms, spent) VALUES (?2, ?1, 0, ?3)",
-        workspace_id,
-        call_id,
-        json!(Cost::default()).to_string()
+        "INSERT INTO live_calls (call_id, workspace_id, offset_ms, spent) VALUES (:call_id, :workspace_id, 0, :spent)",
+        workspace_id = workspace_id,
+        call_id = call_id,
+        spent = json!(Cost::default()).to_string()
     )
 }
 
@@ -39,11 +39,11 @@ pub fn save(
     rows: &[TranscriptRow],
 ) -> Vec<Statement> {
     let mut statements = vec![sql!(
-        "UPDATE live_calls SET offset_ms = ?3, spent = ?4 WHERE workspace_id = ?1 AND call_id = ?2",
-        workspace_id,
-        call_id,
-        offset_ms,
-        json!(spent).to_string()
+        "UPDATE live_calls SET offset_ms = :offset_ms, spent = :spent WHERE workspace_id = :workspace_id AND call_id = :call_id",
+        workspace_id = workspace_id,
+        call_id = call_id,
+        offset_ms = offset_ms,
+        spent = json!(spent).to_string()
     )];
     let mut list: Vec<String> = Vec::new();
     let mut bytes = 0;
@@ -66,11 +66,11 @@ pub fn save(
 fn insert(workspace_id: &str, call_id: &str, list: &[String]) -> Statement {
     sql!(
         "INSERT INTO live_call_rows (workspace_id, call_id, place, content)
-         SELECT ?1, ?2, json_extract(value, '$.index'), value FROM json_each(?3) WHERE true
+         SELECT :workspace_id, :call_id, json_extract(value, '$.index'), value FROM json_each(:rows) WHERE true
          ON CONFLICT DO UPDATE SET content = excluded.content",
-        workspace_id,
-        call_id,
-        json!(list).to_string()
+        workspace_id = workspace_id,
+        call_id = call_id,
+        rows = json!(list).to_string()
     )
 }
 
@@ -78,14 +78,14 @@ fn insert(workspace_id: &str, call_id: &str, list: &[String]) -> Statement {
 pub fn select(workspace_id: &str, call_id: &str) -> [Statement; 2] {
     [
         sql!(
-            "SELECT offset_ms, spent FROM live_calls WHERE workspace_id = ?1 AND call_id = ?2",
-            workspace_id,
-            call_id
+            "SELECT offset_ms, spent FROM live_calls WHERE workspace_id = :workspace_id AND call_id = :call_id",
+            workspace_id = workspace_id,
+            call_id = call_id
         ),
         sql!(
-            "SELECT content FROM live_call_rows WHERE workspace_id = ?1 AND call_id = ?2 ORDER BY place",
-            workspace_id,
-            call_id
+            "SELECT content FROM live_call_rows WHERE workspace_id = :workspace_id AND call_id = :call_id ORDER BY place",
+            workspace_id = workspace_id,
+            call_id = call_id
         ),
     ]
 }
@@ -105,7 +105,15 @@ pub fn read(live: &Rows, rows: &Rows) -> Result<SoFar, DatabaseError> {
 /// The call is over: it holds what the journal held.
 pub fn forget(workspace_id: &str, call_id: &str) -> [Statement; 2] {
     [
-        sql!("DELETE FROM live_call_rows WHERE workspace_id = ?1 AND call_id = ?2", workspace_id, call_id),
-        sql!("DELETE FROM live_calls WHERE workspace_id = ?1 AND call_id = ?2", workspace_id, call_id),
+        sql!(
+            "DELETE FROM live_call_rows WHERE workspace_id = :workspace_id AND call_id = :call_id",
+            workspace_id = workspace_id,
+            call_id = call_id
+        ),
+        sql!(
+            "DELETE FROM live_calls WHERE workspace_id = :workspace_id AND call_id = :call_id",
+            workspace_id = workspace_id,
+            call_id = call_id
+        ),
     ]
 }

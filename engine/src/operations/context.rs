@@ -1,13 +1,12 @@
-//! What an operation holds while it runs: the caller's workspace, the time, and one way to storage.
+//! The state of one request: the caller's workspace, the time, and access to storage.
 //!
-//! The key is looked up by the first statement of the operation's first batch, not by a batch of
-//! its own. Until that batch has answered, `:ws` in a statement stands for a subquery that finds
-//! the workspace by the key's hash: with a bad key every read is empty and a guard refuses every
-//! write, so nothing leaks before the 401. Afterwards `:ws` is a plain value.
+//! The first statement of the operation's first batch looks up the API key; there is no extra batch for it. Until that
+//! batch returns, `:ws` in a statement is a subquery that finds the workspace by the key's hash: with a wrong key every
+//! read is empty and a guard rejects every write, so nothing leaks before the 401. Afterwards `:ws` is a plain value.
 use subtle::ConstantTimeEq;
 
 use crate::base::error::Error;
-use crate::base::ids::prefix;
+use crate::base::ids::{KeyId, WorkspaceId};
 use crate::operations::auth;
 use crate::operations::operation::Output;
 use crate::ports::statement::{Rows, Statement, Value};
@@ -19,24 +18,24 @@ use crate::storage::fault::Fault;
 use crate::storage::idempotency::{Idempotency, Stored};
 use crate::storage::jobs::JobKind;
 
-/// Who the key belongs to.
+/// The API key of the request, and its workspace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identity {
-    /// The workspace every statement is bound to.
-    pub workspace_id: String,
+    /// `:ws` of every statement.
+    pub workspace_id: WorkspaceId,
     /// The key that was used.
-    pub key_id: String,
+    pub key_id: KeyId,
 }
 
 /// One request's state.
 pub struct Context {
-    /// The engine that runs it.
+    /// Settings and ports.
     pub services: Services,
     /// The time of the request; it does not move while the request runs.
     pub now_ms: i64,
-    /// What went wrong on our side though the client got an ordinary answer; for the log.
+    /// What went wrong on our side although the client got an ordinary response; for the log.
     pub incident: Option<String>,
-    /// `None` when what was presented cannot be a key.
+    /// `None` when the credential cannot be an API key.
     key_hash: Option<String>,
     idempotency: Option<Idempotency>,
     identity: Option<Identity>,
@@ -52,7 +51,7 @@ enum Access {
 }
 
 impl Context {
-    /// The state of a request that presents the key with this hash.
+    /// The state of a request whose API key has this hash.
     pub fn new(services: Services, now_ms: i64, key_hash: Option<String>) -> Self {
         Self {
             services,
@@ -67,13 +66,12 @@ impl Context {
         }
     }
 
-    /// Makes the request idempotent: call before the first batch.
+    /// Sets the Idempotency-Key. Call it before the first batch.
     pub fn set_idempotency(&mut self, idempotency: Option<Idempotency>) {
         self.idempotency = idempotency;
     }
 
-    /// Starts over after [`Fault::Stale`], or for the next message of a batch: the key is looked
-    /// up again.
+    /// Starts over after [`Fault::Stale`], or for the next message of a JSON-RPC batch: the API key is looked up again.
     pub fn restart(&mut self) {
         self.fresh = true;
         self.identity = None;
@@ -85,7 +83,7 @@ impl Context {
         self.services.id(prefix)
     }
 
-    /// Finds out who is asking, with a batch of its own. For answers that need no other batch.
+    /// Looks up the API key with a batch of its own, for responses that need no other batch.
     pub async fn authenticate(&mut self) -> Result<Identity, Fault> {
         if self.identity.is_none() {
             self.read(Vec::new()).await?;
@@ -106,30 +104,32 @@ impl Context {
         self.batch(statements, Access::Read).await
     }
 
-    /// [`Context::read`] with an answer for each statement, in order.
+    /// [`Context::read`] that returns the rows of each statement, in order.
     pub async fn read_each<const N: usize>(
         &mut self,
         statements: [Statement; N],
     ) -> Result<[Rows; N], Fault> {
         let rows = self.read(Vec::from(statements)).await?;
-        rows.try_into().map_err(|_| Fault::Bug("a batch lacks answers".to_owned()))
+        rows.try_into().map_err(|_| Fault::Bug("a batch lacks rows of a statement".to_owned()))
     }
 
-    /// Writes all or nothing; returns when it is durable. Every statement names `:ws`.
-    pub async fn write(&mut self, statements: Vec<Statement>) -> Result<Vec<Rows>, Fault> {
+    /// Writes all or nothing, then wakes the jobs; returns when it is durable. Every statement names `:ws`.
+    pub async fn write(&mut self, batch: impl Into<Batch>) -> Result<Vec<Rows>, Fault> {
         if self.idempotency.is_some() && self.fresh {
             self.read(Vec::new()).await?;
         }
+        let (statements, wakes) = batch.into().into_parts();
         let rows = self.batch(statements, Access::Write).await?;
-        for wake in self.wakes.drain(..) {
+        for wake in self.wakes.drain(..).chain(wakes) {
             self.services.ports().queue.wake(&wake);
         }
         Ok(rows)
     }
 
-    /// Writes the change and, under an Idempotency-Key, the answer to it, in one batch.
-    pub async fn commit(&mut self, mut statements: Vec<Statement>, output: Output) -> Result<Output, Fault> {
-        if statements.is_empty() && self.idempotency.is_none() {
+    /// Writes the change and, under an Idempotency-Key, the response to it, in one batch.
+    pub async fn commit(&mut self, change: impl Into<Batch>, output: Output) -> Result<Output, Fault> {
+        let mut batch = change.into();
+        if batch.is_empty() && self.idempotency.is_none() {
             return Ok(output);
         }
         if let Some(idempotency) = &self.idempotency {
@@ -139,33 +139,31 @@ impl Context {
                 etag: output.etag,
                 reveal: output.reveal.clone(),
             };
-            // First, so that of two twins the slower one meets the other's answer and not, say, the
-            // name that the other has taken.
-            statements.splice(0..0, idempotency.store(&stored, self.now_ms));
+            // First, so that the slower of two equal requests finds the other's response and not, say, that its name is
+            // taken.
+            batch.prepend(idempotency.store(&stored, self.now_ms));
         }
-        match self.write(statements).await {
+        match self.write(batch).await {
             Ok(_) => Ok(output),
-            // A twin was faster: start over and find its answer.
+            // An equal request was faster: start over and find its response.
             Err(Fault::Storage(error)) if error.is_constraint("idempotency_keys") => Err(Fault::Stale),
             Err(fault) => Err(fault),
         }
     }
 
-    /// Writes the change that comes before an effect on the outside. Under an Idempotency-Key a twin is told `until`,
-    /// which stands until [`Context::replace_stored_response`] says what came of it.
-    pub async fn commit_intent(&mut self, batch: Batch, until: &Error) -> Result<(), Fault> {
-        self.commit_batch(batch, Output::failure(until)).await.map(|_| ())
+    /// Commits the change that precedes an external effect. Until [`Context::replace_stored_response`] stores the
+    /// result, a repeat with the same Idempotency-Key gets `until`.
+    pub async fn commit_intent(&mut self, change: Batch, until: &Error) -> Result<(), Fault> {
+        self.commit(change, Output::failure(until)).await.map(|_| ())
     }
 
-    /// [`Context::commit`] of a batch with jobs to wake.
+    /// The same as [`Context::commit`].
     pub async fn commit_batch(&mut self, batch: Batch, output: Output) -> Result<Output, Fault> {
-        let (statements, wakes) = batch.into_parts();
-        self.wakes.extend(wakes);
-        self.commit(statements, output).await
+        self.commit(batch, output).await
     }
 
-    /// Writes what came of the effect, and what a twin is told of it; `None`: the Idempotency-Key may be used again.
-    /// What has happened outside is true even when the caller's key was revoked meanwhile, so this asks for none.
+    /// Writes the result of the external effect and the response that a repeat gets; with `None` the Idempotency-Key
+    /// may be used again. The effect has happened, so this works even when the API key was revoked meanwhile.
     pub async fn replace_stored_response(
         &self,
         mut batch: Batch,
@@ -182,7 +180,7 @@ impl Context {
         Ok(())
     }
 
-    /// After the next write the job runner is told of this job.
+    /// Wakes a job after the next write; [`Batch::wake`] does it for one batch.
     pub fn wake_after_write(&mut self, kind: JobKind, job_id: &str, at_ms: i64) {
         self.wakes.push(Wake { queue: kind.queue(), job_id: job_id.to_owned(), at_ms });
     }
@@ -195,17 +193,17 @@ impl Context {
         let mut lead = 0;
         if self.identity.is_none() {
             batch.push(sql!(
-                "SELECT id, workspace_id, hash FROM api_keys WHERE hash = ?1 AND revoked_at IS NULL",
-                &hash
+                "SELECT id, workspace_id, hash FROM api_keys WHERE hash = :hash AND revoked_at IS NULL",
+                hash = &hash
             ));
             lead += 1;
         }
         if matches!(access, Access::Write) {
-            // Also when the key has been seen: it may have been revoked since.
+            // Also after the lookup: the key may have been revoked since.
             batch.push(sql!(
                 "INSERT INTO batch_guard (key_ok) SELECT 0 WHERE NOT EXISTS
-                 (SELECT 1 FROM api_keys WHERE hash = ?1 AND revoked_at IS NULL)",
-                &hash
+                 (SELECT 1 FROM api_keys WHERE hash = :hash AND revoked_at IS NULL)",
+                hash = &hash
             ));
             lead += 1;
         }
@@ -237,7 +235,7 @@ impl Context {
             match led.first().and_then(Rows::first) {
                 Some(row) if bool::from(row.str("hash")?.as_bytes().ct_eq(hash.as_bytes())) => {
                     self.identity =
-                        Some(Identity { workspace_id: row.text("workspace_id")?, key_id: row.text("id")? });
+                        Some(Identity { workspace_id: row.id("workspace_id")?, key_id: row.id("id")? });
                 }
                 _ => return Err(self.unknown_key(&hash).await),
             }
@@ -251,8 +249,8 @@ impl Context {
         Ok(rows)
     }
 
-    /// `:ws` becomes the workspace, or a subquery that finds it. A statement that names no workspace is refused: this is
-    /// the boundary between tenants.
+    /// Replaces `:ws` with the workspace, or with a subquery that finds it. Rejects a statement that names no workspace:
+    /// this is the tenant boundary.
     fn render(&self, statement: Statement, hash: &str) -> Result<Statement, Fault> {
         if !self.names_workspace(&statement) {
             return Err(Fault::Bug(format!("a statement names no workspace: {}", statement.sql)));
@@ -268,44 +266,44 @@ impl Context {
         })
     }
 
-    /// By `:ws`, or, once it is known, by its id.
+    /// Whether the statement has `:ws` or, once the workspace is known, its id as a parameter.
     fn names_workspace(&self, statement: &Statement) -> bool {
         let is_known = |identity: &Identity| {
             statement
                 .params
                 .iter()
-                .any(|value| matches!(value, Value::Text(text) if *text == identity.workspace_id))
+                .any(|value| matches!(value, Value::Text(text) if **text == *identity.workspace_id))
         };
         statement.sql.contains(":ws") || self.identity.as_ref().is_some_and(is_known)
     }
 
-    /// A bootstrap key opens a workspace of its own on first use; any other unknown key is a 401.
+    /// A bootstrap key creates a workspace of its own on first use; any other unknown key is a 401.
     async fn unknown_key(&mut self, hash: &str) -> Fault {
         let known = self.services.config().bootstrap_hashes.iter().any(|known| known == hash);
         if !known || self.provisioned {
             return auth::wrong_key().into();
         }
         self.provisioned = true;
-        let workspace = self.id(prefix::WORKSPACE);
-        let statements = vec![
+        let workspace: WorkspaceId = self.services.new_id();
+        let statements = [
             sql!(
-                "INSERT INTO workspaces (id, name, created_at) SELECT ?1, 'bootstrap', ?2
-                 WHERE NOT EXISTS (SELECT 1 FROM api_keys WHERE hash = ?3)",
-                &workspace,
-                self.now_ms,
-                hash
+                "INSERT INTO workspaces (id, name, created_at) SELECT :id, 'bootstrap', :now
+                 WHERE NOT EXISTS (SELECT 1 FROM api_keys WHERE hash = :hash)",
+                id = &workspace,
+                now = self.now_ms,
+                hash = hash
             ),
             sql!(
                 "INSERT INTO api_keys (id, workspace_id, name, hash, hint, created_at)
-                 SELECT ?1, ?2, 'bootstrap', ?3, '', ?4
-                 WHERE NOT EXISTS (SELECT 1 FROM api_keys WHERE hash = ?3)",
-                self.id(prefix::KEY),
-                &workspace,
-                hash,
-                self.now_ms
+                 SELECT :id, :workspace, 'bootstrap', :hash, '', :now
+                 WHERE NOT EXISTS (SELECT 1 FROM api_keys WHERE hash = :hash)",
+                id = &self.services.new_id::<KeyId>(),
+                workspace = &workspace,
+                hash = hash,
+                now = self.now_ms
             ),
         ];
-        match self.services.ports().database.write(statements).await {
+        match self.services.write(statements).await {
             Ok(_) => Fault::Stale,
             Err(error) => error.into(),
         }

@@ -7,8 +7,8 @@ use crate::base::time::Timestamp;
 use crate::base::words::Word;
 use crate::ports::DatabaseError;
 
-/// One SQL statement and its values. Parameters are `?1`, `?2`, …; in the statements of an
-/// operation `:ws` stands for the caller's workspace (see [`crate::operations::context::Context`]).
+/// One SQL statement and its values, as [`sql!`](crate::sql) builds it. In the statements of an operation `:ws` stands
+/// for the caller's workspace; [`crate::operations::context::Context`] replaces it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Statement {
     /// The text.
@@ -18,25 +18,31 @@ pub struct Statement {
 }
 
 impl Statement {
-    /// Gives each `:name` of `text` its value, `:ws` aside. D1 knows no named parameters, so they become `?1`, `?2`, ….
+    /// Renders a text that is put together at run time; [`sql!`](crate::sql) renders literals at compile time.
     #[doc(hidden)]
-    pub fn named(text: Cow<'static, str>, values: Vec<(&'static str, Value)>) -> Self {
-        let (bytes, mut rendered) = (text.as_bytes(), String::with_capacity(text.len()));
-        let (mut kept, mut at) = (0, 0);
+    pub fn named(text: &str, names: &[&str], params: Vec<Value>) -> Self {
+        let mut rendered = String::with_capacity(text.len());
+        let (bytes, mut kept, mut at, mut used) = (text.as_bytes(), 0, 0, 0u128);
         while let Some(colon) = text[at..].find(':') {
             at += colon;
             let end = name_end(bytes, at);
-            let index = values.iter().position(|(name, _)| end > at && *name == &text[at + 1..end]);
+            let index = names.iter().position(|name| end > at && *name == &text[at + 1..end]);
             if let Some(index) = index {
                 rendered.push_str(&text[kept..at]);
                 rendered.push('?');
-                rendered.push_str(&(index + 1).to_string());
+                push_number(&mut rendered, index + 1);
                 kept = end;
+                used |= 1 << index;
             }
+            debug_assert!(
+                index.is_some() || end == at || is_workspace(bytes, at, end),
+                "a parameter of the statement has no value: {text}"
+            );
             at = end.max(at + 1);
         }
+        debug_assert_eq!(used, (1 << names.len()) - 1, "a value has no parameter in the statement: {text}");
         rendered.push_str(&text[kept..]);
-        Self { sql: Cow::Owned(rendered), params: values.into_iter().map(|(_, value)| value).collect() }
+        Self { sql: Cow::Owned(rendered), params }
     }
 
     /// The same for a job, which knows the workspace it works for: `:ws` becomes a plain value.
@@ -44,39 +50,60 @@ impl Statement {
         self.with_workspace("?", workspace_id, "")
     }
 
-    /// Puts a parameter that holds `value`, between `before` and `after`, in the place of each `:ws`.
+    /// Replaces each `:ws` with `before`, which ends with `?`, the number of a parameter that holds `value`, and `after`.
     pub(crate) fn with_workspace(mut self, before: &str, value: &str, after: &str) -> Self {
-        let place = (self.params.len() + 1).to_string();
+        const MARK: &str = ":ws";
         self.params.push(value.into());
-        let sql = &self.sql;
-        let mut rendered = String::with_capacity(sql.len() + 2 * (before.len() + place.len() + after.len()));
-        let mut rest = 0;
-        for (at, _) in sql.match_indices(':').filter(|(at, _)| sql[*at..].starts_with(":ws")) {
-            rendered.extend([&sql[rest..at], before, &place, after]);
-            rest = at + ":ws".len();
+        let text: &str = &self.sql;
+        let (bytes, mut kept, mut at) = (text.as_bytes(), 0, 0);
+        let mut rendered = String::with_capacity(text.len() + 2 * (before.len() + after.len()));
+        while let Some(found) = text[at..].find(MARK) {
+            at += found;
+            if is_workspace(bytes, at, name_end(bytes, at)) {
+                rendered.push_str(&text[kept..at]);
+                rendered.push_str(before);
+                push_number(&mut rendered, self.params.len());
+                rendered.push_str(after);
+                kept = at + MARK.len();
+            }
+            at += MARK.len();
         }
-        rendered.push_str(&sql[rest..]);
+        rendered.push_str(&text[kept..]);
         self.sql = Cow::Owned(rendered);
         self
     }
 }
 
 /// Builds a [`Statement`] with named parameters: `sql!("SELECT 1 FROM calls WHERE id = :id AND version = :version",
-/// id = &call_id, version = 3)`. In a literal text, a parameter without a value, or a value without a parameter, does
-/// not compile.
+/// id = &call_id, version = 3)`. D1 knows no named parameters, so they become `?1`, `?2`, … in the order of the values.
+/// In a literal text, a parameter without a value, or a value without a parameter, does not compile.
 #[macro_export]
 macro_rules! sql {
-    ($text:literal $(, $name:ident = $value:expr)+ $(,)?) => {{
-        const _: () = $crate::ports::statement::assert_names($text, &[$(stringify!($name)),+]);
-        $crate::ports::statement::Statement::named(
-            ::std::convert::Into::into($text),
-            vec![$((stringify!($name), $crate::ports::statement::Value::from($value))),+],
-        )
-    }};
+    ($text:literal $(,)?) => {
+        $crate::ports::statement::Statement {
+            sql: ::std::borrow::Cow::Borrowed({
+                const _: usize = $crate::ports::statement::rendered_length($text, &[]);
+                $text
+            }),
+            params: ::std::vec::Vec::new(),
+        }
+    };
+    ($text:literal $(, $name:ident = $value:expr)+ $(,)?) => {
+        $crate::ports::statement::Statement {
+            sql: ::std::borrow::Cow::Borrowed({
+                const NAMES: &[&str] = &[$(stringify!($name)),+];
+                const LENGTH: usize = $crate::ports::statement::rendered_length($text, NAMES);
+                const RENDERED: [u8; LENGTH] = $crate::ports::statement::render($text, NAMES);
+                const { $crate::ports::statement::utf8(&RENDERED) }
+            }),
+            params: vec![$($crate::ports::statement::Value::from($value)),+],
+        }
+    };
     ($text:expr $(, $name:ident = $value:expr)+ $(,)?) => {
         $crate::ports::statement::Statement::named(
-            ::std::convert::Into::into($text),
-            vec![$((stringify!($name), $crate::ports::statement::Value::from($value))),+],
+            ::std::convert::AsRef::<str>::as_ref(&$text),
+            &[$(stringify!($name)),+],
+            vec![$($crate::ports::statement::Value::from($value)),+],
         )
     };
     ($text:expr $(, $value:expr)* $(,)?) => {
@@ -87,23 +114,98 @@ macro_rules! sql {
     };
 }
 
-/// Fails to compile unless the parameters of `text`, `:ws` aside, are exactly `names`.
+/// The length of what [`render`] makes of `text`. Fails to compile unless the parameters of `text`, `:ws` aside, are
+/// exactly `names`.
 #[doc(hidden)]
-pub const fn assert_names(text: &str, names: &[&str]) {
-    let (bytes, mut at, mut found) = (text.as_bytes(), 0, 0u128);
+pub const fn rendered_length(text: &str, names: &[&str]) -> usize {
+    let (bytes, mut at, mut length, mut used) = (text.as_bytes(), 0, 0, 0u128);
     while at < bytes.len() {
-        let end = name_end(bytes, at);
-        if end > at && !(end - at == 3 && bytes[at + 1] == b'w' && bytes[at + 2] == b's') {
-            let mut index = 0;
-            while index < names.len() && !is_name(bytes, at + 1, end, names[index].as_bytes()) {
-                index += 1;
+        let (end, index) = parameter(bytes, at, names);
+        match index {
+            Some(index) => {
+                used |= 1 << index;
+                length += 1 + digits(index + 1);
             }
-            assert!(index < names.len(), "a parameter of the statement has no value");
-            found |= 1 << index;
+            None => {
+                assert!(
+                    end == at || is_workspace(bytes, at, end),
+                    "a parameter of the statement has no value"
+                );
+                length += if end > at { end - at } else { 1 };
+            }
         }
         at = if end > at { end } else { at + 1 };
     }
-    assert!(found == (1 << names.len()) - 1, "a value has no parameter in the statement");
+    assert!(used == (1 << names.len()) - 1, "a value has no parameter in the statement");
+    length
+}
+
+/// `text` with `?1`, `?2`, … in place of its `names`.
+#[doc(hidden)]
+pub const fn render<const LENGTH: usize>(text: &str, names: &[&str]) -> [u8; LENGTH] {
+    let (bytes, mut at, mut rendered, mut length) = (text.as_bytes(), 0, [0; LENGTH], 0);
+    while at < bytes.len() {
+        let (end, index) = parameter(bytes, at, names);
+        if let Some(index) = index {
+            let number = index + 1;
+            rendered[length] = b'?';
+            if number >= 10 {
+                rendered[length + 1] = b'0' + (number / 10) as u8;
+            }
+            rendered[length + digits(number)] = b'0' + (number % 10) as u8;
+            length += 1 + digits(number);
+            at = end;
+        } else {
+            // A name that stays as it is, or one byte.
+            let end = if end > at { end } else { at + 1 };
+            while at < end {
+                rendered[length] = bytes[at];
+                length += 1;
+                at += 1;
+            }
+        }
+    }
+    rendered
+}
+
+/// The rendered text.
+#[doc(hidden)]
+pub const fn utf8(rendered: &'static [u8]) -> &'static str {
+    match std::str::from_utf8(rendered) {
+        Ok(text) => text,
+        Err(_) => panic!("rendering keeps UTF-8"),
+    }
+}
+
+const fn digits(number: usize) -> usize {
+    assert!(number < 100, "a statement takes fewer values");
+    if number < 10 { 1 } else { 2 }
+}
+
+/// Without the formatting machinery, which takes longer than the rest of a rendering.
+fn push_number(text: &mut String, number: usize) {
+    if number >= 10 {
+        push_number(text, number / 10);
+    }
+    text.push(char::from(b'0' + (number % 10) as u8));
+}
+
+/// Where the name ends whose colon is at `at`, and its index in `names`.
+const fn parameter(bytes: &[u8], at: usize, names: &[&str]) -> (usize, Option<usize>) {
+    let end = name_end(bytes, at);
+    let mut index = 0;
+    while end > at && index < names.len() {
+        if is_name(bytes, at + 1, end, names[index].as_bytes()) {
+            return (end, Some(index));
+        }
+        index += 1;
+    }
+    (end, None)
+}
+
+/// Whether the name from `at` to `end` is `:ws`, which [`Statement::with_workspace`] replaces.
+const fn is_workspace(bytes: &[u8], at: usize, end: usize) -> bool {
+    end > at && is_name(bytes, at + 1, end, b"ws")
 }
 
 /// Where the name ends whose colon is at `at`; `at` itself when no name begins there.
@@ -335,6 +437,57 @@ mod tests {
     }
 
     #[test]
+    fn a_text_put_together_at_run_time_is_rendered_alike() {
+        let text = "SELECT ':1', 'é' FROM t WHERE ws = :ws AND b = :b AND a = :a OR b = :b";
+        let statement = sql!(text.to_owned(), a = 1, b = "two");
+        assert_eq!(statement.sql, "SELECT ':1', 'é' FROM t WHERE ws = :ws AND b = ?2 AND a = ?1 OR b = ?2");
+        assert_eq!(
+            statement,
+            sql!("SELECT ':1', 'é' FROM t WHERE ws = :ws AND b = :b AND a = :a OR b = :b", a = 1, b = "two")
+        );
+        let bound = statement.in_workspace("ws_1");
+        assert_eq!(bound.sql, "SELECT ':1', 'é' FROM t WHERE ws = ?3 AND b = ?2 AND a = ?1 OR b = ?2");
+        assert_eq!(bound.params[2], Value::Text("ws_1".to_owned()));
+    }
+
+    #[test]
+    fn the_tenth_value_has_two_digits() {
+        let statement = sql!(
+            "SELECT :a, :b, :c, :d, :e, :f, :g, :h, :i, :j, :k",
+            a = 1,
+            b = 2,
+            c = 3,
+            d = 4,
+            e = 5,
+            f = 6,
+            g = 7,
+            h = 8,
+            i = 9,
+            j = 10,
+            k = 11
+        );
+        assert_eq!(statement.sql, "SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11");
+        assert_eq!(
+            sql!(
+                statement.sql.replace('?', ":a"),
+                a1 = 1,
+                a2 = 2,
+                a3 = 3,
+                a4 = 4,
+                a5 = 5,
+                a6 = 6,
+                a7 = 7,
+                a8 = 8,
+                a9 = 9,
+                a10 = 10,
+                a11 = 11
+            )
+            .sql,
+            statement.sql
+        );
+    }
+
+    #[test]
     fn a_name_is_read_to_its_end() {
         let statement = sql!("SELECT :id, :id_2, :wsx", id = 1, id_2 = 2, wsx = 3);
         assert_eq!(statement.sql, "SELECT ?1, ?2, ?3");
@@ -343,12 +496,12 @@ mod tests {
     #[test]
     #[should_panic(expected = "a parameter of the statement has no value")]
     fn a_parameter_without_a_value_is_refused() {
-        assert_names("SELECT :id, :other", &["id"]);
+        rendered_length("SELECT :id, :other", &["id"]);
     }
 
     #[test]
     #[should_panic(expected = "a value has no parameter in the statement")]
     fn a_value_without_a_parameter_is_refused() {
-        assert_names("SELECT :id", &["id", "other"]);
+        rendered_length("SELECT :id", &["id", "other"]);
     }
 }

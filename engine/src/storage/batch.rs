@@ -1,6 +1,6 @@
-//! What is written together, and the jobs to wake once it is. Whoever records something that happened fills one: its
-//! rows, the events that tell of it, and the jobs that follow. It is all or nothing, and no hint goes out before it is
-//! durable.
+//! Statements that are written together, and the jobs to wake afterwards. A change collects its rows, its events and
+//! the jobs that follow from it in one batch. The batch is written completely or not at all, and no job is woken before
+//! the batch is durable.
 use serde_json::Value;
 
 use crate::ports::statement::{Rows, Statement};
@@ -10,7 +10,7 @@ use crate::storage::events::{self, EventKind, Subscribers};
 use crate::storage::fault::Fault;
 use crate::storage::jobs::{Job, JobKind};
 
-/// Statements in their order, and hints to give after them.
+/// Statements in their order, and the jobs to wake after them.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Batch {
     statements: Vec<Statement>,
@@ -34,13 +34,13 @@ impl Batch {
         self.wakes.extend(other.wakes);
     }
 
-    /// Has the job runner told of this job once the batch is written.
+    /// Wakes this job once the batch is written.
     pub fn wake(&mut self, kind: JobKind, job_id: &str, at_ms: i64) {
         self.wakes.push(Wake { queue: kind.queue(), job_id: job_id.to_owned(), at_ms });
     }
 
-    /// Tells the subscribers of a workspace that something happened. `data` is exactly what the REST read of the thing
-    /// returns, under its name: `{"run": {…}}`. It is made only when somebody wants it.
+    /// Sends an event to the subscribers of a workspace. `data` is exactly what the REST read of the resource returns,
+    /// under its name: `{"run": {…}}`. It is built only when there is a subscriber.
     pub fn emit(
         &mut self,
         services: &Services,
@@ -57,12 +57,22 @@ impl Batch {
         Ok(())
     }
 
-    /// Makes it the last thing that `job` does: nothing is written when the lease is somebody else's.
+    /// Makes it the last batch of `job`: it removes the job, and writes nothing when another process holds the lease.
     pub fn finish(&mut self, job: &Job) {
         self.statements = job.finished(std::mem::take(&mut self.statements));
     }
 
-    /// The statements and the hints, for who writes them by way of the caller's key.
+    /// Whether there is nothing to write.
+    pub fn is_empty(&self) -> bool {
+        self.statements.is_empty()
+    }
+
+    /// Adds statements before all others.
+    pub fn prepend(&mut self, statements: impl IntoIterator<Item = Statement>) {
+        self.statements.splice(0..0, statements);
+    }
+
+    /// The statements and the wakes, for an operation, which writes them with the check of its API key.
     pub fn into_parts(self) -> (Vec<Statement>, Vec<Wake>) {
         (self.statements, self.wakes)
     }
@@ -84,6 +94,12 @@ impl Batch {
 impl<const N: usize> From<[Statement; N]> for Batch {
     fn from(statements: [Statement; N]) -> Self {
         Vec::from(statements).into()
+    }
+}
+
+impl From<Statement> for Batch {
+    fn from(statement: Statement) -> Self {
+        [statement].into()
     }
 }
 

@@ -1,12 +1,12 @@
-//! Events: what happened in a workspace, told to the webhooks that want to know.
+//! Events: notifications about changes in a workspace, delivered to its webhooks.
 //!
-//! Whoever changes something reads the [`Subscribers`] early, in a batch it makes anyway, and emits the event
-//! into the batch of the change ([`crate::storage::batch::Batch::emit`]): the event is there exactly when the
-//! change is. Without a subscriber nothing is written.
+//! Code that changes something reads the [`Subscribers`] in an earlier batch that it needs anyway, and adds the event to
+//! the batch of the change ([`crate::storage::batch::Batch::emit`]): the event is written exactly when the change is.
+//! Without a subscriber nothing is written.
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::base::ids::prefix;
+use crate::base::ids::{DeliveryId, EventId, Id, JobId, WebhookId};
 use crate::base::limits::EVENT_BYTES_MAX;
 use crate::base::time;
 use crate::ports::statement::{Rows, Statement};
@@ -21,14 +21,14 @@ mod kind;
 
 pub use kind::{EventKind, Subscription};
 
-/// The enabled webhooks of a workspace and what they want.
+/// The enabled webhooks of a workspace and the kinds of events they subscribe to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Subscribers(Vec<Subscriber>);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Subscriber {
-    webhook_id: String,
-    /// As texts: a kind this version does not know is no reason to fail.
+    webhook_id: WebhookId,
+    /// Texts, so that a kind that this version does not know is not an error.
     events: Vec<String>,
 }
 
@@ -45,25 +45,25 @@ pub fn callers_subscribers() -> Statement {
 impl Subscribers {
     /// What [`subscribers`] found.
     pub fn read(rows: &Rows) -> Result<Self, Fault> {
-        let each = rows.iter().map(|row| {
-            Ok::<_, Fault>(Subscriber { webhook_id: row.text("id")?, events: row.json("events")? })
-        });
+        let each = rows
+            .iter()
+            .map(|row| Ok::<_, Fault>(Subscriber { webhook_id: row.id("id")?, events: row.json("events")? }));
         Ok(Self(each.collect::<Result<_, _>>()?))
     }
 
-    /// Whether anybody wants events of this kind: if not, their data need not be made.
+    /// Whether a webhook subscribes to this kind of event. If not, the event's data need not be built.
     pub fn want(&self, kind: EventKind) -> bool {
         self.wanting(kind).next().is_some()
     }
 
-    fn wanting(&self, kind: EventKind) -> impl Iterator<Item = &str> {
+    fn wanting(&self, kind: EventKind) -> impl Iterator<Item = &WebhookId> {
         let wants =
             move |one: &&Subscriber| one.events.iter().any(|text| text == "*" || text == kind.as_str());
-        self.0.iter().filter(wants).map(|one| one.webhook_id.as_str())
+        self.0.iter().filter(wants).map(|one| &one.webhook_id)
     }
 }
 
-/// What tells the subscribers of a workspace that something happened, as [`Batch::emit`] has it.
+/// The event, its deliveries and their jobs, for [`Batch::emit`].
 pub(crate) fn emit(
     services: &Services,
     workspace_id: &str,
@@ -77,7 +77,7 @@ pub(crate) fn emit(
     event.map(|event| event.batch(workspace_id)).unwrap_or_default()
 }
 
-/// Sends an event to one webhook, whichever kinds of events that webhook wants: its delivery, and what to write.
+/// Sends an event to one webhook, whatever it subscribes to: the delivery, and the batch to write.
 pub fn emit_to(
     services: &Services,
     workspace_id: &str,
@@ -86,19 +86,26 @@ pub fn emit_to(
     data: &Value,
     now_ms: i64,
 ) -> Result<(Delivery, Batch), Fault> {
-    let event = Event::new(services, workspace_id, std::iter::once(webhook_id), kind, data, now_ms);
+    let webhook_id = WebhookId::from_stored(webhook_id.to_owned());
+    let event = Event::new(services, workspace_id, std::iter::once(&webhook_id), kind, data, now_ms);
     let Some((event, new)) =
         event.and_then(|event| event.deliveries.first().cloned().map(|new| (event, new)))
     else {
         return Err(Fault::Bug("an event to one webhook has one delivery".to_owned()));
     };
-    let delivery = Delivery::new(new.delivery_id, new.webhook_id, event.id.clone(), kind, now_ms);
+    let delivery = Delivery::new(
+        new.delivery_id.to_string(),
+        new.webhook_id.to_string(),
+        event.id.to_string(),
+        kind,
+        now_ms,
+    );
     Ok((delivery, event.batch(workspace_id)))
 }
 
-/// An event about to be written.
+/// An event that is not written yet.
 struct Event {
-    id: String,
+    id: EventId,
     kind: EventKind,
     body: String,
     deliveries: Vec<NewDelivery>,
@@ -108,28 +115,28 @@ struct Event {
 /// Its delivery to one webhook.
 #[derive(Clone, Serialize)]
 struct NewDelivery {
-    delivery_id: String,
-    webhook_id: String,
-    job_id: String,
+    delivery_id: DeliveryId,
+    webhook_id: WebhookId,
+    job_id: JobId,
 }
 
 impl Event {
-    /// `None` without a webhook to send it to.
+    /// `None` without a webhook.
     fn new<'a>(
         services: &Services,
         workspace_id: &str,
-        webhooks: impl Iterator<Item = &'a str>,
+        webhooks: impl Iterator<Item = &'a WebhookId>,
         kind: EventKind,
         data: &Value,
         now_ms: i64,
     ) -> Option<Self> {
         let mut webhooks = webhooks.peekable();
         webhooks.peek()?;
-        let id = services.id(prefix::EVENT);
+        let id = services.new_id();
         let deliveries = webhooks.map(|webhook_id| NewDelivery {
-            delivery_id: services.id(prefix::DELIVERY),
-            webhook_id: webhook_id.to_owned(),
-            job_id: services.id(prefix::JOB),
+            delivery_id: services.new_id(),
+            webhook_id: webhook_id.clone(),
+            job_id: services.new_id(),
         });
         let deliveries = deliveries.collect();
         let body = body(&id, kind, workspace_id, data, now_ms);
@@ -145,54 +152,54 @@ impl Event {
         batch
     }
 
-    /// The event, its deliveries, and the jobs that make them. A webhook that was deleted or disabled
-    /// since the subscribers were read gets none.
+    /// Inserts the event, its deliveries, and their jobs. A webhook that was deleted or disabled after the subscribers
+    /// were read gets none.
     fn statements(&self) -> Vec<Statement> {
         let list = json!(self.deliveries).to_string();
         let kind = self.kind.as_str();
         let event = sql!(
-            "INSERT INTO events (id, workspace_id, type, body, created_at) SELECT ?1, :ws, ?2, ?3, ?4
+            "INSERT INTO events (id, workspace_id, type, body, created_at) SELECT :id, :ws, :kind, :body, :now
              WHERE EXISTS (SELECT 1 FROM webhooks WHERE workspace_id = :ws AND enabled = 1
-             AND id IN (SELECT json_extract(value, '$.webhook_id') FROM json_each(?5)))",
-            &self.id,
-            kind,
-            &self.body,
-            self.now_ms,
-            &list,
+             AND id IN (SELECT json_extract(value, '$.webhook_id') FROM json_each(:webhooks)))",
+            id = &self.id,
+            kind = kind,
+            body = &self.body,
+            now = self.now_ms,
+            webhooks = &list
         );
         let deliveries = sql!(
             "INSERT INTO deliveries (id, workspace_id, webhook_id, event_id, type, body_bytes, status, attempts, failures, due_at, created_at)
-             SELECT json_extract(value, '$.delivery_id'), :ws, webhooks.id, ?2, ?3, ?4, 'pending', 0, 0, ?5, ?5
-             FROM json_each(?1) CROSS JOIN webhooks ON webhooks.id = json_extract(value, '$.webhook_id')
+             SELECT json_extract(value, '$.delivery_id'), :ws, webhooks.id, :event_id, :kind, :body_bytes, 'pending', 0, 0, :now, :now
+             FROM json_each(:list) CROSS JOIN webhooks ON webhooks.id = json_extract(value, '$.webhook_id')
              WHERE webhooks.workspace_id = :ws AND webhooks.enabled = 1",
-            &list,
-            &self.id,
-            kind,
-            i64::try_from(self.body.len()).unwrap_or(i64::MAX),
-            self.now_ms,
+            list = &list,
+            event_id = &self.id,
+            kind = kind,
+            body_bytes = i64::try_from(self.body.len()).unwrap_or(i64::MAX),
+            now = self.now_ms
         );
         vec![event, deliveries, wake_delivery_workers(&list, self.now_ms)]
     }
 }
 
-/// Sees to it that each webhook of a list `{webhook_id, job_id}` has a job that is due. One that is leased
-/// looks for new deliveries in the batch that would end it, so it is left alone.
+/// Makes a job due for each webhook of a list `{webhook_id, job_id}`. A leased job is left as it is: it looks for new
+/// deliveries in the batch that would end it.
 pub(crate) fn wake_delivery_workers(list: &str, now_ms: i64) -> Statement {
     sql!(
         "INSERT INTO jobs (id, workspace_id, kind, subject_id, due_at, attempts, created_at)
-         SELECT json_extract(value, '$.job_id'), :ws, ?2, webhooks.id, ?3, 0, ?4
-         FROM json_each(?1) CROSS JOIN webhooks ON webhooks.id = json_extract(value, '$.webhook_id')
+         SELECT json_extract(value, '$.job_id'), :ws, :kind, webhooks.id, :due_at, 0, :now
+         FROM json_each(:list) CROSS JOIN webhooks ON webhooks.id = json_extract(value, '$.webhook_id')
          WHERE webhooks.workspace_id = :ws AND webhooks.enabled = 1
          ON CONFLICT (subject_id) WHERE kind = 'webhook_delivery' DO UPDATE SET due_at = excluded.due_at WHERE jobs.lease IS NULL",
-        list,
-        JobKind::WebhookDelivery.as_str(),
-        crate::storage::jobs::DUE_AT_ONCE,
-        now_ms,
+        list = list,
+        kind = JobKind::WebhookDelivery.as_str(),
+        due_at = crate::storage::jobs::DUE_AT_ONCE,
+        now = now_ms
     )
 }
 
-/// The bytes that are sent.
-fn body(event_id: &str, kind: EventKind, workspace_id: &str, data: &Value, now_ms: i64) -> String {
+/// The body of the request.
+fn body(event_id: &EventId, kind: EventKind, workspace_id: &str, data: &Value, now_ms: i64) -> String {
     let with = |data: &Value| {
         json!({
             "id": event_id,
@@ -225,14 +232,26 @@ mod tests {
     #[test]
     fn a_body_that_no_row_can_hold_is_sent_with_ids_only() {
         let large = json!({"run": {"id": "run_1", "transcript": "x".repeat(EVENT_BYTES_MAX)}});
-        let text = body("evt_1", EventKind::SimulationRunCompleted, "ws_1", &large, 0);
+        let text = body(
+            &EventId::from_stored("evt_1".to_owned()),
+            EventKind::SimulationRunCompleted,
+            "ws_1",
+            &large,
+            0,
+        );
         let sent: Value = serde_json::from_str(&text).unwrap();
         assert_eq!(sent["data"], json!({"run": {"id": "run_1"}}));
     }
 
     #[test]
     fn the_body_is_what_the_documentation_shows() {
-        let text = body("evt_1", EventKind::WebhookTest, "ws_1", &json!({"webhook": {"id": "hook_1"}}), 0);
+        let text = body(
+            &EventId::from_stored("evt_1".to_owned()),
+            EventKind::WebhookTest,
+            "ws_1",
+            &json!({"webhook": {"id": "hook_1"}}),
+            0,
+        );
         let expected = r#"{"id":"evt_1","type":"webhook.test","created_at":"1970-01-01T00:00:00.000Z","workspace_id":"ws_1","data":{"webhook":{"id":"hook_1"}}}"#;
         assert_eq!(text, expected);
     }

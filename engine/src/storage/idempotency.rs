@@ -109,9 +109,9 @@ impl Idempotency {
     pub fn lookup(&self, now_ms: i64) -> Statement {
         sql!(
             "SELECT fingerprint, status, body, etag, reveal FROM idempotency_keys
-             WHERE workspace_id = :ws AND key = ?1 AND created_at > ?2",
-            &self.key,
-            now_ms - IDEMPOTENCY_WINDOW_MS,
+             WHERE workspace_id = :ws AND key = :key AND created_at > :since",
+            key = &self.key,
+            since = now_ms - IDEMPOTENCY_WINDOW_MS
         )
     }
 
@@ -135,16 +135,16 @@ impl Idempotency {
     /// Another answer takes the place of the stored one.
     pub fn replace_stored_response(&self, status: u16, body: Option<String>) -> Statement {
         sql!(
-            "UPDATE idempotency_keys SET status = ?2, body = ?3 WHERE workspace_id = :ws AND key = ?1",
-            &self.key,
-            i64::from(status),
-            body
+            "UPDATE idempotency_keys SET status = :status, body = :body WHERE workspace_id = :ws AND key = :key",
+            key = &self.key,
+            status = i64::from(status),
+            body = body
         )
     }
 
     /// The key is as if it had never been used.
     pub fn forget(&self) -> Statement {
-        sql!("DELETE FROM idempotency_keys WHERE workspace_id = :ws AND key = ?1", &self.key)
+        sql!("DELETE FROM idempotency_keys WHERE workspace_id = :ws AND key = :key", key = &self.key)
     }
 
     /// Stores an answer: the statements that go into the batch of the change, around it.
@@ -152,20 +152,20 @@ impl Idempotency {
         let reveal = stored.reveal.as_ref().and_then(|reveal| serde_json::to_string(reveal).ok());
         [
             sql!(
-                "DELETE FROM idempotency_keys WHERE workspace_id = :ws AND key = ?1 AND created_at <= ?2",
-                &self.key,
-                now_ms - IDEMPOTENCY_WINDOW_MS,
+                "DELETE FROM idempotency_keys WHERE workspace_id = :ws AND key = :key AND created_at <= :until",
+                key = &self.key,
+                until = now_ms - IDEMPOTENCY_WINDOW_MS
             ),
             sql!(
                 "INSERT INTO idempotency_keys (workspace_id, key, fingerprint, status, body, etag, reveal, created_at)
-                 VALUES (:ws, ?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-                &self.key,
-                &self.fingerprint,
-                i64::from(stored.status),
-                stored.body.clone(),
-                stored.etag,
-                reveal,
-                now_ms,
+                 VALUES (:ws, :key, :fingerprint, :status, :body, :etag, :reveal, :now)",
+                key = &self.key,
+                fingerprint = &self.fingerprint,
+                status = i64::from(stored.status),
+                body = stored.body.clone(),
+                etag = stored.etag,
+                reveal = reveal,
+                now = now_ms
             ),
         ]
     }

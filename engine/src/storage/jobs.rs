@@ -1,7 +1,8 @@
-//! Rows of jobs: work that outlives a request, put there by the batch that caused it and removed by the batch that
-//! finishes it.
+//! Rows of jobs: work that outlives a request. The batch that causes a job inserts its row, and the batch that finishes
+//! the job deletes it.
 pub mod lease;
 
+use crate::base::ids::{JobId, WorkspaceId};
 use crate::ports::JobQueue;
 use crate::ports::statement::Statement;
 use crate::sql;
@@ -22,7 +23,7 @@ crate::words! {
 }
 
 impl JobKind {
-    /// The queue it waits in.
+    /// The queue that jobs of this kind wait in.
     pub fn queue(self) -> JobQueue {
         match self {
             Self::SimulationRun | Self::LiveCall | Self::HangUp => JobQueue::Conversations,
@@ -39,16 +40,18 @@ impl JobKind {
 /// A claimed job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Job {
-    pub(crate) id: String,
-    pub(crate) workspace_id: String,
+    pub(crate) id: JobId,
+    pub(crate) workspace_id: WorkspaceId,
     pub(crate) kind: JobKind,
+    /// Of the thing that `kind` says.
     pub(crate) subject_id: String,
     pub(crate) lease: String,
     pub(crate) leased_until_ms: i64,
     pub(crate) attempts: i64,
 }
 
-/// When a job may be claimed at once. Not the time of day: a clock that goes back delays nothing.
+/// The `due_at` of a job that may be claimed at once. It is not the current time, so a clock that goes back delays no
+/// job.
 pub(crate) const DUE_AT_ONCE: i64 = 0;
 
 /// Queues one job.
@@ -62,13 +65,13 @@ pub(crate) fn insert(
 ) -> Statement {
     sql!(
         "INSERT INTO jobs (workspace_id, id, kind, subject_id, due_at, attempts, created_at)
-         VALUES (?1, ?2, ?3, ?4, ?5, 0, ?6)",
-        workspace_id,
-        id,
-        kind.as_str(),
-        subject_id,
-        due_at,
-        now_ms
+         VALUES (:workspace_id, :id, :kind, :subject_id, :due_at, 0, :now)",
+        workspace_id = workspace_id,
+        id = id,
+        kind = kind.as_str(),
+        subject_id = subject_id,
+        due_at = due_at,
+        now = now_ms
     )
 }
 
@@ -76,30 +79,30 @@ pub(crate) fn insert(
 pub fn insert_for_runs(list: &str, now_ms: i64) -> Statement {
     sql!(
         "INSERT INTO jobs (workspace_id, id, kind, subject_id, due_at, attempts, created_at)
-         SELECT :ws, json_extract(value, '$.job_id'), ?2, json_extract(value, '$.run_id'), ?3, 0, ?4 FROM json_each(?1)",
-        list,
-        JobKind::SimulationRun.as_str(),
-        DUE_AT_ONCE,
-        now_ms
+         SELECT :ws, json_extract(value, '$.job_id'), :kind, json_extract(value, '$.run_id'), :due_at, 0, :now FROM json_each(:list)",
+        list = list,
+        kind = JobKind::SimulationRun.as_str(),
+        due_at = DUE_AT_ONCE,
+        now = now_ms
     )
 }
 
 impl Job {
-    /// Undoes the batch when the lease is somebody else's.
+    /// Fails the batch when another process holds the lease.
     pub(crate) fn guard(&self) -> Statement {
         sql!(
-            "INSERT INTO batch_guard (ok) SELECT 0 WHERE NOT EXISTS (SELECT 1 FROM jobs WHERE id = ?1 AND lease = ?2)",
-            &self.id,
-            &self.lease
+            "INSERT INTO batch_guard (ok) SELECT 0 WHERE NOT EXISTS (SELECT 1 FROM jobs WHERE id = :id AND lease = :lease)",
+            id = &self.id,
+            lease = &self.lease
         )
     }
 
-    /// The statements that finish it, around what it did: nothing is written when the lease is
-    /// somebody else's.
+    /// Puts the statements that finish the job around its last `writes`: nothing is written when another process holds
+    /// the lease.
     pub(crate) fn finished(&self, writes: impl IntoIterator<Item = Statement>) -> Vec<Statement> {
         let mut statements = vec![self.guard()];
         statements.extend(writes);
-        statements.push(sql!("DELETE FROM jobs WHERE id = ?1", &self.id));
+        statements.push(sql!("DELETE FROM jobs WHERE id = :id", id = &self.id));
         statements
     }
 }

@@ -18,11 +18,11 @@ pub fn month(now_ms: i64) -> String {
 pub fn add(workspace_id: &str, now_ms: i64, microusd: i64) -> Option<Statement> {
     (microusd != 0).then(|| {
         sql!(
-            "INSERT INTO spending (workspace_id, month, microusd) VALUES (?1, ?2, MAX(0, ?3))
-             ON CONFLICT DO UPDATE SET microusd = MAX(0, microusd + ?3)",
-            workspace_id,
-            month(now_ms),
-            microusd
+            "INSERT INTO spending (workspace_id, month, microusd) VALUES (:workspace_id, :month, MAX(0, :microusd))
+             ON CONFLICT DO UPDATE SET microusd = MAX(0, microusd + :microusd)",
+            workspace_id = workspace_id,
+            month = month(now_ms),
+            microusd = microusd
         )
     })
 }
@@ -31,8 +31,8 @@ pub fn add(workspace_id: &str, now_ms: i64, microusd: i64) -> Option<Statement> 
 pub fn select(now_ms: i64) -> Statement {
     sql!(
         "SELECT monthly_spend_limit_microusd, COALESCE((SELECT microusd FROM spending
-         WHERE spending.workspace_id = :ws AND month = ?1), 0) AS spent FROM workspaces WHERE id = :ws",
-        month(now_ms)
+         WHERE spending.workspace_id = :ws AND month = :month), 0) AS spent FROM workspaces WHERE id = :ws",
+        month = month(now_ms)
     )
 }
 

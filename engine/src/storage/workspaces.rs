@@ -1,7 +1,7 @@
 //! Workspaces and keys as the operator makes them, outside any workspace.
 use crate::base::api_key::ApiKey;
 use crate::base::error::Error;
-use crate::base::ids::prefix;
+use crate::base::ids::{KeyId, WorkspaceId};
 use crate::base::limits::NAME_CHARS_MAX;
 use crate::ports::statement::Statement;
 use crate::services::Services;
@@ -12,7 +12,7 @@ use crate::storage::fault::Fault;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewWorkspace {
     /// `ws_…`
-    pub workspace_id: String,
+    pub workspace_id: WorkspaceId,
     /// Its first key, shown this once.
     pub key: String,
 }
@@ -25,29 +25,30 @@ impl Services {
             let message = format!("must have 1 to {NAME_CHARS_MAX} characters");
             return Err(Error::field("name", message).into());
         }
-        let workspace_id = self.id(prefix::WORKSPACE);
+        let workspace_id = self.new_id();
         let insert = sql!(
-            "INSERT INTO workspaces (id, name, created_at) VALUES (?1, ?2, ?3)",
-            &workspace_id,
-            name,
-            self.ports().clock.now_ms()
+            "INSERT INTO workspaces (id, name, created_at) VALUES (:id, :name, :now)",
+            id = &workspace_id,
+            name = name,
+            now = self.now()
         );
         let (key, insert_key) = self.new_key(&workspace_id, "first key");
-        self.ports().database.write(vec![insert, insert_key]).await?;
+        self.write([insert, insert_key]).await?;
         Ok(NewWorkspace { workspace_id, key })
     }
 
     /// Makes a key for the workspace with this id or, if only one has it, this name.
     pub async fn create_key(&self, workspace: &str) -> Result<String, Fault> {
-        let find =
-            sql!("SELECT id FROM workspaces WHERE id = ?1 OR name = ?1 ORDER BY id LIMIT 2", workspace);
-        let rows = self.ports().database.read(vec![find]).await?;
-        let found: Vec<String> =
-            rows.iter().flat_map(|rows| rows.iter()).map(|row| row.text("id")).collect::<Result<_, _>>()?;
+        let find = sql!(
+            "SELECT id FROM workspaces WHERE id = :workspace OR name = :workspace ORDER BY id LIMIT 2",
+            workspace = workspace
+        );
+        let [found] = self.read([find]).await?;
+        let found: Vec<WorkspaceId> = found.iter().map(|row| row.id("id")).collect::<Result<_, _>>()?;
         match found.as_slice() {
             [id] => {
                 let (key, insert) = self.new_key(id, "command line");
-                self.ports().database.write(vec![insert]).await?;
+                self.write([insert]).await?;
                 Ok(key)
             }
             [] => {
@@ -63,25 +64,25 @@ impl Services {
     /// On the very first start: makes a workspace and returns its key. `None` ever after.
     pub async fn first_workspace(&self) -> Result<Option<String>, Fault> {
         let any = sql!("SELECT id FROM workspaces LIMIT 1");
-        let rows = self.ports().database.read(vec![any]).await?;
-        if rows.first().is_some_and(|rows| !rows.is_empty()) {
+        let [any] = self.read([any]).await?;
+        if !any.is_empty() {
             return Ok(None);
         }
         Ok(Some(self.create_workspace("default").await?.key))
     }
 
-    fn new_key(&self, workspace_id: &str, name: &str) -> (String, Statement) {
+    fn new_key(&self, workspace_id: &WorkspaceId, name: &str) -> (String, Statement) {
         let mut bytes = [0; 32];
         self.ports().random.fill(&mut bytes);
         let key = ApiKey::from_bytes(bytes);
         let insert = sql!(
-            "INSERT INTO api_keys (id, workspace_id, name, hash, hint, created_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-            self.id(prefix::KEY),
-            workspace_id,
-            name,
-            key.sha256_hex(),
-            key.hint(),
-            self.ports().clock.now_ms(),
+            "INSERT INTO api_keys (id, workspace_id, name, hash, hint, created_at) VALUES (:id, :workspace_id, :name, :hash, :hint, :now)",
+            id = &self.new_id::<KeyId>(),
+            workspace_id = workspace_id,
+            name = name,
+            hash = key.sha256_hex(),
+            hint = key.hint(),
+            now = self.now()
         );
         (key.as_str().to_owned(), insert)
     }

@@ -142,7 +142,7 @@ pub async fn over(
 fn new_call(job: &Job, started: &Started) -> NewCall {
     let assistant = &started.assistant;
     NewCall {
-        workspace_id: WorkspaceId::from_stored(job.workspace_id.clone()),
+        workspace_id: job.workspace_id.clone(),
         id: CallId::from_stored(started.call_id.clone()),
         assistant_id: AssistantId::from_stored(assistant.id.clone()),
         assistant_revision: assistant.revision,

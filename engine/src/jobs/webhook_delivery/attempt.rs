@@ -2,23 +2,25 @@
 use bytes::Bytes;
 
 use super::{PendingDelivery, Receiver, schedule};
+use crate::base::ids::DeliveryId;
 use crate::base::limits::{
     DELIVERY_DEADLINE_MS, DELIVERY_RESPONSE_BYTES_MAX, DELIVERY_RESPONSE_KEPT_BYTES_MAX,
 };
 use crate::base::targets::PublicUrl;
+use crate::base::time::Timestamp;
 use crate::ports::{Egress, HttpError, HttpReply, HttpRequest};
 use crate::services::Services;
 use crate::storage::signing::{SecretKind, Signed};
 
 /// What an attempt has come to.
 pub struct Outcome {
-    pub delivery_id: String,
+    pub delivery_id: DeliveryId,
     pub status: &'static str,
     pub failures: i64,
     /// [`PendingDelivery::due_at`] of the attempt.
-    pub was_due_at: i64,
+    pub was_due_at: Timestamp,
     /// When the next attempt is due, if there is one.
-    pub due_at: Option<i64>,
+    pub due_at: Option<Timestamp>,
     pub last_status: Option<u16>,
     pub last_error: Option<String>,
     pub last_response: Option<String>,
@@ -39,7 +41,7 @@ pub async fn make(services: &Services, receiver: &Receiver, due: &PendingDeliver
         },
         Err(_) => Err(HttpError::Refused),
     };
-    let now_ms = services.ports().clock.now_ms();
+    let now = services.now();
     let timed_out = answer == Err(HttpError::Timeout);
     match answer {
         Ok(reply) if (200..300).contains(&reply.status) => Outcome {
@@ -58,7 +60,7 @@ pub async fn make(services: &Services, receiver: &Receiver, due: &PendingDeliver
             gone: true,
             ..blank(due)
         },
-        answer => failed(services, due, &answer, timed_out, now_ms),
+        answer => failed(services, due, &answer, timed_out, now),
     }
 }
 
@@ -67,13 +69,13 @@ fn failed(
     due: &PendingDelivery,
     answer: &Result<HttpReply, HttpError>,
     timed_out: bool,
-    now_ms: i64,
+    now: Timestamp,
 ) -> Outcome {
     let failures = due.failures + 1;
     let reply = answer.as_ref().ok();
-    let asked_ms = reply.and_then(retry_after).and_then(|value| schedule::retry_after_ms(value, now_ms));
+    let asked_ms = reply.and_then(retry_after).and_then(|value| schedule::retry_after_ms(value, now.ms()));
     let pause_ms = schedule::pause_ms(failures, asked_ms);
-    let due_at = pause_ms.map(|pause_ms| now_ms + schedule::with_jitter(pause_ms, &*services.ports().random));
+    let due_at = pause_ms.map(|pause_ms| now + schedule::with_jitter(pause_ms, &*services.ports().random));
     let reason = match answer {
         Ok(reply) if (300..400).contains(&reply.status) => {
             format!("The receiver answered HTTP {}; redirects are not followed.", reply.status)
@@ -126,7 +128,7 @@ fn request(services: &Services, receiver: &Receiver, due: &PendingDelivery) -> R
         headers: vec![
             ("user-agent", concat!("Sidetone/", env!("CARGO_PKG_VERSION")).to_owned()),
             ("content-type", "application/json".to_owned()),
-            ("webhook-id", due.event_id.clone()),
+            ("webhook-id", due.event_id.to_string()),
             ("webhook-timestamp", message.timestamp_s().to_string()),
             ("webhook-signature", signatures),
         ],

@@ -117,22 +117,22 @@ pub(super) const COLUMNS: &str = "c.id AS id, g.assistant_id AS assistant_id, c.
 
 /// One call of the caller's workspace, for operations.
 pub fn select(id: &str) -> Statement {
-    sql!(select_where("c.workspace_id = :ws AND c.id = ?1"), id)
+    sql!(select_where("c.workspace_id = :ws AND c.id = :id"), id = id)
 }
 
 /// The call of a run of the caller's workspace.
 pub fn select_of_run(run_id: &str) -> Statement {
     sql!(
         select_where(
-            "c.workspace_id = :ws AND c.id = (SELECT call_id FROM runs WHERE runs.workspace_id = :ws AND runs.id = ?1)"
+            "c.workspace_id = :ws AND c.id = (SELECT call_id FROM runs WHERE runs.workspace_id = :ws AND runs.id = :run_id)"
         ),
-        run_id
+        run_id = run_id
     )
 }
 
 /// One call of a workspace, for jobs.
 pub fn select_for(workspace_id: &str, id: &str) -> Statement {
-    sql!(select_where("c.workspace_id = ?2 AND c.id = ?1"), id, workspace_id)
+    sql!(select_where("c.workspace_id = :workspace_id AND c.id = :id"), id = id, workspace_id = workspace_id)
 }
 
 fn select_where(condition: &str) -> String {

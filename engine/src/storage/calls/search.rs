@@ -15,11 +15,11 @@ pub fn index(workspace_id: &str, id: &str) -> Statement {
                || COALESCE(c.user_number, '') || ' ' || COALESCE(c.carrier_call_id, '') || ' '
                || COALESCE(c.simulation_run_id, '') || ' ' || COALESCE(json_extract(c.analysis, '$.summary'), '') || ' '
                || COALESCE((SELECT group_concat(json_extract(value, '$.text'), ' ') FROM json_each(t.content)), '')
-             FROM calls AS c LEFT JOIN call_transcripts AS t ON t.seq = c.seq WHERE c.workspace_id = ?1 AND c.id = ?2",
+             FROM calls AS c LEFT JOIN call_transcripts AS t ON t.seq = c.seq WHERE c.workspace_id = :workspace_id AND c.id = :id",
             workspace_word("c.workspace_id")
         ),
-        workspace_id,
-        id
+        workspace_id = workspace_id,
+        id = id
     )
 }
 

@@ -1,4 +1,4 @@
-//! Claims and leases: who may run a job, until when, and how it is given back.
+//! Claims jobs, and extends and releases their leases.
 use serde_json::json;
 
 use crate::base::ids::prefix;
@@ -11,22 +11,21 @@ use crate::storage::jobs::{DUE_AT_ONCE, Job, JobKind};
 use crate::storage::runs;
 
 impl Services {
-    /// Claims up to `most` jobs of these kinds that are due, kinds and workspaces by turns, of runs no
-    /// more than their workspace has at once. `owner`
-    /// names the process, so that it can give its leases back. A job of a kind this version does not
-    /// know stays for one that does.
+    /// Claims up to `most` due jobs of these kinds, in turns by kind and workspace. A workspace runs no more simulations
+    /// at once than its limit. `owner` names the process, so that it can release its leases. Jobs of kinds that this
+    /// version does not know stay for a version that does.
     pub async fn claim_jobs(&self, owner: &str, kinds: &[JobKind], most: usize) -> Result<Vec<Job>, Fault> {
         let now_ms = self.ports().clock.now_ms();
         if most == 0 || self.next_due_ms(kinds).await?.is_none_or(|due_ms| due_ms > now_ms) {
             return Ok(Vec::new());
         }
         let lease = format!("{owner}:{}", self.id(prefix::LEASE));
-        // The first step walks from workspace to workspace along the index, so the cost of a claim
-        // grows with the workspaces that wait, not with their jobs.
+        // The recursive step goes from workspace to workspace along the index, so the cost of a claim grows with the
+        // number of waiting workspaces, not with the number of their jobs.
         let claim = sql!(
-            "UPDATE jobs SET lease = ?1, due_at = ?2, attempts = attempts + 1 WHERE id IN (
+            "UPDATE jobs SET lease = :lease, due_at = :leased_until, attempts = attempts + 1 WHERE id IN (
                WITH RECURSIVE waiting (kind, workspace) AS (
-                 SELECT value, (SELECT MIN(workspace_id) FROM jobs WHERE jobs.kind = value) FROM json_each(?5)
+                 SELECT value, (SELECT MIN(workspace_id) FROM jobs WHERE jobs.kind = value) FROM json_each(:kinds)
                  UNION ALL
                  SELECT kind, (SELECT MIN(workspace_id) FROM jobs WHERE jobs.kind = waiting.kind AND workspace_id > workspace)
                  FROM waiting WHERE workspace IS NOT NULL
@@ -34,93 +33,88 @@ impl Services {
                  SELECT id, due_at, jobs.kind AS kind, workspace_id, ROW_NUMBER() OVER (PARTITION BY jobs.kind, workspace_id ORDER BY due_at, id) AS place
                  FROM waiting JOIN jobs ON jobs.id IN (
                    SELECT own.id FROM jobs AS own WHERE own.kind = waiting.kind AND own.workspace_id = workspace
-                   AND own.due_at <= ?3 ORDER BY own.due_at, own.id LIMIT CAST(?4 AS INTEGER))
+                   AND own.due_at <= :now ORDER BY own.due_at, own.id LIMIT CAST(:most AS INTEGER))
                )
                SELECT id FROM due WHERE kind <> 'simulation_run' OR place <=
                  (SELECT runs_at_once FROM workspaces WHERE workspaces.id = due.workspace_id)
                  - (SELECT COUNT(*) FROM jobs AS busy WHERE busy.kind = due.kind AND busy.workspace_id = due.workspace_id
-                    AND busy.due_at > ?3 AND busy.lease IS NOT NULL)
-               ORDER BY place, due_at, id LIMIT CAST(?4 AS INTEGER))
+                    AND busy.due_at > :now AND busy.lease IS NOT NULL)
+               ORDER BY place, due_at, id LIMIT CAST(:most AS INTEGER))
              RETURNING id, workspace_id, kind, subject_id, attempts",
-            &lease,
-            now_ms + JOB_LEASE_MS,
-            now_ms,
-            i64::try_from(most).unwrap_or(i64::from(u16::MAX)),
-            names(kinds)
+            lease = &lease,
+            leased_until = now_ms + JOB_LEASE_MS,
+            now = now_ms,
+            most = i64::try_from(most).unwrap_or(i64::from(u16::MAX)),
+            kinds = names(kinds)
         );
-        let rows = self.ports().database.write(vec![claim, runs::mark_running(&lease, now_ms)]).await?;
-        let mut jobs: Vec<Job> = rows
-            .iter()
-            .take(1)
-            .flat_map(|rows| rows.iter())
-            .map(|row| Job::read(row, &lease, now_ms))
-            .collect::<Result<_, _>>()?;
+        let [claimed, _] = self.write([claim, runs::mark_running(&lease, now_ms)]).await?;
+        let jobs = claimed.iter().map(|row| Job::read(row, &lease, now_ms));
+        let mut jobs: Vec<Job> = jobs.collect::<Result<_, _>>()?;
         jobs.sort_by(|one, other| one.id.cmp(&other.id));
         Ok(jobs)
     }
 
-    /// When the next job of these kinds can be claimed, as far as is known; `None` when there is none.
+    /// When the next job of these kinds is due; `None` when there is none.
     pub async fn next_due_ms(&self, kinds: &[JobKind]) -> Result<Option<i64>, Fault> {
-        // By kind, so that each is one step along the index.
+        // One subquery a kind, so that each is one index lookup.
         let next = sql!(
             "SELECT MIN(next) AS due_at FROM
-             (SELECT (SELECT MIN(due_at) FROM jobs WHERE kind = value) AS next FROM json_each(?1))",
-            names(kinds)
+             (SELECT (SELECT MIN(due_at) FROM jobs WHERE kind = value) AS next FROM json_each(:kinds))",
+            kinds = names(kinds)
         );
-        let rows = self.ports().database.read(vec![next]).await?;
-        match rows.first().and_then(|rows| rows.first()) {
+        let [next] = self.read([next]).await?;
+        match next.first() {
             Some(row) => Ok(row.optional_integer("due_at")?),
             None => Ok(None),
         }
     }
 
-    /// Puts a claimed job back, to be tried again after a pause; returns what to log.
+    /// Releases a claimed job so that it is tried again after a pause; returns the line to log.
     pub async fn put_back(&self, job: &Job, detail: &str) -> String {
         let pause_ms = JOB_RETRY_MS << job.attempts.clamp(0, JOB_RETRY_DOUBLINGS_MAX);
         let again = sql!(
-            "UPDATE jobs SET lease = NULL, due_at = ?3 WHERE id = ?1 AND lease = ?2",
-            &job.id,
-            &job.lease,
-            self.ports().clock.now_ms() + pause_ms
+            "UPDATE jobs SET lease = NULL, due_at = :due_at WHERE id = :id AND lease = :lease",
+            id = &job.id,
+            lease = &job.lease,
+            due_at = self.ports().clock.now_ms() + pause_ms
         );
-        // Should this fail too, the lease runs out by itself.
-        let released = self.ports().database.write(vec![again]).await.is_ok();
+        // If this fails too, the lease expires.
+        let released = self.write([again]).await.is_ok();
         format!("{} {}: {detail} (put back: {released})", job.kind.as_str(), job.subject_id)
     }
 
-    /// Gives back what `owner` has claimed and not finished, as if it had not been tried: at a
-    /// graceful stop.
+    /// Releases the unfinished jobs of `owner` and does not count the attempt. For a graceful shutdown.
     pub async fn release_leases(&self, owner: &str) -> Result<(), Fault> {
         let release = sql!(
-            "UPDATE jobs SET lease = NULL, due_at = ?2, attempts = attempts - 1
-             WHERE lease >= ?1 || ':' AND lease < ?1 || ';'",
-            owner,
-            DUE_AT_ONCE
+            "UPDATE jobs SET lease = NULL, due_at = :due_at, attempts = attempts - 1
+             WHERE lease >= :owner || ':' AND lease < :owner || ';'",
+            owner = owner,
+            due_at = DUE_AT_ONCE
         );
-        self.ports().database.write(vec![release]).await?;
+        self.write([release]).await?;
         Ok(())
     }
 
-    /// Gives back all leases, and what a clock that was ahead has put off: at the start of a host
-    /// that knows itself to be the only one. A call's job comes due when the call is given up, which may be later than
-    /// any try: too early, it would end a call whose turn at the carrier is yet to come.
+    /// Releases all leases, and makes jobs due that a wrong clock has postponed. For the start of a host that is the only
+    /// one. The job of a call may be due later than any retry, because it ends calls that the carrier never connected:
+    /// if it ran early, it would end a call that still waits for the carrier.
     pub async fn release_all_leases(&self) -> Result<(), Fault> {
         let now_ms = self.ports().clock.now_ms();
         let longest_pause_ms = JOB_RETRY_MS << JOB_RETRY_DOUBLINGS_MAX;
         let release = sql!(
-            "UPDATE jobs SET lease = NULL, due_at = ?1
-             WHERE lease IS NOT NULL OR due_at > CASE kind WHEN ?3 THEN ?4 ELSE ?2 END",
-            DUE_AT_ONCE,
-            now_ms + longest_pause_ms,
-            JobKind::LiveCall.as_str(),
-            now_ms + PHONE_QUEUE_MS + longest_pause_ms
+            "UPDATE jobs SET lease = NULL, due_at = :due_at
+             WHERE lease IS NOT NULL OR due_at > CASE kind WHEN :live_call THEN :latest_live_call ELSE :latest_pause END",
+            due_at = DUE_AT_ONCE,
+            latest_pause = now_ms + longest_pause_ms,
+            live_call = JobKind::LiveCall.as_str(),
+            latest_live_call = now_ms + PHONE_QUEUE_MS + longest_pause_ms
         );
-        self.ports().database.write(vec![release]).await?;
+        self.write([release]).await?;
         Ok(())
     }
 }
 
-/// Statements that extend a lease, and until when it holds once they are written.
+/// Statements that extend a lease, and when the extended lease expires.
 pub(crate) struct Extension {
     pub statements: Vec<Statement>,
     pub until_ms: i64,
@@ -131,25 +125,23 @@ fn names(kinds: &[JobKind]) -> String {
 }
 
 impl Job {
-    /// Keeps the lease for what takes `busy_ms` and the usual time on top; undoes the batch when it is
-    /// somebody else's.
+    /// Extends the lease by `busy_ms` and the usual time. Fails the batch when another process holds the lease.
     pub(crate) fn extend(&self, now_ms: i64, busy_ms: i64) -> Extension {
         let until_ms = now_ms + busy_ms + JOB_LEASE_MS;
-        let keep =
-            sql!("UPDATE jobs SET due_at = ?3 WHERE id = ?1 AND lease = ?2", &self.id, &self.lease, until_ms);
+        let keep = sql!(
+            "UPDATE jobs SET due_at = :due_at WHERE id = :id AND lease = :lease",
+            id = &self.id,
+            lease = &self.lease,
+            due_at = until_ms
+        );
         Extension { statements: vec![self.guard(), keep], until_ms }
     }
 
     fn read(row: Row<'_>, lease: &str, now_ms: i64) -> Result<Self, Fault> {
-        let kind = row.text("kind")?;
         Ok(Self {
-            id: row.text("id")?,
-            workspace_id: row.text("workspace_id")?,
-            kind: JobKind::ALL
-                .iter()
-                .copied()
-                .find(|known| known.as_str() == kind)
-                .ok_or_else(|| Fault::Bug(format!("a job of kind {kind}")))?,
+            id: row.id("id")?,
+            workspace_id: row.id("workspace_id")?,
+            kind: row.word("kind")?,
             subject_id: row.text("subject_id")?,
             lease: lease.to_owned(),
             leased_until_ms: now_ms + JOB_LEASE_MS,

@@ -20,9 +20,9 @@ pub fn select(call_id: &str, columns: &str) -> Statement {
         format!(
             "SELECT r.state AS state, {columns} FROM calls AS c
              LEFT JOIN recordings AS r ON r.call_id = c.id AND r.state <> 'abandoned'
-             WHERE c.workspace_id = :ws AND c.id = ?1"
+             WHERE c.workspace_id = :ws AND c.id = :call_id"
         ),
-        call_id
+        call_id = call_id
     )
 }
 
@@ -31,15 +31,15 @@ pub fn select(call_id: &str, columns: &str) -> Statement {
 pub fn delete(call_id: &str, now_ms: i64) -> Vec<Statement> {
     vec![
         sql!(
-            "UPDATE calls SET recording_ms = NULL WHERE workspace_id = :ws AND id = ?1
-             AND EXISTS (SELECT 1 FROM recordings WHERE call_id = ?1 AND state = 'ready')",
-            call_id
+            "UPDATE calls SET recording_ms = NULL WHERE workspace_id = :ws AND id = :call_id
+             AND EXISTS (SELECT 1 FROM recordings WHERE call_id = :call_id AND state = 'ready')",
+            call_id = call_id
         ),
         sql!(
-            "UPDATE recordings SET state = 'deleted', due_at = ?2, peaks = NULL
-             WHERE workspace_id = :ws AND call_id = ?1 AND state = 'ready'",
-            call_id,
-            now_ms
+            "UPDATE recordings SET state = 'deleted', due_at = :now, peaks = NULL
+             WHERE workspace_id = :ws AND call_id = :call_id AND state = 'ready'",
+            call_id = call_id,
+            now = now_ms
         ),
     ]
 }

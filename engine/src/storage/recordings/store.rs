@@ -6,7 +6,7 @@ use crate::base::error::Error;
 use crate::base::hash::sha256_hex;
 use crate::base::ids::prefix;
 use crate::base::limits::RECORDING_WRITE_MS_MAX;
-use crate::ports::statement::{Rows, Statement};
+use crate::ports::statement::Statement;
 use crate::services::Services;
 use crate::sql;
 use crate::storage::batch::Batch;
@@ -67,37 +67,37 @@ impl Attempt<'_> {
     async fn begin(&self, file: &[u8], measured: &wav::Measured) -> Result<Option<Kept>, Fault> {
         let now_ms = self.services.ports().clock.now_ms();
         let until_ms = now_ms + RECORDING_WRITE_MS_MAX;
-        let batch = vec![
+        let statements = [
             sql!(
-                "UPDATE recordings SET state = 'abandoned', due_at = ?3, peaks = NULL
-                 WHERE workspace_id = ?1 AND call_id = ?2 AND state = 'writing'",
-                self.workspace_id,
-                self.call_id,
-                until_ms
+                "UPDATE recordings SET state = 'abandoned', due_at = :due_at, peaks = NULL
+                 WHERE workspace_id = :workspace_id AND call_id = :call_id AND state = 'writing'",
+                workspace_id = self.workspace_id,
+                call_id = self.call_id,
+                due_at = until_ms
             ),
             sql!(
                 "INSERT INTO recordings (id, workspace_id, call_id, state, due_at, size_bytes, sha256, duration_ms, peaks, created_at)
-                 SELECT ?3, workspace_id, id, 'writing', ?4, ?5, ?6, ?7, ?8, ?9 FROM calls
-                 WHERE workspace_id = ?1 AND id = ?2
-                 AND NOT EXISTS (SELECT 1 FROM recordings WHERE call_id = ?2 AND state <> 'abandoned')",
-                self.workspace_id,
-                self.call_id,
-                &self.id,
-                until_ms,
-                file.len() as i64,
-                sha256_hex(file),
-                measured.duration_ms,
-                measured.peaks.to_text(),
-                now_ms
+                 SELECT :id, workspace_id, id, 'writing', :due_at, :size_bytes, :sha256, :duration_ms, :peaks, :now FROM calls
+                 WHERE workspace_id = :workspace_id AND id = :call_id
+                 AND NOT EXISTS (SELECT 1 FROM recordings WHERE call_id = :call_id AND state <> 'abandoned')",
+                workspace_id = self.workspace_id,
+                call_id = self.call_id,
+                id = &self.id,
+                due_at = until_ms,
+                size_bytes = file.len() as i64,
+                sha256 = sha256_hex(file),
+                duration_ms = measured.duration_ms,
+                peaks = measured.peaks.to_text(),
+                now = now_ms
             ),
             sql!(
-                "SELECT state FROM recordings WHERE workspace_id = ?1 AND call_id = ?2 AND state <> 'abandoned'",
-                self.workspace_id,
-                self.call_id
+                "SELECT state FROM recordings WHERE workspace_id = :workspace_id AND call_id = :call_id AND state <> 'abandoned'",
+                workspace_id = self.workspace_id,
+                call_id = self.call_id
             ),
         ];
-        let rows = self.services.ports().database.write(batch).await?;
-        match rows.last().and_then(Rows::first) {
+        let [_, _, recording] = self.services.write(statements).await?;
+        match recording.first() {
             None => Err(Error::not_found("call").into()),
             Some(row) => Ok(match row.word("state")? {
                 State::Writing => None,
@@ -109,17 +109,12 @@ impl Attempt<'_> {
 
     /// Says that it is there, with the event that tells so.
     async fn finish(&self, duration_ms: i64) -> Result<(), Fault> {
-        let ports = self.services.ports();
-        let read =
-            vec![calls::select_for(self.workspace_id, self.call_id), events::subscribers(self.workspace_id)];
-        let rows = ports.database.read(read).await?;
-        let [call, subscribers] = rows.as_slice() else {
-            return Err(Fault::Bug("two statements have two answers".to_owned()));
-        };
-        let subscribers = Subscribers::read(subscribers)?;
+        let call = calls::select_for(self.workspace_id, self.call_id);
+        let [call, subscribers] = self.services.read([call, events::subscribers(self.workspace_id)]).await?;
+        let subscribers = Subscribers::read(&subscribers)?;
         let mut batch = Batch::from(self.ready(duration_ms));
         if let Some(row) = call.first() {
-            let (kind, now_ms) = (EventKind::RecordingReady, ports.clock.now_ms());
+            let (kind, now_ms) = (EventKind::RecordingReady, self.services.ports().clock.now_ms());
             batch.emit(self.services, self.workspace_id, &subscribers, kind, now_ms, || {
                 let base_url = &self.services.config().base_url;
                 let call = Call::read(row, base_url)?.recorded(base_url, duration_ms);
@@ -130,19 +125,19 @@ impl Attempt<'_> {
         Ok(())
     }
 
-    fn ready(&self, duration_ms: i64) -> Vec<Statement> {
-        vec![
+    fn ready(&self, duration_ms: i64) -> [Statement; 3] {
+        [
             sql!(
                 "INSERT INTO batch_guard (ok) SELECT 0 WHERE NOT EXISTS
-                 (SELECT 1 FROM recordings WHERE id = ?1 AND state = 'writing')",
-                &self.id
+                 (SELECT 1 FROM recordings WHERE id = :id AND state = 'writing')",
+                id = &self.id
             ),
-            sql!("UPDATE recordings SET state = 'ready', due_at = NULL WHERE id = ?1", &self.id),
+            sql!("UPDATE recordings SET state = 'ready', due_at = NULL WHERE id = :id", id = &self.id),
             sql!(
-                "UPDATE calls SET recording_ms = ?3 WHERE workspace_id = ?1 AND id = ?2",
-                self.workspace_id,
-                self.call_id,
-                duration_ms
+                "UPDATE calls SET recording_ms = :duration_ms WHERE workspace_id = :workspace_id AND id = :call_id",
+                workspace_id = self.workspace_id,
+                call_id = self.call_id,
+                duration_ms = duration_ms
             ),
         ]
     }

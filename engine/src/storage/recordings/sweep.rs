@@ -9,18 +9,18 @@ use crate::storage::fault::Fault;
 use crate::storage::recordings::key;
 
 /// Gives up attempts that surely have ended, then names what is due. The last statement's rows are for
-/// [`Engine::remove_recordings`].
-pub(crate) fn due(now_ms: i64) -> Vec<Statement> {
-    vec![
+/// [`Services::remove_recordings`].
+pub(crate) fn due(now_ms: i64) -> [Statement; 2] {
+    [
         sql!(
-            "UPDATE recordings SET state = 'abandoned', peaks = NULL WHERE state = 'writing' AND due_at <= ?1",
-            now_ms
+            "UPDATE recordings SET state = 'abandoned', peaks = NULL WHERE state = 'writing' AND due_at <= :now",
+            now = now_ms
         ),
         sql!(
             format!(
-                "SELECT id, workspace_id, call_id FROM recordings WHERE due_at <= ?1 ORDER BY due_at LIMIT {RECORDINGS_SWEPT_MAX}"
+                "SELECT id, workspace_id, call_id FROM recordings WHERE due_at <= :now ORDER BY due_at LIMIT {RECORDINGS_SWEPT_MAX}"
             ),
-            now_ms
+            now = now_ms
         ),
     ]
 }
@@ -29,29 +29,28 @@ impl Services {
     /// Removes the blobs of these rows, then the rows; of a deleted recording stays what says that it was deleted.
     /// One that cannot be removed is left to the next sweep and keeps no other.
     pub(crate) async fn remove_recordings(&self, due: &Rows) -> Result<(), Fault> {
-        let ports = self.ports();
         let (mut removed, mut failed) = (Vec::new(), None);
         for row in due.iter() {
             let id = row.text("id")?;
             let key = key(row.str("workspace_id")?, row.str("call_id")?, &id)?;
-            match ports.blobs.delete(&key).await {
+            match self.ports().blobs.delete(&key).await {
                 Ok(()) => removed.push(id),
                 Err(error) => failed = Some(error),
             }
         }
         if !removed.is_empty() {
             let list = json!(removed).to_string();
-            let gone = vec![
+            let gone = [
                 sql!(
-                    "DELETE FROM recordings WHERE id IN (SELECT value FROM json_each(?1)) AND state = 'abandoned'",
-                    &list
+                    "DELETE FROM recordings WHERE id IN (SELECT value FROM json_each(:list)) AND state = 'abandoned'",
+                    list = &list
                 ),
                 sql!(
-                    "UPDATE recordings SET due_at = NULL WHERE id IN (SELECT value FROM json_each(?1)) AND state = 'deleted'",
-                    &list
+                    "UPDATE recordings SET due_at = NULL WHERE id IN (SELECT value FROM json_each(:list)) AND state = 'deleted'",
+                    list = &list
                 ),
             ];
-            ports.database.write(gone).await?;
+            self.write(gone).await?;
         }
         failed.map_or(Ok(()), |error| Err(error.into()))
     }
