@@ -19,7 +19,7 @@ use super::session::LiveSession;
 use crate::base::limits::{LIVE_COST_MICROUSD_MAX, LIVE_LEASE_KEPT_MS, PHONE_LOOK_MS, PHONE_TOLD_MS};
 use crate::conversation::{
     AssistantTurn, CallFault, Conversation, ConversationLimits, ConversationSetup, EndedReason, Input,
-    Output, Party, ToolSpec, WaitingFor,
+    Output, Party, ToolSpec,
 };
 use crate::live::telephony::leg::Leg;
 use crate::live::tool_callback;
@@ -64,10 +64,6 @@ pub(super) struct Drive<'a> {
     told: usize,
     /// Rows of it that are on disk as they are.
     saved: usize,
-    /// When nothing but silence was heard for long enough.
-    silent_at_ms: i64,
-    /// When the time is up.
-    over_at_ms: i64,
     /// When the lease is extended at the latest.
     keep_at_ms: i64,
     /// When the carrier's side of the call is looked at next.
@@ -97,8 +93,10 @@ impl<'a> Drive<'a> {
             seed: seed(session),
             limits: ConversationLimits {
                 duration_ms_max: session.max_duration_ms,
+                silence_ms: Some(session.silence_ms),
                 ..ConversationLimits::default()
             },
+            is_spoken: session.on_phone,
         });
         Self {
             session,
@@ -110,8 +108,6 @@ impl<'a> Drive<'a> {
             spent: Cost::default(),
             told: 0,
             saved: 0,
-            silent_at_ms: now_ms + session.silence_ms,
-            over_at_ms: i64::MAX,
             keep_at_ms: now_ms + LIVE_LEASE_KEPT_MS,
             look_at_ms: if session.on_phone { now_ms + PHONE_LOOK_MS } else { i64::MAX },
             fault: None,
@@ -158,7 +154,6 @@ impl<'a> Drive<'a> {
             }
         }
         self.tell(Input::Start);
-        self.over_at_ms = self.now_ms() + self.session.max_duration_ms;
         if let Err(heard) = opened {
             self.heard(heard);
         }
@@ -167,11 +162,7 @@ impl<'a> Drive<'a> {
             if self.conversation.ended().is_some() {
                 return Ok(());
             }
-            let event = self.next(peer).await;
-            if peer.is_speaking() {
-                self.silent_at_ms = self.now_ms() + self.session.silence_ms;
-            }
-            match event {
+            match self.next(peer).await {
                 Event::Done(done) => self.done(done),
                 Event::PeerEvent(heard) => self.heard(heard),
             }
@@ -210,7 +201,6 @@ impl<'a> Drive<'a> {
                 self.tell(Input::HangUp { by: Party::User });
                 return;
             }
-            self.silent_at_ms = self.now_ms() + self.session.silence_ms;
         }
     }
 
@@ -309,10 +299,8 @@ impl<'a> Drive<'a> {
 
     /// Waits for whatever comes first: an answer, something heard, or the time.
     async fn next(&mut self, peer: &mut dyn Peer) -> Event {
-        let mut until_ms = self.over_at_ms.min(self.keep_at_ms).min(self.look_at_ms);
-        if self.conversation.waiting_for() == WaitingFor::User {
-            until_ms = until_ms.min(self.silent_at_ms);
-        }
+        let timeout_ms = self.conversation.poll_timeout().unwrap_or(i64::MAX);
+        let until_ms = timeout_ms.min(self.keep_at_ms).min(self.look_at_ms);
         let (thinking, calling) = (&mut self.thinking, &mut self.calling);
         let done = poll_fn(|context| {
             if let Some(question) = thinking
@@ -351,17 +339,6 @@ impl<'a> Drive<'a> {
     }
 
     fn heard(&mut self, heard: PeerEvent) {
-        let now_ms = self.now_ms();
-        if heard == PeerEvent::Nothing {
-            self.tell(Input::Tick);
-            if now_ms >= self.silent_at_ms && self.conversation.waiting_for() == WaitingFor::User {
-                self.silent_at_ms = now_ms + self.session.silence_ms;
-                self.tell(Input::Silence);
-            }
-            // Keeping the lease is part of what follows.
-            return;
-        }
-        self.silent_at_ms = now_ms + self.session.silence_ms;
         match heard {
             PeerEvent::Said { text, duration_ms } => self.tell(Input::UserText { text, duration_ms }),
             PeerEvent::Keys(keys) => self.tell(Input::Keys { keys }),
@@ -374,7 +351,9 @@ impl<'a> Drive<'a> {
                 self.fault = Some(fault);
                 self.tell(Input::Stop { reason });
             }
-            PeerEvent::Noise | PeerEvent::Nothing => {}
+            PeerEvent::Noise => self.tell(Input::Noise),
+            // Keeping the lease is part of what follows.
+            PeerEvent::Nothing => self.tell(Input::Tick),
         }
     }
 
