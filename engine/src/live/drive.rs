@@ -340,29 +340,14 @@ impl<'a> Drive<'a> {
 
     fn heard(&mut self, heard: PeerEvent) {
         match heard {
-            PeerEvent::Said { text, duration_ms } => self.tell(Input::UserText { text, duration_ms }),
-            PeerEvent::Keys(keys) => self.tell(Input::Keys { keys }),
-            PeerEvent::TalkedOver { heard_permille } => {
-                self.tell_of_speech(Input::Interrupted { heard_permille })
+            // What was heard of a line changes its row, which may be on disk already.
+            PeerEvent::TalkedOver { .. } | PeerEvent::Spoken => {
+                self.saved = self.conversation.speaking().map_or(self.saved, |row| row.min(self.saved));
             }
-            PeerEvent::Spoken => self.tell_of_speech(Input::Spoken),
-            PeerEvent::Gone => self.tell(Input::HangUp { by: Party::User }),
-            PeerEvent::Stop { reason, fault } => {
-                self.fault = Some(fault);
-                self.tell(Input::Stop { reason });
-            }
-            PeerEvent::Noise => self.tell(Input::Noise),
-            // Keeping the lease is part of what follows.
-            PeerEvent::Nothing => self.tell(Input::Tick),
+            PeerEvent::Stop { fault, .. } => self.fault = Some(fault),
+            _ => {}
         }
-    }
-
-    /// What was heard of a line changes its row, which may be on disk already.
-    fn tell_of_speech(&mut self, input: Input) {
-        if let Some(row) = self.conversation.speaking() {
-            self.saved = self.saved.min(row);
-        }
-        self.tell(input);
+        self.tell(heard.into_input());
     }
 
     fn tell(&mut self, input: Input) {
