@@ -35,6 +35,9 @@ pub struct ConversationLimits {
     pub repeats_max: u32,
     /// See [`SILENCES_MAX`].
     pub silences_max: u32,
+    /// How long it has to be the user's turn, and nothing to be heard of them, for a silence. `None`: time makes
+    /// none.
+    pub silence_ms: Option<i64>,
 }
 
 impl Default for ConversationLimits {
@@ -45,6 +48,7 @@ impl Default for ConversationLimits {
             tool_calls_per_turn_max: TOOL_CALLS_PER_TURN_MAX,
             repeats_max: REPEATS_MAX,
             silences_max: SILENCES_MAX,
+            silence_ms: None,
         }
     }
 }

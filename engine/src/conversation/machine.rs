@@ -1,5 +1,8 @@
 //! The state machine itself.
 mod messages;
+mod record;
+mod speech;
+mod timing;
 mod tools;
 
 use std::collections::VecDeque;
@@ -9,8 +12,8 @@ use serde::{Deserialize, Serialize};
 use tools::PendingCall;
 
 use super::transcript::{TranscriptRole, TranscriptRow};
-use super::{ConversationLimits, EndedReason, TEXT_BYTES_MAX, TRANSCRIPT_BYTES_MAX};
-use crate::base::text::{casefold, truncate};
+use super::{ConversationLimits, EndedReason, TEXT_BYTES_MAX};
+use crate::base::text::truncate;
 use crate::conversation::{AssistantReply, AssistantTurn, Knowledge, Message, ToolSpec};
 
 /// What a conversation starts from.
@@ -31,12 +34,18 @@ pub struct ConversationSetup {
     /// What bounds it.
     #[serde(default)]
     pub limits: ConversationLimits,
+    /// The assistant's lines take time to say: [`Input::Spoken`] or [`Input::Interrupted`] follows each, and the user's
+    /// silence counts from there. False for text, where a line is there at once.
+    #[serde(default)]
+    pub is_spoken: bool,
 }
 
 /// One conversation, seen from the assistant's side.
 ///
 /// It has no clock and asks nobody by itself. The driver tells it what happened and when with
-/// [`handle`](Self::handle), then drains [`poll`](Self::poll) and does what it says:
+/// [`handle`](Self::handle), drains [`poll`](Self::poll), does what it says, and waits no longer than
+/// [`poll_timeout`](Self::poll_timeout) for the next input. The same inputs at the same times give the
+/// same outputs and the same transcript, so a conversation replays from its inputs alone.
 ///
 /// ```
 /// use sidetone_engine::conversation::Conversation;
@@ -93,6 +102,9 @@ pub struct Conversation {
     started_ms: i64,
     /// Offset of the latest input from the start; never runs backwards.
     offset_ms: i64,
+    /// Offset from which a silence counts.
+    #[serde(default)]
+    quiet_since_ms: i64,
     requests: u64,
     turns: u32,
     tool_calls: u64,
@@ -107,6 +119,9 @@ pub struct Conversation {
     held: Vec<String>,
     /// The assistant's row that is still being spoken.
     speaking: Option<usize>,
+    /// Audio of the assistant is still being played.
+    #[serde(default)]
+    is_being_spoken: bool,
     failure: Option<String>,
     history: Vec<Message>,
     transcript: Vec<TranscriptRow>,
@@ -135,6 +150,7 @@ impl Conversation {
             state: State::New,
             started_ms: 0,
             offset_ms: 0,
+            quiet_since_ms: 0,
             requests: 0,
             turns: 0,
             tool_calls: 0,
@@ -145,6 +161,7 @@ impl Conversation {
             pending: Vec::new(),
             held: Vec::new(),
             speaking: None,
+            is_being_spoken: false,
             failure: None,
             history: Vec::new(),
             transcript: Vec::new(),
@@ -163,17 +180,21 @@ impl Conversation {
             self.started_ms = now_ms;
         }
         self.offset_ms = self.offset_ms.max(now_ms.saturating_sub(self.started_ms));
+        if input.is_activity() {
+            self.note_activity();
+        }
         match input {
             Input::Start => self.start(),
             Input::UserText { text, duration_ms } => self.user_text(text, duration_ms),
             Input::UserGoodbye { text, duration_ms } => self.user_goodbye(text, duration_ms),
-            Input::Silence => self.silence(),
+            Input::Silence => self.count_silence(),
             Input::AssistantReply { request, reply } => self.assistant_reply(request, reply),
             Input::ModelFailed { request, reason } => self.model_failed(request, reason),
             Input::ToolResult { id, text, is_error } => self.tool_result(&id, text, is_error),
             Input::Keys { keys } => self.keys(keys),
             Input::Interrupted { heard_permille } => self.interrupted(heard_permille),
-            Input::Tick => {}
+            Input::Noise => {}
+            Input::Tick => self.time_passed(),
             Input::Spoken => self.spoken(),
             Input::HangUp { by: Party::User } => self.end(EndedReason::UserHungUp),
             Input::HangUp { by: Party::Assistant } => self.end(EndedReason::AssistantEnded),
@@ -352,44 +373,6 @@ impl Conversation {
         }
     }
 
-    /// Keeps what was heard of the line apart from what was meant, for the log and for the model.
-    fn interrupted(&mut self, heard_permille: u32) {
-        let end_ms = self.offset_ms;
-        let Some(row) = self.speaking.take().and_then(|index| self.transcript.get_mut(index)) else { return };
-        row.end_ms = end_ms;
-        if heard_permille >= 1_000 {
-            return;
-        }
-        let others = self.transcript_bytes.saturating_sub(row_bytes(row));
-        let meant = std::mem::take(&mut row.text);
-        row.text = part(&meant, heard_permille).to_owned();
-        row.interrupted = true;
-        let heard = row.text.clone();
-        row.intended_text = Some(meant);
-        if others.saturating_add(row_bytes(row)) > TRANSCRIPT_BYTES_MAX - BRACKETS_BYTES {
-            // There is no room for both texts: what was heard is what counts.
-            row.intended_text = None;
-        }
-        self.transcript_bytes = others.saturating_add(row_bytes(row));
-        let line = self.history.iter_mut().rev().find_map(|message| match message {
-            Message::Assistant { text } => Some(text),
-            _ => None,
-        });
-        if let Some(line) = line {
-            *line = format!("{heard}…");
-        }
-    }
-
-    fn silence(&mut self) {
-        if self.state != State::Listening {
-            return;
-        }
-        self.silences = self.silences.saturating_add(1);
-        if self.silences >= self.setup.limits.silences_max {
-            self.end(EndedReason::Silence);
-        }
-    }
-
     fn assistant_reply(&mut self, request: u64, reply: AssistantReply) {
         if self.state != State::Thinking || request != self.requests {
             return;
@@ -420,39 +403,6 @@ impl Conversation {
         self.end(EndedReason::ModelFailed);
     }
 
-    fn say(&mut self, text: String) {
-        let text = truncate(text, TEXT_BYTES_MAX);
-        let row = self.row(TranscriptRole::Assistant, text.clone(), self.offset_ms);
-        self.speaking = Some(row.index);
-        if !self.record(row) {
-            return;
-        }
-        self.history.push(Message::Assistant { text: text.clone() });
-        self.turns = self.turns.saturating_add(1);
-        let line = casefold(&text);
-        self.repeats = if line == self.last_line { self.repeats.saturating_add(1) } else { 1 };
-        self.last_line = line;
-        self.outputs.push_back(Output::Say { text });
-        if self.turns >= self.setup.limits.turns_max {
-            self.end(EndedReason::TurnLimit);
-        } else if self.repeats >= self.setup.limits.repeats_max {
-            self.end(EndedReason::AssistantRepeating);
-        }
-    }
-
-    /// The row that the assistant is speaking, as far as is known.
-    #[must_use]
-    pub const fn speaking(&self) -> Option<usize> {
-        self.speaking
-    }
-
-    fn spoken(&mut self) {
-        let end_ms = self.offset_ms;
-        if let Some(row) = self.speaking.take().and_then(|index| self.transcript.get_mut(index)) {
-            row.end_ms = end_ms;
-        }
-    }
-
     fn ask_model(&mut self) {
         self.state = State::Thinking;
         self.requests = self.requests.saturating_add(1);
@@ -463,63 +413,9 @@ impl Conversation {
         self.state = State::Ended { reason };
         self.outputs.push_back(Output::Ended { reason });
     }
-
-    /// The next row; it ends now.
-    const fn row(&self, role: TranscriptRole, text: String, start_ms: i64) -> TranscriptRow {
-        TranscriptRow::new(self.transcript.len(), role, text, start_ms, self.offset_ms)
-    }
-
-    /// Adds the row, or ends the conversation when the transcript has no room for it.
-    fn record(&mut self, row: TranscriptRow) -> bool {
-        let bytes = self.transcript_bytes.saturating_add(row_bytes(&row));
-        if bytes > TRANSCRIPT_BYTES_MAX - BRACKETS_BYTES {
-            self.end(EndedReason::TranscriptLimit);
-            return false;
-        }
-        self.transcript_bytes = bytes;
-        self.transcript.push(row);
-        true
-    }
 }
 
-/// So many thousandths of a text, cut where a word ends.
-fn part(text: &str, permille: u32) -> &str {
-    let bytes = (text.len() as u64).saturating_mul(u64::from(permille)) / 1_000;
-    let end = text.floor_char_boundary(usize::try_from(bytes).unwrap_or(text.len()));
-    let (heard, rest) = text.split_at(end);
-    match rest.starts_with(char::is_whitespace) || rest.is_empty() {
-        true => heard.trim_end(),
-        false => heard.rfind(char::is_whitespace).map_or("", |place| heard[..place].trim_end()),
-    }
-}
-
-/// The brackets around the rows.
-const BRACKETS_BYTES: usize = 2;
-
-/// Bytes of the row as JSON, its comma included. When it is over may still become a longer number.
-fn row_bytes(row: &TranscriptRow) -> usize {
-    const COMMA_AND_END_MS_BYTES: usize = 1 + 20;
-    let mut count = Count(0);
-    match serde_json::to_writer(&mut count, row) {
-        Ok(()) => count.0.saturating_add(COMMA_AND_END_MS_BYTES),
-        // Every row can be written; one that could not would have no place in a transcript.
-        Err(_) => usize::MAX,
-    }
-}
-
-/// Counts what is written.
-struct Count(usize);
-
-impl std::io::Write for Count {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0 = self.0.saturating_add(bytes.len());
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
+#[cfg(test)]
+mod replay_tests;
 #[cfg(test)]
 mod tests;

@@ -20,7 +20,7 @@ use crate::base::limits::{LIVE_COST_MICROUSD_MAX, LIVE_LEASE_KEPT_MS, PHONE_LOOK
 use crate::base::time::Timestamp;
 use crate::conversation::{
     AssistantTurn, CallFault, Conversation, ConversationLimits, ConversationSetup, EndedReason, Input,
-    Output, Party, ToolSpec, WaitingFor,
+    Output, Party, ToolSpec,
 };
 use crate::live::telephony::leg::Leg;
 use crate::live::tool_callback;
@@ -65,10 +65,6 @@ pub(super) struct Drive<'a> {
     told: usize,
     /// Rows of it that are on disk as they are.
     saved: usize,
-    /// When nothing but silence was heard for long enough.
-    silent_at_ms: i64,
-    /// When the time is up.
-    over_at_ms: i64,
     /// When the lease is extended at the latest.
     keep_at_ms: i64,
     /// When the carrier's side of the call is looked at next.
@@ -98,8 +94,10 @@ impl<'a> Drive<'a> {
             seed: seed(session),
             limits: ConversationLimits {
                 duration_ms_max: session.max_duration_ms,
+                silence_ms: Some(session.silence_ms),
                 ..ConversationLimits::default()
             },
+            is_spoken: session.on_phone,
         });
         Self {
             session,
@@ -111,8 +109,6 @@ impl<'a> Drive<'a> {
             spent: Cost::default(),
             told: 0,
             saved: 0,
-            silent_at_ms: now_ms + session.silence_ms,
-            over_at_ms: i64::MAX,
             keep_at_ms: now_ms + LIVE_LEASE_KEPT_MS,
             look_at_ms: if session.on_phone { now_ms + PHONE_LOOK_MS } else { i64::MAX },
             fault: None,
@@ -159,7 +155,6 @@ impl<'a> Drive<'a> {
             }
         }
         self.tell(Input::Start);
-        self.over_at_ms = self.now_ms() + self.session.max_duration_ms;
         if let Err(heard) = opened {
             self.heard(heard);
         }
@@ -168,11 +163,7 @@ impl<'a> Drive<'a> {
             if self.conversation.ended().is_some() {
                 return Ok(());
             }
-            let event = self.next(peer).await;
-            if peer.is_speaking() {
-                self.silent_at_ms = self.now_ms() + self.session.silence_ms;
-            }
-            match event {
+            match self.next(peer).await {
                 Event::Done(done) => self.done(done),
                 Event::PeerEvent(heard) => self.heard(heard),
             }
@@ -211,7 +202,6 @@ impl<'a> Drive<'a> {
                 self.tell(Input::HangUp { by: Party::User });
                 return;
             }
-            self.silent_at_ms = self.now_ms() + self.session.silence_ms;
         }
     }
 
@@ -310,10 +300,8 @@ impl<'a> Drive<'a> {
 
     /// Waits for whatever comes first: an answer, something heard, or the time.
     async fn next(&mut self, peer: &mut dyn Peer) -> Event {
-        let mut until_ms = self.over_at_ms.min(self.keep_at_ms).min(self.look_at_ms);
-        if self.conversation.waiting_for() == WaitingFor::User {
-            until_ms = until_ms.min(self.silent_at_ms);
-        }
+        let timeout_ms = self.conversation.poll_timeout().unwrap_or(i64::MAX);
+        let until_ms = timeout_ms.min(self.keep_at_ms).min(self.look_at_ms);
         let (thinking, calling) = (&mut self.thinking, &mut self.calling);
         let done = poll_fn(|context| {
             if let Some(question) = thinking
@@ -352,39 +340,15 @@ impl<'a> Drive<'a> {
     }
 
     fn heard(&mut self, heard: PeerEvent) {
-        let now_ms = self.now_ms();
-        if heard == PeerEvent::Nothing {
-            self.tell(Input::Tick);
-            if now_ms >= self.silent_at_ms && self.conversation.waiting_for() == WaitingFor::User {
-                self.silent_at_ms = now_ms + self.session.silence_ms;
-                self.tell(Input::Silence);
-            }
-            // Keeping the lease is part of what follows.
-            return;
-        }
-        self.silent_at_ms = now_ms + self.session.silence_ms;
         match heard {
-            PeerEvent::Said { text, duration_ms } => self.tell(Input::UserText { text, duration_ms }),
-            PeerEvent::Keys(keys) => self.tell(Input::Keys { keys }),
-            PeerEvent::TalkedOver { heard_permille } => {
-                self.tell_of_speech(Input::Interrupted { heard_permille })
+            // What was heard of a line changes its row, which may be on disk already.
+            PeerEvent::TalkedOver { .. } | PeerEvent::Spoken => {
+                self.saved = self.conversation.speaking().map_or(self.saved, |row| row.min(self.saved));
             }
-            PeerEvent::Spoken => self.tell_of_speech(Input::Spoken),
-            PeerEvent::Gone => self.tell(Input::HangUp { by: Party::User }),
-            PeerEvent::Stop { reason, fault } => {
-                self.fault = Some(fault);
-                self.tell(Input::Stop { reason });
-            }
-            PeerEvent::Noise | PeerEvent::Nothing => {}
+            PeerEvent::Stop { fault, .. } => self.fault = Some(fault),
+            _ => {}
         }
-    }
-
-    /// What was heard of a line changes its row, which may be on disk already.
-    fn tell_of_speech(&mut self, input: Input) {
-        if let Some(row) = self.conversation.speaking() {
-            self.saved = self.saved.min(row);
-        }
-        self.tell(input);
+        self.tell(heard.into_input());
     }
 
     fn tell(&mut self, input: Input) {

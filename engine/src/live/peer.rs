@@ -1,6 +1,6 @@
 //! The other end of a live conversation: somebody who types, or somebody at a telephone.
 use crate::conversation::transcript::TranscriptRow;
-use crate::conversation::{CallFault, EndedReason};
+use crate::conversation::{CallFault, EndedReason, Input, Party};
 use crate::ports::sockets::Movable;
 use crate::ports::{BoxFuture, Gone};
 use crate::storage::calls::Call;
@@ -20,9 +20,6 @@ pub trait Peer: Movable {
 
     /// The transcript has a new row.
     fn tell<'a>(&'a mut self, row: &'a TranscriptRow) -> BoxFuture<'a, Result<(), Gone>>;
-
-    /// Whether what was told is still being spoken.
-    fn is_speaking(&self) -> bool;
 
     /// The conversation has come to its end and nothing of it is on disk yet: what was said is still spoken to its
     /// end, if there is anybody to hear it. True when something was.
@@ -67,4 +64,21 @@ pub enum PeerEvent {
     },
     /// Nothing, until the time given.
     Nothing,
+}
+
+impl PeerEvent {
+    /// What the conversation is told of it.
+    #[must_use]
+    pub fn into_input(self) -> Input {
+        match self {
+            Self::Said { text, duration_ms } => Input::UserText { text, duration_ms },
+            Self::TalkedOver { heard_permille } => Input::Interrupted { heard_permille },
+            Self::Spoken => Input::Spoken,
+            Self::Keys(keys) => Input::Keys { keys },
+            Self::Noise => Input::Noise,
+            Self::Gone => Input::HangUp { by: Party::User },
+            Self::Stop { reason, .. } => Input::Stop { reason },
+            Self::Nothing => Input::Tick,
+        }
+    }
 }

@@ -4,7 +4,7 @@ use super::peer::Peer;
 use super::text_peer::TextPeer;
 use crate::base::permits::Permit;
 use crate::live::lease::JobLease;
-use crate::live::telephony::phone_peer::PhoneMedia;
+use crate::live::telephony::phone_socket::PhoneMedia;
 use crate::models::AssistantModel;
 use crate::ports::{BoxFuture, Gone, Received, Socket, SocketMessage};
 use crate::services::Services;

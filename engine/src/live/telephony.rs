@@ -6,8 +6,8 @@
 //!   asked once.
 //! - [`callbacks`] takes what carriers send: `incoming` routes a call to an assistant, [`status`] moves a call
 //!   forward.
-//! - [`media`] opens the socket over which a call is heard, [`phone_peer`] talks over it, `live::drive` carries the
-//!   conversation.
+//! - [`media`] opens the socket over which a call is heard, [`phone_socket`] pumps [`phone_peer`] over it, `live::drive`
+//!   carries the conversation.
 //! - [`leg`] is the row that all of them agree on; whoever changes it has seen its last version, so a call ends once.
 //! - `client` speaks to carriers; `operations::calls::hang_up` ends a call from our side.
 //!
@@ -20,6 +20,7 @@ pub(crate) mod incoming;
 pub mod leg;
 pub mod media;
 pub mod phone_peer;
+pub mod phone_socket;
 pub mod status;
 pub mod token;
 

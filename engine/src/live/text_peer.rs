@@ -130,10 +130,6 @@ impl Peer for TextPeer<'_> {
         })
     }
 
-    fn is_speaking(&self) -> bool {
-        false
-    }
-
     fn finish(&mut self, _: EndedReason) -> BoxFuture<'_, bool> {
         Box::pin(async { false })
     }

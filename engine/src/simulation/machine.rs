@@ -182,6 +182,8 @@ impl Simulation {
             tools: setup.assistant.tools,
             seed: setup.seed,
             limits: setup.limits,
+            // Its time is virtual, and nobody waits in it.
+            is_spoken: false,
         });
         let mut simulation = Self {
             conversation,

@@ -49,8 +49,12 @@ pub enum Input {
         /// How much of the line had been heard, in parts of a thousand.
         heard_permille: u32,
     },
-    /// It was the user's turn and they said nothing in the time given.
+    /// It was the user's turn and they said nothing. For drivers without a clock, such as a simulated caller with nothing
+    /// to say; with [`silence_ms`](crate::conversation::ConversationLimits::silence_ms) the conversation decides it on
+    /// [`Input::Tick`].
     Silence,
+    /// Something was heard that is no line: the user is there.
+    Noise,
     /// The model answered [`Output::AskModel`] of the same number.
     AssistantReply {
         /// The number asked with. An answer to an older question is ignored.
@@ -74,10 +78,11 @@ pub enum Input {
         /// True when `text` says why the tool failed.
         is_error: bool,
     },
-    /// Nothing happened, but time has passed: a limit of time may be reached.
+    /// Nothing happened, but time has passed: the user may have been silent for too long, or a limit of time be
+    /// reached. Due at [`Conversation::poll_timeout`]; harmless at any other time.
     Tick,
-    /// The assistant's last line has been spoken to its end. Optional; it sets the row's `end_ms`, also of the line
-    /// with which the conversation ended.
+    /// The assistant's last line has been spoken to its end. It sets the row's `end_ms`, also of the line with which the
+    /// conversation ended.
     Spoken,
     /// One side hung up.
     HangUp {
@@ -92,6 +97,29 @@ pub enum Input {
         /// Why.
         reason: EndedReason,
     },
+}
+
+impl Input {
+    /// Whether the other end did or heard something, so that nobody is silent.
+    pub(super) const fn is_activity(&self) -> bool {
+        match self {
+            Self::Start
+            | Self::UserText { .. }
+            | Self::UserGoodbye { .. }
+            | Self::Keys { .. }
+            | Self::Interrupted { .. }
+            | Self::Silence
+            | Self::Noise
+            | Self::Spoken => true,
+            Self::AssistantReply { .. }
+            | Self::ModelFailed { .. }
+            | Self::ToolResult { .. }
+            | Self::Tick
+            | Self::HangUp { .. }
+            | Self::CostLimit
+            | Self::Stop { .. } => false,
+        }
+    }
 }
 
 /// What the driver does next.

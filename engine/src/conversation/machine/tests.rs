@@ -1,6 +1,7 @@
 //! The conversation's behaviour, example by example, and its properties.
+use super::record::BRACKETS_BYTES;
 use super::*;
-use crate::conversation::{DURATION_MS_MAX, TOOL_RESULT_BYTES_MAX, ToolRequest};
+use crate::conversation::{DURATION_MS_MAX, TOOL_RESULT_BYTES_MAX, TRANSCRIPT_BYTES_MAX, ToolRequest};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -388,6 +389,8 @@ fn input() -> impl Strategy<Value = Input> {
         1 => (0..8_u64).prop_map(|request| Input::ModelFailed { request, reason: "x".into() }),
         6 => (0..8_u64).prop_map(|n| result(&format!("c_t{n}"), "done")),
         2 => Just(Input::Spoken),
+        1 => Just(Input::Noise),
+        2 => Just(Input::Tick),
         1 => Just(hang_up()),
         1 => Just(Input::Stop { reason: EndedReason::Aborted }),
     ]
@@ -447,6 +450,7 @@ fn setup(first_message: &str) -> ConversationSetup {
         }],
         seed: 1,
         limits: ConversationLimits::default(),
+        is_spoken: false,
     }
 }
 

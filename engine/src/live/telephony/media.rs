@@ -8,7 +8,7 @@ use crate::live::end_call::{CallJob, EndOfCall, Line, end_call, ended};
 use crate::live::lease::JobLease;
 use crate::live::telephony::callbacks::{carrier, genuine};
 use crate::live::telephony::leg::Leg;
-use crate::live::telephony::phone_peer::PhoneMedia;
+use crate::live::telephony::phone_socket::PhoneMedia;
 use crate::live::telephony::token::{CallToken, Purpose};
 use crate::live::{LiveSession, journal, socket_origin};
 use crate::ports::Incoming;

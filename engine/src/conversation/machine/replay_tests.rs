@@ -1,0 +1,248 @@
+//! A conversation is a function of its inputs and their times: what was recorded comes out again, to the byte.
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+use crate::conversation::ToolRequest;
+
+const SILENCE_MS: i64 = 20_000;
+const DURATION_MS: i64 = 300_000;
+
+#[test]
+fn a_text_conversation_replays() {
+    let mut call = Recorded::new(false);
+    call.at(1_000, Input::Start);
+    assert_eq!(call.conversation.poll_timeout(), Some(21_000));
+    call.at(9_000, user("Order 7?"));
+    assert_eq!(call.conversation.poll_timeout(), Some(301_000), "nobody is silent while the model thinks");
+    call.at(9_500, tool_calls(1));
+    call.at(11_000, tool_result("c_t1"));
+    call.at(12_000, reply(2, "It was sent."));
+    call.at(15_000, user("Thanks"));
+    call.at(16_000, reply(3, "Bye."));
+    call.at(17_000, Input::HangUp { by: Party::User });
+    assert_eq!(call.conversation.poll_timeout(), None);
+    call.replays();
+}
+
+#[test]
+fn a_telephone_call_with_interruptions_replays() {
+    let mut call = Recorded::new(true);
+    call.at(0, Input::Start);
+    assert_eq!(call.conversation.poll_timeout(), Some(DURATION_MS), "nobody is silent who listens");
+    call.at(800, Input::Interrupted { heard_permille: 500 });
+    assert_eq!(call.conversation.poll_timeout(), Some(800 + SILENCE_MS));
+    call.at(2_000, user("Are you open?"));
+    call.at(2_400, reply(1, "Yes, until nine in the evening."));
+    call.at(3_000, Input::Interrupted { heard_permille: 300 });
+    call.at(4_000, Input::Keys { keys: "12#".into() });
+    call.at(4_500, reply(2, "Thank you."));
+    call.at(5_500, Input::Spoken);
+    call.at(6_000, Input::Noise);
+    assert_eq!(call.conversation.poll_timeout(), Some(6_000 + SILENCE_MS));
+    call.at(7_000, Input::Stop { reason: EndedReason::MediaLost });
+    let rows: Vec<_> = call.conversation.transcript().iter().map(|row| row.text.as_str()).collect();
+    assert_eq!(rows, ["Hello, this", "Are you open?", "Yes,", "12#", "Thank you."]);
+    call.replays();
+}
+
+#[test]
+fn silence_ends_a_conversation_by_time_alone() {
+    for is_spoken in [false, true] {
+        let mut call = Recorded::new(is_spoken);
+        call.at(5_000, Input::Start);
+        call.at(5_700, Input::Spoken);
+        call.at(15_000, Input::Tick);
+        for silences in 1..=3 {
+            assert_eq!(call.conversation.poll_timeout(), Some(5_700 + silences * SILENCE_MS));
+            call.wait();
+        }
+        assert_eq!(call.conversation.ended(), Some(EndedReason::Silence));
+        call.replays();
+    }
+}
+
+#[test]
+fn a_model_that_never_answers_ends_at_the_limit_of_time() {
+    let mut call = Recorded::new(true);
+    call.at(5_000, Input::Start);
+    call.at(6_000, user("Hi"));
+    call.wait();
+    assert_eq!(call.conversation.ended(), Some(EndedReason::DurationLimit));
+    assert_eq!(call.conversation.offset_ms(), DURATION_MS);
+    call.replays();
+}
+
+#[test]
+fn time_makes_no_silence_unless_asked_to() {
+    let mut setup = setup(false);
+    setup.limits.silence_ms = None;
+    let mut conversation = Conversation::new(setup);
+    assert_eq!(conversation.poll_timeout(), None);
+    conversation.handle(0, Input::Start);
+    assert_eq!(conversation.poll_timeout(), Some(DURATION_MS));
+    conversation.handle(DURATION_MS - 1, Input::Tick);
+    assert_eq!(conversation.ended(), None);
+}
+
+proptest! {
+    #[test]
+    fn any_conversation_replays(is_spoken: bool, steps in prop::collection::vec(step(), 0..80)) {
+        let mut call = Recorded::new(is_spoken);
+        call.at(1_000, Input::Start);
+        for step in steps {
+            call.step(step);
+        }
+        call.replays();
+    }
+}
+
+/// What may happen next, with the time until then.
+#[derive(Debug, Clone)]
+enum Step {
+    Input(i64, Input),
+    Reply(i64, AssistantReply),
+    ModelFails(i64),
+    ToolAnswers(i64),
+    /// Nothing, for as long as the conversation waits.
+    Nothing,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let delay = || prop_oneof![8 => 0..4_000_i64, 1 => -1_000..40_000_i64];
+    let input = prop_oneof![
+        6 => ".{1,8}".prop_map(|text| user(&text)),
+        2 => (0..1_200_u32).prop_map(|heard_permille| Input::Interrupted { heard_permille }),
+        1 => "[0-9#*]{1,3}".prop_map(|keys| Input::Keys { keys }),
+        4 => Just(Input::Spoken),
+        2 => Just(Input::Noise),
+        2 => Just(Input::Tick),
+    ];
+    let reply = prop_oneof![
+        6 => ".{0,12}".prop_map(|text| AssistantReply::Say { text }),
+        3 => (1..4_usize).prop_map(|count| AssistantReply::CallTools {
+            text: "One moment.".into(),
+            calls: vec![ToolRequest { name: "order".into(), arguments: json!({}) }; count],
+        }),
+    ];
+    prop_oneof![
+        6 => (delay(), input).prop_map(|(delay, input)| Step::Input(delay, input)),
+        6 => (delay(), reply).prop_map(|(delay, reply)| Step::Reply(delay, reply)),
+        4 => delay().prop_map(Step::ToolAnswers),
+        2 => Just(Step::Nothing),
+        1 => delay().prop_map(Step::ModelFails),
+    ]
+}
+
+/// A conversation that keeps its inputs, with their times, and what followed from them.
+struct Recorded {
+    conversation: Conversation,
+    now_ms: i64,
+    calls: VecDeque<String>,
+    inputs: Vec<(i64, Input)>,
+    outputs: Vec<Output>,
+}
+
+impl Recorded {
+    fn new(is_spoken: bool) -> Self {
+        Self {
+            conversation: Conversation::new(setup(is_spoken)),
+            now_ms: 0,
+            calls: VecDeque::new(),
+            inputs: Vec::new(),
+            outputs: Vec::new(),
+        }
+    }
+
+    fn at(&mut self, now_ms: i64, input: Input) {
+        self.now_ms = now_ms;
+        self.inputs.push((now_ms, input.clone()));
+        self.conversation.handle(now_ms, input);
+        while let Some(output) = self.conversation.poll() {
+            if let Output::CallTool { id, .. } = &output {
+                self.calls.push_back(id.clone());
+            }
+            self.outputs.push(output);
+        }
+    }
+
+    fn step(&mut self, step: Step) {
+        let request = self.conversation.request();
+        match step {
+            Step::Input(delay_ms, input) => self.at(self.now_ms + delay_ms, input),
+            Step::Reply(delay_ms, reply) => {
+                self.at(self.now_ms + delay_ms, Input::AssistantReply { request, reply });
+            }
+            Step::ModelFails(delay_ms) => {
+                let reason = "timeout".into();
+                self.at(self.now_ms + delay_ms, Input::ModelFailed { request, reason });
+            }
+            Step::ToolAnswers(delay_ms) => {
+                if let Some(id) = self.calls.pop_front() {
+                    self.at(self.now_ms + delay_ms, tool_result(&id));
+                }
+            }
+            Step::Nothing => self.wait(),
+        }
+    }
+
+    /// Waits as long as the conversation says. Time has then done what it can do: the next wait is for later.
+    fn wait(&mut self) {
+        let Some(until_ms) = self.conversation.poll_timeout() else { return };
+        self.at(until_ms, Input::Tick);
+        assert!(self.conversation.poll_timeout().is_none_or(|next_ms| next_ms > until_ms));
+    }
+
+    /// Hands the inputs, as they would be stored, to a fresh conversation.
+    fn replays(&self) {
+        let stored = serde_json::to_string(&self.inputs).unwrap();
+        let inputs: Vec<(i64, Input)> = serde_json::from_str(&stored).unwrap();
+        let mut conversation = Conversation::new(self.conversation.setup.clone());
+        let mut outputs = Vec::new();
+        for (now_ms, input) in inputs {
+            conversation.handle(now_ms, input);
+            outputs.extend(std::iter::from_fn(|| conversation.poll()));
+        }
+        assert_eq!(json!(outputs).to_string(), json!(self.outputs).to_string());
+        assert_eq!(json!(conversation).to_string(), json!(self.conversation).to_string());
+        assert_eq!(conversation.poll_timeout(), self.conversation.poll_timeout());
+    }
+}
+
+fn setup(is_spoken: bool) -> ConversationSetup {
+    let limits = ConversationLimits {
+        silence_ms: Some(SILENCE_MS),
+        duration_ms_max: DURATION_MS,
+        ..ConversationLimits::default()
+    };
+    ConversationSetup {
+        id: "c".into(),
+        instructions: "Be kind.".into(),
+        first_message: "Hello, this is the shop.".into(),
+        knowledge: Vec::new(),
+        tools: vec![ToolSpec {
+            name: "order".into(),
+            description: String::new(),
+            parameters: json!({"type": "object"}),
+        }],
+        seed: 1,
+        limits,
+        is_spoken,
+    }
+}
+
+fn user(text: &str) -> Input {
+    Input::UserText { text: text.into(), duration_ms: 700 }
+}
+
+fn reply(request: u64, text: &str) -> Input {
+    Input::AssistantReply { request, reply: AssistantReply::Say { text: text.into() } }
+}
+
+fn tool_calls(request: u64) -> Input {
+    Input::AssistantReply { request, reply: AssistantReply::call("order", json!({"id": 7})) }
+}
+
+fn tool_result(id: &str) -> Input {
+    Input::ToolResult { id: id.into(), text: "sent".into(), is_error: false }
+}

@@ -1,0 +1,303 @@
+//! The telephone's machine, pumped by hand: no socket and no clock.
+use std::collections::BTreeMap;
+
+use serde_json::json;
+
+use super::*;
+use crate::conversation::{
+    AssistantReply, Conversation, ConversationLimits, ConversationSetup, Input, Output,
+};
+
+const RATE: Rate = Rate::Khz8;
+
+#[test]
+fn a_line_is_sent_with_marks_and_heard_by_them() {
+    let mut peer = started();
+    peer.handle(0, PhoneInput::Say("Hello, this is the shop.".into()));
+    let sent = outputs(&mut peer, 0);
+    let frames = sent.iter().filter(|output| matches!(output, PhoneOutput::Audio(_))).count();
+    let marks: Vec<_> = sent.iter().filter_map(mark).collect();
+    let audio_ms = i64::try_from(frames).unwrap() * FRAME_MS;
+    assert_eq!(marks.len(), usize::try_from(audio_ms / PHONE_MARK_MS).unwrap() + 1);
+    assert_eq!(sent.last().and_then(mark), marks.last().copied());
+    for mark in &marks {
+        assert!(peer.is_speaking());
+        peer.handle(audio_ms, played(*mark));
+    }
+    assert_eq!(events(&mut peer), [PeerEvent::Spoken]);
+    assert!(!peer.is_speaking());
+    assert_eq!(peer.poll_timeout(), None);
+}
+
+#[test]
+fn no_more_is_sent_than_may_be_ahead() {
+    let mut peer = started();
+    peer.handle(0, PhoneInput::Say("x".repeat(1_000)));
+    let sent_ms = |sent: Vec<PhoneOutput>| {
+        let frames = sent.iter().filter(|output| matches!(output, PhoneOutput::Audio(_))).count();
+        i64::try_from(frames).unwrap() * FRAME_MS
+    };
+    assert_eq!(sent_ms(outputs(&mut peer, 0)), PHONE_AHEAD_MS);
+    let next_ms = peer.poll_timeout().unwrap();
+    assert_eq!(next_ms, PHONE_MARK_MS / 2);
+    assert_eq!(sent_ms(outputs(&mut peer, next_ms)), PHONE_MARK_MS / 2);
+}
+
+#[test]
+fn marks_that_do_not_come_back_are_given_up() {
+    let mut peer = started();
+    peer.handle(0, PhoneInput::Say("Hello.".into()));
+    outputs(&mut peer, 0);
+    let late_ms = peer.poll_timeout().unwrap();
+    assert_eq!(late_ms, PHONE_AHEAD_MS + PHONE_MARK_LATE_MS);
+    peer.handle(late_ms - 1, PhoneInput::Tick);
+    assert_eq!(events(&mut peer), []);
+    peer.handle(late_ms, PhoneInput::Tick);
+    assert_eq!(events(&mut peer), [PeerEvent::Spoken]);
+}
+
+#[test]
+fn keys_interrupt_the_assistant_and_are_one_line() {
+    let mut peer = started();
+    peer.handle(0, PhoneInput::Say("Hello.".into()));
+    outputs(&mut peer, 0);
+    peer.handle(0, PhoneInput::Media(MediaEvent::Dtmf('1')));
+    assert_eq!(outputs(&mut peer, 0), [PhoneOutput::Clear]);
+    assert_eq!(events(&mut peer), [PeerEvent::TalkedOver { heard_permille: 0 }]);
+    peer.handle(900, PhoneInput::Media(MediaEvent::Dtmf('2')));
+    assert_eq!(peer.poll_timeout(), Some(900 + PHONE_KEYS_MS));
+    peer.handle(900 + PHONE_KEYS_MS, PhoneInput::Tick);
+    assert_eq!(events(&mut peer), [PeerEvent::Keys("12".into())]);
+    peer.handle(9_000, PhoneInput::Media(MediaEvent::Dtmf('#')));
+    peer.handle(9_000, PhoneInput::Tick);
+    assert_eq!(events(&mut peer), [PeerEvent::Keys("#".into())]);
+}
+
+#[test]
+fn audio_that_comes_faster_than_speech_is_none() {
+    let mut peer = started();
+    let seconds = |count: usize| PhoneInput::Media(MediaEvent::Audio(vec![0; count * 8_000]));
+    peer.handle(0, seconds(10));
+    assert_eq!(peer.over(), None);
+    peer.handle(1_000, seconds(2));
+    assert_eq!(peer.poll_event(), Some(LOST));
+    assert_eq!(peer.poll_event(), Some(LOST));
+    // So is audio of a stream that has not begun.
+    let mut peer = PhonePeer::new(RATE);
+    peer.handle(0, seconds(1));
+    assert_eq!(peer.over(), Some(&LOST));
+}
+
+#[test]
+fn too_many_messages_that_cannot_be_read_are_the_end() {
+    let mut peer = started();
+    for _ in 1..PHONE_WRONG_MESSAGES_MAX {
+        peer.handle(0, PhoneInput::Unreadable);
+    }
+    assert_eq!(peer.poll_event(), None);
+    peer.handle(0, PhoneInput::Media(MediaEvent::Complaint("no".into())));
+    assert_eq!(peer.poll_event(), Some(LOST));
+}
+
+#[test]
+fn every_end_is_told_with_its_reason() {
+    for (input, event) in [
+        (PhoneInput::Media(MediaEvent::Stopped), PeerEvent::Gone),
+        (PhoneInput::Gone, PeerEvent::Gone),
+        (PhoneInput::Stopping, STOPPING),
+        (PhoneInput::TooLarge, LOST),
+    ] {
+        let mut peer = started();
+        peer.handle(0, input);
+        peer.handle(0, PhoneInput::Media(MediaEvent::Dtmf('#')));
+        peer.handle(0, PhoneInput::Tick);
+        assert_eq!(peer.poll_event(), Some(event));
+    }
+}
+
+/// A whole call from its audio, its keys, its marks, its model's answers and time.
+#[test]
+fn a_call_replays_from_what_came_over_the_line() {
+    let mut world = World::default();
+    world.plan(0, Cause::Phone(PhoneInput::Media(MediaEvent::Started { carrier_call_id: None })));
+    world.plan(20, Cause::Conversation(Input::Start));
+    world.plan_speech(900, "Wait");
+    world.plan_speech(20_000, "Are you open?");
+    for (at_ms, key) in [(40_000, '4'), (40_500, '2')] {
+        world.plan(at_ms, Cause::Phone(PhoneInput::Media(MediaEvent::Dtmf(key))));
+    }
+    world.run();
+    let call = &world.call;
+    assert_eq!(call.conversation.ended(), Some(EndedReason::Silence));
+    let rows = call.conversation.transcript();
+    let texts: Vec<_> = rows.iter().map(|row| row.text.as_str()).collect();
+    assert_eq!(texts[1..], ["Wait", "Answer 1.", "Are you open?", "Answer 2.", "42", "Answer 3."]);
+    assert!(rows[0].interrupted && !rows[2].interrupted, "{rows:?}");
+
+    let mut again = Call::default();
+    for (now_ms, cause) in world.causes.clone() {
+        again.happens(now_ms, cause);
+    }
+    assert_eq!(json!(again.outputs).to_string(), json!(call.outputs).to_string());
+    assert_eq!(json!(again.conversation).to_string(), json!(call.conversation).to_string());
+    assert!(again.sent == call.sent, "the line carries the same");
+}
+
+fn started() -> PhonePeer {
+    let mut peer = PhonePeer::new(RATE);
+    peer.handle(0, PhoneInput::Media(MediaEvent::Started { carrier_call_id: None }));
+    peer
+}
+
+fn outputs(peer: &mut PhonePeer, now_ms: i64) -> Vec<PhoneOutput> {
+    std::iter::from_fn(|| peer.poll_output(now_ms)).collect()
+}
+
+fn events(peer: &mut PhonePeer) -> Vec<PeerEvent> {
+    std::iter::from_fn(|| peer.poll_event()).collect()
+}
+
+fn mark(output: &PhoneOutput) -> Option<u64> {
+    match output {
+        PhoneOutput::Mark(mark) => Some(*mark),
+        _ => None,
+    }
+}
+
+fn played(mark: u64) -> PhoneInput {
+    PhoneInput::Media(MediaEvent::Played(mark.to_string()))
+}
+
+/// What happens to a call from outside: all that a recording holds.
+#[derive(Debug, Clone)]
+enum Cause {
+    Phone(PhoneInput),
+    Conversation(Input),
+    Tick,
+}
+
+/// Both machines of a call, and what they gave.
+struct Call {
+    peer: PhonePeer,
+    conversation: Conversation,
+    outputs: Vec<Output>,
+    sent: Vec<PhoneOutput>,
+}
+
+impl Default for Call {
+    fn default() -> Self {
+        let limits = ConversationLimits { silence_ms: Some(20_000), ..ConversationLimits::default() };
+        let setup = ConversationSetup {
+            id: "c".into(),
+            instructions: String::new(),
+            first_message: "Hello, this is the shop. How may I help you today?".into(),
+            knowledge: Vec::new(),
+            tools: Vec::new(),
+            seed: 1,
+            limits,
+            is_spoken: true,
+        };
+        Self {
+            peer: PhonePeer::new(RATE),
+            conversation: Conversation::new(setup),
+            outputs: Vec::new(),
+            sent: Vec::new(),
+        }
+    }
+}
+
+impl Call {
+    fn happens(&mut self, now_ms: i64, cause: Cause) {
+        match cause {
+            Cause::Phone(input) => self.peer.handle(now_ms, input),
+            Cause::Conversation(input) => self.conversation.handle(now_ms, input),
+            Cause::Tick => {
+                self.peer.handle(now_ms, PhoneInput::Tick);
+                self.conversation.handle(now_ms, Input::Tick);
+            }
+        }
+        loop {
+            while let Some(output) = self.conversation.poll() {
+                if let Output::Say { text } = &output {
+                    self.peer.handle(now_ms, PhoneInput::Say(text.clone()));
+                }
+                self.outputs.push(output);
+            }
+            self.sent.extend(outputs(&mut self.peer, now_ms));
+            let Some(event) = self.peer.poll_event() else { return };
+            self.conversation.handle(now_ms, event.into_input());
+        }
+    }
+}
+
+/// A caller, a carrier that plays in real time, and a model.
+#[derive(Default)]
+struct World {
+    call: Call,
+    causes: Vec<(i64, Cause)>,
+    planned: BTreeMap<(i64, usize), Cause>,
+    plans: usize,
+    /// When the carrier will have played what it has.
+    played_by_ms: i64,
+}
+
+impl World {
+    fn plan(&mut self, at_ms: i64, cause: Cause) {
+        self.plans += 1;
+        self.planned.insert((at_ms, self.plans), cause);
+    }
+
+    fn plan_speech(&mut self, from_ms: i64, text: &str) {
+        let mut audio = ToneEncoder::speak(text, RATE);
+        // What ends a line is the silence after it.
+        audio.extend([0; 16_000]);
+        for (at_ms, frame) in (from_ms..).step_by(20).zip(audio.chunks(RATE.frame_samples())) {
+            self.plan(at_ms, Cause::Phone(PhoneInput::Media(MediaEvent::Audio(frame.to_vec()))));
+        }
+    }
+
+    fn run(&mut self) {
+        while self.call.conversation.ended().is_none() {
+            let timeouts = [self.call.peer.poll_timeout(), self.call.conversation.poll_timeout()];
+            let timeout_ms = timeouts.into_iter().flatten().min().unwrap_or(i64::MAX);
+            let is_planned =
+                self.planned.first_key_value().is_some_and(|((at_ms, _), _)| *at_ms <= timeout_ms);
+            match self.planned.pop_first() {
+                Some(((at_ms, _), cause)) if is_planned => self.happens(at_ms, cause),
+                Some((key, cause)) => {
+                    self.planned.insert(key, cause);
+                    self.happens(timeout_ms, Cause::Tick);
+                }
+                None => self.happens(timeout_ms, Cause::Tick),
+            }
+        }
+    }
+
+    fn happens(&mut self, now_ms: i64, cause: Cause) {
+        let (outputs, sent) = (self.call.outputs.len(), self.call.sent.len());
+        self.causes.push((now_ms, cause.clone()));
+        self.call.happens(now_ms, cause);
+        for output in self.call.outputs.split_off(outputs) {
+            if let Output::AskModel { request } = &output {
+                let (request, text) = (*request, format!("Answer {request}."));
+                let reply = AssistantReply::Say { text };
+                self.plan(now_ms + 300, Cause::Conversation(Input::AssistantReply { request, reply }));
+            }
+            self.call.outputs.push(output);
+        }
+        for output in self.call.sent.split_off(sent) {
+            match &output {
+                PhoneOutput::Audio(_) => self.played_by_ms = self.played_by_ms.max(now_ms) + FRAME_MS,
+                PhoneOutput::Mark(mark) => self.plan(self.played_by_ms, Cause::Phone(played(*mark))),
+                PhoneOutput::Clear => {
+                    let is_mark = |cause: &Cause| {
+                        matches!(cause, Cause::Phone(PhoneInput::Media(MediaEvent::Played(_))))
+                    };
+                    self.planned.retain(|_, cause| !is_mark(cause));
+                    self.played_by_ms = now_ms;
+                }
+            }
+            self.call.sent.push(output);
+        }
+    }
+}

@@ -1,0 +1,266 @@
+//! A telephone call's media socket: pumps a [`PhonePeer`] and lets a carrier's [`MediaCodec`] put it into messages.
+use crate::base::limits::{PHONE_LAST_WORDS_MS, PHONE_START_MS};
+use crate::carriers::MediaCodec;
+use crate::conversation::EndedReason;
+use crate::conversation::transcript::{TranscriptRole, TranscriptRow};
+use crate::live::peer::{Peer, PeerEvent};
+use crate::live::telephony::phone_peer::{PhoneInput, PhoneOutput, PhonePeer};
+use crate::ports::{BoxFuture, Clock, Gone, Received, Socket};
+use crate::storage::calls::Call;
+
+/// A carrier's line that waits for its socket.
+pub struct PhoneMedia(Box<dyn MediaCodec>);
+
+impl PhoneMedia {
+    /// A line as the carrier made it.
+    pub fn new(codec: Box<dyn MediaCodec>) -> Self {
+        Self(codec)
+    }
+
+    /// Whoever is at the other end of it.
+    pub fn talk<'a>(self, socket: &'a mut dyn Socket, clock: &'a dyn Clock) -> PhoneSocket<'a> {
+        let peer = PhonePeer::new(self.0.format().rate);
+        PhoneSocket { socket, clock, codec: self.0, peer }
+    }
+}
+
+/// Somebody at a telephone, and the socket in between.
+pub struct PhoneSocket<'a> {
+    socket: &'a mut dyn Socket,
+    clock: &'a dyn Clock,
+    codec: Box<dyn MediaCodec>,
+    peer: PhonePeer,
+}
+
+impl PhoneSocket<'_> {
+    fn tell_peer(&mut self, input: PhoneInput) {
+        self.peer.handle(self.clock.now_ms(), input);
+    }
+
+    /// Sends what may be sent by now.
+    async fn flush(&mut self) -> Result<(), Gone> {
+        if self.peer.over() == Some(&PeerEvent::Gone) {
+            return Err(Gone);
+        }
+        while let Some(output) = self.peer.poll_output(self.clock.now_ms()) {
+            let message = match output {
+                PhoneOutput::Audio(frame) => self.codec.audio(&frame),
+                PhoneOutput::Mark(mark) => self.codec.mark(&mark.to_string()),
+                PhoneOutput::Clear => self.codec.clear(),
+            };
+            if self.socket.send(message).await.is_err() {
+                self.tell_peer(PhoneInput::Gone);
+                return Err(Gone);
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits for one message of the carrier, no longer than `until_ms`.
+    async fn receive(&mut self, until_ms: i64) {
+        let input = match self.socket.receive(until_ms).await {
+            Received::Message(message) => match self.codec.read(message) {
+                Ok(events) => {
+                    return events.into_iter().for_each(|event| self.tell_peer(PhoneInput::Media(event)));
+                }
+                Err(_) => PhoneInput::Unreadable,
+            },
+            Received::TooLarge => PhoneInput::TooLarge,
+            Received::Nothing => return,
+            Received::Stopping => PhoneInput::Stopping,
+            Received::Gone => PhoneInput::Gone,
+        };
+        self.tell_peer(input);
+    }
+
+    async fn next(&mut self, until_ms: i64) -> PeerEvent {
+        loop {
+            self.tell_peer(PhoneInput::Tick);
+            // What is thrown away is thrown away before anything else is done. A socket that is gone is an event.
+            let _ = self.flush().await;
+            if let Some(event) = self.peer.poll_event() {
+                return event;
+            }
+            if self.clock.now_ms() >= until_ms {
+                return PeerEvent::Nothing;
+            }
+            let until_ms = self.peer.poll_timeout().map_or(until_ms, |at_ms| at_ms.min(until_ms));
+            self.receive(until_ms).await;
+        }
+    }
+
+    async fn started(&mut self) -> Result<(), PeerEvent> {
+        let until_ms = self.clock.now_ms() + PHONE_START_MS;
+        loop {
+            if let Some(over) = self.peer.over() {
+                return Err(over.clone());
+            }
+            if self.peer.is_started() {
+                return Ok(());
+            }
+            if self.clock.now_ms() >= until_ms {
+                return Err(PeerEvent::Nothing);
+            }
+            self.receive(until_ms).await;
+        }
+    }
+
+    /// Speaks what was said to its end, or for as long as the call is surely still ours.
+    async fn last_words(&mut self) -> bool {
+        let now_ms = self.clock.now_ms();
+        let until_ms = self.peer.heard_by_ms(now_ms).min(now_ms + PHONE_LAST_WORDS_MS);
+        while self.peer.is_speaking() && self.clock.now_ms() < until_ms {
+            match self.next(until_ms).await {
+                PeerEvent::Spoken => return true,
+                PeerEvent::Gone | PeerEvent::Stop { .. } | PeerEvent::TalkedOver { .. } => return false,
+                _ => {}
+            }
+        }
+        false
+    }
+}
+
+impl Peer for PhoneSocket<'_> {
+    fn open<'a>(&'a mut self, _: &'a Call) -> BoxFuture<'a, Result<(), PeerEvent>> {
+        Box::pin(self.started())
+    }
+
+    fn hear(&mut self, until_ms: i64) -> BoxFuture<'_, PeerEvent> {
+        Box::pin(self.next(until_ms))
+    }
+
+    fn tell<'a>(&'a mut self, row: &'a TranscriptRow) -> BoxFuture<'a, Result<(), Gone>> {
+        Box::pin(async move {
+            if row.role == TranscriptRole::Assistant {
+                self.tell_peer(PhoneInput::Say(row.text.clone()));
+            }
+            self.flush().await
+        })
+    }
+
+    fn finish(&mut self, reason: EndedReason) -> BoxFuture<'_, bool> {
+        // Whoever hung up, or wants it over at once, hears no more.
+        let cut_off = matches!(
+            reason,
+            EndedReason::UserHungUp
+                | EndedReason::HungUpByRequest
+                | EndedReason::MediaLost
+                | EndedReason::Aborted
+        );
+        Box::pin(async move { !cut_off && self.last_words().await })
+    }
+
+    fn over<'a>(&'a mut self, _: &'a str, _: EndedReason, _: i64) -> BoxFuture<'a, ()> {
+        self.socket.close(1000, "the call is over")
+    }
+
+    fn broken(&mut self) -> BoxFuture<'_, ()> {
+        self.socket.close(1011, "something broke on our side")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicI64, Ordering};
+
+    use futures_util::FutureExt;
+
+    use super::*;
+    use crate::carriers::{MediaError, MediaEvent, MediaFormat, MediaMessage};
+    use crate::ports::SocketMessage;
+    use crate::speech::audio::Rate;
+    use crate::speech::tone::MAX_CHARS;
+
+    /// The time, which passes when somebody waits.
+    struct Waits(AtomicI64);
+
+    impl Clock for &'static Waits {
+        fn now_ms(&self) -> i64 {
+            self.0.load(Ordering::Relaxed)
+        }
+
+        fn sleep(&self, ms: u64) -> BoxFuture<'_, ()> {
+            self.0.fetch_add(i64::try_from(ms).unwrap(), Ordering::Relaxed);
+            Box::pin(async {})
+        }
+    }
+
+    /// Takes everything and says nothing.
+    struct Mute(&'static Waits);
+
+    impl Socket for Mute {
+        fn receive(&mut self, until_ms: i64) -> BoxFuture<'_, Received> {
+            self.0.0.fetch_max(until_ms, Ordering::Relaxed);
+            Box::pin(async { Received::Nothing })
+        }
+
+        fn send(&mut self, _: SocketMessage) -> BoxFuture<'_, Result<(), Gone>> {
+            Box::pin(async { Ok(()) })
+        }
+
+        fn close(&mut self, _: u16, _: &'static str) -> BoxFuture<'_, ()> {
+            Box::pin(async {})
+        }
+    }
+
+    struct Plain;
+
+    impl MediaCodec for Plain {
+        fn read(&mut self, _: MediaMessage) -> Result<Vec<MediaEvent>, MediaError> {
+            Ok(Vec::new())
+        }
+
+        fn format(&self) -> MediaFormat {
+            MediaFormat { rate: Rate::Khz8 }
+        }
+
+        fn audio(&mut self, _: &[i16]) -> MediaMessage {
+            MediaMessage::Text(String::new())
+        }
+
+        fn mark(&mut self, _: &str) -> MediaMessage {
+            MediaMessage::Text(String::new())
+        }
+
+        fn clear(&mut self) -> MediaMessage {
+            MediaMessage::Text(String::new())
+        }
+    }
+
+    fn line(text: &str) -> TranscriptRow {
+        let row = serde_json::json!({
+            "index": 0, "role": "assistant", "text": text, "start_ms": 0, "end_ms": 0, "interrupted": false,
+        });
+        serde_json::from_value(row).unwrap()
+    }
+
+    #[test]
+    fn a_line_without_marks_comes_to_its_end() {
+        static CLOCK: Waits = Waits(AtomicI64::new(1_000));
+        let clock = &CLOCK;
+        let mut socket = Mute(clock);
+        let mut peer = PhoneMedia::new(Box::new(Plain)).talk(&mut socket, &clock);
+        for chars in [50, 1_000] {
+            assert_eq!(peer.tell(&line(&"x".repeat(chars))).now_or_never(), Some(Ok(())));
+            let mut waited = 0;
+            while peer.hear(clock.now_ms() + 5_000).now_or_never() != Some(PeerEvent::Spoken) {
+                waited += 1;
+                assert!(waited < 20, "{chars} characters are spoken for ever");
+            }
+            assert!(!peer.peer.is_speaking());
+        }
+    }
+
+    #[test]
+    fn the_last_words_end_before_the_lease_does() {
+        static CLOCK: Waits = Waits(AtomicI64::new(1_000));
+        let clock = &CLOCK;
+        let mut socket = Mute(clock);
+        let mut peer = PhoneMedia::new(Box::new(Plain)).talk(&mut socket, &clock);
+        let row = line(&"x".repeat(MAX_CHARS));
+        assert_eq!(peer.tell(&row).now_or_never(), Some(Ok(())));
+        assert_eq!(peer.finish(EndedReason::AssistantEnded).now_or_never(), Some(false));
+        let passed_ms = clock.now_ms() - 1_000;
+        assert!(passed_ms <= PHONE_LAST_WORDS_MS, "{passed_ms} ms");
+    }
+}
