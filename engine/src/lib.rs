@@ -1,7 +1,7 @@
 //! Sidetone's engine: it decides everything and touches nothing.
 //!
 //! No socket, clock, randomness, file or thread lives here; a host lends them through [`ports`].
-//! Start reading at [`engine::Engine::handle`]: every request enters there.
+//! Start reading at [`engine`]: every request enters at [`engine::Engine::begin`].
 //!
 //! The modules below are floors: each imports only from those above it in this list. `tests/floors.rs` holds them
 //! to that.

@@ -3,7 +3,6 @@ use bytes::Bytes;
 use http::Response;
 
 use crate::base::error::{Code, Error};
-use crate::base::response::{error_response, with_incident};
 use crate::ports::{BlobError, DatabaseError};
 
 /// Why an operation did not finish: for the client, or for us.
@@ -46,6 +45,7 @@ impl From<BlobError> for Fault {
 impl Fault {
     /// The response to a request that ended in this fault, with the private detail for the log.
     pub(crate) fn into_response(self, request_id: &str) -> Response<Bytes> {
+        use crate::base::response::{error_response, with_incident};
         let (error, incident) = self.split();
         with_incident(error_response(&error, request_id), incident)
     }
