@@ -6,7 +6,7 @@ use crate::base::setting::SettingError;
 use crate::carriers::{self, Carriers};
 use crate::models::settings::{self, ModelCatalog, provider_of};
 
-/// Settings the engine reads, under the same names on a box and at the edge.
+/// Settings that the engine reads, under the same names on every host.
 pub const SETTINGS: &[&str] = &[
     "SIDETONE_BASE_URL",
     "SIDETONE_SECRET",
@@ -81,16 +81,24 @@ impl Config {
             trusted_proxies: proxies(get("SIDETONE_TRUSTED_PROXIES"))?,
         })
     }
-}
 
-/// Names that look like settings and are none, a typo that would pass silently; `own` are the host's.
-pub fn unknown_settings(names: impl Iterator<Item = String>, own: &[&str]) -> Vec<String> {
-    names
-        .filter(|name| name.starts_with("SIDETONE_"))
-        .filter(|name| {
-            ![SETTINGS, carriers::SETTINGS, own].iter().any(|known| known.contains(&name.as_str()))
-        })
-        .collect()
+    /// What a host logs at the start: settings that are set and not known, which are likely misspelled, and settings
+    /// that are dangerous. `names` are those of everything that is set, `own` the settings that only the host reads.
+    pub fn warnings(&self, names: impl Iterator<Item = String>, own: &[&str]) -> Vec<String> {
+        let is_known =
+            |name: &str| [SETTINGS, carriers::SETTINGS, own].iter().any(|known| known.contains(&name));
+        let unknown = names.filter(|name| name.starts_with("SIDETONE_") && !is_known(name));
+        let mut warnings: Vec<String> = unknown
+            .map(|name| format!("{name} is not a setting of this version; check its spelling"))
+            .collect();
+        if self.allow_private_targets {
+            warnings.push(
+                "SIDETONE_ALLOW_PRIVATE_TARGETS is on: tools and webhooks may point anywhere; for development only"
+                    .to_owned(),
+            );
+        }
+        warnings
+    }
 }
 
 fn http_url(name: &'static str, text: &str) -> Result<String, SettingError> {

@@ -1,7 +1,7 @@
 //! Sidetone's engine: it decides everything and touches nothing.
 //!
 //! No socket, clock, randomness, file or thread lives here; a host lends them through [`ports`].
-//! Start reading at [`engine::Engine::handle`]: every request enters there.
+//! Start reading at [`engine`]: every request enters at [`engine::Engine::begin`].
 //!
 //! The modules are floors, from the ground up: [`base`], [`ports`], [`speech`], [`conversation`], [`models`],
 //! [`simulation`], [`carriers`], [`config`], [`services`], [`storage`], [`live`], [`jobs`], [`operations`],

@@ -1,5 +1,4 @@
 //! The command line: serving is the default, and an operator's few other needs.
-use sidetone_engine::ports::JobQueue;
 use std::io::{self, IsTerminal, Write};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -9,8 +8,8 @@ use std::time::Duration;
 use clap::{Parser, Subcommand};
 use sidetone_engine::base::api_key::ApiKey;
 use sidetone_engine::base::hash::sha256_hex;
-use sidetone_engine::config::{Config, unknown_settings};
-use sidetone_engine::engine::Engine;
+use sidetone_engine::config::Config;
+use sidetone_engine::engine::{Engine, Started};
 use sidetone_engine::ports::Ports;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -22,7 +21,7 @@ use crate::http_client::HttpClient;
 use crate::keys::RingKeys;
 use crate::runner::{Runner, Wakes};
 use crate::server;
-use crate::settings::{self, BOX_SETTINGS, Settings};
+use crate::settings::{self, HOST_SETTINGS, Settings};
 use crate::system::{SystemClock, SystemRandom};
 
 /// After the signal to stop, claimed jobs get so long to finish.
@@ -106,7 +105,7 @@ pub fn main() -> Result<(), Failure> {
             ))?)
         }
         Command::Workspace(WorkspaceCommand::Create { name }) => {
-            let (engine, _) = engine(&settings, &data, settings.listen)?;
+            let Service { engine, .. } = service(&settings, &data, settings.listen)?;
             let made = runtime.block_on(engine.create_workspace(&name)).map_err(told)?;
             print_line(&format!(
                 "Workspace {} ({name})\nAPI key, shown this once: {}",
@@ -115,7 +114,7 @@ pub fn main() -> Result<(), Failure> {
             .map_err(|error| key_lost(&error, &made.workspace_id).into())
         }
         Command::Key(KeyCommand::Create { workspace }) => {
-            let (engine, _) = engine(&settings, &data, settings.listen)?;
+            let Service { engine, .. } = service(&settings, &data, settings.listen)?;
             let key = runtime.block_on(engine.create_key(&workspace)).map_err(told)?;
             print_line(&format!("API key, shown this once: {key}"))
                 .map_err(|error| key_lost(&error, &workspace).into())
@@ -123,7 +122,7 @@ pub fn main() -> Result<(), Failure> {
     }
 }
 
-/// What a Worker has to be given and a box makes by itself.
+/// The secrets that a Worker has to be given; the native host makes its own.
 fn secrets() -> Result<String, getrandom::Error> {
     let (mut secret, mut key) = ([0; 32], [0; 32]);
     getrandom::fill(&mut secret)?;
@@ -144,12 +143,16 @@ fn key_lost(error: &io::Error, workspace: &str) -> String {
     )
 }
 
+/// The engine over this machine.
+struct Service {
+    engine: Engine,
+    wakes: Arc<Wakes>,
+    /// For the log at the start.
+    warnings: Vec<String>,
+}
+
 /// `listen` is where the service is when SIDETONE_BASE_URL does not say.
-fn engine(
-    settings: &Settings,
-    data: &DataFolder,
-    listen: SocketAddr,
-) -> Result<(Engine, Arc<Wakes>), Failure> {
+fn service(settings: &Settings, data: &DataFolder, listen: SocketAddr) -> Result<Service, Failure> {
     let secret = if settings.has_secret { String::new() } else { data.secret()? };
     let base_url = settings::base_url(listen);
     let private_key =
@@ -159,6 +162,8 @@ fn engine(
         name => std::env::var(name).ok(),
     };
     let config = Config::from_settings(lookup, &base_url, &secret)?;
+    let warnings =
+        config.warnings(std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()), HOST_SETTINGS);
     let wakes = Arc::new(Wakes::default());
     let ports = Ports {
         database: Arc::new(Sqlite::open(&data.database())?),
@@ -169,7 +174,7 @@ fn engine(
         http: Arc::new(HttpClient::new()?),
         keys: Arc::new(RingKeys),
     };
-    Ok((Engine::new(config, ports).map_err(told)?, wakes))
+    Ok(Service { engine: Engine::new(config, ports).map_err(told)?, wakes, warnings })
 }
 
 async fn serve(settings: &Settings, data: &DataFolder) -> Result<(), Failure> {
@@ -180,28 +185,20 @@ async fn serve(settings: &Settings, data: &DataFolder) -> Result<(), Failure> {
         .await
         .map_err(|error| format!("SIDETONE_LISTEN: cannot listen on {}: {error}", settings.listen))?;
     let address = listener.local_addr()?;
-    let (engine, wakes) = engine(settings, data, address)?;
-    for name in unknown_settings(std::env::vars().map(|(name, _)| name), BOX_SETTINGS) {
-        tracing::warn!("{name} is not a setting of this version; check its spelling");
-    }
-    if engine.config().allow_private_targets {
-        tracing::warn!(
-            "SIDETONE_ALLOW_PRIVATE_TARGETS is on: tools and webhooks may point anywhere; for development only"
-        );
-    }
-    // Nobody else serves this folder, so every lease is one of a process that is gone.
-    engine.release_all_leases().await.map_err(told)?;
-    let first = engine.first_workspace().await.map_err(told)?;
-    if let Err(error) = print_line(&welcome(&engine, address, first.as_deref())) {
-        match first {
+    let Service { engine, wakes, warnings } = service(settings, data, address)?;
+    warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
+    // The lock keeps every other process off this folder.
+    let Started { first_key, workers } = engine.start(&owner()).await.map_err(told)?;
+    if let Err(error) = print_line(&welcome(&engine, address, first_key.as_deref())) {
+        match first_key {
             Some(_) => tracing::error!("{}", key_lost(&error, "default")),
             None => tracing::warn!(%error, "the welcome could not be printed"),
         }
     }
 
     let (stop, stopped) = watch::channel(false);
-    let start = |queue| Runner::start(engine.clone(), queue, wakes.clone(), &owner(), stopped.clone());
-    let jobs = JobQueue::ALL.iter().copied().map(start).collect::<Vec<_>>();
+    let start = |worker| Runner::start(worker, wakes.clone(), stopped.clone());
+    let jobs = workers.into_iter().map(start).collect::<Vec<_>>();
     let server = tokio::spawn(server::serve(listener, engine, stopped));
     signal().await;
     tracing::info!("stopping: no new requests, finishing the open ones");
@@ -219,7 +216,7 @@ async fn serve(settings: &Settings, data: &DataFolder) -> Result<(), Failure> {
 }
 
 fn owner() -> String {
-    format!("box-{}", std::process::id())
+    format!("native-{}", std::process::id())
 }
 
 async fn signal() {
@@ -256,9 +253,9 @@ fn start_log() {
         .init();
 }
 
-/// Says where the service is and what to do next; with the first key, exactly once.
+/// Where the service is and what to do next, with the first key at the first start.
 fn welcome(engine: &Engine, address: SocketAddr, first_key: Option<&str>) -> String {
-    let base_url = &engine.config().base_url;
+    let base_url = engine.base_url();
     let mut text = format!(
         "Sidetone {} is serving {base_url} (listening on {address})\n  API docs   {base_url}/docs\n  MCP        {base_url}/mcp\n",
         env!("CARGO_PKG_VERSION")

@@ -1,5 +1,5 @@
-//! Sidetone on a box: the engine over SQLite, axum and the system's clock, as one binary; and, for
-//! tests, over nothing but memory: [`Sandbox`].
+//! Sidetone self-hosted: the engine over SQLite, hyper and the system's clock, as one binary; and, for tests, over
+//! nothing but memory: [`Sandbox`].
 pub mod blobs;
 pub mod cli;
 pub mod data;

@@ -1,36 +1,35 @@
 //! The whole service in memory, for tests: ours and yours. No network, no files, no real time.
+mod http;
+mod ports;
 mod socket;
 
-use sidetone_engine::storage::jobs::JobKind;
-use std::collections::{BTreeMap, VecDeque};
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use bytes::{Bytes, BytesMut};
-use futures_util::{TryStreamExt, stream};
-use http::{HeaderMap, Method};
+use ::http::{HeaderMap, Method, Request};
+use bytes::Bytes;
+use futures_util::TryStreamExt;
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
-use sidetone_engine::base::limits::BODY_BYTES_MAX;
 use sidetone_engine::config::Config;
-use sidetone_engine::engine::Engine;
-use sidetone_engine::live::Accept;
-use sidetone_engine::ports::blobs::{self, Slice};
-use sidetone_engine::ports::{
-    BlobError, BlobKey, Blobs, BoxFuture, ByteRange, Clock, Database, Http, HttpError, HttpReply,
-    HttpRequest, HttpStream, Incoming, Ports, Queue, Random, Wake,
-};
+use sidetone_engine::engine::{Admission, Engine, FinalResponse, Outcome, SocketAdmission};
+use sidetone_engine::ports::{Blobs, Database, HttpError, HttpReply, HttpRequest, Ports, Wake};
+use sidetone_engine::services::Services;
+use sidetone_engine::storage::jobs::JobKind;
 
 use crate::database::Memory;
 use crate::keys::RingKeys;
 
-pub use socket::SandboxSocket;
-use socket::Sessions;
+use self::http::{ScriptedAnswer, ScriptedHttp};
+pub use self::ports::MemoryBlobs;
+use self::ports::{Hints, ManualClock, SeededRandom};
+pub use self::socket::SandboxSocket;
+use self::socket::Sessions;
 
 /// Jobs a sandbox runs together.
 const JOBS_AT_ONCE: usize = 32;
-/// Hints a sandbox remembers.
-const HINTS_KEPT_MAX: usize = 10_000;
+/// Where requests come from.
+const PEER: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 /// The manual clock starts here: 2026-01-01T00:00:00Z.
 const START_MS: i64 = 1_767_225_600_000;
 
@@ -144,6 +143,11 @@ impl Sandbox {
         &self.engine
     }
 
+    /// The functions below the engine's interfaces, for tests of the service itself.
+    pub fn services(&self) -> &Services {
+        self.engine.services()
+    }
+
     /// Makes another workspace and returns its key.
     #[expect(clippy::expect_used, reason = "a test that cannot go on should say so loudly")]
     pub fn create_workspace(&self, name: &str) -> String {
@@ -185,30 +189,24 @@ impl Sandbox {
     }
 
     /// Sends any request, byte for byte.
-    pub fn send(&self, request: http::Request<Bytes>) -> Reply {
-        let response = if request.body().len() > BODY_BYTES_MAX {
-            self.engine.body_too_large()
-        } else {
-            block_on(self.engine.handle(Incoming { request, peer: Some([127, 0, 0, 1].into()) }))
-        };
-        Self::reply(self.with_body(response))
+    pub fn send(&self, request: Request<Bytes>) -> Reply {
+        Self::whole(block_on(self.engine.handle(request, Some(PEER))))
     }
 
     /// Opens a WebSocket, such as a test token's, by its path and query. `Err` is what the service
     /// answers instead of upgrading.
     #[expect(clippy::expect_used, reason = "a test that cannot go on should say so loudly")]
     pub fn connect(&self, path: &str) -> Result<SandboxSocket<'_>, Box<Reply>> {
-        let request = http::Request::builder().uri(path).header("upgrade", "websocket");
-        let (parts, body) = request.body(Bytes::new()).expect("the path is a path").into_parts();
-        let wants = self.engine.wants_socket(&parts);
-        let incoming =
-            Incoming { request: http::Request::from_parts(parts, body), peer: Some([127, 0, 0, 1].into()) };
-        if !wants {
-            return Err(Box::new(Self::reply(block_on(self.engine.handle(incoming)))));
-        }
-        match block_on(self.engine.accept(incoming)) {
-            Accept::Refused(response) => Err(Box::new(Self::reply(response))),
-            Accept::Session(session) => Ok(self.sessions.open(self.clock.clone(), |mut socket| {
+        let request = Request::builder().uri(path).header("upgrade", "websocket");
+        let (head, ()) = request.body(()).expect("the path is a path").into_parts();
+        let admitted = match self.engine.begin(head, Some(PEER), Some(())) {
+            Admission::Socket(pending, ()) => block_on(pending.accept()),
+            Admission::ReadBody(pending) => return Err(Box::new(Self::whole(block_on(pending.answer())))),
+            Admission::Respond(response) => return Err(Box::new(Self::reply(response, None))),
+        };
+        match admitted {
+            SocketAdmission::Refused(response) => Err(Box::new(Self::reply(response, None))),
+            SocketAdmission::Accepted(session) => Ok(self.sessions.open(self.clock.clone(), |mut socket| {
                 Box::pin(async move { session.run(&mut socket).await })
             })),
         }
@@ -219,32 +217,26 @@ impl Sandbox {
         self.sessions.kill();
     }
 
+    /// What a host streams comes at once here.
     #[expect(clippy::expect_used, reason = "a test that cannot go on should say so loudly")]
-    fn reply(response: http::Response<Bytes>) -> Reply {
-        let (parts, body) = response.into_parts();
-        assert!(
-            parts.status.as_u16() != 500,
-            "{:?}",
-            parts.extensions.get::<sidetone_engine::base::response::Incident>().expect("a 500 has a reason")
-        );
-        Reply::new(parts.status.as_u16(), parts.headers, body)
+    fn whole(outcome: Outcome) -> Reply {
+        let (response, stream) = match outcome {
+            Outcome::Complete(response) => (response, None),
+            Outcome::Blob(blob) => block_on(blob.open()),
+        };
+        let body = stream.map(|stream| {
+            let pieces: Vec<Bytes> = block_on(stream.try_collect()).expect("a blob in memory can be read");
+            Bytes::from(pieces.concat())
+        });
+        Self::reply(response, body)
     }
 
-    /// What a host streams comes at once here.
-    fn with_body(&self, response: http::Response<Bytes>) -> http::Response<Bytes> {
-        let Some(slice) = response.extensions().get::<Slice>().cloned() else { return response };
-        let whole = async {
-            let Some(stream) = blobs::open(self.engine.ports().blobs.clone(), slice.clone()).await? else {
-                return Ok(None);
-            };
-            let pieces: Vec<Bytes> = stream.try_collect().await?;
-            Ok(Some(Bytes::from(pieces.concat())))
-        };
-        match block_on(whole) {
-            Ok(Some(body)) => response.map(|_| body),
-            Ok(None) => self.engine.lost(&slice),
-            Err(error) => self.engine.unreadable(error),
-        }
+    /// `stream` stands in for the body.
+    fn reply(response: FinalResponse, stream: Option<Bytes>) -> Reply {
+        let (response, record) = response.into_parts();
+        assert!(record.status().as_u16() != 500, "{record}");
+        let (parts, body) = response.into_parts();
+        Reply::new(parts.status.as_u16(), parts.headers, stream.unwrap_or(body))
     }
 
     /// Runs all jobs that are due, and those they cause, until none is; returns how many.
@@ -252,7 +244,7 @@ impl Sandbox {
     pub fn run_jobs(&self) -> usize {
         let mut ran = 0;
         loop {
-            let turn = block_on(self.engine.run_due_jobs("sandbox", JobKind::ALL, JOBS_AT_ONCE))
+            let turn = block_on(self.services().run_due_jobs("sandbox", JobKind::ALL, JOBS_AT_ONCE))
                 .expect("jobs can be run");
             assert!(turn.incidents.is_empty(), "{:?}", turn.incidents);
             if turn.ran == 0 {
@@ -262,8 +254,8 @@ impl Sandbox {
         }
     }
 
-    /// The hints to a job runner so far, oldest first. The list is emptied. A real queue delivers them; what they announce is run by [`Sandbox::run_jobs`] or by
-    /// the engine's own `run_due_jobs`.
+    /// The hints to a job runner so far, oldest first. The list is emptied. A real queue delivers them;
+    /// [`Sandbox::run_jobs`] runs the jobs that they announce.
     pub fn hints(&self) -> Vec<Wake> {
         std::mem::take(&mut *lock(&self.hints.0))
     }
@@ -322,7 +314,7 @@ impl Sandbox {
 
     #[expect(clippy::expect_used, reason = "a test that cannot go on should say so loudly")]
     fn request(&self, method: Method, path: &str, body: Option<Value>) -> Reply {
-        let mut request = http::Request::builder()
+        let mut request = Request::builder()
             .method(method)
             .uri(path)
             .header("authorization", format!("Bearer {}", self.key));
@@ -340,180 +332,10 @@ pub fn memory() -> Memory {
     Memory::new().expect("SQLite opens in memory")
 }
 
-/// Blobs in memory, for one engine in one test.
-#[derive(Default)]
-pub struct MemoryBlobs(Mutex<BTreeMap<BlobKey, Bytes>>);
-
-impl MemoryBlobs {
-    /// The keys of all there are, in order.
-    pub fn keys(&self) -> Vec<BlobKey> {
-        lock(&self.0).keys().cloned().collect()
-    }
-}
-
-impl Blobs for MemoryBlobs {
-    fn put(&self, key: &BlobKey, bytes: Bytes) -> BoxFuture<'_, Result<(), BlobError>> {
-        let key = key.clone();
-        Box::pin(async move {
-            lock(&self.0).insert(key, bytes);
-            Ok(())
-        })
-    }
-
-    fn size(&self, key: &BlobKey) -> BoxFuture<'_, Result<Option<u64>, BlobError>> {
-        let key = key.clone();
-        Box::pin(async move { Ok(lock(&self.0).get(&key).map(|bytes| bytes.len() as u64)) })
-    }
-
-    fn get(&self, key: &BlobKey, range: ByteRange) -> BoxFuture<'_, Result<Option<Bytes>, BlobError>> {
-        let key = key.clone();
-        Box::pin(async move {
-            let place = |at: u64, bytes: &Bytes| usize::try_from(at).unwrap_or(usize::MAX).min(bytes.len());
-            let blobs = lock(&self.0);
-            Ok(blobs.get(&key).map(|bytes| {
-                bytes.slice(place(range.first, bytes)..place(range.first.saturating_add(range.bytes), bytes))
-            }))
-        })
-    }
-
-    fn delete(&self, key: &BlobKey) -> BoxFuture<'_, Result<(), BlobError>> {
-        let key = key.clone();
-        Box::pin(async move {
-            lock(&self.0).remove(&key);
-            Ok(())
-        })
-    }
-}
-
 /// Everything in a sandbox is ready at once, so no runtime is needed.
 pub fn block_on<T>(future: impl Future<Output = T>) -> T {
     futures_util::FutureExt::now_or_never(future)
         .unwrap_or_else(|| unreachable!("nothing in a sandbox waits"))
-}
-
-struct ManualClock(AtomicI64);
-
-impl Clock for ManualClock {
-    fn now_ms(&self) -> i64 {
-        self.0.load(Ordering::SeqCst)
-    }
-
-    /// Whoever waits has waited: the pause moves the clock.
-    fn sleep(&self, ms: u64) -> BoxFuture<'_, ()> {
-        self.0.fetch_add(i64::try_from(ms).unwrap_or(i64::MAX), Ordering::SeqCst);
-        Box::pin(async {})
-    }
-}
-
-/// SHA-256 of a counter: the same bytes in every sandbox.
-#[derive(Default)]
-struct SeededRandom(Mutex<u64>);
-
-impl Random for SeededRandom {
-    fn fill(&self, bytes: &mut [u8]) {
-        let mut counter = lock(&self.0);
-        for chunk in bytes.chunks_mut(32) {
-            *counter += 1;
-            let block = Sha256::digest(counter.to_le_bytes());
-            chunk.copy_from_slice(&block[..chunk.len()]);
-        }
-    }
-}
-
-/// Keeps the hints for whoever asks, the newest of them: a sandbox may run for long.
-#[derive(Default)]
-struct Hints(Mutex<Vec<Wake>>);
-
-impl Queue for Hints {
-    fn wake(&self, wake: &Wake) {
-        let mut hints = lock(&self.0);
-        if hints.len() >= HINTS_KEPT_MAX {
-            hints.drain(..HINTS_KEPT_MAX / 2);
-        }
-        hints.push(wake.clone());
-    }
-}
-
-type Answering = Arc<dyn Fn(&HttpRequest) -> Result<HttpReply, HttpError> + Send + Sync>;
-
-#[derive(Default)]
-struct ScriptedHttp {
-    answers: Mutex<VecDeque<Result<ScriptedAnswer, HttpError>>>,
-    otherwise: Mutex<Option<Answering>>,
-    sent: Mutex<Vec<HttpRequest>>,
-    meanwhile: Mutex<Option<Deed>>,
-}
-
-/// See [`Sandbox::meanwhile`].
-type Deed = Box<dyn FnOnce() + Send>;
-
-struct ScriptedAnswer {
-    status: u16,
-    headers: Vec<(String, String)>,
-    body: Vec<Result<Bytes, HttpError>>,
-}
-
-impl From<HttpReply> for ScriptedAnswer {
-    fn from(HttpReply { status, headers, body }: HttpReply) -> Self {
-        Self { status, headers, body: vec![Ok(body)] }
-    }
-}
-
-impl ScriptedHttp {
-    fn next(&self, request: HttpRequest) -> Result<ScriptedAnswer, HttpError> {
-        let mut left_bytes = request.response_bytes_max;
-        let scripted = lock(&self.answers).pop_front();
-        let otherwise = lock(&self.otherwise).clone();
-        let answer = match (scripted, otherwise) {
-            (Some(answer), _) => answer,
-            (None, Some(otherwise)) => otherwise(&request).map(ScriptedAnswer::from),
-            (None, None) => Err(HttpError::Failed("no answer is scripted".to_owned())),
-        };
-        lock(&self.sent).push(request);
-        let deed = lock(&self.meanwhile).take();
-        if let Some(deed) = deed {
-            deed();
-        }
-        let mut answer = answer?;
-        let mut begun = BytesMut::new();
-        for piece in &mut answer.body {
-            if let Ok(bytes) = piece {
-                let room = left_bytes.min(bytes.len());
-                begun.extend_from_slice(&bytes[..room]);
-                left_bytes -= room;
-                if room < bytes.len() {
-                    let (status, headers) = (answer.status, answer.headers.clone());
-                    let body = std::mem::take(&mut begun).freeze();
-                    *piece = Err(HttpError::TooLarge(HttpReply { status, headers, body }));
-                    break;
-                }
-            }
-        }
-        // After an error nothing comes.
-        if let Some(place) = answer.body.iter().position(Result::is_err) {
-            answer.body.truncate(place + 1);
-        }
-        Ok(answer)
-    }
-}
-
-impl Http for ScriptedHttp {
-    fn send(&self, request: HttpRequest) -> BoxFuture<'_, Result<HttpReply, HttpError>> {
-        let reply = self.next(request).and_then(|ScriptedAnswer { status, headers, body }| {
-            let pieces = body.into_iter().collect::<Result<Vec<Bytes>, _>>()?;
-            Ok(HttpReply { status, headers, body: Bytes::from(pieces.concat()) })
-        });
-        Box::pin(async move { reply })
-    }
-
-    fn open(&self, request: HttpRequest) -> BoxFuture<'_, Result<HttpStream, HttpError>> {
-        let stream = self.next(request).map(|ScriptedAnswer { status, headers, body }| HttpStream {
-            status,
-            headers,
-            body: Box::pin(stream::iter(body)),
-        });
-        Box::pin(async move { stream })
-    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -1,13 +1,13 @@
-//! The box's settings: the engine's, and where to listen and keep data.
+//! The settings that only the native host has: where to listen and where to keep data.
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use sidetone_engine::base::setting::SettingError;
 
-/// Settings only a box has.
-pub const BOX_SETTINGS: &[&str] = &["SIDETONE_LISTEN", "SIDETONE_DATA"];
+/// Settings that only the native host reads.
+pub const HOST_SETTINGS: &[&str] = &["SIDETONE_LISTEN", "SIDETONE_DATA"];
 
-/// Where the service is and where it keeps what.
+/// Where the service listens and where it keeps its data.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// The address to listen on.
@@ -53,7 +53,7 @@ pub fn text_or_file(name: &'static str, value: Option<String>) -> Result<Option<
     }
 }
 
-/// The URL of a service that listens there, as somebody on this machine can open it.
+/// The URL of a service that listens there, as a browser on this machine can open it.
 pub fn base_url(address: SocketAddr) -> String {
     match address {
         SocketAddr::V4(v4) if v4.ip().is_unspecified() => format!("http://127.0.0.1:{}", v4.port()),

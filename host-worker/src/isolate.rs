@@ -1,10 +1,12 @@
-//! One engine an isolate: its schemas and documents are made once, not for every request.
+//! One engine per isolate: its schemas and documents are built once, not for every request.
 use std::cell::RefCell;
+use std::fmt;
 use std::sync::Arc;
 
+use sidetone_engine::base::setting::SettingError;
 use sidetone_engine::engine::Engine;
 use sidetone_engine::interfaces::documents::Documents;
-use sidetone_engine::ports::{Ports, Random};
+use sidetone_engine::ports::{Clock, Ports, Random};
 use worker::Env;
 
 use crate::d1::D1;
@@ -20,7 +22,7 @@ use crate::system::{PlatformClock, PlatformRandom};
 pub struct Service {
     /// The engine over the Worker's bindings.
     pub engine: Engine,
-    /// The hints it has given and nobody has sent yet.
+    /// Its hints that have not been sent yet.
     pub wakes: Arc<Wakes>,
     /// The engine's blobs, for what only the platform can do with them.
     pub blobs: Arc<R2>,
@@ -31,7 +33,7 @@ pub struct Service {
 impl Service {
     /// Sends the hints that were given meanwhile.
     pub async fn send_wakes(&self) {
-        self.wakes.send(self.engine.ports().clock.now_ms()).await;
+        self.wakes.send(PlatformClock.now_ms()).await;
     }
 }
 
@@ -56,18 +58,32 @@ const DELIVERIES: &str = "DELIVERIES";
 /// Stands for the public URL where no request has named it: jobs need none.
 const UNPLACED: &str = "http://localhost";
 
-/// The service for a request to `origin`. The isolate's first request says what the public URL is,
-/// if SIDETONE_BASE_URL does not.
-pub fn for_request(env: &Env, origin: &str) -> Result<Service, String> {
+/// Why there is no service.
+pub struct NotReady {
+    /// The setting or binding that is missing or wrong.
+    pub name: String,
+    /// What is wrong with it, for the log.
+    pub detail: String,
+}
+
+impl fmt::Display for NotReady {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.name, self.detail)
+    }
+}
+
+/// The service for a request to `origin`, which is the public URL if SIDETONE_BASE_URL is not set. The first request of
+/// an isolate decides.
+pub fn for_request(env: &Env, origin: &str) -> Result<Service, NotReady> {
     held(env, Some(origin))
 }
 
 /// The service for jobs.
-pub fn for_jobs(env: &Env) -> Result<Service, String> {
+pub fn for_jobs(env: &Env) -> Result<Service, NotReady> {
     held(env, None)
 }
 
-fn held(env: &Env, origin: Option<&str>) -> Result<Service, String> {
+fn held(env: &Env, origin: Option<&str>) -> Result<Service, NotReady> {
     let found = HELD.with_borrow(|held| {
         let held = held.as_ref().filter(|held| held.placed || origin.is_none());
         held.map(|held| held.service.clone())
@@ -80,9 +96,10 @@ fn held(env: &Env, origin: Option<&str>) -> Result<Service, String> {
     Ok(service)
 }
 
-fn make(env: &Env, default_base_url: &str) -> Result<Service, String> {
-    let config = settings::read(env, default_base_url).map_err(|error| error.to_string())?;
-    let binding = |error: worker::Error| format!("wrangler.toml: {error}");
+fn make(env: &Env, default_base_url: &str) -> Result<Service, NotReady> {
+    let config = settings::read(env, default_base_url)
+        .map_err(|SettingError { name, message }| NotReady { name: name.to_owned(), detail: message })?;
+    let binding = |error: worker::Error| NotReady { name: "wrangler.toml".to_owned(), detail: error.to_string() };
     let queue = |name| env.queue(name).map_err(binding);
     let wakes = Arc::new(Wakes::new(queue(CONVERSATIONS)?, queue(DELIVERIES)?));
     let blobs = Arc::new(R2::new(env.bucket(BUCKET).map_err(binding)?));
@@ -96,7 +113,8 @@ fn make(env: &Env, default_base_url: &str) -> Result<Service, String> {
         keys: Arc::new(PlatformKeys),
     };
     let documents = Documents::embedded(include_str!(concat!(env!("OUT_DIR"), "/documents")));
-    let engine = Engine::with_documents(config, ports, documents).map_err(|fault| format!("{fault:?}"))?;
+    let engine = Engine::with_documents(config, ports, documents)
+        .map_err(|fault| NotReady { name: "engine".to_owned(), detail: format!("{fault:?}") })?;
     let mut name = [0; 8];
     PlatformRandom.fill(&mut name);
     let owner = format!("edge-{:016x}", u64::from_le_bytes(name)).into();

@@ -31,8 +31,8 @@ async fn queue(batch: MessageBatch<queue::Hint>, env: Env, _: Context) -> worker
     Ok(())
 }
 
-/// The sweep: runs what is due although no hint came, and forgets what is kept for a time only.
+/// Runs what is due although no hint came, and removes what has expired.
 #[event(scheduled)]
 async fn scheduled(_: ScheduledEvent, env: Env, _: ScheduleContext) {
-    queue::sweep(&env).await;
+    queue::scheduled(&env).await;
 }

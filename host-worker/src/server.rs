@@ -1,64 +1,57 @@
-//! One request of the platform's into the engine, one response back: reads a body within the limit,
-//! hands the request over, writes the answer and logs what must be logged.
+//! One request of the platform's into the engine, one response back, and what is logged of it.
 use std::borrow::Cow;
 use std::pin::pin;
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use futures_channel::oneshot;
 use futures_util::StreamExt;
 use futures_util::future::{Either, select};
-use http::{HeaderMap, HeaderName, HeaderValue, Response as Answer};
-use sidetone_engine::base::error::{Code, Error};
-use sidetone_engine::base::limits::{BODY_BYTES_MAX, REQUEST_READ_MS};
-use sidetone_engine::base::response::Incident;
-use sidetone_engine::live::telephony::without_token;
-use sidetone_engine::live::{Accept, LiveSession};
-use sidetone_engine::ports::Incoming;
-use sidetone_engine::ports::blobs::Slice;
+use http::request::Parts;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
+use sidetone_engine::engine::{Admission, BodyFailure, FinalResponse, Outcome, PendingRequest, SocketAdmission};
+use sidetone_engine::live::LiveSession;
 use worker::js_sys::{Array, JSON, Uint8Array};
 use worker::web_sys::{ReadableStream, Request, Response, ResponseInit};
 use worker::{Body, Context, Delay, Env, WebSocketPair, console_error};
 
-use crate::isolate::{self, Service};
+use crate::isolate::{self, NotReady, Service};
 use crate::socket::EdgeSocket;
+use crate::system::{PlatformClock, PlatformRandom};
 
-/// What the edge says of who is calling; a client cannot set it.
+/// The client's address as the edge reports it; a client cannot set it.
 const PEER_HEADER: &str = "cf-connecting-ip";
 
 /// Answers a request. Never fails on what a client sends.
 pub async fn answer(request: Request, env: &Env, context: &Context) -> worker::Result<Response> {
     let url = request.url();
     let (origin, target) = split(&url);
+    let head = head(&request, target);
     let service = match isolate::for_request(env, origin) {
         Ok(service) => service,
-        Err(detail) => return unconfigured(&detail),
+        Err(not_ready) => return unconfigured(head, not_ready),
     };
-    let engine = &service.engine;
-    let (method, path) = (request.method(), target.split('?').next().unwrap_or_default());
-    let mut response = match handle(&service, context, &request, &method, target).await {
-        Handled::Answer(response) => response,
-        Handled::Session(session) => return upgrade(*session, &service, context),
+    let peer = peer(&head.headers);
+    // The platform does the WebSocket's handshake.
+    let (response, stream) = match service.engine.begin(head, peer, Some(())) {
+        Admission::Respond(response) => (response, None),
+        Admission::ReadBody(pending) => match answered(pending, &service, context, request.body()).await {
+            Outcome::Complete(response) => (response, None),
+            Outcome::Blob(blob) => {
+                let opened = service.blobs.stream(blob.slice()).await;
+                blob.resolve(opened)
+            }
+        },
+        Admission::Socket(pending, ()) => match pending.accept().await {
+            SocketAdmission::Refused(response) => (response, None),
+            SocketAdmission::Accepted(session) => return upgrade(*session, &service, context),
+        },
     };
-    let mut stream = None;
-    if let Some(slice) = response.extensions().get::<Slice>().cloned() {
-        match service.blobs.stream(&slice).await {
-            Ok(Some(found)) => stream = Some(found),
-            Ok(None) => response = engine.lost(&slice),
-            Err(error) => response = engine.unreadable(error),
-        }
-    }
-    log(&response, &method, path);
     if !service.wakes.is_empty() {
         let service = service.clone();
         context.wait_until(async move { service.send_wakes().await });
     }
-    to_platform(response, stream.as_ref())
-}
-
-enum Handled {
-    Answer(Answer<Bytes>),
-    Session(Box<LiveSession>),
+    send(response, stream.as_ref())
 }
 
 /// Hands the client its end of a socket and leaves the conversation to the invocation, which lasts as
@@ -79,75 +72,46 @@ fn upgrade(session: LiveSession, service: &Service, context: &Context) -> worker
     Ok(worker::Response::from_websocket(client)?.into())
 }
 
-async fn handle(
-    service: &Service,
-    context: &Context,
-    request: &Request,
-    method: &str,
-    target: &str,
-) -> Handled {
-    let engine = &service.engine;
-    let parts = match head(request, method, target) {
-        Ok(parts) => parts,
-        Err(error) => return Handled::Answer(engine.broken(error.to_string())),
-    };
-    if engine.wants_socket(&parts) {
-        let peer = peer(&parts.headers);
-        let request = http::Request::from_parts(parts, Bytes::new());
-        return match engine.accept(Incoming { request, peer }).await {
-            Accept::Refused(response) => Handled::Answer(response),
-            Accept::Session(session) => Handled::Session(session),
-        };
-    }
-    Handled::Answer(answered(service, context, request, parts).await)
-}
-
-fn head(request: &Request, method: &str, target: &str) -> http::Result<http::request::Parts> {
-    let mut head = http::Request::builder().method(method).uri(target);
-    if let Some(slot) = head.headers_mut() {
-        *slot = headers(request);
-    }
-    Ok(head.body(())?.into_parts().0)
+/// The request without its body. The platform has parsed it already; a path that `http` does not take leads nowhere.
+fn head(request: &Request, target: &str) -> Parts {
+    let mut head = http::Request::new(()).into_parts().0;
+    head.method = Method::from_bytes(request.method().as_bytes()).unwrap_or_default();
+    head.uri = target.parse::<Uri>().unwrap_or_default();
+    head.headers = headers(request);
+    head
 }
 
 fn peer(headers: &HeaderMap) -> Option<std::net::IpAddr> {
     headers.get(PEER_HEADER).and_then(|value| value.to_str().ok()?.parse().ok())
 }
 
+/// Reads the body and answers. A request that changes something runs to its end, even if the client goes.
 async fn answered(
+    mut pending: PendingRequest,
     service: &Service,
     context: &Context,
-    request: &Request,
-    parts: http::request::Parts,
-) -> Answer<Bytes> {
-    let engine = &service.engine;
-    if let Some(response) = engine.refuse_by_head(&parts.headers) {
-        return response;
+    body: Option<ReadableStream>,
+) -> Outcome {
+    if let Some(stream) = body
+        && let Err(failure) = read(stream, &mut pending).await
+    {
+        return Outcome::Complete(pending.fail(failure));
     }
-    let body = match request.body() {
-        None => Bytes::new(),
-        Some(stream) => match read(stream, engine.admits_body(&parts)).await {
-            Ok(body) => body,
-            Err(Unread::TooLarge) => return engine.body_too_large(),
-            Err(Unread::Late) => return engine.request_timeout(),
-        },
-    };
-    let (peer, only_reads) = (peer(&parts.headers), engine.only_reads(&parts));
-    let (method, path) = (parts.method.clone(), parts.uri.path().to_owned());
-    let incoming = Incoming { request: http::Request::from_parts(parts, body), peer };
-    if only_reads {
-        return engine.handle(incoming).await;
+    if pending.only_reads() {
+        return pending.answer().await;
     }
+    let trace = pending.trace();
     let (done, answer) = oneshot::channel();
     let working = service.clone();
     context.wait_until(async move {
         // The client may be gone by then.
-        if let Err(response) = done.send(working.engine.handle(incoming).await) {
-            log(&response, method.as_str(), &path);
+        if let Err(Outcome::Complete(response)) = done.send(pending.answer().await) {
+            log(response);
             working.send_wakes().await;
         }
     });
-    answer.await.unwrap_or_else(|_| engine.broken("the platform stopped a request".to_owned()))
+    let stopped = || Outcome::Complete(trace.broken("the platform stopped a request".to_owned()));
+    answer.await.unwrap_or_else(|_| stopped())
 }
 
 /// `https://host/path?query`, before and from the path.
@@ -174,38 +138,26 @@ fn headers(request: &Request) -> HeaderMap {
     headers
 }
 
-enum Unread {
-    TooLarge,
-    Late,
-}
-
-/// Reads a body within the limit; of one that cannot matter nothing is kept.
-async fn read(stream: ReadableStream, matters: bool) -> Result<Bytes, Unread> {
-    let collect = async {
-        let mut chunks = Body::new(stream);
-        let mut body = BytesMut::new();
-        let mut bytes = 0;
-        while let Some(chunk) = chunks.next().await {
-            let chunk = chunk.map_err(|_| Unread::Late)?;
-            bytes += chunk.len();
-            if bytes > BODY_BYTES_MAX {
-                return Err(Unread::TooLarge);
-            }
-            if matters {
-                body.extend_from_slice(&chunk);
-            }
+/// Passes a body on to the engine.
+async fn read(stream: ReadableStream, pending: &mut PendingRequest) -> Result<(), BodyFailure> {
+    let reading = async {
+        let mut pieces = Body::new(stream);
+        while let Some(piece) = pieces.next().await {
+            let piece = piece.map_err(|_| BodyFailure::Late)?;
+            pending.receive(piece).map_err(|_| BodyFailure::TooLarge)?;
         }
-        Ok(body.freeze())
+        Ok(())
     };
-    match select(pin!(collect), Delay::from(Duration::from_millis(REQUEST_READ_MS))).await {
-        Either::Left((body, _)) => body,
-        Either::Right(_) => Err(Unread::Late),
+    let deadline = Delay::from(Duration::from_millis(PendingRequest::DEADLINE_MS));
+    match select(pin!(reading), deadline).await {
+        Either::Left((outcome, _)) => outcome,
+        Either::Right(_) => Err(BodyFailure::Late),
     }
 }
 
-/// `stream` stands in for the body.
-fn to_platform(response: Answer<Bytes>, stream: Option<&ReadableStream>) -> worker::Result<Response> {
-    let (parts, body) = response.into_parts();
+/// Logs a response and makes it the platform's; `stream` stands in for the body.
+fn send(response: FinalResponse, stream: Option<&ReadableStream>) -> worker::Result<Response> {
+    let (parts, body) = log(response).into_parts();
     let pairs: Vec<(&str, Cow<'_, str>)> = parts
         .headers
         .iter()
@@ -225,27 +177,18 @@ fn to_platform(response: Answer<Bytes>, stream: Option<&ReadableStream>) -> work
     Ok(response?)
 }
 
-/// There is no engine to answer: a setting or a binding is missing. Which one is for the log, and by
-/// its name for whoever deploys.
-fn unconfigured(detail: &str) -> worker::Result<Response> {
-    console_error!("{detail}");
-    let name = detail.split(':').next().unwrap_or_default();
-    let message = format!("This service is not set up yet ({name}). Its log says what is missing.");
-    let error = Error::new(Code::Unavailable, message);
-    let mut response = Answer::new(Bytes::from(error.to_json("").to_string()));
-    *response.status_mut() = http::StatusCode::SERVICE_UNAVAILABLE;
-    let json = HeaderValue::from_static("application/json");
-    response.headers_mut().insert(http::header::CONTENT_TYPE, json);
-    to_platform(response, None)
+/// There is no engine: a setting or a binding is missing.
+fn unconfigured(head: Parts, not_ready: NotReady) -> worker::Result<Response> {
+    let detail = not_ready.to_string();
+    let head = (head.method, head.uri);
+    send(FinalResponse::unconfigured(head, &not_ready.name, detail, &PlatformClock, &PlatformRandom), None)
 }
 
-/// Our own failures are logged with their private detail; the platform's log has the rest. Headers and
-/// bodies never are: they hold keys and secrets.
-fn log(response: &Answer<Bytes>, method: &str, path: &str) {
-    let Some(Incident(detail)) = response.extensions().get::<Incident>() else { return };
-    let status = response.status().as_u16();
-    let request_id = response.headers().get("x-request-id").and_then(|value| value.to_str().ok());
-    let request_id = request_id.unwrap_or_default();
-    let path = without_token(path);
-    console_error!("a request failed on our side: {request_id} {method} {path} {status}: {detail}");
+/// Failures on our side are logged; the platform's log has the rest.
+fn log(response: FinalResponse) -> http::Response<Bytes> {
+    let (response, record) = response.into_parts();
+    if record.incident().is_some() {
+        console_error!("{record}");
+    }
+    response
 }

@@ -1,6 +1,6 @@
-//! The settings, from the Worker's variables and secrets under the same names as on a box.
+//! The settings, from the Worker's variables and secrets, under the same names as on the native host.
 use sidetone_engine::base::setting::SettingError;
-use sidetone_engine::config::{Config, unknown_settings};
+use sidetone_engine::config::Config;
 use worker::js_sys::Object;
 use worker::wasm_bindgen::JsCast;
 use worker::{Env, console_warn};
@@ -11,13 +11,8 @@ pub fn read(env: &Env, default_base_url: &str) -> Result<Config, SettingError> {
     // No default secret: one made here would be another one in every isolate.
     let config = Config::from_settings(lookup, default_base_url, "")?;
     let names = Object::keys(env.unchecked_ref::<Object>()).into_iter().filter_map(|name| name.as_string());
-    for name in unknown_settings(names, &[]) {
-        console_warn!("{name} is not a setting of this version; check its spelling");
-    }
-    if config.allow_private_targets {
-        console_warn!(
-            "SIDETONE_ALLOW_PRIVATE_TARGETS is on: tools and webhooks may point anywhere; for development only"
-        );
+    for warning in config.warnings(names, &[]) {
+        console_warn!("{warning}");
     }
     Ok(config)
 }

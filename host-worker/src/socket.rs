@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use futures_util::future::{Either, select};
-use sidetone_engine::base::limits::SOCKET_MESSAGE_BYTES_MAX;
 use sidetone_engine::ports::{BoxFuture, Clock, Gone, Received, Socket, SocketMessage};
 use worker::js_sys::Reflect;
 use worker::wasm_bindgen::JsValue;
@@ -45,17 +44,10 @@ impl<'a> EdgeSocket<'a> {
             }
             Either::Right(_) => return Received::Nothing,
         };
-        if let Some(text) = message.text() {
-            return match text.len() <= SOCKET_MESSAGE_BYTES_MAX {
-                true => Received::Message(SocketMessage::Text(text)),
-                false => Received::TooLarge,
-            };
-        }
-        let bytes = message.bytes().unwrap_or_default();
-        match bytes.len() <= SOCKET_MESSAGE_BYTES_MAX {
-            true => Received::Message(SocketMessage::Binary(bytes.into())),
-            false => Received::TooLarge,
-        }
+        Received::message(match message.text() {
+            Some(text) => SocketMessage::Text(text),
+            None => SocketMessage::Binary(message.bytes().unwrap_or_default().into()),
+        })
     }
 }
 

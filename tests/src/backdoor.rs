@@ -1,5 +1,4 @@
-//! An engine of the test's own over the storage of a service that runs elsewhere: what no request can do yet, the
-//! service's own code does.
+//! The engine's functions over the storage of a service that runs elsewhere, for what no request can do.
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
@@ -14,26 +13,26 @@ use sidetone::http_client::HttpClient;
 use sidetone::keys::RingKeys;
 use sidetone::system::{SystemClock, SystemRandom};
 use sidetone_engine::config::Config;
-use sidetone_engine::engine::Engine;
 use sidetone_engine::ports::statement::{Rows, Statement, Value};
 use sidetone_engine::ports::{
     BlobError, BlobKey, Blobs, BoxFuture, ByteRange, Database, DatabaseError, Ports, Queue, Wake,
 };
+use sidetone_engine::services::Services;
 
 use crate::reply::Reply;
 use crate::wire;
 use crate::world::BASE_URL;
 
 /// Over the data folder of a binary.
-pub fn in_folder(data: &Path) -> Engine {
+pub fn in_folder(data: &Path) -> Services {
     let folder = DataFolder::open(data).expect("the data folder");
     let database = Sqlite::open(&folder.database()).expect("the database opens");
-    engine(Arc::new(database), Arc::new(Files::new(data)))
+    services(Arc::new(database), Arc::new(Files::new(data)))
 }
 
 /// Over the bindings of a Worker behind `backdoor.mjs`.
-pub fn at_edge(address: SocketAddr) -> Engine {
-    engine(Arc::new(Bindings(address)), Arc::new(Bindings(address)))
+pub fn at_edge(address: SocketAddr) -> Services {
+    services(Arc::new(Bindings(address)), Arc::new(Bindings(address)))
 }
 
 /// Runs to its end what waits for sockets or disks.
@@ -42,7 +41,7 @@ pub fn wait<T>(future: impl Future<Output = T>) -> T {
     runtime.expect("a runtime can be made").block_on(future)
 }
 
-fn engine(database: Arc<dyn Database>, blobs: Arc<dyn Blobs>) -> Engine {
+fn services(database: Arc<dyn Database>, blobs: Arc<dyn Blobs>) -> Services {
     let config =
         Config::from_settings(|_| None, BASE_URL, "the backdoor signs nothing").expect("a configuration");
     let ports = Ports {
@@ -54,7 +53,7 @@ fn engine(database: Arc<dyn Database>, blobs: Arc<dyn Blobs>) -> Engine {
         http: Arc::new(HttpClient::new().expect("a client can be made")),
         keys: Arc::new(RingKeys),
     };
-    Engine::new(config, ports).expect("the operation table is sound")
+    Services::new(config, ports)
 }
 
 /// The service finds due jobs by itself.

@@ -6,7 +6,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use sidetone_engine::engine::Engine;
+use sidetone_engine::services::Services;
 
 use crate::backdoor;
 use crate::fakes;
@@ -30,7 +30,7 @@ pub struct Native {
     /// Where it listens.
     pub address: SocketAddr,
     data: PathBuf,
-    backdoor: OnceLock<Engine>,
+    backdoor: OnceLock<Services>,
     keys_used: AtomicU32,
     log: PathBuf,
     _keeper: Child,
@@ -74,7 +74,7 @@ impl Native {
     }
 
     /// An engine over the same data folder.
-    pub fn backdoor(&self) -> Engine {
+    pub fn backdoor(&self) -> Services {
         self.backdoor.get_or_init(|| backdoor::in_folder(&self.data)).clone()
     }
 

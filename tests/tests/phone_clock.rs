@@ -427,12 +427,12 @@ fn a_call_in_the_queue_keeps_its_turn_when_the_service_starts_anew() {
     desk.place();
     // The clock was set back a little meanwhile.
     desk.wait(-10_000);
-    block_on(desk.sandbox.engine().release_all_leases()).unwrap();
+    block_on(desk.sandbox.services().release_all_leases()).unwrap();
     desk.sandbox.run_jobs();
     desk.expect(&json!({"status": "queued"}));
     // By as much as this it was wrong.
     desk.wait(-4 * 3_600_000);
-    block_on(desk.sandbox.engine().release_all_leases()).unwrap();
+    block_on(desk.sandbox.services().release_all_leases()).unwrap();
     desk.sandbox.answer_http(200, "{}");
     desk.sandbox.run_jobs();
     desk.expect(&json!({"status": "ended", "ended_reason": "unsettled"}));

@@ -4,11 +4,11 @@ use http::{HeaderName, HeaderValue, Response, StatusCode, header};
 
 use crate::base::error::{Code, Error};
 
-/// What went wrong on our side, for the host's log; it rides on the response and is never sent.
+/// The private detail of a failure on our side: an extension of the response, for the host's log, and never sent.
 #[derive(Debug, Clone)]
-pub struct Incident(pub String);
+pub(crate) struct Incident(pub(crate) String);
 
-/// Says of an answer that it repeats an earlier one.
+/// Marks a response that repeats an earlier one.
 pub(crate) const IDEMPOTENT_REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 
 /// The envelope with its status and headers.
@@ -33,6 +33,14 @@ pub(crate) fn error_response(error: &Error, request_id: &str) -> Response<Bytes>
     response
 }
 
+/// Attaches the detail of a failure for the log, if there is one.
+pub(crate) fn with_incident(mut response: Response<Bytes>, incident: Option<String>) -> Response<Bytes> {
+    if let Some(detail) = incident {
+        response.extensions_mut().insert(Incident(detail));
+    }
+    response
+}
+
 /// A JSON body with a status.
 pub(crate) fn json_response(status: u16, body: Bytes) -> Response<Bytes> {
     let mut response = Response::new(body);
@@ -41,18 +49,26 @@ pub(crate) fn json_response(status: u16, body: Bytes) -> Response<Bytes> {
     response
 }
 
+/// A response without a body.
+pub(crate) fn empty_response(status: StatusCode) -> Response<Bytes> {
+    let mut response = Response::new(Bytes::new());
+    *response.status_mut() = status;
+    response
+}
+
+/// Adds the headers that every response carries.
 pub(crate) fn finish(response: &mut Response<Bytes>, request_id: &str) {
     let headers = response.headers_mut();
     if let Ok(value) = HeaderValue::from_str(request_id) {
         headers.insert("x-request-id", value);
     }
-    // Answers hold configuration and now and then a secret: no cache keeps them.
+    // Responses hold configuration and sometimes a secret: no cache may keep them.
     headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
 }
 
 /// 405 with `Allow`.
-pub fn method_not_allowed(allow: &str) -> Error {
+pub(crate) fn method_not_allowed(allow: &str) -> Error {
     let mut error = Error::new(Code::MethodNotAllowed, format!("This route takes: {allow}."));
     error.allow = Some(allow.to_owned());
     error

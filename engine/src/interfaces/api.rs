@@ -1,9 +1,11 @@
 //! What REST and MCP share: the services, everything derived from the operation table, and the count of wrong keys.
 use std::sync::Mutex;
 
-use http::{HeaderMap, header};
+use bytes::Bytes;
+use http::{HeaderMap, Response, header};
 
 use crate::base::error::{Code, Error};
+use crate::base::response::{error_response, with_incident};
 use crate::config::Config;
 use crate::interfaces::Interfaces;
 use crate::interfaces::documents::Documents;
@@ -47,12 +49,24 @@ impl Api {
         }
     }
 
-    /// The error for a fault, with a wrong key counted, and the detail for the log.
-    pub(crate) fn explain(&self, fault: Fault, incoming: &Incoming, now_ms: i64) -> (Error, Option<String>) {
+    /// The response to a fault. Counts wrong keys, and refuses an address that sends too many of them.
+    pub(crate) fn refuse(
+        &self,
+        fault: Fault,
+        incoming: &Incoming,
+        now_ms: i64,
+        request_id: &str,
+    ) -> Response<Bytes> {
         let (error, incident) = fault.split();
+        let error = self.count_wrong_key(&error, incoming, now_ms).unwrap_or(error);
+        with_incident(error_response(&error, request_id), incident)
+    }
+
+    /// The error that takes the place of `error` once an address has sent too many wrong keys.
+    fn count_wrong_key(&self, error: &Error, incoming: &Incoming, now_ms: i64) -> Option<Error> {
         let presented = incoming.request.headers().contains_key(header::AUTHORIZATION);
         if error.code != Code::Unauthorized || !presented {
-            return (error, incident);
+            return None;
         }
         let trusted = &self.services.config().trusted_proxies;
         let address = auth::client_address(incoming.request.headers(), incoming.peer, trusted);
@@ -60,14 +74,9 @@ impl Api {
             let mut throttle = self.throttle.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
             throttle.wrong_key(address, now_ms)
         };
-        match wait_s {
-            None => (error, incident),
-            Some(seconds) => {
-                let message = "Too many wrong API keys from this address. Wait, then try with a valid key.";
-                let mut throttled = Error::new(Code::TooManyInvalidCredentials, message);
-                throttled.retry_after_s = Some(seconds);
-                (throttled, incident)
-            }
-        }
+        let message = "Too many wrong API keys from this address. Wait, then try with a valid key.";
+        let mut throttled = Error::new(Code::TooManyInvalidCredentials, message);
+        throttled.retry_after_s = Some(wait_s?);
+        Some(throttled)
     }
 }

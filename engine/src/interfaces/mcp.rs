@@ -11,7 +11,9 @@ use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, header};
 use serde_json::{Value, json};
 
 use crate::base::error::{Code, Error};
-use crate::base::response::{Incident, error_response, json_response};
+use crate::base::response::{
+    empty_response, error_response, json_response, method_not_allowed, with_incident,
+};
 use crate::interfaces::api::Api;
 use crate::interfaces::mcp::message::{Message, Refusal};
 use crate::interfaces::{dispatch, rest};
@@ -50,9 +52,9 @@ pub async fn handle(api: &Api, incoming: &Incoming, now_ms: i64, request_id: &st
         Err(error) => return error_response(&error, request_id),
     };
     let mut response = match *incoming.request.method() {
-        Method::OPTIONS => status_only(StatusCode::NO_CONTENT),
+        Method::OPTIONS => empty_response(StatusCode::NO_CONTENT),
         Method::POST => post(api, incoming, now_ms, request_id).await,
-        _ => error_response(&crate::base::response::method_not_allowed("POST"), request_id),
+        _ => error_response(&method_not_allowed("POST"), request_id),
     };
     if let Some(origin) = origin {
         allow_origin(response.headers_mut(), origin);
@@ -75,18 +77,14 @@ async fn post(api: &Api, incoming: &Incoming, now_ms: i64, request_id: &str) -> 
             Err(fault) => Err(fault),
         }
     };
-    let (mut response, incident) = match outcome {
-        Ok(Some(reply)) => (json_response(reply.status, Bytes::from(reply.text)), context.incident.take()),
-        Ok(None) => (status_only(StatusCode::ACCEPTED), None),
-        Err(fault) => {
-            let (error, incident) = api.explain(fault, incoming, now_ms);
-            (error_response(&error, request_id), incident)
+    match outcome {
+        Ok(Some(reply)) => {
+            let response = json_response(reply.status, Bytes::from(reply.text));
+            with_incident(response, context.incident.take())
         }
-    };
-    if let Some(detail) = incident {
-        response.extensions_mut().insert(Incident(detail));
+        Ok(None) => empty_response(StatusCode::ACCEPTED),
+        Err(fault) => api.refuse(fault, incoming, now_ms, request_id),
     }
-    response
 }
 
 /// `Ok(None)` is a 202; an `Err` is an HTTP error with the REST envelope (a bad key).
@@ -249,12 +247,6 @@ fn server_info() -> Value {
 
 fn result_reply(id: &Value, result: &str) -> Reply {
     Reply { status: 200, text: format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#) }
-}
-
-fn status_only(status: StatusCode) -> Response<Bytes> {
-    let mut response = Response::new(Bytes::new());
-    *response.status_mut() = status;
-    response
 }
 
 /// No Origin: not a browser. An Origin has to be our own or local to the person's machine, or a page

@@ -6,7 +6,9 @@ use serde_json::{Map, Value};
 use crate::base::error::{Code, Error, FieldProblem};
 use crate::base::field;
 use crate::base::json::{self, JsonError};
-use crate::base::response::{IDEMPOTENT_REPLAYED, Incident, error_response, json_response};
+use crate::base::response::{
+    IDEMPOTENT_REPLAYED, empty_response, error_response, json_response, with_incident,
+};
 use crate::interfaces::api::Api;
 use crate::interfaces::dispatch::{self, Answer, Raw};
 use crate::interfaces::range::{self, Wanted};
@@ -34,27 +36,17 @@ pub async fn handle(api: &Api, incoming: &Incoming, now_ms: i64, request_id: &st
     };
     match outcome {
         Ok(mut answer) => {
-            let mut response = match answer.file.take() {
+            let response = match answer.file.take() {
                 Some(file) => send(*file, request.method(), request.headers(), request_id),
                 None => respond(answer),
             };
-            if let Some(detail) = context.incident.take() {
-                response.extensions_mut().insert(Incident(detail));
-            }
-            response
+            with_incident(response, context.incident.take())
         }
-        Err(fault) => {
-            let (error, incident) = api.explain(fault, incoming, now_ms);
-            let mut response = error_response(&error, request_id);
-            if let Some(detail) = incident {
-                response.extensions_mut().insert(Incident(detail));
-            }
-            response
-        }
+        Err(fault) => api.refuse(fault, incoming, now_ms, request_id),
     }
 }
 
-/// A malformed request with a bad key is told of the key, not of the form.
+/// A bad key is reported before a malformed request.
 async fn after_the_key(context: &mut Context, error: Error) -> Fault {
     match dispatch::authenticate(context).await {
         Ok(_) => error.into(),
@@ -117,7 +109,7 @@ fn body(operation: &Operation, headers: &HeaderMap, bytes: &[u8]) -> Result<Valu
     }
 }
 
-/// 400 for what cannot be read, 422 for what can and must not be.
+/// 400 for invalid JSON, 422 for JSON that breaks a rule of ours.
 pub fn json_error(error: JsonError) -> Error {
     match error {
         JsonError::Unreadable { message } => {
@@ -161,7 +153,7 @@ fn if_match(headers: &HeaderMap) -> Result<Option<i64>, Error> {
     }
 }
 
-/// The head of an answer whose body is a blob, or a part of one; the host sends the rest.
+/// The head of a response whose body is a blob or a part of one; the host streams the body.
 fn send(file: File, method: &Method, headers: &HeaderMap, request_id: &str) -> Response<Bytes> {
     let File { key, size_bytes: size, etag, media_type, name } = file;
     let whole = ByteRange { first: 0, bytes: size };
@@ -177,8 +169,7 @@ fn send(file: File, method: &Method, headers: &HeaderMap, request_id: &str) -> R
             return response;
         }
     };
-    let mut response = Response::new(Bytes::new());
-    *response.status_mut() = status;
+    let mut response = empty_response(status);
     response.headers_mut().insert(header::ACCEPT_RANGES, HeaderValue::from_static("bytes"));
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type));
     set(&mut response, header::CONTENT_LENGTH, &range.bytes.to_string());
@@ -204,11 +195,7 @@ fn respond(answer: Answer) -> Response<Bytes> {
     let Answer { status, body, etag, replayed, file: _ } = answer;
     let mut response = match body {
         Some(body) => json_response(status, Bytes::from(body)),
-        None => {
-            let mut response = Response::new(Bytes::new());
-            *response.status_mut() = StatusCode::NO_CONTENT;
-            response
-        }
+        None => empty_response(StatusCode::NO_CONTENT),
     };
     if let Some(revision) = etag
         && let Ok(etag) = HeaderValue::from_str(&format!("\"{revision}\""))

@@ -1,12 +1,15 @@
-//! Work that outlives a request: a row, put there by the batch that caused it, claimed with a
-//! lease, removed by the batch that finishes it. Killing the process at any instant loses none; a
-//! job may run twice, so what it does to the outside carries ids that stay the same.
+//! Work that outlives a request: a row, put there by the batch that caused it, claimed with a lease, removed by the
+//! batch that finishes it. Killing the process at any instant loses none; a job may run twice, so what it does to the
+//! outside carries ids that stay the same. [`QueueWorker`] claims jobs for a process that stays, [`Invocation`] for
+//! one that the platform starts for a moment.
 mod hang_up;
+mod invocation;
 mod journal;
 mod live_call;
 mod simulation_run;
 mod sweep;
 mod webhook_delivery;
+mod worker;
 
 use futures_util::future::join_all;
 
@@ -14,6 +17,9 @@ use crate::base::limits::{DELIVERIES_AT_ONCE, DELIVERY_ROUNDS_MAX, JOB_ATTEMPTS_
 use crate::services::Services;
 use crate::storage::fault::Fault;
 use crate::storage::jobs::{Job, JobKind};
+
+pub use invocation::{Invocation, JOBS_PER_INVOCATION, Report};
+pub use worker::{ClaimedJob, QueueWorker, Step};
 
 /// How much of a host one job may take before others have a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,7 +30,7 @@ struct Share {
     rounds: usize,
 }
 
-/// What a turn of the runner did.
+/// What one claim and its jobs came to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Turn {
     /// Jobs that were claimed and run.
@@ -59,9 +65,8 @@ impl From<crate::ports::DatabaseError> for Failure {
 }
 
 impl Services {
-    /// Claims up to `most` jobs of these kinds and runs them together; `most` is also how many requests
-    /// they have under way at once. Of use where a host has nothing better to do meanwhile; one that
-    /// has claims and runs jobs one by one.
+    /// Claims up to `most` jobs of these kinds and runs them together; `most` is also how many requests they have under
+    /// way at once.
     pub async fn run_due_jobs(&self, owner: &str, kinds: &[JobKind], most: usize) -> Result<Turn, Fault> {
         let jobs = self.claim_jobs(owner, kinds, most).await?;
         let share = Share { requests: most / jobs.len().max(1), rounds: 1 };

@@ -1,4 +1,4 @@
-//! Who comes in: reads the token, opens the call, and leaves the upgrade to the host.
+//! Requests for a WebSocket: reads the token and opens the call; the upgrade is the host's part.
 use bytes::Bytes;
 use http::{Method, Response, header};
 use serde_json::json;
@@ -8,7 +8,7 @@ use super::session::LiveSession;
 use crate::base::error::{Code, Error};
 use crate::base::ids::{AssistantId, Id, WorkspaceId, prefix};
 use crate::base::limits::{LIVE_SILENCE_MS, STALE_ATTEMPTS_MAX};
-use crate::base::response::{Incident, error_response, finish, method_not_allowed};
+use crate::base::response::{error_response, method_not_allowed};
 use crate::base::time::Timestamp;
 use crate::live::lease::JobLease;
 use crate::live::telephony::{self, Route};
@@ -25,43 +25,21 @@ use crate::storage::snapshots::{AssistantSnapshot, assistant_reads, assistant_sn
 use crate::storage::spending;
 use crate::storage::test_token::TestToken;
 
-/// What becomes of a request for a WebSocket.
-pub enum Accept {
-    /// Answer this and upgrade nothing.
-    Refused(Response<Bytes>),
-    /// Upgrade, then [`LiveSession::run`]; or [`LiveSession::abandon`] when the upgrade fails.
-    Session(Box<LiveSession>),
+/// Whether a request asks for one of our WebSockets.
+pub(crate) fn wants_socket(head: &http::request::Parts) -> bool {
+    let path = head.uri.path();
+    let ours = path == super::SOCKET_PATH || matches!(Route::of(path), Some(Route::Media(..)));
+    ours && head.method == Method::GET && asks_for_upgrade(&head.headers)
 }
 
-impl Services {
-    /// Whether a request asks for one of our WebSockets: it goes to `Engine::accept`. Every other
-    /// request goes to `Engine::handle`, which says so when a WebSocket should have been asked for.
-    pub fn wants_socket(&self, head: &http::request::Parts) -> bool {
-        let path = head.uri.path();
-        let ours = path == super::SOCKET_PATH || matches!(Route::of(path), Some(Route::Media(..)));
-        ours && head.method == Method::GET && asks_for_upgrade(&head.headers)
-    }
-
-    /// Decides about a request for a WebSocket. From a [`Accept::Session`] on, the call is open and the
-    /// token is used.
-    pub async fn accept(&self, incoming: Incoming) -> Accept {
-        let request_id = self.id(prefix::REQUEST);
-        // On the heap: the caller's future holds it for a whole conversation.
-        let opened = match Route::of(incoming.request.uri().path()) {
-            Some(Route::Media(provider, token)) => {
-                let token = token.to_owned();
-                Box::pin(telephony::media::open(self, &incoming, provider, &token)).await
-            }
-            _ => Box::pin(open(self, &incoming)).await,
-        };
-        match opened {
-            Ok(session) => Accept::Session(Box::new(session)),
-            Err(fault) => {
-                let mut response = explain(fault, &request_id);
-                finish(&mut response, &request_id);
-                Accept::Refused(response)
-            }
+/// Opens the call of a request for a WebSocket and uses its token up.
+pub(crate) async fn accept(services: &Services, incoming: &Incoming) -> Result<LiveSession, Fault> {
+    // On the heap: the caller's future holds it for a whole conversation.
+    match Route::of(incoming.request.uri().path()) {
+        Some(Route::Media(provider, token)) => {
+            Box::pin(telephony::media::open(services, incoming, provider, token)).await
         }
+        _ => Box::pin(open(services, incoming)).await,
     }
 }
 
@@ -70,9 +48,9 @@ fn asks_for_upgrade(headers: &http::HeaderMap) -> bool {
     upgrade.is_some_and(|value| value.split(',').any(|one| one.trim().eq_ignore_ascii_case("websocket")))
 }
 
-/// The answer at the socket's address to what is no request for a WebSocket: what is wrong with the
-/// token if anything is, because a browser's page is not told why its socket did not open.
-pub async fn without_upgrade(
+/// The response to a plain request at the socket's address. It reports a bad token, because a browser does not tell a
+/// page why a socket did not open.
+pub(crate) async fn without_upgrade(
     services: &Services,
     incoming: &Incoming,
     now_ms: i64,
@@ -89,16 +67,7 @@ pub async fn without_upgrade(
         }
         Err(fault) => fault,
     };
-    explain(fault, request_id)
-}
-
-fn explain(fault: Fault, request_id: &str) -> Response<Bytes> {
-    let (error, incident) = fault.split();
-    let mut response = error_response(&error, request_id);
-    if let Some(detail) = incident {
-        response.extensions_mut().insert(Incident(detail));
-    }
-    response
+    fault.into_response(request_id)
 }
 
 /// The token of a request, genuine and in time. Nothing is looked up before both are certain.

@@ -14,7 +14,7 @@
 //! ```
 mod drive;
 pub(crate) mod end_call;
-pub mod handshake;
+pub(crate) mod handshake;
 pub mod journal;
 pub(crate) mod lease;
 pub mod message;
@@ -26,7 +26,6 @@ pub mod telephony;
 mod text_peer;
 pub(crate) mod tool_callback;
 
-pub use handshake::Accept;
 pub use session::LiveSession;
 
 /// The page that talks to an assistant.

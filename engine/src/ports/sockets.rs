@@ -2,6 +2,7 @@
 use bytes::Bytes;
 
 use super::BoxFuture;
+use crate::base::limits::SOCKET_MESSAGE_BYTES_MAX;
 
 /// What a socket is: able to change threads where there are threads.
 #[cfg(not(target_arch = "wasm32"))]
@@ -26,9 +27,9 @@ pub enum SocketMessage {
 /// What came over a socket, or did not.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Received {
-    /// A message of at most [`crate::base::limits::SOCKET_MESSAGE_BYTES_MAX`] bytes.
+    /// A message of at most [`SOCKET_MESSAGE_BYTES_MAX`] bytes.
     Message(SocketMessage),
-    /// A message of more than [`crate::base::limits::SOCKET_MESSAGE_BYTES_MAX`] bytes.
+    /// A message of more than [`SOCKET_MESSAGE_BYTES_MAX`] bytes.
     TooLarge,
     /// Nothing, until the time given.
     Nothing,
@@ -36,6 +37,17 @@ pub enum Received {
     Stopping,
     /// The client has closed, or the connection broke. Nothing follows.
     Gone,
+}
+
+impl Received {
+    /// What a host reports for a message that came whole: it may be too large.
+    pub fn message(message: SocketMessage) -> Self {
+        let bytes = match &message {
+            SocketMessage::Text(text) => text.len(),
+            SocketMessage::Binary(bytes) => bytes.len(),
+        };
+        if bytes > SOCKET_MESSAGE_BYTES_MAX { Self::TooLarge } else { Self::Message(message) }
+    }
 }
 
 /// The other side takes nothing any more.
@@ -47,8 +59,8 @@ pub struct Gone;
 /// 1. Messages come whole, in order, each once. The host buffers as few of them as the platform lets
 ///    it, and reads on only when asked: a client that sends faster than it is listened to is slowed
 ///    down by its own connection wherever the platform can do that.
-/// 2. A message larger than [`crate::base::limits::SOCKET_MESSAGE_BYTES_MAX`] is told as
-///    [`Received::TooLarge`]; the host keeps none of it, and the engine closes with 1009.
+/// 2. The host passes each message through [`Received::message`], which decides whether it is too large. A host that
+///    need not read the whole of such a message reports [`Received::TooLarge`] itself. The engine closes with 1009.
 /// 3. Dropping the future of `receive` loses no message.
 /// 4. `send` returns when the host has handed the message on, and not before the one before it was
 ///    taken, so at most one message waits in the host. When the client takes nothing for

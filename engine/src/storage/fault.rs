@@ -1,4 +1,7 @@
 //! Why an operation did not finish: an error for the client, or a private detail for the log.
+use bytes::Bytes;
+use http::Response;
+
 use crate::base::error::{Code, Error};
 use crate::base::limits::STALE_ATTEMPTS_MAX;
 use crate::ports::{BlobError, DatabaseError};
@@ -41,6 +44,13 @@ impl From<BlobError> for Fault {
 }
 
 impl Fault {
+    /// The response to a request that ended in this fault, with the private detail for the log.
+    pub(crate) fn into_response(self, request_id: &str) -> Response<Bytes> {
+        use crate::base::response::{error_response, with_incident};
+        let (error, incident) = self.split();
+        with_incident(error_response(&error, request_id), incident)
+    }
+
     /// The public error, and the private detail for the log if there is one.
     pub fn split(self) -> (Error, Option<String>) {
         match self {

@@ -6,10 +6,10 @@ use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
 use serde_json::Value;
-use sidetone_engine::base::limits::SOCKET_MESSAGE_BYTES_MAX;
 use sidetone_engine::ports::{BoxFuture, Clock, Gone, Received, Socket, SocketMessage};
 
-use super::{ManualClock, lock};
+use super::lock;
+use super::ports::ManualClock;
 
 /// The client's end of a socket of [`super::Sandbox::connect`]. Dropping it closes the socket, as a
 /// browser does whose tab is closed.
@@ -34,7 +34,7 @@ struct Line {
 impl SandboxSocket<'_> {
     /// Sends a text message.
     pub fn send(&self, text: impl Into<String>) {
-        self.put(Received::Message(SocketMessage::Text(text.into())));
+        self.put(Received::message(SocketMessage::Text(text.into())));
     }
 
     /// Sends a line of the user.
@@ -44,7 +44,7 @@ impl SandboxSocket<'_> {
 
     /// Sends a binary message.
     pub fn send_binary(&self, bytes: impl Into<Bytes>) {
-        self.put(Received::Message(SocketMessage::Binary(bytes.into())));
+        self.put(Received::message(SocketMessage::Binary(bytes.into())));
     }
 
     /// The messages that have come since the last look, oldest first.
@@ -72,12 +72,6 @@ impl SandboxSocket<'_> {
     }
 
     fn put(&self, received: Received) {
-        let bytes = match &received {
-            Received::Message(SocketMessage::Text(text)) => text.len(),
-            Received::Message(SocketMessage::Binary(bytes)) => bytes.len(),
-            _ => 0,
-        };
-        let received = if bytes > SOCKET_MESSAGE_BYTES_MAX { Received::TooLarge } else { received };
         self.line().up.push_back(received);
         self.sessions.move_on();
     }

@@ -1,18 +1,17 @@
 //! WebSockets: the upgrade, and the socket as the engine knows it.
-use std::net::SocketAddr;
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
-use axum::body::Body;
-use bytes::Bytes;
 use futures_util::{FutureExt, SinkExt, StreamExt};
 use http::request::Parts;
 use http::{HeaderValue, Response, StatusCode, Version, header};
+use http_body_util::{Either, Full};
 use hyper::upgrade::{OnUpgrade, Upgraded};
 use hyper_util::rt::TokioIo;
 use sidetone_engine::base::limits::{SOCKET_CLOSE_MS, SOCKET_MESSAGE_BYTES_MAX, SOCKET_SEND_MS};
-use sidetone_engine::live::{Accept, LiveSession};
-use sidetone_engine::ports::{BoxFuture, Clock, Gone, Incoming, Received, Socket, SocketMessage};
+use sidetone_engine::engine::{PendingSocket, SocketAdmission};
+use sidetone_engine::live::LiveSession;
+use sidetone_engine::ports::{BoxFuture, Clock, Gone, Received, Socket, SocketMessage};
 use tokio::sync::watch;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
@@ -20,11 +19,12 @@ use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Error, Message};
 
-use super::{Host, Place, log, said, stopped};
+use super::request::{ResponseBody, send};
+use super::{Connection, Host, panic_message, stopped};
 use crate::system::SystemClock;
 
-/// A message somewhat larger than the engine takes is still read, so that its sender is told in good
-/// order; a much larger one breaks the connection.
+/// A message somewhat larger than the engine takes is still read, so that the socket closes in good order; a much
+/// larger one breaks the connection.
 const MESSAGE_BYTES_MAX: usize = 8 * SOCKET_MESSAGE_BYTES_MAX;
 
 /// A well-formed handshake (RFC 6455, 4.2.1).
@@ -49,39 +49,34 @@ impl Upgrade {
     }
 }
 
-/// Lets the engine decide, upgrades, and leaves the conversation to a task of its own.
-pub async fn answer(host: &Host, upgrade: Upgrade, parts: Parts, peer: SocketAddr) -> Response<Body> {
-    let (method, uri) = (parts.method.clone(), parts.uri.clone());
-    let place = parts.extensions.get::<Place>().cloned();
-    let incoming =
-        Incoming { request: http::Request::from_parts(parts, Bytes::new()), peer: Some(peer.ip()) };
-    let session = match AssertUnwindSafe(host.engine.accept(incoming)).catch_unwind().await {
-        Ok(Accept::Session(session)) => *session,
-        Ok(Accept::Refused(response)) => {
-            log(&response, &method, uri.path());
-            return response.map(Body::from);
-        }
-        Err(panic) => {
-            let response = host.engine.broken(format!("a panic: {}", said(&*panic)));
-            log(&response, &method, uri.path());
-            return response.map(Body::from);
-        }
+/// Opens the call, upgrades, and leaves the conversation to a task of its own.
+pub async fn answer(
+    host: Host,
+    connection: Connection,
+    pending: PendingSocket,
+    upgrade: Upgrade,
+) -> Response<ResponseBody> {
+    let trace = pending.trace();
+    let session = match AssertUnwindSafe(pending.accept()).catch_unwind().await {
+        Ok(SocketAdmission::Accepted(session)) => *session,
+        Ok(SocketAdmission::Refused(response)) => return send(response),
+        Err(panic) => return send(trace.broken(format!("a panic: {}", panic_message(&*panic)))),
     };
-    let Upgrade { connection, accept } = upgrade;
-    let stop = host.stop.clone();
+    let Upgrade { connection: upgrading, accept } = upgrade;
     tokio::spawn(async move {
         let call_id = session.call_id().to_owned();
-        let incident = match AssertUnwindSafe(converse(session, connection, stop)).catch_unwind().await {
+        let conversation = AssertUnwindSafe(converse(session, upgrading, host.stop)).catch_unwind();
+        let incident = match conversation.await {
             Ok(incident) => incident,
             // The call's job ends it once the lease has run out.
-            Err(panic) => Some(format!("{call_id}: a panic: {}", said(&*panic))),
+            Err(panic) => Some(format!("{call_id}: a panic: {}", panic_message(&*panic))),
         };
         if let Some(incident) = incident {
             tracing::error!(incident, "a conversation failed on our side");
         }
-        drop(place);
+        drop(connection);
     });
-    let mut response = Response::new(Body::empty());
+    let mut response = Response::new(Either::Left(Full::default()));
     *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
     let headers = response.headers_mut();
     headers.insert(header::CONNECTION, HeaderValue::from_static("upgrade"));
@@ -131,9 +126,11 @@ impl TcpSocket {
             };
             match message {
                 Some(Ok(Message::Text(text))) => {
-                    return received(SocketMessage::Text(text.as_str().to_owned()));
+                    return Received::message(SocketMessage::Text(text.as_str().to_owned()));
                 }
-                Some(Ok(Message::Binary(bytes))) => return received(SocketMessage::Binary(bytes)),
+                Some(Ok(Message::Binary(bytes))) => {
+                    return Received::message(SocketMessage::Binary(bytes));
+                }
                 // Pings are answered by the library.
                 Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_))) => {}
                 Some(Err(Error::Capacity(_))) => return Received::TooLarge,
@@ -175,15 +172,6 @@ impl TcpSocket {
         };
         let _ = tokio::time::timeout(Duration::from_millis(SOCKET_CLOSE_MS), closing).await;
     }
-}
-
-/// The library takes somewhat more than the engine does.
-fn received(message: SocketMessage) -> Received {
-    let bytes = match &message {
-        SocketMessage::Text(text) => text.len(),
-        SocketMessage::Binary(bytes) => bytes.len(),
-    };
-    if bytes > SOCKET_MESSAGE_BYTES_MAX { Received::TooLarge } else { Received::Message(message) }
 }
 
 impl Socket for TcpSocket {

@@ -7,8 +7,9 @@ use sidetone::database::Sqlite;
 use sidetone_engine::base::api_key::ApiKey;
 use sidetone_engine::conversation::transcript::{TranscriptRole, TranscriptRow};
 use sidetone_engine::conversation::{CallFault, EndedReason, Outcome, Sentiment};
+use sidetone_engine::engine::Outcome;
 use sidetone_engine::ports::statement::{Rows, Statement};
-use sidetone_engine::ports::{BoxFuture, Database, DatabaseError, Incoming};
+use sidetone_engine::ports::{BoxFuture, Database, DatabaseError};
 use sidetone_engine::sql;
 use sidetone_engine::storage::calls::{
     Analysis, AnalysisMethod, CallStatus, Costs, Direction, EndedCall, NewCall, Source, Usage, write,
@@ -80,9 +81,10 @@ impl CallLog {
             .header("authorization", format!("Bearer {}", self.sandbox.key()));
         let request = request.body(Default::default()).expect("a request");
         let started = Instant::now();
-        let reply = self.sandbox.engine().handle(Incoming { request, peer: None });
-        let reply = sidetone::sandbox::block_on(reply);
+        let outcome = sidetone::sandbox::block_on(self.sandbox.engine().handle(request, None));
         let time = started.elapsed().as_secs_f64() * 1e6;
+        let Outcome::Complete(response) = outcome else { panic!("{query}: a blob") };
+        let (reply, _) = response.into_parts();
         assert_eq!(reply.status(), 200, "{query}: {:?}", reply.body());
         time
     }

@@ -187,7 +187,7 @@ impl Rig {
             Host::Sandbox { queue, .. } => {
                 lock(queue).sweeps += 1;
                 if JobQueue::ALL.iter().copied().all(|queue| self.turns(queue)) {
-                    let _ = sandbox(&self.world).engine().sweep().now_or_never();
+                    let _ = sandbox(&self.world).services().sweep().now_or_never();
                 }
             }
             Host::Edge { edge, .. } => {
@@ -239,7 +239,7 @@ impl Rig {
     fn turns(&self, queue: JobQueue) -> bool {
         let Host::Sandbox { database, .. } = &self.host else { return true };
         database.revive();
-        let engine = sandbox(&self.world).engine();
+        let engine = sandbox(&self.world).services();
         for _ in 0..CLAIMS_MAX {
             // What is killed never comes to its end, and is dropped as it stands.
             let ended =

@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use bytes::Bytes;
 use serde_json::{Value, json};
 use sidetone_engine::base::api_key::ApiKey;
-use sidetone_engine::engine::Engine;
 use sidetone_engine::ports::statement::Statement;
+use sidetone_engine::services::Services;
 use sidetone_engine::sql;
 use sidetone_engine::storage::calls::write as calls;
 use sidetone_engine::storage::fault::Fault;
@@ -91,9 +91,9 @@ impl World {
 
     /// An engine over the service's own storage, for what no request can do yet. At the edge only where the
     /// Worker stands behind [`crate::edge::Edge::shared`].
-    pub fn backdoor(&self) -> Engine {
+    pub fn backdoor(&self) -> Services {
         match &self.service {
-            Service::Sandbox(sandbox) => sandbox.engine().clone(),
+            Service::Sandbox(sandbox) => sandbox.services().clone(),
             Service::Native(native) => native.backdoor(),
             Service::Edge(edge) => backdoor::at_edge(edge.address),
         }

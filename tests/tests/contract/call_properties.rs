@@ -190,7 +190,7 @@ fn agree(world: &World, known: &[Known], questions: &[Question]) {
 /// The roll-ups are what a recount of all calls gives, and hold no rows of nothing.
 fn recounted(world: &World) {
     let read = |text: &'static str| {
-        let database = &world.sandbox().unwrap().engine().ports().database;
+        let database = &world.sandbox().unwrap().services().ports().database;
         block_on(database.read(vec![sql!(text)])).unwrap().remove(0)
     };
     let kept = read(

@@ -479,11 +479,11 @@ fn events_and_deliveries_are_forgotten_after_their_time_in_bounded_steps() {
     sandbox.advance(EVENT_KEPT_MS + 120_000);
     let young = test(&world, &webhook);
     let statement = |sql: &'static str| sidetone_engine::sql!(sql);
-    block_on(sandbox.engine().sweep()).unwrap();
+    block_on(sandbox.services().sweep()).unwrap();
     let kept = list(&world, &webhook, "");
     assert_eq!(kept.iter().map(|one| text(&one["id"])).collect::<Vec<_>>(), [&young.id]);
     let rows =
-        block_on(sandbox.engine().ports().database.read(vec![statement("SELECT id FROM events")])).unwrap();
+        block_on(sandbox.services().ports().database.read(vec![statement("SELECT id FROM events")])).unwrap();
     assert_eq!(rows[0].values.len(), 1);
 }
 
@@ -514,7 +514,7 @@ fn only(world: &World, webhook: &Made) -> Value {
 
 /// Emits as a job does, in the workspace of `world`.
 fn emit(world: &World, kind: EventKind, data: &Value) {
-    let engine = world.sandbox().unwrap().engine();
+    let engine = world.sandbox().unwrap().services();
     let database = &engine.ports().database;
     let hash = sidetone_engine::base::hash::sha256_hex(world.key().as_bytes());
     let workspace = sidetone_engine::sql!("SELECT workspace_id FROM api_keys WHERE hash = ?1", hash);

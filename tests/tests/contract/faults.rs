@@ -136,7 +136,7 @@ fn a_running_run_cannot_be_deleted() {
     let path = format!("/simulations/runs/{}", run.id);
     // A process claims the run and is killed: the lease is still good.
     database.rage(FaultPlan::kill(1, Moment::After));
-    assert!(sandbox.engine().run_due_jobs("lost", JobKind::ALL, 32).now_or_never().is_none());
+    assert!(sandbox.services().run_due_jobs("lost", JobKind::ALL, 32).now_or_never().is_none());
     database.revive();
     let read = world.get(&path).ok();
     assert_eq!(read["status"], "running");
@@ -160,7 +160,7 @@ fn a_run_whose_result_is_not_acknowledged_comes_to_the_same_end() {
         let run = world.run();
         // The first write claims the run, the second stores its result.
         database.fail_write(2, moment);
-        let turn = block_on(world.sandbox().unwrap().engine().run_due_jobs("first", JobKind::ALL, 32));
+        let turn = block_on(world.sandbox().unwrap().services().run_due_jobs("first", JobKind::ALL, 32));
         assert!(turn.is_err() || !turn.unwrap().incidents.is_empty(), "{moment:?}: the fault was not met");
         world.sandbox().unwrap().advance(JOB_LEASE_MS + 1);
         let over = world.settle(&run.id);

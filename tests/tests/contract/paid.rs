@@ -110,7 +110,7 @@ fn an_analysis_that_is_made_again_is_paid_again() {
 
 /// Runs what is due once; how often that failed.
 fn incidents(world: &World) -> usize {
-    let engine = world.sandbox().unwrap().engine();
+    let engine = world.sandbox().unwrap().services();
     block_on(engine.run_due_jobs("sandbox", JobKind::ALL, 32)).unwrap().incidents.len()
 }
 

@@ -238,7 +238,7 @@ fn a_batch_whose_texts_are_too_much_together_is_refused() {
 fn a_workspace_has_as_many_runs_in_progress_as_it_allows_itself() {
     // In memory runs are claimed when the scenario says so.
     let world = World::with_manual_clock();
-    let engine = world.sandbox().unwrap().engine().clone();
+    let engine = world.sandbox().unwrap().services().clone();
     world.patch("/workspace", json!({"runs_at_once": 2})).ok();
     let simulation = world.simulation();
     for _ in 0..5 {

@@ -10,8 +10,8 @@ fn it_looks_back_at_a_call() {
     let service = Service::new();
     let transcript = [TranscriptRow::new(0, TranscriptRole::User, "Hello?".into(), 0, 0)];
     let analysis = |model: &str, transcript: &[TranscriptRow]| {
-        let analyst = Analyst::new(&service.engine.config().catalog, model).unwrap();
-        wait(analyst.analyse(service.engine.ports(), &AnalysisTurn { transcript }, i64::MAX)).unwrap().reply
+        let analyst = Analyst::new(&service.services.config().catalog, model).unwrap();
+        wait(analyst.analyse(service.services.ports(), &AnalysisTurn { transcript }, i64::MAX)).unwrap().reply
     };
     let told = Analysis { summary: "They asked and were told.".into(), sentiment: Sentiment::Positive };
     assert_eq!(analysis("fake/analyst", &transcript), told);

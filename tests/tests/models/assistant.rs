@@ -145,7 +145,7 @@ fn the_rule_model_answers_through_the_same_door() {
     assert_eq!((answered.requests, answered.cost_microusd), (0, 0));
     for unknown in ["builtin/other", "nobody/model"] {
         let failure =
-            AssistantModel::new(&service.engine.config().catalog, unknown, &[], &tools()).err().unwrap();
+            AssistantModel::new(&service.services.config().catalog, unknown, &[], &tools()).err().unwrap();
         assert_eq!(failure.code.as_str(), "model_unavailable");
     }
 }

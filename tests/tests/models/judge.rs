@@ -24,6 +24,6 @@ fn an_answer_that_is_no_ruling_is_asked_for_once_more() {
 
 fn ruled(service: &Service, model: &str, criterion: &str) -> Result<Answered<Verdict>, ModelFailure> {
     let turns = [(2, "Hello."), (4, "We open at ten.")];
-    let mut judge = JudgeModel::new(&service.engine.config().catalog, model).unwrap();
-    wait(judge.rule(service.engine.ports(), &JudgeTurn { criterion, turns: &turns }, i64::MAX))
+    let mut judge = JudgeModel::new(&service.services.config().catalog, model).unwrap();
+    wait(judge.rule(service.services.ports(), &JudgeTurn { criterion, turns: &turns }, i64::MAX))
 }

@@ -28,7 +28,7 @@ fn an_answer_can_come_in_any_pieces() {
 #[test]
 fn pauses_move_the_clock_and_nothing_waits() {
     let sandbox = sandbox();
-    let now_ms = || sandbox.engine().ports().clock.now_ms();
+    let now_ms = || sandbox.services().ports().clock.now_ms();
     let began_ms = now_ms();
     // 2026-01-01T00:00:05Z is five seconds after a sandbox begins.
     for retry_after in ["2", "Thu, 01 Jan 2026 00:00:05 GMT"] {
@@ -86,7 +86,7 @@ fn what_the_key_is_never_comes_out() {
         assert_eq!(failure.code, FailureCode::Rejected);
         assert!(!failure.message.contains("hush") && !failure.message.contains("x.example"), "{failure:?}");
     }
-    assert!(!format!("{:?}", sandbox.engine().config().catalog).contains("hush"));
+    assert!(!format!("{:?}", sandbox.services().config().catalog).contains("hush"));
 }
 
 fn sandbox() -> Sandbox {
@@ -94,7 +94,7 @@ fn sandbox() -> Sandbox {
 }
 
 fn reply(sandbox: &Sandbox) -> Result<Answered<AssistantReply>, ModelFailure> {
-    let engine = sandbox.engine();
+    let engine = sandbox.services();
     let history = [user("Hello")];
     let turn =
         AssistantTurn { instructions: "Be kind.", knowledge: &[], tools: &[], history: &history, seed: 7 };

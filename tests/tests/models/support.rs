@@ -10,11 +10,11 @@ use sidetone::sandbox::{MemoryBlobs, memory};
 use sidetone::system::SystemRandom;
 use sidetone_engine::config::Config;
 use sidetone_engine::conversation::{AssistantReply, AssistantTurn, Knowledge, Message, ToolSpec};
-use sidetone_engine::engine::Engine;
 use sidetone_engine::models::{Answered, AssistantModel, ModelFailure};
 use sidetone_engine::ports::{
     BoxFuture, Clock, Http, HttpError, HttpReply, HttpRequest, HttpStream, Ports, Queue, Wake,
 };
+use sidetone_engine::services::Services;
 use sidetone_tests::fakes::openai::{Asked, OpenAi};
 
 /// A deadline long enough for a server on this machine, and short enough to wait for.
@@ -22,7 +22,7 @@ const DEADLINE_MS: u64 = 1_000;
 
 /// A service whose provider `fake` is the fake, asked with a key of its own.
 pub struct Service {
-    pub engine: Engine,
+    pub services: Services,
     pub key: String,
     pauses: Arc<Clockwork>,
     /// What one answer may cost.
@@ -66,7 +66,7 @@ impl Service {
             keys: Arc::new(RingKeys),
         };
         Self {
-            engine: Engine::new(config.unwrap(), ports).unwrap(),
+            services: Services::new(config.unwrap(), ports),
             key: key.to_owned(),
             pauses,
             most_microusd: i64::MAX,
@@ -97,8 +97,8 @@ impl Service {
         let tools = tools();
         let turn = AssistantTurn { instructions: "Be kind.", knowledge, tools: &tools, history, seed: 7 };
         wait(async {
-            let model = AssistantModel::new(&self.engine.config().catalog, model, knowledge, &tools)?;
-            spawnable(model.reply(self.engine.ports(), &turn, self.most_microusd)).await
+            let model = AssistantModel::new(&self.services.config().catalog, model, knowledge, &tools)?;
+            spawnable(model.reply(self.services.ports(), &turn, self.most_microusd)).await
         })
     }
 

@@ -10,6 +10,7 @@ use futures_util::FutureExt;
 use serde_json::{Value, json};
 use sidetone::Sandbox;
 use sidetone_engine::base::limits::{DELIVERY_RESPONSE_BYTES_MAX, TOOL_RESPONSE_BYTES_MAX};
+use sidetone_engine::engine::Outcome;
 use sidetone_engine::ports::{HttpError, HttpReply, HttpRequest};
 use sidetone_tests::Choices;
 use sidetone_tests::faults::{FaultPlan, FaultyDatabase};
@@ -74,7 +75,7 @@ fn one(seed: u64) -> BTreeMap<&'static str, usize> {
         }
         database.revive();
         // A killed runner never answers; one whose storage fails says so. Both are tried again later.
-        let _ = sandbox.engine().run_due_jobs("runner", JobKind::ALL, 8).now_or_never();
+        let _ = sandbox.services().run_due_jobs("runner", JobKind::ALL, 8).now_or_never();
         sandbox.advance(ROUND_MS);
     }
     database.revive();
@@ -111,9 +112,10 @@ fn settled(sandbox: &Sandbox, runs: &[String]) -> bool {
             .header("authorization", format!("Bearer {}", sandbox.key()))
             .body(Bytes::new())
             .unwrap();
-        let incoming = sidetone_engine::ports::Incoming { request, peer: None };
-        let Some(reply) = engine.handle(incoming).now_or_never() else { return false };
-        let run: Value = serde_json::from_slice(reply.body()).unwrap_or_default();
+        let Some(Outcome::Complete(response)) = engine.handle(request, None).now_or_never() else {
+            return false;
+        };
+        let run: Value = serde_json::from_slice(response.into_parts().0.body()).unwrap_or_default();
         run["status"] == "completed" || run["status"] == "error"
     })
 }

@@ -41,7 +41,7 @@ fn taken_over(evaluations: &Value, failures: usize) -> (Value, usize) {
     let settings = [("SIDETONE_PROVIDERS", r#"{"m": {"base_url": "http://model.example/v1"}}"#)];
     let sandbox = Sandbox::over(database.clone(), &settings);
     let run = prepare(&sandbox, evaluations);
-    let (analysed, clock) = (Arc::new(AtomicUsize::new(0)), sandbox.engine().ports().clock.clone());
+    let (analysed, clock) = (Arc::new(AtomicUsize::new(0)), sandbox.services().ports().clock.clone());
     let count = analysed.clone();
     sandbox.answer_http_with(move |request| {
         block_on(clock.sleep(ANSWER_MS));
@@ -54,7 +54,7 @@ fn taken_over(evaluations: &Value, failures: usize) -> (Value, usize) {
     });
     for _ in 0..failures {
         // It says what went wrong, and the run is put back.
-        let turn = block_on(sandbox.engine().run_due_jobs("runner", JobKind::ALL, 1)).unwrap();
+        let turn = block_on(sandbox.services().run_due_jobs("runner", JobKind::ALL, 1)).unwrap();
         assert_eq!(turn.incidents.len(), 1, "{turn:?}");
         sandbox.advance(LATER_MS);
     }

@@ -8,9 +8,9 @@ use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
 use sidetone_engine::config::Config;
-use sidetone_engine::engine::Engine;
+use sidetone_engine::engine::{Engine, Outcome};
 use sidetone_engine::interfaces::documents::Documents;
-use sidetone_engine::ports::{BlobError, BlobKey, Blobs, BoxFuture, ByteRange, Clock, Database, DatabaseError, Http, HttpError, HttpReply, HttpRequest, Incoming, Keys, Ports, Queue, Random, Wake};
+use sidetone_engine::ports::{BlobError, BlobKey, Blobs, BoxFuture, ByteRange, Clock, Database, DatabaseError, Http, HttpError, HttpReply, HttpRequest, Keys, Ports, Queue, Random, Wake};
 use sidetone_engine::ports::statement::{Rows, Statement};
 
 struct Nothing;
@@ -103,9 +103,10 @@ pub extern "C" fn probe() -> u32 {
     let Ok(request) = http::Request::get("/openapi.json").body(Bytes::new()) else {
         return 0;
     };
-    let handled = pin!(engine.handle(Incoming { request, peer: None }));
+    let handled = pin!(engine.handle(request, None));
     match handled.poll(&mut Context::from_waker(Waker::noop())) {
-        Poll::Ready(response) => response.status().as_u16().into(),
+        Poll::Ready(Outcome::Complete(response)) => response.into_parts().0.status().as_u16().into(),
+        Poll::Ready(Outcome::Blob(_)) => 0,
         Poll::Pending => 0,
     }
 }

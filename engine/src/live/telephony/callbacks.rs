@@ -6,7 +6,7 @@ use bytes::Bytes;
 use http::{Method, Response, header};
 
 use crate::base::error::{Code, Error};
-use crate::base::response::{Incident, error_response, method_not_allowed};
+use crate::base::response::{error_response, method_not_allowed, with_incident};
 use crate::carriers::{
     Callback, Carrier, CarrierEvent, CarrierName, Check, Forged, Reply, refusal_without_account,
 };
@@ -39,7 +39,7 @@ pub async fn handle(services: &Services, incoming: &Incoming, request_id: &str) 
     }
     match answer(services, incoming, provider).await {
         Ok(reply) => respond(services, reply, request_id).await,
-        Err(fault) => explain(fault, request_id),
+        Err(fault) => fault.into_response(request_id),
     }
 }
 
@@ -129,30 +129,16 @@ async fn respond(services: &Services, reply: Reply, request_id: &str) -> Respons
         Reply::Command(outgoing) => match client::send(services, outgoing).await {
             Ok(taken) if taken.status < 300 => Response::new(Bytes::new()),
             // It was told before, or the caller is gone: telling it again helps nobody.
-            Ok(refused) if (400..500).contains(&refused.status) && refused.status != 429 => incident(
+            Ok(refused) if (400..500).contains(&refused.status) && refused.status != 429 => with_incident(
                 Response::new(Bytes::new()),
-                format!("a carrier refused a command: HTTP {}", refused.status),
+                Some(format!("a carrier refused a command: HTTP {}", refused.status)),
             ),
             other => {
                 let message = "The carrier did not take the answer. Send the callback again.";
                 let response = error_response(&Error::new(Code::Unavailable, message), request_id);
                 let status = other.map(|reply| reply.status);
-                incident(response, format!("a carrier did not take a command: {status:?}"))
+                with_incident(response, Some(format!("a carrier did not take a command: {status:?}")))
             }
         },
-    }
-}
-
-fn incident(mut response: Response<Bytes>, detail: String) -> Response<Bytes> {
-    response.extensions_mut().insert(Incident(detail));
-    response
-}
-
-fn explain(fault: Fault, request_id: &str) -> Response<Bytes> {
-    let (error, detail) = fault.split();
-    let response = error_response(&error, request_id);
-    match detail {
-        Some(detail) => incident(response, detail),
-        None => response,
     }
 }

@@ -1,0 +1,192 @@
+//! What a host sends and logs for a request.
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{Method, Response, StatusCode, Uri};
+
+use crate::base::error::{Code, Error};
+use crate::base::ids::{Ids, prefix};
+use crate::base::response::{Incident, error_response, finish, with_incident};
+use crate::interfaces::api::Api;
+use crate::live::telephony::without_token;
+use crate::ports::blobs::{self, BlobError, Slice};
+use crate::ports::{Blobs, BoxStream, Clock, Random};
+use crate::storage::fault::Fault;
+use crate::storage::recordings::NotServed;
+
+/// The end of a request.
+pub enum Outcome {
+    /// Send it.
+    Complete(FinalResponse),
+    /// Open the blob, then send head and blob.
+    Blob(BlobResponse),
+}
+
+/// A response that only has to be sent, and logged.
+pub struct FinalResponse {
+    response: Response<Bytes>,
+    record: LogRecord,
+}
+
+impl FinalResponse {
+    /// What to send, and what to log of it.
+    pub fn into_parts(self) -> (Response<Bytes>, LogRecord) {
+        (self.response, self.record)
+    }
+
+    /// The response of a service that could not be put together, because of the setting or binding `name`. `detail`
+    /// goes to the log.
+    pub fn unconfigured(
+        head: (Method, Uri),
+        name: &str,
+        detail: String,
+        clock: &dyn Clock,
+        random: &dyn Random,
+    ) -> Self {
+        let request_id = Ids::default().generate(prefix::REQUEST, clock.now_ms(), |bytes| random.fill(bytes));
+        let trace = RequestTrace { request_id, method: head.0, uri: head.1 };
+        let message = format!("This service is not set up yet ({name}). Its log says what is missing.");
+        trace.refuse(&Error::new(Code::Unavailable, message), Some(detail))
+    }
+}
+
+/// A response whose body is a part of a blob, which has to be opened before the head is sent.
+pub struct BlobResponse {
+    response: Response<Bytes>,
+    slice: Slice,
+    trace: RequestTrace,
+    blobs: Arc<dyn Blobs>,
+}
+
+impl BlobResponse {
+    /// The part of the blob to open, for hosts that stream blobs by a way of their own.
+    pub fn slice(&self) -> &Slice {
+        &self.slice
+    }
+
+    /// Opens the blob through the port; the body, if there is a stream, comes in pieces of bounded size.
+    pub async fn open(self) -> (FinalResponse, Option<BoxStream<'static, Result<Bytes, BlobError>>>) {
+        let opened = blobs::open(self.blobs.clone(), self.slice.clone()).await;
+        self.resolve(opened)
+    }
+
+    /// The response, given what came of opening the blob: the stream with the head that belongs to it, or an error
+    /// and no stream. `Ok(None)`: there is no such blob.
+    pub fn resolve<S>(self, opened: Result<Option<S>, BlobError>) -> (FinalResponse, Option<S>) {
+        let Self { response, slice, trace, blobs: _ } = self;
+        match opened {
+            Ok(Some(stream)) => (trace.complete(response), Some(stream)),
+            Ok(None) => {
+                let detail = format!("{} is not in storage; was it deleted just now?", slice.key.as_str());
+                (trace.refuse(&NotServed::None.into(), Some(detail)), None)
+            }
+            Err(error) => (trace.fault(error.into()), None),
+        }
+    }
+}
+
+/// Names a request in responses and in the log. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct RequestTrace {
+    request_id: String,
+    method: Method,
+    uri: Uri,
+}
+
+impl RequestTrace {
+    pub(super) fn new(request_id: String, method: Method, uri: Uri) -> Self {
+        Self { request_id, method, uri }
+    }
+
+    pub(super) fn request_id(&self) -> &str {
+        &self.request_id
+    }
+
+    /// The response when the host could not finish the request: it panicked, or the platform stopped it. `detail` goes
+    /// to the log.
+    pub fn broken(self, detail: String) -> FinalResponse {
+        self.fault(Fault::Bug(detail))
+    }
+
+    pub(super) fn refuse(self, error: &Error, incident: Option<String>) -> FinalResponse {
+        let response = with_incident(error_response(error, &self.request_id), incident);
+        self.complete(response)
+    }
+
+    pub(super) fn fault(self, fault: Fault) -> FinalResponse {
+        let response = fault.into_response(&self.request_id);
+        self.complete(response)
+    }
+
+    /// Adds the headers that every response carries.
+    pub(super) fn complete(self, mut response: Response<Bytes>) -> FinalResponse {
+        finish(&mut response, &self.request_id);
+        let incident = response.extensions_mut().remove::<Incident>().map(|Incident(detail)| detail);
+        let Self { request_id, method, uri } = self;
+        let record = LogRecord { request_id, method, uri, status: response.status(), incident };
+        FinalResponse { response, record }
+    }
+
+    /// The outcome of a response that may stand for a blob.
+    pub(super) fn outcome(self, api: &Api, mut response: Response<Bytes>) -> Outcome {
+        match response.extensions_mut().remove::<Slice>() {
+            None => Outcome::Complete(self.complete(response)),
+            Some(slice) => {
+                let blobs = api.services().ports().blobs.clone();
+                Outcome::Blob(BlobResponse { response, slice, trace: self, blobs })
+            }
+        }
+    }
+}
+
+/// What a host logs of a request: free of keys, tokens, queries and bodies.
+#[derive(Debug, Clone)]
+pub struct LogRecord {
+    request_id: String,
+    method: Method,
+    uri: Uri,
+    status: StatusCode,
+    incident: Option<String>,
+}
+
+impl LogRecord {
+    /// The id that the client sees, too.
+    pub fn request_id(&self) -> &str {
+        &self.request_id
+    }
+
+    /// The method of the request.
+    pub fn method(&self) -> &Method {
+        &self.method
+    }
+
+    /// The path without the token that may be in it.
+    pub fn path(&self) -> Cow<'_, str> {
+        without_token(self.uri.path())
+    }
+
+    /// The status of the response.
+    pub fn status(&self) -> StatusCode {
+        self.status
+    }
+
+    /// What failed on our side. Log such a record as an error, and others only for debugging.
+    pub fn incident(&self) -> Option<&str> {
+        self.incident.as_deref()
+    }
+}
+
+impl fmt::Display for LogRecord {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { request_id, method, status, .. } = self;
+        let (path, status) = (self.path(), status.as_u16());
+        match &self.incident {
+            Some(detail) => {
+                write!(f, "a request failed on our side: {request_id} {method} {path} {status}: {detail}")
+            }
+            None => write!(f, "{request_id} {method} {path} {status}"),
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! Which part of the service answers a request.
+use bytes::Bytes;
+use http::{Method, Response};
+
+use crate::base::response::{error_response, json_response, method_not_allowed, with_incident};
+use crate::interfaces::api::Api;
+use crate::interfaces::{docs, mcp, rest};
+use crate::live::{self, telephony};
+use crate::ports::Incoming;
+use crate::storage::fault::Fault;
+
+/// Answers a request whose body is whole.
+pub(super) async fn respond(api: &Api, incoming: &Incoming, request_id: &str) -> Response<Bytes> {
+    let services = api.services();
+    let now_ms = services.ports().clock.now_ms();
+    let path = incoming.request.uri().path();
+    let open = match path {
+        "/healthz" => Some(health(api).await),
+        "/openapi.json" => {
+            Some(document(|text| json_response(200, text), api.interfaces().openapi(), request_id))
+        }
+        "/docs" => Some(document(docs::page, api.interfaces().docs(), request_id)),
+        live::PAGE_PATH => Some(live::page::response(services.config())),
+        _ => None,
+    };
+    if let Some(response) = open {
+        return match *incoming.request.method() {
+            Method::GET | Method::HEAD => response,
+            _ => error_response(&method_not_allowed("GET"), request_id),
+        };
+    }
+    if path == live::SOCKET_PATH {
+        return live::handshake::without_upgrade(services, incoming, now_ms, request_id).await;
+    }
+    if path.starts_with(telephony::PATH) {
+        return telephony::callbacks::handle(services, incoming, request_id).await;
+    }
+    if path == "/mcp" {
+        return mcp::handle(api, incoming, now_ms, request_id).await;
+    }
+    rest::handle(api, incoming, now_ms, request_id).await
+}
+
+fn document(
+    respond: impl FnOnce(Bytes) -> Response<Bytes>,
+    text: Result<Bytes, Fault>,
+    request_id: &str,
+) -> Response<Bytes> {
+    match text {
+        Ok(text) => respond(text),
+        Err(fault) => fault.into_response(request_id),
+    }
+}
+
+/// The service is up when its storage answers.
+async fn health(api: &Api) -> Response<Bytes> {
+    let probe = vec![crate::sql!("SELECT 1 AS up")];
+    match api.services().ports().database.read(probe).await {
+        Ok(_) => json_response(200, Bytes::from_static(br#"{"status":"ok"}"#)),
+        Err(error) => {
+            let response = json_response(503, Bytes::from_static(br#"{"status":"unavailable"}"#));
+            with_incident(response, Some(format!("{error:?}")))
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! The jobs of a process that the platform starts for a moment: bounded work, and a hint for what is left.
+use std::collections::VecDeque;
+
+use super::worker::{job_failed, sweep_failed, unreadable};
+use crate::ports::{JobQueue, Wake};
+use crate::services::Services;
+use crate::storage::jobs::JobKind;
+
+/// Jobs side by side. A Worker has six connections at once, for storage and tools together, and a tool's deadline must
+/// not run while its request waits for one.
+const SLOTS: usize = 4;
+/// Claims in one invocation: with a few batches a job, within the 50 queries of the free plan.
+const CLAIMS_MAX: usize = 4;
+/// How many jobs one invocation runs, and so how many one hint may stand for.
+pub const JOBS_PER_INVOCATION: usize = SLOTS * CLAIMS_MAX;
+
+/// The work of one invocation. The host calls [`Invocation::next`] until it returns `None`.
+pub struct Invocation {
+    services: Services,
+    owner: String,
+    parts: VecDeque<Part>,
+}
+
+enum Part {
+    Sweep,
+    Jobs { queue: JobQueue, claims_max: usize },
+}
+
+/// What one part of an invocation did.
+#[derive(Debug, Default)]
+pub struct Report {
+    /// Errors for the log.
+    pub incidents: Vec<String>,
+    /// Storage did not answer: hints that started the invocation should come again.
+    pub retry_hints: bool,
+}
+
+impl Invocation {
+    /// For the queues that the hints name; for all of them when one names something that this version does not know.
+    pub(crate) fn of_hints<'a>(
+        services: Services,
+        owner: &str,
+        hints: impl IntoIterator<Item = Option<&'a str>>,
+    ) -> Self {
+        let named: Option<Vec<JobQueue>> =
+            hints.into_iter().map(|name| name.and_then(JobQueue::parse)).collect();
+        let is_named = |queue: &JobQueue| named.as_ref().is_none_or(|named| named.contains(queue));
+        let queues: Vec<JobQueue> = JobQueue::ALL.iter().copied().filter(is_named).collect();
+        let claims_max = CLAIMS_MAX / queues.len().max(1);
+        let parts = queues.into_iter().map(|queue| Part::Jobs { queue, claims_max }).collect();
+        Self { services, owner: owner.to_owned(), parts }
+    }
+
+    /// For the jobs that are due although no hint came, and the sweep.
+    pub(crate) fn scheduled(services: Services, owner: &str) -> Self {
+        let claims_max = CLAIMS_MAX / JobQueue::ALL.len();
+        let jobs = |queue| Part::Jobs { queue, claims_max };
+        // Deliveries first: they are over within their deadline, and a conversation may last.
+        let parts = [Part::Sweep, jobs(JobQueue::Deliveries), jobs(JobQueue::Conversations)];
+        Self { services, owner: owner.to_owned(), parts: parts.into() }
+    }
+
+    /// Runs the next part. A host that collects hints sends them after each, because a part may last.
+    pub async fn next(&mut self) -> Option<Report> {
+        Some(match self.parts.pop_front()? {
+            Part::Sweep => {
+                let failure = self.services.sweep().await.err();
+                let incidents = failure.iter().map(sweep_failed).collect();
+                Report { incidents, retry_hints: false }
+            }
+            Part::Jobs { queue, claims_max } => self.run(queue, claims_max).await,
+        })
+    }
+
+    async fn run(&self, queue: JobQueue, claims_max: usize) -> Report {
+        let kinds = JobKind::of_queue(queue);
+        let mut report = Report::default();
+        for claim in 1..=claims_max {
+            let turn = match self.services.run_due_jobs(&self.owner, &kinds, SLOTS).await {
+                Ok(turn) => turn,
+                Err(fault) => {
+                    report.incidents.push(unreadable(&fault));
+                    report.retry_hints = true;
+                    break;
+                }
+            };
+            if turn.ran == 0 {
+                break;
+            }
+            // A failed job is tried again after its pause; what is left goes to another invocation.
+            if (claim == claims_max || !turn.incidents.is_empty())
+                && let Some(at_ms) = turn.next_due_ms
+            {
+                let wake = Wake { queue, job_id: "next".to_owned(), at_ms };
+                self.services.ports().queue.wake(&wake);
+            }
+            report.incidents.extend(turn.incidents.iter().map(|incident| job_failed(incident)));
+        }
+        report
+    }
+}
