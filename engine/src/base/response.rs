@@ -1,17 +1,17 @@
-//! How a response is made: the error envelope, JSON bodies, and the headers that all of them carry.
+//! Builds responses: the error envelope, JSON bodies, and the headers that every response has.
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Response, StatusCode, header};
 
 use crate::base::error::{Code, Error};
 
-/// What went wrong on our side, for the host's log; it rides on the response and is never sent.
+/// A server-side failure, for the host's log. It is an extension of the response and is never sent.
 #[derive(Debug, Clone)]
 pub struct Incident(pub String);
 
-/// Says of an answer that it repeats an earlier one.
+/// Marks a response as the repetition of an earlier one.
 pub(crate) const IDEMPOTENT_REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 
-/// The envelope with its status and headers.
+/// The error envelope with its status and headers.
 pub(crate) fn error_response(error: &Error, request_id: &str) -> Response<Bytes> {
     let mut response = json_response(error.code.status(), Bytes::from(error.to_json(request_id).to_string()));
     let headers = response.headers_mut();
@@ -33,7 +33,6 @@ pub(crate) fn error_response(error: &Error, request_id: &str) -> Response<Bytes>
     response
 }
 
-/// A JSON body with a status.
 pub(crate) fn json_response(status: u16, body: Bytes) -> Response<Bytes> {
     let mut response = Response::new(body);
     *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
@@ -46,14 +45,14 @@ pub(crate) fn finish(response: &mut Response<Bytes>, request_id: &str) {
     if let Ok(value) = HeaderValue::from_str(request_id) {
         headers.insert("x-request-id", value);
     }
-    // Answers hold configuration and now and then a secret: no cache keeps them.
+    // Responses contain configuration and sometimes a secret, so no cache may store them.
     headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
 }
 
-/// 405 with `Allow`.
+/// 405 `method_not_allowed` with the `Allow` header.
 pub fn method_not_allowed(allow: &str) -> Error {
-    let mut error = Error::new(Code::MethodNotAllowed, format!("This route takes: {allow}."));
+    let mut error = Error::new(Code::MethodNotAllowed, format!("This route accepts: {allow}."));
     error.allow = Some(allow.to_owned());
     error
 }
