@@ -1,4 +1,4 @@
-//! The settings both hosts share, read once at the start. A bad one stops the start by name.
+//! The settings that all hosts share, read once at startup. An invalid setting stops the startup with its name.
 use std::net::IpAddr;
 
 use crate::base::api_key::ApiKey;
@@ -6,7 +6,7 @@ use crate::base::setting::SettingError;
 use crate::carriers::{self, Carriers};
 use crate::models::settings::{self, ModelCatalog, provider_of};
 
-/// Settings that the engine reads, under the same names on every host.
+/// Settings that the engine reads; every host uses the same names.
 pub const SETTINGS: &[&str] = &[
     "SIDETONE_BASE_URL",
     "SIDETONE_SECRET",
@@ -21,31 +21,31 @@ pub const SETTINGS: &[&str] = &[
     "SIDETONE_TRUSTED_PROXIES",
 ];
 
-/// Everything an operator decides.
+/// The operator's configuration.
 #[derive(Clone)]
 pub struct Config {
     /// The public URL without a trailing slash.
     pub base_url: String,
-    /// The server secret: every signing secret is derived from it.
+    /// The server secret, from which every signing secret is derived.
     pub secret: String,
     /// SHA-256 of each bootstrap key.
     pub bootstrap_hashes: Vec<String>,
-    /// For assistants that name no model.
+    /// The default model of assistants.
     pub default_model: String,
-    /// For assistants that name no voice.
+    /// The default voice of assistants.
     pub default_voice: String,
-    /// The configured providers, and what the operator says of single models.
+    /// The configured providers, and the operator's settings for individual models.
     pub catalog: ModelCatalog,
-    /// Development only: tools and webhooks may point anywhere.
+    /// For development only: allows tools and webhooks with private addresses.
     pub allow_private_targets: bool,
     /// The operator's accounts with telephone carriers.
     pub carriers: Carriers,
-    /// Proxies whose `X-Forwarded-For` is believed.
+    /// Proxies whose `X-Forwarded-For` header is trusted.
     pub trusted_proxies: Vec<IpAddr>,
 }
 
 impl Config {
-    /// Reads the settings through `lookup`; an empty value counts as not set.
+    /// Reads the settings through `lookup`; an empty value counts as unset.
     pub fn from_settings(
         lookup: impl Fn(&str) -> Option<String>,
         default_base_url: &str,
@@ -147,7 +147,7 @@ fn switch(value: Option<String>) -> Result<bool, SettingError> {
         Some("1" | "true") => Ok(true),
         Some(other) => Err(SettingError {
             name: "SIDETONE_ALLOW_PRIVATE_TARGETS",
-            message: format!("`{other}` is neither 1 nor 0"),
+            message: format!("must be 1 or 0, not `{other}`"),
         }),
     }
 }
@@ -182,14 +182,14 @@ mod tests {
     }
 
     #[test]
-    fn nothing_set_is_offline_and_free() {
+    fn the_defaults_are_offline_and_free() {
         let config = read(&[]).unwrap();
         assert_eq!(config.default_model, "builtin/rules");
         assert_eq!(config.catalog.providers.keys().collect::<Vec<_>>(), ["builtin"]);
     }
 
     #[test]
-    fn a_bad_setting_is_named() {
+    fn an_invalid_setting_is_named() {
         for (name, value) in [
             ("SIDETONE_BASE_URL", "voice.example.com"),
             ("SIDETONE_SECRET", "short"),
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_provider_list_never_shows_its_keys() {
+    fn an_invalid_provider_list_does_not_show_keys() {
         let text = r#"{"groq": {"base_url": "https://a.example", "api_key": "sk-secret", "x": "sk-secret"}}"#;
         let error = read(&[("SIDETONE_PROVIDERS", text)]).err().unwrap();
         assert!(!error.to_string().contains("sk-secret"), "{error}");

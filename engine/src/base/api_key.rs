@@ -1,34 +1,33 @@
-//! The form of an API key: `sidetone_`, 43 characters of secret, 6 characters of checksum.
+//! The format of an API key: `sidetone_`, 43 characters of secret, 6 characters of checksum.
 //!
-//! The fixed beginning lets secret scanners find a leaked key; the checksum lets a mistyped or made-up one be refused
-//! without touching storage.
+//! Secret scanners recognise the fixed prefix. The checksum rejects a mistyped or invented key without a database query.
 
 use std::fmt;
 
 use crate::base::hash::sha256_hex;
 
-/// What every key starts with.
+/// The prefix of every key.
 pub const KEY_PREFIX: &str = "sidetone_";
 
-/// Length of a whole key.
+/// Length of a complete key.
 pub const KEY_BYTES: usize = KEY_PREFIX.len() + SECRET_CHARS + CHECKSUM_CHARS;
 
-/// The random part: 32 bytes as a number of base 62 have at most this many digits.
+/// The random part: 32 bytes in base 62 take at most this many digits.
 const SECRET_CHARS: usize = 43;
 
-/// The CRC-32 of everything before it: 32 bits as a number of base 62 have at most this many digits.
+/// The CRC-32 of the characters before it: 32 bits in base 62 take at most this many digits.
 const CHECKSUM_CHARS: usize = 6;
 
 const ALPHABET: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
-/// A key in clear: shown once when it is made, and presented with every request. Only its [hash](Self::sha256_hex) is stored.
+/// A key in clear text: shown once when it is created, and sent with every request. Only its [hash](Self::sha256_hex) is stored.
 ///
-/// Its `Debug` hides the secret, and it cannot be compared: compare hashes, in constant time.
+/// `Debug` hides the secret. There is no `PartialEq`: compare hashes, in constant time.
 #[derive(Clone)]
 pub struct ApiKey(String);
 
 impl ApiKey {
-    /// The key made of 32 bytes from the host's randomness.
+    /// Encodes 32 random bytes as a key.
     pub fn from_bytes(bytes: [u8; 32]) -> Self {
         let mut text = String::with_capacity(KEY_BYTES);
         text.push_str(KEY_PREFIX);
@@ -38,7 +37,7 @@ impl ApiKey {
         Self(text)
     }
 
-    /// Takes a text that has the form of a key and the right checksum. Whether the key exists, storage must say.
+    /// Accepts a text with the format of a key and a correct checksum. Only storage knows whether the key exists.
     pub fn parse(text: &str) -> Option<Self> {
         let digits = text.strip_prefix(KEY_PREFIX)?;
         if text.len() != KEY_BYTES || !digits.bytes().all(|b| b.is_ascii_alphanumeric()) {
@@ -48,17 +47,17 @@ impl ApiKey {
         (checksum.as_bytes() == self::checksum(body)).then(|| Self(text.to_owned()))
     }
 
-    /// The whole key, secret included.
+    /// The complete key, secret included.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// What is stored and looked up: the SHA-256 of the whole key, in lower-case hexadecimal.
+    /// The value that is stored and looked up: the SHA-256 of the complete key, in lower-case hexadecimal.
     pub fn sha256_hex(&self) -> String {
         sha256_hex(self.0.as_bytes())
     }
 
-    /// Enough to recognise the key in a list: `sidetone_…` and its last 4 characters.
+    /// Identifies the key in a list: `sidetone_…` and its last 4 characters.
     pub fn hint(&self) -> String {
         format!("{KEY_PREFIX}…{}", &self.0[KEY_BYTES - 4..])
     }
@@ -70,7 +69,7 @@ impl fmt::Debug for ApiKey {
     }
 }
 
-/// The digits that end a key which starts with `body`.
+/// The checksum digits of a key that starts with `body`.
 fn checksum(body: &str) -> [u8; CHECKSUM_CHARS] {
     base62(crc32fast::hash(body.as_bytes()).to_be_bytes())
 }
@@ -98,7 +97,7 @@ mod tests {
     use super::*;
 
     /// Bytes, key and hash, computed with Python's `int`, `binascii.crc32` and `hashlib`.
-    fn known_answers() -> [([u8; 32], &'static str, &'static str); 5] {
+    fn reference_keys() -> [([u8; 32], &'static str, &'static str); 5] {
         let mut one = [0; 32];
         one[31] = 1;
         let mut counting = [0; 32];
@@ -133,8 +132,8 @@ mod tests {
     }
 
     #[test]
-    fn gives_the_known_answers() {
-        for (bytes, text, hash) in known_answers() {
+    fn matches_the_reference_implementation() {
+        for (bytes, text, hash) in reference_keys() {
             let key = ApiKey::from_bytes(bytes);
             assert_eq!(key.as_str(), text);
             assert_eq!(key.sha256_hex(), hash);
@@ -153,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_is_not_a_key() {
+    fn rejects_malformed_keys() {
         let key = ApiKey::from_bytes([7; 32]).as_str().to_owned();
         let others = [
             String::new(),
@@ -178,14 +177,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn comes_back(bytes in any::<[u8; 32]>()) {
+        fn generated_keys_parse(bytes in any::<[u8; 32]>()) {
             let key = ApiKey::from_bytes(bytes);
             prop_assert_eq!(key.as_str().len(), KEY_BYTES);
             prop_assert_eq!(ApiKey::parse(key.as_str()).unwrap().sha256_hex(), key.sha256_hex());
         }
 
         #[test]
-        fn one_changed_character_is_noticed(bytes in any::<[u8; 32]>(), at in 0..KEY_BYTES, other in any::<char>(), digit in 0..62usize) {
+        fn detects_one_changed_character(bytes in any::<[u8; 32]>(), at in 0..KEY_BYTES, other in any::<char>(), digit in 0..62usize) {
             let key = ApiKey::from_bytes(bytes);
             for other in [other, char::from(ALPHABET[digit])] {
                 let changed: String = key.as_str().chars().enumerate().map(|(i, c)| if i == at { other } else { c }).collect();

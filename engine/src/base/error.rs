@@ -1,4 +1,4 @@
-//! The one error envelope, and the private detail that never enters it.
+//! The error envelope of every interface. It never contains private detail.
 use std::borrow::Cow;
 
 use serde_json::{Value, json};
@@ -12,115 +12,115 @@ macro_rules! codes {
         pub enum Code { $($(#[doc = $doc])* $name,)* }
 
         impl Code {
-            /// All codes, for documentation.
+            /// Every code, for the documentation.
             pub const ALL: &'static [Code] = &[$(Code::$name,)*];
-            /// The HTTP status it travels with.
+            /// The HTTP status that is sent with the code.
             pub const fn status(self) -> u16 { match self { $(Code::$name => $status,)* } }
             /// The code as clients see it.
             pub const fn as_str(self) -> &'static str { match self { $(Code::$name => $text,)* } }
-            /// When it is sent.
+            /// When the code is sent, for the documentation.
             pub fn meaning(self) -> &'static str { match self { $(Code::$name => concat!($($doc),*).trim_ascii(),)* } }
         }
     };
 }
 
 codes! {
-    /// The body is not readable JSON.
+    /// The body is not valid JSON.
     InvalidJson = 400 "invalid_json";
     /// A path or query value has the wrong form.
     InvalidParameter = 400 "invalid_parameter";
     /// If-Match is neither `3` nor `"3"`.
     InvalidIfMatch = 400 "invalid_if_match";
-    /// No key, an unknown one, or a revoked one.
+    /// The key is missing, unknown or revoked.
     Unauthorized = 401 "unauthorized";
-    /// No test token, or one that this server has not signed.
+    /// The test token is missing or was not signed by this server.
     InvalidToken = 401 "invalid_token";
-    /// The test token's time is over; ask for a new one.
+    /// The test token has expired; request a new one.
     TokenExpired = 401 "token_expired";
-    /// The workspace's own ceiling for this month is reached.
+    /// The workspace reached its own spend limit for this month.
     SpendLimitReached = 402 "spend_limit_reached";
-    /// A browser page of another origin; MCP answers only its own and local ones.
+    /// The request comes from a browser page of another origin; MCP accepts only its own and local origins.
     ForbiddenOrigin = 403 "forbidden_origin";
-    /// A carrier's callback that is not signed as that carrier signs.
+    /// The carrier's callback does not carry a valid signature.
     InvalidSignature = 403 "invalid_signature";
-    /// An unknown id, one of another workspace, or an unknown route.
+    /// The id or route is unknown, or the id belongs to another workspace.
     NotFound = 404 "not_found";
-    /// The route exists, the method does not; `Allow` names those that do.
+    /// The route does not accept this method; `Allow` lists the methods it accepts.
     MethodNotAllowed = 405 "method_not_allowed";
     /// The request did not arrive in time.
     RequestTimeout = 408 "request_timeout";
-    /// If-Match names another revision than the current one.
+    /// If-Match does not name the current revision.
     RevisionConflict = 409 "revision_conflict";
-    /// The workspace has another one of that name.
+    /// The workspace already has a resource with this name.
     NameTaken = 409 "name_taken";
-    /// Another workspace holds the number.
+    /// Another workspace owns the number.
     NumberInUse = 409 "number_in_use";
-    /// A running run cannot be deleted.
+    /// A run in progress cannot be deleted.
     RunInProgress = 409 "run_in_progress";
     /// The recording is still being written.
     RecordingNotReady = 409 "recording_not_ready";
-    /// The webhook is disabled: nothing is sent to it.
+    /// The webhook is disabled and receives nothing.
     WebhookDisabled = 409 "webhook_disabled";
-    /// The workspace has as many of these as it may.
+    /// The workspace reached its limit for this resource.
     LimitReached = 409 "limit_reached";
-    /// The test token has opened its one conversation.
+    /// The test token was already used; it opens one conversation.
     TokenUsed = 409 "token_used";
-    /// The operator has no account with this carrier.
+    /// The operator has not configured this carrier.
     CarrierNotConfigured = 409 "carrier_not_configured";
-    /// The same request, with the same Idempotency-Key, has begun and its outcome is not known yet.
+    /// The same request, with the same Idempotency-Key, is still running or its outcome is unknown.
     RequestInProgress = 409 "request_in_progress";
-    /// The Idempotency-Key was used with another request.
+    /// The Idempotency-Key was already used with a different request.
     IdempotencyKeyReused = 409 "idempotency_key_reused";
     /// The body is larger than 1 MiB.
     BodyTooLarge = 413 "body_too_large";
-    /// The body is not sent as application/json.
+    /// The body's content type is not application/json.
     UnsupportedMediaType = 415 "unsupported_media_type";
-    /// The recording ends before the range begins; `Content-Range` says how long it is.
+    /// The range starts after the end of the recording; `Content-Range` gives its length.
     RangeNotSatisfiable = 416 "range_not_satisfiable";
-    /// The route is a WebSocket: the request has to ask for one.
+    /// The route is a WebSocket; the request must ask for an upgrade.
     UpgradeRequired = 426 "upgrade_required";
-    /// A field breaks a rule; `details.fields` names it.
+    /// A field violates a rule; `details.fields` names it.
     ValidationFailed = 422 "validation_failed";
-    /// A paid MCP action without `confirm: true`.
+    /// A paid MCP action was called without `confirm: true`.
     ConfirmationRequired = 422 "confirmation_required";
-    /// A tool or webhook URL that is not public HTTPS.
+    /// A tool or webhook URL does not lead to a public HTTPS server.
     PrivateTarget = 422 "private_target";
-    /// Too many wrong keys from one address; `Retry-After` says how long to wait.
+    /// Too many invalid keys from one address; `Retry-After` gives the time to wait.
     TooManyInvalidCredentials = 429 "too_many_invalid_credentials";
-    /// The workspace has as many telephone calls under way as it allows itself.
+    /// The workspace reached its limit of concurrent telephone calls.
     TooManyCalls = 429 "too_many_calls";
-    /// Our fault; the request id helps us find it.
+    /// An internal error; the request id identifies it in the log.
     Internal = 500 "internal";
-    /// The carrier did not take the call; `details` has its own code and words.
+    /// The carrier rejected the call; `details` has the carrier's own code and message.
     CarrierRejected = 502 "carrier_rejected";
-    /// The service cannot answer now; try again.
+    /// The service is temporarily unavailable; try again.
     Unavailable = 503 "unavailable";
-    /// The carrier did not say whether it took the call. It is in the log; do not place it again before looking there.
+    /// The carrier did not confirm whether it accepted the call. The call is in the call log; check it before you place the call again.
     CarrierTimeout = 504 "carrier_timeout";
 }
 
-/// Problems told at once: enough to mend a request, too few to make a large answer.
+/// Most problems in one error: enough to correct a request, few enough to keep the response small.
 pub const PROBLEMS_MAX: usize = 32;
 
-/// An error as the client sees it. It holds nothing private.
+/// An error as the client sees it. It contains nothing private.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Error {
-    /// What kind.
+    /// Selects the status and the machine-readable code.
     pub code: Code,
-    /// What is wrong and what to do.
+    /// What is wrong and how to correct it.
     pub message: Cow<'static, str>,
-    /// Machine-readable details, an object or nothing.
+    /// Machine-readable details, always an object.
     pub details: Option<Box<Value>>,
-    /// Seconds for `Retry-After`.
+    /// Seconds for the `Retry-After` header.
     pub retry_after_s: Option<i64>,
-    /// Methods for `Allow`.
+    /// Methods for the `Allow` header.
     pub allow: Option<String>,
-    /// Whether an earlier answer is repeated, as an Idempotency-Key asks for.
+    /// Whether this repeats the stored response of an Idempotency-Key.
     pub replayed: bool,
 }
 
 impl Error {
-    /// An error with a message.
+    /// An error without details.
     pub fn new(code: Code, message: impl Into<Cow<'static, str>>) -> Self {
         Self {
             code,
@@ -132,14 +132,13 @@ impl Error {
         }
     }
 
-    /// The same with details.
+    /// Adds machine-readable details.
     pub fn with_details(mut self, details: Value) -> Self {
         self.details = Some(Box::new(details));
         self
     }
 
-    /// `code` with the problems named in the message and in `details.fields`: of very many the
-    /// first [`PROBLEMS_MAX`].
+    /// Names the problems in the message and in `details.fields`; beyond [`PROBLEMS_MAX`] only the first are named.
     pub fn fields(code: Code, problems: &[FieldProblem]) -> Self {
         let shown = &problems[..problems.len().min(PROBLEMS_MAX)];
         let message = match problems {
@@ -155,12 +154,12 @@ impl Error {
         Self::new(code, message).with_details(json!({ "fields": fields }))
     }
 
-    /// 422 for one field.
+    /// 422 `validation_failed` for one field.
     pub fn field(field: impl Into<String>, message: impl Into<String>) -> Self {
         Self::fields(Code::ValidationFailed, &[FieldProblem::new(field, message)])
     }
 
-    /// 404 for a thing, told alike whether it never was or is another workspace's.
+    /// 404 `not_found`. The same for an unknown id and for one of another workspace, so that ids do not leak.
     pub fn not_found(noun: &str) -> Self {
         Self::new(
             Code::NotFound,
@@ -168,7 +167,7 @@ impl Error {
         )
     }
 
-    /// The envelope.
+    /// The JSON envelope.
     pub fn to_json(&self, request_id: &str) -> Value {
         let mut error = json!({"code": self.code.as_str(), "message": self.message});
         if let Some(details) = &self.details {

@@ -1,40 +1,40 @@
-//! Names the place in a JSON document that an error is about: `evaluations[0].kind`.
+//! Paths to the field of a JSON document that an error is about: `evaluations[0].kind`.
 
 use std::borrow::Cow;
 use std::fmt;
 
-/// Longest field path that is shown; a longer one is cut, so that an error never repeats a huge body.
+/// Longest field path in a message; a longer one is truncated, so that an error never repeats a huge body.
 pub const FIELD_PATH_BYTES_MAX: usize = 256;
 
-/// Longest object key that is shown inside a path; a longer one is cut.
+/// Longest object key inside a path; a longer one is truncated.
 pub const FIELD_KEY_BYTES_MAX: usize = 64;
 
-/// One thing that is wrong, and where.
+/// A problem with one field.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FieldProblem {
-    /// The place, such as `evaluations[0].kind`; empty when it is the whole document.
+    /// The path, such as `evaluations[0].kind`; empty for the whole document.
     pub field: String,
-    /// What is wrong and what to do, without the place.
+    /// What is wrong and how to correct it, without the path.
     pub message: String,
 }
 
 impl FieldProblem {
-    /// A problem with `field`.
+    /// A problem at the path `field`.
     pub fn new(field: impl Into<String>, message: impl Into<String>) -> Self {
         Self { field: field.into(), message: message.into() }
     }
 }
 
-/// One step down into a JSON document.
+/// One step of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
-    /// Into the member of an object.
+    /// A member of an object.
     Key(String),
-    /// Into the element of an array, counted from 0.
+    /// An element of an array, counted from 0.
     Index(usize),
 }
 
-/// Writes the steps, outermost first, as one path. Keys that are not plain names are quoted: `headers["a b"]`.
+/// Formats steps, outermost first, as a path. Keys that are not plain names are quoted: `headers["a b"]`.
 pub fn path<'a>(steps: impl IntoIterator<Item = &'a Step>) -> String {
     let mut text = String::new();
     for step in steps {
@@ -49,7 +49,7 @@ pub fn path<'a>(steps: impl IntoIterator<Item = &'a Step>) -> String {
     text
 }
 
-/// The text, cut at [`FIELD_KEY_BYTES_MAX`] for a message.
+/// The text, truncated at [`FIELD_KEY_BYTES_MAX`] for a message.
 pub fn shortened(text: &str) -> Cow<'_, str> {
     if text.len() <= FIELD_KEY_BYTES_MAX {
         return Cow::Borrowed(text);
@@ -92,7 +92,6 @@ fn is_plain(key: &str) -> bool {
     !key.is_empty() && key.len() <= FIELD_KEY_BYTES_MAX && key.bytes().all(name)
 }
 
-/// The key as a JSON string; control characters come out escaped.
 fn quoted(key: &str) -> String {
     serde_json::Value::from(shortened(key)).to_string()
 }
@@ -106,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn writes_paths_a_person_can_read() {
+    fn formats_paths() {
         assert_eq!(path(&[key("evaluations"), Step::Index(0), key("kind")]), "evaluations[0].kind");
         assert_eq!(path(&[Step::Index(3)]), "[3]");
         assert_eq!(path(&[key("a"), key("b c")]), "a[\"b c\"]");

@@ -1,8 +1,8 @@
-//! SHA-256 as lower-case hex, and HMAC-SHA256.
+//! SHA-256 in lower-case hexadecimal, and HMAC-SHA256.
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest, Sha256};
 
-/// The digest of `bytes`.
+/// The SHA-256 of `bytes`, in lower-case hexadecimal.
 pub fn sha256_hex(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let digest = Sha256::digest(bytes);
@@ -16,7 +16,7 @@ pub fn sha256_hex(bytes: &[u8]) -> String {
 
 /// HMAC-SHA256 (RFC 2104).
 pub(crate) fn hmac_sha256(key: &[u8], message: &[u8]) -> [u8; 32] {
-    // HMAC takes a key of any length; the error type exists for other MACs.
+    // HMAC accepts a key of any length; the error type exists for other MACs.
     let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(key) else {
         return [0; 32];
     };

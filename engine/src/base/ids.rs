@@ -1,7 +1,7 @@
-//! Identifiers: `<prefix>_` and a lower-case ULID made from the ports' time and bytes.
+//! Identifiers: `<prefix>_` and a lower-case ULID made from the ports' clock and random bytes.
 use std::sync::Mutex;
 
-/// Every kind of id, by its prefix.
+/// The prefix of each type of id.
 pub mod prefix {
     #![allow(missing_docs, reason = "the names say it")]
     pub const WORKSPACE: &str = "ws";
@@ -122,10 +122,10 @@ ids! {
     JobId = JOB;
 }
 
-/// Longer texts are no id of ours.
+/// Upper bound on the length of an id; longer texts are rejected before any lookup.
 pub const ID_CHARS_MAX: u64 = 64;
 
-/// Generates ids. Within one process they sort in the order they were made, also within a millisecond.
+/// Generates ids. Within one process they sort in the order of creation, also within one millisecond.
 #[derive(Default)]
 pub struct Ids {
     last: Mutex<u128>,
@@ -147,7 +147,7 @@ impl Ids {
             *last + 1
         } else {
             let mut bytes = [0; 16];
-            // The top bit stays clear, so that counting up cannot run into the time.
+            // The top bit stays clear, so that increments cannot overflow into the time.
             fill_random(&mut bytes[..10]);
             bytes[9] &= 0x7f;
             (now_ms << RANDOM_BITS) | u128::from_le_bytes(bytes)
@@ -158,7 +158,7 @@ impl Ids {
     }
 }
 
-/// The smallest id with `prefix` of the time `ms`: ids that sort before it are older.
+/// The smallest id with `prefix` for the time `ms`: ids that sort before it are older.
 pub fn lower_bound(prefix: &str, ms: i64) -> String {
     write(prefix, u128::try_from(ms).unwrap_or(0) << RANDOM_BITS)
 }
@@ -174,7 +174,7 @@ fn write(prefix: &str, ulid: u128) -> String {
     id
 }
 
-/// The id's 16 bytes, if it is one of ours with this prefix: for places where every byte counts.
+/// The 16 bytes of an id with this prefix, for compact encodings; `None` for any other text.
 pub fn to_bytes(prefix: &str, id: &str) -> Option<[u8; 16]> {
     let digits = id.strip_prefix(prefix)?.strip_prefix('_')?;
     if digits.len() != ULID_CHARS {
@@ -189,7 +189,7 @@ pub fn to_bytes(prefix: &str, id: &str) -> Option<[u8; 16]> {
         .map(u128::to_be_bytes)
 }
 
-/// The id that [`to_bytes`] took apart.
+/// The id that [`to_bytes`] decoded.
 pub fn from_bytes(prefix: &str, bytes: [u8; 16]) -> String {
     write(prefix, u128::from_be_bytes(bytes))
 }
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn the_lower_bound_of_a_time_parts_older_from_newer() {
+    fn the_lower_bound_of_a_time_separates_older_from_newer_ids() {
         let ids = Ids::default();
         let (before, then) = (generate(&ids, "evt", 6), generate(&ids, "evt", 7));
         let bound = lower_bound("evt", 7);
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_sort_as_they_were_made_even_when_the_clock_stands_or_goes_back() {
+    fn ids_sort_by_creation_even_when_the_clock_stops_or_goes_back() {
         let ids = Ids::default();
         let made: Vec<String> = [5, 5, 5, 4, 6].iter().map(|ms| generate(&ids, "run", *ms)).collect();
         let mut sorted = made.clone();

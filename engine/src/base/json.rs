@@ -1,4 +1,4 @@
-//! Reads a request body as JSON, once and strictly: what one reader might take differently from another is refused.
+//! Reads a request body as JSON, strictly: input that two parsers could interpret differently is rejected.
 
 use std::fmt;
 
@@ -8,37 +8,37 @@ use serde_json::{Map, Number, Value};
 
 use crate::base::field::{self, Step};
 
-/// Deepest nesting of arrays and objects that a body may have.
+/// Deepest nesting of arrays and objects in a body.
 pub const JSON_DEPTH_MAX: usize = 64;
 
-/// Names that the JSON library gives a meaning of its own: inside one, a string would be parsed as JSON a second time,
-/// past every check made here.
+/// Keys that serde_json interprets itself: it would parse their string value as JSON a second time, without the checks of
+/// this module.
 const RESERVED_KEY_PREFIX: &str = "$serde_json::private::";
 
-/// Why a body was not taken.
+/// Why a body was rejected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum JsonError {
-    /// It is not JSON that can be read (400 `invalid_json`).
+    /// Not valid JSON (400 `invalid_json`).
     Unreadable {
-        /// What is wrong and what to do.
+        /// What is wrong and how to correct it.
         message: String,
     },
-    /// It is JSON, but one field is not allowed to be as it is (422 `validation_failed`).
+    /// Valid JSON with a field that is not allowed (422 `validation_failed`).
     Refused {
-        /// The place, such as `evaluations[0].kind`.
+        /// The path of the field, such as `evaluations[0].kind`.
         field: String,
-        /// What is wrong and what to do.
+        /// What is wrong and how to correct it.
         message: String,
     },
 }
 
-/// Reads one JSON document, and nothing after it.
+/// Parses exactly one JSON document.
 ///
-/// Takes the same documents as `serde_json`, less those nested deeper than [`JSON_DEPTH_MAX`], with a name twice in one
-/// object, or with U+0000 in a text. Time is linear in the length; the stack is bounded by the depth.
+/// Accepts the same documents as `serde_json`, except those that are nested deeper than [`JSON_DEPTH_MAX`], repeat a key in
+/// one object, or contain U+0000. Time is linear in the length; the depth limit bounds the stack.
 pub fn read(bytes: &[u8]) -> Result<Value, JsonError> {
     let text = text_of(bytes)?;
-    let mut reader = Reader { depth: 0, trouble: None };
+    let mut reader = Reader { depth: 0, rejection: None };
     let mut source = serde_json::Deserializer::from_str(text);
     let value = match reader.deserialize(&mut source) {
         Ok(value) => value,
@@ -82,53 +82,53 @@ fn not_json(error: &serde_json::Error) -> JsonError {
     unreadable(format!("The body is not valid JSON: {error}. Send one JSON document."))
 }
 
-/// Builds the value while the document is read. The path costs nothing until something is wrong: then each level adds its
-/// own step on the way out.
+/// Builds the value during parsing. The path costs nothing until an error occurs: each level then adds its own step while
+/// the error propagates.
 struct Reader {
     depth: usize,
-    trouble: Option<Trouble>,
+    rejection: Option<Rejection>,
 }
 
-/// What is wrong, with the steps that lead to it, innermost first.
-struct Trouble {
-    kind: Kind,
+/// Why a document is rejected, with the path to the place, innermost step first.
+struct Rejection {
+    reason: Reason,
     steps: Vec<Step>,
 }
 
 #[derive(Clone, Copy)]
-enum Kind {
+enum Reason {
     TooDeep,
-    Twice,
-    Nul,
-    Reserved,
+    DuplicateKey,
+    NulCharacter,
+    ReservedKey,
 }
 
 impl Reader {
     fn explain(self, error: &serde_json::Error) -> JsonError {
-        let Some(trouble) = self.trouble else {
+        let Some(rejection) = self.rejection else {
             return not_json(error);
         };
-        let message = match trouble.kind {
-            Kind::TooDeep => {
+        let message = match rejection.reason {
+            Reason::TooDeep => {
                 return unreadable(format!(
                     "The JSON is nested deeper than {JSON_DEPTH_MAX} levels. Send a flatter document."
                 ));
             }
-            Kind::Twice => "is given twice in one object; give it once",
-            Kind::Nul => "contains the character U+0000, which no text here may contain; remove it",
-            Kind::Reserved => "is a reserved name; choose another",
+            Reason::DuplicateKey => "occurs twice in one object; keep one",
+            Reason::NulCharacter => "contains the character U+0000, which is not allowed; remove it",
+            Reason::ReservedKey => "is a reserved name; choose another one",
         };
-        JsonError::Refused { field: field::path(trouble.steps.iter().rev()), message: message.to_owned() }
+        JsonError::Refused { field: field::path(rejection.steps.iter().rev()), message: message.to_owned() }
     }
 
-    fn refuse<E: serde::de::Error>(&mut self, kind: Kind, steps: Vec<Step>) -> E {
-        self.trouble = Some(Trouble { kind, steps });
+    fn reject<E: serde::de::Error>(&mut self, reason: Reason, steps: Vec<Step>) -> E {
+        self.rejection = Some(Rejection { reason, steps });
         E::custom("refused")
     }
 
     fn enter<E: serde::de::Error>(&mut self) -> Result<(), E> {
         if self.depth == JSON_DEPTH_MAX {
-            return Err(self.refuse(Kind::TooDeep, Vec::new()));
+            return Err(self.reject(Reason::TooDeep, Vec::new()));
         }
         self.depth += 1;
         Ok(())
@@ -138,29 +138,29 @@ impl Reader {
         self.depth -= 1;
     }
 
-    /// Notes, on the way out, where the trouble lies; a plain syntax error has no steps (its line and column say where).
+    /// Adds a step to the path of a rejection. A plain syntax error has no path (serde_json gives its line and column).
     fn step_out(&mut self, step: impl FnOnce() -> Step) {
-        if let Some(trouble) = &mut self.trouble {
-            trouble.steps.push(step());
+        if let Some(rejection) = &mut self.rejection {
+            rejection.steps.push(step());
         }
     }
 
     fn check_text<E: serde::de::Error>(&mut self, text: &str) -> Result<(), E> {
         if text.as_bytes().contains(&0) {
-            return Err(self.refuse(Kind::Nul, Vec::new()));
+            return Err(self.reject(Reason::NulCharacter, Vec::new()));
         }
         Ok(())
     }
 
     fn check_key<E: serde::de::Error>(&mut self, key: &str) -> Result<(), E> {
-        let kind = if key.as_bytes().contains(&0) {
-            Kind::Nul
+        let reason = if key.as_bytes().contains(&0) {
+            Reason::NulCharacter
         } else if key.starts_with(RESERVED_KEY_PREFIX) {
-            Kind::Reserved
+            Reason::ReservedKey
         } else {
             return Ok(());
         };
-        Err(self.refuse(kind, vec![Step::Key(key.to_owned())]))
+        Err(self.reject(reason, vec![Step::Key(key.to_owned())]))
     }
 }
 
@@ -234,7 +234,7 @@ impl<'de> Visitor<'de> for &mut Reader {
             match object.entry(key) {
                 Entry::Occupied(entry) => {
                     let steps = vec![Step::Key(entry.key().clone())];
-                    return Err(self.refuse(Kind::Twice, steps));
+                    return Err(self.reject(Reason::DuplicateKey, steps));
                 }
                 Entry::Vacant(entry) => match source.next_value_seed(&mut *self) {
                     Ok(value) => {
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_what_is_json() {
+    fn reads_valid_json() {
         let text =
             r#" {"b":[1,-2,3.5,1e3,18446744073709551615,true,null],"a":{"é":"\ud83d\ude00\n"},"":""} "#;
         assert_eq!(
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_is_not_json() {
+    fn rejects_invalid_json() {
         let bodies: &[&[u8]] = &[
             b"",
             b" \n",
@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn says_what_is_wrong() {
+    fn messages_name_the_problem() {
         assert_eq!(unreadable_message(b""), "The body is empty. Send a JSON document.");
         assert_eq!(
             unreadable_message(b"\xEF\xBB\xBF{}"),
@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn names_the_field_given_twice() {
+    fn names_the_duplicate_field() {
         assert_eq!(refused(r#"{"evaluations":[{"kind":"judge","kind":"judge"}]}"#).0, "evaluations[0].kind");
         assert_eq!(refused(r#"{"a":1,"\u0061":2}"#).0, "a", "however it is spelt");
         assert_eq!(refused(r#"{"a":{"b":[[],[{"c d":1,"c d":2}]]}}"#).0, "a.b[1][0][\"c d\"]");
@@ -375,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_names_the_library_would_read_as_json_again() {
+    fn rejects_keys_that_serde_json_parses_again() {
         assert_eq!(
             refused(r#"{"parameters":{"$serde_json::private::RawValue":"{\"a\":1,\"a\":2}"}}"#).0,
             "parameters[\"$serde_json::private::RawValue\"]"
@@ -424,7 +424,7 @@ mod tests {
         }
 
         #[test]
-        fn takes_nothing_that_serde_json_refuses(text in r#"[\[\]{}:,"a0\\u.e+\- ]{0,40}"#) {
+        fn accepts_only_what_serde_json_accepts(text in r#"[\[\]{}:,"a0\\u.e+\- ]{0,40}"#) {
             match read(text.as_bytes()) {
                 Ok(value) => prop_assert_eq!(value, serde_json::from_str::<Value>(&text).unwrap()),
                 Err(JsonError::Unreadable { .. }) => prop_assert!(serde_json::from_str::<Value>(&text).is_err()),

@@ -1,4 +1,4 @@
-//! What every other folder may use: text, time, ids, JSON, limits, errors, and parsers of outside input.
+//! Building blocks for every other folder: text, time, ids, JSON, limits, errors, and parsers of outside input.
 pub mod api_key;
 pub mod error;
 pub mod field;

@@ -1,45 +1,45 @@
-//! Lists that come in pages.
+//! Pagination of lists.
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::base::limits::PAGE_ROWS_DEFAULT;
 
-/// Where a page is.
+/// The requested page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Page {
-    /// From 1.
+    /// Page number, from 1.
     pub page: i64,
-    /// Rows a page.
+    /// Rows per page.
     pub limit: i64,
 }
 
 impl Page {
-    /// The first page of the default size where nothing is said.
+    /// Defaults to the first page with [`PAGE_ROWS_DEFAULT`] rows.
     pub fn new(page: Option<i64>, limit: Option<i64>) -> Self {
         Self { page: page.unwrap_or(1), limit: limit.unwrap_or(PAGE_ROWS_DEFAULT) }
     }
 
-    /// Rows before it.
+    /// Number of rows before this page.
     pub fn offset(self) -> i64 {
         (self.page - 1) * self.limit
     }
 }
 
-/// What a list says of its pages.
+/// The pagination of a list response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Pagination {
-    /// This page, from 1.
+    /// Number of this page, from 1.
     page: i64,
-    /// Rows a page.
+    /// Rows per page.
     limit: i64,
-    /// Rows in all.
+    /// Total number of rows.
     total: i64,
-    /// Pages in all.
+    /// Total number of pages.
     total_pages: i64,
 }
 
 impl Pagination {
-    /// For `page` of `total` rows.
+    /// The pagination for `page` when the list has `total` rows.
     pub fn new(page: Page, total: i64) -> Self {
         let total_pages = (total + page.limit - 1) / page.limit;
         Self { page: page.page, limit: page.limit, total, total_pages }

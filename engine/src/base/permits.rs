@@ -1,18 +1,18 @@
-//! Permits: how many live conversations one process carries.
+//! Permits limit the number of live conversations in one process.
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::base::limits::LIVE_SESSIONS_MAX;
 
-/// The permits of a process.
+/// Counts the permits in use; [`LIVE_SESSIONS_MAX`] exist.
 #[derive(Default)]
 pub struct Permits(AtomicUsize);
 
-/// One permit; dropping it returns it.
+/// Allows one live conversation; dropping it returns it.
 pub struct Permit(Arc<Permits>);
 
 impl Permits {
-    /// A permit, if one is free.
+    /// Takes a permit; `None` when all are in use.
     pub fn take(self: &Arc<Self>) -> Option<Permit> {
         let more = |taken| (taken < LIVE_SESSIONS_MAX).then_some(taken + 1);
         self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok()?;

@@ -1,4 +1,4 @@
-//! Phone numbers as the wire spells them: E.164 with a leading `+`.
+//! Phone numbers in E.164 form, with a leading `+`.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -7,13 +7,13 @@ use std::str::FromStr;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// Fewest digits after the `+`: no country's numbers that can be called from abroad are shorter.
+/// Fewest digits after the `+`: no number that can be called from abroad is shorter.
 pub const E164_DIGITS_MIN: usize = 7;
 
 /// Most digits after the `+` (ITU-T E.164, 6.2.1).
 pub const E164_DIGITS_MAX: usize = 15;
 
-/// The form as a regular expression, for the API's documents.
+/// The form as a regular expression, for the API's schemas.
 pub const E164_PATTERN: &str = r"^\+[1-9][0-9]{6,14}$";
 
 /// A phone number such as `+14155550123`.
@@ -26,7 +26,7 @@ pub struct E164(String);
 pub struct PhoneError;
 
 impl E164 {
-    /// Takes exactly the E.164 form: no spaces, dashes or brackets, so that one number has one spelling.
+    /// Accepts exactly the E.164 form: no spaces, dashes or brackets, so that each number has one spelling.
     pub fn parse(text: &str) -> Result<Self, PhoneError> {
         let digits = text.strip_prefix('+').ok_or(PhoneError)?.as_bytes();
         let fits = (E164_DIGITS_MIN..=E164_DIGITS_MAX).contains(&digits.len());
@@ -100,14 +100,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn takes_e164() {
+    fn accepts_e164() {
         for text in ["+14155550123", "+442071838750", "+6421234", "+123456789012345", "+1234567"] {
             assert_eq!(E164::parse(text).unwrap().as_str(), text);
         }
     }
 
     #[test]
-    fn refuses_every_other_spelling() {
+    fn rejects_every_other_spelling() {
         let texts = [
             "",
             "+",
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn says_how_to_write_it() {
+    fn the_message_shows_the_format() {
         let message =
             "must start with + and the country code, then digits only (7 to 15 in all), e.g. +14155550123";
         assert_eq!(PhoneError.to_string(), message);
@@ -162,7 +162,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn says_the_same_as_its_pattern(text in r"\+?[0-9]{0,17}|\PC*") {
+        fn agrees_with_its_pattern(text in r"\+?[0-9]{0,17}|\PC*") {
             let pattern = regex::Regex::new(E164_PATTERN).unwrap();
             prop_assert_eq!(E164::parse(&text).is_ok(), pattern.is_match(&text));
         }

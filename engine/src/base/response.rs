@@ -1,4 +1,4 @@
-//! How a response is made: the error envelope, JSON bodies, and the headers that all of them carry.
+//! Builds responses: the error envelope, JSON bodies, and the headers that every response has.
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Response, StatusCode, header};
 
@@ -8,10 +8,10 @@ use crate::base::error::{Code, Error};
 #[derive(Debug, Clone)]
 pub(crate) struct Incident(pub(crate) String);
 
-/// Marks a response that repeats an earlier one.
+/// Marks a response as the repetition of an earlier one.
 pub(crate) const IDEMPOTENT_REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 
-/// The envelope with its status and headers.
+/// The error envelope with its status and headers.
 pub(crate) fn error_response(error: &Error, request_id: &str) -> Response<Bytes> {
     let mut response = json_response(error.code.status(), Bytes::from(error.to_json(request_id).to_string()));
     let headers = response.headers_mut();
@@ -67,9 +67,9 @@ pub(crate) fn finish(response: &mut Response<Bytes>, request_id: &str) {
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
 }
 
-/// 405 with `Allow`.
+/// 405 `method_not_allowed` with the `Allow` header.
 pub(crate) fn method_not_allowed(allow: &str) -> Error {
-    let mut error = Error::new(Code::MethodNotAllowed, format!("This route takes: {allow}."));
+    let mut error = Error::new(Code::MethodNotAllowed, format!("This route accepts: {allow}."));
     error.allow = Some(allow.to_owned());
     error
 }

@@ -1,12 +1,12 @@
-//! One setting: what is wrong with it, and the secret that it may hold.
+//! Errors of settings, and secrets in settings.
 use std::fmt;
 
-/// A setting that cannot be used.
+/// A setting with an invalid value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SettingError {
     /// The setting's name.
     pub name: &'static str,
-    /// What is wrong and what to do.
+    /// What is wrong and how to correct it.
     pub message: String,
 }
 
@@ -18,17 +18,17 @@ impl fmt::Display for SettingError {
 
 impl std::error::Error for SettingError {}
 
-/// A text that nobody gets to see: it has no way into logs, errors or debug output.
+/// A secret text: `Debug` hides it, and it implements neither `Display` nor `Serialize`.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
 impl Secret {
-    /// Hides a text.
+    /// Wraps a text.
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
 
-    /// The text itself, for where it belongs.
+    /// The text itself, for the place that needs it.
     #[must_use]
     pub fn reveal(&self) -> &str {
         &self.0

@@ -1,4 +1,4 @@
-//! Where requests on behalf of users may go: public HTTPS addresses, in whatever spelling a private one hides.
+//! Validates the targets of requests on behalf of users: public HTTPS servers only, however a private address is spelled.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -6,32 +6,32 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use ipnet::{Ipv4Net, Ipv6Net};
 use url::{Host, Url};
 
-/// Longest URL that a tool or a webhook may have.
+/// Longest URL of a tool or a webhook.
 pub const URL_BYTES_MAX: usize = 2048;
 
-/// A URL that requests on behalf of a user may be sent to.
+/// A URL that may receive requests on behalf of a user.
 ///
-/// The name may still lead to a private address when it is looked up: whoever connects asks [`is_public_address`] about
-/// the address it got, at every attempt.
+/// Its host name may still resolve to a private address: whoever connects calls [`is_public_address`] with the resolved
+/// address, at every attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PublicUrl {
     written: String,
     url: Url,
 }
 
-/// Why a URL was not taken. Both are 422; `NotPublic` has the code `private_target`.
+/// Why a URL was rejected. Both are 422; `NotPublic` has the code `private_target`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TargetError {
-    /// It is not a URL that can be understood in one way only.
+    /// Not a URL, or one that parsers interpret differently.
     Malformed(String),
-    /// It is a URL, but not of a public HTTPS server.
+    /// A URL that does not lead to a public HTTPS server.
     NotPublic(String),
 }
 
 impl PublicUrl {
-    /// Takes an `https` URL of a public host, on any port, without credentials.
+    /// Accepts an `https` URL of a public host, on any port, without credentials.
     ///
-    /// `allow_private` is for development: it also takes `http` and private hosts.
+    /// `allow_private` also accepts `http` and private hosts, for development.
     pub fn parse(text: &str, allow_private: bool) -> Result<Self, TargetError> {
         let authority = authority_of(text)?;
         let url = Url::parse(text).map_err(|error| {
@@ -54,26 +54,27 @@ impl PublicUrl {
         Ok(Self { written: text.to_owned(), url })
     }
 
-    /// The URL exactly as it was written: what is stored and shown.
+    /// The URL as the user wrote it: the form that is stored and shown.
     pub fn as_str(&self) -> &str {
         &self.written
     }
 
-    /// The URL in its one normal spelling: what requests are sent to.
+    /// The normalised URL: the form that requests use.
     pub fn url(&self) -> &Url {
         &self.url
     }
 }
 
-/// Whether the URL's host is written as an address that is not public. Nothing resolves such a host,
-/// so a host checks it before it connects.
+/// Whether the URL's host is a literal address that is not public. Such a host is never resolved, so a host implementation
+/// checks it before connecting.
 pub fn names_private_address(url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default();
     let bare = host.trim_start_matches('[').trim_end_matches(']');
     bare.parse::<IpAddr>().is_ok_and(|address| !is_public_address(address))
 }
 
-/// Whether requests on behalf of users may go to this address. Ask it about every address a name leads to, when connecting.
+/// Whether requests on behalf of users may connect to this address. Check every address that a name resolves to, when
+/// connecting.
 pub fn is_public_address(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => !NOT_PUBLIC_V4.iter().any(|range| range.contains(&address)),
@@ -97,14 +98,14 @@ impl fmt::Display for TargetError {
 
 impl std::error::Error for TargetError {}
 
-/// IPv4 ranges that are not the public internet.
+/// IPv4 ranges outside the public internet.
 const NOT_PUBLIC_V4: &[Ipv4Net] = &[
     v4([0, 0, 0, 0], 8),        // this network (RFC 791, 3.2)
     v4([10, 0, 0, 0], 8),       // private (RFC 1918)
     v4([100, 64, 0, 0], 10),    // carrier-grade NAT (RFC 6598)
     v4([127, 0, 0, 0], 8),      // loopback (RFC 1122, 3.2.1.3)
-    v4([168, 63, 129, 16], 32), // Azure's host agent: no RFC, but it hands out a machine's secrets
-    v4([169, 254, 0, 0], 16),   // link-local, and every cloud's metadata (RFC 3927)
+    v4([168, 63, 129, 16], 32), // Azure's host agent: no RFC, but it serves a machine's secrets
+    v4([169, 254, 0, 0], 16),   // link-local, including the clouds' metadata services (RFC 3927)
     v4([172, 16, 0, 0], 12),    // private (RFC 1918)
     v4([192, 0, 0, 0], 24),     // protocol assignments (RFC 6890)
     v4([192, 0, 2, 0], 24),     // documentation (RFC 5737)
@@ -117,7 +118,7 @@ const NOT_PUBLIC_V4: &[Ipv4Net] = &[
     v4([240, 0, 0, 0], 4),      // reserved, with broadcast at its end (RFC 1112, RFC 8190)
 ];
 
-/// IPv6 ranges that are not the public internet, or that lead to an IPv4 address by another way.
+/// IPv6 ranges outside the public internet, and those that embed an IPv4 address.
 const NOT_PUBLIC_V6: &[Ipv6Net] = &[
     v6([0, 0, 0, 0, 0, 0], 96), // unspecified, loopback, IPv4-compatible (RFC 4291, 2.5)
     v6([0, 0, 0, 0, 0, 0xffff], 96), // IPv4-mapped (RFC 4291, 2.5.5.2)
@@ -134,18 +135,18 @@ const NOT_PUBLIC_V6: &[Ipv6Net] = &[
     v6([0xfe80, 0, 0, 0, 0, 0], 10), // link-local (RFC 4291, 2.5.6)
     v6([0xfec0, 0, 0, 0, 0, 0], 10), // site-local (RFC 3879)
     v6([0xff00, 0, 0, 0, 0, 0], 8),  // multicast (RFC 4291, 2.7)
-    v6([0, 0, 0, 0, 0, 0], 3), // below 2000::/3, the only part handed out as global unicast (RFC 4291, 2.4)
+    v6([0, 0, 0, 0, 0, 0], 3), // below 2000::/3, the only range allocated as global unicast (RFC 4291, 2.4)
     v6([0x4000, 0, 0, 0, 0, 0], 2), // above it, first quarter
     v6([0x8000, 0, 0, 0, 0, 0], 1), // above it, the rest
 ];
 
-/// Names that end in one of these never leave the machine or the local network.
+/// Names with these suffixes resolve only on the machine or in the local network.
 const NOT_PUBLIC_NAMES: &[&str] = &[
     "localhost",   // RFC 6761, 6.3
     "local",       // multicast DNS (RFC 6762)
-    "internal",    // private use (ICANN resolution 2024.07.29.06); clouds keep their metadata here
+    "internal",    // private use (ICANN resolution 2024.07.29.06); clouds serve their metadata here
     "home.arpa",   // home networks (RFC 8375)
-    "localdomain", // what resolvers add to a bare name
+    "localdomain", // resolvers append it to a bare name
 ];
 
 const fn v4([a, b, c, d]: [u8; 4], prefix_bits: u8) -> Ipv4Net {
@@ -156,8 +157,8 @@ const fn v6([a, b, c, d, e, f]: [u16; 6], prefix_bits: u8) -> Ipv6Net {
     Ipv6Net::new_assert(Ipv6Addr::new(a, b, c, d, e, f, 0, 0), prefix_bits)
 }
 
-/// The part between `://` and the path. Refuses what URL readers take differently from one another: they drop control
-/// characters and blanks, turn backslashes round, and forgive missing or surplus slashes.
+/// The part between `://` and the path. Rejects what URL parsers interpret differently: some drop control characters and
+/// spaces, turn backslashes into slashes, or tolerate missing and extra slashes.
 fn authority_of(text: &str) -> Result<&str, TargetError> {
     if text.len() > URL_BYTES_MAX {
         return Err(TargetError::Malformed(format!(
@@ -165,9 +166,7 @@ fn authority_of(text: &str) -> Result<&str, TargetError> {
         )));
     }
     if text.chars().any(|c| c.is_control() || c.is_whitespace() || c == '\\') {
-        return Err(malformed(
-            "contains a blank, a control character or a backslash; write those percent-encoded",
-        ));
+        return Err(malformed("contains a space, a control character or a backslash; percent-encode it"));
     }
     let (scheme, rest) = text
         .split_once("://")
@@ -192,9 +191,7 @@ fn check_labels(name: &str) -> Result<(), TargetError> {
 
 fn check_public(url: &Url, host: &Host<&str>) -> Result<(), TargetError> {
     if url.scheme() != "https" {
-        return Err(not_public(
-            "must start with https://, so that nobody can read or change the request on its way",
-        ));
+        return Err(not_public("must start with https://, so that the request is encrypted in transit"));
     }
     let public = match *host {
         Host::Domain(name) => is_public_name(name),
@@ -203,13 +200,13 @@ fn check_public(url: &Url, host: &Host<&str>) -> Result<(), TargetError> {
     };
     if !public {
         return Err(not_public(
-            "must lead to a public host: private, local and reserved addresses and names are refused",
+            "must lead to a public host; private, local and reserved addresses and names are not allowed",
         ));
     }
     Ok(())
 }
 
-/// The name comes from the URL reader: lower case, percent and full-width spellings undone.
+/// The name comes from the URL parser: lower case, with percent and full-width spellings decoded.
 fn is_public_name(name: &str) -> bool {
     let name = name.strip_suffix('.').unwrap_or(name);
     let ends_in =

@@ -1,12 +1,12 @@
-//! How spoken text is compared and cut.
+//! Comparing and truncating spoken text.
 use std::borrow::Cow;
 
 use icu_normalizer::ComposingNormalizerBorrowed;
 
-/// The text with case, white space and Unicode composition folded away.
+/// Normalises case, white space and Unicode composition.
 ///
-/// Two texts fold to the same bytes when a reader would call them the same words: `Straße` and
-/// `STRASSE`, `é` in one code point or two, any run of white space and one blank.
+/// Two texts with the same words give the same bytes: `Straße` and `STRASSE`, `é` in one code point or two, any run of
+/// white space and one space.
 #[must_use]
 pub fn casefold(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -23,7 +23,7 @@ pub fn casefold(text: &str) -> String {
     out
 }
 
-/// The text with every run of white space made one blank, otherwise as it is.
+/// Replaces every run of white space with one space and trims both ends.
 #[must_use]
 pub fn collapse_whitespace(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -36,7 +36,7 @@ pub fn collapse_whitespace(text: &str) -> String {
     out
 }
 
-/// The text, cut at a character boundary and marked by `…` when it is longer than `bytes_max`.
+/// Truncates the text at a character boundary and appends `…` when it is longer than `bytes_max`.
 #[must_use]
 pub fn truncate(mut text: String, bytes_max: usize) -> String {
     if text.len() <= bytes_max {
@@ -48,8 +48,8 @@ pub fn truncate(mut text: String, bytes_max: usize) -> String {
     text
 }
 
-/// The text, cut at a character boundary to `bytes_max` bytes, with a mark that tells how long it
-/// was. When there is no room for the mark, nothing but the mark is left.
+/// Truncates the text at a character boundary to `bytes_max` bytes, including a note with the original length. When there
+/// is no room for the note, only the note remains.
 #[must_use]
 pub fn truncate_with_note(mut text: String, bytes_max: usize) -> String {
     if text.len() <= bytes_max {
@@ -61,7 +61,7 @@ pub fn truncate_with_note(mut text: String, bytes_max: usize) -> String {
     text
 }
 
-/// NFC, so that an accent typed as a second code point is the same letter.
+/// NFC, so that an accent in a separate code point gives the same letter.
 fn composed(text: &str) -> Cow<'_, str> {
     if text.is_ascii() {
         return Cow::Borrowed(text);
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn cuts_at_a_character() {
+    fn truncates_at_a_character_boundary() {
         assert_eq!(truncate("héllo".into(), 6), "héllo");
         assert_eq!(truncate("hééééé".into(), 7), "héé…".chars().take(2).collect::<String>() + "…");
         assert_eq!(truncate("abcdef".into(), 0), "…");

@@ -1,5 +1,5 @@
-//! Times on the wire: RFC 3339 UTC with milliseconds. By hand, because little of a calendar is used, and a library of
-//! them is 40 KB of a Worker.
+//! RFC 3339 UTC times with milliseconds. Written by hand: a date library adds 40 KB to the Worker, and little of it would
+//! be used.
 
 mod calendar;
 mod http_date;
@@ -14,8 +14,8 @@ use calendar::{FIRST_DAY, LAST_DAY};
 
 const MS_PER_DAY: i64 = 24 * 60 * 60 * 1000;
 
-/// `1750000000123` → `2025-06-15T15:06:40.123Z`. A time before the year 0 or after 9999 is told as the nearest one
-/// within.
+/// `1750000000123` → `2025-06-15T15:06:40.123Z`. A time before the year 0 or after 9999 becomes the nearest one in that
+/// range.
 pub fn format(ms: i64) -> String {
     let ms = ms.clamp(FIRST_DAY * MS_PER_DAY, (LAST_DAY + 1) * MS_PER_DAY - 1);
     let (year, month, day) = calendar::date(ms.div_euclid(MS_PER_DAY));
@@ -24,12 +24,12 @@ pub fn format(ms: i64) -> String {
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{:03}Z", ms % 1000)
 }
 
-/// An optional time.
+/// [`format`] for an optional time.
 pub fn format_optional(ms: Option<i64>) -> Option<String> {
     ms.map(format)
 }
 
-/// The first millisecond of a day (`2026-01-31`, UTC), or a time's; `None` when the text is neither.
+/// The start of a range: the first millisecond of a day (`2026-01-31`, UTC), or the time itself; `None` when the text is neither.
 pub fn from(text: &str) -> Option<i64> {
     match rfc3339::day(text) {
         Some(day) => Some(day * MS_PER_DAY),
@@ -37,7 +37,7 @@ pub fn from(text: &str) -> Option<i64> {
     }
 }
 
-/// The first millisecond that is past a day or a time; `None` when the text is neither.
+/// The exclusive end of a range: the first millisecond after a day or a time; `None` when the text is neither.
 pub fn until(text: &str) -> Option<i64> {
     match rfc3339::day(text) {
         Some(day) => Some((day + 1) * MS_PER_DAY),
@@ -45,7 +45,7 @@ pub fn until(text: &str) -> Option<i64> {
     }
 }
 
-/// A number of digits alone: no sign, no space.
+/// Parses ASCII digits only: no sign, no space.
 fn digits(text: &str) -> Option<i64> {
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
 }
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_range_takes_in_all_of_its_last_day_or_time() {
+    fn a_range_includes_all_of_its_last_day_or_time() {
         let day = 1_769_817_600_000;
         assert_eq!(from("2026-01-31"), Some(day));
         assert_eq!(until("2026-01-31"), Some(day + 86_400_000));
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_neither_a_day_nor_a_time_is_refused() {
+    fn other_texts_are_rejected() {
         for bad in [
             "",
             "yesterday",
@@ -118,21 +118,21 @@ mod tests {
     }
 
     #[test]
-    fn what_no_four_digits_can_say_is_the_nearest_that_they_can() {
+    fn years_beyond_four_digits_are_clamped() {
         assert_eq!(format(i64::MIN), "0000-01-01T00:00:00.000Z");
         assert_eq!(format(i64::MAX), "9999-12-31T23:59:59.999Z");
     }
 
     proptest! {
         #[test]
-        fn what_was_written_is_read_as_it_was(ms in FIRST_DAY * MS_PER_DAY..(LAST_DAY + 1) * MS_PER_DAY) {
+        fn formatted_times_parse_to_the_same_time(ms in FIRST_DAY * MS_PER_DAY..(LAST_DAY + 1) * MS_PER_DAY) {
             let text = format(ms);
             prop_assert_eq!((from(&text), until(&text)), (Some(ms), Some(ms + 1)));
             prop_assert_eq!(from(&text[..10]), Some(ms.div_euclid(MS_PER_DAY) * MS_PER_DAY));
         }
 
         #[test]
-        fn an_offset_says_when_that_is_in_utc(
+        fn offsets_are_converted_to_utc(
             ms in -62_000_000_000_000i64..253_000_000_000_000,
             offset in -1439i64..1440,
         ) {

@@ -1,9 +1,9 @@
-//! The JSON Schema that a user gives for a tool's arguments, and the check of arguments against it.
+//! The JSON Schema of a tool's arguments, and the validation of arguments against it.
 //!
-//! Drafts 2020-12 (the default), 2019-09 and 7, in one document: every `$ref` starts with `#`, and `$id` stands at the top
-//! only. `format` and the `content…` keywords are notes, as the drafts have it, and are not checked. Schemas are strangers'
-//! work, so everything they can make grow is bounded: size, depth, patterns, and the steps that one check may take. The
-//! libraries that could do this bring randomness along and let `anyOf` over `$ref` double the work at every level.
+//! Supports drafts 2020-12 (the default), 2019-09 and 7 within one document: every `$ref` starts with `#`, and `$id` is
+//! allowed at the root only. `format` and the `content…` keywords are annotations, as the drafts define them, and are not
+//! checked. Schemas are untrusted, so everything they can make grow is bounded: size, depth, patterns, and the steps of one
+//! validation. The existing libraries need randomness, and with them `anyOf` over `$ref` doubles the work at every level.
 
 mod canonical;
 mod compile;
@@ -20,7 +20,7 @@ use serde_json::Value;
 use crate::base::field::FieldProblem;
 use schema::Schema;
 
-/// Largest schema, as JSON without blanks.
+/// Size of a schema, as compact JSON.
 pub const TOOL_PARAMETERS_BYTES_MAX: usize = 32 * 1024;
 
 /// Deepest nesting of arrays and objects in a schema.
@@ -29,10 +29,10 @@ pub const TOOL_PARAMETERS_DEPTH_MAX: usize = 64;
 /// Deepest nesting of arrays and objects in arguments.
 pub const ARGUMENTS_DEPTH_MAX: usize = 64;
 
-/// Most problems that one answer lists.
+/// Most problems in one result.
 pub const PROBLEMS_MAX: usize = 16;
 
-/// A schema that is known to be sound, ready to check arguments with.
+/// A compiled, valid schema.
 #[derive(Clone)]
 pub struct ToolParameters {
     document: Value,
@@ -40,7 +40,7 @@ pub struct ToolParameters {
 }
 
 impl ToolParameters {
-    /// Takes an object schema that is valid in its draft and can be checked in bounded time. Paths start inside the schema.
+    /// Accepts an object schema that is valid in its draft and can be validated in bounded time. Paths are relative to the schema.
     pub fn parse(document: &Value) -> Result<Self, Vec<FieldProblem>> {
         if !is_within_depth(document, TOOL_PARAMETERS_DEPTH_MAX) {
             return Err(whole(format!(
@@ -56,14 +56,14 @@ impl ToolParameters {
             return Err(whole("must be a JSON Schema object with \"type\": \"object\""));
         };
         if object.get("type").and_then(Value::as_str) != Some("object") {
-            let message = "must be \"object\": a tool takes its arguments by name".to_owned();
+            let message = "must be \"object\", because a tool's arguments have names".to_owned();
             return Err(vec![FieldProblem { field: "type".to_owned(), message }]);
         }
         let schema = compile::compile(document)?;
         Ok(Self { document: document.clone(), schema })
     }
 
-    /// Checks arguments before a tool is called with them. Paths start inside the arguments.
+    /// Validates the arguments of a tool call. Paths are relative to the arguments.
     pub fn check_arguments(&self, arguments: &Value) -> Result<(), Vec<FieldProblem>> {
         if !is_within_depth(arguments, ARGUMENTS_DEPTH_MAX) {
             return Err(whole(format!(
@@ -73,7 +73,7 @@ impl ToolParameters {
         evaluate::check(&self.schema, arguments)
     }
 
-    /// The schema as it was given.
+    /// The original document.
     pub fn as_value(&self) -> &Value {
         &self.document
     }

@@ -1,15 +1,15 @@
-//! Closed lists of words: an enum whose variants each have one spelling, on the wire and in the database.
+//! Closed lists of words: enums whose variants have one spelling each, on the wire and in the database.
 
-/// A word of a closed list. [`crate::words!`] makes one.
+/// An enum of words. [`crate::words!`] implements it.
 pub trait Word: Copy + 'static {
-    /// What the list is of, for messages about a word that is not in it.
+    /// The enum's name, for messages about an unknown word.
     const LIST: &'static str;
 
-    /// The word that is spelled like this; `None` when the list lacks it.
+    /// Parses a spelling; `None` for an unknown word.
     fn from_word(text: &str) -> Option<Self>;
 }
 
-/// Declares an enum of words, with `ALL`, `as_str` and `parse`. In front of `enum`, `json` adds Serde and JSON Schema.
+/// Declares an enum of words, with `ALL`, `as_str` and `parse`. `json` before the name adds Serde and JSON Schema.
 #[macro_export]
 #[doc(hidden)]
 macro_rules! words {

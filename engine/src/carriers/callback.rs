@@ -1,4 +1,4 @@
-//! One request of a carrier to us, as far as it is signed.
+//! An incoming request from a carrier, with the parts that its signature covers.
 use std::borrow::Cow;
 
 use http::HeaderMap;
@@ -6,36 +6,36 @@ use http::HeaderMap;
 /// A carrier's callback, or its request for a media socket.
 #[derive(Debug, Clone, Copy)]
 pub struct Callback<'a> {
-    /// `GET`, `POST`.
+    /// HTTP method: `GET`, `POST`.
     pub method: &'a str,
-    /// The URL as the carrier was given it: our public URL, the path and the query as they came. `wss://…` (or
-    /// `ws://…`) for a media socket.
+    /// The URL as the carrier received it: our public URL with the path and query as requested. `wss://…` (or `ws://…`) for a
+    /// media socket.
     pub url: &'a str,
-    /// Its headers.
+    /// The request's headers.
     pub headers: &'a HeaderMap,
-    /// Its body.
+    /// The request's body.
     pub body: &'a [u8],
-    /// The time.
+    /// The current time.
     pub now_ms: i64,
 }
 
 impl<'a> Callback<'a> {
-    /// A header as text; `None` when it is not there or is no text.
+    /// A header as text; `None` when it is missing or not text.
     pub fn header(&self, name: &str) -> Option<&'a str> {
         self.headers.get(name)?.to_str().ok()
     }
 
-    /// The query of the URL, without `?`; empty when there is none.
+    /// The query without `?`; empty when there is none.
     pub fn query(&self) -> &'a str {
         self.url.split_once('?').map_or("", |(_, query)| query.split('#').next().unwrap_or_default())
     }
 
-    /// The parameters of the query, in their order.
+    /// The decoded parameters of the query, in order.
     pub fn query_pairs(&self) -> Vec<(Cow<'a, str>, Cow<'a, str>)> {
         form_urlencoded::parse(self.query().as_bytes()).collect()
     }
 
-    /// The parameters of a form's body, in their order; none when its type says that it is no form.
+    /// The decoded parameters of a form body, in order; empty for another content type.
     pub fn form_pairs(&self) -> Vec<(Cow<'a, str>, Cow<'a, str>)> {
         match self.is_form() {
             true => form_urlencoded::parse(self.body).collect(),
@@ -43,12 +43,12 @@ impl<'a> Callback<'a> {
         }
     }
 
-    /// Whether the body says that it is a form.
+    /// Whether the content type is a form.
     pub fn is_form(&self) -> bool {
         self.media_type().eq_ignore_ascii_case("application/x-www-form-urlencoded")
     }
 
-    /// Whether the body says that it is JSON.
+    /// Whether the content type is JSON.
     pub fn is_json(&self) -> bool {
         self.media_type().eq_ignore_ascii_case("application/json")
     }
@@ -58,35 +58,35 @@ impl<'a> Callback<'a> {
     }
 }
 
-/// How a callback is found genuine.
+/// The result of checking a callback's signature.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Check {
-    /// It is.
+    /// The signature is valid.
     Genuine,
-    /// It is, if this Ed25519 signature (RFC 8032) fits. Whoever holds the keys' mathematics finds out.
+    /// The callback is genuine if this Ed25519 signature (RFC 8032) is valid; the caller verifies it with the `Keys` port.
     Ed25519 {
-        /// The carrier's key.
+        /// The carrier's public key.
         public_key: [u8; 32],
-        /// What was signed.
+        /// The signed message.
         message: Vec<u8>,
-        /// With what.
+        /// The signature to verify.
         signature: [u8; 64],
     },
-    /// The carrier does not sign this.
+    /// The carrier does not sign this kind of request.
     Unsigned,
-    /// It is not.
+    /// The callback must be rejected.
     Forged(Forged),
 }
 
-/// Why a callback is not believed; for the log and for tests. The answer says no more than 403.
+/// Why a callback is rejected; for logs and tests. The response is a plain 403.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Forged {
-    /// There is no signature.
+    /// The signature is missing.
     Missing,
-    /// It is no signature at all.
+    /// The signature has the wrong format.
     Malformed,
-    /// It is none of this account over this request.
+    /// The signature does not match this account and request.
     Wrong,
-    /// It is genuine and older (or newer) than [`crate::base::limits::CARRIER_SIGNATURE_AGE_MS_MAX`].
+    /// The signature's time differs from the clock by more than [`crate::base::limits::CARRIER_SIGNATURE_AGE_MS_MAX`].
     Stale,
 }

@@ -1,70 +1,71 @@
-//! A carrier's media socket: its messages, and what they mean.
+//! The protocol of a carrier's media socket.
 use crate::ports::Port;
 pub use crate::ports::SocketMessage as MediaMessage;
 use crate::speech::audio::Rate;
 
-/// The carrier's side of one media socket. It keeps what its messages depend on (ids, numbers, formats).
+/// Translates one media socket's messages; keeps the state they depend on (ids, sequence numbers, formats).
 ///
-/// 1. [`Line::read`] is called with every message, in order. Until [`MediaEvent::Started`] has come nothing is sent.
-/// 2. [`Line::audio`] takes exactly one frame of 20 ms at [`Line::format`]'s rate, and gives one message.
-/// 3. [`Line::mark`] asks to be told ([`MediaEvent::Played`]) when all audio sent before it has been played;
-///    [`Line::clear`] throws away what has not. What a carrier does with the marks of thrown-away audio differs:
-///    the driver forgets them itself.
+/// 1. [`MediaCodec::read`] receives every message, in order. Nothing is sent before [`MediaEvent::Started`].
+/// 2. [`MediaCodec::audio`] takes exactly one frame of 20 ms at the rate of [`MediaCodec::format`] and returns one message.
+/// 3. [`MediaCodec::mark`] requests a [`MediaEvent::Played`] when all audio before it has been played.
+///    [`MediaCodec::clear`] discards audio that has not been played. Carriers differ in what they do with the marks of
+///    discarded audio, so the driver drops these marks itself.
 pub trait MediaCodec: Port {
-    /// What a message says, in its order. A message that cannot be read is an error and changes nothing.
+    /// The events of a message, in order. An unreadable message is an error and changes nothing.
     fn read(&mut self, message: MediaMessage) -> Result<Vec<MediaEvent>, MediaError>;
 
-    /// How this line's audio is, both ways.
+    /// The audio format of both directions.
     fn format(&self) -> MediaFormat;
 
-    /// One frame of audio to be played; see [`Rate::frame_samples`].
+    /// A message with one frame of audio to play; see [`Rate::frame_samples`].
     fn audio(&mut self, samples: &[i16]) -> MediaMessage;
 
-    /// Asks to be told when what was sent so far has been played. Names are ours: at most 40 characters.
+    /// A message that requests a confirmation when the audio so far has been played. Our names have at most 40 characters.
     fn mark(&mut self, name: &str) -> MediaMessage;
 
-    /// Throws away what has been sent and not been played.
+    /// A message that discards audio that has been sent and not played.
     fn clear(&mut self) -> MediaMessage;
 }
 
-/// How a line's audio is: mono, 16-bit, in frames of 20 ms once decoded.
+/// A line's audio format: mono, 16-bit, in frames of 20 ms once decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MediaFormat {
-    /// Samples a second.
+    /// The sample rate.
     pub rate: Rate,
 }
 
-/// What a carrier's message means.
+/// The meaning of a carrier's message.
 #[derive(Debug, Clone, PartialEq)]
 pub enum MediaEvent {
-    /// The stream begins. Media that came before it was an error.
+    /// The stream starts. Media before this event is an error.
     Started {
-        /// The carrier's id of the call, where the message tells.
+        /// The carrier's call id, if the message contains it.
         carrier_call_id: Option<String>,
     },
-    /// What was heard at the other end, decoded; any number of samples.
+    /// Decoded audio from the other end; any number of samples.
     Audio(Vec<i16>),
     /// A key was pressed: `0`–`9`, `*`, `#`, `A`–`D`.
     Dtmf(char),
-    /// All that was sent before the mark of this name has been played, or thrown away.
+    /// All audio before the mark with this name has been played or discarded.
     Played(String),
-    /// What was not played has been thrown away.
+    /// Unplayed audio has been discarded.
     Cleared,
-    /// The stream is over.
+    /// The stream ended.
     Stopped,
-    /// The carrier complains of something we sent; its words.
+    /// The carrier reports an error in our messages; its text.
     Complaint(String),
 }
 
-/// Why a message cannot be read. The texts are for logs.
+/// Why a message cannot be read; for logs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MediaError {
-    /// It is no message of this carrier.
+    /// Not a message of this carrier.
     Malformed,
-    /// Audio before the start, or after the stop.
+    /// Media before the start or after the stop.
     OutOfPlace,
-    /// Audio that cannot be decoded: not base64, an odd number of bytes, none at all, more than a second at once.
+    /// Undecodable audio: not base64, an odd number of bytes, empty, or longer than
+    /// [`MEDIA_CHUNK_MS_MAX`](crate::base::limits::MEDIA_CHUNK_MS_MAX).
     Audio,
-    /// The stream has a format that was not asked for.
+    /// The stream does not have the requested format.
     Format,
 }

@@ -1,9 +1,9 @@
-//! Telephone carriers: what each of them says and wants to hear, and nothing else.
+//! Telephone carriers: their wire formats and signatures, and nothing else.
 //!
-//! One file a carrier behind [`Carrier`]. All of it is pure: a carrier builds requests and reads answers, tells
-//! how a callback's signature is checked, and translates its media messages. Who sends and decides is `telephony`.
+//! One file per carrier behind [`Carrier`]. All of it is pure: a carrier builds requests, parses responses, checks the
+//! signatures of callbacks, and translates media messages. The decisions and the sending are in `live::telephony`.
 //!
-//! Sources of the wire formats are named in each carrier's file.
+//! Each carrier's file names the sources of its wire formats.
 pub mod callback;
 pub mod media;
 mod name;
@@ -30,36 +30,36 @@ pub use report::{Billed, CarrierEvent, End, IncomingCall, Progress, Refusal, Rep
 use crate::base::setting::SettingError;
 use crate::ports::{HttpReply, Port};
 
-/// What a carrier is to the rest of the engine. It holds the operator's account at that carrier.
+/// A carrier's protocol, with the operator's account at that carrier.
 pub trait Carrier: Port {
-    /// Which one it is.
+    /// The carrier's name.
     fn provider(&self) -> CarrierName;
 
     /// The request that places a call.
     fn place(&self, order: &Order<'_>) -> Outgoing;
 
-    /// What the answer to [`Carrier::place`] means.
+    /// Interprets the response to [`Carrier::place`].
     fn placed(&self, reply: &HttpReply) -> Placed;
 
-    /// How it is found out whether a callback comes from the carrier. Nothing else of it is believed before.
+    /// Checks whether a callback comes from the carrier. Nothing else in it is used before that.
     fn check(&self, callback: &Callback<'_>) -> Check;
 
-    /// How it is found out whether a media socket is opened by the carrier, where the carrier signs that;
-    /// [`Check::Unsigned`] where it does not (the token in the path then is all there is).
+    /// Checks whether the carrier opens a media socket; [`Check::Unsigned`] for a carrier that does not sign these requests,
+    /// so that the token in the path is the only protection.
     fn check_media(&self, callback: &Callback<'_>) -> Check;
 
-    /// What a genuine callback says, in the order it says it. An error names what cannot be read, for the log;
-    /// what is readable and of no interest is an empty list.
+    /// The events of a genuine callback, in order. The error describes unreadable content, for the log; readable content
+    /// without interest gives an empty list.
     fn read(&self, callback: &Callback<'_>) -> Result<Vec<CarrierEvent>, String>;
 
-    /// Connects a call that came in, or one that was placed and is asked about again ([`CarrierEvent::Asked`]),
-    /// to the media socket.
+    /// Connects an incoming call, or an outgoing call that the carrier asks about ([`CarrierEvent::Asked`]), to the media
+    /// socket.
     fn answer(&self, call: &Connect<'_>) -> Reply;
 
-    /// Declines an incoming call politely.
+    /// Declines an incoming call.
     fn refuse(&self, call: &IncomingCall, why: Refusal) -> Reply;
 
-    /// What a callback that needs no words is answered with.
+    /// The response to a callback that needs no instructions.
     fn acknowledge(&self) -> Reply {
         Reply::Document { content_type: "text/plain; charset=utf-8", body: String::new() }
     }
@@ -67,63 +67,63 @@ pub trait Carrier: Port {
     /// The request that ends a call.
     fn hang_up(&self, call: &Ending<'_>) -> Outgoing;
 
-    /// What the answer to [`Carrier::hang_up`] means: a call that is over already is no error.
+    /// Interprets the response to [`Carrier::hang_up`]: a call that has already ended is not an error.
     fn hung_up(&self, reply: &HttpReply) -> Result<(), Rejection>;
 
-    /// The carrier's side of a media socket that was just opened.
+    /// The codec for a new media socket.
     fn media_codec(&self) -> Box<dyn MediaCodec>;
 }
 
-/// What an answer document or command is made of.
+/// The content of an answer document or command.
 #[derive(Debug, Clone, Copy)]
 pub struct Connect<'a> {
-    /// The carrier's id of the call; `""` where the document needs none.
+    /// The carrier's call id; `""` where the document needs none.
     pub carrier_call_id: &'a str,
-    /// Our number of the two, as the carrier spelled it.
+    /// Our number, as the carrier spelled it.
     pub our_number: &'a str,
-    /// `wss://…`, with the token in its path: the carrier opens it.
+    /// The URL that the carrier opens: `wss://…` with the token in its path.
     pub media_url: &'a str,
-    /// Where the carrier tells what becomes of the call, with a token that says which call it is.
+    /// The URL for status callbacks, with a token that identifies the call.
     pub status_url: &'a str,
-    /// The same for the same call however often it is said: carriers drop what they have seen. A UUID.
+    /// A UUID, identical for repetitions of the same command: carriers ignore duplicates.
     pub command_id: &'a str,
-    /// The time of it.
+    /// The current time.
     pub now_ms: i64,
-    /// How long the call may last.
+    /// The maximum duration of the call.
     pub max_seconds: u32,
 }
 
-/// What ends a call.
+/// The parameters of a hang-up.
 #[derive(Debug, Clone, Copy)]
 pub struct Ending<'a> {
-    /// The carrier's id of the call.
+    /// The carrier's call id.
     pub carrier_call_id: &'a str,
-    /// Whether anybody has answered it; some carriers cancel and end in two ways.
+    /// Whether the call was answered; some carriers distinguish cancelling from ending.
     pub answered: bool,
-    /// What [`IncomingCall::region_url`] said, for calls that came in.
+    /// The value of [`IncomingCall::region_url`], for incoming calls.
     pub region_url: Option<&'a str>,
     /// As in [`Connect::command_id`].
     pub command_id: &'a str,
-    /// The time of it.
+    /// The current time.
     pub now_ms: i64,
 }
 
-/// What is said to a carrier's callback.
+/// The response to a carrier's callback.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Reply {
-    /// The body of a 200.
+    /// A 200 with this body.
     Document {
-        /// Its type.
+        /// The content type.
         content_type: &'static str,
-        /// Itself.
+        /// The body.
         body: String,
     },
-    /// An empty 200, once this request of ours has been taken.
+    /// An empty 200, after this request to the carrier has succeeded.
     Command(Outgoing),
 }
 
-/// Declines a call at a carrier with which there is no account, so that its signature cannot be checked: a document that
-/// tells nothing and causes nothing. `None` for Telnyx, where only a command with an API key declines.
+/// Declines a call from a carrier without a configured account, whose signature cannot be checked: the document reveals
+/// nothing and has no side effects. `None` for Telnyx, where declining takes a command with an API key.
 pub fn refusal_without_account(provider: CarrierName) -> Option<Reply> {
     match provider {
         CarrierName::Twilio => Some(twilio::refusal(Refusal::Unbound)),
@@ -133,14 +133,14 @@ pub fn refusal_without_account(provider: CarrierName) -> Option<Reply> {
     }
 }
 
-/// The carriers the operator has an account with, and what they cost.
+/// The configured carriers and their rates.
 #[derive(Clone, Default)]
 pub struct Carriers {
     accounts: BTreeMap<&'static str, Arc<dyn Carrier>>,
     rates: Rates,
 }
 
-/// The settings of all carriers, under the same names on a box and at the edge.
+/// The settings of all carriers; every host uses the same names.
 pub const SETTINGS: &[&str] = &[
     "SIDETONE_TWILIO_ACCOUNT_SID",
     "SIDETONE_TWILIO_AUTH_TOKEN",
@@ -161,8 +161,8 @@ pub const SETTINGS: &[&str] = &[
 ];
 
 impl Carriers {
-    /// Reads the accounts. A carrier of which nothing is set is not there; one of which something lacks is an
-    /// error that names it.
+    /// Reads the accounts. A carrier without any setting is left out; for an incomplete one the error names the missing
+    /// setting.
     pub fn from_settings(get: impl Fn(&str) -> Option<String>) -> Result<Self, SettingError> {
         let get: &dyn Fn(&str) -> Option<String> = &get;
         let found: Vec<Option<Arc<dyn Carrier>>> = vec![
@@ -178,12 +178,12 @@ impl Carriers {
         })
     }
 
-    /// What they cost.
+    /// The rates of carriers that do not report costs.
     pub fn rates(&self) -> &Rates {
         &self.rates
     }
 
-    /// The account with a carrier, if there is one.
+    /// The account with a carrier, if configured.
     pub fn get(&self, provider: CarrierName) -> Option<&Arc<dyn Carrier>> {
         self.accounts.get(provider.as_str())
     }

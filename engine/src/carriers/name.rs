@@ -1,4 +1,4 @@
-//! The carriers by name.
+//! The names of the carriers.
 
 crate::words! {
     /// A telephone carrier.

@@ -1,75 +1,75 @@
-//! What is said to a carrier: requests, and how its answers are taken.
+//! Requests to carriers and the interpretation of their responses.
 use bytes::Bytes;
 use serde_json::Value;
 
 use crate::base::phone::E164;
 use crate::base::setting::Secret;
 
-/// A call to be placed.
+/// The parameters of an outgoing call.
 #[derive(Debug, Clone, Copy)]
 pub struct Order<'a> {
-    /// The number that calls: one of ours.
+    /// The calling number: one of ours.
     pub from: &'a E164,
-    /// The number that is called.
+    /// The called number.
     pub to: &'a E164,
-    /// `wss://…`, with the token in its path: the carrier opens it once the call is answered.
+    /// The URL that the carrier opens once the call is answered: `wss://…` with the token in its path.
     pub media_url: &'a str,
-    /// Where the carrier tells what becomes of the call, with a token that says which call it is.
+    /// The URL for status callbacks, with a token that identifies the call.
     pub status_url: &'a str,
-    /// Where a carrier that takes no document with the order asks for it, with the same token.
+    /// The URL where a carrier that takes no document with the order fetches it, with the same token.
     pub answer_url: &'a str,
-    /// The same for the same call however often it is said; a UUID.
+    /// A UUID, identical for repetitions of the same order.
     pub command_id: &'a str,
-    /// How long it may ring.
+    /// The maximum ring time.
     pub ring_seconds: u32,
-    /// How long it may last.
+    /// The maximum duration.
     pub max_seconds: u32,
-    /// The time of it.
+    /// The current time.
     pub now_ms: i64,
 }
 
-/// One request to a carrier, before it is signed.
+/// A request to a carrier, before it is authorized.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outgoing {
-    /// `GET`, `POST`, …
+    /// HTTP method.
     pub method: &'static str,
-    /// Absolute.
+    /// Absolute URL.
     pub url: String,
-    /// Who asks.
+    /// How the request is authorized.
     pub authorization: Authorization,
-    /// `application/json` or `application/x-www-form-urlencoded`; nothing without a body.
+    /// `application/json` or `application/x-www-form-urlencoded`; `None` without a body.
     pub content_type: Option<&'static str>,
-    /// Empty for none.
+    /// Empty for no body.
     pub body: Bytes,
 }
 
-/// The `Authorization` header that a request gets.
+/// The `Authorization` header of a request.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Authorization {
-    /// RFC 7617.
+    /// HTTP Basic (RFC 7617).
     Basic {
         /// The account.
         user: String,
-        /// Its password.
+        /// The account's password.
         password: Secret,
     },
-    /// RFC 6750.
+    /// A bearer token (RFC 6750).
     Bearer(Secret),
-    /// A JSON Web Token with these claims, signed with RS256 (RFC 7518, 3.3), as a bearer.
+    /// A bearer token: a JSON Web Token with these claims, signed with RS256 (RFC 7518, 3.3).
     Jwt {
-        /// What it says.
+        /// The claims.
         claims: Value,
         /// The private key, PKCS#8 in DER.
         key: PrivateKey,
     },
 }
 
-/// An RSA key in PKCS#8 DER. It has no way into logs.
+/// An RSA key as PKCS#8 in DER. `Debug` hides it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct PrivateKey(pub(super) Vec<u8>);
 
 impl PrivateKey {
-    /// The key, for whoever signs with it.
+    /// The key, for signing.
     pub fn pkcs8(&self) -> &[u8] {
         &self.0
     }
@@ -81,39 +81,39 @@ impl std::fmt::Debug for PrivateKey {
     }
 }
 
-/// What the carrier said to an order.
+/// The carrier's response to an order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Placed {
-    /// It has taken the call.
+    /// The carrier accepted the call.
     Accepted {
-        /// What it calls it.
+        /// The carrier's call id.
         carrier_call_id: String,
     },
-    /// It has not, and will not: nothing rings.
+    /// The carrier rejected the call: nothing rings.
     Rejected(Rejection),
-    /// Nobody can tell (a 5xx, a success that names no call): a status callback may settle it.
+    /// The outcome is unknown (a 5xx, or a success without a call id); a status callback may resolve it.
     Unknown(String),
 }
 
-/// A carrier's no.
+/// A carrier's rejection of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rejection {
-    /// Its code, or the HTTP status where it gave none.
+    /// The carrier's code, or the HTTP status where there is none.
     pub code: String,
-    /// Its words, cut to what fits an error. Never a secret of ours.
+    /// The carrier's message, truncated and without secrets of ours.
     pub message: String,
-    /// Who can do something about it.
+    /// Who can resolve it.
     pub cause: RejectionCause,
 }
 
-/// Who can do something about a carrier's no.
+/// Who can resolve a rejection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RejectionCause {
-    /// The numbers or what else was asked for: whoever asked.
+    /// The caller of our API: the numbers or another parameter are wrong.
     Request,
-    /// The account, its credentials, its balance, its permissions: the operator.
+    /// The operator: the account, its credentials, balance or permissions.
     Account,
-    /// Too many at once: later.
+    /// Nobody; a later attempt may succeed, because there are too many calls at once.
     Busy,
     /// The carrier itself.
     Carrier,

@@ -4,12 +4,12 @@
 //! signatures; plivo.com/docs/voice: `api/calls`, `xml/overview`, `concepts/callbacks`,
 //! `concepts/signature-validation`, `troubleshooting/hangup-causes`; plivo.com/docs/voice-agents/audio-streaming.
 //!
-//! One call has two names here. What takes an order answers with a request's UUID; callbacks carry the call's
-//! (`CallUUID`) beside it. In every published sample the two are the same, and nowhere is that promised: an order
-//! is known by the request's until a callback tells the call's.
+//! A call has two ids. The response to an order has a request UUID; callbacks have the call's (`CallUUID`) as well. In every
+//! published sample the two are equal, but that is not guaranteed: an order is known by the request UUID until a callback
+//! gives the call's.
 //!
-//! For numbers of ours, the operator sets the answer URL and the hangup URL of a Plivo application; an answer
-//! document cannot say where the end of an incoming call is told.
+//! For our own numbers, the operator sets the answer URL and the hangup URL in a Plivo application; an answer document cannot
+//! set the URL that receives the end of an incoming call.
 mod callbacks;
 mod causes;
 mod media;
@@ -32,13 +32,13 @@ const AUTH_ID: &str = "SIDETONE_PLIVO_AUTH_ID";
 const AUTH_TOKEN: &str = "SIDETONE_PLIVO_AUTH_TOKEN";
 const BASE_URL: &str = "SIDETONE_PLIVO_BASE_URL";
 const DEFAULT_BASE_URL: &str = "https://api.plivo.com";
-/// A UUID has 36; nothing that Plivo calls a call is longer than this.
+/// A UUID has 36 bytes; no call id of Plivo is longer than this.
 const ID_BYTES_MAX: usize = 64;
-/// What stands for itself in a path beside letters and digits (RFC 3986, unreserved).
+/// Characters that need no percent-encoding in a path, besides letters and digits (RFC 3986, unreserved).
 const IN_PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 const XML: &str = "text/xml; charset=utf-8";
 
-/// An account with Plivo, or a subaccount: requests are made in its name and callbacks signed with its token.
+/// A Plivo account or subaccount: it makes requests, and its token signs callbacks.
 #[derive(Debug)]
 pub struct Plivo {
     auth_id: String,
@@ -47,14 +47,14 @@ pub struct Plivo {
 }
 
 impl Plivo {
-    /// Reads the account; `None` when none is set.
+    /// Reads the account; `None` when it is not configured.
     pub(super) fn from_settings(get: &dyn Fn(&str) -> Option<String>) -> Result<Option<Self>, SettingError> {
         let Some([auth_id, auth_token]) = shared::account(get, [AUTH_ID, AUTH_TOKEN])? else {
             return Ok(None);
         };
-        // It stands in the path of every request.
+        // It is part of the path of every request.
         if auth_id.is_empty() || !auth_id.bytes().all(|b| b.is_ascii_alphanumeric()) {
-            let message = "is letters and digits, such as MAXXXXXXXXXXXXXXXXXX".to_owned();
+            let message = "must consist of letters and digits, such as MAXXXXXXXXXXXXXXXXXX".to_owned();
             return Err(SettingError { name: AUTH_ID, message });
         }
         let base_url = shared::base_url(get, BASE_URL, DEFAULT_BASE_URL)?;
@@ -78,7 +78,7 @@ impl Plivo {
         shared::rejection(reply.status, None, &self.complaint(reply))
     }
 
-    /// Plivo's words for what is wrong: `error`, a text or an object that names fields. There are no codes.
+    /// Plivo's error message: `error` is a text or an object that names fields. There are no codes.
     fn complaint(&self, reply: &HttpReply) -> String {
         let body: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
         let text = match &body["error"] {
@@ -86,7 +86,7 @@ impl Plivo {
             Value::Null => return format!("Plivo answered with status {}", reply.status),
             other => other.to_string(),
         };
-        // Plivo may repeat what it dislikes, and the URLs of an order carry tokens.
+        // Plivo may quote our request, and the URLs of an order contain tokens.
         let words = text.split_whitespace().map(|word| if word.contains("://") { "(a URL)" } else { word });
         words.collect::<Vec<_>>().join(" ").replace(self.auth_token.reveal(), "…")
     }
@@ -97,7 +97,7 @@ impl Carrier for Plivo {
         CarrierName::Plivo
     }
 
-    /// `POST /v1/Account/{auth_id}/Call/`. Plivo takes no document with an order: it asks `answer_url`.
+    /// `POST /v1/Account/{auth_id}/Call/`. Plivo takes no document with an order: it fetches it from `answer_url`.
     fn place(&self, order: &Order<'_>) -> Outgoing {
         let body = json!({
             "from": digits(order.from),
@@ -118,11 +118,11 @@ impl Carrier for Plivo {
         match reply.status {
             200..=299 => match request_uuid(&reply.body) {
                 Some(carrier_call_id) => Placed::Accepted { carrier_call_id },
-                None => Placed::Unknown("Plivo took the order and named no call".to_owned()),
+                None => Placed::Unknown("Plivo accepted the order without a call id".to_owned()),
             },
-            // A request that timed out over there may have been carried out.
+            // A request that timed out on Plivo's side may have been executed.
             400..=499 if reply.status != 408 => Placed::Rejected(self.rejection(reply)),
-            _ => Placed::Unknown(shared::words(&self.complaint(reply))),
+            _ => Placed::Unknown(shared::sanitized(&self.complaint(reply))),
         }
     }
 
@@ -138,7 +138,7 @@ impl Carrier for Plivo {
         callbacks::read(callback)
     }
 
-    /// `keepCallAlive` makes the stream all there is: the call is over once the socket is closed.
+    /// With `keepCallAlive` the stream is the whole call: the call ends when the socket is closed.
     fn answer(&self, call: &Connect<'_>) -> Reply {
         document(&format!(
             r#"<Stream bidirectional="true" keepCallAlive="true" contentType="audio/x-mulaw;rate=8000">{}</Stream>"#,
@@ -150,9 +150,9 @@ impl Carrier for Plivo {
         refusal(why)
     }
 
-    /// A call that was answered is a `Call`; before that it is a `Request`, which is all there is of one that
-    /// still waits in Plivo's queue, and which is the name an order has until a callback came. Should a call that
-    /// rings have another name than its request, Plivo answers 404 and the call rings until its `ring_timeout`.
+    /// An answered call is a `Call`. Before that it is a `Request`, the only handle for a call in Plivo's queue, and the id of an
+    /// order until a callback arrives. If a ringing call had an id other than its request's, Plivo would answer 404 and the call
+    /// would ring until its `ring_timeout`.
     fn hang_up(&self, call: &Ending<'_>) -> Outgoing {
         let kind = if call.answered { "Call" } else { "Request" };
         let id = utf8_percent_encode(call.carrier_call_id, IN_PATH);
@@ -167,16 +167,16 @@ impl Carrier for Plivo {
     }
 
     fn media_codec(&self) -> Box<dyn MediaCodec> {
-        Box::new(media::PlivoLine::default())
+        Box::new(media::PlivoCodec::default())
     }
 }
 
-/// A number as Plivo spells it.
+/// A number in Plivo's spelling, without `+`.
 fn digits(number: &E164) -> &str {
     number.as_str().trim_start_matches('+')
 }
 
-/// The id in the answer to an order: one text, or a list where several numbers are called at once.
+/// The id in the response to an order: a text, or a list when several numbers are called at once.
 fn request_uuid(body: &[u8]) -> Option<String> {
     let body: Value = serde_json::from_slice(body).ok()?;
     let id = match &body["request_uuid"] {
@@ -186,7 +186,7 @@ fn request_uuid(body: &[u8]) -> Option<String> {
     is_id(id).then(|| id.to_owned())
 }
 
-/// Whether a text may be what Plivo calls a call: a UUID, or something of that kind.
+/// Whether a text can be a call id of Plivo: a UUID or something similar.
 fn is_id(text: &str) -> bool {
     let fits = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_');
     !text.is_empty() && text.len() <= ID_BYTES_MAX && text.bytes().all(fits)

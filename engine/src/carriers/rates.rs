@@ -1,4 +1,4 @@
-//! What a minute costs at a carrier that does not tell, as the operator knows it from the carrier's price list.
+//! Prices per minute of carriers that do not report costs, from the operator's settings.
 use std::collections::BTreeMap;
 
 use super::report::Billed;
@@ -6,21 +6,21 @@ use crate::base::limits::INTEGER_MAX;
 use crate::base::setting::SettingError;
 use crate::carriers::CarrierName;
 
-/// The setting.
+/// The name of the setting.
 pub const SETTING: &str = "SIDETONE_CARRIER_RATES";
 
-/// Millionths of a US dollar a minute, by carrier.
+/// Millionths of a US dollar per minute, by carrier.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Rates(BTreeMap<String, i64>);
 
 impl Rates {
-    /// Reads `{"twilio": 14000, …}`.
+    /// Parses `{"twilio": 14000, …}`.
     pub fn read(text: Option<String>) -> Result<Self, SettingError> {
         let Some(text) = text else { return Ok(Self::default()) };
         let wrong = || SettingError {
             name: SETTING,
             message: format!(
-                "is not such as {{\"twilio\": 14000}}: millionths of a US dollar a minute, from 0 to {INTEGER_MAX}, by carrier \
+                "must be such as {{\"twilio\": 14000}}: millionths of a US dollar per minute, from 0 to {INTEGER_MAX}, by carrier \
                  (twilio, telnyx, plivo, vonage)"
             ),
         };
@@ -31,8 +31,8 @@ impl Rates {
         if rates.iter().all(fits) { Ok(Self(rates)) } else { Err(wrong()) }
     }
 
-    /// What a call of `ours_ms` by our clock costs: what the carrier says it takes, else its minutes (or ours, where it
-    /// does not tell how long it counts) at the operator's rate, each begun minute whole. `None`: nobody knows.
+    /// The cost of a call of `ours_ms` by our clock: the carrier's reported cost, or else its reported duration (or ours, when
+    /// it reports none) at the operator's rate, rounded up to whole minutes. `None` when neither cost nor rate is known.
     pub fn cost_microusd(&self, provider: CarrierName, billed: Option<Billed>, ours_ms: i64) -> Option<i64> {
         const MINUTE_MS: i64 = 60_000;
         if let Some(told) = billed.and_then(|billed| billed.cost_microusd) {
@@ -53,7 +53,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_carrier_says_counts_before_its_minutes_and_those_before_ours() {
+    fn reported_cost_precedes_reported_duration_and_our_duration() {
         let billed = |duration_ms, cost_microusd| Some(Billed { duration_ms, cost_microusd });
         let cost = |billed, ours_ms| rates().cost_microusd(CarrierName::Twilio, billed, ours_ms);
         assert_eq!(cost(billed(Some(120_000), Some(9_000)), 1), Some(9_000));
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_that_is_none_is_named() {
+    fn invalid_rates_are_rejected() {
         assert_eq!(Rates::read(None), Ok(Rates::default()));
         for wrong in
             ["", "14000", r#"{"nobody": 1}"#, r#"{"twilio": -1}"#, r#"{"twilio": 1.5}"#, r#"{"twilio": "1"}"#]

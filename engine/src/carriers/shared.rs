@@ -1,4 +1,4 @@
-//! What carriers share: signatures, forms, XML, audio in text messages.
+//! Helpers shared by the carriers: signatures, forms, XML, audio in text messages.
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hmac::{Hmac, KeyInit, Mac};
@@ -12,12 +12,12 @@ use crate::base::setting::SettingError;
 use crate::base::text::truncate;
 use crate::speech::g711;
 
-/// More letters and digits in a row are no word, id or number of a carrier's: they are our token, or a part of it.
-const LONGEST_WORD: usize = 64;
+/// A longer run of letters and digits is no word, id or number of a carrier, but one of our tokens or a part of it.
+const WORD_BYTES_MAX: usize = 64;
 
-/// HMAC-SHA1 (RFC 2104), as Twilio signs.
+/// HMAC-SHA1 (RFC 2104), for Twilio's signatures.
 pub fn hmac_sha1(key: &[u8], message: &[u8]) -> Vec<u8> {
-    // HMAC takes a key of any length; the error type exists for other MACs.
+    // HMAC accepts a key of any length; the error type exists for other MACs.
     let Ok(mut mac) = Hmac::<Sha1>::new_from_slice(key) else {
         return Vec::new();
     };
@@ -25,17 +25,17 @@ pub fn hmac_sha1(key: &[u8], message: &[u8]) -> Vec<u8> {
     mac.finalize().into_bytes().to_vec()
 }
 
-/// Whether two texts are the same, in a time that tells nothing of where they differ.
-pub fn same(ours: &str, theirs: &str) -> bool {
+/// Compares two texts in constant time.
+pub fn constant_time_eq(ours: &str, theirs: &str) -> bool {
     bool::from(ours.as_bytes().ct_eq(theirs.as_bytes()))
 }
 
-/// Percent-encoded pairs, as a form's body.
+/// A form body of percent-encoded pairs.
 pub fn form(pairs: &[(&str, &str)]) -> String {
     form_urlencoded::Serializer::new(String::new()).extend_pairs(pairs).finish()
 }
 
-/// Text as it stands in XML, in an attribute or between tags.
+/// Escapes text for XML attributes and content.
 pub fn xml(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
@@ -45,7 +45,7 @@ pub fn xml(text: &str) -> String {
             '>' => escaped.push_str("&gt;"),
             '"' => escaped.push_str("&quot;"),
             '\'' => escaped.push_str("&apos;"),
-            // XML 1.0 has no such characters at all.
+            // XML 1.0 does not allow these characters at all.
             c if c < ' ' && !matches!(c, '\t' | '\n' | '\r') => {}
             c => escaped.push(c),
         }
@@ -53,19 +53,19 @@ pub fn xml(text: &str) -> String {
     escaped
 }
 
-/// `+` before what is a number without one; the rest (SIP addresses, `anonymous`) as it is. `None` for nothing.
+/// Adds `+` to a number without one; other texts (SIP addresses, `anonymous`) stay. `None` for an empty text.
 pub fn number(text: &str) -> Option<String> {
     let text = text.trim();
     let digits = |text: &str| text.len() >= 7 && text.len() <= 15 && text.bytes().all(|b| b.is_ascii_digit());
     match text {
         "" => None,
         text if digits(text) => Some(format!("+{text}")),
-        // Whoever calls by SIP writes there what they like.
+        // A SIP caller can put any text here.
         text => Some(truncate(text.to_owned(), CARRIER_MESSAGE_BYTES_MAX)),
     }
 }
 
-/// Audio of a text message: base64 of mu-law at 8 kHz.
+/// Decodes the audio of a text message: base64 mu-law at 8 kHz.
 pub fn mulaw(payload: &str) -> Result<Vec<i16>, MediaError> {
     let bytes = STANDARD.decode(payload).map_err(|_| MediaError::Audio)?;
     if bytes.is_empty() || bytes.len() > 8 * MEDIA_CHUNK_MS_MAX {
@@ -74,12 +74,12 @@ pub fn mulaw(payload: &str) -> Result<Vec<i16>, MediaError> {
     Ok(g711::decode(&bytes))
 }
 
-/// A frame as base64 of mu-law.
+/// Encodes a frame as base64 mu-law.
 pub fn mulaw_payload(samples: &[i16]) -> String {
     STANDARD.encode(g711::encode(samples))
 }
 
-/// A carrier's no by HTTP status, where its own code says nothing better.
+/// A rejection classified by HTTP status, for codes without a better classification.
 pub fn rejection(status: u16, code: Option<String>, message: &str) -> Rejection {
     let cause = match status {
         401..=403 => RejectionCause::Account,
@@ -87,11 +87,11 @@ pub fn rejection(status: u16, code: Option<String>, message: &str) -> Rejection 
         400..=499 => RejectionCause::Request,
         _ => RejectionCause::Carrier,
     };
-    Rejection { code: code.unwrap_or_else(|| status.to_string()), message: words(message), cause }
+    Rejection { code: code.unwrap_or_else(|| status.to_string()), message: sanitized(message), cause }
 }
 
-/// What a carrier says, as it is logged and repeated: bounded, and where it is about a URL of ours, without the token.
-pub fn words(text: &str) -> String {
+/// A carrier's message for logs and errors: truncated, and without our tokens if it quotes one of our URLs.
+pub fn sanitized(text: &str) -> String {
     truncate(without_tokens(text), CARRIER_MESSAGE_BYTES_MAX)
 }
 
@@ -100,7 +100,7 @@ fn without_tokens(text: &str) -> String {
     let mut kept = String::with_capacity(text.len());
     for run in text.split_inclusive(|c| !in_token(c)) {
         let token = run.trim_end_matches(|c| !in_token(c));
-        match token.len() > LONGEST_WORD {
+        match token.len() > WORD_BYTES_MAX {
             true => kept.extend(["…", &run[token.len()..]]),
             false => kept.push_str(run),
         }
@@ -108,7 +108,7 @@ fn without_tokens(text: &str) -> String {
     kept
 }
 
-/// The settings of one account: all that must be there, or nothing at all.
+/// The settings of one account: all of them, or `None` when none is set.
 pub fn account<const N: usize>(
     get: &dyn Fn(&str) -> Option<String>,
     needed: [&'static str; N],
@@ -118,13 +118,13 @@ pub fn account<const N: usize>(
         return Ok(None);
     }
     if let Some((name, _)) = needed.iter().zip(&found).find(|(_, value)| value.is_none()) {
-        let message = format!("is needed beside the other settings of this carrier ({})", needed.join(", "));
+        let message = format!("is required with the other settings of this carrier ({})", needed.join(", "));
         return Err(SettingError { name, message });
     }
     Ok(Some(found.map(Option::unwrap_or_default)))
 }
 
-/// Where a carrier's API is: the setting, or where it really is; without a trailing slash.
+/// A carrier's API URL from its setting, or the default; without a trailing slash.
 pub fn base_url(
     get: &dyn Fn(&str) -> Option<String>,
     name: &'static str,
@@ -151,12 +151,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_carrier_that_repeats_our_url_repeats_no_token() {
-        // As long as a token in a call's URLs, and of the same characters (`live::telephony::token`).
+    fn tokens_in_quoted_urls_are_removed() {
+        // The length and characters of the token in a call's URLs (`live::telephony::token`).
         let token = "AZaz09_-".repeat(11)[..86].to_owned();
         for (before, after) in [("Url https://a.example/status?call=", " is not valid"), ("call=", "")] {
-            for said in [&token[..], &token[..70]] {
-                let refused = rejection(400, None, &format!("{before}{said}{after}"));
+            for quoted in [&token[..], &token[..70]] {
+                let refused = rejection(400, None, &format!("{before}{quoted}{after}"));
                 assert_eq!(refused.message, format!("{before}…{after}"));
             }
         }
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_gets_its_plus_and_anything_else_is_kept_within_bounds() {
+    fn numbers_get_a_plus_and_other_texts_are_truncated() {
         assert_eq!(number(" 14155550100 ").as_deref(), Some("+14155550100"));
         assert_eq!(number("sip:ada@example.com").as_deref(), Some("sip:ada@example.com"));
         assert_eq!(number(" "), None);

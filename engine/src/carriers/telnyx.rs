@@ -1,5 +1,4 @@
-//! Telnyx, by its Call Control API: JSON over REST, JSON webhooks signed with Ed25519, commands of their own instead
-//! of documents.
+//! Telnyx's Call Control API: JSON over REST, JSON webhooks signed with Ed25519, and separate commands instead of documents.
 //!
 //! Sources: the official SDK for Python 4.189.0 (`calls.dial`, `calls.actions.{answer,reject,hangup}` and their
 //! parameter types, `lib/webhook_verification.py`), and developers.telnyx.com (API reference "Call Commands", "API
@@ -30,16 +29,15 @@ const PUBLIC_KEY: &str = "SIDETONE_TELNYX_PUBLIC_KEY";
 const CONNECTION_ID: &str = "SIDETONE_TELNYX_CONNECTION_ID";
 const BASE_URL: &str = "SIDETONE_TELNYX_BASE_URL";
 
-/// The SDK's own default; the version is a part of it.
+/// The SDK's default; it includes the version.
 const BASE_URL_DEFAULT: &str = "https://api.telnyx.com/v2";
-/// `timeout_secs` of a dial.
+/// The valid range of `timeout_secs` in a dial.
 const RING_SECONDS: std::ops::RangeInclusive<u32> = 5..=600;
-/// `time_limit_secs` of a dial: more is refused with code 10033.
+/// Upper limit of `time_limit_secs` in a dial: more is rejected with code 10033.
 const CALL_SECONDS_MAX: u32 = 14_400;
-/// The codes of a command about a call that is over: one that has ended, and one that is so long over that its id is
-/// none any more.
+/// The error codes of a command for a call that has ended: recently, or so long ago that its id is no longer valid.
 const CALL_IS_OVER: [&str; 2] = ["90018", "90015"];
-/// What a path's segment may hold as it is (RFC 3986, 3.3): the ids have a colon in them.
+/// Characters that a path segment may contain unencoded (RFC 3986, 3.3): the call ids contain a colon.
 const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
@@ -59,18 +57,18 @@ const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b':')
     .remove(b'@');
 
-/// The operator's account with Telnyx.
+/// The operator's Telnyx account.
 pub struct Telnyx {
     api_key: Secret,
     public_key: [u8; 32],
-    /// The Call Control application that calls are placed through.
+    /// The Call Control application that places calls.
     connection_id: String,
     base_url: String,
 }
 
 impl Telnyx {
-    /// The account, if there is one. The public key is base64 of the 32 bytes of an Ed25519 key, as the portal
-    /// shows it.
+    /// Reads the account; `None` when it is not configured. The public key is the base64 of a 32-byte Ed25519 key, as the
+    /// portal shows it.
     pub(super) fn from_settings(get: &dyn Fn(&str) -> Option<String>) -> Result<Option<Self>, SettingError> {
         let Some([api_key, public_key, connection_id]) =
             shared::account(get, [API_KEY, PUBLIC_KEY, CONNECTION_ID])?
@@ -80,7 +78,7 @@ impl Telnyx {
         let public_key = STANDARD.decode(public_key).ok().and_then(|bytes| bytes.try_into().ok());
         let public_key = public_key.ok_or_else(|| SettingError {
             name: PUBLIC_KEY,
-            message: "is not base64 of the 32 bytes of a public key".to_owned(),
+            message: "must be the base64 of a 32-byte public key".to_owned(),
         })?;
         let base_url = shared::base_url(get, BASE_URL, BASE_URL_DEFAULT)?;
         Ok(Some(Self { api_key: Secret::new(api_key), public_key, connection_id, base_url }))
@@ -113,7 +111,7 @@ impl Carrier for Telnyx {
             "to": order.to.as_str(),
             "from": order.from.as_str(),
             "timeout_secs": order.ring_seconds.clamp(*RING_SECONDS.start(), *RING_SECONDS.end()),
-            // Else every further way to the same number may ring as long again.
+            // Otherwise every further route to the same number may ring as long again.
             "retry_on_timeout": false,
             "time_limit_secs": order.max_seconds.min(CALL_SECONDS_MAX),
             "stream_bidirectional_sampling_rate": 8_000,
@@ -126,9 +124,9 @@ impl Carrier for Telnyx {
         match reply.status {
             200..=299 => match causes::call_control_id(&reply.body) {
                 Some(carrier_call_id) => Placed::Accepted { carrier_call_id },
-                None => Placed::Unknown(format!("HTTP {} that names no call", reply.status)),
+                None => Placed::Unknown(format!("HTTP {} without a call id", reply.status)),
             },
-            // A request that timed out on their side may have been taken before.
+            // A request that timed out on Telnyx's side may have been executed.
             400..=499 if reply.status != 408 => Placed::Rejected(causes::rejection(reply)),
             status => Placed::Unknown(format!("HTTP {status}: {}", causes::rejection(reply).message)),
         }
@@ -147,13 +145,13 @@ impl Carrier for Telnyx {
     }
 
     fn answer(&self, call: &Connect<'_>) -> Reply {
-        // An answer takes no time limit: how long an incoming call lasts is for the conversation to watch.
+        // The answer command has no time limit, so the conversation limits the duration of an incoming call.
         let body = stream(call.media_url, call.status_url, call.command_id);
         Reply::Command(self.command(call.carrier_call_id, "answer", &body))
     }
 
     fn refuse(&self, call: &IncomingCall, why: Refusal) -> Reply {
-        // 603 and 486 of SIP.
+        // SIP 603 and 486.
         let cause = match why {
             Refusal::Unbound => "CALL_REJECTED",
             Refusal::Busy => "USER_BUSY",
@@ -177,11 +175,11 @@ impl Carrier for Telnyx {
     }
 
     fn media_codec(&self) -> Box<dyn MediaCodec> {
-        Box::new(media::TelnyxLine::default())
+        Box::new(media::TelnyxCodec::default())
     }
 }
 
-/// What a dial and an answer have in common: the media socket, both ways in mu-law, and where webhooks go.
+/// The common part of a dial and an answer: the media socket in both directions in mu-law, and the webhook URL.
 fn stream(media_url: &str, status_url: &str, command_id: &str) -> Value {
     json!({
         "command_id": command_id,
@@ -189,12 +187,12 @@ fn stream(media_url: &str, status_url: &str, command_id: &str) -> Value {
         "webhook_url_method": "POST",
         "stream_url": media_url,
         "stream_track": "inbound_track",
-        // What comes would else be in whatever codec the other end speaks.
+        // Otherwise audio arrives in the codec of the other end.
         "stream_codec": "PCMU",
-        // The default is `mp3`, and then frames of ours are dropped without a word.
+        // With the default, `mp3`, our frames are dropped silently.
         "stream_bidirectional_mode": "rtp",
         "stream_bidirectional_codec": "PCMU",
-        // Calls on which nothing is sent until the first words are ready have been seen cut off as dead.
+        // Calls without outgoing audio before the first words have been observed to be disconnected as dead.
         "send_silence_when_idle": true,
     })
 }
@@ -205,8 +203,8 @@ fn add(body: &mut Value, more: Value) {
     }
 }
 
-/// `telnyx-signature-ed25519` is base64 of a signature over `{telnyx-timestamp}|{body}`, where the time is in
-/// seconds. Source: the SDK's `lib/webhook_verification.py`.
+/// `telnyx-signature-ed25519` is the base64 of a signature over `{telnyx-timestamp}|{body}`, with the time in seconds.
+/// Source: the SDK's `lib/webhook_verification.py`.
 fn signature(callback: &Callback<'_>, public_key: [u8; 32]) -> Result<Check, Forged> {
     let signature = callback.header("telnyx-signature-ed25519").ok_or(Forged::Missing)?;
     let timestamp = callback.header("telnyx-timestamp").ok_or(Forged::Missing)?;

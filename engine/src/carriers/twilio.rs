@@ -1,12 +1,12 @@
-//! Twilio: calls by its REST API of 2010-04-01, TwiML, Media Streams.
+//! Twilio: its REST API of 2010-04-01, TwiML, Media Streams.
 //!
-//! Sources: Twilio's OpenAPI document (`twilio_api_v2010`, Calls), its SDKs for Node.js 6.2 and Python 9.13, and
-//! its pages "Call resource", "TwiML: Stream", "TwiML: Reject", "Media Streams: WebSocket messages", "Webhooks
-//! security" and "Error and warning dictionary".
+//! Sources: Twilio's OpenAPI document (`twilio_api_v2010`, Calls), its SDKs for Node.js 6.2 and Python 9.13, and its pages
+//! "Call resource", "TwiML: Stream", "TwiML: Reject", "Media Streams: WebSocket messages", "Webhooks security" and "Error and
+//! warning dictionary".
 //!
-//! An incoming call is asked about at the number's voice URL. What becomes of it is told to the number's "call
-//! status changes" URL, if the operator entered one: TwiML cannot name it. Both may be the same URL; what a
-//! callback is, is found from what it says.
+//! For an incoming call, Twilio requests the number's voice URL and reports progress to the number's "call status changes"
+//! URL, if the operator entered one: TwiML cannot set it. Both may be the same URL; the content of a callback determines its
+//! type.
 mod causes;
 mod media;
 mod reports;
@@ -26,16 +26,16 @@ use crate::base::setting::{Secret, SettingError};
 use crate::carriers::CarrierName;
 use crate::ports::HttpReply;
 
-/// Where the API is, unless a region or a fake is asked for.
+/// The default API URL; a region or a fake has its own.
 const BASE_URL: &str = "https://api.twilio.com";
 
-/// The longest that `Timeout` may be.
+/// The longest valid `Timeout`.
 const RING_SECONDS_MAX: u32 = 600;
 
-/// Hexadecimal digits of a SID, after the two letters that say of what.
+/// Hexadecimal digits of a SID, after the two letters of its type.
 const SID_DIGITS: usize = 32;
 
-/// The operator's account at Twilio.
+/// The operator's Twilio account.
 #[derive(Debug, Clone)]
 pub struct Twilio {
     account_sid: String,
@@ -44,25 +44,25 @@ pub struct Twilio {
 }
 
 impl Twilio {
-    /// Reads `SIDETONE_TWILIO_ACCOUNT_SID`, `_AUTH_TOKEN` and, for a region, `_BASE_URL`. An account by API key
-    /// does not do: callbacks are signed with the auth token alone.
+    /// Reads `SIDETONE_TWILIO_ACCOUNT_SID`, `_AUTH_TOKEN` and, for a region, `_BASE_URL`. API keys are not supported: callbacks
+    /// are signed with the auth token only.
     pub(super) fn from_settings(get: &dyn Fn(&str) -> Option<String>) -> Result<Option<Self>, SettingError> {
         const SID: &str = "SIDETONE_TWILIO_ACCOUNT_SID";
         const TOKEN: &str = "SIDETONE_TWILIO_AUTH_TOKEN";
         let Some([account_sid, auth_token]) = shared::account(get, [SID, TOKEN])? else { return Ok(None) };
         if !is_sid("AC", &account_sid) {
-            let message = "is not an account SID: `AC` and 32 hexadecimal digits".to_owned();
+            let message = "must be an account SID: `AC` and 32 hexadecimal digits".to_owned();
             return Err(SettingError { name: SID, message });
         }
-        // With an empty one everybody could sign.
+        // With an empty token anybody could sign.
         if auth_token.is_empty() {
-            return Err(SettingError { name: TOKEN, message: "is empty".to_owned() });
+            return Err(SettingError { name: TOKEN, message: "must not be empty".to_owned() });
         }
         let base_url = shared::base_url(get, "SIDETONE_TWILIO_BASE_URL", BASE_URL)?;
         Ok(Some(Self { account_sid, auth_token: Secret::new(auth_token), base_url }))
     }
 
-    /// A `POST` to something of this account.
+    /// A `POST` to a resource of this account.
     fn post(&self, path: &str, form: &[(&str, &str)]) -> Outgoing {
         Outgoing {
             method: "POST",
@@ -94,7 +94,7 @@ impl Carrier for Twilio {
                 ("Twiml", &twiml),
                 ("StatusCallback", order.status_url),
                 ("StatusCallbackMethod", "POST"),
-                // A list is the name again and again. Without it there is only the last of these.
+                // A list repeats the name. The default contains only `completed`.
                 ("StatusCallbackEvent", "initiated"),
                 ("StatusCallbackEvent", "ringing"),
                 ("StatusCallbackEvent", "answered"),
@@ -109,7 +109,7 @@ impl Carrier for Twilio {
         match reply.status {
             200..=299 => match sid(&reply.body) {
                 Some(carrier_call_id) => Placed::Accepted { carrier_call_id },
-                None => Placed::Unknown(format!("HTTP {} without the SID of a call", reply.status)),
+                None => Placed::Unknown(format!("HTTP {} without a call SID", reply.status)),
             },
             408 | 500.. => Placed::Unknown(Problem::of(reply).words(reply.status)),
             _ => Placed::Rejected(Problem::of(reply).rejection(reply.status)),
@@ -136,7 +136,7 @@ impl Carrier for Twilio {
         refusal(why)
     }
 
-    /// An empty document: where Twilio asked what to do with a call, plain text would be read out to the caller.
+    /// An empty document: when Twilio asks for instructions, it would read plain text to the caller.
     fn acknowledge(&self) -> Reply {
         document(response(""))
     }
@@ -156,13 +156,13 @@ impl Carrier for Twilio {
     }
 
     fn media_codec(&self) -> Box<dyn MediaCodec> {
-        Box::new(media::TwilioLine::default())
+        Box::new(media::TwilioCodec::default())
     }
 }
 
-/// TwiML that connects a call to a media socket, both ways, until either side closes it.
+/// TwiML that connects a call to a media socket in both directions until either side closes it.
 ///
-/// The URL must not have a query: Twilio drops it.
+/// The URL must not have a query: Twilio removes it.
 fn connect(media_url: &str) -> String {
     response(&format!(r#"<Connect><Stream url="{}"/></Connect>"#, shared::xml(media_url)))
 }
@@ -184,24 +184,24 @@ fn document(body: String) -> Reply {
     Reply::Document { content_type: "text/xml", body }
 }
 
-/// Whether a text is a SID of this kind: two letters and 32 hexadecimal digits.
+/// Whether a text is a SID of this type: two letters and 32 hexadecimal digits.
 fn is_sid(kind: &str, text: &str) -> bool {
     let digits = text.strip_prefix(kind).unwrap_or_default();
     digits.len() == SID_DIGITS && digits.bytes().all(|b| b.is_ascii_hexdigit())
 }
 
-/// The call that an answer names.
+/// The call SID in a response.
 fn sid(body: &[u8]) -> Option<String> {
     let answer: Value = serde_json::from_slice(body).ok()?;
     answer["sid"].as_str().filter(|sid| is_sid("CA", sid)).map(str::to_owned)
 }
 
-/// An id as one segment of a path, whatever it is made of.
+/// Percent-encodes an id as one path segment.
 fn path_segment(text: &str) -> String {
     percent_encoding::utf8_percent_encode(text, percent_encoding::NON_ALPHANUMERIC).to_string()
 }
 
-/// What an answer says went wrong; empty where it says nothing that can be read.
+/// The error in a response; empty when it cannot be read.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Problem {
@@ -227,7 +227,7 @@ impl Problem {
     fn words(&self, status: u16) -> String {
         let message = self.message.as_deref().unwrap_or_default();
         let code = self.code.map(|code| format!(" ({code})")).unwrap_or_default();
-        shared::words(format!("HTTP {status}{code} {message}").trim_end())
+        shared::sanitized(format!("HTTP {status}{code} {message}").trim_end())
     }
 }
 

@@ -1,8 +1,8 @@
-//! Vonage's Voice API: calls are JSON, what becomes of them is told in JSON, their sound is binary.
+//! Vonage's Voice API: JSON requests and callbacks, binary audio.
 //!
-//! Sources: Vonage's Voice API reference (`POST /v1/calls`, `PUT /v1/calls/{uuid}`), its guides named in the files
-//! below, and its official server SDKs (`vonage_voice` and `vonage_jwt` for Python, `@vonage/voice` for
-//! JavaScript), against which requests, documents and signatures are checked.
+//! Sources: Vonage's Voice API reference (`POST /v1/calls`, `PUT /v1/calls/{uuid}`), its guides named in the files below, and
+//! its official server SDKs (`vonage_voice` and `vonage_jwt` for Python, `@vonage/voice` for JavaScript), against which
+//! requests, documents and signatures are checked.
 mod causes;
 mod documents;
 mod events;
@@ -26,25 +26,25 @@ use crate::base::text::truncate;
 use crate::carriers::CarrierName;
 use crate::ports::HttpReply;
 
-/// Vonage's ids of calls are UUIDs.
+/// Vonage's call ids are UUIDs; this leaves room.
 const CALL_ID_BYTES_MAX: usize = 100;
 
-/// How long a request's token is good for, as the official SDKs have it.
+/// Lifetime of a request's token, as in the official SDKs.
 const TOKEN_SECONDS: i64 = 15 * 60;
 
-/// What Vonage takes as `ringing_timer`.
+/// The longest valid `ringing_timer`.
 const RING_SECONDS_MAX: u32 = 120;
 
-/// What Vonage takes as `length_timer`.
+/// The longest valid `length_timer`.
 const CALL_SECONDS_MAX: u32 = 86_400;
 
-/// An error's code, as far as it is passed on.
+/// Bytes of an error code that are passed on.
 const CODE_BYTES_MAX: usize = 60;
 
 const BASE_URL: &str = "https://api.nexmo.com";
 const PRIVATE_KEY: &str = "SIDETONE_VONAGE_PRIVATE_KEY";
 
-/// An account, and the application of it whose numbers and calls are ours.
+/// An account, with the application that owns our numbers and calls.
 pub struct Vonage {
     application_id: String,
     private_key: PrivateKey,
@@ -54,7 +54,7 @@ pub struct Vonage {
 }
 
 impl Vonage {
-    /// Reads the account; `None` when nothing of it is set. An error names the setting that lacks or is wrong.
+    /// Reads the account; `None` when it is not configured. An error names the missing or invalid setting.
     pub(super) fn from_settings(get: &dyn Fn(&str) -> Option<String>) -> Result<Option<Self>, SettingError> {
         let needed = [
             "SIDETONE_VONAGE_APPLICATION_ID",
@@ -109,8 +109,8 @@ impl Vonage {
         }
     }
 
-    /// Where requests about a call go: calls live in one region, and elsewhere nobody knows them. The region comes
-    /// from outside, and what goes there carries a token: it is believed where it is Vonage's.
+    /// The base URL of requests about a call: a call exists only in its region. The region's URL comes from a callback and
+    /// receives a token, so it is used only if it is Vonage's.
     fn region(&self, region_url: Option<&str>) -> String {
         let region = region_url.and_then(|url| Url::parse(url).ok()).filter(is_vonage);
         region.map_or_else(|| self.base_url.clone(), |url| url.origin().ascii_serialization())
@@ -147,14 +147,14 @@ impl Carrier for Vonage {
     fn placed(&self, reply: &HttpReply) -> Placed {
         match reply.status {
             200..=299 => {
-                let said: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
-                match said.get("uuid").and_then(Value::as_str).filter(|id| events::is_call_id(id)) {
+                let body: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
+                match body.get("uuid").and_then(Value::as_str).filter(|id| events::is_call_id(id)) {
                     Some(id) => Placed::Accepted { carrier_call_id: id.to_owned() },
-                    None => Placed::Unknown(format!("Vonage answered {} and named no call", reply.status)),
+                    None => Placed::Unknown(format!("HTTP {} without a call id", reply.status)),
                 }
             }
-            // A request that timed out over there may have been carried out.
-            408 | 500.. => Placed::Unknown(format!("Vonage answered {}", reply.status)),
+            // A request that timed out on Vonage's side may have been executed.
+            408 | 500.. => Placed::Unknown(format!("HTTP {}", reply.status)),
             _ => Placed::Rejected(rejection(reply)),
         }
     }
@@ -163,7 +163,7 @@ impl Carrier for Vonage {
         self.check_token(callback)
     }
 
-    /// The document asks for it: `authorization` of the endpoint.
+    /// Signed because the document requests it with `authorization` of the endpoint.
     fn check_media(&self, callback: &Callback<'_>) -> Check {
         self.check_token(callback)
     }
@@ -201,11 +201,11 @@ impl Carrier for Vonage {
     }
 
     fn media_codec(&self) -> Box<dyn MediaCodec> {
-        Box::new(media::VonageLine::default())
+        Box::new(media::VonageCodec::default())
     }
 }
 
-/// Says why not, and hangs up.
+/// Says why the call is declined, and hangs up.
 pub fn refusal(why: Refusal) -> Reply {
     document(&documents::refuse(why))
 }
@@ -214,17 +214,17 @@ fn document(actions: &Value) -> Reply {
     Reply::Document { content_type: "application/json", body: actions.to_string() }
 }
 
-/// Vonage's no. Most are problem details (RFC 9457) whose `type` ends in a code, `…/api-errors#low-balance`; some are
-/// older: `{"type": "UNAUTHORIZED", "error_title": "Unauthorized"}`. The status decides, the words explain.
+/// Reads an error response. Most are problem details (RFC 9457) whose `type` ends in a code, `…/api-errors#low-balance`; some
+/// have an older form: `{"type": "UNAUTHORIZED", "error_title": "Unauthorized"}`. The status determines the cause.
 fn rejection(reply: &HttpReply) -> Rejection {
-    let said: Map<String, Value> = serde_json::from_slice(&reply.body).unwrap_or_default();
-    let text = |name: &str| said.get(name).and_then(Value::as_str).filter(|text| !text.trim().is_empty());
+    let body: Map<String, Value> = serde_json::from_slice(&reply.body).unwrap_or_default();
+    let text = |name: &str| body.get(name).and_then(Value::as_str).filter(|text| !text.trim().is_empty());
     let code = text("type").and_then(|kind| match kind.rsplit_once('#') {
         Some((_, code)) => Some(code),
         None => (!kind.contains('/')).then_some(kind),
     });
     let code = code.filter(|code| !code.is_empty()).map(|code| truncate(code.to_owned(), CODE_BYTES_MAX));
-    let wrong = said.get("invalid_parameters").and_then(Value::as_array).and_then(|list| list.first());
+    let wrong = body.get("invalid_parameters").and_then(Value::as_array).and_then(|list| list.first());
     let wrong = wrong.and_then(|wrong| {
         let part = |name: &str| wrong.get(name).and_then(Value::as_str);
         Some(format!("{}: {}", part("name").or_else(|| part("parameter"))?, part("reason")?))
@@ -235,7 +235,7 @@ fn rejection(reply: &HttpReply) -> Rejection {
     shared::rejection(reply.status, code, &message)
 }
 
-/// Whether this is an address of Vonage's API: `https://api-us-1.nexmo.com`.
+/// Whether this is a URL of Vonage's API, such as `https://api-us-1.nexmo.com`.
 fn is_vonage(url: &Url) -> bool {
     let is_theirs = |host: &str| host.ends_with(".nexmo.com") || host.ends_with(".vonage.com");
     url.scheme() == "https" && url.port().is_none() && url.host_str().is_some_and(is_theirs)

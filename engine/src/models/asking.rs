@@ -1,7 +1,7 @@
-//! Asking a model, whoever it is: the rule model at once, a provider's over HTTP with patience.
+//! Model requests: `builtin/rules` answers at once; a provider's model is asked over HTTP with retries and fallbacks.
 //!
-//! Each part of the service has a type of its own to ask: [`AssistantModel`], [`CallerModel`],
-//! [`JudgeModel`], [`Analyst`]. All answer [`Answered`] or a [`ModelFailure`].
+//! Each use has its own type: [`AssistantModel`], [`CallerModel`], [`JudgeModel`], [`Analyst`]. All return [`Answered`] or
+//! a [`ModelFailure`].
 mod analyst;
 mod assistant;
 mod attempt;
@@ -17,5 +17,5 @@ pub use caller::CallerModel;
 pub use judge::JudgeModel;
 pub use outcome::{Answered, FailureCode, ModelFailure, Usage};
 
-/// The model that needs no provider.
+/// The built-in rule model, which needs no provider.
 pub const RULES_MODEL: &str = "builtin/rules";

@@ -1,8 +1,8 @@
-//! What a language model is asked and what it answers, whoever the model is.
+//! Requests to language models and their answers, independent of the model.
 //!
-//! The conversation speaks only these types. `builtin/rules` answers them with a pure function
-//! ([`rules`]); a provider's adapter turns them into its wire format ([`openai`]). Who asks need not
-//! know which: [`AssistantModel`], [`CallerModel`], [`JudgeModel`] and [`Analyst`] ask either.
+//! The conversation uses only these types. `builtin/rules` answers them with a pure function ([`rules`]); a provider's
+//! adapter translates them to its wire format ([`openai`]). [`AssistantModel`], [`CallerModel`], [`JudgeModel`] and
+//! [`Analyst`] hide the difference.
 mod asking;
 pub mod openai;
 pub mod rules;
@@ -18,7 +18,7 @@ pub use asking::{
     Analyst, Answered, AssistantModel, CallerModel, FailureCode, JudgeModel, ModelFailure, RULES_MODEL, Usage,
 };
 
-/// Everything the simulated caller's model may use to choose its next line.
+/// The input of the simulated caller's model.
 #[derive(Debug, Clone, Copy)]
 pub struct CallerTurn<'a> {
     /// The persona's instructions: who is calling.
@@ -27,51 +27,51 @@ pub struct CallerTurn<'a> {
     pub scenario: &'a str,
     /// The conversation so far, from the assistant's point of view (the caller is `User`).
     pub history: &'a [Message],
-    /// Same seed and same inputs, same line.
+    /// The same seed and input give the same line, if the model supports that.
     pub seed: u64,
 }
 
-/// What the simulated caller's model chose.
+/// The answer of the simulated caller's model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CallerReply {
-    /// The words.
+    /// The words to say.
     pub text: String,
-    /// True when the caller hangs up after saying them.
+    /// Whether the caller hangs up after these words.
     pub hang_up: bool,
 }
 
-/// A question for the judge.
+/// The input of the judge's model.
 #[derive(Debug, Clone, Copy)]
 pub struct JudgeTurn<'a> {
-    /// The criterion to rule on.
+    /// The criterion to judge.
     pub criterion: &'a str,
-    /// The turns ruled on, as `(index in the transcript, text)`.
+    /// The turns to judge, as `(index in the transcript, text)`.
     pub turns: &'a [(usize, &'a str)],
 }
 
-/// The judge's ruling.
+/// The judge's answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Verdict {
     /// Whether the criterion holds.
     pub passed: bool,
-    /// The transcript row that settled it, if one did.
+    /// The transcript row that decided, if one did.
     pub matched_index: Option<usize>,
-    /// One sentence that says why.
+    /// A one-sentence explanation.
     pub reason: String,
 }
 
-/// A call that is over.
+/// The input of the analyst.
 #[derive(Debug, Clone, Copy)]
 pub struct AnalysisTurn<'a> {
-    /// What was said and done.
+    /// The transcript of the ended call.
     pub transcript: &'a [TranscriptRow],
 }
 
-/// What an analyst makes of a call.
+/// The analysis of a call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Analysis {
-    /// A few sentences; at most [`SUMMARY_BYTES_MAX`](crate::base::limits::SUMMARY_BYTES_MAX) bytes.
+    /// A summary of a few sentences; at most [`SUMMARY_BYTES_MAX`](crate::base::limits::SUMMARY_BYTES_MAX) bytes.
     pub summary: String,
-    /// How the caller felt.
+    /// The caller's sentiment.
     pub sentiment: Sentiment,
 }

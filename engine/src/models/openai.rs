@@ -1,10 +1,10 @@
-//! The wire format of chat completions, as OpenAI defines it and many servers speak it: requests
-//! ([`request`]), answers whole or streamed ([`answer`]), errors ([`error`]). All of it is pure.
+//! The wire format of chat completions, as defined by OpenAI and implemented by many servers: requests ([`request`]),
+//! whole or streamed completions ([`completion`]), errors ([`error`]). Everything here is pure.
 //!
-//! Source: OpenAI's API reference, "Chat Completions", and what servers were seen to make of it;
-//! where the two differ, a comment says so.
-pub mod answer;
+//! Source: OpenAI's API reference, "Chat Completions", and the observed behaviour of servers; comments mark the
+//! differences.
 mod calls;
+pub mod completion;
 pub mod error;
 pub mod messages;
 pub mod request;

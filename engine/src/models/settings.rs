@@ -1,4 +1,4 @@
-//! Who answers for models and voices, where they are, and what they cost.
+//! Settings of model providers: endpoints, prices, and fallbacks.
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
@@ -7,13 +7,13 @@ use url::Url;
 use crate::base::limits::{INTEGER_MAX, KNOWLEDGE_PER_ASSISTANT_BYTES_MAX, MODEL_FALLBACKS_MAX};
 use crate::base::setting::{Secret, SettingError};
 
-/// Where OpenAI itself is.
+/// The default endpoint of the provider `openai`.
 const OPENAI_BASE_URL: &str = "https://api.openai.com/v1";
 
-/// The configured providers, and what the operator says of single models.
+/// The configured providers, and the operator's settings for individual models.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ModelCatalog {
-    /// Providers by name; `builtin` is always there.
+    /// Providers by name; always contains `builtin`.
     pub providers: BTreeMap<String, ModelProvider>,
     /// Settings of models by `provider/name`.
     pub models: BTreeMap<String, ModelSettings>,
@@ -22,37 +22,37 @@ pub struct ModelCatalog {
 /// A provider of models and voices.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelProvider {
-    /// Whether it can carry speech in and out in one connection.
+    /// Whether it supports speech in and out over one connection.
     pub realtime: bool,
-    /// Where it is; `None` for `builtin`, which is here.
+    /// Its endpoint; `None` for `builtin`, which runs in the engine.
     pub endpoint: Option<Endpoint>,
 }
 
 /// An OpenAI-compatible server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Endpoint {
-    /// Without a trailing slash; `/chat/completions` follows it.
+    /// Without a trailing slash; requests go to `{base_url}/chat/completions`.
     pub base_url: String,
-    /// What it knows us by; `None` for a server of one's own that asks for nothing.
+    /// The API key; `None` for a server without authentication.
     pub api_key: Option<Secret>,
 }
 
-/// What the operator says of one model; everything is optional.
+/// The operator's settings for one model; all are optional.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ModelSettings {
-    /// Price of a million tokens that it reads, in millionths of a US dollar.
+    /// Price of a million input tokens, in millionths of a US dollar.
     pub input_microusd_per_1m_tokens: Option<u64>,
-    /// Price of a million tokens that it writes, in millionths of a US dollar.
+    /// Price of a million output tokens, in millionths of a US dollar.
     pub output_microusd_per_1m_tokens: Option<u64>,
-    /// Bytes of an assistant's knowledge that it is shown, for models with a small window.
+    /// Bytes of an assistant's knowledge in a request, for models with a small context window.
     pub knowledge_bytes_max: Option<usize>,
-    /// Models (`provider/name`) asked in this order when it cannot answer.
+    /// Models (`provider/name`) to ask in this order when this one fails.
     pub fallback: Vec<String>,
 }
 
 impl ModelSettings {
-    /// What an answer costs, in millionths of a US dollar, rounded up; nothing without rates.
+    /// The cost of an answer in millionths of a US dollar, rounded up; 0 without rates.
     #[must_use]
     pub fn cost_microusd(&self, input_tokens: u64, output_tokens: u64) -> i64 {
         let priced = |tokens: u64, rate: Option<u64>| u128::from(tokens) * u128::from(rate.unwrap_or(0));
@@ -61,7 +61,7 @@ impl ModelSettings {
         i64::try_from(millionths.div_ceil(1_000_000)).unwrap_or(INTEGER_MAX).min(INTEGER_MAX)
     }
 
-    /// Bytes of knowledge that the model is shown at most.
+    /// The most bytes of knowledge in a request.
     #[must_use]
     pub fn knowledge_bytes(&self) -> usize {
         let most = usize::try_from(KNOWLEDGE_PER_ASSISTANT_BYTES_MAX).unwrap_or(usize::MAX);
@@ -76,7 +76,7 @@ pub fn provider_of(model: &str) -> Option<&str> {
     (plain(provider) && plain(name)).then_some(provider)
 }
 
-/// The providers that the settings name, `builtin` among them.
+/// Reads the configured providers; the result always contains `builtin`.
 pub(crate) fn read_providers(
     get: impl Fn(&str) -> Option<String>,
 ) -> Result<BTreeMap<String, ModelProvider>, SettingError> {
@@ -107,10 +107,10 @@ struct ProviderSetting {
 fn further_providers(text: &str) -> Result<BTreeMap<String, ModelProvider>, SettingError> {
     const NAME: &str = "SIDETONE_PROVIDERS";
     let wrong = |message: String| SettingError { name: NAME, message };
-    // The value holds API keys: serde_json's sentence may quote it, so only the place is told.
+    // The value contains API keys, and serde_json's message may quote it, so only the position is reported.
     let parsed: BTreeMap<String, ProviderSetting> = serde_json::from_str(text).map_err(|error| {
         wrong(format!(
-            "not readable at column {}; expected {{\"name\": {{\"base_url\": \"https://…\", \"api_key\": \"…\"}}}}",
+            "invalid at column {}; expected {{\"name\": {{\"base_url\": \"https://…\", \"api_key\": \"…\"}}}}",
             error.column()
         ))
     })?;
@@ -119,7 +119,7 @@ fn further_providers(text: &str) -> Result<BTreeMap<String, ModelProvider>, Sett
         let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '_';
         if name.is_empty() || !name.chars().all(plain) || name == "builtin" {
             return Err(wrong(format!(
-                "`{name}` cannot name a provider: use a-z, 0-9, - and _, and not `builtin`"
+                "`{name}` is not a valid provider name: use a-z, 0-9, - and _, and not `builtin`"
             )));
         }
         let key = setting.api_key.filter(|key| !key.trim().is_empty());
@@ -132,8 +132,7 @@ fn further_providers(text: &str) -> Result<BTreeMap<String, ModelProvider>, Sett
     Ok(providers)
 }
 
-/// A base URL as it stands before `/chat/completions`. A wrong one is not quoted: it may hold a
-/// password.
+/// Checks a base URL and removes a trailing slash. The error does not quote it: it may contain a password.
 fn base_url_of(name: &'static str, text: &str) -> Result<String, SettingError> {
     let wrong = |message: &str| SettingError { name, message: message.to_owned() };
     let text = text.trim().trim_end_matches('/');
@@ -143,25 +142,25 @@ fn base_url_of(name: &'static str, text: &str) -> Result<String, SettingError> {
         return Err(wrong("a base_url is not a URL such as https://api.example.com/v1"));
     }
     if url.query().is_some() || url.fragment().is_some() {
-        return Err(wrong("a base_url takes neither `?` nor `#`"));
+        return Err(wrong("a base_url must not contain `?` or `#`"));
     }
     if !url.username().is_empty() || url.password().is_some() {
-        return Err(wrong("a base_url takes no user and password: the key goes into api_key"));
+        return Err(wrong("a base_url must not contain a user name or password; put the key into api_key"));
     }
     Ok(text.to_owned())
 }
 
-/// A key that fits into a header.
+/// Checks that a key is valid in a header.
 fn api_key(name: &'static str, text: &str) -> Result<Secret, SettingError> {
     let text = text.trim();
     if text.bytes().all(|byte| byte.is_ascii_graphic()) {
         return Ok(Secret::new(text.to_owned()));
     }
-    let message = "an API key has characters that no key has, such as a blank inside".to_owned();
+    let message = "an API key contains a space or another invalid character".to_owned();
     Err(SettingError { name, message })
 }
 
-/// What SIDETONE_MODELS says, by `provider/name`.
+/// Reads SIDETONE_MODELS, by `provider/name`.
 pub(crate) fn read_models(
     text: Option<String>,
     providers: &BTreeMap<String, ModelProvider>,
@@ -178,10 +177,12 @@ pub(crate) fn read_models(
         if !is_remote(model) {
             return Err(wrong(format!("`{model}` is not `provider/name` of a configured provider")));
         }
-        // The rule model is not among them: it would stand in for a language model unnoticed.
+        // The rule model is no fallback: it would replace a language model unnoticed.
         for other in &settings.fallback {
             if other == model || !is_remote(other) {
-                return Err(wrong(format!("`{model}` cannot fall back to `{other}`")));
+                return Err(wrong(format!(
+                    "`{other}` cannot be a fallback of `{model}`: it must be another model of a configured provider"
+                )));
             }
         }
         if settings.fallback.len() > MODEL_FALLBACKS_MAX {
@@ -211,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_of_ones_own_needs_no_key() {
+    fn a_server_may_have_no_key() {
         let text = r#"{"local": {"base_url": "http://127.0.0.1:1/v1/"}}"#;
         let local = providers(&[("SIDETONE_PROVIDERS", text)]).unwrap().remove("local").unwrap();
         let endpoint = local.endpoint.unwrap();
@@ -228,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_used_is_refused_without_quoting_it() {
+    fn invalid_settings_are_not_quoted() {
         for setting in [
             [("SIDETONE_OPENAI_API_KEY", "sk-hush hush"), ("SIDETONE_PROVIDERS", "")],
             [("SIDETONE_OPENAI_API_KEY", "k"), ("SIDETONE_OPENAI_BASE_URL", "https://a:hush@b.example/v1")],
@@ -241,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_costs_whole_millionths_rounded_up() {
+    fn costs_are_rounded_up() {
         let models = models(
             r#"{"local/m": {"input_microusd_per_1m_tokens": 150000, "output_microusd_per_1m_tokens": 600000}}"#,
         );
@@ -254,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_model_is_named() {
+    fn invalid_model_settings_are_rejected() {
         for text in [
             "[]",
             r#"{"m": {}}"#,

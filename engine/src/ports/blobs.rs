@@ -1,4 +1,4 @@
-//! Blobs beside the port: how they are named, which part of one is meant, and how it is streamed.
+//! Types of the blob port: keys, ranges, and streaming.
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -8,16 +8,16 @@ use futures_util::stream;
 use crate::base::limits::BLOB_PIECE_BYTES;
 use crate::ports::{Blobs, BoxStream};
 
-/// The longest part of a key; ids of ours are shorter.
+/// Longest part of a key; our ids are shorter.
 const KEY_PART_BYTES_MAX: usize = 64;
 
-/// A blob's name: a path of lower-case letters, digits, `_` and single dots, which means the same to a file
-/// system and to a bucket, and leads nowhere else. Only the engine makes one.
+/// A blob's name: a path of lower-case letters, digits, `_` and single dots. It is valid and means the same in a file
+/// system and in a bucket, and cannot escape the directory. Only the engine creates keys.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct BlobKey(String);
 
 impl BlobKey {
-    /// `recordings/<workspace>/<call>.<recording>.wav`; `None` when one of them is no id of ours.
+    /// `recordings/<workspace>/<call>.<recording>.wav`; `None` when a part is not one of our ids.
     pub fn recording(workspace_id: &str, call_id: &str, recording_id: &str) -> Option<Self> {
         let ids = [workspace_id, call_id, recording_id];
         ids.into_iter()
@@ -25,7 +25,7 @@ impl BlobKey {
             .then(|| Self(format!("recordings/{workspace_id}/{call_id}.{recording_id}.wav")))
     }
 
-    /// As the hosts use it.
+    /// The key as a path, as hosts use it.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -36,31 +36,31 @@ fn is_part(text: &str) -> bool {
     (1..=KEY_PART_BYTES_MAX).contains(&text.len()) && text.bytes().all(plain)
 }
 
-/// Some bytes of a blob.
+/// A range of a blob's bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ByteRange {
-    /// The first one, counted from 0.
+    /// The first byte, counted from 0.
     pub first: u64,
-    /// How many.
+    /// The number of bytes.
     pub bytes: u64,
 }
 
-/// Why a blob could not be written, read or removed. Its text is private.
+/// Why a blob could not be written, read or removed. The text is for logs only.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BlobError(pub String);
 
-/// What the body of an answer is, in place of the body: it rides on the response, and the host sends these bytes
-/// out of its [`Blobs`] without ever holding all of them.
+/// A response extension that replaces the body: the host sends these bytes from its [`Blobs`] without holding all of them
+/// in memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Slice {
-    /// Which blob.
+    /// The blob.
     pub key: BlobKey,
-    /// Which bytes of it.
+    /// The bytes to send.
     pub range: ByteRange,
 }
 
-/// Streams a slice in pieces of [`BLOB_PIECE_BYTES`], for hosts that have nothing better. `None`: there is no
-/// such blob. It is known before the first piece is sent, and so before the head of an answer is.
+/// Streams a slice in pieces of [`BLOB_PIECE_BYTES`], for hosts without a better way. `None` when the blob does not exist;
+/// the first piece is read before returning, so this is known before the response's head is sent.
 pub async fn open(
     blobs: Arc<dyn Blobs>,
     mut slice: Slice,
@@ -78,12 +78,12 @@ pub async fn open(
     Ok(Some(Box::pin(stream::iter([Ok(first)]).chain(rest))))
 }
 
-/// The next piece, taken off the slice.
+/// Reads the next piece and removes it from the slice.
 async fn piece(blobs: &dyn Blobs, slice: &mut Slice) -> Result<Option<Bytes>, BlobError> {
     let wanted = ByteRange { first: slice.range.first, bytes: slice.range.bytes.min(BLOB_PIECE_BYTES) };
     let Some(bytes) = blobs.get(&slice.key, wanted).await? else { return Ok(None) };
     if bytes.len() as u64 != wanted.bytes {
-        return Err(BlobError(format!("{} is shorter than its row says", slice.key.as_str())));
+        return Err(BlobError(format!("{} is shorter than its row states", slice.key.as_str())));
     }
     slice.range.first += wanted.bytes;
     slice.range.bytes -= wanted.bytes;
@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_is_made_of_ids_and_of_nothing_else() {
+    fn a_key_consists_of_ids_only() {
         let key = BlobKey::recording("ws_1", "call_2", "rec_3").unwrap();
         assert_eq!(key.as_str(), "recordings/ws_1/call_2.rec_3.wav");
         for bad in ["", "..", ".", "a/b", "a\\b", "A", "é", "a.b", "a b", "a\0", "c:", &"x".repeat(65)] {

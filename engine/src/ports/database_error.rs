@@ -1,19 +1,17 @@
-//! Why a batch of statements did not run.
-
-/// Why a batch did not run. Its text is private: it never reaches a client.
+/// Why a batch of statements failed. The text is private and never reaches a client.
 #[derive(Debug, Clone, PartialEq)]
 pub enum DatabaseError {
-    /// A CHECK, UNIQUE, NOT NULL or foreign key refused a statement; SQLite's own sentence, such as
+    /// A CHECK, UNIQUE, NOT NULL or foreign key constraint failed; SQLite's message, such as
     /// `UNIQUE constraint failed: tools.workspace_id, tools.name`.
     Constraint(String),
-    /// A row lacks a column or holds another type: the code and the schema disagree.
+    /// A row lacks a column or has another type: code and schema disagree.
     Shape(String),
-    /// The database did not answer, is full, or failed; whether the batch was committed is unknown.
+    /// The database did not respond, is full, or failed; whether the batch was committed is unknown.
     Unavailable(String),
 }
 
 impl DatabaseError {
-    /// Whether a constraint whose sentence contains `what` refused the batch.
+    /// Whether a constraint failed whose message contains `what`.
     pub fn is_constraint(&self, what: &str) -> bool {
         matches!(self, Self::Constraint(sentence) if sentence.contains(what))
     }

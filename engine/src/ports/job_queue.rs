@@ -1,10 +1,10 @@
-//! The queues that jobs wait in.
+//! The job queues.
 
 crate::words! {
-    /// A queue of jobs that wait for the same kind of thing. Each queue has its own slots on every host, so receivers
-    /// that hang delay no conversation, and conversations that compute delay no event.
+    /// A queue of jobs that wait for the same resource. Each queue has its own slots on every host, so slow receivers do not
+    /// delay conversations, and conversations that compute do not delay deliveries.
     plain JobQueue {
-        /// Simulation runs, and the work that calls leave behind.
+        /// Simulation runs, and the follow-up work of calls.
         Conversations = "conversations",
         /// Deliveries to webhooks.
         Deliveries = "deliveries",

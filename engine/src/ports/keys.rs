@@ -1,14 +1,14 @@
-//! Public-key mathematics, which every platform brings along in a form that leaks nothing by its timing.
+//! Public-key cryptography. Every platform provides it in a form that is safe against timing attacks.
 use bytes::Bytes;
 
 use super::{BoxFuture, Port};
 
-/// Signing and checking with key pairs.
+/// Signs and verifies with key pairs.
 ///
 /// 1. The same key and message give the same signature.
-/// 2. A key that cannot be read is an error, or a signature that does not fit; never a panic.
+/// 2. An unreadable key gives an error or an invalid signature, never a panic.
 pub trait Keys: Port {
-    /// Whether an Ed25519 signature (RFC 8032) is this key's over `message`.
+    /// Whether `signature` is a valid Ed25519 signature (RFC 8032) of `message` by this key.
     fn verify_ed25519(
         &self,
         public_key: [u8; 32],
@@ -16,7 +16,7 @@ pub trait Keys: Port {
         signature: [u8; 64],
     ) -> BoxFuture<'_, bool>;
 
-    /// RSASSA-PKCS1-v1_5 with SHA-256 (RFC 8017, 8.2) over `message`; `pkcs8` is a private key in DER. The error is
-    /// for logs and holds nothing of the key.
+    /// Signs `message` with RSASSA-PKCS1-v1_5 and SHA-256 (RFC 8017, 8.2); `pkcs8` is a private key in DER. The error is for
+    /// logs and contains nothing of the key.
     fn sign_rs256(&self, pkcs8: &[u8], message: Bytes) -> BoxFuture<'_, Result<Vec<u8>, String>>;
 }

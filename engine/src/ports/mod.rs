@@ -1,5 +1,5 @@
-//! Everything a host lends the engine. Nothing else of the outside world reaches it, so a recorded
-//! or seeded set of ports replays to the same bytes.
+//! The ports: everything that a host provides to the engine. The engine has no other access to the outside world, so a
+//! recorded or seeded set of ports replays to the same bytes.
 use std::future::Future;
 use std::net::IpAddr;
 use std::pin::Pin;
@@ -24,74 +24,72 @@ pub use job_queue::JobQueue;
 pub use keys::Keys;
 pub use sockets::{Gone, Received, Socket, SocketMessage};
 
-/// A boxed future: `Send` wherever the host has threads.
+/// A boxed future: `Send` on hosts with threads.
 #[cfg(not(target_arch = "wasm32"))]
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
-/// A boxed future: a Worker has one thread and its platform's futures are not `Send`.
+/// A boxed future: not `Send`, because a Worker has one thread and its platform's futures are not `Send`.
 #[cfg(target_arch = "wasm32")]
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
 
-/// A boxed stream: `Send` wherever the host has threads.
+/// A boxed stream: `Send` on hosts with threads.
 #[cfg(not(target_arch = "wasm32"))]
 pub type BoxStream<'a, T> = Pin<Box<dyn Stream<Item = T> + Send + 'a>>;
-/// A boxed stream, as [`BoxFuture`] is on a Worker.
+/// A boxed stream; not `Send`, like [`BoxFuture`] on a Worker.
 #[cfg(target_arch = "wasm32")]
 pub type BoxStream<'a, T> = Pin<Box<dyn Stream<Item = T> + 'a>>;
 
-/// What every port is: shareable between threads where there are threads.
+/// Supertrait of every port: `Send + Sync` on hosts with threads.
 #[cfg(not(target_arch = "wasm32"))]
 pub trait Port: Send + Sync {}
 #[cfg(not(target_arch = "wasm32"))]
 impl<T: Send + Sync + ?Sized> Port for T {}
-/// What every port is: on a Worker there is one thread and nothing to ask for.
+/// Supertrait of every port: no requirement on a Worker, which has one thread.
 #[cfg(target_arch = "wasm32")]
 pub trait Port {}
 #[cfg(target_arch = "wasm32")]
 impl<T: ?Sized> Port for T {}
 
-/// SQLite behind either host: D1 at the edge, a file on a box.
+/// SQLite: D1 at the edge, a file on a native host.
 ///
-/// 1. A batch runs in order and is all or nothing; a later statement sees what an earlier one wrote.
-/// 2. A batch is never empty, binds at most 100 parameters a statement, and binds every number as a
-///    float: what passes on one host passes on the other.
-/// 3. `write` returns only when the batch is durable. When it fails with
-///    [`DatabaseError::Unavailable`] the batch may still have been committed: guards and ids make
-///    a second try safe.
-/// 4. `read` sees every write that was acknowledged before it was called, and sees one moment.
+/// 1. A batch runs in order and is atomic; a later statement sees the writes of an earlier one.
+/// 2. A batch is never empty, binds at most 100 parameters per statement, and binds every number as a float: what works on
+///    one host works on the other.
+/// 3. `write` returns only when the batch is durable. When it fails with [`DatabaseError::Unavailable`] the batch may still
+///    have been committed: guards and ids make a retry safe.
+/// 4. `read` sees every write that was acknowledged before the call, in one consistent snapshot.
 pub trait Database: Port {
-    /// Runs statements that change nothing.
+    /// Runs statements that only read.
     fn read(&self, batch: Vec<Statement>) -> BoxFuture<'_, Result<Vec<Rows>, DatabaseError>>;
     /// Runs statements of which at least one may write.
     fn write(&self, batch: Vec<Statement>) -> BoxFuture<'_, Result<Vec<Rows>, DatabaseError>>;
 }
 
-/// What no row can hold: recordings. Files on a box, R2 at the edge.
+/// Storage for data too large for a row: recordings. Files on a native host, R2 at the edge.
 ///
-/// 1. `put` makes a blob whole or not at all, and returns only when it is durable. One that failed or was cut off
-///    may have made it all the same. The engine writes a key once, or again with nobody else at it.
-/// 2. `size` and `get` see every put and delete that was acknowledged before they were called.
-/// 3. `get` gives exactly the bytes asked for; fewer only where the blob ends, for which at least its first byte
-///    has to be within it. `None`: there is no such blob.
-/// 4. `delete` succeeds also when there is nothing, takes what a `put` that was cut off left behind along, and
-///    returns only when that is durable.
-/// 5. A blob belongs to its key alone: keys that look alike share nothing.
+/// 1. `put` is atomic and returns only when the blob is durable. A `put` that failed or was cancelled may still have
+///    created the blob. The engine never writes a key concurrently.
+/// 2. `size` and `get` see every `put` and `delete` that was acknowledged before the call.
+/// 3. `get` returns exactly the requested bytes, or fewer at the end of the blob; the first requested byte must exist.
+///    `None`: the blob does not exist.
+/// 4. `delete` succeeds when the blob does not exist, also removes what a cancelled `put` left behind, and returns only when
+///    the removal is durable.
+/// 5. Blobs with different keys are independent, however similar the keys.
 pub trait Blobs: Port {
-    /// Keeps `bytes` under `key`, in place of what is there.
+    /// Stores `bytes` under `key` and replaces an existing blob.
     fn put(&self, key: &BlobKey, bytes: Bytes) -> BoxFuture<'_, Result<(), BlobError>>;
-    /// How many bytes there are; `None` when there is no such blob.
+    /// The size in bytes; `None` when the blob does not exist.
     fn size(&self, key: &BlobKey) -> BoxFuture<'_, Result<Option<u64>, BlobError>>;
-    /// Reads some of them.
+    /// Reads a range of bytes.
     fn get(&self, key: &BlobKey, range: ByteRange) -> BoxFuture<'_, Result<Option<Bytes>, BlobError>>;
-    /// Removes a blob for good.
+    /// Removes a blob permanently.
     fn delete(&self, key: &BlobKey) -> BoxFuture<'_, Result<(), BlobError>>;
 }
 
-/// The time. It may stand still or jump; the engine only compares and adds.
+/// The clock. It may stop or jump; the engine only compares and adds times.
 pub trait Clock: Port {
     /// Milliseconds since 1970-01-01T00:00:00Z.
     fn now_ms(&self) -> i64;
-    /// Is over when `ms` have passed. Dropping it ends the wait. Where time is moved by hand, the
-    /// pause moves it on and is over at once.
+    /// Completes after `ms`. Dropping the future cancels the wait. A manual clock advances by `ms` and completes at once.
     fn sleep(&self, ms: u64) -> BoxFuture<'_, ()>;
 }
 
@@ -101,34 +99,34 @@ pub trait Random: Port {
     fn fill(&self, bytes: &mut [u8]);
 }
 
-/// Carries hints to the job runner. One may be lost, doubled or late: the job's row is the truth.
+/// Sends hints to the job runner. A hint may be lost, duplicated or late: the job's row is authoritative.
 pub trait Queue: Port {
-    /// Asks for a look at the jobs of `wake`'s queue, once it is due or soon after.
+    /// Asks the host to check the jobs of `wake`'s queue when `wake` is due, or soon after.
     fn wake(&self, wake: &Wake);
 }
 
 /// A hint that a job is due.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wake {
-    /// Where the job runs.
+    /// The queue that the job waits in.
     pub queue: JobQueue,
-    /// The job.
+    /// The job's id.
     pub job_id: String,
     /// When it is due, in milliseconds since 1970.
     pub at_ms: i64,
 }
 
-/// Where a request may go.
+/// Which addresses a request may connect to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Egress {
-    /// An address a user gave us: the host connects to no private address, whatever the name
-    /// resolves to at that moment (see [`crate::base::targets::is_public_address`]).
+    /// For a URL from a user: the host connects to no private address, whatever the name resolves to at that moment (see
+    /// [`crate::base::targets::is_public_address`]).
     Public,
-    /// An address the operator configured, or a user's where the operator allows private targets.
+    /// For a URL from the operator, or from a user where the operator allows private targets.
     Operator,
 }
 
-/// One outgoing request.
+/// An outgoing request.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HttpRequest {
     /// `GET`, `POST`, …
@@ -137,17 +135,17 @@ pub struct HttpRequest {
     pub url: String,
     /// Names in lower case.
     pub headers: Vec<(&'static str, String)>,
-    /// Empty for none.
+    /// Empty for no body.
     pub body: Bytes,
-    /// The whole exchange, from the look-up of the name to the last byte.
+    /// Deadline of the whole exchange, from name resolution to the last byte.
     pub deadline_ms: u64,
-    /// More bytes than this in the answer are [`HttpError::TooLarge`].
+    /// A larger response body is [`HttpError::TooLarge`].
     pub response_bytes_max: usize,
-    /// Where it may go.
+    /// Which addresses the host may connect to.
     pub egress: Egress,
 }
 
-/// The answer to an outgoing request. Redirects are not followed: a 3xx is an answer.
+/// The response to an outgoing request. Redirects are not followed: a 3xx is a response.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HttpReply {
     /// The status code.
@@ -158,26 +156,26 @@ pub struct HttpReply {
     pub body: Bytes,
 }
 
-/// Why there is no answer.
+/// Why there is no response.
 #[derive(Debug, Clone, PartialEq)]
 pub enum HttpError {
     /// The deadline passed.
     Timeout,
     /// The address is private and the egress class forbids that.
     Refused,
-    /// The answer was larger than allowed; this is how it began.
+    /// The body exceeded the limit; the reply contains its beginning.
     TooLarge(HttpReply),
     /// The connection failed; the text is for logs.
     Failed(String),
 }
 
-/// An answer whose body is still on its way. Dropping it aborts the exchange.
+/// A response whose body is still arriving. Dropping it aborts the exchange.
 pub struct HttpStream {
     /// The status code.
     pub status: u16,
     /// Names in lower case.
     pub headers: Vec<(String, String)>,
-    /// The body as it comes in, in pieces of any size.
+    /// The body as it arrives, in pieces of any size.
     pub body: BoxStream<'static, Result<Bytes, HttpError>>,
 }
 
@@ -197,17 +195,17 @@ impl HttpStream {
 /// Outgoing HTTP.
 ///
 /// 1. One call sends one request once: no retry, no redirect, no cookie.
-/// 2. `deadline_ms` counts for the whole exchange, the reading of the body included, and
-///    `response_bytes_max` for all pieces of the body together. The host sees to both.
-/// 3. Nothing of an exchange outlives its future, or the stream that came of it.
+/// 2. `deadline_ms` applies to the whole exchange, including reading the body, and `response_bytes_max` to all pieces of the
+///    body together. The host enforces both.
+/// 3. Nothing of an exchange outlives its future or its stream.
 pub trait Http: Port {
-    /// Sends a request and reads the whole answer.
+    /// Sends a request and reads the whole response.
     fn send(&self, request: HttpRequest) -> BoxFuture<'_, Result<HttpReply, HttpError>>;
 
-    /// Sends a request and returns as soon as the answer has begun. After the first error the body
-    /// has ended. A body that is cut off ends in [`HttpError::Failed`] wherever the protocol tells.
+    /// Sends a request and returns when the head of the response has arrived. The first error ends the body. A truncated body
+    /// ends with [`HttpError::Failed`] where the protocol detects it.
     ///
-    /// A host that cannot stream gives the whole answer as one piece, which is what is done here.
+    /// The default implementation, for hosts that cannot stream, returns the whole body as one piece.
     fn open(&self, request: HttpRequest) -> BoxFuture<'_, Result<HttpStream, HttpError>> {
         Box::pin(async move {
             let HttpReply { status, headers, body } = self.send(request).await?;
@@ -216,14 +214,14 @@ pub trait Http: Port {
     }
 }
 
-/// The set of ports a host lends.
+/// The ports of one host.
 #[derive(Clone)]
 pub struct Ports {
-    /// Durable state.
+    /// Relational storage.
     pub database: Arc<dyn Database>,
-    /// Durable state that is too large for it.
+    /// Storage for large objects.
     pub blobs: Arc<dyn Blobs>,
-    /// The time.
+    /// The clock.
     pub clock: Arc<dyn Clock>,
     /// Unpredictable bytes.
     pub random: Arc<dyn Random>,
@@ -235,11 +233,10 @@ pub struct Ports {
     pub keys: Arc<dyn Keys>,
 }
 
-/// One incoming request as a host hands it over, its body already read within
-/// [`crate::base::limits::BODY_BYTES_MAX`].
+/// An incoming request. The host has read its body, at most [`crate::base::limits::BODY_BYTES_MAX`] bytes.
 pub struct Incoming {
     /// Method, URI, headers and body.
     pub request: http::Request<Bytes>,
-    /// The address of the peer as the platform reports it; `None` where there is none.
+    /// The peer's address as the platform reports it; `None` where there is none.
     pub peer: Option<IpAddr>,
 }

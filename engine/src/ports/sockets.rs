@@ -1,41 +1,41 @@
-//! Accepted WebSockets, as a host lends them to a live conversation.
+//! Accepted WebSockets, as a host provides them to a live conversation.
 use bytes::Bytes;
 
 use super::BoxFuture;
 use crate::base::limits::SOCKET_MESSAGE_BYTES_MAX;
 
-/// What a socket is: able to change threads where there are threads.
+/// Supertrait of [`Socket`]: `Send` on hosts with threads.
 #[cfg(not(target_arch = "wasm32"))]
 pub trait Movable: Send {}
 #[cfg(not(target_arch = "wasm32"))]
 impl<T: Send + ?Sized> Movable for T {}
-/// What a socket is: on a Worker there is one thread and nothing to ask for.
+/// Supertrait of [`Socket`]: no requirement on a Worker, which has one thread.
 #[cfg(target_arch = "wasm32")]
 pub trait Movable {}
 #[cfg(target_arch = "wasm32")]
 impl<T: ?Sized> Movable for T {}
 
-/// What goes over a socket, either way.
+/// A WebSocket message in either direction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SocketMessage {
     /// A text message.
     Text(String),
-    /// A binary one.
+    /// A binary message.
     Binary(Bytes),
 }
 
-/// What came over a socket, or did not.
+/// The result of [`Socket::receive`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Received {
     /// A message of at most [`SOCKET_MESSAGE_BYTES_MAX`] bytes.
     Message(SocketMessage),
     /// A message of more than [`SOCKET_MESSAGE_BYTES_MAX`] bytes.
     TooLarge,
-    /// Nothing, until the time given.
+    /// No message arrived in time.
     Nothing,
-    /// The host is about to stop: come to an end within its grace period.
+    /// The host is shutting down: end the conversation within its grace period.
     Stopping,
-    /// The client has closed, or the connection broke. Nothing follows.
+    /// The client closed the socket, or the connection broke. Nothing follows.
     Gone,
 }
 
@@ -50,32 +50,30 @@ impl Received {
     }
 }
 
-/// The other side takes nothing any more.
+/// The peer accepts no more messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Gone;
 
-/// One accepted WebSocket. Pings and pongs are the host's business.
+/// An accepted WebSocket. The host handles pings and pongs.
 ///
-/// 1. Messages come whole, in order, each once. The host buffers as few of them as the platform lets
-///    it, and reads on only when asked: a client that sends faster than it is listened to is slowed
-///    down by its own connection wherever the platform can do that.
+/// 1. Messages arrive whole, in order, each once. The host buffers as few of them as the platform allows and reads
+///    more only when asked: where the platform supports it, backpressure slows down a client that sends too fast.
 /// 2. The host passes each message through [`Received::message`], which decides whether it is too large. A host that
 ///    need not read the whole of such a message reports [`Received::TooLarge`] itself. The engine closes with 1009.
 /// 3. Dropping the future of `receive` loses no message.
-/// 4. `send` returns when the host has handed the message on, and not before the one before it was
-///    taken, so at most one message waits in the host. When the client takes nothing for
-///    [`crate::base::limits::SOCKET_SEND_MS`] it is gone. A platform that does not tell what was taken
-///    answers at once.
-/// 5. After [`Received::Gone`], [`Gone`] or `close`, nothing is sent; `send` and `close` may still be
-///    called and do nothing. Dropping the socket ends the connection.
+/// 4. `send` returns when the host has accepted the message, and not before the previous one was sent, so at most one message
+///    waits in the host. A client that accepts nothing for [`crate::base::limits::SOCKET_SEND_MS`] counts as disconnected. A
+///    platform that does not report progress returns at once.
+/// 5. After [`Received::Gone`], [`Gone`] or `close`, nothing is sent; `send` and `close` may still be called and do nothing.
+///    Dropping the socket ends the connection.
 pub trait Socket: Movable {
-    /// The next message; [`Received::Nothing`] when none has come by `until_ms` on the host's clock.
+    /// The next message; [`Received::Nothing`] when none arrives before `until_ms` on the host's clock.
     fn receive(&mut self, until_ms: i64) -> BoxFuture<'_, Received>;
 
     /// Sends a message.
     fn send(&mut self, message: SocketMessage) -> BoxFuture<'_, Result<(), Gone>>;
 
-    /// Closes with a code of RFC 6455 (7.4) and a reason of at most 123 bytes, and waits a moment
-    /// ([`crate::base::limits::SOCKET_CLOSE_MS`]) for the client to do the same.
+    /// Closes with a code of RFC 6455 (7.4) and a reason of at most 123 bytes, and waits up to
+    /// [`crate::base::limits::SOCKET_CLOSE_MS`] for the client's close frame.
     fn close(&mut self, code: u16, reason: &'static str) -> BoxFuture<'_, ()>;
 }

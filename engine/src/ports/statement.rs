@@ -1,4 +1,4 @@
-//! SQL as data: statements with bound values, and the rows that come back.
+//! SQL as data: statements with bound values, and result rows.
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::ports::DatabaseError;
 /// for the caller's workspace; [`crate::operations::context::Context`] replaces it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Statement {
-    /// The text.
+    /// The SQL text.
     pub sql: Cow<'static, str>,
     /// `params[0]` is `?1`.
     pub params: Vec<Value>,
@@ -242,7 +242,7 @@ const fn is_name(bytes: &[u8], start: usize, end: usize, name: &[u8]) -> bool {
 pub enum Value {
     /// NULL.
     Null,
-    /// Every number travels as a float, as D1 has it; integers are exact up to 2^53.
+    /// Every number is a float, as in D1; integers are exact up to 2^53.
     Number(f64),
     /// UTF-8.
     Text(String),
@@ -290,12 +290,12 @@ impl<T: Into<Value>> From<Option<T>> for Value {
     }
 }
 
-/// What one statement returned.
+/// The result of one statement.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Rows {
     /// Column names, in order.
     pub columns: Arc<[String]>,
-    /// One vector of values a row, as long as `columns`.
+    /// The rows; each has as many values as `columns`.
     pub values: Vec<Vec<Value>>,
 }
 
@@ -305,18 +305,18 @@ impl Rows {
         self.values.iter().map(|values| Row { columns: &self.columns, values })
     }
 
-    /// The first row, if there is one.
+    /// The first row, if any.
     pub fn first(&self) -> Option<Row<'_>> {
         self.values.first().map(|values| Row { columns: &self.columns, values })
     }
 
-    /// Whether the statement returned no row.
+    /// Whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.values.is_empty()
     }
 }
 
-/// One row.
+/// One row of a result. The methods fail with [`DatabaseError::Shape`] when a column is missing or has another type.
 #[derive(Debug, Clone, Copy)]
 pub struct Row<'a> {
     columns: &'a [String],
@@ -332,12 +332,12 @@ impl<'a> Row<'a> {
             .ok_or_else(|| DatabaseError::Shape(format!("no column {column}")))
     }
 
-    /// A TEXT column that is never NULL.
+    /// A NOT NULL column of type TEXT.
     pub fn text(&self, column: &str) -> Result<String, DatabaseError> {
         self.str(column).map(str::to_owned)
     }
 
-    /// A TEXT column that is never NULL, to look at.
+    /// A NOT NULL column of type TEXT, borrowed.
     pub fn str(&self, column: &str) -> Result<&'a str, DatabaseError> {
         match self.value(column)? {
             Value::Text(text) => Ok(text),
@@ -346,7 +346,7 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// A TEXT column.
+    /// A nullable column of type TEXT.
     pub fn optional_text(&self, column: &str) -> Result<Option<String>, DatabaseError> {
         match self.value(column)? {
             Value::Text(text) => Ok(Some(text.clone())),
@@ -355,12 +355,12 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// An INTEGER column that is never NULL.
+    /// A NOT NULL column of type INTEGER.
     pub fn integer(&self, column: &str) -> Result<i64, DatabaseError> {
         self.optional_integer(column)?.ok_or_else(|| DatabaseError::Shape(format!("{column} is NULL")))
     }
 
-    /// An INTEGER column.
+    /// A nullable column of type INTEGER.
     pub fn optional_integer(&self, column: &str) -> Result<Option<i64>, DatabaseError> {
         match self.value(column)? {
             Value::Number(number) => Ok(Some(*number as i64)),
@@ -389,23 +389,23 @@ impl<'a> Row<'a> {
         Ok(self.optional_integer(column)?.map(Timestamp::from_ms))
     }
 
-    /// An INTEGER column that holds 0 or 1.
+    /// A NOT NULL column that holds 0 or 1.
     pub fn flag(&self, column: &str) -> Result<bool, DatabaseError> {
         Ok(self.integer(column)? != 0)
     }
 
-    /// A TEXT column that holds a word of a closed list.
+    /// A NOT NULL column that holds a word of a closed list.
     pub fn word<W: Word>(&self, column: &str) -> Result<W, DatabaseError> {
         self.str(column).and_then(|text| parse_word(column, text))
     }
 
-    /// The same for a column that may be NULL; an empty text counts as NULL.
+    /// A nullable column that holds a word of a closed list; an empty text counts as NULL.
     pub fn optional_word<W: Word>(&self, column: &str) -> Result<Option<W>, DatabaseError> {
         let text = self.optional_text(column)?.filter(|text| !text.is_empty());
         text.map(|text| parse_word(column, &text)).transpose()
     }
 
-    /// A TEXT column that holds JSON.
+    /// A NOT NULL column that holds JSON.
     pub fn json<T: serde::de::DeserializeOwned>(&self, column: &str) -> Result<T, DatabaseError> {
         match self.value(column)? {
             Value::Text(text) => {

@@ -1,28 +1,28 @@
-//! Sound as the engine handles it: mono, 16-bit linear samples, cut into frames of 20 ms.
+//! The engine's audio format: mono, 16-bit linear samples, in frames of 20 ms.
 //!
-//! The border between telephones (and browsers) on one side and what speaks and listens on the other:
+//! The boundary between telephones (and browsers) on one side and speech synthesis and recognition on the other:
 //!
-//! - A line ([`crate::carriers::MediaCodec`], or another kind of socket) says at which [`Rate`] it runs, gives
-//!   samples as they come, in pieces of any size, and takes whole frames of [`Rate::frame_samples`].
-//! - What listens and speaks works at a rate of its own; between the two stands a resampler.
-//! - What was sent is not what was heard: [`super::playback::Playback`] counts what has been played by the marks a line
-//!   gives back. Every time in a transcript is one of its clock.
-/// How long a frame is.
+//! - A line ([`crate::carriers::MediaCodec`], or another kind of socket) has a [`Rate`], delivers samples in pieces of any
+//!   size, and accepts whole frames of [`Rate::frame_samples`].
+//! - Synthesis and recognition have a rate of their own; a resampler converts between the two.
+//! - Audio that was sent has not necessarily been heard: [`super::playback::Playback`] counts what has been played by the
+//!   marks that a line returns. Every time in a transcript comes from its clock.
+/// Duration of a frame.
 pub const FRAME_MS: i64 = 20;
 
-/// Samples a second.
+/// A sample rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Rate {
-    /// A telephone's: 8,000 a second.
+    /// 8,000 samples per second, the telephone network's rate.
     Khz8,
-    /// 16,000 a second.
+    /// 16,000 samples per second.
     Khz16,
-    /// 24,000 a second.
+    /// 24,000 samples per second.
     Khz24,
 }
 
 impl Rate {
-    /// Samples a second.
+    /// Samples per second.
     pub const fn hz(self) -> u32 {
         match self {
             Self::Khz8 => 8_000,
@@ -31,7 +31,7 @@ impl Rate {
         }
     }
 
-    /// Samples of one frame of [`FRAME_MS`].
+    /// Samples per frame of [`FRAME_MS`].
     pub const fn frame_samples(self) -> usize {
         self.hz() as usize / 50
     }

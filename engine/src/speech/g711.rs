@@ -1,16 +1,16 @@
-//! Mu-law (ITU-T G.711): what telephones speak, a byte a sample at 8 kHz.
+//! Mu-law (ITU-T G.711): the encoding of the telephone network, one byte per sample at 8 kHz.
 use audio_codec_algorithms::{decode_ulaw, encode_ulaw};
 
-/// What silence is in mu-law.
+/// The mu-law byte of silence.
 pub const SILENCE: u8 = 0xff;
 
-/// Mu-law as linear samples.
+/// Converts mu-law to linear samples.
 #[must_use]
 pub fn decode(bytes: &[u8]) -> Vec<i16> {
     bytes.iter().map(|byte| decode_ulaw(*byte)).collect()
 }
 
-/// Linear samples as mu-law.
+/// Converts linear samples to mu-law.
 #[must_use]
 pub fn encode(samples: &[i16]) -> Vec<u8> {
     samples.iter().map(|sample| encode_ulaw(*sample)).collect()
@@ -20,9 +20,9 @@ pub fn encode(samples: &[i16]) -> Vec<u8> {
 mod tests {
     use super::*;
 
-    /// Pairs on which all coders in use agree: they differ for negative samples on a decision boundary.
+    /// Values on which all common codecs agree: they differ for negative samples on a decision boundary.
     #[test]
-    fn it_is_the_mu_law_of_everybody_else() {
+    fn matches_other_codecs() {
         let coded = [
             (0, 0xff),
             (100, 0xf2),
@@ -53,7 +53,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_decoded_is_encoded_back() {
+    fn encoding_reverses_decoding() {
         for byte in 0..=u8::MAX {
             let expected = if byte == 0x7f { SILENCE } else { byte };
             assert_eq!(encode(&decode(&[byte])), [expected]);

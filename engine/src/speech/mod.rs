@@ -1,10 +1,10 @@
-//! What speaks and what listens.
+//! Speech synthesis and recognition.
 pub mod audio;
 pub mod g711;
 pub mod playback;
 pub mod tone;
 
-/// Whether assistants can speak with a voice (`provider/name`) on the telephone. A provider's voices follow.
+/// Whether a voice (`provider/name`) works on the telephone. Providers' voices are not supported yet.
 pub fn can_speak(voice: &str) -> bool {
     voice == "builtin/tone"
 }

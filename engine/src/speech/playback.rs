@@ -1,10 +1,10 @@
-//! What of the audio that was sent has been heard.
+//! Tracks how much of the sent audio has been heard.
 use std::collections::VecDeque;
 
-/// Counts, by the marks that a line gives back, how much of what was sent has been played.
+/// Counts how much of the sent audio has been played, by the marks that a line returns.
 ///
-/// A line plays in real time what it was sent faster. Between two marks that came back, time is the measure: as
-/// much has been played as has passed, and never more than was sent.
+/// A line plays in real time what it received faster. Between two returned marks the clock is the measure: as much has been
+/// played as time has passed, up to the next mark.
 ///
 /// ```
 /// use sidetone_engine::speech::playback::Playback;
@@ -18,19 +18,19 @@ use std::collections::VecDeque;
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Playback {
-    /// Audio known to have been played, from the first that was ever sent.
+    /// Audio known to have been played, counted from the first audio ever sent.
     played_ms: i64,
-    /// The driver's time when that was so.
+    /// The time of that knowledge.
     played_at_ms: i64,
     /// Audio that was sent.
     sent_ms: i64,
-    /// Marks that are out, each with how much had been sent before it.
+    /// Outstanding marks, each with the audio sent before it.
     marks: VecDeque<(u64, i64)>,
     last_mark: u64,
 }
 
 impl Playback {
-    /// `audio_ms` more were sent at `now_ms`; the mark to ask for after them.
+    /// Records that `audio_ms` were sent at `now_ms`; returns the mark to request after them.
     pub fn sent(&mut self, now_ms: i64, audio_ms: i64) -> u64 {
         if self.is_idle() {
             self.played_at_ms = now_ms;
@@ -42,8 +42,7 @@ impl Playback {
         self.last_mark
     }
 
-    /// A mark came back: all that was sent before it has been played. One that is unknown, or came before, tells
-    /// nothing.
+    /// A mark was returned: all audio before it has been played. An unknown or repeated mark has no effect.
     pub fn played(&mut self, now_ms: i64, mark: u64) {
         let Some(place) = self.marks.iter().position(|(known, _)| *known == mark) else { return };
         for (_, sent_ms) in self.marks.drain(..=place) {
@@ -52,14 +51,14 @@ impl Playback {
         self.played_at_ms = now_ms;
     }
 
-    /// No mark comes back any more: all that was sent is taken for played.
+    /// No further marks are expected: all audio counts as played.
     pub fn all_played(&mut self, now_ms: i64) {
         self.marks.clear();
         self.played_ms = self.sent_ms;
         self.played_at_ms = now_ms;
     }
 
-    /// What has not been played is thrown away: how much had been heard, of all that was ever sent.
+    /// Unplayed audio was discarded; returns how much has been heard in total.
     pub fn cleared(&mut self, now_ms: i64) -> i64 {
         let heard_ms = self.heard_ms(now_ms);
         self.marks.clear();
@@ -69,28 +68,28 @@ impl Playback {
         heard_ms
     }
 
-    /// How much has been heard, of all that was ever sent and not thrown away.
+    /// How much has been heard in total, without discarded audio.
     #[must_use]
     pub fn heard_ms(&self, now_ms: i64) -> i64 {
         let passed_ms = now_ms.saturating_sub(self.played_at_ms).max(0);
-        // Not past the next mark: had that been played, it would have come back.
+        // At most up to the next mark: otherwise that mark would have been returned.
         let until_ms = self.marks.front().map_or(self.played_ms, |(_, sent_ms)| *sent_ms);
         self.played_ms.saturating_add(passed_ms).min(until_ms)
     }
 
-    /// How much has been sent.
+    /// How much has been sent in total, without discarded audio.
     #[must_use]
     pub const fn sent_ms(&self) -> i64 {
         self.sent_ms
     }
 
-    /// When all that was sent will have been played, if the line plays in real time.
+    /// When all sent audio will have been played, if the line plays in real time.
     #[must_use]
     pub fn over_at_ms(&self, now_ms: i64) -> i64 {
         now_ms + (self.sent_ms - self.heard_ms(now_ms))
     }
 
-    /// Whether nothing is being played as far as the marks tell.
+    /// Whether all marks have been returned.
     #[must_use]
     pub fn is_idle(&self) -> bool {
         self.marks.is_empty()
@@ -104,20 +103,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn heard_is_what_was_played_until_it_was_thrown_away() {
+    fn discarded_audio_is_not_heard() {
         let mut playback = Playback::default();
         playback.sent(0, 1_000);
         let second = playback.sent(100, 500);
         assert_eq!(playback.heard_ms(400), 400);
         assert_eq!(playback.cleared(400), 400);
         assert_eq!((playback.sent_ms(), playback.is_idle()), (400, true));
-        // The carrier gives back the marks of what it threw away.
+        // The carrier returns the marks of discarded audio.
         playback.played(420, second);
         assert_eq!(playback.heard_ms(9_000), 400);
     }
 
     #[test]
-    fn a_line_that_is_slow_has_not_played_what_it_gave_no_mark_for() {
+    fn a_slow_line_is_bounded_by_its_marks() {
         let mut playback = Playback::default();
         let first = playback.sent(0, 100);
         playback.sent(0, 100);
@@ -129,7 +128,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_was_heard_grows_and_never_passes_what_was_sent(
+        fn heard_audio_grows_up_to_sent_audio(
             steps in prop::collection::vec((0_u8..4, 0_i64..2_000), 0..60)
         ) {
             let mut playback = Playback::default();

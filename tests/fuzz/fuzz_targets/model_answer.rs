@@ -1,10 +1,10 @@
-//! `AnswerReader` gives the same answer, or the same error, however the bytes are cut into pieces.
+//! `CompletionReader` gives the same answer, or the same error, however the bytes are cut into pieces.
 //! The first byte says how.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use sidetone_engine::base::limits::{MODEL_CALLS_MAX, MODEL_TEXT_BYTES_MAX};
-use sidetone_engine::models::openai::answer::{Answer, AnswerError, AnswerReader, Progress};
+use sidetone_engine::models::openai::completion::{Completion, CompletionError, CompletionReader, Progress};
 
 fuzz_target!(|bytes: &[u8]| {
     let Some((size, body)) = bytes.split_first() else {
@@ -20,8 +20,8 @@ fuzz_target!(|bytes: &[u8]| {
     }
 });
 
-fn read<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> Result<Answer, AnswerError> {
-    let mut reader = AnswerReader::default();
+fn read<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> Result<Completion, CompletionError> {
+    let mut reader = CompletionReader::default();
     for piece in pieces {
         if reader.push(piece)? == Progress::Complete {
             break;

@@ -13,7 +13,7 @@ fn is_not_public(text: &str) {
 }
 
 #[test]
-fn takes_public_urls_and_shows_them_as_written() {
+fn accepts_public_urls_and_keeps_their_spelling() {
     let urls = [
         "https://example.com",
         "https://example.com/",
@@ -47,7 +47,7 @@ fn takes_public_urls_and_shows_them_as_written() {
 }
 
 #[test]
-fn refuses_private_addresses_in_every_spelling() {
+fn rejects_private_addresses_in_every_spelling() {
     let hosts = [
         // loopback: decimal, hexadecimal, octal, short, mixed, full-width, percent-encoded, trailing dot
         "127.0.0.1",
@@ -154,7 +154,7 @@ fn refuses_private_addresses_in_every_spelling() {
 }
 
 #[test]
-fn refuses_local_names_in_every_spelling() {
+fn rejects_local_names_in_every_spelling() {
     let hosts = [
         "localhost",
         "LOCALHOST",
@@ -190,7 +190,7 @@ fn refuses_local_names_in_every_spelling() {
 }
 
 #[test]
-fn refuses_http_and_credentials() {
+fn rejects_http_and_credentials() {
     for text in [
         "http://example.com/",
         "HTTP://example.com/",
@@ -205,12 +205,15 @@ fn refuses_http_and_credentials() {
         is_not_public(text);
     }
     for text in ["https://user@example.com/", "http://user:pass@localhost/"] {
-        assert!(matches!(PublicUrl::parse(text, true), Err(TargetError::NotPublic(_))), "credentials never");
+        assert!(
+            matches!(PublicUrl::parse(text, true), Err(TargetError::NotPublic(_))),
+            "credentials are never allowed"
+        );
     }
 }
 
 #[test]
-fn refuses_what_is_not_one_clear_url() {
+fn rejects_ambiguous_and_malformed_urls() {
     let texts = [
         "",
         " ",
@@ -288,7 +291,7 @@ fn refuses_what_is_not_one_clear_url() {
 }
 
 #[test]
-fn development_takes_private_hosts() {
+fn development_accepts_private_hosts() {
     for text in [
         "http://localhost:3000/hook",
         "http://127.0.0.1",
@@ -301,7 +304,7 @@ fn development_takes_private_hosts() {
 }
 
 #[test]
-fn every_range_ends_where_it_should() {
+fn every_range_has_exact_bounds() {
     let public = [
         "1.0.0.0",
         "9.255.255.255",
@@ -353,7 +356,7 @@ fn every_range_ends_where_it_should() {
     }
 }
 
-/// One address in the spellings a URL allows.
+/// One address in every spelling that a URL allows.
 fn spelling() -> impl Strategy<Value = String> {
     let part = |n: u32, form: u8| match form {
         0 => n.to_string(),
@@ -376,7 +379,7 @@ fn spelling() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn an_address_is_judged_alike_in_every_spelling(host in spelling()) {
+    fn every_spelling_of_an_address_gives_the_same_result(host in spelling()) {
         let text = format!("https://{host}/");
         let Some(Host::Ipv4(address)) = Url::parse(&text).unwrap().host().map(|host| host.to_owned()) else {
             return Err(TestCaseError::fail("not an address"));
@@ -385,7 +388,7 @@ proptest! {
     }
 
     #[test]
-    fn nothing_private_is_taken(text in r"https://(\[[0-9a-f:.]{2,30}\]|[0-9a-fA-FxX.%]{1,20}|\PC{1,12})(:[0-9]{1,5})?(/\PC{0,5})?") {
+    fn private_targets_are_never_accepted(text in r"https://(\[[0-9a-f:.]{2,30}\]|[0-9a-fA-FxX.%]{1,20}|\PC{1,12})(:[0-9]{1,5})?(/\PC{0,5})?") {
         if let Ok(target) = PublicUrl::parse(&text, false) {
             prop_assert_eq!(target.as_str(), &text);
             prop_assert_eq!(target.url().scheme(), "https");

@@ -1,17 +1,17 @@
-//! The Gregorian calendar, of the years that four digits can say.
+//! The Gregorian calendar for the years 0 to 9999.
 //!
-//! Years begin in March within, so that the leap day is the last one and months follow one pattern; 400 of them, an
-//! era, always have the same days.
+//! Internally, years start in March, so that the leap day is the last day of the year and the lengths of months follow one
+//! pattern. 400 years (an era) always have the same number of days.
 
-/// The first of January of the year 0, in days since 1970.
+/// 1 January of the year 0, in days since 1970.
 pub(super) const FIRST_DAY: i64 = -719_528;
-/// The last of December of the year 9999.
+/// 31 December of the year 9999.
 pub(super) const LAST_DAY: i64 = 2_932_896;
 
 const ERA_DAYS: i64 = 146_097;
 const DAYS_FROM_YEAR_0_MARCH: i64 = 719_468;
 
-/// Whether there is such a day.
+/// Whether the date exists.
 pub fn is_date(year: i64, month: i64, day: i64) -> bool {
     let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
     let days = match month {
@@ -35,7 +35,7 @@ pub(super) fn date(days: i64) -> (i64, i64, i64) {
     (era * 400 + year_of_era + i64::from(month <= 2), month, day)
 }
 
-/// The days since 1970 of a day that there is.
+/// The days from 1970 to an existing date.
 pub(super) fn day_number(year: i64, month: i64, day: i64) -> i64 {
     let year = year - i64::from(month <= 2);
     let (era, year_of_era) = (year.div_euclid(400), year.rem_euclid(400));

@@ -1,4 +1,4 @@
-//! A date as headers of HTTP write it, in `Retry-After` for one.
+//! Dates in HTTP headers, such as `Retry-After`.
 
 use crate::base::time::calendar::{day_number, is_date};
 use crate::base::time::digits;
@@ -7,8 +7,8 @@ use crate::base::time::rfc3339::{minutes_east, seconds};
 const MONTHS: [&str; 12] =
     ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
-/// `Sun, 06 Nov 1994 08:49:37 GMT` as milliseconds since 1970; `None` for what is no such date. As mails have it, the
-/// zone may be an offset and the day of the week left out, which is believed to be right.
+/// `Sun, 06 Nov 1994 08:49:37 GMT` as milliseconds since 1970; `None` for any other text. As in e-mail, the zone may be an
+/// offset and the day of the week may be missing; it is not checked.
 pub fn from_http_date(text: &str) -> Option<i64> {
     let date = match text.split_once(',') {
         Some((weekday, date)) if weekday.len() == 3 => date,
@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_date_of_http_is_read() {
+    fn parses_http_dates() {
         let ms = Some(784_111_777_000);
         for good in [
             "Sun, 06 Nov 1994 08:49:37 GMT",
@@ -48,7 +48,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_date_of_http_is_refused() {
+    fn rejects_other_texts() {
         for bad in [
             "",
             ",",

@@ -1,13 +1,12 @@
-//! Reading what RFC 3339 calls a full-date and a date-time.
+//! Parses the full-date and date-time of RFC 3339.
 
 use crate::base::time::calendar::{day_number, is_date};
 use crate::base::time::digits;
 
-/// A point in time.
 pub(super) struct Time {
-    /// Whole milliseconds since 1970.
+    /// Whole milliseconds since 1970, rounded down.
     pub ms: i64,
-    /// Whether a part of the next one has gone by too.
+    /// Whether a fraction of a millisecond was dropped.
     pub and_more: bool,
 }
 
@@ -22,8 +21,7 @@ pub(super) fn day(text: &str) -> Option<i64> {
     is_date(year, month, day).then(|| day_number(year, month, day))
 }
 
-/// `2026-01-31T09:00:00.5+02:00`. The offset has to be there; seconds and an offset's minutes may be left out, and its
-/// colon too.
+/// `2026-01-31T09:00:00.5+02:00`. The offset is required; the seconds, the offset's minutes and its colon are optional.
 pub(super) fn time(text: &str) -> Option<Time> {
     let (date, rest) = text.split_once(['T', 't'])?;
     let at = rest.find(['Z', 'z', '+', '-'])?;
@@ -40,7 +38,7 @@ pub(super) fn time(text: &str) -> Option<Time> {
     })
 }
 
-/// `09:00:00` or `09:00` as seconds since midnight. A leap second is the one before it.
+/// `09:00:00` or `09:00` as seconds since midnight. A leap second becomes the second before it.
 pub(super) fn seconds(clock: &str) -> Option<i64> {
     let mut parts = clock.splitn(3, ':');
     let (hour, minute) = (field(parts.next(), 2)?, field(parts.next(), 2)?);

@@ -1,10 +1,11 @@
-//! One text for every value that JSON Schema calls equal: members in order of name, `1` and `1.0` alike.
+//! A canonical text: values that JSON Schema calls equal give the same text. Members are sorted by name; `1` and `1.0` are
+//! written alike.
 
 use serde_json::Value;
 
 use crate::base::tool_parameters::number;
 
-/// The text. Its length is in proportion to the value's; the value's depth is bounded by the caller.
+/// The length of the text is proportional to that of the value; the caller bounds the depth.
 pub(super) fn canonical(value: &Value) -> String {
     let mut text = String::new();
     push(&mut text, value);

@@ -1,5 +1,5 @@
-//! From a schema document to [`Schema`]: every keyword is checked as the draft's metaschema would, and every reference is
-//! resolved. Places in the document are visited from a queue, so that no document makes this recurse.
+//! Compiles a schema document to a [`Schema`]: checks every keyword as the draft's metaschema does, and resolves every
+//! reference. Subschemas are visited from a queue, so compilation does not recurse.
 
 mod keywords;
 mod loops;
@@ -17,14 +17,14 @@ use crate::base::tool_parameters::{PROBLEMS_MAX, whole};
 
 const SUPPORTED_DRAFTS: &str = "https://json-schema.org/draft/2020-12/schema, https://json-schema.org/draft/2019-09/schema or http://json-schema.org/draft-07/schema";
 
-/// Compiles the document, whose depth the caller has bounded.
+/// Compiles the document; the caller has bounded its depth.
 pub(super) fn compile(document: &Value) -> Result<Schema, Vec<FieldProblem>> {
     let draft = Draft::of(document)?;
     let mut compiler = Compiler {
         document,
         draft,
         ids: BTreeMap::new(),
-        places: Vec::new(),
+        pointers: Vec::new(),
         nodes: Vec::new(),
         anchors: BTreeMap::new(),
         anchor_refs: Vec::new(),
@@ -32,7 +32,7 @@ pub(super) fn compile(document: &Value) -> Result<Schema, Vec<FieldProblem>> {
         problems: Vec::new(),
     };
     compiler.node_at(String::new());
-    while compiler.nodes.len() < compiler.places.len() && compiler.problems.len() < PROBLEMS_MAX {
+    while compiler.nodes.len() < compiler.pointers.len() && compiler.problems.len() < PROBLEMS_MAX {
         let node = compiler.node(compiler.nodes.len());
         compiler.nodes.push(node);
     }
@@ -68,31 +68,31 @@ impl Draft {
 struct Compiler<'d> {
     document: &'d Value,
     draft: Draft,
-    /// The node of each place met so far; a place is a JSON pointer.
+    /// The node of each subschema found so far, by JSON pointer.
     ids: BTreeMap<String, NodeId>,
-    places: Vec<String>,
-    /// The nodes made so far, in the order of `places`.
+    pointers: Vec<String>,
+    /// The compiled nodes, in the order of `pointers`.
     nodes: Vec<Node>,
     anchors: BTreeMap<String, NodeId>,
-    /// References by name, settled when all names are known: the node that refers, the name, and the keyword.
+    /// References to anchors: the referring node, the anchor's name, and the keyword. Resolved when all anchors are known.
     anchor_refs: Vec<(NodeId, String, &'static str)>,
     patterns: usize,
     problems: Vec<FieldProblem>,
 }
 
 impl<'d> Compiler<'d> {
-    fn node_at(&mut self, place: String) -> NodeId {
-        if let Some(id) = self.ids.get(&place) {
+    fn node_at(&mut self, pointer: String) -> NodeId {
+        if let Some(id) = self.ids.get(&pointer) {
             return *id;
         }
-        let id = self.places.len();
-        self.places.push(place.clone());
-        self.ids.insert(place, id);
+        let id = self.pointers.len();
+        self.pointers.push(pointer.clone());
+        self.ids.insert(pointer, id);
         id
     }
 
     fn node(&mut self, id: NodeId) -> Node {
-        match self.document.pointer(&self.places[id]) {
+        match self.document.pointer(&self.pointers[id]) {
             Some(Value::Bool(true)) => Node::Anything,
             Some(Value::Bool(false)) => Node::Nothing,
             Some(Value::Object(object)) => Node::Rules(Keywords { compiler: self, id, object }.rules()),
@@ -104,14 +104,14 @@ impl<'d> Compiler<'d> {
     }
 
     fn problem(&mut self, id: NodeId, below: &[Step], message: impl Into<String>) {
-        let steps = steps(self.document, &self.places[id]);
+        let steps = steps(self.document, &self.pointers[id]);
         let path = field::path(steps.iter().chain(below));
         self.problems.push(FieldProblem { field: path, message: message.into() });
     }
 
     fn finish(mut self) -> Result<Schema, Vec<FieldProblem>> {
         if self.problems.is_empty() {
-            self.settle_anchors();
+            self.resolve_anchors();
         }
         if self.problems.is_empty()
             && let Some(id) = first_loop(&self.nodes)
@@ -119,23 +119,23 @@ impl<'d> Compiler<'d> {
             self.problem(
                 id,
                 &[],
-                "refers to itself without going into a property or an item, so it can never be decided",
+                "refers to itself without going into a property or an item, so validation would never end",
             );
         }
         self.problems.truncate(PROBLEMS_MAX);
         if !self.problems.is_empty() {
             return Err(self.problems);
         }
-        let asks = |rule: &Rule| matches!(rule, Rule::UnseenItems(_) | Rule::UnseenProperties(_));
-        let tracks_seen =
+        let asks = |rule: &Rule| matches!(rule, Rule::UnevaluatedItems(_) | Rule::UnevaluatedProperties(_));
+        let tracks_evaluated =
             self.nodes.iter().any(|node| matches!(node, Node::Rules(rules) if rules.iter().any(asks)));
         if self.nodes.is_empty() {
             return Err(whole("must be a JSON Schema object"));
         }
-        Ok(Schema { nodes: self.nodes, tracks_seen })
+        Ok(Schema { nodes: self.nodes, tracks_evaluated })
     }
 
-    fn settle_anchors(&mut self) {
+    fn resolve_anchors(&mut self) {
         for (id, name, keyword) in std::mem::take(&mut self.anchor_refs) {
             match (self.anchors.get(&name), &mut self.nodes[id]) {
                 (Some(target), Node::Rules(rules)) => rules.insert(0, Rule::Ref(*target)),
@@ -151,16 +151,16 @@ impl<'d> Compiler<'d> {
     }
 }
 
-/// The steps that a JSON pointer takes in the document.
+/// The path of a JSON pointer in the document.
 fn steps(document: &Value, pointer: &str) -> Vec<Step> {
-    let mut place = Some(document);
+    let mut value = Some(document);
     let mut steps = Vec::new();
     for token in pointer.split('/').skip(1) {
         let name = token.replace("~1", "/").replace("~0", "~");
-        let index = name.parse::<usize>().ok().filter(|_| place.is_some_and(Value::is_array));
-        place = match index {
-            Some(index) => place.and_then(|value| value.get(index)),
-            None => place.and_then(|value| value.get(&name)),
+        let index = name.parse::<usize>().ok().filter(|_| value.is_some_and(Value::is_array));
+        value = match index {
+            Some(index) => value.and_then(|value| value.get(index)),
+            None => value.and_then(|value| value.get(&name)),
         };
         steps.push(index.map_or(Step::Key(name), Step::Index));
     }

@@ -1,4 +1,4 @@
-//! Checks a value against a compiled schema, with a budget: a hostile schema runs out of steps, not out of patience.
+//! Validates a value against a compiled schema within a step budget, so that a hostile schema cannot consume unbounded time.
 
 mod descend;
 
@@ -12,62 +12,63 @@ use crate::base::tool_parameters::pattern::Pattern;
 use crate::base::tool_parameters::schema::{Bound, Counted, Node, NodeId, Rule, Schema, Type};
 use crate::base::tool_parameters::{PROBLEMS_MAX, number, whole};
 
-/// Most steps that one check may take; about a tenth of a second.
+/// Step budget of one validation; about a tenth of a second.
 const STEPS_MAX: u64 = 1_000_000;
 
-/// Most schemas applied one inside the other; bounds the stack.
+/// Deepest nesting of applied schemas; bounds the stack.
 const NESTED_SCHEMAS_MAX: usize = 256;
 
-/// Bytes of text that cost one step to copy or compare.
+/// Bytes of text that may be copied or compared per step.
 const BYTES_PER_STEP: u64 = 16;
 
-/// Checks the value, whose depth the caller has bounded.
+/// Validates the value; the caller has bounded its depth.
 pub(super) fn check(schema: &Schema, value: &Value) -> Result<(), Vec<FieldProblem>> {
-    let mut run = Run { schema, steps_left: STEPS_MAX, nested: 0, quiet: 0, problems: Vec::new() };
-    match run.node(0, value, &Place::Root, &mut Seen::default()) {
+    let mut evaluator =
+        Evaluator { schema, steps_left: STEPS_MAX, nested: 0, quiet: 0, problems: Vec::new() };
+    match evaluator.node(0, value, &Location::Root, &mut Evaluated::default()) {
         Ok(true) => Ok(()),
-        Ok(false) => Err(run.problems),
-        Err(TooCostly) => Err(whole(
-            "take too long to check against the tool's parameters; send less, or simplify that schema",
+        Ok(false) => Err(evaluator.problems),
+        Err(BudgetExhausted) => Err(whole(
+            "take too long to validate against the tool's parameters; send smaller arguments or simplify the schema",
         )),
     }
 }
 
-struct TooCostly;
+struct BudgetExhausted;
 
-type Outcome = Result<bool, TooCostly>;
+type Outcome = Result<bool, BudgetExhausted>;
 
-struct Run<'s> {
+struct Evaluator<'s> {
     schema: &'s Schema,
     steps_left: u64,
     nested: usize,
-    /// Above 0, a failure is not a problem: another form may still fit.
+    /// Above 0, a failure is not reported: an alternative may still match.
     quiet: usize,
     problems: Vec<FieldProblem>,
 }
 
-/// Where in the value the run is; written out only when there is a problem to report.
+/// The current location in the value; formatted only to report a problem.
 #[derive(Clone, Copy)]
-enum Place<'a> {
+enum Location<'a> {
     Root,
-    Key(&'a Place<'a>, &'a str),
-    Index(&'a Place<'a>, usize),
+    Key(&'a Location<'a>, &'a str),
+    Index(&'a Location<'a>, usize),
 }
 
-impl Place<'_> {
+impl Location<'_> {
     fn path(&self) -> String {
         let mut steps = Vec::new();
-        let mut place = self;
+        let mut location = self;
         loop {
-            match place {
-                Place::Root => break,
-                Place::Key(outer, key) => {
+            match location {
+                Location::Root => break,
+                Location::Key(outer, key) => {
                     steps.push(Step::Key((*key).to_owned()));
-                    place = outer;
+                    location = outer;
                 }
-                Place::Index(outer, index) => {
+                Location::Index(outer, index) => {
                     steps.push(Step::Index(*index));
-                    place = outer;
+                    location = outer;
                 }
             }
         }
@@ -75,60 +76,66 @@ impl Place<'_> {
     }
 }
 
-/// What schemas have looked at, of one value; kept only if a rule asks.
+/// The properties and items that schemas have evaluated in one value; maintained only when a rule needs them.
 #[derive(Default)]
-struct Seen<'v> {
+struct Evaluated<'v> {
     properties: BTreeSet<&'v str>,
     items: BTreeSet<usize>,
 }
 
-impl Seen<'_> {
+impl Evaluated<'_> {
     fn size(&self) -> u64 {
         (self.properties.len() + self.items.len()) as u64
     }
 }
 
-impl<'s> Run<'s> {
-    fn node<'v>(&mut self, id: NodeId, value: &'v Value, place: &Place<'_>, seen: &mut Seen<'v>) -> Outcome {
+impl<'s> Evaluator<'s> {
+    fn node<'v>(
+        &mut self,
+        id: NodeId,
+        value: &'v Value,
+        location: &Location<'_>,
+        evaluated: &mut Evaluated<'v>,
+    ) -> Outcome {
         self.spend(1)?;
         let rules = match self.schema.nodes.get(id) {
             Some(Node::Rules(rules)) => rules,
             Some(Node::Anything) => return Ok(true),
             Some(Node::Nothing) | None => {
-                return Ok(self.fail(place, || "is not allowed".to_owned()));
+                return Ok(self.fail(location, || "is not allowed".to_owned()));
             }
         };
         if self.nested == NESTED_SCHEMAS_MAX {
-            return Err(TooCostly);
+            return Err(BudgetExhausted);
         }
         self.nested += 1;
-        let mut mine = Seen::default();
+        let mut mine = Evaluated::default();
         let mut fits = true;
         for rule in rules {
-            fits &= self.rule(rule, value, place, &mut mine)?;
+            fits &= self.rule(rule, value, location, &mut mine)?;
             if !fits && (self.quiet > 0 || self.problems.len() >= PROBLEMS_MAX) {
                 break;
             }
         }
         self.nested -= 1;
-        if fits && self.schema.tracks_seen {
+        if fits && self.schema.tracks_evaluated {
             self.spend(mine.size())?;
-            seen.properties.append(&mut mine.properties);
-            seen.items.append(&mut mine.items);
+            evaluated.properties.append(&mut mine.properties);
+            evaluated.items.append(&mut mine.items);
         }
         Ok(fits)
     }
 
-    /// As [`Self::node`], for a form that may fail without that being a problem.
+    /// As [`Self::node`], for an alternative that may fail without a problem.
     fn fits_quietly<'v>(
         &mut self,
         id: NodeId,
         value: &'v Value,
-        place: &Place<'_>,
-        seen: &mut Seen<'v>,
+        location: &Location<'_>,
+        evaluated: &mut Evaluated<'v>,
     ) -> Outcome {
         self.quiet += 1;
-        let outcome = self.node(id, value, place, seen);
+        let outcome = self.node(id, value, location, evaluated);
         self.quiet -= 1;
         outcome
     }
@@ -137,8 +144,8 @@ impl<'s> Run<'s> {
         &mut self,
         rule: &'s Rule,
         value: &'v Value,
-        place: &Place<'_>,
-        seen: &mut Seen<'v>,
+        location: &Location<'_>,
+        evaluated: &mut Evaluated<'v>,
     ) -> Outcome {
         self.spend(1)?;
         match (rule, value) {
@@ -146,7 +153,7 @@ impl<'s> Run<'s> {
                 if types.iter().any(|one| is_type(value, *one)) {
                     return Ok(true);
                 }
-                Ok(self.fail(place, || {
+                Ok(self.fail(location, || {
                     format!(
                         "must be {}",
                         types.iter().map(|one| one.article()).collect::<Vec<_>>().join(" or ")
@@ -157,27 +164,27 @@ impl<'s> Run<'s> {
                 if values.canonical.contains(&self.canonical(value)?) {
                     return Ok(true);
                 }
-                Ok(self.fail(place, || format!("must be one of {}", values.shown)))
+                Ok(self.fail(location, || format!("must be one of {}", values.shown)))
             }
             (Rule::Const(values), _) => {
                 if values.canonical.contains(&self.canonical(value)?) {
                     return Ok(true);
                 }
-                Ok(self.fail(place, || format!("must be {}", values.shown)))
+                Ok(self.fail(location, || format!("must be {}", values.shown)))
             }
             (Rule::Range { bound, limit }, Value::Number(number)) => {
-                Ok(self.range(*bound, limit, number, place))
+                Ok(self.range(*bound, limit, number, location))
             }
             (Rule::MultipleOf(divisor), Value::Number(number)) => {
                 self.spend(8)?;
                 Ok(number::is_multiple(number, divisor)
-                    || self.fail(place, || format!("must be a multiple of {divisor}")))
+                    || self.fail(location, || format!("must be a multiple of {divisor}")))
             }
-            (Rule::Count { what, bound, limit }, _) => self.count(*what, *bound, *limit, value, place),
+            (Rule::Count { what, bound, limit }, _) => self.count(*what, *bound, *limit, value, location),
             (Rule::Pattern(pattern), Value::String(text)) => {
                 let matches = self.matches(pattern, text)?;
                 Ok(matches
-                    || self.fail(place, || {
+                    || self.fail(location, || {
                         format!("must match the pattern {}", field::shortened(pattern.source()))
                     }))
             }
@@ -185,63 +192,67 @@ impl<'s> Run<'s> {
                 let mut met = BTreeSet::new();
                 for item in items {
                     if !met.insert(self.canonical(item)?) {
-                        return Ok(self.fail(place, || "must not contain the same item twice".to_owned()));
+                        return Ok(self.fail(location, || "must not contain the same item twice".to_owned()));
                     }
                 }
                 Ok(true)
             }
-            (Rule::Required(names), Value::Object(members)) => self.required(names, members, place, ""),
+            (Rule::Required(names), Value::Object(members)) => self.required(names, members, location, ""),
             (Rule::RequiredWith { given, required }, Value::Object(members))
                 if members.contains_key(given) =>
             {
                 self.required(
                     required,
                     members,
-                    place,
+                    location,
                     &format!(" when {} is given", field::shortened(given)),
                 )
             }
             (Rule::SchemaWith { given, node }, Value::Object(members)) if members.contains_key(given) => {
-                self.node(*node, value, place, seen)
+                self.node(*node, value, location, evaluated)
             }
-            (Rule::Ref(node), _) => self.node(*node, value, place, seen),
-            (Rule::AllOf(nodes), _) => self.all_of(nodes, value, place, seen),
-            (Rule::AnyOf(nodes), _) => self.any_of(nodes, value, place, seen),
-            (Rule::OneOf(nodes), _) => self.one_of(nodes, value, place, seen),
+            (Rule::Ref(node), _) => self.node(*node, value, location, evaluated),
+            (Rule::AllOf(nodes), _) => self.all_of(nodes, value, location, evaluated),
+            (Rule::AnyOf(nodes), _) => self.any_of(nodes, value, location, evaluated),
+            (Rule::OneOf(nodes), _) => self.one_of(nodes, value, location, evaluated),
             (Rule::Not(node), _) => {
-                let fits = self.fits_quietly(*node, value, place, &mut Seen::default())?;
-                Ok(!fits || self.fail(place, || "has a form that is not allowed".to_owned()))
+                let fits = self.fits_quietly(*node, value, location, &mut Evaluated::default())?;
+                Ok(!fits || self.fail(location, || "matches a form that is not allowed (not)".to_owned()))
             }
             (Rule::If { condition, then, otherwise }, _) => {
                 let branch =
-                    if self.fits_quietly(*condition, value, place, seen)? { then } else { otherwise };
-                branch.map_or(Ok(true), |node| self.node(node, value, place, seen))
+                    if self.fits_quietly(*condition, value, location, evaluated)? { then } else { otherwise };
+                branch.map_or(Ok(true), |node| self.node(node, value, location, evaluated))
             }
             (Rule::Properties { named, patterns, others }, Value::Object(members)) => {
-                self.properties(named, patterns, *others, members, place, seen)
+                self.properties(named, patterns, *others, members, location, evaluated)
             }
-            (Rule::PropertyNames(node), Value::Object(members)) => self.property_names(*node, members, place),
+            (Rule::PropertyNames(node), Value::Object(members)) => {
+                self.property_names(*node, members, location)
+            }
             (Rule::Items { first, others }, Value::Array(items)) => {
-                self.items(first, *others, items, place, seen)
+                self.items(first, *others, items, location, evaluated)
             }
-            (Rule::Contains { node, min, max, counts_as_seen }, Value::Array(items)) => {
-                let (count, found) = self.contains(*node, items, place)?;
-                if *counts_as_seen && self.schema.tracks_seen {
-                    seen.items.extend(found);
+            (Rule::Contains { node, min, max, counts_as_evaluated }, Value::Array(items)) => {
+                let (count, found) = self.contains(*node, items, location)?;
+                if *counts_as_evaluated && self.schema.tracks_evaluated {
+                    evaluated.items.extend(found);
                 }
                 if count < *min {
-                    return Ok(
-                        self.fail(place, || format!("must contain at least {min} of the items asked for"))
-                    );
+                    return Ok(self.fail(location, || {
+                        format!("must contain at least {min} matching items (contains)")
+                    }));
                 }
                 Ok(max.is_none_or(|max| count <= max)
-                    || self.fail(place, || "contains too many of the items asked for".to_owned()))
+                    || self.fail(location, || "contains too many matching items (contains)".to_owned()))
             }
-            (Rule::UnseenProperties(node), Value::Object(members)) => {
-                self.unseen_properties(*node, members, place, seen)
+            (Rule::UnevaluatedProperties(node), Value::Object(members)) => {
+                self.unevaluated_properties(*node, members, location, evaluated)
             }
-            (Rule::UnseenItems(node), Value::Array(items)) => self.unseen_items(*node, items, place, seen),
-            _ => Ok(true), // a rule about another type of value
+            (Rule::UnevaluatedItems(node), Value::Array(items)) => {
+                self.unevaluated_items(*node, items, location, evaluated)
+            }
+            _ => Ok(true), // the rule applies to another type of value
         }
     }
 
@@ -249,12 +260,12 @@ impl<'s> Run<'s> {
         &mut self,
         nodes: &[NodeId],
         value: &'v Value,
-        place: &Place<'_>,
-        seen: &mut Seen<'v>,
+        location: &Location<'_>,
+        evaluated: &mut Evaluated<'v>,
     ) -> Outcome {
         let mut fits = true;
         for node in nodes {
-            fits &= self.node(*node, value, place, seen)?;
+            fits &= self.node(*node, value, location, evaluated)?;
             if !fits && self.quiet > 0 {
                 break;
             }
@@ -266,40 +277,40 @@ impl<'s> Run<'s> {
         &mut self,
         nodes: &[NodeId],
         value: &'v Value,
-        place: &Place<'_>,
-        seen: &mut Seen<'v>,
+        location: &Location<'_>,
+        evaluated: &mut Evaluated<'v>,
     ) -> Outcome {
         let mut fits = false;
         for node in nodes {
-            fits |= self.fits_quietly(*node, value, place, seen)?;
-            if fits && !self.schema.tracks_seen {
+            fits |= self.fits_quietly(*node, value, location, evaluated)?;
+            if fits && !self.schema.tracks_evaluated {
                 break;
             }
         }
-        Ok(fits || self.fail(place, || "fits none of the forms allowed here (anyOf)".to_owned()))
+        Ok(fits || self.fail(location, || "matches none of the allowed forms (anyOf)".to_owned()))
     }
 
     fn one_of<'v>(
         &mut self,
         nodes: &[NodeId],
         value: &'v Value,
-        place: &Place<'_>,
-        seen: &mut Seen<'v>,
+        location: &Location<'_>,
+        evaluated: &mut Evaluated<'v>,
     ) -> Outcome {
         let mut count = 0;
         for node in nodes {
-            count += usize::from(self.fits_quietly(*node, value, place, seen)?);
+            count += usize::from(self.fits_quietly(*node, value, location, evaluated)?);
             if count > 1 {
-                return Ok(self.fail(place, || {
-                    "fits more than one of the forms allowed here, and must fit exactly one (oneOf)"
+                return Ok(self.fail(location, || {
+                    "matches more than one of the allowed forms, and must match exactly one (oneOf)"
                         .to_owned()
                 }));
             }
         }
-        Ok(count == 1 || self.fail(place, || "fits none of the forms allowed here (oneOf)".to_owned()))
+        Ok(count == 1 || self.fail(location, || "matches none of the allowed forms (oneOf)".to_owned()))
     }
 
-    fn range(&mut self, bound: Bound, limit: &Number, number: &Number, place: &Place<'_>) -> bool {
+    fn range(&mut self, bound: Bound, limit: &Number, number: &Number, location: &Location<'_>) -> bool {
         let order = number::compare(number, limit);
         let (fits, words) = match bound {
             Bound::AtLeast => (order.is_ge(), "at least"),
@@ -307,7 +318,7 @@ impl<'s> Run<'s> {
             Bound::AtMost => (order.is_le(), "at most"),
             Bound::LessThan => (order.is_lt(), "less than"),
         };
-        fits || self.fail(place, || format!("must be {words} {limit}"))
+        fits || self.fail(location, || format!("must be {words} {limit}"))
     }
 
     fn count(
@@ -316,7 +327,7 @@ impl<'s> Run<'s> {
         bound: Bound,
         limit: u64,
         value: &Value,
-        place: &Place<'_>,
+        location: &Location<'_>,
     ) -> Outcome {
         let (count, noun) = match (what, value) {
             (Counted::Characters, Value::String(text)) => {
@@ -331,45 +342,45 @@ impl<'s> Run<'s> {
             Bound::AtLeast | Bound::MoreThan => (count as u64 >= limit, "at least"),
             Bound::AtMost | Bound::LessThan => (count as u64 <= limit, "at most"),
         };
-        Ok(fits || self.fail(place, || format!("must have {words} {limit} {noun}")))
+        Ok(fits || self.fail(location, || format!("must have {words} {limit} {noun}")))
     }
 
     fn required(
         &mut self,
         names: &[String],
         members: &Map<String, Value>,
-        place: &Place<'_>,
+        location: &Location<'_>,
         when: &str,
     ) -> Outcome {
         let mut fits = true;
         for name in names {
             self.spend(1)?;
             if !members.contains_key(name) {
-                fits = self.fail(&Place::Key(place, name), || format!("is required{when}"));
+                fits = self.fail(&Location::Key(location, name), || format!("is required{when}"));
             }
         }
         Ok(fits)
     }
 
     fn matches(&mut self, pattern: &Pattern, text: &str) -> Outcome {
-        pattern.is_match(text, &mut self.steps_left).ok_or(TooCostly)
+        pattern.is_match(text, &mut self.steps_left).ok_or(BudgetExhausted)
     }
 
-    fn canonical(&mut self, value: &Value) -> Result<String, TooCostly> {
+    fn canonical(&mut self, value: &Value) -> Result<String, BudgetExhausted> {
         let text = canonical(value);
         self.spend(text.len() as u64 / BYTES_PER_STEP)?;
         Ok(text)
     }
 
-    fn spend(&mut self, steps: u64) -> Result<(), TooCostly> {
-        self.steps_left = self.steps_left.checked_sub(steps).ok_or(TooCostly)?;
+    fn spend(&mut self, steps: u64) -> Result<(), BudgetExhausted> {
+        self.steps_left = self.steps_left.checked_sub(steps).ok_or(BudgetExhausted)?;
         Ok(())
     }
 
-    /// Notes the problem unless the run is quiet or has enough of them; always false.
-    fn fail(&mut self, place: &Place<'_>, message: impl FnOnce() -> String) -> bool {
+    /// Records the problem unless failures are quiet or the limit is reached; always returns false.
+    fn fail(&mut self, location: &Location<'_>, message: impl FnOnce() -> String) -> bool {
         if self.quiet == 0 && self.problems.len() < PROBLEMS_MAX {
-            self.problems.push(FieldProblem { field: place.path(), message: message() });
+            self.problems.push(FieldProblem { field: location.path(), message: message() });
         }
         false
     }

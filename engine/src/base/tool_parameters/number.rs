@@ -1,25 +1,24 @@
-//! JSON numbers compared by the value they stand for: exact, whatever mix of integers and fractions.
+//! Exact comparison of JSON numbers by value, for any mix of integers and fractions.
 
 use std::cmp::Ordering;
 
 use serde_json::Number;
 
-/// Which of the two is larger.
 pub(super) fn compare(a: &Number, b: &Number) -> Ordering {
     match (integer(a), integer(b)) {
         (Some(a), Some(b)) => a.cmp(&b),
-        // A number that is no 128-bit integer is either a fraction (then both are small enough for f64 to order them) or
-        // beyond every integer we hold.
+        // A number that is no 128-bit integer is either a fraction (f64 then orders both numbers correctly) or larger than
+        // every 128-bit integer.
         _ => float(a).total_cmp(&float(b)),
     }
 }
 
-/// Whether it has no fractional part: `1.0` counts, as JSON Schema has it.
+/// Whether there is no fractional part: `1.0` is an integer in JSON Schema.
 pub(super) fn is_integer(number: &Number) -> bool {
     !number.is_f64() || float(number).fract() == 0.0
 }
 
-/// Whether `number` is `divisor` taken a whole number of times, both read as the decimals they are written as: `0.3` is a
+/// Whether `number` is an integral multiple of `divisor`. Both are read as the decimals they are written as: `0.3` is a
 /// multiple of `0.1`.
 pub(super) fn is_multiple(number: &Number, divisor: &Number) -> bool {
     let (Some(number), Some(divisor)) = (Decimal::of(number), Decimal::of(divisor)) else {
@@ -41,7 +40,7 @@ pub(super) fn is_multiple(number: &Number, divisor: &Number) -> bool {
     divisor.is_some_and(|divisor| number.digits % divisor == 0)
 }
 
-/// The number as an integer, when it is one that 128 bits hold.
+/// The number as an integer, if 128 bits hold it.
 pub(super) fn integer(number: &Number) -> Option<i128> {
     if let Some(value) = number.as_i128() {
         return Some(value);
@@ -55,7 +54,7 @@ fn float(number: &Number) -> f64 {
     number.as_f64().unwrap_or(f64::NAN)
 }
 
-/// `digits × 10^exponent`, without sign; at most 20 digits, as serde_json's numbers have.
+/// `digits × 10^exponent`, without sign; at most 20 digits, the most in serde_json's numbers.
 struct Decimal {
     digits: u128,
     exponent: i32,
@@ -112,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn finds_multiples_as_written() {
+    fn multiples_are_decimal() {
         let multiples = [
             (json!(0), json!(3)),
             (json!(9), json!(3)),

@@ -1,9 +1,8 @@
-//! Regular expressions in schemas: written for ECMA-262, run in time linear in the text.
+//! Regular expressions in schemas: the syntax of ECMA-262, matched in time linear in the text.
 //!
-//! A pattern only has to say yes or no, never where, so it is run as a set of places in a program, all at once
-//! (K. Thompson, "Regular Expression Search Algorithm", 1968). A library that does the same also does captures, cases
-//! and its own tables of Unicode, which together were an eighth of the Worker; and how large a pattern may be would hang
-//! on the width of a pointer.
+//! A pattern only has to match or not, so it runs as a set of NFA states (K. Thompson, "Regular Expression Search
+//! Algorithm", 1968). A library with the same algorithm also brings captures, case folding and its own Unicode tables,
+//! together an eighth of the Worker's size, and its limit on the size of a pattern depends on the width of a pointer.
 
 mod class;
 mod code;
@@ -21,16 +20,16 @@ use std::sync::Arc;
 
 use run::Program;
 
-/// A pattern that can be run.
+/// A compiled pattern.
 #[derive(Clone)]
 pub(super) struct Pattern {
     source: String,
     program: Arc<Program>,
 }
 
-/// Why a pattern cannot be used.
+/// Why a pattern was rejected.
 #[derive(Debug, PartialEq)]
-enum Refused {
+enum PatternError {
     Unsupported,
     TooLarge,
     Property(String),
@@ -38,8 +37,8 @@ enum Refused {
 }
 
 impl Pattern {
-    /// Takes a pattern without look-around and back-references (which no engine runs in linear time) and without
-    /// flags (whose tables of upper and lower case are large).
+    /// Accepts patterns without look-around and back-references (no engine runs these in linear time) and without flags (case
+    /// folding needs large tables).
     pub fn parse(source: &str) -> Result<Self, String> {
         match parse::parse(source) {
             Ok(program) => Ok(Self { source: source.to_owned(), program: Arc::new(program) }),
@@ -52,23 +51,22 @@ impl Pattern {
         &self.source
     }
 
-    /// Whether it is found anywhere in the text; `None` when there are not enough steps left to say. Takes the steps
-    /// it needed.
+    /// Whether the pattern matches anywhere in the text; `None` when the steps run out. Subtracts the steps it needs.
     pub fn is_match(&self, text: &str, steps_left: &mut u64) -> Option<bool> {
         self.program.is_match(text, steps_left)
     }
 }
 
-impl Refused {
+impl PatternError {
     fn message(self) -> String {
         match self {
-            Self::Unsupported => "is not a regular expression that can be used here: check its brackets, and use no look-around, no back-reference and no flag".to_owned(),
-            Self::TooLarge => "is too large once compiled; use smaller repetition counts".to_owned(),
+            Self::Unsupported => "is not a supported regular expression: check its brackets; look-around, back-references and flags are not supported".to_owned(),
+            Self::TooLarge => "is too large when compiled; use smaller repetition counts".to_owned(),
             Self::TooManyProperties => {
-                format!("has too many \\p; a pattern may have {}", property::PROPERTIES_MAX)
+                format!("has too many \\p; the limit per pattern is {}", property::PROPERTIES_MAX)
             }
             Self::Property(name) => format!(
-                "has \\p{{{name}}}, which cannot be used here: use a general category such as \\p{{L}} or \\p{{Lu}}, a script such as \\p{{Script=Greek}}, or one of {}",
+                "has \\p{{{name}}}, which is not supported: use a general category such as \\p{{L}} or \\p{{Lu}}, a script such as \\p{{Script=Greek}}, or one of {}",
                 property::binary_names()
             ),
         }

@@ -1,4 +1,4 @@
-//! A compiled schema: nodes that refer to one another by number, each a list of rules.
+//! A compiled schema: nodes with lists of rules, referring to one another by index.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,29 +6,28 @@ use serde_json::Number;
 
 use crate::base::tool_parameters::pattern::Pattern;
 
-/// Which node of [`Schema::nodes`].
+/// Index into [`Schema::nodes`].
 pub(super) type NodeId = usize;
 
-/// The whole document; node 0 is its root.
+/// A compiled document; node 0 is its root.
 #[derive(Clone)]
 pub(super) struct Schema {
     pub nodes: Vec<Node>,
-    /// Whether a rule anywhere asks which properties or items were already looked at.
-    pub tracks_seen: bool,
+    /// Whether any rule needs to know which properties or items were evaluated.
+    pub tracks_evaluated: bool,
 }
 
-/// One schema of the document.
 #[derive(Clone)]
 pub(super) enum Node {
     /// `true`
     Anything,
     /// `false`
     Nothing,
-    /// An object; the rules that ask what was already looked at come last.
+    /// An object; the `unevaluated…` rules come last.
     Rules(Vec<Rule>),
 }
 
-/// One keyword, or the keywords that only mean something together.
+/// One keyword, or keywords that have a meaning only together.
 #[derive(Clone)]
 pub(super) enum Rule {
     Type(Vec<Type>),
@@ -51,13 +50,13 @@ pub(super) enum Rule {
     Properties { named: BTreeMap<String, NodeId>, patterns: Vec<(Pattern, NodeId)>, others: Option<NodeId> },
     PropertyNames(NodeId),
     Items { first: Vec<NodeId>, others: Option<NodeId> },
-    Contains { node: NodeId, min: u64, max: Option<u64>, counts_as_seen: bool },
-    UnseenProperties(NodeId),
-    UnseenItems(NodeId),
+    Contains { node: NodeId, min: u64, max: Option<u64>, counts_as_evaluated: bool },
+    UnevaluatedProperties(NodeId),
+    UnevaluatedItems(NodeId),
 }
 
 impl Rule {
-    /// The schemas that apply to the same value as this rule does.
+    /// The schemas that this rule applies to the same value.
     pub fn in_place(&self) -> Vec<NodeId> {
         match self {
             Self::Ref(node) | Self::Not(node) | Self::SchemaWith { node, .. } => vec![*node],
@@ -70,11 +69,11 @@ impl Rule {
     }
 }
 
-/// The values of `enum` or `const`, in the spelling that makes equal values equal texts.
+/// The values of `enum` or `const`, as canonical texts.
 #[derive(Clone)]
 pub(super) struct Values {
     pub canonical: BTreeSet<String>,
-    /// The values as a person reads them, for the message.
+    /// The values for the message.
     pub shown: String,
 }
 
@@ -118,7 +117,7 @@ impl Type {
         })
     }
 
-    /// With its article, for messages.
+    /// The type with its article, for messages.
     pub fn article(self) -> &'static str {
         match self {
             Self::Null => "null",

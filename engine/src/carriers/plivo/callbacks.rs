@@ -1,8 +1,8 @@
-//! What Plivo's callbacks say: forms, or queries where a URL is set up to be asked with GET.
+//! Parses Plivo's callbacks: forms, or queries where a URL is configured for GET.
 //!
-//! Source: plivo.com/docs/voice/concepts/callbacks and payloads of the examples in Plivo's repositories. The callback
-//! that asks for a document and the one that tells of the end are known by `Event`; an application's may come
-//! without, and is then known by its `CallStatus`.
+//! Source: plivo.com/docs/voice/concepts/callbacks and payloads of the examples in Plivo's repositories. `Event` identifies
+//! the callback that asks for a document and the one that reports the end; those of an application may lack it and are
+//! identified by `CallStatus`.
 use std::borrow::Cow;
 
 use super::{causes, is_id};
@@ -10,46 +10,46 @@ use crate::carriers::callback::Callback;
 use crate::carriers::report::{Billed, CarrierEvent, IncomingCall, Progress, Report};
 use crate::carriers::shared;
 
-/// What a genuine callback says.
+/// The events of a genuine callback.
 pub(super) fn read(callback: &Callback<'_>) -> Result<Vec<CarrierEvent>, String> {
-    let said = Said::of(callback)?;
-    let Some(kind) = said.kind() else { return Ok(Vec::new()) };
-    let carrier_call_id = said.call()?;
+    let parameters = Parameters::of(callback)?;
+    let Some(callback_type) = parameters.callback_type() else { return Ok(Vec::new()) };
+    let carrier_call_id = parameters.call()?;
     let report = Report { carrier_call_id: carrier_call_id.clone(), ..Report::default() };
-    let event = match kind {
-        Kind::Incoming => {
-            let from = shared::number(said.text("From")).filter(|from| !is_withheld(from));
-            let to = shared::number(said.text("To")).ok_or("To is missing")?;
+    let event = match callback_type {
+        CallbackType::Incoming => {
+            let from = shared::number(parameters.text("From")).filter(|from| !is_withheld(from));
+            let to = shared::number(parameters.text("To")).ok_or("To is missing")?;
             CarrierEvent::Incoming(IncomingCall { carrier_call_id, from, to, region_url: None })
         }
-        Kind::Asked => CarrierEvent::Asked { carrier_call_id },
-        Kind::Ringing => CarrierEvent::Report(Report { progress: Some(Progress::Ringing), ..report }),
-        Kind::Ended => {
-            let end = causes::end(&said.hangup()).lasting(seconds_ms(said.text("Duration")));
+        CallbackType::AnswerRequest => CarrierEvent::Asked { carrier_call_id },
+        CallbackType::Ringing => CarrierEvent::Report(Report { progress: Some(Progress::Ringing), ..report }),
+        CallbackType::Ended => {
+            let end = causes::end(&parameters.hangup()).lasting(seconds_ms(parameters.text("Duration")));
             CarrierEvent::Report(Report {
                 progress: Some(Progress::Ended(end)),
-                billed: said.billed(),
-                machine: said.machine(),
+                billed: parameters.billed(),
+                machine: parameters.machine(),
                 ..report
             })
         }
-        Kind::Machine => CarrierEvent::Report(Report { machine: said.machine(), ..report }),
+        CallbackType::Machine => CarrierEvent::Report(Report { machine: parameters.machine(), ..report }),
     };
     Ok(vec![event])
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Kind {
+enum CallbackType {
     Incoming,
-    Asked,
+    AnswerRequest,
     Ringing,
     Ended,
     Machine,
 }
 
-struct Said<'a>(Vec<(Cow<'a, str>, Cow<'a, str>)>);
+struct Parameters<'a>(Vec<(Cow<'a, str>, Cow<'a, str>)>);
 
-impl<'a> Said<'a> {
+impl<'a> Parameters<'a> {
     fn of(callback: &Callback<'a>) -> Result<Self, String> {
         match callback.method {
             "GET" => Ok(Self(callback.query_pairs())),
@@ -58,24 +58,28 @@ impl<'a> Said<'a> {
         }
     }
 
-    /// The value of a name; `""` when it is not there.
+    /// The value of a parameter; `""` when it is missing.
     fn text(&self, name: &str) -> &str {
         self.0.iter().find(|(known, _)| known == name).map_or("", |(_, value)| value.trim())
     }
 
-    fn kind(&self) -> Option<Kind> {
+    fn callback_type(&self) -> Option<CallbackType> {
         let started = match self.text("Direction") {
-            "inbound" => Some(Kind::Incoming),
-            "outbound" => Some(Kind::Asked),
+            "inbound" => Some(CallbackType::Incoming),
+            "outbound" => Some(CallbackType::AnswerRequest),
             _ => None,
         };
         match (self.text("Event"), self.text("CallStatus")) {
             ("StartApp", _) => started,
-            ("Ring", _) => Some(Kind::Ringing),
-            ("Hangup", _) => Some(Kind::Ended),
-            ("MachineDetection", _) => Some(Kind::Machine),
-            ("", "completed" | "busy" | "failed" | "timeout" | "no-answer" | "cancel") => Some(Kind::Ended),
-            ("", "ringing") if matches!(started, Some(Kind::Asked)) => Some(Kind::Ringing),
+            ("Ring", _) => Some(CallbackType::Ringing),
+            ("Hangup", _) => Some(CallbackType::Ended),
+            ("MachineDetection", _) => Some(CallbackType::Machine),
+            ("", "completed" | "busy" | "failed" | "timeout" | "no-answer" | "cancel") => {
+                Some(CallbackType::Ended)
+            }
+            ("", "ringing") if matches!(started, Some(CallbackType::AnswerRequest)) => {
+                Some(CallbackType::Ringing)
+            }
             ("", "ringing" | "in-progress") => started,
             _ => None,
         }
@@ -83,7 +87,7 @@ impl<'a> Said<'a> {
 
     fn call(&self) -> Result<String, String> {
         let id = self.text("CallUUID");
-        is_id(id).then(|| id.to_owned()).ok_or_else(|| "CallUUID is missing or is none".to_owned())
+        is_id(id).then(|| id.to_owned()).ok_or_else(|| "CallUUID is missing or invalid".to_owned())
     }
 
     fn hangup(&self) -> causes::Hangup<'_> {
@@ -97,7 +101,7 @@ impl<'a> Said<'a> {
         }
     }
 
-    /// What Plivo takes. It names no currency: an account's is US dollars, but for those of its region India.
+    /// Duration and cost as billed. Plivo names no currency: it is US dollars, except for accounts in its region India.
     fn billed(&self) -> Option<Billed> {
         let billed = Billed {
             duration_ms: seconds_ms(self.text("BillDuration")),
@@ -115,7 +119,7 @@ impl<'a> Said<'a> {
     }
 }
 
-/// Words that stand where a caller's number would.
+/// Words that replace a withheld caller's number.
 fn is_withheld(from: &str) -> bool {
     ["anonymous", "restricted", "unavailable", "private", "unknown"]
         .iter()
@@ -126,10 +130,10 @@ fn seconds_ms(text: &str) -> Option<i64> {
     text.parse::<u32>().ok().map(|seconds| i64::from(seconds) * 1_000)
 }
 
-/// A decimal of dollars, such as `0.01000`, in millionths; what is beyond is rounded up.
+/// A decimal number of dollars, such as `0.01000`, in millionths; further digits round up.
 fn microusd(text: &str) -> Option<i64> {
     const PLACES: usize = 6;
-    const BYTES_MAX: usize = 18; // twelve digits before the point stay far from the end of the range
+    const BYTES_MAX: usize = 18; // twelve digits before the point cannot overflow
     let (whole, part) = text.split_once('.').unwrap_or((text, ""));
     let all_digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
     if whole.is_empty() || text.len() > BYTES_MAX || !all_digits(whole) || !all_digits(part) {

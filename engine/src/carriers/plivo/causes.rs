@@ -1,12 +1,12 @@
-//! How Plivo's calls end, in our words.
+//! Maps the ends of Plivo's calls to ours.
 //!
-//! `HangupCauseCode` decides: Plivo's table at plivo.com/docs/voice/troubleshooting/hangup-causes. Its normal codes say
-//! only that a call was over; who ended it is `HangupSource`. A code that is not in the table falls back to
-//! `HangupCause` (a FreeSWITCH name), then to `CallStatus`.
+//! `HangupCauseCode` decides: Plivo's table at plivo.com/docs/voice/troubleshooting/hangup-causes. The normal codes only say
+//! that a call ended; `HangupSource` says who ended it. For a code outside the table, `HangupCause` (a FreeSWITCH name)
+//! decides, then `CallStatus`.
 //!
-//! | code | means |
+//! | code | meaning |
 //! |---|---|
-//! | 4000 to 4030 | over: by the person, by us, or by the carrier ([`who`]) |
+//! | 4000 to 4030 | ended normally: by the person, by us, or by the carrier ([`who`]) |
 //! | 1000, 9000, 9110 | canceled |
 //! | 1010, 1020, 2030 to 2070, 3030, 3130, 3140, 5030 | refused: credit, limits, permissions, caller id |
 //! | 2000, 2010, 2020, 3050, 3120 | unreachable |
@@ -14,14 +14,14 @@
 //! | 3010, 3100 | busy |
 //! | 3020, 3040, 3110 | declined |
 //! | 3070 to 3090, 5000 to 5020 | failed at the carrier |
-//! | 6000 | as long as it may last |
+//! | 6000 | duration limit |
 //! | 6020 | no audio for a minute |
-//! | 7011 to 7034, 8011 to 8014 | Plivo did not get our document, or could not read it |
-//! | 9100 | a machine, which was hung up on |
+//! | 7011 to 7034, 8011 to 8014 | Plivo could not fetch or read our document |
+//! | 9100 | a machine answered, and Plivo hung up |
 use crate::carriers::report::{End, Side};
 use crate::conversation::{CallFault, EndedReason, Outcome};
 
-/// What a hangup callback says of the end; a text is empty where the callback has none.
+/// The details of a hangup callback; a field is empty where the callback lacks it.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Hangup<'a> {
     /// `HangupCauseCode`: `4000`.
@@ -76,7 +76,7 @@ fn reason(hangup: &Hangup<'_>) -> EndedReason {
     by_code.or_else(|| by_cause(hangup)).or_else(|| by_status(hangup)).unwrap_or(EndedReason::CarrierFailed)
 }
 
-/// A normal end. Of a call that nobody had answered it says no more than its status.
+/// A normal end. For an unanswered call only the status has information.
 fn over(hangup: &Hangup<'_>) -> EndedReason {
     match hangup.status {
         "completed" | "" => who(hangup),
@@ -109,8 +109,8 @@ fn by_status(hangup: &Hangup<'_>) -> Option<EndedReason> {
     })
 }
 
-/// Who ended a call that was connected. Of its two sides the person is the caller of an incoming call and the callee
-/// of one that was placed; requests and documents are ours. What comes from a carrier comes from the person's.
+/// Who ended a connected call. The person is the caller of an incoming call and the callee of an outgoing one; requests and
+/// documents are ours. A hang-up by a carrier comes from the person's side.
 fn who(hangup: &Hangup<'_>) -> EndedReason {
     match (hangup.source, hangup.inbound) {
         ("Caller", false) | ("Callee" | "Call recipient", true) => EndedReason::AssistantEnded,
@@ -120,7 +120,7 @@ fn who(hangup: &Hangup<'_>) -> EndedReason {
     }
 }
 
-/// Plivo's words: `Busy MediaCodec 3010`.
+/// Plivo's text: `Busy Line 3010`.
 fn words(hangup: &Hangup<'_>) -> String {
     let name = [hangup.name, hangup.cause, hangup.status].into_iter().find(|text| !text.is_empty());
     [name.unwrap_or("unknown"), hangup.code].join(" ").trim_end().to_owned()
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn every_code_of_the_table_has_its_end() {
+    fn maps_every_code_of_the_table() {
         use CallFault as F;
         use EndedReason as R;
         use Outcome as O;
@@ -164,7 +164,7 @@ mod tests {
         ];
         for (codes, outcome, reason, fault) in rows {
             for code in *codes {
-                // Whatever the status says: Plivo calls unanswered calls completed, too.
+                // Regardless of the status: Plivo reports unanswered calls as completed, too.
                 for status in ["completed", "failed", ""] {
                     let end = of(&code.to_string(), status, "Plivo", false);
                     assert_eq!((end.outcome, end.reason, end.fault), (*outcome, *reason, *fault), "{code}");
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn a_side_is_named_or_not() {
+    fn maps_the_side() {
         let by = |source| of("4000", "completed", source, true).by;
         assert_eq!(by("Caller"), Some(Side::Caller));
         assert_eq!((by("Callee"), by("Call recipient")), (Some(Side::Callee), Some(Side::Callee)));
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_code_is_told_by_its_cause_and_status() {
+    fn without_a_known_code_cause_and_status_decide() {
         let status = |status| of("1234", status, "Carrier", false).reason;
         assert_eq!(status("busy"), EndedReason::Busy);
         assert_eq!(status("no-answer"), EndedReason::NoAnswer);
@@ -225,7 +225,7 @@ mod tests {
         assert_eq!(cause("UNALLOCATED_NUMBER").reason, EndedReason::Unreachable);
         assert_eq!(cause("NORMAL_CLEARING").reason, EndedReason::UserHungUp);
         assert_eq!(cause("NORMAL_CLEARING").cause, "NORMAL_CLEARING");
-        // Rung off before anybody answered.
+        // Ended before the call was answered.
         assert_eq!(of("4000", "cancel", "Caller", true).reason, EndedReason::Canceled);
         assert_eq!(of("4000", "no-answer", "Plivo", false).reason, EndedReason::NoAnswer);
         assert_eq!(end(&Hangup::default()).cause, "unknown");

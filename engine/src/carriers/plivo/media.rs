@@ -1,7 +1,7 @@
-//! Plivo's audio streams: JSON in text messages, mu-law at 8 kHz in base64.
+//! Plivo's audio streams: JSON text messages with base64 mu-law at 8 kHz.
 //!
-//! Source: plivo.com/docs/voice-agents/audio-streaming and Plivo's stream SDK for Python. There is no message for the
-//! end: the socket is closed. `stop` is sent by Plivo's command line when it tries a server.
+//! Source: plivo.com/docs/voice-agents/audio-streaming and Plivo's stream SDK for Python. The end has no message: the socket
+//! is closed. Only Plivo's command line tool sends `stop`, to test a server.
 use serde_json::{Value, json};
 
 use crate::carriers::media::{MediaCodec, MediaError, MediaEvent, MediaFormat, MediaMessage};
@@ -11,10 +11,10 @@ use crate::speech::audio::Rate;
 const ENCODING: &str = "audio/x-mulaw";
 const RATE: Rate = Rate::Khz8;
 
-/// Plivo's side of a stream.
+/// The codec for one Plivo stream.
 #[derive(Debug, Default)]
-pub(super) struct PlivoLine {
-    /// What Plivo calls the stream; what asks for marks and clearing names it.
+pub(super) struct PlivoCodec {
+    /// Plivo's stream id, required in marks and clears.
     stream_id: String,
     state: State,
 }
@@ -27,7 +27,7 @@ enum State {
     Over,
 }
 
-impl MediaCodec for PlivoLine {
+impl MediaCodec for PlivoCodec {
     fn read(&mut self, message: MediaMessage) -> Result<Vec<MediaEvent>, MediaError> {
         let MediaMessage::Text(text) = message else { return Err(MediaError::Malformed) };
         let message: Value = serde_json::from_str(&text).map_err(|_| MediaError::Malformed)?;
@@ -39,7 +39,7 @@ impl MediaCodec for PlivoLine {
                 Ok(vec![MediaEvent::Stopped])
             }
             ("start" | "media" | "dtmf" | "playedStream" | "clearedAudio", State::Open) => {
-                said(event, &message)
+                events_of(event, &message)
             }
             ("start" | "media" | "dtmf" | "playedStream" | "clearedAudio", _) => Err(MediaError::OutOfPlace),
             _ => Ok(Vec::new()),
@@ -65,14 +65,14 @@ impl MediaCodec for PlivoLine {
     }
 }
 
-impl PlivoLine {
+impl PlivoCodec {
     fn start(&mut self, start: &Value) -> Result<Vec<MediaEvent>, MediaError> {
         let stream_id = start["streamId"].as_str().filter(|id| !id.is_empty() && id.len() <= ID_BYTES_MAX);
         let stream_id = stream_id.ok_or(MediaError::Malformed)?;
         let format = &start["mediaFormat"];
         let asked_for =
             format["encoding"] == ENCODING && number(&format["sampleRate"]) == Some(RATE.hz().into());
-        // What is not said is what the answer document asked for.
+        // A missing format means the one that the answer document requested.
         if !format.is_null() && !asked_for {
             return Err(MediaError::Format);
         }
@@ -85,10 +85,10 @@ impl PlivoLine {
 
 const ID_BYTES_MAX: usize = 128;
 
-/// What a message of an open stream says.
-fn said(event: &str, message: &Value) -> Result<Vec<MediaEvent>, MediaError> {
+/// The events of a message of an open stream.
+fn events_of(event: &str, message: &Value) -> Result<Vec<MediaEvent>, MediaError> {
     Ok(match event {
-        // A stream that was asked for both ways carries the person's voice alone; ours may come in another mode.
+        // A bidirectional stream contains only the person's audio; in other modes ours may arrive as well.
         "media" if message["media"]["track"] == "outbound" => Vec::new(),
         "media" => {
             let payload = message["media"]["payload"].as_str().ok_or(MediaError::Audio)?;
@@ -103,7 +103,7 @@ fn said(event: &str, message: &Value) -> Result<Vec<MediaEvent>, MediaError> {
     })
 }
 
-/// A number, or a text of one: Plivo's samples have both.
+/// A number, or a text with a number: Plivo's samples have both.
 fn number(value: &Value) -> Option<u64> {
     value.as_u64().or_else(|| value.as_str()?.parse().ok())
 }

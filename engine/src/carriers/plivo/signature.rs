@@ -1,16 +1,16 @@
-//! Signatures V3 of Plivo.
+//! Plivo's signatures V3.
 //!
 //! Each request carries `X-Plivo-Signature-V3`, made with the token of the account or subaccount it belongs to, and
-//! `X-Plivo-Signature-Ma-V3`, made with the main account's: the one that fits our token counts. Either may list several,
-//! while an old token still signs beside its successor. A signature is the HMAC-SHA256 in base64 of a text that is made
-//! from the request, `.`, and the value of `X-Plivo-Signature-V3-Nonce`.
+//! `X-Plivo-Signature-Ma-V3`, made with the main account's token; the one that matches our token counts. Either header may
+//! list several signatures while an old token is being replaced. A signature is the base64 HMAC-SHA256 of a text derived from
+//! the request, `.`, and the value of `X-Plivo-Signature-V3-Nonce`.
 //!
-//! There is no time in it. A request that somebody recorded stays genuine: the nonce is what tells it from another
-//! one, and whoever acts upon callbacks has to bear their repetition.
+//! There is no timestamp, so a recorded request stays valid. Only the nonce distinguishes repetitions, and processing a
+//! callback must be idempotent.
 //!
-//! The text is as `validate_v3_signature` of the SDKs builds it. It differs from the documentation's words
-//! (plivo.com/docs/voice/concepts/signature-validation) in one thing: a POST to a URL without a query has a bare `?`
-//! before its parameters. The vectors in the tests are those of plivo-go and plivo-ruby.
+//! The text follows `validate_v3_signature` of the SDKs. It differs from the documentation
+//! (plivo.com/docs/voice/concepts/signature-validation) in one point: a POST to a URL without a query has a bare `?` before
+//! its parameters. The test vectors are those of plivo-go and plivo-ruby.
 use std::borrow::Cow;
 
 use base64::Engine as _;
@@ -18,25 +18,25 @@ use base64::engine::general_purpose::STANDARD;
 
 use crate::base::hash::hmac_sha256;
 use crate::carriers::callback::{Callback, Check, Forged};
-use crate::carriers::shared::same;
+use crate::carriers::shared::constant_time_eq;
 
 const HEADERS: [&str; 2] = ["x-plivo-signature-v3", "x-plivo-signature-ma-v3"];
 const NONCE: &str = "x-plivo-signature-v3-nonce";
-/// Plivo's have 20 digits.
+/// Plivo's nonces have 20 digits.
 const NONCE_BYTES_MAX: usize = 128;
-/// An account has two tokens at most; this leaves room.
+/// An account has at most two tokens; this leaves room.
 const SIGNATURES_MAX: usize = 16;
 
 type Pairs<'a> = Vec<(Cow<'a, str>, Cow<'a, str>)>;
 
-/// Whether a callback is signed with this token.
+/// Checks that a callback is signed with this token.
 pub(super) fn check(token: &str, callback: &Callback<'_>) -> Check {
     checked(token, callback, &[signed_text(callback, callback.url)])
 }
 
-/// Whether the request for a media socket is. Plivo is seen to sign `http://host/path` for a stream to
-/// `wss://host/path` (plivo.com's own guide for agents says so, and its SDKs check URLs of HTTP alone); the URL as it
-/// was given is believed as well.
+/// Checks that the request for a media socket is signed. Plivo has been observed to sign `http://host/path` for a stream to
+/// `wss://host/path` (its guide for agents says so, and its SDKs check HTTP URLs only); a signature over the original URL is
+/// accepted as well.
 pub(super) fn check_media(token: &str, callback: &Callback<'_>) -> Check {
     let rest = callback.url.split_once("://").map_or(callback.url, |(_, rest)| rest);
     let seen = signed_text(callback, &format!("http://{rest}"));
@@ -61,8 +61,8 @@ fn checked(token: &str, callback: &Callback<'_>, texts: &[String]) -> Check {
     }
     let fits = |text: &String| {
         let ours = STANDARD.encode(hmac_sha256(token.as_bytes(), format!("{text}.{nonce}").as_bytes()));
-        // Each is compared to its end, whichever fits.
-        given.iter().filter(|theirs| same(&ours, theirs)).count() > 0
+        // No short-circuit: every signature is compared, so that timing does not reveal which one matched.
+        given.iter().filter(|theirs| constant_time_eq(&ours, theirs)).count() > 0
     };
     match texts.iter().any(fits) {
         true => Check::Genuine,
@@ -70,7 +70,7 @@ fn checked(token: &str, callback: &Callback<'_>, texts: &[String]) -> Check {
     }
 }
 
-/// The text that is signed, without the nonce. The parameters of a GET are its query; a fragment is not signed.
+/// The signed text without the nonce. The parameters of a GET are its query; a fragment is not signed.
 fn signed_text(callback: &Callback<'_>, url: &str) -> String {
     let bare = url.split(['?', '#']).next().unwrap_or_default();
     let query = sorted(callback.query_pairs());
@@ -95,7 +95,7 @@ fn signed_text(callback: &Callback<'_>, url: &str) -> String {
     text
 }
 
-/// By name, and by value where a name comes twice.
+/// Sorts by name, and by value for repeated names.
 fn sorted(mut pairs: Pairs<'_>) -> Pairs<'_> {
     pairs.sort();
     pairs

@@ -41,7 +41,7 @@ fn body(reply: Reply) -> (&'static str, String) {
 }
 
 #[test]
-fn an_account_is_read_from_its_settings() {
+fn reads_the_settings() {
     let with = |id: Option<&str>, token: Option<&str>, url: Option<&str>| {
         let get = |name: &str| match name {
             AUTH_ID => id.map(str::to_owned),
@@ -62,7 +62,7 @@ fn an_account_is_read_from_its_settings() {
 }
 
 #[test]
-fn an_order_is_what_plivo_asks_for() {
+fn an_order_follows_the_api() {
     let (from, to) = (E164::parse("+14155550100").unwrap(), E164::parse("+442071838750").unwrap());
     let request = plivo().place(&Order {
         from: &from,
@@ -91,7 +91,7 @@ fn an_order_is_what_plivo_asks_for() {
 }
 
 #[test]
-fn the_answer_to_an_order_is_taken_for_what_it_is() {
+fn interprets_the_response_to_an_order() {
     let placed = |status, body: &str| plivo().placed(&reply(status, body));
     let accepted = |id: &str| Placed::Accepted { carrier_call_id: id.to_owned() };
     let id = "9834029e-58b6-11e1-b8b7-a5bd0e4e126f";
@@ -122,7 +122,7 @@ fn the_answer_to_an_order_is_taken_for_what_it_is() {
 }
 
 #[test]
-fn a_no_says_who_can_do_something_about_it() {
+fn rejections_have_a_cause() {
     let no = |status, body: &str| match plivo().placed(&reply(status, body)) {
         Placed::Rejected(no) => no,
         other => panic!("{other:?}"),
@@ -166,7 +166,7 @@ fn answers_are_plivo_xml() {
 }
 
 #[test]
-fn a_call_is_ended_by_the_name_it_has() {
+fn a_hang_up_uses_the_right_resource() {
     let url = |id, answered| {
         let ending = Ending { carrier_call_id: id, answered, region_url: None, command_id: "k", now_ms: 0 };
         let request = plivo().hang_up(&ending);
@@ -189,7 +189,7 @@ fn a_call_is_ended_by_the_name_it_has() {
 
 proptest! {
     #[test]
-    fn no_answer_is_too_strange(status in 100_u16..600, body in proptest::collection::vec(any::<u8>(), 0..200)) {
+    fn arbitrary_responses_are_never_accepted(status in 100_u16..600, body in proptest::collection::vec(any::<u8>(), 0..200)) {
         let reply = HttpReply { status, headers: Vec::new(), body: body.into() };
         let taken = matches!(plivo().placed(&reply), Placed::Accepted { .. });
         prop_assert!(!taken);
@@ -197,7 +197,7 @@ proptest! {
     }
 
     #[test]
-    fn no_media_url_leaves_its_element(url in "\\PC{0,80}") {
+    fn the_media_url_is_escaped(url in "\\PC{0,80}") {
         let xml = body(plivo().answer(&connect(&url))).1;
         prop_assert_eq!(xml.matches('<').count(), 4);
         prop_assert_eq!(xml.matches('>').count(), 4);

@@ -1,4 +1,4 @@
-//! Why calls end and why Telnyx says no, in our words.
+//! Maps Telnyx's hang-up causes and errors to ours.
 use serde_json::Value;
 
 use crate::carriers::order::{Rejection, RejectionCause};
@@ -7,33 +7,33 @@ use crate::carriers::shared;
 use crate::conversation::EndedReason;
 use crate::ports::HttpReply;
 
-/// An id of a call: `v3:` and some fifty characters. Longer is none.
+/// A call id is `v3:` and some fifty characters; a longer one is invalid.
 pub(super) const ID_BYTES_MAX: usize = 256;
 
-/// How a call ended. `cause` is one of nine words, `source` is who ended the call (`caller`, `callee`, `unknown`),
-/// `sip` is a SIP status or `unspecified`.
+/// Maps the end of a call. `cause` is one of nine words, `source` is the side that ended the call (`caller`, `callee`,
+/// `unknown`), `sip` is a SIP status or `unspecified`.
 ///
-/// | `hangup_cause` | and | reason (which says outcome and fault) |
+/// | `hangup_cause` | and | reason (determines outcome and fault) |
 /// | --- | --- | --- |
-/// | `normal_clearing` | a side ended it, or SIP says nothing of a failure | user hung up |
-/// | `normal_clearing` | nobody known, SIP says why | by SIP |
-/// | `time_limit` | | limit of time |
+/// | `normal_clearing` | a side ended it, or SIP reports no failure | user hung up |
+/// | `normal_clearing` | unknown side, SIP has a reason | by SIP |
+/// | `time_limit` | | duration limit |
 /// | `user_busy` | | busy |
 /// | `no_answer`, `timeout` | | no answer |
 /// | `originator_cancel` | | canceled |
 /// | `not_found` | | unreachable |
-/// | `call_rejected` | the callee, or no failure in SIP that says more | declined, or by SIP |
-/// | `call_rejected` | 401, 402, 403 or 407 and not the callee: a D-code of Telnyx's own | carrier refused |
+/// | `call_rejected` | the callee, or SIP has no failure with more information | declined, or by SIP |
+/// | `call_rejected` | 401, 402, 403 or 407, not by the callee: a D-code of Telnyx | carrier refused |
 /// | `unspecified`, others | | by SIP |
 ///
 /// By SIP: 200 user hung up; 486, 600 busy; 603, 607, 608 declined; 408, 480 no answer; 487 canceled; 404, 410, 484,
 /// 485, 604 unreachable; 401, 402, 403, 407 carrier refused; all else carrier failed.
 ///
-/// Sources: the SDK's `types/call_hangup.py`, and Telnyx's "SIP Response Codes". Who of two sides is `caller` depends
-/// on the call's direction, which this event does not tell: the end names the side, and whose it is the leg knows. Of a
-/// call that we hung up the conversation knows better.
+/// Sources: the SDK's `types/call_hangup.py`, and Telnyx's "SIP Response Codes". Which side is the `caller` depends on the
+/// call's direction, which this event lacks: the end names the side, and the leg knows the direction. For a call that we hung
+/// up, the conversation's reason takes precedence.
 pub(super) fn end(cause: &str, source: &str, sip: &str) -> End {
-    let said = match sip {
+    let cause_and_sip = match sip {
         "" | "unspecified" => cause.to_owned(),
         sip => format!("{cause} {sip}"),
     };
@@ -42,7 +42,7 @@ pub(super) fn end(cause: &str, source: &str, sip: &str) -> End {
         "callee" => Some(Side::Callee),
         _ => None,
     };
-    End::of(reason(cause, source, sip), &said).ended_by(by)
+    End::of(reason(cause, source, sip), &cause_and_sip).ended_by(by)
 }
 
 fn reason(cause: &str, source: &str, sip: &str) -> EndedReason {
@@ -76,33 +76,33 @@ fn by_sip(sip: &str) -> EndedReason {
     }
 }
 
-/// The call that a success names: `{"data": {"call_control_id": …}}`.
+/// The call id in a successful response: `{"data": {"call_control_id": …}}`.
 pub(super) fn call_control_id(body: &[u8]) -> Option<String> {
     let body: Value = serde_json::from_slice(body).ok()?;
     id(body.pointer("/data/call_control_id")?)
 }
 
-/// A call's id, if that is what it is.
+/// A valid call id.
 pub(super) fn id(value: &Value) -> Option<String> {
     value.as_str().filter(|id| !id.is_empty() && id.len() <= ID_BYTES_MAX).map(str::to_owned)
 }
 
-/// A no: `{"errors": [{"code", "title", "detail", "source": {"pointer"}}]}`, of which the first counts.
+/// Reads an error response: `{"errors": [{"code", "title", "detail", "source": {"pointer"}}]}`, of which the first counts.
 ///
-/// Whose it is to mend, the first that fits:
+/// The first matching row determines who can resolve it:
 ///
-/// | what | whose |
+/// | error | who |
 /// | --- | --- |
-/// | a SIP code in the words: D1–D5, D22, D56 (channels), P05, P15 (calls a second), D9 | later |
-/// | D11, D14, D40, D41, D50, D53, D58, D59: the number that is called | the request |
+/// | a SIP code in the message: D1–D5, D22, D56 (channels), P05, P15 (calls per second), D9 | retry later |
+/// | D11, D14, D40, D41, D50, D53, D58, D59: the called number | the request |
 /// | other D-codes: profile, balance, country, caller id, account level | the account |
-/// | HTTP 429 | later |
+/// | HTTP 429 | retry later |
 /// | 10015 about `/connection_id`: the operator's setting | the account |
 /// | 10009, 10010 | the account |
 /// | 10002, 10015, 10016 | the request |
-/// | else | by HTTP status |
+/// | other | by HTTP status |
 ///
-/// 10011 is "too many requests" with 429 and also comes with 422 for fields that do not go together.
+/// 10011 is "too many requests" with 429, and is also used with 422 for conflicting fields.
 /// Sources: "API error codes" and the responses of "Dial" in the API reference; "SIP Response Codes".
 pub(super) fn rejection(reply: &HttpReply) -> Rejection {
     let body: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
@@ -114,7 +114,7 @@ pub(super) fn rejection(reply: &HttpReply) -> Rejection {
         _ => None,
     };
     let message = match (text("title"), text("detail")) {
-        ("", "") => "no reason was given".to_owned(),
+        ("", "") => "no reason given".to_owned(),
         (one, "") | ("", one) => one.to_owned(),
         (title, detail) => format!("{title}: {detail}"),
     };
@@ -131,7 +131,7 @@ pub(super) fn rejection(reply: &HttpReply) -> Rejection {
     rejection
 }
 
-/// What the last of Telnyx's SIP codes in a text says, such as `Unverified origination number D51`.
+/// The cause of the last Telnyx SIP code in a text, such as `Unverified origination number D51`.
 fn sip_code(text: &str) -> Option<RejectionCause> {
     let mut words = text.split(|c: char| !c.is_ascii_alphanumeric());
     let is_code = |word: &&str| {
@@ -155,7 +155,7 @@ mod tests {
     use crate::conversation::{CallFault, Outcome};
 
     #[test]
-    fn every_end_has_a_reason() {
+    fn maps_every_end() {
         use EndedReason::*;
         let table = [
             ("normal_clearing", "callee", "200", UserHungUp),
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn a_no_says_who_can_mend_it() {
+    fn rejections_have_a_cause() {
         use RejectionCause::*;
         let table = [
             (401, "10009", "Authentication failed", "", "", Account),
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn a_no_without_words_is_its_status() {
+    fn without_details_the_status_decides() {
         for body in [
             json!(null),
             json!([]),
@@ -266,7 +266,7 @@ mod tests {
         ] {
             let no = no(403, &body);
             assert_eq!((no.code.as_str(), no.cause), ("403", RejectionCause::Account), "{body}");
-            assert_eq!(no.message, "no reason was given");
+            assert_eq!(no.message, "no reason given");
         }
         assert_eq!(no(422, &json!({"errors": [{"code": 10016, "title": "x"}]})).code, "10016");
         let long = json!({"errors": [{"code": "1".repeat(99), "title": "x".repeat(9_000)}]});

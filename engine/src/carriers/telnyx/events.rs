@@ -1,31 +1,31 @@
-//! What Telnyx's webhooks say.
+//! Parses Telnyx's webhooks.
 //!
 //! A webhook is `{"data": {"event_type", "id", "occurred_at", "payload", "record_type": "event"}, "meta": {…}}`.
 //! Sources: the SDK's `types/unwrap_webhook_event.py` and the types of each event; "Voice API Webhooks".
 //!
-//! | event | says |
+//! | event | meaning |
 //! | --- | --- |
-//! | `call.initiated`, incoming | somebody calls |
-//! | `call.initiated`, outgoing | ringing: the invitation is out, and nothing more is told before somebody answers |
+//! | `call.initiated`, incoming | an incoming call |
+//! | `call.initiated`, outgoing | ringing: the invitation is sent, and there is no further event before the answer |
 //! | `call.answered` | answered |
 //! | `call.hangup` | ended, see [`causes::end`] |
-//! | `call.cost` | what it is billed |
+//! | `call.cost` | the billed amount |
 //! | `call.machine.detection.ended`, `call.machine.premium.detection.ended` | machine or person |
-//! | all others | nothing: keys and audio come by the media socket |
+//! | all others | ignored: keys and audio arrive on the media socket |
 //!
-//! A hang-up does not tell for how long the sides were connected. Its `start_time` is that of `call.initiated`, also
-//! on calls that were never answered: from there to `end_time` is ringing and talking together.
+//! A hang-up does not contain the connected time. Its `start_time` is that of `call.initiated`, also for unanswered calls, so
+//! the time to `end_time` includes ringing.
 use serde_json::Value;
 
 use super::causes;
 use crate::carriers::report::{Billed, CarrierEvent, IncomingCall, Progress, Report};
 use crate::carriers::shared;
 
-/// Reads one webhook.
+/// The events of one webhook.
 pub(super) fn read(body: &[u8]) -> Result<Vec<CarrierEvent>, String> {
     let body: Value = serde_json::from_slice(body).map_err(|error| format!("no JSON: {error}"))?;
     let event_type = body.pointer("/data/event_type").and_then(Value::as_str).ok_or("no data.event_type")?;
-    // The same names have been seen with underscores.
+    // The names have also been observed with underscores.
     let event_type = event_type.replace('_', ".");
     let nothing = Value::Null;
     let payload = body.pointer("/data/payload").unwrap_or(&nothing);
@@ -74,7 +74,7 @@ fn call_id(payload: &Value) -> Result<String, String> {
     payload.get("call_control_id").and_then(causes::id).ok_or_else(|| "no call_control_id".to_owned())
 }
 
-/// `call.cost` once it was calculated. The parts say the currency.
+/// The amount of a `call.cost` that has been calculated. The cost parts name the currency.
 fn billed(payload: &Value) -> Option<Billed> {
     if text(payload, "status") == "error" {
         return None;
@@ -86,7 +86,7 @@ fn billed(payload: &Value) -> Option<Billed> {
     let in_dollars =
         currencies.next().is_some_and(|first| first == "USD") && currencies.all(|more| more == "USD");
     let cost_microusd = match payload.get("total_cost").and_then(Value::as_str).and_then(millionths) {
-        // Nothing is nothing in any currency.
+        // Zero is zero in any currency.
         Some(0) => Some(0),
         Some(cost) if in_dollars => Some(cost),
         _ => None,
@@ -109,7 +109,7 @@ fn millionths(text: &str) -> Option<i64> {
     whole.parse::<i64>().ok()?.checked_mul(1_000_000)?.checked_add(millionths + up)
 }
 
-/// Both kinds of detection; who is not sure tells nothing.
+/// The result of either detection; `None` when it is unsure.
 fn machine(result: &str) -> Option<bool> {
     match result {
         "machine" | "fax_detected" => Some(true),
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn somebody_calls() {
+    fn parses_an_incoming_call() {
         let mut payload = json!({
             "call_control_id": "v3:abc_-", "call_leg_id": "428c31b6-7af4-4bcb-b7f5-5013ef9657c1",
             "client_state": null, "connection_id": "7267", "direction": "incoming", "state": "parked",
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_gets_on() {
+    fn parses_progress() {
         let progress = |event: &str, payload| report(event, payload).and_then(|report| report.progress);
         assert_eq!(progress("call.initiated", json!({"direction": "outgoing"})), Some(Progress::Ringing));
         assert_eq!(progress("call.answered", json!({})), Some(Progress::Answered));
@@ -203,11 +203,11 @@ mod tests {
         });
         let Some(Progress::Ended(end)) = progress("call.hangup", end) else { panic!("it is over") };
         assert_eq!((end.reason, end.cause.as_str()), (EndedReason::UserHungUp, "normal_clearing 200"));
-        assert_eq!(end.duration_ms, None, "half of it may have been ringing");
+        assert_eq!(end.duration_ms, None, "it would include ringing");
     }
 
     #[test]
-    fn costs_are_in_dollars_or_not_told() {
+    fn costs_need_a_dollar_currency() {
         let cost = |total: &str, currencies: &[&str]| {
             let parts: Vec<_> = currencies
                 .iter()
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn machines_are_told_from_persons() {
+    fn parses_machine_detection() {
         let table = [
             ("call.machine.detection.ended", "human", Some(false)),
             ("call.machine.detection.ended", "machine", Some(true)),
@@ -250,14 +250,14 @@ mod tests {
     }
 
     #[test]
-    fn the_rest_is_of_no_interest() {
+    fn other_events_are_ignored() {
         for event in ["streaming.started", "streaming.stopped", "call.dtmf.received", "call.bridged", "x"] {
             assert_eq!(report(event, json!({"digit": "1"})), None, "{event}");
         }
     }
 
     #[test]
-    fn what_cannot_be_read_says_why() {
+    fn unreadable_webhooks_are_errors() {
         let unreadable: [&[u8]; 4] = [b"", b"[]", br#"{"data": {}}"#, br#"{"data": {"event_type": 1}}"#];
         for body in unreadable {
             assert!(read(body).is_err());
@@ -277,12 +277,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_bytes_do_harm(body: Vec<u8>) {
+        fn arbitrary_bytes_do_not_panic(body: Vec<u8>) {
             let _ = read(&body);
         }
 
         #[test]
-        fn no_words_do_harm(cause: String, sip: String, id: String, money: String) {
+        fn arbitrary_values_do_not_panic(cause: String, sip: String, id: String, money: String) {
             let payload = json!({"call_control_id": id, "hangup_cause": cause, "sip_hangup_cause": sip, "total_cost": money});
             let _ = read(&webhook("call.hangup", &payload));
             let _ = read(&webhook("call.cost", &payload));

@@ -1,8 +1,7 @@
-//! Telnyx's media socket: JSON in text messages, audio as base64 of mu-law.
+//! Telnyx's media socket: JSON text messages with base64 mu-law.
 //!
-//! Source: "Stream call media over WebSocket" in the API reference (AsyncAPI). The id of the call stands in `start`,
-//! `stream_id` beside it; nothing that is sent to Telnyx has an id. Errors come as `payload` there and as `error` in
-//! older pages.
+//! Source: "Stream call media over WebSocket" in the API reference (AsyncAPI). The call id is inside `start`, with `stream_id`
+//! next to it; outgoing messages contain no id. Errors are in `payload` there and in `error` on older pages.
 use serde_json::{Value, json};
 
 use super::causes;
@@ -11,12 +10,12 @@ use crate::carriers::media::{MediaCodec, MediaError, MediaEvent, MediaFormat, Me
 use crate::carriers::shared;
 use crate::speech::audio::Rate;
 
-/// Numbers of chunks are below this, as integers in JSON are.
+/// Chunk numbers are below this, like integers in JSON.
 const CHUNK_MAX: u64 = 1 << 53;
 
-/// One media socket.
+/// The codec for one media socket.
 #[derive(Debug, Default)]
-pub(super) struct TelnyxLine {
+pub(super) struct TelnyxCodec {
     state: State,
     reorder: Reorder,
 }
@@ -29,7 +28,7 @@ enum State {
     Stopped,
 }
 
-impl MediaCodec for TelnyxLine {
+impl MediaCodec for TelnyxCodec {
     fn read(&mut self, message: MediaMessage) -> Result<Vec<MediaEvent>, MediaError> {
         let MediaMessage::Text(text) = message else { return Err(MediaError::Malformed) };
         let message: Value = serde_json::from_str(&text).map_err(|_| MediaError::Malformed)?;
@@ -44,7 +43,7 @@ impl MediaCodec for TelnyxLine {
             }
             "stop" => Ok(self.stop()),
             "error" => Ok(vec![MediaEvent::Complaint(complaint(&message))]),
-            // `connected`, and what is not known yet.
+            // `connected`, and events that do not exist yet.
             _ => Ok(Vec::new()),
         }
     }
@@ -54,19 +53,19 @@ impl MediaCodec for TelnyxLine {
     }
 
     fn audio(&mut self, samples: &[i16]) -> MediaMessage {
-        said(&json!({"event": "media", "media": {"payload": shared::mulaw_payload(samples)}}))
+        text_message(&json!({"event": "media", "media": {"payload": shared::mulaw_payload(samples)}}))
     }
 
     fn mark(&mut self, name: &str) -> MediaMessage {
-        said(&json!({"event": "mark", "mark": {"name": name}}))
+        text_message(&json!({"event": "mark", "mark": {"name": name}}))
     }
 
     fn clear(&mut self) -> MediaMessage {
-        said(&json!({"event": "clear"}))
+        text_message(&json!({"event": "clear"}))
     }
 }
 
-impl TelnyxLine {
+impl TelnyxCodec {
     fn start(&mut self, start: &Value) -> Result<Vec<MediaEvent>, MediaError> {
         if self.state != State::Opened {
             return Err(MediaError::OutOfPlace);
@@ -85,7 +84,7 @@ impl TelnyxLine {
     }
 
     fn media(&mut self, media: &Value) -> Result<Vec<MediaEvent>, MediaError> {
-        // What we said ourselves: not asked for, and not to be heard again.
+        // Our own audio, which we did not request.
         if media.get("track").and_then(Value::as_str).is_some_and(|track| track.starts_with("outbound")) {
             return Ok(Vec::new());
         }
@@ -116,11 +115,11 @@ impl TelnyxLine {
     }
 }
 
-fn said(message: &Value) -> MediaMessage {
+fn text_message(message: &Value) -> MediaMessage {
     MediaMessage::Text(message.to_string())
 }
 
-/// Numbers are texts in most messages, and numbers in some.
+/// Numbers are texts in most messages and numbers in some.
 fn number(value: &Value) -> Option<u64> {
     match value {
         Value::Number(number) => number.as_u64(),
@@ -138,7 +137,7 @@ fn digit(message: &Value) -> Result<char, MediaError> {
     }
 }
 
-/// `100003 malformed_frame: what was wrong`, as far as it was told.
+/// `100003 malformed_frame: detail`, as far as the message contains it.
 fn complaint(message: &Value) -> String {
     let error = message.get("payload").or_else(|| message.get("error")).cloned().unwrap_or_default();
     let text = |name: &str| match error.get(name) {
@@ -148,12 +147,12 @@ fn complaint(message: &Value) -> String {
     };
     let head = format!("{} {}", text("code"), text("title"));
     let words = match (head.trim(), text("detail")) {
-        ("", detail) if detail.is_empty() => "an error without words".to_owned(),
+        ("", detail) if detail.is_empty() => "an error without a message".to_owned(),
         ("", detail) => detail,
         (head, detail) if detail.is_empty() => head.to_owned(),
         (head, detail) => format!("{head}: {detail}"),
     };
-    shared::words(&words)
+    shared::sanitized(&words)
 }
 
 #[cfg(test)]
@@ -179,8 +178,8 @@ mod tests {
             "media": {"track": "inbound", "chunk": chunk, "timestamp": "5", "payload": payload}}))
     }
 
-    fn started() -> TelnyxLine {
-        let mut line = TelnyxLine::default();
+    fn started() -> TelnyxCodec {
+        let mut line = TelnyxCodec::default();
         let pcmu = json!({"encoding": "PCMU", "sample_rate": 8000, "channels": 1});
         assert_eq!(
             line.read(start(&pcmu)),
@@ -190,8 +189,8 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_from_its_beginning_to_its_end() {
-        let mut line = TelnyxLine::default();
+    fn reads_a_stream() {
+        let mut line = TelnyxCodec::default();
         assert_eq!(line.read(text(json!({"event": "connected", "version": "1.0.0"}))), Ok(vec![]));
         assert_eq!(line.read(media(&json!("1"), "/38=")), Err(MediaError::OutOfPlace));
         let mut line = started();
@@ -213,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn only_mu_law_is_taken() {
+    fn accepts_only_mu_law() {
         let table = [
             (json!({"encoding": "PCMU", "sample_rate": 8000, "channels": 1}), Ok(())),
             (json!({"encoding": "audio/x-mulaw", "sample_rate": "8000", "channels": 1}), Ok(())),
@@ -226,16 +225,16 @@ mod tests {
             (json!({}), Err(MediaError::Format)),
         ];
         for (format, expected) in table {
-            let mut line = TelnyxLine::default();
+            let mut line = TelnyxCodec::default();
             assert_eq!(line.read(start(&format)).map(|_| ()), expected, "{format}");
-            // A refused start starts nothing.
+            // A rejected start does not start the stream.
             assert_eq!(line.read(media(&json!("1"), "/w==")).is_ok(), expected.is_ok());
         }
         assert_eq!(started().read(start(&json!({"encoding": "PCMU"}))), Err(MediaError::OutOfPlace));
     }
 
     #[test]
-    fn what_cannot_be_heard_changes_nothing() {
+    fn undecodable_messages_change_nothing() {
         let mut line = started();
         let long = "/".repeat(4 * 8 * crate::base::limits::MEDIA_CHUNK_MS_MAX);
         for payload in ["", "?", "/w", &long] {
@@ -250,7 +249,7 @@ mod tests {
         let without = json!({"event": "media", "media": {"payload": "/w=="}});
         assert_eq!(line.read(text(without)), Ok(vec![MediaEvent::Audio(vec![0])]));
         assert_eq!(line.read(media(&json!("1"), "/w==")), Ok(vec![MediaEvent::Audio(vec![0])]));
-        assert_eq!(line.read(media(&json!("1"), "/w==")), Ok(vec![]), "twice is once");
+        assert_eq!(line.read(media(&json!("1"), "/w==")), Ok(vec![]), "a repeated chunk is dropped");
         for digit in ["", "11", "E", "é"] {
             assert_eq!(
                 line.read(text(json!({"event": "dtmf", "dtmf": {"digit": digit}}))),
@@ -261,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn complaints_come_in_two_shapes() {
+    fn reads_both_forms_of_errors() {
         let newer = json!({"event": "error", "stream_id": "x",
             "payload": {"code": 100_003, "title": "malformed_frame", "detail": "no payload"}});
         let older = json!({"event": "error", "stream_id": "x",
@@ -270,23 +269,23 @@ mod tests {
             (newer, "100003 malformed_frame: no payload"),
             (older, "100005 rate_limit_reached"),
             (json!({"event": "error", "payload": {"detail": "x"}}), "x"),
-            (json!({"event": "error", "payload": []}), "an error without words"),
-            (json!({"event": "error"}), "an error without words"),
+            (json!({"event": "error", "payload": []}), "an error without a message"),
+            (json!({"event": "error"}), "an error without a message"),
         ];
         for (message, words) in table {
             let complaint = MediaEvent::Complaint(words.to_owned());
-            assert_eq!(TelnyxLine::default().read(text(message)), Ok(vec![complaint]));
+            assert_eq!(TelnyxCodec::default().read(text(message)), Ok(vec![complaint]));
         }
         let long = json!({"event": "error", "payload": {"title": "x".repeat(9_000)}});
-        let events = TelnyxLine::default().read(text(long)).unwrap();
+        let events = TelnyxCodec::default().read(text(long)).unwrap();
         assert!(
             matches!(&events[..], [MediaEvent::Complaint(words)] if words.len() <= crate::base::limits::CARRIER_MESSAGE_BYTES_MAX)
         );
     }
 
     #[test]
-    fn what_is_said_is_json_without_ids() {
-        let mut line = TelnyxLine::default();
+    fn outgoing_messages_have_no_ids() {
+        let mut line = TelnyxCodec::default();
         let MediaMessage::Text(audio) = line.audio(&[0; 160]) else { panic!("text") };
         assert_eq!(
             audio,
@@ -302,7 +301,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_does_harm(texts: Vec<String>) {
+        fn arbitrary_text_does_not_panic(texts: Vec<String>) {
             let mut line = started();
             for text in texts {
                 let _ = line.read(MediaMessage::Text(text));
@@ -310,8 +309,8 @@ mod tests {
         }
 
         #[test]
-        fn no_message_does_harm(events in prop::collection::vec((0_usize..7, any::<u32>(), ".{0,12}"), 0..60)) {
-            let mut line = TelnyxLine::default();
+        fn arbitrary_messages_do_not_panic(events in prop::collection::vec((0_usize..7, any::<u32>(), ".{0,12}"), 0..60)) {
+            let mut line = TelnyxCodec::default();
             for (event, number, word) in events {
                 let event = ["connected", "start", "media", "dtmf", "mark", "stop", "error"][event];
                 let part = json!({"chunk": number, "payload": word, "digit": word, "name": word, "code": number,

@@ -1,52 +1,52 @@
-//! Audio in its order: Telnyx numbers its chunks and does not promise to send them in turn.
+//! Restores the order of audio chunks: Telnyx numbers them and may deliver them out of order.
 use std::collections::{BTreeMap, VecDeque};
 
-/// Chunks that are held while one before them is missing.
+/// Most chunks that are buffered while an earlier one is missing.
 const CHUNKS_MAX: usize = 10;
-/// Audio that is held, in samples at 8 kHz: 200 ms.
+/// Most buffered audio, in samples at 8 kHz: 200 ms.
 const SAMPLES_MAX: usize = 1_600;
-/// Gaps that are remembered, so that what fills them late is told from what came before.
+/// Gaps that are remembered, to tell a late chunk from a repeated one.
 const GAPS_MAX: usize = 64;
-/// Chunks count from 1.
+/// The number of the first chunk.
 const FIRST: u64 = 1;
 
-/// Puts chunks into the order of their numbers.
+/// Sorts chunks by their numbers.
 ///
-/// 1. A chunk whose turn it is goes out at once, with all that waited for it.
-/// 2. A chunk before its turn waits, as long as [`CHUNKS_MAX`] and [`SAMPLES_MAX`] allow. Then the gap is passed over.
-/// 3. A chunk that was passed over and comes after all goes out at once: late, and not lost.
-/// 4. A chunk that went out before is dropped.
+/// 1. The next chunk is released at once, with the chunks that waited for it.
+/// 2. A later chunk waits within [`CHUNKS_MAX`] and [`SAMPLES_MAX`]. Beyond that, the gap before it is skipped.
+/// 3. A chunk that was skipped and arrives after all is released at once: late but not lost.
+/// 4. A repeated chunk is dropped.
 #[derive(Debug, Default)]
 pub(super) struct Reorder {
-    /// The number whose turn it is; `None` before the first went out.
+    /// The number of the next chunk; `None` before the first release.
     next: Option<u64>,
     waiting: BTreeMap<u64, Vec<i16>>,
-    /// What was passed over: first and last number, in order.
+    /// The skipped ranges: first and last number, in order.
     gaps: VecDeque<(u64, u64)>,
 }
 
 impl Reorder {
-    /// Takes a chunk; what can be heard now, in order.
+    /// Adds a chunk; returns the chunks that can be played now, in order.
     pub(super) fn push(&mut self, chunk: u64, samples: Vec<i16>) -> Vec<Vec<i16>> {
         if self.next.is_some_and(|next| chunk < next) {
             return if self.fill(chunk) { vec![samples] } else { Vec::new() };
         }
-        // Of two with one number the first counts.
+        // Of two chunks with the same number the first counts.
         self.waiting.entry(chunk).or_insert(samples);
-        let mut out = self.run();
+        let mut out = self.release();
         while self.is_full() {
-            self.pass_over();
-            out.extend(self.run());
+            self.skip_gap();
+            out.extend(self.release());
         }
         out
     }
 
-    /// All that waits, in order: nothing more is coming.
+    /// Releases all waiting chunks in order, at the end of the stream.
     pub(super) fn flush(&mut self) -> Vec<Vec<i16>> {
         let mut out = Vec::new();
         while !self.waiting.is_empty() {
-            self.pass_over();
-            out.extend(self.run());
+            self.skip_gap();
+            out.extend(self.release());
         }
         out
     }
@@ -56,10 +56,10 @@ impl Reorder {
         self.waiting.len() > CHUNKS_MAX || (self.waiting.len() > 1 && samples > SAMPLES_MAX)
     }
 
-    /// What goes out without a gap.
-    fn run(&mut self) -> Vec<Vec<i16>> {
+    /// Releases the chunks up to the next gap.
+    fn release(&mut self) -> Vec<Vec<i16>> {
         if self.next.is_none() && self.waiting.first_key_value().is_some_and(|(chunk, _)| *chunk <= FIRST) {
-            self.pass_over();
+            self.skip_gap();
         }
         let mut out = Vec::new();
         while let Some(next) = self.next
@@ -71,8 +71,8 @@ impl Reorder {
         out
     }
 
-    /// It is the turn of the first that waits, and what is missing before it is a gap.
-    fn pass_over(&mut self) {
+    /// Skips to the first waiting chunk and records the gap before it.
+    fn skip_gap(&mut self) {
         let Some((&first, _)) = self.waiting.first_key_value() else { return };
         let next = self.next.replace(first).unwrap_or(0);
         if next < first {
@@ -83,7 +83,7 @@ impl Reorder {
         }
     }
 
-    /// Takes a number out of the gaps; false when it is in none.
+    /// Removes a number from the gaps; false when it is in none.
     fn fill(&mut self, chunk: u64) -> bool {
         let Some(place) = self.gaps.iter().position(|(first, last)| (*first..=*last).contains(&chunk)) else {
             return false;
@@ -95,7 +95,7 @@ impl Reorder {
         if first < chunk {
             self.gaps.insert(place, (first, chunk - 1));
         }
-        // A gap that was split counts twice: the oldest is forgotten.
+        // Splitting a gap adds one; the oldest is dropped beyond the limit.
         if self.gaps.len() > GAPS_MAX {
             self.gaps.pop_front();
         }
@@ -109,7 +109,7 @@ mod tests {
 
     use super::*;
 
-    /// Twenty milliseconds that say which chunk they are.
+    /// A frame of 20 ms that contains its chunk's number.
     fn frame(chunk: u64) -> Vec<i16> {
         vec![i16::try_from(chunk).unwrap(); 160]
     }
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn chunks_in_turn_wait_for_nothing() {
+    fn chunks_in_order_do_not_wait() {
         let mut reorder = Reorder::default();
         for chunk in 1..=100 {
             assert_eq!(numbers(reorder.push(chunk, frame(chunk))), [i16::try_from(chunk).unwrap()]);
@@ -137,14 +137,14 @@ mod tests {
     }
 
     #[test]
-    fn what_overtook_waits() {
+    fn early_chunks_wait() {
         assert_eq!(heard([1, 3, 4, 2, 5]), [1, 2, 3, 4, 5]);
         assert_eq!(heard([2, 1, 3]), [1, 2, 3]);
-        assert_eq!(heard([1, 0, 2]), [1, 0, 2], "nobody waits for a chunk 0, and it is not lost");
+        assert_eq!(heard([1, 0, 2]), [1, 0, 2], "chunk 0 is not waited for and not lost");
     }
 
     #[test]
-    fn a_gap_is_waited_for_no_longer_than_it_may_be() {
+    fn the_wait_for_a_gap_is_bounded() {
         let mut reorder = Reorder::default();
         assert_eq!(numbers(reorder.push(1, frame(1))), [1]);
         for chunk in 3..=12 {
@@ -152,10 +152,10 @@ mod tests {
         }
         let out = numbers(reorder.push(13, frame(13)));
         assert_eq!(out, (3..=13).collect::<Vec<_>>());
-        assert_eq!(numbers(reorder.push(2, frame(2))), [2], "late, and not lost");
-        assert!(reorder.push(2, frame(2)).is_empty(), "and not twice");
+        assert_eq!(numbers(reorder.push(2, frame(2))), [2], "late but not lost");
+        assert!(reorder.push(2, frame(2)).is_empty(), "a repeated chunk is dropped");
         assert_eq!(numbers(reorder.push(14, frame(14))), [14]);
-        // Large chunks are waited for by their length.
+        // Large chunks wait by their length.
         let mut reorder = Reorder::default();
         assert_eq!(reorder.push(1, vec![0; 800]).len(), 1);
         assert_eq!(reorder.push(3, vec![0; 900]).len(), 0);
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn numbering_that_begins_anywhere_is_followed() {
+    fn numbering_may_start_anywhere() {
         assert_eq!(heard(500..530), (500..530).collect::<Vec<_>>());
         assert_eq!(heard([20_000, 20_002, 20_001]), [20_000, 20_001, 20_002]);
     }
@@ -182,9 +182,9 @@ mod tests {
     }
 
     proptest! {
-        /// Shuffled a little, some doubled, some missing: each that came is heard once, in order, and little is held.
+        /// Slightly shuffled, some repeated, some missing: each chunk is released once, in order, with little buffering.
         #[test]
-        fn a_little_disorder_is_mended(keys in prop::collection::vec((0_u64..5, 0_u8..10), 1..200)) {
+        fn restores_the_order(keys in prop::collection::vec((0_u64..5, 0_u8..10), 1..200)) {
             let mut chunks: Vec<(u64, u64)> = Vec::new();
             for (chunk, (delay, fate)) in (1_u64..).zip(&keys) {
                 match fate {
@@ -203,9 +203,9 @@ mod tests {
             prop_assert!(held <= CHUNKS_MAX);
         }
 
-        /// In whatever order they come: nothing twice, and as long as gaps are few nothing lost.
+        /// In any order: nothing is repeated, and nothing is lost while gaps are few.
         #[test]
-        fn no_numbers_lose_or_double_audio(chunks in prop::collection::vec(0_u64..60, 0..300)) {
+        fn audio_is_neither_lost_nor_repeated(chunks in prop::collection::vec(0_u64..60, 0..300)) {
             let (mut heard, held) = heard_and_held(&chunks);
             let mut expected = chunks;
             expected.sort_unstable();

@@ -1,4 +1,4 @@
-//! The account, the requests, and who is believed.
+//! Settings, requests and signatures.
 use http::HeaderMap;
 use ring::signature::{ED25519, Ed25519KeyPair, KeyPair, UnparsedPublicKey};
 
@@ -6,7 +6,7 @@ use super::super::order::RejectionCause;
 use super::*;
 use crate::base::phone::E164;
 
-/// The key of the bytes 0 to 31, and what the official SDK's verifier took for genuine of it.
+/// The key of the bytes 0 to 31, with a signature that the official SDK's verifier accepted.
 const KEY: &str = "A6EHv/POEL4dcN0Y50vAmWfk1jCbpQ1fHdyGZBJVMbg=";
 const SIGNED_S: i64 = 1_700_000_000;
 const BODY: &str = r#"{"data":{"event_type":"call.initiated","id":"0ccc7b54-4df3-4bca-a65a-3da1ecc777f0","payload":{"call_control_id":"v3:test"},"record_type":"event"}}"#;
@@ -32,7 +32,7 @@ fn reply(status: u16, body: &Value) -> HttpReply {
 }
 
 #[test]
-fn an_account_is_whole_or_absent() {
+fn an_account_is_complete_or_absent() {
     let none = [(API_KEY, None), (PUBLIC_KEY, None), (CONNECTION_ID, None)];
     assert!(settings(&none).unwrap().is_none());
     for name in [API_KEY, PUBLIC_KEY, CONNECTION_ID] {
@@ -52,12 +52,12 @@ fn an_account_is_whole_or_absent() {
 fn body(outgoing: &Outgoing) -> Value {
     assert_eq!((outgoing.method, outgoing.content_type), ("POST", Some("application/json")));
     assert_eq!(outgoing.authorization, Authorization::Bearer(Secret::new("KEY0123")));
-    assert!(!format!("{outgoing:?}").contains("KEY0123"), "the key has no way into logs");
+    assert!(!format!("{outgoing:?}").contains("KEY0123"), "the key is never logged");
     serde_json::from_slice(&outgoing.body).unwrap()
 }
 
 #[test]
-fn an_order_dials() {
+fn an_order_is_a_dial() {
     let (from, to) = (E164::parse("+13125550001").unwrap(), E164::parse("+436601234567").unwrap());
     let mut order = Order {
         from: &from,
@@ -99,7 +99,7 @@ fn an_order_dials() {
 }
 
 #[test]
-fn commands_are_about_one_call() {
+fn commands_name_their_call() {
     let local = settings(&[(BASE_URL, Some("http://127.0.0.1:7/v2/"))]).unwrap().unwrap();
     let connect = Connect {
         carrier_call_id: "v3:MdI91X4lWFEs7IgbBEOT9M4AigoY08M0WWZFISt1Yw2axZ_IiE4pqg",
@@ -147,7 +147,7 @@ fn commands_are_about_one_call() {
 }
 
 #[test]
-fn an_order_is_taken_refused_or_nobody_knows() {
+fn interprets_the_response_to_an_order() {
     let data = json!({"data": {"call_control_id": "v3:a", "call_leg_id": "l", "call_session_id": "s",
         "is_alive": false, "record_type": "call"}});
     let telnyx = telnyx();
@@ -166,7 +166,7 @@ fn an_order_is_taken_refused_or_nobody_knows() {
     let error = json!({"errors": [{"code": "10009", "title": "Authentication failed"}]});
     let Placed::Rejected(no) = telnyx.placed(&reply(401, &error)) else { panic!("a no") };
     assert_eq!((no.code.as_str(), no.cause), ("10009", RejectionCause::Account));
-    // A 5xx that explains itself is no no.
+    // A 5xx with an explanation is still no rejection.
     assert_eq!(
         telnyx.placed(&reply(500, &error)),
         Placed::Unknown("HTTP 500: Authentication failed".to_owned())
@@ -174,7 +174,7 @@ fn an_order_is_taken_refused_or_nobody_knows() {
 }
 
 #[test]
-fn a_call_that_is_over_is_hung_up() {
+fn hanging_up_an_ended_call_succeeds() {
     let telnyx = telnyx();
     let error = |code: &str| json!({"errors": [{"code": code, "title": "x"}]});
     assert_eq!(telnyx.hung_up(&reply(200, &json!({"data": {"result": "ok"}}))), Ok(()));
@@ -202,7 +202,7 @@ fn checked(headers: &[(&'static str, &str)], body: &str, now_s: i64) -> Check {
     })
 }
 
-/// What a host does with the check.
+/// Verifies as a host does.
 fn genuine(check: &Check) -> bool {
     let Check::Ed25519 { public_key, message, signature } = check else { return false };
     UnparsedPublicKey::new(&ED25519, public_key).verify(message, signature).is_ok()
@@ -212,7 +212,7 @@ const TIME: (&str, &str) = ("telnyx-timestamp", "1700000000");
 const SIGNED: (&str, &str) = ("telnyx-signature-ed25519", SIGNATURE);
 
 #[test]
-fn the_vector_is_genuine_and_nothing_like_it() {
+fn only_the_unmodified_vector_is_genuine() {
     assert!(genuine(&checked(&[TIME, SIGNED], BODY, SIGNED_S)));
     let seed: Vec<u8> = (0..32).collect();
     let pair = Ed25519KeyPair::from_seed_unchecked(&seed).unwrap();
@@ -253,7 +253,7 @@ fn the_vector_is_genuine_and_nothing_like_it() {
 }
 
 #[test]
-fn what_is_not_signed_is_forged() {
+fn missing_malformed_and_stale_signatures_are_rejected() {
     let forged = |headers: &[(&'static str, &str)]| checked(headers, BODY, SIGNED_S);
     assert_eq!(forged(&[]), Check::Forged(Forged::Missing));
     assert_eq!(forged(&[TIME]), Check::Forged(Forged::Missing));

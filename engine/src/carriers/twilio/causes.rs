@@ -1,12 +1,12 @@
-//! What Twilio's words for an end, and its error codes, mean in ours.
+//! Maps Twilio's call statuses and error codes to ours.
 use crate::carriers::order::RejectionCause;
 use crate::conversation::EndedReason;
 
-/// "Invalid call state": what was asked needs a call that is not over (error 21220).
+/// "Invalid call state": the request needs a call that has not ended (error 21220).
 pub const CALL_IS_OVER: u32 = 21_220;
 
-/// Why a call ended, by its last `CallStatus` and the `SipResponseCode` that came with it; `None` for a status
-/// that is no end. Outcome and fault follow from the reason.
+/// The reason of a call's end by its final `CallStatus` and the `SipResponseCode` next to it; `None` for a status that is not
+/// final. Outcome and fault follow from the reason.
 ///
 /// | `CallStatus` | `SipResponseCode` | reason | outcome | fault |
 /// | --- | --- | --- | --- | --- |
@@ -21,11 +21,11 @@ pub const CALL_IS_OVER: u32 = 21_220;
 /// | `failed` | 488, 491, 606, 5xx | carrier failed | failed | carrier |
 /// | `failed` | any other, none | unreachable² | failed | caller |
 ///
-/// ¹ Twilio does not tell who hung up; the conversation knows if it was not the user.
-/// ² "Most likely because the phone number is non-existent", say the pages on call statuses.
+/// ¹ Twilio does not report who hung up; the conversation knows if it was not the user.
+/// ² "Most likely because the phone number is non-existent", according to the pages on call statuses.
 ///
-/// Sources: Twilio's page "What are the possible call statuses"; the meanings of the codes are of RFC 3261 (21),
-/// RFC 8197 (607) and RFC 8688 (608). Twilio does not document which code comes with which status.
+/// Sources: Twilio's page "What are the possible call statuses"; the codes are defined in RFC 3261 (21), RFC 8197 (607) and
+/// RFC 8688 (608). Twilio does not document which code comes with which status.
 pub fn ended(call_status: &str, sip_response_code: Option<u16>) -> Option<EndedReason> {
     Some(match (call_status, sip_response_code) {
         ("completed", _) => EndedReason::UserHungUp,
@@ -42,22 +42,22 @@ pub fn ended(call_status: &str, sip_response_code: Option<u16>) -> Option<EndedR
     })
 }
 
-/// Who can do something about an error, where its code tells more than the HTTP status does.
+/// Who can resolve an error, where its code is more specific than the HTTP status.
 ///
 /// Source: Twilio's error and warning dictionary.
 pub fn rejection(code: u32) -> Option<RejectionCause> {
     Some(match code {
-        // The account is not active, on trial, or may not use voice.
+        // The account is inactive, on trial, or may not use voice.
         10_001..=10_003 | 10_005 => RejectionCause::Account,
-        // Too many calls at once; too many requests.
+        // Too many concurrent calls or requests.
         10_004 | 20_429 => RejectionCause::Busy,
-        // Credentials, a suspended account, permissions; and an account that is not found.
+        // Credentials, a suspended account, permissions, or an account that does not exist.
         20_003..=20_006 | 20_008 | 20_403 | 20_404 => RejectionCause::Account,
         // International calls, countries and numbers that the account may not call.
         21_203 | 21_215 | 21_216 | 13_227 | 32_205 => RejectionCause::Account,
-        // A trial account calls numbers it has verified.
+        // A trial account can only call verified numbers.
         21_219 | 573_005 => RejectionCause::Account,
-        // The numbers and the other parameters of the Calls resource.
+        // The numbers and other parameters of the Calls resource.
         21_200..=21_299 => RejectionCause::Request,
         _ => return None,
     })
@@ -71,7 +71,7 @@ mod tests {
     type Row = (&'static str, &'static [Option<u16>], EndedReason, Outcome, CallFault);
 
     #[test]
-    fn every_row_of_the_table() {
+    fn maps_every_row_of_the_table() {
         let rows: &[Row] = &[
             (
                 "completed",

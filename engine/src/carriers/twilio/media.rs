@@ -1,4 +1,4 @@
-//! Media Streams: JSON in text messages, mu-law at 8 kHz both ways.
+//! Media Streams: JSON text messages with mu-law at 8 kHz in both directions.
 //!
 //! Source: Twilio's page "Media Streams: WebSocket messages".
 use std::borrow::Cow;
@@ -10,18 +10,18 @@ use crate::carriers::media::{MediaCodec, MediaError, MediaEvent, MediaFormat, Me
 use crate::carriers::shared;
 use crate::speech::audio::Rate;
 
-/// The longest that Twilio's id of a stream may be: it goes into every message.
+/// Longest stream id that is accepted: every outgoing message contains it.
 const STREAM_SID_BYTES_MAX: usize = 64;
 
-/// One stream.
+/// The codec for one stream.
 #[derive(Debug, Default)]
-pub struct TwilioLine {
-    /// Empty until it has started.
+pub struct TwilioCodec {
+    /// Empty before the start.
     stream_sid: String,
     stopped: bool,
 }
 
-impl MediaCodec for TwilioLine {
+impl MediaCodec for TwilioCodec {
     fn read(&mut self, message: MediaMessage) -> Result<Vec<MediaEvent>, MediaError> {
         let MediaMessage::Text(text) = message else { return Err(MediaError::Malformed) };
         let message: Message<'_> = serde_json::from_str(&text).map_err(|_| MediaError::Malformed)?;
@@ -44,7 +44,7 @@ impl MediaCodec for TwilioLine {
                 self.stopped = true;
                 MediaEvent::Stopped
             }
-            // `connected` comes first and says nothing; what is to come may be of no interest either.
+            // `connected` has no information, and unknown events are ignored.
             _ => return Ok(Vec::new()),
         };
         Ok(vec![event])
@@ -56,23 +56,23 @@ impl MediaCodec for TwilioLine {
 
     fn audio(&mut self, samples: &[i16]) -> MediaMessage {
         let media = json!({"payload": shared::mulaw_payload(samples)});
-        said(&json!({"event": "media", "streamSid": self.stream_sid, "media": media}))
+        text_message(&json!({"event": "media", "streamSid": self.stream_sid, "media": media}))
     }
 
     fn mark(&mut self, name: &str) -> MediaMessage {
-        said(&json!({"event": "mark", "streamSid": self.stream_sid, "mark": {"name": name}}))
+        text_message(&json!({"event": "mark", "streamSid": self.stream_sid, "mark": {"name": name}}))
     }
 
     fn clear(&mut self) -> MediaMessage {
-        said(&json!({"event": "clear", "streamSid": self.stream_sid}))
+        text_message(&json!({"event": "clear", "streamSid": self.stream_sid}))
     }
 }
 
-impl TwilioLine {
+impl TwilioCodec {
     fn start(&mut self, start: Start<'_>) -> Result<MediaEvent, MediaError> {
         let sid = start.stream_sid.into_owned();
         let fits = (1..=STREAM_SID_BYTES_MAX).contains(&sid.len()) && sid.is_ascii();
-        // A stream starts once.
+        // A stream starts only once.
         if !fits || !self.stream_sid.is_empty() {
             return Err(MediaError::Malformed);
         }
@@ -84,7 +84,7 @@ impl TwilioLine {
         Ok(MediaEvent::Started { carrier_call_id: start.call_sid.map(Cow::into_owned) })
     }
 
-    /// Audio of the other end; nothing for our own, which only streams of another kind have.
+    /// Audio from the other end; `None` for our own, which only other kinds of streams contain.
     fn media(&self, media: &Media<'_>) -> Result<Option<MediaEvent>, MediaError> {
         if self.stream_sid.is_empty() || self.stopped {
             return Err(MediaError::OutOfPlace);
@@ -96,7 +96,7 @@ impl TwilioLine {
     }
 }
 
-fn said(message: &Value) -> MediaMessage {
+fn text_message(message: &Value) -> MediaMessage {
     MediaMessage::Text(message.to_string())
 }
 
@@ -108,7 +108,7 @@ fn key(digit: &str) -> Result<char, MediaError> {
     }
 }
 
-/// What is of interest in a message of Twilio's.
+/// The relevant fields of a message.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Message<'a> {

@@ -1,4 +1,4 @@
-//! What Twilio's callbacks say.
+//! Parses Twilio's callbacks.
 //!
 //! Source: Twilio's pages "TwiML: Twilio's request to your application", "Call resource: StatusCallback" and
 //! "Answering machine detection".
@@ -10,22 +10,22 @@ use crate::carriers::callback::Callback;
 use crate::carriers::report::{Billed, CarrierEvent, End, IncomingCall, Progress, Report};
 use crate::carriers::shared;
 
-/// What an error quotes of a value.
+/// Bytes of a value that an error quotes.
 const QUOTED_BYTES_MAX: usize = 40;
 
-/// What stands in `From` when the caller's number is not known: words, or the words as they are typed on a
-/// telephone's keys (anonymous, restricted, blocked, unknown, unavailable).
+/// Values of `From` for an unknown caller: words, or the words as typed on a telephone keypad (anonymous, restricted, blocked,
+/// unknown, unavailable).
 const WITHHELD_WORDS: &[&str] = &["anonymous", "restricted", "blocked", "unknown", "unavailable", "private"];
 const WITHHELD_NUMBERS: &[&str] = &["+266696687", "+7378742833", "+2562533", "+8656696", "+86282452253"];
 
-/// What a callback says, by what is in it: the same URL may be entered for a number's calls and for their status.
+/// The events of a callback, by its content: one URL may be configured for a number's calls and for their status.
 pub fn read(callback: &Callback<'_>) -> Result<Vec<CarrierEvent>, String> {
     let fields = Fields::of(callback);
     let carrier_call_id = fields.get("CallSid").ok_or("no CallSid")?;
     if !super::is_sid("CA", carrier_call_id) {
-        return Err(format!("the CallSid {}", quoted(carrier_call_id)));
+        return Err(format!("invalid CallSid {}", quoted(carrier_call_id)));
     }
-    // A stream's own status, which nobody asked for: it is the media socket's to tell.
+    // Status callbacks of a stream were not requested; the media socket has this information.
     if fields.get("StreamEvent").is_some() {
         return Ok(Vec::new());
     }
@@ -36,8 +36,8 @@ pub fn read(callback: &Callback<'_>) -> Result<Vec<CarrierEvent>, String> {
     Ok(event.into_iter().collect())
 }
 
-/// A call that waits for a document. It rings; or it is in progress, when a document of the operator's own has
-/// sent it on to us. What tells of progress names its source.
+/// Whether a call waits for a document. It rings, or is in progress when another document of the operator redirected it to us.
+/// Progress callbacks have a source.
 fn is_incoming(fields: &Fields<'_>, status: &str) -> bool {
     fields.get("Direction") == Some("inbound")
         && fields.get("CallbackSource").is_none()
@@ -58,7 +58,7 @@ fn incoming(fields: &Fields<'_>, carrier_call_id: &str) -> Result<CarrierEvent, 
     }))
 }
 
-/// What became of a call; nothing when the callback tells nothing that is of interest (recordings).
+/// The progress of a call; `None` for callbacks without interest (recordings).
 fn report(
     fields: &Fields<'_>,
     carrier_call_id: &str,
@@ -71,7 +71,7 @@ fn report(
         Some(status) => Some(Progress::Ended(end(fields, status)?)),
     };
     let billed = match progress {
-        // In minutes, as it is charged; the price comes to be known later and is not told.
+        // Billed minutes; the price is known later and not reported.
         Some(Progress::Ended(_)) => fields
             .number("Duration")
             .map(|minutes| Billed { duration_ms: Some(minutes.saturating_mul(60_000)), cost_microusd: None }),
@@ -82,7 +82,7 @@ fn report(
         Some(by) if by == "fax" || by.starts_with("machine_") => Some(true),
         _ => None,
     };
-    // That the call is under way says what it is called, where the answer to the order was lost.
+    // Even without progress the report gives the call's SID, in case the response to the order was lost.
     let is_taken = matches!(status, Some("queued" | "initiated"));
     if progress.is_none() && machine.is_none() && !is_taken {
         return Ok(None);
@@ -93,7 +93,7 @@ fn report(
 fn end(fields: &Fields<'_>, status: &str) -> Result<End, String> {
     let sip_response_code = fields.get("SipResponseCode").and_then(|code| code.parse().ok());
     let reason = causes::ended(status, sip_response_code)
-        .ok_or_else(|| format!("the CallStatus {}", quoted(status)))?;
+        .ok_or_else(|| format!("unknown CallStatus {}", quoted(status)))?;
     let cause = match sip_response_code {
         Some(code) => format!("{status} {code}"),
         None => status.to_owned(),
@@ -106,7 +106,7 @@ fn quoted(text: &str) -> String {
     format!("{:?}", truncate(text.to_owned(), QUOTED_BYTES_MAX))
 }
 
-/// The parameters that are signed: a form's, or the URL's where there is no body.
+/// The signed parameters: a form's, or those of the URL when there is no body.
 struct Fields<'a>(Vec<(Cow<'a, str>, Cow<'a, str>)>);
 
 impl<'a> Fields<'a> {
@@ -114,13 +114,13 @@ impl<'a> Fields<'a> {
         Self(if signature::is_get(callback) { callback.query_pairs() } else { callback.form_pairs() })
     }
 
-    /// The first of this name; `None` when it is not there or empty.
+    /// The first value of a parameter; `None` when it is missing or empty.
     fn get(&self, name: &str) -> Option<&str> {
         let found = self.0.iter().find(|(known, _)| known == name);
         found.map(|(_, value)| value.as_ref()).filter(|value| !value.is_empty())
     }
 
-    /// A number that counts something.
+    /// A non-negative number.
     fn number(&self, name: &str) -> Option<i64> {
         self.get(name)?.parse().ok().filter(|number| *number >= 0)
     }

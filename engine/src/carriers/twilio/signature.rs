@@ -1,8 +1,8 @@
-//! `X-Twilio-Signature`: base64 of HMAC-SHA1 with the account's auth token over the URL and a form's parameters.
+//! `X-Twilio-Signature`: the base64 HMAC-SHA1, keyed with the account's auth token, of the URL and a form's parameters.
 //!
 //! Source: Twilio's page "Webhooks security" and the validators of its SDKs (`twilio/request_validator.py`,
-//! `lib/webhooks/webhooks.js`). Callbacks signed with a shared key (`X-Twilio-Webhooks-Signature-Settings`) are
-//! of no account here and are refused.
+//! `lib/webhooks/webhooks.js`). Callbacks signed with a shared key (`X-Twilio-Webhooks-Signature-Settings`) are not supported
+//! and are rejected.
 use std::collections::{BTreeMap, BTreeSet};
 
 use base64::Engine as _;
@@ -12,22 +12,21 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use crate::base::hash::sha256_hex;
 use crate::base::setting::Secret;
 use crate::carriers::callback::{Callback, Check, Forged};
-use crate::carriers::shared::{hmac_sha1, same};
+use crate::carriers::shared::{constant_time_eq, hmac_sha1};
 
-/// The header.
 const HEADER: &str = "x-twilio-signature";
 
-/// A parameter of the URL: the hash of a body that is no form.
+/// A URL parameter: the hash of a body that is not a form.
 const BODY_HASH: &str = "bodySHA256";
 
-/// Bytes of an HMAC-SHA1.
+/// Length of an HMAC-SHA1.
 const MAC_BYTES: usize = 20;
 
-/// Whether a callback is signed with the token.
+/// Checks that a callback is signed with the token.
 pub fn check(token: &Secret, callback: &Callback<'_>) -> Check {
     let form = if is_get(callback) { Vec::new() } else { callback.form_pairs() };
     if !is_get(callback) && !callback.is_form() && !fits_its_hash(callback) {
-        // The missing signature is the clearer word where both are so.
+        // When both are wrong, a missing signature is the more useful error.
         return Check::Forged(given(callback).err().unwrap_or(Forged::Wrong));
     }
     let mut parameters: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
@@ -41,8 +40,8 @@ pub fn check(token: &Secret, callback: &Callback<'_>) -> Check {
     compare(token, callback, spellings(callback.url), &suffix)
 }
 
-/// Whether a request for a media socket is signed with the token: over the `wss://` URL as TwiML had it. With or
-/// without a slash at its end, for it is told of libraries that add one.
+/// Checks that a request for a media socket is signed with the token, over the `wss://` URL from TwiML. A trailing slash is
+/// optional, because some libraries are reported to add one.
 pub fn check_media(token: &Secret, callback: &Callback<'_>) -> Check {
     let url = callback.url.trim_end_matches('/');
     let mut urls = spellings(url);
@@ -50,7 +49,7 @@ pub fn check_media(token: &Secret, callback: &Callback<'_>) -> Check {
     compare(token, callback, urls, "")
 }
 
-/// Whether a callback has its parameters in the URL alone.
+/// Whether the URL contains all parameters.
 pub fn is_get(callback: &Callback<'_>) -> bool {
     callback.method == "GET"
 }
@@ -61,15 +60,15 @@ fn compare(token: &Secret, callback: &Callback<'_>, urls: BTreeSet<String>, suff
         Err(forged) => return Check::Forged(forged),
     };
     let key = token.reveal().as_bytes();
-    // An empty key is no key: everybody has it.
+    // Everybody can sign with an empty key.
     let fits = !key.is_empty()
         && urls
             .into_iter()
-            .any(|url| same(&STANDARD.encode(hmac_sha1(key, (url + suffix).as_bytes())), given));
+            .any(|url| constant_time_eq(&STANDARD.encode(hmac_sha1(key, (url + suffix).as_bytes())), given));
     if fits { Check::Genuine } else { Check::Forged(Forged::Wrong) }
 }
 
-/// The signature that came, if it can be one.
+/// The request's signature, if it is well-formed.
 fn given<'a>(callback: &Callback<'a>) -> Result<&'a str, Forged> {
     if !callback.headers.contains_key(HEADER) {
         return Err(Forged::Missing);
@@ -81,27 +80,27 @@ fn given<'a>(callback: &Callback<'a>) -> Result<&'a str, Forged> {
     }
 }
 
-/// A body that is no form is signed by its hash in the URL, or not at all: then there must be none.
+/// A body that is not a form must match the hash in the URL; without a hash, there must be no body.
 fn fits_its_hash(callback: &Callback<'_>) -> bool {
     let hash = callback.query_pairs().into_iter().find(|(name, _)| name == BODY_HASH);
     match hash {
-        Some((_, hash)) => same(&sha256_hex(callback.body), &hash),
+        Some((_, hash)) => constant_time_eq(&sha256_hex(callback.body), &hash),
         None => callback.body.is_empty(),
     }
 }
 
-/// The ways in which Twilio may have spelled a URL when it signed it: with and without the port, and with the
-/// query as it is, with its apostrophes encoded, or encoded as by Node.js's `querystring`.
+/// The spellings of a URL that Twilio may have signed: with and without the port, and with the query unchanged, with encoded
+/// apostrophes, or encoded by Node.js's `querystring`.
 fn spellings(url: &str) -> BTreeSet<String> {
     ports(url).into_iter().flat_map(|url| [apostrophes_encoded(&url), encoded_again(&url), url]).collect()
 }
 
-/// The URL without a port and with one: its own, or that of its scheme.
+/// The URL without a port and with one: its own, or the default of its scheme.
 fn ports(url: &str) -> [String; 2] {
     let Some((scheme, rest)) = url.split_once("://") else { return [url.to_owned(), url.to_owned()] };
     let (authority, rest) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
     let (user, host) = authority.split_at(authority.rfind('@').map_or(0, |at| at + 1));
-    // The colons within the brackets of an IPv6 address begin no port.
+    // Colons inside the brackets of an IPv6 address are not a port separator.
     let port_at = host.rfind(':').filter(|at| !host[*at..].contains(']')).unwrap_or(host.len());
     let (host, port) = host.split_at(port_at);
     let port = match (port, scheme) {
@@ -120,7 +119,7 @@ fn apostrophes_encoded(url: &str) -> String {
 }
 
 fn encoded_again(url: &str) -> String {
-    /// What ECMAScript's `encodeURIComponent` leaves as it is, beside letters and digits.
+    /// Characters that ECMAScript's `encodeURIComponent` does not encode, besides letters and digits.
     const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
         .remove(b'-')
         .remove(b'_')

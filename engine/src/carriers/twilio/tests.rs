@@ -22,7 +22,7 @@ fn reply(status: u16, body: &str) -> HttpReply {
 }
 
 #[test]
-fn an_account_is_whole_or_not_there() {
+fn an_account_is_complete_or_absent() {
     assert!(Twilio::from_settings(&settings(&[])).unwrap().is_none());
     let base = "SIDETONE_TWILIO_BASE_URL";
     let (sid, token) = ("SIDETONE_TWILIO_ACCOUNT_SID", "SIDETONE_TWILIO_AUTH_TOKEN");
@@ -43,7 +43,7 @@ fn an_account_is_whole_or_not_there() {
 }
 
 #[test]
-fn an_order_is_a_form_with_its_document() {
+fn an_order_is_a_form_with_twiml() {
     let from = E164::parse("+14155550123").unwrap();
     let to = E164::parse("+442071838750").unwrap();
     let outgoing = twilio().place(&Order {
@@ -84,7 +84,7 @@ fn an_order_is_a_form_with_its_document() {
 }
 
 #[test]
-fn an_order_is_taken_or_not_or_nobody_knows() {
+fn interprets_the_response_to_an_order() {
     let placed = |status, body: &str| twilio().placed(&reply(status, body));
     let taken = format!(r#"{{"sid":"{CALL}","status":"queued"}}"#);
     assert_eq!(placed(201, &taken), Placed::Accepted { carrier_call_id: CALL.to_owned() });
@@ -99,7 +99,7 @@ fn an_order_is_taken_or_not_or_nobody_knows() {
 }
 
 #[test]
-fn a_no_says_who_can_do_something() {
+fn rejections_have_a_cause() {
     let rejection = |status, body: &str| match twilio().placed(&reply(status, body)) {
         Placed::Rejected(rejection) => rejection,
         other => panic!("{other:?}"),
@@ -122,7 +122,7 @@ fn a_no_says_who_can_do_something() {
         (401, 20005, RejectionCause::Account),
         (404, 20404, RejectionCause::Account),
         (429, 20429, RejectionCause::Busy),
-        // Unheard-of codes: the status tells.
+        // Unknown codes: the status decides.
         (400, 99999, RejectionCause::Request),
         (401, 99999, RejectionCause::Account),
         (429, 99999, RejectionCause::Busy),
@@ -139,7 +139,7 @@ fn a_no_says_who_can_do_something() {
 }
 
 #[test]
-fn a_call_is_connected_or_declined_by_a_document() {
+fn documents_connect_or_decline_a_call() {
     let call = Connect {
         carrier_call_id: CALL,
         our_number: "+14155550123",
@@ -162,7 +162,7 @@ fn a_call_is_connected_or_declined_by_a_document() {
 }
 
 #[test]
-fn a_call_is_ended_whether_or_not_it_was_answered() {
+fn hangs_up_before_and_after_the_answer() {
     let end = |answered, id| {
         twilio().hang_up(&Ending {
             carrier_call_id: id,
@@ -188,7 +188,7 @@ fn a_call_is_ended_whether_or_not_it_was_answered() {
 }
 
 #[test]
-fn it_is_among_the_carriers_once_it_is_set() {
+fn a_configured_account_is_available() {
     let pairs = [("SIDETONE_TWILIO_ACCOUNT_SID", SID), ("SIDETONE_TWILIO_AUTH_TOKEN", "12345")];
     let carriers = crate::carriers::Carriers::from_settings(settings(&pairs)).unwrap();
     let carrier = carriers.get(CarrierName::Twilio).unwrap();

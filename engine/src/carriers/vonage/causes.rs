@@ -1,29 +1,29 @@
-//! From what Vonage calls the end of a call to what Sidetone calls it.
+//! Maps Vonage's call statuses to ours.
 //!
 //! Sources: Vonage's "Voice API Webhooks Reference" (the statuses) and the official SDKs for Java and .NET
-//! (`CallStatusDetail`, `DetailedStatus`: the details, with what they mean). There is no SIP code in an event.
+//! (`CallStatusDetail`, `DetailedStatus`: the details and their meaning). Events contain no SIP code.
 use crate::carriers::report::End;
 use crate::conversation::EndedReason;
 
-/// The table. A detail of `""` is any that the status has no row for, and none at all.
+/// Status, detail, reason. The detail `""` matches every detail without a row of its own, and a missing one.
 const CAUSES: &[(&str, &str, EndedReason)] = &[
-    // The two sides were connected, and one of them hung up. Which one is not promised; where the conversation
-    // ended by itself it knows better.
+    // Connected, then one side hung up. Which side is not guaranteed; when the conversation ended by itself, its own reason takes
+    // precedence.
     ("completed", "", EndedReason::UserHungUp),
     ("busy", "", EndedReason::Busy),
-    // Called off before it was answered.
+    // Cancelled before the answer.
     ("cancelled", "", EndedReason::Canceled),
-    // It rang as long as it may (`ringing_timer`).
+    // Rang for the maximum time (`ringing_timer`).
     ("timeout", "", EndedReason::NoAnswer),
-    // Nobody answered, nobody could be reached right now, or the carrier on the other side gave up.
+    // Not answered, currently unreachable, or given up by the carrier on the other side.
     ("unanswered", "", EndedReason::NoAnswer),
     ("unanswered", "declined", EndedReason::Declined),
-    // Before it was connected.
+    // Rejected before the connection.
     ("rejected", "", EndedReason::CarrierRefused),
     ("rejected", "restricted", EndedReason::CarrierRefused),
     ("rejected", "invalid_number", EndedReason::Unreachable),
     ("rejected", "declined", EndedReason::Declined),
-    // It could not be connected.
+    // The connection failed.
     ("failed", "", EndedReason::CarrierFailed),
     ("failed", "internal_error", EndedReason::CarrierFailed),
     ("failed", "carrier_timeout", EndedReason::CarrierFailed),
@@ -31,7 +31,7 @@ const CAUSES: &[(&str, &str, EndedReason)] = &[
     ("failed", "number_out_of_service", EndedReason::Unreachable),
 ];
 
-/// The end that a status with this detail (`""` for none) means; `None` when it is no end.
+/// The end for a status and its detail (`""` for none); `None` when the status is not final.
 pub fn end(status: &str, detail: &str) -> Option<End> {
     let of_status = || CAUSES.iter().filter(|(known, ..)| *known == status);
     let found = of_status()
@@ -51,7 +51,7 @@ mod tests {
     use crate::conversation::{CallFault, Outcome};
 
     #[test]
-    fn every_end_has_its_outcome_reason_and_fault() {
+    fn maps_every_end() {
         use {CallFault as F, EndedReason as R, Outcome as O};
         for (status, detail, outcome, reason, fault) in [
             ("completed", "", O::Completed, R::UserHungUp, F::None),
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn every_row_is_found_and_every_status_has_a_row_without_detail() {
+    fn every_status_has_a_default_row() {
         for (status, detail, reason) in CAUSES {
             assert_eq!(end(status, detail).unwrap().reason, *reason);
             assert!(end(status, "never heard of").is_some(), "{status}");
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_end_is_none() {
+    fn other_statuses_are_not_final() {
         for status in ["started", "ringing", "answered", "human", "machine", "disconnected", "complete", ""] {
             assert_eq!(end(status, ""), None, "{status}");
         }

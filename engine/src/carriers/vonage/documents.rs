@@ -1,4 +1,4 @@
-//! What Vonage is told to do with a call: a Call Control Object (NCCO), a JSON array of actions.
+//! Call Control Objects (NCCO): JSON arrays of actions that tell Vonage what to do with a call.
 //!
 //! Sources: Vonage's "NCCO reference" (`connect`, `talk`) and its guide "WebSockets"; the official SDKs' models
 //! (`vonage_voice.models`, `@vonage/voice`), which also name the limits and the endpoint's `authorization`.
@@ -6,36 +6,36 @@ use serde_json::{Map, Value, json};
 
 use crate::carriers::report::Refusal;
 
-/// How the sound on the socket is: 16-bit linear, in messages of 20 ms.
+/// The audio format on the socket: 16-bit linear, in messages of 20 ms.
 pub const CONTENT_TYPE: &str = "audio/l16;rate=16000";
 
-/// A header of ours that marks the socket's leg. It comes back in that leg's events, under `headers`.
+/// Our header that marks the socket's leg. That leg's events return it under `headers`.
 pub const LEG_HEADER: &str = "sidetone_leg";
 
-/// A header of ours with the telephone leg's id, where it is known. It comes back in the socket's first message.
+/// Our header with the telephone leg's id, if known. The socket's first message returns it.
 pub const CALL_ID_HEADER: &str = "sidetone_call";
 
-/// A connection of an NCCO lasts no longer.
+/// The longest valid `limit` of an NCCO connection.
 const LIMIT_SECONDS_MAX: u32 = 7_200;
 
-/// What the document connects.
+/// The parameters of a connection to the media socket.
 #[derive(Debug, Clone, Copy)]
 pub struct Socket<'a> {
-    /// Digits; left out of the document where it is no number.
+    /// Our number in digits; left out of the document if it is not a number.
     pub our_number: &'a str,
-    /// `wss://…`
+    /// The media URL: `wss://…`
     pub media_url: &'a str,
-    /// Where the socket's own leg is reported.
+    /// The URL for status callbacks of the socket's leg.
     pub status_url: &'a str,
-    /// The telephone leg's id; `""` where it is not known yet.
+    /// The telephone leg's id; `""` if not known yet.
     pub carrier_call_id: &'a str,
-    /// How long the connection may last.
+    /// The maximum duration of the connection.
     pub max_seconds: u32,
 }
 
-/// Connects the call to the media socket. When the socket closes there is no further action, and the call ends.
+/// Connects the call to the media socket. When the socket closes there is no further action, so the call ends.
 ///
-/// `authorization` asks for the token of signed callbacks in the socket's opening request.
+/// `authorization` requests a token, as in signed callbacks, in the socket's opening request.
 pub fn connect(socket: &Socket<'_>) -> Value {
     let mut headers = Map::new();
     headers.insert(LEG_HEADER.to_owned(), json!("media"));
@@ -61,7 +61,7 @@ pub fn connect(socket: &Socket<'_>) -> Value {
     json!([action])
 }
 
-/// Says why not. An NCCO that is over ends the call; there is no action that declines one.
+/// Says why the call is declined. The call ends after the last action; NCCO has no action to decline a call.
 pub fn refuse(why: Refusal) -> Value {
     let text = match why {
         Refusal::Unbound => "This number is not in service. Goodbye.",
@@ -70,7 +70,7 @@ pub fn refuse(why: Refusal) -> Value {
     json!([{"action": "talk", "text": text, "language": "en-US"}])
 }
 
-/// A number as Vonage wants it: 7 to 15 digits without `+`.
+/// A number in Vonage's spelling: 7 to 15 digits without `+`.
 pub fn digits(number: &str) -> Option<&str> {
     let number = number.trim().trim_start_matches('+');
     let fits = (7..=15).contains(&number.len()) && number.bytes().all(|byte| byte.is_ascii_digit());
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_are_kept_and_what_is_unknown_is_left_out() {
+    fn limits_are_clamped_and_unknown_fields_left_out() {
         let document =
             connect(&Socket { our_number: "Sidetone", carrier_call_id: "", max_seconds: 90_000, ..SOCKET });
         assert_eq!(document[0]["limit"], 7_200);
@@ -119,14 +119,14 @@ mod tests {
     }
 
     #[test]
-    fn headers_stay_below_what_vonage_takes() {
+    fn headers_fit_vonages_limit() {
         let id = "x".repeat(super::super::CALL_ID_BYTES_MAX);
         let document = connect(&Socket { carrier_call_id: &id, ..SOCKET });
         assert!(document[0]["endpoint"][0]["headers"].to_string().len() <= 512);
     }
 
     #[test]
-    fn a_refusal_says_something_and_nothing_follows() {
+    fn a_refusal_is_one_talk_action() {
         for why in [Refusal::Unbound, Refusal::Busy] {
             let document = refuse(why);
             assert_eq!(document.as_array().unwrap().len(), 1);

@@ -1,15 +1,15 @@
-//! What Vonage's callbacks say: the answer webhook (somebody calls) and the event webhook (what becomes of a call).
+//! Parses Vonage's callbacks: the answer webhook (an incoming call) and the event webhook (the progress of a call).
 //!
-//! Sources: Vonage's "Voice API Webhooks Reference" (fields of both, prices in euro), its guide "WebSockets" (events
-//! of a socket), and payloads of real calls in public repositories.
+//! Sources: Vonage's "Voice API Webhooks Reference" (fields of both, prices in euro), its guide "WebSockets" (events of a
+//! socket), and payloads of real calls in public repositories.
 //!
-//! A call that is connected to a socket has two legs, and both are reported with the same statuses, each under its
-//! own `uuid`; what they share is `conversation_uuid`. The socket's leg is told apart by its `to`, which is the
-//! socket's URL, and by the `headers` of our document, which come back in its events alone. Such events are of no
-//! interest: that the socket is gone is seen at the socket, and the end of the call is the telephone leg's.
+//! A call that is connected to a socket has two legs. Both are reported with the same statuses, each with its own `uuid`; they
+//! share `conversation_uuid`. The socket's leg is recognised by its `to`, which is the socket's URL, and by the `headers` of
+//! our document, which only its events return. Its events are ignored: the socket itself shows when it closes, and the
+//! telephone leg reports the end of the call.
 //!
-//! Of a call that came in, Vonage sends the telephone leg's events to the application's own event URL, and only the
-//! socket leg's to the `eventUrl` of our document: the former is told apart by its `uuid`.
+//! For an incoming call, Vonage sends the telephone leg's events to the application's own event URL, and only the socket
+//! leg's to the `eventUrl` of our document: the former is recognised by its `uuid`.
 use serde_json::{Map, Value};
 
 use super::documents::LEG_HEADER;
@@ -18,13 +18,13 @@ use crate::carriers::callback::Callback;
 use crate::carriers::report::{Billed, CarrierEvent, IncomingCall, Progress, Report};
 use crate::carriers::shared;
 
-/// What Vonage says instead of a number that is withheld.
+/// Vonage's words for a withheld number.
 const WITHHELD: &[&str] = &["anonymous", "private", "restricted", "unavailable", "unknown"];
 
-/// A region's address is of 30 bytes.
+/// Longest region URL; real ones have 30 bytes.
 const REGION_URL_BYTES_MAX: usize = 200;
 
-/// Reads a callback: fields from the query of a `GET`, from JSON or a form of a `POST`.
+/// The events of a callback: fields from the query of a `GET`, from JSON or a form of a `POST`.
 pub fn read(callback: &Callback<'_>) -> Result<Vec<CarrierEvent>, String> {
     let fields = fields(callback)?;
     let text = |name: &str| fields.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
@@ -45,22 +45,23 @@ pub fn read(callback: &Callback<'_>) -> Result<Vec<CarrierEvent>, String> {
         "human" => Some(false),
         _ => None,
     };
-    // That the call is under way says what it is called, where the answer to the order was lost.
+    // Even without progress the report gives the call's id, in case the response to the order was lost.
     if progress.is_none() && machine.is_none() && status != "started" {
         return Ok(Vec::new());
     }
-    let carrier_call_id = call_id(&fields).ok_or_else(|| format!("an event `{status:.40}` names no call"))?;
+    let carrier_call_id =
+        call_id(&fields).ok_or_else(|| format!("event `{status:.40}` without a call id"))?;
     let billed = (status == "completed").then(|| billed(&fields));
     Ok(vec![CarrierEvent::Report(Report { carrier_call_id, progress, billed, machine })])
 }
 
-/// The fields, by name; of a query or a form, the first of each name.
+/// The fields by name; for a query or a form, the first value of each name.
 fn fields(callback: &Callback<'_>) -> Result<Map<String, Value>, String> {
     let pairs = match callback.body {
         [] => callback.query_pairs(),
         body if !callback.is_form() => {
             return serde_json::from_slice(body)
-                .map_err(|error| format!("the body is no JSON object: {error}"));
+                .map_err(|error| format!("the body is not a JSON object: {error}"));
         }
         _ => callback.form_pairs(),
     };
@@ -71,7 +72,7 @@ fn fields(callback: &Callback<'_>) -> Result<Map<String, Value>, String> {
     Ok(fields)
 }
 
-/// Whether this is about the socket's leg; see the top of this file.
+/// Whether the callback is about the socket's leg; see the module's documentation.
 fn is_socket_leg(fields: &Map<String, Value>) -> bool {
     let is_socket = |value: &Value| {
         let Some((scheme, _)) = value.as_str().and_then(|text| text.split_once("://")) else { return false };
@@ -81,12 +82,12 @@ fn is_socket_leg(fields: &Map<String, Value>) -> bool {
         || fields.get("headers").and_then(|headers| headers.get(LEG_HEADER)).is_some()
 }
 
-/// The answer webhook has no status, and tells a call and who is called. Errors come without a status, too; other
-/// things that do (recordings, transfers, input) were never asked for.
+/// The answer webhook has no status but a call id and a called number. Errors have no status either; other callbacks without
+/// one (recordings, transfers, input) were not requested.
 fn incoming(fields: &Map<String, Value>) -> Result<Option<CarrierEvent>, String> {
     let text = |name: &str| fields.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
     if let Some(reason) = text("reason") {
-        return Err(format!("Vonage complains: {}", shared::words(reason)));
+        return Err(format!("Vonage reports an error: {}", shared::sanitized(reason)));
     }
     if ["dtmf", "speech", "recording_url", "conversation_uuid_to", "type"]
         .iter()
@@ -94,9 +95,8 @@ fn incoming(fields: &Map<String, Value>) -> Result<Option<CarrierEvent>, String>
     {
         return Ok(None);
     }
-    let to = text("to")
-        .and_then(shared::number)
-        .ok_or("a callback with neither a status nor a number that is called")?;
+    let to =
+        text("to").and_then(shared::number).ok_or("a callback with neither a status nor a called number")?;
     let carrier_call_id = call_id(fields).ok_or("an incoming call without an id")?;
     let from =
         text("from").filter(|from| !WITHHELD.iter().any(|word| from.trim().eq_ignore_ascii_case(word)));
@@ -108,20 +108,20 @@ fn incoming(fields: &Map<String, Value>) -> Result<Option<CarrierEvent>, String>
     })))
 }
 
-/// The leg's id; the events of answering machines call it `call_uuid`.
+/// The leg's id; events of machine detection call it `call_uuid`.
 fn call_id(fields: &Map<String, Value>) -> Option<String> {
     let id = fields.get("uuid").or_else(|| fields.get("call_uuid"))?.as_str()?;
     is_call_id(id).then(|| id.to_owned())
 }
 
-/// Whether this may be an id: Vonage's are UUIDs, with and without `-`.
+/// Whether this can be an id: Vonage's are UUIDs, with and without `-`.
 pub fn is_call_id(id: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
     (1..=CALL_ID_BYTES_MAX).contains(&id.len()) && id.bytes().all(plain)
 }
 
 fn billed(fields: &Map<String, Value>) -> Billed {
-    // Prices are documented to be in euro; there is no field that says so. Should one ever say dollars, it counts.
+    // Prices are documented to be in euro, without a field for the currency. A future currency of US dollars is accepted.
     let is_dollars = fields.get("currency").and_then(Value::as_str) == Some("USD");
     let price = fields.get("price").filter(|_| is_dollars).and_then(number);
     Billed {
@@ -130,7 +130,7 @@ fn billed(fields: &Map<String, Value>) -> Billed {
     }
 }
 
-/// Whole seconds, as text or as a number.
+/// Seconds, as text or as a number.
 fn duration_ms(seconds: Option<&Value>) -> Option<i64> {
     seconds.and_then(number).and_then(|seconds| whole(seconds * 1e3))
 }
@@ -142,7 +142,7 @@ fn number(value: &Value) -> Option<f64> {
 /// A plausible amount, rounded.
 fn whole(amount: f64) -> Option<i64> {
     const AMOUNT_MAX: f64 = 1e12;
-    #[expect(clippy::cast_possible_truncation, reason = "the range was looked at")]
+    #[expect(clippy::cast_possible_truncation, reason = "the range is checked")]
     (0.0..=AMOUNT_MAX).contains(&amount).then(|| amount.round() as i64)
 }
 
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_comes_in_by_get_or_post() {
+    fn parses_an_incoming_call() {
         let expected = CarrierEvent::Incoming(IncomingCall {
             carrier_call_id: UUID.to_owned(),
             from: Some("+447700900000".to_owned()),
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn who_calls_may_be_withheld_or_no_number() {
+    fn the_caller_may_be_withheld_or_not_a_number() {
         let from = |field: &str| match get(&format!("to=442079460000&uuid={UUID}{field}")).unwrap().as_slice()
         {
             [CarrierEvent::Incoming(call)] => call.from.clone(),
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn progress_is_reported_by_the_leg() {
+    fn parses_progress() {
         for (status, progress) in [("ringing", Progress::Ringing), ("answered", Progress::Answered)] {
             let expected =
                 Report { carrier_call_id: UUID.to_owned(), progress: Some(progress), ..Report::default() };
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn completed_tells_how_long_and_what_it_costs_in_euro() {
+    fn completed_has_duration_and_cost() {
         let mut body = event("completed");
         for (name, value) in [
             ("start_time", json!("2026-11-20T12:00:00.000Z")),
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_that_make_no_sense_are_left_out() {
+    fn implausible_numbers_are_ignored() {
         for duration in [json!("-1"), json!("soon"), json!("1e300"), json!("NaN"), json!(null), json!([])] {
             let mut body = event("completed");
             body["duration"] = duration.clone();
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn an_end_before_the_answer_is_not_billed_and_keeps_its_detail() {
+    fn an_end_before_the_answer_is_not_billed() {
         let mut body = event("failed");
         body["detail"] = json!("cannot_route");
         let told = report(&body);
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn machines_are_told_by_another_field() {
+    fn parses_machine_detection() {
         for (status, is_machine) in [("machine", true), ("human", false)] {
             let mut body = event(status);
             let body = body.as_object_mut().unwrap();
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn the_sockets_leg_is_no_progress_of_the_call() {
+    fn the_sockets_leg_is_ignored() {
         for status in ["started", "ringing", "answered", "disconnected", "unanswered", "failed", "completed"]
         {
             let mut by_url = event(status);
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn complaints_and_what_cannot_be_read_are_errors() {
+    fn error_reports_and_unreadable_callbacks_are_errors() {
         let complaint = json!({"reason": "Syntax error in NCCO. Invalid value type or action.",
                                "conversation_uuid": "CON-aaaa", "timestamp": "2026-11-20T12:00:00.000Z"});
         assert!(post(&complaint).unwrap_err().contains("Syntax error in NCCO"));
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_never_asked_for_is_ignored() {
+    fn other_callbacks_are_ignored() {
         for body in [
             json!({"uuid": UUID, "to": "442079460000", "dtmf": {"digits": "1", "timed_out": false}}),
             json!({"recording_url": "https://api.nexmo.com/v1/files/x", "recording_uuid": UUID}),

@@ -1,8 +1,8 @@
 //! Signed callbacks: a JSON Web Token in `Authorization: Bearer …`, signed with the account's signature secret.
 //!
-//! Sources: Vonage's guide "Webhooks", section "Decoding signed webhooks"; the official SDKs (`vonage_jwt` for
-//! Python, `@vonage/jwt` for JavaScript, and the Ruby SDK, whose test has the published token). HS256 is RFC 7518,
-//! 3.2; the form of a token is RFC 7515, 7.1.
+//! Sources: Vonage's guide "Webhooks", section "Decoding signed webhooks"; the official SDKs (`vonage_jwt` for Python,
+//! `@vonage/jwt` for JavaScript, and the Ruby SDK, whose test contains the published token). HS256 is RFC 7518, 3.2; the
+//! format of a token is RFC 7515, 7.1.
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::Deserialize;
@@ -13,25 +13,25 @@ use crate::base::hash::sha256_hex;
 use crate::base::limits::CARRIER_SIGNATURE_AGE_MS_MAX;
 use crate::carriers::callback::{Check, Forged};
 
-/// Vonage's are of some 500 bytes.
+/// Vonage's tokens have some 500 bytes.
 const TOKEN_BYTES_MAX: usize = 4 * 1024;
 
-/// Whose tokens are believed.
+/// The account whose tokens are accepted.
 #[derive(Debug, Clone, Copy)]
 pub struct Account<'a> {
-    /// Signs the account's callbacks.
+    /// The signature secret of the account's callbacks.
     pub secret: &'a str,
-    /// The account.
+    /// The account's API key.
     pub api_key: &'a str,
-    /// The application of it that is ours.
+    /// Our application in that account.
     pub application_id: &'a str,
 }
 
-/// Whether the value of an `Authorization` header is Vonage's, for this account, of now, and over this body.
+/// Checks that an `Authorization` header is from Vonage, for this account, current, and valid for this body.
 ///
-/// 1. The algorithm is HS256 and nothing else: a token says by itself how it is signed, and is not asked.
-/// 2. The hash of the body must fit wherever there is a body. Of a `GET`, Vonage hashes its own JSON of the query,
-///    and no document says how it is spelled: that hash is not compared.
+/// 1. The algorithm must be HS256, whatever the token's header says.
+/// 2. The body's hash must match if there is a body. For a `GET`, Vonage hashes its own JSON form of the query, whose spelling
+///    is undocumented, so that hash is not compared.
 pub fn check(account: &Account<'_>, authorization: Option<&str>, body: &[u8], now_ms: i64) -> Check {
     match verify(account, authorization, body, now_ms) {
         Ok(()) => Check::Genuine,
@@ -86,7 +86,7 @@ fn verify(
     fits.then_some(()).ok_or(Forged::Wrong)
 }
 
-/// The token of `Bearer …` (RFC 6750, 2.1; the scheme's case does not matter).
+/// The token of `Bearer …` (RFC 6750, 2.1; the scheme is case-insensitive).
 fn bearer(authorization: &str) -> Option<&str> {
     let (scheme, token) = authorization.split_once(' ')?;
     (scheme.eq_ignore_ascii_case("bearer") && token.len() <= TOKEN_BYTES_MAX).then(|| token.trim())
@@ -104,8 +104,8 @@ mod tests {
 
     use super::*;
 
-    // Published: vonage-ruby-sdk, test/vonage/jwt_test.rb (the secret, the wrong one and the token). The body under
-    // its `payload_hash` is not.
+    // Published: vonage-ruby-sdk, test/vonage/jwt_test.rb (the secret, the wrong one and the token). The body for its
+    // `payload_hash` is not published.
     const SECRET: &str = "ZYtdTtGV3BCFN7tWmOWr1md66XsquMggr4W2cTtXtcPgfnI0Xw";
     const WRONG_SECRET: &str = "ZYtdTtGV3BCFN7tWmOWr1md66XsquMggr4W2cTtXtcPgf55555";
     const TOKEN: &str = "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJpYXQiOjE1ODc0OTQ5NjIsImp0aSI6ImM1YmE4ZjI0LTFhMTQtNGMxMC1iZmRmLTNmYmU4Y2U1MTFiNSIsImlzcyI6IlZvbmFnZSIsInBheWxvYWRfaGFzaCI6ImQ2YzBlNzRiNTg1N2RmMjBlM2I3ZTUxYjMwYzBjMmE0MGVjNzNhNzc4NzliNmYwNzRkZGM3YTIzMTdkZDAzMWIiLCJhcGlfa2V5IjoiYTFiMmMzZCIsImFwcGxpY2F0aW9uX2lkIjoiYWFhYWFhYWEtYmJiYi1jY2NjLWRkZGQtMDEyMzQ1Njc4OWFiIn0.JQRKi1d0SQitmjPINfTWMpt3XZkGsLbD7EjCdXoNSbk";
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn the_published_token_is_verified_and_made_again() {
+    fn accepts_the_published_token() {
         assert_eq!(checked(TOKEN, b"", IAT_MS), Check::Genuine);
         let mut published = claims(b"");
         published["payload_hash"] = json!("d6c0e74b5857df20e3b7e51b30c0c2a40ec73a77879b6f074ddc7a2317dd031b");
@@ -147,12 +147,12 @@ mod tests {
         let wrong = Account { secret: WRONG_SECRET, ..ACCOUNT };
         let check = check(&wrong, Some(&format!("Bearer {TOKEN}")), b"", IAT_MS);
         assert_eq!(check, Check::Forged(Forged::Wrong));
-        // The hash is of another body.
+        // The hash is that of another body.
         assert_eq!(checked(TOKEN, b"{}", IAT_MS), Check::Forged(Forged::Wrong));
     }
 
     #[test]
-    fn a_token_is_over_one_body() {
+    fn a_token_covers_its_body() {
         let body = br#"{"status":"ringing","uuid":"u"}"#;
         let whole = token(&header(), &claims(body), SECRET);
         assert_eq!(checked(&whole, body, IAT_MS), Check::Genuine);
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_is_believed_for_five_minutes() {
+    fn a_token_is_valid_for_five_minutes() {
         let limit = CARRIER_SIGNATURE_AGE_MS_MAX;
         for (now_ms, expected) in [
             (IAT_MS + limit, Check::Genuine),
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn other_accounts_issuers_and_algorithms_are_refused() {
+    fn other_accounts_issuers_and_algorithms_are_rejected() {
         let with = |name: &str, value: Value| {
             let mut claims = claims(b"");
             claims[name] = value;
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_token_is_malformed_and_none_is_missing() {
+    fn missing_and_malformed_tokens_are_distinguished() {
         assert_eq!(check(&ACCOUNT, None, b"", IAT_MS), Check::Forged(Forged::Missing));
         assert_eq!(check(&ACCOUNT, Some(&format!("bearer  {TOKEN}")), b"", IAT_MS), Check::Genuine);
         let long = "a".repeat(TOKEN_BYTES_MAX + 1);
@@ -230,13 +230,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_header_panics_or_passes(text in ".{0,80}", now_ms in any::<i64>()) {
+        fn arbitrary_headers_are_rejected(text in ".{0,80}", now_ms in any::<i64>()) {
             let check = check(&ACCOUNT, Some(&format!("Bearer {text}")), text.as_bytes(), now_ms);
             prop_assert!(matches!(check, Check::Forged(_)));
         }
 
         #[test]
-        fn a_changed_token_never_passes(place in 0..TOKEN.len(), byte in "[A-Za-z0-9_.-]") {
+        fn changed_tokens_are_rejected(place in 0..TOKEN.len(), byte in "[A-Za-z0-9_.-]") {
             let mut changed = TOKEN.to_owned();
             changed.replace_range(place..=place, &byte);
             prop_assume!(changed != TOKEN);

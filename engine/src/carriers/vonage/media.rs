@@ -1,8 +1,8 @@
-//! Vonage's media socket: binary messages are sound, text messages are JSON.
+//! Vonage's media socket: audio in binary messages, JSON in text messages.
 //!
-//! Sources: Vonage's guide "WebSockets" (first message, keys, frames, `clear`, `notify`), and four independent
-//! services that speak `notify` and `clear` with it. The sound is a mix of the whole conversation; of one telephone
-//! and this socket, that is what the telephone says.
+//! Sources: Vonage's guide "WebSockets" (first message, keys, frames, `clear`, `notify`), and four independent services that
+//! use `notify` and `clear`. The audio is a mix of the whole conversation; with one telephone and this socket, that is the
+//! telephone's audio.
 use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::json;
@@ -14,12 +14,12 @@ use crate::speech::audio::Rate;
 
 const RATE: Rate = Rate::Khz16;
 const BYTES_PER_MS: usize = 2 * RATE.hz() as usize / 1_000;
-/// The longest text there is echoes our headers, of at most 512 bytes.
+/// The longest text message returns our headers, which have at most 512 bytes.
 const TEXT_BYTES_MAX: usize = 16 * 1024;
 
-/// One media socket.
+/// The codec for one media socket.
 #[derive(Debug, Default)]
-pub struct VonageLine {
+pub struct VonageCodec {
     has_started: bool,
 }
 
@@ -28,7 +28,7 @@ struct Text {
     event: String,
     #[serde(rename = "content-type")]
     content_type: Option<String>,
-    // Our header, `documents::CALL_ID_HEADER`, comes back beside the event.
+    // Our header `documents::CALL_ID_HEADER`, returned next to the event.
     #[serde(rename = "sidetone_call")]
     call_id: Option<String>,
     digit: Option<String>,
@@ -40,7 +40,7 @@ struct Payload {
     name: Option<String>,
 }
 
-impl MediaCodec for VonageLine {
+impl MediaCodec for VonageCodec {
     fn read(&mut self, message: MediaMessage) -> Result<Vec<MediaEvent>, MediaError> {
         match message {
             MediaMessage::Text(text) => self.read_text(&text),
@@ -67,7 +67,7 @@ impl MediaCodec for VonageLine {
     }
 }
 
-impl VonageLine {
+impl VonageCodec {
     fn read_text(&mut self, text: &str) -> Result<Vec<MediaEvent>, MediaError> {
         if text.len() > TEXT_BYTES_MAX {
             return Err(MediaError::Malformed);
@@ -89,7 +89,7 @@ impl VonageLine {
                 Ok(vec![MediaEvent::Played(name)])
             }
             "websocket:cleared" => Ok(vec![MediaEvent::Cleared]),
-            // New kinds are told apart by the event, and may be ignored.
+            // Unknown events may be ignored.
             _ => Ok(Vec::new()),
         }
     }
@@ -118,7 +118,7 @@ impl VonageLine {
     }
 }
 
-/// One key of a telephone.
+/// A telephone key.
 fn key(digit: &str) -> Option<char> {
     let mut keys = digit.chars();
     match (keys.next(), keys.next()) {
@@ -145,16 +145,16 @@ mod tests {
         MediaMessage::Binary(Bytes::copy_from_slice(bytes))
     }
 
-    fn started() -> VonageLine {
-        let mut line = VonageLine::default();
+    fn started() -> VonageCodec {
+        let mut line = VonageCodec::default();
         let event = MediaEvent::Started { carrier_call_id: None };
         assert_eq!(line.read(text(CONNECTED)), Ok(vec![event]));
         line
     }
 
     #[test]
-    fn the_first_message_starts_and_tells_the_call_where_we_did() {
-        let mut line = VonageLine::default();
+    fn the_first_message_starts_the_stream() {
+        let mut line = VonageCodec::default();
         let mut with_headers =
             json!({"event": "websocket:connected", "content-type": "audio/L16; rate=16000"});
         with_headers[LEG_HEADER] = json!("media");
@@ -166,13 +166,13 @@ mod tests {
     }
 
     #[test]
-    fn another_format_is_refused_and_changes_nothing() {
+    fn another_format_is_rejected() {
         for wrong in [
             r#"{"event":"websocket:connected","content-type":"audio/l16;rate=8000"}"#,
             r#"{"event":"websocket:connected","content-type":"audio/l16;rate=160001"}"#,
             r#"{"event":"websocket:connected"}"#,
         ] {
-            let mut line = VonageLine::default();
+            let mut line = VonageCodec::default();
             assert_eq!(line.read(text(wrong)), Err(MediaError::Format), "{wrong}");
             assert_eq!(line.read(binary(&[0, 0])), Err(MediaError::OutOfPlace));
             assert!(line.read(text(CONNECTED)).is_ok());
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn sound_is_little_endian_both_ways() {
+    fn audio_is_little_endian_in_both_directions() {
         let mut line = started();
         let event = MediaEvent::Audio(vec![1, -2, i16::MIN]);
         assert_eq!(line.read(binary(&[1, 0, 0xfe, 0xff, 0x00, 0x80])), Ok(vec![event]));
@@ -192,8 +192,8 @@ mod tests {
     }
 
     #[test]
-    fn sound_that_is_none_is_refused() {
-        assert_eq!(VonageLine::default().read(binary(&[0; 640])), Err(MediaError::OutOfPlace));
+    fn undecodable_audio_is_rejected() {
+        assert_eq!(VonageCodec::default().read(binary(&[0; 640])), Err(MediaError::OutOfPlace));
         let mut line = started();
         let long = vec![0; 32 * MEDIA_CHUNK_MS_MAX];
         assert!(line.read(binary(&long)).is_ok());
@@ -213,7 +213,7 @@ mod tests {
             (r#"{"event":"websocket:cleared"}"#, MediaEvent::Cleared),
         ] {
             assert_eq!(line.read(text(message)), Ok(vec![event]), "{message}");
-            assert_eq!(VonageLine::default().read(text(message)), Err(MediaError::OutOfPlace), "{message}");
+            assert_eq!(VonageCodec::default().read(text(message)), Err(MediaError::OutOfPlace), "{message}");
         }
         assert_eq!(line.read(text(r#"{"event":"websocket:new","digit":"x"}"#)), Ok(Vec::new()));
         assert_eq!(line.mark("m-1"), text(r#"{"action":"notify","payload":{"name":"m-1"}}"#));
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_message_is_malformed() {
+    fn unreadable_messages_are_malformed() {
         let mut line = started();
         let long = format!(r#"{{"event":"websocket:new","x":"{}"}}"#, "x".repeat(TEXT_BYTES_MAX));
         for wrong in [

@@ -1,13 +1,13 @@
-//! The application's private key: from the PEM text of a setting to PKCS#8 in DER.
+//! The application's private key: converts the PEM text of a setting to PKCS#8 in DER.
 //!
-//! Sources: PEM is RFC 7468, PKCS#8 is RFC 5208 (section 5), an RSA key of its own (PKCS#1) is RFC 8017
-//! (appendix A.1.2). The dashboard gives `BEGIN PRIVATE KEY`; older tools write `BEGIN RSA PRIVATE KEY`.
+//! Sources: PEM is RFC 7468, PKCS#8 is RFC 5208 (section 5), a bare RSA key (PKCS#1) is RFC 8017 (appendix A.1.2). Vonage's
+//! dashboard writes `BEGIN PRIVATE KEY`; older tools write `BEGIN RSA PRIVATE KEY`.
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use crate::carriers::order::PrivateKey;
 
-/// Shorter keys are refused by what signs with them (RFC 7518, 3.3, asks for as much), longer ones too.
+/// The range that the signing libraries accept; RFC 7518, 3.3, requires the lower bound.
 const MODULUS_BITS: std::ops::RangeInclusive<usize> = 2048..=4096;
 
 /// A 4096-bit key takes 3,300 bytes of text.
@@ -21,19 +21,19 @@ const SEQUENCE: u8 = 0x30;
 const RSA_ALGORITHM: [u8; 15] =
     [0x30, 0x0d, 0x06, 0x09, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x01, 0x05, 0x00];
 
-/// Reads a key. MediaCodec ends may be missing, or be written as `\n`, as they are in settings of one line. An error
-/// says what is wrong, and never quotes the text.
+/// Reads a key. Line ends may be missing or written as `\n`, as in single-line settings. An error says what is wrong and
+/// never quotes the text.
 pub fn read(text: &str) -> Result<PrivateKey, &'static str> {
     if text.len() > TEXT_BYTES_MAX {
         return Err("is too long for a private key");
     }
     let text = text.replace("\\r", "").replace("\\n", "\n");
     if text.contains("ENCRYPTED") {
-        return Err("is encrypted: take the password off it");
+        return Err("is encrypted; remove its password");
     }
     if let Some(der) = section(&text, "PRIVATE KEY") {
         let der = der.ok_or(UNREADABLE)?;
-        let rsa = inside_pkcs8(&der).ok_or("is no RSA key in PKCS#8 (BEGIN PRIVATE KEY)")?;
+        let rsa = inside_pkcs8(&der).ok_or("is not an RSA key in PKCS#8 (BEGIN PRIVATE KEY)")?;
         return is_usable(rsa).map(|()| PrivateKey(der));
     }
     if let Some(der) = section(&text, "RSA PRIVATE KEY") {
@@ -41,12 +41,12 @@ pub fn read(text: &str) -> Result<PrivateKey, &'static str> {
         is_usable(&der)?;
         return Ok(PrivateKey(pkcs8(&der)));
     }
-    Err("is no private key in PEM: it begins with -----BEGIN PRIVATE KEY-----")
+    Err("is not a private key in PEM, which starts with -----BEGIN PRIVATE KEY-----")
 }
 
-const UNREADABLE: &str = "is cut off or damaged: between its BEGIN and END lines stands no base64";
+const UNREADABLE: &str = "is truncated or damaged: there is no valid base64 between its BEGIN and END lines";
 
-/// The bytes between the lines of this label; `Some(None)` when the end is missing or they are no base64.
+/// The bytes between the lines of this label; `Some(None)` when the end is missing or the content is not base64.
 fn section(text: &str, label: &str) -> Option<Option<Vec<u8>>> {
     let (_, rest) = text.split_once(&format!("-----BEGIN {label}-----"))?;
     let Some((body, _)) = rest.split_once(&format!("-----END {label}-----")) else { return Some(None) };
@@ -54,7 +54,7 @@ fn section(text: &str, label: &str) -> Option<Option<Vec<u8>>> {
     Some(STANDARD.decode(body).ok())
 }
 
-/// The RSA key inside a `PrivateKeyInfo`, if it is one.
+/// The RSA key inside a `PrivateKeyInfo`; `None` for any other content.
 fn inside_pkcs8(der: &[u8]) -> Option<&[u8]> {
     let (content, []) = element(der, SEQUENCE)? else { return None };
     let (_version, rest) = element(content, INTEGER)?;
@@ -63,16 +63,16 @@ fn inside_pkcs8(der: &[u8]) -> Option<&[u8]> {
     element(rest, OCTET_STRING).map(|(key, _)| key)
 }
 
-/// Whether an `RSAPrivateKey` has the parts it must have, and a length that signs.
+/// Checks that an `RSAPrivateKey` is complete and has a supported length.
 fn is_usable(rsa: &[u8]) -> Result<(), &'static str> {
-    let bits = modulus_bits(rsa).ok_or("is no RSA key")?;
+    let bits = modulus_bits(rsa).ok_or("is not an RSA key")?;
     match MODULUS_BITS.contains(&bits) {
         true => Ok(()),
-        false => Err("is no RSA key of 2048 to 4096 bits"),
+        false => Err("is not an RSA key of 2048 to 4096 bits"),
     }
 }
 
-/// Bits of the modulus of an `RSAPrivateKey` of two primes: version 0 and eight integers.
+/// Bits of the modulus of an `RSAPrivateKey` with two primes: version 0 and eight integers.
 fn modulus_bits(rsa: &[u8]) -> Option<usize> {
     const INTEGERS: usize = 8;
     let (content, []) = element(rsa, SEQUENCE)? else { return None };
@@ -88,7 +88,7 @@ fn modulus_bits(rsa: &[u8]) -> Option<usize> {
     rest.is_empty().then_some(bits?)
 }
 
-/// An `RSAPrivateKey` as a `PrivateKeyInfo` of version 0.
+/// Wraps an `RSAPrivateKey` as a `PrivateKeyInfo` of version 0.
 fn pkcs8(rsa: &[u8]) -> Vec<u8> {
     let mut content = vec![INTEGER, 1, 0];
     content.extend_from_slice(&RSA_ALGORITHM);
@@ -107,14 +107,14 @@ fn wrapped(tag: u8, content: &[u8]) -> Vec<u8> {
             der.push(0x80 | count);
             der.extend_from_slice(long);
         }
-        // A length of more than 255 bytes does not exist.
+        // A length field never has more than 255 bytes.
         (_, Err(_)) => return Vec::new(),
     }
     der.extend_from_slice(content);
     der
 }
 
-/// The content of the element at the front, if it has this tag, and what comes after it.
+/// The content of the first element, if it has this tag, and the bytes after it.
 fn element(der: &[u8], tag: u8) -> Option<(&[u8], &[u8])> {
     const LENGTH_BYTES_MAX: usize = 3;
     let [found, length, rest @ ..] = der else { return None };
@@ -138,19 +138,19 @@ mod tests {
 
     use super::*;
 
-    // The same key twice, made for these tests by `openssl genrsa -traditional` and `openssl pkcs8 -topk8`.
+    // The same key in both formats, generated for these tests with `openssl genrsa -traditional` and `openssl pkcs8 -topk8`.
     const PKCS1: &str = include_str!("test_key_pkcs1.pem");
     const PKCS8: &str = include_str!("test_key_pkcs8.pem");
 
     #[test]
-    fn both_forms_are_the_same_key() {
+    fn both_formats_give_the_same_key() {
         let wrapped = read(PKCS1).unwrap();
         assert_eq!(wrapped, read(PKCS8).unwrap());
         assert!(wrapped.pkcs8().len() > 1_000);
     }
 
     #[test]
-    fn a_key_may_stand_in_one_line() {
+    fn a_key_may_be_on_one_line() {
         let key = read(PKCS8).unwrap();
         assert_eq!(read(&PKCS8.replace('\n', "\\n")).unwrap(), key);
         assert_eq!(read(&PKCS8.replace('\n', "\\r\\n")).unwrap(), key);
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_key_is_refused_and_never_quoted() {
+    fn invalid_keys_are_rejected_and_never_quoted() {
         let body: String = PKCS8.lines().filter(|line| !line.starts_with('-')).collect();
         let pem = |label: &str, der: &[u8]| {
             format!("-----BEGIN {label}-----\n{}\n-----END {label}-----", STANDARD.encode(der))
@@ -204,7 +204,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_wrapped_can_be_unwrapped(content in proptest::collection::vec(any::<u8>(), 0..70_000)) {
+        fn wrapping_is_reversible(content in proptest::collection::vec(any::<u8>(), 0..70_000)) {
             let der = wrapped(OCTET_STRING, &content);
             prop_assert_eq!(element(&der, OCTET_STRING), Some((content.as_slice(), &[][..])));
         }

@@ -1,4 +1,4 @@
-//! Requests and answers of Vonage as a whole.
+//! Settings, requests and responses.
 use bytes::Bytes;
 use http::HeaderMap;
 
@@ -39,7 +39,7 @@ fn reply(status: u16, body: &str) -> HttpReply {
 }
 
 #[test]
-fn an_account_is_whole_or_not_there() {
+fn an_account_is_complete_or_absent() {
     assert!(read(&[]).unwrap().is_none());
     assert!(read(&[("SIDETONE_VONAGE_BASE_URL", "http://127.0.0.1:9")]).unwrap().is_none());
     for (lacking, _) in SETTINGS {
@@ -56,7 +56,7 @@ fn an_account_is_whole_or_not_there() {
 }
 
 #[test]
-fn the_account_is_one_of_the_carriers() {
+fn a_configured_account_is_available() {
     let get =
         |name: &str| SETTINGS.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
     let carriers = Carriers::from_settings(get).unwrap();
@@ -65,7 +65,7 @@ fn the_account_is_one_of_the_carriers() {
 }
 
 #[test]
-fn an_order_says_all_in_one_request() {
+fn an_order_is_one_request() {
     let order = Order {
         from: &E164::parse("+14155550123").unwrap(),
         to: &E164::parse("+447700900000").unwrap(),
@@ -108,7 +108,7 @@ fn an_order_says_all_in_one_request() {
                           "jti": COMMAND, "exp": 1_795_000_900});
     assert_eq!(*claims, expected);
     assert_eq!(*key, private_key::read(KEY).unwrap());
-    // The same order is the same request.
+    // The same order gives the same request.
     assert_eq!(vonage().place(&order), sent);
     let long = vonage().place(&Order { ring_seconds: 900, max_seconds: 100_000, ..order });
     assert_eq!((&body(&long)["ringing_timer"], &body(&long)["length_timer"]), (&json!(120), &json!(86_400)));
@@ -117,7 +117,7 @@ fn an_order_says_all_in_one_request() {
 }
 
 #[test]
-fn no_secret_is_in_what_is_logged() {
+fn secrets_are_not_logged() {
     let ending = Ending {
         carrier_call_id: CALL,
         answered: true,
@@ -131,7 +131,7 @@ fn no_secret_is_in_what_is_logged() {
 }
 
 #[test]
-fn what_the_answer_to_an_order_means() {
+fn interprets_the_response_to_an_order() {
     let placed = |status, body: &str| vonage().placed(&reply(status, body));
     let taken = format!(
         r#"{{"uuid":"{CALL}","status":"started","direction":"outbound","conversation_uuid":"CON-aaaa"}}"#
@@ -148,7 +148,7 @@ fn what_the_answer_to_an_order_means() {
 }
 
 #[test]
-fn a_rejection_keeps_code_words_and_cause() {
+fn rejections_have_code_message_and_cause() {
     let rejected = |status, body: &str| match vonage().placed(&reply(status, body)) {
         Placed::Rejected(rejection) => rejection,
         other => panic!("{other:?}"),
@@ -175,7 +175,7 @@ fn a_rejection_keeps_code_words_and_cause() {
 }
 
 #[test]
-fn a_call_is_ended_where_it_lives() {
+fn a_hang_up_goes_to_the_calls_region() {
     let sent = |region_url, call| {
         let ending =
             Ending { carrier_call_id: call, answered: true, region_url, command_id: COMMAND, now_ms: NOW_MS };
@@ -209,7 +209,7 @@ fn a_call_is_ended_where_it_lives() {
 }
 
 #[test]
-fn a_call_that_is_over_needs_no_end() {
+fn hanging_up_an_ended_call_succeeds() {
     for status in [200, 202, 204, 404] {
         assert_eq!(vonage().hung_up(&reply(status, "")), Ok(()), "{status}");
     }
@@ -253,7 +253,7 @@ fn callbacks_and_sockets_are_both_checked() {
 }
 
 #[test]
-fn the_line_starts_with_vonages_first_message() {
+fn the_stream_starts_with_vonages_first_message() {
     let first = MediaMessage::Text(
         r#"{"event":"websocket:connected","content-type":"audio/l16;rate=16000","sidetone_leg":"media"}"#
             .to_owned(),

@@ -1,34 +1,33 @@
-//! The assistant's model.
 use serde_json::json;
 
 use super::RULES_MODEL;
 use super::outcome::{Answered, ModelFailure};
-use super::provider::{Provider, Target};
+use super::provider::{ProviderModel, Target};
 use crate::conversation::{AssistantReply, AssistantTurn, Knowledge, ToolSpec};
-use crate::models::openai::answer::Answer;
+use crate::models::openai::completion::Completion;
 use crate::models::openai::messages::{for_assistant, knowledge_text, system};
 use crate::models::openai::request::{ChatRequest, tool};
 use crate::models::rules::RulesAssistant;
 use crate::models::settings::ModelCatalog;
 use crate::ports::Ports;
 
-/// What the model calls to hang up, unless a tool of the owner's has that name.
+/// The function that ends the call, unless one of the assistant's own tools has this name.
 const END_CALL: &str = "end_call";
 
-/// The model that an assistant speaks with. Keep one for a conversation.
+/// The model of an assistant. Create one per conversation.
 pub struct AssistantModel(Backend);
 
 enum Backend {
     Rules(RulesAssistant),
-    Provider(Provider),
+    Provider(ProviderModel),
 }
 
 impl AssistantModel {
-    /// The model `provider/name`, ready for an assistant with this knowledge and these tools.
+    /// Selects the model `provider/name` for an assistant with this knowledge and these tools.
     ///
     /// # Errors
     ///
-    /// [`super::FailureCode::Unavailable`] when the settings do not know its provider.
+    /// [`super::FailureCode::Unavailable`] when its provider is not configured.
     pub fn new(
         catalog: &ModelCatalog,
         model: &str,
@@ -37,29 +36,29 @@ impl AssistantModel {
     ) -> Result<Self, ModelFailure> {
         Ok(Self(match model {
             RULES_MODEL => Backend::Rules(RulesAssistant::new(knowledge, tools)),
-            other => Backend::Provider(Provider::new(catalog, other)?),
+            other => Backend::Provider(ProviderModel::new(catalog, other)?),
         }))
     }
 
-    /// The assistant's next step. `turn` must have the knowledge and tools this was made with.
+    /// The assistant's next step. `turn` must have the knowledge and tools that were given to [`AssistantModel::new`].
     ///
-    /// `most_microusd` is what it may cost: no try is begun beyond that.
+    /// No attempt starts once the cost has reached `budget_microusd` (millionths of a US dollar).
     ///
     /// # Errors
     ///
-    /// When no model answered, after what tries there were.
+    /// When every attempt, fallbacks included, failed.
     pub async fn reply(
         &self,
         ports: &Ports,
         turn: &AssistantTurn<'_>,
-        most_microusd: i64,
+        budget_microusd: i64,
     ) -> Result<Answered<AssistantReply>, ModelFailure> {
         match &self.0 {
             Backend::Rules(rules) => Ok(Answered::free(rules.reply(turn))),
             Backend::Provider(provider) => {
                 let hangs_up = turn.tools.iter().all(|tool| tool.name != END_CALL);
                 let ask = |target: &Target| request(turn, target.settings.knowledge_bytes(), hangs_up);
-                provider.ask(ports, most_microusd, ask, |answer| read(answer, hangs_up)).await
+                provider.ask(ports, budget_microusd, ask, |answer| read(answer, hangs_up)).await
             }
         }
     }
@@ -88,34 +87,34 @@ fn request(turn: &AssistantTurn<'_>, knowledge_bytes_max: usize, hangs_up: bool)
     ChatRequest { messages, tools, seed: Some(turn.seed) }
 }
 
-/// A function with which a model hangs up.
+/// A function that the model calls to hang up.
 pub(super) fn hang_up_tool(name: &str, description: &str) -> ToolSpec {
     let parameters = json!({"type": "object", "properties": {"last_words": {
         "type": "string", "description": "What is said before hanging up, if it is not said yet."}}});
     ToolSpec { name: name.to_owned(), description: description.to_owned(), parameters }
 }
 
-/// What is said before hanging up by that function; `None` when it was not called.
-pub(super) fn last_words(answer: &Answer, name: &str) -> Option<String> {
+/// The last words of a call to that function; `None` when it was not called.
+pub(super) fn last_words(answer: &Completion, name: &str) -> Option<String> {
     let call = answer.calls.iter().find(|call| call.name == name)?;
     let said = answer.text.trim();
     let words = call.arguments.get("last_words").and_then(|words| words.as_str()).unwrap_or_default().trim();
-    // Models that say it both ways say the same.
+    // A model that gives last words in both places repeats itself.
     Some(if said.is_empty() { words } else { said }.to_owned())
 }
 
-fn read(answer: &Answer, hangs_up: bool) -> Result<AssistantReply, &'static str> {
+fn read(answer: &Completion, hangs_up: bool) -> Result<AssistantReply, &'static str> {
     let mut calls = answer.calls.clone();
     if hangs_up && let Some(text) = last_words(answer, END_CALL) {
         calls.retain(|call| call.name != END_CALL);
-        // What else it wants done comes first: it is asked again when that has been done.
+        // Other tool calls come first: the model is asked again when they have run.
         if calls.is_empty() {
             return Ok(AssistantReply::Goodbye { text });
         }
     }
     let text = answer.text.trim().to_owned();
     match (calls.is_empty(), text.is_empty()) {
-        (true, true) => Err("has neither words nor a tool call"),
+        (true, true) => Err("has neither text nor a tool call"),
         (true, false) => Ok(AssistantReply::Say { text }),
         (false, _) => Ok(AssistantReply::CallTools { text, calls }),
     }
@@ -127,7 +126,7 @@ mod tests {
     use crate::conversation::{Message, ToolRequest};
 
     #[test]
-    fn an_owner_may_have_a_tool_of_that_name() {
+    fn an_own_tool_may_be_called_end_call() {
         let own = ToolSpec { name: END_CALL.into(), description: "Mine.".into(), parameters: json!({}) };
         let history = [Message::User { text: "Bye".into() }];
         let turn =
@@ -135,19 +134,19 @@ mod tests {
         let request = request(&turn, 0, false);
         assert_eq!(request.tools.len(), 1);
         assert!(!request.messages[0].to_string().contains(END_CALL));
-        let answer = Answer { calls: vec![call(END_CALL)], ..Answer::default() };
+        let answer = Completion { calls: vec![call(END_CALL)], ..Completion::default() };
         assert_eq!(read(&answer, false), Ok(AssistantReply::call(END_CALL, json!({}))));
     }
 
     #[test]
-    fn other_calls_come_before_hanging_up() {
+    fn other_tool_calls_run_before_the_hang_up() {
         let calls = vec![call(END_CALL), call("f")];
-        let answer = Answer { text: " One moment. ".into(), calls, ..Answer::default() };
+        let answer = Completion { text: " One moment. ".into(), calls, ..Completion::default() };
         let text = "One moment.".to_owned();
         assert_eq!(read(&answer, true), Ok(AssistantReply::CallTools { text, calls: vec![call("f")] }));
-        let answer = Answer { text: "Bye!".into(), calls: vec![call(END_CALL)], ..Answer::default() };
+        let answer = Completion { text: "Bye!".into(), calls: vec![call(END_CALL)], ..Completion::default() };
         assert_eq!(read(&answer, true), Ok(AssistantReply::Goodbye { text: "Bye!".into() }));
-        assert!(read(&Answer::default(), true).is_err());
+        assert!(read(&Completion::default(), true).is_err());
     }
 
     fn call(name: &str) -> ToolRequest {

@@ -1,60 +1,61 @@
-//! One request to a provider, and what its outcome means.
+//! One request to a provider and the interpretation of its outcome.
 use bytes::Bytes;
 
 use super::outcome::FailureCode;
 use super::provider::Target;
 use crate::base::limits::{MODEL_ERROR_BYTES_MAX, MODEL_RESPONSE_BYTES_MAX};
 use crate::conversation::CallFault;
-use crate::models::openai::answer::{Answer, AnswerError, AnswerReader, Progress, TokenCount};
+use crate::models::openai::completion::{
+    Completion, CompletionError, CompletionReader, Progress, TokenCount,
+};
 use crate::models::openai::error::{ErrorClass, ProviderError};
 use crate::models::openai::request::{ChatRequest, Options};
 use crate::ports::{Egress, HttpError, HttpRequest, HttpStream, Ports};
 
-/// What one request came to.
+/// The outcome of one request.
 pub struct Attempt {
-    /// The answer, or why there is none.
-    pub outcome: Result<Answer, AttemptError>,
-    /// Tokens, where they were told.
+    /// The completion, or why there is none.
+    pub outcome: Result<Completion, AttemptError>,
+    /// The token count that the provider reported.
     pub tokens: Option<TokenCount>,
-    /// Where they were not and the model had begun to answer, which costs: about how many there were.
+    /// An estimated token count when none was reported but the model had started to answer, which is billed.
     pub estimate: Option<TokenCount>,
 }
 
-/// Why a request has no answer.
+/// Why a request failed.
 pub struct AttemptError {
-    /// What kind.
     pub code: FailureCode,
-    /// Whose fault it is.
+    /// Who can fix it.
     pub fault: CallFault,
-    /// What happened, after "provider/name ".
+    /// What happened; a message starts with "provider/name ".
     pub what: String,
-    /// What to do about it.
+    /// How to continue.
     pub next: Next,
 }
 
-/// What to do when a request has no answer.
+/// How to continue after a failed request.
 pub enum Next {
-    /// Ask again, after the provider's own pause in ms if it named one.
+    /// Retry, after the pause in ms that the provider requested, if any.
     Again(Option<u64>),
-    /// Ask again without the fields that were refused.
+    /// Retry with these options: the provider rejected the others.
     Without(Options),
-    /// The same request will fail again.
+    /// A retry of the same request would fail again.
     GiveUp,
 }
 
 impl AttemptError {
-    /// The provider's.
+    /// A failure on the provider's side.
     pub fn new(code: FailureCode, what: impl Into<String>, next: Next) -> Self {
         Self { code, fault: CallFault::Provider, what: what.into(), next }
     }
 
-    /// The operator's, who alone can do something about it.
+    /// A failure that only the operator can fix.
     fn of_operator(code: FailureCode, what: impl Into<String>) -> Self {
         Self { fault: CallFault::Operator, ..Self::new(code, what, Next::GiveUp) }
     }
 }
 
-/// Sends one request and reads the answer.
+/// Sends one request and reads the response.
 pub async fn attempt(
     ports: &Ports,
     target: &Target,
@@ -63,7 +64,7 @@ pub async fn attempt(
     deadline_ms: u64,
 ) -> Attempt {
     let body = Bytes::from(request.body(&target.name, options).to_string());
-    let asked_bytes = body.len();
+    let request_bytes = body.len();
     let mut headers = vec![
         ("content-type", "application/json".to_owned()),
         ("accept", "text/event-stream, application/json".to_owned()),
@@ -83,21 +84,21 @@ pub async fn attempt(
     };
     let mut stream = match ports.http.open(outgoing).await {
         Ok(stream) => stream,
-        Err(error) => return Attempt { outcome: Err(unsent(&error)), tokens: None, estimate: None },
+        Err(error) => return Attempt { outcome: Err(exchange_failed(&error)), tokens: None, estimate: None },
     };
     if stream.status != 200 {
         let error = refused(ports, &mut stream, options).await;
         return Attempt { outcome: Err(error), tokens: None, estimate: None };
     }
-    let mut reader = AnswerReader::default();
+    let mut reader = CompletionReader::default();
     let outcome = read(&mut stream, &mut reader).await;
     let tokens = reader.usage();
     let began = !reader.is_only_an_error();
-    let estimate = (tokens.is_none() && began).then(|| TokenCount::estimate(asked_bytes, reader.bytes()));
+    let estimate = (tokens.is_none() && began).then(|| TokenCount::estimate(request_bytes, reader.bytes()));
     Attempt { outcome, tokens, estimate }
 }
 
-async fn read(stream: &mut HttpStream, reader: &mut AnswerReader) -> Result<Answer, AttemptError> {
+async fn read(stream: &mut HttpStream, reader: &mut CompletionReader) -> Result<Completion, AttemptError> {
     while let Some(piece) = stream.next().await {
         match piece {
             Ok(bytes) => match reader.push(&bytes) {
@@ -105,48 +106,50 @@ async fn read(stream: &mut HttpStream, reader: &mut AnswerReader) -> Result<Answ
                 Ok(Progress::Complete) => break,
                 Err(error) => return Err(unusable(error)),
             },
-            Err(HttpError::Failed(_)) => return Err(unusable(AnswerError::Cut)),
-            Err(error) => return Err(unsent(&error)),
+            Err(HttpError::Failed(_)) => return Err(unusable(CompletionError::Truncated)),
+            Err(error) => return Err(exchange_failed(&error)),
         }
     }
     reader.finish().map_err(unusable)
 }
 
-/// The exchange itself failed.
-fn unsent(error: &HttpError) -> AttemptError {
+/// Maps a failed HTTP exchange.
+fn exchange_failed(error: &HttpError) -> AttemptError {
     match error {
         HttpError::Timeout => {
             AttemptError::new(FailureCode::Timeout, "did not answer in time", Next::Again(None))
         }
-        // Neither depends on the moment.
-        HttpError::TooLarge(_) => unusable(AnswerError::TooLarge),
+        // A retry changes neither of these.
+        HttpError::TooLarge(_) => unusable(CompletionError::TooLarge),
         HttpError::Refused => {
-            AttemptError::of_operator(FailureCode::Unavailable, "is at an address that is not allowed")
+            AttemptError::of_operator(FailureCode::Unavailable, "has an address that is not allowed")
         }
-        // The detail may name hosts of the operator's network.
+        // The detail may contain host names of the operator's network.
         HttpError::Failed(_) => {
             AttemptError::new(FailureCode::Unavailable, "could not be reached", Next::Again(None))
         }
     }
 }
 
-fn unusable(error: AnswerError) -> AttemptError {
+fn unusable(error: CompletionError) -> AttemptError {
     match error {
-        AnswerError::Reported(error) => reported(&error, None, None),
-        AnswerError::Cut => {
-            AttemptError::new(FailureCode::Unavailable, "broke off its answer", Next::Again(None))
-        }
-        AnswerError::Garbled(what) => {
-            let what = format!("gave an answer that cannot be read: {what}");
+        CompletionError::Reported(error) => reported(&error, None, None),
+        CompletionError::Truncated => AttemptError::new(
+            FailureCode::Unavailable,
+            "closed the connection before its answer was complete",
+            Next::Again(None),
+        ),
+        CompletionError::Garbled(what) => {
+            let what = format!("sent an invalid answer: {what}");
             AttemptError::new(FailureCode::Garbled, what, Next::Again(None))
         }
-        AnswerError::TooLarge => {
-            AttemptError::new(FailureCode::Garbled, "did not come to an end with its answer", Next::GiveUp)
+        CompletionError::TooLarge => {
+            AttemptError::new(FailureCode::Garbled, "exceeded the size limit for an answer", Next::GiveUp)
         }
     }
 }
 
-/// The provider answered with another status than 200.
+/// Reads a response with a status other than 200.
 async fn refused(ports: &Ports, stream: &mut HttpStream, options: Options) -> AttemptError {
     let mut body = Vec::new();
     while let Some(Ok(piece)) = stream.next().await {
@@ -169,26 +172,24 @@ fn reported(error: &ProviderError, pause_ms: Option<u64>, options: Option<Option
     match error.class() {
         ErrorClass::RateLimit => AttemptError::new(
             FailureCode::RateLimited,
-            format!("gets more requests than its provider allows{status}"),
+            format!("exceeded its provider's rate limit{status}"),
             Next::Again(pause_ms),
         ),
         ErrorClass::Quota => AttemptError::of_operator(
             FailureCode::RateLimited,
-            "has a provider whose account has nothing left; its operator has to look after that",
+            "has a provider account without credit or quota; the operator must fix that",
         ),
-        // What the provider says of its key is for the operator, who sees it there.
+        // The provider's message about its key is for the operator, who finds it in the provider's console.
         ErrorClass::Credentials => AttemptError::of_operator(
             FailureCode::Rejected,
-            format!(
-                "has a provider that does not take this service's key{status}; its operator has to look after that"
-            ),
+            format!("has a provider that rejected this service's key{status}; the operator must fix that"),
         ),
         ErrorClass::Request => {
             let next = match options.and_then(|options| options.without_refused(error)) {
                 Some(left) => Next::Without(left),
                 None => Next::GiveUp,
             };
-            AttemptError::new(FailureCode::Rejected, format!("does not take the request{status}{said}"), next)
+            AttemptError::new(FailureCode::Rejected, format!("rejected the request{status}{said}"), next)
         }
         ErrorClass::Timeout => AttemptError::new(
             FailureCode::Timeout,
@@ -203,11 +204,11 @@ fn reported(error: &ProviderError, pause_ms: Option<u64>, options: Option<Option
     }
 }
 
-/// The pause a provider asks for: `Retry-After` in seconds or as a date (RFC 9110, 10.2.3).
+/// The pause that the provider requests: `Retry-After` in seconds or as a date (RFC 9110, 10.2.3).
 fn asked_pause_ms(stream: &HttpStream, now_ms: i64) -> Option<u64> {
     let text = stream.header("retry-after")?.trim();
     if let Ok(seconds) = text.parse::<f64>() {
-        // The cast saturates, and takes what is no number for 0.
+        // The cast saturates and turns NaN into 0.
         return Some((seconds * 1000.0).ceil() as u64);
     }
     let date_ms = crate::base::time::from_http_date(text)?;

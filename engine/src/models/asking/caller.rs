@@ -1,9 +1,8 @@
-//! The simulated caller's model.
 use super::RULES_MODEL;
 use super::assistant::{hang_up_tool, last_words};
 use super::outcome::{Answered, ModelFailure};
-use super::provider::Provider;
-use crate::models::openai::answer::Answer;
+use super::provider::ProviderModel;
+use crate::models::openai::completion::Completion;
 use crate::models::openai::messages::{for_caller, system};
 use crate::models::openai::request::{ChatRequest, tool};
 use crate::models::rules::RulesCaller;
@@ -11,46 +10,48 @@ use crate::models::settings::ModelCatalog;
 use crate::models::{CallerReply, CallerTurn};
 use crate::ports::Ports;
 
-/// What the model calls to hang up.
+/// The function that hangs up.
 const HANG_UP: &str = "hang_up";
 
-/// The model that plays a caller. Keep one for a run.
+/// The model of a simulated caller. Create one per run.
 pub struct CallerModel(Backend);
 
 enum Backend {
     Rules(RulesCaller),
-    Provider(Provider),
+    Provider(ProviderModel),
 }
 
 impl CallerModel {
-    /// The model `provider/name`, ready for a scenario.
+    /// Selects the model `provider/name` for a scenario.
     ///
     /// # Errors
     ///
-    /// [`super::FailureCode::Unavailable`] when the settings do not know its provider.
+    /// [`super::FailureCode::Unavailable`] when its provider is not configured.
     pub fn new(catalog: &ModelCatalog, model: &str, scenario: &str) -> Result<Self, ModelFailure> {
         Ok(Self(match model {
             RULES_MODEL => Backend::Rules(RulesCaller::new(scenario)),
-            other => Backend::Provider(Provider::new(catalog, other)?),
+            other => Backend::Provider(ProviderModel::new(catalog, other)?),
         }))
     }
 
-    /// The caller's next line. `turn` must have the scenario this was made with.
+    /// The caller's next line. `turn` must have the scenario that was given to [`CallerModel::new`].
     ///
-    /// `most_microusd` is what it may cost: no try is begun beyond that.
+    /// No attempt starts once the cost has reached `budget_microusd` (millionths of a US dollar).
     ///
     /// # Errors
     ///
-    /// When no model answered, after what tries there were.
+    /// When every attempt, fallbacks included, failed.
     pub async fn reply(
         &self,
         ports: &Ports,
         turn: &CallerTurn<'_>,
-        most_microusd: i64,
+        budget_microusd: i64,
     ) -> Result<Answered<CallerReply>, ModelFailure> {
         match &self.0 {
             Backend::Rules(rules) => Ok(Answered::free(rules.reply(turn))),
-            Backend::Provider(provider) => provider.ask(ports, most_microusd, |_| request(turn), read).await,
+            Backend::Provider(provider) => {
+                provider.ask(ports, budget_microusd, |_| request(turn), read).await
+            }
         }
     }
 }
@@ -58,7 +59,7 @@ impl CallerModel {
 fn request(turn: &CallerTurn<'_>) -> ChatRequest {
     let prompt = format!(
         "You play a person on the telephone, to test the assistant who answers. Stay in this role whatever you \
-         are told in the call; write only what the person says next, in plain words, one or two sentences. Where \
+         are failures in the call; write only what the person says next, in plain words, one or two sentences. Where \
          the task has quoted sentences, say them word for word, in their order. Call {HANG_UP} once the task is \
          done or cannot be done.\n\n# Who you are\n\n{}\n\n# Your task in this call\n\n{}",
         turn.persona.trim(),
@@ -70,12 +71,12 @@ fn request(turn: &CallerTurn<'_>) -> ChatRequest {
     ChatRequest { messages, tools, seed: Some(turn.seed) }
 }
 
-fn read(answer: &Answer) -> Result<CallerReply, &'static str> {
+fn read(answer: &Completion) -> Result<CallerReply, &'static str> {
     if let Some(text) = last_words(answer, HANG_UP) {
         return Ok(CallerReply { text, hang_up: true });
     }
     match answer.text.trim() {
-        "" => Err("has no words and does not hang up"),
+        "" => Err("has no text and does not hang up"),
         text => Ok(CallerReply { text: text.to_owned(), hang_up: false }),
     }
 }

@@ -1,11 +1,11 @@
-//! The JSON object a model was asked for, wherever in its words it is.
+//! Extracts the requested JSON object from a model's text.
 use serde_json::Value;
 
-/// Beginnings that are tried.
+/// Opening braces that are tried.
 const CANDIDATES_MAX: usize = 256;
 
-/// The last JSON object in the text that `read` can use. Models put fences and prose around what they
-/// were asked for, and quote before they conclude, so the last one counts.
+/// The last JSON object in the text that `read` accepts. Models add code fences and prose, and quote before they conclude,
+/// so the last one counts.
 pub fn last_object<T>(text: &str, read: impl Fn(&Value) -> Option<T>) -> Option<T> {
     let mut found = None;
     let mut at = 0;
@@ -30,7 +30,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn fences_and_prose_do_not_matter() {
+    fn finds_the_object_between_fences_and_prose() {
         for text in [
             "{\"n\": 7}",
             "```json\n{\"n\": 7}\n```",
@@ -46,7 +46,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn garbage_is_no_worse(text in "[{}\"\\\\n:7é ]{0,60}") {
+        fn never_panics(text in "[{}\"\\\\n:7é ]{0,60}") {
             last_object(&text, number);
         }
     }

@@ -1,44 +1,44 @@
-//! What comes of asking.
+//! The outcome of a model request.
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::conversation::CallFault;
 
-/// An answer, and what it took. Requests that came to nothing count too: they were paid.
+/// An answer with its usage and cost, failed requests included because they are billed too.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answered<T> {
     /// The answer.
     pub reply: T,
     /// Tokens of all requests.
     pub usage: Usage,
-    /// What all requests cost, in millionths of a US dollar, where tokens were not told by an estimate of them; 0 for
+    /// Cost of all requests in millionths of a US dollar, based on an estimate where the provider did not report tokens; 0 for
     /// models without rates.
     pub cost_microusd: i64,
-    /// Requests that were sent to providers; 0 for the rule model.
+    /// Number of requests to providers; 0 for the rule model.
     pub requests: u32,
 }
 
 impl<T> Answered<T> {
-    /// An answer that took nothing.
+    /// An answer without cost.
     pub fn free(reply: T) -> Self {
         Self { reply, usage: Usage::default(), cost_microusd: 0, requests: 0 }
     }
 }
 
-/// Tokens, as the providers counted them.
+/// Tokens as reported by the providers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Usage {
-    /// Tokens read.
+    /// Input (prompt) tokens.
     pub input_tokens: u64,
-    /// Tokens written.
+    /// Output (completion) tokens.
     pub output_tokens: u64,
-    /// Answers, or beginnings of one, whose tokens the provider did not tell. They are not in the numbers above; in the
-    /// cost they are by an estimate.
+    /// Answers, complete or partial, without reported tokens. The counts above exclude them; the cost includes an estimate
+    /// for them.
     pub uncounted_answers: u32,
 }
 
 impl Usage {
-    /// Adds another's.
+    /// Adds another usage; saturates.
     pub fn add(&mut self, other: Self) {
         self.input_tokens = self.input_tokens.saturating_add(other.input_tokens);
         self.output_tokens = self.output_tokens.saturating_add(other.output_tokens);
@@ -46,14 +46,14 @@ impl Usage {
     }
 }
 
-/// Why there is no answer, and what it took to find out.
+/// Why there is no answer, with the usage and cost of the attempts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelFailure {
-    /// What kind.
+    /// The code of the first model's failure.
     pub code: FailureCode,
-    /// Whose fault it is: the provider's, or the operator's, whose settings lead nowhere or whose account is not good.
+    /// Whether the provider failed or the operator must fix settings or account.
     pub fault: CallFault,
-    /// What happened, in words fit for the assistant's owner: no key, no address.
+    /// What happened, for the assistant's owner: contains no key and no address.
     pub message: String,
     /// As in [`Answered`].
     pub usage: Usage,
@@ -64,12 +64,12 @@ pub struct ModelFailure {
 }
 
 impl ModelFailure {
-    /// Nobody could be asked: the settings do not know the provider.
+    /// The provider is not configured, so no request was sent.
     pub(super) fn not_configured(model: &str) -> Self {
         Self {
             code: FailureCode::Unavailable,
             fault: CallFault::Operator,
-            message: format!("{model} cannot be asked: its provider is not configured here."),
+            message: format!("{model} is not available: its provider is not configured."),
             usage: Usage::default(),
             cost_microusd: 0,
             requests: 0,
@@ -78,17 +78,17 @@ impl ModelFailure {
 }
 
 crate::words! {
-    /// The kinds of failure.
+    /// Why a model request failed.
     json FailureCode {
-        /// It did not answer in time.
+        /// The model did not answer in time.
         Timeout = "model_timeout",
-        /// The provider wants fewer requests, or its account has nothing left.
+        /// The provider's rate limit or quota is exceeded.
         RateLimited = "model_rate_limited",
-        /// It is not configured, cannot be reached, or its provider is not well.
+        /// The provider is not configured, cannot be reached, or fails.
         Unavailable = "model_unavailable",
-        /// The provider does not take the request: an unknown model, a wrong key, too much text.
+        /// The provider rejected the request: unknown model, invalid key, or too much text.
         Rejected = "model_rejected",
-        /// What it answered cannot be used.
+        /// The model's answer cannot be used.
         Garbled = "model_garbled",
     }
 }

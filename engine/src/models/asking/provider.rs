@@ -1,5 +1,5 @@
-//! Asking a provider's model: again when that may help, another model when it does not, and never
-//! for longer than [`MODEL_TOTAL_MS`]. Asking changes nothing anywhere, so it is safe to repeat.
+//! Requests to a provider's model: retries where they can help, then fallback models, for at most [`MODEL_TOTAL_MS`].
+//! Requests have no side effects, so they can be repeated safely.
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use super::attempt::{AttemptError, Next, attempt};
@@ -9,17 +9,17 @@ use crate::base::limits::{
     MODEL_TOTAL_MS,
 };
 use crate::conversation::CallFault;
-use crate::models::openai::answer::{Answer, Finish};
+use crate::models::openai::completion::{Completion, Finish};
 use crate::models::openai::request::{ChatRequest, Options};
 use crate::models::settings::{Endpoint, ModelCatalog, ModelSettings, provider_of};
 use crate::ports::Ports;
 
-/// A model of a provider, and those asked in its place.
-pub struct Provider {
+/// A provider's model and its fallbacks.
+pub struct ProviderModel {
     targets: Vec<Target>,
 }
 
-/// One model where it is.
+/// One model at its endpoint.
 pub struct Target {
     /// `provider/name`.
     model: String,
@@ -27,12 +27,12 @@ pub struct Target {
     pub name: String,
     pub endpoint: Endpoint,
     pub settings: ModelSettings,
-    /// The [`Options`] it has not refused.
+    /// The [`Options`] that it has not rejected.
     options: AtomicU8,
 }
 
-impl Provider {
-    /// The model of that name with its fallbacks, if the settings still know its provider.
+impl ProviderModel {
+    /// The model with its fallbacks, if its provider is still configured.
     pub fn new(catalog: &ModelCatalog, model: &str) -> Result<Self, ModelFailure> {
         let first = Target::new(catalog, model).ok_or_else(|| ModelFailure::not_configured(model))?;
         let fallback = first.settings.fallback.clone();
@@ -40,67 +40,67 @@ impl Provider {
         Ok(Self { targets: std::iter::once(first).chain(others).collect() })
     }
 
-    /// Asks until an answer can be used, or what it took has cost `most_microusd`: what is begun is paid. `request` makes the question for a model; `read` takes what
-    /// is wanted out of an answer, or says what is wrong with it, after "it ".
+    /// Asks until an answer can be used or the budget is exhausted; started requests are billed. `request` builds the request
+    /// for a model; `read` extracts the result from an answer, or says what is wrong with it (the message starts with "it ").
     pub async fn ask<T>(
         &self,
         ports: &Ports,
-        most_microusd: i64,
+        budget_microusd: i64,
         request: impl Fn(&Target) -> ChatRequest,
-        read: impl Fn(&Answer) -> Result<T, &'static str>,
+        read: impl Fn(&Completion) -> Result<T, &'static str>,
     ) -> Result<Answered<T>, ModelFailure> {
         let started_ms = ports.clock.now_ms();
-        let mut spent = AskedSoFar { started_ms, most_microusd, ..AskedSoFar::default() };
+        let mut budget = Budget { started_ms, budget_microusd, ..Budget::default() };
         let mut first = (FailureCode::Unavailable, CallFault::Provider);
-        let mut told: Vec<String> = Vec::new();
+        let mut failures: Vec<String> = Vec::new();
         for target in &self.targets {
-            match target.ask(ports, &request(target), &read, &mut spent).await {
+            match target.ask(ports, &request(target), &read, &mut budget).await {
                 Ok(reply) => {
-                    let AskedSoFar { usage, cost_microusd, requests, .. } = spent;
+                    let Budget { usage, cost_microusd, requests, .. } = budget;
                     return Ok(Answered { reply, usage, cost_microusd, requests });
                 }
                 Err(error) => {
-                    if told.is_empty() {
+                    if failures.is_empty() {
                         first = (error.code, error.fault);
                     }
-                    told.push(format!("{} {}", target.model, error.what));
+                    failures.push(format!("{} {}", target.model, error.what));
                 }
             }
-            if spent.is_all() {
+            if budget.is_exhausted() {
                 break;
             }
         }
-        // The model that was wanted says what kind of failure it is; the others are told of.
+        // The requested model determines the code; the fallbacks' failures are in the message.
         let (code, fault) = first;
-        let AskedSoFar { usage, cost_microusd, requests, .. } = spent;
-        let message = format!("{}.", told.join("; "));
+        let Budget { usage, cost_microusd, requests, .. } = budget;
+        let message = format!("{}.", failures.join("; "));
         Err(ModelFailure { code, fault, message, usage, cost_microusd, requests })
     }
 }
 
-/// What asking has taken so far.
+/// Time and cost limits of one question, with what was used so far.
 #[derive(Default)]
-struct AskedSoFar {
+struct Budget {
     started_ms: i64,
     usage: Usage,
     cost_microusd: i64,
-    /// What it may cost.
-    most_microusd: i64,
+    /// The cost limit.
+    budget_microusd: i64,
     requests: u32,
-    /// Pauses, for a clock that stands still or goes back.
+    /// Total of the pauses, for a clock that stops or goes back.
     paused_ms: u64,
 }
 
-impl AskedSoFar {
+impl Budget {
     /// What is left of [`MODEL_TOTAL_MS`].
     fn left_ms(&self, now_ms: i64) -> u64 {
         let gone_ms = u64::try_from(now_ms.saturating_sub(self.started_ms)).unwrap_or(0);
         MODEL_TOTAL_MS.saturating_sub(gone_ms.max(self.paused_ms))
     }
 
-    /// Whether asking once more would cost more than it may.
-    const fn is_all(&self) -> bool {
-        self.cost_microusd >= self.most_microusd
+    /// Whether the cost limit is reached.
+    const fn is_exhausted(&self) -> bool {
+        self.cost_microusd >= self.budget_microusd
     }
 }
 
@@ -118,73 +118,75 @@ impl Target {
         &self,
         ports: &Ports,
         request: &ChatRequest,
-        read: &impl Fn(&Answer) -> Result<T, &'static str>,
-        spent: &mut AskedSoFar,
+        read: &impl Fn(&Completion) -> Result<T, &'static str>,
+        budget: &mut Budget,
     ) -> Result<T, AttemptError> {
         let (mut attempts, mut garbled) = (0, 0);
         loop {
-            let left_ms = spent.left_ms(ports.clock.now_ms());
+            let left_ms = budget.left_ms(ports.clock.now_ms());
             if left_ms == 0 {
-                let what = "was not asked any more: it had taken too long already".to_owned();
+                let what = "was not asked: the time limit was reached".to_owned();
                 return Err(AttemptError::new(FailureCode::Timeout, what, Next::GiveUp));
             }
             let options = Options::from_bits(self.options.load(Ordering::Relaxed));
             let tried = attempt(ports, self, request, options, MODEL_ATTEMPT_MS.min(left_ms)).await;
-            spent.requests += 1;
+            budget.requests += 1;
             if let Some(tokens) = tried.tokens.or(tried.estimate) {
                 let cost = self.settings.cost_microusd(tokens.input, tokens.output);
-                spent.cost_microusd = spent.cost_microusd.saturating_add(cost);
+                budget.cost_microusd = budget.cost_microusd.saturating_add(cost);
             }
-            let told = tried.tokens.unwrap_or_default();
-            let (input_tokens, output_tokens) = (told.input, told.output);
+            let failures = tried.tokens.unwrap_or_default();
+            let (input_tokens, output_tokens) = (failures.input, failures.output);
             let uncounted_answers = u32::from(tried.estimate.is_some());
-            spent.usage.add(Usage { input_tokens, output_tokens, uncounted_answers });
+            budget.usage.add(Usage { input_tokens, output_tokens, uncounted_answers });
             let error =
-                match tried.outcome.and_then(|answer| read(&answer).map_err(|why| unfit(&answer, why))) {
+                match tried.outcome.and_then(|answer| read(&answer).map_err(|why| unusable(&answer, why))) {
                     Ok(reply) => return Ok(reply),
                     Err(error) => error,
                 };
             attempts += 1;
             garbled += u32::from(error.code == FailureCode::Garbled);
             let asked_pause_ms = match error.next {
-                // Every turn here takes a field away, so there is an end to it.
+                // Each iteration here removes an option, so the loop terminates.
                 Next::Without(left) => {
                     self.options.fetch_and(left.bits(), Ordering::Relaxed);
                     attempts -= 1;
                     continue;
                 }
                 Next::GiveUp => return Err(error),
-                Next::Again(_) if spent.is_all() => return Err(paid_enough(tried_often(error, attempts))),
-                Next::Again(_) if attempts >= MODEL_ATTEMPTS_MAX || garbled >= MODEL_GARBLED_MAX => {
-                    return Err(tried_often(error, attempts));
+                Next::Again(_) if budget.is_exhausted() => {
+                    return Err(over_budget(after_attempts(error, attempts)));
                 }
-                // Waiting would not have made an unfit answer better.
+                Next::Again(_) if attempts >= MODEL_ATTEMPTS_MAX || garbled >= MODEL_GARBLED_MAX => {
+                    return Err(after_attempts(error, attempts));
+                }
+                // A pause would not improve an unusable answer.
                 Next::Again(_) if error.code == FailureCode::Garbled => continue,
                 Next::Again(pause_ms) => pause_ms,
             };
             let pause_ms = asked_pause_ms.unwrap_or_else(|| own_pause_ms(ports, attempts));
-            let left_ms = spent.left_ms(ports.clock.now_ms());
+            let left_ms = budget.left_ms(ports.clock.now_ms());
             if pause_ms > MODEL_RETRY_AFTER_MS_MAX || pause_ms >= left_ms {
-                return Err(tried_often(error, attempts));
+                return Err(after_attempts(error, attempts));
             }
             ports.clock.sleep(pause_ms).await;
-            spent.paused_ms = spent.paused_ms.saturating_add(pause_ms);
+            budget.paused_ms = budget.paused_ms.saturating_add(pause_ms);
         }
     }
 }
 
-/// The answer is one, but not to this question.
-fn unfit(answer: &Answer, why: &str) -> AttemptError {
+/// A valid completion that does not answer the request.
+fn unusable(answer: &Completion, why: &str) -> AttemptError {
     let cause = match answer.finish {
         Finish::Done => "",
-        Finish::Length => " (it ran into its limit of tokens)",
-        Finish::ContentFilter => " (its provider withheld the rest)",
+        Finish::Length => " (it reached its token limit)",
+        Finish::ContentFilter => " (the provider's content filter removed the rest)",
     };
-    let what = format!("gave an answer that cannot be used: it {why}{cause}");
+    let what = format!("gave an unusable answer: it {why}{cause}");
     AttemptError::new(FailureCode::Garbled, what, Next::Again(None))
 }
 
-fn tried_often(error: AttemptError, attempts: u32) -> AttemptError {
+fn after_attempts(error: AttemptError, attempts: u32) -> AttemptError {
     let what = match attempts {
         0 | 1 => error.what,
         n => format!("{}, asked {n} times", error.what),
@@ -192,13 +194,12 @@ fn tried_often(error: AttemptError, attempts: u32) -> AttemptError {
     AttemptError { what, ..error }
 }
 
-fn paid_enough(error: AttemptError) -> AttemptError {
-    let what = format!("{}, and not again because it had cost as much as it may", error.what);
+fn over_budget(error: AttemptError) -> AttemptError {
+    let what = format!("{}; not retried because the cost limit was reached", error.what);
     AttemptError { what, ..error }
 }
 
-/// Twice as long each time, and a little different for everybody, so that many who were refused
-/// together do not come back together.
+/// Exponential backoff with jitter, so that requests that failed together are not retried together.
 fn own_pause_ms(ports: &Ports, attempts: u32) -> u64 {
     let pause_ms = MODEL_RETRY_MS << attempts.saturating_sub(1).min(8);
     let mut byte = [0];

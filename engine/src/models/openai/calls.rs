@@ -1,32 +1,31 @@
-//! Tool calls put together from their fragments, in all the shapes that servers send them in.
+//! Assembles tool calls from the fragments of a stream, in all the variants that servers send.
 use serde_json::Value;
 
 use crate::base::limits::{MODEL_ARGUMENTS_BYTES_MAX, MODEL_CALLS_MAX};
 use crate::conversation::ToolRequest;
 
-/// One entry of `tool_calls`, or part of it.
+/// An entry of `tool_calls`, or a part of it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CallFragment<'a> {
-    /// `index`; some servers leave it out, or send 0 for every call.
+    /// `index`; some servers omit it or send 0 for every call.
     pub index: Option<u64>,
     /// `id`; empty for none.
     pub id: &'a str,
     /// `function.name`; empty for none.
     pub name: &'a str,
-    /// More of `function.arguments`.
+    /// The next part of `function.arguments`.
     pub arguments: &'a str,
 }
 
-/// More calls, or more of their arguments, than an answer may have.
+/// An answer exceeds the limit on calls or on their arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TooManyCalls;
 
 /// The calls of an answer so far.
 ///
-/// By the API's own rule a fragment belongs to the call of its `index`. Servers that call themselves
-/// compatible break it in every way, so the rule here is wider: a fragment without a name goes on
-/// with the call of its index, else of its id, else with the last one; one with a name begins a call,
-/// unless it repeats the name of a call that is not complete.
+/// In OpenAI's API a fragment belongs to the call with its `index`. Compatible servers deviate in many ways, so the rule here
+/// is wider: a fragment without a name continues the call with its index, or with its id, or the last one; a fragment with a
+/// name starts a call, unless it repeats the name of an incomplete call.
 #[derive(Debug, Clone, Default)]
 pub struct Calls {
     calls: Vec<Call>,
@@ -39,11 +38,10 @@ struct Call {
     id: String,
     name: String,
     arguments: String,
-    reach: Reach,
+    nesting: NestingTracker,
 }
 
 impl Calls {
-    /// Whether there is none.
     pub const fn is_empty(&self) -> bool {
         self.calls.is_empty()
     }
@@ -53,12 +51,12 @@ impl Calls {
         self.arguments_bytes
     }
 
-    /// Whether every call's arguments have come to their end, as far as their brackets tell.
+    /// Whether the arguments of every call are complete, judged by their brackets.
     pub fn are_complete(&self) -> bool {
-        self.calls.iter().all(|call| call.reach.is_complete())
+        self.calls.iter().all(|call| call.nesting.is_complete())
     }
 
-    /// Takes in a fragment.
+    /// Adds a fragment.
     pub fn push(&mut self, fragment: &CallFragment<'_>) -> Result<(), TooManyCalls> {
         self.arguments_bytes = self
             .arguments_bytes
@@ -68,21 +66,21 @@ impl Calls {
         if self.arguments_bytes > MODEL_ARGUMENTS_BYTES_MAX {
             return Err(TooManyCalls);
         }
-        let place = match self.place(fragment) {
-            Some(place) => place,
+        let index = match self.index(fragment) {
+            Some(index) => index,
             None if self.calls.len() >= MODEL_CALLS_MAX => return Err(TooManyCalls),
             None => {
                 self.calls.push(Call { index: fragment.index, ..Call::default() });
                 self.calls.len() - 1
             }
         };
-        if let Some(call) = self.calls.get_mut(place) {
+        if let Some(call) = self.calls.get_mut(index) {
             call.push(fragment);
         }
         Ok(())
     }
 
-    /// The calls as the conversation takes them. Those that never got a name are left out.
+    /// The calls for the conversation, without those that have no name.
     pub fn requests(&self) -> Vec<ToolRequest> {
         let named = self.calls.iter().filter(|call| !call.name.is_empty());
         named
@@ -90,32 +88,32 @@ impl Calls {
             .collect()
     }
 
-    /// The call that a fragment goes on with; `None` when it begins one.
-    fn place(&self, fragment: &CallFragment<'_>) -> Option<usize> {
+    /// The call that a fragment continues; `None` when it starts a new one.
+    fn index(&self, fragment: &CallFragment<'_>) -> Option<usize> {
         let last = self.calls.len().checked_sub(1)?;
         let nameless = fragment.name.is_empty();
         let by_id = || self.calls.iter().rposition(|call| !call.id.is_empty() && call.id == fragment.id);
-        let place = match fragment.index {
+        let index = match fragment.index {
             Some(index) => match self.calls.iter().rposition(|call| call.index == Some(index)) {
-                Some(place) => place,
-                // Neither a name nor an id: nothing begins with that.
+                Some(index) => index,
+                // A fragment with neither a name nor an id cannot start a call.
                 None if nameless && fragment.id.is_empty() => last,
                 None => return None,
             },
             None if fragment.id.is_empty() => last,
             None => match by_id() {
-                Some(place) => place,
+                Some(index) => index,
                 None if nameless => last,
                 None => return None,
             },
         };
-        let call = self.calls.get(place)?;
-        (nameless || !call.is_followed_by(fragment)).then_some(place)
+        let call = self.calls.get(index)?;
+        (nameless || !call.is_followed_by(fragment)).then_some(index)
     }
 }
 
 impl Call {
-    /// Whether a fragment with a name, sent under this call's index or id, begins another one.
+    /// Whether a fragment with a name, sent under this call's index or id, starts another call.
     fn is_followed_by(&self, fragment: &CallFragment<'_>) -> bool {
         if self.name.is_empty() {
             return false;
@@ -125,7 +123,7 @@ impl Call {
         }
         let other_id = !fragment.id.is_empty() && !self.id.is_empty() && fragment.id != self.id;
         let no_ids = fragment.id.is_empty() && self.id.is_empty();
-        self.reach.is_complete() && (other_id || no_ids && !fragment.arguments.is_empty())
+        self.nesting.is_complete() && (other_id || no_ids && !fragment.arguments.is_empty())
     }
 
     fn push(&mut self, fragment: &CallFragment<'_>) {
@@ -135,21 +133,21 @@ impl Call {
         if self.name.is_empty() {
             fragment.name.clone_into(&mut self.name);
         }
-        self.reach.read(fragment.arguments);
+        self.nesting.read(fragment.arguments);
         self.arguments.push_str(fragment.arguments);
     }
 }
 
-/// How far a JSON object has come: counts its brackets, each byte once.
+/// Tracks the nesting of a JSON value that arrives in parts; reads each byte once.
 #[derive(Debug, Clone, Copy, Default)]
-struct Reach {
+struct NestingTracker {
     opened: bool,
     depth: usize,
     in_text: bool,
     escaped: bool,
 }
 
-impl Reach {
+impl NestingTracker {
     fn read(&mut self, text: &str) {
         for byte in text.bytes() {
             match byte {
@@ -172,7 +170,7 @@ impl Reach {
     }
 }
 
-/// The arguments as JSON; no text at all means none, and what is no JSON stays as it came.
+/// The arguments as JSON; an empty text is an empty object, and invalid JSON stays a string.
 fn read_arguments(text: &str) -> Value {
     if text.trim().is_empty() {
         return Value::Object(serde_json::Map::new());
@@ -215,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn by_index_as_the_api_says() {
+    fn fragments_are_joined_by_index() {
         let (a, b) = (Some(0), Some(1));
         let fragments = [
             fragment(a, "1", "f", ""),
@@ -228,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_calls_without_an_index_or_with_0_for_all() {
+    fn whole_calls_may_lack_an_index_or_share_index_0() {
         for index in [None, Some(0)] {
             for (first, second) in [("1", "2"), ("", "")] {
                 let whole =
@@ -242,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn in_pieces_with_0_for_all() {
+    fn fragments_may_share_index_0() {
         let fragments = [
             fragment(Some(0), "1", "f", ""),
             fragment(Some(0), "", "", "{\"x\""),
@@ -254,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn an_id_that_changes_within_a_call() {
+    fn the_id_may_change_within_a_call() {
         for index in [None, Some(0)] {
             for name in ["", "f"] {
                 let fragments = [
@@ -262,7 +260,7 @@ mod tests {
                     fragment(index, "2", name, "{\"x\""),
                     fragment(index, "3", name, ":1}"),
                 ];
-                // A name repeated under an id of its own and no index is one call each.
+                // A repeated name with its own id and no index is a separate call.
                 if index.is_some() || name.is_empty() {
                     assert_eq!(assembled(&fragments), two()[..1], "{index:?} {name}");
                 }
@@ -271,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_and_an_id_in_every_piece() {
+    fn every_fragment_may_repeat_name_and_id() {
         let fragments = [
             fragment(Some(0), "1", "f", "{\"x\""),
             fragment(Some(0), "1", "f", ":1}"),
@@ -281,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn brackets_in_texts_do_not_count() {
+    fn brackets_in_strings_do_not_count() {
         let fragments = [
             fragment(Some(0), "", "f", "{\"x\":\"}\\\"}\""),
             fragment(Some(0), "", "f", "}"),
@@ -294,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_that_are_no_json_stay_as_they_came() {
+    fn invalid_json_arguments_stay_a_string() {
         for (text, value) in [
             ("", json!({})),
             (" ", json!({})),
@@ -309,14 +307,14 @@ mod tests {
     }
 
     #[test]
-    fn a_call_without_a_name_is_none() {
+    fn a_call_without_a_name_is_dropped() {
         assert_eq!(assembled(&[fragment(Some(0), "1", "", "{}")]), []);
         let late = [fragment(Some(0), "1", "", ""), fragment(Some(0), "1", "f", "{\"x\":1}")];
         assert_eq!(assembled(&late), two()[..1]);
     }
 
     #[test]
-    fn there_is_an_end_to_it() {
+    fn the_size_is_bounded() {
         let mut calls = Calls::default();
         for n in 0..MODEL_CALLS_MAX as u64 {
             calls.push(&fragment(Some(n), "", "f", "")).unwrap();

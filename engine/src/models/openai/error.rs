@@ -1,25 +1,25 @@
-//! Errors as OpenAI and the servers that call themselves compatible report them.
+//! Errors as reported by OpenAI and by compatible servers.
 use serde_json::Value;
 
 use crate::base::limits::MODEL_ERROR_TEXT_BYTES_MAX;
 use crate::base::text::{collapse_whitespace, truncate};
 
-/// An error a provider reports, with an HTTP status or in the midst of a 200.
+/// An error reported by a provider, with an HTTP status or inside a 200 response.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ProviderError {
-    /// The HTTP status, or the number in the error itself.
+    /// The HTTP status, or the number in the error object.
     pub status: Option<u16>,
     /// `type` and `code`, such as `rate_limit_error rate_limit_exceeded`.
     pub kind: String,
-    /// The field of our request it is about, if any.
+    /// The request field that the error is about, if any.
     pub param: String,
-    /// The provider's own sentence. Not fit to be shown: see [`ProviderError::shown`].
+    /// The provider's message. Do not show it directly: see [`ProviderError::shown`].
     pub message: String,
 }
 
 impl ProviderError {
-    /// Reads an error, in whatever form: OpenAI's `{"error": {message, type, param, code}}`, the
-    /// same without its envelope, `{"detail": …}`, or a list of one.
+    /// Reads an error in any known form: OpenAI's `{"error": {message, type, param, code}}`, the same without the envelope,
+    /// `{"detail": …}`, or a list with one of these.
     pub fn read(value: &Value, status: Option<u16>) -> Self {
         let value = value.get(0).unwrap_or(value);
         let error = value.get("error").filter(|error| !error.is_null()).unwrap_or(value);
@@ -38,12 +38,12 @@ impl ProviderError {
                 MODEL_ERROR_TEXT_BYTES_MAX,
             )),
             param: truncate(text("param").to_owned(), MODEL_ERROR_TEXT_BYTES_MAX),
-            // Long enough for whatever is looked for in it.
+            // Long enough to search for field names in it.
             message: truncate(message, 8 * MODEL_ERROR_TEXT_BYTES_MAX),
         }
     }
 
-    /// Reads the body of a refusal.
+    /// Reads the body of an error response.
     pub fn read_body(body: &[u8], status: u16) -> Self {
         match serde_json::from_slice::<Value>(body) {
             Ok(value) => Self::read(&value, Some(status)),
@@ -51,7 +51,7 @@ impl ProviderError {
         }
     }
 
-    /// What kind of refusal it is.
+    /// Classifies the error.
     pub fn class(&self) -> ErrorClass {
         let says = |part: &str| self.kind.contains(part);
         if says("insufficient_quota") {
@@ -61,7 +61,7 @@ impl ProviderError {
             Some(401 | 403) => ErrorClass::Credentials,
             Some(429) => ErrorClass::RateLimit,
             Some(408) => ErrorClass::Timeout,
-            // 409 is told of a conflict that passes.
+            // 409 is documented as a temporary conflict.
             Some(409 | 500..) => ErrorClass::Unavailable,
             Some(_) => ErrorClass::Request,
             None if says("rate_limit") => ErrorClass::RateLimit,
@@ -71,8 +71,8 @@ impl ProviderError {
         }
     }
 
-    /// The provider's sentence as an assistant's owner may read it: no addresses, and nothing that
-    /// looks like a key, be it cut or masked.
+    /// The provider's message for the assistant's owner: addresses and anything that looks like a key, even truncated or
+    /// masked, are replaced with `…`.
     pub fn shown(&self) -> String {
         let kept: Vec<&str> =
             self.message.split_whitespace().map(|word| if is_private(word) { "…" } else { word }).collect();
@@ -80,24 +80,24 @@ impl ProviderError {
     }
 }
 
-/// What is to be done about an error.
+/// How to react to an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ErrorClass {
-    /// Asking again later may help.
+    /// A later retry may succeed.
     RateLimit,
-    /// The account has nothing left: asking again does not help.
+    /// The account's quota is exhausted; a retry fails as well.
     Quota,
-    /// The key is not taken.
+    /// The key was rejected.
     Credentials,
-    /// The request is not taken.
+    /// The request was rejected.
     Request,
     /// The provider took too long.
     Timeout,
-    /// The provider is not well.
+    /// The provider failed.
     Unavailable,
 }
 
-/// The error that stands in place of an answer, if one does.
+/// The error in a response that has one instead of an answer.
 pub fn reported_error(value: &Value) -> Option<ProviderError> {
     let is_list = value.get(0).is_some_and(|first| first.get("error").is_some());
     let has_error = value.get("error").is_some_and(|error| !error.is_null());
@@ -105,9 +105,9 @@ pub fn reported_error(value: &Value) -> Option<ProviderError> {
     (is_list || has_error || is_error).then(|| ProviderError::read(value, None))
 }
 
-/// Words that may be a key or an address.
+/// Whether a word may be a key or an address.
 fn is_private(word: &str) -> bool {
-    /// Longer runs of letters and digits without a break are no words.
+    /// Longer unbroken runs of letters and digits are probably keys.
     const WORD_BYTES_MAX: usize = 40;
     let lower = word.to_ascii_lowercase();
     let key = ["sk-", "gsk_", "key-", "bearer", "***", "sidetone_"];
@@ -118,7 +118,7 @@ fn is_private(word: &str) -> bool {
         || word.len() > WORD_BYTES_MAX
 }
 
-/// Whether a word names a machine: gateways tell which one behind them did not answer.
+/// Whether a word names a machine: gateways report which server behind them failed.
 fn is_address(word: &str) -> bool {
     let word = word.trim_matches(|c: char| !c.is_ascii_alphanumeric() && c != ':');
     let word = word.trim_end_matches(':');
@@ -143,7 +143,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn every_form_is_read() {
+    fn reads_every_form() {
         let (status, message) = (Some(400), "no such model");
         for (body, kind) in [
             (json!({"error": {"message": message, "type": "a", "param": null, "code": "b"}}), "a b"),
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn each_is_put_in_its_class() {
+    fn classifies_errors() {
         let class = |status: Option<u16>, kind: &str| {
             ProviderError { status, kind: kind.into(), ..ProviderError::default() }.class()
         };

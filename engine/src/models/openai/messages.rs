@@ -1,22 +1,22 @@
-//! A conversation as `messages`.
+//! Builds the `messages` of a request from a conversation.
 use serde_json::{Value, json};
 
 use crate::conversation::{Knowledge, Message};
 
-/// A `system` message.
+/// A message with the role `system`.
 #[must_use]
 pub fn system(text: &str) -> Value {
     json!({"role": "system", "content": text})
 }
 
-/// A `user` message.
+/// A message with the role `user`.
 #[must_use]
 pub fn user(text: &str) -> Value {
     json!({"role": "user", "content": text})
 }
 
-/// The conversation as the assistant's model sees it. Calls that were asked for together, and what
-/// was said before them, are one message, as the model wrote it; their results follow it.
+/// The conversation from the assistant's side. Tool calls of one answer and the text before them are one message, as the
+/// model produced it; their results follow.
 #[must_use]
 pub fn for_assistant(history: &[Message]) -> Vec<Value> {
     let mut messages = Vec::new();
@@ -35,16 +35,15 @@ pub fn for_assistant(history: &[Message]) -> Vec<Value> {
                 after
             }
             Message::ToolCall { .. } => round("", rest, &mut calls, &mut messages),
-            // It answers no call before it: there is no message for that.
+            // A result without a preceding call has no representation.
             Message::ToolResult { .. } => after,
         };
     }
     messages
 }
 
-/// The conversation as the simulated caller's model sees it: the other way round, and without the
-/// tools, which a caller hears nothing of. Somebody else always speaks last, or the model would
-/// have nothing to answer.
+/// The conversation from the simulated caller's side: roles are swapped, and tools are left out because a caller does not
+/// hear them. The last message is always from the user, so that the model has something to answer.
 #[must_use]
 pub fn for_caller(history: &[Message]) -> Vec<Value> {
     let mut lines: Vec<(bool, String)> = Vec::new();
@@ -55,7 +54,7 @@ pub fn for_caller(history: &[Message]) -> Vec<Value> {
             Message::ToolCall { .. } | Message::ToolResult { .. } => continue,
         };
         match lines.last_mut() {
-            // Some servers insist on turns.
+            // Some servers require alternating roles.
             Some((last, line)) if *last == own => {
                 line.push('\n');
                 line.push_str(text);
@@ -71,15 +70,15 @@ pub fn for_caller(history: &[Message]) -> Vec<Value> {
     lines.iter().map(|(own, text)| if *own { assistant(text) } else { user(text) }).collect()
 }
 
-/// The documents in full, in their order, as far as `bytes_max` goes. What does not fit is cut off,
-/// and the model is told that it is: it should not take what it sees for all there is.
+/// The documents in their order, up to `bytes_max`. A truncated document is marked, so that the model does not take the
+/// excerpt for the whole.
 #[must_use]
 pub fn knowledge_text(knowledge: &[Knowledge], bytes_max: usize) -> String {
     let mut text = String::new();
     let mut left_bytes = bytes_max;
     for document in knowledge {
         let end = document.content.floor_char_boundary(left_bytes);
-        // Behind the first that does not fit, nothing is shown: half a sentence of each helps nobody.
+        // After the first truncated document none is shown: fragments are of no use.
         left_bytes = if end < document.content.len() { 0 } else { left_bytes - end };
         text.push_str("\n\n## ");
         text.push_str(document.name.trim());
@@ -97,8 +96,7 @@ fn assistant(text: &str) -> Value {
     json!({"role": "assistant", "content": text})
 }
 
-/// The calls at the beginning of `rows`, what was said before them, and their results; returns the
-/// rows after those.
+/// Adds the calls at the start of `rows`, the text before them, and their results; returns the remaining rows.
 fn round<'a>(said: &str, rows: &'a [Message], calls: &mut usize, messages: &mut Vec<Value>) -> &'a [Message] {
     let asked = rows.iter().take_while(|row| matches!(row, Message::ToolCall { .. })).count();
     let (asked, rest) = rows.split_at(asked);
@@ -109,7 +107,7 @@ fn round<'a>(said: &str, rows: &'a [Message], calls: &mut usize, messages: &mut 
     for row in asked {
         let Message::ToolCall { id, name, arguments } = row else { continue };
         *calls += 1;
-        // An id of our own: nine letters and digits are what every server takes.
+        // A generated id: nine letters and digits are valid on every server.
         let wire_id = format!("call{:05}", *calls);
         tool_calls.push(json!({"id": wire_id, "type": "function", "function": {
             "name": wire_name(name), "arguments": wire_arguments(arguments)}}));
@@ -119,7 +117,7 @@ fn round<'a>(said: &str, rows: &'a [Message], calls: &mut usize, messages: &mut 
             }
             _ => None,
         });
-        // The API wants a result for every call.
+        // The API requires a result for every call.
         let content = result.unwrap_or_else(|| "Error: there is no result.".to_owned());
         results.push(json!({"role": "tool", "tool_call_id": wire_id, "content": content}));
     }
@@ -129,7 +127,7 @@ fn round<'a>(said: &str, rows: &'a [Message], calls: &mut usize, messages: &mut 
     rest
 }
 
-/// A name as the API takes it back: a model may have made one up that is no name.
+/// Makes a name valid for the API: a model may have invented one that is not.
 fn wire_name(name: &str) -> String {
     const NAME_CHARS_MAX: usize = 64;
     let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' || c == '_' { c } else { '_' };
@@ -137,7 +135,7 @@ fn wire_name(name: &str) -> String {
     if name.is_empty() { "unnamed".to_owned() } else { name }
 }
 
-/// The arguments as text. Always an object's: some servers read them back, and break on another.
+/// The arguments as text, always of an object: some servers parse them and fail on anything else.
 fn wire_arguments(arguments: &Value) -> String {
     if arguments.is_object() {
         return arguments.to_string();
@@ -150,7 +148,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn calls_of_one_answer_are_one_message() {
+    fn calls_of_one_answer_form_one_message() {
         let history = [
             said_by_user("Two things."),
             said("One moment."),
@@ -188,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_caller_sees_the_other_side() {
+    fn the_caller_sees_swapped_roles() {
         let history = [
             said("Shop, hello!"),
             said_by_user("Hi."),
@@ -207,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn knowledge_that_does_not_fit_is_cut_and_marked() {
+    fn knowledge_is_truncated_and_marked() {
         let document = |name: &str, content: &str| Knowledge { name: name.into(), content: content.into() };
         let knowledge = [document("A", "ééé"), document("B", "bb")];
         assert_eq!(knowledge_text(&knowledge, 8), "\n\n## A\n\nééé\n\n## B\n\nbb");

@@ -1,46 +1,45 @@
-//! The request for a chat completion.
+//! The body of a chat completion request.
 use serde_json::{Map, Value, json};
 
 use super::error::ProviderError;
 use crate::base::limits::MODEL_REPLY_TOKENS_MAX;
 use crate::conversation::ToolSpec;
 
-/// What is asked, of whatever model.
+/// A request, independent of the model.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ChatRequest {
-    /// `messages`, the system's first.
+    /// `messages`, starting with the system message.
     pub messages: Vec<Value>,
     /// `tools`.
     pub tools: Vec<Value>,
-    /// The same seed and messages should give the same answer, where the server can do that.
+    /// With the same seed and messages, servers that support it give the same answer.
     pub seed: Option<u64>,
 }
 
-/// Fields that a server may not know. One that refuses a field is asked without it.
+/// Optional fields: when a server rejects one, the request is repeated without it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options(u8);
 
-/// The names of the optional fields, by their bit.
+/// The names of the optional fields, by bit.
 const OPTIONAL: [&str; 3] = ["seed", "stream_options", "max_completion_tokens"];
 
 impl Options {
-    /// All of them.
+    /// All optional fields.
     pub const ALL: Self = Self(0b111);
 
-    /// From [`Options::bits`].
+    /// Inverse of [`Options::bits`].
     #[must_use]
     pub const fn from_bits(bits: u8) -> Self {
         Self(bits & Self::ALL.0)
     }
 
-    /// As a number, for keeping.
+    /// The options as a number, for storage in an atomic.
     #[must_use]
     pub const fn bits(self) -> u8 {
         self.0
     }
 
-    /// Those that are left when a server has refused a request with them like this; `None` when its
-    /// error is about something else.
+    /// The options without those that a server rejected; `None` when its error is about something else.
     #[must_use]
     pub fn without_refused(self, error: &ProviderError) -> Option<Self> {
         let names = |name: &&str| error.param.contains(*name) || error.message.contains(*name);
@@ -56,8 +55,8 @@ impl Options {
 }
 
 impl ChatRequest {
-    /// The body of `POST …/chat/completions`. The answer is streamed, so that one that hangs or runs
-    /// on is noticed on the way.
+    /// The body of `POST …/chat/completions`. The answer is streamed, so that one that stalls or does not end is detected
+    /// early.
     #[must_use]
     pub fn body(&self, model: &str, options: Options) -> Value {
         let mut body = Map::new();
@@ -74,7 +73,7 @@ impl ChatRequest {
             body.insert("max_completion_tokens".into(), MODEL_REPLY_TOKENS_MAX.into());
         }
         if let Some(seed) = self.seed.filter(|_| options.has("seed")) {
-            // Servers differ in how wide a seed may be; 31 bits all of them take.
+            // Servers differ in the width of a seed; all accept 31 bits.
             body.insert("seed".into(), (seed & 0x7fff_ffff).into());
         }
         body.into()
@@ -88,7 +87,7 @@ pub fn tool(spec: &ToolSpec) -> Value {
         Value::Object(schema) => schema.clone(),
         _ => Map::new(),
     };
-    // OpenAI refuses an object schema without properties; JSON Schema does not ask for them.
+    // OpenAI rejects an object schema without properties; JSON Schema allows it.
     parameters.entry("type").or_insert_with(|| "object".into());
     parameters.entry("properties").or_insert_with(|| json!({}));
     json!({"type": "function", "function": {
@@ -100,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_body_is_what_the_api_takes() {
+    fn the_body_follows_the_api() {
         let request =
             ChatRequest { messages: vec![json!({"role": "user"})], tools: vec![], seed: Some(u64::MAX) };
         assert_eq!(
@@ -110,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refused_field_is_left_out() {
+    fn a_rejected_field_is_left_out() {
         let error = |param: &str, message: &str| ProviderError {
             param: param.into(),
             message: message.into(),
@@ -128,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_gets_what_openai_wants_of_it() {
+    fn a_schema_gets_the_fields_that_openai_requires() {
         let spec =
             ToolSpec { name: "f".into(), description: "d".into(), parameters: json!({"type": "object"}) };
         assert_eq!(tool(&spec)["function"]["parameters"], json!({"type": "object", "properties": {}}));

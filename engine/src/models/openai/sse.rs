@@ -1,29 +1,29 @@
-//! Server-sent events, read as their bytes come in (WHATWG HTML, "9.2.6 Interpreting an event stream").
+//! Server-sent events, parsed incrementally (WHATWG HTML, "9.2.6 Interpreting an event stream").
 use std::mem::take;
 
 use crate::base::limits::MODEL_EVENT_BYTES_MAX;
 
-/// One event.
+/// A server-sent event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SseEvent {
-    /// Its `event:` field; empty for none.
+    /// The `event:` field; empty for none.
     pub name: String,
-    /// Its `data:` lines, joined by line feeds.
+    /// The `data:` lines, joined by line feeds.
     pub data: Vec<u8>,
 }
 
-/// The stream has a line or an event of more than [`MODEL_EVENT_BYTES_MAX`] bytes.
+/// A line or an event exceeds [`MODEL_EVENT_BYTES_MAX`] bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SseTooLong;
 
-/// Reads events from bytes in pieces of any size: how they are cut changes nothing, not even inside
-/// of a character or between the two bytes of a line's end.
+/// Parses events from pieces of any size. The result does not depend on the division, not even inside a character or
+/// between CR and LF.
 ///
-/// Lines end in LF, CR LF or CR. Comments, `id:` and `retry:` are read over.
+/// Lines end with LF, CR LF or CR. Comments, `id:` and `retry:` are ignored.
 #[derive(Debug, Clone, Default)]
 pub struct SseReader {
     line: Vec<u8>,
-    /// The last line ended in CR: an LF now is the rest of that end.
+    /// The last line ended with CR, so a following LF belongs to the same line ending.
     after_cr: bool,
     name: String,
     data: Vec<u8>,
@@ -31,7 +31,7 @@ pub struct SseReader {
 }
 
 impl SseReader {
-    /// Takes in the next bytes; `each` gets the events they complete.
+    /// Adds the next bytes and calls `each` with every completed event.
     pub fn push(&mut self, bytes: &[u8], each: &mut dyn FnMut(SseEvent)) -> Result<(), SseTooLong> {
         let mut rest = bytes;
         while let Some(&first) = rest.first() {
@@ -55,8 +55,7 @@ impl SseReader {
         Ok(())
     }
 
-    /// The stream has ended. An event that only lacks its blank line still counts: some servers
-    /// close right behind the last one.
+    /// Ends the stream. An event without its blank line still counts: some servers close directly after the last one.
     pub fn finish(&mut self, each: &mut dyn FnMut(SseEvent)) -> Result<(), SseTooLong> {
         if !self.line.is_empty() {
             self.end_line(each)?;
@@ -106,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_line_ending_ends_a_line() {
+    fn supports_every_line_ending() {
         for end in ["\n", "\r\n", "\r"] {
             let text = "data: a\n\n: comment\nevent:e\ndata:b\ndata:  c\nid: 1\n\n".replace('\n', end);
             assert_eq!(read(&[text.as_bytes()]), ["=a", "e=b\n c"], "{end:?}");
@@ -122,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_without_end_is_refused() {
+    fn lines_and_events_are_bounded() {
         let mut reader = SseReader::default();
         let piece = vec![b'x'; MODEL_EVENT_BYTES_MAX];
         assert_eq!(reader.push(&piece, &mut |_| {}), Ok(()));

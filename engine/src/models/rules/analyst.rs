@@ -1,4 +1,3 @@
-//! The analyst.
 use super::sentences::sentences;
 use super::words::{is_negation, unique_terms, words};
 use crate::base::limits::SUMMARY_BYTES_MAX;
@@ -9,14 +8,14 @@ use crate::models::{Analysis, AnalysisTurn};
 
 /// Bytes of a quoted sentence.
 const QUOTE_BYTES_MAX: usize = 200;
-/// Content words that make a sentence worth quoting: fewer are greetings and goodbyes.
+/// Fewest content words of a quoted sentence: greetings and goodbyes have fewer.
 const TERMS_MIN: usize = 2;
-/// Tools that are named.
+/// Most tools in a summary.
 const TOOLS_MAX: usize = 5;
-/// A word says the contrary when one of this many before it is a negation.
+/// A negation among this many words before a word inverts it.
 const NEGATION_REACH: usize = 3;
 
-/// Words of a caller who is content. Words of mere politeness ("thanks") are not among them.
+/// Words of a satisfied caller, without polite phrases such as "thanks".
 const GOOD: [&str; 16] = [
     "amazing",
     "awesome",
@@ -35,7 +34,7 @@ const GOOD: [&str; 16] = [
     "pleased",
     "wonderful",
 ];
-/// Words of a caller who is not.
+/// Words of a dissatisfied caller.
 const BAD: [&str; 20] = [
     "angry",
     "annoyed",
@@ -59,13 +58,12 @@ const BAD: [&str; 20] = [
     "worst",
 ];
 
-/// Looks back at a call without understanding it: the summary is made of the call's own sentences,
-/// the sentiment of counted words. The same call gives the same analysis.
+/// Analyses a call without understanding it: the summary consists of the call's own sentences, the sentiment of counted
+/// words. The same call gives the same analysis.
 ///
-/// The summary quotes the caller's first sentence of substance, names the tools that were called
-/// and quotes the assistant's last sentence of substance. The sentiment is what the caller's words
-/// of feeling say in their majority (a negation before one turns it round), neutral when they say
-/// nothing, and unknown when the caller said nothing. English words only.
+/// The summary quotes the caller's first sentence of substance, lists the tools that were called, and quotes the assistant's
+/// last sentence of substance. The sentiment is the majority of the caller's positive and negative words (a preceding
+/// negation inverts a word), neutral without such words, and unknown when the caller said nothing. English only.
 #[must_use]
 pub fn analyse(turn: &AnalysisTurn<'_>) -> Analysis {
     Analysis { summary: summary(turn.transcript), sentiment: sentiment(turn.transcript) }
@@ -100,7 +98,7 @@ fn lines(rows: &[TranscriptRow], role: TranscriptRole) -> impl Iterator<Item = &
     rows.iter().filter(move |row| row.role == role).map(|row| row.text.as_str())
 }
 
-/// The first sentence of substance, or else the first.
+/// The first sentence of substance, or else the first sentence.
 fn quotable<'a>(sentences: impl Iterator<Item = &'a str> + Clone) -> Option<String> {
     let substance = |sentence: &&str| unique_terms(sentence).len() >= TERMS_MIN;
     let sentence = sentences.clone().find(substance).or_else(|| sentences.clone().next())?;
@@ -119,7 +117,7 @@ fn sentiment(rows: &[TranscriptRow]) -> Sentiment {
                 match (GOOD.contains(&word.as_str()), BAD.contains(&word.as_str())) {
                     (true, _) if turned => bad += 1,
                     (true, _) => good += 1,
-                    // "Not bad" is no praise.
+                    // "Not bad" is not praise.
                     (_, true) if !turned => bad += 1,
                     _ => {}
                 }
@@ -140,7 +138,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_summary_is_made_of_what_was_said() {
+    fn the_summary_quotes_the_conversation() {
         let mut rows = vec![
             row(TranscriptRole::Assistant, "Shop, hello!"),
             row(TranscriptRole::User, "Hi. Where is my order A-17? I am in a hurry."),
@@ -163,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn feelings_are_counted() {
+    fn sentiment_counts_words() {
         for (line, sentiment) in [
             ("This is ridiculous, I am furious. Good grief.", Sentiment::Negative),
             ("That was not helpful.", Sentiment::Negative),

@@ -1,4 +1,4 @@
-//! Arguments of a tool, filled from the user's words as its JSON Schema asks.
+//! Fills a tool's arguments from the user's words, guided by the tool's JSON Schema.
 mod schema;
 mod spoken;
 
@@ -15,25 +15,24 @@ use crate::base::text::truncate;
 
 /// Bytes of the user's words that are searched.
 const TEXT_BYTES_MAX: usize = 8_000;
-/// Objects within objects.
+/// Deepest nesting of objects.
 const DEPTH_MAX: usize = 4;
-/// Properties looked at in all, those of inner objects included.
+/// Most properties in total, including nested objects.
 const PROPERTIES_MAX: usize = 256;
-/// Items filled of one array.
+/// Most items of one array.
 const ITEMS_MAX: usize = 16;
-/// Words, entities and letters looked at for all properties together. A schema and a text that
-/// need more leave the properties that come last without a value.
-const LOOKS_MAX: usize = 2_000_000;
-/// Bytes between a value and a word that may tell whose value it is.
-const BESIDE_BYTES_MAX: usize = 200;
+/// Search steps (words, entities and letters) for all properties together. When they run out, the remaining properties stay
+/// empty.
+const STEPS_MAX: usize = 2_000_000;
+/// Most bytes between a value and a word that relates it to a property.
+const DISTANCE_BYTES_MAX: usize = 200;
 
-/// The arguments that the text tells, in the schema's order.
+/// The arguments found in the text, in the schema's order.
 ///
-/// Dates, times, e-mail addresses, phone numbers, numbers and the values of an `enum` go where a
-/// property's type, format, name or description asks for them, each to one property; a number
-/// next to a property's word goes there first. Quoted words and what follows "…name is" or "in …"
-/// go to the strings left. A required string with nothing better gets the remaining text.
-/// Whatever the text does not tell is left out, or takes its `default` when it is required.
+/// Dates, times, e-mail addresses, phone numbers, numbers and `enum` values go to the properties whose type, format, name or
+/// description asks for them, each to one property; a number next to a property's word goes to that property first. Quoted
+/// text and what follows "…name is" or "in …" go to the remaining strings. A required string without a better value gets the
+/// remaining text. A property without a value is left out, or gets its `default` when it is required.
 pub(super) fn fill(parameters: &Value, text: &str) -> Map<String, Value> {
     let text = truncate(text.to_owned(), TEXT_BYTES_MAX);
     let words = words(&text);
@@ -50,7 +49,7 @@ pub(super) fn fill(parameters: &Value, text: &str) -> Map<String, Value> {
         consumed: Vec::new(),
         root: parameters,
         properties_left: PROPERTIES_MAX,
-        looks_left: Cell::new(LOOKS_MAX),
+        steps_left: Cell::new(STEPS_MAX),
     };
     filler.object(parameters, 0)
 }
@@ -59,18 +58,18 @@ struct Filler<'a> {
     text: &'a str,
     words: Vec<Word<'a>>,
     stems: Vec<String>,
-    /// The stems, for looking one up.
+    /// The stems as a set, for lookups.
     said: BTreeSet<String>,
-    /// The words folded, with one kind of apostrophe.
+    /// The words in lower case, with one form of apostrophe.
     lower: Vec<String>,
-    /// Places of the words that carry content.
+    /// Indices of the content words.
     content: Vec<usize>,
     entities: Vec<Entity>,
-    /// Parts of the text that an argument has taken; no two overlap. In the text's order.
+    /// Ranges of the text that arguments have used: disjoint, in ascending order.
     consumed: Vec<Range<usize>>,
     root: &'a Value,
     properties_left: usize,
-    looks_left: Cell<usize>,
+    steps_left: Cell<usize>,
 }
 
 impl<'a> Filler<'a> {
@@ -78,7 +77,7 @@ impl<'a> Filler<'a> {
         let fields = schema::fields(schema, self.root, self.properties_left);
         self.properties_left = self.properties_left.saturating_sub(fields.len());
         let mut values = vec![None; fields.len()];
-        // What the words around a value say weighs more than the order of the properties.
+        // Adjacent words are a stronger signal than the order of the properties.
         for only_named in [true, false] {
             for (field, value) in fields.iter().zip(&mut values) {
                 if value.is_none() {
@@ -102,7 +101,7 @@ impl<'a> Filler<'a> {
 
     fn value(&mut self, field: &Field<'a>, only_named: bool, depth: usize) -> Option<Value> {
         match &field.shape {
-            // What was not found the first time is not there the second time.
+            // The first pass found what there is.
             Shape::Choice(values) if only_named => self.choice(values),
             Shape::Integer | Shape::Number => self.number(field, only_named),
             Shape::Boolean => self.boolean(field, only_named),
@@ -120,7 +119,8 @@ impl<'a> Filler<'a> {
         if let Some(default) = field.default {
             return Some(default.clone());
         }
-        let text = || Some(field.shortened(self.look(self.text.len()).then(|| self.remaining_text())??));
+        let text =
+            || Some(field.shortened(self.take_steps(self.text.len()).then(|| self.remaining_text())??));
         match &field.shape {
             Shape::String if field.takes_any_text() => text().map(Value::String),
             Shape::Array(Some(items)) if items.takes_any_text() => {
@@ -133,7 +133,7 @@ impl<'a> Filler<'a> {
     fn array(&mut self, items: Option<&Field<'a>>, depth: usize) -> Option<Value> {
         let items = items?;
         let mut out = Vec::new();
-        // Each of these consumes what it takes, so the loop ends.
+        // Each of these consumes its value, so the loop ends.
         let takes = matches!(items.shape, Shape::Choice(_) | Shape::Integer | Shape::Number | Shape::String);
         while takes && out.len() < ITEMS_MAX {
             let named = self.value(items, true, depth).or_else(|| self.value(items, false, depth));
@@ -147,14 +147,14 @@ impl<'a> Filler<'a> {
         (!out.is_empty()).then_some(Value::Array(out))
     }
 
-    /// The listed value the text names with the most words.
+    /// The listed value that matches the most words.
     fn choice(&mut self, values: &[&Value]) -> Option<Value> {
         let mut best: Option<(usize, Range<usize>, &Value)> = None;
         for value in values {
             let found = match value {
                 Value::String(name) => self.named(name),
                 Value::Number(number) => self.numbered(number.as_f64()?),
-                // "true" and "false" said as words, but null, lists and objects cannot be said.
+                // "true" and "false" can be spoken; null, lists and objects cannot.
                 Value::Bool(flag) => self.named(if *flag { "true" } else { "false" }),
                 _ => None,
             };
@@ -171,8 +171,8 @@ impl<'a> Filler<'a> {
 
     fn named(&self, name: &str) -> Option<(usize, Range<usize>)> {
         let wanted: Vec<_> = words(name).iter().map(|word| stemmed(word.text)).collect();
-        // Most values are told apart by their first word.
-        if !self.said.contains(wanted.first()?) || !self.look(self.stems.len()) {
+        // The first word rules out most values.
+        if !self.said.contains(wanted.first()?) || !self.take_steps(self.stems.len()) {
             return None;
         }
         self.stems.windows(wanted.len()).zip(self.words.windows(wanted.len())).find_map(|(stems, words)| {
@@ -185,24 +185,24 @@ impl<'a> Filler<'a> {
         let is_it = |entity: &&Entity| {
             matches!(entity.kind, EntityKind::Number | EntityKind::NumberWord)
                 && entity.value.parse::<f64>().is_ok_and(|value| value.total_cmp(&number).is_eq())
-                && self.is_free(&entity.place)
+                && self.is_free(&entity.span)
         };
-        if !self.look(self.entities.len()) {
+        if !self.take_steps(self.entities.len()) {
             return None;
         }
-        self.entities.iter().find(is_it).map(|entity| (1, entity.place.clone()))
+        self.entities.iter().find(is_it).map(|entity| (1, entity.span.clone()))
     }
 
     fn number(&mut self, field: &Field<'_>, only_named: bool) -> Option<Value> {
         for kind in [EntityKind::Number, EntityKind::NumberWord] {
-            if !self.look(self.entities.len()) {
+            if !self.take_steps(self.entities.len()) {
                 return None;
             }
             let found = self.entities.iter().find_map(|entity| {
                 let value = (entity.kind == kind).then(|| field.number(&entity.value)).flatten()?;
                 let fits =
-                    self.is_free(&entity.place) && (!only_named || self.is_beside(field, &entity.place));
-                fits.then(|| (entity.place.clone(), value))
+                    self.is_free(&entity.span) && (!only_named || self.is_next_to(field, &entity.span));
+                fits.then(|| (entity.span.clone(), value))
             });
             if let Some((place, value)) = found {
                 self.consume(place);
@@ -212,13 +212,12 @@ impl<'a> Filler<'a> {
         None
     }
 
-    /// True when the property's words are said, false when they are denied; a bare yes or no
-    /// answers a required one.
+    /// True when the property's words occur, false when they are negated; a bare yes or no answers a required property.
     fn boolean(&self, field: &Field<'_>, only_named: bool) -> Option<Value> {
         const REACH: usize = 3;
         let said = field.name_terms.iter().all(|term| self.said.contains(term));
         let find = || self.stems.iter().position(|stem| field.name_terms.contains(stem));
-        let place = if said && self.look(self.stems.len()) { find() } else { None };
+        let place = if said && self.take_steps(self.stems.len()) { find() } else { None };
         if let Some(place) = place {
             let before = self.words.get(place.saturating_sub(REACH)..place).unwrap_or_default();
             return Some(Value::Bool(!before.iter().any(spoken::denies)));
@@ -232,14 +231,14 @@ impl<'a> Filler<'a> {
     fn string(&mut self, field: &Field<'_>, only_named: bool) -> Option<String> {
         if let Some(kinds) = field.entity_kinds() {
             if only_named {
-                return self.take_beside(kinds, field);
+                return self.take_next_to(kinds, field);
             }
             return self.take(kinds, field);
         }
         if only_named || !field.takes_any_text() {
             return None;
         }
-        if !self.look(self.words.len()) {
+        if !self.take_steps(self.words.len()) {
             return None;
         }
         let free = |place: &Range<usize>| self.is_free(place);
@@ -253,39 +252,38 @@ impl<'a> Filler<'a> {
         self.take_where(kinds, field, |_, _| true)
     }
 
-    fn take_beside(&mut self, kinds: &[EntityKind], field: &Field<'_>) -> Option<String> {
-        self.take_where(kinds, field, |filler, place| filler.is_beside(field, place))
+    fn take_next_to(&mut self, kinds: &[EntityKind], field: &Field<'_>) -> Option<String> {
+        self.take_where(kinds, field, |filler, place| filler.is_next_to(field, place))
     }
 
-    /// The first free entity of the kinds, the kinds in order of preference.
+    /// The first unused entity of these kinds, in order of preference.
     fn take_where(
         &mut self,
         kinds: &[EntityKind],
         field: &Field<'_>,
         fits: impl Fn(&Self, &Range<usize>) -> bool,
     ) -> Option<String> {
-        let found = kinds.iter().filter(|_| self.look(self.entities.len())).find_map(|kind| {
+        let found = kinds.iter().filter(|_| self.take_steps(self.entities.len())).find_map(|kind| {
             self.entities.iter().find(|entity| {
                 entity.kind == *kind
                     && field.accepts(entity)
-                    && self.is_free(&entity.place)
-                    && fits(self, &entity.place)
+                    && self.is_free(&entity.span)
+                    && fits(self, &entity.span)
             })
         });
-        let (place, value) = found.map(|entity| (entity.place.clone(), entity.value.clone()))?;
+        let (place, value) = found.map(|entity| (entity.span.clone(), entity.value.clone()))?;
         self.consume(place);
         Some(field.shortened(value))
     }
 
-    /// True when one of the two content words before the place or the word after it is the
-    /// field's, with no punctuation between.
-    fn is_beside(&self, field: &Field<'_>, place: &Range<usize>) -> bool {
+    /// Whether one of the two content words before the range, or the word after it, belongs to the field, without punctuation in
+    /// between.
+    fn is_next_to(&self, field: &Field<'_>, place: &Range<usize>) -> bool {
         let joined = |from: usize, to: usize| {
-            to - from <= BESIDE_BYTES_MAX
+            to - from <= DISTANCE_BYTES_MAX
                 && !self.text.get(from..to).unwrap_or(",").contains([',', ';', '.', '!', '?', '\n'])
         };
-        // Words stand in the text's order and do not overlap, but for the pairs of scripts without
-        // spaces, whose starts and ends are still in order.
+        // Words are in text order and disjoint, except pairs in scripts without spaces; their starts and ends are still in order.
         let word = |index: &usize| self.words.get(*index).zip(self.stems.get(*index));
         let ended = |index: &usize| word(index).is_some_and(|(word, _)| word.end() <= place.start);
         let before = self.content.get(..self.content.partition_point(ended)).unwrap_or_default();
@@ -296,7 +294,7 @@ impl<'a> Filler<'a> {
         before.chain(after).any(|(_, stem)| field.terms.contains(stem))
     }
 
-    /// What no argument has taken, without the small words left hanging at its end.
+    /// The text that no argument used, without dangling function words at its end.
     fn remaining_text(&self) -> Option<String> {
         let mut rest = String::new();
         let mut from = 0;
@@ -316,16 +314,16 @@ impl<'a> Filler<'a> {
         self.consumed.get(next).is_none_or(|taken| taken.start >= place.end)
     }
 
-    /// The place must be free.
+    /// Marks a range as used; it must be unused.
     fn consume(&mut self, place: Range<usize>) {
         let next = self.consumed.partition_point(|taken| taken.end <= place.start);
         self.consumed.insert(next, place);
     }
 
-    /// Counts so many looks; false when there are not as many left.
-    fn look(&self, count: usize) -> bool {
-        let left = self.looks_left.get().checked_sub(count);
-        self.looks_left.set(left.unwrap_or(0));
+    /// Uses search steps; false when not enough are left.
+    fn take_steps(&self, count: usize) -> bool {
+        let left = self.steps_left.get().checked_sub(count);
+        self.steps_left.set(left.unwrap_or(0));
         left.is_some()
     }
 }
@@ -334,7 +332,6 @@ fn has_content(word: &Word<'_>) -> bool {
     word.term().is_some()
 }
 
-/// The terms of several words, for finding them again.
 fn terms_of<'w>(words: impl IntoIterator<Item = &'w str>) -> BTreeSet<String> {
     words.into_iter().map(stemmed).collect()
 }

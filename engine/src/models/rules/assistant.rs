@@ -1,4 +1,3 @@
-//! The assistant.
 mod results;
 
 use super::arguments::fill;
@@ -10,22 +9,21 @@ use crate::base::text::{casefold, truncate};
 use crate::conversation::{AssistantReply, AssistantTurn, Knowledge, Message, ToolSpec};
 use serde_json::Value;
 
-/// Bytes of one line of the user that the rules look at.
+/// Bytes of a user's line that the rules read.
 const TEXT_BYTES_MAX: usize = 8_000;
 
-/// The rule model as an assistant, its knowledge and tools made ready once per conversation.
+/// The rule model as an assistant, with knowledge and tools indexed once per conversation.
 ///
-/// A reply is found in this order:
+/// It chooses a reply in this order:
 ///
-/// 1. After a tool's result, the result is said: JSON as "key: value", a failure as "I could not …
-///    because …".
-/// 2. A tool that the user's words name or describe is called, unless the knowledge matches more
-///    of the words. A tool is called at most once for one line of the user.
-/// 3. The best-matching sentences of the knowledge are said, at most three.
-/// 4. A greeting, thanks or goodbye is answered in kind.
-/// 5. Else it says what it can help with: the documents' names and the tools' descriptions.
+/// 1. After a tool's result it says the result: JSON as "key: value", a failure as "I could not … because …".
+/// 2. It calls a tool that the user's words name or describe, unless the knowledge matches more of the words. A tool is
+///    called at most once per line of the user.
+/// 3. It says the best-matching sentences of the knowledge, at most three.
+/// 4. It answers a greeting, thanks or goodbye.
+/// 5. Otherwise it says what it can help with: the documents' names and the tools' descriptions.
 ///
-/// The seed chooses between phrasings of 4 and 5.
+/// The seed selects the phrasing of 4 and 5.
 #[derive(Debug, Clone, Default)]
 pub struct RulesAssistant {
     knowledge: KnowledgeIndex,
@@ -33,15 +31,15 @@ pub struct RulesAssistant {
     help: String,
 }
 
-/// One reply without keeping the index. For more than one turn, keep a [`RulesAssistant`]: with
-/// much knowledge, making it ready costs far more than the reply.
+/// One reply without a prepared index. For more than one turn, keep a [`RulesAssistant`]: building the index costs far more
+/// than a reply.
 #[must_use]
 pub fn assistant_reply(turn: &AssistantTurn<'_>) -> AssistantReply {
     RulesAssistant::new(turn.knowledge, turn.tools).reply(turn)
 }
 
 impl RulesAssistant {
-    /// Reads the documents and tools of a conversation.
+    /// Indexes the documents and tools of a conversation.
     #[must_use]
     pub fn new(knowledge: &[Knowledge], tools: &[ToolSpec]) -> Self {
         Self {
@@ -51,7 +49,7 @@ impl RulesAssistant {
         }
     }
 
-    /// The assistant's next step. `turn` must have the knowledge and tools this was made with.
+    /// The assistant's next step. `turn` must have the knowledge and tools that were given to [`RulesAssistant::new`].
     #[must_use]
     pub fn reply(&self, turn: &AssistantTurn<'_>) -> AssistantReply {
         let results = results::since_last_call(turn.history);
@@ -70,7 +68,7 @@ impl RulesAssistant {
         let answer = self.knowledge.answer(&text);
         let known = answer.as_ref().map_or(0, |answer| answer.matched);
         let tool = self.tools.best(&unique_terms(&text)).filter(|tool| tool.matched >= known);
-        if let Some(tool) = tool.and_then(|tool| turn.tools.get(tool.place)) {
+        if let Some(tool) = tool.and_then(|tool| turn.tools.get(tool.index)) {
             return AssistantReply::call(&tool.name, Value::Object(fill(&tool.parameters, &text)));
         }
         if let Some(answer) = answer {
@@ -117,13 +115,13 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn it_answers_from_the_knowledge() {
+    fn answers_from_the_knowledge() {
         assert_eq!(said("When do you open?"), "We open at nine.");
         assert_eq!(said("What's your refund policy?"), "Refunds: the policy is 30 days.");
     }
 
     #[test]
-    fn it_calls_the_tool_the_words_ask_for() {
+    fn calls_the_matching_tool() {
         assert_eq!(
             reply_to("I want a refund for order A-17"),
             AssistantReply::call("refund_order", json!({"order_id": "A-17"}))
@@ -131,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn it_says_what_it_can_help_with() {
+    fn otherwise_it_offers_help() {
         let text = said("Tell me a joke about elephants");
         assert!(text.contains("Opening hours") && text.contains("Refunds an order"), "{text}");
         assert!(said("Hello!").starts_with("Hello"));
@@ -144,13 +142,13 @@ mod tests {
     }
 
     #[test]
-    fn an_assistant_asked_before_anyone_spoke_greets() {
+    fn the_first_line_is_a_greeting() {
         let reply = assistant_reply(&turn(&[], &[], &[], 3));
         assert!(matches!(reply, AssistantReply::Say { text } if text.starts_with("Hello")));
     }
 
     #[test]
-    fn after_a_result_it_says_it_and_calls_nothing_again() {
+    fn a_result_is_said_without_another_call() {
         let mut history = vec![user("I want a refund for order A-17")];
         history.push(Message::ToolCall { id: "t".into(), name: "refund_order".into(), arguments: json!({}) });
         history.push(result(r#"{"status": "paid back", "days": 3}"#, false));
@@ -163,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_seed_says_the_same() {
+    fn the_same_seed_gives_the_same_reply() {
         let history = [user("Tell me a joke")];
         let all: Vec<_> = (0..20).map(|seed| assistant_reply(&turn(&[], &[], &history, seed))).collect();
         let again: Vec<_> = (0..20).map(|seed| assistant_reply(&turn(&[], &[], &history, seed))).collect();
@@ -179,7 +177,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_line_gets_words_or_an_object(line in ".{0,100}") {
+        fn every_line_gets_a_reply(line in ".{0,100}") {
             match reply_to(&line) {
                 AssistantReply::Say { text } => prop_assert!(!text.trim().is_empty()),
                 AssistantReply::CallTools { calls, .. } => prop_assert!(calls[0].arguments.is_object()),

@@ -1,4 +1,3 @@
-//! The simulated caller.
 use super::phrases::{GOODBYES, pick};
 use super::quotes::quoted;
 use super::sentences::sentences;
@@ -6,27 +5,26 @@ use crate::base::text::collapse_whitespace;
 use crate::conversation::Message;
 use crate::models::{CallerReply, CallerTurn};
 
-/// The rule model as a simulated caller, its scenario read once per run.
+/// The rule model as a simulated caller; it parses its scenario once per run.
 ///
-/// A scenario with quoted passages (`"…"`, `“…”`, `„…“`, `«…»`, `「…」`, and `'…'` where it is
-/// clearly speech) is spoken passage by passage, word for word; any other is spoken sentence by
-/// sentence. One line a turn, in order, then a goodbye with which the caller hangs up. The persona
-/// and what the assistant says change nothing: which line comes is told by how many the caller
-/// has said.
+/// It speaks the quoted passages of a scenario (`"…"`, `“…”`, `„…“`, `«…»`, `「…」`, and `'…'` where it is clearly speech)
+/// word for word, or, without quotes, the scenario's sentences. It says one line per turn, in order, then goodbye, and hangs
+/// up. The persona and the assistant's words have no influence: the number of lines that the caller has said selects the
+/// next one.
 #[derive(Debug, Clone, Default)]
 pub struct RulesCaller {
     lines: Vec<String>,
 }
 
-/// One line without keeping the caller. For more than one turn, keep a [`RulesCaller`]: this reads
-/// the whole scenario each time.
+/// One line without a prepared caller. For more than one turn, keep a [`RulesCaller`]: this parses the whole scenario each
+/// time.
 #[must_use]
 pub fn caller_reply(turn: &CallerTurn<'_>) -> CallerReply {
     RulesCaller::new(turn.scenario).reply(turn)
 }
 
 impl RulesCaller {
-    /// Reads the scenario of a run.
+    /// Parses the scenario of a run.
     #[must_use]
     pub fn new(scenario: &str) -> Self {
         let passages = quoted(scenario);
@@ -39,7 +37,7 @@ impl RulesCaller {
         Self { lines }
     }
 
-    /// The caller's next line. `turn` must have the scenario this was made with.
+    /// The caller's next line. `turn` must have the scenario that was given to [`RulesCaller::new`].
     #[must_use]
     pub fn reply(&self, turn: &CallerTurn<'_>) -> CallerReply {
         let said = turn.history.iter().filter(|row| matches!(row, Message::User { .. })).count();
@@ -56,7 +54,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn quoted_lines_come_word_for_word_and_in_order() {
+    fn quoted_lines_are_spoken_verbatim_and_in_order() {
         let scenario = "You call a shop. Say \"When do  you open?\" Then “And on Sundays?” Be kind.";
         assert_eq!(lines(scenario), ["When do  you open?", "And on Sundays?"]);
     }
@@ -70,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn a_caller_with_nothing_to_say_says_goodbye() {
+    fn a_caller_without_lines_says_goodbye() {
         assert_eq!(lines(" ... "), Vec::<String>::new());
         let reply = caller_reply(&turn("", &[], 0));
         assert!(reply.hang_up);
@@ -85,7 +83,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_caller_hangs_up_and_never_says_nothing(scenario in ".{0,200}") {
+        fn every_line_has_text(scenario in ".{0,200}") {
             prop_assert!(lines(&scenario).iter().all(|line| !line.trim().is_empty()));
         }
     }

@@ -1,17 +1,17 @@
-//! Things a text names that an argument may want: dates, numbers, addresses, quoted words.
+//! Finds values in a text that arguments may need: dates, times, numbers, addresses, quoted text.
 use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::quotes::quoted;
 use crate::base::time;
 
-/// One thing, and where it stands.
+/// A value and its range in the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Entity {
-    pub(super) place: Range<usize>,
+    pub(super) span: Range<usize>,
     pub(super) kind: EntityKind,
-    /// The value: a date or time in ISO form where the text tells it wholly, a phone number in
-    /// E.164 where it has a `+`, a number as JSON writes it; else the words as they stand.
+    /// The normalised value: ISO form for a complete date or time, E.164 for a phone number with `+`, JSON's form for a number;
+    /// otherwise the text as written.
     pub(super) value: String,
 }
 
@@ -24,15 +24,15 @@ pub(super) enum EntityKind {
     Time,
     Phone,
     Number,
-    /// A number spelled out.
+    /// A number in words.
     NumberWord,
-    /// A word with a digit in it, such as `A-1234`.
+    /// A word that contains a digit, such as `A-1234`.
     Code,
 }
 
-/// Everything the text names, in its order; no two overlap.
+/// The entities of a text in order; they do not overlap.
 pub(super) fn entities(text: &str) -> Vec<Entity> {
-    let mut found = Found { text, entities: Vec::new(), taken: BTreeMap::new() };
+    let mut found = EntityFinder { text, entities: Vec::new(), taken: BTreeMap::new() };
     for passage in quoted(text) {
         let value = text.get(passage.clone()).unwrap_or_default().trim().to_owned();
         found.add(passage, EntityKind::Quoted, value);
@@ -50,18 +50,18 @@ pub(super) fn entities(text: &str) -> Vec<Entity> {
     for token in &tokens {
         found.number(token);
     }
-    found.entities.sort_by_key(|entity| entity.place.start);
+    found.entities.sort_by_key(|entity| entity.span.start);
     found.entities
 }
 
-struct Found<'a> {
+struct EntityFinder<'a> {
     text: &'a str,
     entities: Vec<Entity>,
-    /// Where the entities stand: start and end.
+    /// The ranges of the entities, by start.
     taken: BTreeMap<usize, usize>,
 }
 
-/// A piece between white space, without the punctuation around it.
+/// A white-space separated part of the text without surrounding punctuation.
 #[derive(Debug, Clone, Copy)]
 struct Token<'a> {
     text: &'a str,
@@ -74,11 +74,11 @@ impl Token<'_> {
     }
 }
 
-impl Found<'_> {
+impl EntityFinder<'_> {
     fn add(&mut self, place: Range<usize>, kind: EntityKind, value: String) {
         if !value.is_empty() && !self.is_taken(&place) {
             self.taken.insert(place.start, place.end);
-            self.entities.push(Entity { place, kind, value });
+            self.entities.push(Entity { span: place, kind, value });
         }
     }
 
@@ -175,8 +175,7 @@ impl Found<'_> {
         }
     }
 
-    /// Digits with blanks and `-().` between them: 7 to 15 after a `+`; else 9 to 15 that start
-    /// with 0 or have one of the marks.
+    /// Digits separated by spaces and `-().`: 7 to 15 after a `+`; otherwise 9 to 15 that start with 0 or contain a separator.
     fn phones(&mut self) {
         let bytes = self.text.as_bytes();
         let mut from = 0;
@@ -259,8 +258,8 @@ fn is_email(token: &str) -> bool {
         && labels.last().is_some_and(|label| label.chars().count() >= 2)
 }
 
-/// `2027-03-12` (if there is such a day), with a time or not; `12/03/2027` and `12.3.27` as they
-/// stand, because their order is anyone's guess.
+/// `2027-03-12` (if the date exists), optionally with a time; `12/03/2027` and `12.3.27` stay as written, because their order
+/// is ambiguous.
 fn written_date(token: &str) -> Option<String> {
     let head = token.get(..10).filter(|head| head.is_ascii()).unwrap_or_default();
     let is_iso = head.len() == 10
@@ -334,7 +333,7 @@ fn year(token: &str) -> Option<i64> {
     if is_year { token.parse().ok() } else { None }
 }
 
-/// Splits "7pm" into "7" and the afternoon.
+/// Splits "7pm" into "7" and whether it is the afternoon.
 fn half_of_day(lower: &str) -> (&str, Option<bool>) {
     for (ending, afternoon) in [("am", false), ("a.m", false), ("pm", true), ("p.m", true)] {
         if let Some(digits) = lower.strip_suffix(ending) {
@@ -366,7 +365,7 @@ const fn begins_phone(byte: &u8) -> bool {
     byte.is_ascii_digit() || matches!(byte, b'+' | b'(')
 }
 
-/// Where the run of a phone number's characters ends, its digits, and whether marks divide them.
+/// The end of a run of phone number characters, its digits, and whether it contains separators.
 fn phone_run(bytes: &[u8], start: usize) -> (usize, String, bool) {
     let mut digits = String::new();
     let (mut end, mut marks, mut gap) = (start, false, 0);
@@ -385,7 +384,7 @@ fn phone_run(bytes: &[u8], start: usize) -> (usize, String, bool) {
             _ if opening => {}
             _ => break,
         }
-        // Longer than any number: read on behind it.
+        // Longer than any phone number: continue after it.
         if digits.len() > 40 {
             break;
         }
@@ -393,7 +392,7 @@ fn phone_run(bytes: &[u8], start: usize) -> (usize, String, bool) {
     (end, digits, marks)
 }
 
-/// The number a token writes, in JSON's spelling: `$1,200.50` is `1200.50`, `#7` is `7`.
+/// The number in JSON's form: `$1,200.50` is `1200.50`, `#7` is `7`.
 fn number(token: &str) -> Option<String> {
     let token = token.trim_start_matches(['$', '€', '£', '¥', '#']).trim_end_matches(['€', '%', '£', '$']);
     let (sign, digits) = match token.strip_prefix(['-', '−']) {
@@ -414,7 +413,7 @@ fn number(token: &str) -> Option<String> {
         return None;
     }
     let whole = format!("{first}{}", rest.concat());
-    // JSON writes no leading zeros; 007 stays as it is and is no JSON number, but a fine code.
+    // Leading zeros stay: 007 is not a JSON number, but a valid code.
     Some(match fraction {
         Some(fraction) => format!("{sign}{whole}.{fraction}"),
         None => format!("{sign}{whole}"),

@@ -1,11 +1,10 @@
-//! The judge.
 use std::collections::BTreeMap;
 
 use super::words::{Word, is_negation, is_stop, stemmed, unique, words};
 use crate::base::text::casefold;
 use crate::models::{JudgeTurn, Verdict};
 
-/// Words of a criterion that name the conversation instead of standing in it.
+/// Words that refer to the conversation itself, not to its content.
 const FRAME_WORDS: [&str; 18] = [
     "agent",
     "answer",
@@ -27,50 +26,48 @@ const FRAME_WORDS: [&str; 18] = [
     "user",
 ];
 
-/// Rules on a criterion by its content words: it holds when all of them occur in the turns.
+/// Judges a criterion by its content words: it holds when all of them occur in the turns.
 ///
-/// Words such as "the" or "your" do not count, nor do words that name the conversation itself
-/// ("the assistant says …", "tells the caller …"). Upper and lower case and common English endings
-/// make no difference. One turn that has all the words is preferred, and named; words spread over
-/// several turns count too, and the turn that completes them is named.
+/// Function words such as "the" or "your" are ignored, and so are words that refer to the conversation itself ("the assistant
+/// says …", "tells the caller …"). Case and common English endings are ignored. A single turn with all words is preferred and
+/// reported; otherwise the turn that completes the words is reported.
 ///
-/// It sees words, not meaning: synonyms, numbers written another way and the order of words are
-/// beyond it. **Negation is a word like any other**: "no", "not", "never", "without", "can't" stand
-/// for one another, and a criterion with one of them holds only when the turns have one, too. So
-/// "we never charge a fee" finds "there is no fee charged", but "does not mention a refund" is not
-/// a check for absence: that is what the evaluation kind `transcript_excludes` is for.
+/// It matches words, not meaning: it does not recognise synonyms, other spellings of numbers, or word order. **A negation is
+/// a word like any other**: "no", "not", "never", "without", "can't" are equivalent, and a criterion with one of them holds
+/// only when the turns contain one. So "we never charge a fee" matches "there is no fee charged", but "does not mention a
+/// refund" does not check for absence; use the evaluation kind `transcript_excludes` for that.
 ///
-/// For more than one criterion, keep a [`RulesJudge`]: this reads all turns each time.
+/// For more than one criterion, keep a [`RulesJudge`]: this parses all turns each time.
 #[must_use]
 pub fn judge(turn: &JudgeTurn<'_>) -> Verdict {
     RulesJudge::new().judge(turn)
 }
 
-/// The rule model as a judge that remembers the turns it has read: keep one for all evaluations of
-/// a run, whatever roles they look at. It rules as [`judge`] does.
+/// The rule model as a judge that caches parsed turns: use one for all evaluations of a run, whatever roles they cover. Same
+/// verdicts as [`judge`].
 #[derive(Debug, Clone, Default)]
 pub struct RulesJudge {
-    /// A number for each term that was read.
+    /// The id of each known term.
     terms: BTreeMap<String, u32>,
-    /// The turns read so far, by their index.
+    /// The parsed turns, by index.
     turns: BTreeMap<usize, ReadTurn>,
 }
 
 #[derive(Debug, Clone)]
 struct ReadTurn {
     text: String,
-    /// The terms of the text, sorted.
+    /// The ids of the text's terms, sorted.
     terms: Vec<u32>,
 }
 
 impl RulesJudge {
-    /// A judge that has read nothing yet.
+    /// A judge with an empty cache.
     #[must_use]
     pub const fn new() -> Self {
         Self { terms: BTreeMap::new(), turns: BTreeMap::new() }
     }
 
-    /// Rules on a criterion; see [`judge`] for how.
+    /// Judges a criterion; see [`judge`].
     #[must_use]
     pub fn judge(&mut self, turn: &JudgeTurn<'_>) -> Verdict {
         let wanted = content_words(turn.criterion);
@@ -80,7 +77,7 @@ impl RulesJudge {
         for (index, text) in turn.turns {
             self.read(*index, text);
         }
-        // A term that no turn has is missing to the end.
+        // A term without an id occurs in no turn.
         let numbers: Vec<Option<u32>> = wanted.iter().map(|word| self.terms.get(word).copied()).collect();
         let all_known = numbers.iter().all(Option::is_some);
         let mut left: Vec<u32> = numbers.iter().flatten().copied().collect();
@@ -127,7 +124,7 @@ impl RulesJudge {
     }
 }
 
-/// The terms to look for; when nothing but small words is left, these.
+/// The terms to search for: content words, or all words when there are none.
 fn content_words(criterion: &str) -> Vec<String> {
     let all = words(criterion);
     let of = |keep: fn(&str) -> bool| {
@@ -138,7 +135,7 @@ fn content_words(criterion: &str) -> Vec<String> {
     if content.is_empty() { of(|_| true) } else { content }
 }
 
-/// Every negation is the same term.
+/// The term of a word; all negations share one.
 fn term(word: &Word<'_>) -> String {
     if is_negation(&casefold(word.text)) { "not".to_owned() } else { stemmed(word.text) }
 }
@@ -148,7 +145,7 @@ fn shortfall(missing: &[&String], wanted: usize) -> String {
     let named: Vec<_> = missing.iter().take(NAMED_MAX).map(|word| format!("\"{word}\"")).collect();
     let more = if missing.len() > NAMED_MAX { " and more" } else { "" };
     let absence = if missing.iter().any(|word| *word == "not") {
-        " (a negation is looked for as a word; to check for absence use transcript_excludes)"
+        " (a negation matches as a word; use transcript_excludes to check for absence)"
     } else {
         ""
     };
@@ -169,29 +166,29 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_turn_with_all_content_words_is_named() {
+    fn a_turn_with_all_content_words_is_reported() {
         let turns = [(0, "Hello."), (2, "Opening at nine."), (4, "Our HOURS: we open at 9.")];
-        let ruling = rule("The assistant tells the caller the opening hours.", &turns);
-        assert!(ruling.passed);
-        assert_eq!(ruling.matched_index, Some(4));
+        let verdict = rule("The assistant tells the caller the opening hours.", &turns);
+        assert!(verdict.passed);
+        assert_eq!(verdict.matched_index, Some(4));
     }
 
     #[test]
     fn one_turn_is_preferred_over_several() {
         let turns = [(1, "Free parking."), (3, "A garage."), (5, "Parking in the garage.")];
         assert_eq!(rule("garage parking", &turns).matched_index, Some(5));
-        let ruling = rule("garage parking", &turns[..2]);
-        assert!(ruling.passed);
-        assert_eq!(ruling.matched_index, Some(3));
-        assert!(ruling.reason.contains("several turns"));
+        let verdict = rule("garage parking", &turns[..2]);
+        assert!(verdict.passed);
+        assert_eq!(verdict.matched_index, Some(3));
+        assert!(verdict.reason.contains("several turns"));
     }
 
     #[test]
-    fn missing_words_are_named() {
-        let ruling = rule("offers a refund for the parcel", &[(0, "The parcel is late.")]);
-        assert!(!ruling.passed);
-        assert_eq!(ruling.matched_index, None);
-        assert_eq!(ruling.reason, "2 of 3 content words do not occur: \"offer\", \"refund\".");
+    fn missing_words_are_reported() {
+        let verdict = rule("offers a refund for the parcel", &[(0, "The parcel is late.")]);
+        assert!(!verdict.passed);
+        assert_eq!(verdict.matched_index, None);
+        assert_eq!(verdict.reason, "2 of 3 content words do not occur: \"offer\", \"refund\".");
     }
 
     #[test]
@@ -200,13 +197,13 @@ mod tests {
         assert!(rule("We never charge a fee", &fee).passed);
         assert!(!rule("We never charge a fee", &[(0, "We charge a fee.")]).passed);
         assert!(rule("can't refund", &[(0, "A refund is not possible.")]).passed);
-        let ruling = rule("The assistant does not mention a refund", &[(0, "Goodbye.")]);
-        assert!(!ruling.passed);
-        assert!(ruling.reason.contains("transcript_excludes"), "{}", ruling.reason);
+        let verdict = rule("The assistant does not mention a refund", &[(0, "Goodbye.")]);
+        assert!(!verdict.passed);
+        assert!(verdict.reason.contains("transcript_excludes"), "{}", verdict.reason);
     }
 
     #[test]
-    fn a_criterion_of_small_words_is_looked_for_as_it_is() {
+    fn a_criterion_of_function_words_is_matched_literally() {
         assert!(rule("Thank you", &[(0, "I thank you, sir.")]).passed);
         assert!(!rule("Thank you", &[(0, "You are kind.")]).passed);
         assert!(rule("the assistant says", &[(0, "The assistant says hi")]).passed);
@@ -214,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn other_scripts_are_read_too() {
+    fn other_scripts_are_supported() {
         assert!(rule("営業時間", &[(0, "私たちの営業時間は9時からです。")]).passed);
         assert!(!rule("営業時間", &[(0, "時間がありません。")]).passed);
         assert!(rule("ÖFFNUNG", &[(7, "Die öffnung")]).passed);
@@ -222,7 +219,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_judge_that_remembers_rules_the_same(
+        fn caching_does_not_change_verdicts(
             asked in prop::collection::vec(("[a-d no']{0,6}", prop::collection::vec("[a-d ]{0,6}", 0..4)), 0..6),
         ) {
             let mut remembering = RulesJudge::new();
@@ -234,10 +231,10 @@ mod tests {
         }
 
         #[test]
-        fn any_turn_holds_its_own_words(text in ".{0,60}") {
-            let ruling = rule(&text, &[(3, "x"), (5, &text)]);
-            prop_assert!(ruling.reason.ends_with('.'));
-            prop_assert_eq!(ruling.passed, !words(&text).is_empty());
+        fn every_turn_matches_its_own_text(text in ".{0,60}") {
+            let verdict = rule(&text, &[(3, "x"), (5, &text)]);
+            prop_assert!(verdict.reason.ends_with('.'));
+            prop_assert_eq!(verdict.passed, !words(&text).is_empty());
         }
     }
 

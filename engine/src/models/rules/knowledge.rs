@@ -1,4 +1,4 @@
-//! Answers from documents: BM25 over their sentences.
+//! Answers questions from documents: BM25 over their sentences.
 use std::collections::BTreeMap;
 
 use super::sentences::sentences;
@@ -6,47 +6,46 @@ use super::words::{terms, unique};
 use crate::base::text::{collapse_whitespace, truncate};
 use crate::conversation::Knowledge;
 
-/// Sentences of one answer.
+/// Most sentences in one answer.
 const ANSWER_SENTENCES_MAX: usize = 3;
-/// A further sentence joins the answer when its score is at least this many percent of the best.
+/// Further sentences need at least this percentage of the best score.
 const FURTHER_SENTENCE_PERCENT: u64 = 75;
-/// A sentence answers when it has this many percent of the question's content words …
+/// A sentence is an answer when it contains this percentage of the question's content words …
 const COVERAGE_MIN_PERCENT: usize = 40;
 /// … or at least this many of them.
 const COVERAGE_MIN_TERMS: usize = 3;
-/// A line of at most so many bytes that ends in a colon is a heading.
+/// A line of at most this many bytes that ends in a colon is a heading.
 const HEADING_BYTES_MAX: usize = 80;
-/// Bytes that count of a document's name and of the line that heads a part of it: each section
-/// under it is looked up by them.
+/// Bytes of a document's name and of a heading that are indexed, because every section below is found by them.
 const TITLE_BYTES_MAX: usize = 240;
-/// Words that count of a section's name.
+/// Most terms of a section's name.
 const SECTION_TERMS_MAX: usize = 24;
 
-/// Scores are fixed point, 16 bits behind the point: floating-point logarithms may differ between
-/// machines in their last bit, and the same question must get the same answer everywhere.
+/// Scores are fixed-point numbers with 16 fractional bits: floating-point logarithms may differ between machines in their
+/// last bit, and the same question must get the same answer everywhere.
 const ONE: u64 = 1 << 16;
-/// Least weight of a word, however common, so that it still counts in a document of one sentence.
+/// Lowest weight of a word, so that common words still count in a document of one sentence.
 const WEIGHT_MIN: u64 = ONE / 4;
 
-/// Documents, made ready for questions.
+/// An index over documents.
 #[derive(Debug, Clone, Default)]
 pub(super) struct KnowledgeIndex {
     sentences: Vec<Sentence>,
-    /// Term → the sentences that have it, in order, and how often.
+    /// Term → the sentences that contain it, in order, with its frequency.
     postings: BTreeMap<String, Vec<(usize, u64)>>,
-    /// Sections: a document's name and heading, and the sentences under it.
+    /// The sections: the sentences under one document name and heading.
     sections: Vec<Section>,
-    /// Term → the sections whose name or heading has it, in order.
+    /// Term → the sections whose name or heading contains it, in order.
     section_terms: BTreeMap<String, Vec<usize>>,
     terms_total: u64,
 }
 
 /// The best sentences for a question.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Answer {
-    /// The sentences, in the order of the documents.
+pub(super) struct KnowledgeAnswer {
+    /// The sentences, in document order.
     pub(super) text: String,
-    /// How many of the question's content words the best sentence has.
+    /// The number of the question's content words in the best sentence.
     pub(super) matched: usize,
     score: u64,
 }
@@ -67,7 +66,7 @@ struct Section {
 struct Score {
     score: u64,
     matched: usize,
-    /// Number of the question's term that counted last, from 1.
+    /// Number (from 1) of the question's term that was counted last.
     last_term: usize,
 }
 
@@ -83,10 +82,10 @@ impl KnowledgeIndex {
         index
     }
 
-    /// The answer to the text's best-answered sentence, if any is answered at all.
-    pub(super) fn answer(&self, text: &str) -> Option<Answer> {
+    /// The best answer to any sentence of the text.
+    pub(super) fn answer(&self, text: &str) -> Option<KnowledgeAnswer> {
         const QUESTIONS_MAX: usize = 8;
-        let mut best: Option<Answer> = None;
+        let mut best: Option<KnowledgeAnswer> = None;
         for question in sentences(text).into_iter().take(QUESTIONS_MAX) {
             let answer = self.best_sentences(&unique(terms(question)));
             if let Some(answer) = answer
@@ -123,12 +122,12 @@ impl KnowledgeIndex {
         self.sections.push(section);
     }
 
-    fn best_sentences(&self, question: &[String]) -> Option<Answer> {
+    fn best_sentences(&self, question: &[String]) -> Option<KnowledgeAnswer> {
         let mut scores = vec![Score::default(); self.sentences.len()];
         for (place, term) in question.iter().enumerate() {
             self.add_scores(term, place + 1, &mut scores);
         }
-        // The order of the answers: the higher score, then the earlier place.
+        // Higher score first, then document order.
         let rank = |place: usize, score: &Score| (std::cmp::Reverse(score.score), place);
         let (_, best) = scores
             .iter()
@@ -152,11 +151,10 @@ impl KnowledgeIndex {
         let mut places: Vec<_> = ranked.into_iter().map(|(_, place)| place).collect();
         places.sort_unstable();
         let texts: Vec<_> = places.iter().filter_map(|place| self.sentences.get(*place)).map(ended).collect();
-        Some(Answer { text: texts.join(" "), matched: best.matched, score: best.score })
+        Some(KnowledgeAnswer { text: texts.join(" "), matched: best.matched, score: best.score })
     }
 
-    /// BM25 with k1 = 1.2 and b = 0.75; a term in the section's name counts half as much as one in
-    /// the sentence.
+    /// BM25 with k1 = 1.2 and b = 0.75; a term in the section's name counts half as much as one in the sentence.
     fn add_scores(&self, term: &str, number: usize, scores: &mut [Score]) {
         let inside = self.postings.get(term).map_or(&[][..], Vec::as_slice);
         let sections = self.section_terms.get(term).map_or(&[][..], Vec::as_slice);
@@ -193,8 +191,8 @@ impl Score {
     }
 }
 
-/// The text's parts between headings, each with its heading. A heading is a line that starts with
-/// `#`, or a short one that ends in a colon; the latter reaches to the next blank line.
+/// Splits the text at its headings. A heading is a line that starts with `#`, or a short line that ends in a colon; the
+/// latter applies up to the next blank line.
 fn blocks(content: &str) -> Vec<(String, String)> {
     let mut out = Vec::new();
     let mut heading = String::new();
@@ -219,7 +217,7 @@ fn blocks(content: &str) -> Vec<(String, String)> {
             continue;
         }
         if trimmed.is_empty() && block.is_empty() {
-            // A block begins with words, so that whether it has any is told at once.
+            // A block starts with a non-blank line, so that an empty block is recognised at once.
             continue;
         }
         if trimmed.is_empty() && !heading.is_empty() {
@@ -243,7 +241,7 @@ fn ended(sentence: &Sentence) -> String {
     text
 }
 
-/// The logarithm to base 2, fixed point, straight between the powers of two.
+/// Fixed-point logarithm to base 2, linear between powers of two.
 fn log2(value: u64) -> u64 {
     let Some(whole) = value.checked_ilog2() else {
         return 0;
@@ -296,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn headings_count_for_what_stands_under_them() {
+    fn headings_count_for_their_section() {
         let text = "# Prices\nSmall: 3 euros.\n# Delivery\nTakes two days.\n# Else\nPayment:\n- cash\n- card\n\nNothing more.";
         assert_eq!(ask(&[("Shop", text)], "How long is delivery?").unwrap(), "Takes two days.");
         assert_eq!(ask(&[("Shop", text)], "How can I pay?").unwrap(), "cash. card.");
@@ -319,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn logarithms_grow_and_meet_the_powers_of_two() {
+    fn logarithms_are_monotonic_and_exact_at_powers_of_two() {
         assert_eq!(log2(0), 0);
         assert_eq!(log2(1), 0);
         assert_eq!(log2(8), 3 * ONE);
@@ -342,7 +340,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_document_can_be_asked_anything(text in ".{0,200}", question in ".{0,60}") {
+        fn answers_are_deterministic(text in ".{0,200}", question in ".{0,60}") {
             let knowledge = [Knowledge { name: question.clone(), content: text }];
             let index = KnowledgeIndex::new(&knowledge);
             prop_assert_eq!(index.answer(&question), KnowledgeIndex::new(&knowledge).answer(&question));

@@ -1,4 +1,4 @@
-//! What the rule model says in its own words.
+//! Phrases of the rule model.
 use crate::base::text::{collapse_whitespace, truncate};
 use crate::conversation::{Knowledge, ToolSpec};
 
@@ -19,29 +19,27 @@ const SORRIES: [&str; 3] = [
     "Sorry, that is beyond what I know.",
 ];
 
-/// Documents and tools named when saying what it can help with, each.
+/// Most documents, and most tools, in an offer of help.
 const NAMED_MAX: usize = 5;
-/// Bytes of one name in that list.
+/// Bytes of one name in that offer.
 const NAME_BYTES_MAX: usize = 120;
 
-/// One of the phrases: another at each turn, so that nothing is said twice in a row.
+/// Selects a phrase that differs from the previous turn's.
 pub(super) fn pick<'a>(phrases: &[&'a str], seed: u64, turn: usize) -> &'a str {
     let count = phrases.len().max(1) as u64;
     let place = (mixed(seed) % count + turn as u64 % count) % count;
     phrases.get(usize::try_from(place).unwrap_or(0)).copied().unwrap_or_default()
 }
 
-/// A greeting and what it can help with.
 pub(super) fn greeting(help: &str, seed: u64, turn: usize) -> String {
     joined(pick(&GREETINGS, seed, turn), help)
 }
 
-/// An apology and what it can help with.
 pub(super) fn sorry(help: &str, seed: u64, turn: usize) -> String {
     joined(pick(&SORRIES, seed, turn), help)
 }
 
-/// What the assistant can help with; empty when nothing is attached.
+/// What the assistant can help with; empty without documents and tools.
 pub(super) fn help(knowledge: &[Knowledge], tools: &[ToolSpec]) -> String {
     let about = list(knowledge.iter().map(|document| collapse_whitespace(&document.name)), "; ");
     let can = list(tools.iter().map(what_for), "; ");
@@ -77,7 +75,7 @@ fn joined(first: &str, second: &str) -> String {
     if second.is_empty() { first.to_owned() } else { format!("{first} {second}") }
 }
 
-/// Neighbouring seeds should not give neighbouring phrases (the finalizer of splitmix64).
+/// Decorrelates neighbouring seeds (the finalizer of splitmix64).
 const fn mixed(seed: u64) -> u64 {
     let seed = (seed ^ (seed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let seed = (seed ^ (seed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

@@ -1,16 +1,15 @@
-//! Quoted passages of a text.
+//! Finds quoted passages in a text.
 use std::ops::Range;
 
-/// Longest passage that is still read as quoted; beyond it, the mark was not a quotation mark.
+/// Longest quoted passage; a mark without a partner within this distance is no quotation mark.
 const QUOTED_BYTES_MAX: usize = 2_000;
 
-/// The insides of the quoted passages, in order, without their marks; none is blank.
+/// The contents of the quoted passages, in order; none is blank.
 ///
-/// `"…"`, `“…”`, `„…“`, `«…»` and `「…」` count everywhere. `'…'` and `‘…’` are also apostrophes,
-/// so they count only when several words stand between them and either a mark of speech
-/// (`:` or `,`) stands before or the passage ends like a sentence.
+/// `"…"`, `“…”`, `„…“`, `«…»` and `「…」` always quote. `'…'` and `‘…’` are also apostrophes, so they quote only when they
+/// enclose several words and either follow `:` or `,` or enclose the end of a sentence.
 ///
-/// Each mark of the text is looked at a fixed number of times, however many open and never close.
+/// Takes linear time, however many marks open and never close.
 pub(super) fn quoted(text: &str) -> Vec<Range<usize>> {
     let mut out = Vec::new();
     let mut closings = Closings::new(text);
@@ -34,7 +33,7 @@ fn next_opening(text: &str, from: usize) -> Option<(usize, char)> {
     let rest = text.get(from..)?;
     let mut before = text.get(..from).and_then(|text| text.chars().next_back());
     for (place, char) in rest.char_indices() {
-        // `5" pipe` and `don't` open nothing: a straight mark opens only where a word may begin.
+        // In `5" pipe` and `don't` the mark is no quotation mark: a straight mark opens only where a word may start.
         let straight = matches!(char, '"' | '\'' | '\u{2018}');
         let at_start = before.is_none_or(|before| !before.is_alphanumeric());
         if opens(char) && (!straight || at_start) {
@@ -49,23 +48,23 @@ const fn opens(char: char) -> bool {
     matches!(char, '"' | '“' | '„' | '«' | '「' | '\'' | '\u{2018}')
 }
 
-/// A character with those beside it.
-type Place = (Option<char>, char, Option<char>);
+/// A character with its neighbours.
+type Neighbours = (Option<char>, char, Option<char>);
 
-/// The next place of a kind, for questions that only go forwards: the text is read once in all.
-struct Ahead<'a> {
+/// Searches forward for the next matching character. Queries must not go back, so the text is read once in total.
+struct ForwardSearch<'a> {
     text: &'a str,
-    is: fn(Place) -> bool,
-    /// The place found last; everything between the last question and it is not of the kind.
+    is: fn(Neighbours) -> bool,
+    /// The last match; there is none between the last query and it.
     found: Option<usize>,
 }
 
-impl<'a> Ahead<'a> {
-    const fn new(text: &'a str, is: fn(Place) -> bool) -> Self {
+impl<'a> ForwardSearch<'a> {
+    const fn new(text: &'a str, is: fn(Neighbours) -> bool) -> Self {
         Self { text, is, found: None }
     }
 
-    /// The first such place from `from` on, or the text's length.
+    /// The first match from `from` on, or the text's length.
     fn from(&mut self, from: usize) -> usize {
         if let Some(found) = self.found.filter(|found| *found >= from) {
             return found;
@@ -85,19 +84,19 @@ impl<'a> Ahead<'a> {
     }
 }
 
-/// Where passages end.
+/// Finds the closing mark of a passage.
 struct Closings<'a> {
     text: &'a str,
-    straight: Ahead<'a>,
-    curly: Ahead<'a>,
-    low: Ahead<'a>,
-    angle: Ahead<'a>,
-    corner: Ahead<'a>,
-    white_space: Ahead<'a>,
-    line_break: Ahead<'a>,
-    /// `'` and `’` that may end speech, and those of them before which a sentence ends.
-    apostrophes: [Ahead<'a>; 2],
-    single_curly: [Ahead<'a>; 2],
+    straight: ForwardSearch<'a>,
+    curly: ForwardSearch<'a>,
+    low: ForwardSearch<'a>,
+    angle: ForwardSearch<'a>,
+    corner: ForwardSearch<'a>,
+    white_space: ForwardSearch<'a>,
+    line_break: ForwardSearch<'a>,
+    /// `'` and `’` that may close a quotation: all of them, and those at the end of a sentence.
+    apostrophes: [ForwardSearch<'a>; 2],
+    single_curly: [ForwardSearch<'a>; 2],
     introduction: Introduction,
 }
 
@@ -105,26 +104,28 @@ impl<'a> Closings<'a> {
     const fn new(text: &'a str) -> Self {
         Self {
             text,
-            straight: Ahead::new(text, |(_, char, _)| char == '"'),
-            curly: Ahead::new(text, |(_, char, _)| char == '”'),
-            low: Ahead::new(text, |(_, char, _)| matches!(char, '“' | '”')),
-            angle: Ahead::new(text, |(_, char, _)| char == '»'),
-            corner: Ahead::new(text, |(_, char, _)| char == '」'),
-            white_space: Ahead::new(text, |(_, char, _)| char.is_whitespace()),
-            line_break: Ahead::new(text, |(_, char, _)| char == '\n'),
+            straight: ForwardSearch::new(text, |(_, char, _)| char == '"'),
+            curly: ForwardSearch::new(text, |(_, char, _)| char == '”'),
+            low: ForwardSearch::new(text, |(_, char, _)| matches!(char, '“' | '”')),
+            angle: ForwardSearch::new(text, |(_, char, _)| char == '»'),
+            corner: ForwardSearch::new(text, |(_, char, _)| char == '」'),
+            white_space: ForwardSearch::new(text, |(_, char, _)| char.is_whitespace()),
+            line_break: ForwardSearch::new(text, |(_, char, _)| char == '\n'),
             apostrophes: [
-                Ahead::new(text, |place| place.1 == '\'' && ends_words(place)),
-                Ahead::new(text, |place| place.1 == '\'' && ends_words(place) && ends_sentence(place)),
+                ForwardSearch::new(text, |place| place.1 == '\'' && ends_words(place)),
+                ForwardSearch::new(text, |place| {
+                    place.1 == '\'' && ends_words(place) && ends_sentence(place)
+                }),
             ],
             single_curly: [
-                Ahead::new(text, |place| place.1 == '’' && ends_words(place)),
-                Ahead::new(text, |place| place.1 == '’' && ends_words(place) && ends_sentence(place)),
+                ForwardSearch::new(text, |place| place.1 == '’' && ends_words(place)),
+                ForwardSearch::new(text, |place| place.1 == '’' && ends_words(place) && ends_sentence(place)),
             ],
             introduction: Introduction::new(),
         }
     }
 
-    /// Where the passage that starts at `inside` ends, and where to read on.
+    /// The end of the passage that starts at `inside`, and where to continue.
     fn after(&mut self, open: usize, inside: usize, mark: char) -> Option<(usize, usize)> {
         let limit =
             self.text.ceil_char_boundary(inside.saturating_add(QUOTED_BYTES_MAX).min(self.text.len()));
@@ -140,7 +141,7 @@ impl<'a> Closings<'a> {
         Some((end, end + closing.len_utf8()))
     }
 
-    /// The end of a passage between marks that may be apostrophes: one line of several words.
+    /// The end of a passage whose marks may be apostrophes: several words on one line.
     fn clearly_quoted(&mut self, open: usize, inside: usize, mark: char) -> Option<usize> {
         let introduced = self.introduction.before(self.text, open);
         let second_word = self.white_space.from(inside);
@@ -153,21 +154,21 @@ impl<'a> Closings<'a> {
     }
 }
 
-/// True for a mark with a word's end before it and none after it.
-fn ends_words((before, _, next): Place) -> bool {
+/// Whether the mark is at the end of a word.
+fn ends_words((before, _, next): Neighbours) -> bool {
     before.is_some_and(|before| !before.is_whitespace()) && next.is_none_or(|next| !next.is_alphanumeric())
 }
 
-const fn ends_sentence((before, ..): Place) -> bool {
+const fn ends_sentence((before, ..): Neighbours) -> bool {
     matches!(before, Some('.' | '?' | '!' | '…'))
 }
 
-/// Whether a mark of speech stands before a place, for questions that only go forwards.
+/// Finds out whether `:` or `,` precedes a position. Queries must not go back.
 struct Introduction {
     read: usize,
     /// The last character that is not white space.
     last: Option<char>,
-    /// What it was before the run of single marks that reaches up to `read`.
+    /// The value of `last` before the run of single marks that ends at `read`.
     before_run: Option<Option<char>>,
 }
 
@@ -206,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn single_marks_quote_only_when_clear() {
+    fn single_marks_quote_only_when_unambiguous() {
         assert_eq!(passages("Say 'When do you open?' and wait"), ["When do you open?"]);
         assert_eq!(passages("Ask: 'your opening hours', then go"), ["your opening hours"]);
         assert_eq!(passages("Say: 'I don't know, sorry.' and go"), ["I don't know, sorry."]);
@@ -223,13 +224,13 @@ mod tests {
     }
 
     #[test]
-    fn a_page_of_opening_marks_is_read_at_once() {
+    fn many_opening_marks_take_linear_time() {
         assert_eq!(passages(&"“".repeat(100_000)), none());
         assert_eq!(passages(&"'".repeat(100_000)), none());
         assert_eq!(passages(&"'a ".repeat(50_000)), none());
     }
 
-    /// What [`Closings`] does for single marks, said plainly.
+    /// A simple quadratic implementation of [`Closings`] for single marks.
     fn plainly_closed(text: &str, inside: usize, open: char) -> Option<usize> {
         let mark = if open == '\'' { '\'' } else { '’' };
         let limit = text.ceil_char_boundary((inside + QUOTED_BYTES_MAX).min(text.len()));
@@ -250,7 +251,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(2_000))]
         #[test]
-        fn single_marks_close_where_they_plainly_do(text in "['’‘:, .?ab\n]{0,30}") {
+        fn agrees_with_the_simple_implementation(text in "['’‘:, .?ab\n]{0,30}") {
             let mut closings = Closings::new(&text);
             for (open, char) in text.char_indices().filter(|(_, char)| matches!(char, '\'' | '‘')) {
                 let inside = open + char.len_utf8();
@@ -260,7 +261,7 @@ mod tests {
         }
 
         #[test]
-        fn any_text_can_be_read(text in "[“”\"'«»„a é.\n]{0,60}") {
+        fn no_passage_is_blank(text in "[“”\"'«»„a é.\n]{0,60}") {
             for range in quoted(&text) {
                 prop_assert!(!text[range].trim().is_empty());
             }

@@ -1,14 +1,14 @@
-//! Sentences of a text.
+//! Splits a text into sentences.
 
-/// Longest sentence, in bytes; a longer one is divided between words.
+/// Longest sentence in bytes; a longer one is split between words.
 pub(super) const SENTENCE_BYTES_MAX: usize = 600;
 
-/// Short forms whose full stop ends no sentence.
+/// Abbreviations whose full stop does not end a sentence.
 const SHORT_FORMS: [&str; 14] =
     ["dr", "e.g", "etc", "i.e", "jr", "mr", "mrs", "ms", "mt", "no", "nr", "prof", "st", "vs"];
 
-/// The sentences of a text in order, as they stand, without bullets and numbering. A line is a
-/// sentence of its own unless the next one goes on in lower case. None is without a letter or digit.
+/// The sentences of a text in order, without bullets and numbering. A line break ends a sentence unless the next line
+/// continues in lower case. Every sentence has a letter or digit.
 pub(super) fn sentences(text: &str) -> Vec<&str> {
     let mut out = Vec::new();
     let mut start = 0;
@@ -18,12 +18,12 @@ pub(super) fn sentences(text: &str) -> Vec<&str> {
         let so_far = text.get(start..place).unwrap_or_default();
         let rest = text.get(end..).unwrap_or_default();
         let ends = match char {
-            // Of `\r\n`, the second half decides.
+            // Of `\r\n`, the `\n` decides.
             '\r' if rest.starts_with('\n') => false,
             '\n' | '\r' => !goes_on(rest),
             '.' => stop_ends(so_far, rest),
             '!' | '?' | '…' | '"' | '”' | '»' | '\'' | '’' | ')' => {
-                // First what is told at once: only the last mark of a run looks back over it.
+                // The cheap check first: only the last mark of a run looks back over it.
                 rest.starts_with(char::is_whitespace) && {
                     let sentence = so_far.trim_end_matches(['"', '”', '»', '\'', '’', ')']);
                     let ended = matches!(char, '!' | '?' | '…') || sentence.ends_with(['.', '!', '?', '…']);
@@ -52,8 +52,8 @@ pub(super) fn sentences(text: &str) -> Vec<&str> {
     out
 }
 
-/// True when what follows continues the sentence: it begins in lower case, in the same line. It
-/// looks no further than the next line break, so that a page of them is read once.
+/// Whether the following text continues the sentence: it starts in lower case on the same line. It reads no further than the
+/// next line break, so that many line breaks take linear time.
 fn goes_on(rest: &str) -> bool {
     let next = rest.chars().find(|char| matches!(char, '\n' | '\r') || !char.is_whitespace());
     next.is_some_and(char::is_lowercase)
@@ -65,12 +65,12 @@ fn stop_ends(so_far: &str, rest: &str) -> bool {
     }
     let word = so_far.rsplit(char::is_whitespace).next().unwrap_or_default();
     let word = word.trim_start_matches(['(', '"', '“']);
-    // Only forwards: white space at the text's end would be read again at every full stop.
+    // Trimming the start only: trailing white space would be read again at every full stop.
     let last = rest.trim_start().is_empty();
     let numbering = word.bytes().all(|byte| byte.is_ascii_digit()) && so_far.trim() == word;
     let initial = word.chars().count() == 1 && word.chars().all(char::is_uppercase);
     let short = word.len() <= 4 && SHORT_FORMS.contains(&word.to_ascii_lowercase().as_str());
-    // "the answer is no." ends; "No. 5" does not.
+    // "the answer is no." ends a sentence; "No. 5" does not.
     let number_follows = rest.trim_start().starts_with(|char: char| char.is_ascii_digit());
     let no = word.eq_ignore_ascii_case("no") || word.eq_ignore_ascii_case("nr");
     !(numbering || initial || short && (!no || number_follows)) || last
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn short_forms_and_numbers_do_not_end_them() {
+    fn abbreviations_and_numbers_do_not_end_sentences() {
         for whole in [
             "Open from 9 a.m. to 5 p.m. on weekdays.",
             "Dr. Smith sees you, e.g. Mondays.",
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn endless_text_is_divided_between_words() {
+    fn long_text_is_split_between_words() {
         let text = "word ".repeat(1_000);
         let parts = sentences(&text);
         assert!(parts.iter().all(|part| part.len() <= SENTENCE_BYTES_MAX + 4));

@@ -1,34 +1,34 @@
-//! Which attached tool the user's words ask for.
+//! Selects the attached tool that the user's words ask for.
 use std::collections::BTreeSet;
 
 use super::words::{identifier_words, is_stop, stemmed, terms};
 use crate::conversation::ToolSpec;
 
-/// Words in a tool's name that do not tell one tool from another.
+/// Words in tool names that do not distinguish tools.
 const WEAK_WORDS: [&str; 27] = [
     "api", "call", "check", "create", "data", "do", "fetch", "find", "get", "info", "list", "look", "lookup",
     "make", "new", "post", "query", "read", "retrieve", "run", "search", "send", "set", "show", "tool",
     "update", "v1",
 ];
 
-/// The tools' names and descriptions, made ready for matching.
+/// The terms of the tools' names and descriptions.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ToolIndex {
     tools: Vec<ToolWords>,
 }
 
-/// The tool that was asked for.
+/// The best match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ToolMatch {
-    /// Its place among the attached tools.
-    pub(super) place: usize,
-    /// How many of the text's content words name or describe it.
+    /// Index among the attached tools.
+    pub(super) index: usize,
+    /// Number of the text's content words that name or describe the tool.
     pub(super) matched: usize,
 }
 
 #[derive(Debug, Clone)]
 struct ToolWords {
-    /// Terms of the name that tell it apart.
+    /// Distinctive terms of the name.
     strong: BTreeSet<String>,
     /// The name's other terms.
     weak: BTreeSet<String>,
@@ -41,16 +41,16 @@ impl ToolIndex {
         Self { tools: tools.iter().map(ToolWords::new).collect() }
     }
 
-    /// The tool that fits the text's terms best, if any fits. At equal fit, the first attached.
+    /// The best match for the text's terms, if any; the first attached tool wins a tie.
     pub(super) fn best(&self, said: &[String]) -> Option<ToolMatch> {
         let said: BTreeSet<&str> = said.iter().map(String::as_str).collect();
         let mut best: Option<(usize, ToolMatch)> = None;
-        for (place, tool) in self.tools.iter().enumerate() {
+        for (index, tool) in self.tools.iter().enumerate() {
             let Some((score, matched)) = tool.fit(&said) else {
                 continue;
             };
             if best.is_none_or(|(best, _)| score > best) {
-                best = Some((score, ToolMatch { place, matched }));
+                best = Some((score, ToolMatch { index, matched }));
             }
         }
         best.map(|(_, tool)| tool)
@@ -74,10 +74,10 @@ impl ToolWords {
         Self { strong, weak, description }
     }
 
-    /// How well it fits and how many words do, or `None` when it does not.
+    /// The score and the number of matching words, or `None` without a match.
     ///
-    /// It fits when all telling words of its name are said; or one of them and a word of the
-    /// description; or two words of the description that make up a third of what was said.
+    /// A tool matches when all distinctive words of its name occur; or one of them and a word of the description; or two words of
+    /// the description that make up a third of the user's words.
     fn fit(&self, said: &BTreeSet<&str>) -> Option<(usize, usize)> {
         let count = |terms: &BTreeSet<String>| said.iter().filter(|term| terms.contains(**term)).count();
         let (strong, weak, described) = (count(&self.strong), count(&self.weak), count(&self.description));
@@ -105,7 +105,7 @@ mod tests {
     ];
 
     #[test]
-    fn a_name_is_matched_by_its_telling_words() {
+    fn a_name_matches_by_its_distinctive_words() {
         assert_eq!(chosen("Where is my order 1234?"), Some("lookup_order"));
         assert_eq!(chosen("Please cancel the ORDER"), Some("cancelOrder"));
         assert_eq!(chosen("I'd like to book a table for 4"), Some("book_table"));
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn a_description_is_matched_by_two_words() {
+    fn a_description_matches_by_two_words() {
         assert_eq!(chosen("What's the status of my parcel?"), Some("lookup_order"));
         assert_eq!(chosen("A forecast for the city"), Some("get_weather"));
         assert_eq!(chosen("My parcel has a dent and the colour fades in sunlight"), None);
@@ -142,6 +142,6 @@ mod tests {
             parameters: Value::Null,
         });
         let tool = ToolIndex::new(&tools).best(&terms(text))?;
-        Some(TOOLS[tool.place].0)
+        Some(TOOLS[tool.index].0)
     }
 }

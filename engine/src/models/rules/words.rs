@@ -1,9 +1,8 @@
-//! Words of a text, and the term by which two words count as the same.
+//! Splits text into words, and reduces words to terms for comparison.
 use std::ops::Range;
 
 use crate::base::text::casefold;
 
-/// One word of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Word<'a> {
     pub(super) text: &'a str,
@@ -15,24 +14,24 @@ impl Word<'_> {
         self.start + self.text.len()
     }
 
-    /// The term of this word, or `None` for a word that carries no content.
+    /// The term of this word, or `None` for a stop word.
     pub(super) fn term(&self) -> Option<String> {
         let word = casefold(self.text);
         if is_stop(&word) { None } else { Some(stem(word)) }
     }
 }
 
-/// The terms of a text's content words, in order, each as often as it occurs.
+/// The terms of a text's content words, in order, with repetitions.
 pub(super) fn terms(text: &str) -> Vec<String> {
     words(text).iter().filter_map(Word::term).collect()
 }
 
-/// The terms of a text's content words, each once, in order of first occurrence.
+/// The terms of a text's content words, without repetitions, in order of first occurrence.
 pub(super) fn unique_terms(text: &str) -> Vec<String> {
     unique(terms(text))
 }
 
-/// The list without repetitions, in order of first occurrence.
+/// Removes repetitions and keeps the order of first occurrence.
 pub(super) fn unique(terms: Vec<String>) -> Vec<String> {
     let mut seen = std::collections::BTreeSet::new();
     terms.into_iter().filter(|term| seen.insert(term.clone())).collect()
@@ -40,7 +39,7 @@ pub(super) fn unique(terms: Vec<String>) -> Vec<String> {
 
 /// The words of a text in order.
 ///
-/// Scripts written without spaces have no words to see; there each two neighbours make one.
+/// In scripts without spaces between words, every two adjacent characters form a word.
 pub(super) fn words(text: &str) -> Vec<Word<'_>> {
     let mut out = Vec::with_capacity(text.len() / 6);
     let mut start = None;
@@ -64,7 +63,7 @@ pub(super) fn words(text: &str) -> Vec<Word<'_>> {
     out
 }
 
-/// The words inside an identifier: `bookTable_v2` has `book`, `table`, `v2`.
+/// The words in an identifier: `bookTable_v2` has `book`, `table`, `v2`.
 pub(super) fn identifier_words(name: &str) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
     let mut word = String::new();
@@ -86,22 +85,22 @@ pub(super) fn identifier_words(name: &str) -> Vec<String> {
     out
 }
 
-/// The term of a word: folded, without its English ending.
+/// The term of a word: case-folded, without its English ending.
 pub(super) fn stemmed(word: &str) -> String {
     stem(casefold(word))
 }
 
-/// True for a word that says no, such as `not`, `never`, `can't`.
+/// Whether the word is a negation such as `not`, `never`, `can't`.
 pub(super) fn is_negation(folded_word: &str) -> bool {
     const NEGATIONS: [&str; 8] = ["cannot", "never", "no", "none", "nor", "not", "nothing", "without"];
     NEGATIONS.contains(&folded_word) || folded_word.ends_with("n't") || folded_word.ends_with("n\u{2019}t")
 }
 
-/// True for a folded word that carries no content of its own.
+/// Whether the case-folded word is a stop word, without content of its own.
 pub(super) fn is_stop(folded_word: &str) -> bool {
     let bare = match folded_word.find(is_apostrophe) {
         Some(_) if is_negation(folded_word) => return true,
-        // I'm, you're, it's: what stands before the apostrophe decides.
+        // I'm, you're, it's: the part before the apostrophe decides.
         Some(place) => folded_word.get(..place).unwrap_or_default(),
         None => folded_word,
     };
@@ -124,7 +123,7 @@ fn push_run<'a>(text: &'a str, run: Range<usize>, out: &mut Vec<Word<'a>>) {
 }
 
 fn is_word_char(char: char) -> bool {
-    // Combining accents belong to the letter before them.
+    // Combining accents belong to the preceding letter.
     char.is_alphanumeric() || ('\u{300}'..='\u{36f}').contains(&char)
 }
 
@@ -132,7 +131,7 @@ const fn is_apostrophe(char: char) -> bool {
     matches!(char, '\'' | '\u{2019}')
 }
 
-/// Thai to Tibetan, Myanmar, Khmer, kana, Han: written without spaces between words.
+/// Thai to Tibetan, Myanmar, Khmer, kana, Han: scripts without spaces between words.
 const fn is_spaceless(char: char) -> bool {
     matches!(char,
         '\u{e00}'..='\u{fff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}'
@@ -140,7 +139,7 @@ const fn is_spaceless(char: char) -> bool {
         | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{2fa1f}')
 }
 
-/// A light stemmer: it joins the common forms of an English word and leaves the rest alone.
+/// A light stemmer: it unifies common English word forms and leaves other words alone.
 fn stem(mut word: String) -> String {
     if let Some(place) = word.find(is_apostrophe) {
         let tail = word.split_off(place);
@@ -211,7 +210,7 @@ const fn is_vowel(byte: u8) -> bool {
     matches!(byte, b'a' | b'e' | b'i' | b'o' | b'u')
 }
 
-/// Words that hold sentences together, and the small talk of a call. Sorted.
+/// Function words, and the small talk of a call. Sorted.
 #[rustfmt::skip]
 const STOP_WORDS: [&str; 151] = [
     "a", "about", "after", "again", "all", "also", "am", "an", "and", "any", "anybody", "anyone",
@@ -261,14 +260,14 @@ mod tests {
     }
 
     #[test]
-    fn different_words_keep_apart() {
+    fn different_words_have_different_terms() {
         for (one, other) in [("string", "str"), ("bus", "bu"), ("need", "ne"), ("order", "ord")] {
             assert_ne!(stemmed(one), stemmed(other));
         }
     }
 
     #[test]
-    fn content_words_remain() {
+    fn stop_words_are_removed() {
         assert_eq!(terms("What are your opening hours, please?"), ["open", "hour"]);
         assert_eq!(terms("I'm sure it's O'Brien's; don't you?"), ["sur", "obrien"]);
         assert_eq!(terms("the of and"), Vec::<String>::new());
@@ -276,14 +275,14 @@ mod tests {
     }
 
     #[test]
-    fn scripts_without_spaces_are_read_in_pairs() {
+    fn scripts_without_spaces_give_pairs() {
         assert_eq!(terms("営業時間は?"), ["営業", "業時", "時間", "間は"]);
         assert_eq!(terms("店 open"), ["店", "open"]);
         assert_eq!(terms("9時open"), ["9", "時", "open"]);
     }
 
     #[test]
-    fn identifiers_come_apart() {
+    fn splits_identifiers() {
         assert_eq!(identifier_words("book_table"), ["book", "table"]);
         assert_eq!(identifier_words("bookTable2Go"), ["book", "table2", "go"]);
         assert_eq!(identifier_words("getHTTPStatus"), ["get", "http", "status"]);
@@ -292,7 +291,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn words_are_where_they_say(text in "[a-z' 店時\u{301}é.0-9-]{0,30}") {
+        fn words_are_in_order_at_their_position(text in "[a-z' 店時\u{301}é.0-9-]{0,30}") {
             let mut before = 0;
             for word in words(&text) {
                 prop_assert_eq!(text.get(word.start..word.end()), Some(word.text));
@@ -302,7 +301,7 @@ mod tests {
         }
 
         #[test]
-        fn any_text_has_terms(text in ".{0,60}") {
+        fn terms_are_not_empty(text in ".{0,60}") {
             for term in terms(&text) {
                 prop_assert!(!term.is_empty());
             }

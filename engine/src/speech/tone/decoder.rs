@@ -1,43 +1,41 @@
-//! The transcriber.
-use super::packet::{self, HEAD, Header, MOST_BYTES};
+use super::packet::{self, HEAD, Header, PACKET_BYTES_MAX};
 use super::preamble::{Found, Preamble, Search};
-use super::spectrum::{STEP, STEP_MS, STEPS_A_SYMBOL, STEPS_A_WINDOW, Spectrum};
+use super::spectrum::{STEP, STEP_MS, STEPS_PER_SYMBOL, STEPS_PER_WINDOW, Spectrum};
 use crate::speech::audio::{FRAME_MS, Rate};
 
-/// After so many steps in which no tones were heard, an utterance has broken off: 400 ms, which a line that is late
-/// may be silent for.
+/// An utterance ends early after this many steps without tones: 400 ms, the longest delay of a line that is tolerated.
 const QUIET_STEPS: u64 = 200;
-/// After so many steps since its last preamble, it has broken off whatever is heard: three of the longest packets,
-/// of which one may be lost and the line be late.
-const PACKET_STEPS: u64 = 3 * STEPS_A_SYMBOL * (Preamble::SYMBOLS + MOST_BYTES) as u64;
-/// From the begin of a preamble to the end of the window of its last symbol.
-const PREAMBLE_STEPS: u64 = STEPS_A_SYMBOL * (Preamble::SYMBOLS as u64 - 1) + WINDOW_STEPS;
-/// From the begin of a symbol to the end of its window, which lies in the middle of it.
-const WINDOW_STEPS: u64 = STEPS_A_WINDOW as u64 + (STEPS_A_SYMBOL - STEPS_A_WINDOW as u64) / 2;
-/// How many steps a window goes on to be tonal for after the tones have ended.
+/// An utterance ends early this many steps after its last preamble, whatever follows: three of the longest packets, so that
+/// one may be lost and the line may be late.
+const PACKET_STEPS: u64 = 3 * STEPS_PER_SYMBOL * (Preamble::SYMBOLS + PACKET_BYTES_MAX) as u64;
+/// From the start of a preamble to the end of the window of its last symbol.
+const PREAMBLE_STEPS: u64 = STEPS_PER_SYMBOL * (Preamble::SYMBOLS as u64 - 1) + WINDOW_STEPS;
+/// From the start of a symbol to the end of its window, which is centred in the symbol.
+const WINDOW_STEPS: u64 = STEPS_PER_WINDOW as u64 + (STEPS_PER_SYMBOL - STEPS_PER_WINDOW as u64) / 2;
+/// Steps for which a window stays tonal after the tones have ended.
 const TONAL_STEPS: u64 = 3;
 
-/// What [`ToneDecoder`] makes out.
+/// An event of [`ToneDecoder`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ToneHeard {
-    /// An utterance has begun, about 80 ms ago.
+    /// An utterance started about 80 ms ago.
     Began,
-    /// The utterance has ended.
+    /// The utterance ended.
     Said {
-        /// What was said, with a `…` for what was lost on the way.
+        /// The text, with `…` for lost packets.
         text: String,
-        /// How long it was, in whole frames.
+        /// Duration in whole frames.
         duration_ms: i64,
     },
-    /// The utterance broke off, or nothing of it could be understood.
+    /// The utterance ended early, or no packet of it could be decoded.
     Garbled {
-        /// How long it was, to where it was last heard, in whole frames.
+        /// Duration in whole frames, up to the last tones.
         duration_ms: i64,
     },
 }
 
-/// The transcriber of `builtin/tone`: reads from audio what [`super::ToneEncoder`] said. It takes any audio for ever
-/// and keeps little of it: the last 16 ms, one packet, and the text of one utterance.
+/// The transcriber of `builtin/tone`: decodes the audio of [`super::ToneEncoder`]. It accepts unlimited audio in bounded
+/// memory: the last 16 ms, one packet, and the text of one utterance.
 #[derive(Debug, Clone)]
 pub struct ToneDecoder {
     decimator: Decimator,
@@ -45,47 +43,46 @@ pub struct ToneDecoder {
     sample_count: usize,
     spectrum: Spectrum,
     search: Search,
-    /// Steps that have been heard.
+    /// Number of processed steps.
     step: u64,
     packet: Option<Packet>,
     utterance: Option<Utterance>,
 }
 
-/// A packet that is being read.
+/// A packet during reception.
 #[derive(Debug, Clone)]
 struct Packet {
     preamble: Preamble,
-    /// When its preamble began.
+    /// The step at which its preamble started.
     began: u64,
-    /// The step with which the window of its next symbol ends.
+    /// The step at which the window of its next symbol ends.
     next: u64,
     bytes: Vec<u8>,
     header: Option<Header>,
 }
 
-/// An utterance that is being heard.
+/// An utterance during reception.
 #[derive(Debug, Clone)]
 struct Utterance {
-    /// The step with which it began.
+    /// The step at which it started.
     began: u64,
-    /// The step up to which tones were heard, as far as it is known: not those of the last [`PREAMBLE_STEPS`],
-    /// which may be another utterance's.
-    toned: u64,
-    /// Which of the last 64 steps were tonal; the last is the lowest bit.
+    /// The last step known to have tones; excludes the last [`PREAMBLE_STEPS`], which may belong to another utterance.
+    last_tone: u64,
+    /// Which of the last 64 steps were tonal; the lowest bit is the last step.
     tonal: u64,
-    /// The step at which a preamble was last heard.
+    /// The step of the last preamble.
     preamble_heard: u64,
-    /// The tag of its packets, once one is known.
+    /// The tag of its packets, once known.
     tag: Option<u8>,
-    /// The number of the packet that comes next.
+    /// The number of the next packet.
     next: u16,
-    /// What has been understood.
+    /// The decoded text.
     text: String,
     is_understood: bool,
 }
 
 impl ToneDecoder {
-    /// An ear for audio at this rate.
+    /// A decoder for audio at this rate.
     #[must_use]
     pub const fn new(rate: Rate) -> Self {
         Self {
@@ -100,7 +97,7 @@ impl ToneDecoder {
         }
     }
 
-    /// Hears more, of any length: what has been made out with it, in order.
+    /// Processes audio of any length and returns the events in it, in order.
     pub fn hear(&mut self, samples: &[i16]) -> Vec<ToneHeard> {
         let mut heard = Vec::new();
         for sample in samples {
@@ -113,14 +110,14 @@ impl ToneDecoder {
                 self.sample_count = 0;
                 self.step += 1;
                 self.spectrum.push(&self.samples);
-                self.look(&mut heard);
+                self.evaluate(&mut heard);
             }
         }
         heard
     }
 
-    /// What the step that has just been heard tells.
-    fn look(&mut self, heard: &mut Vec<ToneHeard>) {
+    /// Evaluates the current step.
+    fn evaluate(&mut self, heard: &mut Vec<ToneHeard>) {
         match self.search.step(self.step, &self.spectrum) {
             Some(Found::Certain(preamble)) => self.preamble_begins(preamble, heard),
             Some(Found::Placed(preamble, at)) => self.packet_begins(preamble, at),
@@ -132,12 +129,12 @@ impl ToneDecoder {
         self.watch(heard);
     }
 
-    /// A preamble is certain. Whatever was being read has ended before it.
+    /// A preamble is detected, which ends whatever was being received.
     fn preamble_begins(&mut self, preamble: Preamble, heard: &mut Vec<ToneHeard>) {
         self.packet = None;
         let began = self.step.saturating_sub(PREAMBLE_STEPS);
         if preamble == Preamble::Opening {
-            self.break_off(heard);
+            self.abort(heard);
         }
         match &mut self.utterance {
             Some(utterance) => utterance.preamble_heard = self.step,
@@ -145,24 +142,24 @@ impl ToneDecoder {
         }
     }
 
-    /// A preamble has been placed: its packet is read from here.
+    /// A preamble is aligned: starts receiving its packet.
     fn packet_begins(&mut self, preamble: Preamble, at: u64) {
         let began = at.saturating_sub(PREAMBLE_STEPS);
         if let Some(utterance) = &mut self.utterance
             && utterance.tag.is_none()
-            && utterance.began.abs_diff(began) < STEPS_A_SYMBOL
+            && utterance.began.abs_diff(began) < STEPS_PER_SYMBOL
         {
             utterance.began = began;
         }
-        let bytes = Vec::with_capacity(MOST_BYTES);
-        self.packet = Some(Packet { preamble, began, next: at + STEPS_A_SYMBOL, bytes, header: None });
+        let bytes = Vec::with_capacity(PACKET_BYTES_MAX);
+        self.packet = Some(Packet { preamble, began, next: at + STEPS_PER_SYMBOL, bytes, header: None });
     }
 
-    /// A symbol of the packet has been heard.
+    /// Decodes the next symbol of the packet.
     fn read_symbol(&mut self, heard: &mut Vec<ToneHeard>) {
         let Some(packet) = &mut self.packet else { return };
         packet.bytes.push(self.spectrum.byte());
-        packet.next += STEPS_A_SYMBOL;
+        packet.next += STEPS_PER_SYMBOL;
         if packet.bytes.len() == HEAD {
             packet.header = Header::parse(&packet.bytes)
                 .filter(|header| (header.number == 0) == (packet.preamble == Preamble::Opening));
@@ -178,7 +175,7 @@ impl ToneDecoder {
         }
     }
 
-    /// All of a packet has been heard.
+    /// Processes a complete packet.
     fn read_packet(&mut self, packet: &Packet, heard: &mut Vec<ToneHeard>) {
         let Some(header) = packet.header else { return };
         let text = packet::text(&packet.bytes);
@@ -187,14 +184,14 @@ impl ToneDecoder {
             if text.is_none() {
                 return;
             }
-            // The begin of another utterance has been missed.
-            self.break_off(heard);
+            // The start of another utterance was missed.
+            self.abort(heard);
             self.begin(packet.began, heard);
         }
         let Some(utterance) = &mut self.utterance else { return };
         if let Some(text) = text {
-            // Tones end with the symbol, of which the window lies in the middle.
-            utterance.toned = self.step + STEPS_A_SYMBOL - WINDOW_STEPS;
+            // Tones last until the end of the symbol, beyond its window.
+            utterance.last_tone = self.step + STEPS_PER_SYMBOL - WINDOW_STEPS;
             utterance.tag = Some(header.tag);
             utterance.take(header.number, text);
         }
@@ -203,24 +200,24 @@ impl ToneDecoder {
         }
     }
 
-    /// Whether the utterance goes on.
+    /// Detects the early end of the utterance.
     fn watch(&mut self, heard: &mut Vec<ToneHeard>) {
         let Some(utterance) = &mut self.utterance else { return };
         utterance.tonal = utterance.tonal << 1 | u64::from(self.spectrum.is_tonal());
         if utterance.tonal >> PREAMBLE_STEPS & 1 == 1 {
             utterance.tones_at(self.step.saturating_sub(PREAMBLE_STEPS));
         }
-        let is_quiet = utterance.tonal == 0 && self.step.saturating_sub(utterance.toned) > QUIET_STEPS;
+        let is_quiet = utterance.tonal == 0 && self.step.saturating_sub(utterance.last_tone) > QUIET_STEPS;
         if is_quiet || self.step - utterance.preamble_heard > PACKET_STEPS {
             self.packet = None;
-            self.break_off(heard);
+            self.abort(heard);
         }
     }
 
     fn begin(&mut self, began: u64, heard: &mut Vec<ToneHeard>) {
         self.utterance = Some(Utterance {
             began,
-            toned: self.step,
+            last_tone: self.step,
             tonal: 0,
             preamble_heard: self.step,
             tag: None,
@@ -231,7 +228,7 @@ impl ToneDecoder {
         heard.push(ToneHeard::Began);
     }
 
-    /// The utterance ended with the packet of this number.
+    /// Ends the utterance with the packet of this number.
     fn end(&mut self, last: u16, heard: &mut Vec<ToneHeard>) {
         let Some(mut utterance) = self.utterance.take() else { return };
         utterance.skip_to(last + 1);
@@ -246,8 +243,8 @@ impl ToneDecoder {
         });
     }
 
-    /// The utterance, if there is one, ended before its last packet.
-    fn break_off(&mut self, heard: &mut Vec<ToneHeard>) {
+    /// Ends the current utterance, if any, before its last packet.
+    fn abort(&mut self, heard: &mut Vec<ToneHeard>) {
         if let Some(utterance) = self.utterance.take() {
             heard.push(ToneHeard::Garbled { duration_ms: utterance.duration_ms() });
         }
@@ -255,7 +252,7 @@ impl ToneDecoder {
 }
 
 impl Utterance {
-    /// A packet has been understood. One that came before (a line repeats itself) says nothing new.
+    /// Adds a decoded packet. A repeated packet (lines repeat frames) has no effect.
     fn take(&mut self, number: u16, text: &str) {
         if number >= self.next {
             self.skip_to(number);
@@ -265,7 +262,7 @@ impl Utterance {
         }
     }
 
-    /// Packets before this one have been lost, if they have not been understood.
+    /// Marks the packets before this one as lost, unless they were decoded.
     fn skip_to(&mut self, number: u16) {
         if number > self.next {
             self.next = number;
@@ -273,20 +270,19 @@ impl Utterance {
         }
     }
 
-    /// The window that ends with this step was tonal.
+    /// Records that the window ending at this step was tonal.
     fn tones_at(&mut self, step: u64) {
-        self.toned = self.toned.max(step.saturating_sub(TONAL_STEPS));
+        self.last_tone = self.last_tone.max(step.saturating_sub(TONAL_STEPS));
     }
 
-    /// How long it was, in whole frames: steps are not exact, and a line loses and repeats frames.
+    /// Duration in whole frames: steps are inexact, and lines lose and repeat frames.
     fn duration_ms(&self) -> i64 {
-        let duration_ms = self.toned.saturating_sub(self.began) as i64 * STEP_MS;
+        let duration_ms = self.last_tone.saturating_sub(self.began) as i64 * STEP_MS;
         (duration_ms + FRAME_MS / 2) / FRAME_MS * FRAME_MS
     }
 }
 
-/// Brings audio to 8 kHz: every sample is the mean of those it stands for, which is filter enough for tones below
-/// 2.7 kHz.
+/// Converts audio to 8 kHz: each sample is the mean of its input samples, a sufficient filter for tones below 2.7 kHz.
 #[derive(Debug, Clone)]
 struct Decimator {
     factor: i32,

@@ -1,13 +1,12 @@
-//! The voice.
 use super::packet;
 use super::preamble::Preamble;
 use super::tones::{self, PERIOD, SINE};
 use crate::speech::audio::{FRAME_MS, Rate};
 
-/// The most characters that are spoken of a text.
+/// Longest text that is spoken, in characters.
 pub const MAX_CHARS: usize = 4_000;
 
-/// The voice of `builtin/tone`: its audio carries its text. See [the module](super) for how.
+/// The voice of `builtin/tone`: its audio encodes its text. See [the module](super) for the encoding.
 ///
 /// ```
 /// use sidetone_engine::speech::audio::Rate;
@@ -24,8 +23,8 @@ pub const MAX_CHARS: usize = 4_000;
 pub struct ToneEncoder;
 
 impl ToneEncoder {
-    /// The text as audio: whole frames, sound from the first to the last. Of a text longer than [`MAX_CHARS`] the
-    /// beginning; a text without characters makes no sound.
+    /// The audio of a text: whole frames, without silence. A text longer than [`MAX_CHARS`] is truncated; an empty text gives no
+    /// audio.
     #[must_use]
     pub fn speak(text: &str, rate: Rate) -> Vec<i16> {
         let packets = packet::of_text(spoken(text));
@@ -42,14 +41,13 @@ impl ToneEncoder {
         samples
     }
 
-    /// Exactly how long [`ToneEncoder::speak`] speaks.
+    /// The exact duration of [`ToneEncoder::speak`].
     #[must_use]
     pub fn duration_ms(text: &str) -> i64 {
         symbols(&packet::of_text(spoken(text))) as i64 * FRAME_MS
     }
 }
 
-/// What is spoken of a text.
 fn spoken(text: &str) -> &str {
     text.char_indices().nth(MAX_CHARS).map_or(text, |(end, _)| &text[..end])
 }
@@ -58,8 +56,7 @@ fn symbols(packets: &[Vec<u8>]) -> usize {
     packets.iter().map(|packet| Preamble::SYMBOLS + packet.len()).sum()
 }
 
-/// A frame of two tones. It takes a millisecond to rise and to fall, within the guard, so that its edges do not
-/// click.
+/// Writes a frame of two tones. It fades in and out for a millisecond, within the guard interval, to avoid clicks.
 fn write_symbol(samples: &mut Vec<i16>, pair: [usize; 2], rate: Rate) {
     let length = rate.frame_samples();
     let slope = length / 20;

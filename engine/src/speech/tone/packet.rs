@@ -1,36 +1,35 @@
-//! What a text is cut into, as bytes; see [`super`] for the layout.
+//! Packets: the binary encoding of a text; see [`super`] for the layout.
 
-/// The most bytes of text in a packet.
-pub(super) const MOST_TEXT: usize = 40;
-/// Bytes before the text: the header and its check.
+/// Largest number of text bytes in a packet.
+pub(super) const TEXT_BYTES_MAX: usize = 40;
+/// Bytes before the text: the header with its checksum.
 pub(super) const HEAD: usize = 4;
-/// Bytes after the text.
-const CHECK: usize = 4;
-/// The most bytes of a packet.
-pub(super) const MOST_BYTES: usize = HEAD + MOST_TEXT + CHECK;
-/// Packets are numbered in ten bits.
+/// Bytes after the text: the checksum.
+const CHECKSUM: usize = 4;
+/// Largest size of a packet.
+pub(super) const PACKET_BYTES_MAX: usize = HEAD + TEXT_BYTES_MAX + CHECKSUM;
+/// The packet number has ten bits.
 const NUMBERS: u32 = 1 << 10;
 
-/// What a packet says of itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Header {
-    /// Which utterance it belongs to, in seven bits.
+    /// Identifies the utterance, in seven bits.
     pub(super) tag: u8,
-    /// Whether the utterance ends with it.
+    /// Whether this is the utterance's last packet.
     pub(super) is_last: bool,
-    /// Its number in the utterance, from zero.
+    /// The packet's number in the utterance, from zero.
     pub(super) number: u16,
-    /// Bytes of text in it.
+    /// Number of text bytes.
     pub(super) length: usize,
 }
 
 impl Header {
-    /// The header in the first [`HEAD`] bytes of a packet, if it is one.
+    /// Parses the first [`HEAD`] bytes of a packet; `None` when the checksum is wrong.
     pub(super) fn parse(bytes: &[u8]) -> Option<Self> {
         let [first, second, third, check] = *bytes.first_chunk::<HEAD>()?;
         let bits = u32::from_be_bytes([0, first, second, third]);
         let length = (bits & 63) as usize + 1;
-        if check != check_of_header([first, second, third]) || length > MOST_TEXT {
+        if check != header_checksum([first, second, third]) || length > TEXT_BYTES_MAX {
             return None;
         }
         Some(Self {
@@ -41,9 +40,9 @@ impl Header {
         })
     }
 
-    /// Bytes of the whole packet.
+    /// Size of the whole packet.
     pub(super) const fn packet_bytes(self) -> usize {
-        HEAD + self.length + CHECK
+        HEAD + self.length + CHECKSUM
     }
 
     fn bytes(self) -> [u8; HEAD] {
@@ -52,11 +51,11 @@ impl Header {
             | u32::from(self.number) << 6
             | (self.length as u32 - 1);
         let [_, first, second, third] = bits.to_be_bytes();
-        [first, second, third, check_of_header([first, second, third])]
+        [first, second, third, header_checksum([first, second, third])]
     }
 }
 
-/// The packets of a text, which has no more of them than numbers (a text without characters has none).
+/// The packets of a text; none for an empty text. The limit on characters keeps the numbers within their bits.
 pub(super) fn of_text(text: &str) -> Vec<Vec<u8>> {
     let tag = crc32fast::hash(text.as_bytes()) as u8 & 127;
     let pieces = pieces(text);
@@ -70,9 +69,9 @@ pub(super) fn of_text(text: &str) -> Vec<Vec<u8>> {
     pieces.iter().enumerate().map(|(number, piece)| of_piece(header(number, piece), piece)).collect()
 }
 
-/// The text of a packet whose check says that it is as it was sent.
+/// The text of a packet, if its checksum is correct.
 pub(super) fn text(packet: &[u8]) -> Option<&str> {
-    let (content, check) = packet.split_last_chunk::<CHECK>()?;
+    let (content, check) = packet.split_last_chunk::<CHECKSUM>()?;
     if crc32fast::hash(content).to_be_bytes() != *check {
         return None;
     }
@@ -86,15 +85,15 @@ fn of_piece(header: Header, piece: &str) -> Vec<u8> {
     bytes
 }
 
-fn check_of_header(bytes: [u8; 3]) -> u8 {
+fn header_checksum(bytes: [u8; 3]) -> u8 {
     crc32fast::hash(&bytes) as u8
 }
 
-/// The text cut between characters.
+/// Divides the text between characters.
 fn pieces(mut text: &str) -> Vec<&str> {
     let mut pieces = Vec::new();
     while !text.is_empty() {
-        let (piece, rest) = text.split_at(text.floor_char_boundary(MOST_TEXT));
+        let (piece, rest) = text.split_at(text.floor_char_boundary(TEXT_BYTES_MAX));
         pieces.push(piece);
         text = rest;
     }
@@ -106,7 +105,6 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The layout, bit by bit.
     #[test]
     fn a_packet_is_laid_out_as_documented() {
         let [packet] = of_text("Hello").try_into().unwrap();
@@ -118,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn silence_is_no_header() {
+    fn silence_is_not_a_header() {
         for byte in [0, u8::MAX] {
             assert_eq!(Header::parse(&[byte; HEAD]), None);
         }
@@ -126,7 +124,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn packets_hold_the_text(given in "\\PC{0,300}") {
+        fn packets_contain_the_text(given in "\\PC{0,300}") {
             let packets = of_text(&given);
             let mut read = String::new();
             for (number, packet) in packets.iter().enumerate() {
@@ -134,14 +132,14 @@ mod tests {
                 prop_assert_eq!(usize::from(header.number), number);
                 prop_assert_eq!(header.is_last, number + 1 == packets.len());
                 prop_assert_eq!(header.packet_bytes(), packet.len());
-                prop_assert!(packet.len() <= MOST_BYTES);
+                prop_assert!(packet.len() <= PACKET_BYTES_MAX);
                 read.push_str(text(packet).unwrap());
             }
             prop_assert_eq!(read, given);
         }
 
         #[test]
-        fn a_changed_byte_is_noticed(given in "[ -~]{1,40}", place: prop::sample::Index, other in 1_u8..) {
+        fn detects_a_changed_byte(given in "[ -~]{1,40}", place: prop::sample::Index, other in 1_u8..) {
             let mut packet = of_text(&given).remove(0);
             let place = place.index(packet.len());
             packet[place] ^= other;
@@ -149,7 +147,7 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes_are_read_without_harm(bytes: Vec<u8>) {
+        fn arbitrary_bytes_do_not_panic(bytes: Vec<u8>) {
             Header::parse(&bytes);
             prop_assert_eq!(text(&bytes), None);
         }

@@ -1,25 +1,25 @@
-//! What stands before a packet, and finding it.
-use super::spectrum::{STEPS_A_SYMBOL, Spectrum};
+//! Preambles of packets and their detection.
+use super::spectrum::{STEPS_PER_SYMBOL, Spectrum};
 use super::tones::GROUP;
 
-/// Pairs of tones of one group. None is near a DTMF digit.
+/// Pairs of tones of the same group, none near a DTMF digit.
 const PAIRS: [[usize; 2]; Preamble::SYMBOLS] =
     [[2, 9], [GROUP + 1, GROUP + 8], [6, 14], [GROUP + 5, GROUP + 13]];
 
-/// What stands before a packet.
+/// The preamble of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Preamble {
-    /// Before an utterance's first packet.
+    /// Of an utterance's first packet.
     Opening,
-    /// Before the others.
+    /// Of the following packets.
     Following,
 }
 
 impl Preamble {
-    /// How many symbols it has.
+    /// Number of symbols.
     pub(super) const SYMBOLS: usize = 4;
 
-    /// The tones of its symbols.
+    /// The tones of its symbols, in order.
     pub(super) fn pairs(self) -> [[usize; 2]; Self::SYMBOLS] {
         let mut pairs = PAIRS;
         if self == Self::Following {
@@ -29,41 +29,40 @@ impl Preamble {
     }
 }
 
-/// What is known of a preamble, one after the other.
+/// The two stages of detection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Found {
-    /// It is one.
+    /// A preamble is present.
     Certain(Preamble),
-    /// The window of its last symbol is best placed when it ends with this step.
+    /// The best alignment: the window of its last symbol ends at this step.
     Placed(Preamble, u64),
 }
 
-/// Looks for preambles.
+/// Searches for preambles.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Search {
-    /// For each pair, at which of the last 64 steps it was what there was to hear; the last step is the lowest bit.
+    /// For each pair, at which of the last 64 steps it was dominant; the lowest bit is the last step.
     heard: [u64; Preamble::SYMBOLS],
-    /// The preamble that is being placed.
+    /// The preamble that is being aligned.
     run: Option<Run>,
 }
 
-/// The steps at which a preamble was heard. They are found within the time of a symbol.
+/// The steps at which a preamble was detected, collected over the duration of a symbol.
 #[derive(Debug, Clone, Copy)]
 struct Run {
     preamble: Preamble,
     first: u64,
-    /// The sum of their distances from the first.
+    /// The sum of their distances from the first one.
     distances: u64,
     count: u64,
 }
 
 impl Search {
-    /// Nothing has been heard.
     pub(super) const fn new() -> Self {
         Self { heard: [0; Preamble::SYMBOLS], run: None }
     }
 
-    /// What `step`, at which the spectrum is this, tells.
+    /// Processes the spectrum of a step.
     pub(super) fn step(&mut self, step: u64, spectrum: &Spectrum) -> Option<Found> {
         let is_loud = spectrum.is_loud();
         for (heard, pair) in self.heard.iter_mut().zip(PAIRS) {
@@ -80,7 +79,7 @@ impl Search {
             run.distances += distance;
             run.count += 1;
         }
-        if distance + 1 < STEPS_A_SYMBOL {
+        if distance + 1 < STEPS_PER_SYMBOL {
             return None;
         }
         let middle = (run.distances + run.count / 2) / run.count;
@@ -89,10 +88,10 @@ impl Search {
         Some(placed)
     }
 
-    /// The preamble of which the last symbol is being heard.
+    /// The preamble whose last symbol is in the window.
     fn present(&self) -> Option<Preamble> {
-        // How long ago each pair was heard in an opening one; in a following one it is the other way round.
-        let ago = |symbol: usize| STEPS_A_SYMBOL * (Preamble::SYMBOLS - 1 - symbol) as u64;
+        // The age of each pair in an opening preamble; a following one has the reverse order.
+        let ago = |symbol: usize| STEPS_PER_SYMBOL * (Preamble::SYMBOLS - 1 - symbol) as u64;
         let all = |ago_of: &dyn Fn(usize) -> u64| {
             self.heard.iter().enumerate().all(|(pair, heard)| heard >> ago_of(pair) & 1 == 1)
         };

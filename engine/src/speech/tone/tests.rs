@@ -1,4 +1,4 @@
-//! The voice and the ear together, over lines of every kind.
+//! Encoder and decoder together, over lines of every kind.
 mod line;
 mod lines;
 mod losses;
@@ -12,12 +12,11 @@ use proptest::prelude::*;
 const RATES: [Rate; 3] = [Rate::Khz8, Rate::Khz16, Rate::Khz24];
 const SENTENCE: &str = "Good morning, this is the reception. How can I help you today?";
 
-/// All that an ear hears.
 fn hear(samples: &[i16], rate: Rate) -> Vec<ToneHeard> {
     ToneDecoder::new(rate).hear(samples)
 }
 
-/// What an ear hears when nothing but this is said, and arrives.
+/// The events of a complete utterance.
 fn said(text: &str) -> Vec<ToneHeard> {
     vec![ToneHeard::Began, ended(text)]
 }
@@ -30,13 +29,13 @@ fn silence(ms: i64, rate: Rate) -> Vec<i16> {
     vec![0; ms as usize * rate.hz() as usize / 1_000]
 }
 
-/// Longer than a packet, with characters of every length.
+/// Longer than a packet, with characters of every encoded length.
 fn long_text() -> String {
     "Grüße aus Köln, 你好, 🦀 and a good day. ".repeat(8)
 }
 
 #[test]
-fn what_is_said_is_heard() {
+fn decodes_what_was_encoded() {
     for rate in RATES {
         for text in ["a", "OK", "\u{0}", "\n", "…", "你好", "🦀", SENTENCE, &long_text(), &"x".repeat(40)]
         {
@@ -51,7 +50,7 @@ fn every_byte_a_text_can_have_arrives() {
     assert_eq!(hear(&ToneEncoder::speak(&text, Rate::Khz8), Rate::Khz8), said(&text));
 }
 
-/// A changed sample is a changed code: listeners out there would have to change with it.
+/// The samples are part of the format: a change would break existing decoders.
 #[test]
 fn the_samples_are_the_same_everywhere() {
     let hashes = [
@@ -91,19 +90,19 @@ fn nothing_is_said_without_text() {
 }
 
 #[test]
-fn a_text_is_cut_where_it_is_too_long() {
+fn a_long_text_is_truncated() {
     let (longest, longer) = ("é".repeat(MAX_CHARS), "é".repeat(MAX_CHARS + 1));
     let samples = ToneEncoder::speak(&longer, Rate::Khz8);
     assert_eq!(ToneEncoder::duration_ms(&longer), ToneEncoder::duration_ms(&longest));
     assert_eq!(hear(&samples, Rate::Khz8), said(&longest));
-    // The most packets there can be.
+    // The largest number of packets.
     let widest = "a🦀".repeat(MAX_CHARS / 2);
     assert_eq!(hear(&ToneEncoder::speak(&widest, Rate::Khz8), Rate::Khz8), said(&widest));
     let widest = "🦀".repeat(MAX_CHARS);
     assert_eq!(hear(&ToneEncoder::speak(&widest, Rate::Khz8), Rate::Khz8), said(&widest));
 }
 
-/// As long as a person would take, near enough.
+/// About as long as a person would take.
 #[test]
 fn a_sentence_takes_seconds() {
     for (text, least, most) in
@@ -115,13 +114,13 @@ fn a_sentence_takes_seconds() {
 }
 
 #[test]
-fn that_someone_speaks_is_known_early() {
+fn an_utterance_is_detected_early() {
     for rate in RATES {
-        let (mut ear, mut heard_ms) = (ToneDecoder::new(rate), 0);
-        ear.hear(&silence(1_000, rate));
+        let (mut decoder, mut heard_ms) = (ToneDecoder::new(rate), 0);
+        decoder.hear(&silence(1_000, rate));
         for piece in ToneEncoder::speak(SENTENCE, rate).chunks(rate.frame_samples() / 20) {
             heard_ms += 1;
-            if ear.hear(piece) == [ToneHeard::Began] {
+            if decoder.hear(piece) == [ToneHeard::Began] {
                 break;
             }
         }
@@ -130,13 +129,13 @@ fn that_someone_speaks_is_known_early() {
 }
 
 #[test]
-fn the_end_is_known_at_the_end() {
+fn the_end_is_detected_with_the_last_symbol() {
     for rate in RATES {
         let samples = ToneEncoder::speak(SENTENCE, rate);
         let (start, last_symbol) = samples.split_at(samples.len() - rate.frame_samples());
-        let mut ear = ToneDecoder::new(rate);
-        assert_eq!(ear.hear(start), [ToneHeard::Began]);
-        assert_eq!(ear.hear(last_symbol), [ended(SENTENCE)]);
+        let mut decoder = ToneDecoder::new(rate);
+        assert_eq!(decoder.hear(start), [ToneHeard::Began]);
+        assert_eq!(decoder.hear(last_symbol), [ended(SENTENCE)]);
     }
 }
 
@@ -149,16 +148,16 @@ proptest! {
     }
 
     #[test]
-    fn it_matters_not_in_which_pieces_audio_comes(
+    fn the_division_of_the_audio_does_not_matter(
         text in "[ -~]{1,60}",
         rate in prop::sample::select(&RATES),
         sizes in prop::collection::vec(1_usize..2_000, 1..20),
     ) {
         let samples = ToneEncoder::speak(&text, rate);
-        let (mut ear, mut heard, mut rest) = (ToneDecoder::new(rate), Vec::new(), samples.as_slice());
+        let (mut decoder, mut heard, mut rest) = (ToneDecoder::new(rate), Vec::new(), samples.as_slice());
         for size in sizes.iter().cycle() {
             let (piece, left) = rest.split_at((*size).min(rest.len()));
-            heard.extend(ear.hear(piece));
+            heard.extend(decoder.hear(piece));
             rest = left;
             if rest.is_empty() {
                 break;

@@ -1,20 +1,20 @@
-//! The tones, and which of them a symbol is.
+//! The tones and their assignment to symbols.
 
-/// Tones in a group.
+/// Tones per group.
 pub(super) const GROUP: usize = 16;
-/// Tones in all. They are numbered from the lowest.
+/// Number of tones, numbered from the lowest.
 pub(super) const TONES: usize = 2 * GROUP;
 /// The lowest tone, in steps of 62.5 Hz: 687.5 Hz.
 const LOWEST: usize = 11;
 
-/// Values of [`SINE`]: a period of 62.5 Hz at 48 kHz, in which whole steps are a sample at any [`crate::speech::audio::Rate`].
+/// Length of [`SINE`]: a period of 62.5 Hz at 48 kHz, a multiple of every [`crate::speech::audio::Rate`].
 pub(super) const PERIOD: usize = 768;
-/// The highest value of [`SINE`]. Two tones stay 12 dB below the loudest there is.
+/// The largest value of [`SINE`]. The sum of two tones stays 12 dB below full scale.
 pub(super) const AMPLITUDE: i16 = 4_096;
-/// A period of a sine.
+/// One period of a sine.
 pub(super) static SINE: [i16; PERIOD] = sine();
 
-/// How many periods `tone` goes through while 62.5 Hz go through one.
+/// The frequency of `tone` as a multiple of 62.5 Hz.
 pub(super) const fn multiple(tone: usize) -> usize {
     LOWEST + tone
 }
@@ -29,7 +29,7 @@ pub(super) const fn byte(low: usize, high: usize) -> u8 {
     (high << 4 | low) as u8
 }
 
-/// Worked out in integers, by the series of Taylor: floats of different platforms differ in their last bits.
+/// Computed in integers with a Taylor series: floats differ between platforms in their last bits.
 const fn sine() -> [i16; PERIOD] {
     const QUARTER: usize = PERIOD / 4;
     let mut sine = [0; PERIOD];
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_sine_is_a_sine() {
+    fn the_table_is_a_sine() {
         for (step, value) in SINE.iter().enumerate() {
             let exact = f64::from(AMPLITUDE) * (step as f64 / PERIOD as f64 * std::f64::consts::TAU).sin();
             assert_eq!(f64::from(*value), exact.round() + 0.0, "{step}");
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn a_byte_is_its_tones() {
+    fn bytes_and_tones_convert_both_ways() {
         for value in 0..=u8::MAX {
             let [low, high] = of_byte(value);
             assert!(low < GROUP && (GROUP..TONES).contains(&high));

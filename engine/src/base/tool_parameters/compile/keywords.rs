@@ -1,4 +1,4 @@
-//! What each keyword means in each draft.
+//! Compiles the keywords of each draft.
 
 use std::collections::BTreeMap;
 
@@ -10,11 +10,11 @@ use crate::base::tool_parameters::compile::{Compiler, Draft};
 use crate::base::tool_parameters::number;
 use crate::base::tool_parameters::schema::{Bound, Counted, NodeId, Rule, Type, Values};
 
-/// Most characters of an `enum` or `const` that a message repeats.
+/// Most characters of an `enum` or `const` in a message.
 const VALUES_SHOWN_CHARS_MAX: usize = 200;
 
-/// Reads the keywords of one schema object. Each reader takes a keyword if it has the form the metaschema asks for, and
-/// notes a problem if not.
+/// Reads the keywords of one schema object. Each method compiles a keyword of the form that the metaschema requires, and
+/// reports a problem for any other form.
 pub(super) struct Keywords<'c, 'd> {
     pub(super) compiler: &'c mut Compiler<'d>,
     pub(super) id: NodeId,
@@ -36,14 +36,14 @@ impl<'d> Keywords<'_, 'd> {
         self.combinations(&mut rules);
         self.properties(&mut rules);
         self.items(&mut rules);
-        self.unseen(&mut rules);
+        self.unevaluated(&mut rules);
         if siblings_of_ref {
-            rules.truncate(kept); // draft 7: what stands beside $ref is ignored
+            rules.truncate(kept); // draft 7 ignores the siblings of $ref
         }
         rules
     }
 
-    /// Keywords that say something to people only, and definitions that others refer to.
+    /// Annotations and definitions: checked for their form, without effect of their own.
     fn notes(&mut self) {
         for keyword in ["$comment", "title", "description", "format", "contentEncoding", "contentMediaType"] {
             self.text(keyword);
@@ -69,7 +69,7 @@ impl<'d> Keywords<'_, 'd> {
                 _ if self.id == 0 => self.problem("$id", "must not contain #"),
                 _ => self.problem(
                     "$id",
-                    "may stand at the top of the schema only; refer to places with #/$defs/… instead",
+                    "is allowed at the top of the schema only; refer to subschemas with #/$defs/… instead",
                 ),
             }
         }
@@ -96,16 +96,19 @@ impl<'d> Keywords<'_, 'd> {
         let first = |c: char| c.is_ascii_alphabetic() || c == '_';
         let other = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | ':');
         if !name.starts_with(first) || !name.chars().all(other) {
-            self.problem(keyword, "must start with a letter or _ and go on with letters, digits, - . or _");
+            self.problem(
+                keyword,
+                "must start with a letter or _ and continue with letters, digits, - . or _",
+            );
             return;
         }
         let id = self.id;
         if self.compiler.anchors.insert(name.to_owned(), id).is_some_and(|other| other != id) {
-            self.problem(keyword, "is given to two places; each anchor names one");
+            self.problem(keyword, "is used twice; each anchor names one subschema");
         }
     }
 
-    /// With one document and no `$id` inside it, a dynamic or recursive reference leads where a plain one does.
+    /// In one document without a nested `$id`, a dynamic or recursive reference resolves like a plain one.
     fn references(&mut self, rules: &mut Vec<Rule>) {
         self.reference("$ref", rules);
         match self.compiler.draft {
@@ -120,7 +123,7 @@ impl<'d> Keywords<'_, 'd> {
             return;
         };
         let Some(fragment) = target.strip_prefix('#') else {
-            self.problem(keyword, "must start with #: only places in this same schema can be referred to");
+            self.problem(keyword, "must start with #: only references within this schema are supported");
             return;
         };
         let Ok(fragment) = percent_encoding::percent_decode_str(fragment).decode_utf8() else {
@@ -130,7 +133,7 @@ impl<'d> Keywords<'_, 'd> {
         if !fragment.is_empty() && !fragment.starts_with('/') {
             self.compiler.anchor_refs.push((self.id, fragment.into_owned(), keyword));
         } else if self.compiler.document.pointer(&fragment).is_none() {
-            self.problem(keyword, "refers to a place that is not in this schema");
+            self.problem(keyword, "refers to a subschema that does not exist");
         } else {
             rules.push(Rule::Ref(self.compiler.node_at(fragment.into_owned())));
         }
@@ -225,7 +228,7 @@ impl<'d> Keywords<'_, 'd> {
         self.dependencies(rules);
     }
 
-    /// `dependencies` is draft 7's; the later metaschemas still check its form, and give it no effect.
+    /// `dependencies` belongs to draft 7; the later metaschemas still check its form, without effect.
     fn dependencies(&mut self, rules: &mut Vec<Rule>) {
         let has_effect = self.compiler.draft == Draft::Seven;
         for (given, value) in self.members("dependencies") {
@@ -291,15 +294,15 @@ impl<'d> Keywords<'_, 'd> {
             (None, None)
         };
         if let Some(node) = self.schema("contains") {
-            let counts_as_seen = self.since(Draft::Of2020);
-            rules.push(Rule::Contains { node, min: min.unwrap_or(1), max, counts_as_seen });
+            let counts_as_evaluated = self.since(Draft::Of2020);
+            rules.push(Rule::Contains { node, min: min.unwrap_or(1), max, counts_as_evaluated });
         }
     }
 
-    fn unseen(&mut self, rules: &mut Vec<Rule>) {
+    fn unevaluated(&mut self, rules: &mut Vec<Rule>) {
         if self.since(Draft::Of2019) {
-            rules.extend(self.schema("unevaluatedProperties").map(Rule::UnseenProperties));
-            rules.extend(self.schema("unevaluatedItems").map(Rule::UnseenItems));
+            rules.extend(self.schema("unevaluatedProperties").map(Rule::UnevaluatedProperties));
+            rules.extend(self.schema("unevaluatedItems").map(Rule::UnevaluatedItems));
         }
     }
 }

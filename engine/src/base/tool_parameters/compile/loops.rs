@@ -1,8 +1,8 @@
-//! Finds schemas that refer to themselves without going anywhere.
+//! Finds subschemas that refer to themselves without descending into the value.
 
 use crate::base::tool_parameters::schema::{Node, NodeId, Rule};
 
-/// The first node that leads back to itself while staying at the same value.
+/// The first node that leads back to itself at the same value.
 pub(super) fn first_loop(nodes: &[Node]) -> Option<NodeId> {
     let edges: Vec<Vec<NodeId>> = nodes
         .iter()

@@ -1,4 +1,4 @@
-//! Takes a keyword if it has the form that the metaschema asks for, and notes a problem if not.
+//! Reads the value of a keyword in the form that the metaschema requires, and reports a problem for any other form.
 
 use serde_json::{Number, Value};
 
@@ -21,14 +21,14 @@ impl<'d> Keywords<'_, 'd> {
         self.compiler.problem(self.id, &[key(keyword)], message);
     }
 
-    /// The node of the place that many names below this one.
+    /// The node of the subschema at this path below the current one.
     pub(super) fn below(&mut self, names: &[&str]) -> NodeId {
-        let mut place = self.compiler.places[self.id].clone();
+        let mut pointer = self.compiler.pointers[self.id].clone();
         for name in names {
-            place.push('/');
-            place.push_str(&name.replace('~', "~0").replace('/', "~1"));
+            pointer.push('/');
+            pointer.push_str(&name.replace('~', "~0").replace('/', "~1"));
         }
-        self.compiler.node_at(place)
+        self.compiler.node_at(pointer)
     }
 
     pub(super) fn schema(&mut self, keyword: &str) -> Option<NodeId> {
@@ -41,7 +41,7 @@ impl<'d> Keywords<'_, 'd> {
             Value::Array(items) if !items.is_empty() => {
                 Some((0..items.len()).map(|index| self.below(&[keyword, &index.to_string()])).collect())
             }
-            // Draft 2019-09 and 7 share this with `items`, where draft 7 alone lets the list be empty.
+            // Drafts 2019-09 and 7 share this code for `items`; only draft 7 allows an empty list.
             Value::Array(_) if keyword == "items" && self.compiler.draft == Draft::Seven => Some(Vec::new()),
             _ => {
                 self.problem(keyword, "must be a list of at least one schema");
@@ -97,7 +97,7 @@ impl<'d> Keywords<'_, 'd> {
         let whole = number.filter(|number| number::is_integer(number));
         match whole {
             Some(number) if number::compare(number, &Number::from(0)).is_ge() => {
-                // What is beyond u64 is beyond everything that can be counted.
+                // A count beyond u64 exceeds every possible length.
                 let count = number::integer(number).and_then(|count| u64::try_from(count).ok());
                 Some(count.unwrap_or(u64::MAX))
             }
@@ -115,7 +115,7 @@ impl<'d> Keywords<'_, 'd> {
         let mut sorted = names.clone().unwrap_or_default();
         sorted.sort_unstable();
         if names.is_none() || sorted.windows(2).any(|pair| pair[0] == pair[1]) {
-            self.compiler.problem(self.id, &below, "must be a list of different names");
+            self.compiler.problem(self.id, &below, "must be a list of unique names");
             return None;
         }
         names
@@ -127,7 +127,7 @@ impl<'d> Keywords<'_, 'd> {
             self.compiler.problem(
                 self.id,
                 &below,
-                format!("is one pattern too many; a schema may have {PATTERNS_MAX}"),
+                format!("exceeds the limit of {PATTERNS_MAX} patterns per schema"),
             );
             return None;
         }

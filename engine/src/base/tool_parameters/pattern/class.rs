@@ -1,19 +1,19 @@
-//! What stands in square brackets.
+//! Character classes: `[…]`.
 
-use crate::base::tool_parameters::pattern::Refused;
+use crate::base::tool_parameters::pattern::PatternError;
 use crate::base::tool_parameters::pattern::escape::{self, Escape};
-use crate::base::tool_parameters::pattern::parse::Rest;
+use crate::base::tool_parameters::pattern::parse::Cursor;
 use crate::base::tool_parameters::pattern::set::Set;
 
-/// Reads what follows `[`, up to its `]`. Brackets and operators within are plain characters, and empty brackets are
-/// the set of nothing.
-pub(super) fn parse(rest: &mut Rest<'_>) -> Result<Set, Refused> {
+/// Parses from after `[` through the closing `]`. Brackets and operators inside are plain characters; an empty class
+/// matches nothing.
+pub(super) fn parse(rest: &mut Cursor<'_>) -> Result<Set, PatternError> {
     let negated = rest.characters.next_if_eq(&'^').is_some();
     let mut ranges = Vec::new();
     while rest.characters.next_if_eq(&']').is_none() {
         let first = member(rest)?;
         let mut after = rest.characters.clone();
-        // A hyphen before the last bracket is one.
+        // A hyphen before the closing bracket is a literal hyphen.
         if after.next() != Some('-') || after.peek() == Some(&']') {
             push(&mut ranges, &first);
             continue;
@@ -23,8 +23,8 @@ pub(super) fn parse(rest: &mut Rest<'_>) -> Result<Set, Refused> {
             (Escape::Character(first), Escape::Character(last)) if first <= last => {
                 ranges.push((first.into(), last.into()));
             }
-            (Escape::Character(_), Escape::Character(_)) => return Err(Refused::Unsupported),
-            // A range with a set at an end is none, and its hyphen one more character: `[\w-.]`.
+            (Escape::Character(_), Escape::Character(_)) => return Err(PatternError::Unsupported),
+            // With a class escape at either end there is no range, and the hyphen is a literal: `[\w-.]`.
             (first, last) => {
                 push(&mut ranges, &first);
                 push(&mut ranges, &Escape::Character('-'));
@@ -36,11 +36,11 @@ pub(super) fn parse(rest: &mut Rest<'_>) -> Result<Set, Refused> {
     Ok(if negated { set.negated() } else { set })
 }
 
-fn member(rest: &mut Rest<'_>) -> Result<Escape, Refused> {
+fn member(rest: &mut Cursor<'_>) -> Result<Escape, PatternError> {
     match rest.characters.next() {
         Some('\\') => escape::within(rest),
         Some(character) => Ok(Escape::Character(character)),
-        None => Err(Refused::Unsupported),
+        None => Err(PatternError::Unsupported),
     }
 }
 
@@ -48,6 +48,6 @@ fn push(ranges: &mut Vec<(u32, u32)>, member: &Escape) {
     match member {
         Escape::Character(character) => ranges.push(((*character).into(), (*character).into())),
         Escape::Set(set) => ranges.extend_from_slice(set.ranges()),
-        Escape::Assertion(_) => {} // there are none within brackets
+        Escape::Assertion(_) => {} // brackets contain no assertions
     }
 }

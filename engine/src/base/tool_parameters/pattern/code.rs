@@ -1,25 +1,25 @@
-//! The program that a pattern becomes, and how its parts are put together.
+//! The program that a pattern compiles to, and the construction of its parts.
 //!
-//! Ways lead to places relative to where they stand, so that a part can be repeated by copying it.
+//! Jump distances are relative, so that a part can be repeated by copying its instructions.
 
-use crate::base::tool_parameters::pattern::Refused;
+use crate::base::tool_parameters::pattern::PatternError;
 use crate::base::tool_parameters::pattern::set::Set;
 
-/// Longest program. A repetition is written out, so this is what bounds its counts.
+/// Longest program. Repetitions are unrolled, so this bounds their counts.
 pub(super) const INSTRUCTIONS_MAX: usize = 16 * 1024;
 
-/// What stands at one place of a program. A match is to arrive at its end.
+/// One instruction of a program. A text matches when execution reaches the end.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Instruction {
-    /// This character, then the next place.
+    /// Consumes this character, then continues.
     Character(char),
-    /// A character of the set with this number, then the next place.
+    /// Consumes a character of the set with this index, then continues.
     Set(usize),
-    /// The next place, if this is so here.
+    /// Continues if the assertion holds here.
     Assertion(Assertion),
-    /// The next place, and the one this far away.
+    /// Continues both here and at this distance.
     Fork(isize),
-    /// The place this far away.
+    /// Continues at this distance.
     Jump(isize),
 }
 
@@ -27,11 +27,11 @@ pub(super) enum Instruction {
 pub(super) enum Assertion {
     Start,
     End,
-    WordEdge,
-    NoWordEdge,
+    WordBoundary,
+    NotWordBoundary,
 }
 
-/// A program in the making.
+/// A program under construction.
 #[derive(Default)]
 pub(super) struct Code {
     pub instructions: Vec<Instruction>,
@@ -43,37 +43,37 @@ impl Code {
         self.instructions.len()
     }
 
-    pub fn push(&mut self, instruction: Instruction) -> Result<(), Refused> {
-        self.make_room(1)?;
+    pub fn push(&mut self, instruction: Instruction) -> Result<(), PatternError> {
+        self.check_capacity(1)?;
         self.instructions.push(instruction);
         Ok(())
     }
 
-    pub fn push_set(&mut self, set: Set) -> Result<(), Refused> {
+    pub fn push_set(&mut self, set: Set) -> Result<(), PatternError> {
         self.push(Instruction::Set(self.sets.len()))?;
         self.sets.push(set);
         Ok(())
     }
 
-    /// Makes what starts at `start` one of several ways, and gives where its jump to their common end stands.
-    pub fn alternative(&mut self, start: usize) -> Result<usize, Refused> {
-        self.make_room(2)?;
+    /// Makes the code from `start` one alternative of several, and returns the index of its jump to the common end.
+    pub fn alternative(&mut self, start: usize) -> Result<usize, PatternError> {
+        self.check_capacity(2)?;
         let length = self.len() - start;
         self.instructions.insert(start, Instruction::Fork(signed(length + 2)));
         self.instructions.push(Instruction::Jump(0));
         Ok(self.len() - 1)
     }
 
-    /// Lets a jump lead to what comes next.
-    pub fn land(&mut self, jump: usize) {
+    /// Sets the target of a jump to the next instruction.
+    pub fn patch(&mut self, jump: usize) {
         let distance = signed(self.len() - jump);
         if let Some(instruction) = self.instructions.get_mut(jump) {
             *instruction = Instruction::Jump(distance);
         }
     }
 
-    /// Repeats what starts at `start` as often as `min` to `max` says.
-    pub fn repeat(&mut self, start: usize, min: usize, max: Option<usize>) -> Result<(), Refused> {
+    /// Repeats the code from `start` `min` to `max` times.
+    pub fn repeat(&mut self, start: usize, min: usize, max: Option<usize>) -> Result<(), PatternError> {
         let body = self.instructions.split_off(start);
         let length = body.len();
         if length == 0 || max == Some(0) {
@@ -81,7 +81,7 @@ impl Code {
         }
         let optional = max.map_or(0, |max| max - min);
         let required = length.saturating_mul(min);
-        self.make_room(required.saturating_add((length + 1).saturating_mul(optional)))?;
+        self.check_capacity(required.saturating_add((length + 1).saturating_mul(optional)))?;
         for _ in 0..min {
             self.instructions.extend_from_slice(&body);
         }
@@ -91,7 +91,7 @@ impl Code {
         }
         match (min, max) {
             (0, None) => {
-                self.make_room(length + 2)?;
+                self.check_capacity(length + 2)?;
                 self.instructions.push(Instruction::Fork(signed(length + 2)));
                 self.instructions.extend_from_slice(&body);
                 self.instructions.push(Instruction::Jump(-signed(length + 1)));
@@ -102,12 +102,12 @@ impl Code {
         Ok(())
     }
 
-    fn make_room(&self, count: usize) -> Result<(), Refused> {
-        if count > INSTRUCTIONS_MAX - self.len() { Err(Refused::TooLarge) } else { Ok(()) }
+    fn check_capacity(&self, count: usize) -> Result<(), PatternError> {
+        if count > INSTRUCTIONS_MAX - self.len() { Err(PatternError::TooLarge) } else { Ok(()) }
     }
 }
 
-/// Of a distance within a program, which fits many times.
+/// A distance within a program always fits.
 fn signed(distance: usize) -> isize {
     distance as isize
 }

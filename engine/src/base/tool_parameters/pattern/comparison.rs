@@ -1,4 +1,4 @@
-//! The same patterns and texts, by another engine.
+//! Compares the results with those of the `regex` crate.
 
 use proptest::prelude::*;
 use regex::Regex;
@@ -6,7 +6,7 @@ use regex::Regex;
 use crate::base::tool_parameters::pattern::set::Set;
 use crate::base::tool_parameters::pattern::{Pattern, property};
 
-/// A pattern for us, and one of the same meaning for the other engine.
+/// A pattern in our syntax, and the equivalent one for the `regex` crate.
 type Both = (String, String);
 
 fn same(pattern: &str) -> Both {
@@ -19,7 +19,7 @@ fn both(ours: &str, theirs: &str) -> Both {
 
 const SPACE: &str = r"\t-\r \x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}\x{feff}";
 
-/// What may stand within brackets.
+/// Members of a character class.
 fn members() -> impl Strategy<Value = Both> {
     let member = prop_oneof![
         "[abd0_é ]|a-d|b-b|0-9|\\u{e0}-π".prop_map(|text| same(&text)),
@@ -97,12 +97,12 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
 
     #[test]
-    fn another_engine_finds_the_same(
+    fn agrees_with_the_regex_crate(
         pattern in patterns(),
         short in prop::collection::vec("[abé0 ]{0,5}", 8),
         texts in prop::collection::vec("[abdé0_.\\[\\-^ π\u{8}\n😀]{0,10}", 8),
     ) {
-        // Somewhere in the text, and the whole of it: a match somewhere hides much that is wrong elsewhere.
+        // Unanchored and anchored: an unanchored match hides many errors.
         let whole = (format!("^(?:{})$", pattern.0), format!("^(?:{})$", pattern.1));
         for (ours, theirs) in [pattern, whole] {
             let our_pattern = Pattern::parse(&ours).unwrap();
@@ -110,7 +110,7 @@ proptest! {
             for text in short.iter().chain(&texts) {
                 prop_assert_eq!(
                     our_pattern.is_match(text, &mut 1_000_000),
-                    // Not by `is_match`, which takes `\B` within the bytes of one character for the end of its search.
+                    // Not `is_match`, which takes `\B` within the bytes of one character for the end of its search.
                     Some(their_pattern.find(text).is_some()),
                     "{} for {:?}, there {}", ours, text, theirs
                 );
@@ -119,7 +119,7 @@ proptest! {
     }
 
     #[test]
-    fn a_set_is_what_went_into_it(ranges in prop::collection::vec((0..0x10FFFF_u32, 0..300_u32), 0..20), probe in any::<char>()) {
+    fn a_set_contains_exactly_its_ranges(ranges in prop::collection::vec((0..0x10FFFF_u32, 0..300_u32), 0..20), probe in any::<char>()) {
         let ranges: Vec<_> = ranges.into_iter().map(|(first, length)| (first, (first + length).min(0x10FFFF))).collect();
         let set = Set::of(ranges.clone());
         prop_assert!(set.ranges().windows(2).all(|pair| pair[0].1 + 1 < pair[1].0));
@@ -133,9 +133,9 @@ proptest! {
     }
 }
 
-/// The tables may be of different versions of Unicode, so only what both know as assigned is compared.
+/// The Unicode versions of the tables may differ, so only characters assigned in both are compared.
 #[test]
-fn another_engine_has_the_same_properties() {
+fn properties_agree_with_the_regex_crate() {
     let categories = [
         "L", "LC", "Lu", "Ll", "Lt", "Lm", "Lo", "M", "Mn", "Mc", "Me", "N", "Nd", "Nl", "No", "P", "Pc",
         "Pd", "Ps", "Pe", "Pi", "Pf", "Po", "S", "Sm", "Sc", "Sk", "So", "Z", "Zs", "Zl", "Zp", "Cc", "Cf",
@@ -145,7 +145,7 @@ fn another_engine_has_the_same_properties() {
         ["Latin", "Greek", "Cyrillic", "Han", "Hiragana", "Arabic", "Thai", "Common", "Inherited", "Hebrew"];
     let scripts = scripts.map(|script| format!("Script={script}"));
     let mut names: Vec<_> = categories.into_iter().map(str::to_owned).chain(scripts).collect();
-    // Unicode 17 took hundreds of characters out of one property.
+    // Unicode 17 removed hundreds of characters from this property.
     let binary = property::binary_names();
     names.extend(binary.split(", ").filter(|name| *name != "Extended_Pictographic").map(str::to_owned));
     let assigned = Regex::new(r"\p{Assigned}").unwrap();
@@ -162,7 +162,7 @@ fn another_engine_has_the_same_properties() {
                 ours.contains(*character) != theirs.is_match(character.encode_utf8(&mut [0; 4]))
             })
             .collect();
-        // Between versions a handful of characters changes sides.
+        // Few characters change their properties between versions.
         assert!(
             different.len() <= 16,
             "{name}: {} {:?}",

@@ -1,26 +1,26 @@
-//! What follows a backslash.
+//! Escape sequences.
 
 use std::iter::Peekable;
 use std::str::Chars;
 
 use crate::base::tool_parameters::pattern::code::Assertion;
-use crate::base::tool_parameters::pattern::parse::Rest;
+use crate::base::tool_parameters::pattern::parse::Cursor;
 use crate::base::tool_parameters::pattern::set::Set;
-use crate::base::tool_parameters::pattern::{Refused, property};
+use crate::base::tool_parameters::pattern::{PatternError, property};
 
-/// Longest name of a property, with what is behind its `=`; the longest there are have about 40.
+/// Longest property name, including the value after `=`; existing ones have at most about 40 characters.
 const PROPERTY_NAME_CHARS_MAX: usize = 64;
 
 type Characters<'a> = Peekable<Chars<'a>>;
 
-/// What a backslash made of what follows it.
+/// A parsed escape sequence.
 pub(super) enum Escape {
     Character(char),
     Set(Set),
     Assertion(Assertion),
 }
 
-// All of them are ASCII in ECMA-262 but the white space.
+// In ECMA-262 all of them are ASCII except white space.
 const DIGITS: &[(char, char)] = &[('0', '9')];
 const WORD: &[(char, char)] = &[('0', '9'), ('A', 'Z'), ('_', '_'), ('a', 'z')];
 const SPACE: &[(char, char)] = &[
@@ -36,13 +36,13 @@ const SPACE: &[(char, char)] = &[
     ('\u{feff}', '\u{feff}'),
 ];
 
-/// After a backslash outside of brackets.
-pub(super) fn outside(rest: &mut Rest<'_>) -> Result<Escape, Refused> {
+/// After a backslash outside brackets.
+pub(super) fn outside(rest: &mut Cursor<'_>) -> Result<Escape, PatternError> {
     let assertion = match rest.characters.peek() {
-        // Of ASCII, as `\w` is.
-        Some('b') => Assertion::WordEdge,
-        Some('B') => Assertion::NoWordEdge,
-        // Not of ECMA-262, but in wide use and never anything else.
+        // ASCII word boundaries, consistent with `\w`.
+        Some('b') => Assertion::WordBoundary,
+        Some('B') => Assertion::NotWordBoundary,
+        // Not in ECMA-262, but in wide use and without another meaning.
         Some('A') => Assertion::Start,
         Some('z') => Assertion::End,
         _ => return either(rest),
@@ -51,16 +51,16 @@ pub(super) fn outside(rest: &mut Rest<'_>) -> Result<Escape, Refused> {
     Ok(Escape::Assertion(assertion))
 }
 
-/// After a backslash within brackets.
-pub(super) fn within(rest: &mut Rest<'_>) -> Result<Escape, Refused> {
+/// After a backslash inside brackets.
+pub(super) fn within(rest: &mut Cursor<'_>) -> Result<Escape, PatternError> {
     match rest.characters.next_if_eq(&'b') {
         Some(_) => Ok(Escape::Character('\u{8}')),
         None => either(rest),
     }
 }
 
-/// What means the same within brackets and without.
-fn either(rest: &mut Rest<'_>) -> Result<Escape, Refused> {
+/// Escapes with the same meaning inside and outside brackets.
+fn either(rest: &mut Cursor<'_>) -> Result<Escape, PatternError> {
     if let Some(letter) =
         rest.characters.next_if(|next| matches!(next, 'd' | 'D' | 'w' | 'W' | 's' | 'S' | 'p' | 'P'))
     {
@@ -69,15 +69,15 @@ fn either(rest: &mut Rest<'_>) -> Result<Escape, Refused> {
             'w' => set(WORD),
             's' => set(SPACE),
             _ => {
-                let name = property_name(&mut rest.characters).ok_or(Refused::Unsupported)?;
+                let name = property_name(&mut rest.characters).ok_or(PatternError::Unsupported)?;
                 rest.properties_left =
-                    rest.properties_left.checked_sub(1).ok_or(Refused::TooManyProperties)?;
-                property::named(&name).ok_or(Refused::Property(name))?
+                    rest.properties_left.checked_sub(1).ok_or(PatternError::TooManyProperties)?;
+                property::named(&name).ok_or(PatternError::Property(name))?
             }
         };
         return Ok(Escape::Set(if letter.is_ascii_uppercase() { set.negated() } else { set }));
     }
-    character(&mut rest.characters).map(Escape::Character).ok_or(Refused::Unsupported)
+    character(&mut rest.characters).map(Escape::Character).ok_or(PatternError::Unsupported)
 }
 
 fn set(ranges: &[(char, char)]) -> Set {
@@ -101,7 +101,7 @@ fn character(rest: &mut Characters<'_>) -> Option<char> {
     })
 }
 
-/// After `\u`. Half of a pair of surrogates is no character, so a text never has it.
+/// After `\u`. A lone surrogate is not a character, so no text contains it.
 fn unicode(rest: &mut Characters<'_>) -> Option<char> {
     if rest.peek() == Some(&'{') {
         return char::from_u32(braced(rest)?);
@@ -134,7 +134,7 @@ fn hex(rest: &mut Characters<'_>) -> Option<u32> {
     rest.next()?.to_digit(16)
 }
 
-/// After `\p`: `{Letter}`, `{Script=Greek}`; `L` alone is Perl's.
+/// After `\p`: `{Letter}`, `{Script=Greek}`; the short form `\pL` comes from Perl.
 fn property_name(rest: &mut Characters<'_>) -> Option<String> {
     if let Some(letter) = rest.next_if(char::is_ascii_alphabetic) {
         return Some(letter.to_string());

@@ -1,4 +1,4 @@
-//! From ECMA-262's regular expressions to a program.
+//! Compiles a regular expression of ECMA-262 to a program.
 
 use std::collections::BTreeSet;
 use std::iter::Peekable;
@@ -9,23 +9,23 @@ use crate::base::tool_parameters::pattern::escape::{self, Escape};
 use crate::base::tool_parameters::pattern::property::PROPERTIES_MAX;
 use crate::base::tool_parameters::pattern::run::Program;
 use crate::base::tool_parameters::pattern::set::Set;
-use crate::base::tool_parameters::pattern::{Refused, class};
+use crate::base::tool_parameters::pattern::{PatternError, class};
 
-/// What is left of the pattern.
+/// The unparsed rest of the pattern.
 #[derive(Clone)]
-pub(super) struct Rest<'a> {
+pub(super) struct Cursor<'a> {
     pub characters: Peekable<Chars<'a>>,
-    /// How many properties of characters may still be asked for.
+    /// Character properties that the pattern may still use.
     pub properties_left: usize,
 }
 
-/// Reads the pattern.
+/// Compiles a pattern.
 ///
-/// It takes what the flag `u` allows and what a pattern without that flag is commonly written with, such as needless
-/// backslashes. A full stop is anything but `\n`, as most who write one expect; ECMA-262 has three rarer ends of lines.
-/// A repetition may itself be repeated.
-pub(super) fn parse(pattern: &str) -> Result<Program, Refused> {
-    let rest = Rest { characters: pattern.chars().peekable(), properties_left: PROPERTIES_MAX };
+/// Accepts the syntax of the flag `u`, and what is common without that flag, such as unnecessary backslashes. `.` matches
+/// anything but `\n`, as most authors expect; ECMA-262 excludes three rarer line terminators as well. A repetition may
+/// itself be repeated.
+pub(super) fn parse(pattern: &str) -> Result<Program, PatternError> {
+    let rest = Cursor { characters: pattern.chars().peekable(), properties_left: PROPERTIES_MAX };
     let mut parser = Parser {
         rest,
         code: Code::default(),
@@ -37,30 +37,30 @@ pub(super) fn parse(pattern: &str) -> Result<Program, Refused> {
         parser.element(character)?;
     }
     if !parser.outer.is_empty() {
-        return Err(Refused::Unsupported);
+        return Err(PatternError::Unsupported);
     }
     parser.finish_group();
     Ok(Program::new(parser.code))
 }
 
 struct Parser<'a> {
-    rest: Rest<'a>,
+    rest: Cursor<'a>,
     code: Code,
-    /// Those of the groups, each of which may be used once.
+    /// The names of the groups so far; each must be unique.
     names: BTreeSet<String>,
     group: Group,
-    /// The groups around the current one.
+    /// The enclosing groups.
     outer: Vec<Group>,
 }
 
-/// A group whose bracket is still open, by places in the program.
+/// A group under construction, by instruction index.
 struct Group {
     start: usize,
-    /// Where the current one of its alternatives starts.
+    /// Where its current alternative starts.
     alternative: usize,
-    /// The jumps from the ends of its alternatives.
+    /// The jumps at the ends of its alternatives, to be patched.
     jumps: Vec<usize>,
-    /// Where the last element starts, if there is one to be repeated.
+    /// Where the last element starts, if it can be repeated.
     last: Option<usize>,
 }
 
@@ -71,7 +71,7 @@ impl Group {
 }
 
 impl Parser<'_> {
-    fn element(&mut self, character: char) -> Result<(), Refused> {
+    fn element(&mut self, character: char) -> Result<(), PatternError> {
         let start = self.code.len();
         match character {
             '|' => {
@@ -87,7 +87,7 @@ impl Parser<'_> {
                 return Ok(());
             }
             ')' => {
-                let outer = self.outer.pop().ok_or(Refused::Unsupported)?;
+                let outer = self.outer.pop().ok_or(PatternError::Unsupported)?;
                 self.finish_group();
                 let group = std::mem::replace(&mut self.group, outer);
                 self.group.last = Some(group.start);
@@ -97,7 +97,7 @@ impl Parser<'_> {
             '+' => return self.repeat(1, None),
             '?' => return self.repeat(0, Some(1)),
             '{' => {
-                let (min, max) = counts(&mut self.rest).ok_or(Refused::Unsupported)?;
+                let (min, max) = counts(&mut self.rest).ok_or(PatternError::Unsupported)?;
                 return self.repeat(min, max);
             }
             '^' => self.code.push(Instruction::Assertion(Assertion::Start))?,
@@ -115,11 +115,11 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// A question mark behind asks for the shortest match, which is found as well as any other.
-    fn repeat(&mut self, min: usize, max: Option<usize>) -> Result<(), Refused> {
-        let start = self.group.last.ok_or(Refused::Unsupported)?;
+    /// A following `?` makes the repetition lazy, which does not change whether the pattern matches.
+    fn repeat(&mut self, min: usize, max: Option<usize>) -> Result<(), PatternError> {
+        let start = self.group.last.ok_or(PatternError::Unsupported)?;
         if max.is_some_and(|max| max < min) {
-            return Err(Refused::Unsupported);
+            return Err(PatternError::Unsupported);
         }
         self.rest.characters.next_if_eq(&'?');
         if (min, max) == (1, Some(1)) { Ok(()) } else { self.code.repeat(start, min, max) }
@@ -127,18 +127,18 @@ impl Parser<'_> {
 
     fn finish_group(&mut self) {
         for jump in self.group.jumps.drain(..) {
-            self.code.land(jump);
+            self.code.patch(jump);
         }
     }
 
-    /// After `(`: a group with a name, Python's spelling included, or without. Flags, look-around and comments are none.
-    fn open_group(&mut self) -> Result<(), Refused> {
+    /// After `(`: a capturing, named (including Python's syntax) or non-capturing group. Flags, look-around and comments are rejected.
+    fn open_group(&mut self) -> Result<(), PatternError> {
         let rest = &mut self.rest.characters;
         if rest.next_if_eq(&'?').is_none() || rest.next_if_eq(&':').is_some() {
             return Ok(());
         }
         rest.next_if_eq(&'P');
-        rest.next_if_eq(&'<').ok_or(Refused::Unsupported)?;
+        rest.next_if_eq(&'<').ok_or(PatternError::Unsupported)?;
         let mut name = String::new();
         while let Some(letter) = rest.next_if(|next| next.is_alphanumeric() || *next == '_') {
             name.push(letter);
@@ -147,13 +147,13 @@ impl Parser<'_> {
         if is_name && rest.next() == Some('>') && self.names.insert(name) {
             Ok(())
         } else {
-            Err(Refused::Unsupported)
+            Err(PatternError::Unsupported)
         }
     }
 }
 
 /// After `{`: `3}`, `3,}` or `3,5}`.
-fn counts(rest: &mut Rest<'_>) -> Option<(usize, Option<usize>)> {
+fn counts(rest: &mut Cursor<'_>) -> Option<(usize, Option<usize>)> {
     let min = count(rest)?;
     if rest.characters.next_if_eq(&',').is_none() {
         rest.characters.next_if_eq(&'}')?;
@@ -167,8 +167,8 @@ fn counts(rest: &mut Rest<'_>) -> Option<(usize, Option<usize>)> {
     Some((min, Some(max)))
 }
 
-/// A number; all that are too large are one.
-fn count(rest: &mut Rest<'_>) -> Option<usize> {
+/// A number; numbers beyond the largest program saturate.
+fn count(rest: &mut Cursor<'_>) -> Option<usize> {
     let mut number: Option<usize> = None;
     while let Some(digit) = rest.characters.peek().and_then(|next| next.to_digit(10)) {
         rest.characters.next();

@@ -1,4 +1,4 @@
-//! Properties of characters, by the tables that international domain names need anyway.
+//! Unicode character properties, from the tables that international domain names need anyway.
 
 use icu_properties::props::{
     Alphabetic, AsciiHexDigit, BinaryProperty, Emoji, EmojiComponent, EmojiModifier, EmojiModifierBase,
@@ -9,11 +9,11 @@ use icu_properties::{CodePointMapData, CodePointSetData, PropertyParser};
 
 use crate::base::tool_parameters::pattern::set::Set;
 
-/// Most properties that one pattern may name; the ranges of one are up to 6 KB.
+/// Most properties in one pattern; the ranges of one take up to 6 KB.
 pub(super) const PROPERTIES_MAX: usize = 64;
 
-/// The characters with the property of this name: `Letter`, `gc=Lu`, `Script=Greek`, `Emoji`. Case and underscores do not
-/// matter, and a script's name may stand alone.
+/// The characters with a property: `Letter`, `gc=Lu`, `Script=Greek`, `Emoji`. Case and underscores are ignored, and a
+/// script may be named without `Script=`.
 pub(super) fn named(name: &str) -> Option<Set> {
     match name.split_once('=') {
         None => general_category(name).or_else(|| binary(name)).or_else(|| script(name)),
@@ -25,14 +25,14 @@ pub(super) fn named(name: &str) -> Option<Set> {
     }
 }
 
-/// The names of the properties that a character has or has not, for a message.
+/// The names of the binary properties, for a message.
 pub(super) fn binary_names() -> String {
     BINARY.map(|(name, ..)| name).join(", ")
 }
 
 type Ranges = fn() -> Vec<(u32, u32)>;
 
-/// Name, short name, characters.
+/// Name, short name, ranges.
 const BINARY: [(&str, &str, Ranges); 19] = [
     ("Any", "Any", || vec![(0, char::MAX.into())]),
     ("ASCII", "ASCII", || vec![(0, 0x7f)]),

@@ -1,17 +1,15 @@
-//! Sets of characters.
-
 const LAST: u32 = char::MAX as u32;
 
-/// A set of characters, kept as ranges that neither touch nor overlap, lowest first.
+/// A set of characters as disjoint, non-adjacent ranges in ascending order.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Set {
-    /// One bit for each character of ASCII, which most texts are made of.
+    /// One bit per ASCII character, the common case.
     ascii: u128,
     ranges: Vec<(u32, u32)>,
 }
 
 impl Set {
-    /// The characters of these ranges (both ends included), in any order.
+    /// Builds a set from inclusive ranges in any order.
     pub fn of(mut ranges: Vec<(u32, u32)>) -> Self {
         ranges.sort_unstable();
         ranges.dedup_by(|next, previous| {
@@ -25,7 +23,7 @@ impl Set {
         Self { ascii, ranges }
     }
 
-    /// Every other character.
+    /// The complement.
     pub fn negated(&self) -> Self {
         let mut ranges = Vec::with_capacity(self.ranges.len() + 1);
         let mut next = 0;

@@ -1,4 +1,4 @@
-#![allow(clippy::disallowed_methods)] // one test looks at the clock
+#![allow(clippy::disallowed_methods)] // one test measures time
 
 use std::time::{Duration, Instant};
 
@@ -19,7 +19,7 @@ fn parsed(pattern: &str) -> Parsed {
 }
 
 #[test]
-fn reads_ecma_patterns() {
+fn accepts_ecma_patterns() {
     let matches = [
         ("^a+$", "aaa"),
         (r"^\d{3}$", "123"),
@@ -36,11 +36,11 @@ fn reads_ecma_patterns() {
         assert!(parsed(pattern).is_match(text), "{pattern}");
     }
     assert!(!parsed(r"^\d$").is_match("٣"), "digits are ASCII in ECMA-262");
-    assert!(!parsed("^a$").is_match("a\n"), "the end is the end");
+    assert!(!parsed("^a$").is_match("a\n"), "$ matches only at the very end");
 }
 
 #[test]
-fn refuses_what_cannot_be_run_safely() {
+fn rejects_unsafe_patterns() {
     for pattern in [
         "(",
         "[a",
@@ -72,7 +72,7 @@ fn refuses_what_cannot_be_run_safely() {
 }
 
 #[test]
-fn every_escape_is_the_character_it_names() {
+fn escapes_match_their_character() {
     for (pattern, character) in [
         (r"\f", '\u{c}'),
         (r"\n", '\n'),
@@ -103,7 +103,7 @@ fn every_escape_is_the_character_it_names() {
 }
 
 #[test]
-fn brackets_hold_characters_and_sets_and_nothing_else() {
+fn character_classes() {
     for (pattern, within, without) in [
         ("[a-c]", "abc", "d-"),
         ("[-a]", "-a", "b"),
@@ -142,14 +142,14 @@ fn brackets_hold_characters_and_sets_and_nothing_else() {
 }
 
 #[test]
-fn the_edge_of_a_word_is_that_of_ascii() {
+fn word_boundaries_are_ascii() {
     assert!(parsed(r"\bcaf\b").is_match("café") && !parsed(r"\bcafe\b").is_match("cafes"));
     assert!(parsed(r"a\Bb").is_match("ab") && !parsed(r"a\B").is_match("a"));
     assert!(!parsed(r"^\B\w").is_match("é"));
 }
 
 #[test]
-fn what_other_languages_have_is_refused_or_the_same() {
+fn syntax_of_other_languages_is_rejected_or_equivalent() {
     for pattern in [
         "(?i)a",
         "(?i:a)",
@@ -200,7 +200,7 @@ fn what_other_languages_have_is_refused_or_the_same() {
 }
 
 #[test]
-fn properties_are_found_by_either_name_and_others_are_named() {
+fn properties_have_long_and_short_names() {
     for (pattern, within, without) in [
         (r"\p{Letter}", "aé", "1"),
         (r"\p{uppercase_letter}", "A", "a"),
@@ -231,7 +231,7 @@ fn properties_are_found_by_either_name_and_others_are_named() {
 }
 
 #[test]
-fn a_search_takes_steps_and_stops_when_there_are_none() {
+fn a_search_stops_when_its_steps_run_out() {
     let hostile = "(?:a*)*(?:a*)*(?:a?){400}b";
     let text = "a".repeat(100_000);
     for pattern in [hostile, "(a|aa)+$", "(((a?){20}){20}){20}b"] {
@@ -241,19 +241,19 @@ fn a_search_takes_steps_and_stops_when_there_are_none() {
     }
     let mut steps = 1_000_000;
     assert_eq!(Pattern::parse(hostile).unwrap().is_match(&text, &mut steps), None);
-    // What is seldom asked for costs little: a hundred thousand characters are far from a million steps.
+    // Ordinary patterns cost little: a hundred thousand characters take far fewer than a million steps.
     let mut steps = 1_000_000;
     let short = Pattern::parse(r"^[\w.+-]+@[\w-]+\.[a-z]{2,}$").unwrap();
     assert_eq!(short.is_match(&(text.clone() + "@example.com"), &mut steps), Some(true));
     assert!((900_000..1_000_000).contains(&steps), "{steps}");
-    // A pattern that starts at the start is done where nothing goes on.
+    // An anchored pattern stops as soon as no state is active.
     let mut steps = 1_000_000;
     assert_eq!(Pattern::parse("(^b|^c)").unwrap().is_match(&text, &mut steps), Some(false));
     assert!(steps > 999_990, "{steps}");
 }
 
 #[test]
-fn the_largest_patterns_are_read_and_run_quickly() {
+fn the_largest_patterns_compile_and_run_quickly() {
     let start = Instant::now();
     let bytes = 32 * 1024;
     for part in ["(", "a|", "(a|", r"\pL", "[^a]", "a**", "(?:a?){2}", "(((((", "(a|b)*|", "[^\\d]{9}"] {
@@ -271,7 +271,7 @@ fn the_largest_patterns_are_read_and_run_quickly() {
     assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed()); // for slow machines and debug builds
 }
 
-/// Text in which every character means something to a pattern somewhere.
+/// Text of characters that have a meaning in patterns.
 fn pattern_like() -> impl Strategy<Value = String> {
     let part = prop_oneof![
         r#"[\\^$.|?*+()\[\]{}=!<>:,&~#/_ \-]"#,
@@ -296,7 +296,7 @@ proptest! {
     }
 
     #[test]
-    fn an_escaped_text_is_found_in_itself(text in any::<String>()) {
+    fn an_escaped_text_matches_itself(text in any::<String>()) {
         let mut pattern = "^".to_owned();
         for character in text.chars() {
             if r"\.+*?()|[]{}^$".contains(character) {

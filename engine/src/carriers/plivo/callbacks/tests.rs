@@ -33,7 +33,7 @@ fn report(body: &str) -> Report {
 }
 
 #[test]
-fn a_call_that_comes_in_is_announced() {
+fn parses_an_incoming_call() {
     let body = format!(
         "CallUUID={CALL}&From=14155550199&To=14155550100&Direction=inbound&CallStatus=ringing&Event=StartApp\
          &BillRate=0.0085&SessionStart=2024-09-26+14%3A05%3A18.1&ParentAuthID=MA&CallerName=Zo%C3%AB"
@@ -45,7 +45,7 @@ fn a_call_that_comes_in_is_announced() {
         region_url: None,
     };
     assert_eq!(one(&body), CarrierEvent::Incoming(call.clone()));
-    // As an application's may come.
+    // Callbacks of an application may look like this.
     assert_eq!(one(&body.replace("&Event=StartApp", "")), CarrierEvent::Incoming(call.clone()));
     for withheld in ["", "anonymous", "Anonymous", "RESTRICTED"] {
         let hidden = IncomingCall { from: None, ..call.clone() };
@@ -57,7 +57,7 @@ fn a_call_that_comes_in_is_announced() {
 }
 
 #[test]
-fn a_call_that_was_placed_rings_and_asks() {
+fn an_outgoing_call_rings_and_asks_for_its_document() {
     let body = format!("CallUUID={CALL}&RequestUUID=r&From=1&To=2&Direction=outbound&CallStatus=");
     let asked = CarrierEvent::Asked { carrier_call_id: CALL.to_owned() };
     assert_eq!(one(&format!("{body}in-progress&Event=StartApp")), asked);
@@ -74,7 +74,7 @@ fn a_call_that_was_placed_rings_and_asks() {
 }
 
 #[test]
-fn the_end_says_why_how_long_and_how_much() {
+fn the_end_has_reason_duration_and_cost() {
     let body = format!(
         "AnswerTime=2024-09-26+14%3A05%3A18&BillDuration=120&BillRate=0.005&CallStatus=completed&CallUUID={CALL}\
          &Direction=outbound&Duration=66&EndTime=2024-09-26+14%3A06%3A24&Event=Hangup&From=14155550100\
@@ -92,12 +92,12 @@ fn the_end_says_why_how_long_and_how_much() {
     let inbound = report(&body.replace("outbound", "inbound").replace("Callee", "Caller"));
     let Some(Progress::Ended(end)) = inbound.progress else { panic!() };
     assert_eq!(end.reason, EndedReason::UserHungUp);
-    // An application's names no event.
+    // A callback of an application has no event.
     assert_eq!(report(&body.replace("&Event=Hangup", "")), found);
 }
 
 #[test]
-fn an_end_that_says_little_is_an_end() {
+fn an_end_may_lack_details() {
     let found = report(&format!("CallUUID={CALL}&Event=Hangup&CallStatus=busy"));
     let Some(Progress::Ended(end)) = found.progress else { panic!() };
     assert_eq!((end.reason, end.cause.as_str(), end.duration_ms), (EndedReason::Busy, "busy", None));
@@ -107,7 +107,7 @@ fn an_end_that_says_little_is_an_end() {
 }
 
 #[test]
-fn a_machine_is_told() {
+fn parses_machine_detection() {
     let body =
         format!("CallUUID={CALL}&Event=MachineDetection&Direction=outbound&CallStatus=in-progress&Machine=");
     assert_eq!(report(&format!("{body}true")).machine, Some(true));
@@ -116,7 +116,7 @@ fn a_machine_is_told() {
 }
 
 #[test]
-fn what_is_of_no_interest_is_nothing() {
+fn other_callbacks_are_ignored() {
     for event in
         ["StartStream", "StopStream", "DroppedStream", "DegradedStream", "PlayedStream", "Record", "Redirect"]
     {
@@ -128,7 +128,7 @@ fn what_is_of_no_interest_is_nothing() {
 }
 
 #[test]
-fn what_cannot_be_read_is_an_error() {
+fn unreadable_callbacks_are_errors() {
     for id in ["", "a/b", "%00", &"a".repeat(65)] {
         assert!(posted(format!("CallUUID={id}&Event=Ring").as_bytes()).is_err(), "{id}");
     }
@@ -164,12 +164,12 @@ fn costs_are_exact() {
 
 proptest! {
     #[test]
-    fn any_bytes_are_read_or_not(body in proptest::collection::vec(any::<u8>(), 0..300)) {
+    fn arbitrary_bytes_do_not_panic(body in proptest::collection::vec(any::<u8>(), 0..300)) {
         let _ = posted(&body);
     }
 
     #[test]
-    fn any_values_are_read_or_not(
+    fn arbitrary_values_do_not_panic(
         event in "StartApp|Ring|Hangup|MachineDetection|",
         direction in "inbound|outbound|",
         status in "[a-z-]{0,12}",
@@ -179,14 +179,14 @@ proptest! {
         let pairs = names.iter().zip(&values).map(|(name, value)| (*name, value.as_str()));
         let fixed = [("Event", event.as_str()), ("Direction", direction.as_str()), ("CallStatus", status.as_str())];
         let body = form_urlencoded::Serializer::new(String::new()).extend_pairs(pairs.chain(fixed)).finish();
-        // What has an id that is none never gets through as a call.
+        // An invalid id never gets through as a call.
         if let Ok(events) = posted(body.as_bytes()) {
             prop_assert!(events.is_empty() || is_id(values[0].trim()));
         }
     }
 
     #[test]
-    fn costs_of_six_places_come_back(micros in 0_i64..1_000_000_000_000) {
+    fn costs_with_six_decimals_are_exact(micros in 0_i64..1_000_000_000_000) {
         let text = format!("{}.{:06}", micros / 1_000_000, micros % 1_000_000);
         prop_assert_eq!(microusd(&text), Some(micros));
     }

@@ -8,12 +8,12 @@ use crate::base::limits::MEDIA_CHUNK_MS_MAX;
 const START: &str = r#"{"sequenceNumber":0,"event":"start","start":{"callId":"c-1","streamId":"s-1","accountId":"MA1",
     "tracks":["inbound"],"mediaFormat":{"encoding":"audio/x-mulaw","sampleRate":8000}},"extra_headers":"{}"}"#;
 
-fn read(line: &mut PlivoLine, text: &str) -> Result<Vec<MediaEvent>, MediaError> {
+fn read(line: &mut PlivoCodec, text: &str) -> Result<Vec<MediaEvent>, MediaError> {
     line.read(MediaMessage::Text(text.to_owned()))
 }
 
-fn open() -> PlivoLine {
-    let mut line = PlivoLine::default();
+fn open() -> PlivoCodec {
+    let mut line = PlivoCodec::default();
     let started = MediaEvent::Started { carrier_call_id: Some("c-1".to_owned()) };
     assert_eq!(read(&mut line, START), Ok(vec![started]));
     line
@@ -26,7 +26,7 @@ fn media(payload: &str) -> String {
 }
 
 #[test]
-fn a_stream_is_read_from_start_to_stop() {
+fn reads_a_stream() {
     let mut line = open();
     let silence = STANDARD.encode([0xff; 160]);
     assert_eq!(read(&mut line, &media(&silence)), Ok(vec![MediaEvent::Audio(vec![0; 160])]));
@@ -43,18 +43,18 @@ fn a_stream_is_read_from_start_to_stop() {
 }
 
 #[test]
-fn nothing_comes_before_the_start_and_it_comes_once() {
-    let mut line = PlivoLine::default();
+fn the_start_is_first_and_unique() {
+    let mut line = PlivoCodec::default();
     assert_eq!(read(&mut line, &media("/w==")), Err(MediaError::OutOfPlace));
     let mut line = open();
     assert_eq!(read(&mut line, START), Err(MediaError::OutOfPlace));
-    // A server is tried with this alone.
-    assert_eq!(read(&mut PlivoLine::default(), r#"{"event":"stop"}"#), Ok(vec![MediaEvent::Stopped]));
+    // Plivo's command line tool tests a server with this message alone.
+    assert_eq!(read(&mut PlivoCodec::default(), r#"{"event":"stop"}"#), Ok(vec![MediaEvent::Stopped]));
 }
 
 #[test]
-fn the_format_is_the_one_that_was_asked_for() {
-    let with = |from: &str, to: &str| read(&mut PlivoLine::default(), &START.replace(from, to));
+fn the_format_must_be_the_requested_one() {
+    let with = |from: &str, to: &str| read(&mut PlivoCodec::default(), &START.replace(from, to));
     assert!(with("8000", r#""8000""#).is_ok());
     assert!(with(r#""mediaFormat":{"encoding":"audio/x-mulaw","sampleRate":8000}"#, r#""more":1"#).is_ok());
     assert_eq!(with("8000", "16000"), Err(MediaError::Format));
@@ -68,7 +68,7 @@ fn the_format_is_the_one_that_was_asked_for() {
 }
 
 #[test]
-fn what_cannot_be_decoded_changes_nothing() {
+fn undecodable_messages_change_nothing() {
     let mut line = open();
     let long = STANDARD.encode(vec![0xff; 8 * MEDIA_CHUNK_MS_MAX + 1]);
     for payload in ["", "?", "abc", &long] {
@@ -88,7 +88,7 @@ fn what_cannot_be_decoded_changes_nothing() {
 }
 
 #[test]
-fn what_is_of_no_interest_is_nothing() {
+fn other_messages_are_ignored() {
     let mut line = open();
     let outbound = media("/w==").replace("inbound", "outbound");
     assert_eq!(read(&mut line, &outbound), Ok(Vec::new()));
@@ -99,34 +99,34 @@ fn what_is_of_no_interest_is_nothing() {
 }
 
 #[test]
-fn what_is_said_is_as_plivo_reads_it() {
+fn outgoing_messages_follow_the_protocol() {
     let mut line = open();
-    let said = |message| match message {
+    let sent = |message| match message {
         MediaMessage::Text(text) => serde_json::from_str::<Value>(&text).unwrap(),
         MediaMessage::Binary(_) => panic!("Plivo takes text"),
     };
     let payload = STANDARD.encode([0xff; 160]);
     let audio = json!({"event": "playAudio",
         "media": {"contentType": "audio/x-mulaw", "sampleRate": 8000, "payload": payload}});
-    assert_eq!(said(line.audio(&[0; 160])), audio);
+    assert_eq!(sent(line.audio(&[0; 160])), audio);
     let checkpoint = json!({"event": "checkpoint", "streamId": "s-1", "name": "turn \"7\""});
-    assert_eq!(said(line.mark("turn \"7\"")), checkpoint);
-    assert_eq!(said(line.clear()), json!({"event": "clearAudio", "streamId": "s-1"}));
+    assert_eq!(sent(line.mark("turn \"7\"")), checkpoint);
+    assert_eq!(sent(line.clear()), json!({"event": "clearAudio", "streamId": "s-1"}));
     assert_eq!(line.format().rate.frame_samples(), 160);
 }
 
 proptest! {
     #[test]
-    fn any_text_is_read_or_not(text in "\\PC{0,200}") {
-        let _ = read(&mut PlivoLine::default(), &text);
+    fn arbitrary_text_does_not_panic(text in "\\PC{0,200}") {
+        let _ = read(&mut PlivoCodec::default(), &text);
         let _ = read(&mut open(), &text);
     }
 
     #[test]
-    fn any_message_is_read_or_not(event in "start|media|dtmf|playedStream|clearedAudio|stop", value in "\\PC{0,20}") {
+    fn arbitrary_values_do_not_panic(event in "start|media|dtmf|playedStream|clearedAudio|stop", value in "\\PC{0,20}") {
         for name in ["start", "media", "dtmf", "name", "streamId"] {
             let _ = read(&mut open(), &json!({"event": event, name: value}).to_string());
-            let _ = read(&mut PlivoLine::default(), &json!({"event": event, name: {"payload": value}}).to_string());
+            let _ = read(&mut PlivoCodec::default(), &json!({"event": event, name: {"payload": value}}).to_string());
         }
     }
 }

@@ -101,7 +101,7 @@ fn the_published_vectors_hold() {
 }
 
 #[test]
-fn either_header_may_list_several() {
+fn either_header_may_list_several_signatures() {
     let good = "iAjE5QqI37mbkYe4w3jTMudqEzbDufdqi7sYwTu64e0=";
     let other = "k7Pusd4OxCIjR5IfA9iedDNu/h/gbdYqdzG/MiYtd1c=";
     let request = || Request::new("POST", URL, &encoded(&parameters()));
@@ -118,7 +118,7 @@ fn either_header_may_list_several() {
             Check::Forged(Forged::Wrong)
         );
     }
-    // A subaccount's signature beside the main account's.
+    // A subaccount's signature next to the main account's.
     let both =
         request().signed(HEADERS[0], other, NONCE_OF_VECTORS).signed(HEADERS[1], good, NONCE_OF_VECTORS);
     assert_eq!(both.check(TOKEN), Check::Genuine);
@@ -130,7 +130,7 @@ fn either_header_may_list_several() {
 }
 
 #[test]
-fn what_was_changed_on_the_way_is_forged() {
+fn modified_requests_are_rejected() {
     let (request, signature) = vectors().remove(0);
     let changed = |method, url: &str, body: &str, nonce: &str| {
         Request::new(method, url, body).signed(HEADERS[0], signature, nonce).check(TOKEN)
@@ -149,7 +149,7 @@ fn what_was_changed_on_the_way_is_forged() {
 }
 
 #[test]
-fn what_is_no_signature_is_told_apart() {
+fn missing_and_malformed_signatures_are_distinguished() {
     let form = encoded(&parameters());
     let request = || Request::new("POST", URL, &form);
     let good = "iAjE5QqI37mbkYe4w3jTMudqEzbDufdqi7sYwTu64e0=";
@@ -171,7 +171,7 @@ fn what_is_no_signature_is_told_apart() {
 }
 
 #[test]
-fn names_that_come_twice_are_in_the_order_of_their_values() {
+fn repeated_names_are_sorted_by_value() {
     let request = Request::new("POST", "https://h/p?b=2&a=%20x&b=1#ct=2000", "k=z&k=y&A=1&empty=");
     assert_eq!(signed_text(&request.callback(), &request.url), "https://h/p?a= x&b=1&b=2.A1emptykykz");
     let request = Request::new("POST", "https://h/p#rc=1", "");
@@ -179,7 +179,7 @@ fn names_that_come_twice_are_in_the_order_of_their_values() {
 }
 
 #[test]
-fn a_stream_is_signed_over_http() {
+fn a_stream_is_signed_with_its_http_url() {
     let url = "wss://voice.example.com/m/token";
     let with = |signed: &str, url: &str| {
         let request = Request::new("GET", url, "").signed(HEADERS[0], &sign(signed, "7"), "7");
@@ -193,7 +193,7 @@ fn a_stream_is_signed_over_http() {
     assert_eq!(with("http://voice.example.com/m/tokem", url), wrong);
     assert_eq!(with("http://evil.example.com/m/token", url), wrong);
     assert_eq!(with("http://voice.example.com/m/token", &format!("{url}?more=1")), wrong);
-    // What is signed for a stream is none for a callback.
+    // A stream's signature is not valid for a callback.
     let request = Request::new("GET", "https://voice.example.com/m/token", "");
     let request = request.signed(HEADERS[0], &sign("http://voice.example.com/m/token", "7"), "7");
     assert_eq!(request.check(TOKEN), wrong);
@@ -201,7 +201,7 @@ fn a_stream_is_signed_over_http() {
 
 proptest! {
     #[test]
-    fn nothing_unsigned_is_genuine(
+    fn arbitrary_signatures_are_rejected(
         body in proptest::collection::vec(any::<u8>(), 0..200),
         query in "\\PC{0,40}",
         header in "[ -~]{0,80}",

@@ -11,8 +11,8 @@ fn text(text: &str) -> MediaMessage {
     MediaMessage::Text(text.to_owned())
 }
 
-fn started() -> TwilioLine {
-    let mut line = TwilioLine::default();
+fn started() -> TwilioCodec {
+    let mut line = TwilioCodec::default();
     let connected = line.read(text(r#"{"event":"connected","protocol":"Call","version":"1.0.0"}"#));
     assert_eq!(connected, Ok(Vec::new()));
     let started = MediaEvent::Started { carrier_call_id: Some("CA1".to_owned()) };
@@ -31,11 +31,11 @@ fn media(payload: &str) -> MediaMessage {
 }
 
 #[test]
-fn a_stream_from_its_start_to_its_stop() {
+fn reads_a_stream() {
     let mut line = started();
     assert_eq!(line.format(), MediaFormat { rate: Rate::Khz8 });
     assert_eq!(line.read(media("//8A")), Ok(vec![MediaEvent::Audio(vec![0, 0, -32_124])]));
-    // JSON may escape what base64 has.
+    // JSON may escape characters of base64.
     let escaped = r#"{"event":"media","media":{"payload":"\/\/8A"},"streamSid":"MZ1"}"#;
     assert_eq!(line.read(text(escaped)), Ok(vec![MediaEvent::Audio(vec![0, 0, -32_124])]));
     let ours = r#"{"event":"media","media":{"track":"outbound","payload":"//8A"},"streamSid":"MZ1"}"#;
@@ -51,7 +51,7 @@ fn a_stream_from_its_start_to_its_stop() {
 }
 
 #[test]
-fn what_is_sent_names_the_stream() {
+fn outgoing_messages_name_the_stream() {
     let mut line = started();
     let sent = |message: MediaMessage| match message {
         MediaMessage::Text(text) => serde_json::from_str::<Value>(&text).unwrap(),
@@ -66,8 +66,8 @@ fn what_is_sent_names_the_stream() {
 }
 
 #[test]
-fn what_is_wrong_is_an_error_and_changes_nothing() {
-    assert_eq!(TwilioLine::default().read(media("//8A")), Err(MediaError::OutOfPlace));
+fn invalid_messages_change_nothing() {
+    assert_eq!(TwilioCodec::default().read(media("//8A")), Err(MediaError::OutOfPlace));
     for (from, to, error) in [
         ("audio/x-mulaw", "audio/x-alaw", MediaError::Format),
         ("8000", "16000", MediaError::Format),
@@ -77,7 +77,7 @@ fn what_is_wrong_is_an_error_and_changes_nothing() {
         ("mediaFormat", "format", MediaError::Malformed),
         (r#""start":{"#, r#""begin":{"#, MediaError::Malformed),
     ] {
-        let mut line = TwilioLine::default();
+        let mut line = TwilioCodec::default();
         assert_eq!(line.read(text(&START.replace(from, to))), Err(error), "{from}");
         assert!(line.read(text(START)).is_ok(), "{from}");
     }
@@ -107,7 +107,7 @@ fn what_is_wrong_is_an_error_and_changes_nothing() {
 
 proptest! {
     #[test]
-    fn whatever_comes_is_read_or_refused(
+    fn arbitrary_messages_do_not_panic(
         event in "start|media|dtmf|mark|stop|connected|.{0,5}",
         inner in "\\PC{0,40}", raw in "\\PC{0,80}",
     ) {
@@ -119,7 +119,7 @@ proptest! {
     }
 
     #[test]
-    fn a_frame_comes_back_as_it_went(samples in prop::collection::vec(any::<i16>(), 160)) {
+    fn a_frame_survives_the_round_trip(samples in prop::collection::vec(any::<i16>(), 160)) {
         let mut line = started();
         let MediaMessage::Text(sent) = line.audio(&samples) else { panic!() };
         let sent: Value = serde_json::from_str(&sent).unwrap();

@@ -35,7 +35,7 @@ fn incoming_of(pairs: &[(&str, &str)]) -> IncomingCall {
 }
 
 #[test]
-fn a_call_that_waits_for_a_document_is_incoming() {
+fn parses_an_incoming_call() {
     let expected = IncomingCall {
         carrier_call_id: CALL.to_owned(),
         from: Some("+442071838750".to_owned()),
@@ -45,7 +45,7 @@ fn a_call_that_waits_for_a_document_is_incoming() {
     for status in ["ringing", "in-progress", "queued"] {
         assert_eq!(incoming_of(&[("Direction", "inbound"), ("CallStatus", status)]), expected, "{status}");
     }
-    // The voice URL may be asked with GET.
+    // The voice URL may be requested with GET.
     let query = shared::form(&[
         ("CallSid", CALL),
         ("CallStatus", "ringing"),
@@ -59,7 +59,7 @@ fn a_call_that_waits_for_a_document_is_incoming() {
 }
 
 #[test]
-fn a_withheld_number_is_none() {
+fn withheld_numbers_are_none() {
     for (from, expected) in [
         ("+266696687", None),
         ("+86282452253", None),
@@ -70,7 +70,7 @@ fn a_withheld_number_is_none() {
         ("sip:alice@example.com", Some("sip:alice@example.com")),
         ("client:alice", Some("client:alice")),
     ] {
-        // The first of a name counts; an empty one is none, and `Caller` says the same.
+        // The first value of a name counts; an empty one counts as missing, and `Caller` repeats `From`.
         let pairs =
             [("CallSid", CALL), ("To", "+14155550123"), ("Direction", "inbound"), ("CallStatus", "ringing")];
         let mut pairs = pairs.to_vec();
@@ -82,7 +82,7 @@ fn a_withheld_number_is_none() {
 }
 
 #[test]
-fn progress_of_either_direction_is_reported() {
+fn parses_progress_in_both_directions() {
     for direction in ["outbound-api", "outbound-dial", "inbound"] {
         let status = |status| {
             report_of(&[
@@ -95,13 +95,13 @@ fn progress_of_either_direction_is_reported() {
         assert_eq!(status("in-progress").progress, Some(Progress::Answered), "{direction}");
         assert_eq!(status("answered").progress, Some(Progress::Answered), "{direction}");
     }
-    // Without its source, a call that was placed is reported all the same.
+    // An outgoing call is reported even without a source.
     let report = report_of(&[("Direction", "outbound-api"), ("CallStatus", "ringing")]);
     assert_eq!(report.progress, Some(Progress::Ringing));
 }
 
 #[test]
-fn an_end_says_why_and_how_long() {
+fn parses_the_end_of_a_call() {
     let report = report_of(&[
         ("CallStatus", "completed"),
         ("Direction", "inbound"),
@@ -131,7 +131,7 @@ fn an_end_says_why_and_how_long() {
 }
 
 #[test]
-fn a_machine_is_told_of_with_or_without_progress() {
+fn parses_machine_detection() {
     for (by, machine) in [
         ("human", Some(false)),
         ("machine_start", Some(true)),
@@ -146,9 +146,9 @@ fn a_machine_is_told_of_with_or_without_progress() {
     assert_eq!((report.machine, report.progress), (None, Some(Progress::Answered)));
 }
 
-/// Where the answer to the order was lost, this says that there is a call, and what it is called.
+/// When the response to the order was lost, this report gives the call's SID.
 #[test]
-fn a_call_that_was_taken_is_named() {
+fn an_accepted_call_is_reported() {
     for status in ["queued", "initiated"] {
         let report = report_of(&[("CallStatus", status), ("Direction", "outbound-api")]);
         assert_eq!(report, Report { carrier_call_id: CALL.to_owned(), ..Report::default() }, "{status}");
@@ -156,7 +156,7 @@ fn a_call_that_was_taken_is_named() {
 }
 
 #[test]
-fn what_is_of_no_interest_is_nothing() {
+fn other_callbacks_are_ignored() {
     for pairs in [
         [("RecordingSid", "RE1"), ("RecordingStatus", "completed")],
         [("StreamEvent", "stream-stopped"), ("StreamSid", "MZ1")],
@@ -167,22 +167,25 @@ fn what_is_of_no_interest_is_nothing() {
 }
 
 #[test]
-fn what_cannot_be_read_is_named() {
+fn unreadable_callbacks_are_errors() {
     let url = "https://voice.example.com/";
     assert_eq!(read_body("POST", url, "").unwrap_err(), "no CallSid");
-    assert_eq!(read_body("POST", url, "CallSid=CA1&CallStatus=ringing").unwrap_err(), r#"the CallSid "CA1""#);
+    assert_eq!(
+        read_body("POST", url, "CallSid=CA1&CallStatus=ringing").unwrap_err(),
+        r#"invalid CallSid "CA1""#
+    );
     let unknown = read_form(&[("CallStatus", &"gone\n".repeat(50))]).unwrap_err();
-    assert!(unknown.starts_with(r#"the CallStatus "gone\n"#) && unknown.len() < 80, "{unknown}");
+    assert!(unknown.starts_with(r#"unknown CallStatus "gone\n"#) && unknown.len() < 80, "{unknown}");
     let body = format!("CallSid={CALL}&CallStatus=ringing&Direction=inbound");
     assert_eq!(read_body("POST", url, &body).unwrap_err(), "no To");
-    // A form's parameters count, or those of the URL of a GET: what is signed.
+    // Only signed parameters count: those of a form, or those of the URL of a GET.
     assert_eq!(read_body("POST", &format!("{url}?{body}"), "").unwrap_err(), "no CallSid");
     assert_eq!(read_body("GET", url, &body).unwrap_err(), "no CallSid");
 }
 
 proptest! {
     #[test]
-    fn whatever_comes_is_read_or_named(
+    fn arbitrary_values_do_not_panic(
         method in "GET|POST", body in prop::collection::vec(any::<u8>(), 0..200),
         values in prop::collection::vec((
             "CallStatus|Direction|CallDuration|Duration|SipResponseCode|AnsweredBy|From|To",

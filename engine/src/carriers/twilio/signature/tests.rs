@@ -3,7 +3,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Of Twilio's page and of its SDKs' tests.
+/// From Twilio's page and the tests of its SDKs.
 const TOKEN: &str = "12345";
 const URL: &str = "https://mycompany.com/myapp.php?foo=1&bar=2";
 const SIGNATURE: &str = "RSOYDt4T1cUTdK1PDd93/VVr8B8=";
@@ -54,11 +54,11 @@ fn sign(url: &str) -> String {
 }
 
 #[test]
-fn published_signatures_are_genuine() {
+fn accepts_published_signatures() {
     let with_port = "https://mycompany.com:443/myapp.php?foo=1&bar=2";
     for (url, signature) in [
         (URL, SIGNATURE),
-        // Signed with a port, whether or not the URL has it; and the other way round.
+        // Signed with a port, whether the URL has one or not, and vice versa.
         (URL, "kvajT1Ptam85bY51eRf/AJRuM3w="),
         (with_port, "kvajT1Ptam85bY51eRf/AJRuM3w="),
         (with_port, SIGNATURE),
@@ -84,7 +84,7 @@ fn published_signatures_are_genuine() {
 }
 
 #[test]
-fn the_query_may_have_been_encoded_otherwise() {
+fn accepts_other_encodings_of_the_query() {
     let given = "https://mycompany.com/a?name=O%27Hara+%28home%29";
     for signed in [
         given.to_owned(),
@@ -98,7 +98,7 @@ fn the_query_may_have_been_encoded_otherwise() {
 }
 
 #[test]
-fn json_is_signed_by_its_hash() {
+fn json_is_signed_with_its_hash() {
     let json = Request {
         url: "https://mycompany.com/myapp.php?foo=1&bar=2\
               &bodySHA256=0a1ff7634d9ab3b95db5c9a2dfe9416e41502b283a80c7cf19632632f96e6620",
@@ -120,7 +120,7 @@ fn json_is_signed_by_its_hash() {
         assert_eq!(Request { body, ..json }.check(), Check::Forged(Forged::Wrong), "{body}");
     }
     assert_eq!(Request { signature: None, body: "", ..json }.check(), Check::Forged(Forged::Missing));
-    // A body that nothing signs, under a signature of the URL alone.
+    // An unsigned body with a valid signature of the URL alone.
     let url = "https://mycompany.com/myapp.php";
     let signature = sign(url);
     let unsigned = Request { url, signature: Some(&signature), ..json };
@@ -130,7 +130,7 @@ fn json_is_signed_by_its_hash() {
 }
 
 #[test]
-fn what_is_not_signed_so_is_forged() {
+fn rejects_modified_requests() {
     let wrong = Check::Forged(Forged::Wrong);
     assert_eq!(GENUINE.check(), Check::Genuine);
     for url in [
@@ -170,7 +170,7 @@ fn what_is_not_signed_so_is_forged() {
 }
 
 #[test]
-fn an_empty_token_is_nobodys() {
+fn an_empty_token_signs_nothing() {
     let signature = STANDARD.encode(hmac_sha1(b"", b"https://mycompany.com/"));
     let request = Request { url: "https://mycompany.com/", signature: Some(&signature), body: "", ..GENUINE };
     let judged = request.with(|callback| check(&Secret::new(""), callback));
@@ -178,7 +178,7 @@ fn an_empty_token_is_nobodys() {
 }
 
 #[test]
-fn a_media_socket_is_signed_by_its_url() {
+fn a_media_socket_is_signed_with_its_url() {
     let given = "wss://voice.example.com/media/token";
     let signed = |url: &str| {
         let signature = sign(url);
@@ -207,7 +207,7 @@ fn a_media_socket_is_signed_by_its_url() {
 
 proptest! {
     #[test]
-    fn whatever_comes_is_judged(
+    fn arbitrary_signatures_are_rejected(
         method in "GET|POST|PUT", url in "(https?://|wss://)?.{0,40}", body in ".{0,40}",
         content_type in "application/(json|x-www-form-urlencoded)|", signature in "[ -~]{0,40}",
     ) {
@@ -219,7 +219,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_signed_is_genuine_until_a_byte_changes(
+    fn accepts_signed_requests_and_rejects_changed_ones(
         pairs in prop::collection::vec(("[A-Za-z]{1,8}", ".{0,12}"), 1..8), at in 0_usize..1_000,
     ) {
         let body = form_urlencoded::Serializer::new(String::new()).extend_pairs(&pairs).finish();

@@ -1,4 +1,4 @@
-//! The part of JSON Schema that filling arguments looks at. Everything else is passed over.
+//! The subset of JSON Schema that guides argument filling. Other keywords are ignored.
 use std::collections::BTreeSet;
 
 use serde_json::{Number, Value};
@@ -7,16 +7,16 @@ use super::super::entities::{Entity, EntityKind};
 use super::super::words::{identifier_words, is_stop, terms};
 use super::terms_of;
 
-/// References and unions followed one after another.
+/// Most references and unions followed in a row.
 const HOPS_MAX: usize = 8;
-/// Bytes of a property's description that are read, and of its name.
+/// Bytes read of a property's name or description.
 const DESCRIPTION_BYTES_MAX: usize = 500;
-/// Values of an `enum` that are looked for.
+/// Most values of an `enum` that are searched for.
 const CHOICES_MAX: usize = 256;
-/// Digits that make a plain number a phone number where one is asked for.
+/// Digits from which a plain number may be a phone number.
 const PHONE_DIGITS_MIN: usize = 7;
 
-/// One property (or the items of an array).
+/// A property, or the items of an array.
 #[derive(Debug)]
 pub(super) struct Field<'a> {
     pub(super) name: &'a str,
@@ -33,7 +33,7 @@ pub(super) struct Field<'a> {
     format: Option<&'a str>,
 }
 
-/// What kind of value is wanted.
+/// The type of the expected value.
 #[derive(Debug)]
 pub(super) enum Shape<'a> {
     Choice(Vec<&'a Value>),
@@ -45,7 +45,7 @@ pub(super) enum Shape<'a> {
     Object(&'a Value),
 }
 
-/// The properties of an object's schema in order, then what is required without being described.
+/// The properties of an object schema in order, then required names without a schema.
 pub(super) fn fields<'a>(schema: &'a Value, root: &'a Value, max: usize) -> Vec<Field<'a>> {
     let schema = resolved(schema, root);
     let required: Vec<&str> = schema
@@ -91,7 +91,7 @@ impl<'a> Field<'a> {
         }
     }
 
-    /// True for a string without a form of its own.
+    /// Whether this is a string without a specific format.
     pub(super) fn takes_any_text(&self) -> bool {
         const FORMS: [&str; 12] = [
             "date",
@@ -110,8 +110,8 @@ impl<'a> Field<'a> {
         matches!(self.shape, Shape::String) && self.format.is_none_or(|format| !FORMS.contains(&format))
     }
 
-    /// What of the text fits this string by its format, name or description; best first. `None`
-    /// when nothing special is asked for.
+    /// The kinds of entities for this string by its format, name or description, best first; `None` when no specific kind is
+    /// expected.
     pub(super) const fn entity_kinds(&self) -> Option<&'static [EntityKind]> {
         self.kinds
     }
@@ -121,7 +121,7 @@ impl<'a> Field<'a> {
         !wants_phone || entity.kind != EntityKind::Number || entity.value.len() >= PHONE_DIGITS_MIN
     }
 
-    /// The digits as a number of this field's type and within its bounds.
+    /// Parses digits as a number of this field's type and within its bounds.
     pub(super) fn number(&self, digits: &str) -> Option<Value> {
         let value = match (digits.parse::<i64>(), &self.shape) {
             (Ok(whole), _) => Number::from(whole),
@@ -137,7 +137,7 @@ impl<'a> Field<'a> {
         fits.then_some(Value::Number(value))
     }
 
-    /// The text within `maxLength`.
+    /// Truncates the text to `maxLength`.
     pub(super) fn shortened(&self, text: String) -> String {
         let max = self.schema.and_then(|schema| schema.get("maxLength")).and_then(Value::as_u64);
         match max.and_then(|max| usize::try_from(max).ok()) {
@@ -217,7 +217,7 @@ fn type_of(schema: &Value) -> Option<&str> {
     }
 }
 
-/// The schema behind local references and the first real branch of a union.
+/// Follows local references and the first non-null branch of a union.
 fn resolved<'a>(mut schema: &'a Value, root: &'a Value) -> &'a Value {
     for _ in 0..HOPS_MAX {
         let reference = schema.get("$ref").and_then(Value::as_str);

@@ -1,15 +1,14 @@
-//! Turns of phrase that show where an argument stands.
+//! Phrases that introduce an argument's value.
 use std::ops::Range;
 
 use super::super::words::{Word, is_negation};
 use super::schema::Field;
 use crate::base::text::{casefold, collapse_whitespace};
 
-/// Words of a value that follows a cue.
+/// Most words of a value after a phrase.
 const VALUE_WORDS_MAX: usize = 6;
 
-/// Where the field's value stands: after "<its name> is", after "I'm" for a name, after "in" and
-/// the like for a place.
+/// The range of the field's value: after "<its name> is", after "I'm" for a name, after "in" and the like for a location.
 pub(super) fn after_cue(
     text: &str,
     words: &[Word<'_>],
@@ -22,17 +21,17 @@ pub(super) fn after_cue(
         .or_else(|| after_preposition(text, words, lower, field))
 }
 
-/// The words as cues are looked for: folded, with one kind of apostrophe.
+/// The words in lower case, with one form of apostrophe.
 pub(super) fn lower(words: &[Word<'_>]) -> Vec<String> {
     words.iter().map(|word| casefold(word.text).replace('’', "'")).collect()
 }
 
-/// True for a word that denies what follows.
+/// Whether the word negates what follows.
 pub(super) fn denies(word: &Word<'_>) -> bool {
     is_negation(&casefold(word.text))
 }
 
-/// What a bare yes or no at the start of an answer says.
+/// The meaning of a bare yes or no at the start of an answer.
 pub(super) fn yes_or_no(word: &Word<'_>) -> Option<bool> {
     match casefold(word.text).as_str() {
         "yes" | "yeah" | "yep" | "sure" | "ok" | "okay" | "please" | "true" => Some(true),
@@ -41,7 +40,7 @@ pub(super) fn yes_or_no(word: &Word<'_>) -> Option<bool> {
     }
 }
 
-/// The text in one line, without punctuation around it and small words left hanging at its end.
+/// The text on one line, without surrounding punctuation and dangling function words at its end.
 pub(super) fn tidied(text: &str) -> String {
     const HANGING: [&str; 16] = [
         "a", "an", "and", "at", "by", "for", "from", "in", "is", "of", "on", "or", "the", "to", "until",
@@ -58,7 +57,7 @@ pub(super) fn tidied(text: &str) -> String {
         rest = head.trim_end_matches(punctuation);
         hung = true;
     }
-    // The sentence's own mark stays when nothing was taken from its end.
+    // The final mark stays when nothing was removed from the end.
     let end = if full_stop && !hung && !rest.is_empty() { text.trim_end().len() } else { rest.len() };
     let tidy = text.get(..end).unwrap_or_default();
     tidy.trim_start_matches([',', '.', ';', ':', ' ', '-']).to_owned()
@@ -133,12 +132,12 @@ fn after_preposition(
     })
 }
 
-/// The words from `place` that begin with a capital, as far as nothing but blanks is between them.
+/// The capitalised words from index `place`, separated by spaces, hyphens or apostrophes only.
 fn proper_name(text: &str, words: &[Word<'_>], place: usize) -> Option<Range<usize>> {
     run(text, words, place, |word| word.text.starts_with(char::is_uppercase))
 }
 
-/// The words from `place` on: a proper name if there is one, else up to punctuation or "and".
+/// The value from index `place`: a proper name, or else the words up to punctuation or a conjunction.
 fn value(text: &str, words: &[Word<'_>], place: usize) -> Option<Range<usize>> {
     proper_name(text, words, place)
         .or_else(|| run(text, words, place, |word| !matches!(word.text, "and" | "or" | "but")))

@@ -21,7 +21,7 @@ fn a_booking_is_filled() {
 }
 
 #[test]
-fn a_number_beside_a_propertys_word_goes_there() {
+fn a_number_next_to_a_propertys_word_fills_it() {
     let schema = object(json!({
         "quantity": {"type": "integer"}, "order_id": {"type": "string"}
     }));
@@ -106,7 +106,7 @@ fn enums_are_matched_word_by_word() {
 }
 
 #[test]
-fn booleans_listen_for_no() {
+fn booleans_understand_negation() {
     let schema = json!({"required": ["confirmed"], "properties": {
         "gift_wrap": {"type": "boolean"}, "confirmed": {"type": "boolean"}}});
     assert_eq!(filled(&schema, "Yes, with gift wrap"), json!({"gift_wrap": true, "confirmed": true}));
@@ -141,7 +141,7 @@ fn references_and_unions_are_followed() {
 }
 
 #[test]
-fn hostile_schemas_do_no_harm() {
+fn malformed_schemas_do_not_panic() {
     for schema in [
         json!(null),
         json!(true),
@@ -188,7 +188,7 @@ fn deep_and_wide_schemas_are_bounded() {
 
 proptest! {
     #[test]
-    fn any_text_fills_without_harm(text in ".{0,100}") {
+    fn values_have_the_type_of_their_property(text in ".{0,100}") {
         let schema = json!({"required": ["s", "n"], "properties": {
             "s": {"type": "string"}, "n": {"type": "number"}, "i": {"type": "integer"},
             "b": {"type": "boolean"}, "name": {"type": "string"}, "city": {"type": "string"},

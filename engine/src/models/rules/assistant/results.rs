@@ -1,20 +1,19 @@
-//! How a tool's result is said.
+//! Formats a tool's result as spoken text.
 use serde_json::Value;
 
 use super::super::phrases::spoken_name;
 use crate::base::text::{collapse_whitespace, truncate};
 use crate::conversation::Message;
 
-/// Bytes of one result that are said.
+/// Bytes of one spoken result.
 const SPOKEN_BYTES_MAX: usize = 800;
-/// Bytes of JSON that are read; a longer result is said as it stands, cut.
+/// Bytes of JSON that are parsed; a longer result is spoken as plain text, truncated.
 const JSON_BYTES_MAX: usize = 65_536;
 /// Bytes of the name of one value.
 const NAME_BYTES_MAX: usize = 200;
-/// Lists and objects within one another.
+/// Deepest nesting that is spoken.
 const DEPTH_MAX: usize = 4;
 
-/// One result: the tool's name, its text, and whether it failed.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ToolResult<'a> {
     name: &'a str,
@@ -22,7 +21,7 @@ pub(super) struct ToolResult<'a> {
     is_error: bool,
 }
 
-/// The results that ask to be said: those after the last words of either side.
+/// The results after the last line of either side.
 pub(super) fn since_last_call(history: &[Message]) -> Vec<ToolResult<'_>> {
     let mut results: Vec<_> = history
         .iter()
@@ -56,7 +55,7 @@ fn sentence(result: &ToolResult<'_>) -> String {
     }
 }
 
-/// JSON flattened to "key: value"; other text in one line.
+/// JSON flattened to "key: value"; other text on one line.
 fn readable(text: &str) -> String {
     let json = Some(text).filter(|text| text.len() <= JSON_BYTES_MAX);
     let value = json.and_then(|text| serde_json::from_str::<Value>(text).ok());
@@ -72,7 +71,7 @@ fn readable(text: &str) -> String {
 }
 
 fn flatten(value: &Value, name: &str, depth: usize, out: &mut String) {
-    // Enough to be cut: the rest would not be said.
+    // The rest would be truncated anyway.
     if out.len() > SPOKEN_BYTES_MAX {
         return;
     }
@@ -87,7 +86,7 @@ fn flatten(value: &Value, name: &str, depth: usize, out: &mut String) {
         Value::Object(fields) => {
             for (key, value) in fields {
                 let key = collapse_whitespace(&format!("{name} {}", spoken_name(key)));
-                // A name is repeated for all that is under it.
+                // The name is repeated for every value below it, so it must be short.
                 let key = truncate(key, NAME_BYTES_MAX);
                 flatten(value, &key, depth + 1, out);
             }
@@ -106,7 +105,7 @@ fn flatten(value: &Value, name: &str, depth: usize, out: &mut String) {
     }
 }
 
-/// The name once before plain items, before each item that is an object.
+/// The name once for a list of scalars, and once per item for objects.
 fn list(items: &[Value], name: &str, depth: usize, out: &mut String) {
     for (place, item) in items.iter().enumerate() {
         let name = if place > 0 && !item.is_object() { "" } else { name };
@@ -155,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn failures_are_said_honestly() {
+    fn failures_are_reported() {
         assert_eq!(say("no answer in 5 s.", true), "I could not book table because no answer in 5 s.");
         assert_eq!(
             say(r#"{"message":"fully booked"}"#, true),
@@ -165,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn long_and_deep_results_are_cut() {
+    fn long_and_deep_results_are_truncated() {
         let deep = format!("{}1{}", r#"{"a":"#.repeat(100), "}".repeat(100));
         assert_eq!(say(&deep, false), "A a a a: …");
         let long = format!("[{}1]", "1,".repeat(20_000));
@@ -175,7 +174,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_result_is_said(text in ".{0,80}", is_error: bool) {
+        fn every_result_gives_text(text in ".{0,80}", is_error: bool) {
             prop_assert!(!say(&text, is_error).trim().is_empty());
         }
     }

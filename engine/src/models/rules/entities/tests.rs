@@ -3,7 +3,7 @@ use EntityKind::*;
 use proptest::prelude::*;
 
 #[test]
-fn dates_become_iso_when_they_are_whole() {
+fn complete_dates_become_iso() {
     assert_eq!(found("on 2027-03-12."), [(Date, "2027-03-12")]);
     assert_eq!(found("on 12 March 2027, please"), [(Date, "2027-03-12")]);
     assert_eq!(found("March 12th, 2027"), [(Date, "2027-03-12")]);
@@ -12,7 +12,7 @@ fn dates_become_iso_when_they_are_whole() {
 }
 
 #[test]
-fn dates_that_leave_something_open_stay_as_they_stand() {
+fn incomplete_dates_stay_as_written() {
     assert_eq!(found("on March 12"), [(Date, "March 12")]);
     assert_eq!(found("12/03/2027"), [(Date, "12/03/2027")]);
     assert_eq!(found("next Friday or tomorrow"), [(Date, "next Friday"), (Date, "tomorrow")]);
@@ -57,7 +57,7 @@ fn quoted_words_are_taken_whole() {
 }
 
 #[test]
-fn long_texts_are_read_at_once() {
+fn long_texts_take_linear_time() {
     assert!(entities(&"1 ".repeat(2_000)).len() > 100);
     entities(&"(".repeat(50_000));
     entities(&"1-".repeat(50_000));
@@ -65,17 +65,17 @@ fn long_texts_are_read_at_once() {
 
 proptest! {
     #[test]
-    fn things_stand_where_they_say(text in r#"[a-zé0-9+@.,:"“” ()/#-]{0,60}"#) {
+    fn entities_are_within_the_text_and_in_order(text in r#"[a-zé0-9+@.,:"“” ()/#-]{0,60}"#) {
         let mut before = 0;
         for entity in entities(&text) {
-            prop_assert!(entity.place.start >= before);
-            prop_assert!(text.get(entity.place.clone()).is_some_and(|words| !words.is_empty()));
-            before = entity.place.end;
+            prop_assert!(entity.span.start >= before);
+            prop_assert!(text.get(entity.span.clone()).is_some_and(|words| !words.is_empty()));
+            before = entity.span.end;
         }
     }
 
     #[test]
-    fn any_text_can_be_read(text in ".{0,100}") {
+    fn never_panics(text in ".{0,100}") {
         entities(&text);
     }
 }

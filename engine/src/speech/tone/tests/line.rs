@@ -1,17 +1,17 @@
-//! What lines do to samples.
+//! The effects of lines on samples.
 use crate::speech::g711;
 
-/// Through a telephone's codec.
+/// A round trip through mu-law.
 pub(super) fn mu_law(samples: &[i16]) -> Vec<i16> {
     g711::decode(&g711::encode(samples))
 }
 
-/// As much louder; what does not fit is clipped.
+/// Amplifies; overflow is clipped.
 pub(super) fn gain(samples: &[i16], gain: f64) -> Vec<i16> {
     samples.iter().map(|sample| (f64::from(*sample) * gain) as i16).collect()
 }
 
-/// At `factor` times the rate, straight lines between samples.
+/// Upsamples by `factor` with linear interpolation.
 pub(super) fn up(samples: &[i16], factor: usize) -> Vec<i16> {
     let next = samples.iter().skip(1).chain(&[0]);
     let between = |(from, to): (&i16, &i16)| {
@@ -21,7 +21,7 @@ pub(super) fn up(samples: &[i16], factor: usize) -> Vec<i16> {
     samples.iter().zip(next).flat_map(between).collect()
 }
 
-/// At a `factor`th of the rate: a low pass of 31 weights (a sinc in a Hann window), then every `factor`th sample.
+/// Downsamples by `factor`: a low-pass filter of 31 taps (a sinc with a Hann window), then every `factor`th sample.
 pub(super) fn down(samples: &[i16], factor: usize) -> Vec<i16> {
     let weights: Vec<f64> = (-15..=15)
         .map(|place| {
@@ -42,13 +42,13 @@ pub(super) fn down(samples: &[i16], factor: usize) -> Vec<i16> {
     (0..samples.len()).step_by(factor).map(|middle| at(middle) as i16).collect()
 }
 
-/// Both at once.
+/// The sum of two signals.
 pub(super) fn mixed(samples: &[i16], others: &[i16]) -> Vec<i16> {
     let others = others.iter().copied().chain(std::iter::repeat(0));
     samples.iter().zip(others).map(|(one, other)| one.saturating_add(other)).collect()
 }
 
-/// White noise: each sample evenly from `-peak` to `peak`, which has a root mean square of `peak / √3`.
+/// White noise, uniform from `-peak` to `peak`, with a root mean square of `peak / √3`.
 pub(super) fn noise(length: usize, peak: i16, seed: u64) -> Vec<i16> {
     let mut state = seed;
     let mut draw = || {
@@ -60,8 +60,7 @@ pub(super) fn noise(length: usize, peak: i16, seed: u64) -> Vec<i16> {
     (0..length).map(|_| (draw() % width - i64::from(peak)) as i16).collect()
 }
 
-/// Something like a person: a buzz with harmonics, of which those near three resonances are loud; pitch and
-/// resonances wander, and there are pauses.
+/// A speech-like signal: a buzz whose harmonics near three formants are loud; pitch and formants vary, with pauses.
 pub(super) fn babble(length: usize, hz: f64, seed: u64) -> Vec<i16> {
     let turns = noise(length / 400 + 2, 1_000, seed);
     let mut phase = 0.0_f64;

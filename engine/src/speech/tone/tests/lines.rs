@@ -1,11 +1,11 @@
-//! Over lines that lose nothing.
+//! Lines without losses.
 use super::*;
 
 #[test]
-fn it_may_begin_at_any_sample() {
+fn an_utterance_may_start_at_any_sample() {
     for rate in RATES {
         let samples = ToneEncoder::speak("Hello", rate);
-        // Every sample at 8 kHz, every fifth at the others: so do all places within a step come up.
+        // Every sample at 8 kHz, every fifth at other rates: this covers every position within a step.
         for offset in (0..=rate.frame_samples()).step_by(if rate == Rate::Khz8 { 1 } else { 5 }) {
             let mut line = vec![0; offset];
             line.extend(&samples);
@@ -15,7 +15,7 @@ fn it_may_begin_at_any_sample() {
 }
 
 #[test]
-fn it_passes_through_a_telephone_at_any_level() {
+fn decodes_mu_law_at_any_level() {
     for decibels in (-36..=12).step_by(12) {
         let level = 10_f64.powf(f64::from(decibels) / 20.0);
         for rate in RATES {
@@ -27,7 +27,7 @@ fn it_passes_through_a_telephone_at_any_level() {
 }
 
 #[test]
-fn it_is_heard_when_clipped_and_when_the_level_changes_within() {
+fn decodes_clipped_audio_and_changing_levels() {
     let samples = ToneEncoder::speak(&long_text(), Rate::Khz8);
     assert_eq!(hear(&line::gain(&samples, 8.0), Rate::Khz8), said(&long_text()));
     let changing: Vec<i16> = samples
@@ -39,7 +39,7 @@ fn it_is_heard_when_clipped_and_when_the_level_changes_within() {
 }
 
 #[test]
-fn it_is_heard_at_another_rate_than_it_was_spoken_at() {
+fn decodes_resampled_audio() {
     for (fast, factor) in [(Rate::Khz16, 2), (Rate::Khz24, 3)] {
         for offset in [0, 7, 79] {
             let mut quiet = vec![0; offset];
@@ -57,7 +57,7 @@ fn it_is_heard_at_another_rate_than_it_was_spoken_at() {
 }
 
 #[test]
-fn it_is_heard_over_hum_and_an_offset() {
+fn decodes_with_hum_and_an_offset() {
     let hum = |place: usize| (200.0 + 800.0 * (place as f64 / 160.0 * std::f64::consts::TAU).sin()) as i16;
     let samples = ToneEncoder::speak(&long_text(), Rate::Khz8);
     let hum: Vec<i16> = (0..samples.len()).map(hum).collect();
@@ -79,9 +79,9 @@ fn utterances_follow_one_another() {
     }
 }
 
-/// Two speakers on one line, of whom one is an echo of the other or far away.
+/// Two speakers on one line, one of them an echo or far away.
 #[test]
-fn the_louder_of_two_is_heard() {
+fn decodes_the_louder_of_two_speakers() {
     let samples = ToneEncoder::speak(SENTENCE, Rate::Khz8);
     let mut other = silence(5, Rate::Khz8);
     other.extend(line::gain(&ToneEncoder::speak(&long_text(), Rate::Khz8), 0.2));
@@ -92,7 +92,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
-    fn it_is_heard_through_noise(
+    fn decodes_with_noise(
         text in "\\PC{1,60}",
         rate in prop::sample::select(&RATES),
         offset in 0_usize..2_000,
@@ -101,7 +101,7 @@ proptest! {
         let mut quiet = vec![0; offset];
         quiet.extend(ToneEncoder::speak(&text, rate));
         quiet.extend(silence(100, rate));
-        // The voice's root mean square is 4,096; a tenth of it is -20 dB, a quarter -12 dB.
+        // The encoder's root mean square is 4,096; a tenth of it is -20 dB, a quarter -12 dB.
         for peak in [709, 1_773] {
             let noisy = line::mixed(&quiet, &line::noise(quiet.len(), peak, seed));
             prop_assert_eq!(hear(&line::mu_law(&noisy), rate), said(&text), "{}", peak);

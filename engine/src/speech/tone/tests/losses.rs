@@ -1,22 +1,21 @@
-//! Over lines that lose and repeat.
+//! Lines that lose and repeat frames.
 use super::*;
 
-/// Three packets, each of which is 52 symbols.
+/// Three packets; the first two have 52 symbols each.
 const THREE: &str = "This is the first packet of forty bytes.and this, the second, which is as long. Last";
 
-/// The frames of a text.
 fn frames(text: &str) -> Vec<Vec<i16>> {
     ToneEncoder::speak(text, Rate::Khz8).chunks(Rate::Khz8.frame_samples()).map(<[i16]>::to_vec).collect()
 }
 
-/// What is heard of these frames and of a second's silence after them.
+/// Decodes the frames and a second of silence.
 fn hear_frames(frames: &[Vec<i16>]) -> Vec<ToneHeard> {
     let mut samples = frames.concat();
     samples.extend(silence(1_000, Rate::Khz8));
     hear(&samples, Rate::Khz8)
 }
 
-/// What was said of all that was heard.
+/// The decoded texts.
 fn texts(heard: &[ToneHeard]) -> Vec<&str> {
     let mut texts = Vec::new();
     for heard in heard {
@@ -27,7 +26,7 @@ fn texts(heard: &[ToneHeard]) -> Vec<&str> {
     texts
 }
 
-/// A frame that is lost, repeated or silenced costs the packet it is in.
+/// A frame that is lost, repeated or silenced costs its packet.
 #[test]
 fn an_error_costs_a_packet() {
     let whole = frames(THREE);
@@ -46,12 +45,12 @@ fn an_error_costs_a_packet() {
         for (kind, frames) in [("lost", lost), ("repeated", repeated), ("silenced", silenced)] {
             let heard = hear_frames(&frames);
             let texts = texts(&heard);
-            // One of two that are equal, the very last once more, a zero: what is read is what was sent.
+            // One of two equal frames, a repetition of the last frame, a zero byte: the text is still complete.
             if texts == [THREE] {
                 harmless += 1;
                 continue;
             }
-            // Without its preamble the last packet is missed, and with it that it was the last; likewise its header.
+            // Without its preamble or header the last packet is missed, and with it the end marker.
             if (104..112).contains(&place) && texts.is_empty() {
                 assert!(matches!(heard[..], [ToneHeard::Began, ToneHeard::Garbled { .. }]), "{heard:?}");
                 continue;
@@ -63,7 +62,7 @@ fn an_error_costs_a_packet() {
 }
 
 #[test]
-fn what_breaks_off_is_garbled() {
+fn an_early_end_is_garbled() {
     let whole = frames(THREE);
     for length in 0..whole.len() {
         let heard = hear_frames(&whole[..length]);
@@ -72,16 +71,16 @@ fn what_breaks_off_is_garbled() {
         let expected = match length {
             0..4 => vec![],
             4..112 => vec![ToneHeard::Began, ToneHeard::Garbled { duration_ms }],
-            // Of the last packet enough has come to know that it is the last.
+            // Enough of the last packet has arrived to know that it is the last.
             _ => vec![ToneHeard::Began, ToneHeard::Said { text, duration_ms }],
         };
         assert_eq!(heard, expected, "{length}");
     }
 }
 
-/// Who is interrupted and speaks again at once.
+/// An interrupted speaker who starts again at once.
 #[test]
-fn a_new_utterance_ends_one_that_broke_off() {
+fn a_new_utterance_ends_an_incomplete_one() {
     let whole = frames(THREE);
     for length in (4..112).step_by(3) {
         for pause in 0..3 {
@@ -105,7 +104,7 @@ fn a_new_utterance_ends_one_that_broke_off() {
 }
 
 #[test]
-fn an_utterance_of_which_the_begin_is_missed_is_heard_from_there() {
+fn decodes_an_utterance_without_its_start() {
     let whole = frames(THREE);
     let heard = hear_frames(&whole[30..]);
     let text = format!("…{}", &THREE[40..]);
@@ -113,7 +112,7 @@ fn an_utterance_of_which_the_begin_is_missed_is_heard_from_there() {
     assert_eq!(heard, [ToneHeard::Began, ToneHeard::Said { text, duration_ms }]);
 }
 
-/// The end of one and the begin of the next are lost together: two packets that do not belong together.
+/// The end of one utterance and the start of the next are lost: their packets must not be combined.
 #[test]
 fn halves_of_two_utterances_are_not_one() {
     let other = "Something else altogether, as long as that, of which the begin is lost.";
@@ -125,7 +124,7 @@ fn halves_of_two_utterances_are_not_one() {
     assert!(matches!(heard[..2], [ToneHeard::Began, ToneHeard::Garbled { .. }]));
 }
 
-/// A line that is late is silent for a while.
+/// A late line delivers silence for a while.
 #[test]
 fn a_pause_between_packets_does_no_harm() {
     for pause in [1, 5, 18] {
@@ -135,7 +134,7 @@ fn a_pause_between_packets_does_no_harm() {
     }
 }
 
-/// A packet that comes twice says nothing twice.
+/// A repeated packet is decoded once.
 #[test]
 fn a_repeated_packet_is_heard_once() {
     let mut frames = frames(THREE);
@@ -144,7 +143,7 @@ fn a_repeated_packet_is_heard_once() {
     assert_eq!(texts(&hear_frames(&frames)), [THREE]);
 }
 
-/// A tone that does not end keeps no utterance open.
+/// A continuous tone does not keep an utterance open.
 #[test]
 fn an_utterance_that_breaks_off_into_a_tone_ends() {
     let mut samples = frames(THREE)[..60].concat();
@@ -160,7 +159,7 @@ fn an_utterance_that_breaks_off_into_a_tone_ends() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Whatever a line does to frames, of what was not said nothing is heard.
+    /// Whatever a line does to frames, only text that was sent is decoded.
     #[test]
     fn what_is_heard_was_said(
         text in "[a-z ]{1,200}",

@@ -1,7 +1,7 @@
-//! What nobody said is not heard.
+//! Signals without an utterance give no text.
 use super::*;
 
-/// Ten seconds of each.
+/// Ten seconds of each level.
 #[test]
 fn noise_is_no_utterance() {
     for rate in RATES {
@@ -34,7 +34,7 @@ fn speech_is_no_utterance() {
     }
 }
 
-/// Every digit, long and loud.
+/// Every DTMF digit, long and loud.
 #[test]
 fn digits_are_no_utterance() {
     let mut samples = Vec::new();
@@ -48,7 +48,7 @@ fn digits_are_no_utterance() {
     assert_eq!(hear(&samples, Rate::Khz8), []);
 }
 
-/// Data is no preamble, wherever the window lies: after a preamble that is broken, nothing is heard of a packet.
+/// Data contains no preamble at any alignment: without its preamble a packet is not decoded.
 #[test]
 fn data_is_no_preamble() {
     let text: String = ('\u{0}'..='\u{7f}').chain("aaaa    ()[]{}".repeat(20).chars()).collect();
@@ -68,13 +68,13 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn any_bytes_are_heard_without_harm(samples: Vec<i16>, rate in prop::sample::select(&RATES)) {
+    fn arbitrary_samples_are_not_an_utterance(samples: Vec<i16>, rate in prop::sample::select(&RATES)) {
         prop_assert_eq!(hear(&samples, rate), []);
     }
 
-    /// Two who speak at once, as loud as each other: what is understood was said by one of them.
+    /// Two simultaneous speakers of any relative level: decoded text comes from one of them.
     #[test]
-    fn two_at_once_say_nothing_new(
+    fn two_speakers_are_not_mixed(
         one in "[a-z ]{1,100}",
         other in "[A-Z ]{1,100}",
         offset in 0_usize..8_000,
@@ -92,9 +92,9 @@ proptest! {
         }
     }
 
-    /// Utterances of which samples were replaced at random.
+    /// Utterances with randomly replaced samples.
     #[test]
-    fn what_is_damaged_is_heard_without_harm(
+    fn damaged_audio_gives_no_wrong_text(
         text in "\\PC{1,100}",
         damage in prop::collection::vec((any::<prop::sample::Index>(), any::<i16>()), 0..2_000),
     ) {

@@ -1,9 +1,8 @@
-//! Texts made to be slow to read. Reading must take time in proportion to their length.
+//! Adversarial texts: processing must take time linear in their length.
 //!
-//! Each text is so long that a reader which looks at the rest of it for each of its characters
-//! takes minutes, while one that reads it a fixed number of times takes a fraction of the deadline
-//! even on a slow machine and without optimisation.
-#![expect(clippy::disallowed_methods, reason = "the time a test itself takes")]
+//! Each text is so long that a quadratic algorithm takes minutes, while a linear one takes a fraction of the deadline even on
+//! a slow machine and without optimisation.
+#![expect(clippy::disallowed_methods, reason = "measures the duration of a test")]
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
@@ -83,7 +82,7 @@ const PATTERNS: [&str; 56] = [
 ];
 
 #[test]
-fn every_reader_takes_time_in_proportion() {
+fn every_parser_takes_linear_time() {
     for pattern in PATTERNS {
         let started = Instant::now();
         for text in shapes(pattern, 48 * 1024) {
@@ -133,7 +132,7 @@ fn arguments_are_filled_in_bounded_time() {
 }
 
 #[test]
-fn many_turns_and_rulings_read_each_text_once() {
+fn many_turns_and_verdicts_read_each_text_once() {
     let started = Instant::now();
     let scenario = "\r".repeat(32_000);
     let caller = RulesCaller::new(&scenario);
@@ -164,7 +163,7 @@ fn many_turns_and_rulings_read_each_text_once() {
     assert!(started.elapsed() < DEADLINE, "{:?}", started.elapsed());
 }
 
-/// The pattern over and over, alone and between other texts.
+/// The repeated pattern, alone and between other texts.
 fn shapes(pattern: &str, bytes: usize) -> Vec<String> {
     let many = |bytes: usize| pattern.repeat(bytes / pattern.len());
     let half = many(bytes / 2);

@@ -19,7 +19,7 @@ fn a_streamed_line() {
 }
 
 #[test]
-fn calls_end_with_stop_and_without_done() {
+fn calls_may_end_with_stop_and_without_done() {
     let call = json!({"index": 0, "id": "a", "type": "function", "function": {"name": "f", "arguments": ""}});
     let more = json!({"index": 0, "function": {"name": "", "arguments": "{\"x\": 1}"}});
     let whole = json!({"id": "a", "function": {"name": "f", "arguments": {"x": 1}}});
@@ -52,14 +52,14 @@ fn a_whole_answer_to_a_request_for_a_stream() {
 }
 
 #[test]
-fn the_call_of_old() {
+fn reads_the_deprecated_function_call() {
     let body = json!({"choices": [{"message": {"content": null,
         "function_call": {"name": "f", "arguments": "{}"}}, "finish_reason": "function_call"}]});
     assert_eq!(read(&body.to_string()).unwrap().calls.len(), 1);
 }
 
 #[test]
-fn a_message_at_the_end_is_not_said_twice() {
+fn a_repeated_message_at_the_end_is_ignored() {
     let body = stream(&[
         json!({"choices": [{"delta": {"content": "Hi"}}]}),
         json!({"choices": [{"message": {"content": "Hi"}, "finish_reason": "stop"}]}),
@@ -68,7 +68,7 @@ fn a_message_at_the_end_is_not_said_twice() {
 }
 
 #[test]
-fn other_choices_are_not_read() {
+fn other_choices_are_ignored() {
     let body = json!({"choices": [{"index": 1, "message": {"content": "B"}}, {"index": 0, "message":
         {"content": "A"}, "finish_reason": "length"}]});
     let answer = read(&body.to_string()).unwrap();
@@ -86,62 +86,62 @@ fn an_error_in_place_of_an_answer() {
         begun + "event: error\ndata: {\"message\": \"slow down\"}\n\n",
     ] {
         match read(&body) {
-            Err(AnswerError::Reported(error)) => assert_eq!(error.message, "slow down", "{body}"),
+            Err(CompletionError::Reported(error)) => assert_eq!(error.message, "slow down", "{body}"),
             other => panic!("{body}: {other:?}"),
         }
     }
 }
 
 #[test]
-fn what_breaks_off_is_told_from_what_is_no_answer() {
+fn truncated_and_invalid_responses_differ() {
     let hi = stream(&[json!({"choices": [{"delta": {"content": "Hi"}}]})]);
     for (body, error) in [
-        (String::new(), AnswerError::Cut),
-        (" \n".to_owned(), AnswerError::Cut),
-        (hi.clone(), AnswerError::Cut),
-        (hi.clone() + "data: {\"choices\": [{\"del", AnswerError::Cut),
-        ("{\"choices\": [".to_owned(), AnswerError::Cut),
-        ("<html></html>".to_owned(), AnswerError::Garbled("it is neither JSON nor a stream of events")),
-        (hi + "data: {]\n\ndata: [DONE]\n\n", AnswerError::Garbled("a piece of it is no JSON")),
-        ("data: [DONE]\n\n".to_owned(), AnswerError::Garbled("there is no choice in it")),
-        ("{} {}".to_owned(), AnswerError::Garbled("it is no JSON")),
+        (String::new(), CompletionError::Truncated),
+        (" \n".to_owned(), CompletionError::Truncated),
+        (hi.clone(), CompletionError::Truncated),
+        (hi.clone() + "data: {\"choices\": [{\"del", CompletionError::Truncated),
+        ("{\"choices\": [".to_owned(), CompletionError::Truncated),
+        ("<html></html>".to_owned(), CompletionError::Garbled("it is neither JSON nor an event stream")),
+        (hi + "data: {]\n\ndata: [DONE]\n\n", CompletionError::Garbled("a chunk is not JSON")),
+        ("data: [DONE]\n\n".to_owned(), CompletionError::Garbled("it has no choices")),
+        ("{} {}".to_owned(), CompletionError::Garbled("it is not JSON")),
     ] {
         assert_eq!(read(&body), Err(error), "{body}");
     }
-    // A call whose brackets close has come to its end.
+    // A call whose brackets are balanced is complete.
     let call =
         json!({"choices": [{"delta": {"tool_calls": [{"function": {"name": "f", "arguments": "{}"}}]}}]});
     assert!(read(&stream(&[call])).is_ok());
 }
 
 #[test]
-fn tokens_counted_with_every_piece_are_no_end() {
+fn usage_in_every_chunk_does_not_mark_the_end() {
     let usage = json!({"prompt_tokens": 9, "completion_tokens": 1});
     let piece = |delta: Value| json!({"choices": [{"delta": delta}], "usage": usage});
     let (role, begun) = (piece(json!({"role": "assistant"})), piece(json!({"content": "Your order will "})));
     let call = piece(json!({"tool_calls": [{"function": {"name": "f", "arguments": "{\"x\""}}]}));
     for pieces in [vec![role.clone(), begun.clone()], vec![begun.clone()], vec![role, call]] {
-        assert_eq!(read(&stream(&pieces)), Err(AnswerError::Cut), "{pieces:?}");
+        assert_eq!(read(&stream(&pieces)), Err(CompletionError::Truncated), "{pieces:?}");
     }
-    // By itself it comes last.
+    // Usage without content is the last chunk.
     let last = json!({"choices": [], "usage": usage});
     assert_eq!(read(&stream(&[begun, last])).unwrap().usage, Some(TokenCount { input: 9, output: 1 }));
 }
 
 #[test]
-fn there_is_an_end_to_it() {
+fn the_size_is_bounded() {
     let long = "x".repeat(MODEL_TEXT_BYTES_MAX / 2 + 1);
     let piece = json!({"choices": [{"delta": {"content": long}}]});
-    assert_eq!(read(&stream(&[piece.clone(), piece])), Err(AnswerError::TooLarge));
+    assert_eq!(read(&stream(&[piece.clone(), piece])), Err(CompletionError::TooLarge));
     let calls: Vec<Value> =
         (0..=MODEL_CALLS_MAX).map(|n| json!({"index": n, "function": {"name": "f"}})).collect();
     let body = stream(&[json!({"choices": [{"delta": {"tool_calls": calls}}]})]);
-    assert_eq!(read(&body), Err(AnswerError::TooLarge));
+    assert_eq!(read(&body), Err(CompletionError::TooLarge));
 }
 
 proptest! {
     #[test]
-    fn how_the_bytes_are_cut_changes_nothing(
+    fn the_division_of_the_bytes_does_not_matter(
         pieces in prop::collection::vec(piece(), 0..8),
         end in prop::sample::select(vec!["\n", "\r\n", "\r"]),
         mark in prop::bool::ANY,
@@ -152,7 +152,7 @@ proptest! {
     }
 
     #[test]
-    fn garbage_is_no_worse(
+    fn invalid_bytes_give_the_same_result_in_any_division(
         bytes in prop::collection::vec(prop::num::u8::ANY, 0..300),
         cuts in prop::collection::vec(0..300usize, 0..6),
     ) {
@@ -200,12 +200,12 @@ fn stream(events: &[Value]) -> String {
     events.iter().map(|event| format!("data: {event}\n\n")).collect()
 }
 
-fn read(body: &str) -> Result<Answer, AnswerError> {
+fn read(body: &str) -> Result<Completion, CompletionError> {
     read_pieces(&[body.as_bytes()])
 }
 
-fn read_pieces(pieces: &[&[u8]]) -> Result<Answer, AnswerError> {
-    let mut reader = AnswerReader::default();
+fn read_pieces(pieces: &[&[u8]]) -> Result<Completion, CompletionError> {
+    let mut reader = CompletionReader::default();
     for piece in pieces {
         if reader.push(piece)? == Progress::Complete {
             break;

@@ -1,5 +1,5 @@
-//! A chat completion as it comes in: streamed (`chat.completion.chunk` events) or, from servers that
-//! do not stream with tools, whole (`chat.completion`), told apart by its first byte.
+//! Parses a chat completion: streamed (`chat.completion.chunk` events) or, from servers that do not stream with tools,
+//! whole (`chat.completion`). The first byte tells them apart.
 use serde_json::Value;
 
 use super::calls::{CallFragment, Calls};
@@ -8,82 +8,80 @@ use super::sse::{SseEvent, SseReader};
 use crate::base::limits::{MODEL_BYTES_PER_TOKEN, MODEL_RESPONSE_BYTES_MAX, MODEL_TEXT_BYTES_MAX};
 use crate::conversation::ToolRequest;
 
-/// What a model answered.
+/// A model's completion.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Answer {
-    /// Its words; those of its refusal where there are no others.
+pub struct Completion {
+    /// The text, or the refusal when there is no other text.
     pub text: String,
-    /// The tools it wants called. An empty list says nothing about `finish_reason`: some servers
-    /// end a call with `stop`.
+    /// The requested tool calls. `finish_reason` is no indication: some servers end with `stop` after calls.
     pub calls: Vec<ToolRequest>,
-    /// Why it stopped.
+    /// Why the model stopped.
     pub finish: Finish,
-    /// What it took, as the server counts.
+    /// The reported token count.
     pub usage: Option<TokenCount>,
 }
 
 /// Why a model stopped.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Finish {
-    /// It had no more to say, or did not tell.
+    /// It was finished, or gave no reason.
     #[default]
     Done,
-    /// It ran into its limit of tokens.
+    /// It reached its token limit.
     Length,
-    /// The provider withheld the rest.
+    /// The provider's content filter removed the rest.
     ContentFilter,
 }
 
-/// Tokens of one answer.
+/// The token count of one completion.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TokenCount {
-    /// Read.
+    /// Input tokens.
     pub input: u64,
-    /// Written, those the model only thought with included.
+    /// Output tokens, including reasoning tokens.
     pub output: u64,
 }
 
 impl TokenCount {
-    /// About how many there were, of a request and an answer of so many bytes.
-    pub fn estimate(asked_bytes: usize, answered_bytes: usize) -> Self {
+    /// Estimates the count from the sizes of the request and the response.
+    pub fn estimate(request_bytes: usize, response_bytes: usize) -> Self {
         let tokens = |bytes: usize| u64::try_from(bytes.div_ceil(MODEL_BYTES_PER_TOKEN)).unwrap_or(u64::MAX);
-        Self { input: tokens(asked_bytes), output: tokens(answered_bytes) }
+        Self { input: tokens(request_bytes), output: tokens(response_bytes) }
     }
 }
 
-/// Why an answer cannot be used.
+/// Why a completion cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum AnswerError {
-    /// The provider reports an error in place of an answer, or in the midst of it.
+pub enum CompletionError {
+    /// The provider reported an error instead of an answer, or in the middle of one.
     Reported(ProviderError),
-    /// It broke off.
-    Cut,
-    /// It is not what the API says; the text says in what.
+    /// The response ended too early.
+    Truncated,
+    /// The response does not follow the API; the text says how.
     Garbled(&'static str),
-    /// More words, calls or bytes than an answer may have.
+    /// The response exceeds a limit on text, calls or bytes.
     TooLarge,
 }
 
-/// Whether to read on.
+/// Whether to continue reading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress {
     /// There may be more.
     More,
-    /// The answer is complete, whatever else comes.
+    /// The completion is complete; ignore what follows.
     Complete,
 }
 
-/// Puts an answer together from the bytes of a body, in pieces of any size: the same bytes give the
-/// same answer or the same error, however they are cut.
+/// Assembles a completion from the pieces of a body. The result does not depend on how the bytes are divided.
 #[derive(Debug, Clone, Default)]
-pub struct AnswerReader {
+pub struct CompletionReader {
     form: Form,
     assembly: Assembly,
 }
 
 #[derive(Debug, Clone)]
 enum Form {
-    /// Nothing but white space yet, and this many bytes of a byte order mark.
+    /// Only white space so far, and this many bytes of a byte order mark.
     Unknown {
         mark_bytes: usize,
     },
@@ -99,10 +97,9 @@ impl Default for Form {
 
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
-impl AnswerReader {
-    /// Takes in the next bytes of the body. After an error or [`Progress::Complete`] nothing more is
-    /// taken in.
-    pub fn push(&mut self, bytes: &[u8]) -> Result<Progress, AnswerError> {
+impl CompletionReader {
+    /// Adds the next bytes of the body. After an error or [`Progress::Complete`] further bytes have no effect.
+    pub fn push(&mut self, bytes: &[u8]) -> Result<Progress, CompletionError> {
         let mut bytes = bytes;
         while let Form::Unknown { mark_bytes } = &mut self.form {
             let Some((&first, rest)) = bytes.split_first() else { return Ok(Progress::More) };
@@ -122,7 +119,7 @@ impl AnswerReader {
         match &mut self.form {
             Form::Unknown { .. } => Ok(Progress::More),
             Form::Whole(body) if body.len() + bytes.len() > MODEL_RESPONSE_BYTES_MAX => {
-                Err(AnswerError::TooLarge)
+                Err(CompletionError::TooLarge)
             }
             Form::Whole(body) => {
                 body.extend_from_slice(bytes);
@@ -135,50 +132,50 @@ impl AnswerReader {
         }
     }
 
-    /// The body has ended: the answer that is in it.
-    pub fn finish(&mut self) -> Result<Answer, AnswerError> {
+    /// Ends the body and returns the completion.
+    pub fn finish(&mut self) -> Result<Completion, CompletionError> {
         let assembly = &mut self.assembly;
         match &mut self.form {
-            Form::Unknown { .. } => return Err(AnswerError::Cut),
+            Form::Unknown { .. } => return Err(CompletionError::Truncated),
             Form::Whole(body) => match serde_json::from_slice::<Value>(body) {
                 Ok(value) => {
                     assembly.take(&value)?;
                     assembly.ended = true;
                 }
-                Err(error) if error.is_eof() => return Err(AnswerError::Cut),
-                Err(_) => return Err(AnswerError::Garbled("it is no JSON")),
+                Err(error) if error.is_eof() => return Err(CompletionError::Truncated),
+                Err(_) => return Err(CompletionError::Garbled("it is not JSON")),
             },
             Form::Streamed(reader) => {
                 let read = reader.finish(&mut |event| assembly.event(&event, true));
                 assembly.progress(read.is_err())?;
                 if assembly.events == 0 {
-                    return Err(AnswerError::Garbled("it is neither JSON nor a stream of events"));
+                    return Err(CompletionError::Garbled("it is neither JSON nor an event stream"));
                 }
             }
         }
         assembly.answer()
     }
 
-    /// The tokens counted so far, for an answer that cannot be used: it has to be paid all the same.
+    /// The tokens reported so far; an unusable answer is billed as well.
     pub const fn usage(&self) -> Option<TokenCount> {
         self.assembly.usage
     }
 
-    /// Whether the provider has said that it failed, and nothing before that: there is no answer to be paid.
+    /// Whether the provider reported an error before any content, so that there is nothing to bill.
     pub const fn is_only_an_error(&self) -> bool {
-        self.assembly.reported && self.assembly.said() == 0
+        self.assembly.reported && self.assembly.content_bytes() == 0
     }
 
-    /// Bytes of words and calls so far; of an answer that came whole and cannot be read, all of them.
+    /// Bytes of text and calls so far; for an unreadable whole response, all of its bytes.
     pub fn bytes(&self) -> usize {
-        match (&self.form, self.assembly.said()) {
+        match (&self.form, self.assembly.content_bytes()) {
             (Form::Whole(body), 0) => body.len(),
             (_, said) => said,
         }
     }
 }
 
-/// What the events have said so far.
+/// What was received so far.
 #[derive(Debug, Clone, Default)]
 struct Assembly {
     events: u64,
@@ -188,15 +185,15 @@ struct Assembly {
     calls: Calls,
     finish: Option<Finish>,
     usage: Option<TokenCount>,
-    /// The tokens were counted in a piece that says nothing, and nothing was said since.
-    counted_last: bool,
-    /// The provider has told of an error.
+    /// The last content-free chunk reported usage, and no content followed.
+    usage_is_last: bool,
+    /// The provider reported an error.
     reported: bool,
-    /// `[DONE]` has come.
+    /// `[DONE]` was received.
     done: bool,
-    /// It is whole, so nothing tells of its end but itself.
+    /// The response is whole, so it has no other end marker.
     ended: bool,
-    failed: Option<AnswerError>,
+    failed: Option<CompletionError>,
 }
 
 impl Assembly {
@@ -211,28 +208,28 @@ impl Assembly {
         } else if !data.is_empty() {
             let taken = match serde_json::from_slice::<Value>(data) {
                 Ok(value) if event.name == "error" => {
-                    Err(AnswerError::Reported(ProviderError::read(&value, None)))
+                    Err(CompletionError::Reported(ProviderError::read(&value, None)))
                 }
                 Ok(value) => self.take(&value),
-                // Only the last event can have been cut off.
-                Err(_) if is_last => Err(AnswerError::Cut),
-                Err(_) => Err(AnswerError::Garbled("a piece of it is no JSON")),
+                // Only the last event can be truncated.
+                Err(_) if is_last => Err(CompletionError::Truncated),
+                Err(_) => Err(CompletionError::Garbled("a chunk is not JSON")),
             };
             self.failed = taken.err();
         }
     }
 
-    fn progress(&self, too_long: bool) -> Result<Progress, AnswerError> {
+    fn progress(&self, too_long: bool) -> Result<Progress, CompletionError> {
         match &self.failed {
             Some(error) => Err(error.clone()),
             None if self.done => Ok(Progress::Complete),
-            None if too_long => Err(AnswerError::TooLarge),
+            None if too_long => Err(CompletionError::TooLarge),
             None => Ok(Progress::More),
         }
     }
 
-    /// Takes in a `chat.completion.chunk` or a `chat.completion`.
-    fn take(&mut self, value: &Value) -> Result<(), AnswerError> {
+    /// Adds a `chat.completion.chunk` or a `chat.completion`.
+    fn take(&mut self, value: &Value) -> Result<(), CompletionError> {
         let taken = self.try_take(value);
         if let Err(error) = &taken {
             self.failed = Some(error.clone());
@@ -240,14 +237,14 @@ impl Assembly {
         taken
     }
 
-    fn try_take(&mut self, value: &Value) -> Result<(), AnswerError> {
+    fn try_take(&mut self, value: &Value) -> Result<(), CompletionError> {
         if let Some(error) = reported_error(value) {
             self.reported = true;
-            return Err(AnswerError::Reported(error));
+            return Err(CompletionError::Reported(error));
         }
-        let said = self.said();
+        let before = self.content_bytes();
         let mut counted = false;
-        // Groq's own place for it, in the last piece.
+        // Groq reports usage here, in the last chunk.
         for usage in [value.get("usage"), value.pointer("/x_groq/usage")].into_iter().flatten() {
             let tokens = |name: &str| usage.get(name).and_then(Value::as_u64);
             if let (Some(input), Some(output)) = (tokens("prompt_tokens"), tokens("completion_tokens")) {
@@ -256,17 +253,17 @@ impl Assembly {
             }
         }
         self.choice(value)?;
-        // Some servers count with every piece, so a count that comes with words is no end.
-        self.counted_last = self.said() == said && (counted || self.counted_last);
+        // Some servers report usage in every chunk, so usage next to content does not mark the end.
+        self.usage_is_last = self.content_bytes() == before && (counted || self.usage_is_last);
         Ok(())
     }
 
-    /// How much has been said.
-    const fn said(&self) -> usize {
+    /// Bytes of content so far.
+    const fn content_bytes(&self) -> usize {
         self.text.len() + self.refusal.len() + self.calls.bytes()
     }
 
-    fn choice(&mut self, value: &Value) -> Result<(), AnswerError> {
+    fn choice(&mut self, value: &Value) -> Result<(), CompletionError> {
         let choices = value.get("choices").and_then(Value::as_array);
         let first = |choice: &&Value| choice.get("index").and_then(Value::as_u64).unwrap_or(0) == 0;
         let Some(choice) = choices.and_then(|choices| choices.iter().find(first)) else { return Ok(()) };
@@ -281,13 +278,13 @@ impl Assembly {
             self.delta(delta)?;
         }
         match choice.get("message") {
-            // Some servers end a stream with the whole message once more.
+            // Some servers repeat the whole message at the end of a stream.
             Some(message) if self.text.is_empty() && self.calls.is_empty() => self.delta(message),
             _ => Ok(()),
         }
     }
 
-    fn delta(&mut self, delta: &Value) -> Result<(), AnswerError> {
+    fn delta(&mut self, delta: &Value) -> Result<(), CompletionError> {
         match delta.get("content") {
             Some(Value::String(text)) => add(&mut self.text, text)?,
             Some(Value::Array(parts)) => {
@@ -309,18 +306,18 @@ impl Assembly {
             _ => {}
         }
         match delta.get("function_call") {
-            // What `tool_calls` was before; there is one at most.
+            // The predecessor of `tool_calls`, for a single call.
             Some(function @ Value::Object(_)) => self.function(None, "", function),
             _ => Ok(()),
         }
     }
 
-    fn call(&mut self, call: &Value) -> Result<(), AnswerError> {
+    fn call(&mut self, call: &Value) -> Result<(), CompletionError> {
         let index = call.get("index").and_then(Value::as_u64);
         self.function(index, text_of(call, "id"), call.get("function").unwrap_or(&Value::Null))
     }
 
-    fn function(&mut self, index: Option<u64>, id: &str, function: &Value) -> Result<(), AnswerError> {
+    fn function(&mut self, index: Option<u64>, id: &str, function: &Value) -> Result<(), CompletionError> {
         let whole;
         let arguments = match function.get("arguments") {
             Some(Value::String(text)) => text.as_str(),
@@ -331,25 +328,25 @@ impl Assembly {
             _ => "",
         };
         let fragment = CallFragment { index, id, name: text_of(function, "name"), arguments };
-        self.calls.push(&fragment).map_err(|_| AnswerError::TooLarge)
+        self.calls.push(&fragment).map_err(|_| CompletionError::TooLarge)
     }
 
-    /// The answer, if this is one and has come to its end.
-    fn answer(&self) -> Result<Answer, AnswerError> {
+    /// The completion, if it is valid and complete.
+    fn answer(&self) -> Result<Completion, CompletionError> {
         if let Some(error) = &self.failed {
             return Err(error.clone());
         }
-        // Not all servers send `[DONE]`, nor all a finish_reason. What comes last tells too.
-        let has_ended = self.done || self.ended || self.finish.is_some() || self.counted_last;
+        // Not all servers send `[DONE]` or a finish_reason; final usage marks the end as well.
+        let has_ended = self.done || self.ended || self.finish.is_some() || self.usage_is_last;
         let calls_are_whole = !self.calls.is_empty() && self.calls.are_complete();
         if !has_ended && !calls_are_whole {
-            return Err(AnswerError::Cut);
+            return Err(CompletionError::Truncated);
         }
         if self.choices == 0 {
-            return Err(AnswerError::Garbled("there is no choice in it"));
+            return Err(CompletionError::Garbled("it has no choices"));
         }
         let text = if self.text.trim().is_empty() { &self.refusal } else { &self.text };
-        Ok(Answer {
+        Ok(Completion {
             text: text.clone(),
             calls: self.calls.requests(),
             finish: self.finish.unwrap_or_default(),
@@ -362,9 +359,9 @@ fn text_of<'a>(value: &'a Value, name: &str) -> &'a str {
     value.get(name).and_then(Value::as_str).unwrap_or_default()
 }
 
-fn add(text: &mut String, more: &str) -> Result<(), AnswerError> {
+fn add(text: &mut String, more: &str) -> Result<(), CompletionError> {
     if text.len() + more.len() > MODEL_TEXT_BYTES_MAX {
-        return Err(AnswerError::TooLarge);
+        return Err(CompletionError::TooLarge);
     }
     text.push_str(more);
     Ok(())
