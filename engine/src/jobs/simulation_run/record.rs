@@ -4,7 +4,8 @@ use serde_json::json;
 
 use super::Started;
 use super::drive::{Drive, Driven};
-use crate::base::time;
+use crate::base::ids::{CallId, Id};
+use crate::base::time::Timestamp;
 use crate::conversation::EndedReason;
 use crate::jobs::Failure;
 use crate::services::Services;
@@ -90,8 +91,8 @@ pub async fn over(
     run.turns = i64::from(result.turns);
     run.last_line = super::drive::last_line(&ended.transcript);
     run.cost_microusd = total.microusd;
-    run.completed_at = Some(time::format(now_ms));
-    run.call_id = Some(new.id.clone());
+    run.completed_at = Some(Timestamp::from_ms(now_ms));
+    run.call_id = Some(CallId::from_stored(new.id.clone()));
 
     let mut batch = Batch::from(calls::write::end(&job.workspace_id, &new.id, &ended, Some(&analysis)));
     batch.push(sql!(

@@ -4,32 +4,26 @@ use crate::base::limits::{PHONE_CONNECT_MS, PHONE_TOLD_MS};
 use crate::live::telephony;
 use crate::live::telephony::leg::Leg;
 use crate::operations::context::Context;
-use crate::operations::operation::{BodySchema, Effects, Input, Operation, Output, Success};
-use crate::operations::schema;
+use crate::operations::operation::{Effects, Input, Operation, Output, Success};
 use crate::operations::webhooks::Nothing;
 use crate::storage::batch::Batch;
 use crate::storage::calls::{self, Call};
 use crate::storage::fault::Fault;
 
 /// `POST /calls/{id}/hang-up`
-pub const OPERATION: Operation = Operation {
-    id: "hang_up_call",
-    method: http::Method::POST,
-    path: "/calls/{id}/hang-up",
-    group: "Calls",
-    title: "Hang up a call",
-    description: "Ends a telephone call that is under way, or calls it off while it rings. The answer is the call as it is \
+pub const OPERATION: Operation = Operation::post("hang_up_call", "/calls/{id}/hang-up", run!(run))
+    .with_effects(Effects::Update)
+    .with_success(Success::Ok)
+    .reaching_out()
+    .docs(
+        "Hang up a call",
+        "Ends a telephone call that is under way, or calls it off while it rings. The answer is the call as it is \
         then: the carrier confirms the end a moment later, and the log has it from there. A call that is over stays as it is. \
         Hanging up twice does no harm.",
-    effects: Effects::Update,
-    success: Success::Ok,
-    revision: false,
-    query: None,
-    body: BodySchema::optional(schema::of::<Nothing>),
-    response: Some(schema::of::<Call>),
-    errors: &[Code::CarrierNotConfigured, Code::CarrierRejected, Code::CarrierTimeout],
-    run: |context, input| Box::pin(run(context, input)),
-};
+    )
+    .optional_body::<Nothing>()
+    .returns::<Call>()
+    .errors(&[Code::CarrierNotConfigured, Code::CarrierRejected, Code::CarrierTimeout]);
 
 async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     let reads = vec![calls::select(input.id()), Leg::select_for_caller(input.id())];
