@@ -7,6 +7,9 @@ pub trait Word: Copy + 'static {
 
     /// Parses a spelling; `None` for an unknown word.
     fn from_word(text: &str) -> Option<Self>;
+
+    /// The spelling.
+    fn word(self) -> &'static str;
 }
 
 /// Declares an enum of words, with `ALL`, `as_str` and `parse`. `json` before the name adds Serde and JSON Schema.
@@ -49,6 +52,10 @@ macro_rules! words {
 
             fn from_word(text: &str) -> Option<Self> {
                 Self::parse(text)
+            }
+
+            fn word(self) -> &'static str {
+                self.as_str()
             }
         }
     };

@@ -94,7 +94,7 @@ async fn load(
         return Ok(None);
     };
     let run = Run::read(run)?;
-    let known_call = run.call_id.clone();
+    let known_call = run.call_id.as_ref().map(ToString::to_string);
     let started = Started {
         seed: run.seed,
         max_cost_microusd: run.max_cost_microusd,

@@ -148,7 +148,7 @@ async fn opened(services: &Services, token: &TestToken) -> Result<Opened, Fault>
     let ports = services.ports();
     let workspace_id = &token.workspace_id;
     let now_ms = ports.clock.now_ms();
-    let mut reads: Vec<Statement> = assistant_reads("?1", &token.assistant_id)
+    let mut reads: Vec<Statement> = assistant_reads(":id", &token.assistant_id)
         .into_iter()
         .chain([spending::select(now_ms), events::callers_subscribers()])
         .map(|statement| statement.in_workspace(workspace_id))

@@ -1,17 +1,26 @@
 //! Everything the service can do, in one table. REST, MCP, OpenAPI, the documentation page and the
 //! tests come from it; adding an operation is adding a file and a row.
+/// The function of an operation, as its row takes it.
+macro_rules! run {
+    ($function:ident) => {
+        |context, input| Box::pin($function(context, input))
+    };
+}
+
 pub mod assistants;
 pub mod auth;
 pub mod calls;
+mod checks;
 pub mod context;
-mod crud;
 pub mod keys;
 pub mod knowledge;
 pub mod numbers;
 pub mod operation;
+mod paging;
 pub mod personas;
 mod refusal;
-pub mod rotation;
+mod resource;
+mod rotation;
 pub mod runs;
 pub mod scenarios;
 pub mod schema;
@@ -39,104 +48,101 @@ pub const GROUPS: &[(&str, &str)] = &[
     ("Service", "Routes that need no key."),
 ];
 
-/// What may reach a service outside of this one, beside what can incur usage. The interface counts all that writes
-/// an assistant among it.
-pub const REACHING_OUT: &[&str] = &[
-    "create_assistant",
-    "update_assistant",
-    "delete_assistant",
-    "set_assistant_tools",
-    "set_assistant_knowledge",
-    "create_browser_test_token",
-    "hang_up_call",
-    "test_webhook",
-    "redeliver_webhook_delivery",
-];
-
-/// A row as this target needs it: what only documents tell stays out of a module that is handed them.
-#[cfg(target_arch = "wasm32")]
-macro_rules! row {
-    ($row:expr) => {
-        Operation { group: "", title: "", description: "", response: None, errors: &[], ..$row }
-    };
-}
-#[cfg(not(target_arch = "wasm32"))]
-macro_rules! row {
-    ($row:expr) => {
-        $row
-    };
+/// What only the documents tell of a row. A WebAssembly module is handed its documents, so their texts stay out of it.
+const fn documented(row: Operation, group: &'static str) -> Operation {
+    if cfg!(target_arch = "wasm32") { row.without_docs() } else { row.in_group(group) }
 }
 
 macro_rules! table {
-    ($($row:expr),* $(,)?) => { &[$(row!($row)),*] };
+    ($($group:literal => [$($row:expr),* $(,)?],)*) => { &[$($(const { documented($row, $group) }),*),*] };
 }
 
-/// The table. The order is the order of the MCP tool list.
+/// The table, by group. The order is the order of the MCP tool list.
 pub static OPERATIONS: &[Operation] = table![
-    assistants::list::OPERATION,
-    assistants::get::OPERATION,
-    assistants::create::OPERATION,
-    assistants::update::OPERATION,
-    assistants::delete::OPERATION,
-    assistants::set_tools::OPERATION,
-    assistants::set_knowledge::OPERATION,
-    assistants::test_token::OPERATION,
-    tools::LIST,
-    tools::GET,
-    tools::CREATE,
-    tools::UPDATE,
-    tools::DELETE,
-    tools::rotate_secret::OPERATION,
-    knowledge::LIST,
-    knowledge::GET,
-    knowledge::CREATE,
-    knowledge::UPDATE,
-    knowledge::DELETE,
-    numbers::LIST,
-    numbers::BIND,
-    numbers::UNBIND,
-    calls::list::OPERATION,
-    calls::get::OPERATION,
-    calls::place::OPERATION,
-    calls::hang_up::OPERATION,
-    calls::recording::DOWNLOAD,
-    calls::waveform::OPERATION,
-    calls::recording::DELETE,
-    webhooks::LIST,
-    webhooks::CREATE,
-    webhooks::UPDATE,
-    webhooks::DELETE,
-    webhooks::rotate_secret::OPERATION,
-    webhooks::test::OPERATION,
-    webhooks::list_deliveries::OPERATION,
-    webhooks::redeliver::OPERATION,
-    personas::LIST,
-    personas::GET,
-    personas::CREATE,
-    personas::UPDATE,
-    personas::DELETE,
-    scenarios::LIST,
-    scenarios::GET,
-    scenarios::CREATE,
-    scenarios::UPDATE,
-    scenarios::DELETE,
-    simulations::LIST,
-    simulations::GET,
-    simulations::CREATE,
-    simulations::UPDATE,
-    simulations::DELETE,
-    runs::start::OPERATION,
-    runs::batch::OPERATION,
-    runs::list::OPERATION,
-    runs::get::OPERATION,
-    runs::delete::OPERATION,
-    speech::LIST_TTS_RATES,
-    speech::LIST_MODELS,
-    keys::LIST,
-    keys::CREATE,
-    keys::REVOKE,
-    workspace::GET,
-    workspace::UPDATE,
+    "Assistants" => [
+        assistants::LIST,
+        assistants::GET,
+        assistants::CREATE,
+        assistants::UPDATE,
+        assistants::DELETE,
+        assistants::attachments::SET_TOOLS,
+        assistants::attachments::SET_KNOWLEDGE,
+        assistants::test_token::OPERATION,
+    ],
+    "Tools" => [
+        tools::LIST,
+        tools::GET,
+        tools::CREATE,
+        tools::UPDATE,
+        tools::DELETE,
+        tools::ROTATE_SECRET,
+    ],
+    "Knowledge" => [
+        knowledge::LIST,
+        knowledge::GET,
+        knowledge::CREATE,
+        knowledge::UPDATE,
+        knowledge::DELETE,
+    ],
+    "Numbers" => [
+        numbers::LIST,
+        numbers::BIND,
+        numbers::UNBIND,
+    ],
+    "Calls" => [
+        calls::list::OPERATION,
+        calls::get::OPERATION,
+        calls::place::OPERATION,
+        calls::hang_up::OPERATION,
+        calls::recording::DOWNLOAD,
+        calls::waveform::OPERATION,
+        calls::recording::DELETE,
+    ],
+    "Webhooks" => [
+        webhooks::LIST,
+        webhooks::CREATE,
+        webhooks::UPDATE,
+        webhooks::DELETE,
+        webhooks::ROTATE_SECRET,
+        webhooks::test::OPERATION,
+        webhooks::list_deliveries::OPERATION,
+        webhooks::redeliver::OPERATION,
+    ],
+    "Simulations" => [
+        personas::LIST,
+        personas::GET,
+        personas::CREATE,
+        personas::UPDATE,
+        personas::DELETE,
+        scenarios::LIST,
+        scenarios::GET,
+        scenarios::CREATE,
+        scenarios::UPDATE,
+        scenarios::DELETE,
+        simulations::LIST,
+        simulations::GET,
+        simulations::CREATE,
+        simulations::UPDATE,
+        simulations::DELETE,
+        runs::start::OPERATION,
+        runs::batch::OPERATION,
+        runs::list::OPERATION,
+        runs::get::OPERATION,
+        runs::delete::OPERATION,
+    ],
+    "Speech" => [
+        speech::LIST_TTS_RATES,
+        speech::LIST_MODELS,
+    ],
+    "Keys" => [
+        keys::LIST,
+        keys::CREATE,
+        keys::REVOKE,
+    ],
+    "Workspace" => [
+        workspace::GET,
+        workspace::UPDATE,
+    ],
 ];
 
 /// The operation with this id.

@@ -1,4 +1,5 @@
 //! What an operation is: written once, served as REST, MCP, OpenAPI and documentation.
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -6,7 +7,7 @@ use serde_json::{Map, Value};
 use crate::base::error::{Code, Error};
 use crate::operations::context::Context;
 use crate::operations::refusal;
-use crate::operations::schema::SchemaOf;
+use crate::operations::schema::{self, SchemaOf};
 use crate::ports::BoxFuture;
 use crate::ports::blobs::BlobKey;
 use crate::storage::fault::Fault;
@@ -30,6 +31,8 @@ pub struct Operation {
     pub effects: Effects,
     /// The status of success.
     pub success: Success,
+    /// See [`Operation::reaches_out`].
+    pub(crate) reaches_out: bool,
     /// Whether it takes If-Match (MCP `if_revision`).
     pub revision: bool,
     /// The query parameters, an object schema; `None` for none.
@@ -38,10 +41,144 @@ pub struct Operation {
     pub body: Option<BodySchema>,
     /// The body of success; `None` when it is empty.
     pub response: Option<SchemaOf>,
-    /// What can go wrong beyond what every operation can answer.
+    /// The errors it can answer, beyond those that every operation can.
     pub errors: &'static [Code],
-    /// Does it.
+    /// The function that does the work.
     pub run: Run,
+}
+
+/// A row of the table starts as its verb's defaults and says what differs from them.
+impl Operation {
+    /// `GET`: reads, and answers 200.
+    pub(crate) const fn get(id: &'static str, path: &'static str, run: Run) -> Self {
+        Self::new(http::Method::GET, Effects::Read, Success::Ok, id, path, run)
+    }
+
+    /// `POST`: creates, and answers 201.
+    pub(crate) const fn post(id: &'static str, path: &'static str, run: Run) -> Self {
+        Self::new(http::Method::POST, Effects::Create, Success::Created, id, path, run)
+    }
+
+    /// `PATCH`: updates, and answers 200.
+    pub(crate) const fn patch(id: &'static str, path: &'static str, run: Run) -> Self {
+        Self::new(http::Method::PATCH, Effects::Update, Success::Ok, id, path, run)
+    }
+
+    /// `PUT`: replaces, and answers 200.
+    pub(crate) const fn put(id: &'static str, path: &'static str, run: Run) -> Self {
+        Self::new(http::Method::PUT, Effects::Replace, Success::Ok, id, path, run)
+    }
+
+    /// `DELETE`: deletes, and answers 204.
+    pub(crate) const fn delete(id: &'static str, path: &'static str, run: Run) -> Self {
+        Self::new(http::Method::DELETE, Effects::Delete, Success::Empty, id, path, run)
+    }
+
+    const fn new(
+        method: http::Method,
+        effects: Effects,
+        success: Success,
+        id: &'static str,
+        path: &'static str,
+        run: Run,
+    ) -> Self {
+        Self {
+            id,
+            method,
+            path,
+            group: "",
+            title: "",
+            description: "",
+            effects,
+            success,
+            reaches_out: false,
+            revision: false,
+            query: None,
+            body: None,
+            response: None,
+            errors: &[],
+            run,
+        }
+    }
+
+    pub(crate) const fn docs(mut self, title: &'static str, description: &'static str) -> Self {
+        self.title = title;
+        self.description = description;
+        self
+    }
+
+    pub(crate) const fn in_group(mut self, group: &'static str) -> Self {
+        self.group = group;
+        self
+    }
+
+    pub(crate) const fn without_docs(mut self) -> Self {
+        self.response = None;
+        self.errors(&[]).docs("", "")
+    }
+
+    /// Can incur usage.
+    pub(crate) const fn spending(mut self) -> Self {
+        self.effects = Effects::Spend;
+        self.reaches_out = true;
+        self
+    }
+
+    pub(crate) const fn reaching_out(mut self) -> Self {
+        self.reaches_out = true;
+        self
+    }
+
+    /// Takes If-Match (MCP `if_revision`).
+    pub(crate) const fn with_revision(mut self) -> Self {
+        self.revision = true;
+        self
+    }
+
+    pub(crate) const fn with_effects(mut self, effects: Effects) -> Self {
+        self.effects = effects;
+        self
+    }
+
+    pub(crate) const fn with_success(mut self, success: Success) -> Self {
+        self.success = success;
+        self
+    }
+
+    pub(crate) const fn query<T: JsonSchema>(mut self) -> Self {
+        self.query = Some(schema::of::<T>);
+        self
+    }
+
+    /// Takes a body of which nothing required may be left out.
+    pub(crate) const fn body<T: JsonSchema>(mut self) -> Self {
+        self.body = Some(BodySchema { schema: schema::of::<T>, presence: Presence::Whole });
+        self
+    }
+
+    /// Takes a PATCH body.
+    pub(crate) const fn partial_body<T: JsonSchema>(mut self) -> Self {
+        self.body = Some(BodySchema { schema: schema::of::<T>, presence: Presence::Partial });
+        self
+    }
+
+    /// Takes a body that may be left out.
+    pub(crate) const fn optional_body<T: JsonSchema>(mut self) -> Self {
+        self.body = Some(BodySchema { schema: schema::of::<T>, presence: Presence::Optional });
+        self
+    }
+
+    /// Answers with a body.
+    pub(crate) const fn returns<T: JsonSchema>(mut self) -> Self {
+        self.response = Some(schema::of::<T>);
+        self
+    }
+
+    /// Can answer these errors, beyond those that every operation can.
+    pub(crate) const fn errors(mut self, errors: &'static [Code]) -> Self {
+        self.errors = errors;
+        self
+    }
 }
 
 /// An operation's work. It may be run again when it ends in [`Fault::Stale`].
@@ -65,23 +202,6 @@ pub enum Presence {
     Partial,
     /// The whole body: every field has a default.
     Optional,
-}
-
-impl BodySchema {
-    /// A body of which nothing required may be left out.
-    pub const fn whole(schema: SchemaOf) -> Option<Self> {
-        Some(Self { schema, presence: Presence::Whole })
-    }
-
-    /// A PATCH body.
-    pub const fn partial(schema: SchemaOf) -> Option<Self> {
-        Some(Self { schema, presence: Presence::Partial })
-    }
-
-    /// A body that may be left out.
-    pub const fn optional(schema: SchemaOf) -> Option<Self> {
-        Some(Self { schema, presence: Presence::Optional })
-    }
 }
 
 /// What calling an operation can cause.
@@ -143,9 +263,10 @@ impl Operation {
         self.effects == Effects::Spend
     }
 
-    /// Whether it may reach a service outside of this one, as a carrier, a model's provider or a receiver.
+    /// Whether it may reach a service outside of this one: a carrier, a model's provider or a webhook's receiver. MCP
+    /// counts every write to an assistant among these.
     pub fn reaches_out(&self) -> bool {
-        self.spends() || crate::operations::REACHING_OUT.contains(&self.id)
+        self.reaches_out
     }
 
     /// Whether MCP has it as a tool: all but downloads.

@@ -1,25 +1,32 @@
-//! Rotating a signing secret: what tools and webhooks share.
+//! Rotating the signing secret of a tool or a webhook.
 //!
-//! A rotation counts the secret's version up. For a while the one before it signs too, beside the new
-//! one, so that a receiver can be told the new one without refusing anything meanwhile.
+//! A rotation increments the secret's version. During the overlap the previous secret signs as well, so that the receiver
+//! can switch to the new one without refusing any request.
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::base::error::Error;
 use crate::base::limits::SECRET_OVERLAP_MS_MAX;
-use crate::base::time;
+use crate::base::time::Timestamp;
 use crate::operations::context::Context;
-use crate::operations::crud;
-use crate::operations::operation::Input;
-use crate::ports::statement::Statement;
+use crate::operations::operation::{Input, Operation, Output};
+use crate::operations::resource::{self, Resource};
 use crate::sql;
 use crate::storage::fault::Fault;
+
+/// The operation that rotates the secret of an `R`.
+pub(crate) const fn rotate<R: Resource>(id: &'static str, path: &'static str) -> Operation {
+    Operation::post(id, path, |context, input| Box::pin(run::<R>(context, input)))
+        .optional_body::<Body>()
+        .returns::<Rotated<R>>()
+}
 
 /// How to rotate.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Body {
-    /// How long requests are signed with the old secret as well, in milliseconds; default 24 hours. 0 when the old
-    /// one has leaked.
+struct Body {
+    /// How long requests are also signed with the old secret, in milliseconds; default 24 hours. Use 0 when the old
+    /// secret has leaked.
     #[serde(default = "overlap_ms")]
     #[schemars(range(min = 0, max = SECRET_OVERLAP_MS_MAX))]
     overlap_ms: i64,
@@ -29,63 +36,54 @@ fn overlap_ms() -> i64 {
     i64::try_from(SECRET_OVERLAP_MS_MAX).unwrap_or(i64::MAX)
 }
 
-/// What was rotated, with its new secret.
+/// The resource whose secret was rotated, with the new secret.
 #[derive(Serialize, JsonSchema)]
-pub struct Rotated<T> {
-    /// What it belongs to.
+struct Rotated<T> {
+    /// The resource.
     #[serde(flatten)]
     owner: T,
     /// Until when the old secret signs as well.
-    old_secret_until: String,
-    /// `whsec_…`, shown this once.
+    old_secret_until: Timestamp,
+    /// `whsec_…`, shown only this once.
     signing_secret: String,
 }
 
-/// The answer without the secret, which is added when it is sent.
+/// [`Rotated`] without the secret, which is added when the response is sent.
 #[derive(Serialize)]
-pub struct Unrevealed<'a, T> {
+struct Unrevealed<T> {
     #[serde(flatten)]
-    owner: &'a T,
-    old_secret_until: String,
+    owner: T,
+    old_secret_until: Timestamp,
 }
 
-/// A rotation about to be written.
-pub struct Rotation {
-    /// Until when the old secret signs as well.
-    until_ms: i64,
-}
-
-impl Rotation {
-    /// What the request asks for.
-    pub fn of(context: &Context, input: &Input) -> Result<Self, Fault> {
-        let Body { overlap_ms } = input.body()?;
-        Ok(Self { until_ms: context.now_ms + overlap_ms })
-    }
-
-    /// The answer; `owner` as it will be.
-    pub fn answer<'a, T>(&self, owner: &'a T) -> Unrevealed<'a, T> {
-        Unrevealed { owner, old_secret_until: time::format(self.until_ms) }
-    }
-
-    /// The guard and the change of a row of `table`.
-    pub fn statements(
-        &self,
-        context: &Context,
-        table: &'static str,
-        id: &str,
-        revision: i64,
-    ) -> Vec<Statement> {
-        vec![
-            crud::unchanged(table, id, revision),
-            sql!(
-                format!(
-                    "UPDATE {table} SET secret_version = secret_version + 1, old_secret_until = ?2,
-                     revision = revision + 1, updated_at = ?3 WHERE workspace_id = :ws AND id = ?1"
-                ),
-                id,
-                self.until_ms,
-                context.now_ms
-            ),
-        ]
-    }
+async fn run<R: Resource>(context: &mut Context, input: &Input) -> Result<Output, Fault> {
+    let Body { overlap_ms } = input.body()?;
+    let now = Timestamp::from_ms(context.now_ms);
+    let old_secret_until = now + overlap_ms;
+    let select = sql!(
+        format!(
+            "SELECT {}, secret_version FROM {} WHERE workspace_id = :ws AND id = :id",
+            R::COLUMNS,
+            R::TABLE
+        ),
+        id = input.id()
+    );
+    let [rows] = context.read_each([select]).await?;
+    let row = rows.first().ok_or_else(|| Error::not_found(R::NOUN))?;
+    let (current, version) = (R::read(row)?, row.integer("secret_version")?);
+    let rotate = sql!(
+        format!(
+            "UPDATE {} SET secret_version = secret_version + 1, old_secret_until = :until,
+             revision = revision + 1, updated_at = :now WHERE workspace_id = :ws AND id = :id",
+            R::TABLE
+        ),
+        id = current.id(),
+        until = old_secret_until,
+        now = now
+    );
+    let statements = vec![resource::unchanged(&current), rotate];
+    let owner = current.changed(current.draft().clone(), now);
+    let reveal = R::secret(owner.id(), version + 1);
+    let output = Output { reveal, ..Output::created(&Unrevealed { owner, old_secret_until })? };
+    context.commit(statements, output).await
 }

@@ -10,9 +10,9 @@ use serde_json::json;
 
 use crate::base::error::Error;
 use crate::base::hash::sha256_hex;
-use crate::base::ids::prefix;
+use crate::base::ids::{AssistantId, BatchId, Id, JobId, SimulationId};
 use crate::base::limits::{SNAPSHOT_BYTES_MAX, STATEMENT_LIST_BYTES_MAX};
-use crate::base::time;
+use crate::base::time::Timestamp;
 use crate::operations::context::Context;
 use crate::ports::statement::{Row, Statement};
 use crate::sql;
@@ -80,7 +80,7 @@ fn simulation_snapshot(row: Row<'_>) -> Result<SimulationSnapshot, Fault> {
 struct Launch<'a> {
     assistant: &'a AssistantSnapshot,
     mode: RunMode,
-    batch_id: Option<String>,
+    batch_id: Option<BatchId>,
     max_cost_microusd: i64,
 }
 
@@ -94,15 +94,15 @@ impl Launch<'_> {
     fn run(
         &self,
         context: &Context,
-        simulation_id: String,
+        simulation_id: SimulationId,
         simulation: &SimulationSnapshot,
         seed: i64,
     ) -> Result<Launched, Fault> {
         let run = Run {
-            id: context.id(prefix::RUN),
+            id: context.services.new_id(),
             simulation_id,
             batch_id: self.batch_id.clone(),
-            assistant_id: self.assistant.id.clone(),
+            assistant_id: AssistantId::from_stored(self.assistant.id.clone()),
             assistant_revision: self.assistant.revision,
             mode: self.mode,
             status: RunStatus::Queued,
@@ -113,7 +113,7 @@ impl Launch<'_> {
             cost_microusd: 0,
             max_cost_microusd: self.max_cost_microusd,
             seed,
-            created_at: time::format(context.now_ms),
+            created_at: Timestamp::from_ms(context.now_ms),
             started_at: None,
             completed_at: None,
             call_id: None,
@@ -127,13 +127,9 @@ impl Launch<'_> {
         let assistant = Snapshot::of(self.assistant, "assistant_id")?;
         let snapshots = std::iter::once(&assistant).chain(launched.iter().map(|one| &one.simulation));
         let mut statements = insert_snapshots(snapshots);
-        let mode = match self.mode {
-            RunMode::Chat => "chat",
-            RunMode::Voice => "voice",
-        };
         let mut rows = Vec::with_capacity(launched.len());
         for one in launched {
-            let job_id = context.id(prefix::JOB);
+            let job_id: JobId = context.services.new_id();
             context.wake_after_write(JobKind::SimulationRun, &job_id, context.now_ms);
             rows.push(json!({
                 "run_id": one.run.id, "simulation_id": one.run.simulation_id, "snapshot": one.simulation.id,
@@ -145,16 +141,16 @@ impl Launch<'_> {
         statements.push(sql!(
             "INSERT INTO runs (workspace_id, id, simulation_id, batch_id, assistant_id, assistant_revision, assistant_snapshot,
              simulation_snapshot, mode, seed, max_cost_microusd, status, evaluations, transcript, created_at)
-             SELECT :ws, json_extract(value, '$.run_id'), json_extract(value, '$.simulation_id'), ?2, ?3, ?4, ?5,
-             json_extract(value, '$.snapshot'), ?6, json_extract(value, '$.seed'), ?7, 'queued', '[]', '[]', ?8 FROM json_each(?1)",
-            list,
-            self.batch_id.clone(),
-            &self.assistant.id,
-            self.assistant.revision,
-            &assistant.id,
-            mode,
-            self.max_cost_microusd,
-            context.now_ms,
+             SELECT :ws, json_extract(value, '$.run_id'), json_extract(value, '$.simulation_id'), :batch_id, :assistant_id, :revision, :assistant,
+             json_extract(value, '$.snapshot'), :mode, json_extract(value, '$.seed'), :max_cost, 'queued', '[]', '[]', :now FROM json_each(:list)",
+            list = list,
+            batch_id = self.batch_id.as_ref(),
+            assistant_id = &self.assistant.id,
+            revision = self.assistant.revision,
+            assistant = &assistant.id,
+            mode = self.mode.as_str(),
+            max_cost = self.max_cost_microusd,
+            now = context.now_ms
         ));
         Ok(statements)
     }
@@ -172,9 +168,9 @@ fn insert_snapshots<'a>(snapshots: impl Iterator<Item = &'a Snapshot>) -> Vec<St
             let rows = serde_json::Value::Array(std::mem::take(list)).to_string();
             statements.push(sql!(
                 "INSERT INTO snapshots (workspace_id, id, content)
-                 SELECT :ws, json_extract(value, '$.id'), json_extract(value, '$.content') FROM json_each(?1) WHERE true
+                 SELECT :ws, json_extract(value, '$.id'), json_extract(value, '$.content') FROM json_each(:rows) WHERE true
                  ON CONFLICT DO NOTHING",
-                rows
+                rows = rows
             ));
         }
     };
@@ -182,9 +178,9 @@ fn insert_snapshots<'a>(snapshots: impl Iterator<Item = &'a Snapshot>) -> Vec<St
         if snapshot.content.len() > STATEMENT_LIST_BYTES_MAX {
             // Inside a list it would be escaped once more, and might no longer fit.
             large.push(sql!(
-                "INSERT INTO snapshots (workspace_id, id, content) VALUES (:ws, ?1, ?2) ON CONFLICT DO NOTHING",
-                &snapshot.id,
-                &snapshot.content
+                "INSERT INTO snapshots (workspace_id, id, content) VALUES (:ws, :id, :content) ON CONFLICT DO NOTHING",
+                id = &snapshot.id,
+                content = &snapshot.content
             ));
             continue;
         }

@@ -5,42 +5,28 @@ use serde::Serialize;
 use crate::models::RULES_MODEL;
 use crate::models::settings::{ModelSettings, provider_of};
 use crate::operations::context::Context;
-use crate::operations::operation::{Effects, Input, Operation, Output, Success};
-use crate::operations::schema;
+use crate::operations::operation::{Input, Operation, Output};
 use crate::storage::fault::Fault;
 use crate::storage::snapshots::PipelineMode;
 
 /// `GET /tts/rates`
-pub const LIST_TTS_RATES: Operation = Operation {
-    id: "list_tts_rates",
-    method: http::Method::GET,
-    path: "/tts/rates",
-    group: "Speech",
-    title: "List speech rates",
-    description: "Lists the voices whose rates are known, with their price for 1,000 characters in millionths of a US \
+pub const LIST_TTS_RATES: Operation = Operation::get("list_tts_rates", "/tts/rates", run!(rates))
+    .docs(
+        "List speech rates",
+        "Lists the voices whose rates are known, with their price for 1,000 characters in millionths of a US \
         dollar. `builtin/tone` is a tone code for tests: free, deterministic and readable by its own transcriber.",
-    effects: Effects::Read,
-    success: Success::Ok,
-    revision: false,
-    query: None,
-    body: None,
-    response: Some(schema::of::<Vec<TtsRate>>),
-    errors: &[],
-    run: |context, input| Box::pin(rates(context, input)),
-};
+    )
+    .returns::<Vec<TtsRate>>();
 
 /// `GET /models`
-pub const LIST_MODELS: Operation = Operation {
-    id: "list_models",
-    path: "/models",
-    title: "List models",
-    description: "Lists what an assistant's `model` may be. A name of `*` says that any name of that provider passes; \
+pub const LIST_MODELS: Operation = Operation::get("list_models", "/models", run!(models))
+    .docs(
+        "List models",
+        "Lists what an assistant's `model` may be. A name of `*` says that any name of that provider passes; \
         models that the operator has described are listed by themselves, with what they cost. `builtin/rules` is a rule model: free, offline and deterministic; it answers from knowledge, calls matching \
         tools, and is no language model.",
-    response: Some(schema::of::<Vec<Model>>),
-    run: |context, input| Box::pin(models(context, input)),
-    ..LIST_TTS_RATES
-};
+    )
+    .returns::<Vec<Model>>();
 
 /// A voice's price.
 #[derive(Serialize, JsonSchema)]

@@ -1,90 +1,72 @@
-//! The caller's workspace: its name, and what it allows itself.
+//! The caller's workspace: its name and its limits.
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::base::{limits, time};
+use crate::base::error::Error;
+use crate::base::ids::WorkspaceId;
+use crate::base::limits;
+use crate::base::time::Timestamp;
 use crate::operations::context::Context;
-use crate::operations::operation::{BodySchema, Effects, Input, Operation, Output, Success};
-use crate::operations::{crud, schema};
-use crate::ports::statement::{Row, Statement};
+use crate::operations::operation::{Input, Operation, Output};
+use crate::operations::resource;
+use crate::ports::statement::Row;
 use crate::sql;
 use crate::storage::fault::Fault;
 use crate::storage::spending;
 
 /// `GET /workspace`
-pub const GET: Operation = Operation {
-    id: "get_workspace",
-    method: http::Method::GET,
-    path: "/workspace",
-    group: "Workspace",
-    title: "Get the workspace",
-    description: "Reads the workspace the key belongs to: its limits, and what its models and its telephone calls have cost this month.",
-    effects: Effects::Read,
-    success: Success::Ok,
-    revision: false,
-    query: None,
-    body: None,
-    response: Some(schema::of::<Workspace>),
-    errors: &[],
-    run: |context, input| Box::pin(get(context, input)),
-};
+pub const GET: Operation = Operation::get("get_workspace", "/workspace", run!(get))
+    .docs(
+        "Get the workspace",
+        "Returns the workspace that the key belongs to: its limits, and what its models and telephone calls have cost this \
+        month.",
+    )
+    .returns::<Workspace>();
 
 /// `PATCH /workspace`
-pub const UPDATE: Operation = Operation {
-    id: "update_workspace",
-    method: http::Method::PATCH,
-    path: "/workspace",
-    group: "Workspace",
-    title: "Change the workspace",
-    description: "Changes the fields given; the others keep their values.",
-    effects: Effects::Update,
-    success: Success::Ok,
-    revision: false,
-    query: None,
-    body: BodySchema::partial(schema::of::<Draft>),
-    response: Some(schema::of::<Workspace>),
-    errors: &[],
-    run: |context, input| Box::pin(update(context, input)),
-};
+pub const UPDATE: Operation = Operation::patch("update_workspace", "/workspace", run!(update))
+    .docs("Update the workspace", "Changes the given fields; the others keep their values.")
+    .partial_body::<Draft>()
+    .returns::<Workspace>();
 
-/// What a client may set.
+/// The fields that a client sets.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Draft {
+struct Draft {
     /// Workspace name.
     #[schemars(length(min = 1, max = limits::NAME_CHARS_MAX))]
     name: String,
-    /// Starting a run or placing a call is refused once the month's costs have reached this many millionths of a
-    /// US dollar; null for no ceiling.
+    /// Runs and calls cannot be started once the month's costs have reached this many millionths of a US dollar; null
+    /// for no limit.
     #[serde(default)]
     #[schemars(range(min = 0, max = limits::INTEGER_MAX))]
     monthly_spend_limit_microusd: Option<i64>,
-    /// Simulation runs in progress at once; the others wait in the queue.
+    /// How many simulation runs can be in progress at once; further ones wait in the queue.
     #[schemars(range(min = 1, max = limits::RUNS_AT_ONCE_MAX))]
     runs_at_once: i64,
-    /// Telephone calls at once; further ones are refused, those that come in politely.
+    /// How many telephone calls can be live at once; further outgoing calls are refused and further incoming calls
+    /// declined.
     #[schemars(range(min = 1, max = limits::CALLS_AT_ONCE_MAX))]
     calls_at_once: i64,
 }
 
 /// A workspace.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct Workspace {
+struct Workspace {
     /// `ws_…`
-    id: String,
-    /// What a client may set.
+    id: WorkspaceId,
     #[serde(flatten)]
     draft: Draft,
     /// What models and carriers have cost this calendar month (UTC), in millionths of a US dollar.
     spent_this_month_microusd: i64,
-    /// When it was made.
-    created_at: String,
+    /// When it was created.
+    created_at: Timestamp,
 }
 
 impl Workspace {
     fn read(row: Row<'_>) -> Result<Self, Fault> {
         Ok(Self {
-            id: row.text("id")?,
+            id: row.id("id")?,
             draft: Draft {
                 name: row.text("name")?,
                 monthly_spend_limit_microusd: row.optional_integer("monthly_spend_limit_microusd")?,
@@ -92,46 +74,49 @@ impl Workspace {
                 calls_at_once: row.integer("calls_at_once")?,
             },
             spent_this_month_microusd: row.integer("spent")?,
-            created_at: time::format(row.integer("created_at")?),
+            created_at: row.timestamp("created_at")?,
         })
     }
 }
 
-fn select(now_ms: i64) -> Statement {
-    sql!(
+async fn load(context: &mut Context) -> Result<Workspace, Fault> {
+    let select = sql!(
         "SELECT id, name, monthly_spend_limit_microusd, runs_at_once, calls_at_once, created_at,
-         COALESCE((SELECT microusd FROM spending WHERE spending.workspace_id = :ws AND month = ?1), 0) AS spent
+         COALESCE((SELECT microusd FROM spending WHERE spending.workspace_id = :ws AND month = :month), 0) AS spent
          FROM workspaces WHERE id = :ws",
-        spending::month(now_ms)
-    )
+        month = spending::month(context.now_ms)
+    );
+    let [rows] = context.read_each([select]).await?;
+    Workspace::read(rows.first().ok_or_else(|| Error::not_found("workspace"))?)
 }
 
 async fn get(context: &mut Context, _: &Input) -> Result<Output, Fault> {
-    Output::ok(&crud::one(context, select(context.now_ms), "workspace", Workspace::read).await?)
+    Output::ok(&load(context).await?)
 }
 
 async fn update(context: &mut Context, input: &Input) -> Result<Output, Fault> {
-    let current = crud::one(context, select(context.now_ms), "workspace", Workspace::read).await?;
-    let Some(draft) = crud::merged(&current.draft, &input.body)? else {
+    let current = load(context).await?;
+    let draft: Draft = resource::overlaid(&current.draft, &input.body)?;
+    if draft == current.draft {
         return Output::ok(&current);
-    };
-    // Guarded by what was read: a workspace has no revision.
+    }
+    // A workspace has no revision, so the values that were read guard the change.
     let before = &current.draft;
     let guard = sql!(
         "INSERT INTO batch_guard (ok) SELECT 0 WHERE NOT EXISTS (SELECT 1 FROM workspaces WHERE id = :ws
-         AND name = ?1 AND monthly_spend_limit_microusd IS ?2 AND runs_at_once = ?3 AND calls_at_once = ?4)",
-        &before.name,
-        before.monthly_spend_limit_microusd,
-        before.runs_at_once,
-        before.calls_at_once
+         AND name = :name AND monthly_spend_limit_microusd IS :spend AND runs_at_once = :runs AND calls_at_once = :calls)",
+        name = &before.name,
+        spend = before.monthly_spend_limit_microusd,
+        runs = before.runs_at_once,
+        calls = before.calls_at_once
     );
     let update = sql!(
-        "UPDATE workspaces SET name = ?1, monthly_spend_limit_microusd = ?2, runs_at_once = ?3, calls_at_once = ?4
-         WHERE id = :ws",
-        &draft.name,
-        draft.monthly_spend_limit_microusd,
-        draft.runs_at_once,
-        draft.calls_at_once
+        "UPDATE workspaces SET name = :name, monthly_spend_limit_microusd = :spend, runs_at_once = :runs,
+         calls_at_once = :calls WHERE id = :ws",
+        name = &draft.name,
+        spend = draft.monthly_spend_limit_microusd,
+        runs = draft.runs_at_once,
+        calls = draft.calls_at_once
     );
     let next = Workspace { draft, ..current };
     context.commit(vec![guard, update], Output::ok(&next)?).await

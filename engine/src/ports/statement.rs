@@ -332,6 +332,11 @@ impl<'a> Row<'a> {
             .ok_or_else(|| DatabaseError::Shape(format!("no column {column}")))
     }
 
+    /// Whether the column is NULL.
+    pub fn is_null(&self, column: &str) -> Result<bool, DatabaseError> {
+        Ok(*self.value(column)? == Value::Null)
+    }
+
     /// A NOT NULL column of type TEXT.
     pub fn text(&self, column: &str) -> Result<String, DatabaseError> {
         self.str(column).map(str::to_owned)

@@ -1,6 +1,7 @@
 //! What is on disk: rows and how they are written together, calls, runs, events, recordings, jobs, spending.
 pub mod batch;
 pub mod calls;
+pub(crate) mod column;
 pub mod cost;
 pub mod deliveries;
 pub mod events;

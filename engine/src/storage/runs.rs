@@ -3,12 +3,15 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::base::time;
+use crate::base::ids::{AssistantId, BatchId, CallId, RunId, SimulationId};
+use crate::base::time::Timestamp;
 use crate::conversation::transcript::TranscriptRow;
-use crate::ports::statement::{Row, Statement};
+use crate::ports::DatabaseError;
+use crate::ports::statement::{Row, Statement, Value};
 use crate::simulation::evaluation::EvaluationResult;
 use crate::sql;
 use crate::storage::calls::Call;
+use crate::storage::column::{Column, record};
 use crate::storage::fault::Fault;
 
 crate::words! {
@@ -46,82 +49,67 @@ pub struct RunError {
     pub message: String,
 }
 
-/// A run.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct Run {
-    /// `run_…`
-    pub id: String,
-    /// The simulation it was started from.
-    pub simulation_id: String,
-    /// The batch that queued it, if any.
-    pub batch_id: Option<String>,
-    /// The assistant under test.
-    pub assistant_id: String,
-    /// The revision it ran with.
-    pub assistant_revision: i64,
-    /// How it talks.
-    pub mode: RunMode,
-    /// Where it is.
-    pub status: RunStatus,
-    /// Whether every evaluation passed; null until the run is completed.
-    pub passed: Option<bool>,
-    /// Why the run broke; null unless `status` is `error`.
-    pub error: Option<RunError>,
-    /// Lines spoken so far by both sides.
-    pub turns: i64,
-    /// The line spoken last, as far as a run in progress has told; null before the first.
-    pub last_line: Option<String>,
-    /// What models have cost so far, caller, assistant and judge together, in millionths of a US dollar.
-    pub cost_microusd: i64,
-    /// The conversation ends when it has cost this much.
-    pub max_cost_microusd: i64,
-    /// The same seed and configuration give the same offline run, to the byte.
-    pub seed: i64,
-    /// When it was queued.
-    pub created_at: String,
-    /// When it started.
-    pub started_at: Option<String>,
-    /// When it was over.
-    pub completed_at: Option<String>,
-    /// The call it is recorded as; null when none is linked.
-    pub call_id: Option<String>,
+record! {
+    /// A run.
+    pub struct Run {
+        /// `run_…`
+        pub id: RunId,
+        /// The simulation it was started from.
+        pub simulation_id: SimulationId,
+        /// The batch it was queued with, if any.
+        pub batch_id: Option<BatchId>,
+        /// The assistant under test.
+        pub assistant_id: AssistantId,
+        /// The assistant's revision when the run was started.
+        pub assistant_revision: i64,
+        /// Text or speech.
+        pub mode: RunMode,
+        /// The state of the run.
+        pub status: RunStatus,
+        /// Whether every evaluation passed; null until the run is completed.
+        pub passed: Option<bool>,
+        /// Why the run failed; null unless `status` is `error`.
+        pub error: Option<RunError>,
+        /// Lines spoken so far by both sides.
+        pub turns: i64,
+        /// The latest line reported by a run in progress; null before the first.
+        pub last_line: Option<String>,
+        /// What the models of caller, assistant and judge have cost so far, in millionths of a US dollar.
+        pub cost_microusd: i64,
+        /// The conversation ends when it has cost this much.
+        pub max_cost_microusd: i64,
+        /// The same seed and configuration give the same offline run, to the byte.
+        pub seed: i64,
+        /// When it was queued.
+        pub created_at: Timestamp,
+        /// When it started.
+        pub started_at: Option<Timestamp>,
+        /// When it ended.
+        pub completed_at: Option<Timestamp>,
+        /// The call it is recorded as; null when none is linked.
+        pub call_id: Option<CallId>,
+    }
 }
-
-/// The columns [`Run::read`] needs.
-pub(crate) const COLUMNS: &str = "id, simulation_id, batch_id, assistant_id, assistant_revision, mode, status, passed, error, turns, last_line, cost_microusd, max_cost_microusd, seed, created_at, started_at, completed_at, call_id";
 
 impl Run {
     /// One run of a workspace, for jobs.
     pub fn select(workspace_id: &str, id: &str) -> Statement {
-        sql!(format!("SELECT {COLUMNS} FROM runs WHERE workspace_id = ?1 AND id = ?2"), workspace_id, id)
+        let columns = Self::COLUMNS;
+        sql!(
+            format!("SELECT {columns} FROM runs WHERE workspace_id = :workspace_id AND id = :id"),
+            workspace_id = workspace_id,
+            id = id
+        )
+    }
+}
+
+impl Column for RunError {
+    fn read(row: Row<'_>, column: &str) -> Result<Self, DatabaseError> {
+        row.json(column)
     }
 
-    /// From a row of [`Run::select`] or of a list.
-    pub fn read(row: Row<'_>) -> Result<Self, Fault> {
-        let stored = |error: serde_json::Error| Fault::Bug(format!("stored run: {error}"));
-        Ok(Self {
-            id: row.text("id")?,
-            simulation_id: row.text("simulation_id")?,
-            batch_id: row.optional_text("batch_id")?,
-            assistant_id: row.text("assistant_id")?,
-            assistant_revision: row.integer("assistant_revision")?,
-            mode: row.word("mode")?,
-            status: row.word("status")?,
-            passed: row.optional_integer("passed")?.map(|passed| passed != 0),
-            error: match row.optional_text("error")? {
-                Some(text) => serde_json::from_str(&text).map_err(stored)?,
-                None => None,
-            },
-            turns: row.integer("turns")?,
-            last_line: row.optional_text("last_line")?,
-            cost_microusd: row.integer("cost_microusd")?,
-            max_cost_microusd: row.integer("max_cost_microusd")?,
-            seed: row.integer("seed")?,
-            created_at: time::format(row.integer("created_at")?),
-            started_at: time::format_optional(row.optional_integer("started_at")?),
-            completed_at: time::format_optional(row.optional_integer("completed_at")?),
-            call_id: row.optional_text("call_id")?,
-        })
+    fn value(&self) -> Value {
+        serde_json::json!(self).to_string().into()
     }
 }
 
@@ -150,7 +138,7 @@ impl RunDetail {
         Ok(Self { run, evaluations, transcript: call.transcript(), call: Some(call) })
     }
 
-    /// From a row with [`COLUMNS`], `evaluations` and `transcript`, and the call of the run.
+    /// From a row with [`Run::COLUMNS`], `evaluations` and `transcript`, and the call of the run.
     pub(crate) fn read(row: Row<'_>, call: Option<Call>) -> Result<Self, Fault> {
         // A run of before there were calls keeps its transcript itself.
         let transcript = match &call {
@@ -164,9 +152,9 @@ impl RunDetail {
 /// Goes into the batch that claims jobs: their runs are in progress from then on.
 pub fn mark_running(lease: &str, now_ms: i64) -> Statement {
     sql!(
-        "UPDATE runs SET status = 'running', started_at = COALESCE(started_at, ?2) WHERE status = 'queued' AND id IN
-         (SELECT subject_id FROM jobs WHERE lease = ?1 AND kind = 'simulation_run')",
-        lease,
-        now_ms
+        "UPDATE runs SET status = 'running', started_at = COALESCE(started_at, :now) WHERE status = 'queued' AND id IN
+         (SELECT subject_id FROM jobs WHERE lease = :lease AND kind = 'simulation_run')",
+        lease = lease,
+        now = now_ms
     )
 }

@@ -92,15 +92,16 @@ pub struct SimulationSnapshot {
     pub evaluations: Vec<Evaluation>,
 }
 
-/// Reads everything attached to the assistant picked by `(sub)query` of one id.
-pub(crate) fn assistant_reads(assistant: &'static str, parameter: &str) -> [Statement; 3] {
+/// Reads an assistant and what is attached to it. `assistant` is an SQL expression of its id, in which `:id` stands for
+/// `id`.
+pub(crate) fn assistant_reads(assistant: &'static str, id: &str) -> [Statement; 3] {
     [
         sql!(
             format!(
                 "SELECT id, name, instructions, first_message, model, voice, pipeline_mode, revision
                  FROM assistants WHERE workspace_id = :ws AND id = {assistant}"
             ),
-            parameter
+            id = id
         ),
         sql!(
             format!(
@@ -108,7 +109,7 @@ pub(crate) fn assistant_reads(assistant: &'static str, parameter: &str) -> [Stat
                  FROM assistant_tools AS attached JOIN tools ON tools.id = attached.tool_id
                  WHERE attached.workspace_id = :ws AND attached.assistant_id = {assistant} ORDER BY attached.position"
             ),
-            parameter
+            id = id
         ),
         sql!(
             format!(
@@ -116,7 +117,7 @@ pub(crate) fn assistant_reads(assistant: &'static str, parameter: &str) -> [Stat
                  FROM assistant_documents AS attached JOIN documents ON documents.id = attached.document_id
                  WHERE attached.workspace_id = :ws AND attached.assistant_id = {assistant} ORDER BY attached.position"
             ),
-            parameter
+            id = id
         ),
     ]
 }

@@ -4,7 +4,7 @@ use serde_json::json;
 use super::Started;
 use super::drive::{Drive, Driven};
 use crate::base::ids::{AssistantId, CallId, Id, RunId, WorkspaceId};
-use crate::base::time::{self, Timestamp};
+use crate::base::time::Timestamp;
 use crate::conversation::EndedReason;
 use crate::jobs::Failure;
 use crate::live::end_call::{CallJob, EndOfCall, Line, end_call};
@@ -112,8 +112,8 @@ pub async fn over(
     run.turns = i64::from(result.turns);
     run.last_line = last_line;
     run.cost_microusd = total.microusd;
-    run.completed_at = Some(time::format(now_ms));
-    run.call_id = Some(new.id.to_string());
+    run.completed_at = Some(Timestamp::from_ms(now_ms));
+    run.call_id = Some(new.id.clone());
 
     let update = sql!(
         "UPDATE runs SET status = :status, passed = :passed, error = :error, evaluations = :evaluations, turns = :turns,

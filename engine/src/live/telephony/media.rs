@@ -135,7 +135,7 @@ async fn opened(services: &Services, provider: CarrierName, token: &CallToken) -
     let CallToken { workspace_id, call_id } = token;
     let ports = services.ports();
     let before = waiting(services, provider, token).await?;
-    let mut reads: Vec<Statement> = assistant_reads("?1", &before.assistant_id)
+    let mut reads: Vec<Statement> = assistant_reads(":id", &before.assistant_id)
         .into_iter()
         .map(|statement| statement.in_workspace(workspace_id))
         .collect();

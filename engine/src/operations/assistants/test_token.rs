@@ -2,45 +2,37 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::select_one;
-use crate::base::error::Error;
+use super::Assistant;
 use crate::base::ids::prefix;
 use crate::base::limits::{
     TEST_TOKEN_DURATION_SECONDS_DEFAULT, TEST_TOKEN_SECONDS_MAX, TEST_TOKEN_SECONDS_MIN,
     TEST_TOKEN_TTL_SECONDS_DEFAULT,
 };
-use crate::base::time;
+use crate::base::time::Timestamp;
 use crate::operations::context::Context;
-use crate::operations::operation::{BodySchema, Effects, Input, Operation, Output, Success};
-use crate::operations::schema;
+use crate::operations::operation::{Input, Operation, Output, Success};
+use crate::operations::resource;
 use crate::storage::fault::Fault;
 use crate::storage::idempotency::OneTimeSecret;
 use crate::storage::test_token::TestToken;
 
 /// `POST /assistants/{id}/test-token`
-pub const OPERATION: Operation = Operation {
-    id: "create_browser_test_token",
-    method: http::Method::POST,
-    path: "/assistants/{id}/test-token",
-    group: "Assistants",
-    title: "Test in the browser",
-    description: "Makes a short-lived link to a page that talks to the assistant, in text for now. The link opens one \
-        conversation, which is a call (`source: browser`) and can incur usage once its WebSocket is opened; opening the page \
-        alone uses nothing up. Whoever has the link can talk on the workspace's account until it expires: never publish it.",
-    effects: Effects::Create,
-    success: Success::Ok,
-    revision: false,
-    query: None,
-    body: BodySchema::optional(schema::of::<Body>),
-    response: Some(schema::of::<IssuedToken>),
-    errors: &[],
-    run: |context, input| Box::pin(run(context, input)),
-};
+pub const OPERATION: Operation = Operation::post("create_browser_test_token", "/assistants/{id}/test-token", run!(run))
+    .with_success(Success::Ok)
+    .reaching_out()
+    .docs(
+        "Test in the browser",
+        "Creates a short-lived link to a page that talks to the assistant, in text for now. The link opens one \
+        conversation, which is a call (`source: browser`) and can incur usage once its WebSocket is opened; opening the \
+        page alone does not. Anybody with the link can talk at the workspace's expense until it expires: never publish it.",
+    )
+    .optional_body::<Body>()
+    .returns::<IssuedToken>();
 
 /// What may be asked for.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Body {
+struct Body {
     /// How long the link can be used. Less than 30 counts as 30, more than 3600 as 3600; default 300.
     #[serde(default)]
     #[schemars(with = "i64")]
@@ -53,7 +45,7 @@ pub struct Body {
 
 /// A token, and where to use it.
 #[derive(Serialize, JsonSchema)]
-pub struct IssuedToken {
+struct IssuedToken {
     /// The page to open in a browser.
     url: String,
     /// The WebSocket behind the page, for a client of your own: JSON text messages. Send
@@ -63,7 +55,7 @@ pub struct IssuedToken {
     /// The token in both.
     token: String,
     /// When it can no longer be used.
-    expires_at: String,
+    expires_at: Timestamp,
     /// How long that is from now.
     ttl_seconds: i64,
     /// How long the conversation may last.
@@ -74,14 +66,11 @@ async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     let Body { ttl_seconds, max_duration_seconds } = input.body()?;
     let ttl_seconds = clamped(ttl_seconds, TEST_TOKEN_TTL_SECONDS_DEFAULT);
     let max_duration_seconds = clamped(max_duration_seconds, TEST_TOKEN_DURATION_SECONDS_DEFAULT);
-    let rows = context.read(vec![select_one(input.id())]).await?;
-    let Some(assistant) = rows.first().and_then(|rows| rows.first()) else {
-        return Err(Error::not_found("assistant").into());
-    };
+    let assistant: Assistant = resource::one(context, input.id()).await?;
     let token = TestToken {
         id: context.id(prefix::TEST_TOKEN),
         workspace_id: context.workspace_id()?.to_owned(),
-        assistant_id: assistant.text("id")?,
+        assistant_id: assistant.id.to_string(),
         expires_at_ms: context.now_ms + ttl_seconds * 1_000,
         max_duration_seconds: u16::try_from(max_duration_seconds).unwrap_or(u16::MAX),
     };
@@ -90,7 +79,7 @@ async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
         url: String::new(),
         websocket_url: String::new(),
         token: String::new(),
-        expires_at: time::format(token.expires_at_ms),
+        expires_at: Timestamp::from_ms(token.expires_at_ms),
         ttl_seconds,
         max_duration_seconds,
     };

@@ -1,28 +1,14 @@
 //! `GET /calls/{id}`: one call.
 use crate::base::error::Error;
 use crate::operations::context::Context;
-use crate::operations::operation::{Effects, Input, Operation, Output, Success};
-use crate::operations::schema;
+use crate::operations::operation::{Input, Operation, Output};
 use crate::storage::calls::{self, Call};
 use crate::storage::fault::Fault;
 
 /// `GET /calls/{id}`
-pub const OPERATION: Operation = Operation {
-    id: "get_call",
-    method: http::Method::GET,
-    path: "/calls/{id}",
-    group: "Calls",
-    title: "Get a call",
-    description: "Reads one call with its transcript, its analysis and what it cost.",
-    effects: Effects::Read,
-    success: Success::Ok,
-    revision: false,
-    query: None,
-    body: None,
-    response: Some(schema::of::<Call>),
-    errors: &[],
-    run: |context, input| Box::pin(run(context, input)),
-};
+pub const OPERATION: Operation = Operation::get("get_call", "/calls/{id}", run!(run))
+    .docs("Get a call", "Reads one call with its transcript, its analysis and what it cost.")
+    .returns::<Call>();
 
 async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     let rows = context.read(vec![calls::select(input.id())]).await?;

@@ -5,32 +5,26 @@ use crate::base::time::Timestamp;
 use crate::live::telephony;
 use crate::live::telephony::leg::{DueIf, Leg};
 use crate::operations::context::Context;
-use crate::operations::operation::{BodySchema, Effects, Input, Operation, Output, Success};
-use crate::operations::schema;
+use crate::operations::operation::{Effects, Input, Operation, Output, Success};
 use crate::operations::webhooks::Nothing;
 use crate::storage::batch::Batch;
 use crate::storage::calls::{self, Call};
 use crate::storage::fault::Fault;
 
 /// `POST /calls/{id}/hang-up`
-pub const OPERATION: Operation = Operation {
-    id: "hang_up_call",
-    method: http::Method::POST,
-    path: "/calls/{id}/hang-up",
-    group: "Calls",
-    title: "Hang up a call",
-    description: "Ends a telephone call that is under way, or cancels it while it rings. Returns the call as it is now: the carrier \
-        confirms the end a moment later, and then the call in the log is ended. A call that has ended does not change. Hanging \
-        up twice does no harm.",
-    effects: Effects::Update,
-    success: Success::Ok,
-    revision: false,
-    query: None,
-    body: BodySchema::optional(schema::of::<Nothing>),
-    response: Some(schema::of::<Call>),
-    errors: &[Code::CarrierNotConfigured, Code::CarrierRejected, Code::CarrierTimeout],
-    run: |context, input| Box::pin(run(context, input)),
-};
+pub const OPERATION: Operation = Operation::post("hang_up_call", "/calls/{id}/hang-up", run!(run))
+    .with_effects(Effects::Update)
+    .with_success(Success::Ok)
+    .reaching_out()
+    .docs(
+        "Hang up a call",
+        "Ends a telephone call that is under way, or cancels it while it rings. Returns the call as it is now: the carrier \
+         confirms the end a moment later, and then the call in the log is ended. A call that has ended does not change. \
+         Hanging up twice does no harm.",
+    )
+    .optional_body::<Nothing>()
+    .returns::<Call>()
+    .errors(&[Code::CarrierNotConfigured, Code::CarrierRejected, Code::CarrierTimeout]);
 
 async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     let reads = [calls::select(input.id()), Leg::select_for_caller(input.id())];

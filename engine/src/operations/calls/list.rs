@@ -8,8 +8,7 @@ use crate::base::page::{Page, Pagination};
 use crate::base::time;
 use crate::conversation::{Outcome, Sentiment};
 use crate::operations::context::Context;
-use crate::operations::operation::{Effects, Input, Operation, Output, Success};
-use crate::operations::schema;
+use crate::operations::operation::{Input, Operation, Output};
 use crate::storage::calls::filter::CallFilter;
 use crate::storage::calls::list::{self, Order, Sort};
 use crate::storage::calls::stats::{self, CallStats};
@@ -17,23 +16,15 @@ use crate::storage::calls::{Call, Source};
 use crate::storage::fault::Fault;
 
 /// `GET /calls`
-pub const OPERATION: Operation = Operation {
-    id: "list_calls",
-    method: http::Method::GET,
-    path: "/calls",
-    group: "Calls",
-    title: "List calls",
-    description: "Lists calls in pages, the latest first unless asked otherwise, with statistics over all calls that \
+pub const OPERATION: Operation = Operation::get("list_calls", "/calls", run!(run))
+    .docs(
+        "List calls",
+        "Lists calls in pages, the latest first unless asked otherwise, with statistics over all calls that \
         pass the filters. Filters by what no call has give an empty list.",
-    effects: Effects::Read,
-    success: Success::Ok,
-    revision: false,
-    query: Some(schema::of::<Query>),
-    body: None,
-    response: Some(schema::of::<CallList>),
-    errors: &[Code::InvalidParameter],
-    run: |context, input| Box::pin(run(context, input)),
-};
+    )
+    .query::<Query>()
+    .returns::<CallList>()
+    .errors(&[Code::InvalidParameter]);
 
 /// Which calls, and in which order.
 #[derive(Deserialize, JsonSchema)]

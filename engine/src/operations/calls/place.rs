@@ -19,40 +19,33 @@ use crate::base::error::Code;
 use crate::base::phone::E164;
 use crate::carriers::CarrierName;
 use crate::operations::context::Context;
-use crate::operations::operation::{BodySchema, Effects, Input, Operation, Output, Success};
-use crate::operations::schema;
+use crate::operations::operation::{Input, Operation, Output};
 use crate::storage::calls::Call;
 use crate::storage::events::Subscribers;
 use crate::storage::fault::Fault;
 
 /// `POST /calls/outbound`
-pub const OPERATION: Operation = Operation {
-    id: "create_outbound_call",
-    method: http::Method::POST,
-    path: "/calls/outbound",
-    group: "Calls",
-    title: "Place a call",
-    description: "Calls a telephone number and connects whoever answers to the assistant. 201 means that the carrier has \
+pub const OPERATION: Operation = Operation::post("create_outbound_call", "/calls/outbound", run!(run))
+    .spending()
+    .docs(
+        "Place a call",
+        "Calls a telephone number and connects whoever answers to the assistant. 201 means that the carrier has \
         taken the call, not that anybody answered: look at the call in the log (get_call) afterwards. The carrier is asked \
         once and never again by itself; 504 means that nobody can tell whether it took the call, and the call named in \
         `details.call_id` will show it. Send an Idempotency-Key to make your own retry safe. Calls cost money: have the \
         recipient, the caller number and the expected usage approved first. `?dry_run=true` checks everything and places nothing.",
-    effects: Effects::Spend,
-    success: Success::Created,
-    revision: false,
-    query: Some(schema::of::<Query>),
-    body: BodySchema::whole(schema::of::<Body>),
-    response: Some(schema::of::<Answer>),
-    errors: &[
+    )
+    .query::<Query>()
+    .body::<Body>()
+    .returns::<Answer>()
+    .errors(&[
         Code::SpendLimitReached,
         Code::CarrierNotConfigured,
         Code::RequestInProgress,
         Code::TooManyCalls,
         Code::CarrierRejected,
         Code::CarrierTimeout,
-    ],
-    run: |context, input| Box::pin(run(context, input)),
-};
+    ]);
 
 /// How to ask.
 #[derive(Deserialize, JsonSchema)]

@@ -1,47 +1,28 @@
 //! `/calls/{id}/recording`: a call's recording, downloaded or deleted.
 use crate::base::error::Code;
 use crate::operations::context::Context;
-use crate::operations::operation::{Effects, File, Input, Operation, Output, Success};
+use crate::operations::operation::{File, Input, Operation, Output, Success};
 use crate::ports::blobs::BlobKey;
 use crate::storage::fault::Fault;
 use crate::storage::recordings::{self, columns};
 
 /// `GET /calls/{id}/recording`
-pub const DOWNLOAD: Operation = Operation {
-    id: "download_recording",
-    method: http::Method::GET,
-    path: "/calls/{id}/recording",
-    group: "Calls",
-    title: "Download a recording",
-    description: "Sends the recording of a call as a WAV file (16-bit PCM, the caller on the first channel, the \
+pub const DOWNLOAD: Operation = Operation::get("download_recording", "/calls/{id}/recording", run!(download))
+    .with_success(Success::Audio)
+    .docs(
+        "Download a recording",
+        "Sends the recording of a call as a WAV file (16-bit PCM, the caller on the first channel, the \
         assistant on the second), or one range of its bytes. A call without a recording answers 404.",
-    effects: Effects::Read,
-    success: Success::Audio,
-    revision: false,
-    query: None,
-    body: None,
-    response: None,
-    errors: &[Code::RecordingNotReady, Code::RangeNotSatisfiable],
-    run: |context, input| Box::pin(download(context, input)),
-};
+    )
+    .errors(&[Code::RecordingNotReady, Code::RangeNotSatisfiable]);
 
 /// `DELETE /calls/{id}/recording`
-pub const DELETE: Operation = Operation {
-    id: "delete_recording",
-    method: http::Method::DELETE,
-    path: "/calls/{id}/recording",
-    group: "Calls",
-    title: "Delete a recording",
-    description: "Deletes the recording of a call and its waveform for good. The call and its transcript stay.",
-    effects: Effects::Delete,
-    success: Success::Empty,
-    revision: false,
-    query: None,
-    body: None,
-    response: None,
-    errors: &[Code::RecordingNotReady],
-    run: |context, input| Box::pin(delete(context, input)),
-};
+pub const DELETE: Operation = Operation::delete("delete_recording", "/calls/{id}/recording", run!(delete))
+    .docs(
+        "Delete a recording",
+        "Deletes the recording of a call and its waveform for good. The call and its transcript stay.",
+    )
+    .errors(&[Code::RecordingNotReady]);
 
 async fn download(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     let rows = context.read(vec![recordings::select(input.id(), columns::FILE)]).await?;

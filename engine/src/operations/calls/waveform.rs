@@ -1,30 +1,20 @@
 //! `GET /calls/{id}/waveform`: what a call's recording looks like.
 use crate::base::error::Code;
 use crate::operations::context::Context;
-use crate::operations::operation::{Effects, Input, Operation, Output, Success};
-use crate::operations::schema;
+use crate::operations::operation::{Input, Operation, Output};
 use crate::storage::fault::Fault;
 use crate::storage::recordings::waveform::{Peaks, Waveform};
 use crate::storage::recordings::{self, columns};
 
 /// `GET /calls/{id}/waveform`
-pub const OPERATION: Operation = Operation {
-    id: "get_waveform",
-    method: http::Method::GET,
-    path: "/calls/{id}/waveform",
-    group: "Calls",
-    title: "Get a recording's waveform",
-    description: "Reads how loud each channel of a call's recording is over time, for drawing it. A call without a \
+pub const OPERATION: Operation = Operation::get("get_waveform", "/calls/{id}/waveform", run!(run))
+    .docs(
+        "Get a recording's waveform",
+        "Reads how loud each channel of a call's recording is over time, for drawing it. A call without a \
         recording answers 404.",
-    effects: Effects::Read,
-    success: Success::Ok,
-    revision: false,
-    query: None,
-    body: None,
-    response: Some(schema::of::<Waveform>),
-    errors: &[Code::RecordingNotReady],
-    run: |context, input| Box::pin(run(context, input)),
-};
+    )
+    .returns::<Waveform>()
+    .errors(&[Code::RecordingNotReady]);
 
 async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     let rows = context.read(vec![recordings::select(input.id(), columns::WAVEFORM)]).await?;

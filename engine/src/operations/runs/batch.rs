@@ -4,15 +4,13 @@ use serde::{Deserialize, Serialize};
 
 use super::{Launch, SIMULATION_COLUMNS, check_mode, random_seed, simulation_snapshot};
 use crate::base::error::{Code, Error};
-use crate::base::ids::prefix;
+use crate::base::ids::{AssistantId, BatchId};
 use crate::base::limits::{
     BATCH_RUNS_MAX, BATCH_SNAPSHOTS_BYTES_MAX, INTEGER_MAX, RUN_COST_MICROUSD_DEFAULT,
 };
 use crate::models::RULES_MODEL;
 use crate::operations::context::Context;
-use crate::operations::operation::{BodySchema, Effects, Input, Operation, Output, Success};
-use crate::operations::schema;
-use crate::ports::statement::Rows;
+use crate::operations::operation::{Input, Operation, Output};
 use crate::sql;
 use crate::storage::fault::Fault;
 use crate::storage::runs::{Run, RunMode};
@@ -20,31 +18,28 @@ use crate::storage::snapshots::{assistant_reads, assistant_snapshot};
 use crate::storage::spending;
 
 /// `POST /simulations/runs/batch`
-pub const OPERATION: Operation = Operation {
-    id: "start_simulation_batch",
-    method: http::Method::POST,
-    path: "/simulations/runs/batch",
-    group: "Simulations",
-    title: "Start a batch of runs",
-    description: "Queues one run of every simulation of an assistant, at most 1,000. Models and speech can incur usage \
+pub const OPERATION: Operation = Operation::post(
+    "start_simulation_batch",
+    "/simulations/runs/batch",
+    run!(run),
+)
+.spending()
+.docs(
+    "Start a batch of runs",
+    "Queues one run of every simulation of an assistant, at most 1,000. Models and speech can incur usage \
         (the built-in ones are free). Poll list_simulation_runs with the batch_id.",
-    effects: Effects::Spend,
-    success: Success::Created,
-    revision: false,
-    query: None,
-    body: BodySchema::whole(schema::of::<Body>),
-    response: Some(schema::of::<Batch>),
-    errors: &[Code::SpendLimitReached],
-    run: |context, input| Box::pin(run(context, input)),
-};
+)
+.body::<Body>()
+.returns::<Batch>()
+.errors(&[Code::SpendLimitReached]);
 
 /// What to run.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Body {
+struct Body {
     /// The assistant whose simulations are queued.
-    assistant_id: String,
-    /// In text or in speech.
+    assistant_id: AssistantId,
+    /// Text or speech.
     #[serde(default)]
     mode: RunMode,
     /// The seed of every run. Default: one chosen at random for each.
@@ -59,39 +54,39 @@ pub struct Body {
 
 /// What was queued.
 #[derive(Serialize, JsonSchema)]
-pub struct Batch {
+struct Batch {
     /// `batch_…`
-    batch_id: String,
+    batch_id: BatchId,
     /// The runs, in the order of their simulations.
     runs: Vec<Run>,
 }
 
-/// The characters that the simulations of assistant `?1` take together.
+/// The characters that the simulations of assistant `:id` take together.
 const SIZE: &str =
     "COALESCE(SUM(LENGTH(system_prompt) + LENGTH(scenarios.instructions) + LENGTH(evaluations)), 0) AS size
     FROM simulations JOIN personas ON personas.id = simulations.persona_id
     JOIN scenarios ON scenarios.id = simulations.scenario_id
-    WHERE simulations.workspace_id = :ws AND simulations.assistant_id = ?1";
+    WHERE simulations.workspace_id = :ws AND simulations.assistant_id = :id";
 
 async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     let Body { assistant_id, mode, seed, max_cost_microusd } = input.body()?;
     check_mode(mode)?;
-    let mut reads = assistant_reads("?1", &assistant_id).to_vec();
-    reads.push(sql!(format!("SELECT {SIZE}"), &assistant_id));
-    // Texts that are too much together are not even read.
-    reads.push(sql!(
+    let [assistant, tools, documents] = assistant_reads(":id", &assistant_id);
+    let size = sql!(format!("SELECT {SIZE}"), id = &assistant_id);
+    // Texts that are too large together are not even read.
+    let simulations = sql!(
         format!(
-            "SELECT {SIMULATION_COLUMNS} WHERE simulations.workspace_id = :ws AND simulations.assistant_id = ?1
-             AND (SELECT {SIZE}) <= ?2 ORDER BY simulations.id LIMIT {}",
+            "SELECT {SIMULATION_COLUMNS} WHERE simulations.workspace_id = :ws AND simulations.assistant_id = :id
+             AND (SELECT {SIZE}) <= :most ORDER BY simulations.id LIMIT {}",
             BATCH_RUNS_MAX + 1
         ),
-        &assistant_id,
-        BATCH_SNAPSHOTS_BYTES_MAX
-    ));
-    reads.push(spending::select(context.now_ms));
-    let mut rows = context.read(reads).await?;
-    let budget = rows.pop();
-    if let Some(row) = rows.get(3).and_then(Rows::first)
+        id = &assistant_id,
+        most = BATCH_SNAPSHOTS_BYTES_MAX
+    );
+    let budget = spending::select(context.now_ms);
+    let [attached @ .., size, simulations, budget] =
+        context.read_each([assistant, tools, documents, size, simulations, budget]).await?;
+    if let Some(row) = size.first()
         && row.integer("size")? > BATCH_SNAPSHOTS_BYTES_MAX
     {
         let message = format!(
@@ -99,24 +94,25 @@ async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
         );
         return Err(Error::field("assistant_id", message).into());
     }
-    let Some(assistant) = assistant_snapshot(rows.get(..3).unwrap_or_default())? else {
+    let Some(assistant) = assistant_snapshot(&attached)? else {
         return Err(Error::field("assistant_id", "is no assistant of this workspace").into());
     };
+    let batch_id: BatchId = context.services.new_id();
     let launch = Launch {
         assistant: &assistant,
         mode,
-        batch_id: Some(context.id(prefix::BATCH)),
+        batch_id: Some(batch_id.clone()),
         max_cost_microusd: max_cost_microusd.unwrap_or(RUN_COST_MICROUSD_DEFAULT),
     };
     let mut launched = Vec::new();
     let mut spends = false;
-    for row in rows.last().into_iter().flat_map(|rows| rows.iter()) {
+    for row in simulations.iter() {
         let seed = seed.unwrap_or_else(|| random_seed(context));
         let snapshot = simulation_snapshot(row)?;
         spends |= snapshot.models(&assistant).any(|model| model != RULES_MODEL);
-        launched.push(launch.run(context, row.text("id")?, &snapshot, seed)?);
+        launched.push(launch.run(context, row.id("id")?, &snapshot, seed)?);
     }
-    spending::check(budget.as_ref(), spends)?;
+    spending::check(Some(&budget), spends)?;
     if launched.is_empty() {
         let message = "has no simulation; create one first";
         return Err(Error::field("assistant_id", message).into());
@@ -127,7 +123,7 @@ async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     }
     let statements = launch.statements(context, &launched)?;
     let runs = launched.into_iter().map(|one| one.run).collect();
-    let batch = Batch { batch_id: launch.batch_id.clone().unwrap_or_default(), runs };
+    let batch = Batch { batch_id, runs };
     let output = Output::created(&batch)?;
     context.commit(statements, output).await
 }

@@ -2,43 +2,31 @@
 
 use crate::base::error::Error;
 use crate::operations::context::Context;
-use crate::operations::operation::{Effects, Input, Operation, Output, Success};
-use crate::operations::schema;
+use crate::operations::operation::{Input, Operation, Output};
 use crate::sql;
 use crate::storage::calls::{self, Call};
 use crate::storage::fault::Fault;
-use crate::storage::runs::{COLUMNS, RunDetail};
+use crate::storage::runs::{Run, RunDetail};
 
 /// `GET /simulations/runs/{id}`
-pub const OPERATION: Operation = Operation {
-    id: "get_simulation_run",
-    method: http::Method::GET,
-    path: "/simulations/runs/{id}",
-    group: "Simulations",
-    title: "Get a run",
-    description: "Reads one run with its evaluations, its transcript and its call. The first two are empty until it is over.",
-    effects: Effects::Read,
-    success: Success::Ok,
-    revision: false,
-    query: None,
-    body: None,
-    response: Some(schema::of::<RunDetail>),
-    errors: &[],
-    run: |context, input| Box::pin(run(context, input)),
-};
+pub const OPERATION: Operation = Operation::get("get_simulation_run", "/simulations/runs/{id}", run!(run))
+    .docs(
+        "Get a run",
+        "Returns one run with its evaluations, its transcript and its call. The first two are empty until it is over.",
+    )
+    .returns::<RunDetail>();
 
 async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     let select = sql!(
-        format!("SELECT {COLUMNS}, evaluations, transcript FROM runs WHERE workspace_id = :ws AND id = ?1"),
-        input.id()
+        format!(
+            "SELECT {}, evaluations, transcript FROM runs WHERE workspace_id = :ws AND id = :id",
+            Run::COLUMNS
+        ),
+        id = input.id()
     );
-    let rows = context.read(vec![select, calls::select_of_run(input.id())]).await?;
-    let Some(row) = rows.first().and_then(|rows| rows.first()) else {
-        return Err(Error::not_found("run").into());
-    };
-    let call = match rows.last().and_then(|rows| rows.first()) {
-        Some(row) => Some(Call::read(row, &context.services.config().base_url)?),
-        None => None,
-    };
-    Output::ok(&RunDetail::read(row, call)?)
+    let [run, call] = context.read_each([select, calls::select_of_run(input.id())]).await?;
+    let run = run.first().ok_or_else(|| Error::not_found("run"))?;
+    let base_url = &context.services.config().base_url;
+    let call = call.first().map(|row| Call::read(row, base_url)).transpose()?;
+    Output::ok(&RunDetail::read(run, call)?)
 }

@@ -7,8 +7,7 @@ use crate::base::error::{Code, Error};
 use crate::base::limits::{INTEGER_MAX, RUN_COST_MICROUSD_DEFAULT};
 use crate::models::RULES_MODEL;
 use crate::operations::context::Context;
-use crate::operations::operation::{BodySchema, Effects, Input, Operation, Output, Success};
-use crate::operations::schema;
+use crate::operations::operation::{Input, Operation, Output};
 use crate::sql;
 use crate::storage::fault::Fault;
 use crate::storage::runs::{Run, RunMode};
@@ -16,30 +15,23 @@ use crate::storage::snapshots::{assistant_reads, assistant_snapshot};
 use crate::storage::spending;
 
 /// `POST /simulations/{id}/runs`
-pub const OPERATION: Operation = Operation {
-    id: "start_simulation_run",
-    method: http::Method::POST,
-    path: "/simulations/{id}/runs",
-    group: "Simulations",
-    title: "Start a run",
-    description: "Queues one asynchronous run of a simulation with the configuration as it is now. Models and speech can \
+pub const OPERATION: Operation = Operation::post("start_simulation_run", "/simulations/{id}/runs", run!(run))
+    .spending()
+    .docs(
+        "Start a run",
+        "Queues one asynchronous run of a simulation with the configuration as it is now. Models and speech can \
         incur usage (the built-in ones are free). Poll get_simulation_run until it is completed or in error; do not \
         start again meanwhile.",
-    effects: Effects::Spend,
-    success: Success::Created,
-    revision: false,
-    query: None,
-    body: BodySchema::optional(schema::of::<Body>),
-    response: Some(schema::of::<Run>),
-    errors: &[Code::SpendLimitReached],
-    run: |context, input| Box::pin(run(context, input)),
-};
+    )
+    .optional_body::<Body>()
+    .returns::<Run>()
+    .errors(&[Code::SpendLimitReached]);
 
 /// How to run.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Body {
-    /// In text or in speech.
+struct Body {
+    /// Text or speech.
     #[serde(default)]
     mode: RunMode,
     /// Repeats a run: the same seed and configuration give the same offline run. Default: chosen at random.
@@ -55,26 +47,23 @@ pub struct Body {
 async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     let Body { mode, seed, max_cost_microusd } = input.body()?;
     check_mode(mode)?;
-    let mut reads = assistant_reads(
-        "(SELECT assistant_id FROM simulations WHERE workspace_id = :ws AND id = ?1)",
+    let [assistant, tools, documents] = assistant_reads(
+        "(SELECT assistant_id FROM simulations WHERE workspace_id = :ws AND id = :id)",
         input.id(),
-    )
-    .to_vec();
-    reads.push(sql!(
-        format!("SELECT {SIMULATION_COLUMNS} WHERE simulations.workspace_id = :ws AND simulations.id = ?1"),
-        input.id()
-    ));
-    reads.push(spending::select(context.now_ms));
-    let mut rows = context.read(reads).await?;
-    let budget = rows.pop();
-    let simulation = rows.last().and_then(|rows| rows.first());
-    let (Some(assistant), Some(row)) = (assistant_snapshot(rows.get(..3).unwrap_or_default())?, simulation)
-    else {
+    );
+    let simulation = sql!(
+        format!("SELECT {SIMULATION_COLUMNS} WHERE simulations.workspace_id = :ws AND simulations.id = :id"),
+        id = input.id()
+    );
+    let budget = spending::select(context.now_ms);
+    let [attached @ .., simulation, budget] =
+        context.read_each([assistant, tools, documents, simulation, budget]).await?;
+    let (Some(assistant), Some(row)) = (assistant_snapshot(&attached)?, simulation.first()) else {
         return Err(Error::not_found("simulation").into());
     };
     let snapshot = simulation_snapshot(row)?;
     let spends = snapshot.models(&assistant).any(|model| model != RULES_MODEL);
-    spending::check(budget.as_ref(), spends)?;
+    spending::check(Some(&budget), spends)?;
     let launch = Launch {
         assistant: &assistant,
         mode,
@@ -82,7 +71,7 @@ async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
         max_cost_microusd: max_cost_microusd.unwrap_or(RUN_COST_MICROUSD_DEFAULT),
     };
     let seed = seed.unwrap_or_else(|| random_seed(context));
-    let launched = launch.run(context, row.text("id")?, &snapshot, seed)?;
+    let launched = launch.run(context, row.id("id")?, &snapshot, seed)?;
     let output = Output::created(&launched.run)?;
     let statements = launch.statements(context, &[launched])?;
     context.commit(statements, output).await

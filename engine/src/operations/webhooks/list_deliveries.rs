@@ -1,4 +1,4 @@
-//! `GET /webhooks/{id}/deliveries`: what was sent to a webhook, newest first, in pages.
+//! `GET /webhooks/{id}/deliveries`: deliveries to a webhook, newest first, in pages.
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -6,91 +6,61 @@ use crate::base::error::Error;
 use crate::base::limits::{PAGE_MAX, PAGE_ROWS_MAX};
 use crate::base::page::{Page, Pagination};
 use crate::operations::context::Context;
-use crate::operations::operation::{Effects, Input, Operation, Output, Success};
-use crate::operations::schema;
-use crate::ports::statement::{Rows, Statement, Value};
+use crate::operations::operation::{Input, Operation, Output};
+use crate::operations::paging;
 use crate::sql;
-use crate::storage::deliveries::{COLUMNS, Delivery, DeliveryStatus};
+use crate::storage::deliveries::{Delivery, DeliveryStatus};
 use crate::storage::fault::Fault;
 
 /// `GET /webhooks/{id}/deliveries`
-pub const OPERATION: Operation = Operation {
-    id: "list_webhook_deliveries",
-    method: http::Method::GET,
-    path: "/webhooks/{id}/deliveries",
-    group: "Webhooks",
-    title: "List deliveries",
-    description: "Lists what was sent to a webhook or is to be, newest first, in pages. Deliveries are kept for 30 days, \
-        also those of a webhook that was deleted since.",
-    effects: Effects::Read,
-    success: Success::Ok,
-    revision: false,
-    query: Some(schema::of::<Filter>),
-    body: None,
-    response: Some(schema::of::<DeliveryList>),
-    errors: &[],
-    run: |context, input| Box::pin(run(context, input)),
-};
+pub const OPERATION: Operation = Operation::get("list_webhook_deliveries", "/webhooks/{id}/deliveries", run!(run))
+    .docs(
+        "List deliveries",
+        "Lists past and pending deliveries to a webhook, newest first, in pages. Deliveries are kept for 30 days, also \
+        after their webhook is deleted.",
+    )
+    .query::<Filter>()
+    .returns::<DeliveryList>();
 
 /// Which deliveries.
 #[derive(Deserialize, JsonSchema)]
-pub struct Filter {
-    /// Only deliveries in this state.
+struct Filter {
+    /// Filter by status.
     status: Option<DeliveryStatus>,
-    /// From 1.
+    /// Page number, from 1.
     #[schemars(range(min = 1, max = PAGE_MAX))]
     page: Option<i64>,
-    /// Rows a page; default 200.
+    /// Rows per page; default 200.
     #[schemars(range(min = 1, max = PAGE_ROWS_MAX))]
     limit: Option<i64>,
 }
 
 /// A page of deliveries.
 #[derive(Serialize, JsonSchema)]
-pub struct DeliveryList {
+struct DeliveryList {
     /// The deliveries.
     deliveries: Vec<Delivery>,
-    /// Where the page is.
+    /// The page and the totals.
     pagination: Pagination,
 }
 
 async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     let filter: Filter = input.query()?;
     let page = Page::new(filter.page, filter.limit);
-    let mut condition = "workspace_id = :ws AND webhook_id = ?1".to_owned();
-    let mut params: Vec<Value> = vec![input.id().into()];
-    if let Some(status) = filter.status {
-        params.push(status.as_str().into());
-        condition.push_str(" AND status = ?2");
-    }
     let known = sql!(
-        "SELECT 1 AS known WHERE EXISTS (SELECT 1 FROM webhooks WHERE workspace_id = :ws AND id = ?1)
-         OR EXISTS (SELECT 1 FROM deliveries WHERE workspace_id = :ws AND webhook_id = ?1)",
-        input.id()
+        "SELECT 1 AS known WHERE EXISTS (SELECT 1 FROM webhooks WHERE workspace_id = :ws AND id = :id)
+         OR EXISTS (SELECT 1 FROM deliveries WHERE workspace_id = :ws AND webhook_id = :id)",
+        id = input.id()
     );
-    let count = Statement {
-        sql: format!("SELECT COUNT(*) AS total FROM deliveries WHERE {condition}").into(),
-        params: params.clone(),
-    };
-    let next = params.len() + 1;
-    params.extend([Value::from(page.limit), Value::from(page.offset())]);
-    let rows = Statement {
-        sql: format!(
-            "SELECT {COLUMNS} FROM deliveries WHERE {condition} ORDER BY id DESC LIMIT CAST(?{next} AS INTEGER) OFFSET CAST(?{} AS INTEGER)",
-            next + 1
-        )
-        .into(),
-        params,
-    };
-    let answers = context.read(vec![known, count, rows]).await?;
-    if answers.first().is_none_or(Rows::is_empty) {
+    let filters = [
+        ("webhook_id", Some(input.id().to_owned())),
+        ("status", filter.status.map(|status| status.as_str().to_owned())),
+    ];
+    let [count, rows] = paging::select("deliveries", Delivery::COLUMNS, filters, page);
+    let [known, count, rows] = context.read_each([known, count, rows]).await?;
+    if known.is_empty() {
         return Err(Error::not_found("webhook").into());
     }
-    let total = match answers.get(1).and_then(Rows::first) {
-        Some(row) => row.integer("total")?,
-        None => 0,
-    };
-    let deliveries =
-        answers.iter().skip(2).flat_map(Rows::iter).map(Delivery::read).collect::<Result<_, _>>()?;
-    Output::ok(&DeliveryList { deliveries, pagination: Pagination::new(page, total) })
+    let (deliveries, pagination) = paging::read(page, &count, &rows, Delivery::read)?;
+    Output::ok(&DeliveryList { deliveries, pagination })
 }

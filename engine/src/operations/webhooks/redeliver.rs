@@ -1,70 +1,49 @@
 //! `POST /webhooks/{id}/deliveries/{delivery_id}/redeliver`: sends an event again.
-use serde_json::json;
-
-use super::{Nothing, Webhook, check_enabled, select_one};
+use super::{Nothing, Webhook};
 use crate::base::error::{Code, Error};
-use crate::base::ids::prefix;
-use crate::base::time;
+use crate::base::time::Timestamp;
 use crate::operations::context::Context;
-use crate::operations::operation::{BodySchema, Effects, Input, Operation, Output, Success};
-use crate::operations::{crud, schema};
-use crate::ports::statement::Rows;
+use crate::operations::operation::{Input, Operation, Output};
+use crate::operations::resource;
 use crate::sql;
-use crate::storage::deliveries::{COLUMNS, Delivery, DeliveryStatus};
-use crate::storage::events;
+use crate::storage::batch::Batch;
+use crate::storage::deliveries::{Delivery, DeliveryStatus};
 use crate::storage::fault::Fault;
-use crate::storage::jobs::JobKind;
 
 /// `POST /webhooks/{id}/deliveries/{delivery_id}/redeliver`
-pub const OPERATION: Operation = Operation {
-    id: "redeliver_webhook_delivery",
-    method: http::Method::POST,
-    path: "/webhooks/{id}/deliveries/{delivery_id}/redeliver",
-    group: "Webhooks",
-    title: "Deliver again",
-    description: "Sends the event of a delivery again, now, with the same event id and the same body, and starts the \
-        retry schedule anew; whatever its state was, the delivery is pending then.",
-    effects: Effects::Create,
-    success: Success::Created,
-    revision: false,
-    query: None,
-    body: BodySchema::optional(schema::of::<Nothing>),
-    response: Some(schema::of::<Delivery>),
-    errors: &[Code::WebhookDisabled],
-    run: |context, input| Box::pin(run(context, input)),
-};
+pub const OPERATION: Operation = Operation::post("redeliver_webhook_delivery", "/webhooks/{id}/deliveries/{delivery_id}/redeliver", run!(run))
+    .reaching_out()
+    .docs(
+        "Deliver again",
+        "Sends the event of a delivery again now, with the same event id and body, and restarts the retry schedule. The \
+        delivery becomes pending, whatever its state was.",
+    )
+    .optional_body::<Nothing>()
+    .returns::<Delivery>()
+    .errors(&[Code::WebhookDisabled]);
 
 async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
-    let delivery_id = input.path.get(1).map_or("", String::as_str);
+    let columns = Delivery::COLUMNS;
     let select = sql!(
-        format!("SELECT {COLUMNS} FROM deliveries WHERE workspace_id = :ws AND webhook_id = ?1 AND id = ?2"),
-        input.id(),
-        delivery_id
+        format!(
+            "SELECT {columns} FROM deliveries WHERE workspace_id = :ws AND webhook_id = :webhook_id AND id = :id"
+        ),
+        webhook_id = input.id(),
+        id = input.path.get(1).map_or("", String::as_str)
     );
-    let rows = context.read(vec![select_one(input.id()), select]).await?;
-    let Some(webhook) = rows.first().and_then(Rows::first) else {
-        return Err(Error::not_found("webhook").into());
-    };
-    let webhook = Webhook::read(webhook)?;
-    let Some(delivery) = rows.get(1).and_then(Rows::first) else {
-        return Err(Error::not_found("delivery").into());
-    };
-    check_enabled(&webhook)?;
-    let now_ms = context.now_ms;
-    let delivery = Delivery {
-        status: DeliveryStatus::Pending,
-        next_attempt_at: Some(time::format(now_ms)),
-        ..Delivery::read(delivery)?
-    };
+    let [webhook, delivery] =
+        context.read_each([resource::select_one::<Webhook>(input.id()), select]).await?;
+    let webhook: Webhook = resource::found(&webhook)?;
+    let delivery = Delivery::read(delivery.first().ok_or_else(|| Error::not_found("delivery"))?)?;
+    webhook.check_enabled()?;
+    let now = Timestamp::from_ms(context.now_ms);
+    let delivery = Delivery { status: DeliveryStatus::Pending, next_attempt_at: Some(now), ..delivery };
     let again = sql!(
-        "UPDATE deliveries SET status = 'pending', failures = 0, due_at = ?2 WHERE workspace_id = :ws AND id = ?1",
-        &delivery.id,
-        now_ms
+        "UPDATE deliveries SET status = 'pending', failures = 0, due_at = :now WHERE workspace_id = :ws AND id = :id",
+        id = &delivery.id,
+        now = now
     );
-    let job_id = context.id(prefix::JOB);
-    context.wake_after_write(JobKind::WebhookDelivery, &job_id, now_ms);
-    let list = json!([{"webhook_id": webhook.id, "job_id": job_id}]).to_string();
-    let guard = crud::unchanged("webhooks", &webhook.id, webhook.revision);
-    let statements = vec![guard, again, events::wake_delivery_workers(&list, now_ms)];
-    context.commit(statements, Output::created(&delivery)?).await
+    let mut batch = Batch::from([resource::unchanged(&webhook), again]);
+    batch.append(webhook.deliver_now(context));
+    context.commit_batch(batch, Output::created(&delivery)?).await
 }

@@ -1,0 +1,170 @@
+//! The tools that an assistant can call and the documents that it answers from.
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::Assistant;
+use crate::base::error::{Error, FieldProblem};
+use crate::base::ids::{DocumentId, Id, ToolId};
+use crate::base::limits::{
+    DOCUMENTS_PER_ASSISTANT_MAX, KNOWLEDGE_PER_ASSISTANT_BYTES_MAX, TOOLS_PER_ASSISTANT_MAX,
+};
+use crate::base::time::Timestamp;
+use crate::operations::context::Context;
+use crate::operations::knowledge::{knowledge_fits, too_much_knowledge};
+use crate::operations::operation::{Input, Operation, Output};
+use crate::operations::{resource, validate};
+use crate::sql;
+use crate::storage::fault::Fault;
+
+/// `PUT /assistants/{id}/tools`
+pub const SET_TOOLS: Operation = Operation::put(
+    "set_assistant_tools",
+    "/assistants/{id}/tools",
+    run!(set_tools),
+)
+.reaching_out()
+.with_revision()
+.docs(
+    "Set an assistant's tools",
+    "Replaces the whole list of attached tools, in the given order. An empty list detaches all. At most 64.",
+)
+.body::<Tools>()
+.returns::<Assistant>();
+
+/// `PUT /assistants/{id}/knowledge`
+pub const SET_KNOWLEDGE: Operation =
+    Operation::put("set_assistant_knowledge", "/assistants/{id}/knowledge", run!(set_knowledge))
+        .reaching_out()
+        .with_revision()
+        .docs(
+            "Set an assistant's knowledge",
+            "Replaces the whole list of attached documents, in the given order. An empty list detaches all. At most 128 \
+            documents and 200 KiB in total.",
+        )
+        .body::<Knowledge>()
+        .returns::<Assistant>();
+
+/// The new list.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Tools {
+    /// Ids of tools of this workspace; an id given twice counts once.
+    tool_ids: Vec<ToolId>,
+}
+
+/// The new list.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Knowledge {
+    /// Ids of knowledge documents of this workspace; an id given twice counts once.
+    knowledge_ids: Vec<DocumentId>,
+}
+
+async fn set_tools(context: &mut Context, input: &Input) -> Result<Output, Fault> {
+    let Tools { tool_ids } = input.body()?;
+    let tool_ids = once_each(tool_ids);
+    check_count("tool_ids", &tool_ids, TOOLS_PER_ASSISTANT_MAX, "tools")?;
+    let list = serde_json::json!(tool_ids).to_string();
+    let known = sql!(
+        "SELECT id FROM tools WHERE workspace_id = :ws AND id IN (SELECT value FROM json_each(:list))",
+        list = &list
+    );
+    let select = resource::select_one::<Assistant>(input.id());
+    let [current, known] = context.read_each([select, known]).await?;
+    let current: Assistant = resource::found(&current)?;
+    resource::check_revision(&current, input)?;
+    let known = known.iter().map(|row| row.id("id")).collect::<Result<Vec<ToolId>, _>>()?;
+    refuse_unknown("tool_ids", "tool", &tool_ids, &known)?;
+    if tool_ids == current.tool_ids {
+        return resource::ok(&current);
+    }
+    let now = Timestamp::from_ms(context.now_ms);
+    let next = Assistant { tool_ids, revision: current.revision + 1, updated_at: now, ..current.clone() };
+    let [guard, update] = resource::change(&current, &next);
+    let statements = vec![
+        guard,
+        sql!("DELETE FROM assistant_tools WHERE workspace_id = :ws AND assistant_id = :id", id = &next.id),
+        sql!(
+            "INSERT INTO assistant_tools (workspace_id, assistant_id, tool_id, position)
+             SELECT :ws, :id, value, key FROM json_each(:list)",
+            id = &next.id,
+            list = list
+        ),
+        update,
+    ];
+    context.commit(statements, resource::ok(&next)?).await
+}
+
+async fn set_knowledge(context: &mut Context, input: &Input) -> Result<Output, Fault> {
+    let Knowledge { knowledge_ids } = input.body()?;
+    let knowledge_ids = once_each(knowledge_ids);
+    check_count("knowledge_ids", &knowledge_ids, DOCUMENTS_PER_ASSISTANT_MAX, "documents")?;
+    let list = serde_json::json!(knowledge_ids).to_string();
+    let known = sql!(
+        "SELECT id, size_bytes FROM documents WHERE workspace_id = :ws AND id IN (SELECT value FROM json_each(:list))",
+        list = &list
+    );
+    let select = resource::select_one::<Assistant>(input.id());
+    let [current, rows] = context.read_each([select, known]).await?;
+    let current: Assistant = resource::found(&current)?;
+    resource::check_revision(&current, input)?;
+    let (mut known, mut total_bytes) = (Vec::new(), 0);
+    for row in rows.iter() {
+        known.push(row.id("id")?);
+        total_bytes += row.integer("size_bytes")?;
+    }
+    refuse_unknown("knowledge_ids", "knowledge document", &knowledge_ids, &known)?;
+    if total_bytes > KNOWLEDGE_PER_ASSISTANT_BYTES_MAX {
+        return Err(too_much_knowledge("knowledge_ids").into());
+    }
+    if knowledge_ids == current.knowledge_ids {
+        return resource::ok(&current);
+    }
+    let now = Timestamp::from_ms(context.now_ms);
+    let next =
+        Assistant { knowledge_ids, revision: current.revision + 1, updated_at: now, ..current.clone() };
+    let [guard, update] = resource::change(&current, &next);
+    let statements = vec![
+        guard,
+        sql!(
+            "DELETE FROM assistant_documents WHERE workspace_id = :ws AND assistant_id = :id",
+            id = &next.id
+        ),
+        sql!(
+            "INSERT INTO assistant_documents (workspace_id, assistant_id, document_id, position)
+             SELECT :ws, :id, value, key FROM json_each(:list)",
+            id = &next.id,
+            list = list
+        ),
+        // A document may have grown since it was read.
+        knowledge_fits("assistant_id", &next.id),
+        update,
+    ];
+    context.commit(statements, resource::ok(&next)?).await.map_err(|fault| match fault {
+        Fault::Storage(error) if error.is_constraint("knowledge_limit") => Fault::Stale,
+        other => other,
+    })
+}
+
+/// Each id once, in the given order.
+fn once_each<I: Id + Ord + Clone>(ids: Vec<I>) -> Vec<I> {
+    let mut seen = std::collections::BTreeSet::new();
+    ids.into_iter().filter(|id| seen.insert(id.clone())).collect()
+}
+
+/// Called before any lookup, so that a list of thousands costs nothing.
+fn check_count<I>(field: &str, ids: &[I], most: usize, nouns: &str) -> Result<(), Error> {
+    if ids.len() <= most {
+        return Ok(());
+    }
+    Err(Error::field(field, format!("takes at most {most} {nouns}, got {}", ids.len())))
+}
+
+/// Refuses the ids that are not in `known`, each by its position.
+fn refuse_unknown<I: PartialEq>(field: &str, noun: &str, ids: &[I], known: &[I]) -> Result<(), Error> {
+    let problem =
+        |at: usize| FieldProblem::new(format!("{field}[{at}]"), format!("is no {noun} of this workspace"));
+    let unknown = ids.iter().enumerate().filter(|(_, id)| !known.contains(id));
+    let problems: Vec<FieldProblem> = unknown.map(|(at, _)| problem(at)).collect();
+    validate::refuse(&problems)
+}
