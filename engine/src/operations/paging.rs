@@ -19,13 +19,13 @@ pub(crate) fn select(
         }
     }
     let count = format!("SELECT COUNT(*) AS total FROM {table} WHERE {condition}");
-    let count = Statement::named(count.into(), values.clone());
+    let count = Statement::named(&count, values.clone());
     let rows = format!(
         "SELECT {columns} FROM {table} WHERE {condition} ORDER BY id DESC
          LIMIT CAST(:limit AS INTEGER) OFFSET CAST(:offset AS INTEGER)"
     );
     values.extend([("limit", page.limit.into()), ("offset", page.offset().into())]);
-    [count, Statement::named(rows.into(), values)]
+    [count, Statement::named(&rows, values)]
 }
 
 /// The answers to [`select`].

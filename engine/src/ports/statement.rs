@@ -20,13 +20,13 @@ pub struct Statement {
 impl Statement {
     /// Renders a text that is put together at run time; [`sql!`](crate::sql) renders literals at compile time.
     #[doc(hidden)]
-    pub fn named(text: &str, names: &[&str], params: Vec<Value>) -> Self {
+    pub fn named(text: &str, values: Vec<(&'static str, Value)>) -> Self {
         let mut rendered = String::with_capacity(text.len());
         let (bytes, mut kept, mut at, mut used) = (text.as_bytes(), 0, 0, 0u128);
         while let Some(colon) = text[at..].find(':') {
             at += colon;
             let end = name_end(bytes, at);
-            let index = names.iter().position(|name| end > at && *name == &text[at + 1..end]);
+            let index = values.iter().position(|(name, _)| end > at && *name == &text[at + 1..end]);
             if let Some(index) = index {
                 rendered.push_str(&text[kept..at]);
                 rendered.push('?');
@@ -40,9 +40,9 @@ impl Statement {
             );
             at = end.max(at + 1);
         }
-        debug_assert_eq!(used, (1 << names.len()) - 1, "a value has no parameter in the statement: {text}");
+        debug_assert_eq!(used, (1 << values.len()) - 1, "a value has no parameter in the statement: {text}");
         rendered.push_str(&text[kept..]);
-        Self { sql: Cow::Owned(rendered), params }
+        Self { sql: Cow::Owned(rendered), params: values.into_iter().map(|(_, value)| value).collect() }
     }
 
     /// The same for a job, which knows the workspace it works for: `:ws` becomes a plain value.
@@ -102,8 +102,7 @@ macro_rules! sql {
     ($text:expr $(, $name:ident = $value:expr)+ $(,)?) => {
         $crate::ports::statement::Statement::named(
             ::std::convert::AsRef::<str>::as_ref(&$text),
-            &[$(stringify!($name)),+],
-            vec![$($crate::ports::statement::Value::from($value)),+],
+            vec![$((stringify!($name), $crate::ports::statement::Value::from($value))),+],
         )
     };
     ($text:expr $(, $value:expr)* $(,)?) => {

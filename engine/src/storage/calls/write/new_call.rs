@@ -109,6 +109,6 @@ impl InsertCall<'_> {
             ("sentiment", sentiment.into()),
         ];
         params.extend(more);
-        Statement::named(sql.into(), params).in_workspace(&new.workspace_id)
+        Statement::named(&sql, params).in_workspace(&new.workspace_id)
     }
 }

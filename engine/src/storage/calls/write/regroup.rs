@@ -112,6 +112,6 @@ impl Regroup<'_> {
             params.extend([("model", model.into()), ("voice", voice.into())]);
         }
         params.extend(more);
-        Statement::named(sql.into(), params).in_workspace(self.workspace_id)
+        Statement::named(&sql, params).in_workspace(self.workspace_id)
     }
 }
