@@ -1,5 +1,4 @@
-//! An engine of the test's own over the storage of a service that runs elsewhere: what no request can do yet, the
-//! service's own code does.
+//! The test's own engine over the storage of a running service, for actions that no request can perform.
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
@@ -24,19 +23,19 @@ use crate::reply::Reply;
 use crate::wire;
 use crate::world::BASE_URL;
 
-/// Over the data folder of a binary.
+/// Over the data folder of the binary.
 pub fn in_folder(data: &Path) -> Engine {
     let folder = DataFolder::open(data).expect("the data folder");
     let database = Sqlite::open(&folder.database()).expect("the database opens");
     engine(Arc::new(database), Arc::new(Files::new(data)))
 }
 
-/// Over the bindings of a Worker behind `backdoor.mjs`.
+/// Over the bindings of a Worker that runs `backdoor.mjs`.
 pub fn at_edge(address: SocketAddr) -> Engine {
     engine(Arc::new(Bindings(address)), Arc::new(Bindings(address)))
 }
 
-/// Runs to its end what waits for sockets or disks.
+/// Runs a future that needs sockets or disks to completion.
 pub fn wait<T>(future: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.expect("a runtime can be made").block_on(future)
@@ -57,14 +56,14 @@ fn engine(database: Arc<dyn Database>, blobs: Arc<dyn Blobs>) -> Engine {
     Engine::new(config, ports).expect("the operation table is sound")
 }
 
-/// The service finds due jobs by itself.
+/// Does nothing: the service finds due jobs by itself.
 struct NoQueue;
 
 impl Queue for NoQueue {
     fn wake(&self, _: &Wake) {}
 }
 
-/// D1 and R2 through the test's own entry.
+/// D1 and R2 through the Worker's test entry.
 struct Bindings(SocketAddr);
 
 impl Bindings {
