@@ -195,7 +195,7 @@ fn after_attempts(error: AttemptError, attempts: u32) -> AttemptError {
 }
 
 fn over_budget(error: AttemptError) -> AttemptError {
-    let what = format!("{}; not retried because the cost limit was reached", error.what);
+    let what = format!("{}, not retried because the cost limit was reached", error.what);
     AttemptError { what, ..error }
 }
 

@@ -38,7 +38,7 @@ pub fn has_account_at(url: &str) -> bool {
 /// All of them, running.
 pub struct Carriers {
     servers: [CarrierServer; 4],
-    /// Vonage's own side, for what only Vonage does.
+    /// Vonage's wire, for tests of what only Vonage does.
     pub vonage: Arc<VonageWire>,
 }
 
@@ -55,7 +55,7 @@ impl Carriers {
         Self { servers, vonage }
     }
 
-    /// Those of this process.
+    /// The carriers of this process.
     pub fn shared() -> &'static Self {
         static SHARED: OnceLock<Carriers> = OnceLock::new();
         SHARED.get_or_init(Self::start)
@@ -73,8 +73,8 @@ impl Carriers {
         self.servers.iter()
     }
 
-    /// Settings of a service with an account at each, the fake for models besides. Each is one line, as files of
-    /// settings want them.
+    /// Settings of a service with an account at each carrier and with the fake model provider. Each value is one line, as settings
+    /// files require.
     pub fn settings(&self) -> Vec<(&'static str, String)> {
         let mut settings = fakes::settings();
         settings.push(("SIDETONE_BASE_URL", BASE_URL.to_owned()));
@@ -84,7 +84,7 @@ impl Carriers {
         settings
     }
 
-    /// The service listens here.
+    /// Sets the address of the service.
     pub fn serve(&self, address: SocketAddr) {
         for server in &self.servers {
             server.serve(address, BASE_URL);
