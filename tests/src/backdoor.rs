@@ -35,7 +35,7 @@ pub fn at_edge(address: SocketAddr) -> Services {
     services(Arc::new(Bindings(address)), Arc::new(Bindings(address)))
 }
 
-/// Runs to its end what waits for sockets or disks.
+/// Runs a future that needs sockets or disks to completion.
 pub fn wait<T>(future: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.expect("a runtime can be made").block_on(future)
@@ -56,14 +56,14 @@ fn services(database: Arc<dyn Database>, blobs: Arc<dyn Blobs>) -> Services {
     Services::new(config, ports)
 }
 
-/// The service finds due jobs by itself.
+/// Does nothing: the service finds due jobs by itself.
 struct NoQueue;
 
 impl Queue for NoQueue {
     fn wake(&self, _: &Wake) {}
 }
 
-/// D1 and R2 through the test's own entry.
+/// D1 and R2 through the Worker's test entry.
 struct Bindings(SocketAddr);
 
 impl Bindings {

@@ -1,8 +1,8 @@
-//! What every backend of the `Blobs` port has to keep, by the numbers of its promises.
+//! Conformance tests for every implementation of the `Blobs` port; the numbers refer to the port's documented guarantees.
 use bytes::Bytes;
 use sidetone_engine::ports::{BlobKey, Blobs, ByteRange};
 
-/// Holds a backend to the promises. Leaves nothing behind.
+/// Checks the guarantees. Leaves no blobs behind.
 pub async fn keeps_its_promises(blobs: &dyn Blobs) {
     let key = |name: &str| BlobKey::recording("ws_suite", "call_1", name).expect("a key");
     let (one, two, longer) = (key("rec_1"), key("rec_2"), key("rec_11"));
@@ -23,15 +23,15 @@ pub async fn keeps_its_promises(blobs: &dyn Blobs) {
         assert!(read == bytes[first as usize..last], "3: {first} and {wanted} more");
     }
     let end = blobs.get(&one, part(999_990, 1_000)).await.expect("a read").expect("a blob");
-    assert_eq!(end, bytes[999_990..], "3: fewer where it ends");
+    assert_eq!(end, bytes[999_990..], "3: fewer at the end");
 
-    // 5: neighbours share nothing.
+    // 5: blobs with similar keys are independent.
     assert_eq!(blobs.size(&longer).await, Ok(None));
     blobs.put(&two, Bytes::from_static(b"two")).await.expect("1");
     blobs.put(&longer, Bytes::new()).await.expect("1: also of nothing");
     assert_eq!(blobs.size(&longer).await, Ok(Some(0)));
 
-    // 1: in place of what is there, which may be longer.
+    // 1: replaces an existing blob, which may be longer.
     blobs.put(&one, Bytes::from_static(b"other")).await.expect("1");
     assert_eq!(blobs.size(&one).await, Ok(Some(5)), "2");
     assert_eq!(blobs.get(&one, part(1, 3)).await, Ok(Some(Bytes::from_static(b"the"))), "2");

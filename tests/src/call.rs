@@ -1,5 +1,5 @@
-//! A call of any operation, made from its schemas: the table-driven scenarios cover a new operation
-//! as soon as it is in the table.
+//! Builds a call of any operation from its schemas, so that the table-driven scenarios cover a new operation as soon as it is
+//! in the table.
 use std::sync::OnceLock;
 
 use serde_json::{Map, Value, json};
@@ -11,10 +11,10 @@ use sidetone_engine::operations::operation::Operation;
 use crate::reply::{Reply, ToolReply};
 use crate::world::{BASE_URL, World};
 
-/// A call, ready to be made through either face.
+/// A call that can be made over either interface.
 #[derive(Clone)]
 pub struct Call {
-    /// What is called.
+    /// The called operation.
     pub operation: &'static Operation,
     /// The path's values by name, in order.
     pub path: Vec<(String, String)>,
@@ -25,7 +25,7 @@ pub struct Call {
 }
 
 impl Call {
-    /// A call that succeeds in this workspace: whatever it refers to is created first.
+    /// A valid call in this workspace: creates everything that it refers to.
     #[track_caller]
     pub fn valid(world: &World, operation: &'static Operation) -> Self {
         let mut path: Vec<(String, String)> = Vec::new();
@@ -42,35 +42,35 @@ impl Call {
         Self { operation, path, query: Map::new(), body }
     }
 
-    /// The same with another body field.
+    /// A copy with another body field.
     pub fn with_field(&self, name: &str, value: Value) -> Self {
         let mut call = self.clone();
         call.body.get_or_insert_default().insert(name.to_owned(), value);
         call
     }
 
-    /// The same without a body field.
+    /// A copy without a body field.
     pub fn without_field(&self, name: &str) -> Self {
         let mut call = self.clone();
         call.body.get_or_insert_default().shift_remove(name);
         call
     }
 
-    /// The same with a query value.
+    /// A copy with a query value.
     pub fn with_query(&self, name: &str, value: Value) -> Self {
         let mut call = self.clone();
         call.query.insert(name.to_owned(), value);
         call
     }
 
-    /// The same with other path values.
+    /// A copy with other path values.
     pub fn with_path(&self, value: &str) -> Self {
         let mut call = self.clone();
         call.path.iter_mut().for_each(|(_, old)| *old = value.to_owned());
         call
     }
 
-    /// The path and query as REST has them.
+    /// The path and query for REST.
     pub fn uri(&self) -> String {
         let mut uri = self.operation.path.to_owned();
         for (name, value) in &self.path {
@@ -142,10 +142,10 @@ pub fn types(schema: &Value) -> Vec<&str> {
     }
 }
 
-/// A well-formed id that belongs to nothing.
+/// A well-formed id without a resource.
 pub const UNKNOWN_ID: &str = "asst_00000000000000000000000000";
 
-/// Creates what the path names, within what it named before. A new resource needs a line here.
+/// Creates what the path names. A new resource needs a line here.
 #[track_caller]
 fn path_value(world: &World, operation: &Operation, name: &str, within: Option<&(String, String)>) -> String {
     let collection = operation.path.split("/{").next().unwrap_or_default();
@@ -178,8 +178,7 @@ fn path_value(world: &World, operation: &Operation, name: &str, within: Option<&
     made.id
 }
 
-/// A value that fits the schema of the field. A field that refers to something, or that has a form
-/// of its own, needs a line here.
+/// A value for the field's schema. A field that refers to a resource, or has a format of its own, needs a line here.
 #[track_caller]
 fn value(world: &World, operation: &Operation, name: &str, schema: &Value) -> Value {
     match name {

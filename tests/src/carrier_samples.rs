@@ -1,4 +1,4 @@
-//! What the service and the carriers' fakes say to each other, for the carriers' own software to judge
+//! Messages between the service and the fakes for carriers, for validation with the carriers' own software
 //! (`tests/clients/carrier_*.py`).
 pub mod plivo;
 pub mod telnyx;

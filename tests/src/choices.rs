@@ -1,4 +1,4 @@
-//! Choices that a seed decides.
+//! Pseudo-random choices from a seed.
 
 /// SplitMix64: the same choices for the same seed.
 #[derive(Debug, Clone)]
@@ -14,7 +14,7 @@ impl Choices {
         (mixed ^ (mixed >> 31)) % limit
     }
 
-    /// One of these.
+    /// One of the values.
     pub fn one_of<T: Copy>(&mut self, all: &[T]) -> T {
         let at = self.below(all.len() as u64);
         all[usize::try_from(at).unwrap_or_default()]

@@ -1,32 +1,32 @@
-//! Two loads side by side, in short turns, so that the noise of the machine falls on both.
+//! Runs two loads in short alternating turns, so that the machine's noise affects both.
 use crate::load::{self, Load, Measured};
 
-/// Turns each side gets in one comparison.
+/// Turns of each side in one comparison.
 const TURNS: usize = 15;
 
-/// What two loads came to.
+/// The result of a comparison.
 pub struct Comparison {
-    /// One side.
+    /// Our side.
     pub ours: Side,
-    /// The other.
+    /// The other side.
     pub other: Side,
-    /// Our rate by the other's, the median over pairs of neighbouring turns.
+    /// Our rate divided by the other's, the median over pairs of neighbouring turns.
     pub ratio: f64,
 }
 
-/// One side of a comparison: the median turn, and what all turns cost.
+/// The result of one side: the median turn, and the cost of all turns.
 pub struct Side {
-    /// Answers per second.
+    /// Responses per second.
     pub rate: f64,
-    /// Microseconds that half of the answers kept to.
+    /// Median latency in microseconds.
     pub p50_us: u32,
-    /// Microseconds that all but a hundredth of the answers kept to.
+    /// 99th percentile of the latency in microseconds.
     pub p99_us: u32,
-    /// Microseconds of processor time that the server took for one answer.
+    /// The server's processor time per response, in microseconds.
     pub cpu_us: f64,
 }
 
-/// Both loads in turns, A B B A; the first turn of each only warms up.
+/// Runs both loads in the order A B B A; the first turn of each is a warm-up.
 pub fn compare(ours: &Load, our_pid: u32, other: &Load, other_pid: u32) -> Comparison {
     let measure = |load: &Load, pid: u32| {
         let before = cpu_s(pid);
@@ -50,7 +50,7 @@ pub fn compare(ours: &Load, our_pid: u32, other: &Load, other_pid: u32) -> Compa
 }
 
 impl Comparison {
-    /// What stands behind the ratio.
+    /// Prints the details behind the ratio.
     pub fn print(&self) {
         for (name, side) in [("ours", &self.ours), ("bare", &self.other)] {
             println!(
@@ -76,7 +76,7 @@ impl Side {
     }
 }
 
-/// Processor time a process has used (Linux; elsewhere nothing is known).
+/// Processor time that a process has used (Linux only).
 pub fn cpu_s(pid: u32) -> f64 {
     const TICKS_PER_S: f64 = 100.0;
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();

@@ -1,5 +1,5 @@
-//! The Worker in workerd, with local D1 and Queues: started by `tests/worker/serve.sh` and stopped
-//! with this process, or earlier.
+//! The Worker in workerd, with local D1 and Queues: started by `tests/worker/serve.sh`, and stopped with this process or
+//! earlier.
 use std::io::{BufRead, BufReader, Write};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -14,16 +14,16 @@ use crate::process::bootstrap_key;
 
 /// A running Worker.
 pub struct Edge {
-    /// Where it listens.
+    /// The address it listens on.
     pub address: SocketAddr,
     keys_used: AtomicU32,
     log: PathBuf,
-    /// The script ends when its standard input, which this holds, is closed.
+    /// The script ends when its standard input, which this handle owns, is closed.
     script: Mutex<Child>,
 }
 
 impl Edge {
-    /// The Worker of this process, with its storage within reach of tests.
+    /// The Worker of this process, with storage that tests can access.
     pub fn shared() -> Arc<Self> {
         static SHARED: OnceLock<Arc<Edge>> = OnceLock::new();
         let start = || {
@@ -60,31 +60,31 @@ impl Edge {
         SHARED.get_or_init(start).clone()
     }
 
-    /// The Worker of this process over bindings that fail by plan.
+    /// The Worker of this process over bindings with planned faults.
     pub fn shared_faulty() -> Arc<Self> {
         static SHARED: OnceLock<Arc<Edge>> = OnceLock::new();
         SHARED.get_or_init(|| Arc::new(Self::start(FAULTY))).clone()
     }
 
-    /// One over bindings that fail by plan, with its state in a folder that outlives it.
+    /// A Worker over bindings with planned faults, with its state in a folder that outlives it.
     pub fn faulty_on(state: &Path) -> Arc<Self> {
         let state = state.to_str().expect("the folder's name is UTF-8");
         Arc::new(Self::start(&[FAULTY, &[("WORKER_STATE", state)]].concat()))
     }
 
-    /// The key of a workspace that nobody has used.
+    /// The key of an unused workspace.
     pub fn fresh_key(&self) -> String {
         let n = self.keys_used.fetch_add(1, Ordering::Relaxed);
         assert!(n < WORKSPACES_MAX, "raise WORKSPACES_MAX: every scenario opens workspaces of its own");
         bootstrap_key(n)
     }
 
-    /// What it has logged.
+    /// The content of its log.
     pub fn log(&self) -> String {
         std::fs::read_to_string(&self.log).unwrap_or_default()
     }
 
-    /// Ends it as a power cut would, as far as its processes see it.
+    /// Kills its processes, like a power failure.
     pub fn kill(&self) {
         let mut script = self.script.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         script.stdin.as_mut().expect("a pipe").write_all(b"kill\n").expect("the script reads");
@@ -120,5 +120,5 @@ impl Edge {
     }
 }
 
-/// The entry that fails by plan, and tools that may be on this machine.
+/// The entry with planned faults; tools may be on this machine.
 const FAULTY: &[(&str, &str)] = &[("WORKER_ENTRY", "faulty.mjs"), ("SIDETONE_ALLOW_PRIVATE_TARGETS", "1")];

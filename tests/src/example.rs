@@ -1,4 +1,4 @@
-//! Calls as the service writes them, for tests to begin with.
+//! Example calls as the service stores them.
 use bytes::Bytes;
 use serde_json::json;
 use sidetone_engine::base::ids::prefix;
@@ -14,7 +14,7 @@ use crate::World;
 /// 2026-01-01T09:00:00.123Z
 pub const STARTED_AT_MS: i64 = 1_767_258_000_123;
 
-/// An incoming call that has just begun, in the world's workspace.
+/// An incoming call that has just started, in the world's workspace.
 pub fn new_call(world: &World) -> NewCall {
     let engine = world.backdoor();
     NewCall {
@@ -38,7 +38,7 @@ pub fn new_call(world: &World) -> NewCall {
     }
 }
 
-/// A conversation that went well, with a row of every kind that has fields of its own.
+/// A successful conversation, with a transcript row of every type that has fields of its own.
 pub fn ended_call() -> EndedCall {
     let row = TranscriptRow::new;
     let mut asked = row(2, TranscriptRole::ToolCall, "hours(…)".to_owned(), 3_000, 3_000);
@@ -66,7 +66,7 @@ pub fn ended_call() -> EndedCall {
     }
 }
 
-/// A recording of so many frames at 8 kHz; the caller is loud in every other second, the assistant never is.
+/// A recording of this many frames at 8 kHz; the caller is loud in every other second, the assistant never is.
 pub fn recording(frames: u32) -> Bytes {
     const RATE_HZ: u32 = 8_000;
     let data_bytes = frames * 4;
@@ -93,7 +93,7 @@ pub fn recording(frames: u32) -> Bytes {
     file.into()
 }
 
-/// What was found out about it.
+/// The analysis of the ended call.
 pub fn analysis() -> Analysis {
     Analysis {
         summary: "The caller asked for the opening hours.".to_owned(),

@@ -1,4 +1,4 @@
-//! Servers that stand in for other people's, over real sockets.
+//! Fakes for external servers, over real sockets.
 pub mod carrier;
 pub mod openai;
 
@@ -10,14 +10,14 @@ use sidetone_engine::ports::{Http, HttpError, HttpReply, HttpRequest};
 
 use openai::OpenAi;
 
-/// The fake of this process.
+/// The model server of this process.
 pub fn shared() -> &'static OpenAi {
     static SHARED: OnceLock<OpenAi> = OnceLock::new();
     SHARED.get_or_init(OpenAi::start)
 }
 
-/// Settings of a service that knows it as the provider `fake`, with rates for each of its models, and
-/// whose tools and webhooks may be on this machine.
+/// Settings of a service with the fake as the provider `fake`, with rates for each of its models, and with tools and webhooks
+/// on this machine.
 pub fn settings() -> Vec<(&'static str, String)> {
     let providers = json!({"fake": {"base_url": shared().base_url(), "api_key": "key-of-the-fake"}});
     let rates =
@@ -31,7 +31,7 @@ pub fn settings() -> Vec<(&'static str, String)> {
     ]
 }
 
-/// Carries a request of a sandbox over a real socket, as the binary does, with less patience.
+/// Sends a request of a sandbox over a real socket, as the binary does, with a shorter deadline.
 pub fn exchange(request: &HttpRequest) -> Result<HttpReply, HttpError> {
     const DEADLINE_MS: u64 = 1_000;
     let mut request = request.clone();

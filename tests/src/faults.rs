@@ -1,5 +1,5 @@
-//! Faults by plan: what fails, and when, is decided by a seed before anything runs, and the same plan
-//! is applied to the Sandbox (its database and hints) and to workerd (`tests/worker/faulty.mjs`).
+//! Planned faults: a seed decides in advance what fails and when. The same plan applies to the Sandbox (its database and
+//! hints) and to workerd (`tests/worker/faulty.mjs`).
 pub mod database;
 pub mod endpoint;
 pub mod plan;

@@ -1,7 +1,6 @@
-//! The host that the suites run on, chosen when they are compiled (`build.rs`): a test that does not apply there is
-//! ignored.
+//! The host under test, chosen at compile time (`build.rs`): tests that do not apply to it are ignored.
 
-/// The one that `SIDETONE_TEST_HOST` named at compile time; the Sandbox if it was not set.
+/// The value of `SIDETONE_TEST_HOST` at compile time; the Sandbox if it was not set.
 const COMPILED_FOR: &str = if cfg!(test_host = "native") {
     "native"
 } else if cfg!(test_host = "worker") {
@@ -23,7 +22,7 @@ pub fn host() -> &'static str {
     COMPILED_FOR
 }
 
-/// Fails a test that does not apply on this host and is run all the same, as `--ignored` does.
+/// Fails a test that does not apply to this host but is run anyway, as with `--ignored`.
 #[track_caller]
 pub fn only_on(hosts: &[&str]) {
     let host = host();

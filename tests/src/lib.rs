@@ -1,5 +1,5 @@
-//! The vocabulary of the test suites: a [`World`] is one service with a workspace of the scenario's
-//! own, in memory or behind a socket, and a [`Reply`] knows what every answer has to look like.
+//! Helpers of the test suites: a [`World`] is one service with a workspace for the scenario, in memory or behind a socket, and
+//! a [`Reply`] checks the properties that all responses share.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

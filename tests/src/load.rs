@@ -1,4 +1,4 @@
-//! A light load: many keep-alive connections on one thread, each with one request in flight.
+//! A simple load generator: many keep-alive connections on one thread, each with one request in flight.
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,46 +10,46 @@ use tokio::net::TcpStream;
 
 use crate::process::request_head;
 
-/// What the connections do.
+/// The parameters of a load.
 #[derive(Clone)]
 pub struct Load {
-    /// Whom they ask.
+    /// The server's address.
     pub address: SocketAddr,
-    /// How many there are.
+    /// The number of connections.
     pub connections: usize,
-    /// How long they ask.
+    /// The duration.
     pub time: Duration,
-    /// Whole requests, ready to send, asked in turn.
+    /// Serialized requests, sent in turn.
     pub requests: Arc<[Vec<u8>]>,
-    /// The status every answer must have.
+    /// The status that every response must have.
     pub status: u16,
 }
 
-/// What came of it.
+/// The result of a load.
 #[derive(Debug, Clone, Default)]
 pub struct Measured {
-    /// Answers.
+    /// Number of responses.
     pub answers: usize,
-    /// From the first request to the last answer.
+    /// Time from the first request to the last response.
     pub time: Duration,
-    /// Microseconds from request to answer, in order of size.
+    /// Latencies in microseconds, sorted.
     pub latencies_us: Vec<u32>,
 }
 
 impl Measured {
-    /// Answers per second.
+    /// Responses per second.
     pub fn rate(&self) -> f64 {
         self.answers as f64 / self.time.as_secs_f64()
     }
 
-    /// The latency that `share` (0 to 1) of the answers kept to.
+    /// The latency at this quantile (0 to 1).
     pub fn latency_us(&self, share: f64) -> u32 {
         let last = self.latencies_us.len().saturating_sub(1);
         self.latencies_us.get((last as f64 * share) as usize).copied().unwrap_or(0)
     }
 }
 
-/// Whole requests: one for each path, or, where there are bodies, one to the first path for each body.
+/// Serialized requests: one for each path, or, with bodies, one to the first path for each body.
 pub fn requests(method: &str, paths: &[&str], key: &str, bodies: &[Value]) -> Arc<[Vec<u8>]> {
     let request = |path: &str, body: Option<&Value>| {
         let body = body.map(Value::to_string).unwrap_or_default();
@@ -61,12 +61,12 @@ pub fn requests(method: &str, paths: &[&str], key: &str, bodies: &[Value]) -> Ar
     }
 }
 
-/// Runs the load on a thread of its own.
+/// Runs the load on its own thread.
 pub fn run(load: &Load) -> Measured {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     runtime.block_on(async {
         let next = Arc::new(AtomicUsize::new(0));
-        // Connecting is not part of the measurement.
+        // Connecting is not measured.
         let mut streams = Vec::new();
         for _ in 0..load.connections {
             let stream = TcpStream::connect(load.address).await.expect("the server accepts");
@@ -104,7 +104,7 @@ async fn ask(mut stream: TcpStream, load: Load, next: Arc<AtomicUsize>, deadline
     latencies_us
 }
 
-/// Reads one answer with a Content-Length; returns its status.
+/// Reads one response with a Content-Length; returns its status.
 async fn read_answer(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> u16 {
     buffer.clear();
     let mut whole = None;

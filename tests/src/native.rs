@@ -1,4 +1,4 @@
-//! The real binary, started once for a test process and stopped with it.
+//! The real binary, started once per test process and stopped with it.
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -13,10 +13,10 @@ use crate::fakes;
 use crate::fakes::carrier::{Carriers, an_account};
 use crate::process::{binary, bootstrap_key};
 
-/// Workspaces one test process can open.
+/// Most workspaces in one test process.
 pub(crate) const WORKSPACES_MAX: u32 = 2_000;
 
-/// Serves until its standard input closes, which happens however the test process ends.
+/// Serves until its standard input closes, however the test process ends.
 const KEEPER: &str = r#"
     data=$1; shift
     "$@" </dev/null & server=$!
@@ -27,7 +27,7 @@ const KEEPER: &str = r#"
 
 /// A running server.
 pub struct Native {
-    /// Where it listens.
+    /// The address it listens on.
     pub address: SocketAddr,
     data: PathBuf,
     backdoor: OnceLock<Services>,
@@ -61,14 +61,14 @@ impl Native {
         })
     }
 
-    /// The key of a workspace that nobody has used.
+    /// The key of an unused workspace.
     pub fn fresh_key(&self) -> String {
         let n = self.keys_used.fetch_add(1, Ordering::Relaxed);
         assert!(n < WORKSPACES_MAX, "raise WORKSPACES_MAX: every scenario opens workspaces of its own");
         bootstrap_key(n)
     }
 
-    /// Where it keeps what.
+    /// Its data folder.
     pub fn data(&self) -> &Path {
         &self.data
     }
@@ -78,7 +78,7 @@ impl Native {
         self.backdoor.get_or_init(|| backdoor::in_folder(&self.data)).clone()
     }
 
-    /// What the server has logged.
+    /// The content of its log.
     pub fn log(&self) -> String {
         std::fs::read_to_string(&self.log).unwrap_or_default()
     }

@@ -1,4 +1,4 @@
-//! The real binary in a process of its own: started, asked over TCP, stopped or killed.
+//! The real binary in its own process: started, called over TCP, stopped or killed.
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -10,12 +10,12 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use sidetone_engine::base::api_key::ApiKey;
 
-/// A start that takes longer has failed.
+/// How long to wait for the start.
 const START_MS: u64 = 20_000;
-/// An answer that takes longer has failed.
+/// How long to wait for a response.
 const ANSWER_MS: u64 = 30_000;
 
-/// The binary: `SIDETONE_BIN`, or the one beside this test, built once in the same profile.
+/// The binary: `SIDETONE_BIN`, or the one next to this test, built once with the same profile.
 pub fn binary() -> &'static Path {
     static BINARY: OnceLock<PathBuf> = OnceLock::new();
     BINARY.get_or_init(|| match std::env::var_os("SIDETONE_BIN") {
@@ -40,30 +40,30 @@ fn build() -> PathBuf {
     folder.join(format!("sidetone{}", std::env::consts::EXE_SUFFIX))
 }
 
-/// A key of the key form that nobody else has: the same for the same number.
+/// A valid, deterministic key for this number.
 pub fn bootstrap_key(n: u32) -> String {
     let mut bytes = [7; 32];
     bytes[..4].copy_from_slice(&n.to_be_bytes());
     ApiKey::from_bytes(bytes).as_str().to_owned()
 }
 
-/// A folder of its own, removed in the end.
+/// A temporary folder, removed on drop.
 pub struct Folder(tempfile::TempDir);
 
 impl Folder {
-    /// Makes one.
+    /// Creates one.
     #[expect(clippy::new_without_default, reason = "it touches the disk")]
     pub fn new() -> Self {
         Self(tempfile::Builder::new().prefix("sidetone-test-").tempdir().expect("a temporary folder"))
     }
 
-    /// Where it is.
+    /// Its path.
     pub fn path(&self) -> &Path {
         self.0.path()
     }
 }
 
-/// The binary with these settings and no others.
+/// The binary with exactly these settings.
 pub fn command(data: &Path, settings: &[(&str, &str)]) -> Command {
     let mut command = Command::new(binary());
     for (name, _) in std::env::vars_os() {
@@ -76,7 +76,7 @@ pub fn command(data: &Path, settings: &[(&str, &str)]) -> Command {
     command
 }
 
-/// Runs the binary to its end.
+/// Runs the binary until it exits.
 pub fn run(data: &Path, settings: &[(&str, &str)], arguments: &[&str]) -> Output {
     command(data, settings).args(arguments).output().expect("the binary runs")
 }
@@ -90,7 +90,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts it on `data` and waits until it listens. Its log goes to `data` with `.log` added.
+    /// Starts it on `data` and waits until it listens. Its log goes to `data` with `.log` appended.
     pub fn start(data: &Path, settings: &[(&str, &str)]) -> Self {
         let log = data.with_extension("log");
         let file = std::fs::OpenOptions::new().create(true).append(true).open(&log).expect("a log file");
@@ -98,7 +98,7 @@ impl Server {
         Self::spawn(command.stderr(file), log)
     }
 
-    /// Starts any program that says `listening on <address>` on its standard output.
+    /// Starts any program that prints `listening on <address>`.
     pub fn spawn(command: &mut Command, log: PathBuf) -> Self {
         let mut child = command.stdout(Stdio::piped()).spawn().expect("the server starts");
         let stdout = child.stdout.take().expect("standard output is a pipe");
@@ -111,7 +111,7 @@ impl Server {
         let mut welcome = String::new();
         let mut address = None;
         let deadline = Instant::now() + Duration::from_millis(START_MS);
-        // All of the welcome is one write: what follows the address comes at once.
+        // The banner is one write, so what follows the address is available at once.
         while let Ok(line) = lines.recv_timeout(match address {
             None => deadline.saturating_duration_since(Instant::now()),
             Some(_) => Duration::from_millis(50),
@@ -130,17 +130,17 @@ impl Server {
         Self { child, address, welcome, log }
     }
 
-    /// Where it listens.
+    /// The address it listens on.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// What it printed on standard output.
+    /// Its standard output so far.
     pub fn welcome(&self) -> &str {
         &self.welcome
     }
 
-    /// What it and its predecessors on the same folder logged.
+    /// The log of this process and its predecessors on the same folder.
     pub fn log(&self) -> String {
         std::fs::read_to_string(&self.log).unwrap_or_default()
     }
@@ -150,26 +150,26 @@ impl Server {
         self.child.id()
     }
 
-    /// A connection that presents `key`.
+    /// A connection that sends `key`.
     pub fn connect(&self, key: &str) -> Client {
         Client::new(self.address, key)
     }
 
-    /// Ends it as a power cut would, as far as the process sees it.
+    /// Kills it, like a power failure.
     pub fn kill(mut self) {
         self.child.kill().expect("the process can be killed");
         self.child.wait().expect("the process ends");
     }
 
-    /// Asks it to stop (SIGTERM).
+    /// Requests a graceful stop (SIGTERM).
     pub fn terminate(&self) {
-        // The standard library sends no signal but SIGKILL; every Unix has `kill` in its shell.
+        // The standard library can only send SIGKILL; every Unix shell has `kill`.
         let script = format!("kill -TERM {}", self.child.id());
         let status = Command::new("sh").args(["-c", &script]).status().expect("a shell runs");
         assert!(status.success(), "the process takes signals");
     }
 
-    /// Waits until it has ended.
+    /// Waits for its exit.
     pub fn wait(&mut self) -> ExitStatus {
         let deadline = Instant::now() + Duration::from_millis(START_MS);
         loop {
@@ -195,12 +195,12 @@ impl Drop for Server {
     }
 }
 
-/// An answer.
+/// A response.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answer {
     /// The status code.
     pub status: u16,
-    /// The head as it was sent.
+    /// The head as received.
     pub head: String,
     /// The body as JSON; null when it is empty.
     pub json: Value,
@@ -214,7 +214,7 @@ impl std::ops::Index<&str> for Answer {
     }
 }
 
-/// One keep-alive connection, one request at a time.
+/// A keep-alive connection with one request at a time.
 pub struct Client {
     address: SocketAddr,
     key: String,
@@ -222,12 +222,12 @@ pub struct Client {
 }
 
 impl Client {
-    /// Connects when it is first used.
+    /// Connects on first use.
     pub fn new(address: SocketAddr, key: &str) -> Self {
         Self { address, key: key.to_owned(), stream: None }
     }
 
-    /// Sends a request; `Err` when the connection broke before the whole answer was there.
+    /// Sends a request; `Err` when the connection breaks before the response is complete.
     pub fn send(
         &mut self,
         method: &str,
@@ -242,7 +242,7 @@ impl Client {
         answer
     }
 
-    /// Sends a request that must be answered with `status`.
+    /// Sends a request and expects `status`.
     pub fn expect(&mut self, status: u16, method: &str, path: &str, body: Option<&Value>) -> Value {
         let answer = self.send(method, path, &[], body).expect("the server answers");
         assert_eq!(answer.status, status, "{method} {path}: {}", answer.json);
@@ -268,7 +268,7 @@ impl Client {
     }
 }
 
-/// The head of a request, up to and with the empty line.
+/// The head of a request, including the empty line.
 pub fn request_head(
     method: &str,
     path: &str,
@@ -294,7 +294,7 @@ fn connect(address: SocketAddr) -> std::io::Result<BufReader<TcpStream>> {
     Ok(BufReader::new(stream))
 }
 
-/// Reads one answer with a Content-Length.
+/// Reads one response with a Content-Length.
 pub fn read_answer(stream: &mut impl BufRead) -> std::io::Result<Answer> {
     let broken = |what: &str| std::io::Error::other(what.to_owned());
     let mut head = String::new();

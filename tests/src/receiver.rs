@@ -1,5 +1,4 @@
-//! A receiver of events on this machine: takes what is sent to it, over real sockets, and answers as
-//! well or as badly as it is told.
+//! A webhook receiver on this machine: accepts events over real sockets and answers, correctly or not, as configured.
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -8,25 +7,25 @@ use std::time::{Duration, Instant};
 use http::HeaderMap;
 use http::header::{HeaderName, HeaderValue};
 
-/// How a receiver answers.
+/// The behaviour of a receiver.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Manner {
-    /// With this status.
+    /// Answers with this status.
     Status(u16),
-    /// With this status and this header.
+    /// Answers with this status and this header.
     With(u16, &'static str, String),
-    /// It takes the request and says nothing.
+    /// Reads the request and never answers.
     Hang,
-    /// It closes the connection.
+    /// Closes the connection.
     Reset,
-    /// It answers with this status and never stops talking.
+    /// Answers with this status and an endless body.
     Flood(u16),
 }
 
-/// What came in.
+/// A received request.
 #[derive(Debug, Clone)]
 pub struct Received {
-    /// When it was whole.
+    /// When it was complete.
     pub at: Instant,
     /// `POST`, …
     pub method: String,
@@ -34,7 +33,7 @@ pub struct Received {
     pub headers: HeaderMap,
     /// Its body.
     pub body: Vec<u8>,
-    /// Whether it is answered with a 2xx: the sender may not forget it otherwise.
+    /// Whether it is answered with a 2xx, after which the sender must remember the delivery.
     pub taken: bool,
 }
 
@@ -46,7 +45,7 @@ impl Received {
     }
 }
 
-/// A listening receiver; it ends with the process.
+/// A listening receiver; it lives as long as the process.
 #[derive(Clone)]
 pub struct Receiver {
     address: SocketAddr,
@@ -75,27 +74,27 @@ impl Receiver {
         receiver
     }
 
-    /// Where it is.
+    /// Its URL.
     pub fn url(&self) -> String {
         format!("http://{}/events", self.address)
     }
 
-    /// From now on it answers like this.
+    /// Changes the behaviour.
     pub fn set(&self, manner: Manner) {
         self.lock().manner = manner;
     }
 
-    /// What came in so far.
+    /// The requests so far.
     pub fn received(&self) -> Vec<Received> {
         self.lock().received.clone()
     }
 
-    /// How much came in so far.
+    /// The number of requests so far.
     pub fn count(&self) -> usize {
         self.lock().received.len()
     }
 
-    /// Waits until so many requests have come in.
+    /// Waits for this many requests.
     #[track_caller]
     pub fn wait_for(&self, count: usize, patience: Duration) -> Vec<Received> {
         let deadline = Instant::now() + patience;
@@ -113,7 +112,7 @@ impl Receiver {
     fn serve(&self, stream: TcpStream) {
         let _ = stream.set_nodelay(true);
         let mut reader = BufReader::new(stream);
-        // A connection that breaks is one that the other side has closed.
+        // A broken connection was closed by the other side.
         while let Ok(Some(mut received)) = read(&mut reader) {
             let manner = {
                 let mut state = self.lock();
@@ -128,7 +127,7 @@ impl Receiver {
     }
 }
 
-/// Whether the connection goes on.
+/// Whether the connection stays open.
 fn answer(stream: &mut TcpStream, manner: &Manner) -> std::io::Result<bool> {
     match manner {
         Manner::Status(status) => {

@@ -1,10 +1,10 @@
-//! Answers, held to what the contract says of every one of them.
+//! Responses, checked against the contract's rules for every response.
 use bytes::Bytes;
 use http::HeaderMap;
 use serde_json::{Value, json};
 use sidetone_engine::base::error::Code;
 
-/// An answer over HTTP.
+/// An HTTP response.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reply {
     /// The status code.
@@ -26,14 +26,14 @@ impl std::ops::Index<&str> for Reply {
 }
 
 impl Reply {
-    /// From its parts.
+    /// Builds a reply from its parts.
     pub fn new(status: u16, headers: HeaderMap, body: Bytes) -> Self {
         let json = serde_json::from_slice(&body).unwrap_or(Value::Null);
         Self { status, headers, body, json }
     }
 
-    /// Panics unless the answer is one that the contract allows at all: never a failure of ours, a
-    /// request id always, and the envelope around every error. MCP's own errors are JSON-RPC's.
+    /// Panics unless the contract allows the response: no server error, always a request id, and the envelope around every error.
+    /// MCP's own errors are JSON-RPC errors.
     pub fn sound(self) -> Self {
         assert!(self.status != 500, "an internal error: {self:?}");
         let request_id = self.header("x-request-id").unwrap_or_default();
@@ -53,21 +53,21 @@ impl Reply {
         self
     }
 
-    /// 200.
+    /// Expects 200.
     #[track_caller]
     pub fn ok(self) -> Self {
         assert_eq!(self.status, 200, "{self:?}");
         self
     }
 
-    /// 201.
+    /// Expects 201.
     #[track_caller]
     pub fn created(self) -> Self {
         assert_eq!(self.status, 201, "{self:?}");
         self
     }
 
-    /// 204 without a body.
+    /// Expects 204 without a body.
     #[track_caller]
     pub fn empty(self) -> Self {
         assert_eq!(self.status, 204, "{self:?}");
@@ -75,7 +75,7 @@ impl Reply {
         self
     }
 
-    /// An error with this code and the status that belongs to it.
+    /// Expects an error with this code and its status.
     #[track_caller]
     pub fn refused(self, code: &str) -> Self {
         let known = Code::ALL.iter().find(|known| known.as_str() == code).expect("a code of the contract");
@@ -83,7 +83,7 @@ impl Reply {
         self
     }
 
-    /// An error that names exactly these fields, in this order.
+    /// Expects an error that names exactly these fields, in this order.
     #[track_caller]
     pub fn naming(self, fields: &[&str]) -> Self {
         assert_eq!(self.fields(), fields, "{self:?}");
@@ -112,14 +112,14 @@ impl Reply {
     }
 }
 
-/// What an MCP tool answered.
+/// The result of an MCP tool.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolReply {
     /// Whether the result is an error.
     pub is_error: bool,
     /// The REST body: the text block as JSON.
     pub json: Value,
-    /// Whether an earlier answer is repeated.
+    /// Whether this repeats a stored response.
     pub replayed: bool,
 }
 
@@ -132,7 +132,7 @@ impl std::ops::Index<&str> for ToolReply {
 }
 
 impl ToolReply {
-    /// Reads a `tools/call` result, and panics unless it has the form that all clients take.
+    /// Parses a `tools/call` result; panics unless its form works for all clients.
     #[track_caller]
     pub fn read(reply: &Reply) -> Self {
         let result = &reply.json["result"];
@@ -154,14 +154,14 @@ impl ToolReply {
         Self { is_error, json, replayed }
     }
 
-    /// Success.
+    /// Expects success.
     #[track_caller]
     pub fn ok(self) -> Self {
         assert!(!self.is_error, "{self:?}");
         self
     }
 
-    /// An error with this code.
+    /// Expects an error with this code.
     #[track_caller]
     pub fn refused(self, code: &str) -> Self {
         assert!(self.is_error, "{self:?}");
@@ -169,7 +169,7 @@ impl ToolReply {
         self
     }
 
-    /// An error that names exactly these fields, in this order.
+    /// Expects an error that names exactly these fields, in this order.
     #[track_caller]
     pub fn naming(self, fields: &[&str]) -> Self {
         assert_eq!(self.fields(), fields, "{self:?}");

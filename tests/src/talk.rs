@@ -1,4 +1,4 @@
-//! One conversation over a WebSocket, on whichever host.
+//! A conversation over a WebSocket, on any host.
 use std::collections::VecDeque;
 use std::net::{SocketAddr, TcpStream};
 
@@ -9,7 +9,7 @@ use tungstenite::{HandshakeError, Message, WebSocket};
 use crate::reply::Reply;
 use crate::wire;
 
-/// The client's end.
+/// The client's end of the WebSocket.
 pub struct Talk<'a> {
     end: End<'a>,
     waiting: VecDeque<Value>,
@@ -27,7 +27,7 @@ impl<'a> Talk<'a> {
         Self { end: End::Sandbox(socket), waiting: VecDeque::new(), closed: None }
     }
 
-    /// Over TCP; `Err` is what the service answers instead of upgrading.
+    /// Over TCP; `Err` is the response when the service does not upgrade.
     pub fn over_tcp(address: SocketAddr, path: &str) -> Result<Self, Box<Reply>> {
         let stream = wire::connect(address).expect("the service listens");
         match tungstenite::client(format!("ws://{address}{path}"), stream) {
@@ -35,7 +35,7 @@ impl<'a> Talk<'a> {
                 Ok(Self { end: End::Wire(Box::new(socket)), waiting: VecDeque::new(), closed: None })
             }
             Err(HandshakeError::Failure(tungstenite::Error::Http(response))) => {
-                // The library reads no body of a refusal; the status and the headers are there.
+                // The library does not read the body of a rejection; status and headers are available.
                 let (parts, body) = response.into_parts();
                 let body = body.unwrap_or_default().into();
                 Err(Box::new(Reply::new(parts.status.as_u16(), parts.headers, body)))
@@ -48,12 +48,12 @@ impl<'a> Talk<'a> {
     pub fn send(&mut self, text: &str) {
         match &mut self.end {
             End::Sandbox(socket) => socket.send(text),
-            // The service may have closed: what it said counts.
+            // The service may have closed the socket: what it sent still counts.
             End::Wire(socket) => drop(socket.send(Message::text(text))),
         }
     }
 
-    /// Sends a binary message of so many bytes.
+    /// Sends a binary message of this size.
     pub fn send_binary(&mut self, bytes: usize) {
         match &mut self.end {
             End::Sandbox(socket) => socket.send_binary(vec![0; bytes]),
@@ -61,7 +61,7 @@ impl<'a> Talk<'a> {
         }
     }
 
-    /// Says something.
+    /// Sends a line of the user.
     pub fn say(&mut self, text: &str) {
         self.send(&serde_json::json!({"type": "user_text", "text": text}).to_string());
     }
@@ -86,7 +86,7 @@ impl<'a> Talk<'a> {
                     }
                     Ok(Message::Close(frame)) => {
                         self.closed = frame.map(|frame| frame.code.into());
-                        // Answers the close.
+                        // Answers the close frame.
                         let _ = socket.flush();
                         return None;
                     }
@@ -97,7 +97,7 @@ impl<'a> Talk<'a> {
         }
     }
 
-    /// The next message, which is of this type.
+    /// The next message, which must have this type.
     #[track_caller]
     pub fn expect(&mut self, kind: &str) -> Value {
         let message = self.message();
@@ -107,13 +107,13 @@ impl<'a> Talk<'a> {
         }
     }
 
-    /// Everything until the service closes, and the code it closes with.
+    /// All messages until the service closes, and the close code.
     pub fn rest(&mut self) -> (Vec<Value>, Option<u16>) {
         let messages = std::iter::from_fn(|| self.message()).collect();
         (messages, self.closed)
     }
 
-    /// The words of the next `assistant_text`.
+    /// The text of the next `assistant_text`.
     #[track_caller]
     pub fn hear(&mut self) -> String {
         self.expect("assistant_text")["text"].as_str().expect("words").to_owned()

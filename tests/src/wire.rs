@@ -1,4 +1,4 @@
-//! A plain HTTP/1.1 client over a socket: small enough to send what no proper client would.
+//! A minimal HTTP/1.1 client over a socket that can also send invalid requests.
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
@@ -8,10 +8,10 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 
 use crate::reply::Reply;
 
-/// An answer that takes longer is none.
+/// How long to wait for a response.
 const ANSWER_MS: u64 = 60_000;
 
-/// Sends a well-formed request on a connection of its own.
+/// Sends a well-formed request on a new connection.
 pub fn send(address: SocketAddr, request: &http::Request<Bytes>) -> io::Result<Reply> {
     let (stream, sent) = begin(address, request)?;
     match receive(stream, *request.method() == http::Method::HEAD) {
@@ -20,8 +20,8 @@ pub fn send(address: SocketAddr, request: &http::Request<Bytes>) -> io::Result<R
     }
 }
 
-/// Sends it without waiting for the answer: the connection, and whether everything went out. The service may answer and
-/// close before it has read everything; then the answer counts.
+/// Sends a request without waiting for the response: returns the connection, and whether everything was sent. The service may
+/// respond and close before it has read everything; the response then counts.
 pub fn begin(address: SocketAddr, request: &http::Request<Bytes>) -> io::Result<(TcpStream, io::Result<()>)> {
     let mut head = Vec::new();
     let target = request.uri().path_and_query().map_or("/", |target| target.as_str());
@@ -42,7 +42,7 @@ pub fn begin(address: SocketAddr, request: &http::Request<Bytes>) -> io::Result<
     Ok((stream, sent))
 }
 
-/// Opens a connection for a test that writes bytes of its own.
+/// Opens a connection for a test that writes raw bytes.
 pub fn connect(address: SocketAddr) -> io::Result<TcpStream> {
     let stream = TcpStream::connect(address)?;
     stream.set_nodelay(true)?;
@@ -51,7 +51,7 @@ pub fn connect(address: SocketAddr) -> io::Result<TcpStream> {
     Ok(stream)
 }
 
-/// Reads one answer.
+/// Reads one response.
 pub fn receive(stream: TcpStream, head_only: bool) -> io::Result<Reply> {
     let mut reader = BufReader::new(stream);
     let status_line = line(&mut reader)?;

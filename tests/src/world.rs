@@ -1,4 +1,4 @@
-//! One service and a workspace of the scenario's own.
+//! One service and a workspace for the scenario.
 mod make;
 
 use std::net::{Ipv4Addr, TcpStream};
@@ -20,18 +20,18 @@ use crate::reply::{Reply, ToolReply};
 use crate::talk::Talk;
 use crate::{fakes, wire};
 
-/// The public URL of every service under test, so that they can be compared to the byte.
+/// The public URL of every service under test, so that responses can be compared byte by byte.
 pub const BASE_URL: &str = "http://sandbox.example";
 
-/// A run that is not over by then never will be.
+/// How long to wait for the end of a run.
 const SETTLE_MS: u64 = 30_000;
 
-/// A service, a workspace of it, and an address to call from.
+/// A service, a workspace, and a client address.
 #[derive(Clone)]
 pub struct World {
     service: Service,
     key: String,
-    /// Wrong keys are counted by address: each scenario has one of its own.
+    /// Invalid keys are counted by address, so each scenario has its own.
     address: Ipv4Addr,
     made: Arc<AtomicU32>,
 }
@@ -43,12 +43,12 @@ enum Service {
     Edge(Arc<Edge>),
 }
 
-/// Something that was created.
+/// A created resource.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Made {
     /// Its id.
     pub id: String,
-    /// The whole answer.
+    /// The whole response.
     pub json: Value,
 }
 
@@ -67,14 +67,13 @@ impl Default for World {
 }
 
 impl World {
-    /// A fresh workspace on the host that `SIDETONE_TEST_HOST` names: `sandbox` (the default), a
-    /// service in memory for each world, `native`, the real binary for all of them, or `worker`, the
-    /// Worker in workerd.
+    /// A new workspace on the host that `SIDETONE_TEST_HOST` names: `sandbox` (the default), an in-memory service for each world;
+    /// `native`, the real binary, shared; or `worker`, the Worker in workerd.
     pub fn new() -> Self {
         Self::on_host(host())
     }
 
-    /// A fresh workspace on the host of that name.
+    /// A new workspace on the named host.
     pub fn on_host(name: &str) -> Self {
         match name {
             "sandbox" => Self::in_memory(Sandbox::with_settings(settings())),
@@ -91,8 +90,8 @@ impl World {
         }
     }
 
-    /// A fresh workspace on the host that `SIDETONE_TEST_HOST` names, with the fake as the provider
-    /// `fake`, and tools and webhooks that may be on this machine: a sandbox reaches it too.
+    /// A new workspace on the host that `SIDETONE_TEST_HOST` names, with the fake as the provider `fake`, and with tools and
+    /// webhooks on this machine, which a sandbox can reach as well.
     pub fn with_fakes() -> Self {
         match host() {
             "sandbox" => {
@@ -117,8 +116,8 @@ impl World {
         }
     }
 
-    /// A fresh workspace of a service that has an account with each carrier's fake, and knows the fake for
-    /// models. Carriers need sockets: in place of the Sandbox, which has none, it is the binary.
+    /// A new workspace of a service with an account at each carrier's fake and the fake model provider. Carriers need sockets, so
+    /// the binary replaces the Sandbox.
     pub fn with_phones() -> Self {
         match host() {
             "sandbox" | "native" => {
@@ -134,31 +133,31 @@ impl World {
         }
     }
 
-    /// A world whose clock stands still until it is told to move and whose requests go nowhere: only the Sandbox.
+    /// A world with a manual clock and without a network: Sandbox only.
     #[track_caller]
     pub fn with_manual_clock() -> Self {
         only_on(&["sandbox"]);
         Self::new()
     }
 
-    /// A world behind a socket that our own server reads: only the binary. For scenarios about bytes on it.
+    /// A world behind a socket that our own server reads: binary only. For scenarios about raw bytes.
     #[track_caller]
     pub fn with_socket() -> Self {
         only_on(&["native"]);
         Self::new()
     }
 
-    /// A world in memory over a database and blobs of the test's own, whichever host the suite runs on.
+    /// An in-memory world over a database and blobs of the test, on any host.
     pub fn over_both(database: Arc<dyn Database>, blobs: Arc<dyn Blobs>) -> Self {
         Self::in_memory(Sandbox::over_both(database, blobs, settings()))
     }
 
-    /// A world in memory over a database of the test's own, whichever host the suite runs on.
+    /// An in-memory world over a database of the test, on any host.
     pub fn over(database: Arc<dyn Database>) -> Self {
         Self::in_memory(Sandbox::over(database, settings()))
     }
 
-    /// The same with further settings.
+    /// The same with additional settings.
     pub fn over_with(database: Arc<dyn Database>, settings: &[(&str, &str)]) -> Self {
         Self::in_memory(Sandbox::over(database, &[self::settings(), settings].concat()))
     }
@@ -168,13 +167,13 @@ impl World {
         Self::on(Service::Edge(edge), key)
     }
 
-    /// A world in memory with further settings, whichever host the suite runs on.
+    /// An in-memory world with additional settings, on any host.
     pub fn with_settings(settings: &[(&str, &str)]) -> Self {
         Self::in_memory(Sandbox::with_settings(&[self::settings(), settings].concat()))
     }
 
     fn in_memory(sandbox: Sandbox) -> Self {
-        // The carrier is there; everything else is nowhere unless a scenario says so.
+        // The carrier is reachable; everything else is not, unless a scenario changes that.
         sandbox.answer_http_with(|request| match carrier::has_account_at(&request.url) {
             true => fakes::exchange(request),
             false => Err(HttpError::Failed("no answer is scripted".to_owned())),
@@ -197,12 +196,12 @@ impl World {
         Self::on(self.service.clone(), key)
     }
 
-    /// The same workspace, asked with another key.
+    /// The same workspace with another key.
     pub fn with_key(&self, key: &str) -> Self {
         Self { key: key.to_owned(), ..self.clone() }
     }
 
-    /// The same workspace, asked from another address.
+    /// The same workspace from another address.
     pub fn from_elsewhere(&self) -> Self {
         Self { address: fresh_address(), ..self.clone() }
     }
@@ -212,7 +211,7 @@ impl World {
         &self.key
     }
 
-    /// The sandbox, where the service is one.
+    /// The sandbox, if the service is one.
     pub fn sandbox(&self) -> Option<&Sandbox> {
         match &self.service {
             Service::Sandbox(sandbox) => Some(sandbox),
@@ -220,7 +219,7 @@ impl World {
         }
     }
 
-    /// The server, where the service is one.
+    /// The server, if the service is one.
     pub fn native(&self) -> Option<&'static Native> {
         match &self.service {
             Service::Native(native) => Some(native),
@@ -228,8 +227,8 @@ impl World {
         }
     }
 
-    /// Whether the engine is handed what a client sent, to the letter. At the edge the platform's server
-    /// reads it first: it drops empty headers, resolves `..` in paths and answers some of HTTP itself.
+    /// Whether the engine receives a request unchanged. At the edge the platform's server parses it first: it drops empty headers,
+    /// resolves `..` in paths and answers some requests itself.
     pub fn is_literal(&self) -> bool {
         !matches!(self.service, Service::Edge(_))
     }
@@ -264,7 +263,7 @@ impl World {
         self.call_with(method, path, body, &[])
     }
 
-    /// The same with further headers.
+    /// Any method with additional headers.
     pub fn call_with(
         &self,
         method: Method,
@@ -283,18 +282,18 @@ impl World {
         self.send(request.body(body).expect("the path is a path"))
     }
 
-    /// `POST path` under an Idempotency-Key.
+    /// `POST path` with an Idempotency-Key.
     pub fn post_once(&self, path: impl AsRef<str>, key: &str, body: Value) -> Reply {
         self.call_with(Method::POST, path.as_ref(), Some(&body), &[("idempotency-key", key)])
     }
 
-    /// A request with the workspace's key, to be finished and sent.
+    /// A request builder with the workspace's key.
     pub fn request(&self, method: Method, path: &str) -> http::request::Builder {
         let key = format!("Bearer {}", self.key);
         http::Request::builder().method(method).uri(path).header("authorization", key)
     }
 
-    /// Sends a request and does not wait for the answer: the client's end of the connection. Not on the Sandbox.
+    /// Sends a request without waiting for the response; returns the client's connection. Not on the Sandbox.
     pub fn begin(&self, request: &http::Request<Bytes>) -> TcpStream {
         let address = match &self.service {
             Service::Sandbox(_) => panic!("the Sandbox has no connections"),
@@ -306,15 +305,15 @@ impl World {
         stream
     }
 
-    /// Sends any request; what comes back is checked as every answer is.
+    /// Sends any request; the response gets the general checks.
     pub fn send(&self, request: http::Request<Bytes>) -> Reply {
         let head = request.method() == Method::HEAD;
         let reply = self.send_unchecked(request);
-        // A HEAD has no body to hold an envelope.
+        // A HEAD response has no body for the envelope.
         if head { reply } else { reply.sound() }
     }
 
-    /// Sends any request and checks nothing.
+    /// Sends any request without checks.
     pub fn send_unchecked(&self, mut request: http::Request<Bytes>) -> Reply {
         let address = self.address.to_string().parse().expect("an address is a header value");
         request.headers_mut().entry("x-forwarded-for").or_insert(address);
@@ -327,7 +326,7 @@ impl World {
                 panic!("{} {}: {error}\n{}", request.method(), request.uri(), native.log())
             }),
             Service::Edge(edge) => {
-                // The edge itself names the peer; workerd on this machine believes whoever does.
+                // The edge sets the peer's address; workerd on this machine accepts any value.
                 if let Some(address) = request.headers().get("x-forwarded-for").cloned() {
                     request.headers_mut().entry("cf-connecting-ip").or_insert(address);
                 }
@@ -346,12 +345,12 @@ impl World {
         ToolReply::read(&self.mcp(call).ok())
     }
 
-    /// Posts a JSON-RPC message as a client of the revisions with a handshake does.
+    /// Posts a JSON-RPC message like a client of the revisions with a handshake.
     pub fn mcp(&self, message: Value) -> Reply {
         self.post("/mcp", message)
     }
 
-    /// Opens the WebSocket of a URL that the service has given; `Err` is the refusal.
+    /// Opens the WebSocket at a URL from the service; `Err` is the rejection.
     pub fn connect(&self, url: &str) -> Result<Talk<'_>, Box<Reply>> {
         let path = url.find("/voice-test").map_or(url, |at| &url[at..]);
         match &self.service {
@@ -373,14 +372,14 @@ impl World {
         self.post(format!("/assistants/{assistant_id}/test-token"), json!({})).ok().json
     }
 
-    /// Opens a conversation with an assistant.
+    /// Starts a conversation with an assistant.
     #[track_caller]
     pub fn talk_to(&self, assistant_id: &str) -> Talk<'_> {
         let token = self.test_token(assistant_id);
         self.connect(token["websocket_url"].as_str().expect("a URL")).expect("the token is good")
     }
 
-    /// Reads a call once it has ended and was looked into.
+    /// Reads a call after its end and analysis.
     #[track_caller]
     pub fn settled_call(&self, call_id: &str) -> Value {
         let started = Instant::now();
@@ -398,7 +397,7 @@ impl World {
         }
     }
 
-    /// Lets a run come to its end and reads it.
+    /// Waits for the end of a run and reads it.
     #[track_caller]
     pub fn settle(&self, run_id: &str) -> Value {
         let path = format!("/simulations/runs/{run_id}");
@@ -421,8 +420,8 @@ impl World {
     }
 }
 
-/// The peer of every test is the loopback address, which may say whom it speaks for. Every service has an account with
-/// one carrier.
+/// Every test connects from the loopback address, which is trusted to forward client addresses. Every service has an account
+/// with one carrier.
 fn settings() -> &'static [(&'static str, &'static str)] {
     static SETTINGS: OnceLock<Vec<(&str, &str)>> = OnceLock::new();
     SETTINGS.get_or_init(|| {

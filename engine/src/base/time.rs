@@ -24,7 +24,7 @@ pub fn format(ms: i64) -> String {
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{:03}Z", ms % 1000)
 }
 
-/// [`format`] for an optional time.
+/// [`format()`] for an optional time.
 pub fn format_optional(ms: Option<i64>) -> Option<String> {
     ms.map(format)
 }

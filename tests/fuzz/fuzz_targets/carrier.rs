@@ -1,5 +1,5 @@
-//! What comes from carriers: callbacks are checked and read, media messages are taken one after the other, and whatever
-//! they say is within its bounds. The first byte says which carrier and which of the two.
+//! Fuzzes what carriers send: callbacks are checked and parsed, media messages are decoded in sequence, and the results must
+//! be within their bounds. The first byte selects the carrier and one of the two.
 #![no_main]
 
 use std::sync::LazyLock;
@@ -10,7 +10,7 @@ use sidetone_engine::base::limits::{CARRIER_MESSAGE_BYTES_MAX, MEDIA_CHUNK_MS_MA
 use sidetone_engine::carriers::{Callback, Carriers, Check, MediaEvent, MediaMessage, CarrierName};
 
 const PROVIDERS: [CarrierName; 4] = [CarrierName::Twilio, CarrierName::Telnyx, CarrierName::Plivo, CarrierName::Vonage];
-/// Samples of the longest message a line may take: at 24 kHz.
+/// Samples of the longest message that a codec may accept, at 24 kHz.
 const SAMPLES_MAX: usize = 24 * MEDIA_CHUNK_MS_MAX;
 
 static CARRIERS: LazyLock<Carriers> = LazyLock::new(|| {
@@ -62,7 +62,7 @@ fn callback(provider: CarrierName, bytes: &[u8]) {
     let carrier = CARRIERS.get(provider).expect("an account");
     for method in ["POST", "GET"] {
         let callback = Callback { method, url: &url, headers: &headers, body, now_ms };
-        assert_ne!(carrier.check(&callback), Check::Genuine, "nobody guesses a signature");
+        assert_ne!(carrier.check(&callback), Check::Genuine, "a random signature is not genuine");
         match carrier.read(&callback) {
             Ok(events) => assert!(events.len() <= 8, "{} events of one callback", events.len()),
             Err(why) => assert!(why.len() <= 2 * CARRIER_MESSAGE_BYTES_MAX, "{why}"),
@@ -70,9 +70,9 @@ fn callback(provider: CarrierName, bytes: &[u8]) {
     }
 }
 
-/// Messages between NULs; one that begins with `!` is binary.
+/// Messages separated by NUL; one that starts with `!` is binary.
 fn line(provider: CarrierName, bytes: &[u8]) {
-    let mut line = CARRIERS.get(provider).expect("an account").line();
+    let mut line = CARRIERS.get(provider).expect("an account").media_codec();
     for message in bytes.split(|byte| *byte == 0) {
         let message = match message.strip_prefix(b"!") {
             Some(binary) => MediaMessage::Binary(binary.to_vec().into()),

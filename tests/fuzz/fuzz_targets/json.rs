@@ -1,4 +1,4 @@
-//! `json::read` takes what serde_json takes, with the same value, or says why not.
+//! `json::read` accepts what serde_json accepts, with the same value, or reports an error.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -10,13 +10,13 @@ fuzz_target!(|bytes: &[u8]| {
     let theirs = serde_json::from_slice::<Value>(bytes);
     match read(bytes) {
         Ok(ours) => {
-            assert_eq!(ours, theirs.expect("taken here, refused there"));
+            assert_eq!(ours, theirs.expect("accepted by us, rejected by serde_json"));
             let written = serde_json::to_vec(&ours).expect("it can be written");
             assert!(!has_nul(&ours), "U+0000 came through");
             assert_eq!(read(&written), Ok(ours), "what was written is read back");
         }
         Err(JsonError::Unreadable { message }) => {
-            // Depth apart, what is unreadable here is unreadable there.
+            // Apart from depth, what is unreadable for us is unreadable for serde_json.
             assert!(theirs.is_err() || message.contains("nested deeper"), "{message}");
         }
         Err(JsonError::Refused { field, .. }) => assert!(field.len() <= FIELD_PATH_BYTES_MAX + 3),

@@ -1,5 +1,5 @@
-//! `CompletionReader` gives the same answer, or the same error, however the bytes are cut into pieces.
-//! The first byte says how.
+//! `CompletionReader` gives the same completion, or the same error, however the bytes are divided. The first byte selects the
+//! size of the pieces.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! `E164::parse` takes `+` and 7 to 15 digits, the first not 0, and nothing else.
+//! `E164::parse` accepts `+` and 7 to 15 digits, the first not 0, and nothing else.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

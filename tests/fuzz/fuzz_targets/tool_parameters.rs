@@ -1,4 +1,4 @@
-//! Any schema is taken or refused, and any arguments are checked, without a crash and without taking long. The input is
+//! Every schema is accepted or rejected, and all arguments are validated, without a crash and in bounded time. The input is
 //! `[schema, arguments]`, or a schema alone.
 #![no_main]
 

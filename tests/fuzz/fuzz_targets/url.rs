@@ -1,4 +1,4 @@
-//! `PublicUrl::parse` lets nothing private through, and reads its own normal spelling the same way.
+//! `PublicUrl::parse` accepts nothing private, and parses its own normalised form to the same URL.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -33,9 +33,9 @@ fn check(text: &str) {
             }
         }
     }
-    assert!(PublicUrl::parse(text, true).is_ok(), "development takes more, not less");
+    assert!(PublicUrl::parse(text, true).is_ok(), "development accepts more, not less");
     if url.as_str().len() <= URL_BYTES_MAX {
-        let again = PublicUrl::parse(url.as_str(), false).expect("its normal spelling is taken too");
+        let again = PublicUrl::parse(url.as_str(), false).expect("its normalised form is accepted");
         assert_eq!(again.url(), url);
     }
 }

@@ -1,6 +1,6 @@
-//! Samples of each carrier's language, as one JSON object: what `tests/clients/carriers.sh` has the carriers' own
-//! software look at.
-#![allow(clippy::print_stdout, reason = "that is what it is for")]
+//! Prints samples of each carrier's messages as one JSON object. `tests/clients/carriers.sh` validates them with the carriers'
+//! own software.
+#![allow(clippy::print_stdout, reason = "printing is its purpose")]
 use serde_json::json;
 use sidetone_tests::carrier_samples::{plivo, telnyx, twilio, vonage};
 

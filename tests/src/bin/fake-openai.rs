@@ -1,6 +1,5 @@
-//! The fake by itself, for clients in other languages: prints its base URL and serves until its
-//! standard input closes.
-#![allow(clippy::print_stdout, reason = "that is what it is for")]
+//! The fake as a program, for clients in other languages: prints its base URL and serves until its standard input closes.
+#![allow(clippy::print_stdout, reason = "printing is its purpose")]
 use std::io::Read;
 
 use sidetone_tests::fakes::openai::OpenAi;

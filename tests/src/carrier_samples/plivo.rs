@@ -1,4 +1,4 @@
-//! What the service and the fake say in Plivo's language, for `tests/clients/carrier_plivo.py`.
+//! Messages of the service and of the fake for Plivo, for `tests/clients/carrier_plivo.py`.
 use std::sync::Arc;
 
 use base64::Engine as _;
@@ -13,7 +13,7 @@ use sidetone_engine::carriers::{
 use crate::fakes::carrier::plivo::{AUTH_ID, AUTH_TOKEN, PlivoWire};
 use crate::fakes::carrier::{CallEvent, CallbackRequest, EndKind, PhoneCall, Public, Wire};
 
-/// Where Plivo really is: what the samples are sent to.
+/// Plivo's real API URL, the target of the samples.
 const API: &str = "https://api.plivo.com";
 const BASE_URL: &str = "https://voice.example.com";
 const CALL_ID: &str = "3e82ae9d-2c78-4d85-b1a4-6eae7dbafb36";
@@ -33,7 +33,7 @@ pub fn samples() -> Value {
     })
 }
 
-/// An account of the service with the fake.
+/// The service's account at the fake.
 fn service() -> Arc<dyn Carrier> {
     let settings = PlivoWire.settings(API);
     let get = |name: &str| settings.iter().find(|(known, _)| *known == name).map(|(_, value)| value.clone());
@@ -112,7 +112,7 @@ fn callbacks() -> Value {
     all.into()
 }
 
-/// The URL as a document names it, and as Plivo signs it: its own library takes no URL of WebSockets.
+/// The media URL in a document, and as Plivo signs it: Plivo's library accepts no WebSocket URL.
 fn socket() -> Value {
     let url = "wss://voice.example.com/media/t0k-en_";
     let headers: Map<String, Value> = named(PlivoWire.socket_headers(url));
@@ -129,7 +129,7 @@ fn call(outbound: bool) -> PhoneCall {
         from,
         to,
         outbound,
-        // One with a query and one without: they are signed differently.
+        // With and without a query, because they are signed differently.
         status_url: format!("{BASE_URL}/status/t0ken?b=2&a=%20x&b=1"),
         voice_url: format!("{BASE_URL}/answer/t0ken"),
         format: String::new(),

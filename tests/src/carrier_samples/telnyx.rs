@@ -1,4 +1,4 @@
-//! Telnyx: our requests with the fake's answers, its refusals, and its webhooks.
+//! Telnyx: our requests with the fake's responses, its rejections, and its webhooks.
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
@@ -16,7 +16,7 @@ const STATUS_URL: &str = "https://voice.example/carriers/telnyx/Grüße";
 const MEDIA_URL: &str = "wss://voice.example/media/telnyx/token";
 const COMMAND_ID: &str = "891510ac-f3e4-11e8-af5b-de00688a4901";
 
-/// All of them; webhooks are signed now.
+/// All samples; webhooks are signed with the current time.
 pub fn samples() -> Value {
     let wire = TelnyxWire;
     json!({
@@ -28,7 +28,7 @@ pub fn samples() -> Value {
     })
 }
 
-/// Each request as the service sends it, and what the fake answers.
+/// Each request of the service with the fake's response.
 fn requests(wire: TelnyxWire) -> Vec<Value> {
     let settings = wire.settings("https://api.telnyx.com");
     let setting =

@@ -1,4 +1,4 @@
-//! What the engine says to Twilio and what the fake for Twilio says to it, for Twilio's own SDK to judge
+//! Messages between the engine and the fake for Twilio, for validation with Twilio's own SDK
 //! (`tests/clients/carrier_twilio.py`).
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -25,7 +25,7 @@ const VOICE_URL: &str = "https://voice.example.com/carriers/twilio";
 const RING_SECONDS: u32 = 30;
 const MAX_SECONDS: u32 = 1_800;
 
-/// Requests, documents, answers, callbacks and media sockets, each with what it stands for.
+/// Requests, documents, responses, callbacks and media sockets, each with its expected meaning.
 ///
 /// # Panics
 ///
@@ -76,7 +76,7 @@ fn requests(twilio: &dyn Carrier) -> Value {
     })
 }
 
-/// A request of ours with its headers, which the fake has to understand.
+/// A request of the engine with its headers, checked by the fake.
 fn request(outgoing: &Outgoing) -> Value {
     let Authorization::Basic { user, password } = &outgoing.authorization else {
         panic!("Twilio takes Basic")
@@ -120,7 +120,7 @@ fn documents(twilio: &dyn Carrier) -> Value {
     })
 }
 
-/// What the fake answers to orders.
+/// The fake's responses to orders.
 fn answers() -> Value {
     let refused = |behaviour| answer(&TwilioWire.refused(behaviour).expect("it answers"));
     let hang_up = Command::HangUp { carrier_call_id: CALL_SID.to_owned() };
@@ -139,7 +139,7 @@ fn answer(reply: &ApiReply) -> Value {
     json!({"status": reply.status, "body": reply.body})
 }
 
-/// The fake's callbacks, and the same with one thing changed; each with the engine's verdict.
+/// The fake's callbacks, unmodified and with one modification each, with the engine's verdict.
 fn callbacks(twilio: &dyn Carrier) -> Value {
     let public = Public { base_url: "https://voice.example.com".to_owned() };
     let ended = |how| CallEvent::Ended { how, seconds: 61 };
@@ -192,7 +192,7 @@ fn judged(twilio: &dyn Carrier, name: &str, change: Option<&str>, sent: &Callbac
     })
 }
 
-/// Requests for the media socket: as it was given, and for another one under the same signature.
+/// Requests for the media socket: the signed URL, and another one with the same signature.
 fn sockets(twilio: &dyn Carrier) -> Value {
     let sent = TwilioWire.socket_headers(MEDIA_URL);
     let headers = headers(&sent);
@@ -234,7 +234,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_engine_believes_what_the_fake_signs_and_nothing_else() {
+    fn the_engine_accepts_exactly_what_the_fake_signs() {
         let samples = samples();
         let believed = |value: &Value| value["genuine"] == true;
         for callback in samples["callbacks"].as_array().unwrap() {

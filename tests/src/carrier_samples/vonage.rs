@@ -1,4 +1,4 @@
-//! What goes between the service and Vonage, for Vonage's own SDK to look at (`clients/carrier_vonage.py`).
+//! Messages between the service and Vonage, for validation with Vonage's own SDK (`clients/carrier_vonage.py`).
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -18,10 +18,10 @@ const MEDIA: &str = "wss://voice.example.com/carriers/vonage/media/token";
 const STATUS: &str = "https://voice.example.com/carriers/vonage/status/token";
 const RING_SECONDS: u32 = 30;
 const MAX_SECONDS: u32 = 600;
-/// In the past: a verifier that looks at its clock takes it.
+/// In the past, so that a verifier with a real clock accepts it.
 const NOW_S: i64 = 1_760_000_000;
 
-/// Requests, documents and signed webhooks, with what they were made of.
+/// Requests, documents and signed webhooks, with their inputs.
 pub fn samples() -> Value {
     let wire = VonageWire::default();
     let settings = wire.settings("https://api.nexmo.com");

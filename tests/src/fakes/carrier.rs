@@ -1,8 +1,7 @@
-//! Fakes for telephone carriers: one server, and for each carrier a [`Wire`] that speaks as it does.
+//! Fakes for telephone carriers: one server, and for each carrier a [`Wire`] that implements its protocol.
 //!
-//! A scenario starts a [`CarrierServer`], gives its settings to a service, tells it where the service is, and then plays
-//! the other end of each call with a [`Phone`]. What an order meets with is in the number that is called: see
-//! [`BEHAVIOURS`].
+//! A scenario starts a [`CarrierServer`], passes its settings to a service, sets the service's address, and then plays the
+//! other end of each call with a [`Phone`]. The called number selects the fake's behaviour: see [`BEHAVIOURS`].
 pub mod all;
 mod forgery;
 mod http;

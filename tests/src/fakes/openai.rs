@@ -1,6 +1,6 @@
-//! A fake for an OpenAI-compatible server: `/v1/chat/completions`, whole and streamed, and
-//! `/v1/models`. What a model does is in its name, so that a scenario can be read: see
-//! [`behaviour::MODELS`]. The official clients are checked against it, so its wire format is theirs.
+//! A fake for an OpenAI-compatible server: `/v1/chat/completions`, whole and streamed, and `/v1/models`. A model's name
+//! describes its behaviour, which makes scenarios readable: see [`behaviour::MODELS`]. The official clients are tested
+//! against it, so its wire format is theirs.
 pub mod behaviour;
 mod check;
 mod shape;
@@ -23,17 +23,17 @@ use serde_json::{Value, json};
 use behaviour::{Act, Reply};
 use shape::Shape;
 
-/// The key that is refused; any other passes, and none at all.
+/// The key that is rejected; any other passes, and so does a missing one.
 pub const WRONG_KEY: &str = "wrong";
 
 /// A running fake. It lives as long as the process.
 pub struct OpenAi {
-    /// Where it listens.
+    /// The address it listens on.
     pub address: SocketAddr,
     seen: Arc<Seen>,
 }
 
-/// One request as it came in.
+/// A received request.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Asked {
     /// The `Authorization` header; empty for none.
@@ -47,12 +47,12 @@ pub struct Asked {
 #[derive(Default)]
 struct Seen {
     asked: Mutex<Vec<Asked>>,
-    /// Keys and models that have been here: some behave otherwise the first time.
+    /// Pairs of key and model seen so far: some models behave differently the first time.
     known: Mutex<BTreeSet<(String, String)>>,
 }
 
 impl OpenAi {
-    /// Starts one on a free port, on a thread of its own.
+    /// Starts one on a free port, on its own thread.
     pub fn start() -> Self {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port is free");
         listener.set_nonblocking(true).expect("a socket can be told not to block");
@@ -72,7 +72,7 @@ impl OpenAi {
         Self { address, seen }
     }
 
-    /// What `base_url` has to be.
+    /// The value for `base_url`.
     pub fn base_url(&self) -> String {
         format!("http://{}/v1", self.address)
     }
@@ -125,7 +125,7 @@ async fn completions(State(seen): State<Arc<Seen>>, headers: HeaderMap, body: By
             let begun = shape::events(&body, &Reply::say(text), Shape::Usual);
             let begun = begun.into_iter().take(3).map(Ok);
             let cut = stream::once(async {
-                // What came before is sent first: else there would be no answer at all.
+                // The earlier part is sent first; otherwise there would be no response at all.
                 tokio::time::sleep(std::time::Duration::from_millis(50)).await;
                 Err(std::io::Error::other("cut off on purpose"))
             });
@@ -145,7 +145,7 @@ async fn completions(State(seen): State<Arc<Seen>>, headers: HeaderMap, body: By
     }
 }
 
-/// The reply, streamed if that was asked for and the shape allows it.
+/// The reply, streamed if requested and if the shape allows it.
 fn completion(body: &Value, reply: &Reply) -> Response {
     if body["stream"] != true || reply.shape == Shape::NotStreamed {
         return json_response(200, &shape::whole(body, reply));

@@ -1,4 +1,4 @@
-//! A database in memory that fails when its plan says so.
+//! An in-memory database with planned faults.
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
@@ -10,14 +10,14 @@ use sidetone_engine::ports::{BoxFuture, Database, DatabaseError};
 use super::plan::{FaultPlan, Moment, StorageFault};
 use super::rig::Counts;
 
-/// What storage says when it fails; a client never sees it.
+/// The error of a failing database; a client never sees it.
 pub const SECRET_DETAIL: &str = "disk sda1 is on fire";
 
-/// Memory under a plan.
+/// An in-memory database that follows a plan.
 pub struct FaultyDatabase {
     memory: Memory,
     away: AtomicBool,
-    /// A job runner was killed: whatever it still asks for is never answered.
+    /// The job runner was killed: its further requests are never answered.
     killed: AtomicBool,
     planned: Mutex<Planned>,
 }
@@ -25,7 +25,7 @@ pub struct FaultyDatabase {
 #[derive(Default)]
 struct Planned {
     plan: FaultPlan,
-    /// How many writes from now one fails.
+    /// The number of writes until one fails.
     write: Option<(usize, StorageFault)>,
     counts: Counts,
 }
@@ -47,27 +47,27 @@ impl Default for FaultyDatabase {
 }
 
 impl FaultyDatabase {
-    /// Follows this plan from its beginning.
+    /// Starts a plan.
     pub fn rage(&self, plan: FaultPlan) {
         *self.planned() = Planned { plan, ..Planned::default() };
     }
 
-    /// What was asked for since the plan was set.
+    /// The requests since the plan was set.
     pub fn counts(&self) -> Counts {
         self.planned().counts
     }
 
-    /// Nothing arrives, until it is back.
+    /// Disconnects or reconnects the database.
     pub fn away(&self, away: bool) {
         self.away.store(away, Ordering::SeqCst);
     }
 
-    /// The n-th write from now fails, counted from 1.
+    /// Makes the n-th write from now fail, counted from 1.
     pub fn fail_write(&self, nth: usize, fault: StorageFault) {
         self.planned().write = Some((nth, fault));
     }
 
-    /// A job runner begins: it is not the one that was killed.
+    /// Starts a job runner, which is not the killed one.
     pub fn revive(&self) {
         self.killed.store(false, Ordering::SeqCst);
     }

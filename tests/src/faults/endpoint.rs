@@ -1,5 +1,4 @@
-//! The endpoint that the tools of a scenario call: it remembers every call and answers each at once,
-//! or after a while.
+//! The endpoint for a scenario's tools: it records every call and answers at once or after a delay.
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,17 +9,17 @@ use bytes::Bytes;
 use serde_json::Value;
 use sidetone_engine::ports::{HttpError, HttpReply, HttpRequest};
 
-/// What every call is answered.
+/// The answer to every call.
 const ANSWER: &str = r#"{"status":"on its way"}"#;
-/// A call that has not come by then never will.
+/// How long to wait for an expected call.
 const CALL_MS: u64 = 10_000;
 
-/// One call as it came.
+/// A received call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolCall {
-    /// The Idempotency-Key, which is the body's `id`, too.
+    /// The Idempotency-Key, which is also the body's `id`.
     pub id: String,
-    /// The run it was made for.
+    /// The run that made it.
     pub run_id: String,
 }
 
@@ -38,7 +37,7 @@ struct State {
 }
 
 impl Endpoint {
-    /// Listens.
+    /// Starts listening.
     pub fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
         let address = listener.local_addr().expect("it has an address");
@@ -47,7 +46,7 @@ impl Endpoint {
         std::thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
                 let endpoint = served.clone();
-                // A caller that was killed meanwhile hears nothing.
+                // A caller that was killed meanwhile has disconnected.
                 std::thread::spawn(move || endpoint.serve(stream).ok());
             }
         });
@@ -59,7 +58,7 @@ impl Endpoint {
         format!("http://{}/orders", self.address)
     }
 
-    /// Answers the calls from now on after so many milliseconds.
+    /// Delays the answers from now on by this many milliseconds.
     pub fn answer_after(&self, ms: u64) {
         self.state.answer_after_ms.store(ms, Ordering::SeqCst);
     }
@@ -69,7 +68,7 @@ impl Endpoint {
         self.lock().clone()
     }
 
-    /// Waits until there were so many calls.
+    /// Waits for this many calls.
     #[track_caller]
     pub fn wait_for_calls(&self, count: usize) {
         let started = Instant::now();
@@ -79,7 +78,7 @@ impl Endpoint {
         }
     }
 
-    /// Answers a call that needs no socket.
+    /// Answers a call without a socket.
     pub fn answer(&self, request: &HttpRequest) -> Result<HttpReply, HttpError> {
         let key = request.headers.iter().find(|(name, _)| *name == "idempotency-key");
         self.note(key.map(|(_, value)| value.as_str()), &request.body);
@@ -92,7 +91,7 @@ impl Endpoint {
         loop {
             let mut line = String::new();
             if reader.read_line(&mut line)? == 0 {
-                // Opened and closed without a word.
+                // Opened and closed without a request.
                 return Ok(());
             }
             let Some((name, value)) = line.trim_end().split_once(": ") else {
@@ -109,7 +108,7 @@ impl Endpoint {
         }
         let mut body = vec![0; length];
         reader.read_exact(&mut body)?;
-        // Whoever waits for this call may change it for the next.
+        // A test that waits for this call may change the delay for the next one.
         let answer_after_ms = self.state.answer_after_ms.load(Ordering::SeqCst);
         self.note(key.as_deref(), &body);
         std::thread::sleep(Duration::from_millis(answer_after_ms));
@@ -125,7 +124,7 @@ impl Endpoint {
         let body: Value = serde_json::from_slice(body).unwrap_or_default();
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         if text(&body["type"]) != "tool.call" {
-            // An event: what it says is others' business.
+            // An event; this endpoint ignores its content.
             return;
         }
         let id = text(&body["id"]);

@@ -1,71 +1,71 @@
-//! What fails, and when.
+//! Plans of faults.
 use serde::Serialize;
 
 use crate::Choices;
 
-/// Calls of storage that a seeded plan speaks of: more than the scenario makes without faults.
+/// Database batches that a seeded plan covers: more than the scenario makes without faults.
 const STORAGE_CALLS: usize = 160;
-/// Likewise for hints.
+/// Hints that a seeded plan covers.
 const HINTS: usize = 16;
-/// Likewise for the steps of job runners.
+/// Job runner steps that a seeded plan covers.
 const STEPS: usize = 48;
 
-/// A list each for storage, hints and job runners: the n-th entry is for the n-th call since the plan
-/// was set, and what comes after a list's end works. Where requests and consumers run side by side, as
-/// in workerd, which of them makes the n-th call is chance.
+/// A list each for the database, hints and job runners: the n-th entry applies to the n-th call since the plan was set; calls
+/// beyond a list's end succeed. Where requests and consumers run concurrently, as in workerd, the numbering of calls is not
+/// deterministic.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct FaultPlan {
     /// Batches, reads and writes alike.
     pub storage: Vec<StorageFault>,
     /// Messages to the queue.
     pub hints: Vec<HintFault>,
-    /// Batches that name a lease, which are the steps of a job runner: claim, extend, finish, put back.
-    /// The runner ends for good, as an evicted isolate does.
+    /// Batches that name a lease, which are the steps of a job runner: claim, extend, finish, release. The runner is killed, like
+    /// an evicted isolate.
     pub kills: Vec<Option<Moment>>,
 }
 
-/// What happens to a batch.
+/// The fate of a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StorageFault {
-    /// It works.
+    /// It succeeds.
     None,
-    /// Nothing arrives.
+    /// It does not reach the database.
     Before,
     /// Some statements run, then one fails.
     Half,
-    /// All is committed; the answer is lost.
+    /// It is committed, but the response is lost.
     After,
 }
 
-/// What happens to a hint.
+/// The fate of a hint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HintFault {
-    /// It arrives.
+    /// It is delivered.
     None,
-    /// It never does.
+    /// It is lost.
     Lose,
-    /// The queue does not take it, and says so.
+    /// The queue rejects it with an error.
     Refuse,
-    /// It arrives twice.
+    /// It is delivered twice.
     Double,
-    /// It arrives later.
+    /// It is delivered late.
     Late,
 }
 
-/// On which side of a commit.
+/// The time of a kill relative to the commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Moment {
-    /// It does not happen.
+    /// Before the commit.
     Before,
-    /// It happens, and nobody is told.
+    /// After the commit, before the response.
     After,
 }
 
 impl FaultPlan {
-    /// The plan of this seed; how dense its faults are is the seed's choice, too.
+    /// The plan of this seed, which also determines the density of faults.
     pub fn from_seed(seed: u64) -> Self {
         use {HintFault as Hint, StorageFault as Storage};
         let mut choices = Choices(seed);
@@ -85,14 +85,14 @@ impl FaultPlan {
         Self { storage, hints, kills }
     }
 
-    /// The n-th batch of storage fails, counted from 1.
+    /// The n-th database batch fails, counted from 1.
     pub fn storage(nth: usize, fault: StorageFault) -> Self {
         let mut storage = vec![StorageFault::None; nth.saturating_sub(1)];
         storage.push(fault);
         Self { storage, ..Self::default() }
     }
 
-    /// What happens to the first hints.
+    /// The fate of the first hints.
     pub fn hints(hints: &[HintFault]) -> Self {
         Self { hints: hints.to_vec(), ..Self::default() }
     }

@@ -1,4 +1,4 @@
-//! One service under a plan, in memory or in workerd: the same handles on both.
+//! One service with planned faults, in memory or in workerd, behind the same interface.
 use sidetone_engine::ports::{JobQueue, Wake};
 use sidetone_engine::storage::jobs::JobKind;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -19,21 +19,21 @@ use crate::reply::Reply;
 use crate::wire;
 use crate::world::World;
 
-/// Tools may be on this machine.
+/// Allows tools on this machine.
 const SETTINGS: &[(&str, &str)] = &[("SIDETONE_ALLOW_PRIVATE_TARGETS", "1")];
-/// What the Worker takes at once, and how often it asks for more in one invocation.
+/// The Worker's queue settings: batch size and polling per invocation.
 const JOBS_AT_ONCE: usize = 4;
 const CLAIMS_MAX: usize = 4;
-/// How long a queue in workerd gets for what is on its way.
+/// Time for a queue in workerd to deliver pending messages.
 const QUEUE_MS: u64 = 200;
-/// What has not happened by then never will: more than the queue's pause before it repeats a message.
+/// How long to wait for an expected event: longer than the queue's pause before a redelivery.
 const WAIT_MS: u64 = 25_000;
 
-/// A service with a workspace, an endpoint for its tools, and faults.
+/// A service with a workspace, an endpoint for its tools, and planned faults.
 pub struct Rig {
-    /// The workspace. On the Sandbox its hints are delivered by [`Rig::call`].
+    /// The workspace. On the Sandbox, [`Rig::call`] delivers its hints.
     pub world: World,
-    /// Where tools point.
+    /// The endpoint for tools.
     pub endpoint: Endpoint,
     host: Host,
 }
@@ -47,30 +47,30 @@ enum Host {
     },
     Edge {
         edge: Arc<Edge>,
-        /// The plan is the whole Worker's, so one scenario has it at a time.
+        /// The plan applies to the whole Worker, so only one scenario uses it at a time.
         _turn: Option<MutexGuard<'static, ()>>,
     },
 }
 
-/// What was asked for since the plan was set.
+/// Counters since the plan was set.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
-    /// Batches of storage that were not a job runner's last.
+    /// Database batches except the final ones of a job runner.
     pub storage: usize,
     /// Batches that name a lease.
     pub leases: usize,
-    /// Hints that were given to the queue.
+    /// Hints sent to the queue.
     pub hints: usize,
-    /// Times that the queue woke a consumer.
+    /// Consumer invocations by the queue.
     pub deliveries: usize,
-    /// Times that the cron did.
+    /// Consumer invocations by the cron trigger.
     pub sweeps: usize,
-    /// Faults that were met.
+    /// Faults that occurred.
     pub met: usize,
 }
 
 impl Rig {
-    /// On the host of that name, `sandbox` or `worker`, with nothing failing yet.
+    /// On the host `sandbox` or `worker`, without faults yet.
     pub fn on_host(name: &str) -> Self {
         match name {
             "sandbox" => Self::in_memory(),
@@ -87,7 +87,7 @@ impl Rig {
         }
     }
 
-    /// On a Worker of the scenario's own.
+    /// On a separate Worker for this scenario.
     pub fn at(edge: Arc<Edge>, key: String, endpoint: Endpoint) -> Self {
         Self::at_edge(edge, key, endpoint, None)
     }
@@ -117,7 +117,7 @@ impl Rig {
         Self { world, endpoint, host }
     }
 
-    /// Follows this plan from its beginning.
+    /// Starts a plan.
     pub fn rage(&self, plan: &FaultPlan) {
         match &self.host {
             Host::Sandbox { database, plan: current, queue, .. } => {
@@ -131,14 +131,14 @@ impl Rig {
         }
     }
 
-    /// Nothing fails from now on; returns what was met before.
+    /// Ends the plan; returns the counters.
     pub fn calm(&self) -> Counts {
         let counts = self.counts();
         self.rage(&FaultPlan::default());
         counts
     }
 
-    /// What was asked for since the plan was set.
+    /// The counters since the plan was set.
     pub fn counts(&self) -> Counts {
         match &self.host {
             Host::Sandbox { database, queue, .. } => {
@@ -156,7 +156,7 @@ impl Rig {
         }
     }
 
-    /// Waits for something to be counted.
+    /// Waits until a counter reaches its value.
     #[track_caller]
     pub fn wait_until(&self, done: impl Fn(Counts) -> bool) {
         let started = Instant::now();
@@ -166,7 +166,7 @@ impl Rig {
         }
     }
 
-    /// Time passes, and what was late arrives.
+    /// Lets time pass, so that late hints are delivered.
     pub fn pass(&self, ms: i64) {
         match &self.host {
             Host::Sandbox { late, .. } => {
@@ -181,7 +181,7 @@ impl Rig {
         }
     }
 
-    /// The cron comes by. It may be killed at its work.
+    /// Runs the cron trigger, which may be killed.
     pub fn sweep(&self) {
         match &self.host {
             Host::Sandbox { queue, .. } => {
@@ -197,19 +197,19 @@ impl Rig {
         }
     }
 
-    /// Sends a request with the workspace's key; the hints it gives go their way.
+    /// Sends a request with the workspace's key and delivers its hints.
     pub fn call(&self, method: Method, path: &str, body: Option<&Value>, headers: &[(&str, &str)]) -> Reply {
         let reply = self.world.call_with(method, path, body, headers);
         self.deliver();
         reply
     }
 
-    /// Whether the Worker is what is tried.
+    /// Whether the host is the Worker.
     pub fn is_edge(&self) -> bool {
         matches!(self.host, Host::Edge { .. })
     }
 
-    /// The Sandbox's queue: what workerd's does by itself.
+    /// Delivers the Sandbox's hints; workerd does that by itself.
     fn deliver(&self) {
         let Host::Sandbox { plan, queue: counted, late, .. } = &self.host else { return };
         for Wake { queue, .. } in sandbox(&self.world).hints() {
@@ -241,7 +241,7 @@ impl Rig {
         database.revive();
         let engine = sandbox(&self.world).services();
         for _ in 0..CLAIMS_MAX {
-            // What is killed never comes to its end, and is dropped as it stands.
+            // A killed invocation never completes, and is dropped in its current state.
             let ended =
                 engine.run_due_jobs("consumer", &JobKind::of_queue(queue), JOBS_AT_ONCE).now_or_never();
             match ended {

@@ -1,4 +1,4 @@
-//! What a scenario finds in its workspace: one of everything, made when it is asked for.
+//! Creates resources for scenarios on demand.
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use bytes::Bytes;
@@ -16,12 +16,12 @@ use crate::backdoor::{self, wait};
 use crate::example;
 
 impl World {
-    /// A number no other call of this workspace has got, counted from 1.
+    /// A number that is unique in this workspace, counted from 1.
     pub fn count(&self) -> u32 {
         self.made.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// Creates something and takes its id.
+    /// Creates a resource and returns its id.
     #[track_caller]
     pub fn create(&self, path: &str, body: Value) -> Made {
         let json = self.post(path, body).created().json;
@@ -41,14 +41,14 @@ impl World {
         self.create("/tools", json!({"name": name, "url": "https://example.com/hook"}))
     }
 
-    /// A knowledge document of so many bytes.
+    /// A knowledge document of this size.
     #[track_caller]
     pub fn document(&self, size_bytes: usize) -> Made {
         let name = format!("Document {}", self.count());
         self.create("/knowledge", json!({"name": name, "content": "x".repeat(size_bytes)}))
     }
 
-    /// A webhook whose receiver no host ever finds: the name is reserved (RFC 2606).
+    /// A webhook with a receiver that cannot be resolved: the name is reserved (RFC 2606).
     #[track_caller]
     pub fn webhook(&self) -> Made {
         self.create("/webhooks", json!({"url": "https://receiver.example/", "events": ["call.ended"]}))
@@ -76,7 +76,7 @@ impl World {
         )
     }
 
-    /// A simulation with all it needs.
+    /// A simulation with everything that it needs.
     #[track_caller]
     pub fn simulation(&self) -> Made {
         self.simulation_of(&self.assistant().id)
@@ -102,7 +102,7 @@ impl World {
     /// The workspace's id.
     pub fn workspace_id(&self) -> String {
         if self.sandbox().is_none() {
-            // A bootstrap key opens its workspace when it is first used.
+            // A bootstrap key creates its workspace on first use.
             self.get("/keys").ok();
         }
         let hash = ApiKey::parse(&self.key).expect("a key").sha256_hex();
@@ -111,18 +111,18 @@ impl World {
         rows[0].first().expect("the key is known").text("workspace_id").expect("a text")
     }
 
-    /// Writes to the database as a job does.
+    /// Writes to the database like a job.
     pub fn write(&self, statements: Vec<Statement>) {
         wait(self.backdoor().ports().database.write(statements)).expect("a write");
     }
 
-    /// Keeps a recording of a call as the one who records does.
+    /// Stores a recording of a call like the recorder.
     pub fn store(&self, call_id: &str, file: Bytes) -> Result<Kept, Fault> {
         let (engine, workspace_id) = (self.backdoor(), self.workspace_id());
         wait(recordings::store(&engine, &workspace_id, call_id, file))
     }
 
-    /// A call that is over, with a recording of two seconds.
+    /// An ended call with a recording of two seconds.
     pub fn a_recorded_call(&self) -> Made {
         let call = self.a_call();
         let kept = self.store(&call.id, example::recording(16_000)).expect("a recording can be kept");
@@ -131,7 +131,7 @@ impl World {
         Made { id: call.id, json }
     }
 
-    /// The call of a run that is over.
+    /// The call of an ended run.
     #[track_caller]
     pub fn runs_call(&self) -> Made {
         let run = self.settle(&self.run().id);
@@ -139,14 +139,14 @@ impl World {
         Made { id: json["id"].as_str().expect("a run has a call").to_owned(), json }
     }
 
-    /// A call that a carrier has taken and that still rings, or will.
+    /// A call that a carrier has accepted and that rings, or will ring.
     pub fn placed_call(&self) -> Made {
         let from = self.binding();
         let body = json!({"assistant_id": from["assistant_id"], "to": "+14155557777", "from": from.id});
         self.create("/calls/outbound", body)
     }
 
-    /// A call that is over, with everything a call can have.
+    /// An ended call with all optional fields.
     pub fn a_call(&self) -> Made {
         let (new, ended) = (example::new_call(self), example::ended_call());
         self.write(calls::record(&new, Some(&ended), Some(&example::analysis())));
@@ -160,7 +160,7 @@ impl World {
         self.create("/keys", json!({"name": "CI"}))
     }
 
-    /// A phone number that no other workspace of this test process has got.
+    /// A phone number that is unique in this test process.
     pub fn phone_number(&self) -> String {
         static NUMBERS: AtomicU32 = AtomicU32::new(0);
         format!("+1415{:07}", NUMBERS.fetch_add(1, Ordering::Relaxed))

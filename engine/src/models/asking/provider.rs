@@ -50,7 +50,7 @@ impl ProviderModel {
         read: impl Fn(&Completion) -> Result<T, &'static str>,
     ) -> Result<Answered<T>, ModelFailure> {
         let started_ms = ports.clock.now_ms();
-        let mut budget = Budget { started_ms, budget_microusd, ..Budget::default() };
+        let mut budget = Budget { started_ms, cost_limit_microusd: budget_microusd, ..Budget::default() };
         let mut first = (FailureCode::Unavailable, CallFault::Provider);
         let mut failures: Vec<String> = Vec::new();
         for target in &self.targets {
@@ -84,8 +84,7 @@ struct Budget {
     started_ms: i64,
     usage: Usage,
     cost_microusd: i64,
-    /// The cost limit.
-    budget_microusd: i64,
+    cost_limit_microusd: i64,
     requests: u32,
     /// Total of the pauses, for a clock that stops or goes back.
     paused_ms: u64,
@@ -100,7 +99,7 @@ impl Budget {
 
     /// Whether the cost limit is reached.
     const fn is_exhausted(&self) -> bool {
-        self.cost_microusd >= self.budget_microusd
+        self.cost_microusd >= self.cost_limit_microusd
     }
 }
 
@@ -195,7 +194,7 @@ fn after_attempts(error: AttemptError, attempts: u32) -> AttemptError {
 }
 
 fn over_budget(error: AttemptError) -> AttemptError {
-    let what = format!("{}; not retried because the cost limit was reached", error.what);
+    let what = format!("{}, not retried because the cost limit was reached", error.what);
     AttemptError { what, ..error }
 }
 

@@ -63,7 +63,7 @@ fn order() -> Outgoing {
 }
 
 #[test]
-fn an_order_is_taken_and_a_hang_up_understood() {
+fn orders_and_hang_ups_are_understood() {
     let taken = Command::Place {
         from: "+14155550100".to_owned(),
         to: "+442071838750".to_owned(),
@@ -85,7 +85,7 @@ fn an_order_is_taken_and_a_hang_up_understood() {
 }
 
 #[test]
-fn the_fake_refuses_what_plivo_would() {
+fn the_fake_is_as_strict_as_plivo() {
     let good = sent(&order());
     let status = |request: &ApiRequest| PlivoWire.read(request).map_err(|reply| reply.status);
     let changed = |from: &str, to: &str| {
@@ -105,7 +105,7 @@ fn the_fake_refuses_what_plivo_would() {
 }
 
 #[test]
-fn what_goes_wrong_with_an_order_is_understood() {
+fn failed_orders_are_understood() {
     let placed = |behaviour| service().placed(&arrived(&PlivoWire.refused(behaviour).unwrap()));
     for behaviour in [Behaviour::Broken, Behaviour::NoId] {
         assert!(matches!(placed(behaviour), Placed::Unknown(_)), "{behaviour:?}");
@@ -122,7 +122,7 @@ fn what_goes_wrong_with_an_order_is_understood() {
 }
 
 #[test]
-fn callbacks_are_genuine_and_say_what_happened() {
+fn callbacks_are_genuine_and_understood() {
     let (out, inward) = (call(true), call(false));
     let tell = |call: &PhoneCall, event: CallEvent| {
         let posted = callback(call, &event, 0);
@@ -172,7 +172,7 @@ fn callbacks_are_genuine_and_say_what_happened() {
 }
 
 #[test]
-fn what_is_tampered_with_is_forged() {
+fn modified_callbacks_are_rejected() {
     let good = callback(&call(true), &CallEvent::Asked, 0);
     let body = String::from_utf8(good.body.clone()).unwrap().replace("outbound", "inbound");
     let forged = Check::Forged(Forged::Wrong);
@@ -183,7 +183,7 @@ fn what_is_tampered_with_is_forged() {
 }
 
 #[test]
-fn a_socket_is_opened_by_plivo_and_speaks() {
+fn the_media_protocols_match() {
     let url = "wss://voice.example.com/media/t0ken";
     let signed = headers(&PlivoWire.socket_headers(url));
     let asked = |url| Callback { method: "GET", url, headers: &signed, body: b"", now_ms: 0 };
@@ -215,7 +215,7 @@ fn a_socket_is_opened_by_plivo_and_speaks() {
 }
 
 #[test]
-fn documents_are_carried_out() {
+fn documents_are_understood() {
     let documents = documents();
     let instruction = |name: &str| {
         PlivoWire.instruction(200, "text/xml", documents[name]["xml"].as_str().unwrap().as_bytes())

@@ -1,4 +1,4 @@
-//! The four carriers of one test process, and the service that has an account with each.
+//! The four carriers of one test process, and the service with an account at each.
 use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
 
@@ -11,26 +11,26 @@ use super::twilio::TwilioWire;
 use super::vonage::VonageWire;
 use crate::fakes;
 
-/// What the service is called: carriers connect their media to `wss://` and nothing else.
+/// The service's public URL: carriers connect their media only to `wss://`.
 pub const BASE_URL: &str = "https://sidetone.example";
 
 /// The carriers' names.
 pub const PROVIDERS: [&str; 4] = ["twilio", "telnyx", "plivo", "vonage"];
 
-/// A carrier that never tells a price, and what the service is told that a minute costs there.
+/// A carrier that reports no price.
 pub const TOLD_NO_PRICE: &str = "twilio";
-/// Millionths of a US dollar.
+/// The configured rate of that carrier, in millionths of a US dollar per minute.
 pub const RATE_MICROUSD: i64 = 14_000;
 
 /// The carrier that every service under test has an account with.
 const USUAL: &str = "twilio";
 
-/// Settings of an account with it.
+/// Settings of an account with that carrier.
 pub fn an_account() -> Vec<(&'static str, String)> {
     Carriers::shared().get(USUAL).settings()
 }
 
-/// Whether this is an address of its API.
+/// Whether this is a URL of that carrier's API.
 pub fn has_account_at(url: &str) -> bool {
     url.starts_with(&format!("http://{}/", Carriers::shared().get(USUAL).address()))
 }
@@ -38,7 +38,7 @@ pub fn has_account_at(url: &str) -> bool {
 /// All of them, running.
 pub struct Carriers {
     servers: [CarrierServer; 4],
-    /// Vonage's own side, for what only Vonage does.
+    /// Vonage's wire, for tests of what only Vonage does.
     pub vonage: Arc<VonageWire>,
 }
 
@@ -55,7 +55,7 @@ impl Carriers {
         Self { servers, vonage }
     }
 
-    /// Those of this process.
+    /// The carriers of this process.
     pub fn shared() -> &'static Self {
         static SHARED: OnceLock<Carriers> = OnceLock::new();
         SHARED.get_or_init(Self::start)
@@ -73,8 +73,8 @@ impl Carriers {
         self.servers.iter()
     }
 
-    /// Settings of a service with an account at each, the fake for models besides. Each is one line, as files of
-    /// settings want them.
+    /// Settings of a service with an account at each carrier and with the fake model provider. Each value is one line, as settings
+    /// files require.
     pub fn settings(&self) -> Vec<(&'static str, String)> {
         let mut settings = fakes::settings();
         settings.push(("SIDETONE_BASE_URL", BASE_URL.to_owned()));
@@ -84,7 +84,7 @@ impl Carriers {
         settings
     }
 
-    /// The service listens here.
+    /// Sets the address of the service.
     pub fn serve(&self, address: SocketAddr) {
         for server in &self.servers {
             server.serve(address, BASE_URL);

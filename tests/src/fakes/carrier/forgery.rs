@@ -1,16 +1,16 @@
-//! Callbacks that do not come from the carrier.
+//! Callbacks with an invalid signature.
 use super::wire::CallbackRequest;
 
 /// How a callback is forged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Forgery {
-    /// Nothing is signed.
+    /// The signature is removed.
     Unsigned,
-    /// The signature is one of something else.
+    /// The signature belongs to something else.
     WrongSignature,
-    /// The body was changed after it was signed.
+    /// The body is modified after signing.
     OtherBody,
-    /// It is genuine, and was sent an hour ago.
+    /// The callback is genuine, but an hour old.
     OldTimestamp,
 }
 
@@ -18,13 +18,13 @@ impl Forgery {
     /// All of them.
     pub const ALL: [Self; 4] = [Self::Unsigned, Self::WrongSignature, Self::OtherBody, Self::OldTimestamp];
 
-    /// How far back in time the carrier has to sign it.
+    /// The age of the signature in seconds.
     pub(super) fn age_s(self) -> i64 {
         if self == Self::OldTimestamp { 3_600 } else { 0 }
     }
 
-    /// Changes a genuine callback; `None` where this carrier's signature could not tell: Twilio and Plivo sign no
-    /// time, and of a callback without a body none can be changed.
+    /// Modifies a genuine callback; `None` where the carrier's signature does not cover the change: Twilio and Plivo sign no time,
+    /// and a callback without a body has none to modify.
     pub(super) fn apply(self, provider: &str, mut genuine: CallbackRequest) -> Option<CallbackRequest> {
         match self {
             Self::OldTimestamp => matches!(provider, "telnyx" | "vonage").then_some(genuine),
@@ -39,7 +39,7 @@ impl Forgery {
                 Some(genuine)
             }
             Self::OtherBody => {
-                // Another digit leaves a form a form and JSON JSON.
+                // Another digit keeps a form a form and JSON JSON.
                 let digit = genuine.body.iter_mut().rev().find(|byte| byte.is_ascii_digit())?;
                 *digit = if *digit == b'7' { b'8' } else { b'7' };
                 Some(genuine)
@@ -53,8 +53,7 @@ fn signs(header: &str) -> bool {
     header == "authorization" || (header.contains("signature") && !header.ends_with("nonce"))
 }
 
-/// The value with one character of each of its signatures changed: there may be several, and of a token the last
-/// part is the signature.
+/// Changes one character of each signature in the value: there may be several, and a token ends with its signature.
 fn altered(value: &str) -> String {
     let one = |value: &str| {
         let at = value.rfind('.').map_or(0, |dot| dot + 1) + 5;

@@ -1,13 +1,13 @@
-//! The carrier's API as bytes on a connection: small enough to hold an answer back or to cut it off.
+//! A minimal HTTP server for the carrier's API that can delay or cut off responses.
 use std::io::{self, BufRead, BufReader, Write};
 use std::net::TcpStream;
 
 use super::wire::{ApiReply, ApiRequest};
 
-/// A request that is larger is a mistake of the test or of the service.
+/// Larger requests are an error of the test or the service.
 const BODY_BYTES_MAX: usize = 1024 * 1024;
 
-/// Reads one request; `None` once the other side has closed.
+/// Reads one request; `None` when the other side has closed.
 pub(super) fn read(reader: &mut BufReader<TcpStream>) -> io::Result<Option<ApiRequest>> {
     let mut line = String::new();
     if reader.read_line(&mut line)? == 0 {
@@ -27,7 +27,7 @@ pub(super) fn read(reader: &mut BufReader<TcpStream>) -> io::Result<Option<ApiRe
         let Some((name, value)) = line.trim_end().split_once(':') else { break };
         request.headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
     }
-    // workerd sends bodies in chunks.
+    // workerd sends chunked bodies.
     request.body = match request.header("transfer-encoding") {
         Some(_) => chunks(reader)?,
         None => {
@@ -38,7 +38,7 @@ pub(super) fn read(reader: &mut BufReader<TcpStream>) -> io::Result<Option<ApiRe
     Ok(Some(request))
 }
 
-/// Writes an answer; the connection goes on.
+/// Writes a response and keeps the connection open.
 pub(super) fn write(stream: &mut TcpStream, reply: &ApiReply) -> io::Result<()> {
     let ApiReply { status, content_type, body } = reply;
     let mut answer = format!("HTTP/1.1 {status} X\r\n");

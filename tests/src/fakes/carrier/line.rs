@@ -1,5 +1,5 @@
-//! The carrier's end of a media socket, on a thread of its own: plays what comes, tells when it was played, and
-//! sends a frame every 20 ms as a telephone line does, silence where nobody speaks.
+//! The carrier's end of a media socket, on its own thread: plays received audio, confirms marks, and sends a frame every 20 ms
+//! like a telephone line, with silence in pauses.
 use std::collections::VecDeque;
 use std::io::ErrorKind;
 use std::net::{Shutdown, SocketAddr, TcpStream};
@@ -15,21 +15,21 @@ use tungstenite::{Error, HandshakeError, Message, WebSocket};
 use super::speaker::Speaker;
 use super::wire::{FromService, MediaWire, WireMessage};
 
-/// How long the line looks for messages before it looks at the clock again.
+/// Polling interval for messages.
 const LOOK_MS: u64 = 3;
-/// How much audio a carrier keeps: the least that one of them says (Plivo: 40 s).
+/// Size of the carrier's playback buffer: the smallest documented one (Plivo: 40 s).
 const BUFFER_MS_MAX: u64 = 40_000;
-/// A close that is not answered by then never will be.
+/// Timeout for the answer to a close frame.
 const CLOSE_MS: u64 = 5_000;
 
 /// How a media socket ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Closed {
-    /// The service closed it, with this code.
+    /// The service closed it with this code.
     ByService(Option<u16>),
-    /// The carrier did, or vanished.
+    /// The carrier closed it, or the connection was dropped.
     ByCarrier,
-    /// It broke.
+    /// The connection broke.
     Broken(String),
 }
 
@@ -48,9 +48,9 @@ struct Shared {
 pub(super) struct State {
     pub(super) speaker: Speaker,
     pub(super) closed: Option<Closed>,
-    /// What of the service's messages is not as the carrier's documents say.
+    /// Violations of the carrier's protocol by the service.
     pub(super) problems: Vec<String>,
-    /// Messages of the service.
+    /// Number of messages from the service.
     pub(super) messages: usize,
 }
 
@@ -66,16 +66,16 @@ enum Do {
     Vanish,
 }
 
-/// Why there is no socket.
+/// Why the socket could not be opened.
 pub(super) enum NoLine {
-    /// The service answered with this status instead.
+    /// The service responded with this status instead.
     Refused(u16),
     /// The connection broke.
     Broken(String),
 }
 
 impl Line {
-    /// Opens the socket and says nothing yet.
+    /// Opens the socket without sending anything.
     pub(super) fn open(
         address: SocketAddr,
         path: &str,
@@ -107,12 +107,12 @@ impl Line {
         Ok(Self { shared, orders })
     }
 
-    /// What comes first: from now on the line is connected.
+    /// Sends the first messages, after which the line is connected.
     pub(super) fn begin(&self) {
         self.order(Do::Begin);
     }
 
-    /// Says something at the speed of a telephone and returns when it was said (or the line is closed).
+    /// Sends audio in real time and returns when it was sent, or the line is closed.
     pub(super) fn say(&self, samples: &[i16]) {
         let (done, said) = channel();
         self.order(Do::Say(samples.to_vec(), done));
@@ -131,12 +131,12 @@ impl Line {
         self.order(Do::Raw(message));
     }
 
-    /// Not even silence is sent any more unless something is said.
+    /// Stops sending silence in pauses.
     pub(super) fn mute(&self) {
         self.order(Do::Mute);
     }
 
-    /// What comes last; the socket stays open.
+    /// Sends the last messages; the socket stays open.
     pub(super) fn stop(&self) {
         self.order(Do::Stop);
     }
@@ -153,18 +153,18 @@ impl Line {
         self.shared.media().rate_hz()
     }
 
-    /// A frame as a message, without sending it.
+    /// Encodes a frame without sending it.
     pub(super) fn encode(&self, samples: &[i16]) -> WireMessage {
         self.shared.media().audio(samples)
     }
 
-    /// Looks at what came in.
+    /// Reads the state.
     pub(super) fn look<T>(&self, look: impl FnOnce(&State) -> T) -> T {
         look(&self.shared.lock())
     }
 
-    /// Waits until `look` finds something; `None` when it does not in time. It looks again at every change, and
-    /// every few milliseconds for what only time changes.
+    /// Waits until `look` returns a value; `None` after the timeout. It is called at every change, and every few milliseconds for
+    /// conditions that depend on time.
     pub(super) fn wait<T>(&self, patience: Duration, mut look: impl FnMut(&State) -> Option<T>) -> Option<T> {
         let deadline = Instant::now() + patience;
         let mut state = self.shared.lock();
@@ -186,7 +186,7 @@ impl Line {
     }
 
     fn order(&self, order: Do) {
-        // A line that is closed hears nothing any more.
+        // A closed line ignores commands.
         let _ = self.orders.send(order);
     }
 }
@@ -201,19 +201,19 @@ impl Shared {
     }
 }
 
-/// What the thread holds.
+/// The state of the thread.
 struct End {
     socket: WebSocket<TcpStream>,
     shared: Arc<Shared>,
-    /// How often a frame is due.
+    /// The interval of frames.
     frame: Duration,
-    /// What is being said, and whom to tell when it was.
+    /// Audio to send, and whom to notify afterwards.
     mic: VecDeque<(VecDeque<i16>, Sender<()>)>,
-    /// When the next frame is due; `None` while none is sent without need.
+    /// When the next frame is due; `None` while muted without audio.
     next: Option<Instant>,
-    /// Whether what comes first was sent: else nothing comes last.
+    /// Whether the first messages were sent; without them there are no last ones.
     begun: bool,
-    /// When we have asked to close.
+    /// When the close frame was sent.
     closing: Option<Instant>,
 }
 
@@ -279,7 +279,7 @@ impl End {
         }
     }
 
-    /// Says what comes last, once.
+    /// Sends the last messages, once.
     fn stop(&mut self) {
         self.next = None;
         if std::mem::take(&mut self.begun) {
@@ -288,7 +288,7 @@ impl End {
         }
     }
 
-    /// Plays what is due, and tells of the marks that were passed.
+    /// Plays what is due, and confirms the marks that were passed.
     fn play(&mut self) {
         let passed = self.shared.lock().speaker.play(Instant::now());
         for name in passed {
@@ -308,7 +308,7 @@ impl End {
                 if samples.is_empty()
                     && let Some((_, done)) = self.mic.pop_front()
                 {
-                    // Who said it may have stopped listening.
+                    // The waiting test may have given up.
                     let _ = done.send(());
                 }
             }
@@ -319,14 +319,14 @@ impl End {
         }
     }
 
-    /// Takes the next message, if one comes soon.
+    /// Processes the next message, if one arrives soon.
     fn listen(&mut self) -> Option<Closed> {
         let message = match self.socket.read() {
             Ok(Message::Text(text)) => WireMessage::Text(text.as_str().to_owned()),
             Ok(Message::Binary(bytes)) => WireMessage::Binary(bytes.to_vec()),
             Ok(Message::Close(_)) if self.closing.is_some() => return Some(Closed::ByCarrier),
             Ok(Message::Close(frame)) => {
-                // Answers the close.
+                // Answers the close frame.
                 let _ = self.socket.flush();
                 return Some(Closed::ByService(frame.map(|frame| frame.code.into())));
             }
@@ -377,7 +377,7 @@ impl End {
             WireMessage::Text(text) => Message::text(text),
             WireMessage::Binary(bytes) => Message::binary(bytes),
         };
-        // The service may have closed: what it said counts, and reading will tell.
+        // The service may have closed the socket: what it sent counts, and reading reports the end.
         let _ = self.socket.send(message);
     }
 }

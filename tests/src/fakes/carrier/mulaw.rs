@@ -1,6 +1,6 @@
-//! Mu-law (ITU-T G.711), from the recommendation's segments and not from the engine's tables.
+//! Mu-law (ITU-T G.711), implemented from the recommendation independently of the engine.
 
-/// A sample's byte.
+/// Encodes a sample.
 pub fn encode(sample: i16) -> u8 {
     let sign = if sample < 0 { 0x80 } else { 0 };
     let magnitude = u32::from(sample.unsigned_abs()).min(32_635) + 132;
@@ -9,7 +9,7 @@ pub fn encode(sample: i16) -> u8 {
     !u8::try_from(sign | (segment << 4) | step).expect("eight bits")
 }
 
-/// A byte's sample.
+/// Decodes a byte.
 pub fn decode(byte: u8) -> i16 {
     let byte = !byte;
     let magnitude = ((i32::from(byte & 0x0f) << 3) + 132) << ((byte >> 4) & 7);

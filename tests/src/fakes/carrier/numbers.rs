@@ -1,9 +1,9 @@
-//! What a called number stands for, and how carriers write the names of calls.
+//! Behaviours selected by the called number, and the formats of call ids.
 use std::hash::{BuildHasher, Hasher, RandomState};
 
 use super::wire::Behaviour;
 
-/// What calling a number that ends like this meets with; any other is taken.
+/// The behaviour for numbers that end like this; orders to other numbers are accepted.
 pub const BEHAVIOURS: &[(&str, Behaviour)] = &[
     ("0202", Behaviour::Late),
     ("0400", Behaviour::BadNumber),
@@ -15,20 +15,20 @@ pub const BEHAVIOURS: &[(&str, Behaviour)] = &[
     ("0444", Behaviour::Cut),
 ];
 
-/// What calling this number meets with.
+/// The behaviour for this number.
 pub fn behaviour(number: &str) -> Behaviour {
     let ends = |(ending, _): &&(&str, Behaviour)| number.ends_with(ending);
     BEHAVIOURS.iter().find(ends).map_or(Behaviour::Take, |(_, behaviour)| *behaviour)
 }
 
 impl Behaviour {
-    /// Whether the carrier has the call although it did not say so properly: it may ring.
+    /// Whether the call may exist although the response did not confirm it: it may ring.
     pub fn has_the_call(self) -> bool {
         !matches!(self, Self::BadNumber | Self::Unauthorized | Self::TooMany)
     }
 }
 
-/// New names for a call, in the form this carrier gives them: `(carrier_call_id, other_id)`.
+/// New ids for a call in the carrier's format: `(carrier_call_id, other_id)`.
 ///
 /// Plivo's request and call have the same id, as in every published sample.
 pub(super) fn ids(provider: &str) -> (String, String) {
@@ -42,13 +42,13 @@ pub(super) fn ids(provider: &str) -> (String, String) {
     }
 }
 
-/// 32 digits that nobody has had.
+/// 32 unique digits.
 fn hex() -> String {
     let random = || RandomState::new().build_hasher().finish();
     format!("{:016x}{:016x}", random(), random())
 }
 
-/// Digits as a UUID of version 4 (RFC 9562).
+/// Formats digits as a UUID of version 4 (RFC 9562).
 fn uuid(hex: &str) -> String {
     format!("{}-{}-4{}-a{}-{}", &hex[..8], &hex[8..12], &hex[13..16], &hex[17..20], &hex[20..])
 }

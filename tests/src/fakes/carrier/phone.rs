@@ -1,4 +1,4 @@
-//! The other end of one call, as a scenario plays it: it rings, is answered, speaks, presses keys, hangs up.
+//! The other end of one call, controlled by a scenario: it rings, answers, speaks, presses keys, hangs up.
 mod media;
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -9,12 +9,12 @@ use super::server::{CarrierServer, PATIENCE_MS};
 use super::wire::{CallEvent, CallbackRequest, Command, EndKind, Instruction, PhoneCall};
 use crate::reply::Reply;
 
-/// How one service ends a call, as the carrier notices.
+/// How the service ended a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HungUp {
-    /// By a request to the carrier's API.
+    /// Whether it sent a request to the carrier's API.
     pub by_command: bool,
-    /// What became of the media socket, where there was one.
+    /// How the media socket ended, if there was one.
     pub closed: Option<Closed>,
 }
 
@@ -23,7 +23,7 @@ pub struct Phone {
     server: CarrierServer,
     call: PhoneCall,
     instruction: Option<Result<Instruction, String>>,
-    /// What the service said to being told of an incoming call.
+    /// The service's response to the incoming call.
     announced: Option<Reply>,
     sent: Vec<CallbackRequest>,
     held: Option<Vec<CallbackRequest>>,
@@ -49,26 +49,26 @@ impl Phone {
         }
     }
 
-    /// The call as the carrier has it.
+    /// The call from the carrier's side.
     pub fn call(&self) -> &PhoneCall {
         &self.call
     }
 
-    /// The carrier's id of it.
+    /// The carrier's call id.
     pub fn id(&self) -> &str {
         &self.call.carrier_call_id
     }
 
-    /// Speaks and listens so many times as fast as a telephone: to be said before the call is answered.
+    /// Speaks and listens at this multiple of real time; to be called before the call is answered.
     #[must_use]
     pub fn at_pace(mut self, pace: f64) -> Self {
         self.pace = pace;
         self
     }
 
-    // What happens to the call.
+    // Events of the call.
 
-    /// It rings.
+    /// The call rings.
     #[track_caller]
     pub fn ring(&mut self) {
         self.tell(&CallEvent::Ringing);
@@ -77,7 +77,7 @@ impl Phone {
         }
     }
 
-    /// Somebody answers: the service is told, asked where the carrier asks, and the media socket is opened and begun.
+    /// Answers: notifies the service, asks for instructions where the carrier does, and opens and starts the media socket.
     #[track_caller]
     pub fn answer(&mut self) {
         self.pick_up();
@@ -87,7 +87,7 @@ impl Phone {
         self.begin();
     }
 
-    /// The same without the media socket.
+    /// Answers without the media socket.
     #[track_caller]
     pub fn pick_up(&mut self) {
         self.connected_at = Some(Instant::now());
@@ -102,7 +102,7 @@ impl Phone {
         }
     }
 
-    /// The person hangs up: the media socket closes properly, and the service is told.
+    /// The person hangs up: closes the media socket properly and notifies the service.
     #[track_caller]
     pub fn hang_up(&mut self) {
         self.close_media();
@@ -115,25 +115,25 @@ impl Phone {
         self.over(EndKind::Busy);
     }
 
-    /// Nobody answers.
+    /// The call is not answered.
     #[track_caller]
     pub fn no_answer(&mut self) {
         self.over(EndKind::NoAnswer);
     }
 
-    /// Whoever is called declines.
+    /// The person declines.
     #[track_caller]
     pub fn decline(&mut self) {
         self.over(EndKind::Declined);
     }
 
-    /// No way leads to the number.
+    /// The number cannot be reached.
     #[track_caller]
     pub fn fail(&mut self) {
         self.over(EndKind::Failed);
     }
 
-    /// It is over, however: the service is told, and of its price where that is said apart.
+    /// Ends the call: notifies the service, also of the price where that is a separate callback.
     #[track_caller]
     pub fn over(&mut self, how: EndKind) {
         let seconds = self.seconds();
@@ -146,7 +146,7 @@ impl Phone {
         self.tell(&CallEvent::Priced { seconds });
     }
 
-    /// Waits until the service ends the call, closes what is open and tells it that it is over.
+    /// Waits until the service ends the call, closes what is open and reports the end.
     #[track_caller]
     pub fn was_hung_up(&mut self) -> HungUp {
         let deadline = Instant::now() + Duration::from_millis(PATIENCE_MS);
@@ -164,7 +164,7 @@ impl Phone {
         }
     }
 
-    /// Waits until the service commands the carrier to end the call, which goes on until a scenario ends it.
+    /// Waits until the service sends a hang-up command; the call continues until a scenario ends it.
     #[track_caller]
     pub fn was_commanded_to_end(&self) {
         self.server.command(&self.call, "a command to end", |command| {
@@ -172,22 +172,22 @@ impl Phone {
         });
     }
 
-    // What the service wants.
+    // Instructions of the service.
 
-    /// Tells the service of the incoming call and takes what it wants: once more when it was told before, as carriers
-    /// do that have got no answer. The last answer counts.
+    /// Reports the incoming call and reads the instruction; repeats a callback that was sent before, like a carrier without a
+    /// response. The last response counts.
     #[track_caller]
     pub fn announce(&mut self) {
         self.ask(&CallEvent::Incoming);
     }
 
-    /// What the service said to being told of the incoming call.
+    /// The service's response to the incoming call.
     #[track_caller]
     pub fn announced(&self) -> &Reply {
         self.announced.as_ref().expect("the service was told of an incoming call")
     }
 
-    /// Whether the service declines the incoming call, by its answer or by a command.
+    /// Whether the service declines the incoming call, by its response or by a command.
     #[track_caller]
     pub fn was_refused(&mut self) -> bool {
         self.decide();
@@ -198,20 +198,20 @@ impl Phone {
         refused
     }
 
-    /// The media socket's URL as the service gave it.
+    /// The media socket's URL from the service.
     #[track_caller]
     pub fn media_url(&self) -> &str {
         self.connect_url().unwrap_or_else(|| panic!("no media socket: {:?}", self.instruction))
     }
 
-    // Callbacks, in every order and state of disrepair.
+    // Callbacks in any order, repeated or forged.
 
-    /// Keeps callbacks back from now on.
+    /// Holds callbacks back from now on.
     pub fn hold(&mut self) {
         self.held.get_or_insert_default();
     }
 
-    /// Sends what was kept back in this order, counted from 0; what is not named is lost. Nothing is kept back any more.
+    /// Sends held callbacks in this order, counted from 0, and drops the others. Later callbacks are no longer held.
     #[track_caller]
     pub fn release_in(&mut self, order: &[usize]) {
         let held = self.held.take().unwrap_or_default();
@@ -221,29 +221,29 @@ impl Phone {
         }
     }
 
-    /// How many are kept back.
+    /// Number of held callbacks.
     pub fn held(&self) -> usize {
         self.held.as_ref().map_or(0, Vec::len)
     }
 
-    /// How many were sent.
+    /// Number of sent callbacks.
     pub fn sent(&self) -> usize {
         self.sent.len()
     }
 
-    /// Sends a callback a second time, to the byte; `nth` counts those that were sent from 0.
+    /// Repeats a callback byte by byte; `nth` counts the sent ones from 0.
     #[track_caller]
     pub fn status_again(&mut self, nth: usize) {
         let callback = self.sent[nth].clone();
         self.deliver(&callback);
     }
 
-    /// The same to a service that may be down or refuse: the status of its answer, or what broke. So carriers try again.
+    /// Repeats a callback to a service that may be down or reject it, like a carrier: the response's status, or the error.
     pub fn try_again(&mut self, nth: usize) -> std::io::Result<u16> {
         self.server.send(&self.sent[nth]).map(|reply| reply.status)
     }
 
-    /// Tells the service what happened. Nothing is sent where the carrier sends nothing then.
+    /// Reports an event to the service, if the carrier has a callback for it.
     #[track_caller]
     pub fn tell(&mut self, event: &CallEvent) {
         let Some(callback) = self.callback(event, 0) else { return };
@@ -253,8 +253,8 @@ impl Phone {
         }
     }
 
-    /// Tells the service, which may be down or refuse: the status of its answer, or what broke. `None` where the
-    /// carrier sends nothing.
+    /// Reports an event to a service that may be down or reject it: the response's status, or the error. `None` when the carrier
+    /// has no callback for it.
     pub fn try_to_tell(&mut self, event: &CallEvent) -> Option<std::io::Result<u16>> {
         let callback = self.callback(event, 0)?;
         let reply = self.server.send(&callback);
@@ -262,8 +262,8 @@ impl Phone {
         Some(reply.map(|reply| reply.status))
     }
 
-    /// Asks a service that may be down or refuse what it wants with the call ([`CallEvent::Incoming`],
-    /// [`CallEvent::Asked`]): the status of its answer, or what broke. The last answer counts.
+    /// Asks a service that may be down or reject it for instructions ([`CallEvent::Incoming`], [`CallEvent::Asked`]): the
+    /// response's status, or the error. The last response counts.
     #[track_caller]
     pub fn try_to_ask(&mut self, event: &CallEvent) -> std::io::Result<u16> {
         let callback = self.callback(event, 0).unwrap_or_else(|| panic!("a carrier sends {event:?}"));
@@ -279,14 +279,14 @@ impl Phone {
         Ok(status)
     }
 
-    /// Whether the service has said to connect this call to a media socket.
+    /// Whether the service wants to connect this call to a media socket.
     #[track_caller]
     pub fn is_wanted(&mut self) -> bool {
         self.decide();
         self.connect_url().is_some()
     }
 
-    /// Sends a forged callback and says what it is answered with; `None` where this carrier cannot tell this forgery.
+    /// Sends a forged callback and returns the response's status; `None` where the carrier's signature does not cover this forgery.
     #[track_caller]
     pub fn forge(&mut self, how: Forgery, event: &CallEvent) -> Option<u16> {
         let genuine = self.callback(event, how.age_s())?;
@@ -294,14 +294,14 @@ impl Phone {
         Some(self.server.send(&forged).expect("the service answers a forged callback").status)
     }
 
-    // Below, what those are made of.
+    // Helpers.
 
     #[track_caller]
     fn ask(&mut self, event: &CallEvent) {
         self.try_to_ask(event).unwrap_or_else(|error| panic!("{event:?}: {error}"));
     }
 
-    /// Waits for the command, where the service's answer was that one follows.
+    /// Waits for the command that the service's response announced.
     #[track_caller]
     fn decide(&mut self) {
         if self.instruction == Some(Ok(Instruction::Wait)) {
@@ -315,7 +315,7 @@ impl Phone {
         }
     }
 
-    /// Callbacks go from now on where the document says.
+    /// Sends callbacks to the URL from the document from now on.
     fn follow(&mut self) {
         if let Some(Ok(Instruction::Connect { status_url: Some(url), .. })) = &self.instruction {
             self.call.status_url.clone_from(url);
@@ -338,7 +338,7 @@ impl Phone {
         Some(callback)
     }
 
-    /// Sends any callback of the carrier's making; it must be taken.
+    /// Sends a callback, which must succeed.
     #[track_caller]
     pub fn deliver(&mut self, callback: &CallbackRequest) -> Reply {
         let reply = self.server.send(callback).unwrap_or_else(|error| panic!("{}: {error}", callback.url));
@@ -347,7 +347,7 @@ impl Phone {
         reply
     }
 
-    /// Lets the media end after a command, as the carrier does: what the service closes by itself counts as that.
+    /// Waits for the end of the media after a command; the service may close the socket itself.
     fn settle_media(&self) {
         const MOMENT_MS: u64 = 500;
         if let Some(line) = &self.line {
@@ -367,13 +367,12 @@ impl Phone {
         self.connected_at.map_or(0, |since| since.elapsed().as_secs_f64().ceil() as u32)
     }
 
-    /// Whether the call is over when the service closes its socket: at Telnyx the two have nothing to do with each
-    /// other.
+    /// Whether the call ends when the service closes its socket; at Telnyx the two are independent.
     fn closing_ends(&self) -> bool {
         self.server.provider() != "telnyx"
     }
 
-    /// Telnyx opens the socket of a placed call while it rings; the start message comes when it is answered.
+    /// Telnyx opens the socket of an outgoing call while it rings; the start message follows the answer.
     fn opens_while_ringing(&self) -> bool {
         self.server.provider() == "telnyx" && self.line.is_none()
     }

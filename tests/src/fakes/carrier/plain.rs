@@ -1,4 +1,4 @@
-//! The server's own tests: a carrier that nobody has an account with, and a service that does what it is told.
+//! Tests of the fake server, with a fictional carrier and a scripted service.
 use std::io::{BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
@@ -154,12 +154,11 @@ impl MediaWire for PlainMedia {
     }
 }
 
-/// A service that repeats what it hears and obeys keys: `1` asks for a mark, `2` for a clear, `3` talks nonsense,
-/// `9` closes.
+/// A service that echoes audio and obeys keys: `1` requests a mark, `2` a clear, `3` sends an invalid message, `9` closes.
 #[derive(Clone)]
 struct Service {
     address: SocketAddr,
-    /// Callbacks, and texts of the media socket.
+    /// Callbacks, and text messages of the media socket.
     came: Arc<Mutex<Vec<String>>>,
     answer: Arc<Mutex<String>>,
 }
@@ -344,7 +343,7 @@ fn the_called_number_chooses_what_an_order_meets_with() {
     service.place(&server, "+1550444").unwrap_err();
     let ours = (service.clone(), server.clone());
     std::thread::spawn(move || ours.0.place(&ours.1, "+1550408"));
-    // Whom the carrier has taken it from does not know, and still it may ring.
+    // The service does not know whether the carrier accepted the call; it may still ring.
     for number in ["+1550408", "+1550500", "+1550444"] {
         server.rings(number).busy();
     }

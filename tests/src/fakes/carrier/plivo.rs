@@ -1,8 +1,8 @@
-//! Plivo, from its own side: strict with what it is sent, and signing what it sends.
+//! Plivo's protocol from Plivo's side: strict parsing, signed callbacks.
 //!
-//! Sources: plivo.com/docs/voice (`api/calls`, `concepts/callbacks`, `concepts/signature-validation`,
-//! `xml/routing`, `troubleshooting/hangup-causes`), plivo.com/docs/voice-agents/audio-streaming, and the SDKs for
-//! Python and Go. What it cannot do is refused even where Plivo would look past it: a field that Plivo does not know
+//! Sources: plivo.com/docs/voice (`api/calls`, `concepts/callbacks`, `concepts/signature-validation`, `xml/routing`,
+//! `troubleshooting/hangup-causes`), plivo.com/docs/voice-agents/audio-streaming, and the SDKs for Python and Go. Unsupported
+//! features are rejected even where Plivo would ignore them: a field that Plivo does not know is an error of the service.
 //! is a mistake of the service's.
 mod api;
 mod callbacks;
@@ -15,19 +15,19 @@ use super::wire::{
     Public, Wire,
 };
 
-/// The account that everybody here has: twenty characters, a main account's.
+/// The account's id: twenty characters, a main account's.
 pub const AUTH_ID: &str = "MASTANDIN0PLIVO00001";
-/// Its token.
+/// The account's token.
 pub const AUTH_TOKEN: &str = "c3RhbmQtaW4tcGxpdm8tYXV0aC10b2tlbi0wMDAx";
-/// The token before that, which still signs beside it.
+/// The previous token, which still signs as well.
 pub const OLD_AUTH_TOKEN: &str = "b2xkLXN0YW5kLWluLXBsaXZvLWF1dGgtdG9rZW4w";
 
-/// How Plivo speaks.
+/// The protocol of Plivo.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct PlivoWire;
 
 impl PlivoWire {
-    /// The same callback where the URL is set up to be asked with GET: its parameters are in the query.
+    /// The same callback for a URL that is configured for GET: its parameters are in the query.
     pub fn with_get(&self, callback: &CallbackRequest, nonce: &str) -> CallbackRequest {
         let form = String::from_utf8(callback.body.clone()).expect("a form is text");
         let mark = if callback.url.contains('?') { '&' } else { '?' };
@@ -65,7 +65,7 @@ impl Wire for PlivoWire {
     fn done(&self, command: &Command) -> ApiReply {
         match command {
             Command::HangUp { .. } => ApiReply::empty(204),
-            // A call that comes in is answered with a document and with nothing else.
+            // An incoming call is answered with a document only.
             _ => api::error(405, "HTTP method not allowed"),
         }
     }
@@ -95,7 +95,7 @@ impl Wire for PlivoWire {
         document::read(status, content_type, body)
     }
 
-    /// As Plivo is seen to sign them: over `http://`, whatever the URL's own scheme, and without the query.
+    /// As Plivo has been observed to sign them: over `http://`, whatever the URL's scheme, and without the query.
     fn socket_headers(&self, url: &str) -> Vec<(&'static str, String)> {
         signature::headers(&signature::of_socket(url), &signature::nonce(url))
     }
@@ -105,7 +105,7 @@ impl Wire for PlivoWire {
     }
 }
 
-/// What the answer to an order names: the request. Plivo's is seen to be the call's UUID as well.
+/// The id in the response to an order: the request's, which has been observed to equal the call's UUID.
 fn request_uuid(call: &PhoneCall) -> &str {
     if call.other_id.is_empty() { &call.carrier_call_id } else { &call.other_id }
 }

@@ -1,5 +1,5 @@
-//! A carrier's API behind a socket: takes orders and commands, remembers them, and makes calls that a scenario
-//! plays the other end of ([`Phone`]).
+//! A carrier's API behind a socket: accepts and records orders and commands, and creates calls whose other end a scenario plays
+//! ([`Phone`]).
 use std::io::{BufReader, Read};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
@@ -14,12 +14,12 @@ use super::wire::{
 use super::{http, numbers};
 use crate::reply::Reply;
 
-/// What has not come by then never will.
+/// How long to wait for an expected request.
 pub(super) const PATIENCE_MS: u64 = 20_000;
-/// How late an answer is that comes late.
+/// The delay of a late response.
 const LATE_MS: u64 = 1_500;
 
-/// A running fake for one carrier. It lives as long as the process; clones are the same one.
+/// A running fake for one carrier. It lives as long as the process; clones share it.
 #[derive(Clone)]
 pub struct CarrierServer(Arc<Inner>);
 
@@ -37,41 +37,41 @@ struct State {
     calls: Vec<Entry>,
 }
 
-/// Where the service is: what it is told it is called, and where it really listens.
+/// The service's public URL and its real address.
 #[derive(Clone)]
 struct Service {
     address: SocketAddr,
     public: Public,
 }
 
-/// A request as it came in.
+/// A received request.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Seen {
-    /// When.
+    /// When it was received.
     pub at: Instant,
-    /// To the letter.
+    /// The request as received.
     pub request: ApiRequest,
-    /// What it asks for, or how the carrier refuses it because it is not as its documents say.
+    /// Its meaning, or the carrier's rejection of an invalid request.
     pub read: Result<Command, ApiReply>,
 }
 
 struct Entry {
     call: PhoneCall,
-    /// What the order said to do with the call once it is answered.
+    /// The order's instruction for the answered call.
     instruction: Option<Instruction>,
-    /// Whether a scenario plays its other end.
+    /// Whether a scenario has taken the other end.
     taken_up: bool,
     over: bool,
 }
 
 impl CarrierServer {
-    /// Starts one on a free port. Who it calls back is said later ([`CarrierServer::serve`]): the service has to know
-    /// this server's address before it starts.
+    /// Starts one on a free port. The service's address is set later ([`CarrierServer::serve`]), because the service needs this
+    /// server's address before it starts.
     pub fn start(wire: impl Wire) -> Self {
         Self::start_shared(Arc::new(wire))
     }
 
-    /// The same over a wire that the scenario keeps a hand on.
+    /// The same with a wire that the scenario can access.
     pub fn start_shared(wire: Arc<dyn Wire>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
         let address = listener.local_addr().expect("it is bound");
@@ -87,7 +87,7 @@ impl CarrierServer {
         server
     }
 
-    /// From now on the service is here: `public_base_url` is what it is called, `address` where it listens.
+    /// Sets the service: `public_base_url` is its public URL, `address` where it listens.
     pub fn serve(&self, address: SocketAddr, public_base_url: &str) {
         let public = Public { base_url: public_base_url.trim_end_matches('/').to_owned() };
         self.lock().service = Some(Service { address, public });
@@ -98,46 +98,46 @@ impl CarrierServer {
         self.0.wire.provider()
     }
 
-    /// The settings a service needs to have an account here.
+    /// Settings of a service with an account here.
     pub fn settings(&self) -> Vec<(&'static str, String)> {
         self.0.wire.settings(&format!("http://{}", self.0.address))
     }
 
-    /// Where it listens.
+    /// The address it listens on.
     pub fn address(&self) -> SocketAddr {
         self.0.address
     }
 
-    /// Everything that came in, oldest first.
+    /// All requests, oldest first.
     pub fn seen(&self) -> Vec<Seen> {
         self.lock().seen.clone()
     }
 
-    /// How many requests came in.
+    /// Number of requests.
     pub fn count(&self) -> usize {
         self.lock().seen.len()
     }
 
-    /// The orders to call this number, oldest first.
+    /// The orders to this number, oldest first.
     pub fn orders(&self, number: &str) -> Vec<Seen> {
         let orders = |seen: &Seen| matches!(&seen.read, Ok(Command::Place { to, .. }) if to == number);
         self.lock().seen.iter().filter(|seen| orders(seen)).cloned().collect()
     }
 
-    /// The commands about a call, oldest first.
+    /// The commands for a call, oldest first.
     pub fn commands(&self, carrier_call_id: &str) -> Vec<Command> {
         let state = self.lock();
         let read = state.seen.iter().filter_map(|seen| seen.read.as_ref().ok());
         read.filter(|command| about(command) == Some(carrier_call_id)).cloned().collect()
     }
 
-    /// The requests that are not as the carrier's documents say.
+    /// The requests that violate the carrier's documentation.
     pub fn misspelled(&self) -> Vec<(ApiRequest, ApiReply)> {
         let refused = |seen: &Seen| Some((seen.request.clone(), seen.read.clone().err()?));
         self.lock().seen.iter().filter_map(refused).collect()
     }
 
-    /// Waits until a call to this number was ordered, and plays its other end.
+    /// Waits for an order to this number and takes the other end.
     #[track_caller]
     pub fn rings(&self, number: &str) -> Phone {
         let what = format!("an order to call {number}");
@@ -151,7 +151,7 @@ impl CarrierServer {
         Phone::new(self.clone(), call, instruction)
     }
 
-    /// Somebody calls a number of the service. What it answers is for the handle to say.
+    /// An incoming call to a number of the service. The handle reports the service's response.
     #[track_caller]
     pub fn call(&self, from: &str, to: &str) -> Phone {
         let mut phone = self.prepare_call(from, to);
@@ -159,7 +159,7 @@ impl CarrierServer {
         phone
     }
 
-    /// The same, before the service has heard of it.
+    /// An incoming call that has not been reported to the service.
     pub fn prepare_call(&self, from: &str, to: &str) -> Phone {
         let base_url = self.service().public.base_url;
         let path = format!("{base_url}/carriers/{}", self.provider());
@@ -173,12 +173,12 @@ impl CarrierServer {
         &*self.0.wire
     }
 
-    /// The service as it is known to the carrier.
+    /// The service as the carrier knows it.
     pub(super) fn public(&self) -> Public {
         self.service().public
     }
 
-    /// Where a URL of the service really is: its address, and the path and query.
+    /// The real address for a URL of the service, with its path and query.
     #[track_caller]
     pub(super) fn locate(&self, url: &str) -> (SocketAddr, String) {
         let service = self.service();
@@ -188,7 +188,7 @@ impl CarrierServer {
         (service.address, path.to_owned())
     }
 
-    /// Sends a callback; an error is a connection that broke.
+    /// Sends a callback; an error is a broken connection.
     #[track_caller]
     pub(super) fn send(&self, callback: &CallbackRequest) -> std::io::Result<Reply> {
         let (address, path) = self.locate(&callback.url);
@@ -200,7 +200,7 @@ impl CarrierServer {
         crate::wire::send(address, &request)
     }
 
-    /// Waits until one of the commands about a call is the one looked for.
+    /// Waits for a matching command for a call.
     #[track_caller]
     pub(super) fn command<T>(&self, call: &PhoneCall, what: &str, look: impl Fn(&Command) -> Option<T>) -> T {
         self.wait(&format!("{what} of {}", call.carrier_call_id), |state| {
@@ -209,13 +209,13 @@ impl CarrierServer {
         })
     }
 
-    /// Whether the service has commanded this call to end, so far.
+    /// Whether the service has sent a hang-up command for this call.
     pub(super) fn hang_up_commanded(&self, call: &PhoneCall) -> bool {
         let ends = |seen: &Seen| matches!(&seen.read, Ok(Command::HangUp { carrier_call_id }) if names(call, carrier_call_id));
         self.lock().seen.iter().any(ends)
     }
 
-    /// From now on commands about this call are answered as such about one that is gone.
+    /// From now on, commands for this call get the response for a call that does not exist.
     pub(super) fn end(&self, call: &PhoneCall) {
         let mut state = self.lock();
         for entry in state.calls.iter_mut().filter(|entry| entry.call.carrier_call_id == call.carrier_call_id)
@@ -224,7 +224,7 @@ impl CarrierServer {
         }
     }
 
-    /// Waits for something to come in.
+    /// Waits for a matching request.
     #[track_caller]
     fn wait<T>(&self, what: &str, mut look: impl FnMut(&mut State) -> Option<T>) -> T {
         let deadline = Instant::now() + Duration::from_millis(PATIENCE_MS);
@@ -243,11 +243,11 @@ impl CarrierServer {
         }
     }
 
-    /// One connection of the service.
+    /// Serves one connection of the service.
     fn talk(&self, stream: TcpStream) {
         let _ = stream.set_nodelay(true);
         let mut reader = BufReader::new(stream);
-        // A connection that breaks is one that the other side has closed.
+        // A broken connection was closed by the other side.
         while let Ok(Some(request)) = http::read(&mut reader) {
             let last = request.header("connection").is_some_and(|value| value.eq_ignore_ascii_case("close"));
             let treatment = self.take(request);
@@ -334,7 +334,7 @@ enum Treatment {
     Cut,
 }
 
-/// The call that a command is about.
+/// The call of a command.
 fn about(command: &Command) -> Option<&str> {
     match command {
         Command::Place { .. } => None,
@@ -344,7 +344,7 @@ fn about(command: &Command) -> Option<&str> {
     }
 }
 
-/// Whether an id means this call. Before it is answered some are known by their other id.
+/// Whether an id belongs to this call. Before the answer, some calls are known by their other id.
 fn names(call: &PhoneCall, id: &str) -> bool {
     call.carrier_call_id == id || call.other_id == id
 }

@@ -1,5 +1,4 @@
-//! What is played to the person at the other end: audio waits its turn, a mark comes back when what was before it
-//! has been played, and what is thrown away is never heard.
+//! The playback to the person: audio is queued, marks are confirmed after playback, and discarded audio is never played.
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
@@ -11,20 +10,20 @@ pub struct Speaker {
     queue: VecDeque<Item>,
     heard: Vec<i16>,
     cleared: Vec<Cleared>,
-    /// Up to when playing has been accounted for.
+    /// The time up to which playback has been simulated.
     at: Instant,
-    /// Samples that are due, less than one.
+    /// The fraction of a sample that is due.
     rest: f64,
 }
 
-/// The service has thrown away what was not played.
+/// The service discarded unplayed audio.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cleared {
-    /// Samples that had been played by then.
+    /// Samples played before.
     pub heard_samples: usize,
-    /// Samples that never will be.
+    /// Samples discarded.
     pub dropped_samples: usize,
-    /// Marks that were still out.
+    /// Marks that were outstanding.
     pub marks: Vec<String>,
 }
 
@@ -35,26 +34,26 @@ enum Item {
 }
 
 impl Speaker {
-    /// One that plays `pace` times as fast as a telephone does.
+    /// Plays at `pace` times real time.
     pub fn new(rate_hz: u32, pace: f64, now: Instant) -> Self {
         let samples_per_s = f64::from(rate_hz) * pace;
         let (queue, heard, cleared) = (VecDeque::new(), Vec::new(), Vec::new());
         Self { rate_hz, samples_per_s, queue, heard, cleared, at: now, rest: 0.0 }
     }
 
-    /// Audio to be played after what is there.
+    /// Queues audio.
     pub fn audio(&mut self, samples: Vec<i16>, now: Instant) {
         self.start(now);
         self.queue.push_back(Item::Audio(samples.into()));
     }
 
-    /// A mark after what is there.
+    /// Queues a mark.
     pub fn mark(&mut self, name: String, now: Instant) {
         self.start(now);
         self.queue.push_back(Item::Mark(name));
     }
 
-    /// Throws away what was not played and names the marks that were out.
+    /// Discards unplayed audio and returns the outstanding marks.
     pub fn clear(&mut self) -> Vec<String> {
         let (mut marks, mut dropped_samples) = (Vec::new(), 0);
         for item in self.queue.drain(..) {
@@ -68,7 +67,7 @@ impl Speaker {
         marks
     }
 
-    /// Plays until now and names the marks that were passed.
+    /// Plays up to now and returns the marks that were passed.
     pub fn play(&mut self, now: Instant) -> Vec<String> {
         let due = now.saturating_duration_since(self.at).as_secs_f64() * self.samples_per_s + self.rest;
         self.at = now;
@@ -96,29 +95,29 @@ impl Speaker {
         passed
     }
 
-    /// What has been played, without the pauses between.
+    /// The played audio, without pauses.
     pub fn heard(&self) -> &[i16] {
         &self.heard
     }
 
-    /// What was thrown away, and when.
+    /// The discards so far.
     pub fn cleared(&self) -> &[Cleared] {
         &self.cleared
     }
 
-    /// Whether nothing waits to be played.
+    /// Whether the queue is empty.
     pub fn is_idle(&self) -> bool {
         self.queue.is_empty()
     }
 
-    /// How much audio waits, at the speed of a telephone.
+    /// Duration of the queued audio in real time.
     pub fn waiting(&self) -> Duration {
         let length = |item: &Item| if let Item::Audio(audio) = item { audio.len() } else { 0 };
         let samples: usize = self.queue.iter().map(length).sum();
         Duration::from_secs_f64(samples as f64 / f64::from(self.rate_hz))
     }
 
-    /// Time in which there was nothing to play is gone.
+    /// Skips time during which the queue was empty.
     fn start(&mut self, now: Instant) {
         if self.queue.is_empty() {
             (self.at, self.rest) = (now, 0.0);

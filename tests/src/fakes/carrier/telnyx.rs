@@ -1,8 +1,8 @@
-//! Telnyx's Call Control from its own side.
+//! Telnyx's Call Control from Telnyx's side.
 //!
 //! Sources: the official SDK for Python 4.189.0 (parameter, response and webhook types) and developers.telnyx.com (API
-//! reference of the call commands with their error examples, "Stream call media over WebSocket"). What it says is
-//! held to that SDK by `tests/clients/carrier_telnyx.py`.
+//! reference of the call commands with their error examples, "Stream call media over WebSocket").
+//! `tests/clients/carrier_telnyx.py` validates its messages with that SDK.
 mod media;
 mod requests;
 mod webhooks;
@@ -17,19 +17,19 @@ use super::wire::{
     Public, Wire,
 };
 
-/// The key of the account's API.
+/// The account's API key.
 pub const API_KEY: &str = "KEY0193A5E1B7C24D6F8091A2B3C4D5E6F7_standInTelnyx";
 /// The account's Call Control application.
 pub const CONNECTION_ID: &str = "2811212257810187875";
-/// The seed of the key that webhooks are signed with.
+/// The seed of the key that signs webhooks.
 const SEED: [u8; 32] = *b"telnyx-fake-signing-key-seed-001";
 
-/// Telnyx.
+/// The protocol of Telnyx.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct TelnyxWire;
 
 impl TelnyxWire {
-    /// The public key of the webhooks' signatures, as the portal shows it.
+    /// The public key of the webhooks' signatures, as in the portal.
     pub fn public_key(self) -> String {
         STANDARD.encode(key().public_key().as_ref())
     }
@@ -109,7 +109,7 @@ impl Wire for TelnyxWire {
         Some(CallbackRequest { method: "POST", url: url.clone(), headers: signed(&body, now_s), body })
     }
 
-    /// Telnyx reads no words in an answer to a webhook: commands follow, or nothing does.
+    /// Telnyx ignores the body of a response to a webhook: commands follow, or nothing.
     fn instruction(&self, status: u16, _content_type: &str, _body: &[u8]) -> Result<Instruction, String> {
         match status {
             200..=299 => Ok(Instruction::Wait),
@@ -159,12 +159,12 @@ fn unauthorized() -> ApiReply {
     error(401, "10009", "Authentication failed", detail, None)
 }
 
-/// The id of the leg, which is a third beside the call's and the session's.
+/// The id of the leg, in addition to the call's and the session's.
 fn leg_id(call: &PhoneCall) -> String {
     uuid(&format!("leg {}", call.carrier_call_id))
 }
 
-/// A UUID that is always the same for the same text.
+/// A deterministic UUID for a text.
 fn uuid(text: &str) -> String {
     let digest = ring::digest::digest(&ring::digest::SHA256, text.as_bytes());
     let hex: String = digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();

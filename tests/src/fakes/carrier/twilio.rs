@@ -1,8 +1,8 @@
-//! Twilio, from its own side.
+//! Twilio's protocol from Twilio's side.
 //!
-//! Sources: Twilio's OpenAPI document (`twilio_api_v2010`, Calls), its pages on TwiML, Media Streams, webhooks
-//! and errors, its SDK for Python 9.13, and requests of its that others have logged. It is stricter than Twilio
-//! in one thing: a parameter or attribute that Twilio does not know is refused where Twilio would ignore it.
+//! Sources: Twilio's OpenAPI document (`twilio_api_v2010`, Calls), its pages on TwiML, Media Streams, webhooks and errors, its
+//! SDK for Python 9.13, and published logs of its requests. It is stricter than Twilio in one point: unknown parameters and
+//! attributes are rejected, where Twilio ignores them.
 mod api;
 mod callbacks;
 mod document;
@@ -21,12 +21,12 @@ use super::wire::{
     Public, Wire,
 };
 
-/// The account that the service under test has.
+/// The account of the service under test.
 pub const ACCOUNT_SID: &str = "AC7d1f4a9be2c84b6f9a35d0c1e7f82b64";
-/// Its secret.
+/// The account's auth token.
 pub const AUTH_TOKEN: &str = "b41c97d2f6a84e0f8d35c2a6e9b07f13";
 
-/// Twilio's language.
+/// The protocol of Twilio.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct TwilioWire;
 
@@ -71,7 +71,7 @@ impl Wire for TwilioWire {
             Command::HangUp { carrier_call_id } => {
                 ApiReply::json(200, &api::call(carrier_call_id, "completed", "", ""))
             }
-            // Twilio knows no such commands: documents do that.
+            // Twilio has no such commands; documents have this function.
             _ => self.gone(),
         }
     }
@@ -104,9 +104,9 @@ impl Wire for TwilioWire {
     }
 }
 
-/// What Twilio signs: the URL, then each parameter by its name in order, its name and its value run together.
+/// The signed text: the URL, then the name and value of each parameter, sorted by name.
 pub(crate) fn sign(url: &str, parameters: &[(&str, String)]) -> String {
-    // No parameter of a voice callback comes twice.
+    // Voice callbacks have no repeated parameters.
     let sorted: BTreeMap<&str, &str> =
         parameters.iter().map(|(name, value)| (*name, value.as_str())).collect();
     assert_eq!(sorted.len(), parameters.len(), "each parameter comes once");

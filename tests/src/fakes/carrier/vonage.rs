@@ -1,7 +1,7 @@
-//! Vonage, from its own side: the Voice API, the answer and event webhooks, signed, and the media socket.
+//! Vonage's protocol from Vonage's side: the Voice API, signed answer and event webhooks, and the media socket.
 //!
-//! Sources: Vonage's Voice API reference, "NCCO reference", "Voice API Webhooks Reference", the guides "WebSockets"
-//! and "Webhooks" (decoding signed webhooks), and the models of its official SDKs.
+//! Sources: Vonage's Voice API reference, "NCCO reference", "Voice API Webhooks Reference", the guides "WebSockets" and
+//! "Webhooks" (decoding signed webhooks), and the models of its official SDKs.
 mod fields;
 mod media;
 mod ncco;
@@ -21,14 +21,14 @@ use fields::{method, number, object, one, text, url, within};
 use media::VonageMedia;
 use ncco::{Ncco, SocketLeg};
 
-/// The application of the account.
+/// The account's application.
 pub const APPLICATION_ID: &str = "78d335fa-323d-0114-9c3d-d6f0d48968cf";
-/// The account.
+/// The account's API key.
 pub const API_KEY: &str = "abcd1234";
-/// Signs the account's webhooks.
+/// The secret that signs the account's webhooks.
 pub const SIGNATURE_SECRET: &str = "Zl7ZcBRoAgYkcmsCLYPrnhPB2DdjLUCgdTtVZRzVvcJCuKTQ4w";
 
-/// How Vonage speaks. It remembers what the documents said of the sockets: their headers come back.
+/// The protocol of Vonage. It stores the sockets of the documents, because their headers are returned.
 #[derive(Debug, Default)]
 pub struct VonageWire {
     state: Mutex<State>,
@@ -37,15 +37,15 @@ pub struct VonageWire {
 #[derive(Debug, Default)]
 struct State {
     api_url: String,
-    /// By the address of its events, and by the headers' id of the call.
+    /// By the URL of its events, and by the call id in the headers.
     legs: BTreeMap<String, SocketLeg>,
-    /// The service's time, as last told.
+    /// The service's time in the latest request.
     now_s: Option<i64>,
 }
 
 impl VonageWire {
-    /// An event of the second leg, that to the socket: the same statuses as the telephone's, another `uuid`. A
-    /// service must not take it for the call's own. `None` when no document has connected the call.
+    /// An event of the socket's leg: the same statuses as the telephone leg, with another `uuid`. A service must ignore it.
+    /// `None` when no document has connected the call.
     pub fn socket_leg(&self, call: &PhoneCall, status: &str, now_s: i64) -> Option<CallbackRequest> {
         let leg = self.leg(call)?;
         let mut event = Map::new();
@@ -117,7 +117,7 @@ impl VonageWire {
         Ok(Command::Place { from, to, status_url, instruction, answer_url })
     }
 
-    /// Events of the telephone's leg keep going where they went: `eventUrl` is the socket leg's alone.
+    /// Events of the telephone leg keep their URL; `eventUrl` applies to the socket's leg only.
     fn instructed(&self, document: &Value) -> Result<Instruction, String> {
         Ok(match ncco::read(document)? {
             Ncco::Over => Instruction::HangUp,
@@ -216,7 +216,7 @@ impl Wire for VonageWire {
             CallEvent::Ended { how: EndKind::Declined, .. } => ("rejected", Some("declined"), Map::new()),
             CallEvent::Ended { how: EndKind::Failed, .. } => ("failed", Some("cannot_route"), Map::new()),
             CallEvent::Ended { how: EndKind::Canceled, .. } => ("cancelled", None, Map::new()),
-            // The document came with the order, and the price comes with the end.
+            // The order contains the document, and the end contains the price.
             CallEvent::Asked | CallEvent::Priced { .. } => return None,
         };
         let mut body = json!({
@@ -261,8 +261,7 @@ impl Wire for VonageWire {
 }
 
 impl State {
-    /// The service's time: this machine's, unless the service was last told one that is far from it (a clock that a
-    /// test sets).
+    /// The service's time: this machine's, unless the service's latest request had a very different one (a test's manual clock).
     fn clock_s(&self) -> i64 {
         const HOUR_S: i64 = 3_600;
         let here_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
@@ -271,7 +270,7 @@ impl State {
     }
 }
 
-/// A `GET` with the call in its query. Vonage hashes its own JSON of that for the token.
+/// A `GET` with the call in its query. Vonage hashes its own JSON form of it for the token.
 fn answer_webhook(call: &PhoneCall, api_url: &str, now_s: i64) -> CallbackRequest {
     let fields = json!({
         "to": digits(&call.to),
@@ -315,7 +314,7 @@ fn bearer(body: &[u8], now_s: i64) -> String {
     format!("Bearer {}", token::signed(SIGNATURE_SECRET, &claims))
 }
 
-/// What `completed` says beside the rest: duration and price are texts, the price is in euro.
+/// The additional fields of `completed`: duration and price are texts, the price is in euro.
 fn summary(seconds: u32, now_s: i64) -> Map<String, Value> {
     let body = json!({
         "start_time": timestamp(now_s - i64::from(seconds)),
@@ -338,7 +337,7 @@ fn check_token(authorization: Option<&str>) -> Result<(), String> {
     text(claims, "jti")?;
     let seconds =
         |name: &str| claims.get(name).and_then(Value::as_i64).ok_or_else(|| format!("{name}: is missing"));
-    // The service's clock may be a test's: that the token lasts, and not too long, is looked at; not when.
+    // The service may have a manual clock: the lifetime of the token is checked, its absolute times are not.
     match seconds("exp")? - seconds("iat")? {
         1..=86_400 => Ok(()),
         lasts => Err(format!("exp: {lasts} seconds after iat")),
@@ -367,7 +366,7 @@ fn digits(number: &str) -> &str {
     number.trim_start_matches('+')
 }
 
-/// The socket's leg has an id of its own.
+/// The id of the socket's leg.
 fn socket_uuid(carrier_call_id: &str) -> String {
     let hash = token::sha256(carrier_call_id.as_bytes());
     format!("{}-{}-4{}-9{}-{}", &hash[..8], &hash[8..12], &hash[12..15], &hash[15..18], &hash[18..30])

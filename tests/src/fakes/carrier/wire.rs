@@ -1,34 +1,32 @@
-//! How one carrier speaks, seen from its own side: the mirror of the engine's `Carrier`, written from the carrier's
-//! documents and official SDKs, and sharing no code with it.
+//! A carrier's protocol from the carrier's side: the counterpart of the engine's `Carrier`, written from the carrier's
+//! documents and official SDKs, without shared code.
 use serde_json::Value;
 
-/// One carrier's language.
+/// One carrier's protocol.
 pub trait Wire: Send + Sync + 'static {
-    /// `twilio`, …
+    /// The carrier's name: `twilio`, …
     fn provider(&self) -> &'static str;
 
-    /// The settings a service needs to have an account here, with this server's address (`http://127.0.0.1:…`).
+    /// Settings of a service with an account here, with this server's address (`http://127.0.0.1:…`).
     fn settings(&self, api_url: &str) -> Vec<(&'static str, String)>;
 
-    /// Reads a request to the carrier's API as strictly as the carrier does: path, credentials, content type, every
-    /// field by name. What the carrier would refuse is its own refusal.
+    /// Parses a request to the carrier's API as strictly as the carrier: path, credentials, content type, every field by name. The
+    /// error is the carrier's own rejection.
     fn read(&self, request: &ApiRequest) -> Result<Command, ApiReply>;
 
-    /// The answer to an order that was taken.
+    /// The response to an accepted order.
     fn placed(&self, call: &PhoneCall) -> ApiReply;
 
-    /// The answer to an order that gets this treatment; `None` for [`Behaviour::Take`] and for those that are no
-    /// answer at all.
+    /// The response to an order with this behaviour; `None` for [`Behaviour::Take`] and for those without a response.
     fn refused(&self, behaviour: Behaviour) -> Option<ApiReply>;
 
-    /// The answer to a command about a call ([`Command::Answer`], [`Command::Refuse`], [`Command::HangUp`]).
+    /// The response to a command for a call ([`Command::Answer`], [`Command::Refuse`], [`Command::HangUp`]).
     fn done(&self, command: &Command) -> ApiReply;
 
-    /// The answer to a command about a call that is over or never was.
+    /// The response to a command for a call that has ended or never existed.
     fn gone(&self) -> ApiReply;
 
-    /// What the carrier sends to the service when this happens, signed; `None` when it sends nothing then. `nth`
-    /// counts the callbacks of the call from 0.
+    /// The signed callback for an event; `None` when the carrier sends none. `nth` counts the callbacks of the call from 0.
     fn callback(
         &self,
         public: &Public,
@@ -38,34 +36,34 @@ pub trait Wire: Send + Sync + 'static {
         now_s: i64,
     ) -> Option<CallbackRequest>;
 
-    /// What the service's answer to an incoming call, or to being asked about an answered one, tells the carrier to
-    /// do. An error says what is wrong with the document: an unknown element, a missing attribute, a URL it may not use.
+    /// The instruction in the service's response to an incoming call, or to a request for instructions. The error describes what
+    /// is wrong with the document: an unknown element, a missing attribute, an invalid URL.
     fn instruction(&self, status: u16, content_type: &str, body: &[u8]) -> Result<Instruction, String>;
 
-    /// Headers of the request for the media socket at `url`, which is the URL as the service gave it.
+    /// Headers of the request for the media socket at `url`, the URL as the service gave it.
     fn socket_headers(&self, url: &str) -> Vec<(&'static str, String)>;
 
     /// The carrier's end of a media socket.
     fn media(&self, call: &PhoneCall) -> Box<dyn MediaWire>;
 }
 
-/// The carrier's end of a media socket: samples are mono, 16-bit, 20 ms at [`MediaWire::rate_hz`].
+/// The carrier's end of a media socket: samples are mono, 16-bit, in frames of 20 ms at [`MediaWire::rate_hz`].
 pub trait MediaWire: Send {
-    /// Samples a second, both ways.
+    /// Samples per second, in both directions.
     fn rate_hz(&self) -> u32;
-    /// What comes first.
+    /// The first messages.
     fn opening(&mut self) -> Vec<WireMessage>;
-    /// One frame of what the person says.
+    /// A message with one frame of the person's audio.
     fn audio(&mut self, samples: &[i16]) -> WireMessage;
-    /// A key was pressed.
+    /// A message for a pressed key.
     fn key(&mut self, key: char) -> WireMessage;
-    /// All that came before the mark of this name has been played.
+    /// A message that all audio before this mark has been played.
     fn played(&mut self, name: &str) -> WireMessage;
-    /// The service has asked to throw away what was not played; these marks were still out.
+    /// The messages after a clear; these marks were outstanding.
     fn cleared(&mut self, marks: &[String]) -> Vec<WireMessage>;
-    /// What comes last; nothing where closing the socket is all.
+    /// The last messages; none where closing the socket is the end.
     fn closing(&mut self) -> Vec<WireMessage>;
-    /// A message of the service, read strictly.
+    /// Parses a message of the service strictly.
     fn read(&mut self, message: &WireMessage) -> Result<FromService, String>;
 }
 
@@ -78,23 +76,23 @@ pub enum WireMessage {
     Binary(Vec<u8>),
 }
 
-/// What the service says over a media socket.
+/// A message of the service on a media socket.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FromService {
     /// Audio to play.
     Audio(Vec<i16>),
-    /// Tell when all before it was played.
+    /// Requests a confirmation when the audio before it has been played.
     Mark(String),
-    /// Throw away what was not played.
+    /// Discards unplayed audio.
     Clear,
 }
 
 /// A request to the carrier's API.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ApiRequest {
-    /// `POST`, …
+    /// HTTP method.
     pub method: String,
-    /// With its query.
+    /// Path with query.
     pub path: String,
     /// Names in lower case.
     pub headers: Vec<(String, String)>,
@@ -109,7 +107,7 @@ impl ApiRequest {
     }
 }
 
-/// An answer of the carrier's API.
+/// A response of the carrier's API.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ApiReply {
     /// The status.
@@ -121,133 +119,133 @@ pub struct ApiReply {
 }
 
 impl ApiReply {
-    /// A JSON answer.
+    /// A JSON response.
     pub fn json(status: u16, body: &Value) -> Self {
         Self { status, content_type: "application/json", body: body.to_string() }
     }
 
-    /// An empty one.
+    /// A response without a body.
     pub fn empty(status: u16) -> Self {
         Self { status, content_type: "text/plain", body: String::new() }
     }
 }
 
-/// What a request asks the carrier to do.
+/// The meaning of a request to the carrier.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Command {
-    /// Place a call.
+    /// Places a call.
     Place {
-        /// With a leading `+`, however the carrier spells it.
+        /// The calling number with a leading `+`, whatever the carrier's spelling.
         from: String,
-        /// Likewise.
+        /// The called number, likewise.
         to: String,
-        /// Where callbacks go.
+        /// The URL for callbacks.
         status_url: String,
-        /// What to do once it is answered; `None`: ask `answer_url`.
+        /// The instruction for the answered call; `None`: fetch it from `answer_url`.
         instruction: Option<Instruction>,
-        /// Where to ask.
+        /// The URL for instructions.
         answer_url: Option<String>,
     },
-    /// Answer an incoming call.
+    /// Answers an incoming call.
     Answer {
         /// The carrier's id.
         carrier_call_id: String,
         /// [`Instruction::Connect`].
         instruction: Instruction,
     },
-    /// Decline one.
+    /// Declines an incoming call.
     Refuse {
         /// The carrier's id.
         carrier_call_id: String,
     },
-    /// End a call.
+    /// Ends a call.
     HangUp {
         /// The carrier's id.
         carrier_call_id: String,
     },
 }
 
-/// What the carrier does with a call.
+/// An instruction for a call.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Instruction {
-    /// Connect it to a media socket.
+    /// Connects it to a media socket.
     Connect {
         /// `ws://` or `wss://`
         media_url: String,
-        /// Where callbacks about this call go from now on, where the document says so.
+        /// The new URL for callbacks of this call, if the document sets one.
         status_url: Option<String>,
     },
-    /// Decline it or hang up, after saying something perhaps.
+    /// Declines it or hangs up, possibly after a spoken text.
     HangUp,
-    /// Nothing yet: a command follows.
+    /// None yet: a command follows.
     Wait,
 }
 
-/// What an order meets with. The tests choose it by the number that is called.
+/// The reaction to an order, selected by the called number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Behaviour {
-    /// It is taken.
+    /// The order is accepted.
     Take,
-    /// It is taken, which is said only after a while.
+    /// The order is accepted, with a late response.
     Late,
-    /// The number is not one.
+    /// The number is invalid.
     BadNumber,
-    /// The credentials are refused (401).
+    /// The credentials are rejected (401).
     Unauthorized,
     /// Too many requests (429).
     TooMany,
-    /// The carrier breaks (500).
+    /// A server error (500).
     Broken,
-    /// A success that names no call.
+    /// A success without a call id.
     NoId,
-    /// The connection is held and nothing comes.
+    /// No response; the connection stays open.
     Hang,
-    /// The connection is cut before an answer.
+    /// No response; the connection is closed.
     Cut,
 }
 
-/// A call as the carrier has it.
+/// A call from the carrier's side.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PhoneCall {
     /// The carrier's id, in its own form.
     pub carrier_call_id: String,
-    /// A further id, where the carrier has two (a request, a conversation, a session).
+    /// A second id, where the carrier has two (a request, a conversation, a session).
     pub other_id: String,
-    /// With a leading `+`.
+    /// The calling number with a leading `+`.
     pub from: String,
-    /// With a leading `+`.
+    /// The called number with a leading `+`.
     pub to: String,
     /// Whether the service placed it.
     pub outbound: bool,
-    /// Where callbacks about it go: the URL as the service gave it, or what was set for the number.
+    /// The URL for callbacks: as the service gave it, or as configured for the number.
     pub status_url: String,
-    /// Where an incoming call is announced, or an answered one asked about.
+    /// The URL for incoming calls and requests for instructions.
     pub voice_url: String,
-    /// The format the service asked for, where it may choose; else empty.
+    /// The audio format that the service requested, where it has a choice; else empty.
     pub format: String,
 }
 
-/// What happens to a call.
+/// An event of a call.
 #[derive(Debug, Clone, PartialEq)]
 pub enum CallEvent {
-    /// Somebody calls a number of the service.
+    /// An incoming call to a number of the service.
     Incoming,
     /// The other side rings.
     Ringing,
     /// The other side has answered.
     Answered,
-    /// The carrier asks what to do with an answered call.
+    /// The carrier asks for instructions for an answered call.
     Asked,
-    /// It is over.
+    /// The call ended.
     Ended {
-        /// How.
+        /// The kind of end.
         how: EndKind,
-        /// How long it was connected.
+        /// Connected time in seconds.
         seconds: u32,
     },
-    /// The carrier tells what it costs, where that is a callback of its own.
+    /// The price, where it has its own callback.
     Priced {
-        /// How long it counts.
+        /// Billed time in seconds.
         seconds: u32,
     },
 }
@@ -257,7 +255,7 @@ pub enum CallEvent {
 pub enum EndKind {
     /// The person hung up.
     HungUp,
-    /// The service did.
+    /// The service hung up.
     HungUpByService,
     /// Nobody answered.
     NoAnswer,
@@ -267,18 +265,18 @@ pub enum EndKind {
     Declined,
     /// The number cannot be reached.
     Failed,
-    /// Called off before it was answered.
+    /// Cancelled before the answer.
     Canceled,
 }
 
-/// A request of the carrier to the service.
+/// A request from the carrier to the service.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CallbackRequest {
     /// `POST`, `GET`.
     pub method: &'static str,
-    /// The whole URL, as the service knows it.
+    /// The whole public URL.
     pub url: String,
-    /// With the signature.
+    /// The headers, including the signature.
     pub headers: Vec<(&'static str, String)>,
     /// The body.
     pub body: Vec<u8>,
@@ -287,6 +285,6 @@ pub struct CallbackRequest {
 /// The service as the carrier knows it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Public {
-    /// Its public URL, without a trailing slash. Signatures are over it.
+    /// Its public URL without a trailing slash, over which signatures are made.
     pub base_url: String,
 }

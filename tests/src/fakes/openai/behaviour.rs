@@ -1,9 +1,9 @@
-//! What each model does.
+//! The behaviour of each model.
 use serde_json::{Map, Value, json};
 
 use super::shape::Shape;
 
-/// The models, and what each does.
+/// The models with their descriptions.
 pub const MODELS: &[(&str, &str)] = &[
     ("echo", "says what the user said last"),
     ("tools", "calls the first tool with the user's words for every property, then says its result"),
@@ -45,11 +45,11 @@ pub const MODELS: &[(&str, &str)] = &[
     ("shape-not-streamed", "as `tools`; never streams"),
 ];
 
-/// What is done with a request.
+/// The reaction to a request.
 pub enum Act {
     /// A completion.
     Reply(Reply),
-    /// An error in place of one.
+    /// An error instead of a completion.
     Error {
         /// The HTTP status.
         status: u16,
@@ -62,33 +62,33 @@ pub enum Act {
         /// `param`; empty for null.
         param: &'static str,
     },
-    /// Something else: its content type and body.
+    /// Another response: its content type and body.
     Raw(&'static str, &'static str),
-    /// The beginning of saying this.
+    /// The start of a completion with this text, then a closed connection.
     Cut(&'static str),
-    /// No end.
+    /// A completion that never ends.
     Endless,
-    /// No beginning.
+    /// No response at all.
     Hang,
-    /// A beginning, and then nothing.
+    /// A started response without content.
     HangHalfway,
 }
 
 /// A completion.
 #[derive(Debug, Clone, Default)]
 pub struct Reply {
-    /// The words.
+    /// The text.
     pub text: String,
-    /// A refusal in their place.
+    /// A refusal instead of the text.
     pub refusal: String,
     /// Names and arguments (as text) of tool calls.
     pub calls: Vec<(String, String)>,
-    /// How it is written.
+    /// The wire format.
     pub shape: Shape,
 }
 
 impl Reply {
-    /// Words and nothing else.
+    /// A completion of text only.
     pub fn say(text: impl Into<String>) -> Self {
         Self { text: text.into(), ..Self::default() }
     }
@@ -98,7 +98,7 @@ impl Reply {
     }
 }
 
-/// What the model does with this request; `first` is whether this key asks it for the first time.
+/// The model's reaction to this request; `first` is whether this key asks it for the first time.
 pub fn act(model: &str, body: &Value, first: bool) -> Act {
     let echo = || Reply::say(last_user(body));
     Act::Reply(match model {
@@ -192,14 +192,14 @@ fn last_user(body: &Value) -> String {
     said.and_then(|message| message["content"].as_str()).unwrap_or_default().to_owned()
 }
 
-/// The names of the tools that are not for hanging up.
+/// The names of the tools except those for hanging up.
 fn own_tools(body: &Value) -> Vec<String> {
     let tools = body["tools"].as_array().map_or(&[][..], Vec::as_slice);
     let names = tools.iter().filter_map(|tool| tool["function"]["name"].as_str());
     names.filter(|name| !matches!(*name, "end_call" | "hang_up")).map(str::to_owned).collect()
 }
 
-/// After tool results: says them.
+/// Repeats the tool results.
 fn after_tools(body: &Value) -> Option<Reply> {
     let results = messages(body).iter().rev().take_while(|message| message["role"] == "tool");
     let mut results: Vec<&str> = results.filter_map(|message| message["content"].as_str()).collect();
@@ -224,7 +224,7 @@ fn parallel_tools(body: &Value, shape: Shape) -> Reply {
     Reply { shape, ..reply }
 }
 
-/// The user's last words for every property.
+/// The user's last line as the value of every property.
 fn arguments(body: &Value, name: &str) -> Value {
     let tools = body["tools"].as_array().map_or(&[][..], Vec::as_slice);
     let tool = tools.iter().find(|tool| tool["function"]["name"] == name);
@@ -245,7 +245,7 @@ fn caller(body: &Value) -> Reply {
     }
 }
 
-/// Whether it is asked to look back at a call.
+/// Whether the request asks for an analysis of a call.
 fn looks_back(body: &Value) -> bool {
     let system = messages(body).first().and_then(|message| message["content"].as_str());
     system.is_some_and(|prompt| prompt.starts_with("You look back at"))

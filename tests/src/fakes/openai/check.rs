@@ -1,9 +1,9 @@
-//! What OpenAI refuses, refused here too: a request that passes here is a proper one.
+//! Rejects what OpenAI rejects, so that an accepted request is valid.
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-/// What is wrong with a request, if anything.
+/// The problem of a request, if any.
 pub fn problem(body: &Value) -> Option<String> {
     let Some(messages) = body["messages"].as_array().filter(|messages| !messages.is_empty()) else {
         return Some("'messages' must be a list with at least one message".to_owned());

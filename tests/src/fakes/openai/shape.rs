@@ -1,34 +1,34 @@
-//! A reply on the wire, in the API's own shape or one that compatible servers were seen to send.
+//! Replies on the wire, in the API's own shape or in one that compatible servers have been observed to send.
 use bytes::Bytes;
 use serde_json::{Value, json};
 
 use super::behaviour::Reply;
 
-/// How a reply is written.
+/// The shape of a reply.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Shape {
-    /// As OpenAI writes it.
+    /// As OpenAI sends it.
     #[default]
     Usual,
-    /// Calls without an index, each whole.
+    /// Calls without an index, each complete.
     NoIndex,
     /// Every call has index 0.
     ZeroIndex,
-    /// Every call in one piece.
+    /// Every call in one fragment.
     Whole,
-    /// Every piece of a call has another id.
+    /// Every fragment of a call has another id.
     ChangingIds,
-    /// `finish_reason` is `stop` though there are calls.
+    /// `finish_reason` is `stop` despite calls.
     Stop,
     /// Without `[DONE]`.
     NoDone,
-    /// CR LF, and comments between.
+    /// CR LF line ends, with comments in between.
     CrLf,
-    /// Every byte by itself.
+    /// One byte at a time.
     OneByte,
     /// Content as a list of parts.
     Parts,
-    /// Whole in any case.
+    /// Never streamed.
     NotStreamed,
     /// Without `usage`.
     NoUsage,
@@ -36,7 +36,7 @@ pub enum Shape {
     Error,
 }
 
-/// Characters of a piece of text.
+/// Characters per fragment of text.
 const PIECE_CHARS: usize = 7;
 
 /// A `chat.completion`.
@@ -112,7 +112,7 @@ pub fn events(body: &Value, reply: &Reply, shape: Shape) -> Vec<Bytes> {
     }
 }
 
-/// One piece of text by itself.
+/// One fragment of text.
 pub fn text_event(body: &Value, text: &str) -> String {
     let mut chunk = envelope(body, "chat.completion.chunk");
     chunk["choices"] = json!([{"index": 0, "delta": {"content": text}, "finish_reason": null}]);
@@ -128,7 +128,7 @@ fn finish_reason(reply: &Reply) -> &'static str {
     if reply.calls.is_empty() { "stop" } else { "tool_calls" }
 }
 
-/// Tokens are words here: a scenario can count them.
+/// One token per word, so that scenarios can count them.
 fn usage(body: &Value, reply: &Reply) -> Value {
     let words = |text: &str| text.split_whitespace().count();
     let read: usize = body["messages"]
@@ -145,7 +145,7 @@ fn call_of(n: usize, (name, arguments): &(String, String)) -> Value {
     json!({"id": format!("call_{n}"), "type": "function", "function": {"name": name, "arguments": arguments}})
 }
 
-/// The pieces of a call: first its name, then its arguments.
+/// The fragments of a call: first its name, then its arguments.
 fn call_pieces(n: usize, call: &(String, String), shape: Shape) -> impl Iterator<Item = Value> {
     let mut whole = call_of(n, call);
     let index = if shape == Shape::ZeroIndex { 0 } else { n };

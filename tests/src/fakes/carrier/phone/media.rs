@@ -1,4 +1,4 @@
-//! What a [`Phone`] does over its media socket.
+//! The media socket of a [`Phone`].
 use std::time::{Duration, Instant};
 
 use super::super::line::{Closed, Line, NoLine};
@@ -8,7 +8,7 @@ use super::super::wire::WireMessage;
 use super::Phone;
 
 impl Phone {
-    /// Opens the media socket and says nothing yet.
+    /// Opens the media socket without sending anything.
     #[track_caller]
     pub fn open_socket(&mut self) {
         let url = self.media_url().to_owned();
@@ -19,7 +19,7 @@ impl Phone {
         }
     }
 
-    /// Opens the media socket and begins, if the service is there and lets it: whether it did.
+    /// Opens and starts the media socket; returns whether the service accepted it.
     #[track_caller]
     pub fn try_media(&mut self) -> bool {
         let url = self.media_url().to_owned();
@@ -28,7 +28,7 @@ impl Phone {
         self.line.is_some()
     }
 
-    /// Tries to open another media socket at any URL, with this carrier's headers: the status it is refused with.
+    /// Tries to open another media socket at any URL with this carrier's headers; returns the status of the rejection.
     #[track_caller]
     pub fn knock(&self, url: &str) -> Result<(), u16> {
         match self.try_socket(url) {
@@ -38,31 +38,31 @@ impl Phone {
         }
     }
 
-    /// What comes first on a media socket that was opened apart.
+    /// Sends the first messages on a media socket that was opened separately.
     #[track_caller]
     pub fn begin(&self) {
         self.line().begin();
     }
 
-    /// Samples a second, both ways.
+    /// Samples per second, in both directions.
     #[track_caller]
     pub fn rate_hz(&self) -> u32 {
         self.line().rate_hz()
     }
 
-    /// The person says this, at the speed of a telephone; returns once it is said.
+    /// Sends audio of the person in real time; returns when it was sent.
     #[track_caller]
     pub fn say(&self, samples: &[i16]) {
         self.line().say(samples);
     }
 
-    /// The same as fast as the socket takes it.
+    /// Sends audio of the person as fast as the socket accepts it.
     #[track_caller]
     pub fn say_at_once(&self, samples: &[i16]) {
         self.line().say_at_once(samples);
     }
 
-    /// Sends no silence between what is said, unlike a telephone line.
+    /// Sends no silence in pauses, unlike a telephone line.
     #[track_caller]
     pub fn mute(&self) {
         self.line().mute();
@@ -80,19 +80,19 @@ impl Phone {
         self.line().raw(message);
     }
 
-    /// One frame of audio as a message, to be sent by [`Phone::raw_media`].
+    /// One frame of audio as a message for [`Phone::raw_media`].
     #[track_caller]
     pub fn frame(&self, samples: &[i16]) -> WireMessage {
         self.line().encode(samples)
     }
 
-    /// All that was played to the person so far, without the pauses between.
+    /// All audio played to the person so far, without pauses.
     #[track_caller]
     pub fn heard(&self) -> Vec<i16> {
         self.line().look(|state| state.speaker.heard().to_vec())
     }
 
-    /// Listens for so long and gives what was played in that time.
+    /// Listens for this long and returns the audio played in that time.
     #[track_caller]
     pub fn heard_for(&self, ms: u64) -> Vec<i16> {
         let before = self.line().look(|state| state.speaker.heard().len());
@@ -100,7 +100,7 @@ impl Phone {
         self.line().look(|state| state.speaker.heard()[before..].to_vec())
     }
 
-    /// Listens until `enough` finds what it looks for in all that was played so far.
+    /// Listens until `enough` returns a value for the audio played so far.
     #[track_caller]
     pub fn hear_until<T>(&self, what: &str, mut enough: impl FnMut(&[i16]) -> Option<T>) -> T {
         let found =
@@ -111,7 +111,7 @@ impl Phone {
         })
     }
 
-    /// Waits until something has been played and then nothing has waited to be for so long.
+    /// Waits until audio has been played and the buffer has then been empty for this long.
     #[track_caller]
     pub fn until_quiet(&self, ms: u64) {
         let mut quiet_since = None;
@@ -126,37 +126,37 @@ impl Phone {
         assert!(quiet.is_some(), "{}: the service does not speak, or does not stop", self.id());
     }
 
-    /// When the service has thrown away what was not played, and how much that was.
+    /// When the service discarded unplayed audio, and how much.
     #[track_caller]
     pub fn cleared(&self) -> Vec<Cleared> {
         self.line().look(|state| state.speaker.cleared().to_vec())
     }
 
-    /// What of the service's media messages is not as the carrier's documents say.
+    /// Violations of the carrier's media protocol by the service.
     pub fn problems(&self) -> Vec<String> {
         self.line.as_ref().map(|line| line.look(|state| state.problems.clone())).unwrap_or_default()
     }
 
-    /// How many messages have come over the media socket.
+    /// Number of messages received over the media socket.
     #[track_caller]
     pub fn messages(&self) -> usize {
         self.line().look(|state| state.messages)
     }
 
-    /// Waits until the service has closed the media socket, and says how.
+    /// Waits until the service closes the media socket; returns how.
     #[track_caller]
     pub fn socket_closed(&self) -> Closed {
         let closed = self.line().wait(Duration::from_millis(PATIENCE_MS), |state| state.closed.clone());
         closed.unwrap_or_else(|| panic!("{}: the service does not close the media socket", self.id()))
     }
 
-    /// Sends what comes last and leaves the socket open.
+    /// Sends the last messages and leaves the socket open.
     #[track_caller]
     pub fn stop_media(&self) {
         self.line().stop();
     }
 
-    /// Ends the media properly; the service is not told of the call's end.
+    /// Ends the media properly without reporting the end of the call.
     #[track_caller]
     pub fn close_media(&mut self) {
         if let Some(line) = self.line.take() {
@@ -165,7 +165,7 @@ impl Phone {
         }
     }
 
-    /// The connection is gone without a word. The service is not told of the call's end.
+    /// Drops the connection without reporting the end of the call.
     #[track_caller]
     pub fn vanish(&mut self) {
         self.line().vanish();

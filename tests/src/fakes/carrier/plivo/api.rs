@@ -1,4 +1,4 @@
-//! Plivo's API: the three requests a service makes.
+//! Plivo's API: the three requests that a service sends.
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
@@ -47,7 +47,7 @@ pub(super) fn error(status: u16, text: &str) -> ApiReply {
     ApiReply::json(status, &json!({"api_id": API_ID, "error": text}))
 }
 
-/// The one answer that is no JSON.
+/// The only response that is not JSON.
 fn unauthorized() -> ApiReply {
     let body = "Could not verify your access level for that URL.\nYou have to login with proper credentials";
     ApiReply { status: 401, content_type: "text/html; charset=utf-8", body: body.to_owned() }
@@ -67,7 +67,7 @@ fn place(request: &ApiRequest) -> Result<Command, ApiReply> {
         return Err(error(400, "src and destination cannot overlap"));
     }
     let (answer_url, ring_url, hangup_url) = (url("answer_url")?, url("ring_url")?, url("hangup_url")?);
-    // This carrier has one place to tell what becomes of a call.
+    // The service has one URL for status callbacks.
     if ring_url != hangup_url {
         return Err(invalid("ring_url"));
     }

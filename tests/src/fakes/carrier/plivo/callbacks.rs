@@ -1,12 +1,12 @@
-//! What Plivo tells of a call, and where.
+//! Plivo's callbacks and their URLs.
 use super::{AUTH_ID, request_uuid};
 use crate::fakes::carrier::wire::{CallEvent, EndKind, PhoneCall};
 
-/// Hundred thousandths of a dollar for a minute that was begun.
+/// The price of a started minute, in hundred thousandths of a dollar.
 const RATE: u32 = 500;
 
-/// Where an event is told, and its form; nothing where Plivo keeps silent: that a call was answered is told by
-/// asking what to do with it, and what it costs with its end.
+/// The URL and the form of an event's callback; `None` for events without one: the answer is reported by the request for
+/// instructions, and the price with the end.
 pub(super) fn fields<'a>(
     call: &'a PhoneCall,
     event: &CallEvent,
@@ -73,7 +73,7 @@ fn status(how: EndKind) -> &'static str {
     }
 }
 
-/// Plivo's code, its name, the cause it came from, and whose doing it was.
+/// Plivo's code, its name, the cause, and the source.
 fn cause(call: &PhoneCall, how: EndKind) -> (&'static str, &'static str, &'static str, &'static str) {
     let person = if call.outbound { "Callee" } else { "Caller" };
     match how {
@@ -88,7 +88,7 @@ fn cause(call: &PhoneCall, how: EndKind) -> (&'static str, &'static str, &'stati
     }
 }
 
-/// Plivo has no `+` before its numbers.
+/// Plivo writes numbers without `+`.
 fn digits(number: &str) -> String {
     number.trim_start_matches('+').to_owned()
 }

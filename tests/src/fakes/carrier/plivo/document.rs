@@ -1,4 +1,4 @@
-//! Plivo XML, as far as a service of voices needs it: plivo.com/docs/voice/xml/routing (`Hangup`) and
+//! The subset of Plivo XML for a voice service: plivo.com/docs/voice/xml/routing (`Hangup`) and
 //! plivo.com/docs/voice-agents/audio-streaming/xml/stream.
 use roxmltree::{Document, Node};
 
@@ -57,8 +57,8 @@ fn stream(element: &Node<'_, '_>) -> Result<Instruction, String> {
             return Err(format!("{} of <Stream> may not be {value:?}", attribute.name()));
         }
     }
-    // Without the first nobody would hear the service, without the second the call would end at once, and what the
-    // third is when it is not said differs from page to page.
+    // Without the first attribute the service would not be heard, without the second the call would end at once, and the default
+    // of the third differs between pages.
     for needed in ["bidirectional", "keepCallAlive", "contentType"] {
         element.attribute(needed).ok_or_else(|| format!("<Stream> needs {needed}"))?;
     }
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn what_plivo_would_not_run_is_refused() {
+    fn rejects_invalid_documents() {
         let good = concat!(
             r#"<Response><Stream bidirectional="true" keepCallAlive="true" "#,
             r#"contentType="audio/x-mulaw;rate=8000">wss://h/m?a=1&amp;b=2</Stream></Response>"#

@@ -9,7 +9,7 @@ use crate::fakes::carrier::wire::{FromService, MediaWire, PhoneCall, WireMessage
 
 const MESSAGE_BYTES_MAX: usize = 64 * 1024;
 
-/// One stream.
+/// The state of one stream.
 #[derive(Debug)]
 pub(super) struct Stream {
     call_id: String,
@@ -75,7 +75,7 @@ impl MediaWire for Stream {
         self.message(json!({"event": "playedStream", "streamId": stream_id, "name": name}))
     }
 
-    /// The marks of what was thrown away are never heard of again.
+    /// The marks of discarded audio are never confirmed.
     fn cleared(&mut self, _marks: &[String]) -> Vec<WireMessage> {
         let stream_id = self.stream_id.clone();
         vec![self.message(json!({"event": "clearedAudio", "streamId": stream_id}))]
@@ -125,7 +125,7 @@ fn played_audio(media: &Map<String, Value>) -> Result<FromService, String> {
     }
 }
 
-/// A message has these names and no other.
+/// Checks that a message has exactly these fields.
 fn named(message: &Map<String, Value>, names: &[&str]) -> Result<(), String> {
     let mut found: Vec<&str> = message.keys().map(String::as_str).collect();
     found.sort_unstable();
@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn mu_law_is_everybodys() {
+    fn mu_law_matches_other_codecs() {
         let pairs =
             [(0, 0xff), (100, 0xf2), (-100, 0x72), (1000, 0xce), (-1000, 0x4e), (8031, 0xa0), (32767, 0x80)];
         for (sample, byte) in pairs {

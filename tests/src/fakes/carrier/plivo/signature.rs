@@ -1,5 +1,4 @@
-//! Plivo signs what it sends (V3): plivo.com/docs/voice/concepts/signature-validation, and the SDKs where that page
-//! leaves something open.
+//! Plivo's signatures V3: plivo.com/docs/voice/concepts/signature-validation, and the SDKs where that page is incomplete.
 use std::collections::BTreeMap;
 
 use base64::Engine as _;
@@ -11,7 +10,7 @@ use super::{AUTH_TOKEN, OLD_AUTH_TOKEN};
 
 type Parameters = BTreeMap<String, Vec<String>>;
 
-/// The text of a request with GET.
+/// The signed text of a GET.
 pub(super) fn of_get(url: &str) -> String {
     let (bare, query) = parts(url);
     match query.is_empty() {
@@ -20,7 +19,7 @@ pub(super) fn of_get(url: &str) -> String {
     }
 }
 
-/// The text of a form that is posted.
+/// The signed text of a posted form.
 pub(super) fn of_post(url: &str, fields: &[(&str, String)]) -> String {
     let (bare, query) = parts(url);
     let mut form = Parameters::new();
@@ -36,13 +35,13 @@ pub(super) fn of_post(url: &str, fields: &[(&str, String)]) -> String {
     }
 }
 
-/// The text of a request for a media socket.
+/// The signed text of a request for a media socket.
 pub(super) fn of_socket(url: &str) -> String {
     let (_, rest) = url.split_once("://").expect("a URL has a scheme");
     format!("http://{}", parts(rest).0)
 }
 
-/// The headers of a request with this text. A token that was replaced signs for a while beside the new one.
+/// The signature headers for this text. A replaced token signs for a while next to the new one.
 pub(super) fn headers(text: &str, nonce: &str) -> Vec<(&'static str, String)> {
     let current = signed(AUTH_TOKEN, text, nonce);
     vec![
@@ -52,7 +51,7 @@ pub(super) fn headers(text: &str, nonce: &str) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// Twenty digits, other ones for every other text.
+/// Twenty digits that differ for every text.
 pub(super) fn nonce(of: &str) -> String {
     Sha256::digest(of).iter().take(20).map(|byte| char::from(b'0' + byte % 10)).collect()
 }

@@ -7,10 +7,10 @@ use super::super::mulaw;
 use super::super::wire::{FromService, MediaWire, PhoneCall, WireMessage};
 use super::uuid;
 
-/// What a message to Telnyx may hold: 20 ms to 30 s.
+/// Audio in one message to Telnyx: 20 ms to 30 s.
 const AUDIO_BYTES: std::ops::RangeInclusive<usize> = 160..=240_000;
 
-/// One stream.
+/// The state of one stream.
 pub(super) struct TelnyxMedia {
     call: PhoneCall,
     stream_id: String,
@@ -24,7 +24,7 @@ impl TelnyxMedia {
         Self { call: call.clone(), stream_id, sequence_number: 0, chunk: 0 }
     }
 
-    /// A message with its number and the stream's id.
+    /// A message with its sequence number and the stream's id.
     fn message(&mut self, event: &str, content: Value) -> WireMessage {
         self.sequence_number += 1;
         let message = json!({
@@ -78,7 +78,7 @@ impl MediaWire for TelnyxMedia {
         self.message("mark", json!({ "name": name }))
     }
 
-    /// Nothing is documented to come of it.
+    /// No confirmation is documented.
     fn cleared(&mut self, _marks: &[String]) -> Vec<WireMessage> {
         Vec::new()
     }

@@ -1,10 +1,10 @@
-//! What Telnyx's API takes, field by field. What it documents and no service of ours sends is not taken here.
+//! The requests to Telnyx's API, field by field. Documented fields that no service of ours sends are rejected.
 use serde_json::{Map, Value};
 
 use super::super::wire::{ApiReply, ApiRequest, Command, Instruction};
 use super::{API_KEY, CONNECTION_ID, error, unauthorized};
 
-/// What a field may be.
+/// The type of a field.
 #[derive(Debug, Clone, Copy)]
 enum Kind {
     Text,
@@ -18,15 +18,15 @@ enum Kind {
     Flag,
 }
 
-/// A field: its name, what it may be, whether it has to be there.
+/// A field: its name, its type, whether it is required.
 type Field = (&'static str, Kind, bool);
 
 const WEB: Kind = Kind::Url(&["https://", "http://"]);
-/// Real ones are encrypted; those of tests are not.
+/// Real values are encrypted; those of tests are not.
 const SOCKET: Kind = Kind::Url(&["wss://", "ws://"]);
 const CODECS: Kind = Kind::OneOf(&["PCMU", "PCMA", "G722", "OPUS", "AMR-WB", "L16"]);
 
-/// `types/calls/action_answer_params.py`; all of it stands in `types/call_dial_params.py` as well.
+/// `types/calls/action_answer_params.py`; `types/call_dial_params.py` contains all of it as well.
 const ANSWER: &[Field] = &[
     ("client_state", Kind::Base64, false),
     ("command_id", Kind::Text, false),
@@ -41,7 +41,7 @@ const ANSWER: &[Field] = &[
     ("webhook_url_method", Kind::OneOf(&["POST", "GET"]), false),
 ];
 
-/// What a dial takes besides.
+/// The additional fields of a dial.
 const DIAL: &[Field] = &[
     ("connection_id", Kind::Connection, true),
     ("from", Kind::Number, true),
@@ -67,7 +67,7 @@ const HANGUP: &[Field] = &[
     ("reason", Kind::Text, false),
 ];
 
-/// Reads a request.
+/// Parses a request.
 pub(super) fn read(request: &ApiRequest) -> Result<Command, ApiReply> {
     if request.header("authorization") != Some(&format!("Bearer {API_KEY}")) {
         return Err(unauthorized());
@@ -105,7 +105,7 @@ pub(super) fn read(request: &ApiRequest) -> Result<Command, ApiReply> {
     }
 }
 
-/// Telnyx would play music of a stream in `mp3`, its default, and drop what we say. Here that is an error.
+/// With `mp3`, the default, Telnyx would drop our audio. Here that is an error.
 fn connect(body: &Map<String, Value>) -> Result<Instruction, ApiReply> {
     let text = |name: &str| body.get(name).and_then(Value::as_str);
     let media_url = text("stream_url").ok_or_else(|| missing("stream_url"))?.to_owned();
@@ -207,7 +207,7 @@ fn invalid(name: &str, detail: &str) -> ApiReply {
     error(422, "10015", "Invalid parameter", detail, Some(&format!("/{name}")))
 }
 
-/// The id in the path: `v3:…`, its colon as it is or percent-encoded.
+/// The id in the path: `v3:…`, with the colon plain or percent-encoded.
 fn call_control_id(segment: &str) -> Result<String, ApiReply> {
     let id = segment.replace("%3A", ":").replace("%3a", ":");
     let known = |c: char| c.is_ascii_alphanumeric() || matches!(c, ':' | '_' | '-' | '=' | '.');

@@ -1,4 +1,4 @@
-//! The fake and the service understand each other, and the fake is as strict as it says.
+//! The fake and the service understand each other, and the fake is strict.
 use serde_json::Value;
 use sidetone_engine::carriers::CarrierName;
 use sidetone_engine::carriers::{

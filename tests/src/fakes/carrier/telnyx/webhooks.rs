@@ -1,5 +1,5 @@
-//! What Telnyx tells of calls: the fields of the SDK's webhook types, and those that recorded webhooks have besides
-//! (`end_time`, `calling_party_type`, `from_sip_uri`, `to_sip_uri`, `meta`).
+//! Telnyx's webhooks: the fields of the SDK's webhook types, and additional ones in recorded webhooks (`end_time`,
+//! `calling_party_type`, `from_sip_uri`, `to_sip_uri`, `meta`).
 use serde_json::{Value, json};
 
 use super::super::wire::{CallEvent, EndKind, PhoneCall};
@@ -8,7 +8,7 @@ use super::{CONNECTION_ID, leg_id, uuid};
 /// How long the other side rings before it answers.
 const RINGING_S: i64 = 4;
 
-/// The body of a webhook; `None` when Telnyx sends none then.
+/// The body of a webhook; `None` when Telnyx sends none.
 pub(super) fn body(call: &PhoneCall, event: &CallEvent, nth: u32, now_s: i64, url: &str) -> Option<Value> {
     let (event_type, payload) = match event {
         CallEvent::Incoming if !call.outbound => ("call.initiated", initiated(call, now_s)),
@@ -114,7 +114,7 @@ fn hangup(call: &PhoneCall, how: EndKind, seconds: u32, now_s: i64) -> Value {
         "hangup_source": source,
         "sip_hangup_cause": sip,
         "sip_headers": [],
-        // When it was set up, not when it was answered.
+        // The time of the set-up, not of the answer.
         "start_time": iso(now_s - i64::from(seconds) - RINGING_S),
         "state": "hangup",
         "tags": [],
@@ -122,7 +122,7 @@ fn hangup(call: &PhoneCall, how: EndKind, seconds: u32, now_s: i64) -> Value {
     with(common(call), more)
 }
 
-/// Two parts, at 0.002 and 0.005 dollars for every minute that was begun.
+/// Two parts, at 0.002 and 0.005 dollars per started minute.
 fn cost(call: &PhoneCall, seconds: u32, now_s: i64) -> Value {
     let minutes = seconds.div_ceil(60);
     let money = |thousandths: u32| format!("{}.{:03}0", thousandths / 1_000, thousandths % 1_000);
@@ -150,10 +150,10 @@ fn cost(call: &PhoneCall, seconds: u32, now_s: i64) -> Value {
     })
 }
 
-/// ISO 8601 with microseconds, of seconds since 1970.
+/// ISO 8601 with microseconds, from seconds since 1970.
 fn iso(at_s: i64) -> String {
     let (days, second) = (at_s.div_euclid(86_400), at_s.rem_euclid(86_400));
-    // From March on, leap days come last (Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms").
+    // Years start in March, so that leap days come last (Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms").
     let shifted = days + 719_468;
     let (era, day_of_era) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
     let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;

@@ -1,4 +1,4 @@
-//! The REST API: the two requests on the Calls resource that are of use here.
+//! The REST API: the two requests on the Calls resource that a service sends.
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::Uri;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{ACCOUNT_SID, AUTH_TOKEN, document};
 use crate::fakes::carrier::wire::{ApiReply, ApiRequest, Command};
 
-/// Parameters that a call is created with, as far as they may come here.
+/// The accepted parameters for creating a call.
 const CREATE: &[&str] = &[
     "To",
     "From",
@@ -21,13 +21,13 @@ const CREATE: &[&str] = &[
     "TimeLimit",
 ];
 
-/// Of which a call may be told.
+/// The events for status callbacks.
 const EVENTS: &[&str] = &["initiated", "ringing", "answered", "completed"];
 
-/// The longest that inline TwiML may be.
+/// Longest inline TwiML.
 const TWIML_CHARS_MAX: usize = 4_000;
 
-/// Reads a request.
+/// Parses a request.
 pub fn read(request: &ApiRequest) -> Result<Command, ApiReply> {
     let base = format!("/2010-04-01/Accounts/{ACCOUNT_SID}/");
     let resource = request.path.strip_prefix(&base).ok_or_else(|| missing(&request.path))?;
@@ -48,7 +48,7 @@ pub fn read(request: &ApiRequest) -> Result<Command, ApiReply> {
     }
 }
 
-/// The Calls resource, with every field of it.
+/// The Calls resource with all fields.
 pub fn call(sid: &str, status: &str, from: &str, to: &str) -> Value {
     let uri = format!("/2010-04-01/Accounts/{ACCOUNT_SID}/Calls/{sid}");
     let part = |name: &str| format!("{uri}/{name}.json");
@@ -68,7 +68,7 @@ pub fn call(sid: &str, status: &str, from: &str, to: &str) -> Value {
     })
 }
 
-/// An error as Twilio says it.
+/// An error in Twilio's format.
 pub fn error(status: u16, code: u32, message: &str) -> ApiReply {
     let more_info = format!("https://www.twilio.com/docs/errors/{code}");
     ApiReply::json(
@@ -124,7 +124,7 @@ fn create(form: &Form) -> Result<Command, ApiReply> {
     if !within("Timeout", 600) || !within("TimeLimit", 86_400) {
         return Err(error(400, 21_200, "An invalid Timeout or TimeLimit"));
     }
-    // Without a list, the end is all that Twilio tells; a service that asks for less than all of it is at fault.
+    // The default contains only the end; a service must request all events.
     if !status_url.is_empty() && events.len() != EVENTS.len() {
         return Err(error(400, 21_200, "Not all of the call's events are asked for"));
     }
@@ -163,7 +163,7 @@ fn is_e164(text: &str) -> bool {
     })
 }
 
-/// `http` or `https`, with a host; underscores are not permitted in it.
+/// `http` or `https`, with a host without underscores.
 pub fn is_web_url(text: &str) -> bool {
     let Ok(uri) = text.parse::<Uri>() else { return false };
     let host = uri.host().unwrap_or_default();
@@ -174,7 +174,7 @@ pub fn is_web_url(text: &str) -> bool {
 struct Form(Vec<(String, String)>);
 
 impl Form {
-    /// A body of another type is not looked at: then there are none.
+    /// A body of another type has no parameters.
     fn of(request: &ApiRequest) -> Result<Self, ApiReply> {
         let content_type = request.header("content-type").unwrap_or_default();
         if content_type.split(';').next().map(str::trim) != Some("application/x-www-form-urlencoded") {
@@ -186,7 +186,7 @@ impl Form {
         }
     }
 
-    /// Each by a known name, and once; but for what is a list.
+    /// Checks that every name is known and not repeated, except for lists.
     fn only(&self, known: &[&str]) -> Result<(), ApiReply> {
         for (name, _) in &self.0 {
             let times = self.all(name).len();

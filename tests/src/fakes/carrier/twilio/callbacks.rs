@@ -2,17 +2,17 @@
 use super::{ACCOUNT_SID, sign};
 use crate::fakes::carrier::wire::{CallEvent, CallbackRequest, EndKind, PhoneCall};
 
-/// The request that tells of an event, if there is one and a URL for it.
+/// The request for an event, if there is one and a URL for it.
 ///
-/// Of an incoming call only its arrival and its end are told: the former to the number's voice URL, the latter to
-/// its "call status changes" URL.
+/// For an incoming call only its arrival and its end are reported: the former to the number's voice URL, the latter to its
+/// "call status changes" URL.
 pub fn callback(call: &PhoneCall, event: &CallEvent, nth: u32, now_s: i64) -> Option<CallbackRequest> {
     let (url, status) = match event {
         CallEvent::Incoming if !call.outbound => (&call.voice_url, "ringing"),
         CallEvent::Ringing if call.outbound => (&call.status_url, "ringing"),
         CallEvent::Answered if call.outbound => (&call.status_url, "in-progress"),
         CallEvent::Ended { how, .. } => (&call.status_url, status_of(*how)),
-        // What to do with a call that was placed is in the order; prices are not told.
+        // The order of an outgoing call contains its document; prices are not reported.
         _ => return None,
     };
     if url.is_empty() {
@@ -30,7 +30,7 @@ pub fn callback(call: &PhoneCall, event: &CallEvent, nth: u32, now_s: i64) -> Op
     }
     if let CallEvent::Ended { how, seconds } = event {
         parameters.push(("CallDuration", seconds.to_string()));
-        // The minutes that are charged.
+        // Billed minutes.
         parameters.push(("Duration", seconds.div_ceil(60).to_string()));
         parameters.push(("SipResponseCode", sip_response_code_of(*how).to_string()));
     }
@@ -50,7 +50,7 @@ fn signed(call: &PhoneCall, url: &str, parameters: &[(&str, String)], nth: u32) 
     CallbackRequest { method: "POST", url: url.to_owned(), headers, body: body.into_bytes() }
 }
 
-/// What every callback has; where the numbers are is not known, which Twilio says by empty values.
+/// The common parameters; the unknown locations of the numbers are empty.
 fn about(call: &PhoneCall, status: &str) -> Vec<(&'static str, String)> {
     let direction = if call.outbound { "outbound-api" } else { "inbound" };
     let mut all = vec![

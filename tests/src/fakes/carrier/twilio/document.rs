@@ -1,22 +1,22 @@
-//! TwiML, read strictly.
+//! Strict parsing of TwiML.
 use http::Uri;
 use roxmltree::{Document as Xml, Node};
 
 use super::api::is_web_url;
 use crate::fakes::carrier::wire::Instruction;
 
-/// What a document may have at most.
+/// Largest size of a document.
 const DOCUMENT_BYTES_MAX: usize = 64 * 1_024;
 
-/// What a document says to do.
+/// The content of a document.
 pub struct Document {
-    /// The call's way on.
+    /// The instruction for the call.
     pub instruction: Instruction,
-    /// Whether that is by `<Reject>`, which only an incoming call can be.
+    /// Whether it is `<Reject>`, which is valid for incoming calls only.
     pub rejects: bool,
 }
 
-/// What an answer tells Twilio to do.
+/// The instruction in a response.
 pub fn instruction(status: u16, content_type: &str, body: &[u8]) -> Result<Instruction, String> {
     if status != 200 {
         return Err(format!("11200: an HTTP {status}"));
@@ -32,7 +32,7 @@ pub fn instruction(status: u16, content_type: &str, body: &[u8]) -> Result<Instr
     Ok(parse(text)?.instruction)
 }
 
-/// Reads a document.
+/// Parses a document.
 pub fn parse(text: &str) -> Result<Document, String> {
     let xml = Xml::parse(text).map_err(|error| format!("12100: {error}"))?;
     let response = xml.root_element();
@@ -43,7 +43,7 @@ pub fn parse(text: &str) -> Result<Document, String> {
     let verbs = elements(response)?;
     let says = |instruction| Ok(Document { instruction, rejects: false });
     match verbs.as_slice() {
-        // Nothing more to do.
+        // No further verbs.
         [] => says(Instruction::HangUp),
         [verb] => match verb.tag_name().name() {
             "Connect" => says(connect(*verb)?),
@@ -73,7 +73,7 @@ fn connect(verb: Node<'_, '_>) -> Result<Instruction, String> {
     attributes(*stream, &["url", "name", "track", "statusCallback", "statusCallbackMethod"])?;
     let url = stream.attribute("url").ok_or("12200: <Stream> without url")?;
     let uri: Uri = url.parse().map_err(|_| format!("31920: the url {url:?}"))?;
-    // Twilio takes `wss` alone; a service on this machine has no certificate.
+    // Twilio accepts only `wss`; a service on this machine has no certificate.
     let fits =
         matches!(uri.scheme_str(), Some("wss" | "ws")) && uri.host().is_some_and(|host| !host.is_empty());
     if !fits || uri.query().is_some() || url.contains(['#', '@']) {
@@ -98,7 +98,7 @@ fn connect(verb: Node<'_, '_>) -> Result<Instruction, String> {
     Ok(Instruction::Connect { media_url: url.to_owned(), status_url: None })
 }
 
-/// The elements within one, beside which there must be nothing but space and comments.
+/// The child elements; besides them only white space and comments are allowed.
 fn elements<'a, 'i>(node: Node<'a, 'i>) -> Result<Vec<Node<'a, 'i>>, String> {
     let stray = |child: &Node<'_, '_>| {
         child.is_pi() || child.is_text() && child.text().is_some_and(|text| !text.trim().is_empty())

@@ -10,7 +10,7 @@ use crate::fakes::carrier::wire::{FromService, MediaWire, PhoneCall, WireMessage
 /// Samples of 20 ms.
 const FRAME_SAMPLES: usize = 160;
 
-/// One stream.
+/// The state of one stream.
 pub struct Stream {
     call_sid: String,
     stream_sid: String,
@@ -28,7 +28,7 @@ impl Stream {
         Self { call_sid: call.carrier_call_id.clone(), stream_sid, messages: 0, chunks: 0 }
     }
 
-    /// A message with the next number and the stream's id. Numbers are texts.
+    /// A message with the next sequence number and the stream's id. Numbers are texts.
     fn message(&mut self, event: &str, part: Value) -> WireMessage {
         self.messages += 1;
         let mut message = json!({"event": event, "sequenceNumber": self.messages.to_string()});
@@ -74,7 +74,7 @@ impl MediaWire for Stream {
     }
 
     fn cleared(&mut self, marks: &[String]) -> Vec<WireMessage> {
-        // There is no word of its own: the marks come back at once.
+        // There is no separate confirmation: the marks are returned at once.
         marks.iter().map(|name| self.played(name)).collect()
     }
 
@@ -105,7 +105,7 @@ impl MediaWire for Stream {
     }
 }
 
-/// The text that is all there is in an object.
+/// The text of an object's only field.
 fn only_text(object: Option<Value>, name: &str) -> Result<String, String> {
     let Some(Value::Object(object)) = object else { return Err("31951: no object".to_owned()) };
     match object.get(name).and_then(Value::as_str) {
@@ -114,7 +114,7 @@ fn only_text(object: Option<Value>, name: &str) -> Result<String, String> {
     }
 }
 
-/// Mu-law without a header. What a container's header would be is told from audio by its letters.
+/// Mu-law without a header. A container's header is recognised by its letters.
 fn audio(payload: &str) -> Result<Vec<i16>, String> {
     let bytes = STANDARD.decode(payload).map_err(|error| format!("31951: {error}"))?;
     if bytes.starts_with(b"RIFF") || bytes.starts_with(b"OggS") {

@@ -103,7 +103,7 @@ fn mu_law_is_the_engines() {
     for code in 0..=u8::MAX {
         assert_eq!([mulaw::decode(code)], g711::decode(&[code])[..]);
     }
-    // At the borders between two codes below zero, coders differ: there this one is as it is above.
+    // Codecs differ for negative samples on a decision boundary; this one mirrors the positive side.
     for sample in 0..=i16::MAX {
         assert_eq!([mulaw::encode(sample)], g711::encode(&[sample])[..], "{sample}");
         let below = if sample == 0 { 0xff } else { mulaw::encode(sample) & 0x7f };

@@ -1,15 +1,15 @@
-//! Vonage's end of a media socket, as its guide "WebSockets" has it.
+//! Vonage's end of a media socket, from its guide "WebSockets".
 use serde_json::{Map, Value, json};
 
 use super::fields::{object, text};
 use crate::fakes::carrier::wire::{FromService, MediaWire, WireMessage};
 
-/// One socket.
+/// The state of one socket.
 #[derive(Debug)]
 pub struct VonageMedia {
-    /// Samples a second.
+    /// Samples per second.
     pub rate_hz: u32,
-    /// What the document gave it.
+    /// The headers from the document.
     pub headers: Map<String, Value>,
 }
 
@@ -39,7 +39,7 @@ impl MediaWire for VonageMedia {
         WireMessage::Text(json!({"event": "websocket:notify", "payload": {"name": name}}).to_string())
     }
 
-    /// What was thrown away is not told of.
+    /// Discarded marks are not reported.
     fn cleared(&mut self, _: &[String]) -> Vec<WireMessage> {
         vec![WireMessage::Text(json!({"event": "websocket:cleared"}).to_string())]
     }

@@ -1,33 +1,33 @@
-//! Call Control Objects, as Vonage's "NCCO reference" and the models of its SDKs have them.
+//! Call Control Objects, from Vonage's "NCCO reference" and the models of its SDKs.
 use serde_json::{Map, Value};
 
 use super::fields::{address, method, number, object, text, url, within};
 
-/// What a document asks for.
+/// The instruction of a document.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Ncco {
-    /// A leg to a WebSocket.
+    /// Connects to a WebSocket.
     Connect(SocketLeg),
-    /// Something is said, or nothing, and the call is over.
+    /// Ends the call, possibly after a spoken text.
     Over,
 }
 
-/// The leg to a WebSocket.
+/// A connection to a WebSocket.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SocketLeg {
     /// `ws://` or `wss://`
     pub uri: String,
-    /// Samples a second.
+    /// Samples per second.
     pub rate_hz: u32,
-    /// Come back in its events and its first message.
+    /// Headers that its events and its first message return.
     pub headers: Map<String, Value>,
-    /// Where its events go.
+    /// The URL for its events.
     pub event_url: Option<String>,
-    /// Whether it shows Vonage's token.
+    /// Whether its opening request carries Vonage's token.
     pub is_signed: bool,
 }
 
-/// Reads a document.
+/// Parses a document.
 pub fn read(document: &Value) -> Result<Ncco, String> {
     let actions = document.as_array().ok_or("an NCCO is an array")?;
     let mut found = Ncco::Over;

@@ -1,4 +1,4 @@
-//! The fake and the engine's Vonage, each other's counterpart.
+//! The fake and the engine's carrier for Vonage, tested against each other.
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -74,7 +74,7 @@ fn reply(reply: ApiReply) -> HttpReply {
     HttpReply { status: reply.status, headers: Vec::new(), body: Bytes::from(reply.body) }
 }
 
-/// The callback as the service gets it, and what it makes of it.
+/// The callback as the service receives it, with its events.
 fn received<T>(request: &CallbackRequest, now_s: i64, then: impl FnOnce(&Callback<'_>) -> T) -> T {
     let header = |(name, value): &(&'static str, String)| {
         (HeaderName::from_static(name), HeaderValue::from_str(value).unwrap())
@@ -166,7 +166,7 @@ fn a_wrong_order_is_refused() {
 fn a_call_is_ended() {
     let (wire, carrier) = pair();
     let id = call(true).carrier_call_id;
-    // The fake says of itself that it is the call's region.
+    // The fake reports itself as the call's region.
     for region_url in [None, Some(API)] {
         let ending = Ending {
             carrier_call_id: &id,

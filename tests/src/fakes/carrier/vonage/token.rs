@@ -1,5 +1,4 @@
-//! Vonage's tokens: those it signs with the signature secret (HS256), those it verifies with an application's key
-//! (RS256).
+//! Vonage's tokens: it signs with the signature secret (HS256), and verifies with an application's key (RS256).
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use ring::rand::SystemRandom;
@@ -7,10 +6,10 @@ use ring::signature::{self, KeyPair as _, RsaKeyPair, UnparsedPublicKey};
 use ring::{digest, hmac};
 use serde_json::{Value, json};
 
-/// A key made for these tests and used nowhere else.
+/// A key that exists only for these tests.
 pub const PRIVATE_KEY: &str = include_str!("test_private_key.pem");
 
-/// A token over a body, as Vonage puts it into `Authorization` of its callbacks.
+/// A token for a body, as in the `Authorization` header of Vonage's callbacks.
 pub fn signed(secret: &str, claims: &Value) -> String {
     let message = format!("{}.{}", part(&json!({"alg": "HS256", "typ": "JWT"})), part(claims));
     let tag = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes()), message.as_bytes());
@@ -22,7 +21,7 @@ pub fn sha256(bytes: &[u8]) -> String {
     digest::digest(&digest::SHA256, bytes).as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The claims of an application's token; an error says what is wrong with it.
+/// The claims of an application's token; the error describes what is wrong with it.
 pub fn verified(authorization: Option<&str>) -> Result<Value, String> {
     let token = authorization.and_then(|value| value.strip_prefix("Bearer ")).ok_or("no bearer token")?;
     let [header, claims, signature] = token.split('.').collect::<Vec<_>>()[..] else {
@@ -39,7 +38,7 @@ pub fn verified(authorization: Option<&str>) -> Result<Value, String> {
     unpart(claims)
 }
 
-/// A token as a host signs it, for an application whose key is this PKCS#8.
+/// A token as a host signs it, with the application's key in PKCS#8.
 pub fn signed_rs256(claims: &Value, pkcs8: &[u8]) -> String {
     let key = RsaKeyPair::from_pkcs8(pkcs8).expect("a key that signs");
     let message = format!("{}.{}", part(&json!({"alg": "RS256", "typ": "JWT"})), part(claims));
