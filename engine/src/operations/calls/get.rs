@@ -13,7 +13,7 @@ pub const OPERATION: Operation = Operation {
     path: "/calls/{id}",
     group: "Calls",
     title: "Get a call",
-    description: "Reads one call with its transcript, its analysis and what it cost.",
+    description: "Reads one call with its transcript, its analysis and its costs.",
     effects: Effects::Read,
     success: Success::Ok,
     revision: false,
@@ -25,8 +25,8 @@ pub const OPERATION: Operation = Operation {
 };
 
 async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
-    let rows = context.read(vec![calls::select(input.id())]).await?;
-    match rows.first().and_then(|rows| rows.first()) {
+    let [rows] = context.read_each([calls::select(input.id())]).await?;
+    match rows.first() {
         Some(row) => Output::ok(&Call::read(row, &context.services.config().base_url)?),
         None => Err(Error::not_found("call").into()),
     }

@@ -13,8 +13,8 @@ pub const DOWNLOAD: Operation = Operation {
     path: "/calls/{id}/recording",
     group: "Calls",
     title: "Download a recording",
-    description: "Sends the recording of a call as a WAV file (16-bit PCM, the caller on the first channel, the \
-        assistant on the second), or one range of its bytes. A call without a recording answers 404.",
+    description: "Downloads the recording of a call as a WAV file (16-bit PCM, the caller on the first channel, the \
+        assistant on the second), or one range of its bytes. Returns 404 for a call without a recording.",
     effects: Effects::Read,
     success: Success::Audio,
     revision: false,
@@ -32,7 +32,7 @@ pub const DELETE: Operation = Operation {
     path: "/calls/{id}/recording",
     group: "Calls",
     title: "Delete a recording",
-    description: "Deletes the recording of a call and its waveform for good. The call and its transcript stay.",
+    description: "Permanently deletes the recording of a call and its waveform. The call and its transcript stay.",
     effects: Effects::Delete,
     success: Success::Empty,
     revision: false,
@@ -56,7 +56,7 @@ async fn download(context: &mut Context, input: &Input) -> Result<Output, Fault>
     }))
 }
 
-/// The row goes first: from then on nobody is served the blob, and the sweep removes it if we do not get to it.
+/// The row is deleted first: from then on nobody can download the blob, and the sweep removes it should this fail.
 async fn delete(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     let mut statements = vec![recordings::select(input.id(), columns::NONE)];
     statements.extend(recordings::delete(input.id(), context.now_ms));

@@ -1,4 +1,4 @@
-//! `GET /calls/{id}/waveform`: what a call's recording looks like.
+//! `GET /calls/{id}/waveform`: the waveform of a call's recording.
 use crate::base::error::Code;
 use crate::operations::context::Context;
 use crate::operations::operation::{Effects, Input, Operation, Output, Success};
@@ -14,8 +14,8 @@ pub const OPERATION: Operation = Operation {
     path: "/calls/{id}/waveform",
     group: "Calls",
     title: "Get a recording's waveform",
-    description: "Reads how loud each channel of a call's recording is over time, for drawing it. A call without a \
-        recording answers 404.",
+    description: "Reads the peaks of each channel of a call's recording, to draw it. Returns 404 for a call without a \
+        recording.",
     effects: Effects::Read,
     success: Success::Ok,
     revision: false,
