@@ -1,7 +1,8 @@
 //! Example calls as the service stores them.
 use bytes::Bytes;
 use serde_json::json;
-use sidetone_engine::base::ids::prefix;
+use sidetone_engine::base::ids::{AssistantId, CallId, Id as _, WorkspaceId, prefix};
+use sidetone_engine::base::time::Timestamp;
 use sidetone_engine::carriers::CarrierName;
 use sidetone_engine::conversation::transcript::{TranscriptRole, TranscriptRow};
 use sidetone_engine::conversation::{CallFault, EndedReason, Outcome, Sentiment};
@@ -18,9 +19,9 @@ pub const STARTED_AT_MS: i64 = 1_767_258_000_123;
 pub fn new_call(world: &World) -> NewCall {
     let engine = world.backdoor();
     NewCall {
-        workspace_id: world.workspace_id(),
-        id: engine.id(prefix::CALL),
-        assistant_id: engine.id(prefix::ASSISTANT),
+        workspace_id: WorkspaceId::from_stored(world.workspace_id()),
+        id: CallId::from_stored(engine.id(prefix::CALL)),
+        assistant_id: AssistantId::from_stored(engine.id(prefix::ASSISTANT)),
         assistant_revision: 3,
         source: Source::Inbound,
         direction: Direction::Inbound,
@@ -32,7 +33,7 @@ pub fn new_call(world: &World) -> NewCall {
         carrier_call_id: Some("CA0123456789".to_owned()),
         model: "builtin/rules".to_owned(),
         voice: "builtin/tone".to_owned(),
-        started_at: STARTED_AT_MS,
+        started_at: Timestamp::from_ms(STARTED_AT_MS),
         answered_at: None,
         simulation_run_id: None,
     }
@@ -49,8 +50,8 @@ pub fn ended_call() -> EndedCall {
     cut.interrupted = true;
     cut.intended_text = Some("We open at \"nine\".".to_owned());
     EndedCall {
-        answered_at: Some(STARTED_AT_MS + 2_000),
-        ended_at: STARTED_AT_MS + 64_000,
+        answered_at: Some(Timestamp::from_ms(STARTED_AT_MS + 2_000)),
+        ended_at: Timestamp::from_ms(STARTED_AT_MS + 64_000),
         duration_ms: 62_000,
         outcome: Outcome::Completed,
         ended_reason: Some(EndedReason::UserHungUp),

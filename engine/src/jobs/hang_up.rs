@@ -10,7 +10,7 @@ pub(super) async fn run(services: &Services, job: &Job) -> Result<(), Failure> {
     let [rows] = services.read([Leg::select(&job.workspace_id, &job.subject_id)]).await?;
     // Usually it has ended by itself meanwhile.
     if let Some(leg) = Leg::first(Some(&rows))?.filter(|leg| leg.said.end.is_none())
-        && let Err(fault) = hang_up::tell(services, &leg).await
+        && let Err(fault) = hang_up::hang_up(services, &leg).await
         && job.attempts <= JOB_ATTEMPTS_MAX
     {
         return Err(Failure::Again(format!("{fault:?}")));

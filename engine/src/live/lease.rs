@@ -22,12 +22,7 @@ impl JobLease {
     }
 
     /// A lease on the job that a call has already, which [`JobLease::take`] takes.
-    pub fn over(
-        services: &Services,
-        workspace_id: &WorkspaceId,
-        call_id: &CallId,
-        job_id: &JobId,
-    ) -> Self {
+    pub fn over(services: &Services, workspace_id: &WorkspaceId, call_id: &CallId, job_id: &JobId) -> Self {
         Self {
             job_id: job_id.clone(),
             workspace_id: workspace_id.clone(),

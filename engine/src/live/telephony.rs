@@ -1,17 +1,14 @@
-//! Telephone calls: placed, taken, carried and settled.
+//! Telephone calls. `carriers` has each carrier's wire format; this module acts on it:
 //!
-//! `carriers` knows how each carrier speaks; here is what is done about it:
+//! - `begin_call` writes a call that begins, `live::end_call` one that ends.
+//! - `operations::calls::place` is `POST /calls/outbound`: the call is written before the carrier is asked, once.
+//! - [`callbacks`] receives what carriers send: `incoming` routes a call to an assistant, [`status`] moves a call forward.
+//! - [`media`] opens the media socket, [`phone_socket`] pumps [`phone_peer`] over it, `live::drive` drives the
+//!   conversation.
+//! - [`leg`] is the carrier's side of a call. Changing it requires its latest version, so a call ends once.
+//! - `client` sends requests to carriers; `hang_up` ends a call at its carrier.
 //!
-//! - `operations::calls::place` is behind `POST /calls/outbound`: what is meant is on disk before the carrier is asked, and it is
-//!   asked once.
-//! - [`callbacks`] takes what carriers send: `incoming` routes a call to an assistant, [`status`] moves a call
-//!   forward.
-//! - [`media`] opens the socket over which a call is heard, [`phone_socket`] pumps [`phone_peer`] over it, `live::drive`
-//!   carries the conversation.
-//! - [`leg`] is the row that all of them agree on; whoever changes it has seen its last version, so a call ends once.
-//! - `client` speaks to carriers; `operations::calls::hang_up` ends a call from our side.
-//!
-//! `jobs::live_call` settles what nobody carries on any more.
+//! `jobs::live_call` ends what nobody carries on any more.
 pub(crate) mod begin_call;
 pub mod callbacks;
 pub(crate) mod client;
@@ -32,14 +29,14 @@ use crate::carriers::CarrierName;
 /// Where carriers' callbacks go; the provider's name follows.
 pub const PATH: &str = "/carriers/";
 
-/// What a path below [`PATH`] leads to.
+/// The route of a path below [`PATH`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Route<'a> {
-    /// Incoming calls, and documents of answered ones.
+    /// Incoming calls, and the documents that answer calls.
     Voice(CarrierName),
-    /// What becomes of calls.
+    /// Status callbacks.
     Status(CarrierName),
-    /// The media socket; with its token.
+    /// The media socket, with its token.
     Media(CarrierName, &'a str),
 }
 
@@ -59,7 +56,7 @@ impl<'a> Route<'a> {
     }
 }
 
-/// A path as logs may have it: without the token of a media socket, which opens a call for whoever has it.
+/// A path for logs: without the token of a media socket, which would let a reader of the log open it.
 pub fn without_token(path: &str) -> Cow<'_, str> {
     let token = path.starts_with(PATH).then(|| path.split_once("/media/")).flatten();
     token.map_or(path.into(), |(before, _)| format!("{before}/media/…").into())
@@ -73,7 +70,7 @@ pub(crate) struct CallUrls {
 }
 
 impl CallUrls {
-    /// The URLs of a call; each says by a token which call it is about.
+    /// The URLs of a call; each names the call by a signed token.
     pub(crate) fn new(
         services: &crate::services::Services,
         provider: CarrierName,

@@ -29,11 +29,11 @@ use crate::models;
 /// A call as it begins.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewCall {
-    /// Whose it is.
+    /// The workspace of the call.
     pub workspace_id: WorkspaceId,
     /// The call.
     pub id: CallId,
-    /// Who speaks for the workspace.
+    /// The assistant that talks.
     pub assistant_id: AssistantId,
     /// The assistant's revision as the call runs with it.
     pub assistant_revision: i64,
@@ -91,9 +91,9 @@ pub struct EndedCall {
 /// What a call cost, in millionths of a US dollar.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Costs {
-    /// All of it.
+    /// The total.
     pub total_microusd: i64,
-    /// The carrier's part.
+    /// The carrier's price.
     pub telephony_microusd: i64,
     /// Speech to text.
     pub stt_microusd: i64,
@@ -117,28 +117,27 @@ impl Costs {
     }
 }
 
-/// What the model was given and gave, in its own tokens.
+/// The tokens of the model, as it counts them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Usage {
-    /// Tokens in all prompts.
+    /// Input tokens.
     pub llm_input_tokens: i64,
-    /// Tokens in all answers.
+    /// Output tokens.
     pub llm_output_tokens: i64,
-    /// Answers whose tokens the provider did not tell: they are not in the numbers above, and in the costs by an estimate.
+    /// Responses without a token count from the provider: not included above, estimated in the costs.
     pub llm_uncounted_answers: i64,
 }
 
-/// What was found out about a call after it was over.
+/// The analysis of an ended call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Analysis {
     /// What happened, in a few sentences.
     pub summary: String,
-    /// How the caller felt about it.
+    /// The caller's sentiment.
     pub sentiment: Sentiment,
-    /// What came of it, where that is told only by what was said (a voicemail, say); null leaves the
-    /// call's outcome as it is.
+    /// The outcome, where only the transcript tells it (a voicemail, for example); null keeps the call's outcome.
     pub outcome: Option<Outcome>,
-    /// Who found it out.
+    /// What made the analysis.
     pub method: AnalysisMethod,
 }
 

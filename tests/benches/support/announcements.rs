@@ -6,7 +6,7 @@ use bytes::Bytes;
 use http::HeaderMap;
 use sidetone::keys::RingKeys;
 use sidetone::sandbox::block_on;
-use sidetone_engine::base::ids;
+use sidetone_engine::base::ids::{self, CallId, Id, WorkspaceId};
 use sidetone_engine::carriers::{
     Callback, Carrier, CarrierEvent, CarrierName, Check, Connect, IncomingCall, Reply,
 };
@@ -118,8 +118,7 @@ impl InProcess {
         let config = Config::from_settings(lookup, "", "").expect("the settings are right");
         let provider = CarrierName::parse(provider).expect("a carrier");
         let carrier = config.carriers.get(provider).expect("an account").clone();
-        let id = |prefix| ids::from_bytes(prefix, [7; 16]);
-        let token = CallToken::new(&id(ids::prefix::WORKSPACE), &id(ids::prefix::CALL));
+        let token = CallToken::new(&an_id::<WorkspaceId>(), &an_id::<CallId>());
         Self { carrier, secret: config.secret, base_url: config.base_url, token }
     }
 
@@ -201,4 +200,8 @@ fn headers(callback: &CallbackRequest) -> HeaderMap {
         (name, http::HeaderValue::from_str(value).expect("a value"))
     };
     callback.headers.iter().map(pair).collect()
+}
+
+fn an_id<I: Id>() -> I {
+    I::from_stored(ids::from_bytes(I::PREFIX, [7; 16]))
 }

@@ -5,6 +5,8 @@ use std::time::Instant;
 use sidetone::Sandbox;
 use sidetone::database::Sqlite;
 use sidetone_engine::base::api_key::ApiKey;
+use sidetone_engine::base::ids::{AssistantId, CallId, Id as _, WorkspaceId};
+use sidetone_engine::base::time::Timestamp;
 use sidetone_engine::conversation::transcript::{TranscriptRole, TranscriptRow};
 use sidetone_engine::conversation::{CallFault, EndedReason, Outcome, Sentiment};
 use sidetone_engine::engine::Outcome;
@@ -153,9 +155,9 @@ impl CallLog {
         let telephone = matches!(source, Source::Inbound | Source::Outbound);
         let number = |random: &mut Random| telephone.then(|| format!("+1415{:07}", random.below(10_000_000)));
         let new = NewCall {
-            workspace_id: self.workspace_id.clone(),
-            id: format!("call_{n:026}"),
-            assistant_id: format!("asst_{assistant}"),
+            workspace_id: WorkspaceId::from_stored(self.workspace_id.clone()),
+            id: CallId::from_stored(format!("call_{n:026}")),
+            assistant_id: AssistantId::from_stored(format!("asst_{assistant}")),
             assistant_revision: 1,
             source,
             direction: if source == Source::Outbound { Direction::Outbound } else { Direction::Inbound },
@@ -167,15 +169,15 @@ impl CallLog {
             carrier_call_id: telephone.then(|| format!("CA{:032x}", n)),
             model: format!("example/{}", assistant % 4),
             voice: format!("example/{}", assistant % 5),
-            started_at,
+            started_at: Timestamp::from_ms(started_at),
             answered_at: None,
             simulation_run_id: None,
         };
         let selective = n.is_multiple_of((self.planned / SELECTIVE_CALLS).max(1));
         let transcript = if talked || selective { transcript(random, selective) } else { Vec::new() };
         let ended = EndedCall {
-            answered_at: talked.then_some(started_at + 4_000),
-            ended_at: started_at + 4_000 + duration_ms,
+            answered_at: talked.then_some(Timestamp::from_ms(started_at + 4_000)),
+            ended_at: Timestamp::from_ms(started_at + 4_000 + duration_ms),
             duration_ms,
             outcome,
             ended_reason: Some(EndedReason::UserHungUp),

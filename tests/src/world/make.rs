@@ -151,7 +151,7 @@ impl World {
         let (new, ended) = (example::new_call(self), example::ended_call());
         self.write(calls::record(&new, Some(&ended), Some(&example::analysis())));
         let json = self.get(format!("/calls/{}", new.id)).ok().json;
-        Made { id: new.id, json }
+        Made { id: new.id.to_string(), json }
     }
 
     /// An API key of this workspace.

@@ -6,7 +6,8 @@ use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use serde_json::{Value, json};
 use sidetone::sandbox::block_on;
-use sidetone_engine::base::time;
+use sidetone_engine::base::ids::{AssistantId, Id as _};
+use sidetone_engine::base::time::{self, Timestamp};
 use sidetone_engine::conversation::{Outcome, Sentiment};
 use sidetone_engine::ports::statement::Rows;
 use sidetone_engine::sql;
@@ -211,8 +212,8 @@ fn recounted(world: &World) {
 
 fn new_call(world: &World, assistant: usize, source: Source, started_at: i64) -> NewCall {
     let mut new = example::new_call(world);
-    new.assistant_id = format!("asst_{assistant}");
-    (new.source, new.started_at) = (source, started_at);
+    new.assistant_id = AssistantId::from_stored(format!("asst_{assistant}"));
+    (new.source, new.started_at) = (source, Timestamp::from_ms(started_at));
     (new.model, new.voice) = ("example/0".to_owned(), "example/0".to_owned());
     new
 }
@@ -264,7 +265,7 @@ impl Question {
 
     fn passes(&self, known: &Known, call: &Value) -> bool {
         let is = |name: &str, wanted: Option<String>| wanted.is_none_or(|wanted| call[name] == wanted);
-        let started_at = known.new.started_at;
+        let started_at = known.new.started_at.ms();
         let day = |ms: i64| ms.div_euclid(DAY_MS);
         let said = format!("{} {}", call["transcript"], call["analysis"]["summary"]).to_lowercase();
         let said: Vec<&str> = said.split(|c: char| !c.is_alphanumeric()).collect();
@@ -298,8 +299,8 @@ impl Question {
         passing.sort_by_key(|(at, one, _)| {
             let ended = one.ended.as_ref();
             let key = match self.sort.unwrap_or("started_at") {
-                "started_at" => Some(one.new.started_at),
-                "ended_at" => ended.map(|ended| ended.ended_at),
+                "started_at" => Some(one.new.started_at.ms()),
+                "ended_at" => ended.map(|ended| ended.ended_at.ms()),
                 "duration_ms" => ended.map(|ended| ended.duration_ms),
                 _ => Some(ended.map_or(0, |ended| ended.costs.total_microusd)),
             };

@@ -2,6 +2,8 @@
 //! any calls is in `call_properties`.
 use serde_json::{Value, json};
 use sidetone_engine::base::api_key::ApiKey;
+use sidetone_engine::base::ids::{Id as _, RunId};
+use sidetone_engine::base::time::Timestamp;
 use sidetone_engine::conversation::transcript::{TranscriptRole, TranscriptRow};
 use sidetone_engine::storage::calls::{Call, CallStatus, NewCall, write};
 use sidetone_tests::call::encoded;
@@ -74,7 +76,9 @@ fn a_call_only_moves_forward() {
         let call = world.get(format!("/calls/{}", new.id)).ok();
         (call["status"].as_str().unwrap().to_owned(), call["answered_at"].clone())
     };
-    let advance = |status, at_ms| world.write(write::advance(&new.workspace_id, &new.id, status, at_ms));
+    let advance = |status, at_ms| {
+        world.write(write::advance(&new.workspace_id, &new.id, status, Timestamp::from_ms(at_ms)))
+    };
     advance(CallStatus::Ringing, 1);
     assert_eq!(state(), ("ringing".to_owned(), Value::Null));
     advance(CallStatus::InProgress, 1_000);
@@ -189,7 +193,7 @@ fn a_search_finds_words_numbers_and_ids() {
     let world = World::with_manual_clock();
     let mut new = example::new_call(&world);
     new.user_number = Some("+442071838750".to_owned());
-    new.simulation_run_id = Some("run_01abc".to_owned());
+    new.simulation_run_id = Some(RunId::from_stored("run_01abc".to_owned()));
     world.write(write::record(&new, Some(&example::ended_call()), Some(&example::analysis())));
     world.a_call();
     let total = |search: &str| {
@@ -337,9 +341,9 @@ fn pages_follow_each_other_without_gap_or_repetition() {
     for n in 0..CALLS {
         let mut new = example::new_call(&world);
         // A few hundred days, several calls at the same moment.
-        new.started_at += (n as i64 / 3) * 2 * 86_400_000;
+        new.started_at = new.started_at + (n as i64 / 3) * 2 * 86_400_000;
         world.write(write::insert(&new));
-        ids.push(new.id);
+        ids.push(new.id.to_string());
     }
     for (order, filter) in
         [("asc", ""), ("desc", ""), ("desc", "&source=inbound"), ("asc", "&date_from=2026-02-03T10:00:00Z")]

@@ -52,7 +52,12 @@ impl Drive<'_> {
             }
             let mut statements = session.hold.keep(now_ms).to_vec();
             statements.extend(Leg { media_started_at: Some(Timestamp::from_ms(now_ms)), ..leg }.change());
-            statements.extend(calls::write::advance(workspace_id, call_id, CallStatus::InProgress, Timestamp::from_ms(now_ms)));
+            statements.extend(calls::write::advance(
+                workspace_id,
+                call_id,
+                CallStatus::InProgress,
+                Timestamp::from_ms(now_ms),
+            ));
             // The carrier may have told of the answer since the socket was opened.
             statements.push(calls::select_for(workspace_id, call_id));
             match session.services.ports().database.write(statements).await.map_err(Fault::from) {

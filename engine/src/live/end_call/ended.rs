@@ -32,7 +32,12 @@ pub(crate) fn after_conversation(
 }
 
 /// The end of a telephone call without audio. `answered_at` says whether it was answered all the same.
-pub(crate) fn never_connected(leg: &Leg, end: &End, answered_at: Option<Timestamp>, ended_at: Timestamp) -> EndedCall {
+pub(crate) fn never_connected(
+    leg: &Leg,
+    end: &End,
+    answered_at: Option<Timestamp>,
+    ended_at: Timestamp,
+) -> EndedCall {
     let (outcome, reason, fault) = if end.outcome != Outcome::Completed {
         (end.outcome, end.reason, end.fault)
     } else if is_left_by_the_person(leg, end, answered_at, ended_at) {

@@ -21,7 +21,12 @@ pub(crate) fn begin_call(
 ) -> Result<(), Fault> {
     batch.extend([leg.insert(), leg.job(due_at)]);
     batch.extend(calls::write::insert(call));
-    batch.emit(services, &call.workspace_id, subscribers, EventKind::CallStarted, call.started_at.ms(), || {
-        Ok(json!({"call": Call::of(call, None, None)?}))
-    })
+    batch.emit(
+        services,
+        &call.workspace_id,
+        subscribers,
+        EventKind::CallStarted,
+        call.started_at.ms(),
+        || Ok(json!({"call": Call::of(call, None, None)?})),
+    )
 }

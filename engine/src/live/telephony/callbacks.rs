@@ -1,7 +1,7 @@
-//! What carriers send: signature first, then what it says.
+//! The callbacks of carriers: the signature is checked first, then their events are handled.
 //!
 //! `POST` (or, as some carriers do, `GET`) `/carriers/{provider}/voice` and `/carriers/{provider}/status`. Carriers are
-//! configured by people, so either address takes whatever its carrier sends.
+//! configured by hand, so both addresses accept everything that its carrier sends.
 use bytes::Bytes;
 use http::{Method, Response, header};
 
@@ -30,7 +30,7 @@ pub async fn handle(services: &Services, incoming: &Incoming, request_id: &str) 
     if !matches!(*incoming.request.method(), Method::POST | Method::GET) {
         return error_response(&method_not_allowed("GET, POST"), request_id);
     }
-    // Somebody is on the line: a caller is told no, not left with an error that the carrier reads out.
+    // A caller is waiting: refuse the call, rather than have the carrier read out an error.
     if asks
         && services.config().carriers.get(provider).is_none()
         && let Some(refusal) = refusal_without_account(provider)
@@ -43,7 +43,7 @@ pub async fn handle(services: &Services, incoming: &Incoming, request_id: &str) 
     }
 }
 
-/// The carrier of a callback, and how the callback looks to it.
+/// The carrier, if the operator has an account with it.
 pub(crate) fn carrier(services: &Services, provider: CarrierName) -> Result<&dyn Carrier, Error> {
     services.config().carriers.get(provider).map(|carrier| &**carrier).ok_or_else(|| {
         let message =
@@ -73,7 +73,7 @@ pub(super) async fn genuine(services: &Services, check: Check) -> Result<(), Err
         }
         Forged::Stale => "its signature is too old, or of the future",
     };
-    Err(Error::new(Code::InvalidSignature, format!("This is no callback of the carrier: {why}.")))
+    Err(Error::new(Code::InvalidSignature, format!("This request is not a callback of the carrier: {why}.")))
 }
 
 async fn answer(services: &Services, incoming: &Incoming, provider: CarrierName) -> Result<Reply, Fault> {
@@ -117,7 +117,8 @@ async fn answer(services: &Services, incoming: &Incoming, provider: CarrierName)
     Ok(reply)
 }
 
-/// Says it, or does it first. A command that the carrier does not take makes it send its callback again.
+/// Responds with a document, or sends a command first. When the carrier does not accept the command, it is asked to send
+/// its callback again.
 async fn respond(services: &Services, reply: Reply, request_id: &str) -> Response<Bytes> {
     match reply {
         Reply::Document { content_type, body } => {
@@ -128,7 +129,7 @@ async fn respond(services: &Services, reply: Reply, request_id: &str) -> Respons
         }
         Reply::Command(outgoing) => match client::send(services, outgoing).await {
             Ok(taken) if taken.status < 300 => Response::new(Bytes::new()),
-            // It was told before, or the caller is gone: telling it again helps nobody.
+            // It was sent before, or the caller is gone: sending it again would not help.
             Ok(refused) if (400..500).contains(&refused.status) && refused.status != 429 => with_incident(
                 Response::new(Bytes::new()),
                 Some(format!("a carrier refused a command: HTTP {}", refused.status)),

@@ -1,4 +1,4 @@
-//! One request to a carrier: who asks goes into it, and it goes out once.
+//! One request to a carrier, with the operator's credentials. It is sent once.
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use bytes::Bytes;
@@ -10,7 +10,7 @@ use crate::carriers::{Authorization, Outgoing, Rejection, RejectionCause};
 use crate::ports::{Egress, HttpError, HttpReply, HttpRequest};
 use crate::services::Services;
 
-/// Sends it. Nothing is tried again here: whether it may be is the caller's knowledge.
+/// Sends a request, without retries: only the caller knows whether a second one is safe.
 pub async fn send(services: &Services, outgoing: Outgoing) -> Result<HttpReply, HttpError> {
     let Outgoing { method, url, authorization, content_type, body } = outgoing;
     let mut headers = vec![
@@ -29,7 +29,7 @@ pub async fn send(services: &Services, outgoing: Outgoing) -> Result<HttpReply, 
         egress: Egress::Operator,
     };
     match services.ports().http.send(request).await {
-        // How it began is enough to tell what it is.
+        // Its beginning is enough to tell what it is.
         Err(HttpError::TooLarge(reply)) => Ok(reply),
         other => other,
     }
@@ -55,12 +55,12 @@ fn encoded(value: &Value) -> String {
     URL_SAFE_NO_PAD.encode(value.to_string())
 }
 
-/// A carrier's no as clients see it.
+/// A carrier's rejection as clients see it.
 pub(crate) fn rejected(provider: &str, rejection: &Rejection) -> Error {
     let what = match rejection.cause {
         RejectionCause::Request => "did not accept the request",
-        RejectionCause::Account => "refused it for its account with the operator of this service",
-        RejectionCause::Busy => "has too many requests at the moment: wait, then try again",
+        RejectionCause::Account => "refused it because of the operator's account",
+        RejectionCause::Busy => "has too many requests at the moment: try again later",
         RejectionCause::Carrier => "failed",
     };
     let message = format!("The carrier ({provider}) {what}: {}", rejection.message);

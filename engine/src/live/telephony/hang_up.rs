@@ -6,8 +6,8 @@ use crate::ports::HttpError;
 use crate::services::Services;
 use crate::storage::fault::Fault;
 
-/// Tells the carrier. What is over already is no error.
-pub async fn tell(services: &Services, leg: &Leg) -> Result<(), Fault> {
+/// Tells the carrier to end a call. A call that is over already is no error.
+pub(crate) async fn hang_up(services: &Services, leg: &Leg) -> Result<(), Fault> {
     let provider = leg.provider.as_str();
     let carrier = callbacks::carrier(services, leg.provider)?;
     let command_id = leg::command_id(&leg.call_id, "hang_up");

@@ -138,7 +138,13 @@ impl Binding {
         }
     }
 
-    fn call(&self, services: &Services, provider: CarrierName, call: &IncomingCall, now: Timestamp) -> NewCall {
+    fn call(
+        &self,
+        services: &Services,
+        provider: CarrierName,
+        call: &IncomingCall,
+        now: Timestamp,
+    ) -> NewCall {
         NewCall {
             workspace_id: self.workspace_id.clone(),
             id: services.new_id(),
@@ -168,7 +174,8 @@ async fn begin(
     call: &IncomingCall,
     subscribers: &Subscribers,
 ) -> Result<Leg, Fault> {
-    let leg = Leg::new(new, services.new_id(), call.region_url.clone(), Placing::Incoming, PHONE_CALL_SECONDS_MAX)?;
+    let leg =
+        Leg::new(new, services.new_id(), call.region_url.clone(), Placing::Incoming, PHONE_CALL_SECONDS_MAX)?;
     let mut batch = Batch::from([leg.room()]);
     begin_call(services, &mut batch, new, &leg, subscribers, new.started_at + PHONE_CONNECT_MS)?;
     write(services, batch).await?;

@@ -1,8 +1,7 @@
 //! The carrier's side of a telephone call: the row that callbacks, the media socket, jobs and operations agree on.
 //!
-//! Every change counts its version, and goes into a batch that is undone when somebody else was faster. So the state
-//! only moves forward, and of all who could end a call one does. [`row`](self) keeps it in the database, [`job`](self)
-//! has its jobs.
+//! Each change counts up its version, in a batch that is undone when somebody else was faster. So the state only moves
+//! forward, and a call ends once. `row` has its statements, `job` the call's jobs.
 mod job;
 mod row;
 
@@ -17,34 +16,34 @@ use crate::storage::fault::Fault;
 
 pub(crate) use job::DueIf;
 
-/// The row.
+/// The carrier's side of a call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Leg {
     /// The call it belongs to.
     pub call_id: CallId,
-    /// Whose it is.
+    /// The workspace of the call.
     pub workspace_id: WorkspaceId,
-    /// Who speaks.
+    /// The assistant that talks.
     pub assistant_id: AssistantId,
     /// The carrier.
     pub provider: CarrierName,
-    /// The carrier's own id of the call; `None` until it has named one.
+    /// The carrier's own id of the call; `None` until it has given one.
     pub carrier_call_id: Option<String>,
-    /// Where the carrier wants requests about it.
+    /// The base URL of the carrier's region that has the call.
     pub region_url: Option<String>,
-    /// The job that sees it through.
+    /// The job that ends the call when nobody else does, and analyzes it.
     pub job_id: JobId,
     /// How long the conversation may last.
     pub max_seconds: i64,
     /// What is known of the request that placed it.
     pub placing: Placing,
-    /// When its media socket was opened: its token is used. Some carriers open it while it still rings.
+    /// When its media socket was opened, which uses up its token. Some carriers open it while the call rings.
     pub media_at: Option<Timestamp>,
-    /// When audio began to come over it: from then on the conversation says how the call ends.
+    /// When audio began to come over it: from then on the conversation ends the call.
     pub media_started_at: Option<Timestamp>,
     /// When somebody asked us to hang up.
     pub hang_up_at: Option<Timestamp>,
-    /// What the carrier has told.
+    /// What the carrier has told so far.
     pub said: CarrierFacts,
     /// Whether the call has ended.
     pub is_over: bool,
@@ -57,15 +56,15 @@ pub struct Leg {
 crate::words! {
     /// What is known of the request that places a call.
     plain Placing {
-        /// There is none: the call came in.
+        /// There is none: an incoming call.
         Incoming = "incoming",
-        /// It is meant, and may be under way; or whoever made it died before the answer was on disk.
+        /// It may be under way, or the process died before the response was written.
         Asking = "asking",
-        /// The carrier has taken the call.
+        /// The carrier has accepted the call.
         Accepted = "accepted",
-        /// It has not.
+        /// The carrier has rejected the call.
         Rejected = "rejected",
-        /// Nobody can tell.
+        /// The carrier's response did not tell.
         Unknown = "unknown",
     }
 }
@@ -86,13 +85,13 @@ pub struct CarrierFacts {
     /// Whether a machine answered.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub machine: Option<bool>,
-    /// Its code and words when it refused the call.
+    /// Its code and message when it rejected the call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rejection: Option<(String, String)>,
 }
 
 impl CarrierFacts {
-    /// Takes down a carrier's no.
+    /// Records that the carrier rejected the call.
     pub fn rejected(&mut self, rejection: &Rejection) {
         self.rejection = Some((rejection.code.clone(), rejection.message.clone()));
     }
@@ -128,8 +127,8 @@ impl Leg {
         })
     }
 
-    /// Whether the carrier may mean this call by that name. A call that came in has had its own from the beginning:
-    /// another one is that of something else, such as the socket's own leg.
+    /// Whether this may be the carrier's id of the call. An incoming call has had its id from the beginning: another one
+    /// is of something else, such as the socket's own leg.
     pub fn may_be(&self, carrier_call_id: &str) -> bool {
         self.placing != Placing::Incoming || self.carrier_call_id.as_deref() == Some(carrier_call_id)
     }
@@ -148,12 +147,12 @@ impl Leg {
         }
     }
 
-    /// What the carrier is told to end the call; `None` when it has never named it.
+    /// What the carrier is told to end the call; `None` when it has not given the call an id.
     pub fn ending<'a>(&'a self, command_id: &'a str, now_ms: i64) -> Option<Ending<'a>> {
         Some(Ending {
             carrier_call_id: self.carrier_call_id.as_deref()?,
-            // Calling off what is up already does nothing, at some carriers without a word. A carrier that tells the two
-            // apart opens the socket only once the call is answered.
+            // Canceling an answered call does nothing, at some carriers without an error. A carrier that tells the two apart
+            // opens the socket only once the call is answered.
             answered: self.is_answered() || self.media_at.is_some(),
             region_url: self.region_url.as_deref(),
             command_id,
@@ -163,7 +162,7 @@ impl Leg {
 }
 
 /// A UUID that stays the same for the same call and purpose (RFC 9562, version 8: made of a hash), for carriers that
-/// drop what they have seen.
+/// ignore a command they have seen.
 pub fn command_id(call_id: &str, purpose: &str) -> String {
     let hash = crate::base::hash::sha256_hex(format!("{call_id}:{purpose}").as_bytes());
     let part = |from: usize, to: usize| hash.get(from..to).unwrap_or_default();

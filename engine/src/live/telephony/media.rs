@@ -21,7 +21,7 @@ use crate::storage::events::{self, Subscribers};
 use crate::storage::fault::{Fault, retry_stale};
 use crate::storage::snapshots::{AssistantSnapshot, assistant_reads, assistant_snapshot};
 
-/// Opens the media socket of a call: from then on its token is used. The call is answered once audio comes.
+/// Opens the media socket of a call; its token cannot be used again. The call is answered once audio comes.
 pub async fn open(
     services: &Services,
     incoming: &Incoming,
@@ -41,7 +41,7 @@ pub async fn open(
     };
     genuine(services, carrier.check_media(&callback)).await?;
     let Some(token) = CallToken::read(&services.config().secret, Purpose::Media, token) else {
-        let message = "This is no media socket of a call: its address was not made by this service.";
+        let message = "This is not the media socket of a call: this service did not issue its address.";
         return Err(Error::new(Code::InvalidToken, message).into());
     };
     let Some(place) = services.live_permits().take() else {
@@ -147,7 +147,7 @@ async fn opened(services: &Services, provider: CarrierName, token: &CallToken) -
     let assistant = assistant_snapshot(assistant)?.filter(|assistant| speech::can_speak(&assistant.voice));
     let row = call.first().ok_or_else(|| Error::not_found("call"))?;
     let Some(mut assistant) = assistant else {
-        // It was deleted while it rang, or given a voice that does not do.
+        // It was deleted while the call rang, or given a voice that cannot speak on the telephone.
         give_up(services, before, CallFault::Operator).await?;
         return Err(Error::not_found("assistant").into());
     };

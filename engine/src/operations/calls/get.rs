@@ -7,12 +7,12 @@ use crate::storage::fault::Fault;
 
 /// `GET /calls/{id}`
 pub const OPERATION: Operation = Operation::get("get_call", "/calls/{id}", run!(run))
-    .docs("Get a call", "Reads one call with its transcript, its analysis and what it cost.")
+    .docs("Get a call", "Reads one call with its transcript, its analysis and its costs.")
     .returns::<Call>();
 
 async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
-    let rows = context.read(vec![calls::select(input.id())]).await?;
-    match rows.first().and_then(|rows| rows.first()) {
+    let [rows] = context.read_each([calls::select(input.id())]).await?;
+    match rows.first() {
         Some(row) => Output::ok(&Call::read(row, &context.services.config().base_url)?),
         None => Err(Error::not_found("call").into()),
     }

@@ -58,10 +58,10 @@ async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
         batch.push(leg.set_job_due(now + PHONE_CONNECT_MS, DueIf::Earlier));
     }
     let output = context.commit_batch(batch, Output::ok(&call)?).await?;
-    match telephony::hang_up::tell(&services, &leg).await {
+    match telephony::hang_up::hang_up(&services, &leg).await {
         Ok(()) => Ok(output),
         Err(fault) => {
-            // The same key may try again.
+            // The same Idempotency-Key may try again.
             context.replace_stored_response(Batch::default(), None).await?;
             Err(fault)
         }

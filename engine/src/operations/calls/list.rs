@@ -17,51 +17,48 @@ use crate::storage::fault::Fault;
 
 /// `GET /calls`
 pub const OPERATION: Operation = Operation::get("list_calls", "/calls", run!(run))
-    .docs(
-        "List calls",
-        "Lists calls in pages, the latest first unless asked otherwise, with statistics over all calls that \
-        pass the filters. Filters by what no call has give an empty list.",
-    )
+    .docs("List calls", "Lists calls in pages, latest first by default, with statistics over all calls that match the filters. A \
+        filter that no call matches gives an empty list.")
     .query::<Query>()
     .returns::<CallList>()
     .errors(&[Code::InvalidParameter]);
 
-/// Which calls, and in which order.
+/// Filters, order and page.
 #[derive(Deserialize, JsonSchema)]
 pub struct Query {
-    /// Only calls with all these words (the first 32 of them) in their transcript, summary, numbers or ids. Case and accents do not
-    /// matter; the last word may be unfinished.
+    /// Find calls whose transcript, summary, numbers or ids contain all of these words; only the first 32 count. Case and
+    /// accents do not matter; the last word may be incomplete.
     #[schemars(length(max = SEARCH_CHARS_MAX))]
     search: Option<String>,
-    /// Only calls of this assistant.
+    /// Filter by assistant.
     assistant_id: Option<String>,
-    /// Only calls that come from there.
+    /// Filter by source.
     source: Option<Source>,
-    /// Only calls that this model answered.
+    /// Filter by model.
     model: Option<String>,
-    /// Only calls answered with this voice.
+    /// Filter by voice.
     voice: Option<String>,
-    /// Only calls that came to this.
+    /// Filter by outcome.
     outcome: Option<Outcome>,
-    /// Only calls that were felt about like this.
+    /// Filter by sentiment.
     sentiment: Option<Sentiment>,
-    /// Only calls that started then or later: a day (`2026-01-31`, UTC) or a time (`2026-01-31T09:00:00Z`).
+    /// Only calls that started at this time or later: a day (`2026-01-31`, UTC) or a time (`2026-01-31T09:00:00Z`).
     date_from: Option<String>,
-    /// Only calls that started then or earlier: a day, all of it included, or a time.
+    /// Only calls that started at this time or earlier: a day, including all of it, or a time.
     date_to: Option<String>,
-    /// What the list is ordered by; default `started_at`.
+    /// Column to sort by; default `started_at`.
     sort: Option<SortColumn>,
-    /// Which way; default `desc`.
+    /// Sort direction; default `desc`.
     order: Option<Direction>,
-    /// From 1.
+    /// Page number, from 1.
     #[schemars(range(min = 1, max = PAGE_MAX))]
     page: Option<i64>,
-    /// Rows a page; default 200.
+    /// Calls per page; default 200.
     #[schemars(range(min = 1, max = PAGE_ROWS_MAX))]
     limit: Option<i64>,
 }
 
-/// What a list is ordered by.
+/// A column that calls can be sorted by.
 #[derive(Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum SortColumn {
@@ -71,7 +68,7 @@ enum SortColumn {
     Cost,
 }
 
-/// Which way a list goes.
+/// A sort direction.
 #[derive(Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum Direction {
@@ -84,9 +81,9 @@ enum Direction {
 pub struct CallList {
     /// The calls.
     calls: Vec<Call>,
-    /// What all calls that pass the filters come to.
+    /// Statistics over all calls that match the filters.
     stats: CallStats,
-    /// Where the page is.
+    /// The position of this page in the list.
     pagination: Pagination,
 }
 
@@ -104,11 +101,9 @@ async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
         Some(Direction::Asc) => Order::Ascending,
     };
     let filter = filter(query)?;
-    let rows = context.read(vec![stats::select(&filter), list::select(&filter, sort, order, page)]).await?;
-    let [counted, listed] = rows.as_slice() else {
-        return Err(Fault::Bug("two statements have two answers".to_owned()));
-    };
-    let stats = CallStats::read(counted)?;
+    let reads = [stats::select(&filter), list::select(&filter, sort, order, page)];
+    let [counted, listed] = context.read_each(reads).await?;
+    let stats = CallStats::read(&counted)?;
     let base_url = &context.services.config().base_url;
     let calls = listed.iter().map(|row| Call::read(row, base_url)).collect::<Result<_, _>>()?;
     let pagination = Pagination::new(page, stats.total);

@@ -27,14 +27,11 @@ use crate::storage::fault::Fault;
 /// `POST /calls/outbound`
 pub const OPERATION: Operation = Operation::post("create_outbound_call", "/calls/outbound", run!(run))
     .spending()
-    .docs(
-        "Place a call",
-        "Calls a telephone number and connects whoever answers to the assistant. 201 means that the carrier has \
-        taken the call, not that anybody answered: look at the call in the log (get_call) afterwards. The carrier is asked \
-        once and never again by itself; 504 means that nobody can tell whether it took the call, and the call named in \
+    .docs("Place a call", "Calls a telephone number and connects the person who answers to the assistant. 201 means that the carrier \
+        accepted the call, not that anybody answered: read the call (get_call) afterwards. The carrier is asked once, \
+        without automatic retries; 504 means that it is unknown whether the carrier accepted the call, and the call named in \
         `details.call_id` will show it. Send an Idempotency-Key to make your own retry safe. Calls cost money: have the \
-        recipient, the caller number and the expected usage approved first. `?dry_run=true` checks everything and places nothing.",
-    )
+        recipient, the caller number and the expected usage approved first. `?dry_run=true` checks everything and places no call.")
     .query::<Query>()
     .body::<Body>()
     .returns::<Answer>()
@@ -47,10 +44,10 @@ pub const OPERATION: Operation = Operation::post("create_outbound_call", "/calls
         Code::CarrierTimeout,
     ]);
 
-/// How to ask.
+/// Options.
 #[derive(Deserialize, JsonSchema)]
 pub struct Query {
-    /// True: check everything, place nothing, and say what would happen. The answer is then 201 with `dry_run`.
+    /// True checks everything, places no call and reports what would happen. The response is then 201 with `dry_run`.
     #[serde(default)]
     dry_run: bool,
 }
@@ -63,24 +60,23 @@ pub struct Body {
     assistant_id: String,
     /// The number to call.
     to: E164,
-    /// The number that calls: one that this workspace has bound. May be left out when exactly one is bound to the
-    /// assistant.
+    /// The number to call from, bound in this workspace. Optional when exactly one number is bound to the assistant.
     #[serde(default)]
     #[schemars(with = "E164")]
     from: Option<E164>,
-    /// The person on whose behalf the call is placed; kept on the call and told to the assistant.
+    /// The person on whose behalf the call is placed; stored with the call and given to the assistant.
     #[serde(default)]
     #[schemars(with = "E164")]
     user_number: Option<E164>,
 }
 
-/// A call that was placed, or that could be.
+/// The placed call, or the result of a dry run.
 #[derive(Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Answer {
-    /// The carrier has taken it.
+    /// The carrier accepted the call.
     Placed(Box<Call>),
-    /// Nothing was placed.
+    /// No call was placed.
     DryRun(DryRun),
 }
 
@@ -91,14 +87,14 @@ pub struct DryRun {
     dry_run: bool,
     /// Whether the call would be placed.
     would_place: bool,
-    /// The number that would call; null when none can be told.
+    /// The number that would call; null when it is not known.
     from: Option<String>,
     /// The number that would be called.
     to: String,
-    /// The carrier that would be asked; null when none can be told.
+    /// The carrier that would be asked; null when it is not known.
     provider: Option<CarrierName>,
-    /// Why it would not be placed: the errors that the same request without `dry_run` would get, each with `code`,
-    /// `message` and, where it has any, `details`.
+    /// The errors that the same request without `dry_run` would get, each with `code`, `message` and, where it has any,
+    /// `details`.
     problems: Vec<Value>,
 }
 

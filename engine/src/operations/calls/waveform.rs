@@ -1,4 +1,4 @@
-//! `GET /calls/{id}/waveform`: what a call's recording looks like.
+//! `GET /calls/{id}/waveform`: the waveform of a call's recording.
 use crate::base::error::Code;
 use crate::operations::context::Context;
 use crate::operations::operation::{Input, Operation, Output};
@@ -8,11 +8,8 @@ use crate::storage::recordings::{self, columns};
 
 /// `GET /calls/{id}/waveform`
 pub const OPERATION: Operation = Operation::get("get_waveform", "/calls/{id}/waveform", run!(run))
-    .docs(
-        "Get a recording's waveform",
-        "Reads how loud each channel of a call's recording is over time, for drawing it. A call without a \
-        recording answers 404.",
-    )
+    .docs("Get a recording's waveform", "Reads the peaks of each channel of a call's recording, to draw it. Returns 404 for a call without a \
+        recording.")
     .returns::<Waveform>()
     .errors(&[Code::RecordingNotReady]);
 

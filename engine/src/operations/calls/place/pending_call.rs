@@ -207,8 +207,8 @@ impl PendingCall {
 
     async fn unknown(&self, context: &Context, mut leg: Leg, why: &str) -> Result<Output, Fault> {
         let message = format!(
-            "The carrier did not say whether it took the call: {why}. Look at the call before you place it again; \
-             it shows what becomes of it once the carrier calls back."
+            "The carrier did not confirm whether it accepted the call: {why}. Read the call before you place it again; \
+             it is updated when the carrier calls back."
         );
         let details = json!({"provider": leg.provider, "call_id": self.call.id});
         let error = Error::new(Code::CarrierTimeout, message).with_details(details);
@@ -220,7 +220,7 @@ impl PendingCall {
     }
 
     fn in_progress(&self) -> Error {
-        let message = "This request has begun, and whether the carrier took the call is not known (yet). Look at the call \
+        let message = "This request is under way, and it is not known yet whether the carrier accepted the call. Read the call \
                        before you place it again.";
         let details = json!({"provider": self.leg.provider, "call_id": self.call.id});
         Error::new(Code::RequestInProgress, message).with_details(details)

@@ -73,7 +73,7 @@ impl<'a> Plan<'a> {
         let mut problems = Vec::new();
         let assistant = assistant.first().map(Assistant::read).transpose()?;
         match &assistant {
-            None => problems.push(Error::field("assistant_id", "is no assistant of this workspace")),
+            None => problems.push(Error::field("assistant_id", "is not an assistant of this workspace")),
             Some(assistant) if !speech::can_speak(&assistant.voice) => {
                 let message = format!(
                     "speaks with {}, which cannot be used on the telephone yet: use builtin/tone",
@@ -87,7 +87,7 @@ impl<'a> Plan<'a> {
         if let Some((number, _)) = &from
             && *number == body.to
         {
-            problems.push(Error::field("to", "is the number that calls: a line cannot call itself"));
+            problems.push(Error::field("to", "is the number to call from: a number cannot call itself"));
         }
         if let Some((_, provider)) = &from
             && let Err(error) = callbacks::carrier(&context.services, *provider)
@@ -166,9 +166,9 @@ fn from_number(
             let provider = CarrierName::parse(row.str("provider")?).ok_or_else(|| stored("provider"))?;
             return Ok(Some((number, provider)));
         }
-        (Some(_), None, _) => "is no number of this workspace: bind it first (PUT /numbers/{number})",
-        (None, None, _) => "is needed: no number is bound to this assistant",
-        (None, Some(_), Some(_)) => "is needed: several numbers are bound to this assistant",
+        (Some(_), None, _) => "is not a number of this workspace: bind it first (PUT /numbers/{number})",
+        (None, None, _) => "is required: no number is bound to this assistant",
+        (None, Some(_), Some(_)) => "is required: several numbers are bound to this assistant",
     };
     problems.push(Error::fields(Code::ValidationFailed, &[FieldProblem::new("from", problem)]));
     Ok(None)
@@ -177,7 +177,7 @@ fn from_number(
 fn too_many_calls(row: Row<'_>) -> Result<Error, Fault> {
     let (calls, most) = (row.integer("calls")?, row.integer("calls_at_once")?);
     let message = format!(
-        "This workspace has {calls} telephone calls under way and allows itself {most}. Wait until one is over, or raise \
+        "This workspace has {calls} telephone calls under way, and its limit is {most}. Wait until one ends, or raise \
          calls_at_once (PATCH /workspace)."
     );
     let mut error = Error::new(Code::TooManyCalls, message);
