@@ -1,10 +1,11 @@
-//! The call as clients see it: one definition for the REST read, the list, runs and events.
+//! The public representation of a call: one definition for the REST read, the list, runs and events.
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::json;
 use serde_json::value::RawValue;
 
-use crate::base::time;
+use crate::base::ids::{AssistantId, Id, RunId};
+use crate::base::time::Timestamp;
 use crate::carriers::CarrierName;
 use crate::conversation::transcript::TranscriptRow;
 use crate::conversation::{CallFault, EndedReason, Outcome, Sentiment};
@@ -21,7 +22,7 @@ pub struct Call {
     /// `call_…`
     pub id: String,
     /// The assistant that spoke.
-    assistant_id: String,
+    assistant_id: AssistantId,
     /// The revision it spoke with.
     assistant_revision: i64,
     /// Where the call comes from.
@@ -45,11 +46,11 @@ pub struct Call {
     /// The voice it answered with.
     voice: String,
     /// When it was queued, came in or was opened.
-    started_at: String,
+    started_at: Timestamp,
     /// When it was answered; null when it was not.
-    answered_at: Option<String>,
+    answered_at: Option<Timestamp>,
     /// When it was over; null until then.
-    ended_at: Option<String>,
+    ended_at: Option<Timestamp>,
     /// How long the two sides were connected; null until it is over.
     duration_ms: Option<i64>,
     /// What came of it; null until it is over.
@@ -74,7 +75,7 @@ pub struct Call {
     /// The recording; null when there is none.
     recording: Option<Recording>,
     /// The simulation run it belongs to; null when it belongs to none.
-    simulation_run_id: Option<String>,
+    simulation_run_id: Option<RunId>,
 }
 
 /// A call's recording.
@@ -104,7 +105,7 @@ impl Recording {
     }
 }
 
-/// What [`Call::read`] needs of `calls AS c` and `call_groups AS g`, but for the transcript.
+/// The columns of `calls AS c` and `call_groups AS g` that [`Call::read`] needs, except the transcript.
 pub(super) const COLUMNS: &str = "c.id AS id, g.assistant_id AS assistant_id, c.assistant_revision AS assistant_revision,
  g.source AS source, c.direction AS direction, c.status AS status, c.from_number AS from_number, c.to_number AS to_number,
  c.user_number AS user_number, c.provider AS provider, c.carrier_call_id AS carrier_call_id, g.model AS model, g.voice AS voice,
@@ -149,7 +150,7 @@ impl Call {
         let ended_reason = row.optional_word("ended_reason")?;
         let recording_ms = row.optional_integer("recording_ms")?;
         Ok(Self {
-            assistant_id: row.text("assistant_id")?,
+            assistant_id: row.id("assistant_id")?,
             assistant_revision: row.integer("assistant_revision")?,
             source: row.word("source")?,
             direction: row.word("direction")?,
@@ -161,9 +162,9 @@ impl Call {
             carrier_call_id: row.optional_text("carrier_call_id")?,
             model: row.text("model")?,
             voice: row.text("voice")?,
-            started_at: time::format(row.integer("started_at")?),
-            answered_at: time::format_optional(row.optional_integer("answered_at")?),
-            ended_at: time::format_optional(row.optional_integer("ended_at")?),
+            started_at: row.timestamp("started_at")?,
+            answered_at: row.optional_timestamp("answered_at")?,
+            ended_at: row.optional_timestamp("ended_at")?,
             duration_ms: row.optional_integer("duration_ms")?,
             outcome: row.optional_word("outcome")?,
             ended_reason,
@@ -187,25 +188,25 @@ impl Call {
                 llm_uncounted_answers: row.integer("llm_uncounted_answers")?,
             },
             recording: recording_ms.map(|duration_ms| Recording::new(base_url, &id, duration_ms)),
-            simulation_run_id: row.optional_text("simulation_run_id")?,
+            simulation_run_id: row.optional_id("simulation_run_id")?,
             id,
         })
     }
 
-    /// The same with its recording.
+    /// Adds the recording.
     #[must_use]
     pub fn recorded(mut self, base_url: &str, duration_ms: i64) -> Self {
         self.recording = Some(Recording::new(base_url, &self.id, duration_ms));
         self
     }
 
-    /// What was said and done, as it is shown.
+    /// The transcript; `[]` where the list left it out.
     pub fn transcript(&self) -> Box<RawValue> {
         self.transcript.clone().unwrap_or_else(|| RawValue::from_string("[]".to_owned()).unwrap_or_default())
     }
 
-    /// What reading the call will show once these have been written: an event's payload is the same as
-    /// the read, to the byte.
+    /// The call as a read returns it after these have been written: the payload of an event equals that response byte
+    /// for byte.
     pub fn of(new: &NewCall, ended: Option<&EndedCall>, analysis: Option<&Analysis>) -> Result<Self, Fault> {
         let outcome =
             analysis.and_then(|analysis| analysis.outcome).or_else(|| ended.map(|ended| ended.outcome));
@@ -213,7 +214,7 @@ impl Call {
         let transcript = ended.map_or("[]".to_owned(), transcript);
         Ok(Self {
             id: new.id.clone(),
-            assistant_id: new.assistant_id.clone(),
+            assistant_id: AssistantId::from_stored(new.assistant_id.clone()),
             assistant_revision: new.assistant_revision,
             source: new.source,
             direction: new.direction,
@@ -225,9 +226,9 @@ impl Call {
             carrier_call_id: new.carrier_call_id.clone(),
             model: new.model.clone(),
             voice: new.voice.clone(),
-            started_at: time::format(new.started_at),
-            answered_at: time::format_optional(answered_at),
-            ended_at: ended.map(|ended| time::format(ended.ended_at)),
+            started_at: Timestamp::from_ms(new.started_at),
+            answered_at: answered_at.map(Timestamp::from_ms),
+            ended_at: ended.map(|ended| Timestamp::from_ms(ended.ended_at)),
             duration_ms: ended.map(|ended| ended.duration_ms),
             outcome,
             ended_reason: ended.and_then(|ended| ended.ended_reason),
@@ -238,13 +239,13 @@ impl Call {
             costs: ended.map(|ended| ended.costs).unwrap_or_default(),
             usage: ended.map(|ended| ended.usage).unwrap_or_default(),
             recording: None,
-            simulation_run_id: new.simulation_run_id.clone(),
+            simulation_run_id: new.simulation_run_id.clone().map(RunId::from_stored),
         })
     }
 }
 
 impl NewCall {
-    /// A call of the log as it began, with what is known of it since.
+    /// From a row of [`select_for`]: a call without its end.
     pub fn read(row: Row<'_>, workspace_id: &str) -> Result<Self, DatabaseError> {
         Ok(Self {
             workspace_id: workspace_id.to_owned(),
@@ -268,12 +269,12 @@ impl NewCall {
     }
 }
 
-/// The transcript as it is stored and shown.
+/// The transcript as it is stored and returned.
 pub(super) fn transcript(ended: &EndedCall) -> String {
     json!(ended.transcript).to_string()
 }
 
-/// The word of an [`EndedReason`], which tells its words to serde only.
+/// The word that is stored for an [`EndedReason`].
 pub(super) fn ended_reason(reason: EndedReason) -> Option<String> {
     Some(reason.as_str().to_owned())
 }
