@@ -1,4 +1,4 @@
-//! Keys, ranges and streams of blobs.
+//! Blobs beside the port: how they are named, which part of one is meant, and how it is streamed.
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -8,16 +8,16 @@ use futures_util::stream;
 use crate::base::limits::BLOB_PIECE_BYTES;
 use crate::ports::{Blobs, BoxStream};
 
-/// The maximum length of one part of a key; our ids are shorter.
+/// The longest part of a key; ids of ours are shorter.
 const KEY_PART_BYTES_MAX: usize = 64;
 
-/// The key of a blob: a path of lower-case letters, digits, `_` and single dots, which is valid in a file system and in a
-/// bucket and cannot leave its directory. Only the engine creates one.
+/// A blob's name: a path of lower-case letters, digits, `_` and single dots, which means the same to a file
+/// system and to a bucket, and leads nowhere else. Only the engine makes one.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct BlobKey(String);
 
 impl BlobKey {
-    /// `recordings/<workspace>/<call>.<recording>.wav`; `None` when one of them is not a valid id.
+    /// `recordings/<workspace>/<call>.<recording>.wav`; `None` when one of them is no id of ours.
     pub fn recording(workspace_id: &str, call_id: &str, recording_id: &str) -> Option<Self> {
         let ids = [workspace_id, call_id, recording_id];
         ids.into_iter()
@@ -25,7 +25,7 @@ impl BlobKey {
             .then(|| Self(format!("recordings/{workspace_id}/{call_id}.{recording_id}.wav")))
     }
 
-    /// The key as text, for the hosts.
+    /// As the hosts use it.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -49,8 +49,8 @@ pub struct ByteRange {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BlobError(pub String);
 
-/// A response body that is part of a blob. It is attached to the response instead of a body, and the host streams these
-/// bytes from its [`Blobs`] without loading all of them.
+/// What the body of an answer is, in place of the body: it rides on the response, and the host sends these bytes
+/// out of its [`Blobs`] without ever holding all of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Slice {
     /// Which blob.
@@ -59,8 +59,8 @@ pub struct Slice {
     pub range: ByteRange,
 }
 
-/// Streams a slice in pieces of [`BLOB_PIECE_BYTES`], for hosts without a better way. `None`: there is no such blob; this is
-/// known before the response headers are sent.
+/// Streams a slice in pieces of [`BLOB_PIECE_BYTES`], for hosts that have nothing better. `None`: there is no
+/// such blob. It is known before the first piece is sent, and so before the head of an answer is.
 pub async fn open(
     blobs: Arc<dyn Blobs>,
     mut slice: Slice,
@@ -78,7 +78,7 @@ pub async fn open(
     Ok(Some(Box::pin(stream::iter([Ok(first)]).chain(rest))))
 }
 
-/// Reads the next piece and shortens the slice by it.
+/// The next piece, taken off the slice.
 async fn piece(blobs: &dyn Blobs, slice: &mut Slice) -> Result<Option<Bytes>, BlobError> {
     let wanted = ByteRange { first: slice.range.first, bytes: slice.range.bytes.min(BLOB_PIECE_BYTES) };
     let Some(bytes) = blobs.get(&slice.key, wanted).await? else { return Ok(None) };

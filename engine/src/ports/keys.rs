@@ -1,4 +1,4 @@
-//! Public-key signatures. Every platform provides implementations that run in constant time.
+//! Public-key mathematics, which every platform brings along in a form that leaks nothing by its timing.
 use bytes::Bytes;
 
 use super::{BoxFuture, Port};
@@ -6,7 +6,7 @@ use super::{BoxFuture, Port};
 /// Signing and checking with key pairs.
 ///
 /// 1. The same key and message give the same signature.
-/// 2. An invalid key is an error or a failed verification, never a panic.
+/// 2. A key that cannot be read is an error, or a signature that does not fit; never a panic.
 pub trait Keys: Port {
     /// Whether an Ed25519 signature (RFC 8032) is this key's over `message`.
     fn verify_ed25519(

@@ -1,5 +1,5 @@
-//! Everything that a host provides to the engine. The engine has no other access to the outside world, so a recorded or
-//! seeded set of ports replays to the same bytes.
+//! Everything a host lends the engine. Nothing else of the outside world reaches it, so a recorded
+//! or seeded set of ports replays to the same bytes.
 use std::future::Future;
 use std::net::IpAddr;
 use std::pin::Pin;
@@ -49,7 +49,7 @@ pub trait Port {}
 #[cfg(target_arch = "wasm32")]
 impl<T: ?Sized> Port for T {}
 
-/// SQLite on both hosts: D1 at the edge, a file when self-hosted.
+/// SQLite behind either host: D1 at the edge, a file on a box.
 ///
 /// 1. A batch runs in order and is all or nothing; a later statement sees what an earlier one wrote.
 /// 2. A batch is never empty, binds at most 100 parameters a statement, and binds every number as a
@@ -59,28 +59,28 @@ impl<T: ?Sized> Port for T {}
 ///    a second try safe.
 /// 4. `read` sees every write that was acknowledged before it was called, and sees one moment.
 pub trait Database: Port {
-    /// Runs statements that only read.
+    /// Runs statements that change nothing.
     fn read(&self, batch: Vec<Statement>) -> BoxFuture<'_, Result<Vec<Rows>, DatabaseError>>;
     /// Runs statements of which at least one may write.
     fn write(&self, batch: Vec<Statement>) -> BoxFuture<'_, Result<Vec<Rows>, DatabaseError>>;
 }
 
-/// Data too large for a row: recordings. Files when self-hosted, R2 at the edge.
+/// What no row can hold: recordings. Files on a box, R2 at the edge.
 ///
-/// 1. `put` writes a blob completely or not at all, and returns only when it is durable. A `put` that failed or was
-///    interrupted may still have written it. The engine writes a key once, or again without a concurrent writer.
+/// 1. `put` makes a blob whole or not at all, and returns only when it is durable. One that failed or was cut off
+///    may have made it all the same. The engine writes a key once, or again with nobody else at it.
 /// 2. `size` and `get` see every put and delete that was acknowledged before they were called.
-/// 3. `get` returns exactly the requested bytes, and fewer only at the end of the blob; the first byte must be within it.
-///    `None`: there is no such blob.
-/// 4. `delete` succeeds even if there is no blob, also removes the remains of an interrupted `put`, and returns only when
-///    that is durable.
-/// 5. Keys are independent: similar keys share nothing.
+/// 3. `get` gives exactly the bytes asked for; fewer only where the blob ends, for which at least its first byte
+///    has to be within it. `None`: there is no such blob.
+/// 4. `delete` succeeds also when there is nothing, takes what a `put` that was cut off left behind along, and
+///    returns only when that is durable.
+/// 5. A blob belongs to its key alone: keys that look alike share nothing.
 pub trait Blobs: Port {
-    /// Writes `bytes` under `key` and replaces what is there.
+    /// Keeps `bytes` under `key`, in place of what is there.
     fn put(&self, key: &BlobKey, bytes: Bytes) -> BoxFuture<'_, Result<(), BlobError>>;
     /// How many bytes there are; `None` when there is no such blob.
     fn size(&self, key: &BlobKey) -> BoxFuture<'_, Result<Option<u64>, BlobError>>;
-    /// Reads a range of bytes.
+    /// Reads some of them.
     fn get(&self, key: &BlobKey, range: ByteRange) -> BoxFuture<'_, Result<Option<Bytes>, BlobError>>;
     /// Removes a blob for good.
     fn delete(&self, key: &BlobKey) -> BoxFuture<'_, Result<(), BlobError>>;
@@ -90,7 +90,8 @@ pub trait Blobs: Port {
 pub trait Clock: Port {
     /// Milliseconds since 1970-01-01T00:00:00Z.
     fn now_ms(&self) -> i64;
-    /// Completes after `ms`. Dropping it ends the wait. A simulated clock advances by `ms` and completes at once.
+    /// Is over when `ms` have passed. Dropping it ends the wait. Where time is moved by hand, the
+    /// pause moves it on and is over at once.
     fn sleep(&self, ms: u64) -> BoxFuture<'_, ()>;
 }
 
@@ -100,16 +101,16 @@ pub trait Random: Port {
     fn fill(&self, bytes: &mut [u8]);
 }
 
-/// Sends hints to the job runner. A hint may be lost, repeated or late: the row of the job decides.
+/// Carries hints to the job runner. One may be lost, doubled or late: the job's row is the truth.
 pub trait Queue: Port {
-    /// Asks the runner to look at the jobs of `wake.queue`, at `wake.at_ms` or soon after.
+    /// Asks for a look at the jobs of `wake`'s queue, once it is due or soon after.
     fn wake(&self, wake: &Wake);
 }
 
 /// A hint that a job is due.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wake {
-    /// The queue of the job.
+    /// Where the job runs.
     pub queue: JobQueue,
     /// The job.
     pub job_id: String,
@@ -138,7 +139,7 @@ pub struct HttpRequest {
     pub headers: Vec<(&'static str, String)>,
     /// Empty for none.
     pub body: Bytes,
-    /// For the whole exchange, from the DNS lookup to the last byte.
+    /// The whole exchange, from the look-up of the name to the last byte.
     pub deadline_ms: u64,
     /// More bytes than this in the answer are [`HttpError::TooLarge`].
     pub response_bytes_max: usize,
@@ -170,7 +171,7 @@ pub enum HttpError {
     Failed(String),
 }
 
-/// A response whose body is still being received. Dropping it aborts the exchange.
+/// An answer whose body is still on its way. Dropping it aborts the exchange.
 pub struct HttpStream {
     /// The status code.
     pub status: u16,
@@ -215,12 +216,12 @@ pub trait Http: Port {
     }
 }
 
-/// The ports that a host provides.
+/// The set of ports a host lends.
 #[derive(Clone)]
 pub struct Ports {
     /// Durable state.
     pub database: Arc<dyn Database>,
-    /// Durable data that is too large for a row.
+    /// Durable state that is too large for it.
     pub blobs: Arc<dyn Blobs>,
     /// The time.
     pub clock: Arc<dyn Clock>,
@@ -234,7 +235,7 @@ pub struct Ports {
     pub keys: Arc<dyn Keys>,
 }
 
-/// One incoming request from a host; its body has been read and is within
+/// One incoming request as a host hands it over, its body already read within
 /// [`crate::base::limits::BODY_BYTES_MAX`].
 pub struct Incoming {
     /// Method, URI, headers and body.

@@ -1,4 +1,4 @@
-//! Accepted WebSockets, which a host passes to a live conversation.
+//! Accepted WebSockets, as a host lends them to a live conversation.
 use bytes::Bytes;
 
 use super::BoxFuture;
@@ -14,7 +14,7 @@ pub trait Movable {}
 #[cfg(target_arch = "wasm32")]
 impl<T: ?Sized> Movable for T {}
 
-/// A WebSocket message, in either direction.
+/// What goes over a socket, either way.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SocketMessage {
     /// A text message.
@@ -23,22 +23,22 @@ pub enum SocketMessage {
     Binary(Bytes),
 }
 
-/// The result of waiting for a message.
+/// What came over a socket, or did not.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Received {
     /// A message of at most [`crate::base::limits::SOCKET_MESSAGE_BYTES_MAX`] bytes.
     Message(SocketMessage),
     /// A message of more than [`crate::base::limits::SOCKET_MESSAGE_BYTES_MAX`] bytes.
     TooLarge,
-    /// No message until the given time.
+    /// Nothing, until the time given.
     Nothing,
-    /// The host shuts down: end the conversation within its grace period.
+    /// The host is about to stop: come to an end within its grace period.
     Stopping,
-    /// The client has closed the socket, or the connection broke. Nothing follows.
+    /// The client has closed, or the connection broke. Nothing follows.
     Gone,
 }
 
-/// The client receives no more messages.
+/// The other side takes nothing any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Gone;
 

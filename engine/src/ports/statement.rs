@@ -1,4 +1,4 @@
-//! SQL as data: statements with bound values, and the rows they return.
+//! SQL as data: statements with bound values, and the rows that come back.
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -242,7 +242,7 @@ const fn is_name(bytes: &[u8], start: usize, end: usize, name: &[u8]) -> bool {
 pub enum Value {
     /// NULL.
     Null,
-    /// Every number is a float, as in D1; integers are exact up to 2^53.
+    /// Every number travels as a float, as D1 has it; integers are exact up to 2^53.
     Number(f64),
     /// UTF-8.
     Text(String),
@@ -337,7 +337,7 @@ impl<'a> Row<'a> {
         self.str(column).map(str::to_owned)
     }
 
-    /// [`Row::text`] without a copy.
+    /// A TEXT column that is never NULL, to look at.
     pub fn str(&self, column: &str) -> Result<&'a str, DatabaseError> {
         match self.value(column)? {
             Value::Text(text) => Ok(text),

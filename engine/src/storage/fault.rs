@@ -1,4 +1,4 @@
-//! Why an operation failed: an error for the client, or a private detail for the log.
+//! Why an operation did not finish: an error for the client, or a private detail for the log.
 use crate::base::error::{Code, Error};
 use crate::base::limits::STALE_ATTEMPTS_MAX;
 use crate::ports::{BlobError, DatabaseError};
@@ -12,7 +12,7 @@ pub enum Fault {
     Stale,
     /// The stored response of an earlier request with the same Idempotency-Key.
     Replay(Box<crate::storage::idempotency::Stored>),
-    /// Private: logged; the client gets [`Code::Internal`] or [`Code::Unavailable`].
+    /// Private: logged, answered as [`Code::Internal`] or [`Code::Unavailable`].
     Storage(DatabaseError),
     /// Private: a defect of our own code.
     Bug(String),

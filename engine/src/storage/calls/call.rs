@@ -4,8 +4,7 @@ use serde::Serialize;
 use serde_json::json;
 use serde_json::value::RawValue;
 
-use crate::base::ids::{AssistantId, Id, RunId};
-use crate::base::time::Timestamp;
+use crate::base::time;
 use crate::carriers::CarrierName;
 use crate::conversation::transcript::TranscriptRow;
 use crate::conversation::{CallFault, EndedReason, Outcome, Sentiment};
@@ -22,7 +21,7 @@ pub struct Call {
     /// `call_…`
     pub id: String,
     /// The assistant that spoke.
-    assistant_id: AssistantId,
+    assistant_id: String,
     /// The revision it spoke with.
     assistant_revision: i64,
     /// Where the call comes from.
@@ -46,11 +45,11 @@ pub struct Call {
     /// The voice it answered with.
     voice: String,
     /// When it was queued, came in or was opened.
-    started_at: Timestamp,
+    started_at: String,
     /// When it was answered; null when it was not.
-    answered_at: Option<Timestamp>,
+    answered_at: Option<String>,
     /// When it was over; null until then.
-    ended_at: Option<Timestamp>,
+    ended_at: Option<String>,
     /// How long the two sides were connected; null until it is over.
     duration_ms: Option<i64>,
     /// What came of it; null until it is over.
@@ -75,7 +74,7 @@ pub struct Call {
     /// The recording; null when there is none.
     recording: Option<Recording>,
     /// The simulation run it belongs to; null when it belongs to none.
-    simulation_run_id: Option<RunId>,
+    simulation_run_id: Option<String>,
 }
 
 /// A call's recording.
@@ -150,7 +149,7 @@ impl Call {
         let ended_reason = row.optional_word("ended_reason")?;
         let recording_ms = row.optional_integer("recording_ms")?;
         Ok(Self {
-            assistant_id: row.id("assistant_id")?,
+            assistant_id: row.text("assistant_id")?,
             assistant_revision: row.integer("assistant_revision")?,
             source: row.word("source")?,
             direction: row.word("direction")?,
@@ -162,9 +161,9 @@ impl Call {
             carrier_call_id: row.optional_text("carrier_call_id")?,
             model: row.text("model")?,
             voice: row.text("voice")?,
-            started_at: row.timestamp("started_at")?,
-            answered_at: row.optional_timestamp("answered_at")?,
-            ended_at: row.optional_timestamp("ended_at")?,
+            started_at: time::format(row.integer("started_at")?),
+            answered_at: time::format_optional(row.optional_integer("answered_at")?),
+            ended_at: time::format_optional(row.optional_integer("ended_at")?),
             duration_ms: row.optional_integer("duration_ms")?,
             outcome: row.optional_word("outcome")?,
             ended_reason,
@@ -188,7 +187,7 @@ impl Call {
                 llm_uncounted_answers: row.integer("llm_uncounted_answers")?,
             },
             recording: recording_ms.map(|duration_ms| Recording::new(base_url, &id, duration_ms)),
-            simulation_run_id: row.optional_id("simulation_run_id")?,
+            simulation_run_id: row.optional_text("simulation_run_id")?,
             id,
         })
     }
@@ -214,7 +213,7 @@ impl Call {
         let transcript = ended.map_or("[]".to_owned(), transcript);
         Ok(Self {
             id: new.id.clone(),
-            assistant_id: AssistantId::from_stored(new.assistant_id.clone()),
+            assistant_id: new.assistant_id.clone(),
             assistant_revision: new.assistant_revision,
             source: new.source,
             direction: new.direction,
@@ -226,9 +225,9 @@ impl Call {
             carrier_call_id: new.carrier_call_id.clone(),
             model: new.model.clone(),
             voice: new.voice.clone(),
-            started_at: Timestamp::from_ms(new.started_at),
-            answered_at: answered_at.map(Timestamp::from_ms),
-            ended_at: ended.map(|ended| Timestamp::from_ms(ended.ended_at)),
+            started_at: time::format(new.started_at),
+            answered_at: time::format_optional(answered_at),
+            ended_at: ended.map(|ended| time::format(ended.ended_at)),
             duration_ms: ended.map(|ended| ended.duration_ms),
             outcome,
             ended_reason: ended.and_then(|ended| ended.ended_reason),
@@ -239,7 +238,7 @@ impl Call {
             costs: ended.map(|ended| ended.costs).unwrap_or_default(),
             usage: ended.map(|ended| ended.usage).unwrap_or_default(),
             recording: None,
-            simulation_run_id: new.simulation_run_id.clone().map(RunId::from_stored),
+            simulation_run_id: new.simulation_run_id.clone(),
         })
     }
 }
