@@ -1,7 +1,7 @@
-//! What a conversation under way has been told, kept so that whoever takes it over can tell it the
-//! same again and go on: the conversation is a pure function of its inputs. A tool call stands here
-//! before its request goes out, and its result before anything follows from it, so an interruption
-//! repeats no call whose result is known, and one whose result is not known goes out under its old id.
+//! The journal of a running conversation: its inputs, so that another process can replay them and continue. The
+//! conversation is a pure function of its inputs. A tool call is written before its request is sent, and its result before
+//! anything follows from it. So after an interruption, no call with a known result is repeated, and a call without a known
+//! result is sent again with the same id.
 use serde::{Deserialize, Serialize};
 
 use super::Failure;
@@ -14,12 +14,12 @@ use crate::storage::calls::Analysis;
 use crate::storage::cost::Cost;
 use crate::storage::jobs::Job;
 
-/// One thing a conversation was told, and what finding it out cost.
+/// One input of a conversation, and its cost.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct JournalEntry {
-    /// What it was told.
+    /// The input.
     pub input: Input,
-    /// What the models asked for it have cost.
+    /// The cost of the models that produced it.
     pub spent: Cost,
 }
 
@@ -32,7 +32,7 @@ enum Entry {
         id: String,
         name: String,
     },
-    /// The conversation is over and was looked into.
+    /// The conversation has ended and was analyzed.
     Analysed {
         analysis: Analysis,
         spent: Cost,
@@ -58,7 +58,7 @@ impl Journal {
         )
     }
 
-    /// The journal to go on with, and what it says already.
+    /// The journal to continue, and the inputs it contains.
     pub fn read(job: &Job, conversation_id: &str, rows: &Rows) -> Result<(Self, Vec<JournalEntry>), Failure> {
         let (mut told, mut analysed) = (Vec::new(), None);
         for row in rows.iter() {
@@ -79,33 +79,32 @@ impl Journal {
         Ok((journal, told))
     }
 
-    /// Takes down what the conversation is told.
+    /// Adds an input.
     pub fn told(&mut self, told: &JournalEntry) {
-        self.take_down(&Entry::JournalEntry(told.clone()));
+        self.add(&Entry::JournalEntry(told.clone()));
     }
 
-    /// Takes down that a tool is about to be called.
+    /// Adds that a tool is about to be called.
     pub fn calling(&mut self, id: &str, name: &str) {
-        self.take_down(&Entry::Calling { id: id.to_owned(), name: name.to_owned() });
+        self.add(&Entry::Calling { id: id.to_owned(), name: name.to_owned() });
     }
 
-    /// Takes down what the conversation was about, and what finding that out has cost.
+    /// Adds the analysis and its cost.
     pub fn looked_into(&mut self, analysis: &Analysis, spent: Cost) {
-        self.take_down(&Entry::Analysed { analysis: analysis.clone(), spent });
+        self.add(&Entry::Analysed { analysis: analysis.clone(), spent });
     }
 
-    /// What the conversation was about, if that was found out before.
+    /// The analysis, if an earlier attempt has made it.
     pub fn analysed(&self) -> Option<(Analysis, Cost)> {
         self.analysed.clone()
     }
 
-    /// Whether something is not on disk yet.
+    /// Whether there are entries that are not stored.
     pub fn is_unsaved(&self) -> bool {
         !self.unsaved.is_empty()
     }
 
-    /// What puts the rest on disk. Each place is taken once: of two that believe to hold the lease,
-    /// one fails.
+    /// The statements that store the rest. Places are unique: of two processes that believe to hold the lease, one fails.
     pub fn save(&mut self) -> Vec<Statement> {
         let mut statements = Vec::new();
         let mut list: Vec<String> = Vec::new();
@@ -124,7 +123,7 @@ impl Journal {
         statements
     }
 
-    /// Forgets the journal: the conversation is over.
+    /// Deletes the journal after the conversation.
     pub fn forget(&self) -> Statement {
         sql!(
             "DELETE FROM conversation_journal WHERE workspace_id = :workspace_id AND conversation_id = :conversation_id",
@@ -133,7 +132,7 @@ impl Journal {
         )
     }
 
-    fn take_down(&mut self, entry: &Entry) {
+    fn add(&mut self, entry: &Entry) {
         // A value of ours always serialises.
         self.unsaved.push(serde_json::to_string(entry).unwrap_or_default());
     }

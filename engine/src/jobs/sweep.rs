@@ -1,4 +1,4 @@
-//! The sweep: forgets what is kept for a time only, and removes blobs that nobody can reach.
+//! The sweep: deletes expired rows and removes unreachable blobs.
 use crate::base::ids::{self, prefix};
 use crate::base::limits::{EVENT_KEPT_MS, IDEMPOTENCY_WINDOW_MS, SWEEP_CHUNKS_MAX, SWEEP_ROWS_MAX};
 use crate::services::Services;
@@ -6,19 +6,19 @@ use crate::sql;
 use crate::storage::fault::Fault;
 use crate::storage::recordings;
 
-/// An event's deliveries are made right after it, so their ids hold the same time or a little later
-/// one: an event goes when they surely have.
+/// The deliveries of an event are created right after it, so their ids contain the same time or a slightly later one. An
+/// event is deleted this much later, when its deliveries must be gone.
 const MARGIN_MS: i64 = 60_000;
 
 impl Services {
-    /// Forgets what is kept for a time only and removes what is out of reach. Cheap; a host calls it now and then.
+    /// Deletes expired rows and removes unreachable blobs. It is cheap; a host calls it regularly.
     pub async fn sweep(&self) -> Result<(), Fault> {
         let now_ms = self.ports().clock.now_ms();
         let forget = sql!(
             "DELETE FROM idempotency_keys WHERE created_at <= :until",
             until = now_ms - IDEMPOTENCY_WINDOW_MS
         );
-        // A token whose time is over is refused for that.
+        // An expired token is rejected anyway.
         let forget_tokens = sql!("DELETE FROM used_test_tokens WHERE expires_at <= :now", now = now_ms);
         let [abandon, due] = recordings::due(now_ms);
         let [.., due] = self.write([forget, forget_tokens, abandon, due]).await?;
@@ -30,8 +30,7 @@ impl Services {
         self.remove_recordings(&due).await
     }
 
-    /// Removes rows whose ids sort before `bound`, a bounded number a batch: a large one would keep
-    /// everybody else's writes waiting.
+    /// Deletes rows whose ids sort before `bound`, a limited number in each batch: a large batch would block other writes.
     async fn forget_older(&self, table: &'static str, bound: &str, chunks: &mut usize) -> Result<(), Fault> {
         while *chunks > 0 {
             *chunks -= 1;

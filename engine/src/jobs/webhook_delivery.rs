@@ -1,9 +1,9 @@
-//! Sends one webhook what is due to it: the *pump*. A webhook has one, however many deliveries wait,
-//! so a receiver that hangs or fails holds up its own deliveries and nobody else's.
+//! The delivery worker: sends a webhook its due deliveries. Each webhook has one job, however many deliveries wait, so a
+//! receiver that hangs or fails delays only its own deliveries.
 //!
-//! A round reads what is due, sends it side by side, and writes all outcomes in one batch. That batch
-//! also ends the job, or puts it off until the next attempt is due: an event that is emitted meanwhile
-//! is either seen by it or finds the job put off and makes it due, so none is left lying.
+//! A round reads what is due, sends it concurrently, and writes all outcomes in one batch. The same batch ends the job or
+//! postpones it until the next attempt is due. An event that is emitted meanwhile is either seen by that batch, or finds
+//! the postponed job and makes it due, so no delivery is forgotten.
 mod attempt;
 mod schedule;
 
@@ -24,7 +24,7 @@ use crate::storage::jobs::Job;
 use crate::storage::signing::SecretVersions;
 use attempt::Outcome;
 
-/// Where it goes, as it is now.
+/// The webhook in its current state.
 struct Receiver {
     id: WebhookId,
     url: String,
@@ -37,20 +37,20 @@ struct PendingDelivery {
     event_id: EventId,
     /// Failed attempts since the schedule began.
     failures: i64,
-    /// When it became due: another value later says that somebody began the schedule anew.
+    /// When it became due. If the column has another value later, the schedule was restarted.
     due_at: Timestamp,
     body: String,
 }
 
-/// What a round has come to.
+/// The result of a round.
 enum Round {
     /// More is due.
     More,
-    /// The job is ended, or put off.
+    /// The job has ended, or is postponed.
     Over,
 }
 
-/// Takes rounds until nothing is due, or others should have a turn.
+/// Runs rounds until nothing is due, or other jobs should have a turn.
 pub async fn run(services: &Services, job: &Job, share: Share) -> Result<(), Failure> {
     let at_once = share.requests.clamp(1, DELIVERIES_AT_ONCE);
     for round in 1.. {
@@ -58,8 +58,8 @@ pub async fn run(services: &Services, job: &Job, share: Share) -> Result<(), Fai
         let Some(receiver) = receiver.filter(|_| !due.is_empty()) else {
             return end(services, job).await;
         };
-        let outcomes = join_all(due.iter().map(|one| attempt::make(services, &receiver, one))).await;
-        // One that kept a place this long waits its turn before it gets another.
+        let outcomes = join_all(due.iter().map(|one| attempt::send(services, &receiver, one))).await;
+        // A slow receiver lets other jobs run before its next round.
         let slow = outcomes.iter().any(|outcome| outcome.timed_out);
         let last = slow || round >= share.rounds;
         if let Round::Over = record(services, job, &receiver, &outcomes, last).await? {
@@ -69,7 +69,7 @@ pub async fn run(services: &Services, job: &Job, share: Share) -> Result<(), Fai
     Ok(())
 }
 
-/// The webhook if it is there and enabled, and what is due to it, oldest first.
+/// The webhook if it exists and is enabled, and its due deliveries, oldest first.
 async fn load(
     services: &Services,
     job: &Job,
@@ -114,8 +114,8 @@ impl PendingDelivery {
     }
 }
 
-/// Writes what a round has come to. Nothing is written when the lease is somebody else's: they have
-/// sent the same events, with the same ids.
+/// Writes the outcomes of a round. Nothing is written when another process holds the lease: it has sent the same events
+/// with the same ids.
 async fn record(
     services: &Services,
     job: &Job,
@@ -126,7 +126,7 @@ async fn record(
     let now_ms = services.ports().clock.now_ms();
     let mut batch = Batch::from([job.guard(), update(outcomes, now_ms)]);
     if outcomes.iter().any(|outcome| outcome.gone) {
-        // Unless its owner has pointed it elsewhere meanwhile.
+        // Unless its URL has been changed meanwhile.
         batch.push(sql!(
             "UPDATE webhooks SET enabled = 0, revision = revision + 1, updated_at = :now
              WHERE id = :id AND enabled = 1 AND url = :url",
@@ -135,8 +135,8 @@ async fn record(
             now = now_ms
         ));
     }
-    batch.extend(put_off(job, now_ms, !last));
-    batch.push(select_put_off(job));
+    batch.extend(postpone(job, now_ms, !last));
+    batch.push(select_postponed(job));
     batch.push(sql!(
         "UPDATE jobs SET due_at = :leased_until WHERE id = :id AND lease = :lease RETURNING id",
         id = &job.id,
@@ -144,25 +144,25 @@ async fn record(
         leased_until = now_ms + JOB_LEASE_MS
     ));
     let rows = batch.write(services).await?;
-    let [.., put_off, kept] = rows.as_slice() else {
+    let [.., postponed, kept] = rows.as_slice() else {
         return Err(Fault::Bug("a batch lacks answers".to_owned()).into());
     };
-    wake(services, job, put_off)?;
+    wake(services, job, postponed)?;
     Ok(if kept.is_empty() { Round::Over } else { Round::More })
 }
 
 /// Ends the job when there was nothing to send.
 async fn end(services: &Services, job: &Job) -> Result<(), Failure> {
-    let [put_off, delete] = put_off(job, services.ports().clock.now_ms(), false);
-    let [.., put_off] = services.write([job.guard(), put_off, delete, select_put_off(job)]).await?;
-    wake(services, job, &put_off)
+    let [postpone, delete] = postpone(job, services.ports().clock.now_ms(), false);
+    let [.., postponed] = services.write([job.guard(), postpone, delete, select_postponed(job)]).await?;
+    wake(services, job, &postponed)
 }
 
-/// Gives the job back until its next attempt is due, and removes it when there is none to make. While
-/// something is due at once a job with `more` rounds to take stays as it is.
-fn put_off(job: &Job, now_ms: i64, more: bool) -> [Statement; 2] {
+/// Postpones the job until its next attempt is due, and deletes it when there is none. A job with `more` rounds to run
+/// stays as it is while a delivery is due.
+fn postpone(job: &Job, now_ms: i64, more: bool) -> [Statement; 2] {
     [
-        // Behind those that wait already: the clock is later than their `due_at`.
+        // Jobs that are already due come first: their `due_at` is earlier than now.
         sql!(
             "UPDATE jobs SET lease = NULL, attempts = 0, due_at = MAX(soonest.due_at, :now)
              FROM (SELECT MIN(due_at) AS due_at FROM deliveries WHERE webhook_id = :webhook_id AND due_at IS NOT NULL) AS soonest
@@ -185,22 +185,22 @@ fn put_off(job: &Job, now_ms: i64, more: bool) -> [Statement; 2] {
     ]
 }
 
-/// When the job is due, if [`put_off`] has put it off.
-fn select_put_off(job: &Job) -> Statement {
+/// When the job is due, if [`postpone`] has postponed it.
+fn select_postponed(job: &Job) -> Statement {
     sql!("SELECT due_at FROM jobs WHERE id = :id AND lease IS NULL", id = &job.id)
 }
 
-/// Tells the queue when the job is due, if [`select_put_off`] found it.
-fn wake(services: &Services, job: &Job, put_off: &Rows) -> Result<(), Failure> {
-    if let Some(row) = put_off.first() {
+/// Wakes the job when it is due, if [`select_postponed`] found it.
+fn wake(services: &Services, job: &Job, postponed: &Rows) -> Result<(), Failure> {
+    if let Some(row) = postponed.first() {
         let at_ms = row.integer("due_at")?;
         services.ports().queue.wake(&Wake { queue: job.kind.queue(), job_id: job.id.to_string(), at_ms });
     }
     Ok(())
 }
 
-/// One statement for all outcomes. A delivery that was canceled while it was under way stays so, and one that was asked
-/// for again is still to be sent, unless it has arrived.
+/// One statement for all outcomes. A delivery that was canceled during the attempt stays canceled; one whose schedule was
+/// restarted during the attempt stays pending unless it was delivered.
 fn update(outcomes: &[Outcome], now_ms: i64) -> Statement {
     let list: Vec<_> = outcomes
         .iter()

@@ -169,6 +169,7 @@ pub const fn render<const LENGTH: usize>(text: &str, names: &[&str]) -> [u8; LEN
 
 /// The rendered text.
 #[doc(hidden)]
+#[allow(clippy::panic, reason = "runs at compile time only")]
 pub const fn utf8(rendered: &'static [u8]) -> &'static str {
     match std::str::from_utf8(rendered) {
         Ok(text) => text,

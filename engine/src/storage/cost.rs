@@ -1,4 +1,4 @@
-//! What the models of a conversation have cost.
+//! The cost of the models in a conversation.
 use serde::{Deserialize, Serialize};
 
 use crate::base::limits::INTEGER_MAX;
@@ -8,11 +8,11 @@ use crate::storage::calls::Usage;
 /// Tokens and money.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cost {
-    /// Tokens that models have read.
+    /// Input tokens of all models.
     pub input_tokens: i64,
-    /// Tokens that models have written.
+    /// Output tokens of all models.
     pub output_tokens: i64,
-    /// Answers whose tokens nobody told; they are in the money by an estimate. Journals of earlier versions lack it.
+    /// Responses without a token count, for which `microusd` holds an estimate. Journals of earlier versions lack it.
     #[serde(default)]
     pub uncounted_answers: i64,
     /// Millionths of a US dollar.
@@ -28,7 +28,7 @@ impl Cost {
         self.microusd = self.microusd.saturating_add(other.microusd);
     }
 
-    /// As a call shows it.
+    /// The part that a call shows.
     pub fn usage(self) -> Usage {
         Usage {
             llm_input_tokens: self.input_tokens,
@@ -37,7 +37,7 @@ impl Cost {
         }
     }
 
-    /// What an answer cost, or the lack of one.
+    /// The cost of a response, or of a failed request.
     pub fn of<T>(answer: &Result<Answered<T>, ModelFailure>) -> Self {
         let (usage, microusd) = match answer {
             Ok(answered) => (answered.usage, answered.cost_microusd),

@@ -6,18 +6,18 @@ use crate::base::error::{Code, Error};
 use crate::base::limits::STALE_ATTEMPTS_MAX;
 use crate::ports::{BlobError, DatabaseError};
 
-/// Why an operation did not finish: for the client, or for us.
+/// Why an operation failed.
 #[derive(Debug)]
 pub enum Fault {
-    /// The client is told.
+    /// An error for the client.
     Refused(Error),
     /// The state changed between reading and writing: run the operation again.
     Stale,
-    /// The stored answer of an earlier request with the same Idempotency-Key.
+    /// The stored response of an earlier request with the same Idempotency-Key.
     Replay(Box<crate::storage::idempotency::Stored>),
     /// Private: logged, answered as [`Code::Internal`] or [`Code::Unavailable`].
     Storage(DatabaseError),
-    /// Private: a broken promise of our own code.
+    /// Private: a defect of our own code.
     Bug(String),
 }
 
@@ -75,7 +75,7 @@ impl Fault {
     }
 }
 
-/// Runs `attempt` again as long as somebody else changes what it has read, up to [`STALE_ATTEMPTS_MAX`] times.
+/// Repeats `attempt` as long as a concurrent change makes it [`Fault::Stale`], up to [`STALE_ATTEMPTS_MAX`] times.
 pub async fn retry_stale<T, F>(mut attempt: impl FnMut() -> F) -> Result<T, Fault>
 where
     F: Future<Output = Result<T, Fault>>,

@@ -1,7 +1,7 @@
-//! `Idempotency-Key`: a POST repeated within 24 hours answers what the first one answered.
+//! `Idempotency-Key`: a POST that is repeated within 24 hours gets the response of the first one.
 //!
-//! The answer is stored in the batch that made the change, so either both are there or neither.
-//! Secrets are not in it: [`OneTimeSecret`] says how to make them again.
+//! The batch of the change also stores the response, so either both exist or neither. The stored response contains no
+//! secrets: [`OneTimeSecret`] describes how to derive them again.
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -11,18 +11,18 @@ use crate::ports::statement::{Row, Statement};
 use crate::sql;
 use crate::storage::test_token::TestToken;
 
-/// The key a request carries, and what the request was.
+/// The key of a request, and a fingerprint of the request.
 #[derive(Debug, Clone)]
 pub struct Idempotency {
     key: String,
     fingerprint: String,
 }
 
-/// A secret that is shown beside a stored answer and is not part of it.
+/// A secret that is added to a stored response and is not part of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum OneTimeSecret {
-    /// `signing_secret`, derived again from what it belongs to.
+    /// `signing_secret` of a tool, derived again from its id and version.
     Tool {
         /// The tool's id.
         id: String,
@@ -36,20 +36,20 @@ pub enum OneTimeSecret {
         /// The secret's version.
         version: i64,
     },
-    /// `key`, which nobody can make again: `null` in a replay.
+    /// `key`, which cannot be derived again: `null` in a replay.
     ApiKey {
-        /// The key, present only in the first answer; never serialised.
+        /// The key, present only in the first response; never serialised.
         #[serde(skip)]
         key: Option<String>,
     },
-    /// A test token and its URLs, signed again: a replay gives the same ones.
+    /// A test token and its URLs, signed again: a replay returns the same ones.
     TestToken {
-        /// What it says.
+        /// The claims.
         token: TestToken,
     },
 }
 
-/// An answer as it was stored.
+/// A stored response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stored {
     /// The status it was sent with.
@@ -58,18 +58,18 @@ pub struct Stored {
     pub body: Option<String>,
     /// The revision it was sent with.
     pub etag: Option<i64>,
-    /// The secret that belongs into it.
+    /// The secret to add to it.
     pub reveal: Option<OneTimeSecret>,
 }
 
 impl Stored {
-    /// The error it is, when it is one.
+    /// The error, when the response is one.
     pub fn failure(&self) -> Option<Error> {
         let text = self.body.as_deref().filter(|_| self.status >= 400)?;
         let stored: Value = serde_json::from_str(text).ok()?;
         let code = Code::ALL.iter().copied().find(|code| stored["code"] == code.as_str())?;
         let mut error = Error::new(code, stored["message"].as_str()?.to_owned());
-        // That an outcome is not known yet is told anew each time: nobody got it as an answer before.
+        // `request_in_progress` is no replay: no earlier request got it as its response.
         error.replayed = code != Code::RequestInProgress;
         Some(match &stored["details"] {
             Value::Null => error,
@@ -79,8 +79,8 @@ impl Stored {
 }
 
 impl Idempotency {
-    /// Checks the key's form and remembers what it stands for: the operation, its path values and
-    /// its body, whichever face they came through.
+    /// Checks the format of the key and takes a fingerprint of the request: the operation, its path values, its query
+    /// and its body, which are the same over REST and MCP.
     pub fn new(
         key: &str,
         operation: &str,
@@ -105,7 +105,7 @@ impl Idempotency {
         })
     }
 
-    /// Looks for a stored answer.
+    /// Finds a stored response.
     pub fn lookup(&self, now_ms: i64) -> Statement {
         sql!(
             "SELECT fingerprint, status, body, etag, reveal FROM idempotency_keys
@@ -115,7 +115,7 @@ impl Idempotency {
         )
     }
 
-    /// Reads what [`Idempotency::lookup`] found.
+    /// The response that [`Idempotency::lookup`] found.
     pub fn stored(&self, row: Row<'_>) -> Result<Stored, crate::storage::fault::Fault> {
         if row.text("fingerprint")? != self.fingerprint {
             let message = "This Idempotency-Key was used with another request in the last 24 hours. \
@@ -132,7 +132,7 @@ impl Idempotency {
         Ok(Stored { status, body: row.optional_text("body")?, etag, reveal })
     }
 
-    /// Another answer takes the place of the stored one.
+    /// Replaces the stored response.
     pub fn replace_stored_response(&self, status: u16, body: Option<String>) -> Statement {
         sql!(
             "UPDATE idempotency_keys SET status = :status, body = :body WHERE workspace_id = :ws AND key = :key",
@@ -142,12 +142,12 @@ impl Idempotency {
         )
     }
 
-    /// The key is as if it had never been used.
+    /// Deletes the stored response, so that the key counts as unused.
     pub fn forget(&self) -> Statement {
         sql!("DELETE FROM idempotency_keys WHERE workspace_id = :ws AND key = :key", key = &self.key)
     }
 
-    /// Stores an answer: the statements that go into the batch of the change, around it.
+    /// The statements that store a response, for the batch of the change.
     pub fn store(&self, stored: &Stored, now_ms: i64) -> [Statement; 2] {
         let reveal = stored.reveal.as_ref().and_then(|reveal| serde_json::to_string(reveal).ok());
         [
@@ -171,7 +171,7 @@ impl Idempotency {
     }
 }
 
-/// The same value with every object's keys in order, so that spelling order does not matter.
+/// The same value with sorted object keys, so that their order does not matter.
 fn sorted(value: &Value) -> Value {
     match value {
         Value::Object(map) => {

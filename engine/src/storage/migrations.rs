@@ -1,9 +1,9 @@
-//! The database's schema, as numbered steps that are only ever added to. A box applies them itself,
-//! the edge with `wrangler d1 migrations apply`; both remember which by the file's name.
+//! The database schema as numbered migrations; released ones never change. The self-hosted server applies them itself, at
+//! the edge `wrangler d1 migrations apply` does. Both record the applied ones by file name.
 
-/// One step.
+/// One migration.
 pub struct Migration {
-    /// The file's name, which sorts.
+    /// The file name; it defines the order.
     pub name: &'static str,
     /// Statements, each ended by `;`.
     pub sql: &'static str,
@@ -15,7 +15,7 @@ macro_rules! migration {
     };
 }
 
-/// All steps, oldest first.
+/// All migrations, oldest first.
 pub const MIGRATIONS: &[Migration] = &[
     migration!("0001_foundation.sql"),
     migration!("0002_calls.sql"),

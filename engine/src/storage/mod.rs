@@ -1,4 +1,4 @@
-//! What is on disk: rows and how they are written together, calls, runs, events, recordings, jobs, spending.
+//! Stored data: batches of statements, calls, runs, events, recordings, jobs, spending.
 pub mod batch;
 pub mod calls;
 pub(crate) mod column;

@@ -16,7 +16,7 @@ pub enum SecretKind {
 }
 
 impl SecretKind {
-    /// The word that enters the derivation: never change it, or every receiver breaks.
+    /// Part of the key derivation: changing it would break every receiver.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Tool => "tool",
@@ -41,12 +41,12 @@ pub fn webhook_signature(secret: &str, id: &str, timestamp_s: i64, body: &[u8]) 
     format!("v1,{}", STANDARD.encode(hmac_sha256(&key, &message)))
 }
 
-/// Which secrets of a tool or a webhook sign now.
+/// The versions of the secret of a tool or webhook that sign at present.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SecretVersions {
     /// The current one, from 1.
     pub version: i64,
-    /// Until when the one before it signs too: a receiver has that long to learn the new one.
+    /// Until when the previous secret signs too, so that receivers have time to switch.
     pub old_until_ms: Option<i64>,
 }
 
@@ -76,7 +76,7 @@ impl SecretVersions {
         })
     }
 
-    /// The `webhook-signature` value: one signature a secret, the newest first, parted by blanks
+    /// The `webhook-signature` value: one signature for each secret, the newest first, separated by spaces
     /// (Standard Webhooks specification, "Signature scheme": a list, so that secrets can be rotated).
     pub fn signatures(
         self,
@@ -99,14 +99,14 @@ impl SecretVersions {
     }
 }
 
-/// The signature of a test token over what it says. Its key is derived for this use alone, so nothing
-/// else that the server signs can pass for a token.
+/// The signature of a test token over its claims. Its key is derived for this use only, so that nothing else that the
+/// server signs is accepted as a token.
 pub fn test_token_signature(server_secret: &str, claims: &[u8]) -> [u8; 32] {
     let key = hmac_sha256(server_secret.as_bytes(), b"test_token:1");
     hmac_sha256(&key, claims)
 }
 
-/// The signature of a token in a call's URLs, likewise with a key of its own for each purpose.
+/// The signature of a token in the URLs of a call, with a separate key for each purpose.
 pub fn call_token_signature(server_secret: &str, purpose: &str, claims: &[u8]) -> [u8; 32] {
     let key = hmac_sha256(server_secret.as_bytes(), format!("call_token:{purpose}:1").as_bytes());
     hmac_sha256(&key, claims)

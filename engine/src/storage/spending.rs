@@ -1,11 +1,11 @@
-//! What a workspace has spent this month, and the ceiling it has set itself.
+//! The spending of a workspace by month, and its monthly limit.
 use crate::base::error::{Code, Error};
 use crate::base::time;
 use crate::ports::statement::{Rows, Statement};
 use crate::sql;
 use crate::storage::fault::Fault;
 
-/// The month of a time, in UTC: `2026-11`.
+/// The month of a time in UTC, such as `2026-11`.
 pub fn month(now_ms: i64) -> String {
     const YEAR_AND_MONTH_CHARS: usize = 7;
     let mut text = time::format(now_ms);
@@ -13,8 +13,8 @@ pub fn month(now_ms: i64) -> String {
     text
 }
 
-/// Adds what something has cost to the workspace's month; goes into the batch that finishes it. Less than nothing takes
-/// back what a price that was lowered since had added; a month never comes to less than nothing.
+/// Adds a cost to the month of the workspace; goes into the batch that finishes what cost it. A negative amount corrects
+/// a price that was lowered afterwards; the sum of a month never becomes negative.
 pub fn add(workspace_id: &str, now_ms: i64, microusd: i64) -> Option<Statement> {
     (microusd != 0).then(|| {
         sql!(
@@ -27,7 +27,7 @@ pub fn add(workspace_id: &str, now_ms: i64, microusd: i64) -> Option<Statement> 
     })
 }
 
-/// Reads what [`check`] needs, for an operation that may spend.
+/// Reads the row for [`check`], in an operation that may cost money.
 pub fn select(now_ms: i64) -> Statement {
     sql!(
         "SELECT monthly_spend_limit_microusd, COALESCE((SELECT microusd FROM spending
@@ -36,8 +36,8 @@ pub fn select(now_ms: i64) -> Statement {
     )
 }
 
-/// Refuses what spends more, which asking only the built-in model does not, once the ceiling is reached.
-/// What is under way then goes on, each conversation within its own limit.
+/// Rejects an operation that costs money (one with the built-in model does not) once the limit is reached. Conversations
+/// that have begun continue, each within its own limit.
 pub fn check(rows: Option<&Rows>, spends: bool) -> Result<(), Fault> {
     let Some(row) = rows.and_then(Rows::first).filter(|_| spends) else {
         return Ok(());

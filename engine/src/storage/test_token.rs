@@ -1,7 +1,7 @@
-//! The test token: who may open one conversation with which assistant, until when, for how long.
+//! The test token: permits one conversation with one assistant, until a given time and with a maximum duration.
 //!
-//! Everything is in the token, and a signature over it: nothing is stored until it is used. It opens
-//! one conversation, because the batch that opens it takes the token's id down.
+//! The token contains its claims and a signature, so nothing is stored until it is used. It opens only one conversation,
+//! because the batch that opens the conversation inserts the token's id.
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::{Deserialize, Serialize};
@@ -11,31 +11,31 @@ use crate::base::ids::{self, prefix};
 use crate::storage::fault::Fault;
 use crate::storage::signing::test_token_signature;
 
-/// What a token says.
+/// The claims of a token.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TestToken {
-    /// `ttok_…`: what is taken down when it is used.
+    /// `ttok_…`, which is stored when the token is used.
     pub id: String,
     /// The workspace that pays.
     pub workspace_id: String,
     /// The assistant that answers.
     pub assistant_id: String,
-    /// From then on it opens nothing.
+    /// When it expires.
     pub expires_at_ms: i64,
-    /// How long the conversation may last.
+    /// The maximum duration of the conversation.
     pub max_duration_seconds: u16,
 }
 
-/// Tells a token from every other text, and its layout from later ones.
+/// The prefix of all tokens; it contains the version of the layout.
 const MARK: &str = "vt1_";
 const ID_BYTES: usize = 16;
-/// A millisecond of the next nine thousand years.
+/// Milliseconds since 1970, until the year 10889.
 const TIME_BYTES: usize = 6;
 const CLAIMS_BYTES: usize = 3 * ID_BYTES + TIME_BYTES + 2;
 const SIGNATURE_BYTES: usize = 32;
 
 impl TestToken {
-    /// The token as it is handed out.
+    /// The signed token.
     pub fn sign(&self, server_secret: &str) -> Result<String, Fault> {
         let claims = self.claims().ok_or_else(|| Fault::Bug(format!("{} cannot be packed", self.id)))?;
         let mut bytes = claims.to_vec();
@@ -43,7 +43,7 @@ impl TestToken {
         Ok(format!("{MARK}{}", URL_SAFE_NO_PAD.encode(bytes)))
     }
 
-    /// What a token says, if this server has signed it. Its age is another question.
+    /// The claims of a token that this server has signed. It does not check whether the token has expired.
     pub fn read(server_secret: &str, text: &str) -> Option<Self> {
         const ENCODED_CHARS: usize = (CLAIMS_BYTES + SIGNATURE_BYTES).div_ceil(3) * 4;
         let encoded = text.strip_prefix(MARK).filter(|encoded| encoded.len() <= ENCODED_CHARS)?;

@@ -1,4 +1,4 @@
-//! Workspaces and keys as the operator makes them, outside any workspace.
+//! Workspaces and API keys that the operator creates, outside any workspace.
 use crate::base::api_key::ApiKey;
 use crate::base::error::Error;
 use crate::base::ids::{KeyId, WorkspaceId};
@@ -8,17 +8,17 @@ use crate::services::Services;
 use crate::sql;
 use crate::storage::fault::Fault;
 
-/// A workspace that was just made.
+/// A workspace that was just created.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewWorkspace {
     /// `ws_…`
     pub workspace_id: WorkspaceId,
-    /// Its first key, shown this once.
+    /// Its first API key, shown only this once.
     pub key: String,
 }
 
 impl Services {
-    /// Makes a workspace with one key.
+    /// Creates a workspace with one API key.
     pub async fn create_workspace(&self, name: &str) -> Result<NewWorkspace, Fault> {
         let length = name.chars().count() as u64;
         if !(1..=NAME_CHARS_MAX).contains(&length) || name.contains('\0') {
@@ -37,7 +37,7 @@ impl Services {
         Ok(NewWorkspace { workspace_id, key })
     }
 
-    /// Makes a key for the workspace with this id or, if only one has it, this name.
+    /// Creates an API key for the workspace with this id, or with this name if only one has it.
     pub async fn create_key(&self, workspace: &str) -> Result<String, Fault> {
         let find = sql!(
             "SELECT id FROM workspaces WHERE id = :workspace OR name = :workspace ORDER BY id LIMIT 2",
@@ -61,7 +61,7 @@ impl Services {
         }
     }
 
-    /// On the very first start: makes a workspace and returns its key. `None` ever after.
+    /// On the first start, creates a workspace and returns its API key; later `None`.
     pub async fn first_workspace(&self) -> Result<Option<String>, Fault> {
         let any = sql!("SELECT id FROM workspaces LIMIT 1");
         let [any] = self.read([any]).await?;

@@ -1,4 +1,4 @@
-//! One attempt: a signed request, and what its answer means.
+//! One attempt: a signed request, and the outcome of its response.
 use bytes::Bytes;
 
 use super::{PendingDelivery, Receiver, schedule};
@@ -12,7 +12,7 @@ use crate::ports::{Egress, HttpError, HttpReply, HttpRequest};
 use crate::services::Services;
 use crate::storage::signing::{SecretKind, Signed};
 
-/// What an attempt has come to.
+/// The outcome of an attempt.
 pub struct Outcome {
     pub delivery_id: DeliveryId,
     pub status: &'static str,
@@ -24,18 +24,18 @@ pub struct Outcome {
     pub last_status: Option<u16>,
     pub last_error: Option<String>,
     pub last_response: Option<String>,
-    /// The receiver used up the deadline.
+    /// The receiver did not respond within the deadline.
     pub timed_out: bool,
-    /// The receiver wants no more events, ever (410).
+    /// The receiver answered 410: it wants no more events.
     pub gone: bool,
 }
 
-/// Sends the event once. The target is checked again: a host that resolves names does so at each
-/// attempt, and the rules may have become stricter since the webhook was made.
-pub async fn make(services: &Services, receiver: &Receiver, due: &PendingDelivery) -> Outcome {
+/// Sends the event once. The target is checked at each attempt: its name may resolve to another address, and the rules
+/// may have become stricter since the webhook was created.
+pub async fn send(services: &Services, receiver: &Receiver, due: &PendingDelivery) -> Outcome {
     let answer = match request(services, receiver, due) {
         Ok(request) => match services.ports().http.send(request).await {
-            // Whoever talks too much has understood all the same; its status counts.
+            // The status counts, however long the body is.
             Ok(reply) | Err(HttpError::TooLarge(reply)) => Ok(reply),
             Err(error) => Err(error),
         },
@@ -144,7 +144,7 @@ fn retry_after(reply: &HttpReply) -> Option<&str> {
     found.map(|(_, value)| value.as_str())
 }
 
-/// The beginning of the answer, as text. Without U+0000, which no text of ours has.
+/// The beginning of the response as text, without U+0000, which is not allowed in our texts.
 fn kept(body: &[u8]) -> Option<String> {
     if body.is_empty() {
         return None;

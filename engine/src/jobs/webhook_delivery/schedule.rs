@@ -1,11 +1,10 @@
-//! When a delivery that failed is tried again.
+//! The retry schedule of deliveries.
 use crate::base::limits::{DELIVERY_JITTER_PERCENT_MAX, DELIVERY_RETRY_MS};
 use crate::base::time;
 use crate::ports::Random;
 
-/// The pause after so many failed attempts, without chance; `None` when it is given up. A receiver
-/// that asks for more time with `Retry-After` gets it, up to the pause after the next failure: it can
-/// slow its deliveries down, not stop them.
+/// The pause after this many failed attempts, without jitter; `None` after the last attempt. `Retry-After` of the receiver
+/// can extend the pause up to the one after the next failure: it can slow deliveries down, but not stop them.
 pub fn pause_ms(failures: i64, retry_after_ms: Option<i64>) -> Option<i64> {
     let at = usize::try_from(failures - 1).ok()?;
     let planned = *DELIVERY_RETRY_MS.get(at)?;
@@ -13,7 +12,7 @@ pub fn pause_ms(failures: i64, retry_after_ms: Option<i64>) -> Option<i64> {
     Some(retry_after_ms.unwrap_or(0).clamp(planned, longest))
 }
 
-/// The pause with what chance adds.
+/// The pause with random jitter added.
 pub fn with_jitter(pause_ms: i64, random: &dyn Random) -> i64 {
     let mut bytes = [0; 2];
     random.fill(&mut bytes);

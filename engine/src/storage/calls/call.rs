@@ -1,4 +1,4 @@
-//! The call as clients see it: one definition for the REST read, the list, runs and events.
+//! The public representation of a call: one definition for the REST read, the list, runs and events.
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::json;
@@ -105,7 +105,7 @@ impl Recording {
     }
 }
 
-/// What [`Call::read`] needs of `calls AS c` and `call_groups AS g`, but for the transcript.
+/// The columns of `calls AS c` and `call_groups AS g` that [`Call::read`] needs, except the transcript.
 pub(super) const COLUMNS: &str = "c.id AS id, g.assistant_id AS assistant_id, c.assistant_revision AS assistant_revision,
  g.source AS source, c.direction AS direction, c.status AS status, c.from_number AS from_number, c.to_number AS to_number,
  c.user_number AS user_number, c.provider AS provider, c.carrier_call_id AS carrier_call_id, g.model AS model, g.voice AS voice,
@@ -193,20 +193,20 @@ impl Call {
         })
     }
 
-    /// The same with its recording.
+    /// Adds the recording.
     #[must_use]
     pub fn recorded(mut self, base_url: &str, duration_ms: i64) -> Self {
         self.recording = Some(Recording::new(base_url, &self.id, duration_ms));
         self
     }
 
-    /// What was said and done, as it is shown.
+    /// The transcript; `[]` where the list left it out.
     pub fn transcript(&self) -> Box<RawValue> {
         self.transcript.clone().unwrap_or_else(|| RawValue::from_string("[]".to_owned()).unwrap_or_default())
     }
 
-    /// What reading the call will show once these have been written: an event's payload is the same as
-    /// the read, to the byte.
+    /// The call as a read returns it after these have been written: the payload of an event equals that response byte
+    /// for byte.
     pub fn of(new: &NewCall, ended: Option<&EndedCall>, analysis: Option<&Analysis>) -> Result<Self, Fault> {
         let outcome =
             analysis.and_then(|analysis| analysis.outcome).or_else(|| ended.map(|ended| ended.outcome));
@@ -245,7 +245,7 @@ impl Call {
 }
 
 impl NewCall {
-    /// A call of the log as it began, with what is known of it since.
+    /// From a row of [`select_for`]: a call without its end.
     pub fn read(row: Row<'_>, workspace_id: &str) -> Result<Self, DatabaseError> {
         Ok(Self {
             workspace_id: WorkspaceId::from_stored(workspace_id.to_owned()),
@@ -269,12 +269,12 @@ impl NewCall {
     }
 }
 
-/// The transcript as it is stored and shown.
+/// The transcript as it is stored and returned.
 pub(super) fn transcript(ended: &EndedCall) -> String {
     json!(ended.transcript).to_string()
 }
 
-/// The word of an [`EndedReason`], which tells its words to serde only.
+/// The word that is stored for an [`EndedReason`].
 pub(super) fn ended_reason(reason: EndedReason) -> Option<String> {
     Some(reason.as_str().to_owned())
 }

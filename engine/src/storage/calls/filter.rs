@@ -1,45 +1,45 @@
-//! Which calls are asked for.
+//! The filter of the call list and of the statistics, as SQL.
 use crate::conversation::{Outcome, Sentiment};
 use crate::ports::statement::{Statement, Value};
 use crate::storage::calls::rollup::{self, Grain, Piece};
 use crate::storage::calls::{Source, search};
 
-/// Which calls.
+/// Which calls pass; a field that is `None` lets all pass.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CallFilter {
     /// Only calls of this assistant.
     pub assistant_id: Option<String>,
-    /// Only calls that come from there.
+    /// Only calls from this source.
     pub source: Option<Source>,
     /// Only calls that this model answered.
     pub model: Option<String>,
     /// Only calls answered with this voice.
     pub voice: Option<String>,
-    /// Only calls that came to this.
+    /// Only calls with this outcome.
     pub outcome: Option<Outcome>,
-    /// Only calls that were analysed to this.
+    /// Only calls with this sentiment.
     pub sentiment: Option<Sentiment>,
     /// Only calls that started at this time or later, in ms since 1970.
     pub from_ms: Option<i64>,
     /// Only calls that started before this time.
     pub to_ms: Option<i64>,
-    /// Only calls in which these words are found, by the text index's rules.
+    /// Only calls that the text index finds for these words.
     pub search: Option<String>,
 }
 
 impl CallFilter {
-    /// Whether the group of a call matters.
+    /// Whether the filter has a condition on the groups of calls.
     pub(super) fn has_groups(&self) -> bool {
         self.group_columns().iter().any(|(_, value)| value.is_some())
     }
 
-    /// The groups whose calls pass, as a SELECT of their ids.
+    /// A SELECT of the ids of the groups whose calls pass.
     pub(super) fn groups(&self, binds: &mut Binds) -> String {
         self.groups_where("assistant_id <> ''", binds)
     }
 
-    /// The groups that have the sums of the calls that pass, as a SELECT of their ids: wide ones where
-    /// these tell enough.
+    /// A SELECT of the ids of the groups that hold the sums of the calls that pass: wide groups where they are
+    /// sufficient.
     pub(super) fn summed(&self, binds: &mut Binds) -> String {
         let finer = self.assistant_id.is_some() || self.model.is_some() || self.voice.is_some();
         self.groups_where(if finer { "assistant_id <> ''" } else { "assistant_id = ''" }, binds)
@@ -123,7 +123,7 @@ pub(super) fn sums(pieces: &[Piece], summed: &str, picked: Option<&str>, binds: 
     selects.join(" UNION ALL ")
 }
 
-/// Pieces as a table that is made once: read from JSON for every group, they would cost more than the sums.
+/// The pieces as a materialized table: parsing the JSON again for every group would cost more than the sums.
 fn table(pieces: &[(i64, &Piece)], binds: &mut Binds) -> String {
     let rows = pieces.iter().map(|(span_ms, piece)| serde_json::json!([span_ms, piece.from_ms, piece.to_ms]));
     let rows = binds.add(serde_json::Value::from_iter(rows).to_string());
@@ -133,12 +133,12 @@ fn table(pieces: &[(i64, &Piece)], binds: &mut Binds) -> String {
     )
 }
 
-/// The values of a statement that is put together piece by piece.
+/// The values of a statement that is built piece by piece, whose number of parameters depends on the filter.
 #[derive(Debug, Default)]
 pub(super) struct Binds(Vec<Value>);
 
 impl Binds {
-    /// Binds a value; returns its place, such as `?3`.
+    /// Binds a value and returns its parameter for the text.
     pub fn add(&mut self, value: impl Into<Value>) -> String {
         self.0.push(value.into());
         format!("?{}", self.0.len())

@@ -1,10 +1,10 @@
-//! A page of calls, found without reading the pages before it.
+//! Selects a page of calls without reading the pages before it.
 //!
-//! There are two ways to a page. *Walking* goes along the index of the order and stops when the page is
-//! full: right where many calls pass the filter. *Gathering* takes the calls of the groups that pass, and
-//! sorts them: right where few do. The roll-ups say which is less work before either begins; both stand in
-//! one statement, and the other one then costs nothing. In the order of starts, the roll-ups also say on
-//! which day a far page begins, so that only that day's calls are skipped one by one.
+//! There are two query plans. *Walking* scans the index of the sort order and stops when the page is full: best where
+//! many calls pass the filter. *Gathering* takes the calls of the groups that pass and sorts them: best where few do. The
+//! roll-ups tell in advance which plan is cheaper. One statement holds both, and the plan that is not chosen costs
+//! nothing. When calls are sorted by start, the roll-ups also tell on which day a far page begins, so that only the calls
+//! of that day are skipped one by one.
 use crate::base::limits::CALL_LIST_TRANSCRIPTS_BYTES_MAX;
 use crate::base::page::Page;
 use crate::ports::statement::Statement;
@@ -12,15 +12,15 @@ use crate::storage::calls::call::COLUMNS;
 use crate::storage::calls::filter::{Binds, CallFilter, sums};
 use crate::storage::calls::rollup::{self, FINEST_MS, SPANS_MS};
 
-/// What a list is ordered by; calls that are equal in it are ordered by arrival.
+/// The sort key of a list; calls with equal keys are sorted by arrival.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Sort {
     /// When they started.
     #[default]
     StartedAt,
-    /// When they were over; those that are not come as the earliest.
+    /// When they ended; calls that have not ended count as the earliest.
     EndedAt,
-    /// How long they were; those that are not over come as the shortest.
+    /// How long they were; calls that have not ended count as the shortest.
     DurationMs,
     /// What they cost.
     Cost,
@@ -46,7 +46,7 @@ impl Sort {
     }
 }
 
-/// Which way.
+/// The direction of the sort.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Order {
     /// The smallest or earliest first.
@@ -65,8 +65,8 @@ impl Order {
     }
 }
 
-/// Gathering a call costs about as much as walking past this many entries of an index: it is sorted, and
-/// in any order but that of starts its row is looked up for what it is ordered by.
+/// Gathering a call costs about as much as scanning this many index entries: the call is sorted, and unless calls are
+/// sorted by start, its row is looked up for the sort key.
 const GATHER_STEPS: i64 = 2;
 const GATHER_AND_LOOKUP_STEPS: i64 = 10;
 
@@ -86,7 +86,7 @@ pub fn select(filter: &CallFilter, sort: Sort, order: Order, page: Page) -> Stat
     ))
 }
 
-/// A statement that is put together.
+/// The statement under construction.
 struct List<'a> {
     filter: &'a CallFilter,
     sort: Sort,
@@ -115,7 +115,7 @@ impl List<'_> {
         )
     }
 
-    /// The page among what the text index found: as much work as calls are found.
+    /// The page of the calls that the text index finds; the cost grows with their number.
     fn found(&mut self, matches: &str) -> String {
         let started = self.filter.started("calls.started_at", &mut self.binds);
         let (picked, limited) = (self.in_picked("calls.group_id"), self.limited("1"));
@@ -125,8 +125,8 @@ impl List<'_> {
         )
     }
 
-    /// `chosen` is 0 when the other way is taken. It stands in the LIMIT: there SQLite looks at it once, in a
-    /// condition it would look at every row for it.
+    /// `chosen` is 0 when the other plan is chosen. It is in the LIMIT, because SQLite evaluates it once there; in a
+    /// condition it would be evaluated for every row.
     fn walked(&mut self, chosen: &str) -> String {
         let started = self.filter.started("calls.started_at", &mut self.binds);
         let (index, edge) = (self.sort.index(), self.edge());
@@ -141,7 +141,7 @@ impl List<'_> {
         let started = self.filter.started("calls.started_at", &mut self.binds);
         let (edge, limited) = (self.edge(), self.limited(chosen));
         let from = if self.filter.has_groups() {
-            // The groups are the workspace's. To ask it of the calls too would mean to look each up.
+            // The groups belong to the workspace. A condition on the calls would need a lookup for each call.
             "picked CROSS JOIN calls INDEXED BY calls_by_group ON calls.group_id = picked.id WHERE true"
         } else {
             "calls INDEXED BY calls_by_started_at WHERE calls.workspace_id = :ws"
@@ -149,24 +149,24 @@ impl List<'_> {
         format!("SELECT calls.seq AS seq FROM {from}{started}{edge} {limited}")
     }
 
-    /// Whether roll-ups can say where the page begins.
+    /// Whether the roll-ups can tell where the page begins.
     fn is_far(&self) -> bool {
         self.sort == Sort::StartedAt && self.page.offset() > 0
     }
 
-    /// Whether few calls may pass, so that walking could take long.
+    /// Whether the filter may let few calls pass, so that walking could take long.
     fn has_a_choice(&self) -> bool {
         let ranged = self.filter.from_ms.is_some() || self.filter.to_ms.is_some();
         self.filter.has_groups() || (ranged && self.sort != Sort::StartedAt)
     }
 
-    /// `choice`: whether walking is less work. Of `entries` that may be walked `matching` are on the list;
-    /// `wanted` of them make it stop.
+    /// `choice`: whether walking is cheaper. `entries` index entries can be scanned, `matching` of them pass the filter,
+    /// and the scan stops after `wanted` of these.
     fn choice(&mut self) -> String {
         let pieces = rollup::cover(self.filter.from_ms, self.filter.to_ms);
         let picked = self.filter.has_groups().then_some("picked");
         let matching = sums(&pieces, "summed", picked, &mut self.binds);
-        // The index of another order goes through all time.
+        // An index for another sort key is not limited to the time range.
         let walked = if self.sort == Sort::StartedAt { pieces } else { rollup::cover(None, None) };
         let everything = CallFilter::default().summed(&mut self.binds);
         let entries = sums(&walked, "everything", None, &mut self.binds);
@@ -181,9 +181,8 @@ impl List<'_> {
         )
     }
 
-    /// `start`: the span in which the page begins, and how many calls of the list come `before` it; no row
-    /// when the list is not that long. It is looked for in the longest spans first, then within the one that
-    /// was found.
+    /// `start`: the span in which the page begins, and how many calls of the list come `before` the span; no row when
+    /// the list is shorter. The search begins with the longest spans and continues within the span found.
     fn start(&mut self) -> String {
         let pieces = rollup::spans_of(self.filter.from_ms, self.filter.to_ms);
         let picked = self.filter.has_groups().then_some("picked");
@@ -211,7 +210,7 @@ impl List<'_> {
         sql + &format!(", start AS MATERIALIZED (SELECT * FROM span{FINEST_MS})")
     }
 
-    /// ` AND …`: not the spans before the page's.
+    /// ` AND …`: skips the spans before the one in which the page begins.
     fn edge(&self) -> &'static str {
         match self.order {
             _ if !self.is_far() => "",
@@ -228,7 +227,7 @@ impl List<'_> {
         }
     }
 
-    /// The page's part of what passes, in order.
+    /// ORDER BY, LIMIT and OFFSET of the page.
     fn limited(&mut self, chosen: &str) -> String {
         let (column, order) = (self.sort.column(), self.order.word());
         let (limit, offset) = (self.binds.add(self.page.limit), self.binds.add(self.page.offset()));

@@ -1,39 +1,39 @@
-//! Sums kept beside the calls, so that counting does not mean reading every call.
+//! Roll-ups: sums that are stored beside the calls, so that statistics need not read every call.
 //!
-//! A call counts in five spans: all time, and the 64 days, 8 days, day and 3 hours it started in. Any range
-//! of time is then a few of each, and at most two spans of 3 hours that are cut: only of those the calls
-//! themselves are read. Each span is eight of the next, so that few of any have to be read for whatever
-//! range; their lengths are fixed and count from 1970, so their borders are arithmetic.
+//! A call counts in five spans: all time, and the 64 days, 8 days, day and 3 hours in which it started. Any time range
+//! consists of a few spans of each length and at most two partial spans of 3 hours; only for the partial ones the calls
+//! themselves are read. Each span is eight times as long as the next, so that few of each length are needed for any
+//! range. The lengths are fixed and count from 1970, so span boundaries are computed.
 //!
-//! A call counts twice in each: in its group, and in the wide group of its source, outcome and sentiment. A
-//! filter that asks for no assistant, model or voice reads the wide groups only, and those are few however
-//! many assistants there are.
+//! A call counts twice in each span: in its own group, and in the wide group of its source, outcome and sentiment. A
+//! filter without assistant, model and voice reads only the wide groups, whose number does not grow with the number of
+//! assistants.
 
 const HOUR_MS: i64 = 60 * 60 * 1000;
 const DAY_MS: i64 = 24 * HOUR_MS;
-/// The spans but for all time, the longest first.
+/// The spans except all time, the longest first.
 pub const SPANS_MS: [i64; 4] = [64 * DAY_MS, 8 * DAY_MS, DAY_MS, 3 * HOUR_MS];
 /// The shortest span.
 pub const FINEST_MS: i64 = SPANS_MS[SPANS_MS.len() - 1];
 /// The span of all time, as it is stored.
 pub const ALL_MS: i64 = 0;
-/// After every call: a border of every span, exact in a float.
+/// Later than every call; a boundary of every span, and exact as a float.
 const END_OF_TIME_MS: i64 = (1 << 52) / SPANS_MS[0] * SPANS_MS[0];
 
 /// The spans as a table of one column, `column1`.
 pub const SPANS: &str = "(VALUES (0), (5529600000), (691200000), (86400000), (10800000)) AS span";
 /// When the span `column1` that holds the time `started_at` starts.
 pub const STARTS_AT: &str = "CASE span.column1 WHEN 0 THEN 0 ELSE started_at - started_at % span.column1 END";
-/// What happens to a sum that is there already.
+/// The conflict clause that adds to an existing sum.
 pub const ADD: &str = "ON CONFLICT DO UPDATE SET calls = calls + excluded.calls,
  duration_ms = duration_ms + excluded.duration_ms, cost_microusd = cost_microusd + excluded.cost_microusd";
 
-/// Where the sums over a piece of time are found.
+/// Where the sums over a piece of time are stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Grain {
     /// In one row a group.
     All,
-    /// In rows of a span of so many ms.
+    /// In rows of spans of this many milliseconds.
     Span(i64),
     /// In the calls themselves.
     Calls,
@@ -42,7 +42,7 @@ pub enum Grain {
 /// A piece of time, its end excluded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Piece {
-    /// Where its sums are found.
+    /// Where its sums are stored.
     pub grain: Grain,
     /// From this time on, in ms since 1970.
     pub from_ms: i64,
@@ -50,7 +50,7 @@ pub struct Piece {
     pub to_ms: i64,
 }
 
-/// The pieces that make up the time from `from_ms` to before `to_ms`, oldest first; `None` is no limit.
+/// The pieces that cover the time from `from_ms` to before `to_ms`, oldest first; `None` is no limit.
 pub fn cover(from_ms: Option<i64>, to_ms: Option<i64>) -> Vec<Piece> {
     if (from_ms, to_ms) == (None, None) {
         return vec![Piece { grain: Grain::All, from_ms: 0, to_ms: END_OF_TIME_MS }];
@@ -58,7 +58,7 @@ pub fn cover(from_ms: Option<i64>, to_ms: Option<i64>) -> Vec<Piece> {
     spans_of(from_ms, to_ms)
 }
 
-/// The same without the sums over all time.
+/// [`cover`] without the sums over all time.
 pub fn spans_of(from_ms: Option<i64>, to_ms: Option<i64>) -> Vec<Piece> {
     let bounded = |ms: i64| ms.clamp(0, END_OF_TIME_MS);
     let mut pieces = Vec::new();

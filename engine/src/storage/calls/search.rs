@@ -1,12 +1,12 @@
-//! The text index: what is found by it, and how a user's words become an expression for it.
+//! The full-text index of calls: what it contains, and how a search text becomes an FTS5 expression.
 use crate::ports::statement::Statement;
 use crate::sql;
 
-/// Words of a search that are looked for; further ones are left out.
+/// Further words of a search are ignored.
 const WORDS_MAX: usize = 32;
 
-/// Indexes a call as it now is, in place of what was indexed of it before. [`mod@crate::storage::calls::write`] does it for every
-/// change; by itself it is for a database that was filled otherwise.
+/// Indexes the current state of a call and replaces its former entry. [`mod@crate::storage::calls::write`] does this for
+/// every change; use it alone only for a database that was filled in another way.
 pub fn index(workspace_id: &str, id: &str) -> Statement {
     sql!(
         format!(
@@ -23,24 +23,24 @@ pub fn index(workspace_id: &str, id: &str) -> Statement {
     )
 }
 
-/// The one word a workspace is indexed by: without the `_`, at which the index would cut it in two.
+/// The word that a workspace is indexed by: without the `_`, at which the tokenizer would split it.
 fn workspace_word(workspace: &str) -> String {
     format!("replace({workspace}, '_', '')")
 }
 
-/// The expression to be matched for the words in the parameter, within the caller's workspace. A wrong key
-/// has none, and an expression of nothing would be an error where an empty answer is due.
+/// The FTS5 expression for the words in `parameter`, within the caller's workspace. With a wrong API key there is no
+/// workspace; the expression then matches nothing, because an empty one would be an error.
 pub fn expression(parameter: &str) -> String {
     let workspace = workspace_word("COALESCE(:ws, 'nobody')");
     format!("'workspace : \"' || {workspace} || '\" AND words : (' || {parameter} || ')'")
 }
 
-/// A user's text as the words part of an expression: each word quoted, all of them wanted, the last one
-/// perhaps unfinished. `None` when it has no word, so that nothing can be found.
+/// The search text as the words part of an expression: every word is quoted and required, and the last one is a prefix.
+/// `None` when the text has no word, so that nothing can be found.
 pub fn words(text: &str) -> Option<String> {
     let words: Vec<String> = text
         .split(|c: char| c.is_whitespace() || c.is_control() || c == '"')
-        // The index knows letters and digits only; a word of none would find nothing.
+        // The index contains letters and digits only; a word without them would find nothing.
         .filter(|word| word.chars().any(char::is_alphanumeric))
         .take(WORDS_MAX)
         .map(|word| format!("\"{word}\""))
@@ -55,8 +55,8 @@ pub fn words(text: &str) -> Option<String> {
     })
 }
 
-/// The digits of what looks like a telephone number, however it is grouped: a call's numbers are indexed
-/// as one word each.
+/// The digits of a text that looks like a telephone number, with any grouping: each number of a call is indexed as one
+/// word.
 fn phone_number(text: &str) -> Option<String> {
     const DIGITS_MIN: usize = 7;
     let grouping = |c: char| matches!(c, '+' | ' ' | '(' | ')' | '-' | '.' | '/');

@@ -1,20 +1,20 @@
-//! Recordings as operations see them: looked up with their call, and deleted.
+//! Statements of operations that look up and delete the recording of a call.
 use crate::base::error::{Code, Error};
 use crate::ports::statement::{Row, Rows, Statement};
 use crate::sql;
 use crate::storage::fault::Fault;
 
-/// The columns of a recording that say whether it can be served, for [`select`].
+/// Lists of columns for [`select`].
 pub mod columns {
     /// What a download needs.
     pub const FILE: &str = "r.id AS id, r.size_bytes AS size_bytes, r.sha256 AS sha256";
     /// What a waveform needs.
     pub const WAVEFORM: &str = "r.duration_ms AS duration_ms, r.peaks AS peaks";
-    /// Only whether.
+    /// For a check whether there is one.
     pub const NONE: &str = "r.id AS id";
 }
 
-/// The recording of one of the caller's calls: no row when there is no such call.
+/// The recording of a call of the caller's workspace: no row when there is no such call.
 pub fn select(call_id: &str, columns: &str) -> Statement {
     sql!(
         format!(
@@ -26,8 +26,8 @@ pub fn select(call_id: &str, columns: &str) -> Statement {
     )
 }
 
-/// The statements that delete what [`select`] finds `ready`: from then on there is none, and the sweep sees to
-/// it that the blob goes, whoever else tries.
+/// The statements that delete a recording that is `ready`. The sweep removes the blob, even when the operation that deletes
+/// the recording fails to.
 pub fn delete(call_id: &str, now_ms: i64) -> Vec<Statement> {
     vec![
         sql!(
@@ -45,7 +45,7 @@ pub fn delete(call_id: &str, now_ms: i64) -> Vec<Statement> {
 }
 
 crate::words! {
-    /// Where a recording is.
+    /// The state of a recording.
     plain State {
         /// It is being written.
         Writing = "writing",
@@ -59,9 +59,9 @@ crate::words! {
 /// Why a recording is not served.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NotServed {
-    /// Not the caller's call.
+    /// The workspace has no such call.
     NoCall,
-    /// The call has none, or none any more.
+    /// The call has none, or it was deleted.
     None,
     /// It is still being written.
     NotReady,

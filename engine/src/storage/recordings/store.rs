@@ -1,10 +1,10 @@
-//! Keeps the recording of a call: row, blob, row.
+//! Stores the recording of a call: row, blob, row.
 use bytes::Bytes;
 use serde_json::json;
 
 use crate::base::error::Error;
 use crate::base::hash::sha256_hex;
-use crate::base::ids::prefix;
+use crate::base::ids::RecordingId;
 use crate::base::limits::RECORDING_WRITE_MS_MAX;
 use crate::ports::statement::Statement;
 use crate::services::Services;
@@ -15,19 +15,19 @@ use crate::storage::events::{self, EventKind, Subscribers};
 use crate::storage::fault::Fault;
 use crate::storage::recordings::{State, key, wav};
 
-/// What came of keeping a recording.
+/// The result of [`store`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kept {
-    /// It is there now, and `recording.ready` is on its way to whoever wants it.
+    /// It is stored now, and the event `recording.ready` is queued.
     Now,
-    /// An earlier attempt had finished: nothing is written.
+    /// An earlier attempt has stored it: nothing is written.
     Before,
-    /// It has been deleted since: nothing is written, a deleted recording does not come back.
+    /// It was deleted: nothing is written, and a deleted recording does not return.
     Deleted,
 }
 
-/// Keeps a WAV file as the recording of a call. May run twice, at once or after a crash: one attempt counts, and
-/// the blobs of the others are removed. [`Fault::Stale`] says that another attempt has taken this one's place.
+/// Stores a WAV file as the recording of a call. It may run twice, concurrently or after a crash: one attempt counts, and
+/// the blobs of the others are removed. [`Fault::Stale`]: another attempt has replaced this one.
 pub async fn store(
     services: &Services,
     workspace_id: &str,
@@ -36,7 +36,7 @@ pub async fn store(
 ) -> Result<Kept, Fault> {
     let measured =
         wav::measure(&file).map_err(|why| Fault::Bug(format!("no recording for {call_id}: {why}")))?;
-    let attempt = Attempt { services, workspace_id, call_id, id: services.id(prefix::RECORDING) };
+    let attempt = Attempt { services, workspace_id, call_id, id: services.new_id() };
     if let Some(found) = attempt.begin(&file, &measured).await? {
         return Ok(found);
     }
@@ -46,7 +46,7 @@ pub async fn store(
     match attempt.finish(measured.duration_ms).await {
         Ok(()) => Ok(Kept::Now),
         Err(Fault::Stale) => {
-            // The sweep knows of the blob too, later.
+            // If this fails, the sweep removes the blob.
             let _ = blobs.delete(&key).await;
             Err(Fault::Stale)
         }
@@ -58,12 +58,12 @@ struct Attempt<'a> {
     services: &'a Services,
     workspace_id: &'a str,
     call_id: &'a str,
-    id: String,
+    id: RecordingId,
 }
 
 impl Attempt<'_> {
-    /// Says that it is being written, and takes the place of an attempt that is not over; unless there is nothing
-    /// to do. Whoever wrote before may still be at it, so its blob is left alone until it surely is not.
+    /// Inserts the row as `writing` and replaces an unfinished attempt, unless there is nothing to do. The earlier attempt
+    /// may still be writing, so its blob is removed only when it must have ended.
     async fn begin(&self, file: &[u8], measured: &wav::Measured) -> Result<Option<Kept>, Fault> {
         let now_ms = self.services.ports().clock.now_ms();
         let until_ms = now_ms + RECORDING_WRITE_MS_MAX;
@@ -107,7 +107,7 @@ impl Attempt<'_> {
         }
     }
 
-    /// Says that it is there, with the event that tells so.
+    /// Marks the row as `ready` and emits the event.
     async fn finish(&self, duration_ms: i64) -> Result<(), Fault> {
         let call = calls::select_for(self.workspace_id, self.call_id);
         let [call, subscribers] = self.services.read([call, events::subscribers(self.workspace_id)]).await?;

@@ -1,6 +1,7 @@
-//! Removes blobs that nobody can reach: of deleted recordings, and of attempts that came to nothing.
+//! Removes unreachable blobs: of deleted recordings, and of abandoned attempts.
 use serde_json::json;
 
+use crate::base::ids::RecordingId;
 use crate::base::limits::RECORDINGS_SWEPT_MAX;
 use crate::ports::statement::{Rows, Statement};
 use crate::services::Services;
@@ -8,7 +9,7 @@ use crate::sql;
 use crate::storage::fault::Fault;
 use crate::storage::recordings::key;
 
-/// Gives up attempts that surely have ended, then names what is due. The last statement's rows are for
+/// Abandons attempts that must have ended, then selects what is due. The last statement's rows are for
 /// [`Services::remove_recordings`].
 pub(crate) fn due(now_ms: i64) -> [Statement; 2] {
     [
@@ -26,12 +27,12 @@ pub(crate) fn due(now_ms: i64) -> [Statement; 2] {
 }
 
 impl Services {
-    /// Removes the blobs of these rows, then the rows; of a deleted recording stays what says that it was deleted.
-    /// One that cannot be removed is left to the next sweep and keeps no other.
+    /// Removes the blobs of these rows, then the rows; the row of a deleted recording stays. A blob that cannot be removed
+    /// is left to the next sweep and blocks no other.
     pub(crate) async fn remove_recordings(&self, due: &Rows) -> Result<(), Fault> {
         let (mut removed, mut failed) = (Vec::new(), None);
         for row in due.iter() {
-            let id = row.text("id")?;
+            let id: RecordingId = row.id("id")?;
             let key = key(row.str("workspace_id")?, row.str("call_id")?, &id)?;
             match self.ports().blobs.delete(&key).await {
                 Ok(()) => removed.push(id),

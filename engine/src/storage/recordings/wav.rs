@@ -1,4 +1,4 @@
-//! Reads a recording: what it is, and what its waveform looks like.
+//! Parses a recording: checks its format and computes its waveform.
 use std::io::Cursor;
 
 use hound::{SampleFormat, WavReader};
@@ -7,7 +7,7 @@ use crate::base::limits::{RECORDING_BYTES_MAX, RECORDING_RATE_HZ_MAX, RECORDING_
 use crate::storage::recordings::CHANNELS;
 use crate::storage::recordings::waveform::{self, Peaks};
 
-/// A WAV file, looked at.
+/// The properties of a WAV file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Measured {
     /// How long it is.
@@ -16,7 +16,7 @@ pub struct Measured {
     pub peaks: Peaks,
 }
 
-/// Looks at a whole file. `Err` says why it is no recording of ours.
+/// Parses a whole file. `Err` says why it is not a recording that we store.
 pub fn measure(file: &[u8]) -> Result<Measured, String> {
     if file.len() > RECORDING_BYTES_MAX {
         return Err(format!("{} bytes are more than {RECORDING_BYTES_MAX}", file.len()));

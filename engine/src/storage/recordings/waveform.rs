@@ -31,7 +31,7 @@ pub struct Channel {
 }
 
 impl Waveform {
-    /// As it is read.
+    /// The public representation.
     pub fn new(call_id: String, duration_ms: i64, peaks: &Peaks) -> Self {
         let channels = CHANNELS.into_iter().zip(peaks.channels());
         let channels = channels.map(|(name, peaks)| Channel { name, peaks }).collect();
@@ -39,26 +39,26 @@ impl Waveform {
     }
 }
 
-/// Peaks as they are kept: a byte each, the channels one after the other.
+/// Peaks as they are stored: one byte each, channel after channel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Peaks(Vec<u8>);
 
 impl Peaks {
-    /// As a column holds them.
+    /// The text of the column.
     pub fn to_text(&self) -> String {
         STANDARD.encode(&self.0)
     }
 
-    /// From that column.
+    /// From the text of the column.
     pub fn from_text(text: &str) -> Result<Self, DatabaseError> {
         let bytes = STANDARD.decode(text);
         bytes.map(Self).map_err(|error| DatabaseError::Shape(format!("peaks: {error}")))
     }
 
-    /// Each channel's, from 0 to 1.
+    /// The peaks of each channel, from 0 to 1.
     pub fn channels(&self) -> [Vec<f64>; 2] {
         let (caller, assistant) = self.0.split_at(self.0.len() / 2);
-        // Three digits say all that a byte knows.
+        // Three digits hold the precision of a byte.
         let level = |peak: &u8| f64::from(u32::from(*peak) * 1000 / 255) / 1000.0;
         [caller, assistant].map(|peaks| peaks.iter().map(level).collect())
     }
