@@ -12,6 +12,7 @@
 //!     }
 //! }
 //! ```
+pub(crate) mod asking;
 mod drive;
 pub(crate) mod ended;
 pub mod handshake;
@@ -24,7 +25,8 @@ pub mod peer;
 pub mod session;
 pub mod telephony;
 mod text_peer;
-pub(crate) mod tool_callback;
+mod tool_callback;
+pub(crate) mod tool_calls;
 
 pub use handshake::Accept;
 pub use session::LiveSession;

@@ -15,13 +15,14 @@ use crate::storage::calls::{self, Call, CallStatus, Costs, Direction, EndedCall,
 use crate::storage::events::EventKind;
 use crate::storage::jobs::Job;
 use crate::storage::runs::{RunDetail, RunError, RunStatus};
+use crate::storage::snapshots::AssistantSnapshot;
 use crate::storage::spending;
 
 /// Opens the run's call.
 pub async fn opened(services: &Services, job: &Job, started: &Started) -> Result<(), Failure> {
-    let new = new_call(job, started);
+    let new = &started.call;
     let mut batch = Batch::from([job.guard()]);
-    batch.extend(calls::write::insert(&new));
+    batch.extend(calls::write::insert(new));
     batch.push(sql!(
         "UPDATE runs SET call_id = ?3 WHERE workspace_id = ?1 AND id = ?2",
         &job.workspace_id,
@@ -30,7 +31,7 @@ pub async fn opened(services: &Services, job: &Job, started: &Started) -> Result
     ));
     let (subscribers, now_ms) = (&started.subscribers, services.ports().clock.now_ms());
     batch.emit(services, &job.workspace_id, subscribers, EventKind::CallStarted, now_ms, || {
-        Ok(json!({"call": Call::of(&new, None, None)?}))
+        Ok(json!({"call": Call::of(new, None, None)?}))
     })?;
     batch.write(services).await?;
     Ok(())
@@ -69,7 +70,7 @@ pub async fn over(
     let ended_reason = result.ended_reason;
     // The judge's failure is none of the call's.
     let of_model = driven.failure.filter(|_| ended_reason == EndedReason::ModelFailed);
-    let new = new_call(job, started);
+    let new = &started.call;
     let ended = EndedCall {
         answered_at: new.answered_at,
         ended_at: now_ms,
@@ -81,7 +82,7 @@ pub async fn over(
         costs: Costs::of(0, 0, of_call.microusd, 0),
         usage: of_call.usage(),
     };
-    let call = Call::of(&new, Some(&ended), Some(&analysis))?;
+    let call = Call::of(new, Some(&ended), Some(&analysis))?;
 
     let mut run = started.run.clone();
     run.status = if broke { RunStatus::Error } else { RunStatus::Completed };
@@ -123,11 +124,11 @@ pub async fn over(
     Ok(())
 }
 
-fn new_call(job: &Job, started: &Started) -> NewCall {
-    let assistant = &started.assistant;
+/// The call of a run.
+pub fn new_call(job: &Job, id: String, assistant: &AssistantSnapshot, started_at_ms: i64) -> NewCall {
     NewCall {
         workspace_id: job.workspace_id.clone(),
-        id: started.call_id.clone(),
+        id,
         assistant_id: assistant.id.clone(),
         assistant_revision: assistant.revision,
         source: Source::Simulation,
@@ -140,8 +141,8 @@ fn new_call(job: &Job, started: &Started) -> NewCall {
         carrier_call_id: None,
         model: assistant.model.clone(),
         voice: assistant.voice.clone(),
-        started_at: started.started_at_ms,
-        answered_at: Some(started.started_at_ms),
+        started_at: started_at_ms,
+        answered_at: Some(started_at_ms),
         simulation_run_id: Some(job.subject_id.clone()),
     }
 }
