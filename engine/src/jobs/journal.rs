@@ -1,7 +1,6 @@
-//! What a conversation under way has been told, kept so that whoever takes it over can tell it the
-//! same again and go on: the conversation is a pure function of its inputs. A tool call stands here
-//! before its request goes out, and its result before anything follows from it, so an interruption
-//! repeats no call whose result is known, and one whose result is not known goes out under its old id.
+//! The journal of a simulated conversation: its inputs in their order, so that another process can replay them and go
+//! on. A tool call stands in it before its request goes out, and its result before anything follows from it: an
+//! interruption repeats no call whose result is known, and one whose result is not known goes out under its old id.
 use serde::{Deserialize, Serialize};
 
 use super::Failure;

@@ -1,12 +1,16 @@
-//! Drives one live conversation: hears the other end, asks the model, calls the tools, keeps the journal,
-//! ends the call. The conversation itself decides ([`Conversation`]); who is at the other end and how they talk is
-//! the [`Peer`]'s.
+//! Drives one live conversation: hears the other end, asks the model, calls the tools, keeps the journal, ends the call.
+//! The [`Conversation`] decides, its silences and its limit of time included; the [`Peer`] knows how the other end
+//! talks. Models are asked and tools called as in a simulation run (`asking`, `tool_calls`).
 mod end;
 mod on_phone;
 
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::task::Poll;
+
+use futures_util::StreamExt;
+use futures_util::future::{Either, select};
+use futures_util::stream::FuturesUnordered;
 
 use super::asking::{Asked, CostLimit, Model, ask_assistant};
 use super::journal;
@@ -24,9 +28,6 @@ use crate::ports::BoxFuture;
 use crate::storage::calls::Call;
 use crate::storage::cost::Cost;
 use crate::storage::fault::Fault;
-use futures_util::StreamExt;
-use futures_util::future::{Either, select};
-use futures_util::stream::FuturesUnordered;
 
 /// How often a call's end is written anew because its carrier said something meanwhile.
 const END_ATTEMPTS_MAX: u32 = 8;
@@ -64,7 +65,7 @@ pub(super) struct Drive<'a> {
     keep_at_ms: i64,
     /// When the carrier's side of the call is looked at next.
     look_at_ms: i64,
-    /// Whose fault it is, where the conversation cannot know.
+    /// Whose fault the end is, where the conversation cannot know.
     fault: Option<CallFault>,
     /// When the call was answered.
     answered_at: Option<i64>,

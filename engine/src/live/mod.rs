@@ -1,8 +1,9 @@
 //! Live conversations: somebody talks to an assistant over a WebSocket, in text for now.
 //!
 //! [`handshake`] decides who comes in, [`session`] drives the conversation, [`message`] is what goes over
-//! the wire, [`journal`] what is left when the process dies; `jobs::live_call` settles
-//! that, and looks into every call once it is over. A host lends the socket and nothing else:
+//! the wire, [`journal`] what is left when the process dies; `jobs::live_call` ends
+//! such a call, and analyzes every call once it is over. `asking` and `tool_calls` are what this driver shares with that
+//! of simulation runs. A host lends the socket and nothing else:
 //!
 //! ```text
 //! if engine.wants_socket(&head) {

@@ -1,4 +1,4 @@
-//! A tool called during a conversation: one signed request to the user's endpoint.
+//! One call of a tool: a signed request to the owner's endpoint.
 use bytes::Bytes;
 use serde_json::{Value, json};
 
