@@ -57,7 +57,7 @@ pub struct ConversationSetup {
 ///
 /// # let setup = ConversationSetup {
 /// #     id: "call_1".into(), instructions: String::new(), first_message: "Hello!".into(),
-/// #     knowledge: vec![], tools: vec![], seed: 7, limits: Default::default(),
+/// #     knowledge: vec![], tools: vec![], seed: 7, limits: Default::default(), is_spoken: false,
 /// # };
 /// let model = RulesAssistant::new(&setup.knowledge, &setup.tools);
 /// let mut conversation = Conversation::new(setup);

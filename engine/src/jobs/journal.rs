@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Failure;
 use crate::base::ids::WorkspaceId;
-use crate::base::limits::STATEMENT_LIST_BYTES_MAX;
+use crate::live::journal::lists;
 use crate::ports::statement::{Rows, Statement};
 use crate::simulation::Input;
 use crate::sql;
@@ -106,21 +106,8 @@ impl Journal {
 
     /// The statements that store the rest. Places are unique: of two processes that believe to hold the lease, one fails.
     pub fn save(&mut self) -> Vec<Statement> {
-        let mut statements = Vec::new();
-        let mut list: Vec<String> = Vec::new();
-        let mut bytes = 0;
-        for entry in std::mem::take(&mut self.unsaved) {
-            if bytes + entry.len() > STATEMENT_LIST_BYTES_MAX && !list.is_empty() {
-                statements.push(self.insert(std::mem::take(&mut list)));
-                bytes = 0;
-            }
-            bytes += entry.len();
-            list.push(entry);
-        }
-        if !list.is_empty() {
-            statements.push(self.insert(list));
-        }
-        statements
+        let unsaved = std::mem::take(&mut self.unsaved);
+        lists(unsaved).into_iter().map(|list| self.insert(list)).collect()
     }
 
     /// Deletes the journal after the conversation.

@@ -1,7 +1,8 @@
-//! A simulation run: reads what the run was started with, opens its call, drives the conversation,
-//! writes what came of it. A run that is cut off is taken up where its journal ends; one without
-//! models of a provider comes to the same bytes either way.
+//! A simulation run: reads what the run was started with, opens its call, drives the conversation, writes its result.
+//! A run that is cut off continues where its journal ends; without models of a provider the result has the same bytes
+//! either way.
 mod drive;
+mod models;
 mod record;
 
 use crate::jobs::Failure;
@@ -9,6 +10,7 @@ use crate::jobs::journal::{Journal, JournalEntry};
 use crate::services::Services;
 use crate::simulation::{SimulationFailure, SimulationPart};
 use crate::sql;
+use crate::storage::calls::NewCall;
 use crate::storage::events::{self, Subscribers};
 use crate::storage::jobs::Job;
 use crate::storage::runs::{Run, RunError};
@@ -60,8 +62,7 @@ struct Started {
     run: Run,
     seed: i64,
     max_cost_microusd: i64,
-    started_at_ms: i64,
-    call_id: String,
+    call: NewCall,
     assistant: AssistantSnapshot,
     simulation: SimulationSnapshot,
     subscribers: Subscribers,
@@ -94,18 +95,19 @@ async fn load(
         return Ok(None);
     };
     let run = Run::read(run)?;
-    let known_call = run.call_id.as_ref().map(ToString::to_string);
+    let is_open = run.call_id.is_some();
+    let call_id = run.call_id.clone().unwrap_or_else(|| services.new_id::<CallId>());
+    let assistant = snapshots.json("assistant")?;
     let started = Started {
         seed: run.seed,
         max_cost_microusd: run.max_cost_microusd,
-        started_at_ms: snapshots.integer("started_at")?,
-        call_id: known_call.clone().unwrap_or_else(|| services.id(crate::base::ids::prefix::CALL)),
-        assistant: snapshots.json("assistant")?,
+        call: record::new_call(job, call_id, &assistant, snapshots.integer("started_at")?),
+        assistant,
         simulation: snapshots.json("simulation")?,
         subscribers: Subscribers::read(subscribers)?,
         run,
     };
-    if known_call.is_none() {
+    if !is_open {
         record::opened(services, job, &started).await?;
     }
     let (journal, told) = Journal::read(job, run_id, journal)?;

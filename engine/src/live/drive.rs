@@ -1,6 +1,6 @@
-//! Drives one live conversation: hears the other end, asks the model, calls the tools, keeps the journal,
-//! ends the call. The conversation itself decides ([`Conversation`]); who is at the other end and how they talk is
-//! the [`Peer`]'s.
+//! Drives one live conversation: hears the other end, asks the model, calls the tools, keeps the journal, ends the call.
+//! The [`Conversation`] decides, its silences and its limit of time included; the [`Peer`] knows how the other end
+//! talks. Models are asked and tools called as in a simulation run (`asking`, `tool_calls`).
 mod end;
 mod on_phone;
 
@@ -11,22 +11,21 @@ use std::task::Poll;
 use futures_util::StreamExt;
 use futures_util::future::{Either, select};
 use futures_util::stream::FuturesUnordered;
-use serde_json::Value;
 
+use super::asking::{Asked, CostLimit, Model, ask_assistant};
 use super::journal;
 use super::peer::{Peer, PeerEvent};
 use super::session::LiveSession;
+use super::tool_calls::{CommittedCall, ToolAnswer, ToolCall, ToolCaller};
 use crate::base::limits::{LIVE_COST_MICROUSD_MAX, LIVE_LEASE_KEPT_MS, PHONE_LOOK_MS, PHONE_TOLD_MS};
 use crate::base::time::Timestamp;
 use crate::conversation::{
-    AssistantTurn, CallFault, Conversation, ConversationLimits, ConversationSetup, EndedReason, Input,
-    Output, Party, ToolSpec,
+    AssistantReply, AssistantTurn, CallFault, Conversation, ConversationLimits, ConversationSetup,
+    EndedReason, Input, Output, Party, ToolSpec,
 };
 use crate::live::telephony::leg::Leg;
-use crate::live::tool_callback;
-use crate::models::{AssistantModel, ModelFailure, RULES_MODEL};
+use crate::models::AssistantModel;
 use crate::ports::BoxFuture;
-use crate::ports::statement::Rows;
 use crate::storage::calls::Call;
 use crate::storage::cost::Cost;
 use crate::storage::fault::Fault;
@@ -34,10 +33,13 @@ use crate::storage::fault::Fault;
 /// How often a call's end is written anew because its carrier said something meanwhile.
 const END_ATTEMPTS_MAX: u32 = 8;
 
+/// What the models of one conversation may cost.
+const COST_LIMIT: CostLimit = CostLimit { microusd: LIVE_COST_MICROUSD_MAX };
+
 /// What a model or a tool has come back with.
 enum Done {
-    Model { input: Input, spent: Cost, fault: Option<CallFault> },
-    Tool { id: String, answer: Result<String, String> },
+    Model { request: u64, asked: Asked<AssistantReply> },
+    Tool(ToolAnswer),
 }
 
 enum Event {
@@ -45,17 +47,12 @@ enum Event {
     PeerEvent(PeerEvent),
 }
 
-struct ToolCall {
-    id: String,
-    name: String,
-    arguments: Value,
-}
-
 /// A conversation under way.
 pub(super) struct Drive<'a> {
     session: &'a LiveSession,
     specs: &'a [ToolSpec],
-    model: &'a Result<AssistantModel, ModelFailure>,
+    model: &'a Model<AssistantModel>,
+    tools: ToolCaller<'a>,
     conversation: Conversation,
     /// The model's latest question; an earlier one is dropped.
     thinking: Option<BoxFuture<'a, Done>>,
@@ -69,7 +66,7 @@ pub(super) struct Drive<'a> {
     keep_at_ms: i64,
     /// When the carrier's side of the call is looked at next.
     look_at_ms: i64,
-    /// Whose fault it is, where the conversation cannot know.
+    /// Whose fault the end is, where the conversation cannot know.
     fault: Option<CallFault>,
     /// When the call was answered.
     answered_at: Option<i64>,
@@ -81,7 +78,7 @@ impl<'a> Drive<'a> {
     pub(super) fn new(
         session: &'a LiveSession,
         specs: &'a [ToolSpec],
-        model: &'a Result<AssistantModel, ModelFailure>,
+        model: &'a Model<AssistantModel>,
     ) -> Self {
         let now_ms = session.services.ports().clock.now_ms();
         let assistant = &session.assistant;
@@ -103,6 +100,7 @@ impl<'a> Drive<'a> {
             session,
             specs,
             model,
+            tools: ToolCaller::new(&session.services, assistant, &session.call),
             conversation,
             thinking: None,
             calling: FuturesUnordered::new(),
@@ -128,7 +126,7 @@ impl<'a> Drive<'a> {
             Err(fault) => Err(fault),
         };
         if outcome.is_err() {
-            // Storage does not answer, or the call is somebody else's by now: its job settles it.
+            // Storage does not answer, or the call is somebody else's by now: its job ends it.
             peer.broken().await;
         }
         outcome
@@ -159,7 +157,7 @@ impl<'a> Drive<'a> {
             self.heard(heard);
         }
         loop {
-            self.settle(peer).await?;
+            self.carry_out(peer).await?;
             if self.conversation.ended().is_some() {
                 return Ok(());
             }
@@ -172,7 +170,7 @@ impl<'a> Drive<'a> {
 
     /// Carries out what the conversation has decided: tells the other end, puts it on disk, and only then
     /// asks and calls.
-    async fn settle(&mut self, peer: &mut dyn Peer) -> Result<(), Fault> {
+    async fn carry_out(&mut self, peer: &mut dyn Peer) -> Result<(), Fault> {
         let (mut ask, mut calls) = (None, Vec::new());
         while let Some(output) = self.conversation.poll() {
             match output {
@@ -187,11 +185,14 @@ impl<'a> Drive<'a> {
             // The end writes all of it.
             return Ok(());
         }
-        let secrets = self.save(&calls).await?;
+        let calls = self.save(calls).await?;
         if let Some(request) = ask {
             self.ask(request);
         }
-        self.call_tools(calls, secrets)
+        for call in calls {
+            self.calling.push(Box::pin(async move { Done::Tool(call.make().await) }));
+        }
+        Ok(())
     }
 
     /// Tells the other end of the rows it does not know. One that is gone has hung up.
@@ -205,9 +206,9 @@ impl<'a> Drive<'a> {
         }
     }
 
-    /// Puts on disk what is not there, and keeps the lease. A tool's call is there before its request
-    /// goes out; what signs it is read at the same moment, and so is what the carrier has said meanwhile.
-    async fn save(&mut self, calls: &[ToolCall]) -> Result<Vec<Rows>, Fault> {
+    /// Puts on disk what is not there, and keeps the lease. A tool's call is there before its request goes out; what
+    /// the carrier has said meanwhile is read at the same moment.
+    async fn save(&mut self, calls: Vec<ToolCall>) -> Result<Vec<CommittedCall<'a>>, Fault> {
         let now_ms = self.now_ms();
         let session = self.session;
         let rows = self.conversation.transcript().get(self.saved..).unwrap_or_default();
@@ -217,85 +218,37 @@ impl<'a> Drive<'a> {
             }
             return Ok(Vec::new());
         }
+        let call = &session.call;
         let mut statements = session.hold.keep(now_ms).to_vec();
         let offset_ms = self.conversation.offset_ms();
-        let call = &session.call;
         statements.extend(journal::save(&call.workspace_id, &call.id, offset_ms, self.spent, rows));
-        let written = statements.len();
-        let tools = calls.iter().filter_map(|call| session.tool(&call.name));
-        statements.extend(tools.map(|tool| tool_callback::secrets(tool, &call.workspace_id)));
-        let asked = statements.len();
-        statements.extend(session.on_phone.then(|| Leg::select(&call.workspace_id, &call.id)));
-        let mut rows = session.services.ports().database.write(statements).await?;
+        let leg = session.on_phone.then(|| Leg::select(&call.workspace_id, &call.id));
+        let committed = self.tools.commit(statements, calls, leg).await?;
         self.saved = self.conversation.transcript().len();
         self.keep_at_ms = now_ms + LIVE_LEASE_KEPT_MS;
-        self.looked_at(Leg::first(rows.get(asked))?);
-        rows.truncate(asked);
-        Ok(rows.split_off(written.min(rows.len())))
+        self.looked_at(Leg::first(committed.rows.first())?);
+        Ok(committed.calls)
     }
 
     fn ask(&mut self, request: u64) {
-        if self.session.assistant.model != RULES_MODEL && self.spent.microusd >= LIVE_COST_MICROUSD_MAX {
+        let Self { session: LiveSession { services, assistant, .. }, specs, model, spent, .. } = *self;
+        if !COST_LIMIT.allows(&assistant.model, spent) {
             return self.tell(Input::CostLimit);
         }
-        let left_microusd = LIVE_COST_MICROUSD_MAX - self.spent.microusd;
-        let (services, assistant) = (&self.session.services, &self.session.assistant);
-        let (model, tools) = (self.model, self.specs);
         let turn = self.conversation.assistant_turn();
-        // Its own: the user may say more while the model thinks.
+        // Copies: the user may say more while the model thinks.
         let (history, seed) = (turn.history.to_vec(), turn.seed);
         self.thinking = Some(Box::pin(async move {
             let turn = AssistantTurn {
                 instructions: &assistant.instructions,
                 knowledge: &assistant.knowledge,
-                tools,
+                tools: specs,
                 history: &history,
                 seed,
             };
-            let answer = match model {
-                Ok(model) => model.reply(services.ports(), &turn, left_microusd).await,
-                Err(failure) => Err(failure.clone()),
-            };
-            let spent = Cost::of(&answer);
-            let (input, fault) = match answer {
-                Ok(answered) => (Input::AssistantReply { request, reply: answered.reply }, None),
-                Err(failure) => {
-                    (Input::ModelFailed { request, reason: failure.message }, Some(failure.fault))
-                }
-            };
-            Done::Model { input, spent, fault }
+            let asked = ask_assistant(services, model, &turn, COST_LIMIT.left_microusd(spent)).await;
+            Done::Model { request, asked }
         }));
-    }
-
-    fn call_tools(&mut self, calls: Vec<ToolCall>, secrets: Vec<Rows>) -> Result<(), Fault> {
-        let mut secrets = secrets.into_iter();
-        let session = self.session;
-        for call in calls {
-            let tool = match session.tool(&call.name) {
-                Some(tool) => Some((tool, tool_callback::read_secrets(tool, secrets.next().as_ref())?)),
-                None => None,
-            };
-            self.calling.push(Box::pin(async move {
-                let conversation = tool_callback::Conversation {
-                    id: &session.call.id,
-                    source: session.call.source.as_str(),
-                    from: session.call.from.as_deref(),
-                    to: session.call.to.as_deref(),
-                    assistant_id: &session.assistant.id,
-                    assistant_revision: session.assistant.revision,
-                };
-                let services = &session.services;
-                let answer = match tool {
-                    Some((tool, secrets)) => {
-                        tool_callback::call(services, tool, secrets, &call.id, &call.arguments, &conversation)
-                            .await
-                    }
-                    None => Err(format!("there is no tool named {}", call.name)),
-                };
-                Done::Tool { id: call.id, answer }
-            }));
-        }
-        Ok(())
     }
 
     /// Waits for whatever comes first: an answer, something heard, or the time.
@@ -324,16 +277,19 @@ impl<'a> Drive<'a> {
 
     fn done(&mut self, done: Done) {
         match done {
-            Done::Model { input, spent, fault } => {
-                self.spent.add(spent);
-                self.tell(input);
-                if self.conversation.ended() == Some(EndedReason::ModelFailed) {
-                    self.fault = fault;
+            Done::Model { request, asked } => {
+                self.spent.add(asked.cost);
+                match asked.answer {
+                    Ok(reply) => self.tell(Input::AssistantReply { request, reply }),
+                    Err(failure) => {
+                        self.tell(Input::ModelFailed { request, reason: failure.message });
+                        if self.conversation.ended() == Some(EndedReason::ModelFailed) {
+                            self.fault = Some(failure.fault);
+                        }
+                    }
                 }
             }
-            Done::Tool { id, answer } => {
-                let is_error = answer.is_err();
-                let text = answer.unwrap_or_else(|reason| reason);
+            Done::Tool(ToolAnswer { id, text, is_error }) => {
                 self.tell(Input::ToolResult { id, text, is_error });
             }
         }

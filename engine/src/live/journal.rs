@@ -45,21 +45,24 @@ pub fn save(
         offset_ms = offset_ms,
         spent = json!(spent).to_string()
     )];
-    let mut list: Vec<String> = Vec::new();
-    let mut bytes = 0;
-    for row in rows {
-        let content = json!(row).to_string();
-        if bytes + content.len() > STATEMENT_LIST_BYTES_MAX && !list.is_empty() {
-            statements.push(insert(workspace_id, call_id, &std::mem::take(&mut list)));
-            bytes = 0;
-        }
-        bytes += content.len();
-        list.push(content);
-    }
-    if !list.is_empty() {
-        statements.push(insert(workspace_id, call_id, &list));
-    }
+    let contents = rows.iter().map(|row| json!(row).to_string());
+    statements.extend(lists(contents).iter().map(|list| insert(workspace_id, call_id, list)));
     statements
+}
+
+/// As many entries of a journal as one statement may hold, again and again.
+pub(crate) fn lists(entries: impl IntoIterator<Item = String>) -> Vec<Vec<String>> {
+    let mut lists: Vec<Vec<String>> = Vec::new();
+    let mut bytes = 0;
+    for entry in entries {
+        let is_full = bytes + entry.len() > STATEMENT_LIST_BYTES_MAX;
+        bytes = if is_full { entry.len() } else { bytes + entry.len() };
+        match lists.last_mut() {
+            Some(list) if !is_full => list.push(entry),
+            _ => lists.push(vec![entry]),
+        }
+    }
+    lists
 }
 
 /// Each row has its place. One that is there is written anew: what was heard of a line may have come to be known since.

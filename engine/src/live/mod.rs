@@ -2,7 +2,8 @@
 //!
 //! [`handshake`] decides who comes in, [`session`] drives the conversation, [`message`] is what goes over
 //! the wire, [`journal`] what is left when the process dies. `end_call` ends every call; `jobs::live_call` ends those that
-//! lost their process, and analyzes every call once it is over. A host lends the socket and nothing else:
+//! lost their process, and analyzes every call after its end. The driver of simulation runs shares `asking` and
+//! `tool_calls`. A host lends the socket and nothing else:
 //!
 //! ```text
 //! if engine.wants_socket(&head) {
@@ -12,6 +13,7 @@
 //!     }
 //! }
 //! ```
+pub(crate) mod asking;
 mod drive;
 pub(crate) mod end_call;
 pub(crate) mod handshake;
@@ -24,7 +26,8 @@ pub mod peer;
 pub mod session;
 pub mod telephony;
 mod text_peer;
-pub(crate) mod tool_callback;
+mod tool_callback;
+pub(crate) mod tool_calls;
 
 pub use session::LiveSession;
 

@@ -1,18 +1,18 @@
-//! The other end of a live conversation: somebody who types, or somebody at a telephone.
+//! The other end of a live conversation: a text client or a telephone.
 use crate::conversation::transcript::TranscriptRow;
 use crate::conversation::{CallFault, EndedReason, Input, Party};
 use crate::ports::sockets::Movable;
 use crate::ports::{BoxFuture, Gone};
 use crate::storage::calls::Call;
 
-/// What the driver of a conversation needs of the other end.
+/// What the driver of a conversation needs from the other end.
 ///
 /// 1. [`Peer::open`] comes first, [`Peer::over`] or [`Peer::broken`] last, each once.
 /// 2. Dropping the future of [`Peer::hear`] loses nothing.
 /// 3. After [`Gone`], or [`PeerEvent::Gone`], nothing more is said; saying it does nothing.
 pub trait Peer: Movable {
-    /// The conversation begins, once the other end can hear. An error is what came in place of that; after
-    /// [`PeerEvent::Nothing`], nothing for a while, it may be called again.
+    /// Waits until the other end can hear, which begins the conversation. An error is what came instead; after
+    /// [`PeerEvent::Nothing`] it may be called again.
     fn open<'a>(&'a mut self, call: &'a Call) -> BoxFuture<'a, Result<(), PeerEvent>>;
 
     /// What the other end does next; [`PeerEvent::Nothing`] when that is nothing by `until_ms`.
@@ -21,14 +21,14 @@ pub trait Peer: Movable {
     /// The transcript has a new row.
     fn tell<'a>(&'a mut self, row: &'a TranscriptRow) -> BoxFuture<'a, Result<(), Gone>>;
 
-    /// The conversation has come to its end and nothing of it is on disk yet: what was said is still spoken to its
-    /// end, if there is anybody to hear it. True when something was.
+    /// The conversation is over, and its end is not on disk yet: speaks the last line to its end if anybody can hear it.
+    /// True when the line was heard to its end.
     fn finish(&mut self, reason: EndedReason) -> BoxFuture<'_, bool>;
 
     /// The call is over and on disk.
     fn over<'a>(&'a mut self, call_id: &'a str, reason: EndedReason, duration_ms: i64) -> BoxFuture<'a, ()>;
 
-    /// Something broke on our side, and the conversation ends without a word on disk.
+    /// Something broke on our side, and the end is not on disk.
     fn broken(&mut self) -> BoxFuture<'_, ()>;
 }
 

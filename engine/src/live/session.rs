@@ -1,15 +1,15 @@
 //! A live conversation that waits for its socket, and what runs it.
+use super::asking;
 use super::drive::Drive;
 use super::peer::Peer;
 use super::text_peer::TextPeer;
 use crate::base::permits::Permit;
 use crate::live::lease::JobLease;
 use crate::live::telephony::phone_socket::PhoneMedia;
-use crate::models::AssistantModel;
 use crate::ports::{BoxFuture, Gone, Received, Socket, SocketMessage};
 use crate::services::Services;
 use crate::storage::calls::NewCall;
-use crate::storage::snapshots::{AssistantSnapshot, ToolSnapshot};
+use crate::storage::snapshots::AssistantSnapshot;
 
 /// An open call that waits for its socket.
 pub struct LiveSession {
@@ -57,18 +57,9 @@ impl LiveSession {
 
     async fn drive(&self, peer: &mut dyn Peer) -> Option<String> {
         let specs = self.assistant.tool_specs();
-        let model = AssistantModel::new(
-            &self.services.config().catalog,
-            &self.assistant.model,
-            &self.assistant.knowledge,
-            &specs,
-        );
+        let model = asking::assistant_model(&self.services, &self.assistant, &specs);
         let drive = Drive::new(self, &specs, &model);
         drive.run(peer).await.err().map(|fault| format!("{}: {fault:?}", self.call.id))
-    }
-
-    pub(super) fn tool(&self, name: &str) -> Option<&ToolSnapshot> {
-        self.assistant.tools.iter().find(|tool| tool.name == name)
     }
 }
 

@@ -1,4 +1,4 @@
-//! Somebody who types: the conversation as JSON messages.
+//! A client that sends and receives text: the conversation as JSON messages.
 use super::message::{self, ClientMessage, ServerMessage};
 use super::pace::Pace;
 use super::peer::{Peer, PeerEvent};

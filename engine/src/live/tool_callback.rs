@@ -1,4 +1,4 @@
-//! A tool called during a conversation: one signed request to the user's endpoint.
+//! One call of a tool: a signed request to the owner's endpoint.
 use bytes::Bytes;
 use serde_json::{Value, json};
 
@@ -10,28 +10,13 @@ use crate::ports::statement::{Rows, Statement};
 use crate::ports::{DatabaseError, Egress, HttpError, HttpRequest};
 use crate::services::Services;
 use crate::sql;
+use crate::storage::calls::NewCall;
 use crate::storage::signing::{SecretKind, SecretVersions, Signed};
 use crate::storage::snapshots::{ToolMethod, ToolSnapshot};
 
-/// Who is calling, as the endpoint is told.
-pub struct Conversation<'a> {
-    /// The run's or the call's id.
-    pub id: &'a str,
-    /// `simulation`, …
-    pub source: &'a str,
-    /// The number that calls, where there is a telephone.
-    pub from: Option<&'a str>,
-    /// The number that is called.
-    pub to: Option<&'a str>,
-    /// The assistant.
-    pub assistant_id: &'a str,
-    /// The revision it runs with.
-    pub assistant_revision: i64,
-}
-
-/// Reads which secrets sign at this moment: a run keeps the tool as it was, but a secret that was
-/// rotated since must not sign any longer than its overlap. Goes into a batch that is made anyway.
-pub fn secrets(tool: &ToolSnapshot, workspace_id: &str) -> Statement {
+/// Reads which secrets sign at this moment. A conversation keeps the tool as it was at its start, but a secret that was
+/// rotated since must not sign any longer than its overlap.
+pub(super) fn secrets(tool: &ToolSnapshot, workspace_id: &str) -> Statement {
     sql!(
         "SELECT secret_version, old_secret_until FROM tools WHERE workspace_id = ?1 AND id = ?2",
         workspace_id,
@@ -39,26 +24,29 @@ pub fn secrets(tool: &ToolSnapshot, workspace_id: &str) -> Statement {
     )
 }
 
-/// What [`secrets`] found; of a tool that was deleted, what the run was started with.
-pub fn read_secrets(tool: &ToolSnapshot, rows: Option<&Rows>) -> Result<SecretVersions, DatabaseError> {
+/// What [`secrets`] found; of a tool that was deleted, what the conversation was started with.
+pub(super) fn read_secrets(
+    tool: &ToolSnapshot,
+    rows: Option<&Rows>,
+) -> Result<SecretVersions, DatabaseError> {
     match rows.and_then(Rows::first) {
         Some(row) => SecretVersions::read(row),
         None => Ok(SecretVersions { version: tool.secret_version, old_until_ms: None }),
     }
 }
 
-/// Calls the tool: its answer as text, or why there is none. `call_id` is the same in every try of
-/// the same call, so that the endpoint can do it once.
-pub async fn call(
+/// Calls the tool: its answer as text, or why there is none. `id` is the same in every try of the same call, so that
+/// the endpoint can do it once.
+pub(super) async fn call(
     services: &Services,
     tool: &ToolSnapshot,
     secrets: SecretVersions,
-    call_id: &str,
+    id: &str,
     arguments: &Value,
-    conversation: &Conversation<'_>,
+    call: &NewCall,
 ) -> Result<String, String> {
     check_arguments(tool, arguments)?;
-    let request = request(services, tool, secrets, call_id, arguments, conversation)?;
+    let request = request(services, tool, secrets, id, arguments, call)?;
     match services.ports().http.send(request).await {
         Ok(reply) => {
             let text = String::from_utf8_lossy(&reply.body).into_owned();
@@ -89,9 +77,9 @@ fn request(
     services: &Services,
     tool: &ToolSnapshot,
     secrets: SecretVersions,
-    call_id: &str,
+    id: &str,
     arguments: &Value,
-    conversation: &Conversation<'_>,
+    call: &NewCall,
 ) -> Result<HttpRequest, String> {
     let config = services.config();
     let target = PublicUrl::parse(&tool.url, config.allow_private_targets)
@@ -111,29 +99,29 @@ fn request(
         }
         ToolMethod::Post | ToolMethod::Put | ToolMethod::Patch => Bytes::from(
             json!({
-                "id": call_id,
+                "id": id,
                 "type": "tool.call",
                 "tool": {"name": tool.name},
                 "arguments": arguments,
                 "call": {
-                    "id": conversation.id,
-                    "source": conversation.source,
-                    "from": conversation.from,
-                    "to": conversation.to,
-                    "assistant_id": conversation.assistant_id,
-                    "assistant_revision": conversation.assistant_revision,
+                    "id": call.id,
+                    "source": call.source.as_str(),
+                    "from": call.from,
+                    "to": call.to,
+                    "assistant_id": call.assistant_id,
+                    "assistant_revision": call.assistant_revision,
                 },
             })
             .to_string(),
         ),
     };
     let now_ms = services.ports().clock.now_ms();
-    let message = Signed { id: call_id, now_ms, body: &body };
+    let message = Signed { id, now_ms, body: &body };
     let signatures = secrets.signatures(&config.secret, SecretKind::Tool, &tool.id, &message);
     let mut headers = vec![
         ("user-agent", concat!("Sidetone/", env!("CARGO_PKG_VERSION")).to_owned()),
-        ("idempotency-key", call_id.to_owned()),
-        ("webhook-id", call_id.to_owned()),
+        ("idempotency-key", id.to_owned()),
+        ("webhook-id", id.to_owned()),
         ("webhook-timestamp", message.timestamp_s().to_string()),
         ("webhook-signature", signatures),
     ];

@@ -1,6 +1,6 @@
 //! What a scenario expects of a conversation, and whether it got it.
 //!
-//! Three kinds are settled here, by reading the transcript. The fourth, `judge`, needs a model:
+//! Three kinds are decided here, by reading the transcript. The fourth, `judge`, needs a model:
 //! [`Evaluation::assess`] then answers with the question to ask, and [`Evaluation::ruled`] turns
 //! the model's [`Verdict`] into a result.
 use std::cell::OnceCell;
@@ -84,8 +84,8 @@ pub struct EvaluationResult {
 /// Where an evaluation stands after reading the transcript.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Assessment<'a> {
-    /// It is settled.
-    Settled(EvaluationResult),
+    /// The transcript decides it.
+    Decided(EvaluationResult),
     /// A model has to rule; hand its answer to [`Evaluation::ruled`].
     AskJudge(JudgeQuestion<'a>),
 }
@@ -131,7 +131,7 @@ impl<'a> ReadTranscript<'a> {
 }
 
 impl Evaluation {
-    /// Settles the evaluation from the transcript, or says what to ask a judge. For more than one
+    /// Decides the evaluation from the transcript, or says what to ask a judge. For more than one
     /// evaluation of a transcript there is [`assess_read`](Self::assess_read).
     #[must_use]
     pub fn assess<'a>(&'a self, transcript: &'a [TranscriptRow]) -> Assessment<'a> {
@@ -142,9 +142,9 @@ impl Evaluation {
     #[must_use]
     pub fn assess_read<'a>(&'a self, transcript: &ReadTranscript<'a>) -> Assessment<'a> {
         match self.kind {
-            EvaluationKind::Transcript => Assessment::Settled(self.contained(transcript)),
-            EvaluationKind::TranscriptExcludes => Assessment::Settled(self.excluded(transcript)),
-            EvaluationKind::ToolCall => Assessment::Settled(self.called(transcript.rows)),
+            EvaluationKind::Transcript => Assessment::Decided(self.contained(transcript)),
+            EvaluationKind::TranscriptExcludes => Assessment::Decided(self.excluded(transcript)),
+            EvaluationKind::ToolCall => Assessment::Decided(self.called(transcript.rows)),
             EvaluationKind::Judge => self.judged(transcript.rows),
         }
     }
@@ -214,7 +214,7 @@ impl Evaluation {
         let turns: Vec<_> = self.rows(transcript).map(|row| (row.index, row.text.as_str())).collect();
         if turns.is_empty() {
             let reason = format!("There is no {} to rule on.", self.role.turns());
-            return Assessment::Settled(self.result(false, None, reason));
+            return Assessment::Decided(self.result(false, None, reason));
         }
         Assessment::AskJudge(JudgeQuestion { criterion: &self.includes, turns })
     }
@@ -295,26 +295,26 @@ mod tests {
 
     #[test]
     fn a_turn_of_the_role_contains_the_text() {
-        let result = settled("transcript", "assistant", "NINE\n to Five", &rows());
+        let result = decided("transcript", "assistant", "NINE\n to Five", &rows());
         assert!(result.passed);
         assert_eq!(result.matched_index, Some(4));
         assert_eq!(result.reason, "Row 4 (assistant) contains the text.");
-        assert!(!settled("transcript", "user", "nine to five", &rows()).passed);
-        assert!(settled("transcript", "any", "nine to five", &rows()).passed);
+        assert!(!decided("transcript", "user", "nine to five", &rows()).passed);
+        assert!(decided("transcript", "any", "nine to five", &rows()).passed);
     }
 
     #[test]
     fn text_is_compared_as_a_reader_would() {
         let rows = [row(0, TranscriptRole::User, "Die  Stra\u{df}e beim Cafe\u{301}")];
-        assert!(settled("transcript", "user", "STRASSE BEIM CAFÉ", &rows).passed);
+        assert!(decided("transcript", "user", "STRASSE BEIM CAFÉ", &rows).passed);
     }
 
     #[test]
     fn an_excluded_text_names_the_row_it_was_found_in() {
-        let result = settled("transcript_excludes", "any", "refund", &rows());
+        let result = decided("transcript_excludes", "any", "refund", &rows());
         assert!(!result.passed);
         assert_eq!(result.matched_index, Some(1));
-        let result = settled("transcript_excludes", "assistant", "refund", &rows());
+        let result = decided("transcript_excludes", "assistant", "refund", &rows());
         assert!(result.passed);
         assert_eq!(result.matched_index, None);
         assert_eq!(result.reason, "None of 2 rows (turn of the assistant) contains the text.");
@@ -322,28 +322,28 @@ mod tests {
 
     #[test]
     fn nothing_said_contains_nothing() {
-        assert!(!settled("transcript", "any", "x", &[]).passed);
-        let result = settled("transcript_excludes", "user", "x", &[]);
+        assert!(!decided("transcript", "any", "x", &[]).passed);
+        let result = decided("transcript_excludes", "user", "x", &[]);
         assert!(result.passed);
         assert_eq!(result.reason, "There is no turn of the user in the transcript.");
     }
 
     #[test]
     fn a_tool_call_is_found_by_its_exact_name() {
-        let result = settled("tool_call", "user", " hours_of ", &rows());
+        let result = decided("tool_call", "user", " hours_of ", &rows());
         assert!(result.passed, "role does not matter: {result:?}");
         assert_eq!(result.matched_index, Some(2));
-        let result = settled("tool_call", "any", "Hours_of", &rows());
+        let result = decided("tool_call", "any", "Hours_of", &rows());
         assert!(!result.passed);
         assert_eq!(result.reason, "1 tool call was made, none of this tool.");
-        assert_eq!(settled("tool_call", "any", "x", &[]).reason, "No tool was called.");
+        assert_eq!(decided("tool_call", "any", "x", &[]).reason, "No tool was called.");
     }
 
     #[test]
     fn a_refused_call_was_never_made() {
         let mut rows = rows();
         rows[2].is_error = Some(true);
-        let result = settled("tool_call", "any", "hours_of", &rows);
+        let result = decided("tool_call", "any", "hours_of", &rows);
         assert!(!result.passed);
         assert_eq!(result.matched_index, Some(2));
     }
@@ -373,7 +373,7 @@ mod tests {
 
     #[test]
     fn a_judge_is_not_asked_about_nothing() {
-        let result = settled("judge", "tool", "x", &rows()[..2]);
+        let result = decided("judge", "tool", "x", &rows()[..2]);
         assert!(!result.passed);
         assert_eq!(result.reason, "There is no tool call or result to rule on.");
     }
@@ -381,9 +381,9 @@ mod tests {
     #[test]
     fn keys_pressed_are_the_users_and_system_rows_are_nobodys() {
         let rows = [row(0, TranscriptRole::Dtmf, "42#"), row(1, TranscriptRole::System, "moved")];
-        assert!(settled("transcript", "user", "42", &rows).passed);
-        assert!(!settled("transcript", "tool", "moved", &rows).passed);
-        assert!(settled("transcript", "any", "moved", &rows).passed);
+        assert!(decided("transcript", "user", "42", &rows).passed);
+        assert!(!decided("transcript", "tool", "moved", &rows).passed);
+        assert!(decided("transcript", "any", "moved", &rows).passed);
     }
 
     #[test]
@@ -418,10 +418,10 @@ mod tests {
         assert_eq!(schema["properties"]["role"]["default"], json!("any"));
     }
 
-    fn settled(kind: &str, role: &str, includes: &str, transcript: &[TranscriptRow]) -> EvaluationResult {
+    fn decided(kind: &str, role: &str, includes: &str, transcript: &[TranscriptRow]) -> EvaluationResult {
         let evaluation = evaluation(kind, role, includes);
         match evaluation.assess(transcript) {
-            Assessment::Settled(result) => result,
+            Assessment::Decided(result) => result,
             Assessment::AskJudge(question) => panic!("asked: {question:?}"),
         }
     }

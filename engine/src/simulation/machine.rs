@@ -284,7 +284,7 @@ impl Simulation {
         };
         match self.evaluations.get(place)?.assess(self.conversation.transcript()) {
             Assessment::AskJudge(question) => Some(question),
-            Assessment::Settled(_) => None,
+            Assessment::Decided(_) => None,
         }
     }
 
@@ -354,12 +354,12 @@ impl Simulation {
         }
     }
 
-    /// Settles what can be settled and asks the judge about the first evaluation left.
+    /// Decides what the transcript decides, and asks the judge about the first evaluation left.
     fn evaluate(&mut self) {
         if self.phase == Phase::Talking {
             let transcript = ReadTranscript::new(self.conversation.transcript());
             let results = self.evaluations.iter().map(|one| match one.assess_read(&transcript) {
-                Assessment::Settled(result) => Some(result),
+                Assessment::Decided(result) => Some(result),
                 Assessment::AskJudge(_) => None,
             });
             self.results = results.collect();

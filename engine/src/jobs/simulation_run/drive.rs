@@ -1,20 +1,18 @@
 //! Drives a simulated conversation over the ports: asks the models, calls the tools, keeps the journal.
 use futures_util::future::join_all;
-use serde_json::Value;
 
 use super::Started;
+use super::models::Models;
 use crate::base::limits::{CHECKPOINT_MS, LAST_LINE_BYTES_MAX, MODEL_TOTAL_MS};
 use crate::base::text::truncate;
 use crate::conversation::CallFault;
 use crate::conversation::transcript::{TranscriptRole, TranscriptRow};
 use crate::jobs::Failure;
 use crate::jobs::journal::{Journal, JournalEntry};
-use crate::live::tool_callback::{self, Conversation};
-use crate::models::{
-    AnalysisTurn, Analyst, Answered, AssistantModel, CallerModel, FailureCode, JudgeModel, ModelFailure,
-    RULES_MODEL, rules,
-};
-use crate::ports::statement::{Rows, Statement};
+use crate::live::asking::{Asked, CostLimit};
+use crate::live::tool_calls::{CommittedCall, ToolAnswer, ToolCall, ToolCaller};
+use crate::models::{AnalysisTurn, Analyst, FailureCode, RULES_MODEL, rules};
+use crate::ports::statement::Statement;
 use crate::services::Services;
 use crate::simulation::{
     Input, Output, SimulatedAssistant, Simulation, SimulationFailure, SimulationPart, SimulationResult,
@@ -46,6 +44,7 @@ pub struct Drive<'a> {
     services: &'a Services,
     job: &'a Job,
     started: &'a Started,
+    tools: ToolCaller<'a>,
     simulation: Simulation,
     journal: Journal,
     assistant: Cost,
@@ -60,17 +59,9 @@ pub struct Drive<'a> {
     leased_until_ms: i64,
 }
 
-struct ToolCall {
-    id: String,
-    name: String,
-    arguments: Value,
-}
-
 enum Next {
-    Caller,
-    Assistant,
-    Judge,
-    Tools(Vec<ToolCall>),
+    Ask(SimulationPart),
+    CallTools(Vec<ToolCall>),
     Over(Result<SimulationResult, SimulationFailure>),
 }
 
@@ -88,6 +79,7 @@ impl<'a> Drive<'a> {
             services,
             job,
             started,
+            tools: ToolCaller::new(services, &started.assistant, &started.call),
             simulation: Simulation::new(setup(job, started)),
             journal,
             assistant: Cost::default(),
@@ -124,73 +116,13 @@ impl<'a> Drive<'a> {
 
     /// Runs it to its end. The error is ours: the job is put back, or is no longer ours.
     pub async fn run(&mut self) -> Result<Driven, Failure> {
-        let Started { assistant, simulation, .. } = self.started;
-        let services = self.services;
-        let specs = assistant.tool_specs();
-        let caller = simulation.caller_model.as_deref().unwrap_or(&assistant.model);
-        let judge = simulation.judge_model.as_deref().unwrap_or(&assistant.model);
-        let [caller_is_free, model_is_free, judge_is_free] =
-            [caller, &assistant.model, judge].map(|name| name == RULES_MODEL);
-        let caller = CallerModel::new(&services.config().catalog, caller, &simulation.scenario);
-        let model =
-            AssistantModel::new(&services.config().catalog, &assistant.model, &assistant.knowledge, &specs);
-        let mut judge = JudgeModel::new(&services.config().catalog, judge);
+        let specs = self.started.assistant.tool_specs();
+        let mut models = Models::new(self.services, self.started, &specs);
         loop {
             match self.next() {
                 Next::Over(result) => return Ok(self.driven(result)),
-                Next::Tools(calls) => self.call_tools(calls).await?,
-                Next::Caller if self.is_spent(caller_is_free) => self.cost_limit(),
-                Next::Assistant if self.is_spent(model_is_free) => self.cost_limit(),
-                Next::Judge if self.is_spent(judge_is_free) => {
-                    let reason = "The run has cost as much as it may, so the judge was not asked.".to_owned();
-                    self.tell(Input::ModelFailed { reason }, Cost::default());
-                }
-                Next::Caller => {
-                    self.before_asking(caller_is_free).await?;
-                    let answer = match &caller {
-                        Ok(caller) => {
-                            caller
-                                .reply(services.ports(), &self.simulation.caller_turn(), self.left_microusd())
-                                .await
-                        }
-                        Err(failure) => Err(failure.clone()),
-                    };
-                    self.answered(answer, |reply| Input::CallerReply { reply });
-                }
-                Next::Assistant => {
-                    self.before_asking(model_is_free).await?;
-                    let answer = match &model {
-                        Ok(model) => {
-                            model
-                                .reply(
-                                    services.ports(),
-                                    &self.simulation.assistant_turn(),
-                                    self.left_microusd(),
-                                )
-                                .await
-                        }
-                        Err(failure) => Err(failure.clone()),
-                    };
-                    self.answered(answer, |reply| Input::AssistantReply { reply });
-                }
-                Next::Judge => {
-                    self.before_asking(judge_is_free).await?;
-                    match self.simulation.judge_question() {
-                        Some(question) => {
-                            let answer = match &mut judge {
-                                Ok(judge) => {
-                                    judge.rule(services.ports(), &question.turn(), self.left_microusd()).await
-                                }
-                                Err(failure) => Err(failure.clone()),
-                            };
-                            self.answered(answer, |ruling| Input::Verdict { ruling });
-                        }
-                        None => {
-                            let reason = "There was nothing to rule on.".to_owned();
-                            self.tell(Input::ModelFailed { reason }, Cost::default());
-                        }
-                    }
-                }
+                Next::CallTools(calls) => self.call_tools(calls).await?,
+                Next::Ask(part) => self.ask(part, &mut models).await?,
             }
         }
     }
@@ -199,9 +131,9 @@ impl<'a> Drive<'a> {
         let mut calls = Vec::new();
         while let Some(output) = self.simulation.poll() {
             match output {
-                Output::AskCaller => return Next::Caller,
-                Output::AskAssistant => return Next::Assistant,
-                Output::AskJudge => return Next::Judge,
+                Output::AskCaller => return Next::Ask(SimulationPart::Caller),
+                Output::AskAssistant => return Next::Ask(SimulationPart::Assistant),
+                Output::AskJudge => return Next::Ask(SimulationPart::Judge),
                 Output::CallTool { id, name, arguments } => calls.push(ToolCall { id, name, arguments }),
                 Output::Done { result } => return Next::Over(Ok(result)),
                 Output::Failed { failure } => return Next::Over(Err(failure)),
@@ -211,33 +143,40 @@ impl<'a> Drive<'a> {
             let reason = "The conversation came to a halt.".to_owned();
             return Next::Over(Err(self.simulation.failure(SimulationPart::Assistant, reason)));
         }
-        Next::Tools(calls)
+        Next::CallTools(calls)
     }
 
-    /// Whether a model may not be asked any more. One that costs nothing always may.
-    fn is_spent(&self, free: bool) -> bool {
-        !free && self.left_microusd() <= 0
-    }
-
-    /// What the run may still cost.
-    fn left_microusd(&self) -> i64 {
-        self.started.max_cost_microusd - self.total.microusd
-    }
-
-    fn cost_limit(&mut self) {
-        self.tell(Input::CostLimit, Cost::default());
-    }
-
-    fn answered<T>(&mut self, answer: Result<Answered<T>, ModelFailure>, input: impl FnOnce(T) -> Input) {
-        let spent = Cost::of(&answer);
-        let input = match answer {
-            Ok(answered) => input(answered.reply),
-            Err(failure) => {
+    async fn ask(&mut self, part: SimulationPart, models: &mut Models<'_>) -> Result<(), Failure> {
+        let model = models.name(part);
+        if !self.cost_limit().allows(model, self.total) {
+            let input = match part {
+                SimulationPart::Caller | SimulationPart::Assistant => Input::CostLimit,
+                SimulationPart::Judge => Input::ModelFailed {
+                    reason: "The run has cost as much as it may, so the judge was not asked.".to_owned(),
+                },
+            };
+            self.tell(input, Cost::default());
+            return Ok(());
+        }
+        self.before_asking(model).await?;
+        let left_microusd = self.cost_limit().left_microusd(self.total);
+        let (input, cost) = match models.ask(part, &self.simulation, left_microusd).await {
+            Some(Asked { answer: Ok(input), cost }) => (input, cost),
+            Some(Asked { answer: Err(failure), cost }) => {
                 self.failure = Some((failure.code, failure.fault));
-                Input::ModelFailed { reason: failure.message }
+                (Input::ModelFailed { reason: failure.message }, cost)
+            }
+            None => {
+                let reason = "There was nothing to rule on.".to_owned();
+                (Input::ModelFailed { reason }, Cost::default())
             }
         };
-        self.tell(input, spent);
+        self.tell(input, cost);
+        Ok(())
+    }
+
+    const fn cost_limit(&self) -> CostLimit {
+        CostLimit { microusd: self.started.max_cost_microusd }
     }
 
     fn tell(&mut self, input: Input, spent: Cost) {
@@ -254,76 +193,43 @@ impl<'a> Drive<'a> {
         self.simulation.handle(told.input);
     }
 
-    /// The calls of one reply go out together. Each stands in the journal before, under the id that
-    /// it keeps whoever makes it.
+    /// The calls of one reply go out together. Each stands in the journal before, under the id that it keeps in every
+    /// try.
     async fn call_tools(&mut self, calls: Vec<ToolCall>) -> Result<(), Failure> {
         for call in &calls {
             self.journal.calling(&call.id, &call.name);
         }
         self.has_waited = true;
-        let tools = &self.started.assistant.tools;
-        let tool = |name: &str| tools.iter().find(|tool| tool.name == name);
-        let slowest_ms = calls.iter().filter_map(|call| tool(&call.name)).map(|tool| tool.timeout_ms).max();
-        let secrets = calls.iter().filter_map(|call| tool(&call.name));
-        let secrets = secrets.map(|tool| tool_callback::secrets(tool, &self.job.workspace_id)).collect();
-        let mut secrets = self.checkpoint(slowest_ms.unwrap_or(0), secrets).await?.into_iter();
-        let mut made = Vec::with_capacity(calls.len());
-        for call in &calls {
-            made.push(match tool(&call.name) {
-                Some(tool) => Some((tool, tool_callback::read_secrets(tool, secrets.next().as_ref())?)),
-                None => None,
-            });
+        let calls = self.checkpoint(self.tools.slowest_ms(&calls), calls).await?;
+        for ToolAnswer { id, text, is_error } in join_all(calls.into_iter().map(CommittedCall::make)).await {
+            self.tell(Input::ToolResult { id, text, is_error }, Cost::default());
         }
-        let conversation = Conversation {
-            from: None,
-            to: None,
-            id: &self.started.call_id,
-            source: "simulation",
-            assistant_id: &self.started.assistant.id,
-            assistant_revision: self.started.assistant.revision,
-        };
-        let answers = join_all(calls.iter().zip(made).map(async |(call, made)| {
-            match made {
-                Some((tool, secrets)) => {
-                    tool_callback::call(
-                        self.services,
-                        tool,
-                        secrets,
-                        &call.id,
-                        &call.arguments,
-                        &conversation,
-                    )
-                    .await
-                }
-                None => Err(format!("there is no tool named {}", call.name)),
-            }
-        }))
-        .await;
-        for (call, answer) in calls.into_iter().zip(answers) {
-            let is_error = answer.is_err();
-            let text = answer.unwrap_or_else(|reason| reason);
-            self.tell(Input::ToolResult { id: call.id, text, is_error }, Cost::default());
-        }
-        // What came back is on disk before anything follows from it.
+        // The results are on disk before anything follows from them.
         self.checkpoint(0, Vec::new()).await?;
         Ok(())
     }
 
-    /// Before a model is asked that takes its time: tells how far the run is, and keeps the lease.
-    async fn before_asking(&mut self, local: bool) -> Result<(), Failure> {
-        self.has_waited |= !local;
-        let now_ms = self.services.ports().clock.now_ms();
-        let stale = self.journal.is_unsaved() && now_ms - self.saved_at_ms >= CHECKPOINT_MS;
-        if local || (!stale && now_ms + ANSWER_MS < self.leased_until_ms) {
+    /// Before a model of a provider is asked, which takes its time: writes how far the run is, and keeps the lease.
+    async fn before_asking(&mut self, model: &str) -> Result<(), Failure> {
+        if model == RULES_MODEL {
             return Ok(());
         }
-        self.checkpoint(ANSWER_MS, Vec::new()).await?;
+        self.has_waited = true;
+        let now_ms = self.services.ports().clock.now_ms();
+        let stale = self.journal.is_unsaved() && now_ms - self.saved_at_ms >= CHECKPOINT_MS;
+        if stale || now_ms + ANSWER_MS >= self.leased_until_ms {
+            self.checkpoint(ANSWER_MS, Vec::new()).await?;
+        }
         Ok(())
     }
 
-    /// Puts on disk what was told so far and how far the run is, and keeps the lease for what takes
-    /// `busy_ms`. Fails when the lease is somebody else's. What `reads` find at that moment comes back.
-    async fn checkpoint(&mut self, busy_ms: i64, reads: Vec<Statement>) -> Result<Vec<Rows>, Failure> {
+    /// Puts the journal on disk, and how far the run is, and keeps the lease for what takes `busy_ms`. Fails when the
+    /// lease is somebody else's. The calls may go out then.
+    async fn checkpoint(
+        &mut self,
+        busy_ms: i64,
+        calls: Vec<ToolCall>,
+    ) -> Result<Vec<CommittedCall<'a>>, Failure> {
         let now_ms = self.services.ports().clock.now_ms();
         let lease = self.job.extend(now_ms, busy_ms);
         self.leased_until_ms = lease.until_ms;
@@ -338,11 +244,9 @@ impl<'a> Drive<'a> {
             last_line(conversation.transcript()),
             self.total.microusd
         ));
-        let written = statements.len();
-        statements.extend(reads);
-        let mut rows = self.services.ports().database.write(statements).await?;
+        let committed = self.tools.commit(statements, calls, None).await?;
         self.saved_at_ms = now_ms;
-        Ok(rows.split_off(written.min(rows.len())))
+        Ok(committed.calls)
     }
 
     /// Who wants to know that it is over. That may have changed while something outside was asked; a run that has only
@@ -372,19 +276,17 @@ impl<'a> Drive<'a> {
         let model = &self.started.assistant.model;
         // A model that has just failed is not asked again, nor one whose answers were lost time and again.
         let silent = self.given_up || self.failure.is_some() || transcript.is_empty();
-        if model == RULES_MODEL || self.is_spent(false) || silent {
+        if model == RULES_MODEL || silent || !self.cost_limit().allows(model, self.total) {
             return Ok((by_rule(), Cost::default()));
         }
-        self.before_asking(false).await?;
+        self.before_asking(model).await?;
+        let left_microusd = self.cost_limit().left_microusd(self.total);
         let answer = match Analyst::new(&self.services.config().catalog, model) {
-            Ok(analyst) => analyst.analyse(self.services.ports(), &turn, self.left_microusd()).await,
+            Ok(analyst) => analyst.analyse(self.services.ports(), &turn, left_microusd).await,
             Err(failure) => Err(failure),
         };
-        let spent = Cost::of(&answer);
-        let analysis = match answer {
-            Ok(answered) => Analysis::of(answered.reply, AnalysisMethod::Model),
-            Err(_) => by_rule(),
-        };
+        let Asked { answer, cost: spent } = Asked::from(answer);
+        let analysis = answer.map_or_else(|_| by_rule(), |found| Analysis::of(found, AnalysisMethod::Model));
         // It is paid: should the end fail to be written, nobody is asked for it again.
         self.journal.looked_into(&analysis, spent);
         self.checkpoint(0, Vec::new()).await?;

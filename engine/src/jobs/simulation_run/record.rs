@@ -16,13 +16,14 @@ use crate::storage::calls::{self, Call, CallStatus, Costs, Direction, EndedCall,
 use crate::storage::events::EventKind;
 use crate::storage::jobs::Job;
 use crate::storage::runs::{RunDetail, RunError, RunStatus};
+use crate::storage::snapshots::AssistantSnapshot;
 use crate::storage::spending;
 
 /// Opens the run's call.
 pub async fn opened(services: &Services, job: &Job, started: &Started) -> Result<(), Failure> {
-    let new = new_call(job, started);
+    let new = &started.call;
     let mut batch = Batch::from([job.guard()]);
-    batch.extend(calls::write::insert(&new));
+    batch.extend(calls::write::insert(new));
     let update = sql!(
         "UPDATE runs SET call_id = :call WHERE workspace_id = :ws AND id = :run",
         run = &job.subject_id,
@@ -31,7 +32,7 @@ pub async fn opened(services: &Services, job: &Job, started: &Started) -> Result
     batch.push(update.in_workspace(&job.workspace_id));
     let (subscribers, now_ms) = (&started.subscribers, services.ports().clock.now_ms());
     batch.emit(services, &job.workspace_id, subscribers, EventKind::CallStarted, now_ms, || {
-        Ok(json!({"call": Call::of(&new, None, None)?}))
+        Ok(json!({"call": Call::of(new, None, None)?}))
     })?;
     batch.write(services).await?;
     Ok(())
@@ -70,7 +71,7 @@ pub async fn over(
     let ended_reason = result.ended_reason;
     // A failure of the judge is not the call's.
     let of_model = driven.failure.filter(|_| ended_reason == EndedReason::ModelFailed);
-    let new = new_call(job, started);
+    let new = &started.call;
     let ended = EndedCall {
         answered_at: new.answered_at,
         ended_at: Timestamp::from_ms(now_ms),
@@ -82,13 +83,13 @@ pub async fn over(
         costs: Costs::of(0, 0, of_call.microusd, 0),
         usage: of_call.usage(),
     };
-    let call = Call::of(&new, Some(&ended), Some(&analysis))?;
+    let call = Call::of(new, Some(&ended), Some(&analysis))?;
     let last_line = super::drive::last_line(&ended.transcript);
     let of_call_microusd = ended.costs.total_microusd;
 
     let mut batch = Batch::default();
     let end = EndOfCall {
-        call: &new,
+        call: new,
         leg: None,
         ended,
         analysis: Some(&analysis),
@@ -139,12 +140,12 @@ pub async fn over(
     Ok(())
 }
 
-fn new_call(job: &Job, started: &Started) -> NewCall {
-    let assistant = &started.assistant;
+/// The call of a run.
+pub fn new_call(job: &Job, id: CallId, assistant: &AssistantSnapshot, started_at_ms: i64) -> NewCall {
     NewCall {
         workspace_id: job.workspace_id.clone(),
-        id: CallId::from_stored(started.call_id.clone()),
-        assistant_id: AssistantId::from_stored(assistant.id.clone()),
+        id,
+        assistant_id: AssistantId::from_stored(assistant.id.to_string()),
         assistant_revision: assistant.revision,
         source: Source::Simulation,
         direction: Direction::Inbound,
@@ -156,8 +157,8 @@ fn new_call(job: &Job, started: &Started) -> NewCall {
         carrier_call_id: None,
         model: assistant.model.clone(),
         voice: assistant.voice.clone(),
-        started_at: Timestamp::from_ms(started.started_at_ms),
-        answered_at: Some(Timestamp::from_ms(started.started_at_ms)),
+        started_at: Timestamp::from_ms(started_at_ms),
+        answered_at: Some(Timestamp::from_ms(started_at_ms)),
         simulation_run_id: Some(RunId::from_stored(job.subject_id.clone())),
     }
 }

@@ -1,0 +1,72 @@
+//! The models that a simulation asks: the caller's, the assistant's, the judge's.
+use super::Started;
+use crate::conversation::ToolSpec;
+use crate::live::asking::{Asked, Model, ask_assistant, assistant_model};
+use crate::models::{AssistantModel, CallerModel, JudgeModel};
+use crate::services::Services;
+use crate::simulation::{Input, Simulation, SimulationPart};
+
+/// One model for each part, with its name.
+pub struct Models<'a> {
+    services: &'a Services,
+    caller: (&'a str, Model<CallerModel>),
+    assistant: (&'a str, Model<AssistantModel>),
+    judge: (&'a str, Model<JudgeModel>),
+}
+
+impl<'a> Models<'a> {
+    /// Those of a run: caller and judge have the assistant's unless the simulation names others.
+    pub fn new(services: &'a Services, started: &'a Started, tools: &[ToolSpec]) -> Self {
+        let Started { assistant, simulation, .. } = started;
+        let catalog = &services.config().catalog;
+        let caller = simulation.caller_model.as_deref().unwrap_or(&assistant.model);
+        let judge = simulation.judge_model.as_deref().unwrap_or(&assistant.model);
+        Self {
+            services,
+            caller: (caller, CallerModel::new(catalog, caller, &simulation.scenario)),
+            assistant: (&assistant.model, assistant_model(services, assistant, tools)),
+            judge: (judge, JudgeModel::new(catalog, judge)),
+        }
+    }
+
+    /// The name of a part's model.
+    pub const fn name(&self, part: SimulationPart) -> &'a str {
+        match part {
+            SimulationPart::Caller => self.caller.0,
+            SimulationPart::Assistant => self.assistant.0,
+            SimulationPart::Judge => self.judge.0,
+        }
+    }
+
+    /// Asks a part's model what the simulation asks it now. `None`: it asks the judge nothing.
+    pub async fn ask(
+        &mut self,
+        part: SimulationPart,
+        simulation: &Simulation,
+        left_microusd: i64,
+    ) -> Option<Asked<Input>> {
+        let ports = self.services.ports();
+        Some(match part {
+            SimulationPart::Caller => {
+                let answer = match &self.caller.1 {
+                    Ok(caller) => caller.reply(ports, &simulation.caller_turn(), left_microusd).await,
+                    Err(failure) => Err(failure.clone()),
+                };
+                Asked::from(answer).map(|reply| Input::CallerReply { reply })
+            }
+            SimulationPart::Assistant => {
+                let turn = simulation.assistant_turn();
+                let asked = ask_assistant(self.services, &self.assistant.1, &turn, left_microusd).await;
+                asked.map(|reply| Input::AssistantReply { reply })
+            }
+            SimulationPart::Judge => {
+                let question = simulation.judge_question()?;
+                let answer = match &mut self.judge.1 {
+                    Ok(judge) => judge.rule(ports, &question.turn(), left_microusd).await,
+                    Err(failure) => Err(failure.clone()),
+                };
+                Asked::from(answer).map(|ruling| Input::Verdict { ruling })
+            }
+        })
+    }
+}

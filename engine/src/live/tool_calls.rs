@@ -1,0 +1,110 @@
+//! Calling a conversation's tools, whoever drives it. That a tool is about to be called is on disk before the request
+//! goes out: only [`ToolCaller::commit`] makes a call that can be made.
+use serde_json::Value;
+
+use super::tool_callback;
+use crate::ports::DatabaseError;
+use crate::ports::statement::{Rows, Statement};
+use crate::services::Services;
+use crate::storage::calls::NewCall;
+use crate::storage::signing::SecretVersions;
+use crate::storage::snapshots::{AssistantSnapshot, ToolSnapshot};
+
+/// A call that the conversation asks for.
+pub(crate) struct ToolCall {
+    /// The same in every try of the call.
+    pub(crate) id: String,
+    pub(crate) name: String,
+    pub(crate) arguments: Value,
+}
+
+/// What came of a call.
+pub(crate) struct ToolAnswer {
+    /// The id of the [`ToolCall`].
+    pub(crate) id: String,
+    /// The tool's answer, or why there is none.
+    pub(crate) text: String,
+    pub(crate) is_error: bool,
+}
+
+/// Calls the tools of one conversation.
+#[derive(Clone, Copy)]
+pub(crate) struct ToolCaller<'a> {
+    services: &'a Services,
+    assistant: &'a AssistantSnapshot,
+    call: &'a NewCall,
+}
+
+/// What a batch has left: the calls that may go out now, and what else it read.
+pub(crate) struct Committed<'a> {
+    pub(crate) calls: Vec<CommittedCall<'a>>,
+    pub(crate) rows: Vec<Rows>,
+}
+
+/// A call whose intent is on disk.
+pub(crate) struct CommittedCall<'a> {
+    caller: ToolCaller<'a>,
+    call: ToolCall,
+    /// `None`: the assistant has no such tool.
+    tool: Option<(&'a ToolSnapshot, SecretVersions)>,
+}
+
+impl<'a> ToolCaller<'a> {
+    /// For the conversation of this call.
+    pub(crate) const fn new(
+        services: &'a Services,
+        assistant: &'a AssistantSnapshot,
+        call: &'a NewCall,
+    ) -> Self {
+        Self { services, assistant, call }
+    }
+
+    /// The longest that one of these calls may take.
+    pub(crate) fn slowest_ms(&self, calls: &[ToolCall]) -> i64 {
+        let tools = calls.iter().filter_map(|call| self.tool(&call.name));
+        tools.map(|tool| tool.timeout_ms).max().unwrap_or(0)
+    }
+
+    /// Writes `statements`, which hold the intent to make these calls, in one batch. What signs the calls at this
+    /// moment is read in it, and so is whatever `reads` ask for.
+    pub(crate) async fn commit(
+        &self,
+        mut statements: Vec<Statement>,
+        calls: Vec<ToolCall>,
+        reads: impl IntoIterator<Item = Statement>,
+    ) -> Result<Committed<'a>, DatabaseError> {
+        let written = statements.len();
+        let tools = calls.iter().filter_map(|call| self.tool(&call.name));
+        statements.extend(tools.map(|tool| tool_callback::secrets(tool, &self.call.workspace_id)));
+        statements.extend(reads);
+        let mut rows = self.services.ports().database.write(statements).await?.into_iter().skip(written);
+        let mut committed = Vec::with_capacity(calls.len());
+        for call in calls {
+            let tool = match self.tool(&call.name) {
+                Some(tool) => Some((tool, tool_callback::read_secrets(tool, rows.next().as_ref())?)),
+                None => None,
+            };
+            committed.push(CommittedCall { caller: *self, call, tool });
+        }
+        Ok(Committed { calls: committed, rows: rows.collect() })
+    }
+
+    fn tool(&self, name: &str) -> Option<&'a ToolSnapshot> {
+        self.assistant.tools.iter().find(|tool| tool.name == name)
+    }
+}
+
+impl CommittedCall<'_> {
+    /// Makes the call. A tool that fails answers with why.
+    pub(crate) async fn make(self) -> ToolAnswer {
+        let Self { caller, call: ToolCall { id, name, arguments }, tool } = self;
+        let answer = match tool {
+            Some((tool, secrets)) => {
+                tool_callback::call(caller.services, tool, secrets, &id, &arguments, caller.call).await
+            }
+            None => Err(format!("there is no tool named {name}")),
+        };
+        let is_error = answer.is_err();
+        ToolAnswer { id, text: answer.unwrap_or_else(|reason| reason), is_error }
+    }
+}
