@@ -128,7 +128,7 @@ fn headers(request: &Request) -> HeaderMap {
     let pairs: Vec<(Cow<'_, str>, Cow<'_, str>)> = serde_json::from_str(&text).unwrap_or_default();
     let mut headers = HeaderMap::with_capacity(pairs.len());
     for (name, value) in &pairs {
-        // What is no header by our reading is none that the engine looks at.
+        // The engine reads no header that `http` cannot represent.
         if let (Ok(name), Ok(value)) =
             (HeaderName::from_bytes(name.as_bytes()), HeaderValue::from_bytes(value.as_bytes()))
         {

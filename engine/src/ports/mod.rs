@@ -235,8 +235,7 @@ pub struct Ports {
     pub keys: Arc<dyn Keys>,
 }
 
-/// One incoming request as a host hands it over, its body already read within
-/// [`crate::base::limits::BODY_BYTES_MAX`].
+/// One incoming request, its body whole and within [`crate::base::limits::BODY_BYTES_MAX`].
 pub struct Incoming {
     /// Method, URI, headers and body.
     pub request: http::Request<Bytes>,
