@@ -43,7 +43,7 @@ pub async fn answer(request: Request, env: &Env, context: &Context) -> worker::R
             }
         },
         Admission::Socket(pending, ()) => match pending.accept().await {
-            SocketAdmission::Refused(response) => (response, None),
+            SocketAdmission::Refused(response) => (*response, None),
             SocketAdmission::Accepted(session) => return upgrade(*session, &service, context),
         },
     };
