@@ -9,7 +9,9 @@ use futures_util::StreamExt;
 use futures_util::future::{Either, select};
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
-use sidetone_engine::engine::{Admission, BodyFailure, FinalResponse, Outcome, PendingRequest, SocketAdmission};
+use sidetone_engine::engine::{
+    Admission, BodyFailure, FinalResponse, Outcome, PendingRequest, SocketAdmission,
+};
 use sidetone_engine::live::LiveSession;
 use worker::js_sys::{Array, JSON, Uint8Array};
 use worker::web_sys::{ReadableStream, Request, Response, ResponseInit};
