@@ -1,4 +1,4 @@
-//! The engine as hosts use it. A host lends [`Ports`], passes requests and timers in, and sends what comes out.
+//! The engine as hosts use it. A host provides [`Ports`], passes requests in, and sends what comes out.
 //!
 //! A request goes through these steps, and no type of one step can be had before the step in front of it:
 //!

@@ -1,4 +1,4 @@
-//! Recordings on a box: a file each, below the data folder. A file that has its name is whole and never changes,
+//! Recordings as files below the data folder. A file that has its name is whole and never changes,
 //! so that a copy of the folder is one of whole recordings, whenever it is made.
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
@@ -93,7 +93,7 @@ fn get(path: &Path, range: ByteRange) -> io::Result<Bytes> {
     Ok(bytes.into())
 }
 
-/// What is not there is no error.
+/// A file that is missing is not an error.
 fn found<T>(outcome: io::Result<T>) -> io::Result<Option<T>> {
     match outcome {
         Ok(value) => Ok(Some(value)),

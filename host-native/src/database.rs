@@ -1,4 +1,4 @@
-//! SQLite on a box: one writer that commits what is waiting together, and readers beside it.
+//! SQLite in a file: one writer that commits all waiting batches together, and readers beside it.
 mod connection;
 mod migrate;
 mod writer;

@@ -205,7 +205,7 @@ impl Sandbox {
             Admission::Respond(response) => return Err(Box::new(Self::reply(response, None))),
         };
         match admitted {
-            SocketAdmission::Refused(response) => Err(Box::new(Self::reply(response, None))),
+            SocketAdmission::Refused(response) => Err(Box::new(Self::reply(*response, None))),
             SocketAdmission::Accepted(session) => Ok(self.sessions.open(self.clock.clone(), |mut socket| {
                 Box::pin(async move { session.run(&mut socket).await })
             })),

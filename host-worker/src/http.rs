@@ -112,7 +112,7 @@ impl Exchange {
     }
 }
 
-/// Whoever drops an exchange does not want the rest of it. One that is over is not touched by it.
+/// Dropping an exchange aborts it; one that is over is not affected.
 struct AbortOnDrop(Option<AbortController>);
 
 impl Drop for AbortOnDrop {

@@ -99,7 +99,8 @@ fn held(env: &Env, origin: Option<&str>) -> Result<Service, NotReady> {
 fn make(env: &Env, default_base_url: &str) -> Result<Service, NotReady> {
     let config = settings::read(env, default_base_url)
         .map_err(|SettingError { name, message }| NotReady { name: name.to_owned(), detail: message })?;
-    let binding = |error: worker::Error| NotReady { name: "wrangler.toml".to_owned(), detail: error.to_string() };
+    let binding =
+        |error: worker::Error| NotReady { name: "wrangler.toml".to_owned(), detail: error.to_string() };
     let queue = |name| env.queue(name).map_err(binding);
     let wakes = Arc::new(Wakes::new(queue(CONVERSATIONS)?, queue(DELIVERIES)?));
     let blobs = Arc::new(R2::new(env.bucket(BUCKET).map_err(binding)?));

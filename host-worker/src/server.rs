@@ -9,7 +9,9 @@ use futures_util::StreamExt;
 use futures_util::future::{Either, select};
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
-use sidetone_engine::engine::{Admission, BodyFailure, FinalResponse, Outcome, PendingRequest, SocketAdmission};
+use sidetone_engine::engine::{
+    Admission, BodyFailure, FinalResponse, Outcome, PendingRequest, SocketAdmission,
+};
 use sidetone_engine::live::LiveSession;
 use worker::js_sys::{Array, JSON, Uint8Array};
 use worker::web_sys::{ReadableStream, Request, Response, ResponseInit};
@@ -43,7 +45,7 @@ pub async fn answer(request: Request, env: &Env, context: &Context) -> worker::R
             }
         },
         Admission::Socket(pending, ()) => match pending.accept().await {
-            SocketAdmission::Refused(response) => (response, None),
+            SocketAdmission::Refused(response) => (*response, None),
             SocketAdmission::Accepted(session) => return upgrade(*session, &service, context),
         },
     };
@@ -128,7 +130,7 @@ fn headers(request: &Request) -> HeaderMap {
     let pairs: Vec<(Cow<'_, str>, Cow<'_, str>)> = serde_json::from_str(&text).unwrap_or_default();
     let mut headers = HeaderMap::with_capacity(pairs.len());
     for (name, value) in &pairs {
-        // What is no header by our reading is none that the engine looks at.
+        // The engine reads no header that `http` cannot represent.
         if let (Ok(name), Ok(value)) =
             (HeaderName::from_bytes(name.as_bytes()), HeaderValue::from_bytes(value.as_bytes()))
         {

@@ -1,6 +1,6 @@
-//! A WebSocket as the engine knows it, over the platform's `WebSocketPair`. The platform answers pings,
-//! and keeps the Worker running for as long as the socket is open. It tells nothing of what the client
-//! has taken, and hands messages over as they come: what bounds them is the engine's patience.
+//! A WebSocket as the engine knows it, over the platform's `WebSocketPair`. The platform answers pings, and keeps the
+//! Worker running while the socket is open. It does not report what the client has received, and delivers messages as
+//! they come: only the engine limits their rate.
 use std::time::Duration;
 
 use futures_util::StreamExt;
@@ -68,8 +68,8 @@ impl Socket for EdgeSocket<'_> {
     }
 
     fn close(&mut self, code: u16, reason: &'static str) -> BoxFuture<'_, ()> {
-        // Also after the client has closed: it waits for the answer. One that is gone for good is an
-        // error that nobody needs to know of.
+        // Also after the client has closed: it waits for the answer. A client that is gone is an
+        // error that does not matter.
         let _ = self.socket.close(Some(code), Some(reason));
         self.gone = true;
         Box::pin(async {})

@@ -175,7 +175,7 @@ pub struct PendingSocket(Pending);
 /// What a host does with a request for a WebSocket.
 pub enum SocketAdmission {
     /// Send this and upgrade nothing.
-    Refused(FinalResponse),
+    Refused(Box<FinalResponse>),
     /// Upgrade, then [`LiveSession::run`]; [`LiveSession::abandon`] when the upgrade fails. The call is open.
     Accepted(Box<LiveSession>),
 }
@@ -191,7 +191,7 @@ impl PendingSocket {
         let (api, incoming, trace) = self.0.into_incoming(Bytes::new());
         match handshake::accept(api.services(), &incoming).await {
             Ok(session) => SocketAdmission::Accepted(Box::new(session)),
-            Err(fault) => SocketAdmission::Refused(trace.fault(fault)),
+            Err(fault) => SocketAdmission::Refused(Box::new(trace.fault(fault))),
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Runs an operation for whichever face asked: checks the input, runs it (again, when others
-//! changed what it read), replays what an Idempotency-Key has answered before, and adds secrets.
+//! Runs an operation for REST or MCP: checks the input, runs it (again, if what it read has changed since), replays the
+//! stored response of an Idempotency-Key, and adds secrets.
 use serde_json::{Map, Value};
 
 use crate::base::error::{Code, Error, FieldProblem};
@@ -13,7 +13,7 @@ use crate::storage::fault::Fault;
 use crate::storage::idempotency::{Idempotency, OneTimeSecret, Stored};
 use crate::storage::signing::{SecretKind, signing_secret};
 
-/// A request as a face read it, not yet checked.
+/// A request as REST or MCP read it, not yet checked.
 pub struct Raw {
     /// The path's values, decoded, in order.
     pub path: Vec<String>,
@@ -25,7 +25,7 @@ pub struct Raw {
     pub if_revision: Option<i64>,
     /// Idempotency-Key.
     pub idempotency_key: Option<String>,
-    /// Whether texts are mended into what the schema asks for.
+    /// Whether texts are converted into what the schema asks for.
     pub strictness: Strictness,
 }
 
@@ -33,11 +33,11 @@ pub struct Raw {
 pub struct Answer {
     /// 200, 201 or 204.
     pub status: u16,
-    /// The body with the secret in it.
+    /// The body, with the secret in it.
     pub body: Option<String>,
     /// The revision for `ETag`.
     pub etag: Option<i64>,
-    /// Whether an earlier answer is repeated.
+    /// Whether it repeats an earlier response.
     pub replayed: bool,
     /// What is sent in place of a body.
     pub file: Option<Box<File>>,
@@ -53,7 +53,7 @@ pub async fn dispatch(
     let input = match checked(api, context, operation, raw) {
         Ok(input) => input,
         Err(fault) => {
-            // Whoever has no key learns nothing about the form of a request.
+            // Without a key, a client learns nothing about the form of a request.
             authenticate(context).await?;
             return Err(fault);
         }
@@ -83,7 +83,7 @@ pub async fn dispatch(
     Err(Fault::Stale)
 }
 
-/// Finds out who is asking, also for a bootstrap key's first use.
+/// Looks up the key, also at a bootstrap key's first use.
 pub async fn authenticate(context: &mut Context) -> Result<Identity, Fault> {
     match context.authenticate().await {
         Err(Fault::Stale) => context.authenticate().await,
@@ -120,8 +120,8 @@ fn checked(
     Ok(Input { path: raw.path, query, body, if_revision: raw.if_revision })
 }
 
-/// Query values arrive as texts (REST) or JSON (MCP) and are held to the same rules: the wrong form
-/// is a 400, a value out of range or an unknown name a 422.
+/// Query values arrive as texts (REST) or JSON (MCP) and obey the same rules: the wrong form is a 400, a value out of
+/// range or an unknown name a 422.
 fn checked_query(schema: Option<&Value>, raw: Map<String, Value>) -> Result<Map<String, Value>, Error> {
     if schema.is_none() && raw.is_empty() {
         return Ok(raw);

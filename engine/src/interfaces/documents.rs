@@ -1,8 +1,8 @@
-//! What the service says of itself: schemas, tool list, OpenAPI document and page, all from the operation table.
+//! The service's own documents: schemas, tool list, OpenAPI document and page, all from the operation table.
 //!
-//! Natively they are derived when they are asked for. A module for WebAssembly is built with one text that holds what
-//! a native engine has derived, and serves from that: the code that derives is a tenth of such a module, and what
-//! comes of it is the same wherever it runs, but for the base URL.
+//! Natively they are derived on first use. A module for WebAssembly is built with one text that holds what a native
+//! engine has derived, and serves from that: the code that derives is a tenth of such a module, and its result is the
+//! same wherever it runs, except for the base URL.
 #[cfg(not(target_arch = "wasm32"))]
 mod build;
 #[cfg(not(target_arch = "wasm32"))]
@@ -22,7 +22,7 @@ use crate::interfaces::openapi;
 use crate::operations::operation::Operation;
 use crate::storage::fault::Fault;
 
-/// What a request to one operation has to look like.
+/// The schemas of a request to one operation.
 #[derive(Debug, PartialEq)]
 pub struct RequestSchemas {
     /// The query, an object schema.
@@ -31,7 +31,7 @@ pub struct RequestSchemas {
     pub body: Option<Value>,
 }
 
-/// Where all that comes from.
+/// Where the documents come from.
 pub struct Documents(Source);
 
 enum Source {
@@ -41,13 +41,13 @@ enum Source {
 }
 
 impl Documents {
-    /// Derives each when it is asked for.
+    /// Derives each document on first use.
     #[cfg(not(target_arch = "wasm32"))]
     pub fn derived() -> Self {
         Self(Source::Derived)
     }
 
-    /// Takes each from a text that `make` has made, from the same sources as this engine.
+    /// Reads each document from a text that [`build()`] has written, from the same sources as this engine.
     pub fn embedded(text: &'static str) -> Self {
         Self(Source::Embedded(Embedded::new(text)))
     }
@@ -79,7 +79,7 @@ impl Documents {
         }
     }
 
-    /// What requests to `operation` have to look like.
+    /// The schemas of requests to `operation`.
     pub fn requests(&self, operation: &Operation) -> Result<RequestSchemas, Fault> {
         match &self.0 {
             #[cfg(not(target_arch = "wasm32"))]
@@ -94,7 +94,7 @@ mod tests {
     use super::*;
     use crate::operations::OPERATIONS;
 
-    /// As a host embeds it.
+    /// The text that a host embeds.
     fn embedded() -> Documents {
         Documents::embedded(Box::leak(build().unwrap().into_boxed_str()))
     }

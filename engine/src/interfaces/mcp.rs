@@ -25,12 +25,12 @@ use crate::storage::fault::Fault;
 const LEGACY_VERSIONS: &[&str] = &["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
 /// Revisions without one.
 const MODERN_VERSIONS: &[&str] = &["2026-07-28"];
-/// What a client without the version header speaks, says the specification.
+/// The revision that the specification assumes of a client without the version header.
 const ASSUMED_VERSION: &str = "2025-03-26";
 const VERSION_HEADER: &str = "mcp-protocol-version";
 /// Messages in one JSON-RPC batch (a 2025-03-26 feature).
 const BATCH_MESSAGES_MAX: usize = 50;
-/// With more than this answered, the rest of a batch is sent back undone.
+/// Once the replies of a batch are larger than this, its other requests are refused.
 const BATCH_REPLIES_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 const INSTRUCTIONS: &str = "Sidetone manages voice assistants: configure them, give them tools and \
@@ -133,7 +133,7 @@ async fn answer(
     }
 }
 
-/// A version header that does not go with a request without modern metadata.
+/// The refusal of a version header that contradicts a request without modern metadata.
 fn misplaced_version(request: &message::Request, version: Option<&str>) -> Option<Refusal> {
     let version = version?;
     if MODERN_VERSIONS.contains(&version) {
@@ -183,8 +183,7 @@ async fn legacy(
     }
 }
 
-/// Answers a batch, or refuses it before any of it is done. `Ok(None)` when nothing in it wants an
-/// answer.
+/// Answers a batch, or refuses it before any of it is done. `Ok(None)` when nothing in it requires a reply.
 async fn batch(
     api: &Api,
     context: &mut Context,
@@ -249,8 +248,8 @@ fn result_reply(id: &Value, result: &str) -> Reply {
     Reply { status: 200, text: format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#) }
 }
 
-/// No Origin: not a browser. An Origin has to be our own or local to the person's machine, or a page
-/// anywhere could drive a server that listens on it (DNS rebinding).
+/// Without an Origin, the client is not a browser. An Origin must be our own or local to the user's machine; otherwise
+/// any page could drive a server that listens there (DNS rebinding).
 fn allowed_origin<'a>(api: &Api, headers: &'a HeaderMap) -> Result<Option<&'a HeaderValue>, Error> {
     let Some(origin) = headers.get(header::ORIGIN) else {
         return Ok(None);

@@ -1,5 +1,4 @@
-//! Everything derived from the operation table. Only the router is made at the start, the rest when it is
-//! first asked for.
+//! Everything derived from the operation table. Only the router is built at the start, the rest on first use.
 pub mod api;
 pub(crate) mod dispatch;
 pub(crate) mod docs;
@@ -38,7 +37,7 @@ pub struct Interfaces {
 }
 
 impl Interfaces {
-    /// Makes the router, and room for the rest.
+    /// Builds the router, and leaves the rest to its first use.
     pub fn new(config: &Config, documents: Documents) -> Result<Self, Fault> {
         let router = Router::new().map_err(|error| Fault::Bug(format!("routes: {error}")))?;
         let mut schemas = BTreeMap::new();
@@ -80,7 +79,7 @@ impl Interfaces {
     }
 }
 
-/// The value, made when it is first asked for. Two who ask at once may both make it: it is the same.
+/// The value, built on first use. Two threads may both build it at once: the result is the same.
 fn once<T>(cell: &OnceLock<T>, make: impl FnOnce() -> Result<T, Fault>) -> Result<&T, Fault> {
     match cell.get() {
         Some(value) => Ok(value),

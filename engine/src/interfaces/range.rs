@@ -14,9 +14,9 @@ pub enum Wanted {
     Nothing,
 }
 
-/// Reads the headers. What is no single range of bytes is ignored, as the standard allows: another unit, several
-/// ranges (they would ask for more than there is), a malformed one, any range of a HEAD. So is a range of another
-/// state than `etag`, which is the whole field value, quotes and all.
+/// Reads the headers. Anything but a single range of bytes is ignored, as the standard allows: another unit, several
+/// ranges (they could add up to more than the blob), a malformed one, any range of a HEAD. So is a range of another
+/// state than `etag`, which is the whole field value with its quotes.
 pub fn wanted(method: &Method, headers: &HeaderMap, size: u64, etag: &str) -> Wanted {
     let Some(range) = headers.get(header::RANGE).filter(|_| *method == Method::GET) else {
         return Wanted::Whole;

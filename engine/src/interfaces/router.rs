@@ -7,7 +7,7 @@ use crate::base::response::method_not_allowed;
 use crate::operations::OPERATIONS;
 use crate::operations::operation::Operation;
 
-/// Where a request goes.
+/// The operation of a request.
 pub struct Route {
     /// The operation.
     pub operation: &'static Operation,
@@ -36,7 +36,7 @@ impl Router {
         Ok(Self { paths })
     }
 
-    /// Finds the operation, or says what is wrong. HEAD is answered as GET.
+    /// Finds the operation, or the error to answer. HEAD is answered as GET.
     pub fn find(&self, method: &Method, path: &str) -> Result<Route, Error> {
         let unknown = || {
             Error::new(

@@ -1,5 +1,5 @@
-//! Patience with wrong keys: so many in a window from one address, then 429 until it ends.
-//! Kept in memory, so that a flood of guesses never touches storage; bounded in addresses.
+//! A limit on wrong keys: so many in a window from one address, then 429 until the window ends. It is kept in memory, so
+//! a flood of guesses never touches storage, and holds a bounded number of addresses.
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
@@ -41,8 +41,8 @@ impl Throttle {
         self.windows
             .retain(|_, window| (0..INVALID_CREDENTIALS_WINDOW_MS).contains(&(now_ms - window.started_ms)));
         if self.windows.len() >= INVALID_CREDENTIALS_ADDRESSES_MAX {
-            // A whole window full of addresses: forget the older half at once, so that a flood
-            // from ever new addresses costs a sweep per half table, not one per guess.
+            // The table is full: remove the older half at once, so that a flood from ever new addresses
+            // costs a sweep per half table, not one per guess.
             let mut starts: Vec<i64> = self.windows.values().map(|w| w.started_ms).collect();
             starts.sort_unstable();
             let middle = starts[starts.len() / 2];

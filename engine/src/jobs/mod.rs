@@ -43,7 +43,7 @@ pub struct Turn {
 
 /// How a job ended that did not finish.
 enum Failure {
-    /// The lease is somebody else's by now: their result counts.
+    /// Another process holds the lease by now: its result counts.
     LostLease,
     /// Try again later.
     Again(String),

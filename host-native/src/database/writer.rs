@@ -103,7 +103,7 @@ fn failed(count: usize, why: &str) -> Vec<Answer> {
     vec![Err(DatabaseError::Unavailable(why.to_owned())); count]
 }
 
-/// Nobody is told of success before the commit has succeeded.
+/// Success is reported only after the commit has succeeded.
 fn write_together(session: &Session, group: &[&[Statement]]) -> Vec<Answer> {
     let together = || {
         begin(session)?;

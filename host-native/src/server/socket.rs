@@ -59,7 +59,7 @@ pub async fn answer(
     let trace = pending.trace();
     let session = match AssertUnwindSafe(pending.accept()).catch_unwind().await {
         Ok(SocketAdmission::Accepted(session)) => *session,
-        Ok(SocketAdmission::Refused(response)) => return send(response),
+        Ok(SocketAdmission::Refused(response)) => return send(*response),
         Err(panic) => return send(trace.broken(format!("a panic: {}", panic_message(&*panic)))),
     };
     let Upgrade { connection: upgrading, accept } = upgrade;

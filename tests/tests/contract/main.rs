@@ -17,6 +17,7 @@ mod carriers;
 mod deliveries;
 mod every_operation;
 mod faults;
+mod hosts;
 mod keys;
 mod knowledge;
 mod live;

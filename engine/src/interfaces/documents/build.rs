@@ -1,7 +1,6 @@
-//! Writing what a module for WebAssembly is built with, once its build script asks: the documents, cut into parts so
-//! that what is said of one operation stands together, wherever it is said. Most of it is said several times, and
-//! what repeats itself within a few kilobytes compresses to nothing. Cuts may be anywhere: parts are only ever put
-//! together again, in their order.
+//! Writes the text that a module for WebAssembly is built with: the documents, cut into parts so that everything about
+//! one operation stands together. Most of it repeats, and what repeats within a few kilobytes compresses to almost
+//! nothing. Cuts may be anywhere: parts are only ever joined again, in their order.
 use std::fmt::Write;
 use std::ops::Range;
 
@@ -12,10 +11,10 @@ use crate::interfaces::documents::{Documents, requests};
 use crate::operations::OPERATIONS;
 use crate::storage::fault::Fault;
 
-/// Stands where the base URL belongs.
+/// A placeholder for the base URL.
 const BASE_URL: &str = "https://base-url.invalid";
 
-/// Makes the text for [`Documents::embedded`].
+/// Writes the text for [`Documents::embedded`].
 pub fn build() -> Result<String, Fault> {
     let derived = Documents::derived();
     let openapi = derived.openapi(BASE_URL)?;

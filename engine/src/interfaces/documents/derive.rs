@@ -5,12 +5,12 @@ use crate::interfaces::documents::RequestSchemas;
 use crate::operations::operation::{Operation, Presence};
 use crate::operations::schema;
 
-/// What requests to `operation` have to look like.
+/// The schemas of requests to `operation`.
 pub fn requests(operation: &Operation) -> RequestSchemas {
     RequestSchemas {
         query: operation.query.map(|query| {
             let mut query = schema::request(query, true);
-            // A parameter nobody knows is a typo, whether or not its type remembers to say so.
+            // An unknown parameter is a typo, whether or not its type remembers to refuse it.
             query["additionalProperties"] = false.into();
             without_null(&mut query);
             query

@@ -1,4 +1,4 @@
-//! Reading what `make` wrote. Each request reads what it needs, and nothing is read at the start.
+//! Reads what `build` wrote. Each request reads what it needs, and nothing is read at the start.
 //!
 //! The text is an index, an empty line, and the documents cut into parts. A line of the index is a name and then
 //! places in what follows the empty line, `START+BYTES` each: the parts of a document in their order, or an
@@ -35,7 +35,7 @@ impl Embedded {
         Ok(format!("{before}{}{after}", Value::from(base_url)))
     }
 
-    /// The same to look into, without a base URL.
+    /// The same for inspection, without a base URL.
     pub fn openapi_value(&self) -> Result<Value, Fault> {
         serde_json::from_str(&self.openapi("")?).map_err(|_| broken())
     }

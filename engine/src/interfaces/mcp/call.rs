@@ -19,8 +19,8 @@ pub struct ToolResult {
     replayed: bool,
 }
 
-/// Calls a tool. `refused` is what is wrong with the document as a whole. The outer error is one of
-/// the key or of ours; the inner one says that this is no call of a tool.
+/// Calls a tool. `refused` is what is wrong with the document as a whole. The outer error is a wrong key or a failure
+/// on our side; the inner one says that the message does not call a tool.
 pub async fn call(
     api: &Api,
     context: &mut Context,

@@ -1,4 +1,4 @@
-//! JSON-RPC 2.0 messages, and refusing those that are none.
+//! JSON-RPC 2.0 messages, and the refusal of anything else.
 use serde_json::{Map, Value, json};
 
 use crate::base::error::Error;
@@ -55,11 +55,11 @@ impl Refusal {
 
 /// A message from a client.
 pub enum Message {
-    /// Wants an answer.
+    /// Requires a reply.
     Request(Request),
-    /// Wants none.
+    /// Takes no reply.
     Notification,
-    /// An answer to something we never ask.
+    /// A reply; we never send requests.
     Response,
 }
 
@@ -87,7 +87,7 @@ pub fn parse(body: &[u8]) -> Result<(Value, Option<Error>), Refusal> {
     }
 }
 
-/// The place in a message as REST names it: `name` for `params.arguments.data.name`.
+/// The path in a message as REST names it: `name` for `params.arguments.data.name`.
 fn as_in_rest(field: &str) -> &str {
     let Some(argument) = field.strip_prefix("params.arguments.") else {
         return field;

@@ -27,7 +27,7 @@ impl Tools {
             "_meta": modern::result_meta(),
         })
         .to_string();
-        // Both are objects: the one goes on where the other ends.
+        // Both are objects, so their fields can be joined.
         let modern_list = match (legacy_list.strip_suffix('}'), more.strip_prefix('{')) {
             (Some(tools), Some(more)) => format!("{tools},{more}"),
             _ => more,
@@ -36,7 +36,7 @@ impl Tools {
     }
 }
 
-/// All tools are on one page, so no cursor is ours.
+/// All tools are on one page, so every cursor is refused.
 pub fn refuse_cursor(params: &Value) -> Option<Refusal> {
     params
         .get("cursor")

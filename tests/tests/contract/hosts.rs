@@ -1,0 +1,162 @@
+//! What the engine asks of a host: requests from head to response, and jobs.
+use bytes::Bytes;
+use serde_json::json;
+use sidetone::Sandbox;
+use sidetone::sandbox::block_on;
+use sidetone_engine::base::limits::BODY_BYTES_MAX;
+use sidetone_engine::engine::{Admission, BodyFailure, BodyTooLarge, FinalResponse, Outcome, PendingRequest};
+use sidetone_engine::ports::JobQueue;
+use sidetone_tests::World;
+
+fn begin(sandbox: &Sandbox, request: http::request::Builder) -> Admission<()> {
+    let (head, ()) = request.body(()).unwrap().into_parts();
+    sandbox.engine().begin(head, None, Some(()))
+}
+
+fn with_key(sandbox: &Sandbox) -> PendingRequest {
+    let key = format!("Bearer {}", sandbox.key());
+    match begin(sandbox, http::Request::post("/assistants").header("authorization", key)) {
+        Admission::ReadBody(pending) => pending,
+        _ => panic!("a body is expected"),
+    }
+}
+
+/// Status and code, once the envelope, the headers and the log agree.
+fn code_of(response: FinalResponse) -> (u16, String) {
+    let (response, record) = response.into_parts();
+    let body: serde_json::Value = serde_json::from_slice(response.body()).unwrap();
+    assert_eq!(response.headers()["x-request-id"], record.request_id());
+    assert_eq!(response.headers()["cache-control"], "no-store");
+    assert_eq!(body["error"]["request_id"], record.request_id());
+    assert_eq!(response.status(), record.status());
+    (record.status().as_u16(), body["error"]["code"].as_str().unwrap().to_owned())
+}
+
+#[test]
+#[cfg_attr(not(test_host = "sandbox"), ignore = "needs the Sandbox")]
+fn a_body_is_refused_by_its_announcement_its_size_or_its_failure() {
+    let sandbox = Sandbox::new();
+    let announced = http::Request::post("/nowhere").header("content-length", BODY_BYTES_MAX + 1);
+    let Admission::Respond(response) = begin(&sandbox, announced) else { panic!("it is read") };
+    assert_eq!(code_of(response), (413, "body_too_large".to_owned()));
+
+    let mut pending = with_key(&sandbox);
+    assert_eq!(pending.memory_bytes(None), BODY_BYTES_MAX as u64);
+    assert_eq!(pending.receive(Bytes::from(vec![b' '; BODY_BYTES_MAX])), Ok(()));
+    assert_eq!(pending.receive(Bytes::from_static(b" ")), Err(BodyTooLarge));
+    assert_eq!(code_of(pending.fail(BodyFailure::TooLarge)), (413, "body_too_large".to_owned()));
+    for (failure, expected) in
+        [(BodyFailure::Late, (408, "request_timeout")), (BodyFailure::Malformed, (400, "invalid_json"))]
+    {
+        assert_eq!(code_of(with_key(&sandbox).fail(failure)), (expected.0, expected.1.to_owned()));
+    }
+}
+
+#[test]
+#[cfg_attr(not(test_host = "sandbox"), ignore = "needs the Sandbox")]
+fn a_body_in_pieces_is_one_body_and_without_a_key_none() {
+    let sandbox = Sandbox::new();
+    let body = json!({"name": "A", "instructions": "Help."}).to_string();
+    let request = http::Request::post("/assistants")
+        .header("authorization", format!("Bearer {}", sandbox.key()))
+        .header("content-type", "application/json");
+    let Admission::ReadBody(mut pending) = begin(&sandbox, request) else { panic!("a body is expected") };
+    assert!(!pending.only_reads());
+    body.as_bytes().chunks(7).for_each(|piece| pending.receive(Bytes::copy_from_slice(piece)).unwrap());
+    let Outcome::Complete(response) = block_on(pending.answer()) else { panic!("a blob") };
+    assert_eq!(response.into_parts().0.status(), 201);
+    let Admission::ReadBody(pending) = begin(&sandbox, http::Request::post("/assistants")) else {
+        panic!("it is refused by its head")
+    };
+    assert_eq!(pending.memory_bytes(Some(5)), 0, "nothing of it is kept");
+}
+
+#[test]
+#[cfg_attr(not(test_host = "sandbox"), ignore = "needs the Sandbox")]
+fn a_broken_request_is_logged_without_its_token() {
+    let sandbox = Sandbox::new();
+    let socket =
+        http::Request::get("/carriers/telnyx/media/a-token?b=another").header("upgrade", "websocket");
+    let Admission::Socket(pending, ()) = begin(&sandbox, socket) else { panic!("no socket") };
+    let trace = pending.trace();
+    let (response, record) = trace.broken("a private detail".to_owned()).into_parts();
+    assert_eq!((response.status().as_u16(), &*record.path()), (500, "/carriers/telnyx/media/…"));
+    let line = record.to_string();
+    assert!(line.contains("a private detail") && line.contains(record.request_id()), "{line}");
+    assert!(!line.contains("token") && !line.contains("another"), "{line}");
+    let body = std::str::from_utf8(response.body()).unwrap();
+    assert!(!body.contains("private"), "{body}");
+}
+
+#[test]
+#[cfg_attr(not(test_host = "sandbox"), ignore = "needs the Sandbox")]
+fn a_service_that_is_not_set_up_answers_like_any_other() {
+    let ports = Sandbox::new().services().ports().clone();
+    let head = (http::Method::GET, "/assistants".parse().unwrap());
+    let response = FinalResponse::unconfigured(
+        head,
+        "SIDETONE_SECRET",
+        "detail".to_owned(),
+        &*ports.clock,
+        &*ports.random,
+    );
+    assert_eq!(code_of(response), (503, "unavailable".to_owned()));
+}
+
+#[test]
+#[cfg_attr(not(test_host = "sandbox"), ignore = "needs the manual clock")]
+fn a_worker_says_what_to_start_and_how_long_to_wait() {
+    let world = World::with_manual_clock();
+    let sandbox = world.sandbox().unwrap();
+    let started = block_on(sandbox.engine().start("host")).unwrap();
+    assert_eq!(started.first_key, None, "there is a workspace already");
+    let queues: Vec<JobQueue> = started.workers.iter().map(|worker| worker.queue()).collect();
+    assert_eq!(queues, JobQueue::ALL);
+    let mut worker =
+        started.workers.into_iter().find(|worker| worker.queue() == JobQueue::Conversations).unwrap();
+    let idle = block_on(worker.step(0));
+    assert!(idle.jobs.is_empty() && idle.until_running.is_none() && idle.wait_ms >= 1_000);
+    let simulation = world.simulation();
+    world.create(&format!("/simulations/{}/runs", simulation.id), json!({"seed": 7}));
+    let mut step = block_on(worker.step(0));
+    assert_eq!((step.jobs.len(), step.incidents.len()), (1, 0));
+    // A job that breaks comes back after a pause.
+    let broken = block_on(step.jobs.remove(0).broke("a test"));
+    assert!(broken.contains("it broke: a test"), "{broken}");
+    assert_eq!(block_on(worker.step(0)).jobs.len(), 0);
+    sandbox.advance(60_000);
+    let step = block_on(worker.step(0));
+    assert_eq!(step.jobs.iter().map(|job| block_on(job.run())).collect::<Vec<_>>(), [None]);
+    assert_eq!(world.get("/simulations/runs?status=completed").ok()["pagination"]["total"], 1);
+    assert_eq!(block_on(worker.step(1_000)).until_running, Some(32), "more than all slots are taken");
+    assert_eq!(block_on(worker.stop()), None);
+}
+
+#[test]
+#[cfg_attr(not(test_host = "sandbox"), ignore = "needs the manual clock")]
+fn an_invocation_runs_the_queues_of_its_hints() {
+    let world = World::with_manual_clock();
+    let engine = world.sandbox().unwrap().engine();
+    let simulation = world.simulation();
+    let parts = |hints: &[Option<&str>]| {
+        world.create(&format!("/simulations/{}/runs", simulation.id), json!({"seed": 7}));
+        let mut invocation = engine.jobs_of_hints("edge", hints.iter().copied());
+        let mut parts = 0;
+        while let Some(report) = block_on(invocation.next()) {
+            assert!(report.incidents.is_empty() && !report.retry_hints, "{report:?}");
+            parts += 1;
+        }
+        let done = world.get("/simulations/runs?status=completed").ok()["pagination"]["total"].clone();
+        (parts, done.as_i64().unwrap())
+    };
+    assert_eq!(parts(&[Some("deliveries")]), (1, 0));
+    assert_eq!(parts(&[Some("conversations"), Some("conversations")]), (1, 2));
+    assert_eq!(parts(&[Some("deliveries"), Some("something newer")]), (2, 3));
+    assert_eq!(parts(&[None]), (2, 4));
+    world.create(&format!("/simulations/{}/runs", simulation.id), json!({"seed": 7}));
+    let mut scheduled = engine.scheduled_jobs("edge");
+    while let Some(report) = block_on(scheduled.next()) {
+        assert!(report.incidents.is_empty(), "{report:?}");
+    }
+    assert_eq!(world.get("/simulations/runs?status=completed").ok()["pagination"]["total"], 5);
+}
