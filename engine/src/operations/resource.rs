@@ -132,12 +132,12 @@ pub(crate) fn ok<R: Resource>(resource: &R) -> Result<Output, Fault> {
 }
 
 /// Refuses a revision that is not the current one.
-pub(crate) fn check_revision<R: Declared>(current: &R, input: &Input) -> Result<(), Error> {
+pub(crate) fn check_revision(noun: &str, current: i64, input: &Input) -> Result<(), Error> {
     match input.if_revision {
-        Some(expected) if expected != current.revision() => {
+        Some(expected) if expected != current => {
             let message =
-                format!("The {} changed since you read it. Read it again, then repeat the change.", R::NOUN);
-            let details = serde_json::json!({"expected": expected, "current": current.revision()});
+                format!("The {noun} changed since you read it. Read it again, then repeat the change.");
+            let details = serde_json::json!({"expected": expected, "current": current});
             Err(Error::new(Code::RevisionConflict, message).with_details(details))
         }
         _ => Ok(()),

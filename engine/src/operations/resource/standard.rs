@@ -2,8 +2,8 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::statements::{change, insert, select_all};
-use super::{Declared, Resource, check_revision, ok, one, overlaid, run_list, write_one};
+use super::statements::{self, change, insert, select_all};
+use super::{Resource, check_revision, ok, one, overlaid, run_list, write_one};
 use crate::base::error::{Code, Error};
 use crate::base::time::Timestamp;
 use crate::operations::context::Context;
@@ -43,7 +43,7 @@ pub(crate) const fn delete<R: Resource>(id: &'static str) -> Operation {
     Operation::delete(id, R::PATH_OF_ONE, |context, input| Box::pin(run_delete::<R>(context, input)))
 }
 
-/// The body that creates a resource with a secret.
+/// A created resource with its secret.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "Created{T}")]
 pub(crate) struct Created<T> {
@@ -64,7 +64,7 @@ async fn run_create<R: Resource>(context: &mut Context, input: &Input) -> Result
     R::check(&draft, context.services.config())?;
     let mut statements = Vec::new();
     if let Some(limit) = R::LIMIT {
-        statements.push(room::<R>(context, limit).await?);
+        statements.push(room(context, R::TABLE, R::NOUN, limit).await?);
     }
     let resource = R::new(context.services.new_id(), draft, Timestamp::from_ms(context.now_ms));
     statements.push(insert(&resource));
@@ -75,7 +75,7 @@ async fn run_create<R: Resource>(context: &mut Context, input: &Input) -> Result
 
 async fn run_update<R: Resource>(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     let current = one::<R>(context, input.id()).await?;
-    check_revision(&current, input)?;
+    check_revision(R::NOUN, current.revision(), input)?;
     let mut draft: R::Draft = overlaid(current.draft(), &input.body)?;
     R::normalize(&mut draft, context.services.config());
     if draft == *current.draft() {
@@ -90,16 +90,12 @@ async fn run_update<R: Resource>(context: &mut Context, input: &Input) -> Result
 
 async fn run_delete<R: Resource>(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     let mut statements = R::deleted_with(input.id(), Timestamp::from_ms(context.now_ms));
-    statements.push(sql!(
-        format!("DELETE FROM {} WHERE workspace_id = :ws AND id = :id RETURNING id", R::TABLE),
-        id = input.id()
-    ));
+    statements.push(statements::delete(R::TABLE, input.id()));
     write_one(context, statements, R::NOUN).await
 }
 
 /// Refuses one more than `limit`. The guard it returns refuses it again when several are created at once.
-async fn room<R: Declared>(context: &mut Context, limit: i64) -> Result<Statement, Fault> {
-    let (noun, table) = (R::NOUN, R::TABLE);
+async fn room(context: &mut Context, table: &str, noun: &str, limit: i64) -> Result<Statement, Fault> {
     let count = sql!(format!("SELECT COUNT(*) AS count FROM {table} WHERE workspace_id = :ws"));
     let [rows] = context.read_each([count]).await?;
     if rows.first().map(|row| row.integer("count")).transpose()?.is_some_and(|count| count >= limit) {
