@@ -15,4 +15,5 @@ pub mod targets;
 pub mod text;
 pub mod time;
 pub mod tool_parameters;
+pub(crate) mod whole_number;
 pub mod words;

@@ -3,7 +3,8 @@
 use serde_json::{Map, Value};
 
 use crate::base::error::{Code, Error, FieldProblem};
-use crate::base::limits::{INTEGER_MAX, STALE_ATTEMPTS_MAX};
+use crate::base::limits::STALE_ATTEMPTS_MAX;
+use crate::base::whole_number;
 use crate::interfaces::api::Api;
 use crate::live;
 use crate::operations::context::{Context, Identity};
@@ -137,13 +138,15 @@ fn checked_query(schema: Option<&Value>, raw: Map<String, Value>) -> Result<Map<
             continue;
         };
         let value = match (kind, value) {
-            ("integer", value @ (Value::String(_) | Value::Number(_))) => match integer(&value) {
-                Some(number) => number.into(),
-                None => {
-                    malformed.push(FieldProblem::new(name, "must be a whole number, such as 20"));
-                    continue;
+            ("integer", value @ (Value::String(_) | Value::Number(_))) => {
+                match whole_number::from_value(&value) {
+                    Some(number) => number.into(),
+                    None => {
+                        malformed.push(FieldProblem::new(name, "must be a whole number, such as 20"));
+                        continue;
+                    }
                 }
-            },
+            }
             ("string", value @ Value::String(_)) => value,
             ("boolean", value @ Value::Bool(_)) => value,
             ("boolean", Value::String(text)) if text == "true" || text == "1" => Value::Bool(true),
@@ -167,18 +170,6 @@ fn checked_query(schema: Option<&Value>, raw: Map<String, Value>) -> Result<Map<
     match value {
         Value::Object(typed) => Ok(typed),
         _ => Ok(Map::new()),
-    }
-}
-
-/// A whole number as REST (a text) or MCP (any JSON) spells it.
-fn integer(value: &Value) -> Option<i64> {
-    match value {
-        Value::String(text) => validate::whole_number(text),
-        Value::Number(number) => number.as_i64().or_else(|| {
-            let exact = number.as_f64().filter(|float| float.fract() == 0.0);
-            exact.filter(|float| float.abs() <= INTEGER_MAX as f64).map(|float| float as i64)
-        }),
-        _ => None,
     }
 }
 

@@ -9,6 +9,7 @@ use crate::base::json::{self, JsonError};
 use crate::base::response::{
     IDEMPOTENT_REPLAYED, empty_response, error_response, json_response, with_incident,
 };
+use crate::base::whole_number;
 use crate::interfaces::api::Api;
 use crate::interfaces::dispatch::{self, Answer, Raw};
 use crate::interfaces::range::{self, Wanted};
@@ -143,8 +144,7 @@ fn if_match(headers: &HeaderMap) -> Result<Option<i64>, Error> {
     let bare = text
         .strip_prefix('"')
         .map_or(Some(text), |rest| rest.strip_suffix('"'))
-        .and_then(crate::operations::validate::whole_number)
-        .filter(|revision| (0..=crate::base::limits::INTEGER_MAX).contains(revision));
+        .and_then(|text| whole_number::revision(&text.into()));
     match bare {
         Some(revision) => Ok(Some(revision)),
         None => {

@@ -125,9 +125,16 @@ impl Resource for Assistant {
     }
 }
 
+impl Assistant {
+    /// Refuses a revision that is not the current one.
+    fn check_revision(&self, input: &Input) -> Result<(), Error> {
+        resource::check_revision(Self::NOUN, self.revision, input)
+    }
+}
+
 async fn delete(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     let current: Assistant = resource::one(context, input.id()).await?;
-    resource::check_revision(&current, input)?;
+    current.check_revision(input)?;
     let mut statements = vec![resource::unchanged(&current)];
     for table in ["numbers", "simulations", "assistant_tools", "assistant_documents"] {
         let delete = format!("DELETE FROM {table} WHERE workspace_id = :ws AND assistant_id = :id");

@@ -1,5 +1,5 @@
-//! Everything the service can do, in one table. REST, MCP, OpenAPI, the documentation page and the
-//! tests come from it; adding an operation is adding a file and a row.
+//! Everything the service can do, in one table. REST, MCP, OpenAPI, the documentation page and tests are derived from it.
+//! To add an operation, write its function and its row, and list the row here.
 /// The function of an operation, as its row takes it.
 macro_rules! run {
     ($function:ident) => {
@@ -35,17 +35,17 @@ use crate::operations::operation::Operation;
 
 /// The groups, in the order they are documented, with a sentence each.
 pub const GROUPS: &[(&str, &str)] = &[
-    ("Assistants", "What answers a call: instructions, model, voice, and what it may use."),
-    ("Tools", "HTTP endpoints of yours that an assistant may call during a conversation."),
-    ("Knowledge", "Plain-text documents that an assistant answers from, once attached."),
+    ("Assistants", "The configuration that answers a call: instructions, model, voice, tools and knowledge."),
+    ("Tools", "Your HTTP endpoints that an assistant can call during a conversation."),
+    ("Knowledge", "Plain-text documents that an assistant answers from once they are attached."),
     ("Numbers", "Which assistant answers calls to which phone number."),
-    ("Webhooks", "Where events are sent."),
-    ("Calls", "The log of calls: what was said, what came of it, what it cost."),
-    ("Simulations", "Simulated callers that test an assistant, and the runs of them."),
-    ("Speech", "Models and voices that can be used, and what speech costs."),
+    ("Webhooks", "Endpoints that events are sent to."),
+    ("Calls", "The call log: transcripts, outcomes and costs."),
+    ("Simulations", "Simulated callers that test an assistant, and their runs."),
+    ("Speech", "Available models and voices, and their prices."),
     ("Keys", "API keys of the workspace."),
-    ("Workspace", "The workspace itself: its limits and what it has spent."),
-    ("Service", "Routes that need no key."),
+    ("Workspace", "The workspace: its limits and its spending."),
+    ("Service", "Routes that require no API key."),
 ];
 
 /// What only the documents tell of a row. A WebAssembly module is handed its documents, so their texts stay out of it.

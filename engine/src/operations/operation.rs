@@ -21,15 +21,15 @@ pub struct Operation {
     pub method: http::Method,
     /// The route, with `{name}` for path values.
     pub path: &'static str,
-    /// The group it is documented in.
+    /// The group it is documented in, set by the table.
     pub group: &'static str,
-    /// A few words: the title in MCP and the summary in OpenAPI.
+    /// The title in MCP and the summary in OpenAPI.
     pub title: &'static str,
-    /// What it does and what to know before calling it.
+    /// What it does and what a caller has to know.
     pub description: &'static str,
-    /// What calling it can cause.
+    /// Its effects on the workspace.
     pub effects: Effects,
-    /// The status of success.
+    /// The response to success.
     pub success: Success,
     /// See [`Operation::reaches_out`].
     pub(crate) reaches_out: bool,
@@ -204,38 +204,38 @@ pub enum Presence {
     Optional,
 }
 
-/// What calling an operation can cause.
+/// The effects of calling an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effects {
     /// Reads only.
     Read,
-    /// Makes something new each time.
+    /// Creates something new each time.
     Create,
-    /// Changes something that others may change too: not to be repeated by itself.
+    /// Changes something that others may change too: clients must not repeat it automatically.
     Update,
-    /// Sets something as a whole; the same call again changes nothing more.
+    /// Replaces something as a whole; repeating the call changes nothing more.
     Replace,
-    /// Removes something for good; the same call again finds nothing.
+    /// Removes something permanently; repeating the call finds nothing.
     Delete,
     /// Can incur usage: MCP asks for `confirm: true`.
     Spend,
 }
 
-/// The status of success.
+/// The response to success.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Success {
     /// 200 with a body.
     Ok,
     /// 201 with a body.
     Created,
-    /// 204 without.
+    /// 204 without a body.
     Empty,
-    /// 200 with a recording, or 206 with a part of it: audio, which MCP has no use for.
+    /// 200 with a recording, or 206 with a part of it. MCP does not offer it.
     Audio,
 }
 
 impl Success {
-    /// As a number.
+    /// The HTTP status.
     pub const fn status(self) -> u16 {
         match self {
             Self::Ok | Self::Audio => 200,
@@ -269,7 +269,7 @@ impl Operation {
         self.reaches_out
     }
 
-    /// Whether MCP has it as a tool: all but downloads.
+    /// Whether MCP offers it as a tool: all but downloads.
     pub fn is_tool(&self) -> bool {
         self.success != Success::Audio
     }
@@ -299,7 +299,7 @@ impl Input {
         self.path.first().map_or("", String::as_str)
     }
 
-    /// The body as a type. The schema has been checked, so what is left are the type's own rules.
+    /// The body as a type. Its schema has been checked; only the type's own rules can refuse it.
     pub fn body<T: DeserializeOwned>(&self) -> Result<T, Error> {
         from_map(&self.body)
     }
@@ -310,38 +310,38 @@ impl Input {
     }
 }
 
-/// Reads a checked object into a type; what the type refuses beyond the schema is named.
+/// Reads an object that passed its schema into a type; an error names the field that the type refuses.
 pub fn from_map<T: DeserializeOwned>(map: &Map<String, Value>) -> Result<T, Error> {
     T::deserialize(map).map_err(|error| refusal::explain(map, &error, &|map| T::deserialize(map).err()))
 }
 
-/// The answer of an operation.
+/// The response of an operation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Output {
     /// 200, 201 or 204.
     pub status: u16,
-    /// JSON, or nothing.
+    /// JSON; `None` for an empty body.
     pub body: Option<String>,
     /// The revision for `ETag`.
     pub etag: Option<i64>,
-    /// The secret shown once beside the body.
+    /// The secret to show once, added to the body.
     pub reveal: Option<OneTimeSecret>,
-    /// What is sent in place of a body.
+    /// A file sent in place of the body.
     pub file: Option<Box<File>>,
 }
 
-/// A blob as an answer: REST sends it, or the part of it that is asked for.
+/// A blob as a response: REST sends it, or the requested part of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct File {
-    /// Where it is.
+    /// The key of the blob.
     pub key: BlobKey,
-    /// How large it is.
+    /// The size of the blob.
     pub size_bytes: u64,
-    /// The field value of `ETag`: another one whenever a byte is another one.
+    /// The field value of `ETag`: changes whenever a byte changes.
     pub etag: String,
     /// The field value of `Content-Type`.
     pub media_type: &'static str,
-    /// What a client may call it: letters, digits, `_` and `.`.
+    /// A file name for clients: letters, digits, `_` and `.`.
     pub name: String,
 }
 
@@ -356,7 +356,7 @@ impl Output {
         Self::json(201, body)
     }
 
-    /// An error, for those who ask again under the same Idempotency-Key.
+    /// An error to store as the response under an Idempotency-Key.
     pub fn failure(error: &Error) -> Self {
         let body = serde_json::json!({"code": error.code.as_str(), "message": error.message, "details": error.details});
         Self {
@@ -392,7 +392,7 @@ impl Output {
 
     fn json(status: u16, body: &impl Serialize) -> Result<Self, Fault> {
         let text = serde_json::to_string(body)
-            .map_err(|error| Fault::Bug(format!("an answer does not serialise: {error}")))?;
+            .map_err(|error| Fault::Bug(format!("a response does not serialise: {error}")))?;
         Ok(Self { status, body: Some(text), etag: None, reveal: None, file: None })
     }
 }

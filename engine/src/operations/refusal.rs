@@ -1,4 +1,4 @@
-//! Which field a type refused: its error says what is wrong, not where.
+//! Finds the field that a type refused: the error of its deserializer says what is wrong, not where.
 
 use serde_json::{Map, Value};
 

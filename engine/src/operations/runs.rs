@@ -1,4 +1,4 @@
-//! Runs: a simulation that was started, is running, or is over.
+//! Runs of simulations: queued, running or completed.
 pub mod batch;
 pub mod delete;
 pub mod get;
@@ -28,7 +28,7 @@ struct Snapshot {
 }
 
 impl Snapshot {
-    /// Refuses what no row can hold, by the name of the field that picked it.
+    /// Refuses a snapshot that no row can hold; `field` is the field that selected it.
     fn of(value: &impl Serialize, field: &str) -> Result<Self, Fault> {
         let content = serde_json::to_string(value)
             .map_err(|error| Fault::Bug(format!("a snapshot does not serialise: {error}")))?;
@@ -42,7 +42,7 @@ impl Snapshot {
     }
 }
 
-/// Refuses what this service cannot run, by the name of the field.
+/// Refuses modes that cannot be run yet.
 fn check_mode(mode: RunMode) -> Result<(), Error> {
     match mode {
         RunMode::Chat => Ok(()),
@@ -53,7 +53,7 @@ fn check_mode(mode: RunMode) -> Result<(), Error> {
     }
 }
 
-/// A seed where none is given.
+/// The seed of a run that is started without one.
 fn random_seed(context: &Context) -> i64 {
     let mut bytes = [0; 8];
     // 48 bits: exact in any JSON client.

@@ -1,7 +1,7 @@
 //! JSON Schemas from the request and response types.
 //!
-//! They are derived natively only. A module for WebAssembly is handed what comes of them, made when it was built
-//! ([`crate::interfaces::documents`]): there a type's schema is nothing, so that neither it nor what makes it is linked.
+//! They are derived natively only. A WebAssembly module embeds the documents that were derived from them when it was built
+//! ([`crate::interfaces::documents`]). There, a type's schema is empty, so that neither it nor its generator is linked.
 #[cfg(not(target_arch = "wasm32"))]
 mod dialects;
 
@@ -16,7 +16,7 @@ pub use self::dialects::{for_mcp, normalise, request, response_generator};
 #[cfg(not(target_arch = "wasm32"))]
 pub type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
 
-/// That a type has a schema.
+/// A placeholder for a type's schema.
 #[cfg(target_arch = "wasm32")]
 pub type SchemaOf = fn();
 
@@ -26,6 +26,6 @@ pub fn of<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
     generator.subschema_for::<T>()
 }
 
-/// Stands where `T`'s schema is natively.
+/// The placeholder for `T`'s schema.
 #[cfg(target_arch = "wasm32")]
 pub const fn of<T: JsonSchema>() {}

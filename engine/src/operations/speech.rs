@@ -1,4 +1,4 @@
-//! Models and voices that can be used here, and what speech costs.
+//! Available models and voices, and their prices.
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -13,8 +13,8 @@ use crate::storage::snapshots::PipelineMode;
 pub const LIST_TTS_RATES: Operation = Operation::get("list_tts_rates", "/tts/rates", run!(rates))
     .docs(
         "List speech rates",
-        "Lists the voices whose rates are known, with their price for 1,000 characters in millionths of a US \
-        dollar. `builtin/tone` is a tone code for tests: free, deterministic and readable by its own transcriber.",
+        "Lists the voices whose rates are known, with their price per 1,000 characters in millionths of a US dollar. \
+        `builtin/tone` is a tone code for tests: free, deterministic and readable by its own transcriber.",
     )
     .returns::<Vec<TtsRate>>();
 
@@ -22,42 +22,41 @@ pub const LIST_TTS_RATES: Operation = Operation::get("list_tts_rates", "/tts/rat
 pub const LIST_MODELS: Operation = Operation::get("list_models", "/models", run!(models))
     .docs(
         "List models",
-        "Lists what an assistant's `model` may be. A name of `*` says that any name of that provider passes; \
-        models that the operator has described are listed by themselves, with what they cost. `builtin/rules` is a rule model: free, offline and deterministic; it answers from knowledge, calls matching \
-        tools, and is no language model.",
+        "Lists the values that an assistant's `model` can have. A name of `*` stands for any name of that provider; models \
+        that the operator has described are listed separately, with their prices. `builtin/rules` is a rule model: \
+        free, offline and deterministic; it answers from knowledge, calls matching tools, and is not a language model.",
     )
     .returns::<Vec<Model>>();
 
-/// A voice's price.
+/// A voice and its price.
 #[derive(Serialize, JsonSchema)]
 pub struct TtsRate {
     /// `provider/name`
     voice: &'static str,
     /// The provider.
     provider: &'static str,
-    /// Millionths of a US dollar for 1,000 characters.
+    /// Price per 1,000 characters, in millionths of a US dollar.
     microusd_per_1k_chars: i64,
     /// BCP 47 tags; `*` for any.
     languages: Vec<&'static str>,
-    /// Where it can be used.
+    /// The pipeline modes it can be used in.
     pipeline_modes: Vec<PipelineMode>,
 }
 
-/// A model that can be used.
+/// An available model.
 #[derive(Serialize, JsonSchema)]
 pub struct Model {
     /// `provider/name`; a name of `*` for any.
     model: String,
     /// The provider.
     provider: String,
-    /// Where it can be used.
+    /// The pipeline modes it can be used in.
     pipeline_modes: Vec<PipelineMode>,
-    /// Whether an assistant that names no model gets it.
+    /// Whether assistants without a model use it.
     default: bool,
-    /// Millionths of a US dollar for a million tokens that it reads; null where no rate is known, and
-    /// its costs are then counted as 0.
+    /// Price per million input tokens, in millionths of a US dollar; null when unknown, and its costs then count as 0.
     input_microusd_per_1m_tokens: Option<u64>,
-    /// The same for tokens that it writes.
+    /// Price per million output tokens.
     output_microusd_per_1m_tokens: Option<u64>,
 }
 

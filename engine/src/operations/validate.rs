@@ -1,14 +1,13 @@
 //! Checks a request against its schema and names every field that is wrong.
 //!
-//! The schemas are our own and use few keywords, so this knows just those; JSON Schemas that users
-//! write have a checker of their own ([`crate::base::tool_parameters`]). This one does what a validator
-//! does not: it says what to do, in the words of the API, and it mends what MCP
-//! clients are known to send (numbers, objects and lists as strings) where the schema shows what
-//! was meant.
+//! Our own schemas use few keywords, and only those are supported here; [`crate::base::tool_parameters`] checks the JSON
+//! Schemas that users write. Unlike a general validator, this one explains in the API's terms what to change, and it
+//! converts what MCP clients are known to send (numbers, objects and lists as strings) into what the schema asks for.
 use serde_json::{Map, Number, Value};
 
 use crate::base::error::{Code, Error, FieldProblem, PROBLEMS_MAX};
 use crate::base::limits::INTEGER_MAX;
+use crate::base::whole_number;
 
 /// Whether values that were sent as strings are turned into what the schema asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -155,11 +154,10 @@ fn check_number(
     path: &str,
     problems: &mut Vec<FieldProblem>,
 ) {
-    if kinds.contains(&"integer") && number.as_i64().is_none() {
-        // `5.0` is five; the type check has made sure that it is whole and exact.
-        if let Some(whole) = number.as_f64() {
-            *number = (whole as i64).into();
-        }
+    if kinds.contains(&"integer")
+        && let Some(whole) = whole_number::from_number(number)
+    {
+        *number = whole.into();
     }
     let Some(value) = number.as_f64() else { return };
     if let Some(least) = schema.get("minimum").and_then(Value::as_f64)
@@ -190,12 +188,10 @@ fn is_kind(kind: &str, value: &Value) -> bool {
         "boolean" => value.is_boolean(),
         "null" => value.is_null(),
         "number" => value.is_number(),
-        "integer" => match value.as_i64() {
-            Some(whole) => whole.unsigned_abs() <= INTEGER_MAX.unsigned_abs(),
-            None => {
-                value.as_f64().is_some_and(|float| float.fract() == 0.0 && float.abs() <= INTEGER_MAX as f64)
-            }
-        },
+        "integer" => {
+            let whole = value.as_number().and_then(whole_number::from_number);
+            whole.is_some_and(|whole| whole.unsigned_abs() <= INTEGER_MAX.unsigned_abs())
+        }
         _ => true,
     }
 }
@@ -231,7 +227,7 @@ fn coerce(kinds: &[&str], value: &mut Value) {
         return;
     }
     let meant = if kinds.contains(&"integer") {
-        whole_number(text).map(Value::from)
+        whole_number::from_text(text).map(Value::from)
     } else if kinds.contains(&"boolean") {
         match text.as_str() {
             "true" => Some(Value::Bool(true)),
@@ -250,11 +246,6 @@ fn coerce(kinds: &[&str], value: &mut Value) {
     }
 }
 
-/// A whole number in its one canonical spelling (`5` and `-5`, not `+5`, `05` or `5e0`).
-pub fn whole_number(text: &str) -> Option<i64> {
-    text.parse::<i64>().ok().filter(|number| number.to_string() == text)
-}
-
 fn unknown_field(name: &str, properties: &Map<String, Value>) -> String {
     let near = properties.keys().find(|known| {
         known.eq_ignore_ascii_case(name)
@@ -262,7 +253,7 @@ fn unknown_field(name: &str, properties: &Map<String, Value>) -> String {
     });
     match near {
         Some(known) => format!("is not a field; did you mean `{known}`?"),
-        None if properties.is_empty() => "is not taken here".to_owned(),
+        None if properties.is_empty() => "is not a field; no fields are accepted".to_owned(),
         None => {
             let names: Vec<&str> = properties.keys().map(String::as_str).collect();
             format!("is not a field; fields are: {}", names.join(", "))

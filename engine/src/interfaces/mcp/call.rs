@@ -3,13 +3,14 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use crate::base::error::{Code, Error, FieldProblem};
+use crate::base::whole_number;
 use crate::interfaces::api::Api;
 use crate::interfaces::dispatch::{self, Answer, Raw};
 use crate::interfaces::mcp::message::{self, Refusal};
 use crate::operations;
 use crate::operations::context::Context;
 use crate::operations::operation::{Operation, Presence};
-use crate::operations::validate::{self, Strictness, whole_number};
+use crate::operations::validate::{self, Strictness};
 use crate::storage::fault::Fault;
 
 /// A tool's result: the REST body, or the REST error.
@@ -84,7 +85,7 @@ fn raw(operation: &'static Operation, mut arguments: Map<String, Value>) -> Resu
         }
     }
     let if_revision = match arguments.remove("if_revision") {
-        Some(value) if operation.revision => match revision(&value) {
+        Some(value) if operation.revision => match whole_number::revision(&value) {
             Some(revision) => Some(revision),
             None => {
                 problems.push(FieldProblem::new("if_revision", "must be a whole number"));
@@ -125,17 +126,6 @@ fn raw(operation: &'static Operation, mut arguments: Map<String, Value>) -> Resu
     validate::refuse(&problems)?;
     // What is left are query values; unknown ones are refused there, by name.
     Ok(Raw { path, query: arguments, body, if_revision, idempotency_key, strictness: Strictness::Coerce })
-}
-
-fn revision(value: &Value) -> Option<i64> {
-    match value {
-        Value::String(text) => whole_number(text),
-        Value::Number(number) => {
-            number.as_i64().or_else(|| number.as_f64().filter(|f| f.fract() == 0.0).map(|f| f as i64))
-        }
-        _ => None,
-    }
-    .filter(|revision| (0..=crate::base::limits::INTEGER_MAX).contains(revision))
 }
 
 impl ToolResult {

@@ -72,7 +72,7 @@ async fn set_tools(context: &mut Context, input: &Input) -> Result<Output, Fault
     let select = resource::select_one::<Assistant>(input.id());
     let [current, known] = context.read_each([select, known]).await?;
     let current: Assistant = resource::found(&current)?;
-    resource::check_revision(&current, input)?;
+    current.check_revision(input)?;
     let known = known.iter().map(|row| row.id("id")).collect::<Result<Vec<ToolId>, _>>()?;
     refuse_unknown("tool_ids", "tool", &tool_ids, &known)?;
     if tool_ids == current.tool_ids {
@@ -107,7 +107,7 @@ async fn set_knowledge(context: &mut Context, input: &Input) -> Result<Output, F
     let select = resource::select_one::<Assistant>(input.id());
     let [current, rows] = context.read_each([select, known]).await?;
     let current: Assistant = resource::found(&current)?;
-    resource::check_revision(&current, input)?;
+    current.check_revision(input)?;
     let (mut known, mut total_bytes) = (Vec::new(), 0);
     for row in rows.iter() {
         known.push(row.id("id")?);

@@ -12,7 +12,7 @@ use crate::storage::runs::{Run, RunDetail};
 pub const OPERATION: Operation = Operation::get("get_simulation_run", "/simulations/runs/{id}", run!(run))
     .docs(
         "Get a run",
-        "Returns one run with its evaluations, its transcript and its call. The first two are empty until it is over.",
+        "Returns one run with its evaluations, transcript and call. Evaluations and transcript are empty until the run ends.",
     )
     .returns::<RunDetail>();
 

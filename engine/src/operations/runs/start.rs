@@ -19,9 +19,9 @@ pub const OPERATION: Operation = Operation::post("start_simulation_run", "/simul
     .spending()
     .docs(
         "Start a run",
-        "Queues one asynchronous run of a simulation with the configuration as it is now. Models and speech can \
-        incur usage (the built-in ones are free). Poll get_simulation_run until it is completed or in error; do not \
-        start again meanwhile.",
+        "Queues one asynchronous run of a simulation with its current configuration. Models and speech can incur usage \
+        (the built-in ones are free). Poll get_simulation_run until the run is completed or in error; do not start \
+        another one meanwhile.",
     )
     .optional_body::<Body>()
     .returns::<Run>()

@@ -1,0 +1,111 @@
+//! The rows and functions of the operations that every resource has.
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::statements::{self, change, insert, select_all};
+use super::{Resource, check_revision, ok, one, overlaid, run_list, write_one};
+use crate::base::error::{Code, Error};
+use crate::base::time::Timestamp;
+use crate::operations::context::Context;
+use crate::operations::operation::{Input, Operation, Output};
+use crate::ports::statement::Statement;
+use crate::sql;
+use crate::storage::batch::Batch;
+use crate::storage::fault::Fault;
+
+/// `GET` of all.
+pub(crate) const fn list<R: Resource>(id: &'static str) -> Operation {
+    Operation::get(id, R::PATH, |context, _| Box::pin(run_list(context, select_all::<R>(), R::read)))
+        .returns::<Vec<R>>()
+}
+
+/// `GET` of one.
+pub(crate) const fn get<R: Resource>(id: &'static str) -> Operation {
+    Operation::get(id, R::PATH_OF_ONE, |context, input| Box::pin(run_get::<R>(context, input))).returns::<R>()
+}
+
+/// `POST`.
+pub(crate) const fn create<R: Resource>(id: &'static str) -> Operation {
+    Operation::post(id, R::PATH, |context, input| Box::pin(run_create::<R>(context, input)))
+        .body::<R::Draft>()
+        .returns::<R>()
+}
+
+/// `PATCH`.
+pub(crate) const fn update<R: Resource>(id: &'static str) -> Operation {
+    Operation::patch(id, R::PATH_OF_ONE, |context, input| Box::pin(run_update::<R>(context, input)))
+        .partial_body::<R::Draft>()
+        .returns::<R>()
+}
+
+/// `DELETE`.
+pub(crate) const fn delete<R: Resource>(id: &'static str) -> Operation {
+    Operation::delete(id, R::PATH_OF_ONE, |context, input| Box::pin(run_delete::<R>(context, input)))
+}
+
+/// A created resource with its secret.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Created{T}")]
+pub(crate) struct Created<T> {
+    /// The resource.
+    #[serde(flatten)]
+    resource: T,
+    /// `whsec_…`, shown only this once.
+    signing_secret: String,
+}
+
+async fn run_get<R: Resource>(context: &mut Context, input: &Input) -> Result<Output, Fault> {
+    ok(&one::<R>(context, input.id()).await?)
+}
+
+async fn run_create<R: Resource>(context: &mut Context, input: &Input) -> Result<Output, Fault> {
+    let mut draft: R::Draft = input.body()?;
+    R::normalize(&mut draft, context.services.config());
+    R::check(&draft, context.services.config())?;
+    let mut statements = Vec::new();
+    if let Some(limit) = R::LIMIT {
+        statements.push(room(context, R::TABLE, R::NOUN, limit).await?);
+    }
+    let resource = R::new(context.services.new_id(), draft, Timestamp::from_ms(context.now_ms));
+    statements.push(insert(&resource));
+    let output =
+        Output { etag: resource.etag(), reveal: R::secret(resource.id(), 1), ..Output::created(&resource)? };
+    context.commit(statements, output).await.map_err(|fault| resource.explain(fault))
+}
+
+async fn run_update<R: Resource>(context: &mut Context, input: &Input) -> Result<Output, Fault> {
+    let current = one::<R>(context, input.id()).await?;
+    check_revision(R::NOUN, current.revision(), input)?;
+    let mut draft: R::Draft = overlaid(current.draft(), &input.body)?;
+    R::normalize(&mut draft, context.services.config());
+    if draft == *current.draft() {
+        return ok(&current);
+    }
+    R::check(&draft, context.services.config())?;
+    let next = current.changed(draft, Timestamp::from_ms(context.now_ms));
+    let mut batch = Batch::from(change(&current, &next));
+    batch.append(current.updated_with(&next, context));
+    context.commit_batch(batch, ok(&next)?).await.map_err(|fault| next.explain(fault))
+}
+
+async fn run_delete<R: Resource>(context: &mut Context, input: &Input) -> Result<Output, Fault> {
+    let mut statements = R::deleted_with(input.id(), Timestamp::from_ms(context.now_ms));
+    statements.push(statements::delete(R::TABLE, input.id()));
+    write_one(context, statements, R::NOUN).await
+}
+
+/// Refuses one more than `limit`. The guard it returns refuses it again when several are created at once.
+async fn room(context: &mut Context, table: &str, noun: &str, limit: i64) -> Result<Statement, Fault> {
+    let count = sql!(format!("SELECT COUNT(*) AS count FROM {table} WHERE workspace_id = :ws"));
+    let [rows] = context.read_each([count]).await?;
+    if rows.first().map(|row| row.integer("count")).transpose()?.is_some_and(|count| count >= limit) {
+        let message = format!("This workspace has {limit} {noun}s, which is the limit. Delete one first.");
+        return Err(Error::new(Code::LimitReached, message).into());
+    }
+    Ok(sql!(
+        format!(
+            "INSERT INTO batch_guard (ok) SELECT 0 WHERE (SELECT COUNT(*) FROM {table} WHERE workspace_id = :ws) >= :limit"
+        ),
+        limit = limit
+    ))
+}

@@ -1,0 +1,52 @@
+//! The statements that read and write a resource. Those whose text is put together here are functions of texts, so that
+//! they are compiled once and not for every resource.
+use super::Declared;
+use crate::base::ids::Id;
+use crate::ports::statement::Statement;
+use crate::sql;
+
+pub(crate) fn select_all<R: Declared>() -> Statement {
+    all(R::COLUMNS, R::TABLE)
+}
+
+pub(crate) fn select_one<R: Declared>(id: &str) -> Statement {
+    one(R::COLUMNS, R::TABLE, id)
+}
+
+pub(crate) fn insert<R: Declared>(resource: &R) -> Statement {
+    Statement::named(R::INSERT.into(), resource.values())
+}
+
+/// Replaces `current` by `next`, unless somebody else has changed it.
+pub(crate) fn change<R: Declared>(current: &R, next: &R) -> [Statement; 2] {
+    [unchanged(current), Statement::named(R::UPDATE.into(), next.values())]
+}
+
+/// Undoes the batch when the row is no longer what was read.
+pub(crate) fn unchanged<R: Declared>(resource: &R) -> Statement {
+    guard(R::TABLE, resource.id().as_str(), resource.revision())
+}
+
+/// Deletes a row and returns its id.
+pub(super) fn delete(table: &str, id: &str) -> Statement {
+    sql!(format!("DELETE FROM {table} WHERE workspace_id = :ws AND id = :id RETURNING id"), id = id)
+}
+
+fn all(columns: &str, table: &str) -> Statement {
+    sql!(format!("SELECT {columns} FROM {table} WHERE workspace_id = :ws ORDER BY id DESC"))
+}
+
+fn one(columns: &str, table: &str, id: &str) -> Statement {
+    sql!(format!("SELECT {columns} FROM {table} WHERE workspace_id = :ws AND id = :id"), id = id)
+}
+
+fn guard(table: &str, id: &str, revision: i64) -> Statement {
+    sql!(
+        format!(
+            "INSERT INTO batch_guard (ok) SELECT 0 WHERE NOT EXISTS
+             (SELECT 1 FROM {table} WHERE workspace_id = :ws AND id = :id AND revision = :revision)"
+        ),
+        id = id,
+        revision = revision
+    )
+}
