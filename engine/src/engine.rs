@@ -5,12 +5,12 @@
 //! 1. [`Engine::begin`] decides by the head: [`Admission`].
 //! 2. [`PendingRequest`] takes the body, if there is one, and [`PendingRequest::answer`] ends it.
 //!    [`PendingSocket`] is accepted, and gives a [`LiveSession`](crate::live::LiveSession) to run over the socket.
-//! 3. [`Outcome`] is a [`FinalResponse`] to send and log, or a [`BlobResponse`] whose blob is opened first.
+//! 3. [`PreparedResponse`] is a [`FinalResponse`] to send and log, or a [`BlobResponse`] whose blob is opened first.
 //!
 //! Jobs run in a process ([`Engine::start`], [`QueueWorker`](crate::jobs::QueueWorker)) or in short invocations
 //! ([`Engine::jobs_of_hints`], [`Engine::scheduled_jobs`]).
 mod admission;
-mod outcome;
+mod prepared_response;
 mod routes;
 
 use std::convert::Infallible;
@@ -31,7 +31,7 @@ use crate::storage::fault::Fault;
 use crate::storage::workspaces::NewWorkspace;
 
 pub use admission::{Admission, BodyFailure, BodyTooLarge, PendingRequest, PendingSocket, SocketAdmission};
-pub use outcome::{BlobResponse, FinalResponse, LogRecord, Outcome, RequestTrace};
+pub use prepared_response::{BlobResponse, FinalResponse, LogRecord, PreparedResponse, RequestTrace};
 
 /// The whole service. Cheap to clone.
 #[derive(Clone)]
@@ -68,16 +68,16 @@ impl Engine {
 
     /// Answers a request whose body is in memory already, one for a WebSocket without an upgrade. For tests and hosts
     /// that read nothing from a network.
-    pub async fn handle(&self, request: http::Request<Bytes>, peer: Option<IpAddr>) -> Outcome {
+    pub async fn handle(&self, request: http::Request<Bytes>, peer: Option<IpAddr>) -> PreparedResponse {
         let (head, body) = request.into_parts();
         let mut pending = match self.begin(head, peer, None::<Infallible>) {
-            Admission::Respond(response) => return Outcome::Complete(response),
+            Admission::Respond(response) => return PreparedResponse::Complete(response),
             Admission::ReadBody(pending) => pending,
             Admission::Socket(_, never) => match never {},
         };
         match pending.receive(body) {
             Ok(()) => pending.answer().await,
-            Err(BodyTooLarge) => Outcome::Complete(pending.fail(BodyFailure::TooLarge)),
+            Err(BodyTooLarge) => PreparedResponse::Complete(pending.fail(BodyFailure::TooLarge)),
         }
     }
 

@@ -1,5 +1,6 @@
 //! Holds the engine's modules to their floors: a module imports only from its own floor and the floors below it, so
 //! no two of them can import each other.
+#![allow(clippy::unwrap_used, reason = "a test")]
 use std::fs;
 use std::path::{Path, PathBuf};
 

@@ -12,7 +12,7 @@ use bytes::Bytes;
 use futures_util::TryStreamExt;
 use serde_json::{Value, json};
 use sidetone_engine::config::Config;
-use sidetone_engine::engine::{Admission, Engine, FinalResponse, Outcome, SocketAdmission};
+use sidetone_engine::engine::{Admission, Engine, FinalResponse, PreparedResponse, SocketAdmission};
 use sidetone_engine::ports::{Blobs, Database, HttpError, HttpReply, HttpRequest, Ports, Wake};
 use sidetone_engine::services::Services;
 use sidetone_engine::storage::jobs::JobKind;
@@ -219,10 +219,10 @@ impl Sandbox {
 
     /// What a host streams comes at once here.
     #[expect(clippy::expect_used, reason = "a test that cannot go on should say so loudly")]
-    fn whole(outcome: Outcome) -> Reply {
+    fn whole(outcome: PreparedResponse) -> Reply {
         let (response, stream) = match outcome {
-            Outcome::Complete(response) => (response, None),
-            Outcome::Blob(blob) => block_on(blob.open()),
+            PreparedResponse::Complete(response) => (response, None),
+            PreparedResponse::Blob(blob) => block_on(blob.open()),
         };
         let body = stream.map(|stream| {
             let pieces: Vec<Bytes> = block_on(stream.try_collect()).expect("a blob in memory can be read");

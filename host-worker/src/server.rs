@@ -10,7 +10,7 @@ use futures_util::future::{Either, select};
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
 use sidetone_engine::engine::{
-    Admission, BodyFailure, FinalResponse, Outcome, PendingRequest, SocketAdmission,
+    Admission, BodyFailure, FinalResponse, PendingRequest, PreparedResponse, SocketAdmission,
 };
 use sidetone_engine::live::LiveSession;
 use worker::js_sys::{Array, JSON, Uint8Array};
@@ -38,8 +38,8 @@ pub async fn answer(request: Request, env: &Env, context: &Context) -> worker::R
     let (response, stream) = match service.engine.begin(head, peer, Some(())) {
         Admission::Respond(response) => (response, None),
         Admission::ReadBody(pending) => match answered(pending, &service, context, request.body()).await {
-            Outcome::Complete(response) => (response, None),
-            Outcome::Blob(blob) => {
+            PreparedResponse::Complete(response) => (response, None),
+            PreparedResponse::Blob(blob) => {
                 let opened = service.blobs.stream(blob.slice()).await;
                 blob.resolve(opened)
             }
@@ -93,11 +93,11 @@ async fn answered(
     service: &Service,
     context: &Context,
     body: Option<ReadableStream>,
-) -> Outcome {
+) -> PreparedResponse {
     if let Some(stream) = body
         && let Err(failure) = read(stream, &mut pending).await
     {
-        return Outcome::Complete(pending.fail(failure));
+        return PreparedResponse::Complete(pending.fail(failure));
     }
     if pending.only_reads() {
         return pending.answer().await;
@@ -107,12 +107,12 @@ async fn answered(
     let working = service.clone();
     context.wait_until(async move {
         // The client may be gone by then.
-        if let Err(Outcome::Complete(response)) = done.send(pending.answer().await) {
+        if let Err(PreparedResponse::Complete(response)) = done.send(pending.answer().await) {
             log(response);
             working.send_wakes().await;
         }
     });
-    let stopped = || Outcome::Complete(trace.broken("the platform stopped a request".to_owned()));
+    let stopped = || PreparedResponse::Complete(trace.broken("the platform stopped a request".to_owned()));
     answer.await.unwrap_or_else(|_| stopped())
 }
 

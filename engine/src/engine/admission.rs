@@ -6,7 +6,7 @@ use bytes::{Bytes, BytesMut};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, header};
 
-use super::outcome::{FinalResponse, Outcome, RequestTrace};
+use super::prepared_response::{FinalResponse, PreparedResponse, RequestTrace};
 use super::routes;
 use crate::base::error::{Code, Error};
 use crate::base::ids::prefix;
@@ -157,7 +157,7 @@ impl PendingRequest {
     }
 
     /// Answers the request, once the body has been received to its end.
-    pub async fn answer(self) -> Outcome {
+    pub async fn answer(self) -> PreparedResponse {
         let (api, incoming, trace) = self.request.into_incoming(self.body.whole());
         let response = routes::respond(&api, &incoming, trace.request_id()).await;
         trace.outcome(&api, response)

@@ -5,6 +5,7 @@ mod drive;
 mod models;
 mod record;
 
+use crate::base::ids::CallId;
 use crate::jobs::Failure;
 use crate::jobs::journal::{Journal, JournalEntry};
 use crate::services::Services;
@@ -76,14 +77,10 @@ async fn load(
     let run_id = &job.subject_id;
     let batch = vec![
         Run::select(&job.workspace_id, run_id),
-        sql!(
-            "SELECT started_at, assistants.content AS assistant, simulations.content AS simulation FROM runs
+        sql!("SELECT started_at, assistants.content AS assistant, simulations.content AS simulation FROM runs
              JOIN snapshots AS assistants ON assistants.workspace_id = runs.workspace_id AND assistants.id = runs.assistant_snapshot
              JOIN snapshots AS simulations ON simulations.workspace_id = runs.workspace_id AND simulations.id = runs.simulation_snapshot
-             WHERE runs.id = ?1 AND runs.workspace_id = ?2 AND status = 'running'",
-            run_id,
-            &job.workspace_id
-        ),
+             WHERE runs.id = :id AND runs.workspace_id = :workspace_id AND status = 'running'", id = run_id, workspace_id = &job.workspace_id),
         Journal::select(job, run_id),
         events::subscribers(&job.workspace_id),
     ];

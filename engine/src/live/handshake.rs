@@ -93,7 +93,7 @@ fn used() -> Error {
 }
 
 fn is_used(token: &TestToken) -> Statement {
-    sql!("SELECT 1 AS used FROM used_test_tokens WHERE id = ?1", &token.id)
+    sql!("SELECT 1 AS used FROM used_test_tokens WHERE id = :id", id = &token.id)
 }
 
 async fn check(services: &Services, incoming: &Incoming, now_ms: i64) -> Result<(), Fault> {
@@ -170,25 +170,12 @@ async fn opened(services: &Services, token: &TestToken) -> Result<Opened, Fault>
     let call = new_call(services, token, &assistant, now_ms);
     let hold = JobLease::new(services, &call.workspace_id, &call.id);
     let mut batch = Batch::from([
-        sql!(
-            "INSERT INTO used_test_tokens (id, workspace_id, expires_at) VALUES (?1, ?2, ?3)",
-            &token.id,
-            workspace_id,
-            token.expires_at_ms
-        ),
-        sql!(
-            "INSERT INTO batch_guard (ok) SELECT 0 WHERE NOT EXISTS
-             (SELECT 1 FROM assistants WHERE workspace_id = ?1 AND id = ?2 AND revision = ?3)",
-            workspace_id,
-            &assistant.id,
-            assistant.revision
-        ),
+        sql!("INSERT INTO used_test_tokens (id, workspace_id, expires_at) VALUES (:id, :workspace_id, :expires_at)", id = &token.id, workspace_id = workspace_id, expires_at = token.expires_at_ms),
+        sql!("INSERT INTO batch_guard (ok) SELECT 0 WHERE NOT EXISTS
+             (SELECT 1 FROM assistants WHERE workspace_id = :workspace_id AND id = :id AND revision = :revision)", workspace_id = workspace_id, id = &assistant.id, revision = assistant.revision),
         // No key stands behind a token; a workspace without any is closed, or on its way to another database.
-        sql!(
-            "INSERT INTO batch_guard (ok) SELECT 0 WHERE NOT EXISTS
-             (SELECT 1 FROM api_keys WHERE workspace_id = ?1 AND revoked_at IS NULL)",
-            workspace_id
-        ),
+        sql!("INSERT INTO batch_guard (ok) SELECT 0 WHERE NOT EXISTS
+             (SELECT 1 FROM api_keys WHERE workspace_id = :workspace_id AND revoked_at IS NULL)", workspace_id = workspace_id),
     ]);
     batch.extend(calls::write::insert(&call));
     batch.push(hold.open(now_ms));

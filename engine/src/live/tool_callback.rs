@@ -18,9 +18,9 @@ use crate::storage::snapshots::{ToolMethod, ToolSnapshot};
 /// rotated since must not sign any longer than its overlap.
 pub(super) fn secrets(tool: &ToolSnapshot, workspace_id: &str) -> Statement {
     sql!(
-        "SELECT secret_version, old_secret_until FROM tools WHERE workspace_id = ?1 AND id = ?2",
-        workspace_id,
-        &tool.id
+        "SELECT secret_version, old_secret_until FROM tools WHERE workspace_id = :workspace_id AND id = :id",
+        workspace_id = workspace_id,
+        id = &tool.id
     )
 }
 

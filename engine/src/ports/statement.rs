@@ -105,11 +105,8 @@ macro_rules! sql {
             vec![$((stringify!($name), $crate::ports::statement::Value::from($value))),+],
         )
     };
-    ($text:expr $(, $value:expr)* $(,)?) => {
-        $crate::ports::statement::Statement {
-            sql: ::std::convert::Into::into($text),
-            params: vec![$($crate::ports::statement::Value::from($value)),*],
-        }
+    ($text:expr $(,)?) => {
+        $crate::ports::statement::Statement { sql: ::std::convert::Into::into($text), params: ::std::vec::Vec::new() }
     };
 }
 

@@ -134,7 +134,7 @@ mod tests {
     }
 
     fn insert(n: i64) -> Statement {
-        sql!("INSERT INTO t (n) VALUES (?1)", n)
+        sql!("INSERT INTO t (n) VALUES (:n)", n = n)
     }
 
     fn count(session: &Session) -> usize {

@@ -10,7 +10,9 @@ use futures_util::{FutureExt, StreamExt};
 use http::{HeaderValue, Request, Response, header};
 use http_body_util::{BodyExt, Either, Full, Limited, StreamBody};
 use hyper::body::{Body, Frame, Incoming};
-use sidetone_engine::engine::{Admission, BodyFailure, FinalResponse, LogRecord, Outcome, PendingRequest};
+use sidetone_engine::engine::{
+    Admission, BodyFailure, FinalResponse, LogRecord, PendingRequest, PreparedResponse,
+};
 use sidetone_engine::ports::{BlobError, BoxStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -63,8 +65,8 @@ async fn run(pending: PendingRequest) -> Response<ResponseBody> {
         },
     };
     match answered {
-        Ok(Outcome::Complete(response)) => send(response),
-        Ok(Outcome::Blob(blob)) => match blob.open().await {
+        Ok(PreparedResponse::Complete(response)) => send(response),
+        Ok(PreparedResponse::Blob(blob)) => match blob.open().await {
             (response, None) => send(response),
             (response, Some(stream)) => {
                 logged(response).map(|_| Either::Right(StreamBody::new(frames(stream))))

@@ -9,7 +9,7 @@ use sidetone_engine::base::ids::{AssistantId, CallId, Id as _, WorkspaceId};
 use sidetone_engine::base::time::Timestamp;
 use sidetone_engine::conversation::transcript::{TranscriptRole, TranscriptRow};
 use sidetone_engine::conversation::{CallFault, EndedReason, Outcome, Sentiment};
-use sidetone_engine::engine::Outcome;
+use sidetone_engine::engine::PreparedResponse;
 use sidetone_engine::ports::statement::{Rows, Statement};
 use sidetone_engine::ports::{BoxFuture, Database, DatabaseError};
 use sidetone_engine::sql;
@@ -53,7 +53,7 @@ impl CallLog {
         let sandbox = Sandbox::over(database.clone(), &[]);
         let hash = ApiKey::parse(sandbox.key()).expect("a key").sha256_hex();
         let rows = sidetone::sandbox::block_on(
-            database.read(vec![sql!("SELECT workspace_id FROM api_keys WHERE hash = ?1", hash)]),
+            database.read(vec![sql!("SELECT workspace_id FROM api_keys WHERE hash = :hash", hash = hash)]),
         );
         let workspace_id = rows.unwrap()[0].first().unwrap().text("workspace_id").unwrap();
         let mut log = Self {
@@ -85,7 +85,7 @@ impl CallLog {
         let started = Instant::now();
         let outcome = sidetone::sandbox::block_on(self.sandbox.engine().handle(request, None));
         let time = started.elapsed().as_secs_f64() * 1e6;
-        let Outcome::Complete(response) = outcome else { panic!("{query}: a blob") };
+        let PreparedResponse::Complete(response) = outcome else { panic!("{query}: a blob") };
         let (reply, _) = response.into_parts();
         assert_eq!(reply.status(), 200, "{query}: {:?}", reply.body());
         time

@@ -106,7 +106,7 @@ impl World {
             self.get("/keys").ok();
         }
         let hash = ApiKey::parse(&self.key).expect("a key").sha256_hex();
-        let select = sql!("SELECT workspace_id FROM api_keys WHERE hash = ?1", hash);
+        let select = sql!("SELECT workspace_id FROM api_keys WHERE hash = :hash", hash = hash);
         let rows = wait(self.backdoor().ports().database.read(vec![select])).expect("a read");
         rows[0].first().expect("the key is known").text("workspace_id").expect("a text")
     }

@@ -94,15 +94,15 @@ fn a_provider_that_is_configured_no_more_is_the_operators_matter() {
     let world = world(|| refusal(500, ""));
     let expected = ["failed", "model_failed", "operator"];
     let assistant = assistant(&world, MODEL);
-    world.write(vec![sql!("UPDATE assistants SET model = 'gone/model' WHERE id = ?1", &assistant.id)]);
+    world.write(vec![sql!("UPDATE assistants SET model = 'gone/model' WHERE id = :id", id = &assistant.id)]);
     let call = greeted(&world, &assistant);
     assert_eq!(end(&call), expected, "{call:#}");
 
     let run = run(&world, MODEL, "builtin/rules", "builtin/rules");
     world.write(vec![sql!(
         "UPDATE snapshots SET content = replace(content, 'openai/some-model', 'gone/model') WHERE id IN
-         (SELECT simulation_snapshot FROM runs WHERE id = ?1)",
-        &run.id
+         (SELECT simulation_snapshot FROM runs WHERE id = :id)",
+        id = &run.id
     )]);
     let run = world.settle(&run.id);
     assert_eq!((&run["status"], &run["error"]["code"]), (&json!("error"), &json!("model_unavailable")));

@@ -124,7 +124,7 @@ fn what_the_carrier_said_is_kept_though_the_key_was_revoked_meanwhile() {
     let brief = world.api_key();
     let (ours, key_id) = (world.backdoor(), brief.id.clone());
     sandbox.meanwhile(move || {
-        let revoke = sidetone_engine::sql!("UPDATE api_keys SET revoked_at = 1 WHERE id = ?1", key_id);
+        let revoke = sidetone_engine::sql!("UPDATE api_keys SET revoked_at = 1 WHERE id = :id", id = key_id);
         let write = async move { ours.ports().database.write(vec![revoke]).await };
         let revoked = std::thread::spawn(move || sidetone::sandbox::block_on(write)).join();
         revoked.unwrap().unwrap();

@@ -517,7 +517,8 @@ fn emit(world: &World, kind: EventKind, data: &Value) {
     let engine = world.sandbox().unwrap().services();
     let database = &engine.ports().database;
     let hash = sidetone_engine::base::hash::sha256_hex(world.key().as_bytes());
-    let workspace = sidetone_engine::sql!("SELECT workspace_id FROM api_keys WHERE hash = ?1", hash);
+    let workspace =
+        sidetone_engine::sql!("SELECT workspace_id FROM api_keys WHERE hash = :hash", hash = hash);
     let rows = block_on(database.read(vec![workspace])).unwrap();
     let workspace_id = rows[0].first().unwrap().text("workspace_id").unwrap();
     let rows = block_on(database.read(vec![events::subscribers(&workspace_id)])).unwrap();

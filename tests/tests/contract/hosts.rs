@@ -4,7 +4,9 @@ use serde_json::json;
 use sidetone::Sandbox;
 use sidetone::sandbox::block_on;
 use sidetone_engine::base::limits::BODY_BYTES_MAX;
-use sidetone_engine::engine::{Admission, BodyFailure, BodyTooLarge, FinalResponse, Outcome, PendingRequest};
+use sidetone_engine::engine::{
+    Admission, BodyFailure, BodyTooLarge, FinalResponse, PendingRequest, PreparedResponse,
+};
 use sidetone_engine::ports::JobQueue;
 use sidetone_tests::World;
 
@@ -63,7 +65,7 @@ fn a_body_in_pieces_is_one_body_and_without_a_key_none() {
     let Admission::ReadBody(mut pending) = begin(&sandbox, request) else { panic!("a body is expected") };
     assert!(!pending.only_reads());
     body.as_bytes().chunks(7).for_each(|piece| pending.receive(Bytes::copy_from_slice(piece)).unwrap());
-    let Outcome::Complete(response) = block_on(pending.answer()) else { panic!("a blob") };
+    let PreparedResponse::Complete(response) = block_on(pending.answer()) else { panic!("a blob") };
     assert_eq!(response.into_parts().0.status(), 201);
     let Admission::ReadBody(pending) = begin(&sandbox, http::Request::post("/assistants")) else {
         panic!("it is refused by its head")

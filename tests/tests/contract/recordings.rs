@@ -174,9 +174,15 @@ fn there_is_a_recording_or_one_is_told_why_not() {
     let (call, recorded) = (world.a_call(), world.a_recorded_call());
     each(&world, &call, |reply| drop(reply.refused("not_found")));
     each(&stranger, &recorded, |reply| drop(reply.refused("not_found")));
-    world.write(vec![sql!("UPDATE recordings SET state = 'writing' WHERE call_id = ?1", &recorded.id)]);
+    world.write(vec![sql!(
+        "UPDATE recordings SET state = 'writing' WHERE call_id = :call_id",
+        call_id = &recorded.id
+    )]);
     each(&world, &recorded, |reply| drop(reply.refused("recording_not_ready")));
-    world.write(vec![sql!("UPDATE recordings SET state = 'ready' WHERE call_id = ?1", &recorded.id)]);
+    world.write(vec![sql!(
+        "UPDATE recordings SET state = 'ready' WHERE call_id = :call_id",
+        call_id = &recorded.id
+    )]);
     for (method, path) in routes(&recorded) {
         let request = http::Request::builder().method(method).uri(path).header("range", "bytes=0-1");
         // A HEAD has no body to say more.
@@ -346,7 +352,10 @@ fn each(world: &World, call: &Made, check: impl Fn(Reply)) {
 }
 
 fn blob_of(world: &World, call_id: &str) -> BlobKey {
-    let select = sql!("SELECT id FROM recordings WHERE call_id = ?1 AND state <> 'abandoned'", call_id);
+    let select = sql!(
+        "SELECT id FROM recordings WHERE call_id = :call_id AND state <> 'abandoned'",
+        call_id = call_id
+    );
     let rows = wait(world.backdoor().ports().database.read(vec![select])).unwrap();
     let id = rows[0].first().unwrap().text("id").unwrap();
     BlobKey::recording(&world.workspace_id(), call_id, &id).unwrap()

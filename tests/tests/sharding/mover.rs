@@ -83,8 +83,8 @@ impl Mover {
             // its lease: from here on none of them goes through, those that have read already included.
             Step::Freeze => {
                 self.write(from, vec![
-                    sql!("UPDATE api_keys SET revoked_at = ?2 WHERE workspace_id = ?1 AND revoked_at IS NULL", &self.workspace, FROZEN),
-                    sql!("UPDATE jobs SET lease = NULL, due_at = ?2 WHERE workspace_id = ?1", &self.workspace, INTEGER_MAX),
+                    sql!("UPDATE api_keys SET revoked_at = :revoked_at WHERE workspace_id = :workspace_id AND revoked_at IS NULL", workspace_id = &self.workspace, revoked_at = FROZEN),
+                    sql!("UPDATE jobs SET lease = NULL, due_at = :due_at WHERE workspace_id = :workspace_id", workspace_id = &self.workspace, due_at = INTEGER_MAX),
                 ]);
                 Step::EmptyTarget
             }
@@ -116,8 +116,8 @@ impl Mover {
             }
             Step::Thaw => {
                 self.write(to, vec![
-                    sql!("UPDATE api_keys SET revoked_at = NULL WHERE workspace_id = ?1 AND revoked_at = ?2", &self.workspace, FROZEN),
-                    sql!("UPDATE jobs SET due_at = 0 WHERE workspace_id = ?1 AND due_at = ?2", &self.workspace, INTEGER_MAX),
+                    sql!("UPDATE api_keys SET revoked_at = NULL WHERE workspace_id = :workspace_id AND revoked_at = :revoked_at", workspace_id = &self.workspace, revoked_at = FROZEN),
+                    sql!("UPDATE jobs SET due_at = 0 WHERE workspace_id = :workspace_id AND due_at = :due_at", workspace_id = &self.workspace, due_at = INTEGER_MAX),
                 ]);
                 Step::EmptySource
             }
@@ -168,8 +168,9 @@ impl Mover {
 
     /// Writes entries of the text index from what was copied.
     fn index(&self, page: usize) -> usize {
-        let calls = format!("SELECT id FROM calls WHERE workspace_id = ?1 ORDER BY seq {}", page_of(page));
-        let calls = self.read(self.to, sql!(calls, &self.workspace));
+        let calls =
+            format!("SELECT id FROM calls WHERE workspace_id = :workspace ORDER BY seq {}", page_of(page));
+        let calls = self.read(self.to, sql!(calls, workspace = &self.workspace));
         let statements: Vec<Statement> =
             calls.iter().map(|call| search::index(&self.workspace, &call.text("id").unwrap())).collect();
         let indexed = statements.len();
@@ -183,8 +184,8 @@ impl Mover {
     fn entries(&self, shard: usize) -> usize {
         let word = self.workspace.replace('_', "");
         let count = sql!(
-            "SELECT COUNT(*) AS entries FROM call_search WHERE call_search MATCH ?1",
-            format!("workspace : \"{word}\"")
+            "SELECT COUNT(*) AS entries FROM call_search WHERE call_search MATCH :call_search",
+            call_search = format!("workspace : \"{word}\"")
         );
         let rows = self.read(shard, count);
         usize::try_from(rows.first().unwrap().integer("entries").unwrap()).unwrap()
@@ -205,24 +206,27 @@ impl Mover {
             .collect();
         let key: Vec<String> = table.key.iter().map(|column| format!("t.{column}")).collect();
         let select = format!(
-            "SELECT {} FROM {} AS t WHERE t.{} = ?1 ORDER BY {} {page}",
+            "SELECT {} FROM {} AS t WHERE t.{} = :workspace ORDER BY {} {page}",
             columns.join(", "),
             table.name,
             table.owner,
             key.join(", ")
         );
-        self.read(shard, sql!(select, &self.workspace))
+        self.read(shard, sql!(select, workspace = &self.workspace))
     }
 
     fn empty(&self, shard: usize, but: &[&str]) {
         let delete = |table: &Table| {
-            sql!(format!("DELETE FROM {} WHERE {} = ?1", table.name, table.owner), &self.workspace)
+            sql!(
+                format!("DELETE FROM {} WHERE {} = :workspace", table.name, table.owner),
+                workspace = &self.workspace
+            )
         };
         let tables = self.tables.iter().rev().filter(|table| !but.contains(&table.name.as_str()));
         // The entries are found by the calls.
         let entries = sql!(
-            "DELETE FROM call_search WHERE rowid IN (SELECT seq FROM calls WHERE workspace_id = ?1)",
-            &self.workspace
+            "DELETE FROM call_search WHERE rowid IN (SELECT seq FROM calls WHERE workspace_id = :workspace_id)",
+            workspace_id = &self.workspace
         );
         self.write(shard, [entries].into_iter().chain(tables.map(delete)).collect());
     }

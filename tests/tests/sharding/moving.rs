@@ -269,11 +269,8 @@ fn furnished(cluster: &Cluster, shard: usize) -> (World, String) {
     }
     conversation_under_way(&tenant);
     // What a run leaves whose model takes its time.
-    let mut rows = vec![sql!(
-        "INSERT INTO conversation_journal (workspace_id, conversation_id, place, entry)
-         SELECT workspace_id, id, 0, '{}' FROM runs WHERE workspace_id = ?1 AND status = 'completed'",
-        &id
-    )];
+    let mut rows = vec![sql!("INSERT INTO conversation_journal (workspace_id, conversation_id, place, entry)
+         SELECT workspace_id, id, 0, '{}' FROM runs WHERE workspace_id = :workspace_id AND status = 'completed'", workspace_id = &id)];
     rows.extend(spending::add(&id, STARTED_AT_MS, 5));
     tenant.write(rows);
     // The examples of some operations have let the jobs run.

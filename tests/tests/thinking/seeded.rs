@@ -10,7 +10,7 @@ use futures_util::FutureExt;
 use serde_json::{Value, json};
 use sidetone::Sandbox;
 use sidetone_engine::base::limits::{DELIVERY_RESPONSE_BYTES_MAX, TOOL_RESPONSE_BYTES_MAX};
-use sidetone_engine::engine::Outcome;
+use sidetone_engine::engine::PreparedResponse;
 use sidetone_engine::ports::{HttpError, HttpReply, HttpRequest};
 use sidetone_tests::Choices;
 use sidetone_tests::faults::{FaultPlan, FaultyDatabase};
@@ -112,7 +112,7 @@ fn settled(sandbox: &Sandbox, runs: &[String]) -> bool {
             .header("authorization", format!("Bearer {}", sandbox.key()))
             .body(Bytes::new())
             .unwrap();
-        let Some(Outcome::Complete(response)) = engine.handle(request, None).now_or_never() else {
+        let Some(PreparedResponse::Complete(response)) = engine.handle(request, None).now_or_never() else {
             return false;
         };
         let run: Value = serde_json::from_slice(response.into_parts().0.body()).unwrap_or_default();

@@ -8,7 +8,7 @@ use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
 use sidetone_engine::config::Config;
-use sidetone_engine::engine::{Engine, Outcome};
+use sidetone_engine::engine::{Engine, PreparedResponse};
 use sidetone_engine::interfaces::documents::Documents;
 use sidetone_engine::ports::{BlobError, BlobKey, Blobs, BoxFuture, ByteRange, Clock, Database, DatabaseError, Http, HttpError, HttpReply, HttpRequest, Keys, Ports, Queue, Random, Wake};
 use sidetone_engine::ports::statement::{Rows, Statement};
@@ -105,8 +105,8 @@ pub extern "C" fn probe() -> u32 {
     };
     let handled = pin!(engine.handle(request, None));
     match handled.poll(&mut Context::from_waker(Waker::noop())) {
-        Poll::Ready(Outcome::Complete(response)) => response.into_parts().0.status().as_u16().into(),
-        Poll::Ready(Outcome::Blob(_)) => 0,
+        Poll::Ready(PreparedResponse::Complete(response)) => response.into_parts().0.status().as_u16().into(),
+        Poll::Ready(PreparedResponse::Blob(_)) => 0,
         Poll::Pending => 0,
     }
 }

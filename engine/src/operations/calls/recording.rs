@@ -9,13 +9,19 @@ use crate::storage::recordings::{self, columns};
 /// `GET /calls/{id}/recording`
 pub const DOWNLOAD: Operation = Operation::get("download_recording", "/calls/{id}/recording", run!(download))
     .with_success(Success::Audio)
-    .docs("Download a recording", "Downloads the recording of a call as a WAV file (16-bit PCM, the caller on the first channel, the \
-        assistant on the second), or one range of its bytes. Returns 404 for a call without a recording.")
+    .docs(
+        "Download a recording",
+        "Downloads the recording of a call as a WAV file (16-bit PCM, the caller on the first channel, the \
+        assistant on the second), or one range of its bytes. Returns 404 for a call without a recording.",
+    )
     .errors(&[Code::RecordingNotReady, Code::RangeNotSatisfiable]);
 
 /// `DELETE /calls/{id}/recording`
 pub const DELETE: Operation = Operation::delete("delete_recording", "/calls/{id}/recording", run!(delete))
-    .docs("Delete a recording", "Permanently deletes the recording of a call and its waveform. The call and its transcript stay.")
+    .docs(
+        "Delete a recording",
+        "Permanently deletes the recording of a call and its waveform. The call and its transcript stay.",
+    )
     .errors(&[Code::RecordingNotReady]);
 
 async fn download(context: &mut Context, input: &Input) -> Result<Output, Fault> {

@@ -8,8 +8,11 @@ use crate::storage::recordings::{self, columns};
 
 /// `GET /calls/{id}/waveform`
 pub const OPERATION: Operation = Operation::get("get_waveform", "/calls/{id}/waveform", run!(run))
-    .docs("Get a recording's waveform", "Reads the peaks of each channel of a call's recording, to draw it. Returns 404 for a call without a \
-        recording.")
+    .docs(
+        "Get a recording's waveform",
+        "Reads the peaks of each channel of a call's recording, to draw it. Returns 404 for a call without a \
+        recording.",
+    )
     .returns::<Waveform>()
     .errors(&[Code::RecordingNotReady]);
 

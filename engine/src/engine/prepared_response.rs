@@ -17,7 +17,7 @@ use crate::storage::fault::Fault;
 use crate::storage::recordings::NotServed;
 
 /// The end of a request.
-pub enum Outcome {
+pub enum PreparedResponse {
     /// Send it.
     Complete(FinalResponse),
     /// Open the blob, then send head and blob.
@@ -130,12 +130,12 @@ impl RequestTrace {
     }
 
     /// The outcome of a response that may stand for a blob.
-    pub(super) fn outcome(self, api: &Api, mut response: Response<Bytes>) -> Outcome {
+    pub(super) fn outcome(self, api: &Api, mut response: Response<Bytes>) -> PreparedResponse {
         match response.extensions_mut().remove::<Slice>() {
-            None => Outcome::Complete(self.complete(response)),
+            None => PreparedResponse::Complete(self.complete(response)),
             Some(slice) => {
                 let blobs = api.services().ports().blobs.clone();
-                Outcome::Blob(BlobResponse { response, slice, trace: self, blobs })
+                PreparedResponse::Blob(BlobResponse { response, slice, trace: self, blobs })
             }
         }
     }
