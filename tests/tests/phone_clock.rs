@@ -698,6 +698,6 @@ fn a_call_that_ends_before_its_audio_keeps_no_journal() {
     desk.sandbox.run_jobs();
     assert_eq!(desk.call()["analysis"]["method"], "rule");
     let count = sidetone_engine::sql!("SELECT COUNT(*) AS journals FROM live_calls");
-    let rows = block_on(desk.sandbox.engine().ports().database.read(vec![count])).unwrap();
+    let rows = block_on(desk.sandbox.services().ports().database.read(vec![count])).unwrap();
     assert_eq!(rows[0].first().unwrap().integer("journals").unwrap(), 0);
 }
