@@ -7,7 +7,6 @@ use sidetone::database::Sqlite;
 use sidetone_engine::base::api_key::ApiKey;
 use sidetone_engine::conversation::transcript::{TranscriptRole, TranscriptRow};
 use sidetone_engine::conversation::{CallFault, EndedReason, Outcome, Sentiment};
-use sidetone_engine::engine::Outcome;
 use sidetone_engine::ports::statement::{Rows, Statement};
 use sidetone_engine::ports::{BoxFuture, Database, DatabaseError};
 use sidetone_engine::sql;
@@ -83,7 +82,7 @@ impl CallLog {
         let started = Instant::now();
         let outcome = sidetone::sandbox::block_on(self.sandbox.engine().handle(request, None));
         let time = started.elapsed().as_secs_f64() * 1e6;
-        let Outcome::Complete(response) = outcome else { panic!("{query}: a blob") };
+        let sidetone_engine::engine::Outcome::Complete(response) = outcome else { panic!("{query}: a blob") };
         let (reply, _) = response.into_parts();
         assert_eq!(reply.status(), 200, "{query}: {:?}", reply.body());
         time
