@@ -6,7 +6,7 @@ use serde_json::json;
 use super::journal;
 use super::session::LiveSession;
 use crate::base::error::{Code, Error};
-use crate::base::ids::{AssistantId, Id, WorkspaceId, prefix};
+use crate::base::ids::{AssistantId, Id, WorkspaceId};
 use crate::base::limits::{LIVE_SILENCE_MS, STALE_ATTEMPTS_MAX};
 use crate::base::response::{error_response, method_not_allowed};
 use crate::base::time::Timestamp;

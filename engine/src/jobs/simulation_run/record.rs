@@ -3,7 +3,7 @@ use serde_json::json;
 
 use super::Started;
 use super::drive::{Drive, Driven};
-use crate::base::ids::{AssistantId, CallId, Id, RunId, WorkspaceId};
+use crate::base::ids::{AssistantId, CallId, Id, RunId};
 use crate::base::time::Timestamp;
 use crate::conversation::EndedReason;
 use crate::jobs::Failure;
