@@ -203,6 +203,8 @@ pub const IDEMPOTENCY_KEY_CHARS_MAX: usize = 255;
 pub const IDEMPOTENCY_WINDOW_MS: i64 = 24 * 60 * 60 * 1000;
 /// Attempts of an operation whose data changed between reading and writing.
 pub const STALE_ATTEMPTS_MAX: u32 = 200;
+/// How often the holder of a call's lease repeats a write that the carrier's reports made stale.
+pub const LEASED_ATTEMPTS_MAX: u32 = 8;
 
 /// Invalid keys from one address before requests are rejected with 429.
 pub const INVALID_CREDENTIALS_MAX: u32 = 10;

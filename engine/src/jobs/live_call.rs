@@ -5,7 +5,7 @@
 use serde_json::{Value, json};
 
 use super::Failure;
-use crate::base::limits::{JOB_ATTEMPTS_MAX, LIVE_COST_MICROUSD_MAX, MODEL_TOTAL_MS};
+use crate::base::limits::{JOB_ATTEMPTS_MAX, LEASED_ATTEMPTS_MAX, LIVE_COST_MICROUSD_MAX, MODEL_TOTAL_MS};
 use crate::base::time::Timestamp;
 use crate::carriers::End;
 use crate::conversation::EndedReason;
@@ -20,7 +20,7 @@ use crate::storage::batch::Batch;
 use crate::storage::calls::{self, Analysis, AnalysisMethod, Call, CallStatus, EndedCall, NewCall};
 use crate::storage::cost::Cost;
 use crate::storage::events::{self, EventKind, Subscribers};
-use crate::storage::fault::{Fault, retry_stale};
+use crate::storage::fault::{Fault, retry_stale_within};
 use crate::storage::jobs::Job;
 use crate::storage::spending;
 
@@ -30,7 +30,7 @@ const ANSWER_MS: i64 = MODEL_TOTAL_MS as i64;
 /// Ends a call that nobody carries on, then analyzes it.
 pub(super) async fn run(services: &Services, job: &Job) -> Result<(), Failure> {
     // The carrier may say something meanwhile.
-    match retry_stale(|| ended_call(services, job)).await? {
+    match retry_stale_within(LEASED_ATTEMPTS_MAX, || ended_call(services, job)).await? {
         Some(found) => analyze_call(services, job, &found).await,
         None => {
             services.ports().database.write(job.finished([])).await?;

@@ -30,9 +30,6 @@ use crate::storage::calls::Call;
 use crate::storage::cost::Cost;
 use crate::storage::fault::Fault;
 
-/// How often a call's end is written anew because its carrier said something meanwhile.
-const END_ATTEMPTS_MAX: u32 = 8;
-
 /// What the models of one conversation may cost.
 const COST_LIMIT: CostLimit = CostLimit { microusd: LIVE_COST_MICROUSD_MAX };
 

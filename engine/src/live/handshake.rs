@@ -7,7 +7,7 @@ use super::journal;
 use super::session::LiveSession;
 use crate::base::error::{Code, Error};
 use crate::base::ids::{AssistantId, Id, WorkspaceId};
-use crate::base::limits::{LIVE_SILENCE_MS, STALE_ATTEMPTS_MAX};
+use crate::base::limits::LIVE_SILENCE_MS;
 use crate::base::response::{error_response, method_not_allowed};
 use crate::base::time::Timestamp;
 use crate::live::lease::JobLease;
@@ -20,7 +20,7 @@ use crate::sql;
 use crate::storage::batch::Batch;
 use crate::storage::calls::{self, Call, CallStatus, Direction, NewCall, Source};
 use crate::storage::events::{self, EventKind, Subscribers};
-use crate::storage::fault::Fault;
+use crate::storage::fault::{Fault, retry_stale};
 use crate::storage::snapshots::{AssistantSnapshot, assistant_reads, assistant_snapshot};
 use crate::storage::spending;
 use crate::storage::test_token::TestToken;
@@ -114,27 +114,18 @@ async fn open(services: &Services, incoming: &Incoming) -> Result<LiveSession, F
         error.retry_after_s = Some(10);
         return Err(error.into());
     };
-    for _ in 0..STALE_ATTEMPTS_MAX {
-        match opened(services, &token).await {
-            Ok(opened) => {
-                return Ok(LiveSession {
-                    services: services.clone(),
-                    call: opened.call,
-                    hold: opened.hold,
-                    assistant: opened.assistant,
-                    max_duration_ms: i64::from(token.max_duration_seconds) * 1_000,
-                    silence_ms: LIVE_SILENCE_MS,
-                    on_phone: false,
-                    line: None,
-                    _place: place,
-                });
-            }
-            // The assistant changed since it was read.
-            Err(Fault::Stale) => {}
-            Err(fault) => return Err(fault),
-        }
-    }
-    Err(Fault::Stale)
+    let opened = retry_stale(|| opened(services, &token)).await?;
+    Ok(LiveSession {
+        services: services.clone(),
+        call: opened.call,
+        hold: opened.hold,
+        assistant: opened.assistant,
+        max_duration_ms: i64::from(token.max_duration_seconds) * 1_000,
+        silence_ms: LIVE_SILENCE_MS,
+        on_phone: false,
+        line: None,
+        _place: place,
+    })
 }
 
 struct Opened {

@@ -10,13 +10,12 @@ use crate::base::ids::{KeyId, WorkspaceId};
 use crate::operations::auth;
 use crate::operations::operation::Output;
 use crate::ports::statement::{Rows, Statement, Value};
-use crate::ports::{DatabaseError, Wake};
+use crate::ports::DatabaseError;
 use crate::services::Services;
 use crate::sql;
 use crate::storage::batch::Batch;
 use crate::storage::fault::Fault;
 use crate::storage::idempotency::{Idempotency, Stored};
-use crate::storage::jobs::JobKind;
 
 /// The API key of the request, and its workspace.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,7 +41,6 @@ pub struct Context {
     /// Whether the next batch is the first of this attempt.
     fresh: bool,
     provisioned: bool,
-    wakes: Vec<Wake>,
 }
 
 enum Access {
@@ -62,7 +60,6 @@ impl Context {
             identity: None,
             fresh: true,
             provisioned: false,
-            wakes: Vec::new(),
         }
     }
 
@@ -75,7 +72,6 @@ impl Context {
     pub fn restart(&mut self) {
         self.fresh = true;
         self.identity = None;
-        self.wakes.clear();
     }
 
     /// A new id.
@@ -120,7 +116,7 @@ impl Context {
         }
         let (statements, wakes) = batch.into().into_parts();
         let rows = self.batch(statements, Access::Write).await?;
-        for wake in self.wakes.drain(..).chain(wakes) {
+        for wake in wakes {
             self.services.ports().queue.wake(&wake);
         }
         Ok(rows)
@@ -157,11 +153,6 @@ impl Context {
         self.commit(change, Output::failure(until)).await.map(|_| ())
     }
 
-    /// The same as [`Context::commit`].
-    pub async fn commit_batch(&mut self, batch: Batch, output: Output) -> Result<Output, Fault> {
-        self.commit(batch, output).await
-    }
-
     /// Writes the result of the external effect and the response that a repeat gets; with `None` the Idempotency-Key
     /// may be used again. The effect has happened, so this works even when the API key was revoked meanwhile.
     pub async fn replace_stored_response(
@@ -178,11 +169,6 @@ impl Context {
         }
         batch.write(&self.services).await?;
         Ok(())
-    }
-
-    /// Wakes a job after the next write; [`Batch::wake`] does it for one batch.
-    pub fn wake_after_write(&mut self, kind: JobKind, job_id: &str, at_ms: i64) {
-        self.wakes.push(Wake { queue: kind.queue(), job_id: job_id.to_owned(), at_ms });
     }
 
     async fn batch(&mut self, statements: Vec<Statement>, access: Access) -> Result<Vec<Rows>, Fault> {

@@ -16,6 +16,7 @@ use crate::base::time::Timestamp;
 use crate::operations::context::Context;
 use crate::ports::statement::{Row, Statement};
 use crate::sql;
+use crate::storage::batch::Batch;
 use crate::storage::fault::Fault;
 use crate::storage::jobs::{self, JobKind};
 use crate::storage::runs::{Run, RunMode, RunStatus};
@@ -121,24 +122,24 @@ impl Launch<'_> {
         Ok(Launched { run, simulation: Snapshot::of(simulation, "simulation_id")? })
     }
 
-    /// The statements that queue `launched`: few however many runs there are, since the lists go in
+    /// What queues `launched`: few however many runs there are, since the lists go in
     /// as JSON.
-    fn statements(&self, context: &mut Context, launched: &[Launched]) -> Result<Vec<Statement>, Fault> {
+    fn batch(&self, context: &Context, launched: &[Launched]) -> Result<Batch, Fault> {
         let assistant = Snapshot::of(self.assistant, "assistant_id")?;
         let snapshots = std::iter::once(&assistant).chain(launched.iter().map(|one| &one.simulation));
-        let mut statements = insert_snapshots(snapshots);
+        let mut batch = Batch::from(insert_snapshots(snapshots));
         let mut rows = Vec::with_capacity(launched.len());
         for one in launched {
             let job_id: JobId = context.services.new_id();
-            context.wake_after_write(JobKind::SimulationRun, &job_id, context.now_ms);
+            batch.wake(JobKind::SimulationRun, &job_id, context.now_ms);
             rows.push(json!({
                 "run_id": one.run.id, "simulation_id": one.run.simulation_id, "snapshot": one.simulation.id,
                 "seed": one.run.seed, "job_id": job_id,
             }));
         }
         let list = serde_json::Value::Array(rows).to_string();
-        statements.push(jobs::insert_for_runs(&list, context.now_ms));
-        statements.push(sql!(
+        batch.push(jobs::insert_for_runs(&list, context.now_ms));
+        batch.push(sql!(
             "INSERT INTO runs (workspace_id, id, simulation_id, batch_id, assistant_id, assistant_revision, assistant_snapshot,
              simulation_snapshot, mode, seed, max_cost_microusd, status, evaluations, transcript, created_at)
              SELECT :ws, json_extract(value, '$.run_id'), json_extract(value, '$.simulation_id'), :batch_id, :assistant_id, :revision, :assistant,
@@ -152,7 +153,7 @@ impl Launch<'_> {
             max_cost = self.max_cost_microusd,
             now = context.now_ms
         ));
-        Ok(statements)
+        Ok(batch)
     }
 }
 

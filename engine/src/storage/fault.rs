@@ -76,11 +76,22 @@ impl Fault {
 }
 
 /// Repeats `attempt` as long as a concurrent change makes it [`Fault::Stale`], up to [`STALE_ATTEMPTS_MAX`] times.
-pub async fn retry_stale<T, F>(mut attempt: impl FnMut() -> F) -> Result<T, Fault>
+pub async fn retry_stale<T, F>(attempt: impl FnMut() -> F) -> Result<T, Fault>
 where
     F: Future<Output = Result<T, Fault>>,
 {
-    for _ in 1..STALE_ATTEMPTS_MAX {
+    retry_stale_within(STALE_ATTEMPTS_MAX, attempt).await
+}
+
+/// [`retry_stale`] with fewer attempts: for a holder of a lease, who stays stale once the lease is lost.
+pub async fn retry_stale_within<T, F>(
+    attempts_max: u32,
+    mut attempt: impl FnMut() -> F,
+) -> Result<T, Fault>
+where
+    F: Future<Output = Result<T, Fault>>,
+{
+    for _ in 1..attempts_max {
         match attempt().await {
             Err(Fault::Stale) => {}
             outcome => return outcome,

@@ -1,7 +1,8 @@
 //! The end of a conversation: its call ends, then the other end is told.
 use futures_util::stream::FuturesUnordered;
 
-use super::{Drive, END_ATTEMPTS_MAX};
+use super::Drive;
+use crate::base::limits::LEASED_ATTEMPTS_MAX;
 use crate::base::time::Timestamp;
 use crate::conversation::{EndedReason, Input};
 use crate::live::end_call::{CallJob, EndOfCall, Line, end_call, ended};
@@ -22,7 +23,7 @@ impl Drive<'_> {
         if peer.finish(reason).await {
             self.tell(Input::Spoken);
         }
-        for _ in 0..END_ATTEMPTS_MAX {
+        for _ in 0..LEASED_ATTEMPTS_MAX {
             match self.write_end(reason).await {
                 Ok(()) => {
                     let duration_ms = self.conversation.offset_ms();

@@ -1,6 +1,7 @@
 //! What is different on the telephone: the socket may open while it still rings, and the carrier has a say in how the
 //! call goes.
-use super::{Drive, END_ATTEMPTS_MAX};
+use super::Drive;
+use crate::base::limits::LEASED_ATTEMPTS_MAX;
 use crate::base::limits::{PHONE_CONNECT_MS, PHONE_LOOK_MS, PHONE_START_MS};
 use crate::base::time::Timestamp;
 use crate::conversation::Input;
@@ -43,7 +44,7 @@ impl Drive<'_> {
     pub(super) async fn connected(&mut self) -> Result<(), Fault> {
         let session = self.session;
         let (workspace_id, call_id) = (&session.call.workspace_id, &session.call.id);
-        for _ in 0..END_ATTEMPTS_MAX {
+        for _ in 0..LEASED_ATTEMPTS_MAX {
             let now_ms = self.now_ms();
             let leg = Leg::load(&session.services, workspace_id, call_id).await?;
             if leg.is_over {

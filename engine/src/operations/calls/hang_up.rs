@@ -57,7 +57,7 @@ async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
         // A canceled call need not wait for its turn in the carrier's queue.
         batch.push(leg.set_job_due(now + PHONE_CONNECT_MS, DueIf::Earlier));
     }
-    let output = context.commit_batch(batch, Output::ok(&call)?).await?;
+    let output = context.commit(batch, Output::ok(&call)?).await?;
     match telephony::hang_up::hang_up(&services, &leg).await {
         Ok(()) => Ok(output),
         Err(fault) => {

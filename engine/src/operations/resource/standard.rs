@@ -85,7 +85,7 @@ async fn run_update<R: Resource>(context: &mut Context, input: &Input) -> Result
     let next = current.changed(draft, Timestamp::from_ms(context.now_ms));
     let mut batch = Batch::from(change(&current, &next));
     batch.append(current.updated_with(&next, context));
-    context.commit_batch(batch, ok(&next)?).await.map_err(|fault| next.explain(fault))
+    context.commit(batch, ok(&next)?).await.map_err(|fault| next.explain(fault))
 }
 
 async fn run_delete<R: Resource>(context: &mut Context, input: &Input) -> Result<Output, Fault> {

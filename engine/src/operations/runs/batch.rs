@@ -121,9 +121,9 @@ async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
         let message = format!("has more than {BATCH_RUNS_MAX} simulations; start their runs one by one");
         return Err(Error::field("assistant_id", message).into());
     }
-    let statements = launch.statements(context, &launched)?;
+    let queued = launch.batch(context, &launched)?;
     let runs = launched.into_iter().map(|one| one.run).collect();
     let batch = Batch { batch_id, runs };
     let output = Output::created(&batch)?;
-    context.commit(statements, output).await
+    context.commit(queued, output).await
 }

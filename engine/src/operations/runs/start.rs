@@ -73,6 +73,6 @@ async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     let seed = seed.unwrap_or_else(|| random_seed(context));
     let launched = launch.run(context, row.id("id")?, &snapshot, seed)?;
     let output = Output::created(&launched.run)?;
-    let statements = launch.statements(context, &[launched])?;
-    context.commit(statements, output).await
+    let batch = launch.batch(context, &[launched])?;
+    context.commit(batch, output).await
 }

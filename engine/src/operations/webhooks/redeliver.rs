@@ -45,5 +45,5 @@ async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     );
     let mut batch = Batch::from([resource::unchanged(&webhook), again]);
     batch.append(webhook.deliver_now(context));
-    context.commit_batch(batch, Output::created(&delivery)?).await
+    context.commit(batch, Output::created(&delivery)?).await
 }

@@ -33,5 +33,5 @@ async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
         events::emit_to(services, workspace_id, &webhook.id, kind, &data, context.now_ms)?;
     let mut batch = Batch::from([resource::unchanged(&webhook)]);
     batch.append(event);
-    context.commit_batch(batch, Output::created(&delivery)?).await
+    context.commit(batch, Output::created(&delivery)?).await
 }
