@@ -12,7 +12,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         return Ok(());
     }
     println!("cargo::rustc-link-arg=--keep-section=target_features");
-    let made = sidetone_engine::interfaces::documents::build().map_err(|fault| format!("{fault:?}"))?;
+    let made = sidetone_engine::interfaces::generated::build().map_err(|fault| format!("{fault:?}"))?;
     fs::write(PathBuf::from(env::var("OUT_DIR")?).join("documents"), made)?;
     Ok(())
 }

@@ -23,7 +23,7 @@ use http::request::Parts;
 use crate::config::Config;
 use crate::interfaces::Interfaces;
 use crate::interfaces::api::Api;
-use crate::interfaces::documents::Documents;
+use crate::interfaces::generated::Documents;
 use crate::jobs::{Invocation, QueueWorker};
 use crate::ports::{JobQueue, Ports};
 use crate::services::Services;

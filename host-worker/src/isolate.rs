@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use sidetone_engine::base::setting::SettingError;
 use sidetone_engine::engine::Engine;
-use sidetone_engine::interfaces::documents::Documents;
+use sidetone_engine::interfaces::generated::Documents;
 use sidetone_engine::ports::{Clock, Ports, Random};
 use worker::Env;
 

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use serde_json::{Map, Value, json};
 use sidetone_engine::config::Config;
 use sidetone_engine::interfaces::Interfaces;
-use sidetone_engine::interfaces::documents::{Documents, RequestSchemas};
+use sidetone_engine::interfaces::generated::{Documents, RequestSchemas};
 use sidetone_engine::operations::operation::Operation;
 
 use crate::reply::{Reply, ToolReply};

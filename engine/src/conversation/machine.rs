@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 
 pub use messages::{Input, Output, Party, WaitingFor};
 use serde::{Deserialize, Serialize};
-use tools::PendingCall;
+use tools::PendingToolCall;
 
 use super::transcript::{TranscriptRole, TranscriptRow};
 use super::{ConversationLimits, EndedReason, TEXT_BYTES_MAX};
@@ -114,7 +114,7 @@ pub struct Conversation {
     last_line: String,
     repeats: u32,
     /// Calls whose result is awaited, in the order they were asked for.
-    pending: Vec<PendingCall>,
+    pending: Vec<PendingToolCall>,
     /// What the user said while a tool ran: a result follows its call in the history.
     held: Vec<String>,
     /// The assistant's row that is still being spoken.
@@ -220,7 +220,7 @@ impl Conversation {
         }
         match self.state {
             State::Thinking => self.outputs.push_back(Output::AskModel { request: self.requests }),
-            State::Calling => self.outputs.extend(self.pending.iter().map(PendingCall::output)),
+            State::Calling => self.outputs.extend(self.pending.iter().map(PendingToolCall::output)),
             State::New | State::Listening | State::Ended { .. } => {}
         }
     }

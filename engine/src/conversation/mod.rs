@@ -1,14 +1,14 @@
 //! One conversation between a user and an assistant, as a pure state machine.
 //!
 //! [`Conversation`] decides; a driver carries out. [`transcript`] holds the rows it leaves behind.
-mod ended;
+mod ended_reason;
 mod limits;
 mod machine;
 mod model_turn;
 mod outcome;
 pub mod transcript;
 
-pub use ended::EndedReason;
+pub use ended_reason::EndedReason;
 pub use limits::{
     ConversationLimits, DURATION_MS_MAX, REPEATS_MAX, SILENCES_MAX, TEXT_BYTES_MAX, TOOL_CALLS_PER_TURN_MAX,
     TOOL_NAME_BYTES_MAX, TOOL_RESULT_BYTES_MAX, TRANSCRIPT_BYTES_MAX, TURNS_MAX,

@@ -8,7 +8,7 @@ use crate::base::error::{Code, Error};
 use crate::base::response::{error_response, with_incident};
 use crate::config::Config;
 use crate::interfaces::Interfaces;
-use crate::interfaces::documents::Documents;
+use crate::interfaces::generated::Documents;
 use crate::interfaces::throttle::Throttle;
 use crate::operations::auth::{self, Credential};
 use crate::operations::context::Context;

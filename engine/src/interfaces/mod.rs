@@ -2,7 +2,7 @@
 pub mod api;
 pub(crate) mod dispatch;
 pub(crate) mod docs;
-pub mod documents;
+pub mod generated;
 pub(crate) mod mcp;
 #[cfg(not(target_arch = "wasm32"))]
 mod openapi;
@@ -17,7 +17,7 @@ use std::sync::OnceLock;
 use bytes::Bytes;
 
 use crate::config::Config;
-use crate::interfaces::documents::{Documents, RequestSchemas};
+use crate::interfaces::generated::{Documents, RequestSchemas};
 use crate::interfaces::mcp::tools::Tools;
 use crate::interfaces::router::Router;
 use crate::operations::OPERATIONS;

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use crate::base::error::Code;
 use crate::base::limits;
-use crate::interfaces::documents::{RequestSchemas, requests};
+use crate::interfaces::generated::{RequestSchemas, requests};
 use crate::interfaces::mcp::tools::path_value;
 use crate::operations::operation::{Operation, Presence, Success};
 use crate::operations::{GROUPS, OPERATIONS, schema};

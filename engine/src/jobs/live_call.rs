@@ -11,7 +11,7 @@ use crate::carriers::End;
 use crate::conversation::EndedReason;
 use crate::conversation::transcript::TranscriptRow;
 use crate::live::end_call::{CallJob, EndOfCall, Line, end_call, ended};
-use crate::live::journal::{self, SoFar};
+use crate::live::call_journal::{self, SoFar};
 use crate::live::telephony::leg::{Leg, Placing};
 use crate::models::{AnalysisTurn, Analyst, RULES_MODEL, rules};
 use crate::ports::statement::{Row, Rows};
@@ -80,7 +80,7 @@ impl Found {
 }
 
 async fn load(services: &Services, job: &Job) -> Result<Option<Found>, Fault> {
-    let [live, rows] = journal::select(&job.workspace_id, &job.subject_id);
+    let [live, rows] = call_journal::select(&job.workspace_id, &job.subject_id);
     let reads = [
         calls::select_for(&job.workspace_id, &job.subject_id),
         events::subscribers(&job.workspace_id),
@@ -94,7 +94,7 @@ async fn load(services: &Services, job: &Job) -> Result<Option<Found>, Fault> {
     };
     Ok(Some(Found {
         model: row.text("model")?,
-        so_far: journal::read(&live, &rows)?,
+        so_far: call_journal::read(&live, &rows)?,
         leg: Leg::first(Some(&leg))?,
         subscribers: Subscribers::read(&subscribers)?,
         row: call,

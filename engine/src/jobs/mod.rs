@@ -4,7 +4,7 @@
 //! one that the platform starts for a moment.
 mod hang_up;
 mod invocation;
-mod journal;
+mod run_journal;
 mod live_call;
 mod simulation_run;
 mod sweep;

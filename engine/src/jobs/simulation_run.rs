@@ -7,7 +7,7 @@ mod record;
 
 use crate::base::ids::CallId;
 use crate::jobs::Failure;
-use crate::jobs::journal::{Journal, JournalEntry};
+use crate::jobs::run_journal::{Journal, JournalEntry};
 use crate::services::Services;
 use crate::simulation::{SimulationFailure, SimulationPart};
 use crate::sql;

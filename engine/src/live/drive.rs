@@ -13,7 +13,7 @@ use futures_util::future::{Either, select};
 use futures_util::stream::FuturesUnordered;
 
 use super::asking::{Asked, CostLimit, Model, ask_assistant};
-use super::journal;
+use super::call_journal;
 use super::peer::{Peer, PeerEvent};
 use super::session::LiveSession;
 use super::tool_calls::{CommittedCall, ToolAnswer, ToolCall, ToolCaller};
@@ -218,7 +218,7 @@ impl<'a> Drive<'a> {
         let call = &session.call;
         let mut statements = session.hold.keep(now_ms).to_vec();
         let offset_ms = self.conversation.offset_ms();
-        statements.extend(journal::save(&call.workspace_id, &call.id, offset_ms, self.spent, rows));
+        statements.extend(call_journal::save(&call.workspace_id, &call.id, offset_ms, self.spent, rows));
         let leg = session.on_phone.then(|| Leg::select(&call.workspace_id, &call.id));
         let committed = self.tools.commit(statements, calls, leg).await?;
         self.saved = self.conversation.transcript().len();

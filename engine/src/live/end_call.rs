@@ -6,7 +6,7 @@ pub(crate) mod ended;
 use serde_json::json;
 
 use crate::base::time::Timestamp;
-use crate::live::journal;
+use crate::live::call_journal;
 use crate::live::lease::JobLease;
 use crate::live::telephony::leg::Leg;
 use crate::services::Services;
@@ -82,7 +82,7 @@ pub(crate) fn end_call(services: &Services, batch: &mut Batch, end: EndOfCall<'_
         }
     }
     batch.extend(calls::write::end(workspace_id, id, &ended, analysis));
-    batch.extend(journal::forget(workspace_id, id));
+    batch.extend(call_journal::forget(workspace_id, id));
     batch.extend(spending::add(workspace_id, now.ms(), ended.costs.total_microusd));
     batch.emit(services, workspace_id, subscribers, EventKind::CallEnded, now.ms(), || {
         Ok(json!({"call": Call::of(&call, Some(&ended), analysis)?}))

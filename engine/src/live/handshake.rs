@@ -3,7 +3,7 @@ use bytes::Bytes;
 use http::{Method, Response, header};
 use serde_json::json;
 
-use super::journal;
+use super::call_journal;
 use super::session::LiveSession;
 use crate::base::error::{Code, Error};
 use crate::base::ids::{AssistantId, Id, WorkspaceId};
@@ -170,7 +170,7 @@ async fn opened(services: &Services, token: &TestToken) -> Result<Opened, Fault>
     ]);
     batch.extend(calls::write::insert(&call));
     batch.push(hold.open(now_ms));
-    batch.push(journal::open(workspace_id, &call.id));
+    batch.push(call_journal::open(workspace_id, &call.id));
     batch.emit(services, workspace_id, &subscribers, EventKind::CallStarted, now_ms, || {
         Ok(json!({"call": Call::of(&call, None, None)?}))
     })?;

@@ -1,7 +1,7 @@
 //! Live conversations: somebody talks to an assistant over a WebSocket, in text for now.
 //!
 //! [`handshake`] decides who comes in, [`session`] drives the conversation, [`message`] is what goes over
-//! the wire, [`journal`] what is left when the process dies. `end_call` ends every call; `jobs::live_call` ends those that
+//! the wire, [`call_journal`] what is left when the process dies. `end_call` ends every call; `jobs::live_call` ends those that
 //! lost their process, and analyzes every call after its end. The driver of simulation runs shares `asking` and
 //! `tool_calls`. A host lends the socket and nothing else:
 //!
@@ -17,7 +17,7 @@ pub(crate) mod asking;
 mod drive;
 pub(crate) mod end_call;
 pub(crate) mod handshake;
-pub mod journal;
+pub mod call_journal;
 pub(crate) mod lease;
 pub mod message;
 mod pace;

@@ -18,7 +18,7 @@ pub mod numbers;
 pub mod operation;
 mod paging;
 pub mod personas;
-mod refusal;
+mod field_at_fault;
 mod resource;
 mod rotation;
 pub mod runs;

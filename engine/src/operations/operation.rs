@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::base::error::{Code, Error};
 use crate::operations::context::Context;
-use crate::operations::refusal;
+use crate::operations::field_at_fault;
 use crate::operations::schema::{self, SchemaOf};
 use crate::ports::BoxFuture;
 use crate::ports::blobs::BlobKey;
@@ -312,7 +312,7 @@ impl Input {
 
 /// Reads an object that passed its schema into a type; an error names the field that the type refuses.
 pub fn from_map<T: DeserializeOwned>(map: &Map<String, Value>) -> Result<T, Error> {
-    T::deserialize(map).map_err(|error| refusal::explain(map, &error, &|map| T::deserialize(map).err()))
+    T::deserialize(map).map_err(|error| field_at_fault::explain(map, &error, &|map| T::deserialize(map).err()))
 }
 
 /// The response of an operation.

@@ -1,7 +1,7 @@
 //! JSON Schemas from the request and response types.
 //!
 //! They are derived natively only. A WebAssembly module embeds the documents that were derived from them when it was built
-//! ([`crate::interfaces::documents`]). There, a type's schema is empty, so that neither it nor its generator is linked.
+//! ([`crate::interfaces::generated`]). There, a type's schema is empty, so that neither it nor its generator is linked.
 #[cfg(not(target_arch = "wasm32"))]
 mod dialects;
 

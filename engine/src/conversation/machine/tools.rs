@@ -11,13 +11,13 @@ use crate::conversation::{
 
 /// A call whose result is awaited.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct PendingCall {
+pub(super) struct PendingToolCall {
     pub(super) id: String,
     name: String,
     arguments: Value,
 }
 
-impl PendingCall {
+impl PendingToolCall {
     pub(super) fn output(&self) -> Output {
         Output::CallTool { id: self.id.clone(), name: self.name.clone(), arguments: self.arguments.clone() }
     }
@@ -71,7 +71,7 @@ impl Conversation {
         }
     }
 
-    fn take_down(&mut self, request: ToolRequest, refused: bool) -> PendingCall {
+    fn take_down(&mut self, request: ToolRequest, refused: bool) -> PendingToolCall {
         self.tool_calls_this_turn = self.tool_calls_this_turn.saturating_add(1);
         self.tool_calls = self.tool_calls.saturating_add(1);
         let ToolRequest { name, arguments } = request;
@@ -87,7 +87,7 @@ impl Conversation {
             let (id, name, arguments) = (id.clone(), name.clone(), arguments.clone());
             self.history.push(Message::ToolCall { id, name, arguments });
         }
-        PendingCall { id, name, arguments }
+        PendingToolCall { id, name, arguments }
     }
 
     fn unknown_tool(&self) -> String {
@@ -105,7 +105,7 @@ impl Conversation {
         let Some(place) = self.pending.iter().position(|call| call.id == id) else {
             return;
         };
-        let PendingCall { id, name, .. } = self.pending.remove(place);
+        let PendingToolCall { id, name, .. } = self.pending.remove(place);
         let text = truncate_with_note(text, TOOL_RESULT_BYTES_MAX);
         let mut row = self.row(TranscriptRole::ToolResult, text.clone(), self.offset_ms);
         row.tool_name = Some(name.clone());

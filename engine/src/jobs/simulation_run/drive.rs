@@ -8,7 +8,7 @@ use crate::base::text::truncate;
 use crate::conversation::CallFault;
 use crate::conversation::transcript::{TranscriptRole, TranscriptRow};
 use crate::jobs::Failure;
-use crate::jobs::journal::{Journal, JournalEntry};
+use crate::jobs::run_journal::{Journal, JournalEntry};
 use crate::live::asking::{Asked, CostLimit};
 use crate::live::tool_calls::{CommittedCall, ToolAnswer, ToolCall, ToolCaller};
 use crate::models::{AnalysisTurn, Analyst, FailureCode, RULES_MODEL, rules};

@@ -6,7 +6,7 @@ use crate::base::limits::LEASED_ATTEMPTS_MAX;
 use crate::base::time::Timestamp;
 use crate::conversation::{EndedReason, Input};
 use crate::live::end_call::{CallJob, EndOfCall, Line, end_call, ended};
-use crate::live::journal::SoFar;
+use crate::live::call_journal::SoFar;
 use crate::live::peer::Peer;
 use crate::live::telephony::leg::Leg;
 use crate::storage::batch::Batch;

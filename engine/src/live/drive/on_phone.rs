@@ -5,7 +5,7 @@ use crate::base::limits::LEASED_ATTEMPTS_MAX;
 use crate::base::limits::{PHONE_CONNECT_MS, PHONE_LOOK_MS, PHONE_START_MS};
 use crate::base::time::Timestamp;
 use crate::conversation::Input;
-use crate::live::journal;
+use crate::live::call_journal;
 use crate::live::telephony::leg::Leg;
 use crate::ports::statement::Rows;
 use crate::storage::batch::Batch;
@@ -83,7 +83,7 @@ impl Drive<'_> {
         let is_over = Leg::load(&session.services, workspace_id, call_id).await?.is_over;
         let due_at = self.now_ms() + if is_over { 0 } else { wait_ms };
         let mut batch = Batch::from(session.hold.give_back(due_at));
-        batch.extend(journal::forget(workspace_id, call_id));
+        batch.extend(call_journal::forget(workspace_id, call_id));
         batch.wake(JobKind::LiveCall, session.hold.job_id(), due_at);
         batch.write(&session.services).await?;
         self.given_back = true;

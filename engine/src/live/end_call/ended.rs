@@ -3,7 +3,7 @@ use crate::base::limits::PHONE_START_MS;
 use crate::base::time::Timestamp;
 use crate::carriers::{End, Rates, Side};
 use crate::conversation::{CallFault, EndedReason, Outcome};
-use crate::live::journal::SoFar;
+use crate::live::call_journal::SoFar;
 use crate::live::telephony::leg::{Leg, Placing};
 use crate::storage::calls::{Costs, EndedCall, Usage};
 

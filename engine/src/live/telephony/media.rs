@@ -10,7 +10,7 @@ use crate::live::telephony::callbacks::{carrier, genuine};
 use crate::live::telephony::leg::Leg;
 use crate::live::telephony::phone_socket::PhoneMedia;
 use crate::live::telephony::token::{CallToken, Purpose};
-use crate::live::{LiveSession, journal, socket_origin};
+use crate::live::{LiveSession, call_journal, socket_origin};
 use crate::ports::Incoming;
 use crate::ports::statement::Statement;
 use crate::services::Services;
@@ -167,7 +167,7 @@ async fn opened(services: &Services, provider: CarrierName, token: &CallToken) -
     let hold = JobLease::over(services, workspace_id, call_id, &leg.job_id);
     let mut statements = leg.change().to_vec();
     statements.extend(hold.take(now.ms()));
-    statements.push(journal::open(workspace_id, call_id));
+    statements.push(call_journal::open(workspace_id, call_id));
     if !is_as_begun {
         statements.extend(calls::write::spoken_by(&call));
     }

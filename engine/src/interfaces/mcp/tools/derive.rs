@@ -1,7 +1,7 @@
 //! The tools from the operation table, in the part of JSON Schema that all models take.
 use serde_json::{Map, Value, json};
 
-use crate::interfaces::documents::{RequestSchemas, requests};
+use crate::interfaces::generated::{RequestSchemas, requests};
 use crate::operations::operation::{Effects, Operation, Presence};
 use crate::operations::{OPERATIONS, schema};
 

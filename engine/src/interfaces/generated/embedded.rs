@@ -5,7 +5,7 @@
 //! operation's query and body schemas, `-` for none.
 use serde_json::Value;
 
-use crate::interfaces::documents::RequestSchemas;
+use crate::interfaces::generated::RequestSchemas;
 use crate::operations::operation::Operation;
 use crate::storage::fault::Fault;
 

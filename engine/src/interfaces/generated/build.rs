@@ -6,8 +6,8 @@ use std::ops::Range;
 
 use serde_json::Value;
 
-use crate::interfaces::documents::embedded::{OPENAPI, TOOLS};
-use crate::interfaces::documents::{Documents, requests};
+use crate::interfaces::generated::embedded::{OPENAPI, TOOLS};
+use crate::interfaces::generated::{Documents, requests};
 use crate::operations::OPERATIONS;
 use crate::storage::fault::Fault;
 

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Failure;
 use crate::base::ids::WorkspaceId;
-use crate::live::journal::lists;
+use crate::live::call_journal::lists;
 use crate::ports::statement::{Rows, Statement};
 use crate::simulation::Input;
 use crate::sql;

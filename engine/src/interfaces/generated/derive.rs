@@ -1,7 +1,7 @@
 //! Request schemas, from the types that requests are read into.
 use serde_json::Value;
 
-use crate::interfaces::documents::RequestSchemas;
+use crate::interfaces::generated::RequestSchemas;
 use crate::operations::operation::{Operation, Presence};
 use crate::operations::schema;
 
