@@ -4,13 +4,13 @@
 //! signatures of callbacks, and translates media messages. The decisions and the sending are in `live::telephony`.
 //!
 //! Each carrier's file names the sources of its wire formats.
-pub mod callback;
-pub mod media;
+pub(crate) mod callback;
+pub(crate) mod media;
 mod name;
 pub mod order;
 mod plivo;
-pub mod rates;
-pub mod report;
+pub(crate) mod rates;
+pub(crate) mod report;
 mod shared;
 mod telnyx;
 mod twilio;

@@ -4,7 +4,7 @@
 mod call;
 mod message;
 mod modern;
-pub mod tools;
+pub(crate) mod tools;
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, header};

@@ -1,5 +1,5 @@
 //! Everything derived from the operation table. Only the router is built at the start, the rest on first use.
-pub mod api;
+pub(crate) mod api;
 pub(crate) mod dispatch;
 pub(crate) mod docs;
 pub mod generated;

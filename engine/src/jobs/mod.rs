@@ -4,8 +4,8 @@
 //! one that the platform starts for a moment.
 mod hang_up;
 mod invocation;
-mod run_journal;
 mod live_call;
+mod run_journal;
 mod simulation_run;
 mod sweep;
 mod webhook_delivery;

@@ -14,16 +14,16 @@
 //! }
 //! ```
 pub(crate) mod asking;
+pub(crate) mod call_journal;
 mod drive;
 pub(crate) mod end_call;
 pub(crate) mod handshake;
-pub mod call_journal;
 pub(crate) mod lease;
-pub mod message;
+pub(crate) mod message;
 mod pace;
-pub mod page;
-pub mod peer;
-pub mod session;
+pub(crate) mod page;
+pub(crate) mod peer;
+pub(crate) mod session;
 pub mod telephony;
 mod text_peer;
 mod tool_callback;

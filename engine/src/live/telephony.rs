@@ -10,15 +10,15 @@
 //!
 //! `jobs::live_call` ends what nobody carries on any more.
 pub(crate) mod begin_call;
-pub mod callbacks;
+pub(crate) mod callbacks;
 pub(crate) mod client;
 pub(crate) mod hang_up;
 pub(crate) mod incoming;
 pub mod leg;
-pub mod media;
-pub mod phone_peer;
-pub mod phone_socket;
-pub mod status;
+pub(crate) mod media;
+pub(crate) mod phone_peer;
+pub(crate) mod phone_socket;
+pub(crate) mod status;
 pub mod token;
 
 use std::borrow::Cow;

@@ -5,8 +5,8 @@
 //! [`Analyst`] hide the difference.
 mod asking;
 pub mod openai;
-pub mod rules;
-pub mod settings;
+pub(crate) mod rules;
+pub(crate) mod settings;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -5,7 +5,7 @@
 //! differences.
 mod calls;
 pub mod completion;
-pub mod error;
-pub mod messages;
-pub mod request;
-pub mod sse;
+pub(crate) mod error;
+pub(crate) mod messages;
+pub(crate) mod request;
+pub(crate) mod sse;

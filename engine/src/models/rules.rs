@@ -26,6 +26,6 @@ mod tools;
 mod words;
 
 pub use analyst::analyse;
-pub use assistant::{RulesAssistant, assistant_reply};
-pub use caller::{RulesCaller, caller_reply};
-pub use judge::{RulesJudge, judge};
+pub use assistant::RulesAssistant;
+pub use caller::RulesCaller;
+pub use judge::RulesJudge;

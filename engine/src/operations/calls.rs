@@ -1,7 +1,7 @@
 //! Calls: the log of all that were placed, taken, tested and simulated.
-pub mod get;
-pub mod hang_up;
-pub mod list;
-pub mod place;
-pub mod recording;
-pub mod waveform;
+pub(crate) mod get;
+pub(crate) mod hang_up;
+pub(crate) mod list;
+pub(crate) mod place;
+pub(crate) mod recording;
+pub(crate) mod waveform;

@@ -7,29 +7,29 @@ macro_rules! run {
     };
 }
 
-pub mod assistants;
-pub mod auth;
-pub mod calls;
+pub(crate) mod assistants;
+pub(crate) mod auth;
+pub(crate) mod calls;
 mod checks;
-pub mod context;
-pub mod keys;
-pub mod knowledge;
-pub mod numbers;
+pub(crate) mod context;
+mod field_at_fault;
+pub(crate) mod keys;
+pub(crate) mod knowledge;
+pub(crate) mod numbers;
 pub mod operation;
 mod paging;
-pub mod personas;
-mod field_at_fault;
+pub(crate) mod personas;
 mod resource;
 mod rotation;
-pub mod runs;
-pub mod scenarios;
-pub mod schema;
-pub mod simulations;
-pub mod speech;
-pub mod tools;
-pub mod validate;
-pub mod webhooks;
-pub mod workspace;
+pub(crate) mod runs;
+pub(crate) mod scenarios;
+pub(crate) mod schema;
+pub(crate) mod simulations;
+pub(crate) mod speech;
+pub(crate) mod tools;
+pub(crate) mod validate;
+pub(crate) mod webhooks;
+pub(crate) mod workspace;
 
 use crate::operations::operation::Operation;
 

@@ -312,7 +312,8 @@ impl Input {
 
 /// Reads an object that passed its schema into a type; an error names the field that the type refuses.
 pub fn from_map<T: DeserializeOwned>(map: &Map<String, Value>) -> Result<T, Error> {
-    T::deserialize(map).map_err(|error| field_at_fault::explain(map, &error, &|map| T::deserialize(map).err()))
+    T::deserialize(map)
+        .map_err(|error| field_at_fault::explain(map, &error, &|map| T::deserialize(map).err()))
 }
 
 /// The response of an operation.

@@ -1,9 +1,9 @@
 //! Runs of simulations: queued, running or completed.
-pub mod batch;
-pub mod delete;
-pub mod get;
-pub mod list;
-pub mod start;
+pub(crate) mod batch;
+pub(crate) mod delete;
+pub(crate) mod get;
+pub(crate) mod list;
+pub(crate) mod start;
 
 use serde::Serialize;
 use serde_json::json;

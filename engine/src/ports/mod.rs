@@ -12,11 +12,11 @@ use futures_util::stream::{self, Stream};
 pub use blobs::{BlobError, BlobKey, ByteRange};
 use statement::{Rows, Statement};
 
-pub mod blobs;
+pub(crate) mod blobs;
 mod database_error;
 mod job_queue;
 mod keys;
-pub mod sockets;
+pub(crate) mod sockets;
 pub mod statement;
 
 pub use database_error::DatabaseError;

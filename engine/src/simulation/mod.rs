@@ -1,7 +1,7 @@
 //! A whole simulated conversation: a caller, an assistant, and what the scenario expects of it.
 //!
 //! [`Simulation`] is a pure state machine; [`run_offline`] drives one with `builtin/rules`.
-pub mod evaluation;
+pub(crate) mod evaluation;
 mod machine;
 mod offline;
 mod pace;

@@ -4,12 +4,12 @@
 //! [`write::advance`] while it is set up, [`write::end`] when it ends, [`write::analyzed`] afterwards; or
 //! [`write::record`] for a call that is written once it has ended. Each keeps the roll-ups and the text index true, and
 //! may run twice. [`call::Call`] is the call as clients see it, from the database or from what was written.
-pub mod call;
-pub mod filter;
-pub mod list;
+pub(crate) mod call;
+pub(crate) mod filter;
+pub(crate) mod list;
 mod rollup;
 pub mod search;
-pub mod stats;
+pub(crate) mod stats;
 mod words;
 pub mod write;
 

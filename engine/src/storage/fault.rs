@@ -84,10 +84,7 @@ where
 }
 
 /// [`retry_stale`] with fewer attempts: for a holder of a lease, who stays stale once the lease is lost.
-pub async fn retry_stale_within<T, F>(
-    attempts_max: u32,
-    mut attempt: impl FnMut() -> F,
-) -> Result<T, Fault>
+pub async fn retry_stale_within<T, F>(attempts_max: u32, mut attempt: impl FnMut() -> F) -> Result<T, Fault>
 where
     F: Future<Output = Result<T, Fault>>,
 {

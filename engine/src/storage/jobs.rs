@@ -1,6 +1,6 @@
 //! Rows of jobs: work that outlives a request. The batch that causes a job inserts its row, and the batch that finishes
 //! the job deletes it.
-pub mod claim;
+pub(crate) mod claim;
 
 use crate::base::ids::{JobId, WorkspaceId};
 use crate::ports::JobQueue;

@@ -7,8 +7,8 @@
 mod read;
 mod store;
 mod sweep;
-pub mod wav;
-pub mod waveform;
+pub(crate) mod wav;
+pub(crate) mod waveform;
 
 pub use read::{NotServed, State, columns, delete, ready, select};
 pub use store::{Kept, store};

@@ -31,13 +31,6 @@ pub struct RulesAssistant {
     help: String,
 }
 
-/// One reply without a prepared index. For more than one turn, keep a [`RulesAssistant`]: building the index costs far more
-/// than a reply.
-#[must_use]
-pub fn assistant_reply(turn: &AssistantTurn<'_>) -> AssistantReply {
-    RulesAssistant::new(turn.knowledge, turn.tools).reply(turn)
-}
-
 impl RulesAssistant {
     /// Indexes the documents and tools of a conversation.
     #[must_use]
@@ -113,6 +106,10 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
     use serde_json::json;
+
+    fn assistant_reply(turn: &AssistantTurn<'_>) -> AssistantReply {
+        RulesAssistant::new(turn.knowledge, turn.tools).reply(turn)
+    }
 
     #[test]
     fn answers_from_the_knowledge() {

@@ -16,13 +16,6 @@ pub struct RulesCaller {
     lines: Vec<String>,
 }
 
-/// One line without a prepared caller. For more than one turn, keep a [`RulesCaller`]: this parses the whole scenario each
-/// time.
-#[must_use]
-pub fn caller_reply(turn: &CallerTurn<'_>) -> CallerReply {
-    RulesCaller::new(turn.scenario).reply(turn)
-}
-
 impl RulesCaller {
     /// Parses the scenario of a run.
     #[must_use]
@@ -52,6 +45,10 @@ impl RulesCaller {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    fn caller_reply(turn: &CallerTurn<'_>) -> CallerReply {
+        RulesCaller::new(turn.scenario).reply(turn)
+    }
 
     #[test]
     fn quoted_lines_are_spoken_verbatim_and_in_order() {

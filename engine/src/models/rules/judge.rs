@@ -37,14 +37,7 @@ const FRAME_WORDS: [&str; 18] = [
 /// only when the turns contain one. So "we never charge a fee" matches "there is no fee charged", but "does not mention a
 /// refund" does not check for absence; use the evaluation kind `transcript_excludes` for that.
 ///
-/// For more than one criterion, keep a [`RulesJudge`]: this parses all turns each time.
-#[must_use]
-pub fn judge(turn: &JudgeTurn<'_>) -> Verdict {
-    RulesJudge::new().judge(turn)
-}
-
-/// The rule model as a judge that caches parsed turns: use one for all evaluations of a run, whatever roles they cover. Same
-/// verdicts as [`judge`].
+/// It caches parsed turns: use one judge for all evaluations of a run, whatever roles they cover.
 #[derive(Debug, Clone, Default)]
 pub struct RulesJudge {
     /// The id of each known term.
@@ -164,6 +157,10 @@ const fn no(reason: String) -> Verdict {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    fn judge(turn: &JudgeTurn<'_>) -> Verdict {
+        RulesJudge::new().judge(turn)
+    }
 
     #[test]
     fn a_turn_with_all_content_words_is_reported() {
