@@ -35,7 +35,6 @@ macro_rules! words {
         impl $name {
             /// Every word of the list.
             #[allow(dead_code, reason = "not every list is walked")]
-            #[allow(dead_code, reason = "not every list is walked")]
             pub const ALL: &'static [Self] = &[$(Self::$word,)*];
 
             /// The spelling, on the wire and in the database.

@@ -12,7 +12,7 @@ use futures_util::stream::{self, Stream};
 pub use blobs::{BlobError, BlobKey, ByteRange};
 use statement::{Rows, Statement};
 
-pub(crate) mod blobs;
+pub mod blobs;
 mod database_error;
 mod job_queue;
 mod keys;
