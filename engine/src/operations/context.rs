@@ -110,11 +110,18 @@ impl Context {
     }
 
     /// Writes all or nothing, then wakes the jobs; returns when it is durable. Every statement names `:ws`.
-    pub async fn write(&mut self, batch: impl Into<Batch>) -> Result<Vec<Rows>, Fault> {
+    pub fn write(
+        &mut self,
+        batch: impl Into<Batch>,
+    ) -> impl Future<Output = Result<Vec<Rows>, Fault>> {
+        self.write_batch(batch.into())
+    }
+
+    async fn write_batch(&mut self, batch: Batch) -> Result<Vec<Rows>, Fault> {
         if self.idempotency.is_some() && self.fresh {
             self.read(Vec::new()).await?;
         }
-        let (statements, wakes) = batch.into().into_parts();
+        let (statements, wakes) = batch.into_parts();
         let rows = self.batch(statements, Access::Write).await?;
         for wake in wakes {
             self.services.ports().queue.wake(&wake);
@@ -123,8 +130,16 @@ impl Context {
     }
 
     /// Writes the change and, under an Idempotency-Key, the response to it, in one batch.
-    pub async fn commit(&mut self, change: impl Into<Batch>, output: Output) -> Result<Output, Fault> {
-        let mut batch = change.into();
+    pub fn commit(
+        &mut self,
+        change: impl Into<Batch>,
+        output: Output,
+    ) -> impl Future<Output = Result<Output, Fault>> {
+        self.commit_batch(change.into(), output)
+    }
+
+    // Not generic, so it is compiled once.
+    async fn commit_batch(&mut self, mut batch: Batch, output: Output) -> Result<Output, Fault> {
         if batch.is_empty() && self.idempotency.is_none() {
             return Ok(output);
         }
@@ -139,7 +154,7 @@ impl Context {
             // taken.
             batch.prepend(idempotency.store(&stored, self.now_ms));
         }
-        match self.write(batch).await {
+        match self.write_batch(batch).await {
             Ok(_) => Ok(output),
             // An equal request was faster: start over and find its response.
             Err(Fault::Storage(error)) if error.is_constraint("idempotency_keys") => Err(Fault::Stale),

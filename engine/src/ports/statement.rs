@@ -419,7 +419,12 @@ impl<'a> Row<'a> {
 }
 
 fn parse_word<W: Word>(column: &str, text: &str) -> Result<W, DatabaseError> {
-    W::from_word(text).ok_or_else(|| DatabaseError::Shape(format!("{column}: `{text}` is not a {}", W::LIST)))
+    W::from_word(text).ok_or_else(|| unknown_word(column, text, W::LIST))
+}
+
+#[cold]
+fn unknown_word(column: &str, text: &str, list: &str) -> DatabaseError {
+    DatabaseError::Shape(format!("{column}: `{text}` is not a {list}"))
 }
 
 #[cfg(test)]
