@@ -1,4 +1,4 @@
-//! Requests for a WebSocket: reads the token and opens the call; the upgrade is the host's part.
+//! WebSocket requests: reads the token and opens the call. The host performs the upgrade.
 use bytes::Bytes;
 use http::{Method, Response, header};
 use serde_json::json;
@@ -25,16 +25,16 @@ use crate::storage::snapshots::{AssistantSnapshot, assistant_reads, assistant_sn
 use crate::storage::spending;
 use crate::storage::test_token::TestToken;
 
-/// Whether a request asks for one of our WebSockets.
+/// Whether the request is for one of our WebSockets.
 pub(crate) fn wants_socket(head: &http::request::Parts) -> bool {
     let path = head.uri.path();
     let ours = path == super::SOCKET_PATH || matches!(Route::of(path), Some(Route::Media(..)));
     ours && head.method == Method::GET && asks_for_upgrade(&head.headers)
 }
 
-/// Opens the call of a request for a WebSocket and uses its token up.
+/// Opens the call of a WebSocket request and uses up its token.
 pub(crate) async fn accept(services: &Services, incoming: &Incoming) -> Result<LiveSession, Fault> {
-    // On the heap: the caller's future holds it for a whole conversation.
+    // On the heap, because the caller's future would contain it for a whole conversation.
     match Route::of(incoming.request.uri().path()) {
         Some(Route::Media(provider, token)) => {
             Box::pin(telephony::media::open(services, incoming, provider, token)).await
@@ -48,7 +48,7 @@ fn asks_for_upgrade(headers: &http::HeaderMap) -> bool {
     upgrade.is_some_and(|value| value.split(',').any(|one| one.trim().eq_ignore_ascii_case("websocket")))
 }
 
-/// The response to a plain request at the socket's address. It reports a bad token, because a browser does not tell a
+/// The response to a plain request to the socket's address. It reports an invalid token, because browsers hide from a
 /// page why a socket did not open.
 pub(crate) async fn without_upgrade(
     services: &Services,
@@ -70,7 +70,7 @@ pub(crate) async fn without_upgrade(
     fault.into_response(request_id)
 }
 
-/// The token of a request, genuine and in time. Nothing is looked up before both are certain.
+/// The valid token of a request. It is checked before any lookup.
 fn token(services: &Services, incoming: &Incoming, now_ms: i64) -> Result<TestToken, Error> {
     let query = incoming.request.uri().query().unwrap_or_default();
     let text = form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == "token");
@@ -143,7 +143,7 @@ struct Opened {
     assistant: AssistantSnapshot,
 }
 
-/// Reads all that the conversation needs, then opens the call and takes the token down in one batch.
+/// Reads the conversation's configuration, then opens the call and uses up the token in one batch.
 async fn opened(services: &Services, token: &TestToken) -> Result<Opened, Fault> {
     let ports = services.ports();
     let workspace_id = &token.workspace_id;
@@ -173,7 +173,7 @@ async fn opened(services: &Services, token: &TestToken) -> Result<Opened, Fault>
         sql!("INSERT INTO used_test_tokens (id, workspace_id, expires_at) VALUES (:id, :workspace_id, :expires_at)", id = &token.id, workspace_id = workspace_id, expires_at = token.expires_at_ms),
         sql!("INSERT INTO batch_guard (ok) SELECT 0 WHERE NOT EXISTS
              (SELECT 1 FROM assistants WHERE workspace_id = :workspace_id AND id = :id AND revision = :revision)", workspace_id = workspace_id, id = &assistant.id, revision = assistant.revision),
-        // No key stands behind a token; a workspace without any is closed, or on its way to another database.
+        // A token belongs to no key; a workspace without keys is closed, or being moved to another database.
         sql!("INSERT INTO batch_guard (ok) SELECT 0 WHERE NOT EXISTS
              (SELECT 1 FROM api_keys WHERE workspace_id = :workspace_id AND revoked_at IS NULL)", workspace_id = workspace_id),
     ]);
@@ -185,7 +185,7 @@ async fn opened(services: &Services, token: &TestToken) -> Result<Opened, Fault>
     })?;
     match batch.write(services).await {
         Ok(_) => {}
-        // Of two that come at once, one is the later.
+        // Of two concurrent requests, the second one fails.
         Err(DatabaseError::Constraint(sentence)) if sentence.contains("used_test_tokens") => {
             return Err(used().into());
         }

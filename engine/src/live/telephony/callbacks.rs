@@ -1,7 +1,7 @@
 //! The callbacks of carriers: the signature is checked first, then their events are handled.
 //!
-//! `POST` (or, as some carriers do, `GET`) `/carriers/{provider}/voice` and `/carriers/{provider}/status`. Carriers are
-//! configured by hand, so both addresses accept everything that its carrier sends.
+//! `POST` (or `GET`, at some carriers) `/carriers/{provider}/voice` and `/carriers/{provider}/status`. Operators
+//! configure these addresses by hand, so each accepts everything that its carrier sends.
 use bytes::Bytes;
 use http::{Method, Response, header};
 
@@ -52,7 +52,7 @@ pub(crate) fn carrier(services: &Services, provider: CarrierName) -> Result<&dyn
     })
 }
 
-/// Refuses what the carrier has not signed.
+/// Rejects callbacks without a valid signature of the carrier.
 pub(super) async fn genuine(services: &Services, check: Check) -> Result<(), Error> {
     let forged = match check {
         Check::Genuine | Check::Unsigned => return Ok(()),
@@ -117,8 +117,8 @@ async fn answer(services: &Services, incoming: &Incoming, provider: CarrierName)
     Ok(reply)
 }
 
-/// Responds with a document, or sends a command first. When the carrier does not accept the command, it is asked to send
-/// its callback again.
+/// Responds with a document, or sends a command first. If the carrier does not accept the command, the response asks it
+/// to repeat its callback.
 async fn respond(services: &Services, reply: Reply, request_id: &str) -> Response<Bytes> {
     match reply {
         Reply::Document { content_type, body } => {
@@ -129,7 +129,7 @@ async fn respond(services: &Services, reply: Reply, request_id: &str) -> Respons
         }
         Reply::Command(outgoing) => match client::send(services, outgoing).await {
             Ok(taken) if taken.status < 300 => Response::new(Bytes::new()),
-            // It was sent before, or the caller is gone: sending it again would not help.
+            // The command was sent before, or the caller has hung up: a repetition would not help.
             Ok(refused) if (400..500).contains(&refused.status) && refused.status != 429 => with_incident(
                 Response::new(Bytes::new()),
                 Some(format!("a carrier refused a command: HTTP {}", refused.status)),

@@ -6,7 +6,7 @@ use crate::ports::HttpError;
 use crate::services::Services;
 use crate::storage::fault::Fault;
 
-/// Tells the carrier to end a call. A call that is over already is no error.
+/// Requests the end of a call at its carrier. A call that has already ended is no error.
 pub(crate) async fn hang_up(services: &Services, leg: &Leg) -> Result<(), Fault> {
     let provider = leg.provider.as_str();
     let carrier = callbacks::carrier(services, leg.provider)?;

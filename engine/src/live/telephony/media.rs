@@ -1,4 +1,4 @@
-//! Opens the media socket of a telephone call. Where no conversation can be held over it, the call ends.
+//! Opens the media socket of a telephone call. If no conversation is possible, the call ends.
 use crate::base::error::{Code, Error};
 use crate::base::limits::{PHONE_FAREWELL_MS, PHONE_SILENCE_MS};
 use crate::base::permits::Permit;
@@ -21,7 +21,7 @@ use crate::storage::events::{self, Subscribers};
 use crate::storage::fault::{Fault, retry_stale};
 use crate::storage::snapshots::{AssistantSnapshot, assistant_reads, assistant_snapshot};
 
-/// Opens the media socket of a call; its token cannot be used again. The call is answered once audio comes.
+/// Opens the media socket of a call; its token cannot be used again. The call counts as answered when audio arrives.
 pub async fn open(
     services: &Services,
     incoming: &Incoming,
@@ -88,7 +88,7 @@ async fn waiting(services: &Services, provider: CarrierName, token: &CallToken) 
     Ok(leg)
 }
 
-/// Ends the call, for this process holds as many conversations as it may; returns what the carrier is answered.
+/// Ends the call because this process has reached its limit of conversations; returns the response to the carrier.
 async fn no_room(services: &Services, provider: CarrierName, token: &CallToken) -> Fault {
     let give_up = || async {
         let leg = waiting(services, provider, token).await?;
@@ -103,8 +103,8 @@ async fn no_room(services: &Services, provider: CarrierName, token: &CallToken) 
     }
 }
 
-/// Ends a call that we cannot talk on. Its carrier is not to blame; left alone, the call would end as one whose media the
-/// carrier lost, after minutes of silence where a line outlives its socket.
+/// Ends a call that cannot have a conversation. The carrier is not at fault; without this, the call would end as lost
+/// media after minutes of silence, because a line can outlive its socket.
 async fn give_up(services: &Services, leg: Leg, fault: CallFault) -> Result<(), Fault> {
     let Leg { workspace_id, call_id, .. } = &leg;
     let reads = [calls::select_for(workspace_id, call_id), events::subscribers(workspace_id)];
@@ -147,7 +147,7 @@ async fn opened(services: &Services, provider: CarrierName, token: &CallToken) -
     let assistant = assistant_snapshot(assistant)?.filter(|assistant| speech::can_speak(&assistant.voice));
     let row = call.first().ok_or_else(|| Error::not_found("call"))?;
     let Some(mut assistant) = assistant else {
-        // It was deleted while the call rang, or given a voice that cannot speak on the telephone.
+        // The assistant was deleted while the call rang, or has a voice that does not work on the telephone.
         give_up(services, before, CallFault::Operator).await?;
         return Err(Error::not_found("assistant").into());
     };

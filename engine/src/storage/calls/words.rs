@@ -1,45 +1,45 @@
-//! The closed lists of words a call is described with.
+//! The enums of a call: source, direction, status and analyst.
 
 crate::words! {
     /// Where a call comes from.
     json Source {
-        /// Somebody called a bound number.
+        /// An incoming telephone call.
         Inbound = "inbound",
-        /// The service placed it.
+        /// An outgoing telephone call.
         Outbound = "outbound",
-        /// A browser's voice test.
+        /// A voice test in a browser.
         Browser = "browser",
-        /// A simulated caller.
+        /// A simulation run.
         Simulation = "simulation",
     }
 }
 
 crate::words! {
-    /// Who placed a call.
+    /// The direction of a call.
     json Direction {
-        /// The other side.
+        /// Incoming.
         Inbound = "inbound",
-        /// The service.
+        /// Outgoing.
         Outbound = "outbound",
     }
 }
 
 crate::words! {
-    /// Where a call is.
+    /// The status of a call.
     json CallStatus {
         /// Accepted and waiting.
         Queued = "queued",
-        /// The other side's telephone rings.
+        /// Ringing.
         Ringing = "ringing",
         /// The two sides are connected.
         InProgress = "in_progress",
-        /// Over.
+        /// Ended.
         Ended = "ended",
     }
 }
 
 crate::words! {
-    /// Who analysed a call.
+    /// The source of an analysis.
     json AnalysisMethod {
         /// The built-in rules.
         Rule = "rule",
