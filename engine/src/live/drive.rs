@@ -59,7 +59,7 @@ pub(super) struct Drive<'a> {
     calling: FuturesUnordered<BoxFuture<'a, Done>>,
     spent: Cost,
     /// The number of transcript rows sent to the peer.
-    told: usize,
+    reported: usize,
     /// The number of transcript rows stored in their final form.
     saved: usize,
     /// The deadline for extending the lease.
@@ -105,7 +105,7 @@ impl<'a> Drive<'a> {
             thinking: None,
             calling: FuturesUnordered::new(),
             spent: Cost::default(),
-            told: 0,
+            reported: 0,
             saved: 0,
             keep_at_ms: now_ms + LIVE_LEASE_KEPT_MS,
             look_at_ms: if session.on_phone { now_ms + PHONE_LOOK_MS } else { i64::MAX },
@@ -197,8 +197,8 @@ impl<'a> Drive<'a> {
 
     /// Sends new transcript rows to the peer. A closed connection counts as a hang-up.
     async fn tell_rows(&mut self, peer: &mut dyn Peer) {
-        while let Some(row) = self.conversation.transcript().get(self.told) {
-            self.told += 1;
+        while let Some(row) = self.conversation.transcript().get(self.reported) {
+            self.reported += 1;
             if peer.tell(row).await.is_err() {
                 self.tell(Input::HangUp { by: Party::User });
                 return;
@@ -219,7 +219,7 @@ impl<'a> Drive<'a> {
             return Ok(Vec::new());
         }
         let call = &session.call;
-        let mut statements = session.hold.keep(now_ms).to_vec();
+        let mut statements = session.lease.keep(now_ms).to_vec();
         let offset_ms = self.conversation.offset_ms();
         statements.extend(journal::save(&call.workspace_id, &call.id, offset_ms, self.spent, rows));
         let leg = session.on_phone.then(|| Leg::select(&call.workspace_id, &call.id));

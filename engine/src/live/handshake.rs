@@ -107,7 +107,7 @@ async fn check(services: &Services, incoming: &Incoming, now_ms: i64) -> Result<
 
 async fn open(services: &Services, incoming: &Incoming) -> Result<LiveSession, Fault> {
     let token = token(services, incoming, services.ports().clock.now_ms())?;
-    let Some(place) = services.live_permits().take() else {
+    let Some(permit) = services.live_permits().take() else {
         let message =
             "Too many conversations are open at the moment. Try again soon; the token is still good.";
         let mut error = Error::new(Code::Unavailable, message);
@@ -120,13 +120,13 @@ async fn open(services: &Services, incoming: &Incoming) -> Result<LiveSession, F
                 return Ok(LiveSession {
                     services: services.clone(),
                     call: opened.call,
-                    hold: opened.hold,
+                    lease: opened.lease,
                     assistant: opened.assistant,
                     max_duration_ms: i64::from(token.max_duration_seconds) * 1_000,
                     silence_ms: LIVE_SILENCE_MS,
                     on_phone: false,
                     line: None,
-                    _place: place,
+                    _permit: permit,
                 });
             }
             // The assistant changed since it was read.
@@ -139,7 +139,7 @@ async fn open(services: &Services, incoming: &Incoming) -> Result<LiveSession, F
 
 struct Opened {
     call: NewCall,
-    hold: JobLease,
+    lease: JobLease,
     assistant: AssistantSnapshot,
 }
 
@@ -168,7 +168,7 @@ async fn opened(services: &Services, token: &TestToken) -> Result<Opened, Fault>
     let subscribers = Subscribers::read(subscribers)?;
 
     let call = new_call(services, token, &assistant, now_ms);
-    let hold = JobLease::new(services, &call.workspace_id, &call.id);
+    let lease = JobLease::new(services, &call.workspace_id, &call.id);
     let mut batch = Batch::from([
         sql!("INSERT INTO used_test_tokens (id, workspace_id, expires_at) VALUES (:id, :workspace_id, :expires_at)", id = &token.id, workspace_id = workspace_id, expires_at = token.expires_at_ms),
         sql!("INSERT INTO batch_guard (ok) SELECT 0 WHERE NOT EXISTS
@@ -178,7 +178,7 @@ async fn opened(services: &Services, token: &TestToken) -> Result<Opened, Fault>
              (SELECT 1 FROM api_keys WHERE workspace_id = :workspace_id AND revoked_at IS NULL)", workspace_id = workspace_id),
     ]);
     batch.extend(calls::write::insert(&call));
-    batch.push(hold.open(now_ms));
+    batch.push(lease.open(now_ms));
     batch.push(journal::open(workspace_id, &call.id));
     batch.emit(services, workspace_id, &subscribers, EventKind::CallStarted, now_ms, || {
         Ok(json!({"call": Call::of(&call, None, None)?}))
@@ -191,7 +191,7 @@ async fn opened(services: &Services, token: &TestToken) -> Result<Opened, Fault>
         }
         Err(error) => return Err(error.into()),
     }
-    Ok(Opened { call, hold, assistant })
+    Ok(Opened { call, lease, assistant })
 }
 
 fn new_call(services: &Services, token: &TestToken, assistant: &AssistantSnapshot, now_ms: i64) -> NewCall {

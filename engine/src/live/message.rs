@@ -170,7 +170,7 @@ mod tests {
     #[test]
     fn what_is_wrong_is_told_with_what_to_do() {
         let long = format!(r#"{{"type":"user_text","text":"{}"}}"#, "x".repeat(LIVE_TEXT_CHARS_MAX + 1));
-        for (wrong, told) in [
+        for (wrong, expected) in [
             ("", "not valid JSON"),
             ("hello", "not valid JSON"),
             ("[]", "JSON object"),
@@ -186,7 +186,7 @@ mod tests {
             (&long, "at most 4000"),
         ] {
             let message = read(wrong).unwrap_err();
-            assert!(message.contains(told), "{wrong}: {message}");
+            assert!(message.contains(expected), "{wrong}: {message}");
         }
     }
 }

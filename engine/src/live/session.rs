@@ -15,7 +15,7 @@ use crate::storage::snapshots::AssistantSnapshot;
 pub struct LiveSession {
     pub(crate) services: Services,
     pub(crate) call: NewCall,
-    pub(crate) hold: JobLease,
+    pub(crate) lease: JobLease,
     pub(crate) assistant: AssistantSnapshot,
     /// The maximum duration of the conversation.
     pub(crate) max_duration_ms: i64,
@@ -25,7 +25,7 @@ pub struct LiveSession {
     pub(crate) on_phone: bool,
     /// The carrier's codec; `None` for a text client.
     pub(crate) line: Option<PhoneMedia>,
-    pub(crate) _place: Permit,
+    pub(crate) _permit: Permit,
 }
 
 impl LiveSession {

@@ -142,7 +142,7 @@ impl Peer for TextPeer<'_> {
                     "The assistant's model did not answer, so the conversation ends here.".to_owned();
                 let _ = self.send(ServerMessage::Error { code: "model_failed", message }).await;
             }
-            // A disconnected client knows.
+            // An error means that the client has disconnected, so it is ignored.
             let _ = self.send(ServerMessage::CallEnded { call_id, ended_reason: reason, duration_ms }).await;
             self.shut().await;
         })

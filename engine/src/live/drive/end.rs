@@ -57,7 +57,7 @@ impl Drive<'_> {
             ended: ended::after_conversation(so_far, reason, self.fault, answered_at, now),
             analysis: None,
             subscribers: &Subscribers::read(&subscribers)?,
-            job: CallJob::Conversation(&session.hold),
+            job: CallJob::Conversation(&session.lease),
             line: Line::HungUpByJob,
             now,
         };

@@ -35,7 +35,7 @@ impl Drive<'_> {
         if leg.is_over || now_ms >= until_ms {
             return Ok(false);
         }
-        session.services.ports().database.write(session.hold.keep(now_ms).to_vec()).await?;
+        session.services.ports().database.write(session.lease.keep(now_ms).to_vec()).await?;
         Ok(true)
     }
 
@@ -50,7 +50,7 @@ impl Drive<'_> {
                 // The carrier reported the end first, and it is stored: the job does the rest.
                 return self.unconnected(0).await;
             }
-            let mut statements = session.hold.keep(now_ms).to_vec();
+            let mut statements = session.lease.keep(now_ms).to_vec();
             statements.extend(Leg { media_started_at: Some(Timestamp::from_ms(now_ms)), ..leg }.change());
             statements.extend(calls::write::advance(
                 workspace_id,
@@ -81,9 +81,9 @@ impl Drive<'_> {
         // The end may be stored already: then there is nothing to wait for.
         let is_over = Leg::load(&session.services, workspace_id, call_id).await?.is_over;
         let due_at = self.now_ms() + if is_over { 0 } else { wait_ms };
-        let mut batch = Batch::from(session.hold.give_back(due_at));
+        let mut batch = Batch::from(session.lease.give_back(due_at));
         batch.extend(journal::forget(workspace_id, call_id));
-        batch.wake(JobKind::LiveCall, session.hold.job_id(), due_at);
+        batch.wake(JobKind::LiveCall, session.lease.job_id(), due_at);
         batch.write(&session.services).await?;
         self.given_back = true;
         Ok(())

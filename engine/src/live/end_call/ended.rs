@@ -91,7 +91,7 @@ fn is_left_by_the_person(leg: &Leg, end: &End, answered_at: Option<Timestamp>, e
 
 /// Corrects the reason by the carrier's reports and by a requested hang-up.
 pub(super) fn apply_carrier_facts(ended: &mut EndedCall, leg: &Leg) {
-    let is_voicemail = leg.said.machine == Some(true);
+    let is_voicemail = leg.facts.machine == Some(true);
     if is_voicemail {
         ended.outcome = Outcome::Voicemail;
     }
@@ -118,7 +118,7 @@ pub(super) fn apply_carrier_facts(ended: &mut EndedCall, leg: &Leg) {
 
 /// Adds the carrier's price, as far as it is known.
 pub(super) fn apply_carrier_price(ended: &mut EndedCall, leg: &Leg, rates: &Rates) {
-    if let Some(microusd) = rates.cost_microusd(leg.provider, leg.said.billed, ended.duration_ms) {
+    if let Some(microusd) = rates.cost_microusd(leg.provider, leg.facts.billed, ended.duration_ms) {
         let Costs { stt_microusd, llm_microusd, tts_microusd, .. } = ended.costs;
         ended.costs = Costs::of(microusd, stt_microusd, llm_microusd, tts_microusd);
     }

@@ -44,7 +44,7 @@ pub struct Leg {
     /// When a hang-up was requested.
     pub hang_up_at: Option<Timestamp>,
     /// What the carrier has reported so far.
-    pub said: CarrierFacts,
+    pub facts: CarrierFacts,
     /// Whether the call has ended.
     pub is_over: bool,
     /// Incremented with every change.
@@ -120,7 +120,7 @@ impl Leg {
             media_at: None,
             media_started_at: None,
             hang_up_at: None,
-            said: CarrierFacts::default(),
+            facts: CarrierFacts::default(),
             is_over: false,
             version: 1,
             created_at: call.started_at,
@@ -135,12 +135,12 @@ impl Leg {
 
     /// Whether the call no longer rings.
     pub fn is_answered(&self) -> bool {
-        self.placing == Placing::Incoming || self.said.answered || self.media_started_at.is_some()
+        self.placing == Placing::Incoming || self.facts.answered || self.media_started_at.is_some()
     }
 
     /// Why a running conversation has to end: the carrier reported the end, or a hang-up was requested.
     pub fn stopped(&self) -> Option<(EndedReason, Option<CallFault>)> {
-        match &self.said.end {
+        match &self.facts.end {
             _ if self.hang_up_at.is_some() => Some((EndedReason::HungUpByRequest, None)),
             Some(end) => Some((end.reason, Some(end.fault))),
             None => None,
@@ -190,7 +190,7 @@ pub(crate) mod fixture {
             media_at: None,
             media_started_at: None,
             hang_up_at: None,
-            said: CarrierFacts::default(),
+            facts: CarrierFacts::default(),
             is_over: false,
             version: 1,
             created_at: Timestamp::from_ms(0),
@@ -220,11 +220,11 @@ mod tests {
         let answered = |leg: &Leg| leg.ending("k", 0).map(|ending| ending.answered);
         assert_eq!(answered(&leg(Placing::Accepted)), Some(false));
         assert_eq!(answered(&Leg { carrier_call_id: None, ..leg(Placing::Accepted) }), None);
-        let said = CarrierFacts { answered: true, ..CarrierFacts::default() };
+        let facts = CarrierFacts { answered: true, ..CarrierFacts::default() };
         for up in [
             // We answered it ourselves.
             leg(Placing::Incoming),
-            Leg { said, ..leg(Placing::Accepted) },
+            Leg { facts, ..leg(Placing::Accepted) },
             // The carrier connects the call, and reports the answer late or not at all.
             Leg { media_at: Some(Timestamp::from_ms(1)), ..leg(Placing::Accepted) },
             Leg { media_started_at: Some(Timestamp::from_ms(1)), ..leg(Placing::Accepted) },
@@ -242,16 +242,16 @@ mod tests {
 
     #[test]
     fn what_was_said_is_read_as_it_was_written() {
-        let said = CarrierFacts {
+        let facts = CarrierFacts {
             end: Some(End::of(EndedReason::Busy, "busy 486").lasting(Some(0)).ended_by(Some(Side::Callee))),
             billed: Some(Billed { duration_ms: Some(0), cost_microusd: Some(13_000) }),
             answered: true,
             machine: Some(false),
             rejection: Some(("21211".to_owned(), "no".to_owned())),
         };
-        assert_eq!(serde_json::from_value::<CarrierFacts>(json!(said)).unwrap(), said);
+        assert_eq!(serde_json::from_value::<CarrierFacts>(json!(facts)).unwrap(), facts);
         assert_eq!(json!(CarrierFacts::default()), json!({}));
-        // As stored before `answered_by` existed.
+        // As stored before an end had a side.
         let before =
             json!({"outcome": "busy", "reason": "busy", "fault": "none", "cause": "", "duration_ms": null});
         assert_eq!(serde_json::from_value::<End>(before).unwrap(), End::of(EndedReason::Busy, ""));

@@ -44,32 +44,32 @@ pub async fn open(
         let message = "This is not the media socket of a call: this service did not issue its address.";
         return Err(Error::new(Code::InvalidToken, message).into());
     };
-    let Some(place) = services.live_permits().take() else {
+    let Some(permit) = services.live_permits().take() else {
         return Err(no_room(services, provider, &token).await);
     };
     let opened = retry_stale(|| opened(services, provider, &token)).await?;
-    Ok(opened.session(services, carrier, place))
+    Ok(opened.session(services, carrier, permit))
 }
 
 struct Opened {
     leg: Leg,
     call: NewCall,
-    hold: JobLease,
+    lease: JobLease,
     assistant: AssistantSnapshot,
 }
 
 impl Opened {
-    fn session(self, services: &Services, carrier: &dyn Carrier, place: Permit) -> LiveSession {
+    fn session(self, services: &Services, carrier: &dyn Carrier, permit: Permit) -> LiveSession {
         LiveSession {
             services: services.clone(),
             call: self.call,
-            hold: self.hold,
+            lease: self.lease,
             assistant: self.assistant,
             max_duration_ms: self.leg.max_seconds * 1_000 - PHONE_FAREWELL_MS,
             silence_ms: PHONE_SILENCE_MS,
             on_phone: true,
             line: Some(PhoneMedia::new(carrier.media_codec())),
-            _place: place,
+            _permit: permit,
         }
     }
 }
@@ -164,13 +164,13 @@ async fn opened(services: &Services, provider: CarrierName, token: &CallToken) -
             .push_str(&format!("\n\nThis call is placed on behalf of the person at {number}."));
     }
     let leg = Leg { media_at: Some(now), ..before };
-    let hold = JobLease::over(services, workspace_id, call_id, &leg.job_id);
+    let lease = JobLease::over(services, workspace_id, call_id, &leg.job_id);
     let mut statements = leg.change().to_vec();
-    statements.extend(hold.take(now.ms()));
+    statements.extend(lease.take(now.ms()));
     statements.push(journal::open(workspace_id, call_id));
     if !is_as_begun {
         statements.extend(calls::write::spoken_by(&call));
     }
     ports.database.write(statements).await?;
-    Ok(Opened { leg, call, hold, assistant })
+    Ok(Opened { leg, call, lease, assistant })
 }

@@ -152,7 +152,7 @@ impl PhonePeer {
         self.frames.pop_front().map(PhoneOutput::Audio)
     }
 
-    /// The next event, in order; after the end, always [`PeerEvent::Gone`] or the failure.
+    /// The next event, in order; after the end, always the final event.
     pub fn poll_event(&mut self) -> Option<PeerEvent> {
         self.events.pop_front().or_else(|| self.over.clone())
     }

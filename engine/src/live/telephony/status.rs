@@ -71,15 +71,15 @@ impl<'a> Change<'a> {
             // A callback proves that the carrier has accepted the call, even if its response was lost.
             after.placing = Placing::Accepted;
         }
-        let said = &mut after.said;
-        said.machine = said.machine.or(report.machine);
-        said.answered |= report.progress == Some(Progress::Answered);
-        said.billed = merged(said.billed, report.billed);
+        let facts = &mut after.facts;
+        facts.machine = facts.machine.or(report.machine);
+        facts.answered |= report.progress == Some(Progress::Answered);
+        facts.billed = merged(facts.billed, report.billed);
         let mut end = None;
-        if let Some(Progress::Ended(told)) = &report.progress {
-            said.end.get_or_insert_with(|| told.clone());
+        if let Some(Progress::Ended(reported)) = &report.progress {
+            facts.end.get_or_insert_with(|| reported.clone());
             // A running conversation ends its own call and uses these facts.
-            end = said.end.clone().filter(|_| !before.is_over && before.media_started_at.is_none());
+            end = facts.end.clone().filter(|_| !before.is_over && before.media_started_at.is_none());
         }
         Self { before, after, report, now: services.now(), end }
     }
@@ -134,7 +134,7 @@ impl<'a> Change<'a> {
                 leg.hang_up_later(services, self.now, &mut batch);
             }
         }
-        if *is_over && leg.said.billed != self.before.said.billed {
+        if *is_over && leg.facts.billed != self.before.facts.billed {
             self.reprice(row, services.config().carriers.rates(), &mut batch)?;
         }
         Ok(batch)
@@ -144,7 +144,7 @@ impl<'a> Change<'a> {
     fn reprice(&self, row: Row<'_>, rates: &Rates, batch: &mut Batch) -> Result<(), Fault> {
         let Leg { workspace_id, call_id, provider, .. } = self.before;
         let ours_ms = row.optional_integer("duration_ms")?.unwrap_or(0);
-        let Some(microusd) = rates.cost_microusd(*provider, self.after.said.billed, ours_ms) else {
+        let Some(microusd) = rates.cost_microusd(*provider, self.after.facts.billed, ours_ms) else {
             return Ok(());
         };
         let before = row.integer("telephony_microusd")?;
@@ -156,12 +156,12 @@ impl<'a> Change<'a> {
 }
 
 /// Combines what two reports say about the price.
-fn merged(before: Option<Billed>, told: Option<Billed>) -> Option<Billed> {
-    match (before, told) {
-        (Some(before), Some(told)) => Some(Billed {
-            duration_ms: told.duration_ms.or(before.duration_ms),
-            cost_microusd: told.cost_microusd.or(before.cost_microusd),
+fn merged(before: Option<Billed>, latest: Option<Billed>) -> Option<Billed> {
+    match (before, latest) {
+        (Some(before), Some(latest)) => Some(Billed {
+            duration_ms: latest.duration_ms.or(before.duration_ms),
+            cost_microusd: latest.cost_microusd.or(before.cost_microusd),
         }),
-        (before, told) => told.or(before),
+        (before, latest) => latest.or(before),
     }
 }

@@ -36,7 +36,7 @@ async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
             "is not a telephone call: a browser call ends with its socket, a simulated call with its run";
         return Err(Error::field("id", message).into());
     };
-    if leg.is_over || leg.said.end.is_some() {
+    if leg.is_over || leg.facts.end.is_some() {
         return context.commit(Vec::new(), Output::ok(&call)?).await;
     }
     if leg.carrier_call_id.is_none() {

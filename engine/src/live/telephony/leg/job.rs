@@ -73,7 +73,7 @@ impl Leg {
 
     /// The same, due at `due_at`.
     pub fn hang_up_by(&self, services: &Services, now: Timestamp, due_at: Timestamp, batch: &mut Batch) {
-        if self.said.end.is_some() || self.carrier_call_id.is_none() {
+        if self.facts.end.is_some() || self.carrier_call_id.is_none() {
             return;
         }
         let job_id: JobId = services.new_id();

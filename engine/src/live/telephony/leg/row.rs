@@ -43,7 +43,7 @@ impl Leg {
             media_at = self.media_at,
             media_started_at = self.media_started_at,
             hang_up_at = self.hang_up_at,
-            said = json!(self.said).to_string(),
+            said = json!(self.facts).to_string(),
             is_over = self.is_over,
             version = self.version,
             created_at = self.created_at,
@@ -91,7 +91,7 @@ impl Leg {
             media_at: row.optional_timestamp("media_at")?,
             media_started_at: row.optional_timestamp("talked_at")?,
             hang_up_at: row.optional_timestamp("hang_up_at")?,
-            said: row.json("said")?,
+            facts: row.json("said")?,
             is_over: row.flag("is_over")?,
             version: row.integer("version")?,
             created_at: row.timestamp("created_at")?,
@@ -127,7 +127,7 @@ impl Leg {
             media_at = self.media_at,
             media_started_at = self.media_started_at,
             hang_up_at = self.hang_up_at,
-            said = json!(self.said).to_string(),
+            said = json!(self.facts).to_string(),
             is_over = self.is_over,
         );
         [guard, update].map(|statement| statement.in_workspace(&self.workspace_id))

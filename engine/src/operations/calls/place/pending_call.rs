@@ -181,7 +181,7 @@ impl PendingCall {
         let row = call.first().ok_or_else(|| Fault::Bug(format!("{id} is gone")))?;
         let call = NewCall::read(row, workspace_id)?;
         leg.placing = Placing::Rejected;
-        leg.said.rejected(rejection);
+        leg.facts.rejected(rejection);
         let mut batch = Batch::default();
         // A call that talks all the same is ended by its conversation.
         if leg.is_over || leg.media_started_at.is_some() {
