@@ -33,7 +33,7 @@ pub async fn give_up(services: &Services, job: &Job) -> Result<(), Failure> {
     let Some((started, journal, inputs)) = load(services, job).await? else {
         return nothing_to_do(services, job).await;
     };
-    let message = "The run was started several times and never came to its end.";
+    let message = "The run was started several times and never finished.";
     let mut drive = Drive::new(services, job, &started, journal, inputs);
     let driven = drive.interrupted(message);
     let error = RunError { code: "gave_up".to_owned(), message: message.to_owned() };

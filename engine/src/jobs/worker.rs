@@ -90,7 +90,7 @@ impl QueueWorker {
         let released = self.services.release_leases(&self.owner).await;
         released
             .err()
-            .map(|fault| format!("leases could not be given back; they run out by themselves: {fault:?}"))
+            .map(|fault| format!("leases could not be released; they expire by themselves: {fault:?}"))
     }
 
     /// How long until the next known job is due.
@@ -129,7 +129,7 @@ pub(super) fn sweep_failed(fault: &crate::storage::fault::Fault) -> String {
 }
 
 pub(super) fn job_failed(incident: &str) -> String {
-    format!("a job failed and is tried again: {incident}")
+    format!("a job failed and is retried: {incident}")
 }
 
 /// A job leased by this process.

@@ -62,7 +62,7 @@ pub(crate) async fn without_upgrade(
     let fault = match check(services, incoming, now_ms).await {
         Ok(()) => {
             let message =
-                "This address is a WebSocket. Open it with a WebSocket client; the token is still good.";
+                "This address is a WebSocket. Open it with a WebSocket client; the token is still valid.";
             Error::new(Code::UpgradeRequired, message).into()
         }
         Err(fault) => fault,
@@ -76,8 +76,7 @@ fn token(services: &Services, incoming: &Incoming, now_ms: i64) -> Result<TestTo
     let text = form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == "token");
     let token = text.and_then(|(_, text)| TestToken::read(&services.config().secret, &text));
     let Some(token) = token else {
-        let message =
-            "No valid test token. Use the whole websocket_url that create_browser_test_token answered.";
+        let message = "No valid test token. Use the complete websocket_url from create_browser_test_token.";
         return Err(Error::new(Code::InvalidToken, message));
     };
     if token.expires_at_ms <= now_ms {
@@ -109,7 +108,7 @@ async fn open(services: &Services, incoming: &Incoming) -> Result<LiveSession, F
     let token = token(services, incoming, services.ports().clock.now_ms())?;
     let Some(permit) = services.live_permits().take() else {
         let message =
-            "Too many conversations are open at the moment. Try again soon; the token is still good.";
+            "Too many conversations are open at the moment. Try again soon; the token is still valid.";
         let mut error = Error::new(Code::Unavailable, message);
         error.retry_after_s = Some(10);
         return Err(error.into());

@@ -133,22 +133,20 @@ pub fn read(text: &str) -> Result<ClientMessage, String> {
         other => return Err(format!("There is no message of type `{}`. {FORMS}", shortened(other))),
     };
     match fields.keys().next() {
-        Some(name) => Err(format!("`{}` is no field of `{kind}`; leave it out.", shortened(name))),
+        Some(name) => Err(format!("`{}` is not a field of `{kind}`; leave it out.", shortened(name))),
         None => Ok(message),
     }
 }
 
 fn words(text: Option<Value>) -> Result<String, String> {
     let Some(Value::String(text)) = text else {
-        return Err("`user_text` needs `text`, the words as a string.".to_owned());
+        return Err("`user_text` requires `text`, a string.".to_owned());
     };
     let chars = text.chars().count();
     if text.trim().is_empty() {
-        Err("`text` is empty. Send the words, or nothing.".to_owned())
+        Err("`text` is empty. Send a text.".to_owned())
     } else if chars > LIVE_TEXT_CHARS_MAX {
-        Err(format!(
-            "`text` has {chars} characters, at most {LIVE_TEXT_CHARS_MAX} are taken. Send less at once."
-        ))
+        Err(format!("`text` has {chars} characters, more than {LIVE_TEXT_CHARS_MAX}. Send a shorter text."))
     } else {
         Ok(text)
     }

@@ -31,11 +31,11 @@ enum Close {
 impl Close {
     const fn code_and_reason(self) -> (u16, &'static str) {
         match self {
-            Self::Normal => (1000, "the conversation is over"),
+            Self::Normal => (1000, "the conversation has ended"),
             Self::GoingAway => (1001, "the service is stopping"),
-            Self::Policy => (1008, "too many messages that are wrong or come too fast"),
+            Self::Policy => (1008, "too many invalid messages, or messages too fast"),
             Self::TooLarge => (1009, "the message is too large"),
-            Self::Internal => (1011, "something broke on our side"),
+            Self::Internal => (1011, "internal error"),
         }
     }
 }
@@ -57,7 +57,7 @@ impl<'a> TextPeer<'a> {
                 let read = match self.pace.allows(self.clock.now_ms()) {
                     true => message::read(&text).map_err(|message| ("invalid_message", message)),
                     false => {
-                        Err(("too_fast", "Messages come too fast. Wait for an answer first.".to_owned()))
+                        Err(("too_fast", "Messages arrive too fast. Wait for an answer first.".to_owned()))
                     }
                 };
                 match read {
@@ -67,7 +67,7 @@ impl<'a> TextPeer<'a> {
                 }
             }
             Received::Message(SocketMessage::Binary(_)) => {
-                let message = "Binary messages are for speech, which this version does not take. Send text.";
+                let message = "Binary messages are reserved for speech, which this version does not support. Send text.";
                 self.wrong("invalid_message", message.to_owned()).await
             }
             Received::TooLarge => {
@@ -150,7 +150,7 @@ impl Peer for TextPeer<'_> {
 
     fn broken(&mut self) -> BoxFuture<'_, ()> {
         Box::pin(async move {
-            let message = "Something broke on our side, so the conversation ends here.".to_owned();
+            let message = "An internal error occurred, so the conversation ends here.".to_owned();
             let _ = self.send(ServerMessage::Error { code: "internal", message }).await;
             self.close = Close::Internal;
             self.shut().await;

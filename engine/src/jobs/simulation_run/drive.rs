@@ -152,7 +152,7 @@ impl<'a> Drive<'a> {
             let input = match part {
                 SimulationPart::Caller | SimulationPart::Assistant => Input::CostLimit,
                 SimulationPart::Judge => Input::ModelFailed {
-                    reason: "The run has cost as much as it may, so the judge was not asked.".to_owned(),
+                    reason: "The run reached its cost limit, so the judge was not asked.".to_owned(),
                 },
             };
             self.tell(input, Cost::default());

@@ -46,8 +46,10 @@ pub async fn handle(services: &Services, incoming: &Incoming, request_id: &str) 
 /// The carrier, if the operator has an account with it.
 pub(crate) fn carrier(services: &Services, provider: CarrierName) -> Result<&dyn Carrier, Error> {
     services.config().carriers.get(provider).map(|carrier| &**carrier).ok_or_else(|| {
-        let message =
-            format!("This service has no account with {}. Its operator sets one up.", provider.as_str());
+        let message = format!(
+            "This service has no account with {}. Its operator can configure one.",
+            provider.as_str()
+        );
         Error::new(Code::CarrierNotConfigured, message)
     })
 }
@@ -67,11 +69,11 @@ pub(super) async fn genuine(services: &Services, check: Check) -> Result<(), Err
     };
     let why = match forged {
         Forged::Missing => "it is not signed",
-        Forged::Malformed => "its signature cannot be read",
+        Forged::Malformed => "its signature is malformed",
         Forged::Wrong => {
-            "its signature does not fit; is SIDETONE_BASE_URL the address that the carrier calls?"
+            "its signature does not match; is SIDETONE_BASE_URL the address that the carrier calls?"
         }
-        Forged::Stale => "its signature is too old, or of the future",
+        Forged::Stale => "its timestamp is too old, or in the future",
     };
     Err(Error::new(Code::InvalidSignature, format!("This request is not a callback of the carrier: {why}.")))
 }
@@ -99,9 +101,9 @@ async fn answer(services: &Services, incoming: &Incoming, provider: CarrierName)
     let token = callback.query_pairs().into_iter().find(|(name, _)| name == "call");
     let token =
         token.and_then(|(_, text)| CallToken::read(&services.config().secret, Purpose::Callback, &text));
-    let events = carrier.read(&callback).map_err(|what| {
-        Error::new(Code::InvalidParameter, format!("This callback cannot be read: {what}."))
-    })?;
+    let events = carrier
+        .read(&callback)
+        .map_err(|what| Error::new(Code::InvalidParameter, format!("This callback is malformed: {what}.")))?;
     let mut reply = carrier.acknowledge();
     for event in events {
         match event {
@@ -135,10 +137,10 @@ async fn respond(services: &Services, reply: Reply, request_id: &str) -> Respons
                 Some(format!("a carrier refused a command: HTTP {}", refused.status)),
             ),
             other => {
-                let message = "The carrier did not take the answer. Send the callback again.";
+                let message = "The carrier did not accept the command. Send the callback again.";
                 let response = error_response(&Error::new(Code::Unavailable, message), request_id);
                 let status = other.map(|reply| reply.status);
-                with_incident(response, Some(format!("a carrier did not take a command: {status:?}")))
+                with_incident(response, Some(format!("a carrier did not accept a command: {status:?}")))
             }
         },
     }

@@ -19,7 +19,7 @@ pub(crate) async fn hang_up(services: &Services, leg: &Leg) -> Result<(), Fault>
             carrier.hung_up(&reply).map_err(|rejection| client::rejected(provider, &rejection).into())
         }
         Err(HttpError::Refused | HttpError::Timeout | HttpError::Failed(_) | HttpError::TooLarge(_)) => {
-            let message = "The carrier did not answer. The call may still be up: try again, hanging up twice does no harm.";
+            let message = "The carrier did not answer. The call may still be connected. Try again: hanging up twice is safe.";
             let details = serde_json::json!({"provider": provider, "call_id": leg.call_id});
             Err(Error::new(Code::CarrierTimeout, message).with_details(details).into())
         }

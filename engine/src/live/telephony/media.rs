@@ -82,7 +82,7 @@ async fn waiting(services: &Services, provider: CarrierName, token: &CallToken) 
         return Err(Error::not_found("call").into());
     };
     if leg.media_at.is_some() || leg.is_over {
-        let message = "The media socket of this call was opened before, or the call is over.";
+        let message = "The media socket of this call was opened before, or the call has ended.";
         return Err(Error::new(Code::TokenUsed, message).into());
     }
     Ok(leg)

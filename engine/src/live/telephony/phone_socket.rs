@@ -152,11 +152,11 @@ impl Peer for PhoneSocket<'_> {
     }
 
     fn over<'a>(&'a mut self, _: &'a str, _: EndedReason, _: i64) -> BoxFuture<'a, ()> {
-        self.socket.close(1000, "the call is over")
+        self.socket.close(1000, "the call has ended")
     }
 
     fn broken(&mut self) -> BoxFuture<'_, ()> {
-        self.socket.close(1011, "something broke on our side")
+        self.socket.close(1011, "internal error")
     }
 }
 

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use crate::operations::schema::SchemaOf;
 
-/// What a request has to look like: one plain schema without references.
+/// The schema that requests are checked against: without references.
 pub fn request(schema: SchemaOf, partial: bool) -> Value {
     let mut generator = SchemaSettings::draft2020_12()
         .with(|settings| {
@@ -37,7 +37,7 @@ pub fn response_generator() -> SchemaGenerator {
         .into_generator()
 }
 
-/// Removes what schemars adds and nobody needs, and writes enums and nullable values one way.
+/// Removes schemars' redundant keywords, and writes enums and nullable values in one form.
 pub fn normalise(schema: &mut Value) {
     let Value::Object(object) = schema else {
         return;
