@@ -21,13 +21,13 @@ crate::words! {
 crate::words! {
     /// The caller's sentiment.
     json Sentiment {
-        /// Positive.
+        /// The caller was satisfied.
         Positive = "positive",
-        /// Neutral.
+        /// Neither satisfied nor dissatisfied.
         Neutral = "neutral",
-        /// Negative.
+        /// The caller was dissatisfied.
         Negative = "negative",
-        /// Unknown.
+        /// It could not be determined.
         Unknown = "unknown",
     }
 }

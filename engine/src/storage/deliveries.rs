@@ -13,9 +13,9 @@ crate::words! {
         Pending = "pending",
         /// The receiver has accepted it.
         Delivered = "delivered",
-        /// Failed: the last attempt failed, or the receiver answered 410.
+        /// The last attempt failed, or the receiver answered 410.
         Failed = "failed",
-        /// Canceled, because its webhook was deleted.
+        /// The webhook was deleted before the delivery.
         Canceled = "canceled",
     }
 }

@@ -182,9 +182,9 @@ crate::words! {
     /// How speech is processed.
     #[derive(Default)]
     json PipelineMode {
-        /// Realtime: one model takes and returns speech. Requires a realtime-capable provider.
+        /// One model takes and returns speech. Requires a realtime-capable provider.
         Realtime = "realtime",
-        /// Cascading: speech to text, a language model, text to speech.
+        /// Speech to text, a language model, text to speech.
         #[default]
         Cascading = "cascading",
     }

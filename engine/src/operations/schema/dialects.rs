@@ -47,7 +47,7 @@ pub fn normalise(schema: &mut Value) {
         object.remove("format");
     }
     let default = object.get("default");
-    // An empty text where one character is the least stands for "the server's default".
+    // An empty default with a minimum length means "the server's default": no client can send it.
     let unusable = default == Some(&json!("")) && object.contains_key("minLength");
     if default == Some(&Value::Null) || unusable {
         object.remove("default");

@@ -29,7 +29,7 @@ pub struct Call {
     source: Source,
     /// Whether the call is incoming or outgoing.
     direction: Direction,
-    /// The state of the call.
+    /// The status of the call.
     status: CallStatus,
     /// The caller's number; null when the call uses no telephone.
     from: Option<String>,

@@ -17,9 +17,9 @@ crate::words! {
 crate::words! {
     /// The direction of a call.
     json Direction {
-        /// Incoming.
+        /// Placed by the other side.
         Inbound = "inbound",
-        /// Outgoing.
+        /// Placed by this service.
         Outbound = "outbound",
     }
 }
@@ -29,11 +29,11 @@ crate::words! {
     json CallStatus {
         /// Accepted and waiting.
         Queued = "queued",
-        /// Ringing.
+        /// The other side's telephone rings.
         Ringing = "ringing",
         /// The two sides are connected.
         InProgress = "in_progress",
-        /// Ended.
+        /// The call has ended, answered or not.
         Ended = "ended",
     }
 }
