@@ -1,10 +1,10 @@
-//! Why a conversation ended, what that means for its call, and whose fault it is.
+//! The reasons for the end of a conversation, with their outcomes and faults.
 use super::{CallFault, Outcome};
 
 crate::words! {
-    /// Why a conversation ended: a closed list, so that reports can count by it.
+    /// Why a conversation ended: a closed list, so that reports can group by it.
     ///
-    /// At most 25 values over the product's life. A new one needs a reason that no present one tells.
+    /// At most 25 values over the product's life. A new one requires a reason that no existing one covers.
     json EndedReason {
         /// The user hung up or closed the conversation.
         UserHungUp = "user_hung_up",
@@ -14,51 +14,51 @@ crate::words! {
         Silence = "silence",
         /// The conversation reached its limit of turns.
         TurnLimit = "turn_limit",
-        /// The conversation reached its limit of time.
+        /// The conversation reached its time limit.
         DurationLimit = "duration_limit",
-        /// The conversation cost as much as it may.
+        /// The conversation reached its cost limit.
         CostLimit = "cost_limit",
-        /// The next row would have made the transcript longer than one may be; it was left out.
+        /// The next row would have exceeded the maximum size of the transcript; it was omitted.
         TranscriptLimit = "transcript_limit",
-        /// The model kept asking for tools after it was told to stop and answer.
+        /// The model kept requesting tools although it had to answer.
         ToolLoop = "tool_loop",
-        /// The assistant said the same line over and over.
+        /// The assistant repeated the same line.
         AssistantRepeating = "assistant_repeating",
-        /// A model did not answer: the assistant's, or the simulated caller's.
+        /// A model did not respond: the assistant's, or the simulated caller's.
         ModelFailed = "model_failed",
-        /// The service stopped the conversation: neither side did anything wrong.
+        /// The service stopped the conversation; neither side is at fault.
         Aborted = "aborted",
-        /// Somebody asked the service to hang up.
+        /// A hang-up was requested from the service.
         HungUpByRequest = "hung_up_by_request",
-        /// The telephone rang and nobody answered.
+        /// The call was not answered.
         NoAnswer = "no_answer",
         /// The line was busy.
         Busy = "busy",
-        /// The call was declined where it rang.
+        /// The call was declined.
         Declined = "declined",
-        /// The call was called off before anybody answered.
+        /// The call was canceled before it was answered.
         Canceled = "canceled",
-        /// The number cannot be called: it does not exist, is out of service, or no way leads there.
+        /// The number cannot be called: it does not exist, is out of service, or cannot be reached.
         Unreachable = "unreachable",
-        /// The carrier did not take the call: its account, its permissions, its limits.
+        /// The carrier rejected the call: its account, its permissions, its limits.
         CarrierRefused = "carrier_refused",
-        /// The carrier took the call and lost it.
+        /// The carrier accepted the call and failed to complete it.
         CarrierFailed = "carrier_failed",
-        /// The call was connected and its audio never came, or broke off.
+        /// The call was connected, but its audio never arrived or was lost.
         MediaLost = "media_lost",
-        /// The carrier never told what became of the call.
+        /// The carrier never reported the end of the call.
         Unsettled = "unsettled",
     }
 }
 
 impl EndedReason {
-    /// True when one of the two sides closed the conversation of its own will.
+    /// Whether one of the two sides ended the conversation.
     #[must_use]
     pub const fn is_proper(self) -> bool {
         matches!(self, Self::UserHungUp | Self::AssistantEnded)
     }
 
-    /// What came of a call whose conversation ended like this.
+    /// The outcome of a call with this reason.
     #[must_use]
     pub const fn outcome(self) -> Outcome {
         match self {
@@ -76,7 +76,7 @@ impl EndedReason {
         }
     }
 
-    /// Whose fault it is.
+    /// The fault of a call with this reason.
     #[must_use]
     pub const fn fault(self) -> CallFault {
         match self {

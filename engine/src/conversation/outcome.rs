@@ -1,17 +1,17 @@
-//! The words for how a conversation went: what came of it, how the caller felt, and whose fault a failure is.
+//! The result of a conversation: outcome, sentiment and fault.
 
 crate::words! {
-    /// What came of a call.
+    /// The outcome of a call.
     json Outcome {
         /// There was a conversation.
         Completed = "completed",
-        /// Nobody answered.
+        /// The call was not answered.
         NoAnswer = "no_answer",
         /// The line was busy.
         Busy = "busy",
-        /// It could not be connected or broke.
+        /// The call could not be connected, or broke.
         Failed = "failed",
-        /// It was called off before anybody talked.
+        /// The call was canceled before a conversation.
         Canceled = "canceled",
         /// A machine answered.
         Voicemail = "voicemail",
@@ -19,31 +19,31 @@ crate::words! {
 }
 
 crate::words! {
-    /// How the caller felt about the call.
+    /// The caller's sentiment.
     json Sentiment {
-        /// Pleased.
+        /// The caller was satisfied.
         Positive = "positive",
-        /// Neither.
+        /// Neither satisfied nor dissatisfied.
         Neutral = "neutral",
-        /// Displeased.
+        /// The caller was dissatisfied.
         Negative = "negative",
-        /// It cannot be told.
+        /// It could not be determined.
         Unknown = "unknown",
     }
 }
 
 crate::words! {
-    /// Whose fault it is that a call did not go well.
+    /// The cause of a failed call.
     json CallFault {
-        /// Nobody's: it went well, or as such things go.
+        /// No fault.
         None = "none",
-        /// The other side's.
+        /// The other side.
         Caller = "caller",
         /// The assistant's configuration.
         Assistant = "assistant",
         /// The server's settings.
         Operator = "operator",
-        /// A model's or a voice's provider.
+        /// The provider of a model or a voice.
         Provider = "provider",
         /// The telephone carrier.
         Carrier = "carrier",

@@ -1,54 +1,54 @@
-//! The rows a conversation leaves behind.
+//! The rows of a transcript.
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// Who or what a transcript row comes from.
+/// The source of a transcript row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TranscriptRole {
-    /// The person who calls or is called, or the simulated caller.
+    /// The user: the person on the call, or the simulated caller.
     User,
     /// The assistant.
     Assistant,
-    /// The assistant's model asked for a tool.
+    /// A tool call by the assistant's model.
     ToolCall,
-    /// What the tool answered, or why it was not called.
+    /// The tool's result, or why it was not called.
     ToolResult,
     /// Keys the user pressed.
     Dtmf,
-    /// The service itself.
+    /// The service.
     System,
 }
 
-/// One row of a transcript, in the order of things happening.
+/// One row of a transcript, in chronological order.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TranscriptRow {
-    /// The row's place in the transcript, from 0 without gaps.
+    /// The index of the row, from 0 without gaps.
     pub index: usize,
-    /// Who or what the row comes from.
+    /// The source of the row.
     pub role: TranscriptRole,
-    /// What was said and heard; for tools, the call or its result as text.
+    /// The text that was said and heard; for tools, the call or its result as text.
     pub text: String,
     /// When it began, in ms from the start of the conversation.
     pub start_ms: i64,
-    /// When it was over, in ms from the start of the conversation.
+    /// When it ended, in ms from the start of the conversation.
     pub end_ms: i64,
-    /// True when the user talked over it (barge-in): `text` is then only what was heard.
+    /// Whether the user interrupted the line (barge-in): `text` then has only the part that was heard.
     pub interrupted: bool,
-    /// What the assistant meant to say, when it was interrupted; else null.
+    /// The complete line if it was interrupted; otherwise null.
     pub intended_text: Option<String>,
     /// The tool's name (tool rows only).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_name: Option<String>,
-    /// Joins a tool's call with its result (tool rows only).
+    /// The id of the tool call, also in its result (tool rows only).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_call_id: Option<String>,
-    /// What the tool was called with (`tool_call` rows only).
+    /// The arguments of the tool call (`tool_call` rows only).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arguments: Option<Value>,
-    /// On a `tool_result` row, true when the tool failed. On a `tool_call` row, true when the
-    /// call was refused and never made (an unknown tool, too many calls). Tool rows only.
+    /// On a `tool_result` row, true when the tool failed. On a `tool_call` row, true when the call was rejected and not
+    /// sent (an unknown tool, too many calls). Tool rows only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub is_error: Option<bool>,
 }

@@ -1,4 +1,4 @@
-//! Hangs up at the carrier after a call has ended on our side: a carrier's line may outlive our socket.
+//! Hangs up at the carrier after a call has ended on our side: a carrier's line can outlive our socket.
 use super::Failure;
 use crate::base::limits::JOB_ATTEMPTS_MAX;
 use crate::live::telephony::hang_up;
@@ -8,8 +8,8 @@ use crate::storage::jobs::Job;
 
 pub(super) async fn run(services: &Services, job: &Job) -> Result<(), Failure> {
     let [rows] = services.read([Leg::select(&job.workspace_id, &job.subject_id)]).await?;
-    // Usually it has ended by itself meanwhile.
-    if let Some(leg) = Leg::first(Some(&rows))?.filter(|leg| leg.said.end.is_none())
+    // Usually the line has ended by itself meanwhile.
+    if let Some(leg) = Leg::first(Some(&rows))?.filter(|leg| leg.facts.end.is_none())
         && let Err(fault) = hang_up::hang_up(services, &leg).await
         && job.attempts <= JOB_ATTEMPTS_MAX
     {

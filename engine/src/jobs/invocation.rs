@@ -1,4 +1,4 @@
-//! The jobs of a process that the platform starts for a moment: bounded work, and a hint for what is left.
+//! The jobs of a short-lived process that the platform starts: bounded work, and hints for the rest.
 use std::collections::VecDeque;
 
 use super::worker::{job_failed, sweep_failed, unreadable};
@@ -6,12 +6,12 @@ use crate::ports::{JobQueue, Wake};
 use crate::services::Services;
 use crate::storage::jobs::JobKind;
 
-/// Jobs side by side. A Worker has six connections at once, for storage and tools together, and a tool's deadline must
-/// not run while its request waits for one.
+/// Concurrent jobs. A Worker has six connections for storage and tools together, and a tool's timeout must not run
+/// while its request waits for a connection.
 const SLOTS: usize = 4;
-/// Claims in one invocation: with a few batches a job, within the 50 queries of the free plan.
+/// Claims per invocation: with a few batches per job, this stays within the 50 queries of the free plan.
 const CLAIMS_MAX: usize = 4;
-/// How many jobs one invocation runs, and so how many one hint may stand for.
+/// How many jobs one invocation runs, and so how many one hint may represent.
 pub const JOBS_PER_INVOCATION: usize = SLOTS * CLAIMS_MAX;
 
 /// The work of one invocation. The host calls [`Invocation::next`] until it returns `None`.
@@ -26,17 +26,17 @@ enum Part {
     Jobs { queue: JobQueue, claims_max: usize },
 }
 
-/// What one part of an invocation did.
+/// The result of one part of an invocation.
 #[derive(Debug, Default)]
 pub struct Report {
     /// Errors for the log.
     pub incidents: Vec<String>,
-    /// Storage did not answer: hints that started the invocation should come again.
+    /// Storage did not respond: the hints that started the invocation should be delivered again.
     pub retry_hints: bool,
 }
 
 impl Invocation {
-    /// For the queues that the hints name; for all of them when one names something that this version does not know.
+    /// For the queues named by the hints; for all queues if a hint is unknown to this version.
     pub(crate) fn of_hints<'a>(
         services: Services,
         owner: &str,
@@ -51,16 +51,16 @@ impl Invocation {
         Self { services, owner: owner.to_owned(), parts }
     }
 
-    /// For the jobs that are due although no hint came, and the sweep.
+    /// For due jobs without a hint, and the sweep.
     pub(crate) fn scheduled(services: Services, owner: &str) -> Self {
         let claims_max = CLAIMS_MAX / JobQueue::ALL.len();
         let jobs = |queue| Part::Jobs { queue, claims_max };
-        // Deliveries first: they are over within their deadline, and a conversation may last.
+        // Deliveries first: they end within their timeout, while conversations take longer.
         let parts = [Part::Sweep, jobs(JobQueue::Deliveries), jobs(JobQueue::Conversations)];
         Self { services, owner: owner.to_owned(), parts: parts.into() }
     }
 
-    /// Runs the next part. A host that collects hints sends them after each, because a part may last.
+    /// Runs the next part. A host that collects hints sends them after each part, because a part can take long.
     pub async fn next(&mut self) -> Option<Report> {
         Some(match self.parts.pop_front()? {
             Part::Sweep => {
@@ -87,7 +87,7 @@ impl Invocation {
             if turn.ran == 0 {
                 break;
             }
-            // A failed job is tried again after its pause; what is left goes to another invocation.
+            // A failed job is retried after its pause; another invocation runs the remaining jobs.
             if (claim == claims_max || !turn.incidents.is_empty())
                 && let Some(at_ms) = turn.next_due_ms
             {

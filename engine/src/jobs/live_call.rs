@@ -1,7 +1,7 @@
-//! The job of a live conversation or a telephone call. While a conversation is under way its process holds the job's
-//! lease: when the lease runs out, the process is gone, and the next one to claim the job ends the call with what its
-//! journal holds. A telephone call has its job from the beginning: when it comes due unclaimed, the call was not connected
-//! in time. Once the call has ended, the job analyzes it and is done.
+//! The job of a live conversation or a telephone call. During a conversation, its process holds the job's lease: when
+//! the lease expires, the process is gone, and the next process that claims the job ends the call from its journal. A
+//! telephone call has its job from the beginning: if the job becomes due unclaimed, the call was not connected in time.
+//! After the end of the call, the job analyzes it and finishes.
 use serde_json::{Value, json};
 
 use super::Failure;
@@ -24,12 +24,12 @@ use crate::storage::fault::{Fault, retry_stale_within};
 use crate::storage::jobs::Job;
 use crate::storage::spending;
 
-/// How long a model's answer may take, all its tries together.
+/// The timeout of a model request, including its retries.
 const ANSWER_MS: i64 = MODEL_TOTAL_MS as i64;
 
-/// Ends a call that nobody carries on, then analyzes it.
+/// Ends an abandoned call, then analyzes it.
 pub(super) async fn run(services: &Services, job: &Job) -> Result<(), Failure> {
-    // The carrier may say something meanwhile.
+    // The carrier may report something meanwhile.
     match retry_stale_within(LEASED_ATTEMPTS_MAX, || ended_call(services, job)).await? {
         Some(found) => analyze_call(services, job, &found).await,
         None => {
@@ -39,24 +39,24 @@ pub(super) async fn run(services: &Services, job: &Job) -> Result<(), Failure> {
     }
 }
 
-/// The call, ended here unless it was before; `None` when it is gone.
+/// The call, ended here if it had not ended; `None` if it was deleted.
 async fn ended_call(services: &Services, job: &Job) -> Result<Option<Found>, Fault> {
     match load(services, job).await? {
         Some(found) if !found.is_ended() => {
             end_abandoned_call(services, job, found).await?;
-            // Read again, so that the event of the analysis shows what a read shows.
+            // Read again, so that the analysis event equals a read of the call.
             load(services, job).await
         }
         found => Ok(found),
     }
 }
 
-/// What is known of the call.
+/// A call and its rows.
 struct Found {
     row: Rows,
     model: String,
     so_far: SoFar,
-    /// The carrier's side of a telephone call.
+    /// The leg of a telephone call.
     leg: Option<Leg>,
     subscribers: Subscribers,
 }
@@ -70,7 +70,7 @@ impl Found {
         self.row.first().and_then(|row| row.str("status").ok()) == Some("ended")
     }
 
-    /// The analyzed call as a read will show it.
+    /// The analyzed call as a read will return it.
     fn analyzed(&self, services: &Services, analysis: &Analysis) -> Result<Value, Fault> {
         let mut call = json!(Call::read(self.row()?, &services.config().base_url)?);
         call["sentiment"] = json!(analysis.sentiment);
@@ -101,7 +101,7 @@ async fn load(services: &Services, job: &Job) -> Result<Option<Found>, Fault> {
     }))
 }
 
-/// Ends a call that nobody carries on any more, or that nobody ever connected.
+/// Ends a call that has lost its process, or was never connected.
 async fn end_abandoned_call(services: &Services, job: &Job, found: Found) -> Result<(), Fault> {
     let now = services.now();
     let call = NewCall::read(found.row()?, &job.workspace_id)?;
@@ -125,28 +125,28 @@ async fn end_abandoned_call(services: &Services, job: &Job, found: Found) -> Res
     Ok(())
 }
 
-/// The end of a conversation whose process is gone, by its journal.
+/// The end of a conversation whose process is gone, from its journal.
 fn without_process(call: &NewCall, so_far: SoFar) -> EndedCall {
-    // It was alive when it last wrote; for how long after that, nobody can tell.
+    // The process was alive at its last write; how much longer is unknown.
     let answered_at = call.answered_at.unwrap_or(call.started_at);
     let ended_at = answered_at + so_far.offset_ms;
     ended::after_conversation(so_far, EndedReason::Aborted, None, answered_at, ended_at)
 }
 
-/// The end of a telephone call of which nothing more was heard.
+/// The end of a telephone call without further reports.
 fn unconnected(leg: &Leg, call: &NewCall, now: Timestamp) -> EndedCall {
     let reason = match (leg.hang_up_at, leg.placing) {
         (Some(_), _) => EndedReason::Canceled,
-        // It was answered, and no audio ever came.
+        // The call was answered, but no audio arrived.
         (None, Placing::Incoming) => EndedReason::MediaLost,
         (None, _) if call.status == CallStatus::InProgress => EndedReason::MediaLost,
         (None, _) => EndedReason::Unsettled,
     };
-    let end = leg.said.end.clone().unwrap_or_else(|| End::of(reason, ""));
+    let end = leg.facts.end.clone().unwrap_or_else(|| End::of(reason, ""));
     ended::never_connected(leg, &end, call.answered_at, now)
 }
 
-/// Finds out what an ended call was about. A model that fails leaves it to the rules.
+/// Analyzes an ended call. The rules do it if the model fails.
 async fn analyze_call(services: &Services, job: &Job, found: &Found) -> Result<(), Failure> {
     let transcript: Vec<TranscriptRow> = found.row()?.json("transcript")?;
     let turn = AnalysisTurn { transcript: &transcript };
@@ -156,7 +156,7 @@ async fn analyze_call(services: &Services, job: &Job, found: &Found) -> Result<(
             let lease = job.extend(services.ports().clock.now_ms(), ANSWER_MS);
             services.ports().database.write(lease.statements).await?;
             let answer = analyst.analyse(services.ports(), &turn, LIVE_COST_MICROUSD_MAX).await;
-            // In a batch of its own: it was paid whether or not the analysis can be written.
+            // In a separate batch: the request was paid for, even if storing the analysis fails.
             let microusd = Cost::of(&answer).microusd;
             let paid = spending::add(&job.workspace_id, services.ports().clock.now_ms(), microusd);
             Batch::from(Vec::from_iter(paid)).write(services).await?;

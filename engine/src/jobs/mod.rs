@@ -1,7 +1,6 @@
-//! Work that outlives a request: a row, put there by the batch that caused it, claimed with a lease, removed by the
-//! batch that finishes it. Killing the process at any instant loses none; a job may run twice, so what it does to the
-//! outside carries ids that stay the same. [`QueueWorker`] claims jobs for a process that stays, [`Invocation`] for
-//! one that the platform starts for a moment.
+//! Work that outlives a request: a row, inserted by the batch that causes it, claimed with a lease, deleted by the
+//! batch that finishes it. Killing the process at any time loses no job; a job may run twice, so its external effects
+//! carry stable ids. [`QueueWorker`] claims jobs for a long-running process, [`Invocation`] for a short-lived one.
 mod hang_up;
 mod invocation;
 mod live_call;
@@ -21,31 +20,31 @@ use crate::storage::jobs::{Job, JobKind};
 pub use invocation::{Invocation, JOBS_PER_INVOCATION, Report};
 pub use worker::{ClaimedJob, QueueWorker, Step};
 
-/// How much of a host one job may take before others have a turn.
+/// The limits of one job, so that others get their turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Share {
-    /// Requests side by side.
+    /// Concurrent requests.
     requests: usize,
-    /// How often a job that is many small ones takes some of them.
+    /// How many rounds a job with many small tasks runs at a time.
     rounds: usize,
 }
 
-/// What one claim and its jobs came to.
+/// The result of a claim and its jobs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Turn {
-    /// Jobs that were claimed and run.
+    /// The number of jobs that were claimed and run.
     pub ran: usize,
-    /// When the next job can be claimed, as far as is known; `None` when there is none.
+    /// When the next known job can be claimed; `None` without one.
     pub next_due_ms: Option<i64>,
-    /// What went wrong on our side, for the log; the jobs are tried again.
+    /// Internal errors for the log; these jobs are retried.
     pub incidents: Vec<String>,
 }
 
-/// How a job ended that did not finish.
+/// Why a job did not finish.
 enum Failure {
-    /// Another process holds the lease by now: its result counts.
+    /// Another process holds the lease: its result counts.
     LostLease,
-    /// Try again later.
+    /// The job is retried later.
     Again(String),
 }
 
@@ -65,8 +64,8 @@ impl From<crate::ports::DatabaseError> for Failure {
 }
 
 impl Services {
-    /// Claims up to `most` jobs of these kinds and runs them together; `most` is also how many requests they have under
-    /// way at once.
+    /// Claims up to `most` jobs of these kinds and runs them concurrently; `most` also limits their concurrent
+    /// requests.
     pub async fn run_due_jobs(&self, owner: &str, kinds: &[JobKind], most: usize) -> Result<Turn, Fault> {
         let jobs = self.claim_jobs(owner, kinds, most).await?;
         let share = Share { requests: most / jobs.len().max(1), rounds: 1 };
@@ -75,8 +74,7 @@ impl Services {
         Ok(Turn { ran: jobs.len(), next_due_ms: self.next_due_ms(kinds).await?, incidents })
     }
 
-    /// Runs one claimed job to its end; returns what to log. A job that fails on our side is put
-    /// back and tried again later.
+    /// Runs one claimed job; returns errors for the log. A job that fails internally is released and retried later.
     pub async fn run_job(&self, job: &Job) -> Option<String> {
         self.run_within(job, Share { requests: DELIVERIES_AT_ONCE, rounds: DELIVERY_ROUNDS_MAX }).await
     }

@@ -60,10 +60,10 @@ impl Journal {
 
     /// The journal to continue, and the inputs it contains.
     pub fn read(job: &Job, conversation_id: &str, rows: &Rows) -> Result<(Self, Vec<JournalEntry>), Failure> {
-        let (mut told, mut analysed) = (Vec::new(), None);
+        let (mut inputs, mut analysed) = (Vec::new(), None);
         for row in rows.iter() {
             match row.json("entry")? {
-                Entry::JournalEntry(one) => told.push(one),
+                Entry::JournalEntry(one) => inputs.push(one),
                 Entry::Calling { .. } => {}
                 Entry::Analysed { analysis, spent } => analysed = Some((analysis, spent)),
             }
@@ -76,12 +76,12 @@ impl Journal {
             unsaved: Vec::new(),
             analysed,
         };
-        Ok((journal, told))
+        Ok((journal, inputs))
     }
 
     /// Adds an input.
-    pub fn told(&mut self, told: &JournalEntry) {
-        self.add(&Entry::JournalEntry(told.clone()));
+    pub fn input(&mut self, entry: &JournalEntry) {
+        self.add(&Entry::JournalEntry(entry.clone()));
     }
 
     /// Adds that a tool is about to be called.
@@ -104,7 +104,8 @@ impl Journal {
         !self.unsaved.is_empty()
     }
 
-    /// The statements that store the rest. Places are unique: of two processes that believe to hold the lease, one fails.
+    /// The statements that store new entries. Positions are unique: of two processes that assume to hold the lease, one
+    /// fails.
     pub fn save(&mut self) -> Vec<Statement> {
         let unsaved = std::mem::take(&mut self.unsaved);
         lists(unsaved).into_iter().map(|list| self.insert(list)).collect()
@@ -120,7 +121,7 @@ impl Journal {
     }
 
     fn add(&mut self, entry: &Entry) {
-        // A value of ours always serialises.
+        // Serialising our own types cannot fail.
         self.unsaved.push(serde_json::to_string(entry).unwrap_or_default());
     }
 

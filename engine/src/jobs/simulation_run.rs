@@ -1,6 +1,5 @@
-//! A simulation run: reads what the run was started with, opens its call, drives the conversation, writes its result.
-//! A run that is cut off continues where its journal ends; without models of a provider the result has the same bytes
-//! either way.
+//! A simulation run: reads the run's configuration, opens its call, drives the conversation, stores the result. An
+//! interrupted run continues from its journal; without models of a provider, the result has the same bytes either way.
 mod drive;
 mod models;
 mod record;
@@ -18,30 +17,30 @@ use crate::storage::runs::{Run, RunError};
 use crate::storage::snapshots::{AssistantSnapshot, SimulationSnapshot};
 use drive::{Drive, Driven};
 
-/// Runs the job's run to its end.
+/// Runs the simulation of the job.
 pub async fn run(services: &Services, job: &Job) -> Result<(), Failure> {
-    let Some((started, journal, told)) = load(services, job).await? else {
+    let Some((started, journal, inputs)) = load(services, job).await? else {
         return nothing_to_do(services, job).await;
     };
-    let mut drive = Drive::new(services, job, &started, journal, told);
+    let mut drive = Drive::new(services, job, &started, journal, inputs);
     let driven = drive.run().await?;
     let error = driven.result.as_ref().err().map(|failure| run_error(&driven, failure));
     record::over(services, job, &started, &mut drive, driven, error).await
 }
 
-/// Ends a run that was tried often enough, with what it had come to.
+/// Ends a run that has used all of its attempts, with its results so far.
 pub async fn give_up(services: &Services, job: &Job) -> Result<(), Failure> {
-    let Some((started, journal, told)) = load(services, job).await? else {
+    let Some((started, journal, inputs)) = load(services, job).await? else {
         return nothing_to_do(services, job).await;
     };
-    let message = "The run was started several times and never came to its end.";
-    let mut drive = Drive::new(services, job, &started, journal, told);
+    let message = "The run was started several times and never finished.";
+    let mut drive = Drive::new(services, job, &started, journal, inputs);
     let driven = drive.interrupted(message);
     let error = RunError { code: "gave_up".to_owned(), message: message.to_owned() };
     record::over(services, job, &started, &mut drive, driven, Some(error)).await
 }
 
-/// Deleted, or finished by whoever had the lease before.
+/// The run was deleted, or another process has finished it.
 async fn nothing_to_do(services: &Services, job: &Job) -> Result<(), Failure> {
     services.ports().database.write(job.finished([])).await?;
     Ok(())
@@ -58,7 +57,7 @@ fn run_error(driven: &Driven, failure: &SimulationFailure) -> RunError {
     RunError { code, message }
 }
 
-/// What a run was started with.
+/// The configuration of a run.
 struct Started {
     run: Run,
     seed: i64,
@@ -69,7 +68,7 @@ struct Started {
     subscribers: Subscribers,
 }
 
-/// Reads the run, and opens its call when this is its first start.
+/// Reads the run, and opens its call on the first start.
 async fn load(
     services: &Services,
     job: &Job,
@@ -107,6 +106,6 @@ async fn load(
     if !is_open {
         record::opened(services, job, &started).await?;
     }
-    let (journal, told) = Journal::read(job, run_id, journal)?;
-    Ok(Some((started, journal, told)))
+    let (journal, inputs) = Journal::read(job, run_id, journal)?;
+    Ok(Some((started, journal, inputs)))
 }

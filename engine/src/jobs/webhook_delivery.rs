@@ -1,9 +1,9 @@
-//! The delivery worker: sends a webhook its due deliveries. Each webhook has one job, however many deliveries wait, so a
-//! receiver that hangs or fails delays only its own deliveries.
+//! The delivery worker: sends a webhook its due deliveries. Each webhook has one job for all of its deliveries, so an
+//! unresponsive or failing receiver delays only its own deliveries.
 //!
-//! A round reads what is due, sends it concurrently, and writes all outcomes in one batch. The same batch ends the job or
-//! postpones it until the next attempt is due. An event that is emitted meanwhile is either seen by that batch, or finds
-//! the postponed job and makes it due, so no delivery is forgotten.
+//! A round reads the due deliveries, sends them concurrently, and writes all outcomes in one batch. The same batch ends
+//! the job or postpones it until the next attempt is due. If an event is emitted meanwhile, either that batch sees it,
+//! or the event finds the postponed job and makes it due. No delivery is forgotten.
 mod attempt;
 mod schedule;
 
@@ -158,8 +158,8 @@ async fn end(services: &Services, job: &Job) -> Result<(), Failure> {
     wake(services, job, &postponed)
 }
 
-/// Postpones the job until its next attempt is due, and deletes it when there is none. A job with `more` rounds to run
-/// stays as it is while a delivery is due.
+/// Postpones the job until its next attempt is due, or deletes it without one. A job with `more` rounds to run is not
+/// changed while a delivery is due.
 fn postpone(job: &Job, now_ms: i64, more: bool) -> [Statement; 2] {
     [
         // Jobs that are already due come first: their `due_at` is earlier than now.

@@ -1,18 +1,18 @@
-//! The jobs of a process that stays: when to claim, how many, and when to look again.
+//! The jobs of a long-running process: when to claim, how many, and when to check again.
 use crate::jobs::Job;
 use crate::ports::JobQueue;
 use crate::services::Services;
 use crate::storage::jobs::JobKind;
 
-/// Simulation runs under way at once; they spend most of their time waiting for models and tools.
+/// Concurrent simulation runs; they spend most of their time waiting for models and tools.
 const CONVERSATION_SLOTS: usize = 64;
-/// Webhooks in delivery at once. All of that time is waiting, and a receiver that hangs waits long.
+/// Webhooks delivered concurrently. Deliveries only wait, and an unresponsive receiver takes long.
 const DELIVERY_SLOTS: usize = 128;
-/// A claim is a commit: while few slots are free, it waits so long for more of them.
+/// Every claim is a commit: with few free slots, the worker waits this long for more of them.
 const CLAIM_PAUSE_MS: u64 = 20;
-/// The longest pause: a hint may be lost.
+/// The longest pause, because hints can be lost.
 const POLL_MS: u64 = 5_000;
-/// The pause after storage failed.
+/// The pause after a storage failure.
 const FAILURE_PAUSE_MS: u64 = 1_000;
 /// How often expired rows and blobs are removed.
 const SWEEP_MS: i64 = 5 * 60 * 1000;
@@ -24,8 +24,8 @@ fn slots(queue: JobQueue) -> usize {
     }
 }
 
-/// Claims the jobs of one queue for a process that stays. The host calls [`QueueWorker::step`], spawns the jobs and
-/// waits, again and again, and [`QueueWorker::stop`] at the end.
+/// Claims the jobs of one queue for a long-running process. The host calls [`QueueWorker::step`] repeatedly, spawns the
+/// jobs and waits, and calls [`QueueWorker::stop`] at the end.
 pub struct QueueWorker {
     services: Services,
     queue: JobQueue,
@@ -34,13 +34,13 @@ pub struct QueueWorker {
     swept_ms: i64,
 }
 
-/// What a host does after a step.
+/// The host's actions after a step.
 pub struct Step {
     /// Spawn [`ClaimedJob::run`] for each.
     pub jobs: Vec<ClaimedJob>,
-    /// Then wait so long for the next step, or until a hint for the queue comes,
+    /// Then wait this long for the next step, or until a hint for the queue arrives,
     pub wait_ms: u64,
-    /// or, if it is set, until no more than so many jobs are running.
+    /// or, if set, until at most this many jobs are running.
     pub until_running: Option<usize>,
     /// Errors for the log.
     pub incidents: Vec<String>,
@@ -53,26 +53,26 @@ impl QueueWorker {
         Self { services, queue, kinds: JobKind::of_queue(queue), owner, swept_ms }
     }
 
-    /// The queue whose jobs it claims.
+    /// The queue of this worker.
     pub fn queue(&self) -> JobQueue {
         self.queue
     }
 
-    /// Claims jobs for the free slots. `running` is how many of its jobs have not ended.
+    /// Claims jobs for the free slots. `running` is the number of its unfinished jobs.
     pub async fn step(&mut self, running: usize) -> Step {
         let slots = slots(self.queue);
         let free = slots.saturating_sub(running);
         let mut incidents = Vec::new();
         let (jobs, wait_ms) = match self.services.claim_jobs(&self.owner, &self.kinds, free).await {
             Ok(jobs) if jobs.len() == free => (jobs, CLAIM_PAUSE_MS),
-            // A job may be due and not claimed: it waits for its workspace's turn.
+            // A job may be due but not claimed, because its workspace has reached its limit.
             Ok(jobs) => (jobs, self.until_next_ms(&mut incidents).await.max(CLAIM_PAUSE_MS)),
             Err(fault) => {
                 incidents.push(unreadable(&fault));
                 (Vec::new(), FAILURE_PAUSE_MS)
             }
         };
-        // All slots are taken: there may be more to do as soon as half of them are free.
+        // All slots are taken: more jobs may be due once half of the slots are free.
         let full = incidents.is_empty() && jobs.len() == free;
         self.sweep(&mut incidents).await;
         let claimed = |job| ClaimedJob { services: self.services.clone(), job };
@@ -84,16 +84,16 @@ impl QueueWorker {
         }
     }
 
-    /// Gives the leases back, once no job is running any more. What it returns is for the log. Without it, the leases
-    /// run out by themselves.
+    /// Releases the leases once no job is running. Returns errors for the log. Without this call, the leases expire by
+    /// themselves.
     pub async fn stop(self) -> Option<String> {
         let released = self.services.release_leases(&self.owner).await;
         released
             .err()
-            .map(|fault| format!("leases could not be given back; they run out by themselves: {fault:?}"))
+            .map(|fault| format!("leases could not be released; they expire by themselves: {fault:?}"))
     }
 
-    /// How long until a job is due, as far as is known.
+    /// How long until the next known job is due.
     async fn until_next_ms(&self, incidents: &mut Vec<String>) -> u64 {
         match self.services.next_due_ms(&self.kinds).await {
             Ok(Some(due_ms)) => {
@@ -129,22 +129,22 @@ pub(super) fn sweep_failed(fault: &crate::storage::fault::Fault) -> String {
 }
 
 pub(super) fn job_failed(incident: &str) -> String {
-    format!("a job failed and is tried again: {incident}")
+    format!("a job failed and is retried: {incident}")
 }
 
-/// A job that this process has the lease of.
+/// A job leased by this process.
 pub struct ClaimedJob {
     services: Services,
     job: Job,
 }
 
 impl ClaimedJob {
-    /// Runs the job to its end. What it returns is for the log; a job that failed is tried again later.
+    /// Runs the job to its end. Returns errors for the log; a failed job is retried later.
     pub async fn run(&self) -> Option<String> {
         self.services.run_job(&self.job).await.map(|incident| job_failed(&incident))
     }
 
-    /// Puts the job back after [`ClaimedJob::run`] panicked. What it returns is for the log.
+    /// Releases the job after [`ClaimedJob::run`] panicked. Returns errors for the log.
     pub async fn broke(self, detail: &str) -> String {
         job_failed(&self.services.put_back(&self.job, &format!("it broke: {detail}")).await)
     }

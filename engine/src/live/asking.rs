@@ -1,21 +1,21 @@
-//! Asking the models of a conversation, whoever drives it: what an answer may cost, and what it has cost.
+//! Requests to the models of a conversation, with their cost limits; used by live conversations and simulation runs.
 use crate::conversation::{AssistantReply, AssistantTurn, ToolSpec};
 use crate::models::{Answered, AssistantModel, ModelFailure, RULES_MODEL};
 use crate::services::Services;
 use crate::storage::cost::Cost;
 use crate::storage::snapshots::AssistantSnapshot;
 
-/// A model, or why there is none to be asked.
+/// A model, or the error that prevents its use.
 pub(crate) type Model<M> = Result<M, ModelFailure>;
 
-/// What came of a question, apart from its cost: a failure costs, too.
+/// The result of a request and its cost: failures cost, too.
 pub(crate) struct Asked<T> {
     pub(crate) answer: Result<T, ModelFailure>,
     pub(crate) cost: Cost,
 }
 
 impl<T> Asked<T> {
-    /// The same about another answer.
+    /// The same cost with another result.
     pub(crate) fn map<U>(self, change: impl FnOnce(T) -> U) -> Asked<U> {
         Asked { answer: self.answer.map(change), cost: self.cost }
     }
@@ -27,19 +27,19 @@ impl<T> From<Result<Answered<T>, ModelFailure>> for Asked<T> {
     }
 }
 
-/// What the models of a conversation may cost.
+/// The cost limit of a conversation.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CostLimit {
     pub(crate) microusd: i64,
 }
 
 impl CostLimit {
-    /// What an answer may cost after so much was spent.
+    /// The remaining amount after `spent`.
     pub(crate) const fn left_microusd(self, spent: Cost) -> i64 {
         self.microusd - spent.microusd
     }
 
-    /// Whether the model may be asked after so much was spent. [`RULES_MODEL`] costs nothing and always may.
+    /// Whether the model may be asked after `spent`. [`RULES_MODEL`] is free and always allowed.
     pub(crate) fn allows(self, model: &str, spent: Cost) -> bool {
         model == RULES_MODEL || self.left_microusd(spent) > 0
     }

@@ -1,4 +1,4 @@
-//! What a live conversation has come to so far, kept so that a process that dies leaves the truth.
+//! The journal of a live conversation, from which its call can be ended after a crash.
 use serde_json::json;
 
 use crate::base::limits::STATEMENT_LIST_BYTES_MAX;
@@ -9,18 +9,18 @@ use crate::sql;
 
 use crate::storage::cost::Cost;
 
-/// How far a conversation got.
+/// The progress of a conversation.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SoFar {
-    /// The latest time it had heard of, in ms from its start.
+    /// The time of the latest input, in ms from the start.
     pub offset_ms: i64,
-    /// What its models had cost.
+    /// The cost of the models so far.
     pub spent: Cost,
-    /// What was said and done.
+    /// The transcript so far.
     pub transcript: Vec<TranscriptRow>,
 }
 
-/// The journal of a call begins.
+/// Creates the journal of a call.
 pub fn open(workspace_id: &str, call_id: &str) -> Statement {
     sql!(
         "INSERT INTO live_calls (call_id, workspace_id, offset_ms, spent) VALUES (:call_id, :workspace_id, 0, :spent)",
@@ -30,7 +30,7 @@ pub fn open(workspace_id: &str, call_id: &str) -> Statement {
     )
 }
 
-/// Adds rows to it and tells how far the conversation is.
+/// Adds rows and updates the progress.
 pub fn save(
     workspace_id: &str,
     call_id: &str,
@@ -50,7 +50,7 @@ pub fn save(
     statements
 }
 
-/// As many entries of a journal as one statement may hold, again and again.
+/// Splits entries into lists that fit into one statement.
 pub(crate) fn lists(entries: impl IntoIterator<Item = String>) -> Vec<Vec<String>> {
     let mut lists: Vec<Vec<String>> = Vec::new();
     let mut bytes = 0;
@@ -65,7 +65,7 @@ pub(crate) fn lists(entries: impl IntoIterator<Item = String>) -> Vec<Vec<String
     lists
 }
 
-/// Each row has its place. One that is there is written anew: what was heard of a line may have come to be known since.
+/// Inserts or replaces rows by their position: an interruption changes how much of a stored line was heard.
 fn insert(workspace_id: &str, call_id: &str, list: &[String]) -> Statement {
     sql!(
         "INSERT INTO live_call_rows (workspace_id, call_id, place, content)
@@ -77,7 +77,7 @@ fn insert(workspace_id: &str, call_id: &str, list: &[String]) -> Statement {
     )
 }
 
-/// Reads it: two statements for [`read`].
+/// Reads the journal: two statements for [`read`].
 pub fn select(workspace_id: &str, call_id: &str) -> [Statement; 2] {
     [
         sql!(
@@ -93,7 +93,7 @@ pub fn select(workspace_id: &str, call_id: &str) -> [Statement; 2] {
     ]
 }
 
-/// What [`select`] found.
+/// Reads the rows of [`select`].
 pub fn read(live: &Rows, rows: &Rows) -> Result<SoFar, DatabaseError> {
     let Some(live) = live.first() else {
         return Ok(SoFar::default());
@@ -105,7 +105,7 @@ pub fn read(live: &Rows, rows: &Rows) -> Result<SoFar, DatabaseError> {
     })
 }
 
-/// The call is over: it holds what the journal held.
+/// Deletes the journal of an ended call, which contains everything in it.
 pub fn forget(workspace_id: &str, call_id: &str) -> [Statement; 2] {
     [
         sql!(

@@ -1,6 +1,6 @@
-//! Drives one live conversation: hears the other end, asks the model, calls the tools, keeps the journal, ends the call.
-//! The [`Conversation`] decides, its silences and its limit of time included; the [`Peer`] knows how the other end
-//! talks. Models are asked and tools called as in a simulation run (`asking`, `tool_calls`).
+//! Drives one live conversation: receives the peer's events, asks the model, calls the tools, writes the journal, ends
+//! the call. The [`Conversation`] makes all decisions, including those about silence and the time limit; the [`Peer`]
+//! is the transport. Models and tools are used as in simulation runs (`asking`, `tool_calls`).
 mod end;
 mod on_phone;
 
@@ -30,10 +30,10 @@ use crate::storage::calls::Call;
 use crate::storage::cost::Cost;
 use crate::storage::fault::Fault;
 
-/// What the models of one conversation may cost.
+/// The cost limit of one conversation.
 const COST_LIMIT: CostLimit = CostLimit { microusd: LIVE_COST_MICROUSD_MAX };
 
-/// What a model or a tool has come back with.
+/// The result of a model request or a tool call.
 enum Done {
     Model { request: u64, asked: Asked<AssistantReply> },
     Tool(ToolAnswer),
@@ -51,23 +51,23 @@ pub(super) struct Drive<'a> {
     model: &'a Model<AssistantModel>,
     tools: ToolCaller<'a>,
     conversation: Conversation,
-    /// The model's latest question; an earlier one is dropped.
+    /// The latest request to the model; a new one replaces it.
     thinking: Option<BoxFuture<'a, Done>>,
     calling: FuturesUnordered<BoxFuture<'a, Done>>,
     spent: Cost,
-    /// Rows of the transcript that the other end has been told.
-    told: usize,
-    /// Rows of it that are on disk as they are.
+    /// The number of transcript rows sent to the peer.
+    reported: usize,
+    /// The number of transcript rows stored in their final form.
     saved: usize,
-    /// When the lease is extended at the latest.
+    /// The deadline for extending the lease.
     keep_at_ms: i64,
-    /// When the carrier's side of the call is looked at next.
+    /// When the call's leg is read next.
     look_at_ms: i64,
-    /// Whose fault the end is, where the conversation cannot know.
+    /// The cause of the end, if the conversation cannot know it.
     fault: Option<CallFault>,
     /// When the call was answered.
     answered_at: Option<i64>,
-    /// The call was never connected, and is its job's.
+    /// The call was never connected, and its job ends it.
     given_back: bool,
 }
 
@@ -102,7 +102,7 @@ impl<'a> Drive<'a> {
             thinking: None,
             calling: FuturesUnordered::new(),
             spent: Cost::default(),
-            told: 0,
+            reported: 0,
             saved: 0,
             keep_at_ms: now_ms + LIVE_LEASE_KEPT_MS,
             look_at_ms: if session.on_phone { now_ms + PHONE_LOOK_MS } else { i64::MAX },
@@ -112,7 +112,7 @@ impl<'a> Drive<'a> {
         }
     }
 
-    /// Carries the conversation to its end, and the call with it.
+    /// Runs the conversation and ends the call.
     pub(super) async fn run(mut self, peer: &mut dyn Peer) -> Result<(), Fault> {
         let outcome = match self.converse(peer).await {
             Ok(()) if self.given_back => {
@@ -123,13 +123,13 @@ impl<'a> Drive<'a> {
             Err(fault) => Err(fault),
         };
         if outcome.is_err() {
-            // Storage does not answer, or the call is somebody else's by now: its job ends it.
+            // Storage does not respond, or another process holds the lease: the job ends the call.
             peer.broken().await;
         }
         outcome
     }
 
-    /// Until the conversation is over.
+    /// Runs until the conversation has ended.
     async fn converse(&mut self, peer: &mut dyn Peer) -> Result<(), Fault> {
         let call = Call::of(&self.session.call, None, None)?;
         let mut opened = peer.open(&call).await;
@@ -144,7 +144,7 @@ impl<'a> Drive<'a> {
                         return Ok(());
                     }
                 }
-                // It was answered, and there is no audio: nobody waits for more.
+                // The call was answered, but there is no audio: waiting any longer is useless.
                 Err(PeerEvent::Nothing) => return self.unconnected(0).await,
                 Err(_) => return self.unconnected(PHONE_TOLD_MS).await,
             }
@@ -165,13 +165,13 @@ impl<'a> Drive<'a> {
         }
     }
 
-    /// Carries out what the conversation has decided: tells the other end, puts it on disk, and only then
-    /// asks and calls.
+    /// Carries out the conversation's outputs: notifies the peer, writes the journal, and only then asks models and
+    /// calls tools.
     async fn carry_out(&mut self, peer: &mut dyn Peer) -> Result<(), Fault> {
         let (mut ask, mut calls) = (None, Vec::new());
         while let Some(output) = self.conversation.poll() {
             match output {
-                // The transcript's rows tell of these.
+                // The transcript's rows report these.
                 Output::Say { .. } | Output::Ended { .. } => {}
                 Output::AskModel { request } => ask = Some(request),
                 Output::CallTool { id, name, arguments } => calls.push(ToolCall { id, name, arguments }),
@@ -179,7 +179,7 @@ impl<'a> Drive<'a> {
         }
         self.tell_rows(peer).await;
         if self.conversation.ended().is_some() {
-            // The end writes all of it.
+            // The end of the call writes all rows.
             return Ok(());
         }
         let calls = self.save(calls).await?;
@@ -192,10 +192,10 @@ impl<'a> Drive<'a> {
         Ok(())
     }
 
-    /// Tells the other end of the rows it does not know. One that is gone has hung up.
+    /// Sends new transcript rows to the peer. A closed connection counts as a hang-up.
     async fn tell_rows(&mut self, peer: &mut dyn Peer) {
-        while let Some(row) = self.conversation.transcript().get(self.told) {
-            self.told += 1;
+        while let Some(row) = self.conversation.transcript().get(self.reported) {
+            self.reported += 1;
             if peer.tell(row).await.is_err() {
                 self.tell(Input::HangUp { by: Party::User });
                 return;
@@ -203,8 +203,8 @@ impl<'a> Drive<'a> {
         }
     }
 
-    /// Puts on disk what is not there, and keeps the lease. A tool's call is there before its request goes out; what
-    /// the carrier has said meanwhile is read at the same moment.
+    /// Writes new transcript rows and extends the lease. A tool call is stored before its request is sent; the same
+    /// batch reads the carrier's reports.
     async fn save(&mut self, calls: Vec<ToolCall>) -> Result<Vec<CommittedCall<'a>>, Fault> {
         let now_ms = self.now_ms();
         let session = self.session;
@@ -216,7 +216,7 @@ impl<'a> Drive<'a> {
             return Ok(Vec::new());
         }
         let call = &session.call;
-        let mut statements = session.hold.keep(now_ms).to_vec();
+        let mut statements = session.lease.keep(now_ms).to_vec();
         let offset_ms = self.conversation.offset_ms();
         statements.extend(call_journal::save(&call.workspace_id, &call.id, offset_ms, self.spent, rows));
         let leg = session.on_phone.then(|| Leg::select(&call.workspace_id, &call.id));
@@ -233,7 +233,7 @@ impl<'a> Drive<'a> {
             return self.tell(Input::CostLimit);
         }
         let turn = self.conversation.assistant_turn();
-        // Copies: the user may say more while the model thinks.
+        // Copies, because the user may continue while the model responds.
         let (history, seed) = (turn.history.to_vec(), turn.seed);
         self.thinking = Some(Box::pin(async move {
             let turn = AssistantTurn {
@@ -248,7 +248,7 @@ impl<'a> Drive<'a> {
         }));
     }
 
-    /// Waits for whatever comes first: an answer, something heard, or the time.
+    /// Waits for the first of: a result, an event of the peer, or the deadline.
     async fn next(&mut self, peer: &mut dyn Peer) -> Event {
         let timeout_ms = self.conversation.poll_timeout().unwrap_or(i64::MAX);
         let until_ms = timeout_ms.min(self.keep_at_ms).min(self.look_at_ms);
@@ -265,7 +265,7 @@ impl<'a> Drive<'a> {
                 Poll::Ready(None) | Poll::Pending => Poll::Pending,
             }
         });
-        // Answers first: where both are there, what came of the last line precedes the next one.
+        // Results come first: a result that is ready belongs to the line before the next event.
         match select(pin!(done), peer.hear(until_ms)).await {
             Either::Left((done, _)) => Event::Done(done),
             Either::Right((heard, _)) => Event::PeerEvent(heard),
@@ -294,7 +294,7 @@ impl<'a> Drive<'a> {
 
     fn heard(&mut self, heard: PeerEvent) {
         match heard {
-            // What was heard of a line changes its row, which may be on disk already.
+            // An interruption changes the row of a line, which may be stored already.
             PeerEvent::TalkedOver { .. } | PeerEvent::Spoken => {
                 self.saved = self.conversation.speaking().map_or(self.saved, |row| row.min(self.saved));
             }
@@ -313,7 +313,7 @@ impl<'a> Drive<'a> {
     }
 }
 
-/// 48 random bits: no two conversations have to go alike.
+/// 48 random bits, so that conversations differ.
 fn seed(session: &LiveSession) -> u64 {
     let mut bytes = [0; 8];
     session.services.ports().random.fill(&mut bytes[..6]);

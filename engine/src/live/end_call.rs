@@ -1,6 +1,6 @@
-//! How a call ends: one place for every call, whoever notices that it is over.
+//! How a call ends: one function for all calls.
 //!
-//! [`ended`] says what came of a call; [`end_call`] writes it. A caller adds what only it changes to the same batch.
+//! [`ended`] computes how a call ended; [`end_call`] stores it. Callers add their own changes to the same batch.
 pub(crate) mod ended;
 
 use serde_json::json;
@@ -17,49 +17,49 @@ use crate::storage::fault::Fault;
 use crate::storage::jobs::JobKind;
 use crate::storage::spending;
 
-/// A call that ends now.
+/// The end of a call.
 pub(crate) struct EndOfCall<'a> {
-    /// The call as the log has it.
+    /// The call as stored.
     pub(crate) call: &'a NewCall,
-    /// The carrier's side of a telephone call, with everything that changes in it along with the end.
+    /// The leg of a telephone call, including the changes that come with the end.
     pub(crate) leg: Option<&'a Leg>,
-    /// Why it ends, and what there was of a conversation.
+    /// How the call ended.
     pub(crate) ended: EndedCall,
-    /// The analysis, where it is there already.
+    /// The analysis, if there is one already.
     pub(crate) analysis: Option<&'a Analysis>,
-    /// The webhooks as they are now: they may have changed since the call began.
+    /// The current webhooks: they may have changed since the call began.
     pub(crate) subscribers: &'a Subscribers,
-    /// Who holds the job of the call.
+    /// The state of the call's job.
     pub(crate) job: CallJob<'a>,
-    /// Who closes the line at the carrier.
+    /// What closes the line at the carrier.
     pub(crate) line: Line,
-    /// The time at which the end is written: the date of its event, and the month in which its costs count.
+    /// The current time: the date of the event, and the month of the costs.
     pub(crate) now: Timestamp,
 }
 
-/// Who holds the job that analyzes the call once it is over.
+/// The state of the job that analyzes the ended call.
 pub(crate) enum CallJob<'a> {
-    /// Nobody: it is due at once.
+    /// Unclaimed: the job becomes due at once.
     Unclaimed,
-    /// The conversation, which hands it over. The batch is undone when it has lost its lease.
+    /// Leased by the conversation, which releases it. The batch fails if the conversation has lost the lease.
     Conversation(&'a JobLease),
-    /// Whoever ends the call: it goes on by itself.
+    /// Leased by the caller of [`end_call`], which continues with it.
     Ours,
 }
 
-/// Who closes the line of a telephone call at its carrier.
+/// What closes the line of a telephone call at its carrier.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Line {
-    /// A job does, unless the carrier has said that the call is over: a line may outlive our socket.
+    /// A job, unless the carrier has reported the end: a line can outlive our socket.
     HungUpByJob,
-    /// The answer to the carrier's callback does: it refuses the call.
+    /// The response to the carrier's callback, which rejects the call.
     Refused,
 }
 
-/// Adds to `batch` everything that ends a call, and nothing else does: the carrier's side, the call with its costs, the
-/// month's spending, the journal, the jobs that follow, and the event that shows the call as a read will show it.
+/// Adds everything that ends a call to `batch`: the leg, the call with its costs, the month's spending, the journal,
+/// the following jobs, and the event. No other function ends a call.
 ///
-/// The batch is undone when the carrier's side has changed since `leg` was read, so of all who could end a call one does.
+/// The batch fails if the leg has changed since it was read, so only one of several concurrent ends is stored.
 pub(crate) fn end_call(services: &Services, batch: &mut Batch, end: EndOfCall<'_>) -> Result<(), Fault> {
     let EndOfCall { call, leg, mut ended, analysis, subscribers, job, line, now } = end;
     let NewCall { workspace_id, id, .. } = call;
@@ -69,7 +69,7 @@ pub(crate) fn end_call(services: &Services, batch: &mut Batch, end: EndOfCall<'_
     }
     let mut call = call.clone();
     if let Some(leg) = leg {
-        // Some carriers name a call anew once it is under way.
+        // Some carriers assign a new id once the call is in progress.
         call.carrier_call_id.clone_from(&leg.carrier_call_id);
         ended::apply_carrier_facts(&mut ended, leg);
         ended::apply_carrier_price(&mut ended, leg, services.config().carriers.rates());

@@ -1,4 +1,4 @@
-//! Requests for a WebSocket: reads the token and opens the call; the upgrade is the host's part.
+//! WebSocket requests: reads the token and opens the call. The host performs the upgrade.
 use bytes::Bytes;
 use http::{Method, Response, header};
 use serde_json::json;
@@ -25,16 +25,16 @@ use crate::storage::snapshots::{AssistantSnapshot, assistant_reads, assistant_sn
 use crate::storage::spending;
 use crate::storage::test_token::TestToken;
 
-/// Whether a request asks for one of our WebSockets.
+/// Whether the request is for one of our WebSockets.
 pub(crate) fn wants_socket(head: &http::request::Parts) -> bool {
     let path = head.uri.path();
     let ours = path == super::SOCKET_PATH || matches!(Route::of(path), Some(Route::Media(..)));
     ours && head.method == Method::GET && asks_for_upgrade(&head.headers)
 }
 
-/// Opens the call of a request for a WebSocket and uses its token up.
+/// Opens the call of a WebSocket request and uses up its token.
 pub(crate) async fn accept(services: &Services, incoming: &Incoming) -> Result<LiveSession, Fault> {
-    // On the heap: the caller's future holds it for a whole conversation.
+    // On the heap, because the caller's future would contain it for a whole conversation.
     match Route::of(incoming.request.uri().path()) {
         Some(Route::Media(provider, token)) => {
             Box::pin(telephony::media::open(services, incoming, provider, token)).await
@@ -48,7 +48,7 @@ fn asks_for_upgrade(headers: &http::HeaderMap) -> bool {
     upgrade.is_some_and(|value| value.split(',').any(|one| one.trim().eq_ignore_ascii_case("websocket")))
 }
 
-/// The response to a plain request at the socket's address. It reports a bad token, because a browser does not tell a
+/// The response to a plain request to the socket's address. It reports an invalid token, because browsers hide from a
 /// page why a socket did not open.
 pub(crate) async fn without_upgrade(
     services: &Services,
@@ -62,7 +62,7 @@ pub(crate) async fn without_upgrade(
     let fault = match check(services, incoming, now_ms).await {
         Ok(()) => {
             let message =
-                "This address is a WebSocket. Open it with a WebSocket client; the token is still good.";
+                "This address is a WebSocket. Open it with a WebSocket client; the token is still valid.";
             Error::new(Code::UpgradeRequired, message).into()
         }
         Err(fault) => fault,
@@ -70,14 +70,13 @@ pub(crate) async fn without_upgrade(
     fault.into_response(request_id)
 }
 
-/// The token of a request, genuine and in time. Nothing is looked up before both are certain.
+/// The valid token of a request. It is checked before any lookup.
 fn token(services: &Services, incoming: &Incoming, now_ms: i64) -> Result<TestToken, Error> {
     let query = incoming.request.uri().query().unwrap_or_default();
     let text = form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == "token");
     let token = text.and_then(|(_, text)| TestToken::read(&services.config().secret, &text));
     let Some(token) = token else {
-        let message =
-            "No valid test token. Use the whole websocket_url that create_browser_test_token answered.";
+        let message = "No valid test token. Use the complete websocket_url from create_browser_test_token.";
         return Err(Error::new(Code::InvalidToken, message));
     };
     if token.expires_at_ms <= now_ms {
@@ -107,9 +106,9 @@ async fn check(services: &Services, incoming: &Incoming, now_ms: i64) -> Result<
 
 async fn open(services: &Services, incoming: &Incoming) -> Result<LiveSession, Fault> {
     let token = token(services, incoming, services.ports().clock.now_ms())?;
-    let Some(place) = services.live_permits().take() else {
+    let Some(permit) = services.live_permits().take() else {
         let message =
-            "Too many conversations are open at the moment. Try again soon; the token is still good.";
+            "Too many conversations are open at the moment. Try again soon; the token is still valid.";
         let mut error = Error::new(Code::Unavailable, message);
         error.retry_after_s = Some(10);
         return Err(error.into());
@@ -118,23 +117,23 @@ async fn open(services: &Services, incoming: &Incoming) -> Result<LiveSession, F
     Ok(LiveSession {
         services: services.clone(),
         call: opened.call,
-        hold: opened.hold,
+        lease: opened.lease,
         assistant: opened.assistant,
         max_duration_ms: i64::from(token.max_duration_seconds) * 1_000,
         silence_ms: LIVE_SILENCE_MS,
         on_phone: false,
         line: None,
-        _place: place,
+        _permit: permit,
     })
 }
 
 struct Opened {
     call: NewCall,
-    hold: JobLease,
+    lease: JobLease,
     assistant: AssistantSnapshot,
 }
 
-/// Reads all that the conversation needs, then opens the call and takes the token down in one batch.
+/// Reads the conversation's configuration, then opens the call and uses up the token in one batch.
 async fn opened(services: &Services, token: &TestToken) -> Result<Opened, Fault> {
     let ports = services.ports();
     let workspace_id = &token.workspace_id;
@@ -159,30 +158,30 @@ async fn opened(services: &Services, token: &TestToken) -> Result<Opened, Fault>
     let subscribers = Subscribers::read(subscribers)?;
 
     let call = new_call(services, token, &assistant, now_ms);
-    let hold = JobLease::new(services, &call.workspace_id, &call.id);
+    let lease = JobLease::new(services, &call.workspace_id, &call.id);
     let mut batch = Batch::from([
         sql!("INSERT INTO used_test_tokens (id, workspace_id, expires_at) VALUES (:id, :workspace_id, :expires_at)", id = &token.id, workspace_id = workspace_id, expires_at = token.expires_at_ms),
         sql!("INSERT INTO batch_guard (ok) SELECT 0 WHERE NOT EXISTS
              (SELECT 1 FROM assistants WHERE workspace_id = :workspace_id AND id = :id AND revision = :revision)", workspace_id = workspace_id, id = &assistant.id, revision = assistant.revision),
-        // No key stands behind a token; a workspace without any is closed, or on its way to another database.
+        // A token belongs to no key; a workspace without keys is closed, or being moved to another database.
         sql!("INSERT INTO batch_guard (ok) SELECT 0 WHERE NOT EXISTS
              (SELECT 1 FROM api_keys WHERE workspace_id = :workspace_id AND revoked_at IS NULL)", workspace_id = workspace_id),
     ]);
     batch.extend(calls::write::insert(&call));
-    batch.push(hold.open(now_ms));
+    batch.push(lease.open(now_ms));
     batch.push(call_journal::open(workspace_id, &call.id));
     batch.emit(services, workspace_id, &subscribers, EventKind::CallStarted, now_ms, || {
         Ok(json!({"call": Call::of(&call, None, None)?}))
     })?;
     match batch.write(services).await {
         Ok(_) => {}
-        // Of two that come at once, one is the later.
+        // Of two concurrent requests, the second one fails.
         Err(DatabaseError::Constraint(sentence)) if sentence.contains("used_test_tokens") => {
             return Err(used().into());
         }
         Err(error) => return Err(error.into()),
     }
-    Ok(Opened { call, hold, assistant })
+    Ok(Opened { call, lease, assistant })
 }
 
 fn new_call(services: &Services, token: &TestToken, assistant: &AssistantSnapshot, now_ms: i64) -> NewCall {

@@ -1,4 +1,4 @@
-//! The lease that a live conversation holds on its own job.
+//! The lease of a live conversation on its job.
 use crate::base::ids::{CallId, JobId, WorkspaceId, prefix};
 use crate::base::limits::LIVE_LEASE_MS;
 use crate::ports::statement::Statement;
@@ -6,7 +6,7 @@ use crate::services::Services;
 use crate::sql;
 use crate::storage::jobs::{DUE_AT_ONCE, JobKind};
 
-/// The lease that a live conversation holds on its own job.
+/// The lease of a live conversation on its job.
 #[derive(Debug, Clone)]
 pub struct JobLease {
     job_id: JobId,
@@ -21,13 +21,13 @@ impl JobLease {
         Self::over(services, workspace_id, call_id, &services.new_id())
     }
 
-    /// A lease on the job that a call has already, which [`JobLease::take`] takes.
+    /// A lease on the existing job of a call, which [`JobLease::take`] takes.
     pub fn over(services: &Services, workspace_id: &WorkspaceId, call_id: &CallId, job_id: &JobId) -> Self {
         Self {
             job_id: job_id.clone(),
             workspace_id: workspace_id.clone(),
             call_id: call_id.clone(),
-            // Not one of a process's leases, which are released together: the conversation gives it back itself.
+            // Not owned by the process, which releases all of its leases together: the conversation releases it itself.
             lease: format!("live:{}", services.id(prefix::LEASE)),
         }
     }
@@ -47,7 +47,7 @@ impl JobLease {
         .in_workspace(&self.workspace_id)
     }
 
-    /// Leases an existing job; undoes the batch when somebody else has it.
+    /// Leases an existing job; fails the batch when another process holds the lease.
     pub fn take(&self, now_ms: i64) -> [Statement; 2] {
         let take = sql!(
             "UPDATE jobs SET lease = :lease, due_at = :due_at WHERE id = :job AND lease IS NULL",
@@ -58,7 +58,7 @@ impl JobLease {
         [take, self.guard()]
     }
 
-    /// Extends the lease; undoes the batch when somebody else has it.
+    /// Extends the lease; fails the batch when another process holds it.
     pub fn keep(&self, now_ms: i64) -> [Statement; 2] {
         let keep = sql!(
             "UPDATE jobs SET due_at = :due_at WHERE id = :job AND lease = :lease",
@@ -69,13 +69,13 @@ impl JobLease {
         [self.guard(), keep]
     }
 
-    /// Gives back the job of an ended call, which is analyzed next; undoes the batch likewise.
+    /// Releases the job of an ended call, which is analyzed next; fails the batch likewise.
     pub fn hand_over(&self) -> [Statement; 2] {
         self.give_back(DUE_AT_ONCE)
     }
 
-    /// Gives back the job of a call that was never connected: the carrier's report ends the call, or the job does at
-    /// `due_at`. Undoes the batch likewise.
+    /// Releases the job of a call that was never connected: the carrier's report ends the call, or the job does at
+    /// `due_at`. Fails the batch likewise.
     pub fn give_back(&self, due_at: i64) -> [Statement; 2] {
         let give_back = sql!(
             "UPDATE jobs SET lease = NULL, due_at = :due_at WHERE id = :job AND lease = :lease",
@@ -86,7 +86,7 @@ impl JobLease {
         [self.guard(), give_back]
     }
 
-    /// The id of the job, to wake it once it is handed over.
+    /// The id of the job, to wake it after its release.
     pub fn job_id(&self) -> &str {
         &self.job_id
     }

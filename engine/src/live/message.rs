@@ -1,7 +1,7 @@
-//! What goes over the socket: one JSON object a text message, told apart by `type`.
+//! The messages on the socket: one JSON object per text message, distinguished by `type`.
 //!
 //! From the client: `{"type": "user_text", "text": "…"}`, `{"type": "hang_up"}`.
-//! To the client: [`ServerMessage`]. Binary messages are kept for speech.
+//! To the client: [`ServerMessage`]. Binary messages are reserved for speech.
 use serde::Serialize;
 use serde_json::Value;
 
@@ -12,87 +12,86 @@ use crate::conversation::EndedReason;
 use crate::conversation::transcript::{TranscriptRole, TranscriptRow};
 use crate::storage::calls::Call;
 
-/// What a client says.
+/// A message from the client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ClientMessage {
-    /// The user typed a line.
+    /// The user sent a line.
     UserText(String),
-    /// The user is done.
+    /// The user hangs up.
     HangUp,
 }
 
-/// What the service says.
+/// A message from the service.
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum ServerMessage<'a> {
-    /// Always the first one.
+    /// The first message.
     CallStarted {
-        /// The call, as `GET /calls/{id}` shows it.
+        /// The call's id in `GET /calls/{id}`.
         call: &'a Call,
-        /// The conversation ends after so many seconds.
+        /// The maximum duration of the conversation, in seconds.
         max_duration_seconds: u16,
     },
     /// The assistant said something.
     AssistantText {
-        /// The row of the call's transcript.
+        /// The index of the transcript row.
         index: usize,
-        /// The words.
+        /// The text.
         text: &'a str,
     },
     /// The assistant calls a tool.
     ToolCall {
-        /// The row of the call's transcript.
+        /// The index of the transcript row.
         index: usize,
-        /// The result has the same one.
+        /// The id of the tool call; its result has the same id.
         id: &'a str,
         /// The tool.
         name: &'a str,
-        /// What it is called with.
+        /// The arguments.
         arguments: Option<&'a Value>,
-        /// The call was refused and is not made: the result says why.
+        /// True if the call was rejected and not sent; the result says why.
         refused: bool,
     },
-    /// The tool answered, or failed.
+    /// The tool responded or failed.
     ToolResult {
-        /// The row of the call's transcript.
+        /// The index of the transcript row.
         index: usize,
-        /// The call it answers.
+        /// The id of the tool call.
         id: &'a str,
         /// The tool.
         name: &'a str,
-        /// The answer, or why there is none.
+        /// The tool's response, or the reason of its failure.
         text: &'a str,
         /// Whether the tool failed.
         is_error: bool,
     },
-    /// Something is wrong: with what the client sent, or on our side. The conversation goes on unless
-    /// the socket is closed.
+    /// An error in the client's message or in the service. The conversation continues unless the socket is closed.
     Error {
-        /// A word for programs.
+        /// The error code.
         code: &'static str,
         /// What is wrong and what to do.
         message: String,
     },
-    /// Always the last one, unless the connection breaks.
+    /// The last message, unless the connection breaks.
     CallEnded {
-        /// The call, to be read with `GET /calls/{id}`.
+        /// The call's id; read it with `GET /calls/{id}`.
         call_id: &'a str,
-        /// Why.
+        /// Why the conversation ended.
         ended_reason: EndedReason,
-        /// How long it lasted.
+        /// The duration.
         duration_ms: i64,
     },
 }
 
 impl ServerMessage<'_> {
-    /// As it is sent.
+    /// The JSON text.
     pub fn text(&self) -> String {
-        // A value of ours always serialises.
+        // Serialising our own types cannot fail.
         serde_json::to_string(self).unwrap_or_default()
     }
 }
 
-/// What the client is told of a row of the transcript; nothing of its own lines.
+/// The message for a transcript row; `None` for the client's own lines.
 pub fn of_row(row: &TranscriptRow) -> Option<ServerMessage<'_>> {
     let TranscriptRow { index, text, .. } = row;
     let id = row.tool_call_id.as_deref().unwrap_or_default();
@@ -114,7 +113,7 @@ pub fn of_row(row: &TranscriptRow) -> Option<ServerMessage<'_>> {
     }
 }
 
-/// Reads a client's message; the error says how to mend it.
+/// Parses a client's message; the error says how to correct it.
 pub fn read(text: &str) -> Result<ClientMessage, String> {
     const FORMS: &str = "Send {\"type\": \"user_text\", \"text\": \"…\"} or {\"type\": \"hang_up\"}.";
     let value = json::read(text.as_bytes()).map_err(|error| match error {
@@ -134,22 +133,20 @@ pub fn read(text: &str) -> Result<ClientMessage, String> {
         other => return Err(format!("There is no message of type `{}`. {FORMS}", shortened(other))),
     };
     match fields.keys().next() {
-        Some(name) => Err(format!("`{}` is no field of `{kind}`; leave it out.", shortened(name))),
+        Some(name) => Err(format!("`{}` is not a field of `{kind}`; leave it out.", shortened(name))),
         None => Ok(message),
     }
 }
 
 fn words(text: Option<Value>) -> Result<String, String> {
     let Some(Value::String(text)) = text else {
-        return Err("`user_text` needs `text`, the words as a string.".to_owned());
+        return Err("`user_text` requires `text`, a string.".to_owned());
     };
     let chars = text.chars().count();
     if text.trim().is_empty() {
-        Err("`text` is empty. Send the words, or nothing.".to_owned())
+        Err("`text` is empty. Send a text.".to_owned())
     } else if chars > LIVE_TEXT_CHARS_MAX {
-        Err(format!(
-            "`text` has {chars} characters, at most {LIVE_TEXT_CHARS_MAX} are taken. Send less at once."
-        ))
+        Err(format!("`text` has {chars} characters, more than {LIVE_TEXT_CHARS_MAX}. Send a shorter text."))
     } else {
         Ok(text)
     }
@@ -171,7 +168,7 @@ mod tests {
     #[test]
     fn what_is_wrong_is_told_with_what_to_do() {
         let long = format!(r#"{{"type":"user_text","text":"{}"}}"#, "x".repeat(LIVE_TEXT_CHARS_MAX + 1));
-        for (wrong, told) in [
+        for (wrong, expected) in [
             ("", "not valid JSON"),
             ("hello", "not valid JSON"),
             ("[]", "JSON object"),
@@ -187,7 +184,7 @@ mod tests {
             (&long, "at most 4000"),
         ] {
             let message = read(wrong).unwrap_err();
-            assert!(message.contains(told), "{wrong}: {message}");
+            assert!(message.contains(expected), "{wrong}: {message}");
         }
     }
 }

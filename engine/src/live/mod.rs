@@ -1,9 +1,9 @@
-//! Live conversations: somebody talks to an assistant over a WebSocket, in text for now.
+//! Live conversations: a user talks to an assistant over a text WebSocket or a telephone.
 //!
-//! [`handshake`] decides who comes in, [`session`] drives the conversation, [`message`] is what goes over
-//! the wire, [`call_journal`] what is left when the process dies. `end_call` ends every call; `jobs::live_call` ends those that
-//! lost their process, and analyzes every call after its end. The driver of simulation runs shares `asking` and
-//! `tool_calls`. A host lends the socket and nothing else:
+//! [`handshake`] opens the call of a WebSocket request, [`session`] runs the conversation, [`message`] has the wire
+//! format, [`call_journal`] stores the progress in case the process dies. `end_call` ends every call; `jobs::live_call` ends
+//! the calls of dead processes, and analyzes every call after its end. Simulation runs share `asking` and `tool_calls`.
+//! The host only provides the socket:
 //!
 //! ```text
 //! if engine.wants_socket(&head) {
@@ -31,9 +31,9 @@ pub(crate) mod tool_calls;
 
 pub use session::LiveSession;
 
-/// The page that talks to an assistant.
+/// The page for talking to an assistant.
 pub const PAGE_PATH: &str = "/voice-test";
-/// The WebSocket behind it.
+/// The WebSocket of the page.
 pub const SOCKET_PATH: &str = "/voice-test/socket";
 
 /// The page's URL.

@@ -1,4 +1,4 @@
-//! How fast a client may send: a burst, then one message at a time.
+//! The rate limit of a client's messages: a burst, then a steady rate.
 use crate::base::limits::{LIVE_MESSAGE_MS, LIVE_MESSAGES_BURST};
 
 /// Counts messages.
@@ -8,12 +8,12 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// A client that has sent nothing yet.
+    /// The limit of a new client.
     pub const fn new(now_ms: i64) -> Self {
         Self { left: LIVE_MESSAGES_BURST, counted_ms: now_ms }
     }
 
-    /// Whether one more message is in time.
+    /// Whether one more message is allowed.
     pub fn allows(&mut self, now_ms: i64) -> bool {
         let earned = now_ms.saturating_sub(self.counted_ms).max(0) / LIVE_MESSAGE_MS;
         self.counted_ms += earned * LIVE_MESSAGE_MS;

@@ -1,5 +1,5 @@
-//! `/voice-test`: a page that talks to an assistant. It is the same for everybody: the token stays in
-//! its address, where the script finds it, and opens nothing until the button is pressed.
+//! `/voice-test`: a page for talking to an assistant. It is static: its script reads the token from the address and
+//! uses it only when the button is pressed.
 use std::sync::LazyLock;
 
 use base64::Engine as _;
@@ -18,7 +18,7 @@ const BODY: &str = include_str!("page/page.html");
 static PAGE: LazyLock<String> =
     LazyLock::new(|| BODY.replace("/*style*/", STYLE).replace("/*script*/", SCRIPT));
 
-/// The page. Nothing is loaded from elsewhere, and nothing runs or is asked but what is in it.
+/// The page. It loads nothing from elsewhere and runs only its own inline script.
 pub fn response(config: &Config) -> Response<Bytes> {
     let mut response = Response::new(Bytes::from_static(PAGE.as_bytes()));
     let headers = response.headers_mut();
@@ -33,7 +33,7 @@ pub fn response(config: &Config) -> Response<Bytes> {
     response
 }
 
-/// `'self'` stands for the page's own WebSocket too, but not in every browser: it is named beside it.
+/// Not every browser includes the page's own WebSocket in `'self'`, so its URL is listed as well.
 fn policy(base_url: &str) -> String {
     let own = socket_origin(base_url);
     let own = own.split_once("://").map_or("", |(scheme, rest)| {

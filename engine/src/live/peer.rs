@@ -1,73 +1,73 @@
-//! The other end of a live conversation: a text client or a telephone.
+//! The remote side of a live conversation: a text client or a telephone.
 use crate::conversation::transcript::TranscriptRow;
 use crate::conversation::{CallFault, EndedReason, Input, Party};
 use crate::ports::sockets::Movable;
 use crate::ports::{BoxFuture, Gone};
 use crate::storage::calls::Call;
 
-/// What the driver of a conversation needs from the other end.
+/// The transport of a conversation, as its driver uses it.
 ///
 /// 1. [`Peer::open`] comes first, [`Peer::over`] or [`Peer::broken`] last, each once.
 /// 2. Dropping the future of [`Peer::hear`] loses nothing.
-/// 3. After [`Gone`], or [`PeerEvent::Gone`], nothing more is said; saying it does nothing.
+/// 3. After [`Gone`] or [`PeerEvent::Gone`], calls have no effect.
 pub trait Peer: Movable {
-    /// Waits until the other end can hear, which begins the conversation. An error is what came instead; after
-    /// [`PeerEvent::Nothing`] it may be called again.
+    /// Waits until the peer is ready, which starts the conversation. An error is an event that came first; after
+    /// [`PeerEvent::Nothing`], call it again.
     fn open<'a>(&'a mut self, call: &'a Call) -> BoxFuture<'a, Result<(), PeerEvent>>;
 
-    /// What the other end does next; [`PeerEvent::Nothing`] when that is nothing by `until_ms`.
+    /// The next event; [`PeerEvent::Nothing`] if there is none by `until_ms`.
     fn hear(&mut self, until_ms: i64) -> BoxFuture<'_, PeerEvent>;
 
     /// The transcript has a new row.
     fn tell<'a>(&'a mut self, row: &'a TranscriptRow) -> BoxFuture<'a, Result<(), Gone>>;
 
-    /// The conversation is over, and its end is not on disk yet: speaks the last line to its end if anybody can hear it.
-    /// True when the line was heard to its end.
+    /// The conversation has ended, but its end is not stored yet: plays the last line to its end if possible. Returns
+    /// true if it was played completely.
     fn finish(&mut self, reason: EndedReason) -> BoxFuture<'_, bool>;
 
-    /// The call is over and on disk.
+    /// The call has ended and is stored.
     fn over<'a>(&'a mut self, call_id: &'a str, reason: EndedReason, duration_ms: i64) -> BoxFuture<'a, ()>;
 
-    /// Something broke on our side, and the end is not on disk.
+    /// An internal error occurred, and the end is not stored.
     fn broken(&mut self) -> BoxFuture<'_, ()>;
 }
 
-/// What the other end did.
+/// An event of the peer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PeerEvent {
-    /// They said or typed something.
+    /// The user spoke or typed.
     Said {
-        /// The words.
+        /// The text.
         text: String,
-        /// How long it took to say, in ms; 0 for typed text.
+        /// How long the speech took, in ms; 0 for typed text.
         duration_ms: i64,
     },
-    /// They began to talk while the assistant did: so much of its last line had been heard, in parts of a thousand.
+    /// The user interrupted the assistant, with the part of its last line that was played, in thousandths.
     TalkedOver {
-        /// 0: nothing of it. 1,000: all of it.
+        /// 0: nothing was played. 1,000: all of it was.
         heard_permille: u32,
     },
-    /// The assistant's last line has been heard to its end.
+    /// The assistant's last line was played completely.
     Spoken,
-    /// They pressed keys.
+    /// The user pressed keys.
     Keys(String),
-    /// Something that tells only that they are there.
+    /// Activity without content.
     Noise,
-    /// They hung up, or the connection broke.
+    /// The user hung up, or the connection broke.
     Gone,
-    /// The conversation cannot go on.
+    /// The conversation cannot continue.
     Stop {
-        /// Why.
+        /// The reason.
         reason: EndedReason,
-        /// Whose fault it is.
+        /// The cause.
         fault: CallFault,
     },
-    /// Nothing, until the time given.
+    /// No event by the given time.
     Nothing,
 }
 
 impl PeerEvent {
-    /// What the conversation is told of it.
+    /// The matching input of the conversation.
     #[must_use]
     pub fn into_input(self) -> Input {
         match self {

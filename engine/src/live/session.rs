@@ -1,4 +1,4 @@
-//! A live conversation that waits for its socket, and what runs it.
+//! A live conversation that waits for its socket.
 use super::asking;
 use super::drive::Drive;
 use super::peer::Peer;
@@ -15,27 +15,27 @@ use crate::storage::snapshots::AssistantSnapshot;
 pub struct LiveSession {
     pub(crate) services: Services,
     pub(crate) call: NewCall,
-    pub(crate) hold: JobLease,
+    pub(crate) lease: JobLease,
     pub(crate) assistant: AssistantSnapshot,
-    /// How long the conversation may last.
+    /// The maximum duration of the conversation.
     pub(crate) max_duration_ms: i64,
-    /// When it is the user's turn and nothing comes for so long, that is a silence.
+    /// How long the user may be silent.
     pub(crate) silence_ms: i64,
-    /// Whether a carrier is in between.
+    /// Whether the call uses a carrier.
     pub(crate) on_phone: bool,
-    /// Its side of the socket; `None` for somebody who types.
+    /// The carrier's codec; `None` for a text client.
     pub(crate) line: Option<PhoneMedia>,
-    pub(crate) _place: Permit,
+    pub(crate) _permit: Permit,
 }
 
 impl LiveSession {
-    /// The call it is.
+    /// The id of the call.
     pub fn call_id(&self) -> &str {
         &self.call.id
     }
 
-    /// Carries the conversation to its end and closes the socket. What it returns is for the host's
-    /// log. A host that drops the future half-way leaves the call to its job.
+    /// Runs the conversation to its end and closes the socket. Returns errors for the host's log. If the host drops the
+    /// future, the call's job ends the call.
     pub async fn run(mut self, socket: &mut dyn Socket) -> Option<String> {
         let clock = self.services.ports().clock.clone();
         match self.line.take() {
@@ -50,7 +50,7 @@ impl LiveSession {
         }
     }
 
-    /// Ends the call: the upgrade failed, so there was nobody to talk to.
+    /// Ends the call after a failed upgrade.
     pub async fn abandon(self) -> Option<String> {
         self.run(&mut NoSocket).await
     }
@@ -63,7 +63,7 @@ impl LiveSession {
     }
 }
 
-/// A client that is gone before it came.
+/// A client that has already disconnected.
 struct NoSocket;
 
 impl Socket for NoSocket {

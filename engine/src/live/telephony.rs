@@ -1,14 +1,14 @@
 //! Telephone calls. `carriers` has each carrier's wire format; this module acts on it:
 //!
 //! - `begin_call` writes a call that begins, `live::end_call` one that ends.
-//! - `operations::calls::place` is `POST /calls/outbound`: the call is written before the carrier is asked, once.
+//! `operations::calls::place` is `POST /calls/outbound`: it stores the call, then sends one request to the carrier.
 //! - [`callbacks`] receives what carriers send: `incoming` routes a call to an assistant, [`status`] moves a call forward.
-//! - [`media`] opens the media socket, [`phone_socket`] pumps [`phone_peer`] over it, `live::drive` drives the
-//!   conversation.
+//! [`media`] opens the media socket, [`phone_socket`] connects it to [`phone_peer`], `live::drive` drives the
+//! conversation.
 //! - [`leg`] is the carrier's side of a call. Changing it requires its latest version, so a call ends once.
 //! - `client` sends requests to carriers; `hang_up` ends a call at its carrier.
 //!
-//! `jobs::live_call` ends what nobody carries on any more.
+//! `jobs::live_call` ends calls without a running conversation.
 pub(crate) mod begin_call;
 pub(crate) mod callbacks;
 pub(crate) mod client;
@@ -26,7 +26,7 @@ use std::borrow::Cow;
 use crate::base::ids::{CallId, WorkspaceId};
 use crate::carriers::CarrierName;
 
-/// Where carriers' callbacks go; the provider's name follows.
+/// The path of carriers' callbacks; the provider's name follows.
 pub const PATH: &str = "/carriers/";
 
 /// The route of a path below [`PATH`].
@@ -41,7 +41,7 @@ pub enum Route<'a> {
 }
 
 impl<'a> Route<'a> {
-    /// The route of a path; `None` when it leads nowhere.
+    /// The route of a path; `None` for an unknown path.
     pub fn of(path: &'a str) -> Option<Self> {
         let (provider, rest) = path.strip_prefix(PATH)?.split_once('/')?;
         let provider = CarrierName::parse(provider)?;
@@ -56,13 +56,13 @@ impl<'a> Route<'a> {
     }
 }
 
-/// A path for logs: without the token of a media socket, which would let a reader of the log open it.
+/// A path for logs, without the token of a media socket: readers of the log could use it.
 pub fn without_token(path: &str) -> Cow<'_, str> {
     let token = path.starts_with(PATH).then(|| path.split_once("/media/")).flatten();
     token.map_or(path.into(), |(before, _)| format!("{before}/media/…").into())
 }
 
-/// The URLs that a carrier is given for one call.
+/// The URLs of one call for its carrier.
 pub(crate) struct CallUrls {
     pub(crate) media: String,
     pub(crate) status: String,
@@ -70,7 +70,7 @@ pub(crate) struct CallUrls {
 }
 
 impl CallUrls {
-    /// The URLs of a call; each names the call by a signed token.
+    /// Creates the URLs of a call; each contains a signed token that identifies the call.
     pub(crate) fn new(
         services: &crate::services::Services,
         provider: CarrierName,

@@ -1,4 +1,4 @@
-//! A client that sends and receives text: the conversation as JSON messages.
+//! A text client: the conversation as JSON messages.
 use super::message::{self, ClientMessage, ServerMessage};
 use super::pace::Pace;
 use super::peer::{Peer, PeerEvent};
@@ -8,7 +8,7 @@ use crate::conversation::{CallFault, EndedReason};
 use crate::ports::{BoxFuture, Clock, Gone, Received, Socket, SocketMessage};
 use crate::storage::calls::Call;
 
-/// The client of a test token.
+/// The client with a test token.
 pub struct TextPeer<'a> {
     socket: &'a mut dyn Socket,
     clock: &'a dyn Clock,
@@ -18,7 +18,7 @@ pub struct TextPeer<'a> {
     close: Close,
 }
 
-/// Why the socket is closed, once the conversation is over (RFC 6455, 7.4).
+/// The close code of the socket after the conversation (RFC 6455, 7.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Close {
     Normal,
@@ -31,17 +31,17 @@ enum Close {
 impl Close {
     const fn code_and_reason(self) -> (u16, &'static str) {
         match self {
-            Self::Normal => (1000, "the conversation is over"),
+            Self::Normal => (1000, "the conversation has ended"),
             Self::GoingAway => (1001, "the service is stopping"),
-            Self::Policy => (1008, "too many messages that are wrong or come too fast"),
+            Self::Policy => (1008, "too many invalid messages, or messages too fast"),
             Self::TooLarge => (1009, "the message is too large"),
-            Self::Internal => (1011, "something broke on our side"),
+            Self::Internal => (1011, "internal error"),
         }
     }
 }
 
 impl<'a> TextPeer<'a> {
-    /// The client at the other end of `socket`.
+    /// The client of `socket`.
     pub fn new(socket: &'a mut dyn Socket, clock: &'a dyn Clock, max_duration_seconds: u16) -> Self {
         let pace = Pace::new(clock.now_ms());
         Self { socket, clock, max_duration_seconds, pace, wrong: 0, close: Close::Normal }
@@ -57,7 +57,7 @@ impl<'a> TextPeer<'a> {
                 let read = match self.pace.allows(self.clock.now_ms()) {
                     true => message::read(&text).map_err(|message| ("invalid_message", message)),
                     false => {
-                        Err(("too_fast", "Messages come too fast. Wait for an answer first.".to_owned()))
+                        Err(("too_fast", "Messages arrive too fast. Wait for an answer first.".to_owned()))
                     }
                 };
                 match read {
@@ -67,7 +67,7 @@ impl<'a> TextPeer<'a> {
                 }
             }
             Received::Message(SocketMessage::Binary(_)) => {
-                let message = "Binary messages are for speech, which this version does not take. Send text.";
+                let message = "Binary messages are reserved for speech, which this version does not support. Send text.";
                 self.wrong("invalid_message", message.to_owned()).await
             }
             Received::TooLarge => {
@@ -81,7 +81,7 @@ impl<'a> TextPeer<'a> {
         }
     }
 
-    /// Tells the client what is wrong with its message; ends it with one that does not learn.
+    /// Reports a wrong message to the client; ends the conversation after too many of them.
     async fn wrong(&mut self, code: &'static str, message: String) -> PeerEvent {
         self.wrong += 1;
         let sent = self.send(ServerMessage::Error { code, message }).await;
@@ -137,12 +137,12 @@ impl Peer for TextPeer<'_> {
     fn over<'a>(&'a mut self, call_id: &'a str, reason: EndedReason, duration_ms: i64) -> BoxFuture<'a, ()> {
         Box::pin(async move {
             if reason == EndedReason::ModelFailed {
-                // Why exactly is between the operator and the provider.
+                // The details are for the operator only.
                 let message =
                     "The assistant's model did not answer, so the conversation ends here.".to_owned();
                 let _ = self.send(ServerMessage::Error { code: "model_failed", message }).await;
             }
-            // A client that is gone knows.
+            // An error means that the client has disconnected, so it is ignored.
             let _ = self.send(ServerMessage::CallEnded { call_id, ended_reason: reason, duration_ms }).await;
             self.shut().await;
         })
@@ -150,7 +150,7 @@ impl Peer for TextPeer<'_> {
 
     fn broken(&mut self) -> BoxFuture<'_, ()> {
         Box::pin(async move {
-            let message = "Something broke on our side, so the conversation ends here.".to_owned();
+            let message = "An internal error occurred, so the conversation ends here.".to_owned();
             let _ = self.send(ServerMessage::Error { code: "internal", message }).await;
             self.close = Close::Internal;
             self.shut().await;

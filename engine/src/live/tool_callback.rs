@@ -14,8 +14,8 @@ use crate::storage::calls::NewCall;
 use crate::storage::signing::{SecretKind, SecretVersions, Signed};
 use crate::storage::snapshots::{ToolMethod, ToolSnapshot};
 
-/// Reads which secrets sign at this moment. A conversation keeps the tool as it was at its start, but a secret that was
-/// rotated since must not sign any longer than its overlap.
+/// Reads the signing secrets. A conversation uses the tool's configuration from its start, but a secret that was
+/// rotated since must not sign after its overlap.
 pub(super) fn secrets(tool: &ToolSnapshot, workspace_id: &str) -> Statement {
     sql!(
         "SELECT secret_version, old_secret_until FROM tools WHERE workspace_id = :workspace_id AND id = :id",
@@ -24,7 +24,7 @@ pub(super) fn secrets(tool: &ToolSnapshot, workspace_id: &str) -> Statement {
     )
 }
 
-/// What [`secrets`] found; of a tool that was deleted, what the conversation was started with.
+/// Reads the rows of [`secrets`]; for a deleted tool, returns the versions from the start of the conversation.
 pub(super) fn read_secrets(
     tool: &ToolSnapshot,
     rows: Option<&Rows>,
@@ -35,8 +35,8 @@ pub(super) fn read_secrets(
     }
 }
 
-/// Calls the tool: its answer as text, or why there is none. `id` is the same in every try of the same call, so that
-/// the endpoint can do it once.
+/// Calls the tool and returns its response as text, or the reason of its failure. `id` is the same in every retry, so
+/// that the endpoint can recognise a repetition.
 pub(super) async fn call(
     services: &Services,
     tool: &ToolSnapshot,

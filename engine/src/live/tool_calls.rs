@@ -1,5 +1,5 @@
-//! Calling a conversation's tools, whoever drives it. That a tool is about to be called is on disk before the request
-//! goes out: only [`ToolCaller::commit`] makes a call that can be made.
+//! Tool calls of a conversation. The intent is stored before the request is sent: only [`ToolCaller::commit`] returns a
+//! call that can be sent.
 use serde_json::Value;
 
 use super::tool_callback;
@@ -10,19 +10,19 @@ use crate::storage::calls::NewCall;
 use crate::storage::signing::SecretVersions;
 use crate::storage::snapshots::{AssistantSnapshot, ToolSnapshot};
 
-/// A call that the conversation asks for.
+/// A tool call that the conversation requests.
 pub(crate) struct ToolCall {
-    /// The same in every try of the call.
+    /// The same in every retry.
     pub(crate) id: String,
     pub(crate) name: String,
     pub(crate) arguments: Value,
 }
 
-/// What came of a call.
+/// The result of a call.
 pub(crate) struct ToolAnswer {
     /// The id of the [`ToolCall`].
     pub(crate) id: String,
-    /// The tool's answer, or why there is none.
+    /// The tool's response, or the reason of its failure.
     pub(crate) text: String,
     pub(crate) is_error: bool,
 }
@@ -35,13 +35,13 @@ pub(crate) struct ToolCaller<'a> {
     call: &'a NewCall,
 }
 
-/// What a batch has left: the calls that may go out now, and what else it read.
+/// The result of a commit: the calls that may be sent, and the other rows read.
 pub(crate) struct Committed<'a> {
     pub(crate) calls: Vec<CommittedCall<'a>>,
     pub(crate) rows: Vec<Rows>,
 }
 
-/// A call whose intent is on disk.
+/// A call whose intent is stored.
 pub(crate) struct CommittedCall<'a> {
     caller: ToolCaller<'a>,
     call: ToolCall,
@@ -59,14 +59,14 @@ impl<'a> ToolCaller<'a> {
         Self { services, assistant, call }
     }
 
-    /// The longest that one of these calls may take.
+    /// The longest timeout of these calls.
     pub(crate) fn slowest_ms(&self, calls: &[ToolCall]) -> i64 {
         let tools = calls.iter().filter_map(|call| self.tool(&call.name));
         tools.map(|tool| tool.timeout_ms).max().unwrap_or(0)
     }
 
-    /// Writes `statements`, which hold the intent to make these calls, in one batch. What signs the calls at this
-    /// moment is read in it, and so is whatever `reads` ask for.
+    /// Writes `statements`, which store the intent of these calls, in one batch. The batch also reads the current
+    /// signing secrets and the rows of `reads`.
     pub(crate) async fn commit(
         &self,
         mut statements: Vec<Statement>,
@@ -95,7 +95,7 @@ impl<'a> ToolCaller<'a> {
 }
 
 impl CommittedCall<'_> {
-    /// Makes the call. A tool that fails answers with why.
+    /// Sends the call. A failure becomes the tool's result.
     pub(crate) async fn make(self) -> ToolAnswer {
         let Self { caller, call: ToolCall { id, name, arguments }, tool } = self;
         let answer = match tool {

@@ -1,4 +1,4 @@
-//! Assistants: what answers a call.
+//! Assistants: the configuration that answers a call.
 pub(crate) mod attachments;
 pub(crate) mod test_token;
 

@@ -1,4 +1,4 @@
-//! Who is asking: the key on a request, the workspace it opens, and the patience with wrong ones.
+//! Authentication: the API key of a request, and the limit for invalid keys.
 use std::net::IpAddr;
 
 use http::HeaderMap;
@@ -6,13 +6,13 @@ use http::HeaderMap;
 use crate::base::api_key::ApiKey;
 use crate::base::error::{Code, Error};
 
-/// What a request presents.
+/// The credential of a request.
 pub enum Credential {
     /// No Authorization header.
     Absent,
-    /// Something that cannot be one of our keys: refused without touching storage.
+    /// Not a well-formed key: rejected without a database query.
     Malformed,
-    /// A well-formed key; storage knows whether it opens a workspace.
+    /// A well-formed key, to be looked up.
     Key {
         /// SHA-256 of the whole key, lower-case hex.
         hash: String,
@@ -40,7 +40,7 @@ pub fn missing_key() -> Error {
     Error::new(Code::Unauthorized, "Send your workspace API key: `Authorization: Bearer sidetone_…`.")
 }
 
-/// The 401 for a key that opens nothing.
+/// The 401 for an unknown key.
 pub fn wrong_key() -> Error {
     Error::new(
         Code::Unauthorized,
@@ -48,8 +48,8 @@ pub fn wrong_key() -> Error {
     )
 }
 
-/// The address a request is counted under: the peer, or what a trusted proxy says of it.
-/// IPv6 counts by /64, the smallest block one customer gets.
+/// The address under which a request is counted: the peer's, or the one reported by a trusted proxy.
+/// IPv6 addresses count by /64, the smallest block of one customer.
 pub fn client_address(headers: &HeaderMap, peer: Option<IpAddr>, trusted: &[IpAddr]) -> IpAddr {
     let peer = peer.unwrap_or(IpAddr::from([0, 0, 0, 0])).to_canonical();
     let named = || {

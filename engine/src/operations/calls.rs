@@ -1,4 +1,4 @@
-//! Calls: the log of all that were placed, taken, tested and simulated.
+//! Calls: the log of all telephone calls, browser tests and simulated calls.
 pub(crate) mod get;
 pub(crate) mod hang_up;
 pub(crate) mod list;

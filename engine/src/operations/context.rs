@@ -110,10 +110,7 @@ impl Context {
     }
 
     /// Writes all or nothing, then wakes the jobs; returns when it is durable. Every statement names `:ws`.
-    pub fn write(
-        &mut self,
-        batch: impl Into<Batch>,
-    ) -> impl Future<Output = Result<Vec<Rows>, Fault>> {
+    pub fn write(&mut self, batch: impl Into<Batch>) -> impl Future<Output = Result<Vec<Rows>, Fault>> {
         self.write_batch(batch.into())
     }
 

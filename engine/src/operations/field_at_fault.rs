@@ -1,15 +1,15 @@
-//! Finds the field that a type refused: the error of its deserializer says what is wrong, not where.
+//! Finds the field that a type's deserializer rejected: its error names the problem, but not the field.
 
 use serde_json::{Map, Value};
 
 use crate::base::error::Error;
 use crate::base::field::{self, Step};
 
-/// What `read` refuses the map for, with the path of the field that is to blame; `body` when it is no single one.
+/// The error of `read` for the map, with the path of the wrong field; `body` when no single field is wrong.
 ///
-/// Fields are read in their order, so the shortest beginning that is refused in the same way ends with that field.
-/// It takes one try a field, for which nobody waits but who sent what was refused; to keep the path while reading
-/// takes a second copy of every type's reader, 19 KB of a Worker.
+/// Fields are read in order, so the shortest prefix with the same error ends with the wrong field. This takes one
+/// attempt per field, only for rejected requests. Tracking the path during deserialization would require a second copy
+/// of every type's deserializer: 19 KB of a Worker.
 pub(crate) fn explain(
     map: &Map<String, Value>,
     refused: &serde_json::Error,

@@ -48,7 +48,8 @@ pub const GROUPS: &[(&str, &str)] = &[
     ("Service", "Routes that require no API key."),
 ];
 
-/// What only the documents tell of a row. A WebAssembly module is handed its documents, so their texts stay out of it.
+/// The texts of a row that only the documents need. A WebAssembly module embeds finished documents and omits these
+/// texts.
 const fn documented(row: Operation, group: &'static str) -> Operation {
     if cfg!(target_arch = "wasm32") { row.without_docs() } else { row.in_group(group) }
 }

@@ -1,4 +1,4 @@
-//! Personas: how a simulated caller is and speaks.
+//! Personas: the character of a simulated caller.
 use crate::base::error::Error;
 use crate::base::ids::PersonaId;
 use crate::base::limits;

@@ -1,8 +1,8 @@
 //! Resources: what a workspace stores under ids and its clients list, get, create, update and delete.
 //!
-//! `resource!` declares one, once: its fields with their limits and defaults are the body that clients send, the
-//! body they get, the columns, and the statements that insert and update a row. [`Resource`] adds what is special about
-//! it, and [`list`], [`get`], [`create`], [`update`] and [`delete`] are rows of the table.
+//! `resource!` declares one, once: its fields with their limits and defaults define the request body, the response
+//! body, the columns, and the statements that insert and update a row. [`Resource`] adds its specifics, and [`list`],
+//! [`get`], [`create`], [`update`] and [`delete`] are rows of the table.
 mod declare;
 mod standard;
 mod statements;
@@ -53,7 +53,7 @@ pub(crate) trait Declared: Serialize + JsonSchema + Clone + Send + Sync + 'stati
     fn revision(&self) -> i64;
 }
 
-/// What is special about a resource.
+/// The specifics of a resource.
 pub(crate) trait Resource: Declared {
     /// How many of them a workspace can have.
     const LIMIT: Option<i64> = None;

@@ -137,7 +137,7 @@ impl Webhook {
         Err(Error::new(Code::WebhookDisabled, message))
     }
 
-    /// Starts the job that delivers what is pending.
+    /// Starts the job that sends the pending deliveries.
     fn deliver_now(&self, context: &Context) -> Batch {
         let job_id: JobId = context.services.new_id();
         let list = serde_json::json!([{"webhook_id": self.id, "job_id": job_id}]).to_string();

@@ -1,8 +1,7 @@
-//! What a scenario expects of a conversation, and whether it got it.
+//! The evaluations of a scenario.
 //!
-//! Three kinds are decided here, by reading the transcript. The fourth, `judge`, needs a model:
-//! [`Evaluation::assess`] then answers with the question to ask, and [`Evaluation::ruled`] turns
-//! the model's [`Verdict`] into a result.
+//! The transcript decides three kinds. The fourth, `judge`, requires a model: [`Evaluation::assess`] then returns the
+//! question, and [`Evaluation::ruled`] turns the model's [`Verdict`] into a result.
 use std::cell::OnceCell;
 
 use schemars::JsonSchema;
@@ -12,33 +11,32 @@ use crate::base::text::casefold;
 use crate::conversation::transcript::{TranscriptRole, TranscriptRow};
 use crate::models::{JudgeTurn, Verdict};
 
-/// Characters of [`Evaluation::includes`].
+/// The maximum length of [`Evaluation::includes`], in characters.
 pub const EVALUATION_INCLUDES_CHARS_MAX: usize = 2_000;
-/// Evaluations of one scenario.
+/// The maximum number of evaluations in a scenario.
 pub const EVALUATIONS_PER_SCENARIO_MAX: usize = 64;
 
-/// How an evaluation looks at the conversation.
+/// The kind of an evaluation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum EvaluationKind {
-    /// Passes when a turn of `role` contains `includes`; upper and lower case and runs of white
-    /// space make no difference.
+    /// Passes when a turn of `role` contains `includes`, ignoring case and the amount of white space.
     Transcript,
     /// Passes when no turn of `role` contains `includes`.
     TranscriptExcludes,
-    /// Passes when a tool named `includes` was called, whatever it answered. `role` is not used.
+    /// Passes when a tool named `includes` was called, whatever its result. `role` is not used.
     ToolCall,
-    /// A model rules whether `includes`, a criterion in plain words, holds for the turns of `role`.
+    /// Passes when a model decides that the turns of `role` meet `includes`, a criterion in plain words.
     Judge,
 }
 
-/// Whose turns an evaluation reads.
+/// The turns that an evaluation reads.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum EvaluationRole {
-    /// What the assistant said, as far as it was heard.
+    /// The assistant's lines, as far as they were heard.
     Assistant,
-    /// What the user or simulated caller said, and the keys they pressed.
+    /// The lines of the user or simulated caller, and the keys they pressed.
     User,
     /// Tool calls (name and arguments) and tool results.
     Tool,
@@ -47,23 +45,23 @@ pub enum EvaluationRole {
     Any,
 }
 
-/// One expectation of a scenario, checked when the simulated conversation is over.
+/// A criterion of a scenario, checked after the simulated conversation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Evaluation {
-    /// How the conversation is looked at.
+    /// The kind of the evaluation.
     pub kind: EvaluationKind,
-    /// Whose turns are read.
+    /// The turns to read.
     #[serde(default)]
     pub role: EvaluationRole,
-    /// The text to look for (`transcript`, `transcript_excludes`), the tool's name (`tool_call`)
-    /// or the criterion in plain words (`judge`). Not only white space.
+    /// The text to find (`transcript`, `transcript_excludes`), the tool's name (`tool_call`) or the criterion in plain
+    /// words (`judge`). Must contain more than white space.
     #[serde(deserialize_with = "parse_includes")]
     #[schemars(length(min = 1, max = EVALUATION_INCLUDES_CHARS_MAX))]
     pub includes: String,
 }
 
-/// What became of one evaluation.
+/// The result of one evaluation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct EvaluationResult {
     /// As in the evaluation.
@@ -72,42 +70,42 @@ pub struct EvaluationResult {
     pub role: EvaluationRole,
     /// As in the evaluation.
     pub includes: String,
-    /// Whether the expectation was met.
+    /// Whether the evaluation passed.
     pub passed: bool,
-    /// The transcript row that settled it, counted from 0: the one that matched, or for
-    /// `transcript_excludes` the one that should not be there. Null when no single row did.
+    /// The index of the deciding transcript row, from 0: the row that matched, or for `transcript_excludes` the row
+    /// that should not be there. Null when no single row decides.
     pub matched_index: Option<usize>,
-    /// One sentence that says why.
+    /// The reason, in one sentence.
     pub reason: String,
 }
 
-/// Where an evaluation stands after reading the transcript.
+/// The state of an evaluation after reading the transcript.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Assessment<'a> {
-    /// The transcript decides it.
+    /// Decided by the transcript.
     Decided(EvaluationResult),
-    /// A model has to rule; hand its answer to [`Evaluation::ruled`].
+    /// A model has to decide; pass its verdict to [`Evaluation::ruled`].
     AskJudge(JudgeQuestion<'a>),
 }
 
-/// What a judge is asked, with the turns gathered.
+/// The question for a judge, with the turns to read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JudgeQuestion<'a> {
-    /// The criterion to rule on.
+    /// The criterion.
     pub criterion: &'a str,
-    /// The turns ruled on, as `(index in the transcript, text)`; never empty.
+    /// The turns, as `(index in the transcript, text)`; never empty.
     pub turns: Vec<(usize, &'a str)>,
 }
 
 impl JudgeQuestion<'_> {
-    /// The question as a model takes it.
+    /// The question in the form that models take.
     #[must_use]
     pub fn turn(&self) -> JudgeTurn<'_> {
         JudgeTurn { criterion: self.criterion, turns: &self.turns }
     }
 }
 
-/// A transcript made ready for many evaluations: each row is folded once, when first asked for.
+/// A transcript prepared for many evaluations: each row is casefolded once, at its first use.
 #[derive(Debug)]
 pub struct ReadTranscript<'a> {
     rows: &'a [TranscriptRow],
@@ -131,14 +129,14 @@ impl<'a> ReadTranscript<'a> {
 }
 
 impl Evaluation {
-    /// Decides the evaluation from the transcript, or says what to ask a judge. For more than one
-    /// evaluation of a transcript there is [`assess_read`](Self::assess_read).
+    /// Decides the evaluation from the transcript, or returns the question for a judge. For several evaluations of a
+    /// transcript, use [`assess_read`](Self::assess_read).
     #[must_use]
     pub fn assess<'a>(&'a self, transcript: &'a [TranscriptRow]) -> Assessment<'a> {
         self.assess_read(&ReadTranscript::new(transcript))
     }
 
-    /// As [`assess`](Self::assess), from a transcript made ready.
+    /// The same as [`assess`](Self::assess), for a prepared transcript.
     #[must_use]
     pub fn assess_read<'a>(&'a self, transcript: &ReadTranscript<'a>) -> Assessment<'a> {
         match self.kind {
@@ -149,7 +147,7 @@ impl Evaluation {
         }
     }
 
-    /// The result of a `judge` evaluation. A row the judge was not asked about is not named.
+    /// The result of a `judge` evaluation. A row outside of the question is ignored.
     #[must_use]
     pub fn ruled(&self, ruling: Verdict, transcript: &[TranscriptRow]) -> EvaluationResult {
         let known = |index: &usize| self.rows(transcript).any(|row| row.index == *index);

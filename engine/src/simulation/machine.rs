@@ -15,47 +15,45 @@ use crate::simulation::evaluation::{
     Assessment, Evaluation, EvaluationResult, JudgeQuestion, ReadTranscript,
 };
 
-/// What happened outside.
+/// An external input.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Input {
-    /// The caller's model answered [`Output::AskCaller`].
+    /// The response of the caller's model to [`Output::AskCaller`].
     CallerReply {
-        /// The answer.
+        /// The response.
         reply: CallerReply,
     },
-    /// The assistant's model answered [`Output::AskAssistant`].
+    /// The response of the assistant's model to [`Output::AskAssistant`].
     AssistantReply {
-        /// The answer.
+        /// The response.
         reply: AssistantReply,
     },
-    /// The tool of [`Output::CallTool`] answered or failed. A failed tool fails nothing else: the
-    /// assistant is told.
+    /// The result of [`Output::CallTool`]. A failure does not end the simulation: the assistant receives it.
     ToolResult {
-        /// The id called with.
+        /// The id of the tool call.
         id: String,
-        /// The answer, or why there is none.
+        /// The tool's response, or the reason of its failure.
         text: String,
-        /// True when `text` says why the tool failed.
+        /// Whether the tool failed.
         is_error: bool,
     },
-    /// The judge answered [`Output::AskJudge`].
+    /// The response of the judge to [`Output::AskJudge`].
     Verdict {
-        /// The answer.
+        /// The response.
         ruling: Verdict,
     },
-    /// The run has cost as much as it may: the conversation ends here, and what was said is
-    /// evaluated. Ignored when it is over.
+    /// The run has reached its cost limit: the conversation ends, and the transcript is evaluated. Ignored after the
+    /// conversation has ended.
     CostLimit,
-    /// Whoever was asked last, caller, assistant or judge, could not answer. It ends the
-    /// simulation with [`Output::Failed`].
+    /// The model that was asked last failed. This ends the simulation with [`Output::Failed`].
     ModelFailed {
-        /// Why, in words fit for the assistant's owner.
+        /// The reason, in words fit for the assistant's owner.
         reason: String,
     },
 }
 
-/// What the driver does next. Each but the last two is answered by one [`Input`].
+/// The driver's next action. Each but the last two requires one [`Input`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Output {
@@ -63,38 +61,38 @@ pub enum Output {
     AskCaller,
     /// Ask the assistant's model about [`Simulation::assistant_turn`].
     AskAssistant,
-    /// Call this tool. Several may follow one another: they run together.
+    /// Call this tool. Consecutive calls run concurrently.
     CallTool {
-        /// Unique in the run and the same after a restart: fit to be an idempotency key.
+        /// Unique in the run and the same after a restart, so it can be an idempotency key.
         id: String,
         /// One of the assistant's tools.
         name: String,
-        /// A JSON object; not yet checked against the tool's schema.
+        /// A JSON object; not validated against the tool's schema yet.
         arguments: Value,
     },
     /// Ask a judge about [`Simulation::judge_question`].
     AskJudge,
     /// The simulation is complete; nothing comes after this.
     Done {
-        /// What came of it.
+        /// The result.
         result: SimulationResult,
     },
-    /// The simulation itself broke; nothing comes after this.
+    /// The simulation itself failed; nothing comes after this.
     Failed {
-        /// How.
+        /// The failure.
         failure: SimulationFailure,
     },
 }
 
-/// What came of a complete simulation.
+/// The result of a complete simulation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SimulationResult {
-    /// True when every evaluation passed. A scenario without evaluations passes when one of the
-    /// sides ended the conversation of its own will, rather than a limit.
+    /// True when every evaluation passed. A scenario without evaluations passes when one side ended the conversation,
+    /// rather than a limit.
     pub passed: bool,
     /// The result of each evaluation, in the scenario's order.
     pub evaluations: Vec<EvaluationResult>,
-    /// What was said and done.
+    /// The transcript.
     pub transcript: Vec<TranscriptRow>,
     /// Why the conversation ended.
     pub ended_reason: EndedReason,
@@ -104,14 +102,14 @@ pub struct SimulationResult {
     pub duration_ms: i64,
 }
 
-/// Why a simulation broke. It says nothing about the assistant's doing.
+/// The failure of a simulation. It says nothing about the assistant's performance.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SimulationFailure {
-    /// Whose model failed.
+    /// The role whose model failed.
     pub part: SimulationPart,
-    /// Why, as the driver put it.
+    /// The driver's reason.
     pub reason: String,
-    /// What was said and done until then.
+    /// The transcript so far.
     pub transcript: Vec<TranscriptRow>,
     /// Why the conversation ended.
     pub ended_reason: EndedReason,
@@ -121,7 +119,7 @@ pub struct SimulationFailure {
     pub duration_ms: i64,
 }
 
-/// The models a simulation asks.
+/// The roles of a simulation's models.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SimulationPart {
@@ -135,16 +133,14 @@ pub enum SimulationPart {
 
 /// One simulation: the conversation, then its evaluations.
 ///
-/// The run loop is: [`poll`](Self::poll) until it gives `None`, doing what each output says and
-/// handing the answer to [`handle`](Self::handle); stop at [`Output::Done`] or
-/// [`Output::Failed`]. Only one thing is ever under way, or several tool calls. [`run_offline`](super::run_offline) is
-/// such a loop. Answers to what was not asked are ignored.
+/// The loop of a driver: call [`poll`](Self::poll) until it returns `None`, execute each output and pass its result to
+/// [`handle`](Self::handle); stop at [`Output::Done`] or [`Output::Failed`]. Only one request is open at a time, or
+/// several tool calls. [`run_offline`](super::run_offline) is such a loop. Unrequested inputs are ignored.
 ///
-/// Time is virtual. It starts at 0 and each line takes as long as [`spoken_ms`] says; models and
-/// tools take none. So the same answers give the same bytes, whenever and wherever it runs.
+/// Time is virtual. It starts at 0 and each line takes as long as [`spoken_ms`] says; models and tools take none. So
+/// the same inputs always produce the same bytes.
 ///
-/// The whole state serialises; after loading one, [`resume`](Self::resume) asks again for what was
-/// under way.
+/// The whole state serialises; after loading it, [`resume`](Self::resume) repeats the open requests.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Simulation {
     conversation: Conversation,
@@ -163,7 +159,7 @@ pub struct Simulation {
 #[serde(tag = "kind", rename_all = "snake_case")]
 enum Phase {
     Talking,
-    /// The judge is asked about the evaluation at this place.
+    /// The index of the evaluation that waits for the judge.
     Judging {
         place: usize,
     },
@@ -171,7 +167,7 @@ enum Phase {
 }
 
 impl Simulation {
-    /// A simulation ready to be polled.
+    /// A new simulation.
     #[must_use]
     pub fn new(setup: SimulationSetup) -> Self {
         let conversation = Conversation::new(ConversationSetup {
@@ -182,7 +178,7 @@ impl Simulation {
             tools: setup.assistant.tools,
             seed: setup.seed,
             limits: setup.limits,
-            // Its time is virtual, and nobody waits in it.
+            // Time is virtual, and no user can be silent.
             is_spoken: false,
         });
         let mut simulation = Self {
@@ -201,7 +197,7 @@ impl Simulation {
         simulation
     }
 
-    /// Takes in an answer. Drain [`poll`](Self::poll) afterwards.
+    /// Handles an input. Drain [`poll`](Self::poll) afterwards.
     pub fn handle(&mut self, input: Input) {
         let waiting = (self.phase, self.conversation.waiting_for());
         match (waiting, input) {
@@ -239,19 +235,18 @@ impl Simulation {
         self.proceed();
     }
 
-    /// The next thing to do; `None` until the next [`handle`](Self::handle).
+    /// The next output; `None` until the next [`handle`](Self::handle).
     pub fn poll(&mut self) -> Option<Output> {
         self.outputs.pop_front()
     }
 
-    /// Forgets what it has asked for. For a driver that knows the answers already; what the simulation came to stays
-    /// to be polled.
+    /// Drops open requests, for a driver that replays known inputs. Results are still returned by [`poll`](Self::poll).
     pub fn forget_questions(&mut self) {
         self.outputs.retain(|output| matches!(output, Output::Done { .. } | Output::Failed { .. }));
     }
 
-    /// Asks again for what was under way, with the same ids. For a driver that loaded a stored
-    /// state; a result that was polled before is not repeated.
+    /// Repeats the open requests with the same ids, for a driver that loaded a stored state. Results that were polled
+    /// before are not repeated.
     pub fn resume(&mut self) {
         if self.outputs.is_empty() && self.phase != Phase::Over {
             self.conversation.resume();
@@ -259,7 +254,7 @@ impl Simulation {
         }
     }
 
-    /// What the caller's model is asked about now.
+    /// The current input for the caller's model.
     #[must_use]
     pub fn caller_turn(&self) -> CallerTurn<'_> {
         CallerTurn {
@@ -270,13 +265,13 @@ impl Simulation {
         }
     }
 
-    /// What the assistant's model is asked about now.
+    /// The current input for the assistant's model.
     #[must_use]
     pub fn assistant_turn(&self) -> AssistantTurn<'_> {
         self.conversation.assistant_turn()
     }
 
-    /// What the judge is asked about now, after [`Output::AskJudge`].
+    /// The current question for the judge, after [`Output::AskJudge`].
     #[must_use]
     pub fn judge_question(&self) -> Option<JudgeQuestion<'_>> {
         let Phase::Judging { place } = self.phase else {
@@ -288,7 +283,7 @@ impl Simulation {
         }
     }
 
-    /// The conversation, for looking on.
+    /// The conversation, read-only.
     #[must_use]
     pub const fn conversation(&self) -> &Conversation {
         &self.conversation
@@ -330,7 +325,7 @@ impl Simulation {
         while self.conversation.poll().is_some() {}
     }
 
-    /// Carries out what the conversation wants until the driver has to act.
+    /// Executes the conversation's outputs until the driver has to act.
     fn proceed(&mut self) {
         while let Some(output) = self.conversation.poll() {
             match output {
@@ -354,7 +349,7 @@ impl Simulation {
         }
     }
 
-    /// Decides what the transcript decides, and asks the judge about the first evaluation left.
+    /// Decides the evaluations that the transcript decides, and asks the judge about the first remaining one.
     fn evaluate(&mut self) {
         if self.phase == Phase::Talking {
             let transcript = ReadTranscript::new(self.conversation.transcript());

@@ -1,4 +1,4 @@
-//! A whole simulated conversation: a caller, an assistant, and what the scenario expects of it.
+//! Simulated conversations: a caller, an assistant, and the scenario's evaluations.
 //!
 //! [`Simulation`] is a pure state machine; [`run_offline`] drives one with `builtin/rules`.
 pub(crate) mod evaluation;

@@ -1,16 +1,16 @@
-//! A simulation driven by `builtin/rules`, from beginning to end.
+//! A complete simulation with `builtin/rules`.
 use serde_json::Value;
 
 use super::SimulationSetup;
 use super::machine::{Input, Output, Simulation, SimulationFailure, SimulationPart, SimulationResult};
 use crate::models::rules::{RulesAssistant, RulesCaller, RulesJudge};
 
-/// Runs a whole simulation with the rule model in all three parts. `tools` answers the tool calls;
-/// an `Err` is what the assistant is told of the failure.
+/// Runs a simulation with the rule model in all three roles. `tools` answers the tool calls; the assistant receives an
+/// `Err` as the failure.
 ///
 /// # Errors
 ///
-/// None that the rule model causes; the type is that of every simulation.
+/// The rule model causes none; the type is that of every simulation.
 pub fn run_offline(
     setup: SimulationSetup,
     tools: &mut dyn FnMut(&str, &Value) -> Result<String, String>,

@@ -1,12 +1,12 @@
-//! How long a line takes in a conversation that nobody speaks.
+//! The duration of a line in a conversation without speech.
 
-/// Time one character takes to say, about 15 a second.
+/// The duration of one character, about 15 a second.
 pub const SPOKEN_CHAR_MS: i64 = 65;
-/// Time the shortest line takes.
+/// The duration of the shortest line.
 pub const SPOKEN_MS_MIN: i64 = 300;
 
-/// How long it takes to say the text, in ms. It depends on nothing else, so that a simulation
-/// repeats to the byte.
+/// The duration of the spoken text, in ms. It depends on nothing else, so that simulations are reproducible byte for
+/// byte.
 #[must_use]
 pub fn spoken_ms(text: &str) -> i64 {
     let chars = i64::try_from(text.chars().count()).unwrap_or(i64::MAX);

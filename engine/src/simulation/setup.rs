@@ -1,29 +1,29 @@
-//! What a simulation starts from.
+//! The configuration of a simulation.
 use serde::{Deserialize, Serialize};
 
 use crate::conversation::{ConversationLimits, Knowledge, ToolSpec};
 use crate::simulation::evaluation::Evaluation;
 
-/// Spoken lines of one simulated conversation, both sides together, unless its limits say else.
+/// Spoken lines of one simulated conversation in total, unless its limits are overridden.
 pub const SIMULATION_TURNS_MAX: u32 = 60;
 
-/// Everything one simulation run needs: the snapshot a run keeps, so that later changes of the
-/// assistant or scenario do not change it.
+/// The configuration of one simulation run, stored with the run so that later changes of the assistant or scenario do
+/// not affect it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SimulationSetup {
-    /// Names the run; tool-call ids are made of it.
+    /// The run's id; tool-call ids are derived from it.
     pub run_id: String,
-    /// Who is tested.
+    /// The assistant under test.
     pub assistant: SimulatedAssistant,
-    /// The persona's `system_prompt`: who is calling.
+    /// The persona's `system_prompt`.
     pub persona: String,
     /// The scenario's `instructions`: what the caller wants.
     pub scenario: String,
-    /// What is expected of the conversation.
+    /// The evaluations of the scenario.
     pub evaluations: Vec<Evaluation>,
-    /// Same seed and same answers, same simulation.
+    /// The same seed and the same responses produce the same simulation.
     pub seed: u64,
-    /// What bounds the conversation.
+    /// The limits of the conversation.
     #[serde(default = "limits")]
     pub limits: ConversationLimits,
 }
@@ -31,9 +31,9 @@ pub struct SimulationSetup {
 /// The assistant under test.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct SimulatedAssistant {
-    /// Its business instructions.
+    /// The assistant's business instructions.
     pub instructions: String,
-    /// What it opens with; empty: it waits for the caller.
+    /// The opening message; when empty, the assistant waits for the caller.
     pub first_message: String,
     /// Attached documents.
     pub knowledge: Vec<Knowledge>,

@@ -57,7 +57,7 @@ impl Batch {
         Ok(())
     }
 
-    /// Makes it the last batch of `job`: it removes the job, and writes nothing when another process holds the lease.
+    /// Finishes `job` with this batch: removes the job, and writes nothing when another process holds the lease.
     pub fn finish(&mut self, job: &Job) {
         self.statements = job.finished(std::mem::take(&mut self.statements));
     }

@@ -1,9 +1,9 @@
-//! The call log: what a call is, how it is written, and how calls are found and counted.
+//! The call log: how calls are written, found and counted.
 //!
-//! The statements of [`mod@write`] go into the batch of what happens to a call: [`write::insert`] when it begins,
+//! The statements of [`mod@write`] join the batch of the change to a call: [`write::insert`] when it begins,
 //! [`write::advance`] while it is set up, [`write::end`] when it ends, [`write::analyzed`] afterwards; or
-//! [`write::record`] for a call that is written once it has ended. Each keeps the roll-ups and the text index true, and
-//! may run twice. [`call::Call`] is the call as clients see it, from the database or from what was written.
+//! [`write::record`] for a call that is written after its end. Each one updates the roll-ups and the text index, and
+//! may run twice. [`call::Call`] is the call in API responses, built from the database or from the values just written.
 pub(crate) mod call;
 pub(crate) mod filter;
 pub(crate) mod list;
@@ -26,65 +26,65 @@ use crate::conversation::transcript::TranscriptRow;
 use crate::conversation::{CallFault, EndedReason, Outcome, Sentiment};
 use crate::models;
 
-/// A call as it begins.
+/// A new call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewCall {
     /// The workspace of the call.
     pub workspace_id: WorkspaceId,
     /// The call.
     pub id: CallId,
-    /// The assistant that talks.
+    /// The assistant that handles the call.
     pub assistant_id: AssistantId,
-    /// The assistant's revision as the call runs with it.
+    /// The assistant's revision used in the call.
     pub assistant_revision: i64,
-    /// Where it comes from.
+    /// The source of the call.
     pub source: Source,
-    /// Who placed it.
+    /// Whether the call is incoming or outgoing.
     pub direction: Direction,
-    /// Where it is; never `ended`, for that is [`EndedCall`].
+    /// The status of the call; never `ended`, see [`EndedCall`].
     pub status: CallStatus,
-    /// The number that calls; null where there is no telephone.
+    /// The caller's number; null when the call uses no telephone.
     pub from: Option<String>,
-    /// The number that is called.
+    /// The called number.
     pub to: Option<String>,
-    /// The person on whose behalf it is placed.
+    /// The person on whose behalf the call is placed.
     pub user_number: Option<String>,
     /// The carrier.
     pub provider: Option<CarrierName>,
-    /// The carrier's own id of it.
+    /// The carrier's id of the call.
     pub carrier_call_id: Option<String>,
     /// `provider/name` of the model.
     pub model: String,
     /// `provider/name` of the voice.
     pub voice: String,
-    /// When it was queued, came in or was opened.
+    /// When the call was queued, received or opened.
     pub started_at: Timestamp,
-    /// When it was answered, if it has been.
+    /// When the call was answered, if it was.
     pub answered_at: Option<Timestamp>,
-    /// The run it belongs to.
+    /// The simulation run of the call.
     pub simulation_run_id: Option<RunId>,
 }
 
-/// What is known of a call once it is over.
+/// The end of a call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EndedCall {
-    /// When it was answered; `None` when nobody did. It replaces what was known before.
+    /// When the call was answered; `None` if it was not. It replaces the stored value.
     pub answered_at: Option<Timestamp>,
-    /// When it was over.
+    /// When the call ended.
     pub ended_at: Timestamp,
     /// How long the two sides were connected, on the recording's clock.
     pub duration_ms: i64,
-    /// What came of it.
+    /// The outcome.
     pub outcome: Outcome,
-    /// Why it ended; `None` when there was no conversation that could end.
+    /// Why the call ended; `None` when there was no conversation.
     pub ended_reason: Option<EndedReason>,
-    /// Whose fault it is that it did not go well.
+    /// The cause of a failure.
     pub fault: CallFault,
-    /// What was said and done.
+    /// The transcript.
     pub transcript: Vec<TranscriptRow>,
-    /// What it cost.
+    /// The costs.
     pub costs: Costs,
-    /// What the model was given and gave.
+    /// The model's token usage.
     pub usage: Usage,
 }
 
@@ -104,7 +104,7 @@ pub struct Costs {
 }
 
 impl Costs {
-    /// With the total of the four parts.
+    /// Computes the total of the four parts.
     #[must_use]
     pub const fn of(
         telephony_microusd: i64,
@@ -117,7 +117,7 @@ impl Costs {
     }
 }
 
-/// The tokens of the model, as it counts them.
+/// Token usage, as reported by the model's provider.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Usage {
     /// Input tokens.
@@ -131,18 +131,18 @@ pub struct Usage {
 /// The analysis of an ended call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Analysis {
-    /// What happened, in a few sentences.
+    /// A summary of the call, in a few sentences.
     pub summary: String,
     /// The caller's sentiment.
     pub sentiment: Sentiment,
-    /// The outcome, where only the transcript tells it (a voicemail, for example); null keeps the call's outcome.
+    /// The outcome if it follows from the transcript only (a voicemail, for example); null keeps the call's outcome.
     pub outcome: Option<Outcome>,
-    /// What made the analysis.
+    /// The source of the analysis.
     pub method: AnalysisMethod,
 }
 
 impl Analysis {
-    /// What an analyst, by a model or by rule, has found; the call's outcome stays as it is.
+    /// An analysis by a model or by rules that keeps the call's outcome.
     #[must_use]
     pub fn of(found: models::Analysis, method: AnalysisMethod) -> Self {
         Self { summary: found.summary, sentiment: found.sentiment, outcome: None, method }

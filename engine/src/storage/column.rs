@@ -1,4 +1,4 @@
-//! Types that a column of a table holds, and structs that are read from a row.
+//! Types stored in a column, and structs read from a row.
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Map;
@@ -91,8 +91,8 @@ fn json(value: &impl Serialize) -> Value {
     serde_json::json!(value).to_string().into()
 }
 
-/// Declares a struct that is read from a row: `COLUMNS` are the columns to select, `read` takes them. A field is its
-/// column's name, or `field: Type = "an SQL expression"`.
+/// Declares a struct that is read from a row: `COLUMNS` are the columns to select, and `read` takes them. A field has
+/// its column's name, or is written `field: Type = "an SQL expression"`.
 macro_rules! record {
     (
         $(#[$about:meta])*
@@ -111,11 +111,11 @@ macro_rules! record {
         }
 
         impl $name {
-            /// The columns that [`Self::read`] takes.
+            /// The columns that [`Self::read`] requires.
             pub(crate) const COLUMNS: &'static str =
                 concat!(stringify!($first), $(", ", $($expression, " AS ",)? stringify!($field),)*);
 
-            /// From a row with [`Self::COLUMNS`].
+            /// Reads a row with [`Self::COLUMNS`].
             pub(crate) fn read(
                 row: $crate::ports::statement::Row<'_>,
             ) -> Result<Self, $crate::storage::fault::Fault> {

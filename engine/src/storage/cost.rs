@@ -28,7 +28,7 @@ impl Cost {
         self.microusd = self.microusd.saturating_add(other.microusd);
     }
 
-    /// The part that a call shows.
+    /// The part that a call reports.
     pub fn usage(self) -> Usage {
         Usage {
             llm_input_tokens: self.input_tokens,

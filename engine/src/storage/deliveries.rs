@@ -1,4 +1,4 @@
-//! A delivery: one event on its way to one webhook, as clients see it.
+//! A delivery: one event for one webhook, as the API returns it.
 use crate::base::ids::{DeliveryId, EventId, Id, WebhookId};
 use crate::base::time::Timestamp;
 use crate::ports::DatabaseError;
@@ -7,15 +7,15 @@ use crate::storage::column::{Column, record};
 use crate::storage::events::EventKind;
 
 crate::words! {
-    /// Where a delivery is.
+    /// The status of a delivery.
     json DeliveryStatus {
-        /// To be tried, or tried again, at `next_attempt_at`, as soon as the webhook is enabled.
+        /// Waits for its attempt at `next_attempt_at`; only enabled webhooks are sent deliveries.
         Pending = "pending",
-        /// The receiver has taken it.
+        /// The receiver has accepted it.
         Delivered = "delivered",
-        /// Given up after the last attempt, or refused for good (410).
+        /// The last attempt failed, or the receiver answered 410.
         Failed = "failed",
-        /// Its webhook was deleted first.
+        /// The webhook was deleted before the delivery.
         Canceled = "canceled",
     }
 }
@@ -25,24 +25,24 @@ record! {
     pub struct Delivery {
         /// `dlv_…`
         pub id: DeliveryId,
-        /// The webhook it goes to.
+        /// The webhook.
         pub webhook_id: WebhookId,
-        /// `evt_…`, the `webhook-id` header and the `id` of the body: the same in every attempt.
+        /// `evt_…`: the `webhook-id` header and the `id` of the body, the same in every attempt.
         pub event_id: EventId,
         /// The type of the event.
         #[serde(rename = "type")]
         pub kind: EventKind = "type",
-        /// The state of the delivery.
+        /// The status of the delivery.
         pub status: DeliveryStatus,
-        /// Attempts so far.
+        /// The number of attempts so far.
         pub attempts: i64,
         /// When the next attempt is due; null when none is planned.
         pub next_attempt_at: Option<Timestamp> = "due_at",
         /// The HTTP status of the last attempt; null when there was no response.
         pub last_status: Option<i64>,
-        /// Why the last attempt failed; null when it did not.
+        /// Why the last attempt failed; null if it did not.
         pub last_error: Option<String>,
-        /// The beginning of the last response; at most 1,024 bytes.
+        /// The beginning of the last response, at most 1,024 bytes.
         pub last_response: Option<String>,
         /// When the event happened.
         pub created_at: Timestamp,
@@ -52,7 +52,7 @@ record! {
 }
 
 impl Delivery {
-    /// One that is due at once.
+    /// A new delivery, due at once.
     pub fn new(id: String, webhook_id: String, event_id: String, kind: EventKind, now_ms: i64) -> Self {
         let now = Timestamp::from_ms(now_ms);
         Self {

@@ -182,7 +182,7 @@ impl Event {
     }
 }
 
-/// Makes a job due for each webhook of a list `{webhook_id, job_id}`. A leased job is left as it is: it looks for new
+/// Makes a job due for each webhook of a list `{webhook_id, job_id}`. A leased job is not changed: it looks for new
 /// deliveries in the batch that would end it.
 pub(crate) fn wake_delivery_workers(list: &str, now_ms: i64) -> Statement {
     sql!(

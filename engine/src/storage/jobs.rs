@@ -43,7 +43,7 @@ pub struct Job {
     pub(crate) id: JobId,
     pub(crate) workspace_id: WorkspaceId,
     pub(crate) kind: JobKind,
-    /// Of the thing that `kind` says.
+    /// The id of the run, webhook or call; see `kind`.
     pub(crate) subject_id: String,
     pub(crate) lease: String,
     pub(crate) leased_until_ms: i64,

@@ -15,37 +15,37 @@ use crate::storage::column::{Column, record};
 use crate::storage::fault::Fault;
 
 crate::words! {
-    /// How a run talks.
+    /// The mode of a run.
     #[derive(Default)]
     json RunMode {
-        /// In text.
+        /// Text.
         #[default]
         Chat = "chat",
-        /// In speech.
+        /// Speech.
         Voice = "voice",
     }
 }
 
 crate::words! {
-    /// Where a run is.
+    /// The status of a run.
     json RunStatus {
         /// Accepted and waiting.
         Queued = "queued",
         /// In progress.
         Running = "running",
-        /// Finished; `passed` says whether the assistant did well.
+        /// Finished; `passed` has the result.
         Completed = "completed",
-        /// The run itself broke; `error` says why.
+        /// The run itself failed; `error` says why.
         Error = "error",
     }
 }
 
-/// Why a run broke.
+/// Why a run failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RunError {
-    /// A word for programs.
+    /// The error code.
     pub code: String,
-    /// A sentence for people.
+    /// A message for people.
     pub message: String,
 }
 
@@ -54,7 +54,7 @@ record! {
     pub struct Run {
         /// `run_…`
         pub id: RunId,
-        /// The simulation it was started from.
+        /// The simulation.
         pub simulation_id: SimulationId,
         /// The batch it was queued with, if any.
         pub batch_id: Option<BatchId>,
@@ -72,13 +72,13 @@ record! {
         pub error: Option<RunError>,
         /// Lines spoken so far by both sides.
         pub turns: i64,
-        /// The latest line reported by a run in progress; null before the first.
+        /// The latest line of a run in progress; null before the first.
         pub last_line: Option<String>,
-        /// What the models of caller, assistant and judge have cost so far, in millionths of a US dollar.
+        /// The costs of the models of caller, assistant and judge so far, in millionths of a US dollar.
         pub cost_microusd: i64,
-        /// The conversation ends when it has cost this much.
+        /// The cost limit, which ends the conversation.
         pub max_cost_microusd: i64,
-        /// The same seed and configuration give the same offline run, to the byte.
+        /// The seed: the same seed and configuration produce the same offline run, byte for byte.
         pub seed: i64,
         /// When it was queued.
         pub created_at: Timestamp,
@@ -86,7 +86,7 @@ record! {
         pub started_at: Option<Timestamp>,
         /// When it ended.
         pub completed_at: Option<Timestamp>,
-        /// The call it is recorded as; null when none is linked.
+        /// The call of the run; null if there is none.
         pub call_id: Option<CallId>,
     }
 }
@@ -113,32 +113,32 @@ impl Column for RunError {
     }
 }
 
-/// A run with all that came of it.
+/// A run with its results.
 #[derive(Serialize, JsonSchema)]
 pub struct RunDetail {
     /// The run.
     #[serde(flatten)]
     run: Run,
-    /// What each evaluation found.
+    /// The result of each evaluation.
     #[schemars(with = "Vec<EvaluationResult>")]
     evaluations: Box<RawValue>,
-    /// What was said, oldest first; times count from the start of the conversation.
+    /// The transcript, oldest row first; times count from the start of the conversation.
     #[schemars(with = "Vec<TranscriptRow>")]
     transcript: Box<RawValue>,
-    /// The call it is recorded as; null until the run starts.
+    /// The call of the run; null until the run starts.
     call: Option<Call>,
 }
 
 impl RunDetail {
-    /// What reading the run will show once all this is written: an event's payload is the same as the
-    /// read, to the byte.
+    /// The run as a read returns it after these values have been written: the payload of an event equals that response
+    /// byte for byte.
     pub fn of(run: Run, evaluations: &[EvaluationResult], call: Call) -> Result<Self, Fault> {
         let evaluations = serde_json::value::to_raw_value(evaluations)
             .map_err(|error| Fault::Bug(format!("evaluations do not serialise: {error}")))?;
         Ok(Self { run, evaluations, transcript: call.transcript(), call: Some(call) })
     }
 
-    /// From a row with [`Run::COLUMNS`], `evaluations` and `transcript`, and the call of the run.
+    /// Reads a row with [`Run::COLUMNS`], `evaluations` and `transcript`, and the call of the run.
     pub(crate) fn read(row: Row<'_>, call: Option<Call>) -> Result<Self, Fault> {
         // A run of before there were calls keeps its transcript itself.
         let transcript = match &call {
@@ -149,7 +149,7 @@ impl RunDetail {
     }
 }
 
-/// Goes into the batch that claims jobs: their runs are in progress from then on.
+/// Marks the runs of claimed jobs as in progress, in the batch that claims the jobs.
 pub fn mark_running(lease: &str, now_ms: i64) -> Statement {
     sql!(
         "UPDATE runs SET status = 'running', started_at = COALESCE(started_at, :now) WHERE status = 'queued' AND id IN

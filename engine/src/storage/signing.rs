@@ -6,7 +6,7 @@ use crate::base::hash::hmac_sha256;
 use crate::ports::DatabaseError;
 use crate::ports::statement::Row;
 
-/// What a signing secret belongs to.
+/// The owner of a signing secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SecretKind {
     /// A tool's callbacks.

@@ -1,4 +1,5 @@
-//! What a conversation is started with: the assistant, its tools and documents, the persona and the scenario.
+//! The configuration that a conversation starts with: the assistant, its tools and documents, the persona and the
+//! scenario.
 use serde::{Deserialize, Serialize};
 
 use crate::conversation::{Knowledge, ToolSpec};
@@ -7,24 +8,24 @@ use crate::simulation::evaluation::Evaluation;
 use crate::sql;
 use crate::storage::fault::Fault;
 
-/// The assistant as a run keeps it.
+/// The assistant's configuration as stored with a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AssistantSnapshot {
     /// The assistant's id.
     pub id: String,
     /// The assistant's name.
     pub name: String,
-    /// Its instructions.
+    /// The assistant's instructions.
     pub instructions: String,
-    /// Its opening message.
+    /// The assistant's opening message.
     pub first_message: String,
-    /// Its model.
+    /// The assistant's model.
     pub model: String,
-    /// Its voice.
+    /// The assistant's voice.
     pub voice: String,
-    /// How speech is carried.
+    /// How speech is processed.
     pub pipeline_mode: PipelineMode,
-    /// Its revision.
+    /// The assistant's revision.
     pub revision: i64,
     /// Attached tools, in order.
     pub tools: Vec<ToolSnapshot>,
@@ -33,7 +34,7 @@ pub struct AssistantSnapshot {
 }
 
 impl AssistantSnapshot {
-    /// Its tools as a model sees them.
+    /// The tools in the form that models take.
     pub fn tool_specs(&self) -> Vec<ToolSpec> {
         let spec = |tool: &ToolSnapshot| ToolSpec {
             name: tool.name.clone(),
@@ -44,56 +45,56 @@ impl AssistantSnapshot {
     }
 }
 
-/// A tool as a run keeps it.
+/// A tool's configuration as stored with a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolSnapshot {
     /// The tool's id.
     pub id: String,
-    /// Its function name.
+    /// The function name.
     pub name: String,
-    /// Where it is called.
+    /// The URL.
     pub url: String,
-    /// How it is called.
+    /// The HTTP method.
     pub method: ToolMethod,
-    /// What it is for.
+    /// The description for the model.
     pub description: String,
-    /// Its arguments' schema.
+    /// The JSON Schema of the arguments.
     pub parameters: serde_json::Value,
-    /// How long a call may take.
+    /// The timeout of a call.
     pub timeout_ms: i64,
-    /// Which of its secrets signed when the run was started; a call asks for the one that does now.
+    /// The versions of the secret when the run was started; each call reads the current ones.
     pub secret_version: i64,
 }
 
 impl SimulationSnapshot {
-    /// The models that a run asks, the assistant's among them.
+    /// The models of a run, including the assistant's.
     pub fn models<'a>(&'a self, assistant: &'a AssistantSnapshot) -> impl Iterator<Item = &'a str> {
         let own = [self.caller_model.as_deref(), self.judge_model.as_deref()];
         std::iter::once(assistant.model.as_str()).chain(own.into_iter().flatten())
     }
 }
 
-/// The persona and the scenario as a run keeps them.
+/// The persona and the scenario as stored with a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SimulationSnapshot {
     /// The simulation's name.
     pub name: String,
     /// The persona's instructions.
     pub persona: String,
-    /// The model that speaks as the caller; none: the assistant's.
+    /// The model that speaks as the caller; `None` for the assistant's.
     #[serde(default)]
     pub caller_model: Option<String>,
-    /// The model that judges; none: the assistant's.
+    /// The model that judges; `None` for the assistant's.
     #[serde(default)]
     pub judge_model: Option<String>,
     /// The scenario's instructions.
     pub scenario: String,
-    /// What decides whether the run passes.
+    /// The criteria of the run.
     pub evaluations: Vec<Evaluation>,
 }
 
-/// Reads an assistant and what is attached to it. `assistant` is an SQL expression of its id, in which `:id` stands for
-/// `id`.
+/// Reads an assistant and its attachments. `assistant` is an SQL expression of the assistant's id, which may use the
+/// parameter `:id`, bound to `id`.
 pub(crate) fn assistant_reads(assistant: &'static str, id: &str) -> [Statement; 3] {
     [
         sql!(
@@ -122,7 +123,7 @@ pub(crate) fn assistant_reads(assistant: &'static str, id: &str) -> [Statement; 
     ]
 }
 
-/// What [`assistant_reads`] found.
+/// Reads the rows of [`assistant_reads`].
 pub(crate) fn assistant_snapshot(rows: &[Rows]) -> Result<Option<AssistantSnapshot>, Fault> {
     let [assistant, tools, documents] = rows else {
         return Err(Fault::Bug("an assistant's snapshot needs three answers".to_owned()));
@@ -164,7 +165,7 @@ pub(crate) fn assistant_snapshot(rows: &[Rows]) -> Result<Option<AssistantSnapsh
 }
 
 crate::words! {
-    /// The method a tool is called with.
+    /// The HTTP method of a tool.
     #[derive(Default)]
     #[allow(missing_docs, reason = "the names say it")]
     json ToolMethod {
@@ -178,10 +179,10 @@ crate::words! {
 }
 
 crate::words! {
-    /// How speech is carried.
+    /// How speech is processed.
     #[derive(Default)]
     json PipelineMode {
-        /// One model hears and speaks; needs a provider that can.
+        /// One model takes and returns speech. Requires a realtime-capable provider.
         Realtime = "realtime",
         /// Speech to text, a language model, text to speech.
         #[default]

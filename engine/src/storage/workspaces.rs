@@ -52,7 +52,7 @@ impl Services {
                 Ok(key)
             }
             [] => {
-                Err(Error::field("workspace", format!("there is none with the id or name `{workspace}`"))
+                Err(Error::field("workspace", format!("no workspace has the id or name `{workspace}`"))
                     .into())
             }
             _ => {

@@ -119,7 +119,7 @@ fn every_kind_of_failure_is_told_and_tried_again() {
         (
             Err(HttpError::Failed("reset by peer at 10.1.2.3".to_owned())),
             Value::Null,
-            "broke the connection off",
+            "closed the connection",
         ),
         (flood(500), json!(500), "HTTP 500"),
     ] {

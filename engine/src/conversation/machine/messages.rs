@@ -1,4 +1,4 @@
-//! What a conversation is told and what it asks for.
+//! The inputs and outputs of a conversation.
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -16,91 +16,89 @@ pub enum Party {
     Assistant,
 }
 
-/// What happened outside.
+/// An external input.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Input {
-    /// The two are connected. Offsets in the transcript count from here.
+    /// The two sides are connected. Offsets in the transcript count from here.
     Start,
-    /// The user said or wrote something. While the model thinks, it is asked anew with this line
-    /// too; while a tool runs, the line waits for the result.
+    /// The user spoke or wrote. If the model is being asked, it is asked again including this line; while a tool runs,
+    /// the line waits for the result.
     UserText {
-        /// The words.
+        /// The text.
         text: String,
-        /// How long it took to say them, in ms; 0 for typed text.
+        /// How long the speech took, in ms; 0 for typed text.
         duration_ms: i64,
     },
-    /// The user said or wrote something and hung up. Nobody answers, and it ends the conversation
-    /// as [`EndedReason::UserHungUp`] even when it is the last line the limits allow.
+    /// The user's last line before they hung up. It is not answered and ends the conversation as
+    /// [`EndedReason::UserHungUp`], even if it is the last line within the limits.
     UserGoodbye {
-        /// The words.
+        /// The text.
         text: String,
-        /// How long it took to say them, in ms; 0 for typed text.
+        /// How long the speech took, in ms; 0 for typed text.
         duration_ms: i64,
     },
-    /// The user pressed keys on a telephone. They count as a line of theirs.
+    /// The user pressed keys on a telephone. They count as a line.
     Keys {
         /// `0`–`9`, `*`, `#`, `A`–`D`, in their order.
         keys: String,
     },
-    /// The user talked over the assistant's last line: the rest of it was not heard, and the conversation goes on
-    /// from what was.
+    /// The user interrupted the assistant's last line: the conversation continues with the part that was heard.
     Interrupted {
-        /// How much of the line had been heard, in parts of a thousand.
+        /// The part of the line that was heard, in thousandths.
         heard_permille: u32,
     },
-    /// It was the user's turn and they said nothing. For drivers without a clock, such as a simulated caller with nothing
-    /// to say; with [`silence_ms`](crate::conversation::ConversationLimits::silence_ms) the conversation decides it on
+    /// The user was silent during their turn. For drivers without a clock, such as a simulated caller without a line;
+    /// with [`silence_ms`](crate::conversation::ConversationLimits::silence_ms) the conversation detects silence on
     /// [`Input::Tick`].
     Silence,
-    /// Something was heard that is no line: the user is there.
+    /// Activity of the user without a line.
     Noise,
-    /// The model answered [`Output::AskModel`] of the same number.
+    /// The model's response to [`Output::AskModel`] with the same number.
     AssistantReply {
-        /// The number asked with. An answer to an older question is ignored.
+        /// The number of the request. Responses to older requests are ignored.
         request: u64,
-        /// The answer.
+        /// The response.
         reply: AssistantReply,
     },
-    /// The model could not answer [`Output::AskModel`] of the same number.
+    /// The model failed to answer [`Output::AskModel`] with the same number.
     ModelFailed {
-        /// The number asked with.
+        /// The number of the request.
         request: u64,
-        /// Why, in words fit for the assistant's owner.
+        /// The reason, in words fit for the assistant's owner.
         reason: String,
     },
-    /// The tool of [`Output::CallTool`] answered or failed.
+    /// The result of [`Output::CallTool`].
     ToolResult {
-        /// The id called with. A result for another call is ignored.
+        /// The id of the call. Results of other calls are ignored.
         id: String,
-        /// The answer, or why there is none.
+        /// The tool's response, or the reason of its failure.
         text: String,
-        /// True when `text` says why the tool failed.
+        /// Whether the tool failed.
         is_error: bool,
     },
-    /// Nothing happened, but time has passed: the user may have been silent for too long, or a limit of time be
-    /// reached. Due at [`Conversation::poll_timeout`]; harmless at any other time.
+    /// Time has passed: the user may have been silent for too long, or the time limit may be reached. Due at
+    /// [`Conversation::poll_timeout`]; harmless at any other time.
     Tick,
-    /// The assistant's last line has been spoken to its end. It sets the row's `end_ms`, also of the line with which the
-    /// conversation ended.
+    /// The assistant's last line was played completely. Sets the row's `end_ms`, also after the end of the
+    /// conversation.
     Spoken,
     /// One side hung up.
     HangUp {
-        /// Who.
+        /// The side that hung up.
         by: Party,
     },
-    /// It has cost as much as it may.
+    /// The conversation has reached its cost limit.
     CostLimit,
-    /// Something outside ended it: the carrier, whoever asked the service to hang up, a simulated caller's model that
-    /// does not answer.
+    /// An external end: the carrier's, a requested hang-up, or a failed model of a simulated caller.
     Stop {
-        /// Why.
+        /// The reason.
         reason: EndedReason,
     },
 }
 
 impl Input {
-    /// Whether the other end did or heard something, so that nobody is silent.
+    /// Whether the input is activity of the user, which ends a silence.
     pub(super) const fn is_activity(&self) -> bool {
         match self {
             Self::Start
@@ -122,40 +120,39 @@ impl Input {
     }
 }
 
-/// What the driver does next.
+/// The driver's next action.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Output {
     /// Say this to the user.
     Say {
-        /// The words.
+        /// The text.
         text: String,
     },
-    /// Ask the model about [`Conversation::assistant_turn`] as it is now, and hand in its answer
-    /// with this number. An earlier question still under way may be dropped.
+    /// Ask the model about the current [`Conversation::assistant_turn`] and pass its response with this number. An
+    /// earlier open request may be dropped.
     AskModel {
-        /// The number of this question.
+        /// The number of this request.
         request: u64,
     },
-    /// Call this tool and hand in its result with this id. Several may be under way at once; the
-    /// model is asked again when all have answered.
+    /// Call this tool and pass its result with this id. Several calls may be open at once; the model is asked again
+    /// after all results.
     CallTool {
-        /// Unique in the conversation and the same after a restart, so it is fit to be the
-        /// tool's idempotency key.
+        /// Unique in the conversation and the same after a restart, so it can be the tool's idempotency key.
         id: String,
         /// One of the attached tools.
         name: String,
-        /// A JSON object; not yet checked against the tool's schema.
+        /// A JSON object; not validated against the tool's schema yet.
         arguments: Value,
     },
-    /// The conversation is over; nothing comes after this.
+    /// The conversation has ended; nothing comes after this.
     Ended {
-        /// Why.
+        /// The reason.
         reason: EndedReason,
     },
 }
 
-/// Whose move it is.
+/// The input that the conversation waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WaitingFor {
     /// [`Input::Start`].
@@ -166,6 +163,6 @@ pub enum WaitingFor {
     Model,
     /// [`Input::ToolResult`], one or several.
     Tool,
-    /// Nothing: it is over.
+    /// None: it has ended.
     Nothing,
 }

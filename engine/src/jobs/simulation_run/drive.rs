@@ -1,4 +1,4 @@
-//! Drives a simulated conversation over the ports: asks the models, calls the tools, keeps the journal.
+//! Drives a simulated conversation: asks the models, calls the tools, writes the journal.
 use futures_util::future::join_all;
 
 use super::Started;
@@ -24,22 +24,22 @@ use crate::storage::cost::Cost;
 use crate::storage::events::{self, Subscribers};
 use crate::storage::jobs::Job;
 
-/// How long a model's answer may take, all its tries together.
+/// The timeout of a model request, including its retries.
 const ANSWER_MS: i64 = MODEL_TOTAL_MS as i64;
 
-/// What came of a conversation, and what it cost.
+/// The result of a conversation and its cost.
 pub struct Driven {
-    /// A simulation that broke says how.
+    /// The result, or the failure of the simulation.
     pub result: Result<SimulationResult, SimulationFailure>,
-    /// What the assistant's own model has cost.
+    /// The cost of the assistant's model.
     pub assistant: Cost,
-    /// What all models have cost.
+    /// The cost of all models.
     pub total: Cost,
-    /// What kind of failure a model told of, and whose fault it is.
+    /// The kind and the cause of a model's failure.
     pub failure: Option<(FailureCode, CallFault)>,
 }
 
-/// A simulation on its way.
+/// A simulation in progress.
 pub struct Drive<'a> {
     services: &'a Services,
     job: &'a Job,
@@ -50,12 +50,12 @@ pub struct Drive<'a> {
     assistant: Cost,
     total: Cost,
     failure: Option<(FailureCode, CallFault)>,
-    /// It was tried often enough: nobody is asked any more.
+    /// The job has used all of its attempts: no model is asked any more.
     given_up: bool,
-    /// Something outside was asked, which takes its time.
+    /// An external request was made, which takes time.
     has_waited: bool,
     saved_at_ms: i64,
-    /// Until when the lease holds.
+    /// When the lease expires.
     leased_until_ms: i64,
 }
 
@@ -66,13 +66,13 @@ enum Next {
 }
 
 impl<'a> Drive<'a> {
-    /// The simulation as far as the journal knows it.
+    /// Restores the simulation from the journal.
     pub fn new(
         services: &'a Services,
         job: &'a Job,
         started: &'a Started,
         journal: Journal,
-        told: Vec<JournalEntry>,
+        inputs: Vec<JournalEntry>,
     ) -> Self {
         let now_ms = services.ports().clock.now_ms();
         let mut drive = Self {
@@ -90,31 +90,31 @@ impl<'a> Drive<'a> {
             saved_at_ms: now_ms,
             leased_until_ms: job.leased_until_ms,
         };
-        if !told.is_empty() {
-            for one in told {
+        if !inputs.is_empty() {
+            for one in inputs {
                 drive.simulation.forget_questions();
                 drive.take(one);
             }
-            // The last answer may have been the end: its result is still to be written.
+            // The last input may have ended the simulation: its result is not stored yet.
             drive.simulation.forget_questions();
             drive.simulation.resume();
         }
         drive
     }
 
-    /// The conversation so far as a failure of ours.
+    /// The result of a conversation that failed internally.
     pub fn interrupted(&mut self, reason: &str) -> Driven {
         self.given_up = true;
         let failure = self.simulation.failure(SimulationPart::Assistant, reason.to_owned());
         self.driven(Err(failure))
     }
 
-    /// What forgets the journal.
+    /// The statement that deletes the journal.
     pub fn forget(&self) -> Statement {
         self.journal.forget()
     }
 
-    /// Runs it to its end. The error is ours: the job is put back, or is no longer ours.
+    /// Runs the simulation to its end. An error is internal: the job is released, or another process holds its lease.
     pub async fn run(&mut self) -> Result<Driven, Failure> {
         let specs = self.started.assistant.tool_specs();
         let mut models = Models::new(self.services, self.started, &specs);
@@ -152,7 +152,7 @@ impl<'a> Drive<'a> {
             let input = match part {
                 SimulationPart::Caller | SimulationPart::Assistant => Input::CostLimit,
                 SimulationPart::Judge => Input::ModelFailed {
-                    reason: "The run has cost as much as it may, so the judge was not asked.".to_owned(),
+                    reason: "The run reached its cost limit, so the judge was not asked.".to_owned(),
                 },
             };
             self.tell(input, Cost::default());
@@ -180,21 +180,20 @@ impl<'a> Drive<'a> {
     }
 
     fn tell(&mut self, input: Input, spent: Cost) {
-        let told = JournalEntry { input, spent };
-        self.journal.told(&told);
-        self.take(told);
+        let entry = JournalEntry { input, spent };
+        self.journal.input(&entry);
+        self.take(entry);
     }
 
-    fn take(&mut self, told: JournalEntry) {
-        self.total.add(told.spent);
-        if matches!(told.input, Input::AssistantReply { .. }) {
-            self.assistant.add(told.spent);
+    fn take(&mut self, entry: JournalEntry) {
+        self.total.add(entry.spent);
+        if matches!(entry.input, Input::AssistantReply { .. }) {
+            self.assistant.add(entry.spent);
         }
-        self.simulation.handle(told.input);
+        self.simulation.handle(entry.input);
     }
 
-    /// The calls of one reply go out together. Each stands in the journal before, under the id that it keeps in every
-    /// try.
+    /// Sends the tool calls of one reply together. Each is stored first, with an id that is the same in every retry.
     async fn call_tools(&mut self, calls: Vec<ToolCall>) -> Result<(), Failure> {
         for call in &calls {
             self.journal.calling(&call.id, &call.name);
@@ -204,12 +203,12 @@ impl<'a> Drive<'a> {
         for ToolAnswer { id, text, is_error } in join_all(calls.into_iter().map(CommittedCall::make)).await {
             self.tell(Input::ToolResult { id, text, is_error }, Cost::default());
         }
-        // The results are on disk before anything follows from them.
+        // The results are stored before anything follows from them.
         self.checkpoint(0, Vec::new()).await?;
         Ok(())
     }
 
-    /// Before a model of a provider is asked, which takes its time: writes how far the run is, and keeps the lease.
+    /// Before a slow request to a provider's model: stores the run's progress and extends the lease.
     async fn before_asking(&mut self, model: &str) -> Result<(), Failure> {
         if model == RULES_MODEL {
             return Ok(());
@@ -223,8 +222,8 @@ impl<'a> Drive<'a> {
         Ok(())
     }
 
-    /// Puts the journal on disk, and how far the run is, and keeps the lease for what takes `busy_ms`. Fails when the
-    /// lease is somebody else's. The calls may go out then.
+    /// Stores the journal and the run's progress, and extends the lease by `busy_ms`. Fails when another process holds
+    /// the lease. Returns the calls that may be sent.
     async fn checkpoint(
         &mut self,
         busy_ms: i64,
@@ -242,8 +241,8 @@ impl<'a> Drive<'a> {
         Ok(committed.calls)
     }
 
-    /// Who wants to know that it is over. That may have changed while something outside was asked; a run that has only
-    /// computed began a moment ago.
+    /// The webhooks that subscribe to the end. They are read again after an external request, since they may have
+    /// changed meanwhile; a run without external requests began a moment ago.
     pub async fn subscribers(&self) -> Result<Subscribers, Failure> {
         if !self.has_waited {
             return Ok(self.started.subscribers.clone());
@@ -258,8 +257,7 @@ impl<'a> Drive<'a> {
         Driven { result, assistant: self.assistant, total: self.total, failure: self.failure }
     }
 
-    /// Finds out what a conversation that is over was about. A model that fails, or must cost nothing
-    /// more, leaves it to the rules.
+    /// Analyzes the conversation. The rules do it if the model fails, or if the cost limit is reached.
     pub async fn analyse(&mut self, transcript: &[TranscriptRow]) -> Result<(Analysis, Cost), Failure> {
         if let Some(known) = self.journal.analysed() {
             return Ok(known);
@@ -267,7 +265,7 @@ impl<'a> Drive<'a> {
         let turn = AnalysisTurn { transcript };
         let by_rule = || Analysis::of(rules::analyse(&turn), AnalysisMethod::Rule);
         let model = &self.started.assistant.model;
-        // A model that has just failed is not asked again, nor one whose answers were lost time and again.
+        // A model is not asked again after it has just failed, or after its responses were lost repeatedly.
         let silent = self.given_up || self.failure.is_some() || transcript.is_empty();
         if model == RULES_MODEL || silent || !self.cost_limit().allows(model, self.total) {
             return Ok((by_rule(), Cost::default()));
@@ -280,14 +278,14 @@ impl<'a> Drive<'a> {
         };
         let Asked { answer, cost: spent } = Asked::from(answer);
         let analysis = answer.map_or_else(|_| by_rule(), |found| Analysis::of(found, AnalysisMethod::Model));
-        // It is paid: should the end fail to be written, nobody is asked for it again.
+        // Stored with its cost: if storing the end fails, the analysis is not paid again.
         self.journal.looked_into(&analysis, spent);
         self.checkpoint(0, Vec::new()).await?;
         Ok((analysis, spent))
     }
 }
 
-/// What was said last, cut to what a list shows.
+/// The latest line, truncated for lists.
 pub fn last_line(transcript: &[TranscriptRow]) -> Option<String> {
     let spoken = |row: &&TranscriptRow| matches!(row.role, TranscriptRole::User | TranscriptRole::Assistant);
     let row = transcript.iter().rev().find(spoken)?;

@@ -1,4 +1,4 @@
-//! The models that a simulation asks: the caller's, the assistant's, the judge's.
+//! The models of a simulation: the caller's, the assistant's and the judge's.
 use super::Started;
 use crate::conversation::ToolSpec;
 use crate::live::asking::{Asked, Model, ask_assistant, assistant_model};
@@ -6,7 +6,7 @@ use crate::models::{AssistantModel, CallerModel, JudgeModel};
 use crate::services::Services;
 use crate::simulation::{Input, Simulation, SimulationPart};
 
-/// One model for each part, with its name.
+/// One named model for each role.
 pub struct Models<'a> {
     services: &'a Services,
     caller: (&'a str, Model<CallerModel>),
@@ -15,7 +15,7 @@ pub struct Models<'a> {
 }
 
 impl<'a> Models<'a> {
-    /// Those of a run: caller and judge have the assistant's unless the simulation names others.
+    /// The models of a run: caller and judge use the assistant's unless the simulation names others.
     pub fn new(services: &'a Services, started: &'a Started, tools: &[ToolSpec]) -> Self {
         let Started { assistant, simulation, .. } = started;
         let catalog = &services.config().catalog;
@@ -29,7 +29,7 @@ impl<'a> Models<'a> {
         }
     }
 
-    /// The name of a part's model.
+    /// The name of a role's model.
     pub const fn name(&self, part: SimulationPart) -> &'a str {
         match part {
             SimulationPart::Caller => self.caller.0,
@@ -38,7 +38,7 @@ impl<'a> Models<'a> {
         }
     }
 
-    /// Asks a part's model what the simulation asks it now. `None`: it asks the judge nothing.
+    /// Asks the model of a role for the simulation's next input. `None`: there is no question for the judge.
     pub async fn ask(
         &mut self,
         part: SimulationPart,

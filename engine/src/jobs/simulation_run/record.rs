@@ -19,7 +19,7 @@ use crate::storage::runs::{RunDetail, RunError, RunStatus};
 use crate::storage::snapshots::AssistantSnapshot;
 use crate::storage::spending;
 
-/// Opens the run's call.
+/// Opens the call of the run.
 pub async fn opened(services: &Services, job: &Job, started: &Started) -> Result<(), Failure> {
     let new = &started.call;
     let mut batch = Batch::from([job.guard()]);
@@ -38,7 +38,7 @@ pub async fn opened(services: &Services, job: &Job, started: &Started) -> Result
     Ok(())
 }
 
-/// Ends the run and its call. An `error` says that the run itself broke.
+/// Ends the run and its call. `error` is set if the run itself failed.
 pub async fn over(
     services: &Services,
     job: &Job,
@@ -69,7 +69,7 @@ pub async fn over(
     let mut of_call = driven.assistant;
     of_call.add(spent);
     let ended_reason = result.ended_reason;
-    // A failure of the judge is not the call's.
+    // A failure of the judge is no failure of the call.
     let of_model = driven.failure.filter(|_| ended_reason == EndedReason::ModelFailed);
     let new = &started.call;
     let ended = EndedCall {
@@ -94,13 +94,13 @@ pub async fn over(
         ended,
         analysis: Some(&analysis),
         subscribers: &subscribers,
-        // The job is the run's, and finishes with it.
+        // The job belongs to the run, and finishes with it.
         job: CallJob::Ours,
         line: Line::HungUpByJob,
         now: Timestamp::from_ms(now_ms),
     };
     end_call(services, &mut batch, end)?;
-    // The simulated caller and the judge are no part of the call.
+    // The call's costs do not include the simulated caller and the judge.
     batch.extend(spending::add(&job.workspace_id, now_ms, total.microusd - of_call_microusd));
     batch.emit(services, &job.workspace_id, &subscribers, EventKind::CallAnalyzed, now_ms, || {
         Ok(json!({"call": &call}))

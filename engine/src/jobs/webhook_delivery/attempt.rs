@@ -86,7 +86,7 @@ fn failed(
         }
         Err(HttpError::Refused) => "The URL does not lead to a public HTTPS address.".to_owned(),
         Err(HttpError::Failed(_) | HttpError::TooLarge(_)) => {
-            "The receiver could not be reached, or broke the connection off.".to_owned()
+            "The receiver could not be reached, or closed the connection.".to_owned()
         }
     };
     Outcome {

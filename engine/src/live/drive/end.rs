@@ -1,4 +1,4 @@
-//! The end of a conversation: its call ends, then the other end is told.
+//! The end of a conversation: ends the call, then notifies the peer.
 use futures_util::stream::FuturesUnordered;
 
 use super::Drive;
@@ -14,9 +14,9 @@ use crate::storage::events::{self, Subscribers};
 use crate::storage::fault::Fault;
 
 impl Drive<'_> {
-    /// Ends the call in one batch, then tells the other end.
+    /// Ends the call in one batch, then notifies the peer.
     pub(super) async fn end(&mut self, peer: &mut dyn Peer) -> Result<(), Fault> {
-        // Requests under way are aborted, tools not waited for.
+        // Pending requests are aborted; tools are not waited for.
         self.thinking = None;
         self.calling = FuturesUnordered::new();
         let reason = self.conversation.ended().unwrap_or(EndedReason::Aborted);
@@ -30,7 +30,7 @@ impl Drive<'_> {
                     peer.over(&self.session.call.id, reason, duration_ms).await;
                     return Ok(());
                 }
-                // The carrier may have said something meanwhile; or the lease is somebody else's, and stays so.
+                // Either the carrier has reported something meanwhile, or another process holds the lease and keeps it.
                 Err(Fault::Stale) if self.session.on_phone => {}
                 Err(fault) => return Err(fault),
             }
@@ -58,7 +58,7 @@ impl Drive<'_> {
             ended: ended::after_conversation(so_far, reason, self.fault, answered_at, now),
             analysis: None,
             subscribers: &Subscribers::read(&subscribers)?,
-            job: CallJob::Conversation(&session.hold),
+            job: CallJob::Conversation(&session.lease),
             line: Line::HungUpByJob,
             now,
         };

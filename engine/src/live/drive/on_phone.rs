@@ -1,5 +1,4 @@
-//! What is different on the telephone: the socket may open while it still rings, and the carrier has a say in how the
-//! call goes.
+//! What differs on the telephone: the socket may open while the call still rings, and the carrier reports on the call.
 use super::Drive;
 use crate::base::limits::LEASED_ATTEMPTS_MAX;
 use crate::base::limits::{PHONE_CONNECT_MS, PHONE_LOOK_MS, PHONE_START_MS};
@@ -14,7 +13,7 @@ use crate::storage::fault::Fault;
 use crate::storage::jobs::JobKind;
 
 impl Drive<'_> {
-    /// Whether audio may still come: some carriers open the socket while the other side's telephone rings.
+    /// Waits for audio: some carriers open the socket while the call still rings.
     pub(super) async fn may_begin(&mut self) -> Result<bool, Fault> {
         let session = self.session;
         let (workspace_id, call_id) = (&session.call.workspace_id, &session.call.id);
@@ -26,7 +25,8 @@ impl Drive<'_> {
         };
         let opened_at = leg.media_at.map_or(now_ms, Timestamp::ms);
         let until_ms = match leg.is_answered() {
-            // The carrier tells of the answer by one way and begins the audio by another: this may be between the two.
+            // The carrier reports the answer and starts the audio over separate connections: the call may be between
+            // the two.
             true => {
                 call.optional_integer("answered_at")?.map_or(opened_at, |at| at.max(opened_at))
                     + PHONE_START_MS
@@ -36,11 +36,11 @@ impl Drive<'_> {
         if leg.is_over || now_ms >= until_ms {
             return Ok(false);
         }
-        session.services.ports().database.write(session.hold.keep(now_ms).to_vec()).await?;
+        session.services.ports().database.write(session.lease.keep(now_ms).to_vec()).await?;
         Ok(true)
     }
 
-    /// Audio comes over the telephone: the call is answered, and from now on it ends as the conversation does.
+    /// Marks the call as answered when audio arrives. From then on the call ends with the conversation.
     pub(super) async fn connected(&mut self) -> Result<(), Fault> {
         let session = self.session;
         let (workspace_id, call_id) = (&session.call.workspace_id, &session.call.id);
@@ -48,10 +48,10 @@ impl Drive<'_> {
             let now_ms = self.now_ms();
             let leg = Leg::load(&session.services, workspace_id, call_id).await?;
             if leg.is_over {
-                // The carrier was faster, and its end is written: what is left is the job's.
+                // The carrier reported the end first, and it is stored: the job does the rest.
                 return self.unconnected(0).await;
             }
-            let mut statements = session.hold.keep(now_ms).to_vec();
+            let mut statements = session.lease.keep(now_ms).to_vec();
             statements.extend(Leg { media_started_at: Some(Timestamp::from_ms(now_ms)), ..leg }.change());
             statements.extend(calls::write::advance(
                 workspace_id,
@@ -59,7 +59,7 @@ impl Drive<'_> {
                 CallStatus::InProgress,
                 Timestamp::from_ms(now_ms),
             ));
-            // The carrier may have told of the answer since the socket was opened.
+            // The carrier may have reported the answer since the socket was opened.
             statements.push(calls::select_for(workspace_id, call_id));
             match session.services.ports().database.write(statements).await.map_err(Fault::from) {
                 Ok(rows) => {
@@ -75,22 +75,22 @@ impl Drive<'_> {
         Err(Fault::Stale)
     }
 
-    /// Nobody came to the telephone: the carrier tells why, or the call's job finds that it does not.
+    /// Leaves a call without audio to its job: the carrier reports why, or the job ends the call after its deadline.
     pub(super) async fn unconnected(&mut self, wait_ms: i64) -> Result<(), Fault> {
         let session = self.session;
         let (workspace_id, call_id) = (&session.call.workspace_id, &session.call.id);
-        // Its end may be there: then nobody waits for it.
+        // The end may be stored already: then there is nothing to wait for.
         let is_over = Leg::load(&session.services, workspace_id, call_id).await?.is_over;
         let due_at = self.now_ms() + if is_over { 0 } else { wait_ms };
-        let mut batch = Batch::from(session.hold.give_back(due_at));
+        let mut batch = Batch::from(session.lease.give_back(due_at));
         batch.extend(call_journal::forget(workspace_id, call_id));
-        batch.wake(JobKind::LiveCall, session.hold.job_id(), due_at);
+        batch.wake(JobKind::LiveCall, session.lease.job_id(), due_at);
         batch.write(&session.services).await?;
         self.given_back = true;
         Ok(())
     }
 
-    /// Sees whether the carrier says that the call is over, or somebody wants it to be.
+    /// Checks whether the carrier has ended the call, or an API client has requested its end.
     pub(super) async fn look(&mut self) -> Result<(), Fault> {
         let call = &self.session.call;
         let leg = Leg::load(&self.session.services, &call.workspace_id, &call.id).await?;

@@ -1,4 +1,4 @@
-//! What came of a call: why it ended, whose fault that is, and what the carrier knows of it.
+//! Computes how a call ended from its conversation and the carrier's reports: the reason, the cause and the costs.
 use crate::base::limits::PHONE_START_MS;
 use crate::base::time::Timestamp;
 use crate::carriers::{End, Rates, Side};
@@ -7,7 +7,7 @@ use crate::live::call_journal::SoFar;
 use crate::live::telephony::leg::{Leg, Placing};
 use crate::storage::calls::{Costs, EndedCall, Usage};
 
-/// The end of a call with a conversation. `fault` is given where the reason alone does not tell it.
+/// The end of a call with a conversation. `fault` is set when the reason does not determine it.
 pub(crate) fn after_conversation(
     so_far: SoFar,
     reason: EndedReason,
@@ -31,7 +31,7 @@ pub(crate) fn after_conversation(
     }
 }
 
-/// The end of a telephone call without audio. `answered_at` says whether it was answered all the same.
+/// The end of a telephone call without audio. `answered_at` is set if it was answered.
 pub(crate) fn never_connected(
     leg: &Leg,
     end: &End,
@@ -41,7 +41,7 @@ pub(crate) fn never_connected(
     let (outcome, reason, fault) = if end.outcome != Outcome::Completed {
         (end.outcome, end.reason, end.fault)
     } else if is_left_by_the_person(leg, end, answered_at, ended_at) {
-        // They hung up before the first audio: nobody talked, and nobody is to blame.
+        // The person hung up before the first audio: there was no conversation, and no fault.
         (Outcome::Canceled, end.reason, end.fault)
     } else {
         // Answered and hung up without a word: the two sides were never connected.
@@ -51,7 +51,7 @@ pub(crate) fn never_connected(
     without_conversation(outcome, reason, fault, answered_at, ended_at)
 }
 
-/// The end of a call that came in and is declined: the caller hears that the line is busy.
+/// The end of a declined incoming call: the caller hears a busy signal.
 pub(crate) fn declined(reason: EndedReason, at: Timestamp) -> EndedCall {
     without_conversation(Outcome::Busy, reason, CallFault::Operator, None, at)
 }
@@ -76,7 +76,7 @@ fn without_conversation(
     }
 }
 
-/// Whether the carrier says that the person has ended it before audio could be expected. After a longer wait the silence
+/// Whether the carrier reports that the person hung up before audio could be expected. After a longer wait, the silence
 /// was the reason.
 fn is_left_by_the_person(leg: &Leg, end: &End, answered_at: Option<Timestamp>, ended_at: Timestamp) -> bool {
     let (person, ours) = match leg.placing {
@@ -89,13 +89,13 @@ fn is_left_by_the_person(leg: &Leg, end: &End, answered_at: Option<Timestamp>, e
         && end.duration_ms.unwrap_or(waited_ms) <= PHONE_START_MS
 }
 
-/// Corrects the reason by what only the carrier knows, or whoever asked us to hang up.
+/// Corrects the reason by the carrier's reports and by a requested hang-up.
 pub(super) fn apply_carrier_facts(ended: &mut EndedCall, leg: &Leg) {
-    let is_voicemail = leg.said.machine == Some(true);
+    let is_voicemail = leg.facts.machine == Some(true);
     if is_voicemail {
         ended.outcome = Outcome::Voicemail;
     }
-    // Canceled before there was any audio: no media was lost, however the carrier names that end.
+    // Canceled before any audio: no media was lost, whatever reason the carrier reports.
     if matches!(ended.ended_reason, Some(EndedReason::MediaLost | EndedReason::UserHungUp))
         && leg.hang_up_at.is_some()
         && leg.media_started_at.is_none()
@@ -103,7 +103,7 @@ pub(super) fn apply_carrier_facts(ended: &mut EndedCall, leg: &Leg) {
         let reason = EndedReason::Canceled;
         (ended.ended_reason, ended.outcome, ended.fault) = (Some(reason), reason.outcome(), reason.fault());
     }
-    // The socket was closed: the carrier, or whoever asked for it, knows why.
+    // The socket was closed: the carrier's report or the hang-up request has the reason.
     if ended.ended_reason == Some(EndedReason::UserHungUp)
         && let Some((reason, fault)) = leg.stopped()
         && reason != EndedReason::UserHungUp
@@ -116,9 +116,9 @@ pub(super) fn apply_carrier_facts(ended: &mut EndedCall, leg: &Leg) {
     }
 }
 
-/// Adds the carrier's price to the costs, as far as it is known.
+/// Adds the carrier's price, as far as it is known.
 pub(super) fn apply_carrier_price(ended: &mut EndedCall, leg: &Leg, rates: &Rates) {
-    if let Some(microusd) = rates.cost_microusd(leg.provider, leg.said.billed, ended.duration_ms) {
+    if let Some(microusd) = rates.cost_microusd(leg.provider, leg.facts.billed, ended.duration_ms) {
         let Costs { stt_microusd, llm_microusd, tts_microusd, .. } = ended.costs;
         ended.costs = Costs::of(microusd, stt_microusd, llm_microusd, tts_microusd);
     }
@@ -140,12 +140,12 @@ mod tests {
         let hung_up = EndedReason::UserHungUp;
         assert!(left(&came, Some(Side::Caller), hung_up));
         assert!(left(&placed, Some(Side::Callee), hung_up));
-        // It was us, or nobody is named, or it is no hang-up.
+        // We hung up, or the carrier names no side, or it was no hang-up.
         assert!(!left(&came, Some(Side::Callee), hung_up));
         assert!(!left(&placed, Some(Side::Caller), hung_up));
         assert!(!left(&placed, None, hung_up));
         assert!(!left(&placed, Some(Side::Callee), EndedReason::DurationLimit));
-        // Whoever has waited for longer has heard nothing; a carrier's own count of it goes first.
+        // A longer wait means that the person heard nothing. The carrier's own duration takes precedence.
         let end = End::of(hung_up, "").ended_by(Some(Side::Caller));
         assert!(is_left_by_the_person(&came, &end, None, at(10_000)));
         assert!(!is_left_by_the_person(&came, &end, None, at(10_001)));

@@ -1,5 +1,4 @@
-//! How a telephone call begins: the call, the carrier's side of it and its job are in the database before anything else
-//! happens.
+//! How a telephone call begins: the call, its leg and its job are stored before anything else happens.
 use serde_json::json;
 
 use crate::base::time::Timestamp;
@@ -10,7 +9,7 @@ use crate::storage::calls::{self, Call, NewCall};
 use crate::storage::events::{EventKind, Subscribers};
 use crate::storage::fault::Fault;
 
-/// Adds to `batch` everything that begins a telephone call. Its job ends it when nobody has connected it by `due_at`.
+/// Adds everything that begins a telephone call to `batch`. The job ends a call that is not connected by `due_at`.
 pub(crate) fn begin_call(
     services: &Services,
     batch: &mut Batch,

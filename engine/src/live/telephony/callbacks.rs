@@ -1,7 +1,7 @@
 //! The callbacks of carriers: the signature is checked first, then their events are handled.
 //!
-//! `POST` (or, as some carriers do, `GET`) `/carriers/{provider}/voice` and `/carriers/{provider}/status`. Carriers are
-//! configured by hand, so both addresses accept everything that its carrier sends.
+//! `POST` (or `GET`, at some carriers) `/carriers/{provider}/voice` and `/carriers/{provider}/status`. Operators
+//! configure these addresses by hand, so each accepts everything that its carrier sends.
 use bytes::Bytes;
 use http::{Method, Response, header};
 
@@ -46,13 +46,15 @@ pub async fn handle(services: &Services, incoming: &Incoming, request_id: &str) 
 /// The carrier, if the operator has an account with it.
 pub(crate) fn carrier(services: &Services, provider: CarrierName) -> Result<&dyn Carrier, Error> {
     services.config().carriers.get(provider).map(|carrier| &**carrier).ok_or_else(|| {
-        let message =
-            format!("This service has no account with {}. Its operator sets one up.", provider.as_str());
+        let message = format!(
+            "This service has no account with {}. Its operator can configure one.",
+            provider.as_str()
+        );
         Error::new(Code::CarrierNotConfigured, message)
     })
 }
 
-/// Refuses what the carrier has not signed.
+/// Rejects callbacks without a valid signature of the carrier.
 pub(super) async fn genuine(services: &Services, check: Check) -> Result<(), Error> {
     let forged = match check {
         Check::Genuine | Check::Unsigned => return Ok(()),
@@ -67,11 +69,11 @@ pub(super) async fn genuine(services: &Services, check: Check) -> Result<(), Err
     };
     let why = match forged {
         Forged::Missing => "it is not signed",
-        Forged::Malformed => "its signature cannot be read",
+        Forged::Malformed => "its signature is malformed",
         Forged::Wrong => {
-            "its signature does not fit; is SIDETONE_BASE_URL the address that the carrier calls?"
+            "its signature does not match; is SIDETONE_BASE_URL the address that the carrier calls?"
         }
-        Forged::Stale => "its signature is too old, or of the future",
+        Forged::Stale => "its timestamp is too old, or in the future",
     };
     Err(Error::new(Code::InvalidSignature, format!("This request is not a callback of the carrier: {why}.")))
 }
@@ -99,9 +101,9 @@ async fn answer(services: &Services, incoming: &Incoming, provider: CarrierName)
     let token = callback.query_pairs().into_iter().find(|(name, _)| name == "call");
     let token =
         token.and_then(|(_, text)| CallToken::read(&services.config().secret, Purpose::Callback, &text));
-    let events = carrier.read(&callback).map_err(|what| {
-        Error::new(Code::InvalidParameter, format!("This callback cannot be read: {what}."))
-    })?;
+    let events = carrier
+        .read(&callback)
+        .map_err(|what| Error::new(Code::InvalidParameter, format!("This callback is malformed: {what}.")))?;
     let mut reply = carrier.acknowledge();
     for event in events {
         match event {
@@ -117,8 +119,8 @@ async fn answer(services: &Services, incoming: &Incoming, provider: CarrierName)
     Ok(reply)
 }
 
-/// Responds with a document, or sends a command first. When the carrier does not accept the command, it is asked to send
-/// its callback again.
+/// Responds with a document, or sends a command first. If the carrier does not accept the command, the response asks it
+/// to repeat its callback.
 async fn respond(services: &Services, reply: Reply, request_id: &str) -> Response<Bytes> {
     match reply {
         Reply::Document { content_type, body } => {
@@ -129,16 +131,16 @@ async fn respond(services: &Services, reply: Reply, request_id: &str) -> Respons
         }
         Reply::Command(outgoing) => match client::send(services, outgoing).await {
             Ok(taken) if taken.status < 300 => Response::new(Bytes::new()),
-            // It was sent before, or the caller is gone: sending it again would not help.
+            // The command was sent before, or the caller has hung up: a repetition would not help.
             Ok(refused) if (400..500).contains(&refused.status) && refused.status != 429 => with_incident(
                 Response::new(Bytes::new()),
                 Some(format!("a carrier refused a command: HTTP {}", refused.status)),
             ),
             other => {
-                let message = "The carrier did not take the answer. Send the callback again.";
+                let message = "The carrier did not accept the command. Send the callback again.";
                 let response = error_response(&Error::new(Code::Unavailable, message), request_id);
                 let status = other.map(|reply| reply.status);
-                with_incident(response, Some(format!("a carrier did not take a command: {status:?}")))
+                with_incident(response, Some(format!("a carrier did not accept a command: {status:?}")))
             }
         },
     }

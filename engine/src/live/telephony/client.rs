@@ -1,4 +1,4 @@
-//! One request to a carrier, with the operator's credentials. It is sent once.
+//! Sends one request to a carrier with the operator's credentials, without retries.
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use bytes::Bytes;
@@ -10,7 +10,7 @@ use crate::carriers::{Authorization, Outgoing, Rejection, RejectionCause};
 use crate::ports::{Egress, HttpError, HttpReply, HttpRequest};
 use crate::services::Services;
 
-/// Sends a request, without retries: only the caller knows whether a second one is safe.
+/// Sends a request once: only the caller knows whether a retry is safe.
 pub async fn send(services: &Services, outgoing: Outgoing) -> Result<HttpReply, HttpError> {
     let Outgoing { method, url, authorization, content_type, body } = outgoing;
     let mut headers = vec![
@@ -29,7 +29,7 @@ pub async fn send(services: &Services, outgoing: Outgoing) -> Result<HttpReply, 
         egress: Egress::Operator,
     };
     match services.ports().http.send(request).await {
-        // Its beginning is enough to tell what it is.
+        // The beginning of the body is enough to identify the error.
         Err(HttpError::TooLarge(reply)) => Ok(reply),
         other => other,
     }
@@ -55,7 +55,7 @@ fn encoded(value: &Value) -> String {
     URL_SAFE_NO_PAD.encode(value.to_string())
 }
 
-/// A carrier's rejection as clients see it.
+/// A carrier's rejection, as an API error.
 pub(crate) fn rejected(provider: &str, rejection: &Rejection) -> Error {
     let what = match rejection.cause {
         RejectionCause::Request => "did not accept the request",

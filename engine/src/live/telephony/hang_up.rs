@@ -6,7 +6,7 @@ use crate::ports::HttpError;
 use crate::services::Services;
 use crate::storage::fault::Fault;
 
-/// Tells the carrier to end a call. A call that is over already is no error.
+/// Requests the end of a call at its carrier. A call that has already ended is no error.
 pub(crate) async fn hang_up(services: &Services, leg: &Leg) -> Result<(), Fault> {
     let provider = leg.provider.as_str();
     let carrier = callbacks::carrier(services, leg.provider)?;
@@ -19,7 +19,7 @@ pub(crate) async fn hang_up(services: &Services, leg: &Leg) -> Result<(), Fault>
             carrier.hung_up(&reply).map_err(|rejection| client::rejected(provider, &rejection).into())
         }
         Err(HttpError::Refused | HttpError::Timeout | HttpError::Failed(_) | HttpError::TooLarge(_)) => {
-            let message = "The carrier did not answer. The call may still be up: try again, hanging up twice does no harm.";
+            let message = "The carrier did not answer. The call may still be connected. Try again: hanging up twice is safe.";
             let details = serde_json::json!({"provider": provider, "call_id": leg.call_id});
             Err(Error::new(Code::CarrierTimeout, message).with_details(details).into())
         }

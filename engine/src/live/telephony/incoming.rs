@@ -1,4 +1,4 @@
-//! A call comes in: it is routed to the assistant of its number, and answered or declined.
+//! An incoming call: routes it to the assistant of its number, and answers or declines it.
 use crate::base::error::Code;
 use crate::base::ids::{AssistantId, WorkspaceId};
 use crate::base::limits::{PHONE_CALL_SECONDS_MAX, PHONE_CONNECT_MS};
@@ -21,12 +21,12 @@ use crate::storage::events::{self, Subscribers};
 use crate::storage::fault::{Fault, retry_stale};
 use crate::storage::spending;
 
-/// Answers the call, or declines it.
+/// Answers or declines the call.
 pub async fn answer(services: &Services, carrier: &dyn Carrier, call: IncomingCall) -> Result<Reply, Fault> {
     retry_stale(|| routed(services, carrier, &call)).await
 }
 
-/// What an answered outgoing call is connected to, for carriers that ask for it then.
+/// The response that connects an answered outgoing call to its media socket, for carriers that request it then.
 pub async fn answer_placed(
     services: &Services,
     carrier: &dyn Carrier,
@@ -68,7 +68,7 @@ async fn routed(services: &Services, carrier: &dyn Carrier, call: &IncomingCall)
     if let Some(leg) = Leg::first(Some(&legs))? {
         return match leg.media_at {
             _ if leg.is_over => Ok(carrier.refuse(call, Refusal::Busy)),
-            // It is connected: declining it now would end a live call.
+            // The call is connected: declining it now would end a live call.
             Some(_) => Ok(carrier.acknowledge()),
             None => connect(services, carrier, &leg, call),
         };
@@ -96,7 +96,7 @@ fn of_the_number(statement: Statement, call: &IncomingCall) -> Statement {
     statement.with_workspace("(SELECT workspace_id FROM numbers WHERE number = ?", &call.to, ")")
 }
 
-/// Whose number it is, and who answers.
+/// The number's workspace and assistant.
 struct Binding {
     workspace_id: WorkspaceId,
     assistant_id: AssistantId,
@@ -120,7 +120,7 @@ impl Binding {
         })
     }
 
-    /// Why the call cannot be taken now.
+    /// Why the call cannot be accepted now.
     fn obstacle(&self, spending: &Rows) -> Result<Option<EndedReason>, Fault> {
         if !speech::can_speak(&self.voice) {
             return Ok(Some(EndedReason::ModelFailed));
@@ -128,7 +128,7 @@ impl Binding {
         if self.calls >= self.calls_at_once {
             return Ok(Some(EndedReason::Busy));
         }
-        // The carrier costs money whatever the model does.
+        // The carrier costs money with every model.
         match spending::check(Some(spending), true) {
             Ok(()) => Ok(None),
             Err(Fault::Refused(error)) if error.code == Code::SpendLimitReached => {
@@ -167,7 +167,7 @@ impl Binding {
     }
 }
 
-/// Writes a call that is answered.
+/// Stores an answered call.
 async fn begin(
     services: &Services,
     new: &NewCall,
@@ -182,7 +182,7 @@ async fn begin(
     Ok(leg)
 }
 
-/// Writes a call that is declined: the owner of the number sees who called, and why nobody answered.
+/// Stores a declined call, so that the number's owner sees the caller and the reason.
 async fn decline(
     services: &Services,
     new: &NewCall,
@@ -209,13 +209,13 @@ async fn decline(
 async fn write(services: &Services, batch: Batch) -> Result<(), Fault> {
     match batch.write(services).await {
         Ok(_) => Ok(()),
-        // The same callback came twice at once: the other one's row is found next time.
+        // A concurrent duplicate of the callback stored the call first; the next read finds its row.
         Err(DatabaseError::Constraint(sentence)) if sentence.contains("phone_calls") => Err(Fault::Stale),
         Err(error) => Err(error.into()),
     }
 }
 
-/// What connects a call to its media socket.
+/// Connects a call to its media socket.
 fn connect(
     services: &Services,
     carrier: &dyn Carrier,

@@ -1,7 +1,7 @@
-//! The carrier's side of a telephone call: the row that callbacks, the media socket, jobs and operations agree on.
+//! The carrier's side of a telephone call: the row that callbacks, the media socket, jobs and operations share.
 //!
-//! Each change counts up its version, in a batch that is undone when somebody else was faster. So the state only moves
-//! forward, and a call ends once. `row` has its statements, `job` the call's jobs.
+//! Each change increments the version, in a batch that fails when a concurrent change came first. So the state only
+//! moves forward, and a call ends once. `row` has its statements, `job` the call's jobs.
 mod job;
 mod row;
 
@@ -19,73 +19,73 @@ pub(crate) use job::DueIf;
 /// The carrier's side of a call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Leg {
-    /// The call it belongs to.
+    /// The call of the leg.
     pub call_id: CallId,
     /// The workspace of the call.
     pub workspace_id: WorkspaceId,
-    /// The assistant that talks.
+    /// The assistant that handles the call.
     pub assistant_id: AssistantId,
     /// The carrier.
     pub provider: CarrierName,
-    /// The carrier's own id of the call; `None` until it has given one.
+    /// The carrier's id of the call; `None` until the carrier has assigned one.
     pub carrier_call_id: Option<String>,
-    /// The base URL of the carrier's region that has the call.
+    /// The base URL of the carrier's region that handles the call.
     pub region_url: Option<String>,
-    /// The job that ends the call when nobody else does, and analyzes it.
+    /// The job that ends the call if no conversation does, and analyzes it.
     pub job_id: JobId,
-    /// How long the conversation may last.
+    /// The maximum duration of the conversation.
     pub max_seconds: i64,
-    /// What is known of the request that placed it.
+    /// The state of the request that placed the call.
     pub placing: Placing,
-    /// When its media socket was opened, which uses up its token. Some carriers open it while the call rings.
+    /// When the media socket was opened, which uses up its token. Some carriers open it while the call rings.
     pub media_at: Option<Timestamp>,
-    /// When audio began to come over it: from then on the conversation ends the call.
+    /// When audio started: from then on the conversation ends the call.
     pub media_started_at: Option<Timestamp>,
-    /// When somebody asked us to hang up.
+    /// When a hang-up was requested.
     pub hang_up_at: Option<Timestamp>,
-    /// What the carrier has told so far.
-    pub said: CarrierFacts,
+    /// What the carrier has reported so far.
+    pub facts: CarrierFacts,
     /// Whether the call has ended.
     pub is_over: bool,
-    /// Counts changes.
+    /// Incremented with every change.
     pub version: i64,
     /// When the call began.
     pub created_at: Timestamp,
 }
 
 crate::words! {
-    /// What is known of the request that places a call.
+    /// The state of the request that places a call.
     plain Placing {
-        /// There is none: an incoming call.
+        /// An incoming call, without a request.
         Incoming = "incoming",
-        /// It may be under way, or the process died before the response was written.
+        /// The request may be in progress, or the process died before the response was stored.
         Asking = "asking",
         /// The carrier has accepted the call.
         Accepted = "accepted",
         /// The carrier has rejected the call.
         Rejected = "rejected",
-        /// The carrier's response did not tell.
+        /// The carrier's response did not say.
         Unknown = "unknown",
     }
 }
 
-/// What a carrier has told of a call.
+/// What a carrier has reported about a call.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CarrierFacts {
-    /// How it ended.
+    /// How the call ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub end: Option<End>,
-    /// What it costs.
+    /// The price.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub billed: Option<Billed>,
-    /// Whether anybody, or anything, has answered.
+    /// Whether the call was answered, by a person or a machine.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub answered: bool,
     /// Whether a machine answered.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub machine: Option<bool>,
-    /// Its code and message when it rejected the call.
+    /// The carrier's code and message when it rejected the call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rejection: Option<(String, String)>,
 }
@@ -98,7 +98,7 @@ impl CarrierFacts {
 }
 
 impl Leg {
-    /// The carrier's side of a call that begins.
+    /// The leg of a new call.
     pub(crate) fn new(
         call: &NewCall,
         job_id: JobId,
@@ -120,39 +120,39 @@ impl Leg {
             media_at: None,
             media_started_at: None,
             hang_up_at: None,
-            said: CarrierFacts::default(),
+            facts: CarrierFacts::default(),
             is_over: false,
             version: 1,
             created_at: call.started_at,
         })
     }
 
-    /// Whether this may be the carrier's id of the call. An incoming call has had its id from the beginning: another one
-    /// is of something else, such as the socket's own leg.
+    /// Whether this may be the carrier's id of the call. An incoming call has its id from the beginning: another id
+    /// belongs to something else, such as the socket's own leg.
     pub fn may_be(&self, carrier_call_id: &str) -> bool {
         self.placing != Placing::Incoming || self.carrier_call_id.as_deref() == Some(carrier_call_id)
     }
 
-    /// Whether it no longer rings.
+    /// Whether the call no longer rings.
     pub fn is_answered(&self) -> bool {
-        self.placing == Placing::Incoming || self.said.answered || self.media_started_at.is_some()
+        self.placing == Placing::Incoming || self.facts.answered || self.media_started_at.is_some()
     }
 
-    /// Why a conversation that is under way has to end: the carrier says it is over, or somebody asked for it.
+    /// Why a running conversation has to end: the carrier reported the end, or a hang-up was requested.
     pub fn stopped(&self) -> Option<(EndedReason, Option<CallFault>)> {
-        match &self.said.end {
+        match &self.facts.end {
             _ if self.hang_up_at.is_some() => Some((EndedReason::HungUpByRequest, None)),
             Some(end) => Some((end.reason, Some(end.fault))),
             None => None,
         }
     }
 
-    /// What the carrier is told to end the call; `None` when it has not given the call an id.
+    /// The command that ends the call at the carrier; `None` when the carrier has not assigned an id.
     pub fn ending<'a>(&'a self, command_id: &'a str, now_ms: i64) -> Option<Ending<'a>> {
         Some(Ending {
             carrier_call_id: self.carrier_call_id.as_deref()?,
-            // Canceling an answered call does nothing, at some carriers without an error. A carrier that tells the two apart
-            // opens the socket only once the call is answered.
+            // Canceling an answered call has no effect, at some carriers without an error. Carriers with separate
+            // commands open the socket only once the call is answered.
             answered: self.is_answered() || self.media_at.is_some(),
             region_url: self.region_url.as_deref(),
             command_id,
@@ -161,8 +161,8 @@ impl Leg {
     }
 }
 
-/// A UUID that stays the same for the same call and purpose (RFC 9562, version 8: made of a hash), for carriers that
-/// ignore a command they have seen.
+/// A UUID that is the same for the same call and purpose (RFC 9562, version 8: derived from a hash), for carriers that
+/// ignore repeated commands.
 pub fn command_id(call_id: &str, purpose: &str) -> String {
     let hash = crate::base::hash::sha256_hex(format!("{call_id}:{purpose}").as_bytes());
     let part = |from: usize, to: usize| hash.get(from..to).unwrap_or_default();
@@ -175,7 +175,7 @@ pub(crate) mod fixture {
     use super::*;
     use crate::base::ids::Id;
 
-    /// A leg of which only this is known.
+    /// A leg with default values.
     pub(crate) fn leg(placing: Placing) -> Leg {
         Leg {
             call_id: CallId::from_stored("call_1".to_owned()),
@@ -190,7 +190,7 @@ pub(crate) mod fixture {
             media_at: None,
             media_started_at: None,
             hang_up_at: None,
-            said: CarrierFacts::default(),
+            facts: CarrierFacts::default(),
             is_over: false,
             version: 1,
             created_at: Timestamp::from_ms(0),
@@ -220,12 +220,12 @@ mod tests {
         let answered = |leg: &Leg| leg.ending("k", 0).map(|ending| ending.answered);
         assert_eq!(answered(&leg(Placing::Accepted)), Some(false));
         assert_eq!(answered(&Leg { carrier_call_id: None, ..leg(Placing::Accepted) }), None);
-        let said = CarrierFacts { answered: true, ..CarrierFacts::default() };
+        let facts = CarrierFacts { answered: true, ..CarrierFacts::default() };
         for up in [
             // We answered it ourselves.
             leg(Placing::Incoming),
-            Leg { said, ..leg(Placing::Accepted) },
-            // The carrier connects it, and has not told that it was answered, or tells so late.
+            Leg { facts, ..leg(Placing::Accepted) },
+            // The carrier connects the call, and reports the answer late or not at all.
             Leg { media_at: Some(Timestamp::from_ms(1)), ..leg(Placing::Accepted) },
             Leg { media_started_at: Some(Timestamp::from_ms(1)), ..leg(Placing::Accepted) },
         ] {
@@ -242,16 +242,16 @@ mod tests {
 
     #[test]
     fn what_was_said_is_read_as_it_was_written() {
-        let said = CarrierFacts {
+        let facts = CarrierFacts {
             end: Some(End::of(EndedReason::Busy, "busy 486").lasting(Some(0)).ended_by(Some(Side::Callee))),
             billed: Some(Billed { duration_ms: Some(0), cost_microusd: Some(13_000) }),
             answered: true,
             machine: Some(false),
             rejection: Some(("21211".to_owned(), "no".to_owned())),
         };
-        assert_eq!(serde_json::from_value::<CarrierFacts>(json!(said)).unwrap(), said);
+        assert_eq!(serde_json::from_value::<CarrierFacts>(json!(facts)).unwrap(), facts);
         assert_eq!(json!(CarrierFacts::default()), json!({}));
-        // As it stood before there were sides.
+        // As stored before an end had a side.
         let before =
             json!({"outcome": "busy", "reason": "busy", "fault": "none", "cause": "", "duration_ms": null});
         assert_eq!(serde_json::from_value::<End>(before).unwrap(), End::of(EndedReason::Busy, ""));

@@ -1,4 +1,4 @@
-//! Opens the media socket of a telephone call. Where no conversation can be held over it, the call ends.
+//! Opens the media socket of a telephone call. If no conversation is possible, the call ends.
 use crate::base::error::{Code, Error};
 use crate::base::limits::{PHONE_FAREWELL_MS, PHONE_SILENCE_MS};
 use crate::base::permits::Permit;
@@ -21,7 +21,7 @@ use crate::storage::events::{self, Subscribers};
 use crate::storage::fault::{Fault, retry_stale};
 use crate::storage::snapshots::{AssistantSnapshot, assistant_reads, assistant_snapshot};
 
-/// Opens the media socket of a call; its token cannot be used again. The call is answered once audio comes.
+/// Opens the media socket of a call; its token cannot be used again. The call counts as answered when audio arrives.
 pub async fn open(
     services: &Services,
     incoming: &Incoming,
@@ -44,32 +44,32 @@ pub async fn open(
         let message = "This is not the media socket of a call: this service did not issue its address.";
         return Err(Error::new(Code::InvalidToken, message).into());
     };
-    let Some(place) = services.live_permits().take() else {
+    let Some(permit) = services.live_permits().take() else {
         return Err(no_room(services, provider, &token).await);
     };
     let opened = retry_stale(|| opened(services, provider, &token)).await?;
-    Ok(opened.session(services, carrier, place))
+    Ok(opened.session(services, carrier, permit))
 }
 
 struct Opened {
     leg: Leg,
     call: NewCall,
-    hold: JobLease,
+    lease: JobLease,
     assistant: AssistantSnapshot,
 }
 
 impl Opened {
-    fn session(self, services: &Services, carrier: &dyn Carrier, place: Permit) -> LiveSession {
+    fn session(self, services: &Services, carrier: &dyn Carrier, permit: Permit) -> LiveSession {
         LiveSession {
             services: services.clone(),
             call: self.call,
-            hold: self.hold,
+            lease: self.lease,
             assistant: self.assistant,
             max_duration_ms: self.leg.max_seconds * 1_000 - PHONE_FAREWELL_MS,
             silence_ms: PHONE_SILENCE_MS,
             on_phone: true,
             line: Some(PhoneMedia::new(carrier.media_codec())),
-            _place: place,
+            _permit: permit,
         }
     }
 }
@@ -82,13 +82,13 @@ async fn waiting(services: &Services, provider: CarrierName, token: &CallToken) 
         return Err(Error::not_found("call").into());
     };
     if leg.media_at.is_some() || leg.is_over {
-        let message = "The media socket of this call was opened before, or the call is over.";
+        let message = "The media socket of this call was opened before, or the call has ended.";
         return Err(Error::new(Code::TokenUsed, message).into());
     }
     Ok(leg)
 }
 
-/// Ends the call, for this process holds as many conversations as it may; returns what the carrier is answered.
+/// Ends the call because this process has reached its limit of conversations; returns the response to the carrier.
 async fn no_room(services: &Services, provider: CarrierName, token: &CallToken) -> Fault {
     let give_up = || async {
         let leg = waiting(services, provider, token).await?;
@@ -103,8 +103,8 @@ async fn no_room(services: &Services, provider: CarrierName, token: &CallToken) 
     }
 }
 
-/// Ends a call that we cannot talk on. Its carrier is not to blame; left alone, the call would end as one whose media the
-/// carrier lost, after minutes of silence where a line outlives its socket.
+/// Ends a call that cannot have a conversation. The carrier is not at fault; without this, the call would end as lost
+/// media after minutes of silence, because a line can outlive its socket.
 async fn give_up(services: &Services, leg: Leg, fault: CallFault) -> Result<(), Fault> {
     let Leg { workspace_id, call_id, .. } = &leg;
     let reads = [calls::select_for(workspace_id, call_id), events::subscribers(workspace_id)];
@@ -147,7 +147,7 @@ async fn opened(services: &Services, provider: CarrierName, token: &CallToken) -
     let assistant = assistant_snapshot(assistant)?.filter(|assistant| speech::can_speak(&assistant.voice));
     let row = call.first().ok_or_else(|| Error::not_found("call"))?;
     let Some(mut assistant) = assistant else {
-        // It was deleted while the call rang, or given a voice that cannot speak on the telephone.
+        // The assistant was deleted while the call rang, or has a voice that does not work on the telephone.
         give_up(services, before, CallFault::Operator).await?;
         return Err(Error::not_found("assistant").into());
     };
@@ -164,13 +164,13 @@ async fn opened(services: &Services, provider: CarrierName, token: &CallToken) -
             .push_str(&format!("\n\nThis call is placed on behalf of the person at {number}."));
     }
     let leg = Leg { media_at: Some(now), ..before };
-    let hold = JobLease::over(services, workspace_id, call_id, &leg.job_id);
+    let lease = JobLease::over(services, workspace_id, call_id, &leg.job_id);
     let mut statements = leg.change().to_vec();
-    statements.extend(hold.take(now.ms()));
+    statements.extend(lease.take(now.ms()));
     statements.push(call_journal::open(workspace_id, call_id));
     if !is_as_begun {
         statements.extend(calls::write::spoken_by(&call));
     }
     ports.database.write(statements).await?;
-    Ok(Opened { leg, call, hold, assistant })
+    Ok(Opened { leg, call, lease, assistant })
 }

@@ -1,8 +1,8 @@
-//! Somebody at a telephone, as a pure state machine: what the assistant says becomes frames of audio, what the carrier
-//! sends becomes [`PeerEvent`]s.
+//! The audio of a telephone call as a pure state machine: it turns the assistant's speech into frames, and the
+//! carrier's messages into [`PeerEvent`]s.
 //!
-//! A line is sent ahead of time, up to [`PHONE_AHEAD_MS`], and marked, so that it is known how much of it was heard.
-//! Callers can interrupt the assistant: what was not played is then thrown away.
+//! Speech is sent ahead of time, up to [`PHONE_AHEAD_MS`], followed by marks, so that the machine knows how much of it
+//! was played. Callers can interrupt the assistant: speech that was not played is then discarded.
 use std::collections::VecDeque;
 
 use crate::base::limits::{
@@ -16,69 +16,69 @@ use crate::speech::audio::{FRAME_MS, Rate};
 use crate::speech::playback::Playback;
 use crate::speech::tone::{ToneDecoder, ToneEncoder, ToneHeard};
 
-/// What happens to a telephone call's audio.
+/// An input of the machine.
 #[derive(Debug, Clone, PartialEq)]
 pub enum PhoneInput {
-    /// The carrier's message says this.
+    /// A parsed message from the carrier.
     Media(MediaEvent),
-    /// The carrier's message cannot be read. [`PHONE_WRONG_MESSAGES_MAX`] of them end the call.
+    /// A message from the carrier that cannot be parsed. [`PHONE_WRONG_MESSAGES_MAX`] of them end the call.
     Unreadable,
-    /// The carrier's message is larger than any that carries speech.
+    /// A message from the carrier that exceeds the size limit.
     TooLarge,
-    /// The assistant says this, after what it has said before.
+    /// Speech of the assistant, to play after its earlier speech.
     Say(String),
-    /// Nothing, but time has passed. Due at [`PhonePeer::poll_timeout`].
+    /// Time has passed. Due at [`PhonePeer::poll_timeout`].
     Tick,
-    /// The service is about to stop.
+    /// The service is shutting down.
     Stopping,
     /// The connection broke, or the carrier closed it.
     Gone,
 }
 
-/// What goes to the carrier.
+/// An output to the carrier.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PhoneOutput {
-    /// One frame to be played.
+    /// One frame to play.
     Audio(Vec<i16>),
-    /// Asks to be told, under this number, when all audio before it was played.
+    /// Requests a mark with this number: the carrier returns it when all earlier audio was played.
     Mark(u64),
-    /// What was not played is to be thrown away.
+    /// Discards audio that was not played.
     Clear,
 }
 
-/// Somebody at a telephone. After each [`handle`](Self::handle), drain [`poll_output`](Self::poll_output) and
+/// The audio of one telephone call. After each [`handle`](Self::handle), drain [`poll_output`](Self::poll_output) and
 /// [`poll_event`](Self::poll_event), then wait no longer than [`poll_timeout`](Self::poll_timeout).
 pub struct PhonePeer {
     rate: Rate,
     decoder: ToneDecoder,
     events: VecDeque<PeerEvent>,
-    /// Why nothing more comes.
+    /// Why the call has ended.
     over: Option<PeerEvent>,
-    /// Frames on their way to the carrier.
+    /// Frames waiting to be sent.
     frames: VecDeque<Vec<i16>>,
-    /// [`PhoneOutput::Clear`] is to be sent before anything else.
+    /// [`PhoneOutput::Clear`] has to be sent first.
     clears: bool,
     playback: Playback,
-    /// Audio that was sent since the last mark.
+    /// Audio sent since the last mark.
     unmarked_ms: i64,
-    /// When audio was sent, or a mark came back, the last time.
+    /// When audio was last sent, or a mark last returned.
     moved_at_ms: i64,
-    /// When waiting frames are tried again.
+    /// When waiting frames are sent next.
     send_at_ms: Option<i64>,
-    /// The line that is being spoken.
+    /// The line being spoken.
     spoken: Option<Spoken>,
-    /// Keys that were pressed and are not reported yet.
+    /// Pressed keys that are not reported yet.
     keys: String,
-    /// When they will be.
+    /// When they are reported.
     keys_at_ms: i64,
-    /// When audio began to come.
+    /// When audio from the caller began.
     started_at_ms: Option<i64>,
-    /// Samples that have come. They are added up, because a message may hold a part of a millisecond.
+    /// Received samples. They are summed because a message may contain a fraction of a millisecond.
     samples: i64,
     wrong_messages: u32,
 }
 
-/// Where a spoken line is in all that was ever sent.
+/// The position of a spoken line within all audio sent.
 #[derive(Debug, Clone, Copy)]
 struct Spoken {
     from_ms: i64,
@@ -89,7 +89,7 @@ const LOST: PeerEvent = PeerEvent::Stop { reason: EndedReason::MediaLost, fault:
 const STOPPING: PeerEvent = PeerEvent::Stop { reason: EndedReason::Aborted, fault: CallFault::Platform };
 
 impl PhonePeer {
-    /// Nobody yet: the carrier's stream has not begun.
+    /// A call whose media stream has not begun.
     #[must_use]
     pub fn new(rate: Rate) -> Self {
         Self {
@@ -112,7 +112,7 @@ impl PhonePeer {
         }
     }
 
-    /// Takes in what happened at `now_ms`. After the end it takes in nothing.
+    /// Handles an input at `now_ms`. Inputs after the end are ignored.
     pub fn handle(&mut self, now_ms: i64, input: PhoneInput) {
         if self.over.is_some() {
             return;
@@ -131,7 +131,7 @@ impl PhonePeer {
         }
     }
 
-    /// The next thing to send, if it may be sent by now.
+    /// The next output that is due.
     pub fn poll_output(&mut self, now_ms: i64) -> Option<PhoneOutput> {
         self.send_at_ms = None;
         if std::mem::take(&mut self.clears) {
@@ -152,12 +152,12 @@ impl PhonePeer {
         self.frames.pop_front().map(PhoneOutput::Audio)
     }
 
-    /// What they did, in order; at the end, again and again, that it is over.
+    /// The next event, in order; after the end, always the final event.
     pub fn poll_event(&mut self) -> Option<PeerEvent> {
         self.events.pop_front().or_else(|| self.over.clone())
     }
 
-    /// When [`PhoneInput::Tick`] and [`poll_output`](Self::poll_output) are due, if nothing comes before.
+    /// When [`PhoneInput::Tick`] and [`poll_output`](Self::poll_output) are due, without earlier inputs.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<i64> {
         let keys = (!self.keys.is_empty()).then_some(self.keys_at_ms);
@@ -165,25 +165,25 @@ impl PhonePeer {
         [keys, marks, self.send_at_ms].into_iter().flatten().min()
     }
 
-    /// Why it is over, once it is.
+    /// Why the call has ended, once it has.
     #[must_use]
     pub const fn over(&self) -> Option<&PeerEvent> {
         self.over.as_ref()
     }
 
-    /// Whether the carrier's stream has begun.
+    /// Whether the media stream has begun.
     #[must_use]
     pub const fn is_started(&self) -> bool {
         self.started_at_ms.is_some()
     }
 
-    /// Whether what the assistant said is still being spoken.
+    /// Whether the assistant's speech is still being played.
     #[must_use]
     pub const fn is_speaking(&self) -> bool {
         self.spoken.is_some()
     }
 
-    /// When all that the assistant said will have been heard, and its last mark be back, if the carrier plays in real time.
+    /// When all speech will have been played and its last mark returned, if the carrier plays in real time.
     #[must_use]
     pub fn heard_by_ms(&self, now_ms: i64) -> i64 {
         self.playback.over_at_ms(now_ms) + self.queued_ms() + PHONE_MARK_LATE_MS
@@ -196,7 +196,7 @@ impl PhonePeer {
             }
             MediaEvent::Audio(samples) => self.audio(now_ms, &samples),
             MediaEvent::Dtmf(key) => {
-                // Pressing keys interrupts the assistant as speech does.
+                // Pressed keys interrupt the assistant as speech does.
                 self.interrupt(now_ms);
                 self.key(now_ms, key);
             }
@@ -212,7 +212,7 @@ impl PhonePeer {
         let audio_ms = self.samples.saturating_mul(1_000) / i64::from(self.rate.hz());
         let burst = |at_ms: i64| audio_ms > (now_ms - at_ms).saturating_add(PHONE_BURST_MS);
         if self.started_at_ms.is_none_or(burst) {
-            // A telephone sends in real time: this is none.
+            // Telephones send in real time; faster audio is a protocol error.
             self.over = Some(LOST);
             return;
         }
@@ -232,12 +232,12 @@ impl PhonePeer {
         let audio = ToneEncoder::speak(text, self.rate);
         self.frames.extend(audio.chunks_exact(self.rate.frame_samples()).map(<[i16]>::to_vec));
         let until_ms = self.playback.sent_ms() + self.queued_ms();
-        // Lines that follow each other at once are heard as one.
+        // Consecutive lines count as one.
         let from_ms = self.spoken.map_or(from_ms, |spoken| spoken.from_ms);
         self.spoken = Some(Spoken { from_ms, until_ms });
     }
 
-    /// Stops the assistant, if it speaks.
+    /// Stops the assistant if it speaks.
     fn interrupt(&mut self, now_ms: i64) {
         let Some(Spoken { from_ms, until_ms }) = self.spoken.take() else { return };
         self.frames.clear();
@@ -258,8 +258,8 @@ impl PhonePeer {
         self.report_spoken(now_ms);
     }
 
-    /// A carrier that gives no marks back, or has lost them, has played by now what it was sent: else the line would
-    /// be spoken for ever, and no silence be heard after it.
+    /// Treats all sent audio as played when the carrier returns no marks, or has lost them: otherwise the line would
+    /// never end, and silence after it would not be detected.
     fn give_up_on_marks(&mut self, now_ms: i64) {
         if self.spoken.is_some() && now_ms >= self.marks_are_late_at_ms() {
             self.mark_sent(now_ms);
@@ -289,7 +289,7 @@ impl PhonePeer {
         self.keys_at_ms = if is_complete { now_ms } else { now_ms + PHONE_KEYS_MS };
     }
 
-    /// Keys are one line once no more are pressed for a moment.
+    /// Reports pressed keys as one line after a short pause without keys.
     fn report_keys(&mut self, now_ms: i64) {
         if !self.keys.is_empty() && now_ms >= self.keys_at_ms {
             self.events.push_back(PeerEvent::Keys(std::mem::take(&mut self.keys)));
@@ -303,7 +303,7 @@ impl PhonePeer {
         }
     }
 
-    /// Counts what was sent since the last mark as sent; the mark to ask for after it.
+    /// Moves the audio since the last mark to the sent total, and returns the mark to request.
     fn mark_sent(&mut self, now_ms: i64) -> u64 {
         self.playback.sent(now_ms, std::mem::take(&mut self.unmarked_ms))
     }

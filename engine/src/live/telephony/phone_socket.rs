@@ -1,4 +1,5 @@
-//! A telephone call's media socket: pumps a [`PhonePeer`] and lets a carrier's [`MediaCodec`] put it into messages.
+//! A telephone call's media socket: connects a [`PhonePeer`] to the socket and converts messages with the carrier's
+//! [`MediaCodec`].
 use crate::base::limits::{PHONE_LAST_WORDS_MS, PHONE_START_MS};
 use crate::carriers::MediaCodec;
 use crate::conversation::EndedReason;
@@ -8,23 +9,23 @@ use crate::live::telephony::phone_peer::{PhoneInput, PhoneOutput, PhonePeer};
 use crate::ports::{BoxFuture, Clock, Gone, Received, Socket};
 use crate::storage::calls::Call;
 
-/// A carrier's line that waits for its socket.
+/// A codec that waits for its socket.
 pub struct PhoneMedia(Box<dyn MediaCodec>);
 
 impl PhoneMedia {
-    /// A line as the carrier made it.
+    /// With the codec that the carrier created.
     pub fn new(codec: Box<dyn MediaCodec>) -> Self {
         Self(codec)
     }
 
-    /// Whoever is at the other end of it.
+    /// The peer on this socket.
     pub fn talk<'a>(self, socket: &'a mut dyn Socket, clock: &'a dyn Clock) -> PhoneSocket<'a> {
         let peer = PhonePeer::new(self.0.format().rate);
         PhoneSocket { socket, clock, codec: self.0, peer }
     }
 }
 
-/// Somebody at a telephone, and the socket in between.
+/// The peer of a telephone call: the state machine and its socket.
 pub struct PhoneSocket<'a> {
     socket: &'a mut dyn Socket,
     clock: &'a dyn Clock,
@@ -37,7 +38,7 @@ impl PhoneSocket<'_> {
         self.peer.handle(self.clock.now_ms(), input);
     }
 
-    /// Sends what may be sent by now.
+    /// Sends all outputs that are due.
     async fn flush(&mut self) -> Result<(), Gone> {
         if self.peer.over() == Some(&PeerEvent::Gone) {
             return Err(Gone);
@@ -56,7 +57,7 @@ impl PhoneSocket<'_> {
         Ok(())
     }
 
-    /// Waits for one message of the carrier, no longer than `until_ms`.
+    /// Waits for one message from the carrier, until `until_ms` at most.
     async fn receive(&mut self, until_ms: i64) {
         let input = match self.socket.receive(until_ms).await {
             Received::Message(message) => match self.codec.read(message) {
@@ -76,7 +77,7 @@ impl PhoneSocket<'_> {
     async fn next(&mut self, until_ms: i64) -> PeerEvent {
         loop {
             self.tell_peer(PhoneInput::Tick);
-            // What is thrown away is thrown away before anything else is done. A socket that is gone is an event.
+            // Discarding comes before anything else. A closed socket is an event.
             let _ = self.flush().await;
             if let Some(event) = self.peer.poll_event() {
                 return event;
@@ -105,7 +106,7 @@ impl PhoneSocket<'_> {
         }
     }
 
-    /// Speaks what was said to its end, or for as long as the call is surely still ours.
+    /// Plays the remaining speech, at most as long as the lease is valid.
     async fn last_words(&mut self) -> bool {
         let now_ms = self.clock.now_ms();
         let until_ms = self.peer.heard_by_ms(now_ms).min(now_ms + PHONE_LAST_WORDS_MS);
@@ -139,7 +140,7 @@ impl Peer for PhoneSocket<'_> {
     }
 
     fn finish(&mut self, reason: EndedReason) -> BoxFuture<'_, bool> {
-        // Whoever hung up, or wants it over at once, hears no more.
+        // After a hang-up or an abort, nothing more is played.
         let cut_off = matches!(
             reason,
             EndedReason::UserHungUp
@@ -151,11 +152,11 @@ impl Peer for PhoneSocket<'_> {
     }
 
     fn over<'a>(&'a mut self, _: &'a str, _: EndedReason, _: i64) -> BoxFuture<'a, ()> {
-        self.socket.close(1000, "the call is over")
+        self.socket.close(1000, "the call has ended")
     }
 
     fn broken(&mut self) -> BoxFuture<'_, ()> {
-        self.socket.close(1011, "something broke on our side")
+        self.socket.close(1011, "internal error")
     }
 }
 
@@ -171,7 +172,7 @@ mod tests {
     use crate::speech::audio::Rate;
     use crate::speech::tone::MAX_CHARS;
 
-    /// The time, which passes when somebody waits.
+    /// A clock that advances with each wait.
     struct Waits(AtomicI64);
 
     impl Clock for &'static Waits {
@@ -185,7 +186,7 @@ mod tests {
         }
     }
 
-    /// Takes everything and says nothing.
+    /// A socket that accepts everything and sends nothing.
     struct Mute(&'static Waits);
 
     impl Socket for Mute {

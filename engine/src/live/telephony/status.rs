@@ -1,4 +1,4 @@
-//! A carrier reports what becomes of a call: twice, late, out of order. The call's state only moves forward.
+//! Status reports of a carrier. They may be repeated, late and out of order; the call's state only moves forward.
 use crate::base::limits::PHONE_CONNECT_MS;
 use crate::base::time::Timestamp;
 use crate::carriers::{Billed, CarrierName, End, Progress, Rates, Report};
@@ -13,7 +13,7 @@ use crate::storage::events::{self, Subscribers};
 use crate::storage::fault::{Fault, retry_stale};
 use crate::storage::spending;
 
-/// Records a report, and returns the call's leg as it is then. A report about a call that is not ours changes nothing.
+/// Records a report, and returns the call's updated leg. A report about an unknown call changes nothing.
 pub async fn apply(
     services: &Services,
     provider: CarrierName,
@@ -50,13 +50,13 @@ async fn applied(
     Ok(Some(change.after))
 }
 
-/// What a report changes.
+/// The changes of a report.
 struct Change<'a> {
     before: &'a Leg,
     after: Leg,
     report: &'a Report,
     now: Timestamp,
-    /// How the call ends, where this report is what ends it.
+    /// The end of the call, if this report ends it.
     end: Option<End>,
 }
 
@@ -64,22 +64,22 @@ impl<'a> Change<'a> {
     fn new(services: &Services, before: &'a Leg, report: &'a Report) -> Self {
         let mut after = before.clone();
         if !report.carrier_call_id.is_empty() {
-            // Some carriers name a call anew once it is under way.
+            // Some carriers assign a new id once the call is in progress.
             after.carrier_call_id = Some(report.carrier_call_id.clone());
         }
         if before.placing != Placing::Incoming {
-            // It calls back, so it has accepted the call, whatever became of its response.
+            // A callback proves that the carrier has accepted the call, even if its response was lost.
             after.placing = Placing::Accepted;
         }
-        let said = &mut after.said;
-        said.machine = said.machine.or(report.machine);
-        said.answered |= report.progress == Some(Progress::Answered);
-        said.billed = merged(said.billed, report.billed);
+        let facts = &mut after.facts;
+        facts.machine = facts.machine.or(report.machine);
+        facts.answered |= report.progress == Some(Progress::Answered);
+        facts.billed = merged(facts.billed, report.billed);
         let mut end = None;
-        if let Some(Progress::Ended(told)) = &report.progress {
-            said.end.get_or_insert_with(|| told.clone());
-            // A conversation ends its own call, and takes this into account.
-            end = said.end.clone().filter(|_| !before.is_over && before.media_started_at.is_none());
+        if let Some(Progress::Ended(reported)) = &report.progress {
+            facts.end.get_or_insert_with(|| reported.clone());
+            // A running conversation ends its own call and uses these facts.
+            end = facts.end.clone().filter(|_| !before.is_over && before.media_started_at.is_none());
         }
         Self { before, after, report, now: services.now(), end }
     }
@@ -88,7 +88,7 @@ impl<'a> Change<'a> {
         self.end.is_some() || self.after != *self.before || (self.status().is_some() && !self.before.is_over)
     }
 
-    /// Where the call is by this report, short of its end.
+    /// The call's status after this report, unless the call ends.
     fn status(&self) -> Option<CallStatus> {
         match self.report.progress {
             Some(Progress::Ringing) => Some(CallStatus::Ringing),
@@ -97,7 +97,7 @@ impl<'a> Change<'a> {
         }
     }
 
-    /// What is written.
+    /// The batch to write.
     fn batch(&self, services: &Services, call: &Rows, subscribers: &Rows) -> Result<Batch, Fault> {
         let Leg { workspace_id, call_id, is_over, .. } = self.before;
         let row = call.first().ok_or_else(|| Fault::Bug(format!("{call_id} is not in the log")))?;
@@ -129,22 +129,22 @@ impl<'a> Change<'a> {
                 batch.extend(calls::write::advance(workspace_id, call_id, status, self.now));
                 batch.push(leg.set_job_due(self.now + PHONE_CONNECT_MS, DueIf::Always));
             } else if leg.placing != Placing::Incoming && leg.media_started_at.is_none() {
-                // It was given up, and rings all the same: nobody would talk to the person who answers. An incoming call
-                // was hung up then, or the caller is being told why nobody talks.
+                // The call was given up but rings: nobody would talk to the person who answers. An incoming call was
+                // hung up then, or the caller is hearing the reason.
                 leg.hang_up_later(services, self.now, &mut batch);
             }
         }
-        if *is_over && leg.said.billed != self.before.said.billed {
+        if *is_over && leg.facts.billed != self.before.facts.billed {
             self.reprice(row, services.config().carriers.rates(), &mut batch)?;
         }
         Ok(batch)
     }
 
-    /// Corrects the costs: the carrier has told its price after the call ended.
+    /// Corrects the costs: the carrier reported its price after the call ended.
     fn reprice(&self, row: Row<'_>, rates: &Rates, batch: &mut Batch) -> Result<(), Fault> {
         let Leg { workspace_id, call_id, provider, .. } = self.before;
         let ours_ms = row.optional_integer("duration_ms")?.unwrap_or(0);
-        let Some(microusd) = rates.cost_microusd(*provider, self.after.said.billed, ours_ms) else {
+        let Some(microusd) = rates.cost_microusd(*provider, self.after.facts.billed, ours_ms) else {
             return Ok(());
         };
         let before = row.integer("telephony_microusd")?;
@@ -155,13 +155,13 @@ impl<'a> Change<'a> {
     }
 }
 
-/// What is known of a price once more of it is told.
-fn merged(before: Option<Billed>, told: Option<Billed>) -> Option<Billed> {
-    match (before, told) {
-        (Some(before), Some(told)) => Some(Billed {
-            duration_ms: told.duration_ms.or(before.duration_ms),
-            cost_microusd: told.cost_microusd.or(before.cost_microusd),
+/// Combines what two reports say about the price.
+fn merged(before: Option<Billed>, latest: Option<Billed>) -> Option<Billed> {
+    match (before, latest) {
+        (Some(before), Some(latest)) => Some(Billed {
+            duration_ms: latest.duration_ms.or(before.duration_ms),
+            cost_microusd: latest.cost_microusd.or(before.cost_microusd),
         }),
-        (before, told) => told.or(before),
+        (before, latest) => latest.or(before),
     }
 }

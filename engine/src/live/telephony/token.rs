@@ -1,7 +1,7 @@
-//! The signed token in the URLs that a carrier is given: it names the call they are about.
+//! The signed token in the URLs that a carrier receives: it identifies the call.
 //!
-//! There is one for callbacks, which may come any number of times, and one for the media socket, which opens once: the
-//! call's row says whether it has. A carrier's own signature is checked as well; not every carrier signs every request.
+//! Tokens for callbacks can be used any number of times; a token for the media socket opens it once, which the call's
+//! row records. The carrier's own signature is checked as well, but not every carrier signs every request.
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use subtle::ConstantTimeEq;
@@ -10,7 +10,7 @@ use crate::base::ids::{self, CallId, Id, WorkspaceId, prefix};
 use crate::storage::fault::Fault;
 use crate::storage::signing::call_token_signature;
 
-/// What a token is for. One is not valid for the other.
+/// The purpose of a token. A token is valid for one purpose only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
     /// Callbacks about the call.
@@ -29,10 +29,10 @@ impl Purpose {
     }
 }
 
-/// Which call it is.
+/// The call that a token identifies.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallToken {
-    /// Whose call.
+    /// The workspace of the call.
     pub workspace_id: WorkspaceId,
     /// The call.
     pub call_id: CallId,
@@ -41,7 +41,7 @@ pub struct CallToken {
 const ID_BYTES: usize = 16;
 const CLAIMS_BYTES: usize = 2 * ID_BYTES;
 const SIGNATURE_BYTES: usize = 32;
-/// How long a token is, in characters of base64url.
+/// The length of a token, in characters of base64url.
 const TOKEN_CHARS: usize = (CLAIMS_BYTES + SIGNATURE_BYTES).div_ceil(3) * 4 - 2;
 
 impl CallToken {
@@ -50,7 +50,7 @@ impl CallToken {
         Self { workspace_id: workspace_id.clone(), call_id: call_id.clone() }
     }
 
-    /// The token as it is handed out.
+    /// The encoded token.
     pub fn sign(&self, server_secret: &str, purpose: Purpose) -> Result<String, Fault> {
         let claims = self.claims().ok_or_else(|| Fault::Bug(format!("{} cannot be packed", self.call_id)))?;
         let mut bytes = claims.to_vec();
@@ -58,7 +58,7 @@ impl CallToken {
         Ok(URL_SAFE_NO_PAD.encode(bytes))
     }
 
-    /// What a token says, if this server has signed it for that purpose.
+    /// Decodes a token that this server has signed for the purpose.
     pub fn read(server_secret: &str, purpose: Purpose, text: &str) -> Option<Self> {
         if text.len() != TOKEN_CHARS {
             return None;

@@ -74,7 +74,7 @@ async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
         expires_at_ms: context.now_ms + ttl_seconds * 1_000,
         max_duration_seconds: u16::try_from(max_duration_seconds).unwrap_or(u16::MAX),
     };
-    // What is kept under an Idempotency-Key names the token and does not hold it.
+    // The response stored under an Idempotency-Key contains the token's claims, not the token.
     let answer = IssuedToken {
         url: String::new(),
         websocket_url: String::new(),

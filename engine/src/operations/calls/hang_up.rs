@@ -18,9 +18,9 @@ pub const OPERATION: Operation = Operation::post("hang_up_call", "/calls/{id}/ha
     .reaching_out()
     .docs(
         "Hang up a call",
-        "Ends a telephone call that is under way, or cancels it while it rings. Returns the call as it is now: the carrier \
+        "Ends a live telephone call, or cancels it while it rings. Returns the call as it is now: the carrier \
          confirms the end a moment later, and then the call in the log is ended. A call that has ended does not change. \
-         Hanging up twice does no harm.",
+         Hanging up twice is safe.",
     )
     .optional_body::<Nothing>()
     .returns::<Call>()
@@ -36,25 +36,26 @@ async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
             "is not a telephone call: a browser call ends with its socket, a simulated call with its run";
         return Err(Error::field("id", message).into());
     };
-    if leg.is_over || leg.said.end.is_some() {
+    if leg.is_over || leg.facts.end.is_some() {
         return context.commit(Vec::new(), Output::ok(&call)?).await;
     }
     if leg.carrier_call_id.is_none() {
-        let message = "The carrier has not given this call an id yet, so it cannot be told to end it. Try again in a moment.";
+        let message =
+            "The carrier has not given this call an id yet, so it cannot end it yet. Try again in a moment.";
         let mut error = Error::new(Code::Unavailable, message);
         error.retry_after_s = Some(1);
         return Err(error.into());
     }
     let services = context.services.clone();
     let is_first = leg.hang_up_at.is_none();
-    // Written before the carrier is told: however the call ends then, the log says that it was requested.
+    // Stored before the carrier receives the command: the log then has the request, however the call ends.
     let now = Timestamp::from_ms(context.now_ms);
     leg.hang_up_at.get_or_insert(now);
     let mut batch = Batch::from(leg.change());
     if is_first {
-        // Nobody may be left ringing when this process dies first, or the carrier does not answer.
+        // The job hangs up if this process dies first, or the carrier does not respond.
         leg.hang_up_by(&services, now, now + PHONE_TOLD_MS, &mut batch);
-        // A canceled call need not wait for its turn in the carrier's queue.
+        // The job of a canceled call does not wait as long as the carrier's queue.
         batch.push(leg.set_job_due(now + PHONE_CONNECT_MS, DueIf::Earlier));
     }
     let output = context.commit(batch, Output::ok(&call)?).await?;

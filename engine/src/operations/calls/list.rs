@@ -1,4 +1,4 @@
-//! `GET /calls`: calls in pages, with what all of them come to.
+//! `GET /calls`: calls in pages, with statistics over all of them.
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

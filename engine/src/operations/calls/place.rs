@@ -1,11 +1,11 @@
 //! `POST /calls/outbound`: places a telephone call, once.
 //!
 //! 1. [`plan`] checks the request.
-//! 2. [`pending_call`] writes what is intended: the call, its leg, its job, and the response to the Idempotency-Key for
-//!    now. Then it asks the carrier: one request, never a second. Then it writes what the carrier answered.
+//! 2. [`pending_call`] stores the intent: the call, its leg, its job, and a provisional response under the
+//! Idempotency-Key. Then it sends one request to the carrier, without retries, and stores the result.
 //!
-//! When the process dies in between, nobody can tell whether the call rings; a status callback settles it, or its job
-//! after a while.
+//! If the process dies in between, it is unknown whether the call rings; a status callback decides it, or the call's
+//! job does later.
 mod pending_call;
 mod plan;
 
@@ -56,7 +56,7 @@ pub struct Query {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Body {
-    /// The assistant that talks.
+    /// The assistant that handles the call.
     assistant_id: String,
     /// The number to call.
     to: E164,

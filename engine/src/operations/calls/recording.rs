@@ -37,7 +37,7 @@ async fn download(context: &mut Context, input: &Input) -> Result<Output, Fault>
     }))
 }
 
-/// The row is deleted first: from then on nobody can download the blob, and the sweep removes it should this fail.
+/// The row is deleted first: from then on the blob cannot be downloaded, and the sweep removes it if this fails.
 async fn delete(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     let mut statements = vec![recordings::select(input.id(), columns::NONE)];
     statements.extend(recordings::delete(input.id(), context.now_ms));

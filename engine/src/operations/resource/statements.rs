@@ -17,7 +17,7 @@ pub(crate) fn insert<R: Declared>(resource: &R) -> Statement {
     Statement::named(R::INSERT, resource.values())
 }
 
-/// Replaces `current` by `next`, unless somebody else has changed it.
+/// Replaces `current` by `next`, unless it was changed concurrently.
 pub(crate) fn change<R: Declared>(current: &R, next: &R) -> [Statement; 2] {
     [unchanged(current), Statement::named(R::UPDATE, next.values())]
 }

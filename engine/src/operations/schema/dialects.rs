@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use crate::operations::schema::SchemaOf;
 
-/// What a request has to look like: one plain schema without references.
+/// The schema that requests are checked against: without references.
 pub fn request(schema: SchemaOf, partial: bool) -> Value {
     let mut generator = SchemaSettings::draft2020_12()
         .with(|settings| {
@@ -37,7 +37,7 @@ pub fn response_generator() -> SchemaGenerator {
         .into_generator()
 }
 
-/// Removes what schemars adds and nobody needs, and writes enums and nullable values one way.
+/// Removes schemars' redundant keywords, and writes enums and nullable values in one form.
 pub fn normalise(schema: &mut Value) {
     let Value::Object(object) = schema else {
         return;
@@ -47,7 +47,7 @@ pub fn normalise(schema: &mut Value) {
         object.remove("format");
     }
     let default = object.get("default");
-    // An empty text where one character is the least stands for "the server's default".
+    // An empty default with a minimum length means "the server's default": no client can send it.
     let unusable = default == Some(&json!("")) && object.contains_key("minLength");
     if default == Some(&Value::Null) || unusable {
         object.remove("default");

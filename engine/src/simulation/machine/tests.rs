@@ -123,8 +123,7 @@ fn the_setup_may_leave_its_limits_out() {
 }
 
 proptest! {
-    /// Whatever is answered, a state that is stored and loaded at every step goes the same way
-    /// and at most one thing is asked for at a time.
+    /// A state that is stored and loaded at every step behaves identically and has at most one open request.
     #[test]
     fn restarts_change_nothing(
         inputs in prop::collection::vec(input(), 0..30),
@@ -162,7 +161,7 @@ proptest! {
         }
     }
 
-    /// A driver that answers what it is asked always comes to an end.
+    /// A driver that answers every request reaches the end.
     #[test]
     fn a_driver_that_answers_comes_to_an_end(texts in prop::collection::vec("[ ab]{0,2}", 1..20)) {
         let mut run = Simulation::new(setup("", &["judge"]));

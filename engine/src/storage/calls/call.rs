@@ -21,73 +21,73 @@ use crate::storage::fault::Fault;
 pub struct Call {
     /// `call_…`
     pub id: String,
-    /// The assistant that spoke.
+    /// The assistant that handles the call.
     assistant_id: String,
-    /// The revision it spoke with.
+    /// The assistant's revision used in the call.
     assistant_revision: i64,
     /// Where the call comes from.
     source: Source,
-    /// Who placed it.
+    /// Whether the call is incoming or outgoing.
     direction: Direction,
-    /// Where it is.
+    /// The status of the call.
     status: CallStatus,
-    /// The number that calls; null where there is no telephone.
+    /// The caller's number; null when the call uses no telephone.
     from: Option<String>,
-    /// The number that is called; null where there is no telephone.
+    /// The called number; null when the call uses no telephone.
     to: Option<String>,
-    /// The person on whose behalf it was placed.
+    /// The person on whose behalf the call was placed.
     user_number: Option<String>,
-    /// The carrier; null where there is none.
+    /// The carrier; null when the call uses no telephone.
     provider: Option<CarrierName>,
-    /// The carrier's own id of the call.
+    /// The carrier's id of the call.
     carrier_call_id: Option<String>,
-    /// The model that answered.
+    /// The assistant's model.
     model: String,
-    /// The voice it answered with.
+    /// The assistant's voice.
     voice: String,
-    /// When it was queued, came in or was opened.
+    /// When the call was queued, received or opened.
     started_at: String,
-    /// When it was answered; null when it was not.
+    /// When the call was answered; null if it was not.
     answered_at: Option<String>,
-    /// When it was over; null until then.
+    /// When the call ended; null before.
     ended_at: Option<String>,
-    /// How long the two sides were connected; null until it is over.
+    /// How long the two sides were connected; null until the call ends.
     duration_ms: Option<i64>,
-    /// What came of it; null until it is over.
+    /// The outcome; null until the call ends.
     outcome: Option<Outcome>,
-    /// Why it ended; null until it is over, and when it never got to a conversation.
+    /// Why the call ended; null until the call ends, and when there was no conversation.
     ended_reason: Option<EndedReason>,
-    /// Whose fault it is that it did not go well; null until it is over.
+    /// The cause of a failure; null until the call ends.
     fault: Option<CallFault>,
-    /// How the caller felt about it; null until the call is analysed.
+    /// The caller's sentiment; null until the call is analyzed.
     sentiment: Option<Sentiment>,
-    /// What was said and done, oldest first; times count from the start of the conversation. It is
-    /// written when the call is over. In a list null from the row on at which the transcripts of the page
-    /// pass 4 MiB together; reading the call itself always shows it.
+    /// The transcript, oldest row first; times count from the start of the conversation. It is written when the call
+    /// ends. In a list, it is null from the row at which the page's transcripts exceed 4 MiB in total; reading a single
+    /// call always returns it.
     #[schemars(with = "Option<Vec<TranscriptRow>>")]
     transcript: Option<Box<RawValue>>,
-    /// What was found out about it afterwards; null until then.
+    /// The analysis; null until the call is analyzed.
     analysis: Option<Analysis>,
-    /// What it cost; zero until it is over.
+    /// The costs; zero until the call ends.
     costs: Costs,
-    /// What the model was given and gave; zero until it is over.
+    /// The model's token usage; zero until the call ends.
     usage: Usage,
-    /// The recording; null when there is none.
+    /// The recording; null if the call has none.
     recording: Option<Recording>,
-    /// The simulation run it belongs to; null when it belongs to none.
+    /// The simulation run of the call; null if there is none.
     simulation_run_id: Option<String>,
 }
 
 /// A call's recording.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Recording {
-    /// Where it is downloaded, with the workspace's key.
+    /// The URL of the file; requires an API key.
     url: String,
-    /// Where its waveform is.
+    /// The URL of the waveform; requires an API key.
     waveform_url: String,
-    /// How long it is.
+    /// The duration of the recording.
     duration_ms: i64,
-    /// Who is on which channel.
+    /// The speaker of each channel.
     channels: [&'static str; 2],
     /// The format of the file.
     format: &'static str,

@@ -4,42 +4,41 @@ use crate::ports::statement::{Statement, Value};
 use crate::storage::calls::rollup::{self, Grain, Piece};
 use crate::storage::calls::{Source, search};
 
-/// Which calls pass; a field that is `None` lets all pass.
+/// The filter; `None` in a field matches every call.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CallFilter {
-    /// Only calls of this assistant.
+    /// Filter by assistant.
     pub assistant_id: Option<String>,
-    /// Only calls from this source.
+    /// Filter by source.
     pub source: Option<Source>,
-    /// Only calls that this model answered.
+    /// Filter by model.
     pub model: Option<String>,
-    /// Only calls answered with this voice.
+    /// Filter by voice.
     pub voice: Option<String>,
-    /// Only calls with this outcome.
+    /// Filter by outcome.
     pub outcome: Option<Outcome>,
-    /// Only calls with this sentiment.
+    /// Filter by sentiment.
     pub sentiment: Option<Sentiment>,
     /// Only calls that started at this time or later, in ms since 1970.
     pub from_ms: Option<i64>,
     /// Only calls that started before this time.
     pub to_ms: Option<i64>,
-    /// Only calls that the text index finds for these words.
+    /// Only calls that match this text index query.
     pub search: Option<String>,
 }
 
 impl CallFilter {
-    /// Whether the filter has a condition on the groups of calls.
+    /// Whether the filter restricts the groups of calls.
     pub(super) fn has_groups(&self) -> bool {
         self.group_columns().iter().any(|(_, value)| value.is_some())
     }
 
-    /// A SELECT of the ids of the groups whose calls pass.
+    /// A SELECT of the ids of the matching groups.
     pub(super) fn groups(&self, binds: &mut Binds) -> String {
         self.groups_where("assistant_id <> ''", binds)
     }
 
-    /// A SELECT of the ids of the groups that hold the sums of the calls that pass: wide groups where they are
-    /// sufficient.
+    /// A SELECT of the ids of the groups whose sums cover the matching calls: wide groups if they are sufficient.
     pub(super) fn summed(&self, binds: &mut Binds) -> String {
         let finer = self.assistant_id.is_some() || self.model.is_some() || self.voice.is_some();
         self.groups_where(if finer { "assistant_id <> ''" } else { "assistant_id = ''" }, binds)
@@ -91,9 +90,10 @@ impl CallFilter {
     }
 }
 
-/// `SELECT group_id, starts_at, ends_at, calls, duration_ms, cost_microusd` over the pieces: a sum, or a
-/// call, a row. `summed` names a table of the groups whose sums are read, `picked` one of the groups whose
-/// calls are; without it all are. However many pieces there are, two SELECTs read them: D1 joins five at most.
+/// `SELECT group_id, starts_at, ends_at, calls, duration_ms, cost_microusd` over the pieces, with one row for each sum
+/// or call. `summed` names a table of the groups whose sums are read, `picked` a table of the groups whose calls are
+/// read; without it, the calls of all groups are read. Two SELECTs read any number of pieces, because D1 joins five at
+/// most.
 pub(super) fn sums(pieces: &[Piece], summed: &str, picked: Option<&str>, binds: &mut Binds) -> String {
     let (mut spans, mut cut) = (Vec::new(), Vec::new());
     for piece in pieces {
@@ -133,12 +133,12 @@ fn table(pieces: &[(i64, &Piece)], binds: &mut Binds) -> String {
     )
 }
 
-/// The values of a statement that is built piece by piece, whose number of parameters depends on the filter.
+/// The values of a statement whose number of parameters depends on the filter.
 #[derive(Debug, Default)]
 pub(super) struct Binds(Vec<Value>);
 
 impl Binds {
-    /// Binds a value and returns its parameter for the text.
+    /// Binds a value and returns its parameter for the SQL text.
     pub fn add(&mut self, value: impl Into<Value>) -> String {
         self.0.push(value.into());
         format!("?{}", self.0.len())

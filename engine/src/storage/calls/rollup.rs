@@ -1,4 +1,4 @@
-//! Roll-ups: sums that are stored beside the calls, so that statistics need not read every call.
+//! Roll-ups: sums stored beside the calls, so that statistics need not read every call.
 //!
 //! A call counts in five spans: all time, and the 64 days, 8 days, day and 3 hours in which it started. Any time range
 //! consists of a few spans of each length and at most two partial spans of 3 hours; only for the partial ones the calls
@@ -15,7 +15,7 @@ const DAY_MS: i64 = 24 * HOUR_MS;
 pub const SPANS_MS: [i64; 4] = [64 * DAY_MS, 8 * DAY_MS, DAY_MS, 3 * HOUR_MS];
 /// The shortest span.
 pub const FINEST_MS: i64 = SPANS_MS[SPANS_MS.len() - 1];
-/// The span of all time, as it is stored.
+/// The stored value of the span of all time.
 pub const ALL_MS: i64 = 0;
 /// Later than every call; a boundary of every span, and exact as a float.
 const END_OF_TIME_MS: i64 = (1 << 52) / SPANS_MS[0] * SPANS_MS[0];
@@ -28,29 +28,29 @@ pub const STARTS_AT: &str = "CASE span.column1 WHEN 0 THEN 0 ELSE started_at - s
 pub const ADD: &str = "ON CONFLICT DO UPDATE SET calls = calls + excluded.calls,
  duration_ms = duration_ms + excluded.duration_ms, cost_microusd = cost_microusd + excluded.cost_microusd";
 
-/// Where the sums over a piece of time are stored.
+/// Where the sums of a period are stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Grain {
-    /// In one row a group.
+    /// In one row for each group.
     All,
-    /// In rows of spans of this many milliseconds.
+    /// In the rows of spans of this many milliseconds.
     Span(i64),
     /// In the calls themselves.
     Calls,
 }
 
-/// A piece of time, its end excluded.
+/// A period, its end excluded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Piece {
     /// Where its sums are stored.
     pub grain: Grain,
-    /// From this time on, in ms since 1970.
+    /// Its start, in ms since 1970.
     pub from_ms: i64,
-    /// Up to before this time.
+    /// Its end (excluded).
     pub to_ms: i64,
 }
 
-/// The pieces that cover the time from `from_ms` to before `to_ms`, oldest first; `None` is no limit.
+/// The periods that cover the time from `from_ms` to before `to_ms`, oldest first; `None` is no limit.
 pub fn cover(from_ms: Option<i64>, to_ms: Option<i64>) -> Vec<Piece> {
     if (from_ms, to_ms) == (None, None) {
         return vec![Piece { grain: Grain::All, from_ms: 0, to_ms: END_OF_TIME_MS }];

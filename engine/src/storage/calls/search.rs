@@ -5,8 +5,8 @@ use crate::sql;
 /// Further words of a search are ignored.
 const WORDS_MAX: usize = 32;
 
-/// Indexes the current state of a call and replaces its former entry. [`mod@crate::storage::calls::write`] does this for
-/// every change; use it alone only for a database that was filled in another way.
+/// Indexes the current state of a call and replaces its former entry. [`mod@crate::storage::calls::write`] does this
+/// for every change; use it alone only for a database that was filled in another way.
 pub fn index(workspace_id: &str, id: &str) -> Statement {
     sql!(
         format!(

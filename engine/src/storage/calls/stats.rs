@@ -1,4 +1,4 @@
-//! What the calls that pass a filter come to.
+//! Statistics over the calls that match a filter.
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -8,20 +8,20 @@ use crate::ports::statement::{Rows, Statement};
 use crate::storage::calls::filter::{Binds, CallFilter, sums};
 use crate::storage::calls::rollup;
 
-/// What all calls that pass the filter come to, on whatever page they are.
+/// Statistics over all calls that match the filter, on all pages.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct CallStats {
-    /// How many they are.
+    /// The number of calls.
     pub total: i64,
-    /// How long they were together.
+    /// Their total duration.
     pub total_duration_ms: i64,
-    /// How long one was on average, those that were never answered included; 0 when there are none.
+    /// Their average duration, including calls that were not answered; 0 without calls.
     pub average_duration_ms: i64,
-    /// What they cost together.
+    /// Their total cost.
     pub total_cost_microusd: i64,
-    /// How many came to which outcome; calls that are not over are in none.
+    /// Calls by outcome; calls that have not ended are not counted.
     pub by_outcome: ByOutcome,
-    /// How many were felt about how; calls that are not analysed are in none.
+    /// Calls by sentiment; calls that are not analyzed are not counted.
     pub by_sentiment: BySentiment,
 }
 
@@ -71,8 +71,8 @@ impl BySentiment {
     }
 }
 
-/// A row for each outcome and sentiment. Without a search only roll-ups are read, and the calls of spans
-/// that the filter cuts.
+/// One row for each outcome and sentiment. Without a search, it reads only roll-ups, and single calls only of partly
+/// matching spans.
 pub fn select(filter: &CallFilter) -> Statement {
     let mut binds = Binds::default();
     let (tables, counted) = match filter.found(&mut binds) {

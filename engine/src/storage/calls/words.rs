@@ -1,31 +1,31 @@
-//! The closed lists of words a call is described with.
+//! The enums of a call: source, direction, status and analyst.
 
 crate::words! {
     /// Where a call comes from.
     json Source {
-        /// Somebody called a bound number.
+        /// An incoming telephone call.
         Inbound = "inbound",
-        /// The service placed it.
+        /// An outgoing telephone call.
         Outbound = "outbound",
-        /// A browser's voice test.
+        /// A voice test in a browser.
         Browser = "browser",
-        /// A simulated caller.
+        /// A simulation run.
         Simulation = "simulation",
     }
 }
 
 crate::words! {
-    /// Who placed a call.
+    /// The direction of a call.
     json Direction {
-        /// The other side.
+        /// Placed by the other side.
         Inbound = "inbound",
-        /// The service.
+        /// Placed by this service.
         Outbound = "outbound",
     }
 }
 
 crate::words! {
-    /// Where a call is.
+    /// The status of a call.
     json CallStatus {
         /// Accepted and waiting.
         Queued = "queued",
@@ -33,13 +33,13 @@ crate::words! {
         Ringing = "ringing",
         /// The two sides are connected.
         InProgress = "in_progress",
-        /// Over.
+        /// The call has ended, answered or not.
         Ended = "ended",
     }
 }
 
 crate::words! {
-    /// Who analysed a call.
+    /// The source of an analysis.
     json AnalysisMethod {
         /// The built-in rules.
         Rule = "rule",

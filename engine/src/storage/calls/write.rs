@@ -1,8 +1,8 @@
-//! The statements that write a call. They go into the batch of what made it happen, and keep the roll-ups and the text
-//! index true in the same batch.
+//! The statements that write a call. They join the batch of the change and update the roll-ups and the text index in
+//! the same batch.
 //!
-//! Each list of statements may run twice: an existing call is not inserted again, an ended one does not end again. For
-//! that, the call's own row is written after its sums.
+//! Each list of statements may run twice: an existing call is not inserted again, an ended call does not end again. The
+//! call's own row is therefore written after its sums.
 mod new_call;
 mod regroup;
 
@@ -14,13 +14,13 @@ use crate::sql;
 use crate::storage::calls::call::{ended_reason, transcript};
 use crate::storage::calls::{Analysis, CallStatus, EndedCall, NewCall, search};
 
-/// A call begins.
+/// Inserts a call.
 pub fn insert(new: &NewCall) -> Vec<Statement> {
     record(new, None, None)
 }
 
-/// A call that is written at once, over or not: the same as [`insert`], [`end`] and [`analyzed`] in a row
-/// for less work.
+/// Inserts a call with its current state: the same as [`insert`], [`end`] and [`analyzed`] in sequence, with fewer
+/// statements.
 pub fn record(new: &NewCall, ended: Option<&EndedCall>, analysis: Option<&Analysis>) -> Vec<Statement> {
     let outcome = analysis.and_then(|analysis| analysis.outcome).or(ended.map(|ended| ended.outcome));
     let insert = InsertCall {
@@ -42,7 +42,7 @@ pub fn record(new: &NewCall, ended: Option<&EndedCall>, analysis: Option<&Analys
     statements
 }
 
-/// A call that has not ended rings, or is answered. Its state only moves forward.
+/// Marks a call that has not ended as ringing or answered. The status only moves forward.
 pub fn advance(workspace_id: &str, id: &str, status: CallStatus, at: Timestamp) -> Vec<Statement> {
     let earlier = match status {
         CallStatus::Queued | CallStatus::Ended => return Vec::new(),
@@ -62,7 +62,7 @@ pub fn advance(workspace_id: &str, id: &str, status: CallStatus, at: Timestamp) 
     vec![update.in_workspace(workspace_id)]
 }
 
-/// The carrier has accepted a call and given it an id.
+/// Stores the carrier's id of an accepted call.
 pub fn carried(workspace_id: &str, id: &str, carrier_call_id: &str) -> Vec<Statement> {
     let update = sql!(
         "UPDATE calls SET carrier_call_id = :carrier_call WHERE workspace_id = :ws AND id = :call",
@@ -72,8 +72,8 @@ pub fn carried(workspace_id: &str, id: &str, carrier_call_id: &str) -> Vec<State
     vec![update.in_workspace(workspace_id), search::index(workspace_id, id)]
 }
 
-/// A call is over. One that has ended already stays as it is. With an `analysis` it is the same as [`end`]
-/// and [`analyzed`] in a row for less work.
+/// Ends a call; does nothing to a call that has ended. With an `analysis`, it is the same as [`end`] and [`analyzed`]
+/// in sequence, with fewer statements.
 pub fn end(workspace_id: &str, id: &str, ended: &EndedCall, analysis: Option<&Analysis>) -> Vec<Statement> {
     let outcome = analysis.and_then(|analysis| analysis.outcome).unwrap_or(ended.outcome);
     let sentiment = analysis.map(|analysis| analysis.sentiment.as_str());
@@ -133,7 +133,7 @@ pub fn end(workspace_id: &str, id: &str, ended: &EndedCall, analysis: Option<&An
     statements
 }
 
-/// The carrier told its price after the call ended: that price, and what the call costs in all with it.
+/// Stores the carrier's price, reported after the call ended, and the call's new total.
 pub fn repriced(
     workspace_id: &str,
     id: &str,
@@ -163,7 +163,7 @@ pub fn repriced(
     statements
 }
 
-/// A call is opened with the assistant as it is by then: `call` has its revision, its model and its voice.
+/// Opens a call with the assistant's current configuration: `call` has its revision, its model and its voice.
 pub fn spoken_by(call: &NewCall) -> Vec<Statement> {
     let regroup = Regroup {
         workspace_id: &call.workspace_id,
@@ -192,7 +192,7 @@ pub fn spoken_by(call: &NewCall) -> Vec<Statement> {
     statements
 }
 
-/// An ended call was analyzed. A later analysis replaces an earlier one.
+/// Stores the analysis of an ended call. A later analysis replaces an earlier one.
 pub fn analyzed(workspace_id: &str, id: &str, analysis: &Analysis) -> Vec<Statement> {
     let outcome = analysis.outcome.map(|outcome| outcome.as_str());
     let regroup = Regroup {

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 macro_rules! kinds {
     ($($name:ident = $text:literal;)*) => {
-        /// What an event tells.
+        /// The kind of an event.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
         #[allow(missing_docs, reason = "the names say it")]
         pub enum EventKind {
@@ -21,7 +21,7 @@ macro_rules! kinds {
         }
 
         impl EventKind {
-            /// As it is stored and sent.
+            /// The stored and sent name.
             pub const fn as_str(self) -> &'static str {
                 match self { $(Self::$name => $text,)* }
             }

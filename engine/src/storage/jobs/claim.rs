@@ -54,7 +54,7 @@ impl Services {
         Ok(jobs)
     }
 
-    /// When the next job of these kinds is due; `None` when there is none.
+    /// When the next job of these kinds is due; `None` without such a job.
     pub async fn next_due_ms(&self, kinds: &[JobKind]) -> Result<Option<i64>, Fault> {
         // One subquery a kind, so that each is one index lookup.
         let next = sql!(

@@ -6,11 +6,11 @@ use crate::storage::fault::Fault;
 
 /// Lists of columns for [`select`].
 pub mod columns {
-    /// What a download needs.
+    /// For a download.
     pub const FILE: &str = "r.id AS id, r.size_bytes AS size_bytes, r.sha256 AS sha256";
-    /// What a waveform needs.
+    /// For a waveform.
     pub const WAVEFORM: &str = "r.duration_ms AS duration_ms, r.peaks AS peaks";
-    /// For a check whether there is one.
+    /// For an existence check.
     pub const NONE: &str = "r.id AS id";
 }
 
@@ -26,8 +26,7 @@ pub fn select(call_id: &str, columns: &str) -> Statement {
     )
 }
 
-/// The statements that delete a recording that is `ready`. The sweep removes the blob, even when the operation that deletes
-/// the recording fails to.
+/// The statements that delete a recording with the state `ready`. The sweep removes the blob if the operation fails to.
 pub fn delete(call_id: &str, now_ms: i64) -> Vec<Statement> {
     vec![
         sql!(
@@ -47,11 +46,11 @@ pub fn delete(call_id: &str, now_ms: i64) -> Vec<Statement> {
 crate::words! {
     /// The state of a recording.
     plain State {
-        /// It is being written.
+        /// The blob is being written.
         Writing = "writing",
-        /// It can be read.
+        /// The recording can be read.
         Ready = "ready",
-        /// It was deleted.
+        /// The recording was deleted.
         Deleted = "deleted",
     }
 }
@@ -61,13 +60,13 @@ crate::words! {
 pub enum NotServed {
     /// The workspace has no such call.
     NoCall,
-    /// The call has none, or it was deleted.
+    /// The call has no recording, or it was deleted.
     None,
-    /// It is still being written.
+    /// The recording is still being written.
     NotReady,
 }
 
-/// The row of [`select`], the first statement of a batch, when its recording can be served.
+/// The row of [`select`], the first statement of a batch, if its recording can be served.
 pub fn ready(batch: &[Rows]) -> Result<Row<'_>, Fault> {
     let refused = |why: NotServed| Fault::from(Error::from(why));
     let row = batch.first().and_then(Rows::first).ok_or_else(|| refused(NotServed::NoCall))?;

@@ -18,11 +18,11 @@ use crate::storage::recordings::{State, key, wav};
 /// The result of [`store`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kept {
-    /// It is stored now, and the event `recording.ready` is queued.
+    /// Stored, and the event `recording.ready` is queued.
     Now,
-    /// An earlier attempt has stored it: nothing is written.
+    /// An earlier attempt has stored the recording: nothing is written.
     Before,
-    /// It was deleted: nothing is written, and a deleted recording does not return.
+    /// The recording was deleted: nothing is written, and a deleted recording does not return.
     Deleted,
 }
 

@@ -9,7 +9,7 @@ use crate::sql;
 use crate::storage::fault::Fault;
 use crate::storage::recordings::key;
 
-/// Abandons attempts that must have ended, then selects what is due. The last statement's rows are for
+/// Marks attempts that must have ended as abandoned, then selects the due removals. The last statement's rows are for
 /// [`Services::remove_recordings`].
 pub(crate) fn due(now_ms: i64) -> [Statement; 2] {
     [

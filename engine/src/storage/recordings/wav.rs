@@ -10,7 +10,7 @@ use crate::storage::recordings::waveform::{self, Peaks};
 /// The properties of a WAV file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Measured {
-    /// How long it is.
+    /// The duration of the file.
     pub duration_ms: i64,
     /// Its waveform.
     pub peaks: Peaks,

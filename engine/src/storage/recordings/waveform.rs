@@ -13,25 +13,25 @@ use crate::storage::recordings::CHANNELS;
 pub struct Waveform {
     /// The call.
     pub call_id: String,
-    /// How long the recording is.
+    /// The duration of the recording.
     pub duration_ms: i64,
-    /// Each channel of the recording, in its order.
+    /// The channels, in the recording's order.
     pub channels: Vec<Channel>,
-    /// How many peaks a second of a channel has; the last one may stand for less than its time.
+    /// Peaks per second of each channel; the last peak may cover a shorter time.
     pub peaks_per_second: u32,
 }
 
 /// One channel of a waveform.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Channel {
-    /// Who is on it: `caller` or `assistant`.
+    /// The speaker: `caller` or `assistant`.
     pub name: &'static str,
-    /// The loudest moment of each stretch, from 0, silence, to 1.
+    /// The peak level of each interval, from 0 (silence) to 1.
     pub peaks: Vec<f64>,
 }
 
 impl Waveform {
-    /// The public representation.
+    /// As the API returns it.
     pub fn new(call_id: String, duration_ms: i64, peaks: &Peaks) -> Self {
         let channels = CHANNELS.into_iter().zip(peaks.channels());
         let channels = channels.map(|(name, peaks)| Channel { name, peaks }).collect();
@@ -39,17 +39,17 @@ impl Waveform {
     }
 }
 
-/// Peaks as they are stored: one byte each, channel after channel.
+/// Peaks in the stored form: one byte each, channel after channel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Peaks(Vec<u8>);
 
 impl Peaks {
-    /// The text of the column.
+    /// Encodes them for the column.
     pub fn to_text(&self) -> String {
         STANDARD.encode(&self.0)
     }
 
-    /// From the text of the column.
+    /// Decodes the column.
     pub fn from_text(text: &str) -> Result<Self, DatabaseError> {
         let bytes = STANDARD.decode(text);
         bytes.map(Self).map_err(|error| DatabaseError::Shape(format!("peaks: {error}")))
@@ -58,30 +58,30 @@ impl Peaks {
     /// The peaks of each channel, from 0 to 1.
     pub fn channels(&self) -> [Vec<f64>; 2] {
         let (caller, assistant) = self.0.split_at(self.0.len() / 2);
-        // Three digits hold the precision of a byte.
+        // Three digits are enough for the precision of a byte.
         let level = |peak: &u8| f64::from(u32::from(*peak) * 1000 / 255) / 1000.0;
         [caller, assistant].map(|peaks| peaks.iter().map(level).collect())
     }
 }
 
-/// Takes the frames of a recording one by one, so that a writer can make the waveform as it goes.
+/// Computes a waveform frame by frame, so that a writer can compute it while it writes the recording.
 #[derive(Debug, Clone)]
 pub struct Builder {
     frames_per_peak: u32,
-    /// Of the stretch that is not full yet.
+    /// Of the incomplete interval.
     frames: u32,
     loudest: [u16; 2],
     peaks: [Vec<u8>; 2],
 }
 
 impl Builder {
-    /// For a recording of so many frames a second.
+    /// For a recording with this many frames per second.
     pub fn new(rate_hz: u32) -> Self {
         let frames_per_peak = (rate_hz / WAVEFORM_PEAKS_PER_SECOND).max(1);
         Self { frames_per_peak, frames: 0, loudest: [0; 2], peaks: [Vec::new(), Vec::new()] }
     }
 
-    /// The next frame: a sample of each channel.
+    /// Adds a frame: one sample per channel.
     pub fn push(&mut self, frame: [i16; 2]) {
         for (loudest, sample) in self.loudest.iter_mut().zip(frame) {
             *loudest = (*loudest).max(sample.unsigned_abs());
@@ -92,7 +92,7 @@ impl Builder {
         }
     }
 
-    /// All of it.
+    /// The complete waveform.
     pub fn finish(mut self) -> Peaks {
         if self.frames > 0 {
             self.close();

@@ -1,4 +1,4 @@
-//! The jobs of a telephone call: one that sees it through, and one that hangs up.
+//! The jobs of a telephone call: one ends and analyzes it, one hangs up.
 use super::Leg;
 use crate::base::ids::JobId;
 use crate::base::time::Timestamp;
@@ -15,9 +15,9 @@ const AT_ONCE: Timestamp = Timestamp::from_ms(jobs::DUE_AT_ONCE);
 pub(crate) enum DueIf {
     /// Always.
     Always,
-    /// While the call waits in the carrier's queue: once it rings, or is over, another time counts.
+    /// While the call waits in the carrier's queue: once it rings or has ended, another due time applies.
     StillQueued,
-    /// If it is the earlier one.
+    /// If the new time is earlier.
     Earlier,
 }
 
@@ -35,7 +35,7 @@ impl DueIf {
 }
 
 impl Leg {
-    /// Inserts its job, unclaimed. It ends the call when nobody has connected it by `due_at`.
+    /// Inserts the job, unclaimed. It ends a call that is not connected by `due_at`.
     pub fn job(&self, due_at: Timestamp) -> Statement {
         jobs::insert(
             &self.workspace_id,
@@ -47,7 +47,7 @@ impl Leg {
         )
     }
 
-    /// Sets when its job looks at the call. A conversation that holds the job keeps its own time.
+    /// Sets the due time of the job. A conversation that has leased the job keeps its own.
     pub(crate) fn set_job_due(&self, due_at: Timestamp, only: DueIf) -> Statement {
         sql!(
             format!(
@@ -60,20 +60,20 @@ impl Leg {
         .in_workspace(&self.workspace_id)
     }
 
-    /// Has its job look at the call at once.
+    /// Makes the job due at once.
     pub fn wake_job(&self, now: Timestamp, batch: &mut Batch) {
         batch.push(self.set_job_due(AT_ONCE, DueIf::Always));
         batch.wake(JobKind::LiveCall, &self.job_id, now.ms());
     }
 
-    /// Adds a job that hangs up at the carrier, unless the carrier has said that the call is over.
+    /// Adds a job that hangs up at the carrier, unless the carrier has reported the end.
     pub fn hang_up_later(&self, services: &Services, now: Timestamp, batch: &mut Batch) {
         self.hang_up_by(services, now, AT_ONCE, batch);
     }
 
     /// The same, due at `due_at`.
     pub fn hang_up_by(&self, services: &Services, now: Timestamp, due_at: Timestamp, batch: &mut Batch) {
-        if self.said.end.is_some() || self.carrier_call_id.is_none() {
+        if self.facts.end.is_some() || self.carrier_call_id.is_none() {
             return;
         }
         let job_id: JobId = services.new_id();

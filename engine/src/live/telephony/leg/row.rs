@@ -14,8 +14,8 @@ const COLUMNS: &str =
  placed, media_at, talked_at, hang_up_at, said, is_over, version, created_at";
 
 impl Leg {
-    /// Undoes the batch that inserts the row when the workspace has as many calls under way as it allows itself: calls
-    /// that begin at the same moment have all seen room.
+    /// Fails the batch that inserts the row when the workspace has reached its limit of concurrent calls: calls that
+    /// begin at the same moment all pass the earlier check.
     pub fn room(&self) -> Statement {
         sql!(
             "INSERT INTO batch_guard (ok) SELECT 0 FROM workspaces AS w WHERE w.id = :ws AND w.calls_at_once <=
@@ -43,7 +43,7 @@ impl Leg {
             media_at = self.media_at,
             media_started_at = self.media_started_at,
             hang_up_at = self.hang_up_at,
-            said = json!(self.said).to_string(),
+            said = json!(self.facts).to_string(),
             is_over = self.is_over,
             version = self.version,
             created_at = self.created_at,
@@ -64,7 +64,8 @@ impl Leg {
         )
     }
 
-    /// Reads the row of a call by the carrier's id. Those are the operator's, of whichever workspace.
+    /// Reads the row of a call by the carrier's id. Carrier ids belong to the operator's account, across all
+    /// workspaces.
     pub fn select_by_carrier(provider: CarrierName, carrier_call_id: &str) -> Statement {
         sql!(
             format!(
@@ -75,7 +76,7 @@ impl Leg {
         )
     }
 
-    /// What a select found.
+    /// Reads the rows of a select.
     pub fn read(row: Row<'_>) -> Result<Self, DatabaseError> {
         Ok(Self {
             call_id: row.id("call_id")?,
@@ -90,25 +91,25 @@ impl Leg {
             media_at: row.optional_timestamp("media_at")?,
             media_started_at: row.optional_timestamp("talked_at")?,
             hang_up_at: row.optional_timestamp("hang_up_at")?,
-            said: row.json("said")?,
+            facts: row.json("said")?,
             is_over: row.flag("is_over")?,
             version: row.integer("version")?,
             created_at: row.timestamp("created_at")?,
         })
     }
 
-    /// The first row of what a select found.
+    /// Reads the first row of a select.
     pub fn first(rows: Option<&Rows>) -> Result<Option<Self>, DatabaseError> {
         rows.and_then(Rows::first).map(Self::read).transpose()
     }
 
-    /// Reads the row of a call that has one.
+    /// Reads the row of a call that must have one.
     pub async fn load(services: &Services, workspace_id: &str, call_id: &str) -> Result<Self, Fault> {
         let [rows] = services.read([Self::select(workspace_id, call_id)]).await?;
         Self::first(Some(&rows))?.ok_or_else(|| Fault::Bug(format!("{call_id} has no leg")))
     }
 
-    /// Writes what was changed; undoes the batch when somebody else has changed the row since it was read.
+    /// Updates the row; fails the batch after a concurrent change.
     pub fn change(&self) -> [Statement; 2] {
         let guard = sql!(
             "INSERT INTO batch_guard (ok) SELECT 0 WHERE NOT EXISTS
@@ -126,7 +127,7 @@ impl Leg {
             media_at = self.media_at,
             media_started_at = self.media_started_at,
             hang_up_at = self.hang_up_at,
-            said = json!(self.said).to_string(),
+            said = json!(self.facts).to_string(),
             is_over = self.is_over,
         );
         [guard, update].map(|statement| statement.in_workspace(&self.workspace_id))

@@ -1,4 +1,4 @@
-//! The telephone's machine, pumped by hand: no socket and no clock.
+//! Tests of the telephone's state machine, without a socket or a clock.
 use std::collections::BTreeMap;
 
 use serde_json::json;
@@ -115,7 +115,7 @@ fn every_end_is_told_with_its_reason() {
     }
 }
 
-/// A whole call from its audio, its keys, its marks, its model's answers and time.
+/// Replays a whole call from its audio, keys, marks, model answers and time.
 #[test]
 fn a_call_replays_from_what_came_over_the_line() {
     let mut world = World::default();
@@ -168,7 +168,7 @@ fn played(mark: u64) -> PhoneInput {
     PhoneInput::Media(MediaEvent::Played(mark.to_string()))
 }
 
-/// What happens to a call from outside: all that a recording holds.
+/// The external inputs of a call: everything a replay needs.
 #[derive(Debug, Clone)]
 enum Cause {
     Phone(PhoneInput),
@@ -176,7 +176,7 @@ enum Cause {
     Tick,
 }
 
-/// Both machines of a call, and what they gave.
+/// Both state machines of a call, and their outputs.
 struct Call {
     peer: PhonePeer,
     conversation: Conversation,
@@ -237,7 +237,7 @@ struct World {
     causes: Vec<(i64, Cause)>,
     planned: BTreeMap<(i64, usize), Cause>,
     plans: usize,
-    /// When the carrier will have played what it has.
+    /// When the carrier will have played everything it received.
     played_by_ms: i64,
 }
 
@@ -249,7 +249,7 @@ impl World {
 
     fn plan_speech(&mut self, from_ms: i64, text: &str) {
         let mut audio = ToneEncoder::speak(text, RATE);
-        // What ends a line is the silence after it.
+        // The silence after a line ends it.
         audio.extend([0; 16_000]);
         for (at_ms, frame) in (from_ms..).step_by(20).zip(audio.chunks(RATE.frame_samples())) {
             self.plan(at_ms, Cause::Phone(PhoneInput::Media(MediaEvent::Audio(frame.to_vec()))));

@@ -1,4 +1,4 @@
-//! A call that is placed: written, ordered at the carrier, and its answer recorded.
+//! An outgoing call: stores the intent, sends the request to the carrier, and stores the result.
 use serde_json::json;
 
 use super::plan::Ready;
@@ -22,20 +22,20 @@ use crate::storage::calls::{self, Call, CallStatus, Direction, NewCall, Source};
 use crate::storage::events::{self, Subscribers};
 use crate::storage::fault::{Fault, retry_stale};
 
-/// A call that is about to be placed.
+/// A call before its request to the carrier.
 pub(super) struct PendingCall {
     call: NewCall,
     leg: Leg,
     now: Timestamp,
 }
 
-/// What the carrier answered.
+/// The carrier's response.
 pub(super) enum PlacementResult {
-    /// It has accepted the call, and gives it this id.
+    /// Accepted, with this id.
     Accepted(String),
-    /// It has not.
+    /// Rejected.
     Rejected(Rejection),
-    /// Nobody can tell, for this reason.
+    /// Unknown, for this reason.
     Unknown(String),
 }
 
@@ -65,7 +65,7 @@ impl PendingCall {
         Ok(Self { now: call.started_at, call, leg })
     }
 
-    /// Writes the intent. Under an Idempotency-Key, a second request is told that this one is under way.
+    /// Stores the intent. Under an Idempotency-Key, a second request gets the response that this one is in progress.
     pub(super) async fn write(&self, context: &mut Context, subscribers: &Subscribers) -> Result<(), Fault> {
         let mut batch = Batch::from([self.leg.room()]);
         let due_at = self.now + PHONE_CONNECT_MS;
@@ -73,7 +73,7 @@ impl PendingCall {
         context.commit_intent(batch, &self.in_progress()).await
     }
 
-    /// Asks the carrier, once.
+    /// Sends the request to the carrier, once.
     pub(super) async fn ask(&self, services: &Services, ready: &Ready) -> Result<PlacementResult, Fault> {
         let urls = CallUrls::new(services, self.leg.provider, &self.leg.workspace_id, &self.leg.call_id)?;
         let outgoing = ready.carrier.place(&Order {
@@ -100,7 +100,7 @@ impl PendingCall {
         })
     }
 
-    /// Writes what the carrier answered. Its callbacks may have been faster than its response.
+    /// Stores the carrier's response. Callbacks may have arrived before it.
     pub(super) async fn record_answer(
         &self,
         context: &Context,
@@ -160,7 +160,7 @@ impl PendingCall {
             batch.push(leg.set_job_due(self.now + PHONE_QUEUE_MS, DueIf::StillQueued));
         }
         if leg.is_over && leg.media_started_at.is_none() {
-            // It was given up before it had an id to be ended by.
+            // The call was given up before it had an id for a hang-up.
             leg.hang_up_later(&context.services, self.now, &mut batch);
         }
         let call = NewCall { carrier_call_id: Some(known), ..self.call.clone() };
@@ -181,9 +181,9 @@ impl PendingCall {
         let row = call.first().ok_or_else(|| Fault::Bug(format!("{id} is gone")))?;
         let call = NewCall::read(row, workspace_id)?;
         leg.placing = Placing::Rejected;
-        leg.said.rejected(rejection);
+        leg.facts.rejected(rejection);
         let mut batch = Batch::default();
-        // A call that talks all the same is ended by its conversation.
+        // A call that is connected nevertheless is ended by its conversation.
         if leg.is_over || leg.media_started_at.is_some() {
             batch.extend(leg.change());
         } else {
@@ -200,7 +200,7 @@ impl PendingCall {
             };
             end_call(services, &mut batch, end)?;
         }
-        // Nothing rings: the same Idempotency-Key may try again.
+        // Nothing rings, so the same Idempotency-Key may be used again.
         context.replace_stored_response(batch, None).await?;
         Err(with_call(client::rejected(leg.provider.as_str(), rejection), id).into())
     }
@@ -220,7 +220,7 @@ impl PendingCall {
     }
 
     fn in_progress(&self) -> Error {
-        let message = "This request is under way, and it is not known yet whether the carrier accepted the call. Read the call \
+        let message = "This request is in progress, and it is not known yet whether the carrier accepted the call. Read the call \
                        before you place it again.";
         let details = json!({"provider": self.leg.provider, "call_id": self.call.id});
         Error::new(Code::RequestInProgress, message).with_details(details)

@@ -1,4 +1,4 @@
-//! Whether a call can be placed: by which number, at which carrier, and everything that speaks against it.
+//! Checks whether a call can be placed, and selects its number and its carrier.
 use std::sync::Arc;
 
 use serde_json::json;
@@ -18,7 +18,7 @@ use crate::storage::events;
 use crate::storage::fault::Fault;
 use crate::storage::spending;
 
-/// What [`Plan::new`] needs; the subscribers come last.
+/// The statements for [`Plan::new`]; the subscribers come last.
 pub(super) fn reads(now_ms: i64, body: &Body) -> [Statement; 5] {
     [
         sql!(
@@ -41,7 +41,7 @@ pub(super) fn reads(now_ms: i64, body: &Body) -> [Statement; 5] {
     ]
 }
 
-/// The call that is requested, and everything that speaks against it.
+/// The requested call, and all problems with it.
 pub(super) struct Plan<'a> {
     services: &'a Services,
     assistant: Option<Assistant>,
@@ -50,7 +50,7 @@ pub(super) struct Plan<'a> {
     problems: Vec<Error>,
 }
 
-/// The assistant that will talk.
+/// The assistant of the call.
 #[derive(Clone)]
 pub(super) struct Assistant {
     pub(super) id: AssistantId,
@@ -94,7 +94,7 @@ impl<'a> Plan<'a> {
         {
             problems.push(error);
         }
-        // The carrier costs money whatever the model does.
+        // The carrier costs money with every model.
         match spending::check(Some(budget), true) {
             Ok(()) => {}
             Err(Fault::Refused(error)) => problems.push(error),
@@ -109,7 +109,7 @@ impl<'a> Plan<'a> {
     }
 
     pub(super) fn dry_run(&self, body: &Body) -> DryRun {
-        // As an error is shown: without details where it has none.
+        // In the form of an error response, which omits empty details.
         let shown = |error: &Error| {
             let mut problem = json!({"code": error.code.as_str(), "message": error.message});
             if let Some(details) = &error.details {

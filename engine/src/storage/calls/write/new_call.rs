@@ -4,7 +4,7 @@ use crate::storage::calls::call::{ended_reason, transcript};
 use crate::storage::calls::rollup::{ADD, SPANS, STARTS_AT};
 use crate::storage::calls::{Analysis, CallStatus, EndedCall, NewCall};
 
-/// A call that is not in the database yet, and the group it counts in.
+/// A new call and the group in which it counts.
 pub(super) struct InsertCall<'a> {
     pub(super) new: &'a NewCall,
     pub(super) outcome: &'static str,
@@ -15,13 +15,13 @@ pub(super) struct InsertCall<'a> {
 const GROUP: &str =
     "(SELECT id FROM call_groups WHERE workspace_id = :ws AND assistant_id = :assistant AND source = :source
  AND model = :model AND voice = :voice AND outcome = :outcome AND sentiment = :sentiment)";
-/// The wide group that has its sums too.
+/// The wide group, which includes the call's sums as well.
 const WIDE_GROUP: &str =
     "(SELECT id FROM call_groups WHERE workspace_id = :ws AND assistant_id = '' AND source = :source
  AND model = '' AND voice = '' AND outcome = :outcome AND sentiment = :sentiment)";
 
 impl InsertCall<'_> {
-    /// Makes the two groups, unless they are there.
+    /// Inserts the two groups unless they exist.
     pub(super) fn groups(&self) -> Statement {
         let sql =
             "INSERT INTO call_groups (workspace_id, assistant_id, source, model, voice, outcome, sentiment)

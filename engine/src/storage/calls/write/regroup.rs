@@ -3,14 +3,14 @@ use crate::ports::statement::{Statement, Value};
 use crate::sql;
 use crate::storage::calls::rollup::{ADD, SPANS, STARTS_AT};
 
-/// A call moves to another group, or its sums change. `None` leaves what is there.
+/// Moves a call to another group, or changes its sums. `None` keeps the current value.
 pub(super) struct Regroup<'a> {
     pub(super) workspace_id: &'a str,
     pub(super) id: &'a str,
-    /// On the call as it still is.
+    /// On the call before the change.
     pub(super) condition: &'static str,
     pub(super) outcome: Option<&'static str>,
-    /// The outcome where none is given: the call's own, which an analysis had changed, or that of its group.
+    /// The default outcome: the call's own, which an analysis had changed, or that of its group.
     pub(super) outcome_else: &'static str,
     pub(super) sentiment: Option<&'static str>,
     /// Model and voice.
@@ -19,21 +19,21 @@ pub(super) struct Regroup<'a> {
     pub(super) cost_microusd: Option<i64>,
 }
 
-/// Model and voice of the group that a call is in, as an expression.
+/// Model and voice of the call's current group, as an SQL expression.
 pub(super) const AS_BEFORE: (&str, &str) = ("g.model", "g.voice");
 
-/// Which of the two groups a call counts in.
+/// One of the two groups in which a call counts.
 #[derive(Clone, Copy)]
 pub(super) enum Kind {
-    /// The group it is in.
+    /// The narrow group.
     Own,
-    /// The wide one, of any assistant, model and voice.
+    /// The wide group, for any assistant, model and voice.
     Wide,
 }
 
 impl Kind {
-    /// The group of this kind that agrees with the group of the call `c` in all but these; expressions over `c` and
-    /// its group `g`. `spoken_with` is model and voice.
+    /// The group of this kind that equals the group of the call `c` in everything but these arguments, which are
+    /// expressions over `c` and its group `g`. `spoken_with` is model and voice.
     pub(super) fn of_call(self, outcome: &str, sentiment: &str, spoken_with: (&str, &str)) -> String {
         let (assistant, model, voice) = match self {
             Self::Own => ("g.assistant_id", spoken_with.0, spoken_with.1),
@@ -48,7 +48,7 @@ impl Kind {
 }
 
 impl Regroup<'_> {
-    /// Makes the groups, moves the sums from the old ones to them, and deletes sums of no calls.
+    /// Inserts the groups, moves the sums from the old groups to them, and deletes sums without calls.
     pub(super) fn statements(&self) -> Vec<Statement> {
         let condition = self.condition;
         let outcome = &format!("COALESCE(:outcome, {})", self.outcome_else);
@@ -87,7 +87,7 @@ impl Regroup<'_> {
             ),
             vec![("duration", self.duration_ms.into()), ("cost", self.cost_microusd.into())],
         );
-        // Else every call would leave rows of zeros behind for the groups it passed through.
+        // Otherwise every call would leave rows of zeros behind in its earlier groups.
         let forget = sql!(
             format!(
                 "DELETE FROM call_rollups WHERE calls = 0 AND workspace_id = :ws AND (group_id, span_ms, starts_at) IN
