@@ -9,10 +9,6 @@
 //!
 //! Jobs run in a process ([`Engine::start`], [`QueueWorker`](crate::jobs::QueueWorker)) or in short invocations
 //! ([`Engine::jobs_of_hints`], [`Engine::scheduled_jobs`]).
-mod admission;
-mod prepared_response;
-mod routes;
-
 use std::convert::Infallible;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -24,14 +20,17 @@ use crate::config::Config;
 use crate::interfaces::Interfaces;
 use crate::interfaces::api::Api;
 use crate::interfaces::generated::Documents;
+use crate::interfaces::host;
 use crate::jobs::{Invocation, QueueWorker};
 use crate::ports::{JobQueue, Ports};
 use crate::services::Services;
 use crate::storage::fault::Fault;
 use crate::storage::workspaces::NewWorkspace;
 
-pub use admission::{Admission, BodyFailure, BodyTooLarge, PendingRequest, PendingSocket, SocketAdmission};
-pub use prepared_response::{BlobResponse, FinalResponse, LogRecord, PreparedResponse, RequestTrace};
+pub use crate::interfaces::host::{
+    Admission, BlobResponse, BodyFailure, BodyTooLarge, FinalResponse, LogRecord, PendingRequest,
+    PendingSocket, PreparedResponse, RequestTrace, SocketAdmission,
+};
 
 /// The whole service. Cheap to clone.
 #[derive(Clone)]
@@ -63,7 +62,7 @@ impl Engine {
     /// what the host needs to make a WebSocket of the connection, if the handshake is complete; without it, a request
     /// for a WebSocket is a plain request.
     pub fn begin<U>(&self, head: Parts, peer: Option<IpAddr>, upgrade: Option<U>) -> Admission<U> {
-        admission::begin(self.api.clone(), head, peer, upgrade)
+        host::begin(self.api.clone(), head, peer, upgrade)
     }
 
     /// Answers a request whose body is in memory already, one for a WebSocket without an upgrade. For tests and hosts

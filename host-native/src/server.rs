@@ -1,4 +1,4 @@
-//! The HTTP server: accepts connections, within bounds, and hands their requests to [`request`].
+//! The HTTP server: accepts connections, within bounds, and hands their requests to `request`.
 mod request;
 mod socket;
 mod write_timeout;

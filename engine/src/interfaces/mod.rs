@@ -3,6 +3,7 @@ pub(crate) mod api;
 pub(crate) mod dispatch;
 pub(crate) mod docs;
 pub mod generated;
+pub(crate) mod host;
 pub(crate) mod mcp;
 #[cfg(not(target_arch = "wasm32"))]
 mod openapi;

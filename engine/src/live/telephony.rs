@@ -1,10 +1,10 @@
 //! Telephone calls. `carriers` has each carrier's wire format; this module acts on it:
 //!
 //! - `begin_call` writes a call that begins, `live::end_call` one that ends.
-//! `operations::calls::place` is `POST /calls/outbound`: it stores the call, then sends one request to the carrier.
+//! - `operations::calls::place` is `POST /calls/outbound`: it stores the call, then sends one request to the carrier.
 //! - [`callbacks`] receives what carriers send: `incoming` routes a call to an assistant, [`status`] moves a call forward.
-//! [`media`] opens the media socket, [`phone_socket`] connects it to [`phone_peer`], `live::drive` drives the
-//! conversation.
+//! - [`media`] opens the media socket, [`phone_socket`] connects it to [`phone_peer`], `live::drive` drives the
+//!   conversation.
 //! - [`leg`] is the carrier's side of a call. Changing it requires its latest version, so a call ends once.
 //! - `client` sends requests to carriers; `hang_up` ends a call at its carrier.
 //!

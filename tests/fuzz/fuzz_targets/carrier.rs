@@ -7,9 +7,10 @@ use std::sync::LazyLock;
 use http::{HeaderMap, HeaderValue};
 use libfuzzer_sys::fuzz_target;
 use sidetone_engine::base::limits::{CARRIER_MESSAGE_BYTES_MAX, MEDIA_CHUNK_MS_MAX};
-use sidetone_engine::carriers::{Callback, Carriers, Check, MediaEvent, MediaMessage, CarrierName};
+use sidetone_engine::carriers::{Callback, CarrierName, Carriers, Check, MediaEvent, MediaMessage};
 
-const PROVIDERS: [CarrierName; 4] = [CarrierName::Twilio, CarrierName::Telnyx, CarrierName::Plivo, CarrierName::Vonage];
+const PROVIDERS: [CarrierName; 4] =
+    [CarrierName::Twilio, CarrierName::Telnyx, CarrierName::Plivo, CarrierName::Vonage];
 /// Samples of the longest message that a codec may accept, at 24 kHz.
 const SAMPLES_MAX: usize = 24 * MEDIA_CHUNK_MS_MAX;
 

@@ -4,7 +4,7 @@
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
 use sidetone_engine::base::field::FIELD_PATH_BYTES_MAX;
-use sidetone_engine::base::json::{read, JsonError};
+use sidetone_engine::base::json::{JsonError, read};
 
 fuzz_target!(|bytes: &[u8]| {
     let theirs = serde_json::from_slice::<Value>(bytes);

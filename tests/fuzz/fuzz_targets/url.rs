@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use sidetone_engine::base::targets::{is_public_address, PublicUrl, URL_BYTES_MAX};
+use sidetone_engine::base::targets::{PublicUrl, URL_BYTES_MAX, is_public_address};
 use url::Host;
 
 fuzz_target!(|text: &str| {

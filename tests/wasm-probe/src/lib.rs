@@ -10,8 +10,11 @@ use bytes::Bytes;
 use sidetone_engine::config::Config;
 use sidetone_engine::engine::{Engine, PreparedResponse};
 use sidetone_engine::interfaces::generated::Documents;
-use sidetone_engine::ports::{BlobError, BlobKey, Blobs, BoxFuture, ByteRange, Clock, Database, DatabaseError, Http, HttpError, HttpReply, HttpRequest, Keys, Ports, Queue, Random, Wake};
 use sidetone_engine::ports::statement::{Rows, Statement};
+use sidetone_engine::ports::{
+    BlobError, BlobKey, Blobs, BoxFuture, ByteRange, Clock, Database, DatabaseError, Http, HttpError,
+    HttpReply, HttpRequest, Keys, Ports, Queue, Random, Wake,
+};
 
 struct Nothing;
 

@@ -2,7 +2,7 @@
 //!
 //! 1. [`plan`] checks the request.
 //! 2. [`pending_call`] stores the intent: the call, its leg, its job, and a provisional response under the
-//! Idempotency-Key. Then it sends one request to the carrier, without retries, and stores the result.
+//!    Idempotency-Key. Then it sends one request to the carrier, without retries, and stores the result.
 //!
 //! If the process dies in between, it is unknown whether the call rings; a status callback decides it, or the call's
 //! job does later.

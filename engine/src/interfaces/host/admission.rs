@@ -26,7 +26,7 @@ pub enum Admission<U> {
     Socket(PendingSocket, U),
 }
 
-pub(super) fn begin<U>(
+pub(crate) fn begin<U>(
     api: Arc<Api>,
     mut head: Parts,
     peer: Option<IpAddr>,

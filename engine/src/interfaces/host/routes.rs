@@ -10,7 +10,7 @@ use crate::ports::Incoming;
 use crate::storage::fault::Fault;
 
 /// Answers a request whose body is whole.
-pub(super) async fn respond(api: &Api, incoming: &Incoming, request_id: &str) -> Response<Bytes> {
+pub(crate) async fn respond(api: &Api, incoming: &Incoming, request_id: &str) -> Response<Bytes> {
     let services = api.services();
     let now_ms = services.ports().clock.now_ms();
     let path = incoming.request.uri().path();

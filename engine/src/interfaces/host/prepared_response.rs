@@ -96,11 +96,11 @@ pub struct RequestTrace {
 }
 
 impl RequestTrace {
-    pub(super) fn new(request_id: String, method: Method, uri: Uri) -> Self {
+    pub(crate) fn new(request_id: String, method: Method, uri: Uri) -> Self {
         Self { request_id, method, uri }
     }
 
-    pub(super) fn request_id(&self) -> &str {
+    pub(crate) fn request_id(&self) -> &str {
         &self.request_id
     }
 
@@ -110,18 +110,18 @@ impl RequestTrace {
         self.fault(Fault::Bug(detail))
     }
 
-    pub(super) fn refuse(self, error: &Error, incident: Option<String>) -> FinalResponse {
+    pub(crate) fn refuse(self, error: &Error, incident: Option<String>) -> FinalResponse {
         let response = with_incident(error_response(error, &self.request_id), incident);
         self.complete(response)
     }
 
-    pub(super) fn fault(self, fault: Fault) -> FinalResponse {
+    pub(crate) fn fault(self, fault: Fault) -> FinalResponse {
         let response = fault.into_response(&self.request_id);
         self.complete(response)
     }
 
     /// Adds the headers that every response carries.
-    pub(super) fn complete(self, mut response: Response<Bytes>) -> FinalResponse {
+    pub(crate) fn complete(self, mut response: Response<Bytes>) -> FinalResponse {
         finish(&mut response, &self.request_id);
         let incident = response.extensions_mut().remove::<Incident>().map(|Incident(detail)| detail);
         let Self { request_id, method, uri } = self;
@@ -130,7 +130,7 @@ impl RequestTrace {
     }
 
     /// The outcome of a response that may stand for a blob.
-    pub(super) fn outcome(self, api: &Api, mut response: Response<Bytes>) -> PreparedResponse {
+    pub(crate) fn outcome(self, api: &Api, mut response: Response<Bytes>) -> PreparedResponse {
         match response.extensions_mut().remove::<Slice>() {
             None => PreparedResponse::Complete(self.complete(response)),
             Some(slice) => {

@@ -1,0 +1,9 @@
+//! How a host's request enters and leaves: admitted by its head, routed, and answered with a response that is ready to
+//! send. The engine hands these types on to hosts.
+mod admission;
+mod prepared_response;
+mod routes;
+
+pub(crate) use admission::begin;
+pub use admission::{Admission, BodyFailure, BodyTooLarge, PendingRequest, PendingSocket, SocketAdmission};
+pub use prepared_response::{BlobResponse, FinalResponse, LogRecord, PreparedResponse, RequestTrace};
