@@ -7,7 +7,7 @@
 //!    [`PendingSocket`] is accepted, and gives a [`LiveSession`](crate::live::LiveSession) to run over the socket.
 //! 3. [`PreparedResponse`] is a [`FinalResponse`] to send and log, or a [`BlobResponse`] whose blob is opened first.
 //!
-//! Jobs run in a process ([`Engine::start`], [`QueueWorker`](crate::jobs::QueueWorker)) or in short invocations
+//! Jobs run in a process ([`Engine::start`], [`QueueWorker`]) or in short invocations
 //! ([`Engine::jobs_of_hints`], [`Engine::scheduled_jobs`]).
 use std::convert::Infallible;
 use std::net::IpAddr;

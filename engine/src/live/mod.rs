@@ -1,7 +1,7 @@
 //! Live conversations: a user talks to an assistant over a text WebSocket or a telephone.
 //!
-//! [`handshake`] opens the call of a WebSocket request, [`session`] runs the conversation, [`message`] has the wire
-//! format, [`call_journal`] stores the progress in case the process dies. `end_call` ends every call; `jobs::live_call` ends
+//! `handshake` opens the call of a WebSocket request, `session` runs the conversation, `message` has the wire
+//! format, `call_journal` stores the progress in case the process dies. `end_call` ends every call; `jobs::live_call` ends
 //! the calls of dead processes, and analyzes every call after its end. Simulation runs share `asking` and `tool_calls`.
 //! The host only provides the socket:
 //!

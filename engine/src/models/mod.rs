@@ -1,6 +1,6 @@
 //! Requests to language models and their answers, independent of the model.
 //!
-//! The conversation uses only these types. `builtin/rules` answers them with a pure function ([`rules`]); a provider's
+//! The conversation uses only these types. `builtin/rules` answers them with a pure function (`rules`); a provider's
 //! adapter translates them to its wire format ([`openai`]). [`AssistantModel`], [`CallerModel`], [`JudgeModel`] and
 //! [`Analyst`] hide the difference.
 mod asking;

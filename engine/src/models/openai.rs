@@ -1,5 +1,5 @@
-//! The wire format of chat completions, as defined by OpenAI and implemented by many servers: requests ([`request`]),
-//! whole or streamed completions ([`completion`]), errors ([`error`]). Everything here is pure.
+//! The wire format of chat completions, as defined by OpenAI and implemented by many servers: requests (`request`),
+//! whole or streamed completions ([`completion`]), errors (`error`). Everything here is pure.
 //!
 //! Source: OpenAI's API reference, "Chat Completions", and the observed behaviour of servers; comments mark the
 //! differences.

@@ -8,7 +8,7 @@ use crate::base::words::Word;
 use crate::ports::DatabaseError;
 
 /// One SQL statement and its values, as [`sql!`](crate::sql) builds it. In the statements of an operation `:ws` stands
-/// for the caller's workspace; [`crate::operations::context::Context`] replaces it.
+/// for the caller's workspace; `crate::operations::context::Context` replaces it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Statement {
     /// The SQL text.

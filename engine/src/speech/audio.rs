@@ -5,7 +5,7 @@
 //! - A line ([`crate::carriers::MediaCodec`], or another kind of socket) has a [`Rate`], delivers samples in pieces of any
 //!   size, and accepts whole frames of [`Rate::frame_samples`].
 //! - Synthesis and recognition have a rate of their own; a resampler converts between the two.
-//! - Audio that was sent has not necessarily been heard: [`super::playback::Playback`] counts what has been played by the
+//! - Audio that was sent has not necessarily been heard: `super::playback::Playback` counts what has been played by the
 //!   marks that a line returns. Every time in a transcript comes from its clock.
 /// Duration of a frame.
 pub const FRAME_MS: i64 = 20;
