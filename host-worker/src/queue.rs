@@ -19,7 +19,8 @@ const DELAY_S_MAX: u32 = 12 * 60 * 60;
 /// What a message says.
 #[derive(Serialize, Deserialize)]
 pub struct Hint {
-    /// [`JobQueue::as_str`].
+    /// [`JobQueue::as_str`]. Messages of earlier versions have it as `lane`.
+    #[serde(alias = "lane")]
     queue: String,
     job_ids: Vec<String>,
 }

@@ -26,17 +26,13 @@ pub struct JournalEntry {
 #[derive(Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 enum Entry {
-    JournalEntry(JournalEntry),
+    // The word of rows that earlier versions wrote.
+    #[serde(rename = "told")]
+    Input(JournalEntry),
     /// A tool is about to be called.
-    Calling {
-        id: String,
-        name: String,
-    },
+    Calling { id: String, name: String },
     /// The conversation has ended and was analyzed.
-    Analysed {
-        analysis: Analysis,
-        spent: Cost,
-    },
+    Analysed { analysis: Analysis, spent: Cost },
 }
 
 /// The journal of one conversation.
@@ -63,7 +59,7 @@ impl Journal {
         let (mut inputs, mut analysed) = (Vec::new(), None);
         for row in rows.iter() {
             match row.json("entry")? {
-                Entry::JournalEntry(one) => inputs.push(one),
+                Entry::Input(one) => inputs.push(one),
                 Entry::Calling { .. } => {}
                 Entry::Analysed { analysis, spent } => analysed = Some((analysis, spent)),
             }
@@ -81,7 +77,7 @@ impl Journal {
 
     /// Adds an input.
     pub fn input(&mut self, entry: &JournalEntry) {
-        self.add(&Entry::JournalEntry(entry.clone()));
+        self.add(&Entry::Input(entry.clone()));
     }
 
     /// Adds that a tool is about to be called.
@@ -136,5 +132,31 @@ impl Journal {
             first = first,
             entries = serde_json::json!(list).to_string()
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Rows outlive an upgrade: a run that began under an earlier version continues from what that version wrote.
+    #[test]
+    fn rows_of_earlier_versions_are_read_and_written_alike() {
+        let spent = r#""spent":{"input_tokens":3,"output_tokens":2,"uncounted_answers":0,"microusd":1}"#;
+        for input in [
+            r#"{"kind":"caller_reply","reply":{"text":"Hello","hang_up":false}}"#,
+            r#"{"kind":"assistant_reply","reply":{"kind":"say","text":"Good morning"}}"#,
+            r#"{"kind":"tool_result","id":"call_1","text":"free","is_error":false}"#,
+            r#"{"kind":"ruling","ruling":{"passed":true,"matched_index":1,"reason":"It was said."}}"#,
+            r#"{"kind":"cost_limit"}"#,
+            r#"{"kind":"model_failed","reason":"It did not answer."}"#,
+        ] {
+            let row = format!(r#"{{"kind":"told","input":{input},{spent}}}"#);
+            let entry: Entry = serde_json::from_str(&row).unwrap();
+            assert_eq!(serde_json::to_string(&entry).unwrap(), row);
+        }
+        let row = r#"{"kind":"calling","id":"call_1","name":"find_slot"}"#;
+        let entry: Entry = serde_json::from_str(row).unwrap();
+        assert_eq!(serde_json::to_string(&entry).unwrap(), row);
     }
 }

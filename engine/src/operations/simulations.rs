@@ -82,7 +82,7 @@ struct Filter {
 /// The default name joins two names, so it may be longer than one.
 const SIMULATION_NAME_CHARS_MAX: u64 = 2 * limits::NAME_CHARS_MAX + 3;
 
-/// The fields that a client sets: a [`Draft`] whose name may be left out.
+/// The fields that a client sets. The name is optional.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Body {

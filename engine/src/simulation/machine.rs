@@ -38,7 +38,8 @@ pub enum Input {
         /// Whether the tool failed.
         is_error: bool,
     },
-    /// The response of the judge to [`Output::AskJudge`].
+    /// The response of the judge to [`Output::AskJudge`]. Stored journals have it as `ruling`.
+    #[serde(rename = "ruling")]
     Verdict {
         /// The response.
         ruling: Verdict,

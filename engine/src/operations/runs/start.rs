@@ -1,4 +1,5 @@
-//! `POST /simulations/{id}/runs`: queues one run of a simulation.
+//! `POST /simulations/{id}/runs`: queues one run of a simulation. Every API key of the workspace may do so
+//! (`operations/auth.rs`), within the workspace's spending limit (`storage/spending.rs`).
 use schemars::JsonSchema;
 use serde::Deserialize;
 
