@@ -175,13 +175,13 @@ mod tests {
             ("{}", "no `type`"),
             (r#"{"type": 1}"#, "no `type`"),
             (r#"{"type": "audio"}"#, "no message of type `audio`"),
-            (r#"{"type": "user_text"}"#, "needs `text`"),
-            (r#"{"type": "user_text", "text": null}"#, "needs `text`"),
+            (r#"{"type": "user_text"}"#, "requires `text`"),
+            (r#"{"type": "user_text", "text": null}"#, "requires `text`"),
             (r#"{"type": "user_text", "text": " "}"#, "is empty"),
-            (r#"{"type": "user_text", "text": "Hi", "voice": 1}"#, "`voice` is no field"),
-            (r#"{"type": "hang_up", "text": "Hi"}"#, "`text` is no field"),
+            (r#"{"type": "user_text", "text": "Hi", "voice": 1}"#, "`voice` is not a field"),
+            (r#"{"type": "hang_up", "text": "Hi"}"#, "`text` is not a field"),
             (r#"{"type": "hang_up", "type": "hang_up"}"#, "type"),
-            (&long, "at most 4000"),
+            (&long, "more than 4000"),
         ] {
             let message = read(wrong).unwrap_err();
             assert!(message.contains(expected), "{wrong}: {message}");
