@@ -6,7 +6,7 @@ use serde_json::json;
 use super::call_journal;
 use super::session::LiveSession;
 use crate::base::error::{Code, Error};
-use crate::base::ids::{AssistantId, Id, WorkspaceId};
+use crate::base::ids::{Id, WorkspaceId};
 use crate::base::limits::LIVE_SILENCE_MS;
 use crate::base::response::{error_response, method_not_allowed};
 use crate::base::time::Timestamp;
@@ -18,7 +18,7 @@ use crate::ports::{DatabaseError, Incoming};
 use crate::services::Services;
 use crate::sql;
 use crate::storage::batch::Batch;
-use crate::storage::calls::{self, Call, CallStatus, Direction, NewCall, Source};
+use crate::storage::calls::{self, Call, NewCall, Source};
 use crate::storage::events::{self, EventKind, Subscribers};
 use crate::storage::fault::{Fault, retry_stale};
 use crate::storage::snapshots::{AssistantSnapshot, assistant_reads, assistant_snapshot};
@@ -157,15 +157,34 @@ async fn opened(services: &Services, token: &TestToken) -> Result<Opened, Fault>
     spending::check(Some(spending), assistant.model != RULES_MODEL)?;
     let subscribers = Subscribers::read(subscribers)?;
 
-    let call = new_call(services, token, &assistant, now_ms);
+    let call = NewCall::without_telephone(
+        WorkspaceId::from_stored(workspace_id.clone()),
+        services.new_id(),
+        Source::Browser,
+        &assistant,
+        Timestamp::from_ms(now_ms),
+    );
     let lease = JobLease::new(services, &call.workspace_id, &call.id);
     let mut batch = Batch::from([
-        sql!("INSERT INTO used_test_tokens (id, workspace_id, expires_at) VALUES (:id, :workspace_id, :expires_at)", id = &token.id, workspace_id = workspace_id, expires_at = token.expires_at_ms),
-        sql!("INSERT INTO batch_guard (ok) SELECT 0 WHERE NOT EXISTS
-             (SELECT 1 FROM assistants WHERE workspace_id = :workspace_id AND id = :id AND revision = :revision)", workspace_id = workspace_id, id = &assistant.id, revision = assistant.revision),
+        sql!(
+            "INSERT INTO used_test_tokens (id, workspace_id, expires_at) VALUES (:id, :workspace_id, :expires_at)",
+            id = &token.id,
+            workspace_id = workspace_id,
+            expires_at = token.expires_at_ms,
+        ),
+        sql!(
+            "INSERT INTO batch_guard (ok) SELECT 0 WHERE NOT EXISTS
+             (SELECT 1 FROM assistants WHERE workspace_id = :workspace_id AND id = :id AND revision = :revision)",
+            workspace_id = workspace_id,
+            id = &assistant.id,
+            revision = assistant.revision,
+        ),
         // A token belongs to no key; a workspace without keys is closed, or being moved to another database.
-        sql!("INSERT INTO batch_guard (ok) SELECT 0 WHERE NOT EXISTS
-             (SELECT 1 FROM api_keys WHERE workspace_id = :workspace_id AND revoked_at IS NULL)", workspace_id = workspace_id),
+        sql!(
+            "INSERT INTO batch_guard (ok) SELECT 0 WHERE NOT EXISTS
+             (SELECT 1 FROM api_keys WHERE workspace_id = :workspace_id AND revoked_at IS NULL)",
+            workspace_id = workspace_id,
+        ),
     ]);
     batch.extend(calls::write::insert(&call));
     batch.push(lease.open(now_ms));
@@ -182,26 +201,4 @@ async fn opened(services: &Services, token: &TestToken) -> Result<Opened, Fault>
         Err(error) => return Err(error.into()),
     }
     Ok(Opened { call, lease, assistant })
-}
-
-fn new_call(services: &Services, token: &TestToken, assistant: &AssistantSnapshot, now_ms: i64) -> NewCall {
-    NewCall {
-        workspace_id: WorkspaceId::from_stored(token.workspace_id.clone()),
-        id: services.new_id(),
-        assistant_id: AssistantId::from_stored(assistant.id.clone()),
-        assistant_revision: assistant.revision,
-        source: Source::Browser,
-        direction: Direction::Inbound,
-        status: CallStatus::InProgress,
-        from: None,
-        to: None,
-        user_number: None,
-        provider: None,
-        carrier_call_id: None,
-        model: assistant.model.clone(),
-        voice: assistant.voice.clone(),
-        started_at: Timestamp::from_ms(now_ms),
-        answered_at: Some(Timestamp::from_ms(now_ms)),
-        simulation_run_id: None,
-    }
 }

@@ -39,6 +39,7 @@ pub(crate) trait Declared: Serialize + JsonSchema + Clone + Send + Sync + 'stati
     const PATH_OF_ONE: &'static str;
     /// The columns that [`Declared::read`] takes.
     const COLUMNS: &'static str;
+    /// Rendered at compile time, like all constant texts.
     const INSERT: &'static str;
     const UPDATE: &'static str;
 
@@ -46,8 +47,8 @@ pub(crate) trait Declared: Serialize + JsonSchema + Clone + Send + Sync + 'stati
     fn new(id: Self::Id, draft: Self::Draft, now: Timestamp) -> Self;
     /// The next revision.
     fn changed(&self, draft: Self::Draft, now: Timestamp) -> Self;
-    /// The parameters of [`Declared::INSERT`] and [`Declared::UPDATE`].
-    fn values(&self) -> Vec<(&'static str, SqlValue)>;
+    /// The values of [`Declared::INSERT`] and [`Declared::UPDATE`], in the order of their parameters.
+    fn values(&self) -> Vec<SqlValue>;
     fn id(&self) -> &Self::Id;
     fn draft(&self) -> &Self::Draft;
     fn revision(&self) -> i64;

@@ -90,12 +90,7 @@ macro_rules! sql {
     };
     ($text:literal $(, $name:ident = $value:expr)+ $(,)?) => {
         $crate::ports::statement::Statement {
-            sql: ::std::borrow::Cow::Borrowed({
-                const NAMES: &[&str] = &[$(stringify!($name)),+];
-                const LENGTH: usize = $crate::ports::statement::rendered_length($text, NAMES);
-                const RENDERED: [u8; LENGTH] = $crate::ports::statement::render($text, NAMES);
-                const { $crate::ports::statement::utf8(&RENDERED) }
-            }),
+            sql: ::std::borrow::Cow::Borrowed($crate::rendered_sql!($text, &[$(stringify!($name)),+])),
             params: vec![$($crate::ports::statement::Value::from($value)),+],
         }
     };
@@ -108,6 +103,19 @@ macro_rules! sql {
     ($text:expr $(,)?) => {
         $crate::ports::statement::Statement { sql: ::std::convert::Into::into($text), params: ::std::vec::Vec::new() }
     };
+}
+
+/// The text of a statement, rendered at compile time: its parameters are exactly these names, in the order of the values.
+#[macro_export]
+#[doc(hidden)]
+macro_rules! rendered_sql {
+    ($text:expr, $names:expr) => {{
+        const TEXT: &str = $text;
+        const NAMES: &[&str] = $names;
+        const LENGTH: usize = $crate::ports::statement::rendered_length(TEXT, NAMES);
+        const RENDERED: [u8; LENGTH] = $crate::ports::statement::render(TEXT, NAMES);
+        const { $crate::ports::statement::utf8(&RENDERED) }
+    }};
 }
 
 /// The length of what [`render`] makes of `text`. Fails to compile unless the parameters of `text`, `:ws` aside, are

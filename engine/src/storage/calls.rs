@@ -19,12 +19,13 @@ pub use words::{AnalysisMethod, CallStatus, Direction, Source};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::base::ids::{AssistantId, CallId, RunId, WorkspaceId};
+use crate::base::ids::{AssistantId, CallId, Id, RunId, WorkspaceId};
 use crate::base::time::Timestamp;
 use crate::carriers::CarrierName;
 use crate::conversation::transcript::TranscriptRow;
 use crate::conversation::{CallFault, EndedReason, Outcome, Sentiment};
 use crate::models;
+use crate::storage::snapshots::AssistantSnapshot;
 
 /// A new call.
 #[derive(Debug, Clone, PartialEq)]
@@ -63,6 +64,37 @@ pub struct NewCall {
     pub answered_at: Option<Timestamp>,
     /// The simulation run of the call.
     pub simulation_run_id: Option<RunId>,
+}
+
+impl NewCall {
+    /// A call without a telephone: it is in progress from its first moment.
+    pub(crate) fn without_telephone(
+        workspace_id: WorkspaceId,
+        id: CallId,
+        source: Source,
+        assistant: &AssistantSnapshot,
+        at: Timestamp,
+    ) -> Self {
+        Self {
+            workspace_id,
+            id,
+            assistant_id: AssistantId::from_stored(assistant.id.clone()),
+            assistant_revision: assistant.revision,
+            source,
+            direction: Direction::Inbound,
+            status: CallStatus::InProgress,
+            from: None,
+            to: None,
+            user_number: None,
+            provider: None,
+            carrier_call_id: None,
+            model: assistant.model.clone(),
+            voice: assistant.voice.clone(),
+            started_at: at,
+            answered_at: Some(at),
+            simulation_run_id: None,
+        }
+    }
 }
 
 /// The end of a call.

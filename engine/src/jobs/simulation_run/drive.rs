@@ -235,7 +235,15 @@ impl<'a> Drive<'a> {
         let mut statements = lease.statements;
         statements.extend(self.journal.save());
         let conversation = self.simulation.conversation();
-        statements.push(sql!("UPDATE runs SET turns = :turns, last_line = :last_line, cost_microusd = :cost_microusd WHERE workspace_id = :workspace_id AND id = :id", workspace_id = &self.job.workspace_id, id = &self.job.subject_id, turns = i64::from(conversation.turns()), last_line = last_line(conversation.transcript()), cost_microusd = self.total.microusd));
+        statements.push(sql!(
+            "UPDATE runs SET turns = :turns, last_line = :last_line, cost_microusd = :cost_microusd
+             WHERE workspace_id = :workspace_id AND id = :id",
+            workspace_id = &self.job.workspace_id,
+            id = &self.job.subject_id,
+            turns = i64::from(conversation.turns()),
+            last_line = last_line(conversation.transcript()),
+            cost_microusd = self.total.microusd,
+        ));
         let committed = self.tools.commit(statements, calls, None).await?;
         self.saved_at_ms = now_ms;
         Ok(committed.calls)

@@ -3,7 +3,7 @@ use serde_json::json;
 
 use super::Started;
 use super::drive::{Drive, Driven};
-use crate::base::ids::{AssistantId, CallId, Id, RunId};
+use crate::base::ids::{CallId, Id, RunId};
 use crate::base::time::Timestamp;
 use crate::conversation::EndedReason;
 use crate::jobs::Failure;
@@ -12,7 +12,7 @@ use crate::services::Services;
 use crate::simulation::SimulationResult;
 use crate::sql;
 use crate::storage::batch::Batch;
-use crate::storage::calls::{self, Call, CallStatus, Costs, Direction, EndedCall, NewCall, Source};
+use crate::storage::calls::{self, Call, Costs, EndedCall, NewCall, Source};
 use crate::storage::events::EventKind;
 use crate::storage::jobs::Job;
 use crate::storage::runs::{RunDetail, RunError, RunStatus};
@@ -142,23 +142,9 @@ pub async fn over(
 
 /// The call of a run.
 pub fn new_call(job: &Job, id: CallId, assistant: &AssistantSnapshot, started_at_ms: i64) -> NewCall {
+    let at = Timestamp::from_ms(started_at_ms);
     NewCall {
-        workspace_id: job.workspace_id.clone(),
-        id,
-        assistant_id: AssistantId::from_stored(assistant.id.to_string()),
-        assistant_revision: assistant.revision,
-        source: Source::Simulation,
-        direction: Direction::Inbound,
-        status: CallStatus::InProgress,
-        from: None,
-        to: None,
-        user_number: None,
-        provider: None,
-        carrier_call_id: None,
-        model: assistant.model.clone(),
-        voice: assistant.voice.clone(),
-        started_at: Timestamp::from_ms(started_at_ms),
-        answered_at: Some(Timestamp::from_ms(started_at_ms)),
         simulation_run_id: Some(RunId::from_stored(job.subject_id.clone())),
+        ..NewCall::without_telephone(job.workspace_id.clone(), id, Source::Simulation, assistant, at)
     }
 }

@@ -53,19 +53,19 @@ macro_rules! resource {
                 "id, ", $(stringify!($field), ", ",)+ $($(stringify!($derived), ", ",)+)?
                 $($($query, " AS ", stringify!($computed), ", ",)+)? "revision, created_at, updated_at"
             );
-            const INSERT: &'static str = concat!(
+            const INSERT: &'static str = $crate::rendered_sql!(concat!(
                 "INSERT INTO ", $table, " (workspace_id, id, ",
                 $(stringify!($field), ", ",)+ $($(stringify!($derived), ", ",)+)? $($(stringify!($initial), ", ",)+)?
                 "revision, created_at, updated_at) VALUES (:ws, :id, ",
                 $(":", stringify!($field), ", ",)+ $($(":", stringify!($derived), ", ",)+)? $($($value, ", ",)+)?
                 "1, :updated_at, :updated_at)"
-            );
-            const UPDATE: &'static str = concat!(
+            ), &["id", $(stringify!($field),)+ $($(stringify!($derived),)+)? "updated_at"]);
+            const UPDATE: &'static str = $crate::rendered_sql!(concat!(
                 "UPDATE ", $table, " SET ",
                 $(stringify!($field), " = :", stringify!($field), ", ",)+
                 $($(stringify!($derived), " = :", stringify!($derived), ", ",)+)?
                 "revision = revision + 1, updated_at = :updated_at WHERE workspace_id = :ws AND id = :id"
-            );
+            ), &["id", $(stringify!($field),)+ $($(stringify!($derived),)+)? "updated_at"]);
 
             fn read(
                 row: $crate::ports::statement::Row<'_>,
@@ -104,13 +104,13 @@ macro_rules! resource {
                 }
             }
 
-            fn values(&self) -> Vec<(&'static str, $crate::ports::statement::Value)> {
+            fn values(&self) -> Vec<$crate::ports::statement::Value> {
                 use $crate::storage::column::Column;
                 vec![
-                    ("id", self.id.value()),
-                    $((stringify!($field), self.draft.$field.value()),)+
-                    $($((stringify!($derived), self.$derived.value()),)+)?
-                    ("updated_at", self.updated_at.value()),
+                    self.id.value(),
+                    $(self.draft.$field.value(),)+
+                    $($(self.$derived.value(),)+)?
+                    self.updated_at.value(),
                 ]
             }
 

@@ -14,12 +14,12 @@ pub(crate) fn select_one<R: Declared>(id: &str) -> Statement {
 }
 
 pub(crate) fn insert<R: Declared>(resource: &R) -> Statement {
-    Statement::named(R::INSERT, resource.values())
+    Statement { sql: R::INSERT.into(), params: resource.values() }
 }
 
 /// Replaces `current` by `next`, unless it was changed concurrently.
 pub(crate) fn change<R: Declared>(current: &R, next: &R) -> [Statement; 2] {
-    [unchanged(current), Statement::named(R::UPDATE, next.values())]
+    [unchanged(current), Statement { sql: R::UPDATE.into(), params: next.values() }]
 }
 
 /// Undoes the batch when the row is no longer what was read.
