@@ -5,7 +5,7 @@
 //! [`Analyst`] hide the difference.
 mod asking;
 pub mod openai;
-pub(crate) mod rules;
+pub mod rules;
 pub(crate) mod settings;
 
 use schemars::JsonSchema;

@@ -1,7 +1,7 @@
 //! Speech synthesis and recognition.
 pub mod audio;
 pub mod g711;
-pub(crate) mod playback;
+pub mod playback;
 pub mod tone;
 
 /// Whether a voice (`provider/name`) works on the telephone. Providers' voices are not supported yet.
