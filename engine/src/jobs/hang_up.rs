@@ -15,6 +15,5 @@ pub(super) async fn run(services: &Services, job: &Job) -> Result<(), Failure> {
     {
         return Err(Failure::Again(format!("{fault:?}")));
     }
-    services.ports().database.write(job.finished([])).await?;
-    Ok(())
+    Ok(job.finish(services).await?)
 }

@@ -32,10 +32,7 @@ pub(super) async fn run(services: &Services, job: &Job) -> Result<(), Failure> {
     // The carrier may report something meanwhile.
     match retry_stale_within(LEASED_ATTEMPTS_MAX, || ended_call(services, job)).await? {
         Some(found) => analyze_call(services, job, &found).await,
-        None => {
-            services.ports().database.write(job.finished([])).await?;
-            Ok(())
-        }
+        None => Ok(job.finish(services).await?),
     }
 }
 

@@ -42,8 +42,7 @@ pub async fn give_up(services: &Services, job: &Job) -> Result<(), Failure> {
 
 /// The run was deleted, or another process has finished it.
 async fn nothing_to_do(services: &Services, job: &Job) -> Result<(), Failure> {
-    services.ports().database.write(job.finished([])).await?;
-    Ok(())
+    Ok(job.finish(services).await?)
 }
 
 fn run_error(driven: &Driven, failure: &SimulationFailure) -> RunError {

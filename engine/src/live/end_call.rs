@@ -6,6 +6,7 @@ pub(crate) mod ended;
 use serde_json::json;
 
 use crate::base::time::Timestamp;
+use crate::carriers::End;
 use crate::live::call_journal;
 use crate::live::lease::JobLease;
 use crate::live::telephony::leg::Leg;
@@ -35,6 +36,28 @@ pub(crate) struct EndOfCall<'a> {
     pub(crate) line: Line,
     /// The current time: the date of the event, and the month of the costs.
     pub(crate) now: Timestamp,
+}
+
+impl<'a> EndOfCall<'a> {
+    /// The end of a telephone call that never had audio, and that no process works on.
+    pub(crate) fn never_connected(
+        call: &'a NewCall,
+        leg: &'a Leg,
+        end: &End,
+        subscribers: &'a Subscribers,
+        now: Timestamp,
+    ) -> Self {
+        Self {
+            call,
+            leg: Some(leg),
+            ended: ended::never_connected(leg, end, call.answered_at, now),
+            analysis: None,
+            subscribers,
+            job: CallJob::Unclaimed,
+            line: Line::HungUpByJob,
+            now,
+        }
+    }
 }
 
 /// The state of the job that analyzes the ended call.

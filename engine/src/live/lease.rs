@@ -4,7 +4,7 @@ use crate::base::limits::LIVE_LEASE_MS;
 use crate::ports::statement::Statement;
 use crate::services::Services;
 use crate::sql;
-use crate::storage::jobs::{DUE_AT_ONCE, JobKind};
+use crate::storage::jobs::{DUE_AT_ONCE, JobKind, lease_guard};
 
 /// The lease of a live conversation on its job.
 #[derive(Debug, Clone)]
@@ -92,10 +92,6 @@ impl JobLease {
     }
 
     fn guard(&self) -> Statement {
-        sql!(
-            "INSERT INTO batch_guard (ok) SELECT 0 WHERE NOT EXISTS (SELECT 1 FROM jobs WHERE id = :job AND lease = :lease)",
-            job = &self.job_id,
-            lease = &self.lease,
-        )
+        lease_guard(&self.job_id, &self.lease)
     }
 }

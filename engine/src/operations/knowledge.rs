@@ -4,6 +4,7 @@ use crate::base::ids::DocumentId;
 use crate::base::limits;
 use crate::base::time::Timestamp;
 use crate::config::Config;
+use crate::operations::assistants::attachments;
 use crate::operations::context::Context;
 use crate::operations::operation::{Input, Operation, Output};
 use crate::operations::resource::{self, Declared, Resource, resource};
@@ -109,15 +110,7 @@ impl Resource for Document {
     }
 
     fn deleted_with(id: &str, now: Timestamp) -> Vec<Statement> {
-        vec![
-            sql!(
-                "UPDATE assistants SET revision = revision + 1, updated_at = :now WHERE workspace_id = :ws AND id IN
-                 (SELECT assistant_id FROM assistant_documents WHERE document_id = :id)",
-                id = id,
-                now = now
-            ),
-            sql!("DELETE FROM assistant_documents WHERE workspace_id = :ws AND document_id = :id", id = id),
-        ]
+        attachments::DOCUMENTS.detach(id, now)
     }
 
     fn explain(&self, fault: Fault) -> Fault {

@@ -8,12 +8,12 @@ use crate::base::targets::URL_BYTES_MAX;
 use crate::base::time::Timestamp;
 use crate::base::tool_parameters::ToolParameters;
 use crate::config::Config;
+use crate::operations::assistants::attachments;
 use crate::operations::checks::check_target;
 use crate::operations::operation::Operation;
 use crate::operations::resource::{self, Created, Resource, resource};
 use crate::operations::rotation;
 use crate::ports::statement::Statement;
-use crate::sql;
 use crate::storage::fault::Fault;
 use crate::storage::idempotency::OneTimeSecret;
 use crate::storage::snapshots::ToolMethod;
@@ -114,15 +114,7 @@ impl Resource for Tool {
     }
 
     fn deleted_with(id: &str, now: Timestamp) -> Vec<Statement> {
-        vec![
-            sql!(
-                "UPDATE assistants SET revision = revision + 1, updated_at = :now WHERE workspace_id = :ws AND id IN
-                 (SELECT assistant_id FROM assistant_tools WHERE tool_id = :id)",
-                id = id,
-                now = now
-            ),
-            sql!("DELETE FROM assistant_tools WHERE workspace_id = :ws AND tool_id = :id", id = id),
-        ]
+        attachments::TOOLS.detach(id, now)
     }
 
     fn explain(&self, fault: Fault) -> Fault {

@@ -3,8 +3,9 @@
 pub(crate) mod claim;
 
 use crate::base::ids::{JobId, WorkspaceId};
-use crate::ports::JobQueue;
 use crate::ports::statement::Statement;
+use crate::ports::{DatabaseError, JobQueue};
+use crate::services::Services;
 use crate::sql;
 
 crate::words! {
@@ -87,14 +88,25 @@ pub fn insert_for_runs(list: &str, now_ms: i64) -> Statement {
     )
 }
 
+/// Fails the batch unless the job is leased as `lease`.
+pub(crate) fn lease_guard(id: &JobId, lease: &str) -> Statement {
+    sql!(
+        "INSERT INTO batch_guard (ok) SELECT 0 WHERE NOT EXISTS (SELECT 1 FROM jobs WHERE id = :id AND lease = :lease)",
+        id = id,
+        lease = lease
+    )
+}
+
 impl Job {
     /// Fails the batch when another process holds the lease.
     pub(crate) fn guard(&self) -> Statement {
-        sql!(
-            "INSERT INTO batch_guard (ok) SELECT 0 WHERE NOT EXISTS (SELECT 1 FROM jobs WHERE id = :id AND lease = :lease)",
-            id = &self.id,
-            lease = &self.lease
-        )
+        lease_guard(&self.id, &self.lease)
+    }
+
+    /// Finishes the job without further writes. Fails when another process holds the lease.
+    pub(crate) async fn finish(&self, services: &Services) -> Result<(), DatabaseError> {
+        services.ports().database.write(self.finished([])).await?;
+        Ok(())
     }
 
     /// Puts the statements that finish the job around its last `writes`: nothing is written when another process holds

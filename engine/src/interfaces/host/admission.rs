@@ -160,7 +160,7 @@ impl PendingRequest {
     pub async fn answer(self) -> PreparedResponse {
         let (api, incoming, trace) = self.request.into_incoming(self.body.whole());
         let response = routes::respond(&api, &incoming, trace.request_id()).await;
-        trace.outcome(&api, response)
+        trace.prepare(&api, response)
     }
 
     /// The response to a request whose body did not arrive. The host closes the connection after it.

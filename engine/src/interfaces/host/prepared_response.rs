@@ -130,7 +130,7 @@ impl RequestTrace {
     }
 
     /// The outcome of a response that may stand for a blob.
-    pub(crate) fn outcome(self, api: &Api, mut response: Response<Bytes>) -> PreparedResponse {
+    pub(crate) fn prepare(self, api: &Api, mut response: Response<Bytes>) -> PreparedResponse {
         match response.extensions_mut().remove::<Slice>() {
             None => PreparedResponse::Complete(self.complete(response)),
             Some(slice) => {

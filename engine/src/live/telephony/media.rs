@@ -4,7 +4,7 @@ use crate::base::limits::{PHONE_FAREWELL_MS, PHONE_SILENCE_MS};
 use crate::base::permits::Permit;
 use crate::carriers::{Callback, Carrier, CarrierName, End};
 use crate::conversation::{CallFault, EndedReason};
-use crate::live::end_call::{CallJob, EndOfCall, Line, end_call, ended};
+use crate::live::end_call::{EndOfCall, end_call};
 use crate::live::lease::JobLease;
 use crate::live::telephony::callbacks::{carrier, genuine};
 use crate::live::telephony::leg::Leg;
@@ -110,22 +110,13 @@ async fn give_up(services: &Services, leg: Leg, fault: CallFault) -> Result<(), 
     let reads = [calls::select_for(workspace_id, call_id), events::subscribers(workspace_id)];
     let [call, subscribers] = services.read(reads).await?;
     let call = NewCall::read(call.first().ok_or_else(|| Error::not_found("call"))?, workspace_id)?;
-    let now = services.now();
     let end = match leg.hang_up_at {
         Some(_) => End::of(EndedReason::Canceled, ""),
         None => End { fault, ..End::of(EndedReason::Aborted, "") },
     };
     let mut batch = Batch::default();
-    let end = EndOfCall {
-        call: &call,
-        leg: Some(&leg),
-        ended: ended::never_connected(&leg, &end, call.answered_at, now),
-        analysis: None,
-        subscribers: &Subscribers::read(&subscribers)?,
-        job: CallJob::Unclaimed,
-        line: Line::HungUpByJob,
-        now,
-    };
+    let subscribers = Subscribers::read(&subscribers)?;
+    let end = EndOfCall::never_connected(&call, &leg, &end, &subscribers, services.now());
     end_call(services, &mut batch, end)?;
     batch.write(services).await?;
     Ok(())

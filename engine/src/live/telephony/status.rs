@@ -2,7 +2,7 @@
 use crate::base::limits::PHONE_CONNECT_MS;
 use crate::base::time::Timestamp;
 use crate::carriers::{Billed, CarrierName, End, Progress, Rates, Report};
-use crate::live::end_call::{CallJob, EndOfCall, Line, end_call, ended};
+use crate::live::end_call::{EndOfCall, end_call};
 use crate::live::telephony::leg::{DueIf, Leg, Placing};
 use crate::live::telephony::token::CallToken;
 use crate::ports::statement::{Row, Rows};
@@ -110,16 +110,8 @@ impl<'a> Change<'a> {
         }
         if let Some(end) = &self.end {
             let call = NewCall::read(row, workspace_id)?;
-            let end = EndOfCall {
-                leg: Some(leg),
-                ended: ended::never_connected(leg, end, call.answered_at, self.now),
-                analysis: None,
-                subscribers: &Subscribers::read(subscribers)?,
-                job: CallJob::Unclaimed,
-                line: Line::HungUpByJob,
-                now: self.now,
-                call: &call,
-            };
+            let subscribers = Subscribers::read(subscribers)?;
+            let end = EndOfCall::never_connected(&call, leg, end, &subscribers, self.now);
             end_call(services, &mut batch, end)?;
             return Ok(batch);
         }

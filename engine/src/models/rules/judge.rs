@@ -60,7 +60,7 @@ impl RulesJudge {
         Self { terms: BTreeMap::new(), turns: BTreeMap::new() }
     }
 
-    /// Judges a criterion; see `judge`.
+    /// Judges a criterion, as [`RulesJudge`] describes.
     #[must_use]
     pub fn judge(&mut self, turn: &JudgeTurn<'_>) -> Verdict {
         let wanted = content_words(turn.criterion);

@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 use super::Assistant;
 use crate::base::error::{Error, FieldProblem};
-use crate::base::ids::{DocumentId, Id, ToolId};
+use crate::base::ids::{AssistantId, DocumentId, Id, ToolId};
 use crate::base::limits::{
     DOCUMENTS_PER_ASSISTANT_MAX, KNOWLEDGE_PER_ASSISTANT_BYTES_MAX, TOOLS_PER_ASSISTANT_MAX,
 };
@@ -13,6 +13,7 @@ use crate::operations::context::Context;
 use crate::operations::knowledge::{knowledge_fits, too_much_knowledge};
 use crate::operations::operation::{Input, Operation, Output};
 use crate::operations::{resource, validate};
+use crate::ports::statement::Statement;
 use crate::sql;
 use crate::storage::fault::Fault;
 
@@ -43,6 +44,55 @@ pub const SET_KNOWLEDGE: Operation =
         )
         .body::<Knowledge>()
         .returns::<Assistant>();
+
+/// A table of attachments: which resources of one kind are attached to which assistants, in order.
+pub(crate) struct Attachments {
+    table: &'static str,
+    /// The column with the id of what is attached.
+    column: &'static str,
+}
+
+/// The attached tools.
+pub(crate) const TOOLS: Attachments = Attachments { table: "assistant_tools", column: "tool_id" };
+/// The attached documents.
+pub(crate) const DOCUMENTS: Attachments = Attachments { table: "assistant_documents", column: "document_id" };
+
+impl Attachments {
+    /// Detaches a resource from every assistant; their revisions rise.
+    pub(crate) fn detach(&self, id: &str, now: Timestamp) -> Vec<Statement> {
+        let Self { table, column } = self;
+        vec![
+            sql!(
+                format!(
+                    "UPDATE assistants SET revision = revision + 1, updated_at = :now WHERE workspace_id = :ws AND id IN
+                     (SELECT assistant_id FROM {table} WHERE {column} = :id)"
+                ),
+                id = id,
+                now = now
+            ),
+            sql!(format!("DELETE FROM {table} WHERE workspace_id = :ws AND {column} = :id"), id = id),
+        ]
+    }
+
+    /// Replaces the list of an assistant by `list`, a JSON array of ids.
+    fn replace(&self, assistant_id: &AssistantId, list: String) -> [Statement; 2] {
+        let Self { table, column } = self;
+        [
+            sql!(
+                format!("DELETE FROM {table} WHERE workspace_id = :ws AND assistant_id = :id"),
+                id = assistant_id
+            ),
+            sql!(
+                format!(
+                    "INSERT INTO {table} (workspace_id, assistant_id, {column}, position)
+                     SELECT :ws, :id, value, key FROM json_each(:list)"
+                ),
+                id = assistant_id,
+                list = list
+            ),
+        ]
+    }
+}
 
 /// The new list.
 #[derive(Deserialize, JsonSchema)]
@@ -81,17 +131,8 @@ async fn set_tools(context: &mut Context, input: &Input) -> Result<Output, Fault
     let now = Timestamp::from_ms(context.now_ms);
     let next = Assistant { tool_ids, revision: current.revision + 1, updated_at: now, ..current.clone() };
     let [guard, update] = resource::change(&current, &next);
-    let statements = vec![
-        guard,
-        sql!("DELETE FROM assistant_tools WHERE workspace_id = :ws AND assistant_id = :id", id = &next.id),
-        sql!(
-            "INSERT INTO assistant_tools (workspace_id, assistant_id, tool_id, position)
-             SELECT :ws, :id, value, key FROM json_each(:list)",
-            id = &next.id,
-            list = list
-        ),
-        update,
-    ];
+    let [delete, insert] = TOOLS.replace(&next.id, list);
+    let statements = vec![guard, delete, insert, update];
     context.commit(statements, resource::ok(&next)?).await
 }
 
@@ -124,22 +165,10 @@ async fn set_knowledge(context: &mut Context, input: &Input) -> Result<Output, F
     let next =
         Assistant { knowledge_ids, revision: current.revision + 1, updated_at: now, ..current.clone() };
     let [guard, update] = resource::change(&current, &next);
-    let statements = vec![
-        guard,
-        sql!(
-            "DELETE FROM assistant_documents WHERE workspace_id = :ws AND assistant_id = :id",
-            id = &next.id
-        ),
-        sql!(
-            "INSERT INTO assistant_documents (workspace_id, assistant_id, document_id, position)
-             SELECT :ws, :id, value, key FROM json_each(:list)",
-            id = &next.id,
-            list = list
-        ),
-        // A document may have grown since it was read.
-        knowledge_fits("assistant_id", &next.id),
-        update,
-    ];
+    let [delete, insert] = DOCUMENTS.replace(&next.id, list);
+    // A document may have grown since it was read.
+    let fits = knowledge_fits("assistant_id", &next.id);
+    let statements = vec![guard, delete, insert, fits, update];
     context.commit(statements, resource::ok(&next)?).await.map_err(|fault| match fault {
         Fault::Storage(error) if error.is_constraint("knowledge_limit") => Fault::Stale,
         other => other,

@@ -9,7 +9,7 @@ use crate::base::limits::{PHONE_CALL_SECONDS_MAX, PHONE_CONNECT_MS, PHONE_QUEUE_
 use crate::base::time::Timestamp;
 use crate::carriers::{End, Order, Placed, Rejection, RejectionCause};
 use crate::conversation::{CallFault, EndedReason};
-use crate::live::end_call::{CallJob, EndOfCall, Line, end_call, ended};
+use crate::live::end_call::{EndOfCall, end_call};
 use crate::live::telephony::begin_call::begin_call;
 use crate::live::telephony::leg::{DueIf, Leg, Placing, command_id};
 use crate::live::telephony::{CallUrls, client};
@@ -187,17 +187,8 @@ impl PendingCall {
         if leg.is_over || leg.media_started_at.is_some() {
             batch.extend(leg.change());
         } else {
-            let now = services.now();
-            let end = EndOfCall {
-                ended: ended::never_connected(&leg, &refused(rejection), call.answered_at, now),
-                call: &call,
-                leg: Some(&leg),
-                analysis: None,
-                subscribers: &Subscribers::read(&subscribers)?,
-                job: CallJob::Unclaimed,
-                line: Line::HungUpByJob,
-                now,
-            };
+            let (end, subscribers) = (refused(rejection), Subscribers::read(&subscribers)?);
+            let end = EndOfCall::never_connected(&call, &leg, &end, &subscribers, services.now());
             end_call(services, &mut batch, end)?;
         }
         // Nothing rings, so the same Idempotency-Key may be used again.
