@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 
 use serde::{Deserialize, Serialize};
+use sidetone_engine::base::ids::JobId;
 use sidetone_engine::jobs::{Invocation, JOBS_PER_INVOCATION};
 use sidetone_engine::ports::{JobQueue, Queue, Wake};
 use worker::{BatchMessageBuilder, Env, MessageBatch, MessageBuilder, console_error};
@@ -22,7 +23,7 @@ pub struct Hint {
     /// [`JobQueue::as_str`]. Messages of earlier versions have it as `lane`.
     #[serde(alias = "lane")]
     queue: String,
-    job_ids: Vec<String>,
+    job_ids: Vec<JobId>,
 }
 
 /// Collects hints until the invocation sends them: `wake` may not wait, and sending does.
@@ -52,7 +53,7 @@ impl Wakes {
     /// Sends what was collected. A failure is logged and no more: the sweep makes up for it.
     pub async fn send(&self, now_ms: i64) {
         let collected = std::mem::take(&mut *self.lock());
-        let mut together: BTreeMap<(JobQueue, u32), Vec<String>> = BTreeMap::new();
+        let mut together: BTreeMap<(JobQueue, u32), Vec<JobId>> = BTreeMap::new();
         for Wake { queue, job_id, at_ms } in collected {
             together.entry((queue, delay_s(at_ms - now_ms))).or_default().push(job_id);
         }

@@ -1,10 +1,12 @@
 //! Conformance tests for every implementation of the `Blobs` port; the numbers refer to the port's documented guarantees.
 use bytes::Bytes;
+use sidetone_engine::base::ids::{CallId, Id as _, RecordingId, WorkspaceId};
 use sidetone_engine::ports::{BlobKey, Blobs, ByteRange};
 
 /// Checks the guarantees. Leaves no blobs behind.
 pub async fn keeps_its_promises(blobs: &dyn Blobs) {
-    let key = |name: &str| BlobKey::recording("ws_suite", "call_1", name).expect("a key");
+    let (workspace, call) = (WorkspaceId::from_stored("ws_suite"), CallId::from_stored("call_1"));
+    let key = |id: &str| BlobKey::recording(&workspace, &call, &RecordingId::from_stored(id)).expect("a key");
     let (one, two, longer) = (key("rec_1"), key("rec_2"), key("rec_11"));
     let part = |first, bytes| ByteRange { first, bytes };
     for key in [&one, &two, &longer] {

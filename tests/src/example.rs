@@ -1,7 +1,6 @@
 //! Example calls as the service stores them.
 use bytes::Bytes;
 use serde_json::json;
-use sidetone_engine::base::ids::{AssistantId, CallId, Id as _, WorkspaceId, prefix};
 use sidetone_engine::base::time::Timestamp;
 use sidetone_engine::carriers::CarrierName;
 use sidetone_engine::conversation::transcript::{TranscriptRole, TranscriptRow};
@@ -19,9 +18,9 @@ pub const STARTED_AT_MS: i64 = 1_767_258_000_123;
 pub fn new_call(world: &World) -> NewCall {
     let engine = world.backdoor();
     NewCall {
-        workspace_id: WorkspaceId::from_stored(world.workspace_id()),
-        id: CallId::from_stored(engine.id(prefix::CALL)),
-        assistant_id: AssistantId::from_stored(engine.id(prefix::ASSISTANT)),
+        workspace_id: world.workspace_id(),
+        id: engine.new_id(),
+        assistant_id: engine.new_id(),
         assistant_revision: 3,
         source: Source::Inbound,
         direction: Direction::Inbound,

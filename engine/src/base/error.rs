@@ -1,4 +1,5 @@
 //! The error envelope of every interface. It never contains private detail.
+use crate::base::ids::RequestId;
 use std::borrow::Cow;
 
 use serde_json::{Value, json};
@@ -168,12 +169,12 @@ impl Error {
     }
 
     /// The JSON envelope.
-    pub fn to_json(&self, request_id: &str) -> Value {
+    pub fn to_json(&self, request_id: &RequestId) -> Value {
         let mut error = json!({"code": self.code.as_str(), "message": self.message});
         if let Some(details) = &self.details {
             error["details"] = (**details).clone();
         }
-        error["request_id"] = request_id.into();
+        error["request_id"] = json!(request_id);
         json!({ "error": error })
     }
 }

@@ -31,10 +31,20 @@ pub trait Id: Sized {
     const PREFIX: &'static str;
 
     /// An id that storage or another part of the service has given out before.
-    fn from_stored(text: String) -> Self;
+    fn from_stored(text: impl Into<String>) -> Self;
 
     /// The id as text.
     fn as_str(&self) -> &str;
+
+    /// The 16 bytes of the id, for compact encodings; `None` for a text that is not an id of this kind.
+    fn to_bytes(&self) -> Option<[u8; 16]> {
+        to_bytes(Self::PREFIX, self.as_str())
+    }
+
+    /// The id that [`Id::to_bytes`] encoded.
+    fn from_bytes(bytes: [u8; 16]) -> Self {
+        Self::from_stored(write(Self::PREFIX, u128::from_be_bytes(bytes)))
+    }
 }
 
 macro_rules! ids {
@@ -47,8 +57,8 @@ macro_rules! ids {
         impl Id for $name {
             const PREFIX: &'static str = prefix::$prefix;
 
-            fn from_stored(text: String) -> Self {
-                Self(text)
+            fn from_stored(text: impl Into<String>) -> Self {
+                Self(text.into())
             }
 
             fn as_str(&self) -> &str {
@@ -120,6 +130,10 @@ ids! {
     RecordingId = RECORDING;
     /// The id of a job.
     JobId = JOB;
+    /// The id of a test token.
+    TestTokenId = TEST_TOKEN;
+    /// The id of a request.
+    RequestId = REQUEST;
 }
 
 /// Upper bound on the length of an id; longer texts are rejected before any lookup.
@@ -174,8 +188,7 @@ fn write(prefix: &str, ulid: u128) -> String {
     id
 }
 
-/// The 16 bytes of an id with this prefix, for compact encodings; `None` for any other text.
-pub fn to_bytes(prefix: &str, id: &str) -> Option<[u8; 16]> {
+fn to_bytes(prefix: &str, id: &str) -> Option<[u8; 16]> {
     let digits = id.strip_prefix(prefix)?.strip_prefix('_')?;
     if digits.len() != ULID_CHARS {
         return None;
@@ -187,11 +200,6 @@ pub fn to_bytes(prefix: &str, id: &str) -> Option<[u8; 16]> {
             Some(ulid.checked_mul(32)? | u128::try_from(value).ok()?)
         })
         .map(u128::to_be_bytes)
-}
-
-/// The id that [`to_bytes`] decoded.
-pub fn from_bytes(prefix: &str, bytes: [u8; 16]) -> String {
-    write(prefix, u128::from_be_bytes(bytes))
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@ use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Response, StatusCode, header};
 
 use crate::base::error::{Code, Error};
+use crate::base::ids::RequestId;
 
 /// The private detail of a failure on our side: an extension of the response, for the host's log, and never sent.
 #[derive(Debug, Clone)]
@@ -12,7 +13,7 @@ pub(crate) struct Incident(pub(crate) String);
 pub(crate) const IDEMPOTENT_REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 
 /// The error envelope with its status and headers.
-pub(crate) fn error_response(error: &Error, request_id: &str) -> Response<Bytes> {
+pub(crate) fn error_response(error: &Error, request_id: &RequestId) -> Response<Bytes> {
     let mut response = json_response(error.code.status(), Bytes::from(error.to_json(request_id).to_string()));
     let headers = response.headers_mut();
     if error.code.status() == 401 {
@@ -57,7 +58,7 @@ pub(crate) fn empty_response(status: StatusCode) -> Response<Bytes> {
 }
 
 /// Adds the headers that every response carries.
-pub(crate) fn finish(response: &mut Response<Bytes>, request_id: &str) {
+pub(crate) fn finish(response: &mut Response<Bytes>, request_id: &RequestId) {
     let headers = response.headers_mut();
     if let Ok(value) = HeaderValue::from_str(request_id) {
         headers.insert("x-request-id", value);

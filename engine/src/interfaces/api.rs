@@ -5,6 +5,7 @@ use bytes::Bytes;
 use http::{HeaderMap, Response, header};
 
 use crate::base::error::{Code, Error};
+use crate::base::ids::RequestId;
 use crate::base::response::{error_response, with_incident};
 use crate::config::Config;
 use crate::interfaces::Interfaces;
@@ -55,7 +56,7 @@ impl Api {
         fault: Fault,
         incoming: &Incoming,
         now_ms: i64,
-        request_id: &str,
+        request_id: &RequestId,
     ) -> Response<Bytes> {
         let (error, incident) = fault.split();
         let error = self.count_wrong_key(&error, incoming, now_ms).unwrap_or(error);

@@ -12,7 +12,7 @@ use crate::operations::operation::{File, Input, Operation, Output};
 use crate::operations::validate::{self, Strictness};
 use crate::storage::fault::Fault;
 use crate::storage::idempotency::{Idempotency, OneTimeSecret, Stored};
-use crate::storage::signing::{SecretKind, signing_secret};
+use crate::storage::signing::{SecretOwner, signing_secret};
 
 /// A request as REST or MCP read it, not yet checked.
 pub struct Raw {
@@ -186,10 +186,10 @@ fn with_secret(context: &Context, body: &str, reveal: &OneTimeSecret) -> Result<
     let server_secret = &context.services.config().secret;
     let secrets: Vec<(&str, Value)> = match reveal {
         OneTimeSecret::Tool { id, version } => {
-            vec![("signing_secret", signing_secret(server_secret, SecretKind::Tool, id, *version).into())]
+            vec![("signing_secret", signing_secret(server_secret, SecretOwner::Tool(id), *version).into())]
         }
         OneTimeSecret::Webhook { id, version } => {
-            vec![("signing_secret", signing_secret(server_secret, SecretKind::Webhook, id, *version).into())]
+            vec![("signing_secret", signing_secret(server_secret, SecretOwner::Webhook(id), *version).into())]
         }
         OneTimeSecret::ApiKey { key } => vec![("key", key.clone().map_or(Value::Null, Value::String))],
         OneTimeSecret::TestToken { token } => {

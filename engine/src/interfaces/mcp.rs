@@ -11,6 +11,7 @@ use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, header};
 use serde_json::{Value, json};
 
 use crate::base::error::{Code, Error};
+use crate::base::ids::RequestId;
 use crate::base::response::{
     empty_response, error_response, json_response, method_not_allowed, with_incident,
 };
@@ -45,7 +46,7 @@ pub(crate) struct Reply {
 }
 
 /// Answers a request to `/mcp`.
-pub async fn handle(api: &Api, incoming: &Incoming, now_ms: i64, request_id: &str) -> Response<Bytes> {
+pub async fn handle(api: &Api, incoming: &Incoming, now_ms: i64, request_id: &RequestId) -> Response<Bytes> {
     let headers = incoming.request.headers();
     let origin = match allowed_origin(api, headers) {
         Ok(origin) => origin,
@@ -62,7 +63,7 @@ pub async fn handle(api: &Api, incoming: &Incoming, now_ms: i64, request_id: &st
     response
 }
 
-async fn post(api: &Api, incoming: &Incoming, now_ms: i64, request_id: &str) -> Response<Bytes> {
+async fn post(api: &Api, incoming: &Incoming, now_ms: i64, request_id: &RequestId) -> Response<Bytes> {
     let headers = incoming.request.headers();
     let mut context = match api.context(headers, now_ms) {
         Ok(context) => context,
@@ -93,7 +94,7 @@ async fn answer(
     context: &mut Context,
     headers: &HeaderMap,
     body: &[u8],
-    request_id: &str,
+    request_id: &RequestId,
 ) -> Result<Option<Reply>, Fault> {
     let (parsed, refused) = match message::parse(body) {
         Ok(parsed) => parsed,
@@ -157,7 +158,7 @@ async fn legacy(
     context: &mut Context,
     request: message::Request,
     refused: Option<Error>,
-    request_id: &str,
+    request_id: &RequestId,
 ) -> Result<Reply, Fault> {
     let id = &request.id;
     match request.method.as_str() {
@@ -190,7 +191,7 @@ async fn batch(
     messages: Vec<Value>,
     refused: Option<Error>,
     version: Option<&str>,
-    request_id: &str,
+    request_id: &RequestId,
 ) -> Result<Option<Reply>, Fault> {
     let refuse =
         |message: &str| Ok(Some(Refusal::new(message::INVALID_REQUEST, message).reply(400, &Value::Null)));

@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 
 use crate::base::error::{Code, Error, FieldProblem};
 use crate::base::field;
+use crate::base::ids::RequestId;
 use crate::base::json::{self, JsonError};
 use crate::base::response::{
     IDEMPOTENT_REPLAYED, empty_response, error_response, json_response, with_incident,
@@ -21,7 +22,7 @@ use crate::ports::blobs::{ByteRange, Slice};
 use crate::storage::fault::Fault;
 
 /// Answers a request to a resource route.
-pub async fn handle(api: &Api, incoming: &Incoming, now_ms: i64, request_id: &str) -> Response<Bytes> {
+pub async fn handle(api: &Api, incoming: &Incoming, now_ms: i64, request_id: &RequestId) -> Response<Bytes> {
     let request = &incoming.request;
     let route = match api.interfaces().router.find(request.method(), request.uri().path()) {
         Ok(route) => route,
@@ -154,7 +155,7 @@ fn if_match(headers: &HeaderMap) -> Result<Option<i64>, Error> {
 }
 
 /// The head of a response whose body is a blob or a part of one; the host streams the body.
-fn send(file: File, method: &Method, headers: &HeaderMap, request_id: &str) -> Response<Bytes> {
+fn send(file: File, method: &Method, headers: &HeaderMap, request_id: &RequestId) -> Response<Bytes> {
     let File { key, size_bytes: size, etag, media_type, name } = file;
     let whole = ByteRange { first: 0, bytes: size };
     let (status, range) = match range::wanted(method, headers, size, &etag) {

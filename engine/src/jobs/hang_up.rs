@@ -1,13 +1,14 @@
 //! Hangs up at the carrier after a call has ended on our side: a carrier's line can outlive our socket.
 use super::Failure;
+use crate::base::ids::CallId;
 use crate::base::limits::JOB_ATTEMPTS_MAX;
 use crate::live::telephony::hang_up;
 use crate::live::telephony::leg::Leg;
 use crate::services::Services;
 use crate::storage::jobs::Job;
 
-pub(super) async fn run(services: &Services, job: &Job) -> Result<(), Failure> {
-    let [rows] = services.read([Leg::select(&job.workspace_id, &job.subject_id)]).await?;
+pub(super) async fn run(services: &Services, job: &Job, call_id: &CallId) -> Result<(), Failure> {
+    let [rows] = services.read([Leg::select(&job.workspace_id, call_id)]).await?;
     // Usually the line has ended by itself meanwhile.
     if let Some(leg) = Leg::first(Some(&rows))?.filter(|leg| leg.facts.end.is_none())
         && let Err(fault) = hang_up::hang_up(services, &leg).await

@@ -2,6 +2,7 @@
 use std::collections::VecDeque;
 
 use super::worker::{job_failed, sweep_failed, unreadable};
+use crate::base::ids::{Id, JobId};
 use crate::ports::{JobQueue, Wake};
 use crate::services::Services;
 use crate::storage::jobs::JobKind;
@@ -91,7 +92,8 @@ impl Invocation {
             if (claim == claims_max || !turn.incidents.is_empty())
                 && let Some(at_ms) = turn.next_due_ms
             {
-                let wake = Wake { queue, job_id: "next".to_owned(), at_ms };
+                // No job: receivers read only the queue.
+                let wake = Wake { queue, job_id: JobId::from_stored("next"), at_ms };
                 self.services.ports().queue.wake(&wake);
             }
             report.incidents.extend(turn.incidents.iter().map(|incident| job_failed(incident)));

@@ -5,6 +5,7 @@
 use serde_json::{Value, json};
 
 use super::Failure;
+use crate::base::ids::CallId;
 use crate::base::limits::{JOB_ATTEMPTS_MAX, LEASED_ATTEMPTS_MAX, LIVE_COST_MICROUSD_MAX, MODEL_TOTAL_MS};
 use crate::base::time::Timestamp;
 use crate::carriers::End;
@@ -28,21 +29,21 @@ use crate::storage::spending;
 const ANSWER_MS: i64 = MODEL_TOTAL_MS as i64;
 
 /// Ends an abandoned call, then analyzes it.
-pub(super) async fn run(services: &Services, job: &Job) -> Result<(), Failure> {
+pub(super) async fn run(services: &Services, job: &Job, call_id: &CallId) -> Result<(), Failure> {
     // The carrier may report something meanwhile.
-    match retry_stale_within(LEASED_ATTEMPTS_MAX, || ended_call(services, job)).await? {
-        Some(found) => analyze_call(services, job, &found).await,
+    match retry_stale_within(LEASED_ATTEMPTS_MAX, || ended_call(services, job, call_id)).await? {
+        Some(found) => analyze_call(services, job, call_id, &found).await,
         None => Ok(job.finish(services).await?),
     }
 }
 
 /// The call, ended here if it had not ended; `None` if it was deleted.
-async fn ended_call(services: &Services, job: &Job) -> Result<Option<Found>, Fault> {
-    match load(services, job).await? {
+async fn ended_call(services: &Services, job: &Job, call_id: &CallId) -> Result<Option<Found>, Fault> {
+    match load(services, job, call_id).await? {
         Some(found) if !found.is_ended() => {
             end_abandoned_call(services, job, found).await?;
             // Read again, so that the analysis event equals a read of the call.
-            load(services, job).await
+            load(services, job, call_id).await
         }
         found => Ok(found),
     }
@@ -76,14 +77,14 @@ impl Found {
     }
 }
 
-async fn load(services: &Services, job: &Job) -> Result<Option<Found>, Fault> {
-    let [live, rows] = call_journal::select(&job.workspace_id, &job.subject_id);
+async fn load(services: &Services, job: &Job, call_id: &CallId) -> Result<Option<Found>, Fault> {
+    let [live, rows] = call_journal::select(&job.workspace_id, call_id);
     let reads = [
-        calls::select_for(&job.workspace_id, &job.subject_id),
+        calls::select_for(&job.workspace_id, call_id),
         events::subscribers(&job.workspace_id),
         live,
         rows,
-        Leg::select(&job.workspace_id, &job.subject_id),
+        Leg::select(&job.workspace_id, call_id),
     ];
     let [call, subscribers, live, rows, leg] = services.read(reads).await?;
     let Some(row) = call.first() else {
@@ -144,7 +145,12 @@ fn unconnected(leg: &Leg, call: &NewCall, now: Timestamp) -> EndedCall {
 }
 
 /// Analyzes an ended call. The rules do it if the model fails.
-async fn analyze_call(services: &Services, job: &Job, found: &Found) -> Result<(), Failure> {
+async fn analyze_call(
+    services: &Services,
+    job: &Job,
+    call_id: &CallId,
+    found: &Found,
+) -> Result<(), Failure> {
     let transcript: Vec<TranscriptRow> = found.row()?.json("transcript")?;
     let turn = AnalysisTurn { transcript: &transcript };
     let by_rule = || Analysis::of(rules::analyse(&turn), AnalysisMethod::Rule);
@@ -163,7 +169,7 @@ async fn analyze_call(services: &Services, job: &Job, found: &Found) -> Result<(
         Ok(_) | Err(_) => by_rule(),
     };
     let now_ms = services.ports().clock.now_ms();
-    let mut batch = Batch::from(calls::write::analyzed(&job.workspace_id, &job.subject_id, &analysis));
+    let mut batch = Batch::from(calls::write::analyzed(&job.workspace_id, call_id, &analysis));
     batch.emit(services, &job.workspace_id, &found.subscribers, EventKind::CallAnalyzed, now_ms, || {
         found.analyzed(services, &analysis)
     })?;

@@ -15,7 +15,7 @@ use futures_util::future::join_all;
 use crate::base::limits::{DELIVERIES_AT_ONCE, DELIVERY_ROUNDS_MAX, JOB_ATTEMPTS_MAX};
 use crate::services::Services;
 use crate::storage::fault::Fault;
-use crate::storage::jobs::{Job, JobKind};
+use crate::storage::jobs::{Job, JobKind, Task};
 
 pub use invocation::{Invocation, JOBS_PER_INVOCATION, Report};
 pub use worker::{ClaimedJob, QueueWorker, Step};
@@ -80,14 +80,14 @@ impl Services {
     }
 
     async fn run_within(&self, job: &Job, share: Share) -> Option<String> {
-        let outcome = match job.kind {
-            JobKind::SimulationRun if job.attempts > JOB_ATTEMPTS_MAX => {
-                simulation_run::give_up(self, job).await
+        let outcome = match &job.task {
+            Task::SimulationRun(run_id) if job.attempts > JOB_ATTEMPTS_MAX => {
+                simulation_run::give_up(self, job, run_id).await
             }
-            JobKind::SimulationRun => simulation_run::run(self, job).await,
-            JobKind::WebhookDelivery => webhook_delivery::run(self, job, share).await,
-            JobKind::LiveCall => live_call::run(self, job).await,
-            JobKind::HangUp => hang_up::run(self, job).await,
+            Task::SimulationRun(run_id) => simulation_run::run(self, job, run_id).await,
+            Task::WebhookDelivery(webhook_id) => webhook_delivery::run(self, job, webhook_id, share).await,
+            Task::LiveCall(call_id) => live_call::run(self, job, call_id).await,
+            Task::HangUp(call_id) => hang_up::run(self, job, call_id).await,
         };
         match outcome {
             Ok(()) | Err(Failure::LostLease) => None,

@@ -5,7 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::Failure;
-use crate::base::ids::WorkspaceId;
+use crate::base::ids::{RunId, WorkspaceId};
 use crate::live::call_journal::lists;
 use crate::ports::statement::{Rows, Statement};
 use crate::simulation::Input;
@@ -38,7 +38,7 @@ enum Entry {
 /// The journal of one conversation.
 pub struct Journal {
     workspace_id: WorkspaceId,
-    conversation_id: String,
+    run_id: RunId,
     saved: i64,
     unsaved: Vec<String>,
     analysed: Option<(Analysis, Cost)>,
@@ -46,16 +46,16 @@ pub struct Journal {
 
 impl Journal {
     /// Reads the journal of the conversation.
-    pub fn select(job: &Job, conversation_id: &str) -> Statement {
+    pub fn select(job: &Job, run_id: &RunId) -> Statement {
         sql!(
             "SELECT entry FROM conversation_journal WHERE workspace_id = :workspace_id AND conversation_id = :conversation_id ORDER BY place",
             workspace_id = &job.workspace_id,
-            conversation_id = conversation_id
+            conversation_id = run_id
         )
     }
 
     /// The journal to continue, and the inputs it contains.
-    pub fn read(job: &Job, conversation_id: &str, rows: &Rows) -> Result<(Self, Vec<JournalEntry>), Failure> {
+    pub fn read(job: &Job, run_id: &RunId, rows: &Rows) -> Result<(Self, Vec<JournalEntry>), Failure> {
         let (mut inputs, mut analysed) = (Vec::new(), None);
         for row in rows.iter() {
             match row.json("entry")? {
@@ -67,7 +67,7 @@ impl Journal {
         let saved = i64::try_from(rows.values.len()).unwrap_or(i64::MAX);
         let journal = Self {
             workspace_id: job.workspace_id.clone(),
-            conversation_id: conversation_id.to_owned(),
+            run_id: run_id.clone(),
             saved,
             unsaved: Vec::new(),
             analysed,
@@ -112,7 +112,7 @@ impl Journal {
         sql!(
             "DELETE FROM conversation_journal WHERE workspace_id = :workspace_id AND conversation_id = :conversation_id",
             workspace_id = &self.workspace_id,
-            conversation_id = &self.conversation_id
+            conversation_id = &self.run_id
         )
     }
 
@@ -128,7 +128,7 @@ impl Journal {
             "INSERT INTO conversation_journal (workspace_id, conversation_id, place, entry)
              SELECT :workspace_id, :conversation_id, CAST(:first AS INTEGER) + key, value FROM json_each(:entries)",
             workspace_id = &self.workspace_id,
-            conversation_id = &self.conversation_id,
+            conversation_id = &self.run_id,
             first = first,
             entries = serde_json::json!(list).to_string()
         )

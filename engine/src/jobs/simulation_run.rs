@@ -4,7 +4,7 @@ mod drive;
 mod models;
 mod record;
 
-use crate::base::ids::CallId;
+use crate::base::ids::{CallId, RunId};
 use crate::jobs::Failure;
 use crate::jobs::run_journal::{Journal, JournalEntry};
 use crate::services::Services;
@@ -18,8 +18,8 @@ use crate::storage::snapshots::{AssistantSnapshot, SimulationSnapshot};
 use drive::{Drive, Driven};
 
 /// Runs the simulation of the job.
-pub async fn run(services: &Services, job: &Job) -> Result<(), Failure> {
-    let Some((started, journal, inputs)) = load(services, job).await? else {
+pub async fn run(services: &Services, job: &Job, run_id: &RunId) -> Result<(), Failure> {
+    let Some((started, journal, inputs)) = load(services, job, run_id).await? else {
         return nothing_to_do(services, job).await;
     };
     let mut drive = Drive::new(services, job, &started, journal, inputs);
@@ -29,8 +29,8 @@ pub async fn run(services: &Services, job: &Job) -> Result<(), Failure> {
 }
 
 /// Ends a run that has used all of its attempts, with its results so far.
-pub async fn give_up(services: &Services, job: &Job) -> Result<(), Failure> {
-    let Some((started, journal, inputs)) = load(services, job).await? else {
+pub async fn give_up(services: &Services, job: &Job, run_id: &RunId) -> Result<(), Failure> {
+    let Some((started, journal, inputs)) = load(services, job, run_id).await? else {
         return nothing_to_do(services, job).await;
     };
     let message = "The run was started several times and never finished.";
@@ -71,8 +71,8 @@ struct Started {
 async fn load(
     services: &Services,
     job: &Job,
+    run_id: &RunId,
 ) -> Result<Option<(Started, Journal, Vec<JournalEntry>)>, Failure> {
-    let run_id = &job.subject_id;
     let batch = vec![
         Run::select(&job.workspace_id, run_id),
         sql!("SELECT started_at, assistants.content AS assistant, simulations.content AS simulation FROM runs
@@ -96,7 +96,7 @@ async fn load(
     let started = Started {
         seed: run.seed,
         max_cost_microusd: run.max_cost_microusd,
-        call: record::new_call(job, call_id, &assistant, snapshots.integer("started_at")?),
+        call: record::new_call(job, run_id, call_id, &assistant, snapshots.integer("started_at")?),
         assistant,
         simulation: snapshots.json("simulation")?,
         subscribers: Subscribers::read(subscribers)?,

@@ -51,12 +51,17 @@ enum Round {
 }
 
 /// Runs rounds until nothing is due, or other jobs should have a turn.
-pub async fn run(services: &Services, job: &Job, share: Share) -> Result<(), Failure> {
+pub async fn run(
+    services: &Services,
+    job: &Job,
+    webhook_id: &WebhookId,
+    share: Share,
+) -> Result<(), Failure> {
     let at_once = share.requests.clamp(1, DELIVERIES_AT_ONCE);
     for round in 1.. {
-        let (receiver, due) = load(services, job, at_once).await?;
+        let (receiver, due) = load(services, job, webhook_id, at_once).await?;
         let Some(receiver) = receiver.filter(|_| !due.is_empty()) else {
-            return end(services, job).await;
+            return end(services, job, webhook_id).await;
         };
         let outcomes = join_all(due.iter().map(|one| attempt::send(services, &receiver, one))).await;
         // A slow receiver lets other jobs run before its next round.
@@ -73,12 +78,13 @@ pub async fn run(services: &Services, job: &Job, share: Share) -> Result<(), Fai
 async fn load(
     services: &Services,
     job: &Job,
+    webhook_id: &WebhookId,
     at_once: usize,
 ) -> Result<(Option<Receiver>, Vec<PendingDelivery>), Failure> {
     let receiver = sql!(
         "SELECT id, url, secret_version, old_secret_until FROM webhooks WHERE workspace_id = :workspace_id AND id = :webhook_id AND enabled = 1",
         workspace_id = &job.workspace_id,
-        webhook_id = &job.subject_id
+        webhook_id = webhook_id
     );
     let due = sql!(
         "SELECT due.id AS id, event_id, failures, due.due_at AS due_at, body FROM (
@@ -86,7 +92,7 @@ async fn load(
            FROM (SELECT * FROM deliveries WHERE webhook_id = :webhook_id AND due_at <= :now ORDER BY due_at, id LIMIT CAST(:at_once AS INTEGER))
          ) AS due JOIN events ON events.id = due.event_id
          WHERE bytes_before < :bytes_max ORDER BY due.due_at, due.id",
-        webhook_id = &job.subject_id,
+        webhook_id = webhook_id,
         now = services.now(),
         at_once = i64::try_from(at_once).unwrap_or(1),
         bytes_max = DELIVERIES_AT_ONCE_BYTES_MAX
@@ -135,7 +141,7 @@ async fn record(
             now = now_ms
         ));
     }
-    batch.extend(postpone(job, now_ms, !last));
+    batch.extend(postpone(job, &receiver.id, now_ms, !last));
     batch.push(select_postponed(job));
     batch.push(sql!(
         "UPDATE jobs SET due_at = :leased_until WHERE id = :id AND lease = :lease RETURNING id",
@@ -152,15 +158,15 @@ async fn record(
 }
 
 /// Ends the job when there was nothing to send.
-async fn end(services: &Services, job: &Job) -> Result<(), Failure> {
-    let [postpone, delete] = postpone(job, services.ports().clock.now_ms(), false);
+async fn end(services: &Services, job: &Job, webhook_id: &WebhookId) -> Result<(), Failure> {
+    let [postpone, delete] = postpone(job, webhook_id, services.ports().clock.now_ms(), false);
     let [.., postponed] = services.write([job.guard(), postpone, delete, select_postponed(job)]).await?;
     wake(services, job, &postponed)
 }
 
 /// Postpones the job until its next attempt is due, or deletes it without one. A job with `more` rounds to run is not
 /// changed while a delivery is due.
-fn postpone(job: &Job, now_ms: i64, more: bool) -> [Statement; 2] {
+fn postpone(job: &Job, webhook_id: &WebhookId, now_ms: i64, more: bool) -> [Statement; 2] {
     [
         // Jobs that are already due come first: their `due_at` is earlier than now.
         sql!(
@@ -170,7 +176,7 @@ fn postpone(job: &Job, now_ms: i64, more: bool) -> [Statement; 2] {
              AND (soonest.due_at > :now OR :more = 0) AND EXISTS (SELECT 1 FROM webhooks WHERE id = :webhook_id AND enabled = 1)",
             id = &job.id,
             lease = &job.lease,
-            webhook_id = &job.subject_id,
+            webhook_id = webhook_id,
             now = now_ms,
             more = more
         ),
@@ -180,7 +186,7 @@ fn postpone(job: &Job, now_ms: i64, more: bool) -> [Statement; 2] {
                AND EXISTS (SELECT 1 FROM webhooks WHERE id = :webhook_id AND enabled = 1))",
             id = &job.id,
             lease = &job.lease,
-            webhook_id = &job.subject_id
+            webhook_id = webhook_id
         ),
     ]
 }
@@ -194,7 +200,8 @@ fn select_postponed(job: &Job) -> Statement {
 fn wake(services: &Services, job: &Job, postponed: &Rows) -> Result<(), Failure> {
     if let Some(row) = postponed.first() {
         let at_ms = row.integer("due_at")?;
-        services.ports().queue.wake(&Wake { queue: job.kind.queue(), job_id: job.id.to_string(), at_ms });
+        let queue = job.task.kind().queue();
+        services.ports().queue.wake(&Wake { queue, job_id: job.id.clone(), at_ms });
     }
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! The journal of a live conversation, from which its call can be ended after a crash.
 use serde_json::json;
 
+use crate::base::ids::{CallId, WorkspaceId};
 use crate::base::limits::STATEMENT_LIST_BYTES_MAX;
 use crate::conversation::transcript::TranscriptRow;
 use crate::ports::DatabaseError;
@@ -21,7 +22,7 @@ pub struct SoFar {
 }
 
 /// Creates the journal of a call.
-pub fn open(workspace_id: &str, call_id: &str) -> Statement {
+pub fn open(workspace_id: &WorkspaceId, call_id: &CallId) -> Statement {
     sql!(
         "INSERT INTO live_calls (call_id, workspace_id, offset_ms, spent) VALUES (:call_id, :workspace_id, 0, :spent)",
         workspace_id = workspace_id,
@@ -32,8 +33,8 @@ pub fn open(workspace_id: &str, call_id: &str) -> Statement {
 
 /// Adds rows and updates the progress.
 pub fn save(
-    workspace_id: &str,
-    call_id: &str,
+    workspace_id: &WorkspaceId,
+    call_id: &CallId,
     offset_ms: i64,
     spent: Cost,
     rows: &[TranscriptRow],
@@ -66,7 +67,7 @@ pub(crate) fn lists(entries: impl IntoIterator<Item = String>) -> Vec<Vec<String
 }
 
 /// Inserts or replaces rows by their position: an interruption changes how much of a stored line was heard.
-fn insert(workspace_id: &str, call_id: &str, list: &[String]) -> Statement {
+fn insert(workspace_id: &WorkspaceId, call_id: &CallId, list: &[String]) -> Statement {
     sql!(
         "INSERT INTO live_call_rows (workspace_id, call_id, place, content)
          SELECT :workspace_id, :call_id, json_extract(value, '$.index'), value FROM json_each(:rows) WHERE true
@@ -78,7 +79,7 @@ fn insert(workspace_id: &str, call_id: &str, list: &[String]) -> Statement {
 }
 
 /// Reads the journal: two statements for [`read`].
-pub fn select(workspace_id: &str, call_id: &str) -> [Statement; 2] {
+pub fn select(workspace_id: &WorkspaceId, call_id: &CallId) -> [Statement; 2] {
     [
         sql!(
             "SELECT offset_ms, spent FROM live_calls WHERE workspace_id = :workspace_id AND call_id = :call_id",
@@ -106,7 +107,7 @@ pub fn read(live: &Rows, rows: &Rows) -> Result<SoFar, DatabaseError> {
 }
 
 /// Deletes the journal of an ended call, which contains everything in it.
-pub fn forget(workspace_id: &str, call_id: &str) -> [Statement; 2] {
+pub fn forget(workspace_id: &WorkspaceId, call_id: &CallId) -> [Statement; 2] {
     [
         sql!(
             "DELETE FROM live_call_rows WHERE workspace_id = :workspace_id AND call_id = :call_id",

@@ -6,7 +6,7 @@ use serde_json::json;
 use super::call_journal;
 use super::session::LiveSession;
 use crate::base::error::{Code, Error};
-use crate::base::ids::{Id, WorkspaceId};
+use crate::base::ids::RequestId;
 use crate::base::limits::LIVE_SILENCE_MS;
 use crate::base::response::{error_response, method_not_allowed};
 use crate::base::time::Timestamp;
@@ -54,7 +54,7 @@ pub(crate) async fn without_upgrade(
     services: &Services,
     incoming: &Incoming,
     now_ms: i64,
-    request_id: &str,
+    request_id: &RequestId,
 ) -> Response<Bytes> {
     if !matches!(*incoming.request.method(), Method::GET | Method::HEAD) {
         return error_response(&method_not_allowed("GET"), request_id);
@@ -158,7 +158,7 @@ async fn opened(services: &Services, token: &TestToken) -> Result<Opened, Fault>
     let subscribers = Subscribers::read(subscribers)?;
 
     let call = NewCall::without_telephone(
-        WorkspaceId::from_stored(workspace_id.clone()),
+        workspace_id.clone(),
         services.new_id(),
         Source::Browser,
         &assistant,

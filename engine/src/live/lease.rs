@@ -87,7 +87,7 @@ impl JobLease {
     }
 
     /// The id of the job, to wake it after its release.
-    pub fn job_id(&self) -> &str {
+    pub fn job_id(&self) -> &JobId {
         &self.job_id
     }
 

@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::base::field::shortened;
+use crate::base::ids::CallId;
 use crate::base::json::{self, JsonError};
 use crate::base::limits::LIVE_TEXT_CHARS_MAX;
 use crate::conversation::EndedReason;
@@ -75,7 +76,7 @@ pub enum ServerMessage<'a> {
     /// The last message, unless the connection breaks.
     CallEnded {
         /// The call's id; read it with `GET /calls/{id}`.
-        call_id: &'a str,
+        call_id: &'a CallId,
         /// Why the conversation ended.
         ended_reason: EndedReason,
         /// The duration.

@@ -1,4 +1,5 @@
 //! The remote side of a live conversation: a text client or a telephone.
+use crate::base::ids::CallId;
 use crate::conversation::transcript::TranscriptRow;
 use crate::conversation::{CallFault, EndedReason, Input, Party};
 use crate::ports::sockets::Movable;
@@ -26,7 +27,12 @@ pub trait Peer: Movable {
     fn finish(&mut self, reason: EndedReason) -> BoxFuture<'_, bool>;
 
     /// The call has ended and is stored.
-    fn over<'a>(&'a mut self, call_id: &'a str, reason: EndedReason, duration_ms: i64) -> BoxFuture<'a, ()>;
+    fn over<'a>(
+        &'a mut self,
+        call_id: &'a CallId,
+        reason: EndedReason,
+        duration_ms: i64,
+    ) -> BoxFuture<'a, ()>;
 
     /// An internal error occurred, and the end is not stored.
     fn broken(&mut self) -> BoxFuture<'_, ()>;

@@ -3,6 +3,7 @@ use super::asking;
 use super::drive::Drive;
 use super::peer::Peer;
 use super::text_peer::TextPeer;
+use crate::base::ids::CallId;
 use crate::base::permits::Permit;
 use crate::live::lease::JobLease;
 use crate::live::telephony::phone_socket::PhoneMedia;
@@ -30,7 +31,7 @@ pub struct LiveSession {
 
 impl LiveSession {
     /// The id of the call.
-    pub fn call_id(&self) -> &str {
+    pub fn call_id(&self) -> &CallId {
         &self.call.id
     }
 

@@ -2,6 +2,7 @@
 use super::message::{self, ClientMessage, ServerMessage};
 use super::pace::Pace;
 use super::peer::{Peer, PeerEvent};
+use crate::base::ids::CallId;
 use crate::base::limits::{LIVE_WRONG_MESSAGES_MAX, SOCKET_MESSAGE_BYTES_MAX};
 use crate::conversation::transcript::TranscriptRow;
 use crate::conversation::{CallFault, EndedReason};
@@ -134,7 +135,12 @@ impl Peer for TextPeer<'_> {
         Box::pin(async { false })
     }
 
-    fn over<'a>(&'a mut self, call_id: &'a str, reason: EndedReason, duration_ms: i64) -> BoxFuture<'a, ()> {
+    fn over<'a>(
+        &'a mut self,
+        call_id: &'a CallId,
+        reason: EndedReason,
+        duration_ms: i64,
+    ) -> BoxFuture<'a, ()> {
         Box::pin(async move {
             if reason == EndedReason::ModelFailed {
                 // The details are for the operator only.

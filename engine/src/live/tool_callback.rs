@@ -3,6 +3,7 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 
 use crate::base::error::FieldProblem;
+use crate::base::ids::WorkspaceId;
 use crate::base::limits::TOOL_RESPONSE_BYTES_MAX;
 use crate::base::targets::PublicUrl;
 use crate::base::tool_parameters::ToolParameters;
@@ -11,12 +12,12 @@ use crate::ports::{DatabaseError, Egress, HttpError, HttpRequest};
 use crate::services::Services;
 use crate::sql;
 use crate::storage::calls::NewCall;
-use crate::storage::signing::{SecretKind, SecretVersions, Signed};
+use crate::storage::signing::{SecretOwner, SecretVersions, Signed};
 use crate::storage::snapshots::{ToolMethod, ToolSnapshot};
 
 /// Reads the signing secrets. A conversation uses the tool's configuration from its start, but a secret that was
 /// rotated since must not sign after its overlap.
-pub(super) fn secrets(tool: &ToolSnapshot, workspace_id: &str) -> Statement {
+pub(super) fn secrets(tool: &ToolSnapshot, workspace_id: &WorkspaceId) -> Statement {
     sql!(
         "SELECT secret_version, old_secret_until FROM tools WHERE workspace_id = :workspace_id AND id = :id",
         workspace_id = workspace_id,
@@ -117,7 +118,7 @@ fn request(
     };
     let now_ms = services.ports().clock.now_ms();
     let message = Signed { id, now_ms, body: &body };
-    let signatures = secrets.signatures(&config.secret, SecretKind::Tool, &tool.id, &message);
+    let signatures = secrets.signatures(&config.secret, SecretOwner::Tool(&tool.id), &message);
     let mut headers = vec![
         ("user-agent", concat!("Sidetone/", env!("CARGO_PKG_VERSION")).to_owned()),
         ("idempotency-key", id.to_owned()),

@@ -133,7 +133,7 @@ impl Assistant {
 }
 
 async fn delete(context: &mut Context, input: &Input) -> Result<Output, Fault> {
-    let current: Assistant = resource::one(context, input.id()).await?;
+    let current: Assistant = resource::one(context, &input.id()).await?;
     current.check_revision(input)?;
     let mut statements = vec![resource::unchanged(&current)];
     for table in ["numbers", "simulations", "assistant_tools", "assistant_documents"] {

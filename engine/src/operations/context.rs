@@ -74,11 +74,6 @@ impl Context {
         self.identity = None;
     }
 
-    /// A new id.
-    pub fn id(&self, prefix: &str) -> String {
-        self.services.id(prefix)
-    }
-
     /// Looks up the API key with a batch of its own, for responses that need no other batch.
     pub async fn authenticate(&mut self) -> Result<Identity, Fault> {
         if self.identity.is_none() {
@@ -88,7 +83,7 @@ impl Context {
     }
 
     /// The caller's workspace, once a batch has answered.
-    pub fn workspace_id(&self) -> Result<&str, Fault> {
+    pub fn workspace_id(&self) -> Result<&WorkspaceId, Fault> {
         match &self.identity {
             Some(identity) => Ok(&identity.workspace_id),
             None => Err(Fault::Bug("the workspace is known after the first batch".to_owned())),

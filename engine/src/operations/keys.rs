@@ -103,7 +103,7 @@ async fn revoke(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     let revoke = sql!(
         "UPDATE api_keys SET revoked_at = :now
          WHERE workspace_id = :ws AND id = :id AND revoked_at IS NULL RETURNING id",
-        id = input.id(),
+        id = &input.id::<KeyId>(),
         now = context.now_ms
     );
     resource::write_one(context, vec![revoke], "API key").await

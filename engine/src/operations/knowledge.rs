@@ -1,6 +1,6 @@
 //! Knowledge: plain-text documents an assistant answers from.
 use crate::base::error::{Code, Error};
-use crate::base::ids::DocumentId;
+use crate::base::ids::{DocumentId, Id};
 use crate::base::limits;
 use crate::base::time::Timestamp;
 use crate::config::Config;
@@ -109,7 +109,7 @@ impl Resource for Document {
         Batch::from([knowledge_fits("document_id", &self.id)])
     }
 
-    fn deleted_with(id: &str, now: Timestamp) -> Vec<Statement> {
+    fn deleted_with(id: &DocumentId, now: Timestamp) -> Vec<Statement> {
         attachments::DOCUMENTS.detach(id, now)
     }
 
@@ -124,7 +124,7 @@ impl Resource for Document {
 }
 
 /// Undoes the batch when an assistant, selected by `column = value` of its attachments, has too much knowledge.
-pub(crate) fn knowledge_fits(column: &'static str, value: &str) -> Statement {
+pub(crate) fn knowledge_fits(column: &'static str, value: &impl Id) -> Statement {
     sql!(
         format!(
             "INSERT INTO batch_guard (knowledge_fits) SELECT 0 WHERE EXISTS

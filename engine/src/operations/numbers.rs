@@ -83,7 +83,7 @@ impl Number {
 }
 
 fn number(input: &Input) -> Result<E164, Error> {
-    E164::parse(input.id()).map_err(|error| {
+    E164::parse(input.path_value()).map_err(|error| {
         let problem = FieldProblem::new("number", error.to_string());
         Error::fields(Code::InvalidParameter, &[problem])
     })

@@ -5,6 +5,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use crate::base::error::{Code, Error};
+use crate::base::ids::Id;
 use crate::operations::context::Context;
 use crate::operations::field_at_fault;
 use crate::operations::schema::{self, SchemaOf};
@@ -295,8 +296,18 @@ pub struct Input {
 
 impl Input {
     /// The path's first value.
-    pub fn id(&self) -> &str {
+    pub fn path_value(&self) -> &str {
         self.path.first().map_or("", String::as_str)
+    }
+
+    /// The path's first value, as an id.
+    pub fn id<I: Id>(&self) -> I {
+        I::from_stored(self.path_value())
+    }
+
+    /// The path's second value, as an id.
+    pub fn second_id<I: Id>(&self) -> I {
+        I::from_stored(self.path.get(1).map_or("", String::as_str))
     }
 
     /// The body as a type. Its schema has been checked; only the type's own rules can refuse it.

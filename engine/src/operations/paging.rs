@@ -7,7 +7,7 @@ use crate::storage::fault::Fault;
 pub(crate) fn select(
     table: &'static str,
     columns: &'static str,
-    filters: impl IntoIterator<Item = (&'static str, Option<String>)>,
+    filters: impl IntoIterator<Item = (&'static str, Option<Value>)>,
     page: Page,
 ) -> [Statement; 2] {
     let mut condition = "workspace_id = :ws".to_owned();
@@ -15,7 +15,7 @@ pub(crate) fn select(
     for (column, value) in filters {
         if let Some(value) = value {
             condition.push_str(&format!(" AND {column} = :{column}"));
-            values.push((column, Value::from(value)));
+            values.push((column, value));
         }
     }
     let count = format!("SELECT COUNT(*) AS total FROM {table} WHERE {condition}");

@@ -63,7 +63,7 @@ impl Resource for Persona {
         check_model("model", draft.model.as_deref(), config)
     }
 
-    fn deleted_with(id: &str, _: Timestamp) -> Vec<Statement> {
+    fn deleted_with(id: &PersonaId, _: Timestamp) -> Vec<Statement> {
         vec![sql!("DELETE FROM simulations WHERE workspace_id = :ws AND persona_id = :id", id = id)]
     }
 }

@@ -83,7 +83,7 @@ pub(crate) trait Resource: Declared {
     }
 
     /// What a deletion writes before the row goes.
-    fn deleted_with(_id: &str, _now: Timestamp) -> Vec<Statement> {
+    fn deleted_with(_id: &Self::Id, _now: Timestamp) -> Vec<Statement> {
         Vec::new()
     }
 
@@ -117,7 +117,7 @@ pub(crate) async fn write_one(
 }
 
 /// The resource with this id, or 404.
-pub(crate) async fn one<R: Declared>(context: &mut Context, id: &str) -> Result<R, Fault> {
+pub(crate) async fn one<R: Declared>(context: &mut Context, id: &R::Id) -> Result<R, Fault> {
     let [rows] = context.read_each([select_one::<R>(id)]).await?;
     found(&rows)
 }

@@ -66,7 +66,7 @@ async fn run<R: Resource>(context: &mut Context, input: &Input) -> Result<Output
             R::COLUMNS,
             R::TABLE
         ),
-        id = input.id()
+        id = &input.id::<R::Id>()
     );
     let [rows] = context.read_each([select]).await?;
     let row = rows.first().ok_or_else(|| Error::not_found(R::NOUN))?;

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::base::error::Error;
 use crate::base::hash::sha256_hex;
-use crate::base::ids::{AssistantId, BatchId, Id, JobId, SimulationId};
+use crate::base::ids::{BatchId, JobId, SimulationId};
 use crate::base::limits::{SNAPSHOT_BYTES_MAX, STATEMENT_LIST_BYTES_MAX};
 use crate::base::time::Timestamp;
 use crate::operations::context::Context;
@@ -103,7 +103,7 @@ impl Launch<'_> {
             id: context.services.new_id(),
             simulation_id,
             batch_id: self.batch_id.clone(),
-            assistant_id: AssistantId::from_stored(self.assistant.id.clone()),
+            assistant_id: self.assistant.id.clone(),
             assistant_revision: self.assistant.revision,
             mode: self.mode,
             status: RunStatus::Queued,

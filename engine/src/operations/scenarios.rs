@@ -70,7 +70,7 @@ impl Resource for Scenario {
         check_model("judge_model", draft.judge_model.as_deref(), config)
     }
 
-    fn deleted_with(id: &str, _: Timestamp) -> Vec<Statement> {
+    fn deleted_with(id: &ScenarioId, _: Timestamp) -> Vec<Statement> {
         vec![sql!("DELETE FROM simulations WHERE workspace_id = :ws AND scenario_id = :id", id = id)]
     }
 }

@@ -76,7 +76,7 @@ impl Resource for Simulation {}
 #[derive(Deserialize, JsonSchema)]
 struct Filter {
     /// Filter by assistant.
-    assistant_id: Option<String>,
+    assistant_id: Option<AssistantId>,
 }
 
 /// The default name joins two names, so it may be longer than one.
@@ -115,7 +115,7 @@ async fn list(context: &mut Context, input: &Input) -> Result<Output, Fault> {
                 "SELECT {} FROM simulations WHERE workspace_id = :ws AND assistant_id = :id ORDER BY id DESC",
                 Simulation::COLUMNS
             ),
-            id = id
+            id = &id
         ),
         None => resource::select_all::<Simulation>(),
     };
@@ -124,15 +124,16 @@ async fn list(context: &mut Context, input: &Input) -> Result<Output, Fault> {
 
 async fn create(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     let body: Body = input.body()?;
-    let rows = context.read(names(input, "").to_vec()).await?;
+    let rows = context.read(names(input, None).to_vec()).await?;
     let draft = body.named(&rows)?;
     let simulation = Simulation::new(context.services.new_id(), draft, Timestamp::from_ms(context.now_ms));
     context.commit(vec![resource::insert(&simulation)], Output::created(&simulation)?).await
 }
 
 async fn update(context: &mut Context, input: &Input) -> Result<Output, Fault> {
-    let [assistant, persona, scenario] = names(input, input.id());
-    let select = resource::select_one::<Simulation>(input.id());
+    let id = input.id();
+    let [assistant, persona, scenario] = names(input, Some(&id));
+    let select = resource::select_one::<Simulation>(&id);
     let [current, names @ ..] = context.read_each([select, assistant, persona, scenario]).await?;
     let current: Simulation = resource::found(&current)?;
     let draft = resource::overlaid::<_, Body>(&current.draft, &input.body)?.named(&names)?;
@@ -148,7 +149,7 @@ const NOUNS: [&str; 3] = ["assistant", "persona", "scenario"];
 
 /// Reads the names of the assistant, persona and scenario that the body gives or, where it leaves one out, that the
 /// simulation `id` has. They go into the batch that reads the simulation, so that an update reads once.
-fn names(input: &Input, id: &str) -> [Statement; 3] {
+fn names(input: &Input, id: Option<&SimulationId>) -> [Statement; 3] {
     NOUNS.map(|noun| {
         sql!(
             format!(

@@ -110,10 +110,10 @@ impl Resource for Tool {
     }
 
     fn secret(id: &ToolId, version: i64) -> Option<OneTimeSecret> {
-        Some(OneTimeSecret::Tool { id: id.to_string(), version })
+        Some(OneTimeSecret::Tool { id: id.clone(), version })
     }
 
-    fn deleted_with(id: &str, now: Timestamp) -> Vec<Statement> {
+    fn deleted_with(id: &ToolId, now: Timestamp) -> Vec<Statement> {
         attachments::TOOLS.detach(id, now)
     }
 

@@ -102,7 +102,7 @@ impl Resource for Webhook {
     }
 
     fn secret(id: &WebhookId, version: i64) -> Option<OneTimeSecret> {
-        Some(OneTimeSecret::Webhook { id: id.to_string(), version })
+        Some(OneTimeSecret::Webhook { id: id.clone(), version })
     }
 
     /// Once enabled, it gets its pending deliveries.
@@ -110,7 +110,7 @@ impl Resource for Webhook {
         if next.draft.enabled && !self.draft.enabled { self.deliver_now(context) } else { Batch::default() }
     }
 
-    fn deleted_with(id: &str, _: Timestamp) -> Vec<Statement> {
+    fn deleted_with(id: &WebhookId, _: Timestamp) -> Vec<Statement> {
         vec![
             sql!(
                 "UPDATE deliveries SET status = 'canceled', due_at = NULL

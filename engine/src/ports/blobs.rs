@@ -5,6 +5,7 @@ use bytes::Bytes;
 use futures_util::StreamExt;
 use futures_util::stream;
 
+use crate::base::ids::{CallId, Id, RecordingId, WorkspaceId};
 use crate::base::limits::BLOB_PIECE_BYTES;
 use crate::ports::{Blobs, BoxStream};
 
@@ -18,8 +19,12 @@ pub struct BlobKey(String);
 
 impl BlobKey {
     /// `recordings/<workspace>/<call>.<recording>.wav`; `None` when a part is not one of our ids.
-    pub fn recording(workspace_id: &str, call_id: &str, recording_id: &str) -> Option<Self> {
-        let ids = [workspace_id, call_id, recording_id];
+    pub fn recording(
+        workspace_id: &WorkspaceId,
+        call_id: &CallId,
+        recording_id: &RecordingId,
+    ) -> Option<Self> {
+        let ids = [workspace_id.as_str(), call_id.as_str(), recording_id.as_str()];
         ids.into_iter()
             .all(is_part)
             .then(|| Self(format!("recordings/{workspace_id}/{call_id}.{recording_id}.wav")))
@@ -94,13 +99,18 @@ async fn piece(blobs: &dyn Blobs, slice: &mut Slice) -> Result<Option<Bytes>, Bl
 mod tests {
     use super::*;
 
+    fn key([workspace, call, recording]: [&str; 3]) -> Option<BlobKey> {
+        let (workspace, call) = (WorkspaceId::from_stored(workspace), CallId::from_stored(call));
+        BlobKey::recording(&workspace, &call, &RecordingId::from_stored(recording))
+    }
+
     #[test]
     fn a_key_consists_of_ids_only() {
-        let key = BlobKey::recording("ws_1", "call_2", "rec_3").unwrap();
-        assert_eq!(key.as_str(), "recordings/ws_1/call_2.rec_3.wav");
+        let key_of_ids = key(["ws_1", "call_2", "rec_3"]).unwrap();
+        assert_eq!(key_of_ids.as_str(), "recordings/ws_1/call_2.rec_3.wav");
         for bad in ["", "..", ".", "a/b", "a\\b", "A", "é", "a.b", "a b", "a\0", "c:", &"x".repeat(65)] {
             for ids in [[bad, "c", "r"], ["w", bad, "r"], ["w", "c", bad]] {
-                assert_eq!(BlobKey::recording(ids[0], ids[1], ids[2]), None, "{ids:?}");
+                assert_eq!(key(ids), None, "{ids:?}");
             }
         }
     }

@@ -1,5 +1,6 @@
 //! The ports: everything that a host provides to the engine. The engine has no other access to the outside world, so a
 //! recorded or seeded set of ports replays to the same bytes.
+use crate::base::ids::JobId;
 use std::future::Future;
 use std::net::IpAddr;
 use std::pin::Pin;
@@ -111,7 +112,7 @@ pub struct Wake {
     /// The queue that the job waits in.
     pub queue: JobQueue,
     /// The job's id.
-    pub job_id: String,
+    pub job_id: JobId,
     /// When it is due, in milliseconds since 1970.
     pub at_ms: i64,
 }

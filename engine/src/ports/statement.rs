@@ -2,7 +2,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use crate::base::ids::Id;
+use crate::base::ids::{Id, WorkspaceId};
 use crate::base::time::Timestamp;
 use crate::base::words::Word;
 use crate::ports::DatabaseError;
@@ -46,7 +46,7 @@ impl Statement {
     }
 
     /// The same for a job, which knows the workspace it works for: `:ws` becomes a plain value.
-    pub fn in_workspace(self, workspace_id: &str) -> Self {
+    pub fn in_workspace(self, workspace_id: &WorkspaceId) -> Self {
         self.with_workspace("?", workspace_id, "")
     }
 
@@ -460,7 +460,7 @@ mod tests {
             statement,
             sql!("SELECT ':1', 'é' FROM t WHERE ws = :ws AND b = :b AND a = :a OR b = :b", a = 1, b = "two")
         );
-        let bound = statement.in_workspace("ws_1");
+        let bound = statement.in_workspace(&WorkspaceId::from_stored("ws_1"));
         assert_eq!(bound.sql, "SELECT ':1', 'é' FROM t WHERE ws = ?3 AND b = ?2 AND a = ?1 OR b = ?2");
         assert_eq!(bound.params[2], Value::Text("ws_1".to_owned()));
     }

@@ -172,7 +172,7 @@ impl Simulation {
     #[must_use]
     pub fn new(setup: SimulationSetup) -> Self {
         let conversation = Conversation::new(ConversationSetup {
-            id: setup.run_id,
+            id: setup.run_id.to_string(),
             instructions: setup.assistant.instructions,
             first_message: setup.assistant.first_message,
             knowledge: setup.assistant.knowledge,

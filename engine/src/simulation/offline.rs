@@ -50,6 +50,7 @@ pub fn run_offline(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::ids::Id;
     use crate::conversation::transcript::TranscriptRole;
     use crate::conversation::{EndedReason, Knowledge, ToolSpec};
     use crate::simulation::{SIMULATION_TURNS_MAX, SimulatedAssistant};
@@ -220,7 +221,7 @@ mod tests {
 
     fn setup() -> SimulationSetup {
         SimulationSetup {
-            run_id: "run_1".into(),
+            run_id: Id::from_stored("run_1"),
             assistant: SimulatedAssistant {
                 instructions: "Help the shop's customers.".into(),
                 first_message: "Shop, hello!".into(),

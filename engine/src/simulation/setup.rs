@@ -1,6 +1,7 @@
 //! The configuration of a simulation.
 use serde::{Deserialize, Serialize};
 
+use crate::base::ids::RunId;
 use crate::conversation::{ConversationLimits, Knowledge, ToolSpec};
 use crate::simulation::evaluation::Evaluation;
 
@@ -12,7 +13,7 @@ pub const SIMULATION_TURNS_MAX: u32 = 60;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SimulationSetup {
     /// The run's id; tool-call ids are derived from it.
-    pub run_id: String,
+    pub run_id: RunId,
     /// The assistant under test.
     pub assistant: SimulatedAssistant,
     /// The persona's `system_prompt`.

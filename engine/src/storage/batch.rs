@@ -3,6 +3,7 @@
 //! the batch is durable.
 use serde_json::Value;
 
+use crate::base::ids::{JobId, WorkspaceId};
 use crate::ports::statement::{Rows, Statement};
 use crate::ports::{DatabaseError, Wake};
 use crate::services::Services;
@@ -35,8 +36,8 @@ impl Batch {
     }
 
     /// Wakes this job once the batch is written.
-    pub fn wake(&mut self, kind: JobKind, job_id: &str, at_ms: i64) {
-        self.wakes.push(Wake { queue: kind.queue(), job_id: job_id.to_owned(), at_ms });
+    pub fn wake(&mut self, kind: JobKind, job_id: &JobId, at_ms: i64) {
+        self.wakes.push(Wake { queue: kind.queue(), job_id: job_id.clone(), at_ms });
     }
 
     /// Sends an event to the subscribers of a workspace. `data` is exactly what the REST read of the resource returns,
@@ -44,7 +45,7 @@ impl Batch {
     pub fn emit(
         &mut self,
         services: &Services,
-        workspace_id: &str,
+        workspace_id: &WorkspaceId,
         subscribers: &Subscribers,
         kind: EventKind,
         now_ms: i64,

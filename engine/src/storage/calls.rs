@@ -19,7 +19,7 @@ pub use words::{AnalysisMethod, CallStatus, Direction, Source};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::base::ids::{AssistantId, CallId, Id, RunId, WorkspaceId};
+use crate::base::ids::{AssistantId, CallId, RunId, WorkspaceId};
 use crate::base::time::Timestamp;
 use crate::carriers::CarrierName;
 use crate::conversation::transcript::TranscriptRow;
@@ -78,7 +78,7 @@ impl NewCall {
         Self {
             workspace_id,
             id,
-            assistant_id: AssistantId::from_stored(assistant.id.clone()),
+            assistant_id: assistant.id.clone(),
             assistant_revision: assistant.revision,
             source,
             direction: Direction::Inbound,

@@ -1,5 +1,5 @@
 //! A delivery: one event for one webhook, as the API returns it.
-use crate::base::ids::{DeliveryId, EventId, Id, WebhookId};
+use crate::base::ids::{DeliveryId, EventId, WebhookId};
 use crate::base::time::Timestamp;
 use crate::ports::DatabaseError;
 use crate::ports::statement::{Row, Value};
@@ -53,12 +53,18 @@ record! {
 
 impl Delivery {
     /// A new delivery, due at once.
-    pub fn new(id: String, webhook_id: String, event_id: String, kind: EventKind, now_ms: i64) -> Self {
+    pub fn new(
+        id: DeliveryId,
+        webhook_id: WebhookId,
+        event_id: EventId,
+        kind: EventKind,
+        now_ms: i64,
+    ) -> Self {
         let now = Timestamp::from_ms(now_ms);
         Self {
-            id: Id::from_stored(id),
-            webhook_id: Id::from_stored(webhook_id),
-            event_id: Id::from_stored(event_id),
+            id,
+            webhook_id,
+            event_id,
             kind,
             status: DeliveryStatus::Pending,
             attempts: 0,

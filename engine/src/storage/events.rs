@@ -6,7 +6,7 @@
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::base::ids::{DeliveryId, EventId, Id, JobId, WebhookId};
+use crate::base::ids::{DeliveryId, EventId, JobId, WebhookId, WorkspaceId};
 use crate::base::limits::EVENT_BYTES_MAX;
 use crate::base::time;
 use crate::ports::statement::{Rows, Statement};
@@ -33,7 +33,7 @@ struct Subscriber {
 }
 
 /// Reads the workspace's [`Subscribers`]; for a job.
-pub fn subscribers(workspace_id: &str) -> Statement {
+pub fn subscribers(workspace_id: &WorkspaceId) -> Statement {
     callers_subscribers().in_workspace(workspace_id)
 }
 
@@ -66,7 +66,7 @@ impl Subscribers {
 /// The event, its deliveries and their jobs, for [`Batch::emit`].
 pub(crate) fn emit(
     services: &Services,
-    workspace_id: &str,
+    workspace_id: &WorkspaceId,
     subscribers: &Subscribers,
     kind: EventKind,
     data: &Value,
@@ -80,26 +80,19 @@ pub(crate) fn emit(
 /// Sends an event to one webhook, whatever it subscribes to: the delivery, and the batch to write.
 pub fn emit_to(
     services: &Services,
-    workspace_id: &str,
-    webhook_id: &str,
+    workspace_id: &WorkspaceId,
+    webhook_id: &WebhookId,
     kind: EventKind,
     data: &Value,
     now_ms: i64,
 ) -> Result<(Delivery, Batch), Fault> {
-    let webhook_id = WebhookId::from_stored(webhook_id.to_owned());
-    let event = Event::new(services, workspace_id, std::iter::once(&webhook_id), kind, data, now_ms);
+    let event = Event::new(services, workspace_id, std::iter::once(webhook_id), kind, data, now_ms);
     let Some((event, new)) =
         event.and_then(|event| event.deliveries.first().cloned().map(|new| (event, new)))
     else {
         return Err(Fault::Bug("an event to one webhook has one delivery".to_owned()));
     };
-    let delivery = Delivery::new(
-        new.delivery_id.to_string(),
-        new.webhook_id.to_string(),
-        event.id.to_string(),
-        kind,
-        now_ms,
-    );
+    let delivery = Delivery::new(new.delivery_id, new.webhook_id, event.id.clone(), kind, now_ms);
     Ok((delivery, event.batch(workspace_id)))
 }
 
@@ -124,7 +117,7 @@ impl Event {
     /// `None` without a webhook.
     fn new<'a>(
         services: &Services,
-        workspace_id: &str,
+        workspace_id: &WorkspaceId,
         webhooks: impl Iterator<Item = &'a WebhookId>,
         kind: EventKind,
         data: &Value,
@@ -143,7 +136,7 @@ impl Event {
         Some(Self { id, kind, body, deliveries, now_ms })
     }
 
-    fn batch(self, workspace_id: &str) -> Batch {
+    fn batch(self, workspace_id: &WorkspaceId) -> Batch {
         let bound = self.statements().into_iter().map(|statement| statement.in_workspace(workspace_id));
         let mut batch = Batch::from(Vec::from_iter(bound));
         for delivery in &self.deliveries {
@@ -199,7 +192,13 @@ pub(crate) fn wake_delivery_workers(list: &str, now_ms: i64) -> Statement {
 }
 
 /// The body of the request.
-fn body(event_id: &EventId, kind: EventKind, workspace_id: &str, data: &Value, now_ms: i64) -> String {
+fn body(
+    event_id: &EventId,
+    kind: EventKind,
+    workspace_id: &WorkspaceId,
+    data: &Value,
+    now_ms: i64,
+) -> String {
     let with = |data: &Value| {
         json!({
             "id": event_id,
@@ -228,14 +227,15 @@ fn ids_only(data: &Value) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::ids::Id;
 
     #[test]
     fn a_body_that_no_row_can_hold_is_sent_with_ids_only() {
         let large = json!({"run": {"id": "run_1", "transcript": "x".repeat(EVENT_BYTES_MAX)}});
         let text = body(
-            &EventId::from_stored("evt_1".to_owned()),
+            &EventId::from_stored("evt_1"),
             EventKind::SimulationRunCompleted,
-            "ws_1",
+            &WorkspaceId::from_stored("ws_1"),
             &large,
             0,
         );
@@ -246,9 +246,9 @@ mod tests {
     #[test]
     fn the_body_is_what_the_documentation_shows() {
         let text = body(
-            &EventId::from_stored("evt_1".to_owned()),
+            &EventId::from_stored("evt_1"),
             EventKind::WebhookTest,
-            "ws_1",
+            &WorkspaceId::from_stored("ws_1"),
             &json!({"webhook": {"id": "hook_1"}}),
             0,
         );

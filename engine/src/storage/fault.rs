@@ -3,6 +3,7 @@ use bytes::Bytes;
 use http::Response;
 
 use crate::base::error::{Code, Error};
+use crate::base::ids::RequestId;
 use crate::base::limits::STALE_ATTEMPTS_MAX;
 use crate::ports::{BlobError, DatabaseError};
 
@@ -45,7 +46,7 @@ impl From<BlobError> for Fault {
 
 impl Fault {
     /// The response to a request that ended in this fault, with the private detail for the log.
-    pub(crate) fn into_response(self, request_id: &str) -> Response<Bytes> {
+    pub(crate) fn into_response(self, request_id: &RequestId) -> Response<Bytes> {
         use crate::base::response::{error_response, with_incident};
         let (error, incident) = self.split();
         with_incident(error_response(&error, request_id), incident)

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::base::error::{Code, Error};
+use crate::base::ids::{ToolId, WebhookId};
 use crate::base::limits::{IDEMPOTENCY_KEY_CHARS_MAX, IDEMPOTENCY_WINDOW_MS};
 use crate::ports::statement::{Row, Statement};
 use crate::sql;
@@ -25,14 +26,14 @@ pub enum OneTimeSecret {
     /// `signing_secret` of a tool, derived again from its id and version.
     Tool {
         /// The tool's id.
-        id: String,
+        id: ToolId,
         /// The secret's version.
         version: i64,
     },
     /// Likewise for a webhook.
     Webhook {
         /// The webhook's id.
-        id: String,
+        id: WebhookId,
         /// The secret's version.
         version: i64,
     },

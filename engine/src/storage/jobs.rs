@@ -2,7 +2,7 @@
 //! the job deletes it.
 pub(crate) mod claim;
 
-use crate::base::ids::{JobId, WorkspaceId};
+use crate::base::ids::{CallId, Id, JobId, RunId, WebhookId, WorkspaceId};
 use crate::ports::statement::Statement;
 use crate::ports::{DatabaseError, JobQueue};
 use crate::services::Services;
@@ -43,12 +43,47 @@ impl JobKind {
 pub struct Job {
     pub(crate) id: JobId,
     pub(crate) workspace_id: WorkspaceId,
-    pub(crate) kind: JobKind,
-    /// The id of the run, webhook or call; see `kind`.
-    pub(crate) subject_id: String,
+    pub(crate) task: Task,
     pub(crate) lease: String,
     pub(crate) leased_until_ms: i64,
     pub(crate) attempts: i64,
+}
+
+/// What a job does, with its subject.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Task {
+    SimulationRun(RunId),
+    WebhookDelivery(WebhookId),
+    LiveCall(CallId),
+    HangUp(CallId),
+}
+
+impl Task {
+    fn new(kind: JobKind, subject_id: String) -> Self {
+        match kind {
+            JobKind::SimulationRun => Self::SimulationRun(Id::from_stored(subject_id)),
+            JobKind::WebhookDelivery => Self::WebhookDelivery(Id::from_stored(subject_id)),
+            JobKind::LiveCall => Self::LiveCall(Id::from_stored(subject_id)),
+            JobKind::HangUp => Self::HangUp(Id::from_stored(subject_id)),
+        }
+    }
+
+    pub(crate) const fn kind(&self) -> JobKind {
+        match self {
+            Self::SimulationRun(_) => JobKind::SimulationRun,
+            Self::WebhookDelivery(_) => JobKind::WebhookDelivery,
+            Self::LiveCall(_) => JobKind::LiveCall,
+            Self::HangUp(_) => JobKind::HangUp,
+        }
+    }
+
+    fn subject_id(&self) -> &str {
+        match self {
+            Self::SimulationRun(id) => id,
+            Self::WebhookDelivery(id) => id,
+            Self::LiveCall(id) | Self::HangUp(id) => id,
+        }
+    }
 }
 
 /// The `due_at` of a job that may be claimed at once. It is not the current time, so a clock that goes back delays no
@@ -57,10 +92,10 @@ pub(crate) const DUE_AT_ONCE: i64 = 0;
 
 /// Queues one job.
 pub(crate) fn insert(
-    workspace_id: &str,
-    id: &str,
+    workspace_id: &WorkspaceId,
+    id: &JobId,
     kind: JobKind,
-    subject_id: &str,
+    subject_id: &impl Id,
     due_at: i64,
     now_ms: i64,
 ) -> Statement {

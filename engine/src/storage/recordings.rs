@@ -14,6 +14,7 @@ pub use read::{NotServed, State, columns, delete, ready, select};
 pub use store::{Kept, store};
 pub(crate) use sweep::due;
 
+use crate::base::ids::{CallId, RecordingId, WorkspaceId};
 use crate::ports::blobs::BlobKey;
 use crate::storage::fault::Fault;
 
@@ -21,7 +22,7 @@ use crate::storage::fault::Fault;
 pub const CHANNELS: [&str; 2] = ["caller", "assistant"];
 
 /// The key of a recording's blob.
-pub(crate) fn key(workspace_id: &str, call_id: &str, id: &str) -> Result<BlobKey, Fault> {
+pub(crate) fn key(workspace_id: &WorkspaceId, call_id: &CallId, id: &RecordingId) -> Result<BlobKey, Fault> {
     BlobKey::recording(workspace_id, call_id, id)
         .ok_or_else(|| Fault::Bug(format!("no blob can be named after {workspace_id}, {call_id}, {id}")))
 }

@@ -3,7 +3,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::base::ids::{AssistantId, BatchId, CallId, RunId, SimulationId};
+use crate::base::ids::{AssistantId, BatchId, CallId, RunId, SimulationId, WorkspaceId};
 use crate::base::time::Timestamp;
 use crate::conversation::transcript::TranscriptRow;
 use crate::ports::DatabaseError;
@@ -93,7 +93,7 @@ record! {
 
 impl Run {
     /// One run of a workspace, for jobs.
-    pub fn select(workspace_id: &str, id: &str) -> Statement {
+    pub fn select(workspace_id: &WorkspaceId, id: &RunId) -> Statement {
         let columns = Self::COLUMNS;
         sql!(
             format!("SELECT {columns} FROM runs WHERE workspace_id = :workspace_id AND id = :id"),

@@ -3,31 +3,32 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use crate::base::hash::hmac_sha256;
+use crate::base::ids::{ToolId, WebhookId};
 use crate::ports::DatabaseError;
 use crate::ports::statement::Row;
 
 /// The owner of a signing secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SecretKind {
-    /// A tool's callbacks.
-    Tool,
-    /// A webhook's deliveries.
-    Webhook,
+pub enum SecretOwner<'a> {
+    /// A tool, whose callbacks are signed.
+    Tool(&'a ToolId),
+    /// A webhook, whose deliveries are signed.
+    Webhook(&'a WebhookId),
 }
 
-impl SecretKind {
-    /// Part of the key derivation: changing it would break every receiver.
-    pub const fn as_str(self) -> &'static str {
+impl SecretOwner<'_> {
+    /// `kind:id`. Part of the key derivation: changing it would break every receiver.
+    fn label(self) -> String {
         match self {
-            Self::Tool => "tool",
-            Self::Webhook => "webhook",
+            Self::Tool(id) => format!("tool:{id}"),
+            Self::Webhook(id) => format!("webhook:{id}"),
         }
     }
 }
 
 /// `whsec_` + base64(HMAC-SHA256(server secret, `kind:id:version`)). A stolen database signs nothing.
-pub fn signing_secret(server_secret: &str, kind: SecretKind, id: &str, version: i64) -> String {
-    let message = format!("{}:{id}:{version}", kind.as_str());
+pub fn signing_secret(server_secret: &str, owner: SecretOwner<'_>, version: i64) -> String {
+    let message = format!("{}:{version}", owner.label());
     format!("whsec_{}", STANDARD.encode(hmac_sha256(server_secret.as_bytes(), message.as_bytes())))
 }
 
@@ -78,16 +79,10 @@ impl SecretVersions {
 
     /// The `webhook-signature` value: one signature for each secret, the newest first, separated by spaces
     /// (Standard Webhooks specification, "Signature scheme": a list, so that secrets can be rotated).
-    pub fn signatures(
-        self,
-        server_secret: &str,
-        kind: SecretKind,
-        owner_id: &str,
-        message: &Signed<'_>,
-    ) -> String {
+    pub fn signatures(self, server_secret: &str, owner: SecretOwner<'_>, message: &Signed<'_>) -> String {
         let Signed { id, now_ms, body } = *message;
         let of = |version: i64| {
-            let secret = signing_secret(server_secret, kind, owner_id, version);
+            let secret = signing_secret(server_secret, owner, version);
             webhook_signature(&secret, id, message.timestamp_s(), body)
         };
         match self.old_until_ms {
@@ -115,6 +110,7 @@ pub fn call_token_signature(server_secret: &str, purpose: &str, claims: &[u8]) -
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::ids::Id;
 
     #[test]
     fn the_published_standard_webhooks_vector_holds() {
@@ -132,23 +128,27 @@ mod tests {
     fn the_old_secret_signs_beside_the_new_one_until_its_time_is_over() {
         let message = Signed { id: "evt_1", now_ms: 100_999, body: b"{}" };
         let versions = |old_until_ms| SecretVersions { version: 3, old_until_ms };
-        let signed = |old| versions(old).signatures("server", SecretKind::Webhook, "hook_1", &message);
+        let webhook = WebhookId::from_stored("hook_1");
+        let owner = SecretOwner::Webhook(&webhook);
+        let signed = |old| versions(old).signatures("server", owner, &message);
         let alone = signed(None);
         assert_eq!(signed(Some(100_999)), alone);
         let both = signed(Some(101_000));
-        let old = signing_secret("server", SecretKind::Webhook, "hook_1", 2);
+        let old = signing_secret("server", owner, 2);
         assert_eq!(both, format!("{alone} {}", webhook_signature(&old, "evt_1", 100, b"{}")));
     }
 
     #[test]
     fn secrets_differ_by_everything_they_are_made_of() {
-        let base = signing_secret("server", SecretKind::Tool, "tool_1", 1);
+        let (tool, other_tool) = (ToolId::from_stored("tool_1"), ToolId::from_stored("tool_2"));
+        let webhook = WebhookId::from_stored("tool_1");
+        let base = signing_secret("server", SecretOwner::Tool(&tool), 1);
         assert!(base.starts_with("whsec_"));
         for other in [
-            signing_secret("server2", SecretKind::Tool, "tool_1", 1),
-            signing_secret("server", SecretKind::Webhook, "tool_1", 1),
-            signing_secret("server", SecretKind::Tool, "tool_2", 1),
-            signing_secret("server", SecretKind::Tool, "tool_1", 2),
+            signing_secret("server2", SecretOwner::Tool(&tool), 1),
+            signing_secret("server", SecretOwner::Webhook(&webhook), 1),
+            signing_secret("server", SecretOwner::Tool(&other_tool), 1),
+            signing_secret("server", SecretOwner::Tool(&tool), 2),
         ] {
             assert_ne!(base, other);
         }

@@ -2,6 +2,7 @@
 //! scenario.
 use serde::{Deserialize, Serialize};
 
+use crate::base::ids::{AssistantId, Id, ToolId};
 use crate::conversation::{Knowledge, ToolSpec};
 use crate::ports::statement::{Rows, Statement};
 use crate::simulation::evaluation::Evaluation;
@@ -12,7 +13,7 @@ use crate::storage::fault::Fault;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AssistantSnapshot {
     /// The assistant's id.
-    pub id: String,
+    pub id: AssistantId,
     /// The assistant's name.
     pub name: String,
     /// The assistant's instructions.
@@ -49,7 +50,7 @@ impl AssistantSnapshot {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolSnapshot {
     /// The tool's id.
-    pub id: String,
+    pub id: ToolId,
     /// The function name.
     pub name: String,
     /// The URL.
@@ -95,7 +96,7 @@ pub struct SimulationSnapshot {
 
 /// Reads an assistant and its attachments. `assistant` is an SQL expression of the assistant's id, which may use the
 /// parameter `:id`, bound to `id`.
-pub(crate) fn assistant_reads(assistant: &'static str, id: &str) -> [Statement; 3] {
+pub(crate) fn assistant_reads(assistant: &'static str, id: &impl Id) -> [Statement; 3] {
     [
         sql!(
             format!(
@@ -135,7 +136,7 @@ pub(crate) fn assistant_snapshot(rows: &[Rows]) -> Result<Option<AssistantSnapsh
         .iter()
         .map(|row| {
             Ok(ToolSnapshot {
-                id: row.text("id")?,
+                id: row.id("id")?,
                 name: row.text("name")?,
                 url: row.text("url")?,
                 method: row.word("method")?,
@@ -151,7 +152,7 @@ pub(crate) fn assistant_snapshot(rows: &[Rows]) -> Result<Option<AssistantSnapsh
         .map(|row| Ok(Knowledge { name: row.text("name")?, content: row.text("content")? }))
         .collect::<Result<_, Fault>>()?;
     Ok(Some(AssistantSnapshot {
-        id: row.text("id")?,
+        id: row.id("id")?,
         name: row.text("name")?,
         instructions: row.text("instructions")?,
         first_message: row.text("first_message")?,

@@ -1,5 +1,6 @@
 //! The spending of a workspace by month, and its monthly limit.
 use crate::base::error::{Code, Error};
+use crate::base::ids::WorkspaceId;
 use crate::base::time;
 use crate::ports::statement::{Rows, Statement};
 use crate::sql;
@@ -15,7 +16,7 @@ pub fn month(now_ms: i64) -> String {
 
 /// Adds a cost to the month of the workspace; goes into the batch that finishes what cost it. A negative amount corrects
 /// a price that was lowered afterwards; the sum of a month never becomes negative.
-pub fn add(workspace_id: &str, now_ms: i64, microusd: i64) -> Option<Statement> {
+pub fn add(workspace_id: &WorkspaceId, now_ms: i64, microusd: i64) -> Option<Statement> {
     (microusd != 0).then(|| {
         sql!(
             "INSERT INTO spending (workspace_id, month, microusd) VALUES (:workspace_id, :month, MAX(0, :microusd))
@@ -59,6 +60,7 @@ pub fn check(rows: Option<&Rows>, spends: bool) -> Result<(), Fault> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::ids::Id;
 
     #[test]
     fn a_month_is_the_year_and_the_month() {
@@ -68,8 +70,9 @@ mod tests {
 
     #[test]
     fn nothing_spent_writes_nothing() {
-        assert!(add("ws_1", 0, 0).is_none());
-        assert!(add("ws_1", 0, 1).is_some());
-        assert!(add("ws_1", 0, -1).is_some(), "a price that was lowered");
+        let workspace = WorkspaceId::from_stored("ws_1");
+        assert!(add(&workspace, 0, 0).is_none());
+        assert!(add(&workspace, 0, 1).is_some());
+        assert!(add(&workspace, 0, -1).is_some(), "a price that was lowered");
     }
 }

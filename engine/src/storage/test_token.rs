@@ -7,7 +7,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq;
 
-use crate::base::ids::{self, prefix};
+use crate::base::ids::{AssistantId, Id, TestTokenId, WorkspaceId};
 use crate::storage::fault::Fault;
 use crate::storage::signing::test_token_signature;
 
@@ -15,11 +15,11 @@ use crate::storage::signing::test_token_signature;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TestToken {
     /// `ttok_…`, which is stored when the token is used.
-    pub id: String,
+    pub id: TestTokenId,
     /// The workspace that pays.
-    pub workspace_id: String,
+    pub workspace_id: WorkspaceId,
     /// The assistant that answers.
-    pub assistant_id: String,
+    pub assistant_id: AssistantId,
     /// When it expires.
     pub expires_at_ms: i64,
     /// The maximum duration of the conversation.
@@ -60,9 +60,9 @@ impl TestToken {
         let mut expires_at = [0; 8];
         expires_at[8 - TIME_BYTES..].copy_from_slice(time);
         Some(Self {
-            id: ids::from_bytes(prefix::TEST_TOKEN, *id),
-            workspace_id: ids::from_bytes(prefix::WORKSPACE, *workspace),
-            assistant_id: ids::from_bytes(prefix::ASSISTANT, *assistant),
+            id: Id::from_bytes(*id),
+            workspace_id: Id::from_bytes(*workspace),
+            assistant_id: Id::from_bytes(*assistant),
             expires_at_ms: i64::from_be_bytes(expires_at),
             max_duration_seconds: u16::from_be_bytes(rest.try_into().ok()?),
         })
@@ -75,9 +75,9 @@ impl TestToken {
             return None;
         }
         let parts: [&[u8]; 5] = [
-            &ids::to_bytes(prefix::WORKSPACE, &self.workspace_id)?,
-            &ids::to_bytes(prefix::ASSISTANT, &self.assistant_id)?,
-            &ids::to_bytes(prefix::TEST_TOKEN, &self.id)?,
+            &self.workspace_id.to_bytes()?,
+            &self.assistant_id.to_bytes()?,
+            &self.id.to_bytes()?,
             time,
             &self.max_duration_seconds.to_be_bytes(),
         ];
@@ -91,9 +91,9 @@ mod tests {
 
     fn token() -> TestToken {
         TestToken {
-            id: "ttok_01aryz6s41tsv4rrffq69g5fav".to_owned(),
-            workspace_id: "ws_01aryz6s41tsv4rrffq69g5faw".to_owned(),
-            assistant_id: "asst_01aryz6s41tsv4rrffq69g5fax".to_owned(),
+            id: Id::from_stored("ttok_01aryz6s41tsv4rrffq69g5fav"),
+            workspace_id: Id::from_stored("ws_01aryz6s41tsv4rrffq69g5faw"),
+            assistant_id: Id::from_stored("asst_01aryz6s41tsv4rrffq69g5fax"),
             expires_at_ms: 1_767_225_600_123,
             max_duration_seconds: 3_600,
         }
@@ -131,8 +131,8 @@ mod tests {
         for wrong in [
             TestToken { expires_at_ms: -1, ..token() },
             TestToken { expires_at_ms: i64::MAX, ..token() },
-            TestToken { workspace_id: "ws_1".to_owned(), ..token() },
-            TestToken { assistant_id: token().workspace_id, ..token() },
+            TestToken { workspace_id: Id::from_stored("ws_1"), ..token() },
+            TestToken { assistant_id: Id::from_stored(token().workspace_id.to_string()), ..token() },
         ] {
             assert!(wrong.sign("a server secret").is_err(), "{wrong:?}");
         }

@@ -64,7 +64,7 @@ pub async fn answer(
     };
     let Upgrade { connection: upgrading, accept } = upgrade;
     tokio::spawn(async move {
-        let call_id = session.call_id().to_owned();
+        let call_id = session.call_id().clone();
         let conversation = AssertUnwindSafe(converse(session, upgrading, host.stop)).catch_unwind();
         let incident = match conversation.await {
             Ok(incident) => incident,

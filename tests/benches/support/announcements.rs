@@ -6,7 +6,7 @@ use bytes::Bytes;
 use http::HeaderMap;
 use sidetone::keys::RingKeys;
 use sidetone::sandbox::block_on;
-use sidetone_engine::base::ids::{self, CallId, Id, WorkspaceId};
+use sidetone_engine::base::ids::{CallId, Id, WorkspaceId};
 use sidetone_engine::carriers::{
     Callback, Carrier, CarrierEvent, CarrierName, Check, Connect, IncomingCall, Reply,
 };
@@ -203,5 +203,5 @@ fn headers(callback: &CallbackRequest) -> HeaderMap {
 }
 
 fn an_id<I: Id>() -> I {
-    I::from_stored(ids::from_bytes(I::PREFIX, [7; 16]))
+    I::from_bytes([7; 16])
 }

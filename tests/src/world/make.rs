@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use bytes::Bytes;
 use serde_json::{Value, json};
 use sidetone_engine::base::api_key::ApiKey;
+use sidetone_engine::base::ids::{CallId, Id as _, WorkspaceId};
 use sidetone_engine::ports::statement::Statement;
 use sidetone_engine::services::Services;
 use sidetone_engine::sql;
@@ -100,7 +101,7 @@ impl World {
     }
 
     /// The workspace's id.
-    pub fn workspace_id(&self) -> String {
+    pub fn workspace_id(&self) -> WorkspaceId {
         if self.sandbox().is_none() {
             // A bootstrap key creates its workspace on first use.
             self.get("/keys").ok();
@@ -108,7 +109,7 @@ impl World {
         let hash = ApiKey::parse(&self.key).expect("a key").sha256_hex();
         let select = sql!("SELECT workspace_id FROM api_keys WHERE hash = :hash", hash = hash);
         let rows = wait(self.backdoor().ports().database.read(vec![select])).expect("a read");
-        rows[0].first().expect("the key is known").text("workspace_id").expect("a text")
+        rows[0].first().expect("the key is known").id("workspace_id").expect("an id")
     }
 
     /// Writes to the database like a job.
@@ -119,7 +120,7 @@ impl World {
     /// Stores a recording of a call like the recorder.
     pub fn store(&self, call_id: &str, file: Bytes) -> Result<Kept, Fault> {
         let (engine, workspace_id) = (self.backdoor(), self.workspace_id());
-        wait(recordings::store(&engine, &workspace_id, call_id, file))
+        wait(recordings::store(&engine, &workspace_id, &CallId::from_stored(call_id), file))
     }
 
     /// An ended call with a recording of two seconds.

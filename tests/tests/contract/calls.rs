@@ -2,7 +2,7 @@
 //! any calls is in `call_properties`.
 use serde_json::{Value, json};
 use sidetone_engine::base::api_key::ApiKey;
-use sidetone_engine::base::ids::{Id as _, RunId};
+use sidetone_engine::base::ids::{CallId, Id as _, RunId};
 use sidetone_engine::base::time::Timestamp;
 use sidetone_engine::conversation::transcript::{TranscriptRole, TranscriptRow};
 use sidetone_engine::storage::calls::{Call, CallStatus, NewCall, write};
@@ -138,7 +138,8 @@ fn nobody_sees_the_calls_of_another_workspace() {
         assert_eq!(ours["stats"]["total"], expected, "{query}");
     }
     // Nor does writing for one workspace touch the other's.
-    world.write(write::analyzed(&stranger.workspace_id(), &call.id, &example::analysis()));
+    let call_id = CallId::from_stored(&*call.id);
+    world.write(write::analyzed(&stranger.workspace_id(), &call_id, &example::analysis()));
     assert_eq!(world.get(format!("/calls/{}", call.id)).ok().json, call.json);
 }
 
@@ -193,7 +194,7 @@ fn a_search_finds_words_numbers_and_ids() {
     let world = World::with_manual_clock();
     let mut new = example::new_call(&world);
     new.user_number = Some("+442071838750".to_owned());
-    new.simulation_run_id = Some(RunId::from_stored("run_01abc".to_owned()));
+    new.simulation_run_id = Some(RunId::from_stored("run_01abc"));
     world.write(write::record(&new, Some(&example::ended_call()), Some(&example::analysis())));
     world.a_call();
     let total = |search: &str| {

@@ -520,7 +520,7 @@ fn emit(world: &World, kind: EventKind, data: &Value) {
     let workspace =
         sidetone_engine::sql!("SELECT workspace_id FROM api_keys WHERE hash = :hash", hash = hash);
     let rows = block_on(database.read(vec![workspace])).unwrap();
-    let workspace_id = rows[0].first().unwrap().text("workspace_id").unwrap();
+    let workspace_id = rows[0].first().unwrap().id("workspace_id").unwrap();
     let rows = block_on(database.read(vec![events::subscribers(&workspace_id)])).unwrap();
     let subscribers = Subscribers::read(&rows[0]).unwrap();
     let now_ms = engine.ports().clock.now_ms();

@@ -9,6 +9,7 @@ use http::Method;
 use serde_json::{Value, json};
 use sidetone::blobs::Files;
 use sidetone::sandbox::{MemoryBlobs, memory};
+use sidetone_engine::base::ids::{CallId, Id as _, RecordingId, WorkspaceId};
 use sidetone_engine::base::limits::RECORDING_WRITE_MS_MAX;
 use sidetone_engine::ports::{BlobError, BlobKey, Blobs, BoxFuture, ByteRange};
 use sidetone_engine::sql;
@@ -34,7 +35,8 @@ fn every_backend_keeps_the_promises_of_the_port() {
 fn what_a_cut_off_put_left_goes_with_the_blob() {
     let folder = Folder::new();
     let blobs = Files::new(folder.path());
-    let key = BlobKey::recording("ws_1", "call_1", "rec_1").unwrap();
+    let (workspace, call) = (WorkspaceId::from_stored("ws_1"), CallId::from_stored("call_1"));
+    let key = BlobKey::recording(&workspace, &call, &RecordingId::from_stored("rec_1")).unwrap();
     wait(blobs.put(&key, Bytes::from_static(b"whole"))).unwrap();
     std::fs::write(folder.path().join("recordings/ws_1/call_1.rec_1.wav.part"), "ha").unwrap();
     assert_eq!(wait(blobs.size(&key)), Ok(Some(5)));
@@ -357,8 +359,8 @@ fn blob_of(world: &World, call_id: &str) -> BlobKey {
         call_id = call_id
     );
     let rows = wait(world.backdoor().ports().database.read(vec![select])).unwrap();
-    let id = rows[0].first().unwrap().text("id").unwrap();
-    BlobKey::recording(&world.workspace_id(), call_id, &id).unwrap()
+    let id = rows[0].first().unwrap().id("id").unwrap();
+    BlobKey::recording(&world.workspace_id(), &CallId::from_stored(call_id), &id).unwrap()
 }
 
 /// Sweeps once every attempt has surely ended.

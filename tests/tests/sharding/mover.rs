@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use sidetone::sandbox::block_on;
 use sidetone_engine::base::hash::sha256_hex;
+use sidetone_engine::base::ids::{Id as _, WorkspaceId};
 use sidetone_engine::base::limits::INTEGER_MAX;
 use sidetone_engine::ports::Database;
 use sidetone_engine::ports::statement::{Rows, Statement};
@@ -171,8 +172,9 @@ impl Mover {
         let calls =
             format!("SELECT id FROM calls WHERE workspace_id = :workspace ORDER BY seq {}", page_of(page));
         let calls = self.read(self.to, sql!(calls, workspace = &self.workspace));
+        let workspace_id = WorkspaceId::from_stored(&*self.workspace);
         let statements: Vec<Statement> =
-            calls.iter().map(|call| search::index(&self.workspace, &call.text("id").unwrap())).collect();
+            calls.iter().map(|call| search::index(&workspace_id, &call.id("id").unwrap())).collect();
         let indexed = statements.len();
         if indexed > 0 {
             self.write(self.to, statements);

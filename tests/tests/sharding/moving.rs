@@ -6,6 +6,7 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 use sidetone::Sandbox;
 use sidetone_engine::base::api_key::ApiKey;
+use sidetone_engine::base::ids::{Id as _, WorkspaceId};
 use sidetone_engine::operations::OPERATIONS;
 use sidetone_engine::operations::operation::Effects;
 use sidetone_engine::sql;
@@ -271,7 +272,7 @@ fn furnished(cluster: &Cluster, shard: usize) -> (World, String) {
     // What a run leaves whose model takes its time.
     let mut rows = vec![sql!("INSERT INTO conversation_journal (workspace_id, conversation_id, place, entry)
          SELECT workspace_id, id, 0, '{}' FROM runs WHERE workspace_id = :workspace_id AND status = 'completed'", workspace_id = &id)];
-    rows.extend(spending::add(&id, STARTED_AT_MS, 5));
+    rows.extend(spending::add(&WorkspaceId::from_stored(&*id), STARTED_AT_MS, 5));
     tenant.write(rows);
     // The examples of some operations have let the jobs run.
     tenant.run();

@@ -9,7 +9,6 @@ use http::{HeaderMap, HeaderValue, header};
 use super::prepared_response::{FinalResponse, PreparedResponse, RequestTrace};
 use super::routes;
 use crate::base::error::{Code, Error};
-use crate::base::ids::prefix;
 use crate::base::limits::{BODY_BYTES_MAX, REQUEST_READ_MS};
 use crate::interfaces::api::Api;
 use crate::live::{LiveSession, handshake, telephony};
@@ -33,7 +32,7 @@ pub(crate) fn begin<U>(
     upgrade: Option<U>,
 ) -> Admission<U> {
     join_repeated(&mut head.headers);
-    let trace = RequestTrace::new(api.services().id(prefix::REQUEST), head.method.clone(), head.uri.clone());
+    let trace = RequestTrace::new(api.services().new_id(), head.method.clone(), head.uri.clone());
     let pending = Pending { api, head, peer, trace };
     match upgrade {
         Some(upgrade) if handshake::wants_socket(&pending.head) => {

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use http::{Method, Response, StatusCode, Uri};
 
 use crate::base::error::{Code, Error};
-use crate::base::ids::{Ids, prefix};
+use crate::base::ids::{Id, Ids, RequestId};
 use crate::base::response::{Incident, error_response, finish, with_incident};
 use crate::interfaces::api::Api;
 use crate::live::telephony::without_token;
@@ -45,8 +45,9 @@ impl FinalResponse {
         clock: &dyn Clock,
         random: &dyn Random,
     ) -> Self {
-        let request_id = Ids::default().generate(prefix::REQUEST, clock.now_ms(), |bytes| random.fill(bytes));
-        let trace = RequestTrace { request_id, method: head.0, uri: head.1 };
+        let request_id =
+            Ids::default().generate(RequestId::PREFIX, clock.now_ms(), |bytes| random.fill(bytes));
+        let trace = RequestTrace::new(RequestId::from_stored(request_id), head.0, head.1);
         let message = format!("This service is not set up yet ({name}). Its log says what is missing.");
         trace.refuse(&Error::new(Code::Unavailable, message), Some(detail))
     }
@@ -90,17 +91,17 @@ impl BlobResponse {
 /// Names a request in responses and in the log. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct RequestTrace {
-    request_id: String,
+    request_id: RequestId,
     method: Method,
     uri: Uri,
 }
 
 impl RequestTrace {
-    pub(crate) fn new(request_id: String, method: Method, uri: Uri) -> Self {
+    pub(crate) fn new(request_id: RequestId, method: Method, uri: Uri) -> Self {
         Self { request_id, method, uri }
     }
 
-    pub(crate) fn request_id(&self) -> &str {
+    pub(crate) fn request_id(&self) -> &RequestId {
         &self.request_id
     }
 
@@ -144,7 +145,7 @@ impl RequestTrace {
 /// What a host logs of a request: free of keys, tokens, queries and bodies.
 #[derive(Debug, Clone)]
 pub struct LogRecord {
-    request_id: String,
+    request_id: RequestId,
     method: Method,
     uri: Uri,
     status: StatusCode,

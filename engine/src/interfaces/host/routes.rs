@@ -2,6 +2,7 @@
 use bytes::Bytes;
 use http::{Method, Response};
 
+use crate::base::ids::RequestId;
 use crate::base::response::{error_response, json_response, method_not_allowed, with_incident};
 use crate::interfaces::api::Api;
 use crate::interfaces::{docs, mcp, rest};
@@ -10,7 +11,7 @@ use crate::ports::Incoming;
 use crate::storage::fault::Fault;
 
 /// Answers a request whose body is whole.
-pub(crate) async fn respond(api: &Api, incoming: &Incoming, request_id: &str) -> Response<Bytes> {
+pub(crate) async fn respond(api: &Api, incoming: &Incoming, request_id: &RequestId) -> Response<Bytes> {
     let services = api.services();
     let now_ms = services.ports().clock.now_ms();
     let path = incoming.request.uri().path();
@@ -44,7 +45,7 @@ pub(crate) async fn respond(api: &Api, incoming: &Incoming, request_id: &str) ->
 fn document(
     respond: impl FnOnce(Bytes) -> Response<Bytes>,
     text: Result<Bytes, Fault>,
-    request_id: &str,
+    request_id: &RequestId,
 ) -> Response<Bytes> {
     match text {
         Ok(text) => respond(text),

@@ -3,6 +3,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use crate::base::error::{Code, Error, FieldProblem};
+use crate::base::ids::RequestId;
 use crate::base::whole_number;
 use crate::interfaces::api::Api;
 use crate::interfaces::dispatch::{self, Answer, Raw};
@@ -27,7 +28,7 @@ pub async fn call(
     context: &mut Context,
     params: &Value,
     refused: Option<Error>,
-    request_id: &str,
+    request_id: &RequestId,
 ) -> Result<Result<ToolResult, Refusal>, Fault> {
     let Some(name) = params["name"].as_str() else {
         return Ok(Err(Refusal::new(message::INVALID_PARAMS, "params.name must be a string.")));

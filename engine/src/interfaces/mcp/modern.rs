@@ -6,6 +6,7 @@ use http::HeaderMap;
 use serde_json::{Value, json};
 
 use crate::base::error::Error;
+use crate::base::ids::RequestId;
 use crate::interfaces::api::Api;
 use crate::interfaces::dispatch;
 use crate::interfaces::mcp::message::{self, Refusal, Request};
@@ -51,7 +52,7 @@ pub async fn answer(
     version_header: Option<&str>,
     request: Request,
     refused: Option<Error>,
-    request_id: &str,
+    request_id: &RequestId,
 ) -> Result<Reply, Fault> {
     let id = &request.id;
     if let Err(refusal) = envelope(headers, version_header, &request) {

@@ -80,7 +80,7 @@ impl<'a> Drive<'a> {
             job,
             started,
             tools: ToolCaller::new(services, &started.assistant, &started.call),
-            simulation: Simulation::new(setup(job, started)),
+            simulation: Simulation::new(setup(started)),
             journal,
             assistant: Cost::default(),
             total: Cost::default(),
@@ -239,7 +239,7 @@ impl<'a> Drive<'a> {
             "UPDATE runs SET turns = :turns, last_line = :last_line, cost_microusd = :cost_microusd
              WHERE workspace_id = :workspace_id AND id = :id",
             workspace_id = &self.job.workspace_id,
-            id = &self.job.subject_id,
+            id = &self.started.run.id,
             turns = i64::from(conversation.turns()),
             last_line = last_line(conversation.transcript()),
             cost_microusd = self.total.microusd,
@@ -300,10 +300,10 @@ pub fn last_line(transcript: &[TranscriptRow]) -> Option<String> {
     Some(truncate(row.text.clone(), LAST_LINE_BYTES_MAX))
 }
 
-fn setup(job: &Job, started: &Started) -> SimulationSetup {
+fn setup(started: &Started) -> SimulationSetup {
     let Started { assistant, simulation, .. } = started;
     SimulationSetup {
-        run_id: job.subject_id.clone(),
+        run_id: started.run.id.clone(),
         assistant: SimulatedAssistant {
             instructions: assistant.instructions.clone(),
             first_message: assistant.first_message.clone(),

@@ -3,7 +3,7 @@ use serde_json::json;
 
 use super::Started;
 use super::drive::{Drive, Driven};
-use crate::base::ids::{CallId, Id, RunId};
+use crate::base::ids::{CallId, RunId};
 use crate::base::time::Timestamp;
 use crate::conversation::EndedReason;
 use crate::jobs::Failure;
@@ -26,7 +26,7 @@ pub async fn opened(services: &Services, job: &Job, started: &Started) -> Result
     batch.extend(calls::write::insert(new));
     let update = sql!(
         "UPDATE runs SET call_id = :call WHERE workspace_id = :ws AND id = :run",
-        run = &job.subject_id,
+        run = &started.run.id,
         call = &new.id,
     );
     batch.push(update.in_workspace(&job.workspace_id));
@@ -119,7 +119,7 @@ pub async fn over(
     let update = sql!(
         "UPDATE runs SET status = :status, passed = :passed, error = :error, evaluations = :evaluations, turns = :turns,
          last_line = :last_line, cost_microusd = :cost, completed_at = :now WHERE workspace_id = :ws AND id = :run",
-        run = &job.subject_id,
+        run = &started.run.id,
         status = run.status.as_str(),
         passed = run.passed,
         error = run.error.as_ref().map(|error| json!(error).to_string()),
@@ -141,10 +141,16 @@ pub async fn over(
 }
 
 /// The call of a run.
-pub fn new_call(job: &Job, id: CallId, assistant: &AssistantSnapshot, started_at_ms: i64) -> NewCall {
+pub fn new_call(
+    job: &Job,
+    run_id: &RunId,
+    id: CallId,
+    assistant: &AssistantSnapshot,
+    started_at_ms: i64,
+) -> NewCall {
     let at = Timestamp::from_ms(started_at_ms);
     NewCall {
-        simulation_run_id: Some(RunId::from_stored(job.subject_id.clone())),
+        simulation_run_id: Some(run_id.clone()),
         ..NewCall::without_telephone(job.workspace_id.clone(), id, Source::Simulation, assistant, at)
     }
 }

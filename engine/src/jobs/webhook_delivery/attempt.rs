@@ -10,7 +10,7 @@ use crate::base::targets::PublicUrl;
 use crate::base::time::Timestamp;
 use crate::ports::{Egress, HttpError, HttpReply, HttpRequest};
 use crate::services::Services;
-use crate::storage::signing::{SecretKind, Signed};
+use crate::storage::signing::{SecretOwner, Signed};
 
 /// The outcome of an attempt.
 pub struct Outcome {
@@ -121,7 +121,8 @@ fn request(services: &Services, receiver: &Receiver, due: &PendingDelivery) -> R
     let target = PublicUrl::parse(&receiver.url, config.allow_private_targets).map_err(|_| ())?;
     let now_ms = services.ports().clock.now_ms();
     let message = Signed { id: &due.event_id, now_ms, body: due.body.as_bytes() };
-    let signatures = receiver.secrets.signatures(&config.secret, SecretKind::Webhook, &receiver.id, &message);
+    let signatures =
+        receiver.secrets.signatures(&config.secret, SecretOwner::Webhook(&receiver.id), &message);
     Ok(HttpRequest {
         method: "POST",
         url: target.url().as_str().to_owned(),

@@ -6,6 +6,7 @@ use bytes::Bytes;
 use http::{Method, Response, header};
 
 use crate::base::error::{Code, Error};
+use crate::base::ids::RequestId;
 use crate::base::response::{error_response, method_not_allowed, with_incident};
 use crate::carriers::{
     Callback, Carrier, CarrierEvent, CarrierName, Check, Forged, Reply, refusal_without_account,
@@ -17,7 +18,7 @@ use crate::services::Services;
 use crate::storage::fault::Fault;
 
 /// Answers a carrier's callback.
-pub async fn handle(services: &Services, incoming: &Incoming, request_id: &str) -> Response<Bytes> {
+pub async fn handle(services: &Services, incoming: &Incoming, request_id: &RequestId) -> Response<Bytes> {
     let (provider, asks) = match Route::of(incoming.request.uri().path()) {
         Some(Route::Voice(provider)) => (provider, true),
         Some(Route::Status(provider)) => (provider, false),
@@ -121,7 +122,7 @@ async fn answer(services: &Services, incoming: &Incoming, provider: CarrierName)
 
 /// Responds with a document, or sends a command first. If the carrier does not accept the command, the response asks it
 /// to repeat its callback.
-async fn respond(services: &Services, reply: Reply, request_id: &str) -> Response<Bytes> {
+async fn respond(services: &Services, reply: Reply, request_id: &RequestId) -> Response<Bytes> {
     match reply {
         Reply::Document { content_type, body } => {
             let mut response = Response::new(Bytes::from(body));

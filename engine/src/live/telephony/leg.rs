@@ -163,7 +163,7 @@ impl Leg {
 
 /// A UUID that is the same for the same call and purpose (RFC 9562, version 8: derived from a hash), for carriers that
 /// ignore repeated commands.
-pub fn command_id(call_id: &str, purpose: &str) -> String {
+pub fn command_id(call_id: &CallId, purpose: &str) -> String {
     let hash = crate::base::hash::sha256_hex(format!("{call_id}:{purpose}").as_bytes());
     let part = |from: usize, to: usize| hash.get(from..to).unwrap_or_default();
     format!("{}-{}-8{}-a{}-{}", part(0, 8), part(8, 12), part(13, 16), part(17, 20), part(20, 32))
@@ -178,13 +178,13 @@ pub(crate) mod fixture {
     /// A leg with default values.
     pub(crate) fn leg(placing: Placing) -> Leg {
         Leg {
-            call_id: CallId::from_stored("call_1".to_owned()),
-            workspace_id: WorkspaceId::from_stored("ws_1".to_owned()),
-            assistant_id: AssistantId::from_stored("asst_1".to_owned()),
+            call_id: CallId::from_stored("call_1"),
+            workspace_id: WorkspaceId::from_stored("ws_1"),
+            assistant_id: AssistantId::from_stored("asst_1"),
             provider: CarrierName::Twilio,
             carrier_call_id: Some("CA1".to_owned()),
             region_url: None,
-            job_id: JobId::from_stored("job_1".to_owned()),
+            job_id: JobId::from_stored("job_1"),
             max_seconds: 60,
             placing,
             media_at: None,
@@ -204,14 +204,16 @@ mod tests {
 
     use super::fixture::leg;
     use super::*;
+    use crate::base::ids::Id;
     use crate::carriers::Side;
 
     #[test]
     fn a_command_id_is_a_uuid_of_its_own() {
-        let id = command_id("call_1", "place");
+        let call = CallId::from_stored("call_1");
+        let id = command_id(&call, "place");
         assert_eq!(id.len(), 36);
-        assert_eq!(id, command_id("call_1", "place"));
-        assert_ne!(id, command_id("call_1", "hang_up"));
+        assert_eq!(id, command_id(&call, "place"));
+        assert_ne!(id, command_id(&call, "hang_up"));
         assert_eq!((&id[14..15], &id[19..20]), ("8", "a"));
     }
 

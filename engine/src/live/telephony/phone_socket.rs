@@ -1,5 +1,6 @@
 //! A telephone call's media socket: connects a [`PhonePeer`] to the socket and converts messages with the carrier's
 //! [`MediaCodec`].
+use crate::base::ids::CallId;
 use crate::base::limits::{PHONE_LAST_WORDS_MS, PHONE_START_MS};
 use crate::carriers::MediaCodec;
 use crate::conversation::EndedReason;
@@ -151,7 +152,7 @@ impl Peer for PhoneSocket<'_> {
         Box::pin(async move { !cut_off && self.last_words().await })
     }
 
-    fn over<'a>(&'a mut self, _: &'a str, _: EndedReason, _: i64) -> BoxFuture<'a, ()> {
+    fn over<'a>(&'a mut self, _: &'a CallId, _: EndedReason, _: i64) -> BoxFuture<'a, ()> {
         self.socket.close(1000, "the call has ended")
     }
 

@@ -6,7 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use subtle::ConstantTimeEq;
 
-use crate::base::ids::{self, CallId, Id, WorkspaceId, prefix};
+use crate::base::ids::{CallId, Id, WorkspaceId};
 use crate::storage::fault::Fault;
 use crate::storage::signing::call_token_signature;
 
@@ -71,17 +71,11 @@ impl CallToken {
         }
         let (workspace, rest) = claims.split_first_chunk::<ID_BYTES>()?;
         let (call, _) = rest.split_first_chunk::<ID_BYTES>()?;
-        Some(Self {
-            workspace_id: WorkspaceId::from_stored(ids::from_bytes(prefix::WORKSPACE, *workspace)),
-            call_id: CallId::from_stored(ids::from_bytes(prefix::CALL, *call)),
-        })
+        Some(Self { workspace_id: WorkspaceId::from_bytes(*workspace), call_id: CallId::from_bytes(*call) })
     }
 
     fn claims(&self) -> Option<[u8; CLAIMS_BYTES]> {
-        let parts: [&[u8]; 2] = [
-            &ids::to_bytes(prefix::WORKSPACE, &self.workspace_id)?,
-            &ids::to_bytes(prefix::CALL, &self.call_id)?,
-        ];
+        let parts: [&[u8]; 2] = [&self.workspace_id.to_bytes()?, &self.call_id.to_bytes()?];
         parts.concat().try_into().ok()
     }
 }
@@ -92,8 +86,8 @@ mod tests {
 
     fn token_of(workspace_id: &str, call_id: &str) -> CallToken {
         CallToken {
-            workspace_id: WorkspaceId::from_stored(workspace_id.to_owned()),
-            call_id: CallId::from_stored(call_id.to_owned()),
+            workspace_id: WorkspaceId::from_stored(workspace_id),
+            call_id: CallId::from_stored(call_id),
         }
     }
 

@@ -59,7 +59,7 @@ pub(crate) const DOCUMENTS: Attachments = Attachments { table: "assistant_docume
 
 impl Attachments {
     /// Detaches a resource from every assistant; their revisions rise.
-    pub(crate) fn detach(&self, id: &str, now: Timestamp) -> Vec<Statement> {
+    pub(crate) fn detach(&self, id: &impl Id, now: Timestamp) -> Vec<Statement> {
         let Self { table, column } = self;
         vec![
             sql!(
@@ -119,7 +119,7 @@ async fn set_tools(context: &mut Context, input: &Input) -> Result<Output, Fault
         "SELECT id FROM tools WHERE workspace_id = :ws AND id IN (SELECT value FROM json_each(:list))",
         list = &list
     );
-    let select = resource::select_one::<Assistant>(input.id());
+    let select = resource::select_one::<Assistant>(&input.id());
     let [current, known] = context.read_each([select, known]).await?;
     let current: Assistant = resource::found(&current)?;
     current.check_revision(input)?;
@@ -145,7 +145,7 @@ async fn set_knowledge(context: &mut Context, input: &Input) -> Result<Output, F
         "SELECT id, size_bytes FROM documents WHERE workspace_id = :ws AND id IN (SELECT value FROM json_each(:list))",
         list = &list
     );
-    let select = resource::select_one::<Assistant>(input.id());
+    let select = resource::select_one::<Assistant>(&input.id());
     let [current, rows] = context.read_each([select, known]).await?;
     let current: Assistant = resource::found(&current)?;
     current.check_revision(input)?;

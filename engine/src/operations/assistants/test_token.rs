@@ -3,7 +3,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Assistant;
-use crate::base::ids::prefix;
 use crate::base::limits::{
     TEST_TOKEN_DURATION_SECONDS_DEFAULT, TEST_TOKEN_SECONDS_MAX, TEST_TOKEN_SECONDS_MIN,
     TEST_TOKEN_TTL_SECONDS_DEFAULT,
@@ -66,11 +65,11 @@ async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     let Body { ttl_seconds, max_duration_seconds } = input.body()?;
     let ttl_seconds = clamped(ttl_seconds, TEST_TOKEN_TTL_SECONDS_DEFAULT);
     let max_duration_seconds = clamped(max_duration_seconds, TEST_TOKEN_DURATION_SECONDS_DEFAULT);
-    let assistant: Assistant = resource::one(context, input.id()).await?;
+    let assistant: Assistant = resource::one(context, &input.id()).await?;
     let token = TestToken {
-        id: context.id(prefix::TEST_TOKEN),
-        workspace_id: context.workspace_id()?.to_owned(),
-        assistant_id: assistant.id.to_string(),
+        id: context.services.new_id(),
+        workspace_id: context.workspace_id()?.clone(),
+        assistant_id: assistant.id,
         expires_at_ms: context.now_ms + ttl_seconds * 1_000,
         max_duration_seconds: u16::try_from(max_duration_seconds).unwrap_or(u16::MAX),
     };

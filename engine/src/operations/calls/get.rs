@@ -11,7 +11,7 @@ pub const OPERATION: Operation = Operation::get("get_call", "/calls/{id}", run!(
     .returns::<Call>();
 
 async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
-    let [rows] = context.read_each([calls::select(input.id())]).await?;
+    let [rows] = context.read_each([calls::select(&input.id())]).await?;
     match rows.first() {
         Some(row) => Output::ok(&Call::read(row, &context.services.config().base_url)?),
         None => Err(Error::not_found("call").into()),

@@ -27,7 +27,8 @@ pub const OPERATION: Operation = Operation::post("hang_up_call", "/calls/{id}/ha
     .errors(&[Code::CarrierNotConfigured, Code::CarrierRejected, Code::CarrierTimeout]);
 
 async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
-    let reads = [calls::select(input.id()), Leg::select_for_caller(input.id())];
+    let id = input.id();
+    let reads = [calls::select(&id), Leg::select_for_caller(&id)];
     let [call, leg] = context.read_each(reads).await?;
     let row = call.first().ok_or_else(|| Error::not_found("call"))?;
     let call = Call::read(row, &context.services.config().base_url)?;

@@ -3,6 +3,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::base::error::{Code, Error, FieldProblem};
+use crate::base::ids::AssistantId;
 use crate::base::limits::{PAGE_MAX, PAGE_ROWS_MAX, SEARCH_CHARS_MAX};
 use crate::base::page::{Page, Pagination};
 use crate::base::time;
@@ -31,7 +32,7 @@ pub struct Query {
     #[schemars(length(max = SEARCH_CHARS_MAX))]
     search: Option<String>,
     /// Filter by assistant.
-    assistant_id: Option<String>,
+    assistant_id: Option<AssistantId>,
     /// Filter by source.
     source: Option<Source>,
     /// Filter by model.

@@ -16,6 +16,7 @@ use serde_json::Value;
 use self::pending_call::PendingCall;
 use self::plan::Plan;
 use crate::base::error::Code;
+use crate::base::ids::AssistantId;
 use crate::base::phone::E164;
 use crate::carriers::CarrierName;
 use crate::operations::context::Context;
@@ -57,7 +58,7 @@ pub struct Query {
 #[serde(deny_unknown_fields)]
 pub struct Body {
     /// The assistant that handles the call.
-    assistant_id: String,
+    assistant_id: AssistantId,
     /// The number to call.
     to: E164,
     /// The number to call from, bound in this workspace. Optional when exactly one number is bound to the assistant.

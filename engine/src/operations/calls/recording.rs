@@ -2,7 +2,6 @@
 use crate::base::error::Code;
 use crate::operations::context::Context;
 use crate::operations::operation::{File, Input, Operation, Output, Success};
-use crate::ports::blobs::BlobKey;
 use crate::storage::fault::Fault;
 use crate::storage::recordings::{self, columns};
 
@@ -25,31 +24,29 @@ pub const DELETE: Operation = Operation::delete("delete_recording", "/calls/{id}
     .errors(&[Code::RecordingNotReady]);
 
 async fn download(context: &mut Context, input: &Input) -> Result<Output, Fault> {
-    let rows = context.read(vec![recordings::select(input.id(), columns::FILE)]).await?;
+    let call_id = input.id();
+    let rows = context.read(vec![recordings::select(&call_id, columns::FILE)]).await?;
     let row = recordings::ready(&rows)?;
     let size_bytes = u64::try_from(row.integer("size_bytes")?).unwrap_or(0);
     Ok(Output::file(File {
-        key: key(context, input, row.str("id")?)?,
+        key: recordings::key(context.workspace_id()?, &call_id, &row.id("id")?)?,
         size_bytes,
         etag: format!("\"{}\"", row.str("sha256")?),
         media_type: "audio/wav",
-        name: format!("{}.wav", input.id()),
+        name: format!("{call_id}.wav"),
     }))
 }
 
 /// The row is deleted first: from then on the blob cannot be downloaded, and the sweep removes it if this fails.
 async fn delete(context: &mut Context, input: &Input) -> Result<Output, Fault> {
-    let mut statements = vec![recordings::select(input.id(), columns::NONE)];
-    statements.extend(recordings::delete(input.id(), context.now_ms));
+    let call_id = input.id();
+    let mut statements = vec![recordings::select(&call_id, columns::NONE)];
+    statements.extend(recordings::delete(&call_id, context.now_ms));
     let rows = context.write(statements).await?;
     let row = recordings::ready(&rows)?;
-    let key = key(context, input, row.str("id")?)?;
+    let key = recordings::key(context.workspace_id()?, &call_id, &row.id("id")?)?;
     if let Err(error) = context.services.ports().blobs.delete(&key).await {
         context.incident = Some(format!("a recording's blob is left to the sweep: {error:?}"));
     }
     Ok(Output::empty())
-}
-
-fn key(context: &Context, input: &Input, id: &str) -> Result<BlobKey, Fault> {
-    recordings::key(context.workspace_id()?, input.id(), id)
 }

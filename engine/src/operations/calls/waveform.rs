@@ -17,8 +17,9 @@ pub const OPERATION: Operation = Operation::get("get_waveform", "/calls/{id}/wav
     .errors(&[Code::RecordingNotReady]);
 
 async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
-    let rows = context.read(vec![recordings::select(input.id(), columns::WAVEFORM)]).await?;
+    let id = input.id();
+    let rows = context.read(vec![recordings::select(&id, columns::WAVEFORM)]).await?;
     let row = recordings::ready(&rows)?;
     let peaks = Peaks::from_text(row.str("peaks")?)?;
-    Output::ok(&Waveform::new(input.id().to_owned(), row.integer("duration_ms")?, &peaks))
+    Output::ok(&Waveform::new(id, row.integer("duration_ms")?, &peaks))
 }

@@ -55,7 +55,7 @@ pub(crate) struct Created<T> {
 }
 
 async fn run_get<R: Resource>(context: &mut Context, input: &Input) -> Result<Output, Fault> {
-    ok(&one::<R>(context, input.id()).await?)
+    ok(&one::<R>(context, &input.id()).await?)
 }
 
 async fn run_create<R: Resource>(context: &mut Context, input: &Input) -> Result<Output, Fault> {
@@ -74,7 +74,7 @@ async fn run_create<R: Resource>(context: &mut Context, input: &Input) -> Result
 }
 
 async fn run_update<R: Resource>(context: &mut Context, input: &Input) -> Result<Output, Fault> {
-    let current = one::<R>(context, input.id()).await?;
+    let current = one::<R>(context, &input.id()).await?;
     check_revision(R::NOUN, current.revision(), input)?;
     let mut draft: R::Draft = overlaid(current.draft(), &input.body)?;
     R::normalize(&mut draft, context.services.config());
@@ -89,8 +89,9 @@ async fn run_update<R: Resource>(context: &mut Context, input: &Input) -> Result
 }
 
 async fn run_delete<R: Resource>(context: &mut Context, input: &Input) -> Result<Output, Fault> {
-    let mut statements = R::deleted_with(input.id(), Timestamp::from_ms(context.now_ms));
-    statements.push(statements::delete(R::TABLE, input.id()));
+    let id: R::Id = input.id();
+    let mut statements = R::deleted_with(&id, Timestamp::from_ms(context.now_ms));
+    statements.push(statements::delete::<R>(&id));
     write_one(context, statements, R::NOUN).await
 }
 

@@ -9,8 +9,8 @@ pub(crate) fn select_all<R: Declared>() -> Statement {
     all(R::COLUMNS, R::TABLE)
 }
 
-pub(crate) fn select_one<R: Declared>(id: &str) -> Statement {
-    one(R::COLUMNS, R::TABLE, id)
+pub(crate) fn select_one<R: Declared>(id: &R::Id) -> Statement {
+    one(R::COLUMNS, R::TABLE, id.as_str())
 }
 
 pub(crate) fn insert<R: Declared>(resource: &R) -> Statement {
@@ -28,8 +28,8 @@ pub(crate) fn unchanged<R: Declared>(resource: &R) -> Statement {
 }
 
 /// Deletes a row and returns its id.
-pub(super) fn delete(table: &str, id: &str) -> Statement {
-    sql!(format!("DELETE FROM {table} WHERE workspace_id = :ws AND id = :id RETURNING id"), id = id)
+pub(super) fn delete<R: Declared>(id: &R::Id) -> Statement {
+    deletion(R::TABLE, id.as_str())
 }
 
 fn all(columns: &str, table: &str) -> Statement {
@@ -38,6 +38,10 @@ fn all(columns: &str, table: &str) -> Statement {
 
 fn one(columns: &str, table: &str, id: &str) -> Statement {
     sql!(format!("SELECT {columns} FROM {table} WHERE workspace_id = :ws AND id = :id"), id = id)
+}
+
+fn deletion(table: &str, id: &str) -> Statement {
+    sql!(format!("DELETE FROM {table} WHERE workspace_id = :ws AND id = :id RETURNING id"), id = id)
 }
 
 fn guard(table: &str, id: &str, revision: i64) -> Statement {

@@ -1,5 +1,6 @@
 //! `DELETE /simulations/runs/{id}`: removes a run that is not running.
 use crate::base::error::{Code, Error};
+use crate::base::ids::RunId;
 use crate::operations::context::Context;
 use crate::operations::operation::{Input, Operation, Output};
 use crate::ports::statement::Rows;
@@ -16,7 +17,7 @@ pub const OPERATION: Operation =
         .errors(&[Code::RunInProgress]);
 
 async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
-    let id = input.id();
+    let id: &RunId = &input.id();
     // One batch: either the runner has claimed the job and nothing is deleted, or job and run go.
     let statements = vec![
         sql!(

@@ -17,14 +17,15 @@ pub const OPERATION: Operation = Operation::get("get_simulation_run", "/simulati
     .returns::<RunDetail>();
 
 async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
+    let id = input.id();
     let select = sql!(
         format!(
             "SELECT {}, evaluations, transcript FROM runs WHERE workspace_id = :ws AND id = :id",
             Run::COLUMNS
         ),
-        id = input.id()
+        id = &id
     );
-    let [run, call] = context.read_each([select, calls::select_of_run(input.id())]).await?;
+    let [run, call] = context.read_each([select, calls::select_of_run(&id)]).await?;
     let run = run.first().ok_or_else(|| Error::not_found("run"))?;
     let base_url = &context.services.config().base_url;
     let call = call.first().map(|row| Call::read(row, base_url)).transpose()?;

@@ -2,11 +2,13 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::base::ids::{AssistantId, BatchId, SimulationId};
 use crate::base::limits::{PAGE_MAX, PAGE_ROWS_MAX};
 use crate::base::page::{Page, Pagination};
 use crate::operations::context::Context;
 use crate::operations::operation::{Input, Operation, Output};
 use crate::operations::paging;
+use crate::ports::statement::Value;
 use crate::storage::fault::Fault;
 use crate::storage::runs::{Run, RunStatus};
 
@@ -20,11 +22,11 @@ pub const OPERATION: Operation = Operation::get("list_simulation_runs", "/simula
 #[derive(Deserialize, JsonSchema)]
 struct Filter {
     /// Filter by assistant.
-    assistant_id: Option<String>,
+    assistant_id: Option<AssistantId>,
     /// Filter by simulation.
-    simulation_id: Option<String>,
+    simulation_id: Option<SimulationId>,
     /// Filter by batch.
-    batch_id: Option<String>,
+    batch_id: Option<BatchId>,
     /// Filter by status.
     status: Option<RunStatus>,
     /// Page number, from 1.
@@ -48,10 +50,10 @@ async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     let filter: Filter = input.query()?;
     let page = Page::new(filter.page, filter.limit);
     let filters = [
-        ("assistant_id", filter.assistant_id),
-        ("simulation_id", filter.simulation_id),
-        ("batch_id", filter.batch_id),
-        ("status", filter.status.map(|status| status.as_str().to_owned())),
+        ("assistant_id", filter.assistant_id.as_ref().map(Value::from)),
+        ("simulation_id", filter.simulation_id.as_ref().map(Value::from)),
+        ("batch_id", filter.batch_id.as_ref().map(Value::from)),
+        ("status", filter.status.map(|status| status.as_str().into())),
     ];
     let [count, rows] = context.read_each(paging::select("runs", Run::COLUMNS, filters, page)).await?;
     let (runs, pagination) = paging::read(page, &count, &rows, Run::read)?;

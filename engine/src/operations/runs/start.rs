@@ -5,6 +5,7 @@ use serde::Deserialize;
 
 use super::{Launch, SIMULATION_COLUMNS, check_mode, random_seed, simulation_snapshot};
 use crate::base::error::{Code, Error};
+use crate::base::ids::SimulationId;
 use crate::base::limits::{INTEGER_MAX, RUN_COST_MICROUSD_DEFAULT};
 use crate::models::RULES_MODEL;
 use crate::operations::context::Context;
@@ -48,13 +49,12 @@ struct Body {
 async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     let Body { mode, seed, max_cost_microusd } = input.body()?;
     check_mode(mode)?;
-    let [assistant, tools, documents] = assistant_reads(
-        "(SELECT assistant_id FROM simulations WHERE workspace_id = :ws AND id = :id)",
-        input.id(),
-    );
+    let id: SimulationId = input.id();
+    let [assistant, tools, documents] =
+        assistant_reads("(SELECT assistant_id FROM simulations WHERE workspace_id = :ws AND id = :id)", &id);
     let simulation = sql!(
         format!("SELECT {SIMULATION_COLUMNS} WHERE simulations.workspace_id = :ws AND simulations.id = :id"),
-        id = input.id()
+        id = &id
     );
     let budget = spending::select(context.now_ms);
     let [attached @ .., simulation, budget] =

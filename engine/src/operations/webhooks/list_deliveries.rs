@@ -3,11 +3,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::base::error::Error;
+use crate::base::ids::WebhookId;
 use crate::base::limits::{PAGE_MAX, PAGE_ROWS_MAX};
 use crate::base::page::{Page, Pagination};
 use crate::operations::context::Context;
 use crate::operations::operation::{Input, Operation, Output};
 use crate::operations::paging;
+use crate::ports::statement::Value;
 use crate::sql;
 use crate::storage::deliveries::{Delivery, DeliveryStatus};
 use crate::storage::fault::Fault;
@@ -47,14 +49,15 @@ struct DeliveryList {
 async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     let filter: Filter = input.query()?;
     let page = Page::new(filter.page, filter.limit);
+    let webhook_id: WebhookId = input.id();
     let known = sql!(
         "SELECT 1 AS known WHERE EXISTS (SELECT 1 FROM webhooks WHERE workspace_id = :ws AND id = :id)
          OR EXISTS (SELECT 1 FROM deliveries WHERE workspace_id = :ws AND webhook_id = :id)",
-        id = input.id()
+        id = &webhook_id
     );
     let filters = [
-        ("webhook_id", Some(input.id().to_owned())),
-        ("status", filter.status.map(|status| status.as_str().to_owned())),
+        ("webhook_id", Some(Value::from(&webhook_id))),
+        ("status", filter.status.map(|status| status.as_str().into())),
     ];
     let [count, rows] = paging::select("deliveries", Delivery::COLUMNS, filters, page);
     let [known, count, rows] = context.read_each([known, count, rows]).await?;

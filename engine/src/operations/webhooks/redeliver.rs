@@ -1,6 +1,7 @@
 //! `POST /webhooks/{id}/deliveries/{delivery_id}/redeliver`: sends an event again.
 use super::{Nothing, Webhook};
 use crate::base::error::{Code, Error};
+use crate::base::ids::DeliveryId;
 use crate::base::time::Timestamp;
 use crate::operations::context::Context;
 use crate::operations::operation::{Input, Operation, Output};
@@ -23,16 +24,17 @@ pub const OPERATION: Operation = Operation::post("redeliver_webhook_delivery", "
     .errors(&[Code::WebhookDisabled]);
 
 async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
+    let webhook_id = input.id();
     let columns = Delivery::COLUMNS;
     let select = sql!(
         format!(
             "SELECT {columns} FROM deliveries WHERE workspace_id = :ws AND webhook_id = :webhook_id AND id = :id"
         ),
-        webhook_id = input.id(),
-        id = input.path.get(1).map_or("", String::as_str)
+        webhook_id = &webhook_id,
+        id = &input.second_id::<DeliveryId>()
     );
     let [webhook, delivery] =
-        context.read_each([resource::select_one::<Webhook>(input.id()), select]).await?;
+        context.read_each([resource::select_one::<Webhook>(&webhook_id), select]).await?;
     let webhook: Webhook = resource::found(&webhook)?;
     let delivery = Delivery::read(delivery.first().ok_or_else(|| Error::not_found("delivery"))?)?;
     webhook.check_enabled()?;

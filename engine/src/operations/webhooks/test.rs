@@ -24,7 +24,7 @@ pub const OPERATION: Operation = Operation::post("test_webhook", "/webhooks/{id}
     .errors(&[Code::WebhookDisabled]);
 
 async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
-    let webhook: Webhook = resource::one(context, input.id()).await?;
+    let webhook: Webhook = resource::one(context, &input.id()).await?;
     webhook.check_enabled()?;
     let data = json!({"webhook": webhook});
     let (services, workspace_id) = (&context.services, context.workspace_id()?);

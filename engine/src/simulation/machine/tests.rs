@@ -1,5 +1,6 @@
 //! The simulation's behaviour, step by step, and its properties.
 use super::*;
+use crate::base::ids::{Id, RunId};
 use crate::conversation::ConversationLimits;
 use crate::simulation::SimulatedAssistant;
 use proptest::prelude::*;
@@ -215,7 +216,7 @@ fn setup(first_message: &str, kinds: &[&str]) -> SimulationSetup {
     let evaluations =
         kinds.iter().map(|kind| serde_json::from_value(json!({"kind": kind, "includes": "x"})).unwrap());
     SimulationSetup {
-        run_id: "run".into(),
+        run_id: RunId::from_stored("run"),
         assistant: SimulatedAssistant {
             first_message: first_message.into(),
             tools: vec![conversation::ToolSpec {

@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::json;
 use serde_json::value::RawValue;
 
-use crate::base::ids::{Id, WorkspaceId};
+use crate::base::ids::{AssistantId, CallId, RunId, WorkspaceId};
 use crate::base::time::{self, Timestamp};
 use crate::carriers::CarrierName;
 use crate::conversation::transcript::TranscriptRow;
@@ -20,9 +20,9 @@ use crate::storage::fault::Fault;
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Call {
     /// `call_…`
-    pub id: String,
+    pub id: CallId,
     /// The assistant that handles the call.
-    assistant_id: String,
+    assistant_id: AssistantId,
     /// The assistant's revision used in the call.
     assistant_revision: i64,
     /// Where the call comes from.
@@ -75,7 +75,7 @@ pub struct Call {
     /// The recording; null if the call has none.
     recording: Option<Recording>,
     /// The simulation run of the call; null if there is none.
-    simulation_run_id: Option<String>,
+    simulation_run_id: Option<RunId>,
 }
 
 /// A call's recording.
@@ -94,7 +94,7 @@ pub struct Recording {
 }
 
 impl Recording {
-    fn new(base_url: &str, call_id: &str, duration_ms: i64) -> Self {
+    fn new(base_url: &str, call_id: &CallId, duration_ms: i64) -> Self {
         Self {
             url: format!("{base_url}/calls/{call_id}/recording"),
             waveform_url: format!("{base_url}/calls/{call_id}/waveform"),
@@ -116,12 +116,12 @@ pub(super) const COLUMNS: &str = "c.id AS id, g.assistant_id AS assistant_id, c.
  c.llm_output_tokens AS llm_output_tokens, c.llm_uncounted_answers AS llm_uncounted_answers, c.recording_ms AS recording_ms, c.simulation_run_id AS simulation_run_id";
 
 /// One call of the caller's workspace, for operations.
-pub fn select(id: &str) -> Statement {
+pub fn select(id: &CallId) -> Statement {
     sql!(select_where("c.workspace_id = :ws AND c.id = :id"), id = id)
 }
 
 /// The call of a run of the caller's workspace.
-pub fn select_of_run(run_id: &str) -> Statement {
+pub fn select_of_run(run_id: &RunId) -> Statement {
     sql!(
         select_where(
             "c.workspace_id = :ws AND c.id = (SELECT call_id FROM runs WHERE runs.workspace_id = :ws AND runs.id = :run_id)"
@@ -131,7 +131,7 @@ pub fn select_of_run(run_id: &str) -> Statement {
 }
 
 /// One call of a workspace, for jobs.
-pub fn select_for(workspace_id: &str, id: &str) -> Statement {
+pub fn select_for(workspace_id: &WorkspaceId, id: &CallId) -> Statement {
     sql!(select_where("c.workspace_id = :workspace_id AND c.id = :id"), id = id, workspace_id = workspace_id)
 }
 
@@ -145,12 +145,12 @@ fn select_where(condition: &str) -> String {
 impl Call {
     /// From a row of [`select`] or of the list. `base_url` is the service's public one.
     pub fn read(row: Row<'_>, base_url: &str) -> Result<Self, DatabaseError> {
-        let id = row.text("id")?;
+        let id = row.id("id")?;
         let provider = row.optional_word("provider")?;
         let ended_reason = row.optional_word("ended_reason")?;
         let recording_ms = row.optional_integer("recording_ms")?;
         Ok(Self {
-            assistant_id: row.text("assistant_id")?,
+            assistant_id: row.id("assistant_id")?,
             assistant_revision: row.integer("assistant_revision")?,
             source: row.word("source")?,
             direction: row.word("direction")?,
@@ -188,7 +188,7 @@ impl Call {
                 llm_uncounted_answers: row.integer("llm_uncounted_answers")?,
             },
             recording: recording_ms.map(|duration_ms| Recording::new(base_url, &id, duration_ms)),
-            simulation_run_id: row.optional_text("simulation_run_id")?,
+            simulation_run_id: row.optional_id("simulation_run_id")?,
             id,
         })
     }
@@ -213,8 +213,8 @@ impl Call {
         let answered_at = ended.map_or(new.answered_at, |ended| ended.answered_at);
         let transcript = ended.map_or("[]".to_owned(), transcript);
         Ok(Self {
-            id: new.id.to_string(),
-            assistant_id: new.assistant_id.to_string(),
+            id: new.id.clone(),
+            assistant_id: new.assistant_id.clone(),
             assistant_revision: new.assistant_revision,
             source: new.source,
             direction: new.direction,
@@ -239,16 +239,16 @@ impl Call {
             costs: ended.map(|ended| ended.costs).unwrap_or_default(),
             usage: ended.map(|ended| ended.usage).unwrap_or_default(),
             recording: None,
-            simulation_run_id: new.simulation_run_id.as_ref().map(ToString::to_string),
+            simulation_run_id: new.simulation_run_id.clone(),
         })
     }
 }
 
 impl NewCall {
     /// From a row of [`select_for`]: a call without its end.
-    pub fn read(row: Row<'_>, workspace_id: &str) -> Result<Self, DatabaseError> {
+    pub fn read(row: Row<'_>, workspace_id: &WorkspaceId) -> Result<Self, DatabaseError> {
         Ok(Self {
-            workspace_id: WorkspaceId::from_stored(workspace_id.to_owned()),
+            workspace_id: workspace_id.clone(),
             id: row.id("id")?,
             assistant_id: row.id("assistant_id")?,
             assistant_revision: row.integer("assistant_revision")?,

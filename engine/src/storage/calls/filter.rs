@@ -1,4 +1,5 @@
 //! The filter of the call list and of the statistics, as SQL.
+use crate::base::ids::AssistantId;
 use crate::conversation::{Outcome, Sentiment};
 use crate::ports::statement::{Statement, Value};
 use crate::storage::calls::rollup::{self, Grain, Piece};
@@ -8,7 +9,7 @@ use crate::storage::calls::{Source, search};
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CallFilter {
     /// Filter by assistant.
-    pub assistant_id: Option<String>,
+    pub assistant_id: Option<AssistantId>,
     /// Filter by source.
     pub source: Option<Source>,
     /// Filter by model.

@@ -1,4 +1,5 @@
 //! The full-text index of calls: what it contains, and how a search text becomes an FTS5 expression.
+use crate::base::ids::{CallId, WorkspaceId};
 use crate::ports::statement::Statement;
 use crate::sql;
 
@@ -7,7 +8,7 @@ const WORDS_MAX: usize = 32;
 
 /// Indexes the current state of a call and replaces its former entry. [`mod@crate::storage::calls::write`] does this
 /// for every change; use it alone only for a database that was filled in another way.
-pub fn index(workspace_id: &str, id: &str) -> Statement {
+pub fn index(workspace_id: &WorkspaceId, id: &CallId) -> Statement {
     sql!(
         format!(
             "INSERT OR REPLACE INTO call_search (rowid, workspace, words)

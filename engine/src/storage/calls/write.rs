@@ -8,6 +8,7 @@ mod regroup;
 
 use self::new_call::InsertCall;
 use self::regroup::{AS_BEFORE, Kind, Regroup};
+use crate::base::ids::{CallId, WorkspaceId};
 use crate::base::time::Timestamp;
 use crate::ports::statement::Statement;
 use crate::sql;
@@ -43,7 +44,7 @@ pub fn record(new: &NewCall, ended: Option<&EndedCall>, analysis: Option<&Analys
 }
 
 /// Marks a call that has not ended as ringing or answered. The status only moves forward.
-pub fn advance(workspace_id: &str, id: &str, status: CallStatus, at: Timestamp) -> Vec<Statement> {
+pub fn advance(workspace_id: &WorkspaceId, id: &CallId, status: CallStatus, at: Timestamp) -> Vec<Statement> {
     let earlier = match status {
         CallStatus::Queued | CallStatus::Ended => return Vec::new(),
         CallStatus::Ringing => "'queued'",
@@ -63,7 +64,7 @@ pub fn advance(workspace_id: &str, id: &str, status: CallStatus, at: Timestamp) 
 }
 
 /// Stores the carrier's id of an accepted call.
-pub fn carried(workspace_id: &str, id: &str, carrier_call_id: &str) -> Vec<Statement> {
+pub fn carried(workspace_id: &WorkspaceId, id: &CallId, carrier_call_id: &str) -> Vec<Statement> {
     let update = sql!(
         "UPDATE calls SET carrier_call_id = :carrier_call WHERE workspace_id = :ws AND id = :call",
         call = id,
@@ -74,7 +75,12 @@ pub fn carried(workspace_id: &str, id: &str, carrier_call_id: &str) -> Vec<State
 
 /// Ends a call; does nothing to a call that has ended. With an `analysis`, it is the same as [`end`] and [`analyzed`]
 /// in sequence, with fewer statements.
-pub fn end(workspace_id: &str, id: &str, ended: &EndedCall, analysis: Option<&Analysis>) -> Vec<Statement> {
+pub fn end(
+    workspace_id: &WorkspaceId,
+    id: &CallId,
+    ended: &EndedCall,
+    analysis: Option<&Analysis>,
+) -> Vec<Statement> {
     let outcome = analysis.and_then(|analysis| analysis.outcome).unwrap_or(ended.outcome);
     let sentiment = analysis.map(|analysis| analysis.sentiment.as_str());
     let regroup = Regroup {
@@ -135,8 +141,8 @@ pub fn end(workspace_id: &str, id: &str, ended: &EndedCall, analysis: Option<&An
 
 /// Stores the carrier's price, reported after the call ended, and the call's new total.
 pub fn repriced(
-    workspace_id: &str,
-    id: &str,
+    workspace_id: &WorkspaceId,
+    id: &CallId,
     telephony_microusd: i64,
     total_microusd: i64,
 ) -> Vec<Statement> {
@@ -193,7 +199,7 @@ pub fn spoken_by(call: &NewCall) -> Vec<Statement> {
 }
 
 /// Stores the analysis of an ended call. A later analysis replaces an earlier one.
-pub fn analyzed(workspace_id: &str, id: &str, analysis: &Analysis) -> Vec<Statement> {
+pub fn analyzed(workspace_id: &WorkspaceId, id: &CallId, analysis: &Analysis) -> Vec<Statement> {
     let outcome = analysis.outcome.map(|outcome| outcome.as_str());
     let regroup = Regroup {
         workspace_id,

@@ -7,7 +7,7 @@ use crate::ports::statement::{Row, Statement};
 use crate::services::Services;
 use crate::sql;
 use crate::storage::fault::Fault;
-use crate::storage::jobs::{DUE_AT_ONCE, Job, JobKind};
+use crate::storage::jobs::{DUE_AT_ONCE, Job, JobKind, Task};
 use crate::storage::runs;
 
 impl Services {
@@ -80,7 +80,7 @@ impl Services {
         );
         // If this fails too, the lease expires.
         let released = self.write([again]).await.is_ok();
-        format!("{} {}: {detail} (put back: {released})", job.kind.as_str(), job.subject_id)
+        format!("{} {}: {detail} (put back: {released})", job.task.kind().as_str(), job.task.subject_id())
     }
 
     /// Releases the unfinished jobs of `owner` and does not count the attempt. For a graceful shutdown.
@@ -141,8 +141,7 @@ impl Job {
         Ok(Self {
             id: row.id("id")?,
             workspace_id: row.id("workspace_id")?,
-            kind: row.word("kind")?,
-            subject_id: row.text("subject_id")?,
+            task: Task::new(row.word("kind")?, row.text("subject_id")?),
             lease: lease.to_owned(),
             leased_until_ms: now_ms + JOB_LEASE_MS,
             attempts: row.integer("attempts")?,

@@ -1,5 +1,6 @@
 //! Statements of operations that look up and delete the recording of a call.
 use crate::base::error::{Code, Error};
+use crate::base::ids::CallId;
 use crate::ports::statement::{Row, Rows, Statement};
 use crate::sql;
 use crate::storage::fault::Fault;
@@ -15,7 +16,7 @@ pub mod columns {
 }
 
 /// The recording of a call of the caller's workspace: no row when there is no such call.
-pub fn select(call_id: &str, columns: &str) -> Statement {
+pub fn select(call_id: &CallId, columns: &str) -> Statement {
     sql!(
         format!(
             "SELECT r.state AS state, {columns} FROM calls AS c
@@ -27,7 +28,7 @@ pub fn select(call_id: &str, columns: &str) -> Statement {
 }
 
 /// The statements that delete a recording with the state `ready`. The sweep removes the blob if the operation fails to.
-pub fn delete(call_id: &str, now_ms: i64) -> Vec<Statement> {
+pub fn delete(call_id: &CallId, now_ms: i64) -> Vec<Statement> {
     vec![
         sql!(
             "UPDATE calls SET recording_ms = NULL WHERE workspace_id = :ws AND id = :call_id

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::base::error::Error;
 use crate::base::hash::sha256_hex;
-use crate::base::ids::RecordingId;
+use crate::base::ids::{CallId, RecordingId, WorkspaceId};
 use crate::base::limits::RECORDING_WRITE_MS_MAX;
 use crate::ports::statement::Statement;
 use crate::services::Services;
@@ -30,8 +30,8 @@ pub enum Kept {
 /// the blobs of the others are removed. [`Fault::Stale`]: another attempt has replaced this one.
 pub async fn store(
     services: &Services,
-    workspace_id: &str,
-    call_id: &str,
+    workspace_id: &WorkspaceId,
+    call_id: &CallId,
     file: Bytes,
 ) -> Result<Kept, Fault> {
     let measured =
@@ -56,8 +56,8 @@ pub async fn store(
 
 struct Attempt<'a> {
     services: &'a Services,
-    workspace_id: &'a str,
-    call_id: &'a str,
+    workspace_id: &'a WorkspaceId,
+    call_id: &'a CallId,
     id: RecordingId,
 }
 

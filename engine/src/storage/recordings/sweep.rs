@@ -33,7 +33,7 @@ impl Services {
         let (mut removed, mut failed) = (Vec::new(), None);
         for row in due.iter() {
             let id: RecordingId = row.id("id")?;
-            let key = key(row.str("workspace_id")?, row.str("call_id")?, &id)?;
+            let key = key(&row.id("workspace_id")?, &row.id("call_id")?, &id)?;
             match self.ports().blobs.delete(&key).await {
                 Ok(()) => removed.push(id),
                 Err(error) => failed = Some(error),

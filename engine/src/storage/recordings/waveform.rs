@@ -4,6 +4,7 @@ use base64::engine::general_purpose::STANDARD;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::base::ids::CallId;
 use crate::base::limits::WAVEFORM_PEAKS_PER_SECOND;
 use crate::ports::DatabaseError;
 use crate::storage::recordings::CHANNELS;
@@ -12,7 +13,7 @@ use crate::storage::recordings::CHANNELS;
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Waveform {
     /// The call.
-    pub call_id: String,
+    pub call_id: CallId,
     /// The duration of the recording.
     pub duration_ms: i64,
     /// The channels, in the recording's order.
@@ -32,7 +33,7 @@ pub struct Channel {
 
 impl Waveform {
     /// As the API returns it.
-    pub fn new(call_id: String, duration_ms: i64, peaks: &Peaks) -> Self {
+    pub fn new(call_id: CallId, duration_ms: i64, peaks: &Peaks) -> Self {
         let channels = CHANNELS.into_iter().zip(peaks.channels());
         let channels = channels.map(|(name, peaks)| Channel { name, peaks }).collect();
         Self { call_id, duration_ms, channels, peaks_per_second: WAVEFORM_PEAKS_PER_SECOND }
@@ -114,6 +115,7 @@ impl Builder {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::ids::Id;
     use serde_json::json;
 
     fn peaks(rate_hz: u32, frames: impl IntoIterator<Item = [i16; 2]>) -> Peaks {
@@ -142,7 +144,7 @@ mod tests {
         let made = peaks(8_000, (0..80_000).map(|n| [(n % 32_768) as i16, -((n % 977) as i16)]));
         assert_eq!(Peaks::from_text(&made.to_text()).unwrap(), made);
         assert!(Peaks::from_text("no base64!").is_err());
-        let waveform = json!(Waveform::new("call_1".to_owned(), 10_000, &made));
+        let waveform = json!(Waveform::new(CallId::from_stored("call_1"), 10_000, &made));
         assert_eq!(waveform["channels"][0]["name"], "caller");
         assert_eq!(waveform["channels"][1]["peaks"].as_array().unwrap().len(), 100);
         assert_eq!(waveform["peaks_per_second"], 10);

@@ -2,6 +2,7 @@
 use serde_json::json;
 
 use super::Leg;
+use crate::base::ids::{CallId, WorkspaceId};
 use crate::carriers::CarrierName;
 use crate::ports::DatabaseError;
 use crate::ports::statement::{Row, Rows, Statement};
@@ -52,12 +53,12 @@ impl Leg {
     }
 
     /// Reads the row of a call.
-    pub fn select(workspace_id: &str, call_id: &str) -> Statement {
+    pub fn select(workspace_id: &WorkspaceId, call_id: &CallId) -> Statement {
         Self::select_for_caller(call_id).in_workspace(workspace_id)
     }
 
     /// Reads the row of a call of the caller's workspace, for operations.
-    pub fn select_for_caller(call_id: &str) -> Statement {
+    pub fn select_for_caller(call_id: &CallId) -> Statement {
         sql!(
             format!("SELECT {COLUMNS} FROM phone_calls WHERE workspace_id = :ws AND call_id = :call"),
             call = call_id
@@ -104,7 +105,11 @@ impl Leg {
     }
 
     /// Reads the row of a call that must have one.
-    pub async fn load(services: &Services, workspace_id: &str, call_id: &str) -> Result<Self, Fault> {
+    pub async fn load(
+        services: &Services,
+        workspace_id: &WorkspaceId,
+        call_id: &CallId,
+    ) -> Result<Self, Fault> {
         let [rows] = services.read([Self::select(workspace_id, call_id)]).await?;
         Self::first(Some(&rows))?.ok_or_else(|| Fault::Bug(format!("{call_id} has no leg")))
     }

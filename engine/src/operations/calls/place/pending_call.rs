@@ -4,7 +4,7 @@ use serde_json::json;
 use super::plan::Ready;
 use super::{Answer, Body};
 use crate::base::error::{Code, Error};
-use crate::base::ids::{Id, WorkspaceId};
+use crate::base::ids::CallId;
 use crate::base::limits::{PHONE_CALL_SECONDS_MAX, PHONE_CONNECT_MS, PHONE_QUEUE_MS, PHONE_RING_SECONDS};
 use crate::base::time::Timestamp;
 use crate::carriers::{End, Order, Placed, Rejection, RejectionCause};
@@ -43,7 +43,7 @@ impl PendingCall {
     pub(super) fn new(context: &Context, body: &Body, ready: &Ready) -> Result<Self, Fault> {
         let services = &context.services;
         let call = NewCall {
-            workspace_id: WorkspaceId::from_stored(context.workspace_id()?.to_owned()),
+            workspace_id: context.workspace_id()?.clone(),
             id: services.new_id(),
             assistant_id: ready.assistant.id.clone(),
             assistant_revision: ready.assistant.revision,
@@ -218,7 +218,7 @@ impl PendingCall {
     }
 }
 
-fn with_call(mut error: Error, call_id: &str) -> Error {
+fn with_call(mut error: Error, call_id: &CallId) -> Error {
     if let Some(details) = error.details.as_deref_mut() {
         details["call_id"] = json!(call_id);
     }

@@ -1,12 +1,13 @@
 //! Moves a call from one group of the roll-ups to another.
+use crate::base::ids::{CallId, WorkspaceId};
 use crate::ports::statement::{Statement, Value};
 use crate::sql;
 use crate::storage::calls::rollup::{ADD, SPANS, STARTS_AT};
 
 /// Moves a call to another group, or changes its sums. `None` keeps the current value.
 pub(super) struct Regroup<'a> {
-    pub(super) workspace_id: &'a str,
-    pub(super) id: &'a str,
+    pub(super) workspace_id: &'a WorkspaceId,
+    pub(super) id: &'a CallId,
     /// On the call before the change.
     pub(super) condition: &'static str,
     pub(super) outcome: Option<&'static str>,
