@@ -113,9 +113,9 @@ impl Sqlite {
 /// Uses `VACUUM INTO`, which reads in one transaction: concurrent writes do not prolong it.
 fn copy(source: &rusqlite::Connection, part: &Path, target: &Path) -> Result<(), OpenError> {
     let file = data::private().create_new(true).write(true).open(part)?;
-    let name = part.to_str().ok_or_else(|| {
-        std::io::Error::new(ErrorKind::InvalidInput, "the name of a backup must be UTF-8")
-    })?;
+    let name = part
+        .to_str()
+        .ok_or_else(|| std::io::Error::new(ErrorKind::InvalidInput, "the name of a backup must be UTF-8"))?;
     source.execute("VACUUM INTO ?1", [name])?;
     Ok(data::publish(file, part, target)?)
 }

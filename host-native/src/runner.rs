@@ -96,7 +96,7 @@ async fn until(running: &mut JoinSet<()>, max: usize) {
 async fn guarded(job: ClaimedJob) {
     let incident = match AssertUnwindSafe(job.run()).catch_unwind().await {
         Ok(incident) => incident,
-        Err(panic) => Some(job.panicked(&format!("a panic: {}", panic_message(&*panic))).await),
+        Err(panic) => Some(job.broke(&format!("a panic: {}", panic_message(&*panic))).await),
     };
     if let Some(incident) = incident {
         tracing::error!("{incident}");

@@ -145,7 +145,7 @@ impl ClaimedJob {
     }
 
     /// Releases the job for a retry after [`ClaimedJob::run`] panicked. Returns errors for the log.
-    pub async fn panicked(self, detail: &str) -> String {
-        job_failed(&self.services.put_back(&self.job, &format!("it broke: {detail}")).await)
+    pub async fn broke(self, detail: &str) -> String {
+        job_failed(&self.services.release_for_retry(&self.job, &format!("it broke: {detail}")).await)
     }
 }

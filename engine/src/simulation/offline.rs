@@ -34,12 +34,12 @@ pub fn run_offline(
             },
             Some(Output::AskJudge) => match simulation.judge_question() {
                 Some(question) => Input::Verdict { ruling: judge.judge(&question.turn()) },
-                None => Input::ModelFailed { reason: "there was nothing to rule on".into() },
+                None => Input::ModelFailed { reason: "there was no question for the judge".into() },
             },
             Some(Output::Done { result }) => return Ok(result),
             Some(Output::Failed { failure }) => return Err(failure),
             None => {
-                let reason = "the simulation came to a halt".to_owned();
+                let reason = "the simulation stalled".to_owned();
                 return Err(simulation.failure(SimulationPart::Assistant, reason));
             }
         };

@@ -14,7 +14,11 @@ fn a_text_conversation_replays() {
     call.at(1_000, Input::Start);
     assert_eq!(call.conversation.poll_timeout(), Some(21_000));
     call.at(9_000, user("Order 7?"));
-    assert_eq!(call.conversation.poll_timeout(), Some(301_000), "silence is not measured while the model thinks");
+    assert_eq!(
+        call.conversation.poll_timeout(),
+        Some(301_000),
+        "silence is not measured while the model thinks"
+    );
     call.at(9_500, tool_calls(1));
     call.at(11_000, tool_result("c_t1"));
     call.at(12_000, reply(2, "It was sent."));
