@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_published_standard_webhooks_vector_holds() {
+    fn matches_the_published_standard_webhooks_vector() {
         let secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
         let signature = webhook_signature(
             secret,
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn the_old_secret_signs_beside_the_new_one_until_its_time_is_over() {
+    fn the_old_secret_signs_too_until_the_overlap_ends() {
         let message = Signed { id: "evt_1", now_ms: 100_999, body: b"{}" };
         let versions = |old_until_ms| SecretVersions { version: 3, old_until_ms };
         let signed = |old| versions(old).signatures("server", SecretKind::Webhook, "hook_1", &message);
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_differ_by_everything_they_are_made_of() {
+    fn secrets_differ_by_each_input() {
         let base = signing_secret("server", SecretKind::Tool, "tool_1", 1);
         assert!(base.starts_with("whsec_"));
         for other in [

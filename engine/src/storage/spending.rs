@@ -61,13 +61,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_month_is_the_year_and_the_month() {
+    fn formats_months() {
         assert_eq!(month(1_767_225_600_000), "2026-01");
         assert_eq!(month(1_767_225_599_999), "2025-12");
     }
 
     #[test]
-    fn nothing_spent_writes_nothing() {
+    fn a_zero_cost_writes_nothing() {
         assert!(add("ws_1", 0, 0).is_none());
         assert!(add("ws_1", 0, 1).is_some());
         assert!(add("ws_1", 0, -1).is_some(), "a price that was lowered");

@@ -1,4 +1,4 @@
-//! Which part of the service answers a request.
+//! Routes a request to the part of the service that answers it.
 use bytes::Bytes;
 use http::{Method, Response};
 
@@ -9,7 +9,7 @@ use crate::live::{self, telephony};
 use crate::ports::Incoming;
 use crate::storage::fault::Fault;
 
-/// Answers a request whose body is whole.
+/// Answers a request with its complete body.
 pub(crate) async fn respond(api: &Api, incoming: &Incoming, request_id: &str) -> Response<Bytes> {
     let services = api.services();
     let now_ms = services.ports().clock.now_ms();
@@ -52,7 +52,7 @@ fn document(
     }
 }
 
-/// The service is up when its storage answers.
+/// The service is healthy if its storage responds.
 async fn health(api: &Api) -> Response<Bytes> {
     let probe = vec![crate::sql!("SELECT 1 AS up")];
     match api.services().ports().database.read(probe).await {
