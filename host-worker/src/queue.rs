@@ -52,13 +52,13 @@ impl Wakes {
     /// Sends the collected hints. A failure is only logged: the cron trigger finds the jobs.
     pub async fn send(&self, now_ms: i64) {
         let collected = std::mem::take(&mut *self.lock());
-        let mut grouped: BTreeMap<(JobQueue, u32), Vec<String>> = BTreeMap::new();
+        let mut together: BTreeMap<(JobQueue, u32), Vec<String>> = BTreeMap::new();
         for Wake { queue, job_id, at_ms } in collected {
-            grouped.entry((queue, delay_s(at_ms - now_ms))).or_default().push(job_id);
+            together.entry((queue, delay_s(at_ms - now_ms))).or_default().push(job_id);
         }
         for queue in JobQueue::ALL.iter().copied() {
             let mut messages = Vec::new();
-            for ((_, delay_s), job_ids) in grouped.iter().filter(|((group, _), _)| *group == queue) {
+            for ((_, delay_s), job_ids) in together.iter().filter(|((group, _), _)| *group == queue) {
                 for job_ids in job_ids.chunks(JOBS_PER_INVOCATION) {
                     let hint = Hint { queue: queue.as_str().to_owned(), job_ids: job_ids.to_vec() };
                     messages.push(MessageBuilder::new(hint).delay_seconds(*delay_s).build());

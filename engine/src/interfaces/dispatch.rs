@@ -26,7 +26,7 @@ pub struct Raw {
     pub if_revision: Option<i64>,
     /// Idempotency-Key.
     pub idempotency_key: Option<String>,
-    /// Whether strings are converted to the schema's types.
+    /// Whether texts are converted into what the schema asks for.
     pub strictness: Strictness,
 }
 
@@ -54,15 +54,15 @@ pub async fn dispatch(
     let input = match checked(api, context, operation, raw) {
         Ok(input) => input,
         Err(fault) => {
-            // Authentication precedes validation: without a key, a client gets no details.
+            // Without a key, a client learns nothing about the form of a request.
             authenticate(context).await?;
             return Err(fault);
         }
     };
     for _ in 0..STALE_ATTEMPTS_MAX {
         let outcome = match (operation.run)(context, &input).await {
-            // The operation may have failed before its first database query. An invalid key takes precedence over its
-            // error, and so does a response stored under an Idempotency-Key.
+            // The operation may have refused before it asked storage anything: whoever has no key
+            // is told so first, and an answer stored under an Idempotency-Key stands.
             Err(Fault::Refused(error)) if error.code != Code::Unauthorized => {
                 context.authenticate().await.and(Err(error.into()))
             }
@@ -121,8 +121,8 @@ fn checked(
     Ok(Input { path: raw.path, query, body, if_revision: raw.if_revision })
 }
 
-/// Checks query values, which are strings (REST) or JSON (MCP), with the same rules: the wrong type is a 400, a value
-/// out of range or an unknown name a 422.
+/// Query values arrive as texts (REST) or JSON (MCP) and obey the same rules: the wrong form is a 400, a value out of
+/// range or an unknown name a 422.
 fn checked_query(schema: Option<&Value>, raw: Map<String, Value>) -> Result<Map<String, Value>, Error> {
     if schema.is_none() && raw.is_empty() {
         return Ok(raw);
@@ -133,7 +133,7 @@ fn checked_query(schema: Option<&Value>, raw: Map<String, Value>) -> Result<Map<
     let mut malformed = Vec::new();
     for (name, value) in raw {
         let Some(kind) = schema["properties"][&name]["type"].as_str() else {
-            // Unknown: rejected below, by name.
+            // Unknown: refused below, by name.
             typed.insert(name, value);
             continue;
         };

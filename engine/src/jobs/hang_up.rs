@@ -8,7 +8,7 @@ use crate::storage::jobs::Job;
 
 pub(super) async fn run(services: &Services, job: &Job) -> Result<(), Failure> {
     let [rows] = services.read([Leg::select(&job.workspace_id, &job.subject_id)]).await?;
-    // Usually the carrier has ended the line meanwhile.
+    // Usually the line has ended by itself meanwhile.
     if let Some(leg) = Leg::first(Some(&rows))?.filter(|leg| leg.facts.end.is_none())
         && let Err(fault) = hang_up::hang_up(services, &leg).await
         && job.attempts <= JOB_ATTEMPTS_MAX

@@ -25,7 +25,7 @@ pub trait Peer: Movable {
     /// true if it was played completely.
     fn finish(&mut self, reason: EndedReason) -> BoxFuture<'_, bool>;
 
-    /// Reports that the call has ended and is stored, and closes the connection.
+    /// The call has ended and is stored.
     fn over<'a>(&'a mut self, call_id: &'a str, reason: EndedReason, duration_ms: i64) -> BoxFuture<'a, ()>;
 
     /// Reports an internal error and closes the connection; the end is not stored.

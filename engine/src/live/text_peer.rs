@@ -1,7 +1,7 @@
 //! A text client: the conversation as JSON messages.
 use super::message::{self, ClientMessage, ServerMessage};
+use super::message_rate::RateLimit;
 use super::peer::{Peer, PeerEvent};
-use super::rate_limit::RateLimit;
 use crate::base::limits::{LIVE_WRONG_MESSAGES_MAX, SOCKET_MESSAGE_BYTES_MAX};
 use crate::conversation::transcript::TranscriptRow;
 use crate::conversation::{CallFault, EndedReason};

@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn all_wrong_fields_are_reported_together() {
+    fn every_wrong_field_is_named_at_once() {
         let found = problems(
             json!({"name": "", "timeout_ms": 5, "enabled": null, "mode": "sms",
                    "timeoutMs": 1, "list": [{"kind": 1, "x": 2}]}),
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn null_is_accepted_only_for_nullable_fields() {
+    fn null_passes_only_where_it_means_something() {
         assert!(problems(json!({"name": "a", "region": null}), Strictness::Strict).is_empty());
         assert_eq!(problems(json!({"name": null}), Strictness::Strict).len(), 1);
     }
@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn strings_are_converted_only_for_mcp() {
+    fn strings_are_mended_only_for_mcp() {
         let sent = json!({"name": "a", "timeout_ms": "150", "enabled": "true", "list": "[{\"kind\":\"k\"}]"});
         assert_eq!(problems(sent.clone(), Strictness::Strict).len(), 3);
         let mut value = sent;

@@ -45,7 +45,7 @@ impl Statement {
         Self { sql: Cow::Owned(rendered), params: values.into_iter().map(|(_, value)| value).collect() }
     }
 
-    /// Replaces `:ws` with the id of a known workspace, for code below operations.
+    /// The same for a job, which knows the workspace it works for: `:ws` becomes a plain value.
     pub fn in_workspace(self, workspace_id: &str) -> Self {
         self.with_workspace("?", workspace_id, "")
     }

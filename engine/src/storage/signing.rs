@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_differ_by_each_input() {
+    fn secrets_differ_by_everything_they_are_made_of() {
         let base = signing_secret("server", SecretKind::Tool, "tool_1", 1);
         assert!(base.starts_with("whsec_"));
         for other in [

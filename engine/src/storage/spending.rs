@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn a_zero_cost_writes_nothing() {
+    fn nothing_spent_writes_nothing() {
         assert!(add("ws_1", 0, 0).is_none());
         assert!(add("ws_1", 0, 1).is_some());
         assert!(add("ws_1", 0, -1).is_some(), "a price that was lowered");

@@ -1,4 +1,4 @@
-//! Routes a request to the part of the service that answers it.
+//! Which part of the service answers a request.
 use bytes::Bytes;
 use http::{Method, Response};
 
@@ -9,7 +9,7 @@ use crate::live::{self, telephony};
 use crate::ports::Incoming;
 use crate::storage::fault::Fault;
 
-/// Answers a request with its complete body.
+/// Answers a request whose body is whole.
 pub(crate) async fn respond(api: &Api, incoming: &Incoming, request_id: &str) -> Response<Bytes> {
     let services = api.services();
     let now_ms = services.ports().clock.now_ms();
@@ -52,7 +52,7 @@ fn document(
     }
 }
 
-/// The service is healthy if its storage responds.
+/// The service is up when its storage answers.
 async fn health(api: &Api) -> Response<Bytes> {
     let probe = vec![crate::sql!("SELECT 1 AS up")];
     match api.services().ports().database.read(probe).await {

@@ -20,8 +20,8 @@ pub struct ToolResult {
     replayed: bool,
 }
 
-/// Calls a tool. `refused` is an error in the document as a whole. The outer error is a wrong key or an internal error;
-/// the inner one is a message that is not a valid tool call.
+/// Calls a tool. `refused` is what is wrong with the document as a whole. The outer error is a wrong key or a failure
+/// on our side; the inner one says that the message does not call a tool.
 pub async fn call(
     api: &Api,
     context: &mut Context,
@@ -59,7 +59,7 @@ pub async fn call(
     if error.code == Code::Unauthorized {
         return Err(error.into());
     }
-    // Any other error becomes the tool's result: an HTTP error would make clients close the connection.
+    // Any other error is the tool's result: an HTTP error would make clients drop the connection.
     context.incident = context.incident.take().or(incident);
     let body = error.to_json(request_id).to_string();
     Ok(Ok(ToolResult { body, is_error: true, replayed: error.replayed }))
@@ -124,7 +124,7 @@ fn raw(operation: &'static Operation, mut arguments: Map<String, Value>) -> Resu
         (None, None) => None,
     };
     validate::refuse(&problems)?;
-    // The rest are query values; unknown ones are rejected with them, by name.
+    // What is left are query values; unknown ones are refused there, by name.
     Ok(Raw { path, query: arguments, body, if_revision, idempotency_key, strictness: Strictness::Coerce })
 }
 
@@ -154,7 +154,7 @@ impl ToolResult {
         let mut text = Value::Object(result).to_string();
         text.pop();
         text.push_str(",\"structuredContent\":");
-        // The body is JSON already, so it is inserted without parsing it again.
+        // The body is JSON already: it goes in as it is, without being read again.
         if self.body.starts_with('[') {
             text.push_str("{\"items\":");
             text.push_str(&self.body);

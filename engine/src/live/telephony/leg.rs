@@ -207,7 +207,7 @@ mod tests {
     use crate::carriers::Side;
 
     #[test]
-    fn a_command_id_is_a_uuid_per_call_and_purpose() {
+    fn a_command_id_is_a_uuid_of_its_own() {
         let id = command_id("call_1", "place");
         assert_eq!(id.len(), 36);
         assert_eq!(id, command_id("call_1", "place"));
