@@ -263,7 +263,7 @@ impl Sandbox {
     /// Advances the clock.
     pub fn advance(&self, ms: i64) {
         self.clock.0.fetch_add(ms, Ordering::SeqCst);
-        self.sessions.move_on();
+        self.sessions.poll_all();
     }
 
     /// Queues a response for the next outgoing request. Without a response, a request fails to connect.
