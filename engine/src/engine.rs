@@ -1,13 +1,13 @@
-//! The engine as hosts use it. A host provides [`Ports`], passes requests in, and sends what comes out.
+//! The engine's interface for hosts. A host provides [`Ports`], passes requests to the engine, and sends its responses.
 //!
-//! A request goes through these steps, and no type of one step can be had before the step in front of it:
+//! A request goes through these steps. Each step's type is available only from the previous step:
 //!
-//! 1. [`Engine::begin`] decides by the head: [`Admission`].
-//! 2. [`PendingRequest`] takes the body, if there is one, and [`PendingRequest::answer`] ends it.
-//!    [`PendingSocket`] is accepted, and gives a [`LiveSession`](crate::live::LiveSession) to run over the socket.
+//! 1. [`Engine::begin`] decides based on the head: [`Admission`].
+//! 2. [`PendingRequest`] receives the body, if there is one, and [`PendingRequest::answer`] answers the request.
+//!    Accepting a [`PendingSocket`] returns a [`LiveSession`](crate::live::LiveSession) to run over the socket.
 //! 3. [`PreparedResponse`] is a [`FinalResponse`] to send and log, or a [`BlobResponse`] whose blob is opened first.
 //!
-//! Jobs run in a process ([`Engine::start`], [`QueueWorker`]) or in short invocations
+//! Jobs run in a long-running process ([`Engine::start`], [`QueueWorker`]) or in short invocations
 //! ([`Engine::jobs_of_hints`], [`Engine::scheduled_jobs`]).
 use std::convert::Infallible;
 use std::net::IpAddr;
@@ -38,35 +38,35 @@ pub struct Engine {
     api: Arc<Api>,
 }
 
-/// A service that has taken its storage over.
+/// A started service.
 pub struct Started {
-    /// The API key of the first workspace, at the very first start only. Nobody can read it again.
+    /// The API key of the first workspace, on the first start only. It cannot be read again.
     pub first_key: Option<String>,
-    /// One worker a job queue; the host runs all of them.
+    /// One worker per job queue; the host runs all of them.
     pub workers: Vec<QueueWorker>,
 }
 
 impl Engine {
-    /// Puts the service together. Fails only when the operation table contradicts itself.
+    /// Creates the service. Fails only if the operation table is inconsistent.
     #[cfg(not(target_arch = "wasm32"))]
     pub fn new(config: Config, ports: Ports) -> Result<Self, Fault> {
         Self::with_documents(config, ports, Documents::derived())
     }
 
-    /// Puts the service together over documents that the host's build script made.
+    /// Creates the service with documents that the host's build script generated.
     pub fn with_documents(config: Config, ports: Ports, documents: Documents) -> Result<Self, Fault> {
         Ok(Self { api: Arc::new(Api::new(config, ports, documents)?) })
     }
 
-    /// Takes a request in by its head. `peer` is the address of the client as the platform reports it. `upgrade` is
-    /// what the host needs to make a WebSocket of the connection, if the handshake is complete; without it, a request
+    /// Begins a request with its head. `peer` is the client's address as the platform reports it. `upgrade` is the
+    /// host's value for upgrading the connection to a WebSocket, if the handshake is complete; without it, a request
     /// for a WebSocket is a plain request.
     pub fn begin<U>(&self, head: Parts, peer: Option<IpAddr>, upgrade: Option<U>) -> Admission<U> {
         host::begin(self.api.clone(), head, peer, upgrade)
     }
 
-    /// Answers a request whose body is in memory already, one for a WebSocket without an upgrade. For tests and hosts
-    /// that read nothing from a network.
+    /// Answers a request with a complete body; a request for a WebSocket is not upgraded. For tests and for hosts
+    /// without a network.
     pub async fn handle(&self, request: http::Request<Bytes>, peer: Option<IpAddr>) -> PreparedResponse {
         let (head, body) = request.into_parts();
         let mut pending = match self.begin(head, peer, None::<Infallible>) {
@@ -80,8 +80,8 @@ impl Engine {
         }
     }
 
-    /// Takes the storage over at the start of a process that is the only one on it, and returns the workers for its
-    /// jobs. Every lease in the storage is one of a process that is gone. `owner` names the process in new leases.
+    /// Starts the service in the only process that uses the storage, and returns the workers for its jobs. Existing
+    /// leases belong to processes that have ended, and are released. `owner` identifies the process in new leases.
     pub async fn start(&self, owner: &str) -> Result<Started, Fault> {
         let services = self.services();
         services.release_all_leases().await?;
@@ -90,8 +90,8 @@ impl Engine {
         Ok(Started { first_key, workers: JobQueue::ALL.iter().map(worker).collect() })
     }
 
-    /// The jobs to run when hints have come. Each hint names its queue ([`JobQueue::as_str`]); `None` stands for one
-    /// that cannot be read. `owner` names the process in leases.
+    /// The jobs to run after hints have arrived. Each hint names its queue ([`JobQueue::as_str`]); `None` is an
+    /// unreadable hint. `owner` identifies the process in leases.
     pub fn jobs_of_hints<'a>(
         &self,
         owner: &str,
@@ -100,7 +100,7 @@ impl Engine {
         Invocation::of_hints(self.services().clone(), owner, hints)
     }
 
-    /// The sweep and the jobs to run when the host's regular timer fires. `owner` names the process in leases.
+    /// The sweep and the jobs to run when the host's regular timer fires. `owner` identifies the process in leases.
     pub fn scheduled_jobs(&self, owner: &str) -> Invocation {
         Invocation::scheduled(self.services().clone(), owner)
     }
@@ -120,7 +120,7 @@ impl Engine {
         &self.services().config().base_url
     }
 
-    /// What is derived from the operation table.
+    /// The interfaces derived from the operation table.
     pub fn interfaces(&self) -> &Interfaces {
         self.api.interfaces()
     }

@@ -1,5 +1,5 @@
-//! What every part of the service needs: the operator's settings, the ports that the host lends, ids, and the permits
-//! for live conversations.
+//! Shared by every part of the service: the operator's settings, the host's ports, ids, and the permits for live
+//! conversations.
 use std::sync::Arc;
 
 use crate::base::ids::{Id, Ids};
@@ -23,7 +23,7 @@ struct Inner {
 }
 
 impl Services {
-    /// Puts settings and ports together.
+    /// Combines settings and ports.
     pub fn new(config: Config, ports: Ports) -> Self {
         let inner = Inner { config, ports, ids: Ids::default(), live_permits: Arc::default() };
         Self { inner: Arc::new(inner) }
@@ -34,7 +34,7 @@ impl Services {
         &self.inner.config
     }
 
-    /// The ports that the host lends.
+    /// The host's ports.
     pub fn ports(&self) -> &Ports {
         &self.inner.ports
     }
@@ -45,22 +45,22 @@ impl Services {
         self.inner.ids.generate(prefix, clock.now_ms(), |bytes| random.fill(bytes))
     }
 
-    /// A new id of the kind that the caller asks for.
+    /// A new id of type `I`.
     pub fn new_id<I: Id>(&self) -> I {
         I::from_stored(self.id(I::PREFIX))
     }
 
-    /// The time, as the host's clock has it.
+    /// The current time of the host's clock.
     pub fn now(&self) -> Timestamp {
         Timestamp::from_ms(self.ports().clock.now_ms())
     }
 
-    /// Reads at one moment and returns the rows of each statement, in order.
+    /// Reads from one consistent snapshot and returns the rows of each statement, in order.
     pub async fn read<const N: usize>(&self, statements: [Statement; N]) -> Result<[Rows; N], DatabaseError> {
         one_for_each(self.ports().database.read(Vec::from(statements)).await?)
     }
 
-    /// Writes all or nothing and returns the rows of each statement, in order. A [`Batch`](crate::storage::batch::Batch)
+    /// Writes atomically and returns the rows of each statement, in order. A [`Batch`](crate::storage::batch::Batch)
     /// does the same for statements that are collected step by step, and wakes the jobs among them.
     pub async fn write<const N: usize>(
         &self,

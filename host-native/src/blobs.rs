@@ -1,5 +1,5 @@
-//! Recordings as files below the data folder. A file that has its name is whole and never changes,
-//! so that a copy of the folder is one of whole recordings, whenever it is made.
+//! Recordings as files in the data folder. A file gets its final name when it is complete, and never changes
+//! afterwards, so a copy of the folder contains only complete recordings, even if it is made while the service runs.
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use sidetone_engine::ports::{BlobError, BlobKey, Blobs, BoxFuture, ByteRange};
 
 use crate::data::{self, sync_folder};
 
-/// What a file is called until it is whole.
+/// The extension of an incomplete file.
 const PART: &str = "part";
 
 /// Blobs as files.
@@ -19,26 +19,26 @@ pub struct Files {
 }
 
 impl Files {
-    /// Below this folder, which has to be there.
+    /// Stores blobs in this folder, which must exist.
     pub fn new(folder: &Path) -> Self {
         Self { folder: folder.to_owned() }
     }
 
-    /// A key is a path of plain names by its type: it cannot lead out of the folder.
+    /// The type of the key guarantees that it cannot escape the folder.
     fn path(&self, key: &BlobKey) -> PathBuf {
         self.folder.join(key.as_str())
     }
 
-    /// Disks wait: not on a thread that answers requests.
-    fn work<T: Send + 'static>(
+    /// Runs disk I/O on a blocking thread, so that it does not delay requests.
+    fn run_blocking<T: Send + 'static>(
         &self,
         key: &BlobKey,
-        work: impl FnOnce(&Path, &Path) -> io::Result<T> + Send + 'static,
+        operation: impl FnOnce(&Path, &Path) -> io::Result<T> + Send + 'static,
     ) -> BoxFuture<'_, Result<T, BlobError>> {
         let (folder, path) = (self.folder.clone(), self.path(key));
         Box::pin(async move {
             let done = tokio::task::spawn_blocking(move || {
-                work(&folder, &path).map_err(|error| BlobError(format!("{}: {error}", path.display())))
+                operation(&folder, &path).map_err(|error| BlobError(format!("{}: {error}", path.display())))
             });
             done.await.unwrap_or_else(|error| Err(BlobError(error.to_string())))
         })
@@ -47,19 +47,19 @@ impl Files {
 
 impl Blobs for Files {
     fn put(&self, key: &BlobKey, bytes: Bytes) -> BoxFuture<'_, Result<(), BlobError>> {
-        self.work(key, move |root, path| put(root, path, &bytes))
+        self.run_blocking(key, move |root, path| put(root, path, &bytes))
     }
 
     fn size(&self, key: &BlobKey) -> BoxFuture<'_, Result<Option<u64>, BlobError>> {
-        self.work(key, |_, path| found(fs::metadata(path).map(|metadata| metadata.len())))
+        self.run_blocking(key, |_, path| found(fs::metadata(path).map(|metadata| metadata.len())))
     }
 
     fn get(&self, key: &BlobKey, range: ByteRange) -> BoxFuture<'_, Result<Option<Bytes>, BlobError>> {
-        self.work(key, move |_, path| found(get(path, range)))
+        self.run_blocking(key, move |_, path| found(get(path, range)))
     }
 
     fn delete(&self, key: &BlobKey) -> BoxFuture<'_, Result<(), BlobError>> {
-        self.work(key, |_, path| {
+        self.run_blocking(key, |_, path| {
             found(fs::remove_file(path.with_added_extension(PART)))?;
             match found(fs::remove_file(path))? {
                 Some(()) => sync_folder(path),
@@ -71,10 +71,10 @@ impl Blobs for Files {
 
 fn put(root: &Path, path: &Path, bytes: &[u8]) -> io::Result<()> {
     if let Some(folder) = path.parent() {
-        data::make_folder(folder)?;
-        // Each new folder is a name in the one above it.
-        for made in folder.ancestors().take_while(|folder| *folder != root) {
-            sync_folder(made)?;
+        data::create_folder(folder)?;
+        // A new folder is durable only when its parent folder is synced.
+        for created in folder.ancestors().take_while(|folder| *folder != root) {
+            sync_folder(created)?;
         }
     }
     let part = path.with_added_extension(PART);
@@ -93,7 +93,7 @@ fn get(path: &Path, range: ByteRange) -> io::Result<Bytes> {
     Ok(bytes.into())
 }
 
-/// A file that is missing is not an error.
+/// `None` for a missing file, which is not an error.
 fn found<T>(outcome: io::Result<T>) -> io::Result<Option<T>> {
     match outcome {
         Ok(value) => Ok(Some(value)),

@@ -1,4 +1,4 @@
-//! The command line: serving is the default, and an operator's few other needs.
+//! The command line: serves by default, and has a few commands for operators.
 use std::io::{self, IsTerminal, Write};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -24,7 +24,7 @@ use crate::server;
 use crate::settings::{self, HOST_SETTINGS, Settings};
 use crate::system::{SystemClock, SystemRandom};
 
-/// After the signal to stop, claimed jobs get so long to finish.
+/// Grace period for claimed jobs after the signal to stop.
 const JOBS_SHUTDOWN_MS: u64 = 10_000;
 
 /// Voice assistants as one engine: REST, MCP and a job runner in one binary.
@@ -48,28 +48,28 @@ enum Command {
     /// API keys.
     #[command(subcommand)]
     Key(KeyCommand),
-    /// Print a fresh server secret and API key, as the settings of a Worker.
+    /// Print a new server secret and API key as settings of a Worker.
     Secrets,
-    /// Copy the database into FILE, also while the service runs. Recordings are not in it: they are files that
-    /// never change, so copy the folder `recordings` afterwards, with whatever copies files.
+    /// Copy the database to FILE; works while the service runs. The copy contains no recordings. They are files that
+    /// never change: copy the folder `recordings` afterwards, with any tool.
     Backup {
-        /// Where to; must not exist.
+        /// The target file; must not exist.
         file: PathBuf,
     },
 }
 
 #[derive(Subcommand)]
 enum WorkspaceCommand {
-    /// Make a workspace and print its first API key, once.
+    /// Create a workspace and print its first API key once.
     Create {
-        /// Its name.
+        /// The name of the workspace.
         name: String,
     },
 }
 
 #[derive(Subcommand)]
 enum KeyCommand {
-    /// Make an API key and print it, once.
+    /// Create an API key and print it once.
     Create {
         /// The workspace's id or name.
         #[arg(long)]
@@ -79,7 +79,7 @@ enum KeyCommand {
 
 type Failure = Box<dyn std::error::Error>;
 
-/// Runs the command line; what it returns is printed as one line on standard error.
+/// Runs the command line. The caller prints an error as one line on standard error.
 pub fn main() -> Result<(), Failure> {
     let arguments = Arguments::parse();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
@@ -106,23 +106,23 @@ pub fn main() -> Result<(), Failure> {
         }
         Command::Workspace(WorkspaceCommand::Create { name }) => {
             let Service { engine, .. } = service(&settings, &data, settings.listen)?;
-            let made = runtime.block_on(engine.create_workspace(&name)).map_err(told)?;
+            let created = runtime.block_on(engine.create_workspace(&name)).map_err(failure)?;
             print_line(&format!(
                 "Workspace {} ({name})\nAPI key, shown this once: {}",
-                made.workspace_id, made.key
+                created.workspace_id, created.key
             ))
-            .map_err(|error| key_lost(&error, &made.workspace_id).into())
+            .map_err(|error| key_lost(&error, &created.workspace_id).into())
         }
         Command::Key(KeyCommand::Create { workspace }) => {
             let Service { engine, .. } = service(&settings, &data, settings.listen)?;
-            let key = runtime.block_on(engine.create_key(&workspace)).map_err(told)?;
+            let key = runtime.block_on(engine.create_key(&workspace)).map_err(failure)?;
             print_line(&format!("API key, shown this once: {key}"))
                 .map_err(|error| key_lost(&error, &workspace).into())
         }
     }
 }
 
-/// The secrets that a Worker has to be given; the native host makes its own.
+/// The secrets that a Worker requires as settings; the native host creates its own.
 fn secrets() -> Result<String, getrandom::Error> {
     let (mut secret, mut key) = ([0; 32], [0; 32]);
     getrandom::fill(&mut secret)?;
@@ -131,27 +131,28 @@ fn secrets() -> Result<String, getrandom::Error> {
     Ok(format!("SIDETONE_SECRET={}\nSIDETONE_BOOTSTRAP_KEYS={}", sha256_hex(&secret), key.as_str()))
 }
 
-fn told(fault: sidetone_engine::storage::fault::Fault) -> Failure {
+/// The detail for the operator: the private one if there is one.
+fn failure(fault: sidetone_engine::storage::fault::Fault) -> Failure {
     let (error, incident) = fault.split();
     incident.unwrap_or_else(|| error.message.into_owned()).into()
 }
 
 fn key_lost(error: &io::Error, workspace: &str) -> String {
     format!(
-        "an API key was made and could not be printed: {error}; make another with \
+        "an API key was created but could not be printed: {error}; create another one with \
          `sidetone key create --workspace {workspace}`"
     )
 }
 
-/// The engine over this machine.
+/// The engine with this machine's ports.
 struct Service {
     engine: Engine,
     wakes: Arc<Wakes>,
-    /// For the log at the start.
+    /// Warnings to log at startup.
     warnings: Vec<String>,
 }
 
-/// `listen` is where the service is when SIDETONE_BASE_URL does not say.
+/// Creates the service. Without SIDETONE_BASE_URL, the base URL follows from `listen`.
 fn service(settings: &Settings, data: &DataFolder, listen: SocketAddr) -> Result<Service, Failure> {
     let secret = if settings.has_secret { String::new() } else { data.secret()? };
     let base_url = settings::base_url(listen);
@@ -174,21 +175,21 @@ fn service(settings: &Settings, data: &DataFolder, listen: SocketAddr) -> Result
         http: Arc::new(HttpClient::new()?),
         keys: Arc::new(RingKeys),
     };
-    Ok(Service { engine: Engine::new(config, ports).map_err(told)?, wakes, warnings })
+    Ok(Service { engine: Engine::new(config, ports).map_err(failure)?, wakes, warnings })
 }
 
 async fn serve(settings: &Settings, data: &DataFolder) -> Result<(), Failure> {
     start_log();
     let _lock = data.lock()?;
-    // Before anything is made: a start that cannot listen must not use up the first key.
+    // Listen before creating anything: the first key is shown only once, so a failed startup must not create it.
     let listener = TcpListener::bind(settings.listen)
         .await
         .map_err(|error| format!("SIDETONE_LISTEN: cannot listen on {}: {error}", settings.listen))?;
     let address = listener.local_addr()?;
     let Service { engine, wakes, warnings } = service(settings, data, address)?;
     warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
-    // The lock keeps every other process off this folder.
-    let Started { first_key, workers } = engine.start(&owner()).await.map_err(told)?;
+    // The lock guarantees that no other server uses this folder.
+    let Started { first_key, workers } = engine.start(&owner()).await.map_err(failure)?;
     if let Err(error) = print_line(&welcome(&engine, address, first_key.as_deref())) {
         match first_key {
             Some(_) => tracing::error!("{}", key_lost(&error, "default")),
@@ -253,7 +254,7 @@ fn start_log() {
         .init();
 }
 
-/// Where the service is and what to do next, with the first key at the first start.
+/// The message at startup: the addresses, the next steps, and on the first start the API key.
 fn welcome(engine: &Engine, address: SocketAddr, first_key: Option<&str>) -> String {
     let base_url = engine.base_url();
     let mut text = format!(

@@ -1,11 +1,11 @@
-//! The data folder: the database, the recordings, the server secret, and the lock that keeps a second server out.
+//! The data folder: the database, the recordings, the server secret, and a lock against a second server.
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use sidetone_engine::base::hash::sha256_hex;
 
-/// Shorter, and the secret file is not one of ours.
+/// Minimum length of the secret; a shorter file was not written by Sidetone.
 const SECRET_BYTES_MIN: usize = 16;
 
 /// A data folder.
@@ -15,9 +15,9 @@ pub struct DataFolder {
 }
 
 impl DataFolder {
-    /// Makes the folder when it is not there; only its owner may look into it.
+    /// Opens the folder and creates it if it does not exist. Only its owner has access.
     pub fn open(path: &Path) -> io::Result<Self> {
-        make_folder(path)?;
+        create_folder(path)?;
         Ok(Self { path: path.to_owned() })
     }
 
@@ -26,12 +26,12 @@ impl DataFolder {
         self.path.join("sidetone.db")
     }
 
-    /// Where the folder is.
+    /// The path of the folder.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Keeps every other server out for as long as the file is held.
+    /// Locks the folder against other servers until the returned file is dropped.
     pub fn lock(&self) -> io::Result<File> {
         let file = private().create(true).truncate(false).write(true).open(self.path.join("lock"))?;
         match file.try_lock() {
@@ -44,11 +44,11 @@ impl DataFolder {
         }
     }
 
-    /// The server secret: made once, readable by its owner only.
+    /// The server secret, created once. Only its owner can read the file.
     pub fn secret(&self) -> io::Result<String> {
         let path = self.path.join("secret");
         if !path.try_exists()? {
-            self.make_secret(&path)?;
+            self.create_secret(&path)?;
         }
         let secret = fs::read_to_string(&path)?.trim().to_owned();
         if secret.len() < SECRET_BYTES_MIN {
@@ -64,35 +64,35 @@ impl DataFolder {
         Ok(secret)
     }
 
-    /// It appears whole or not at all; the first of several processes wins.
-    fn make_secret(&self, path: &Path) -> io::Result<()> {
+    /// Creates the secret atomically. Of several concurrent processes, the first one wins.
+    fn create_secret(&self, path: &Path) -> io::Result<()> {
         let mut bytes = [0; 32];
         getrandom::fill(&mut bytes).map_err(io::Error::other)?;
         let part = self.path.join(format!("secret.{}.part", std::process::id()));
         let mut file = private().create(true).truncate(true).write(true).open(&part)?;
         file.write_all(sha256_hex(&bytes).as_bytes())?;
-        match place(file, &part, path) {
+        match publish(file, &part, path) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => fs::remove_file(&part),
-            placed => placed,
+            other => other,
         }
     }
 }
 
-/// Gives a finished file its name, durably; a file that has the name already stays.
-pub(crate) fn place(file: File, part: &Path, target: &Path) -> io::Result<()> {
+/// Renames a complete file to its final name, durably. Fails if the name exists.
+pub(crate) fn publish(file: File, part: &Path, target: &Path) -> io::Result<()> {
     file.sync_all()?;
     drop(file);
     match fs::hard_link(part, target) {
         Ok(()) => fs::remove_file(part)?,
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Err(error),
-        // Not every file system has links.
+        // Some file systems have no hard links.
         Err(_) if !target.try_exists()? => fs::rename(part, target)?,
         Err(error) => return Err(error),
     }
     sync_folder(target)
 }
 
-/// Makes a name, or its absence, durable: the folder it stands in goes to disk.
+/// Makes the creation or removal of a file durable: syncs its parent folder.
 pub(crate) fn sync_folder(path: &Path) -> io::Result<()> {
     #[cfg(unix)]
     File::open(match path.parent() {
@@ -103,8 +103,8 @@ pub(crate) fn sync_folder(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Makes a folder, and those above it, when they are not there; only their owner may look into them.
-pub(crate) fn make_folder(path: &Path) -> io::Result<()> {
+/// Creates a folder and its parents if they do not exist. Only their owner has access.
+pub(crate) fn create_folder(path: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]

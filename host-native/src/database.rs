@@ -1,4 +1,4 @@
-//! SQLite in a file: one writer that commits all waiting batches together, and readers beside it.
+//! SQLite in a file: one writer that commits all waiting batches together, and concurrent readers.
 mod connection;
 mod migrate;
 mod writer;
@@ -14,7 +14,7 @@ use crate::data;
 use connection::Session;
 use writer::Writer;
 
-/// Idle reading connections kept; more are opened under load and closed after it.
+/// Idle reading connections to keep; more are opened under load and closed afterwards.
 const IDLE_READERS_MAX: usize = 16;
 
 /// A database file.
@@ -27,9 +27,9 @@ pub struct Sqlite {
 /// Why a database cannot be used.
 #[derive(Debug)]
 pub enum OpenError {
-    /// It has been migrated by a newer version of Sidetone.
+    /// A newer version of Sidetone has migrated it.
     Newer(String),
-    /// SQLite's own sentence.
+    /// An error of SQLite.
     Sqlite(rusqlite::Error),
     /// A file cannot be written.
     File(std::io::Error),
@@ -63,9 +63,9 @@ impl From<std::io::Error> for OpenError {
 }
 
 impl Sqlite {
-    /// Opens the file, makes it when it is not there, and brings its schema up to date.
+    /// Opens the file, creates it if it does not exist, and applies missing migrations.
     pub fn open(path: &Path) -> Result<Self, OpenError> {
-        // SQLite gives its other files the mode of this one.
+        // SQLite creates its other files with the mode of this one.
         match data::private().create_new(true).write(true).open(path) {
             Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(error.into()),
             _ => {}
@@ -76,14 +76,14 @@ impl Sqlite {
         Ok(Self { path: path.to_owned(), readers, writer: Writer::start(session) })
     }
 
-    /// Copies the database into `target` while it is in use: all of one moment, and the file has its
-    /// name only once it is whole and on disk.
+    /// Copies a consistent snapshot of the database to `target`, also while it is in use. The file gets its final name
+    /// when it is complete and durable.
     pub fn backup(path: &Path, target: &Path) -> Result<(), OpenError> {
         let mut source = connection::open_reader(path)?;
         let mut part = target.as_os_str().to_owned();
         part.push(".part");
         let part = PathBuf::from(part);
-        // Left over from a backup that was cut off.
+        // Left over from an interrupted backup.
         match std::fs::remove_file(&part) {
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(error.into()),
             _ => {}
@@ -110,19 +110,19 @@ impl Sqlite {
     }
 }
 
-/// `VACUUM INTO` reads in one transaction, so it ends however much is written meanwhile.
+/// Uses `VACUUM INTO`, which reads in one transaction: concurrent writes do not prolong it.
 fn copy(source: &rusqlite::Connection, part: &Path, target: &Path) -> Result<(), OpenError> {
     let file = data::private().create_new(true).write(true).open(part)?;
-    let name = part.to_str().ok_or_else(|| {
-        std::io::Error::new(ErrorKind::InvalidInput, "the name of a backup has to be UTF-8")
-    })?;
+    let name = part
+        .to_str()
+        .ok_or_else(|| std::io::Error::new(ErrorKind::InvalidInput, "the name of a backup must be UTF-8"))?;
     source.execute("VACUUM INTO ?1", [name])?;
-    Ok(data::place(file, part, target)?)
+    Ok(data::publish(file, part, target)?)
 }
 
 impl Database for Sqlite {
     fn read(&self, batch: Vec<Statement>) -> BoxFuture<'_, Result<Vec<Rows>, DatabaseError>> {
-        // A read takes microseconds: handing it to another thread would cost more than it does.
+        // A read takes microseconds; passing it to another thread would take longer.
         Box::pin(async move { self.read_now(&batch) })
     }
 
@@ -131,20 +131,20 @@ impl Database for Sqlite {
     }
 }
 
-/// A database in memory, for one engine in one test.
+/// An in-memory database for tests.
 pub struct Memory {
     session: Mutex<Session>,
 }
 
 impl Memory {
-    /// An empty one with the current schema.
+    /// An empty database with the current schema.
     pub fn new() -> Result<Self, OpenError> {
         let mut session = connection::open_in_memory()?;
         migrate::migrate(session.connection())?;
         Ok(Self { session: Mutex::new(session) })
     }
 
-    /// The schema as SQLite has it, one statement a line.
+    /// The schema as SQLite stores it, one statement per line.
     pub fn schema(&self) -> Result<String, OpenError> {
         let mut session = self.session.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         let mut statement = session

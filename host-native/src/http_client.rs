@@ -1,5 +1,5 @@
-//! Outgoing HTTP: reqwest over rustls, with the platform's roots (and `SSL_CERT_FILE`). No redirect,
-//! no proxy, no cookie; for users' addresses, no private address whatever a name resolves to.
+//! Outgoing HTTP with reqwest and rustls, with the platform's root certificates (and `SSL_CERT_FILE`). No redirects, no
+//! proxy, no cookies. Requests to users' URLs never connect to a private address, whatever the name resolves to.
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use reqwest::{Client, Method, Response, Url};
 use sidetone_engine::base::targets::{is_public_address, names_private_address};
 use sidetone_engine::ports::{BoxFuture, Egress, Http, HttpError, HttpReply, HttpRequest, HttpStream};
 
-/// The two clients, by where their requests may go.
+/// One client for each [`Egress`] class.
 pub struct HttpClient {
     public: Client,
     operator: Client,
@@ -20,7 +20,7 @@ pub struct HttpClient {
 impl HttpClient {
     /// Builds both clients.
     pub fn new() -> Result<Self, reqwest::Error> {
-        // A second installation in the same process is harmless: the first one counts.
+        // Fails if a provider is installed already, which is fine.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let builder = || Client::builder().redirect(Policy::none()).no_proxy();
         Ok(Self { public: builder().dns_resolver(PublicOnly).build()?, operator: builder().build()? })
@@ -35,7 +35,7 @@ impl HttpClient {
         };
         let method = Method::from_bytes(request.method.as_bytes())
             .map_err(|error| HttpError::Failed(error.to_string()))?;
-        // Counts until the last byte of the body.
+        // The timeout includes the body.
         let mut outgoing = client
             .request(method, url)
             .timeout(Duration::from_millis(request.deadline_ms))
@@ -50,46 +50,46 @@ impl HttpClient {
         let response_bytes_max = request.response_bytes_max;
         let response = self.begin(request).await?;
         let (status, headers) = (response.status().as_u16(), headers(&response));
-        let mut pieces = Pieces { response, left_bytes: response_bytes_max, too_many: false };
+        let mut pieces = Pieces { response, left_bytes: response_bytes_max, is_too_large: false };
         let mut body = BytesMut::new();
         while let Some(piece) = pieces.next().await? {
             body.extend_from_slice(&piece);
         }
         let reply = HttpReply { status, headers, body: body.freeze() };
-        if pieces.too_many { Err(HttpError::TooLarge(reply)) } else { Ok(reply) }
+        if pieces.is_too_large { Err(HttpError::TooLarge(reply)) } else { Ok(reply) }
     }
 
     async fn begin_stream(&self, request: HttpRequest) -> Result<HttpStream, HttpError> {
         let response_bytes_max = request.response_bytes_max;
         let response = self.begin(request).await?;
         let (status, headers) = (response.status().as_u16(), headers(&response));
-        let pieces = Pieces { response, left_bytes: response_bytes_max, too_many: false };
+        let pieces = Pieces { response, left_bytes: response_bytes_max, is_too_large: false };
         let head = HttpReply { status, headers: headers.clone(), body: Bytes::new() };
         let body =
             stream::try_unfold((pieces, head), async |(mut pieces, head)| match pieces.next().await? {
                 Some(piece) => Ok(Some((piece, (pieces, head)))),
-                None if pieces.too_many => Err(HttpError::TooLarge(head)),
+                None if pieces.is_too_large => Err(HttpError::TooLarge(head)),
                 None => Ok(None),
             });
         Ok(HttpStream { status, headers, body: Box::pin(body) })
     }
 }
 
-/// A body on its way, within its limit.
+/// A body that is being received, within its size limit.
 struct Pieces {
     response: Response,
     left_bytes: usize,
-    /// Whether there was more than the limit.
-    too_many: bool,
+    /// Whether the body exceeded the limit.
+    is_too_large: bool,
 }
 
 impl Pieces {
     async fn next(&mut self) -> Result<Option<Bytes>, HttpError> {
-        if self.too_many {
+        if self.is_too_large {
             return Ok(None);
         }
         let Some(mut piece) = self.response.chunk().await.map_err(failed)? else { return Ok(None) };
-        self.too_many = piece.len() > self.left_bytes;
+        self.is_too_large = piece.len() > self.left_bytes;
         piece.truncate(self.left_bytes);
         self.left_bytes -= piece.len();
         Ok(Some(piece))
@@ -122,8 +122,8 @@ impl Http for HttpClient {
     }
 }
 
-/// Resolves names to public addresses only, at the moment of connecting: what a name meant when it
-/// was saved does not count (DNS rebinding).
+/// Resolves names to public addresses only. It runs at each connection, because a name may resolve to another address
+/// than when the URL was saved (DNS rebinding).
 struct PublicOnly;
 
 #[derive(Debug)]

@@ -1,5 +1,5 @@
-//! Sidetone self-hosted: the engine over SQLite, hyper and the system's clock, as one binary; and, for tests, over
-//! nothing but memory: [`Sandbox`].
+//! Self-hosted Sidetone: the engine with SQLite, hyper and the system clock, as one binary. [`Sandbox`] is the
+//! in-memory variant for tests.
 pub mod blobs;
 pub mod cli;
 pub mod data;

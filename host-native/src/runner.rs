@@ -1,5 +1,5 @@
-//! Runs the jobs of a queue: the engine's [`QueueWorker`] says what to start and how long to wait. On threads of its
-//! own: conversations that compute must not keep requests waiting.
+//! Runs the jobs of a queue: the engine's [`QueueWorker`] decides what to start and how long to wait. Each queue has
+//! its own threads, so that CPU-bound simulations do not delay requests.
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use tokio::task::JoinSet;
 
 use crate::server::panic_message;
 
-/// Hints go to the runners of this process.
+/// Passes hints to the runners of this process.
 #[derive(Default)]
 pub struct Wakes {
     conversations: Notify,
@@ -40,7 +40,7 @@ pub struct Runner {
 }
 
 impl Runner {
-    /// Starts a worker on a runtime of its own; it runs jobs until `stop` turns true, then gives its leases back.
+    /// Starts a worker on its own runtime. It runs jobs until `stop` becomes true, then releases its leases.
     pub fn start(worker: QueueWorker, wakes: Arc<Wakes>, stop: watch::Receiver<bool>) -> Self {
         let thread = std::thread::spawn(move || {
             let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -56,7 +56,7 @@ impl Runner {
         Self { thread }
     }
 
-    /// Whether it has ended.
+    /// Whether the worker has ended.
     pub fn is_finished(&self) -> bool {
         self.thread.is_finished()
     }
@@ -78,21 +78,21 @@ async fn run(mut worker: QueueWorker, wakes: Arc<Wakes>, mut stop: watch::Receiv
             _ = stop.changed() => {}
         }
     }
-    // What is under way gets the rest of the grace period; the caller cuts it off.
+    // Running jobs continue; the caller enforces the grace period.
     while running.join_next().await.is_some() {}
     if let Some(incident) = worker.stop().await {
         tracing::error!("{incident}");
     }
 }
 
-/// Resolves when no more than `most` jobs are running.
-async fn until(running: &mut JoinSet<()>, most: usize) {
-    while running.len() > most {
+/// Resolves when at most `max` jobs are running.
+async fn until(running: &mut JoinSet<()>, max: usize) {
+    while running.len() > max {
         running.join_next().await;
     }
 }
 
-/// Runs a job; one that panics is put back like any other failure and takes nothing with it.
+/// Runs a job. After a panic it is released for a retry, as after any other failure.
 async fn guarded(job: ClaimedJob) {
     let incident = match AssertUnwindSafe(job.run()).catch_unwind().await {
         Ok(incident) => incident,

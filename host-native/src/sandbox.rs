@@ -1,4 +1,4 @@
-//! The whole service in memory, for tests: ours and yours. No network, no files, no real time.
+//! The whole service in memory, for our tests and yours: without network, files and real time.
 mod http;
 mod ports;
 mod socket;
@@ -26,14 +26,14 @@ use self::ports::{Hints, ManualClock, SeededRandom};
 pub use self::socket::SandboxSocket;
 use self::socket::Sessions;
 
-/// Jobs a sandbox runs together.
+/// Jobs that a sandbox runs concurrently.
 const JOBS_AT_ONCE: usize = 32;
-/// Where requests come from.
+/// The client address of all requests.
 const PEER: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 /// The manual clock starts here: 2026-01-01T00:00:00Z.
 const START_MS: i64 = 1_767_225_600_000;
 
-/// A service of its own, with one workspace and its key.
+/// An independent in-memory service with one workspace and its API key.
 ///
 /// ```
 /// use serde_json::json;
@@ -45,9 +45,9 @@ const START_MS: i64 = 1_767_225_600_000;
 /// assert_eq!(reply["revision"], 1);
 /// ```
 ///
-/// Nothing happens by itself: time stands still until [`Sandbox::advance`], jobs wait until
-/// [`Sandbox::run_jobs`], outgoing requests get the answers of [`Sandbox::answer_http`]. Two
-/// sandboxes that are asked the same answer the same, to the byte.
+/// The test controls everything: [`Sandbox::advance`] moves the clock, [`Sandbox::run_jobs`] runs due jobs, and
+/// [`Sandbox::answer_http`] scripts the responses to outgoing requests. The same requests to two sandboxes get the same
+/// responses, byte for byte.
 pub struct Sandbox {
     engine: Engine,
     clock: Arc<ManualClock>,
@@ -57,16 +57,16 @@ pub struct Sandbox {
     sessions: Sessions,
 }
 
-/// An answer of the service.
+/// A response of the service.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reply {
     /// The status code.
     pub status: u16,
     /// The headers.
     pub headers: HeaderMap,
-    /// The body as it was sent.
+    /// The raw body.
     pub body: Bytes,
-    /// The body as JSON; null when it is empty or something else.
+    /// The body as JSON; null if it is empty or not JSON.
     pub json: Value,
 }
 
@@ -79,7 +79,7 @@ impl std::ops::Index<&str> for Reply {
 }
 
 impl Reply {
-    /// From its parts.
+    /// Creates a reply from its parts.
     pub fn new(status: u16, headers: HeaderMap, body: Bytes) -> Self {
         let json = serde_json::from_slice(&body).unwrap_or(Value::Null);
         Self { status, headers, body, json }
@@ -93,29 +93,29 @@ impl Default for Sandbox {
 }
 
 impl Sandbox {
-    /// A fresh service with no settings.
+    /// A new service without settings.
     pub fn new() -> Self {
         Self::with_settings(&[])
     }
 
-    /// A fresh service with these settings, by the names an operator uses.
+    /// A new service with these settings, by their environment names.
     pub fn with_settings(settings: &[(&str, &str)]) -> Self {
         Self::over(Arc::new(memory()), settings)
     }
 
-    /// A fresh service over a database of the test's own, such as one that fails on purpose.
+    /// A new service with a custom database, such as one that injects failures.
     pub fn over(database: Arc<dyn Database>, settings: &[(&str, &str)]) -> Self {
         Self::over_both(database, Arc::new(MemoryBlobs::default()), settings)
     }
 
-    /// A fresh service over a database and blobs of the test's own.
-    #[expect(clippy::expect_used, reason = "a test that cannot start should say so loudly")]
+    /// A new service with a custom database and custom blobs.
+    #[expect(clippy::expect_used, reason = "a test that cannot start must fail")]
     pub fn over_both(database: Arc<dyn Database>, blobs: Arc<dyn Blobs>, settings: &[(&str, &str)]) -> Self {
         let lookup = |name: &str| {
             settings.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
         };
         let config = Config::from_settings(lookup, "http://sandbox.example", "the sandbox has no secrets")
-            .expect("the settings can be used");
+            .expect("valid settings");
         let clock = Arc::new(ManualClock(AtomicI64::new(START_MS)));
         let hints = Arc::new(Hints::default());
         let http = Arc::new(ScriptedHttp::default());
@@ -128,9 +128,9 @@ impl Sandbox {
             http: http.clone(),
             keys: Arc::new(RingKeys),
         };
-        let engine = Engine::new(config, ports).expect("the operation table is sound");
-        let made = block_on(engine.create_workspace("sandbox")).expect("a workspace can be made");
-        Self { engine, clock, hints, http, key: made.key, sessions: Sessions::default() }
+        let engine = Engine::new(config, ports).expect("a valid operation table");
+        let created = block_on(engine.create_workspace("sandbox")).expect("a workspace");
+        Self { engine, clock, hints, http, key: created.key, sessions: Sessions::default() }
     }
 
     /// The key of the sandbox's workspace.
@@ -138,7 +138,7 @@ impl Sandbox {
         &self.key
     }
 
-    /// The engine itself.
+    /// The engine.
     pub fn engine(&self) -> &Engine {
         &self.engine
     }
@@ -148,10 +148,10 @@ impl Sandbox {
         self.engine.services()
     }
 
-    /// Makes another workspace and returns its key.
-    #[expect(clippy::expect_used, reason = "a test that cannot go on should say so loudly")]
+    /// Creates another workspace and returns its key.
+    #[expect(clippy::expect_used, reason = "a test that cannot continue must fail")]
     pub fn create_workspace(&self, name: &str) -> String {
-        block_on(self.engine.create_workspace(name)).expect("a workspace can be made").key
+        block_on(self.engine.create_workspace(name)).expect("a workspace").key
     }
 
     /// `GET path`
@@ -179,7 +179,7 @@ impl Sandbox {
         self.request(Method::DELETE, path, None)
     }
 
-    /// Calls an MCP tool; the reply's body is the tool's result, `isError` and all.
+    /// Calls an MCP tool. The reply's body is the tool's complete result, including `isError`.
     pub fn tool(&self, name: &str, arguments: Value) -> Reply {
         let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
             "params": {"name": name, "arguments": arguments}});
@@ -188,20 +188,20 @@ impl Sandbox {
         Reply::new(reply.status, reply.headers, result)
     }
 
-    /// Sends any request, byte for byte.
+    /// Sends a raw request.
     pub fn send(&self, request: Request<Bytes>) -> Reply {
-        Self::whole(block_on(self.engine.handle(request, Some(PEER))))
+        Self::complete(block_on(self.engine.handle(request, Some(PEER))))
     }
 
-    /// Opens a WebSocket, such as a test token's, by its path and query. `Err` is what the service
-    /// answers instead of upgrading.
-    #[expect(clippy::expect_used, reason = "a test that cannot go on should say so loudly")]
+    /// Opens a WebSocket by its path and query, such as that of a test token. `Err` is the response of a service that
+    /// does not upgrade the connection.
+    #[expect(clippy::expect_used, reason = "a test that cannot continue must fail")]
     pub fn connect(&self, path: &str) -> Result<SandboxSocket<'_>, Box<Reply>> {
         let request = Request::builder().uri(path).header("upgrade", "websocket");
-        let (head, ()) = request.body(()).expect("the path is a path").into_parts();
+        let (head, ()) = request.body(()).expect("a valid path").into_parts();
         let admitted = match self.engine.begin(head, Some(PEER), Some(())) {
             Admission::Socket(pending, ()) => block_on(pending.accept()),
-            Admission::ReadBody(pending) => return Err(Box::new(Self::whole(block_on(pending.answer())))),
+            Admission::ReadBody(pending) => return Err(Box::new(Self::complete(block_on(pending.answer())))),
             Admission::Respond(response) => return Err(Box::new(Self::reply(response, None))),
         };
         match admitted {
@@ -212,26 +212,26 @@ impl Sandbox {
         }
     }
 
-    /// Stops all conversations where they are, as a process that is killed does.
+    /// Drops all running conversations, like a killed process.
     pub fn kill_conversations(&self) {
         self.sessions.kill();
     }
 
-    /// What a host streams comes at once here.
-    #[expect(clippy::expect_used, reason = "a test that cannot go on should say so loudly")]
-    fn whole(outcome: PreparedResponse) -> Reply {
+    /// The complete reply, with the whole body of a streamed response.
+    #[expect(clippy::expect_used, reason = "a test that cannot continue must fail")]
+    fn complete(outcome: PreparedResponse) -> Reply {
         let (response, stream) = match outcome {
             PreparedResponse::Complete(response) => (response, None),
             PreparedResponse::Blob(blob) => block_on(blob.open()),
         };
         let body = stream.map(|stream| {
-            let pieces: Vec<Bytes> = block_on(stream.try_collect()).expect("a blob in memory can be read");
+            let pieces: Vec<Bytes> = block_on(stream.try_collect()).expect("a readable blob");
             Bytes::from(pieces.concat())
         });
         Self::reply(response, body)
     }
 
-    /// `stream` stands in for the body.
+    /// `stream` replaces the body.
     fn reply(response: FinalResponse, stream: Option<Bytes>) -> Reply {
         let (response, record) = response.into_parts();
         assert!(record.status().as_u16() != 500, "{record}");
@@ -239,13 +239,13 @@ impl Sandbox {
         Reply::new(parts.status.as_u16(), parts.headers, stream.unwrap_or(body))
     }
 
-    /// Runs all jobs that are due, and those they cause, until none is; returns how many.
-    #[expect(clippy::expect_used, reason = "a test that cannot go on should say so loudly")]
+    /// Runs due jobs, and the jobs that they cause, until none is due. Returns their number.
+    #[expect(clippy::expect_used, reason = "a test that cannot continue must fail")]
     pub fn run_jobs(&self) -> usize {
         let mut ran = 0;
         loop {
             let turn = block_on(self.services().run_due_jobs("sandbox", JobKind::ALL, JOBS_AT_ONCE))
-                .expect("jobs can be run");
+                .expect("a claim of jobs");
             assert!(turn.incidents.is_empty(), "{:?}", turn.incidents);
             if turn.ran == 0 {
                 return ran;
@@ -254,25 +254,25 @@ impl Sandbox {
         }
     }
 
-    /// The hints to a job runner so far, oldest first. The list is emptied. A real queue delivers them;
-    /// [`Sandbox::run_jobs`] runs the jobs that they announce.
+    /// Takes the hints to the job runner so far, oldest first. A real queue delivers them; here, [`Sandbox::run_jobs`]
+    /// runs the announced jobs.
     pub fn hints(&self) -> Vec<Wake> {
         std::mem::take(&mut *lock(&self.hints.0))
     }
 
-    /// Lets time pass.
+    /// Advances the clock.
     pub fn advance(&self, ms: i64) {
         self.clock.0.fetch_add(ms, Ordering::SeqCst);
-        self.sessions.move_on();
+        self.sessions.poll_all();
     }
 
-    /// The next outgoing request gets this answer; without one it fails to connect.
+    /// Queues a response for the next outgoing request. Without a response, a request fails to connect.
     pub fn answer_http(&self, status: u16, body: &str) {
         self.answer_http_chunks(status, &[], [Ok(Bytes::from(body.to_owned()))]);
     }
 
-    /// The next outgoing request gets this answer, its body in these pieces; an error among them cuts
-    /// it off there. Names of headers in lower case.
+    /// Queues a response whose body arrives in these pieces; an error truncates the body. Header names are in lower
+    /// case.
     pub fn answer_http_chunks(
         &self,
         status: u16,
@@ -281,38 +281,38 @@ impl Sandbox {
     ) {
         let headers = headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         let answer = ScriptedAnswer { status, headers, body: body.into_iter().collect() };
-        lock(&self.http.answers).push_back(Ok(answer));
+        lock(&self.http.queued).push_back(Ok(answer));
     }
 
-    /// The next outgoing request fails like this.
+    /// Queues a failure for the next outgoing request.
     pub fn fail_http(&self, error: HttpError) {
-        lock(&self.http.answers).push_back(Err(error));
+        lock(&self.http.queued).push_back(Err(error));
     }
 
-    /// The next outgoing request comes to this.
+    /// Queues a result for the next outgoing request.
     pub fn script_http(&self, outcome: Result<HttpReply, HttpError>) {
-        lock(&self.http.answers).push_back(outcome.map(ScriptedAnswer::from));
+        lock(&self.http.queued).push_back(outcome.map(ScriptedAnswer::from));
     }
 
-    /// Does something while the next outgoing request is under way.
-    pub fn meanwhile(&self, deed: impl FnOnce() + Send + 'static) {
-        *lock(&self.http.meanwhile) = Some(Box::new(deed));
+    /// Runs `action` during the next outgoing request.
+    pub fn meanwhile(&self, action: impl FnOnce() + Send + 'static) {
+        *lock(&self.http.meanwhile) = Some(Box::new(action));
     }
 
-    /// Outgoing requests that no answer is scripted for get what `answer` says.
+    /// Answers outgoing requests without a queued response.
     pub fn answer_http_with(
         &self,
         answer: impl Fn(&HttpRequest) -> Result<HttpReply, HttpError> + Send + Sync + 'static,
     ) {
-        *lock(&self.http.otherwise) = Some(Arc::new(answer));
+        *lock(&self.http.fallback) = Some(Arc::new(answer));
     }
 
-    /// The outgoing requests so far, oldest first; the list is emptied.
+    /// Takes the outgoing requests so far, oldest first.
     pub fn sent_http(&self) -> Vec<HttpRequest> {
         std::mem::take(&mut *lock(&self.http.sent))
     }
 
-    #[expect(clippy::expect_used, reason = "a test that cannot go on should say so loudly")]
+    #[expect(clippy::expect_used, reason = "a test that cannot continue must fail")]
     fn request(&self, method: Method, path: &str, body: Option<Value>) -> Reply {
         let mut request = Request::builder()
             .method(method)
@@ -322,20 +322,20 @@ impl Sandbox {
             request = request.header("content-type", "application/json");
         }
         let body = body.map_or_else(Bytes::new, |body| Bytes::from(body.to_string()));
-        self.send(request.body(body).expect("the path is a path"))
+        self.send(request.body(body).expect("a valid path"))
     }
 }
 
 /// An empty database in memory.
-#[expect(clippy::expect_used, reason = "a test that cannot start should say so loudly")]
+#[expect(clippy::expect_used, reason = "a test that cannot start must fail")]
 pub fn memory() -> Memory {
-    Memory::new().expect("SQLite opens in memory")
+    Memory::new().expect("an in-memory database")
 }
 
-/// Everything in a sandbox is ready at once, so no runtime is needed.
+/// Runs a future to completion. In a sandbox every future is ready at once, so no runtime is required.
 pub fn block_on<T>(future: impl Future<Output = T>) -> T {
     futures_util::FutureExt::now_or_never(future)
-        .unwrap_or_else(|| unreachable!("nothing in a sandbox waits"))
+        .unwrap_or_else(|| unreachable!("futures of a sandbox are ready at once"))
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

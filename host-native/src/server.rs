@@ -1,4 +1,4 @@
-//! The HTTP server: accepts connections, within bounds, and hands their requests to `request`.
+//! The HTTP server: accepts a limited number of connections and passes their requests to `request`.
 mod request;
 mod socket;
 mod write_timeout;
@@ -17,40 +17,40 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 use write_timeout::WriteTimeout;
 
-/// A connection that sends no request head for so long is closed, idle ones too.
+/// A connection, idle or not, is closed after this time without a complete request head.
 const HEAD_READ_MS: u64 = 60_000;
-/// A connection whose client takes nothing of a response for so long is closed.
+/// A connection is closed when its client reads nothing of a response for this long.
 const WRITE_STALL_MS: u64 = 30_000;
-/// Connections at once; more wait to be accepted.
+/// Concurrent connections; further ones wait to be accepted.
 const CONNECTIONS_MAX: usize = 10_000;
-/// Files that are not connections: the database, its readers, outgoing requests.
+/// Open files reserved for everything except connections: the database, its readers, outgoing requests.
 #[cfg(unix)]
 const OTHER_FILES: usize = 64;
-/// Bodies of all requests in memory at once; further ones are read later.
+/// Total size of request bodies in memory; further bodies are read later.
 const BODIES_BYTES_MAX: usize = 64 * 1024 * 1024;
-/// Connections that cannot be accepted are logged this often at most.
+/// The shortest interval between log entries about connections that cannot be accepted.
 const ACCEPT_LOG_MS: u64 = 1_000;
-/// After the signal to stop, open requests get so long to finish.
+/// Grace period for open requests after the signal to stop.
 const SHUTDOWN_MS: u64 = 10_000;
 
 #[derive(Clone)]
 struct Host {
     engine: Engine,
-    /// Room for bodies, in bytes.
+    /// Memory for bodies, in bytes.
     bodies: Arc<Semaphore>,
-    /// Turns true when the service is about to stop.
+    /// Becomes true when the service is to stop.
     stop: watch::Receiver<bool>,
 }
 
-/// A connection as its requests see it.
+/// The connection of a request.
 #[derive(Clone)]
 struct Connection {
     peer: SocketAddr,
-    /// Its slot among [`CONNECTIONS_MAX`]; a WebSocket keeps it after the HTTP connection is over.
+    /// One of [`CONNECTIONS_MAX`] slots. A WebSocket keeps it after the HTTP connection has ended.
     _slot: Arc<OwnedSemaphorePermit>,
 }
 
-/// Serves until `stop` turns true, then finishes the open requests.
+/// Serves until `stop` becomes true, then finishes the open requests.
 pub async fn serve(listener: TcpListener, engine: Engine, mut stop: watch::Receiver<bool>) {
     let bodies = Arc::new(Semaphore::new(BODIES_BYTES_MAX));
     let host = Host { engine, bodies, stop: stop.clone() };
@@ -75,7 +75,7 @@ pub async fn serve(listener: TcpListener, engine: Engine, mut stop: watch::Recei
         let mut stop = stop.clone();
         tokio::spawn(async move {
             tokio::pin!(serving);
-            // Nothing is to be done about a connection that breaks.
+            // A broken connection requires no action.
             tokio::select! {
                 _ = serving.as_mut() => {}
                 () = stopped(&mut stop) => {
@@ -88,14 +88,14 @@ pub async fn serve(listener: TcpListener, engine: Engine, mut stop: watch::Recei
     }
     drop(acceptor);
     let grace = Duration::from_millis(SHUTDOWN_MS);
-    // Every connection gives its slot back, and a conversation the one it came over.
+    // Connections and conversations hold their slots until they end.
     let all = slots.acquire_many(u32::try_from(slots_max).unwrap_or(u32::MAX));
     if tokio::time::timeout(grace, all).await.is_err() {
         tracing::warn!("some requests or conversations did not finish in time and were cut off");
     }
 }
 
-/// Resolves once the service is to stop, or its owner is gone.
+/// Resolves when the service is to stop, or the sender is dropped.
 async fn stopped(stop: &mut watch::Receiver<bool>) {
     let _ = stop.wait_for(|stop| *stop).await;
 }
@@ -106,7 +106,7 @@ pub(crate) fn panic_message(panic: &(dyn std::any::Any + Send)) -> &str {
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("without a message")
 }
 
-/// What the open files allow, after raising their limit as far as we may.
+/// The maximum number of connections within the limit on open files, after raising it as far as permitted.
 #[cfg(unix)]
 fn connections_max() -> usize {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -116,7 +116,7 @@ fn connections_max() -> usize {
         Ok(()) => limit.maximum,
         Err(_) => limit.current,
     };
-    // No limit is `None`.
+    // `None`: unlimited.
     let files = files.and_then(|files| usize::try_from(files).ok()).unwrap_or(usize::MAX);
     CONNECTIONS_MAX.min(files.saturating_sub(OTHER_FILES)).max(1)
 }
@@ -126,7 +126,7 @@ fn connections_max() -> usize {
     CONNECTIONS_MAX
 }
 
-/// Accepts connections, each with a slot.
+/// Accepts connections while slots are free.
 struct Acceptor {
     listener: TcpListener,
     slots: Arc<Semaphore>,
@@ -139,12 +139,12 @@ impl Acceptor {
         let slot = self.slots.clone().acquire_owned().await.ok()?;
         match self.listener.accept().await {
             Ok((stream, peer)) => {
-                // Responses are small and whole: waiting to fill a packet only delays them.
+                // Responses are small and written at once: waiting to fill a packet would only delay them.
                 let _ = stream.set_nodelay(true);
                 Some((stream, Connection { peer, _slot: Arc::new(slot) }))
             }
             Err(error) => {
-                // Out of file descriptors, most likely: give the open connections time to end.
+                // Probably out of file descriptors: wait for connections to end.
                 let pause = Duration::from_millis(ACCEPT_LOG_MS);
                 if self.logged.is_none_or(|logged| logged.elapsed() >= pause) {
                     tracing::warn!(%error, "connections cannot be accepted");
@@ -169,11 +169,11 @@ mod tests {
 
     impl Database for Panics {
         fn read(&self, _: Vec<Statement>) -> BoxFuture<'_, Result<Vec<Rows>, DatabaseError>> {
-            panic!("as planned")
+            panic!("deliberate")
         }
 
         fn write(&self, _: Vec<Statement>) -> BoxFuture<'_, Result<Vec<Rows>, DatabaseError>> {
-            panic!("as planned")
+            panic!("deliberate")
         }
     }
 
@@ -214,11 +214,11 @@ mod tests {
         let (address, _stop) = start().await;
         let answer = ask(address, "GET /healthz HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n").await;
         assert!(answer.starts_with("HTTP/1.1 500 "), "{answer}");
-        assert!(answer.contains("\"internal\"") && !answer.contains("as planned"), "{answer}");
+        assert!(answer.contains("\"internal\"") && !answer.contains("deliberate"), "{answer}");
     }
 
     #[tokio::test]
-    async fn without_a_key_a_body_is_thrown_away_and_the_connection_stays() {
+    async fn without_a_key_the_body_is_discarded_and_the_connection_stays_open() {
         let (address, _stop) = start().await;
         let body = "x".repeat(100_000);
         let post = |head: &str| format!("POST {head}host: a\r\ncontent-length: {}\r\n\r\n{body}", body.len());
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_malformed_body_is_a_400_and_one_that_breaks_off_a_408() {
+    async fn a_malformed_body_is_a_400_and_a_truncated_one_a_408() {
         let (address, _stop) = start().await;
         let authorization = format!("authorization: Bearer {}\r\n", key());
         for key in ["", &authorization] {

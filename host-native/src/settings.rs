@@ -1,4 +1,4 @@
-//! The settings that only the native host has: where to listen and where to keep data.
+//! The settings of the native host only: the address to listen on and the data folder.
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -7,19 +7,19 @@ use sidetone_engine::base::setting::SettingError;
 /// Settings that only the native host reads.
 pub const HOST_SETTINGS: &[&str] = &["SIDETONE_LISTEN", "SIDETONE_DATA"];
 
-/// Where the service listens and where it keeps its data.
+/// The settings of the native host.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// The address to listen on.
     pub listen: SocketAddr,
     /// The data folder.
     pub data: PathBuf,
-    /// Whether SIDETONE_SECRET takes the place of the secret in the data folder.
+    /// Whether SIDETONE_SECRET replaces the secret in the data folder.
     pub has_secret: bool,
 }
 
 impl Settings {
-    /// Reads them through `lookup`.
+    /// Reads the settings with `lookup`.
     pub fn read(lookup: impl Fn(&str) -> Option<String>) -> Result<Self, SettingError> {
         let get = |name: &str| lookup(name).filter(|value| !value.trim().is_empty());
         let listen = get("SIDETONE_LISTEN").unwrap_or_else(|| "127.0.0.1:8787".to_owned());
@@ -32,10 +32,10 @@ impl Settings {
     }
 }
 
-/// The setting that may name a file.
+/// The setting whose value can be the path of a file.
 pub const PRIVATE_KEY: &str = "SIDETONE_VONAGE_PRIVATE_KEY";
 
-/// A key as it stands in its setting, or in the file that the setting names. The error never holds a key.
+/// The key from the setting's value, or from the file whose path is the value. The error never contains the value.
 pub fn text_or_file(name: &'static str, value: Option<String>) -> Result<Option<String>, SettingError> {
     let Some(value) = value.filter(|value| !value.trim().is_empty()) else { return Ok(None) };
     if value.contains("-----BEGIN") {
@@ -53,7 +53,7 @@ pub fn text_or_file(name: &'static str, value: Option<String>) -> Result<Option<
     }
 }
 
-/// The URL of a service that listens there, as a browser on this machine can open it.
+/// The URL of a service on this address, for a browser on this machine.
 pub fn base_url(address: SocketAddr) -> String {
     match address {
         SocketAddr::V4(v4) if v4.ip().is_unspecified() => format!("http://127.0.0.1:{}", v4.port()),
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_is_a_text_or_a_file() {
+    fn a_key_is_given_as_text_or_as_a_file() {
         let read = |value: &str| text_or_file(PRIVATE_KEY, Some(value.to_owned()));
         let pem = "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n";
         assert_eq!(read(pem), Ok(Some(pem.to_owned())));
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn links_can_be_opened() {
+    fn base_urls_can_be_opened_in_a_browser() {
         for (listen, url) in [
             ("127.0.0.1:8787", "http://127.0.0.1:8787"),
             ("0.0.0.0:80", "http://127.0.0.1:80"),

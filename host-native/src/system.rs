@@ -1,4 +1,4 @@
-//! The system's clock and randomness.
+//! The system's clock and random bytes.
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use sidetone_engine::ports::{BoxFuture, Clock, Random};
@@ -21,8 +21,8 @@ impl Clock for SystemClock {
 pub struct SystemRandom;
 
 impl Random for SystemRandom {
-    #[expect(clippy::expect_used, reason = "without randomness no key is safe: better to stop")]
+    #[expect(clippy::expect_used, reason = "without randomness no key is safe: stopping is safer")]
     fn fill(&self, bytes: &mut [u8]) {
-        getrandom::fill(bytes).expect("the operating system gives random bytes");
+        getrandom::fill(bytes).expect("the operating system provides random bytes");
     }
 }

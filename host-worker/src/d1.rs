@@ -1,4 +1,4 @@
-//! D1 behind the engine's `Database`; the only place where JavaScript values become ours.
+//! D1 as the engine's `Database`, including the conversion of JavaScript values.
 use std::fmt;
 use std::sync::Arc;
 
@@ -12,16 +12,16 @@ use worker::wasm_bindgen::{JsCast, JsValue};
 use worker::wasm_bindgen_futures::JsFuture;
 use worker::worker_sys::types::D1Database;
 
-/// The database behind a binding.
+/// The database of a binding.
 pub struct D1(D1Database);
 
 impl D1 {
-    /// Takes the binding over.
+    /// Wraps the binding.
     pub fn new(binding: worker::D1Database) -> Self {
         Self(JsValue::from(binding).unchecked_into())
     }
 
-    /// D1's `batch` is a transaction for reads and writes alike.
+    /// Runs a batch as one transaction, reading or writing.
     async fn batch(&self, batch: Vec<Statement>) -> Result<Vec<Rows>, DatabaseError> {
         let batch: Vec<(&str, Vec<Bound<'_>>)> = batch
             .iter()
@@ -36,8 +36,7 @@ impl D1 {
     }
 }
 
-// One text crosses the border each way, instead of every statement and value by itself, and D1's figures about
-// itself stay on the other side.
+// Crossing the border to JavaScript is slow, so one JSON text crosses it each way. D1's metadata is omitted.
 #[wasm_bindgen(wasm_bindgen = worker::wasm_bindgen, inline_js = r#"
 export async function run(database, text) {
   const batch = JSON.parse(text).map(([sql, params]) => database.prepare(sql).bind(...params));
@@ -49,7 +48,7 @@ extern "C" {
     fn run(database: &D1Database, batch: &str) -> Promise;
 }
 
-/// A value as it is bound.
+/// A bound value.
 struct Bound<'a>(&'a Value);
 
 impl Serialize for Bound<'_> {
@@ -72,7 +71,7 @@ impl Database for D1 {
     }
 }
 
-/// One row: an object with a property a column, in the statement's order.
+/// One row: an object with one property per column, in the statement's order.
 struct Columns(Vec<(String, Value)>);
 
 impl<'de> Deserialize<'de> for Columns {
@@ -125,7 +124,7 @@ fn shape(detail: &str) -> DatabaseError {
     DatabaseError::Shape(detail.to_owned())
 }
 
-/// D1 tells its errors as texts: `D1_ERROR: CHECK constraint failed: stale: SQLITE_CONSTRAINT (extended: …)`.
+/// Parses the message of a D1 error: `D1_ERROR: CHECK constraint failed: stale: SQLITE_CONSTRAINT (extended: …)`.
 fn error(thrown: &JsValue) -> DatabaseError {
     let text = match thrown.dyn_ref::<js_sys::Error>() {
         Some(error) => String::from(error.message()),
@@ -137,7 +136,7 @@ fn error(thrown: &JsValue) -> DatabaseError {
             DatabaseError::Constraint(sentence.to_owned())
         }
         _ if sentence.contains(" constraint failed") => DatabaseError::Constraint(sentence.to_owned()),
-        // A statement that the schema does not fit: migrations that were not applied, most likely.
+        // The statement does not match the schema; probably migrations were not applied.
         Some((_, code)) if code.starts_with("ERROR") => DatabaseError::Shape(text),
         _ if text.starts_with("D1_TYPE_ERROR") => DatabaseError::Shape(text),
         _ => DatabaseError::Unavailable(text),

@@ -1,6 +1,5 @@
-//! Outgoing HTTP over the platform's `fetch`. No redirect, no cache, no cookie. The platform resolves
-//! names itself and connects to the public internet only; what it leaves to us, an address written
-//! into the URL, is checked here.
+//! Outgoing HTTP over the platform's `fetch`. No redirects, no cache, no cookies. The platform resolves names itself
+//! and connects only to the public internet; IP addresses in URLs are checked here.
 use std::pin::{Pin, pin};
 use std::time::Duration;
 
@@ -16,7 +15,7 @@ use worker::{
     RequestRedirect, Url,
 };
 
-/// `fetch`.
+/// The platform's `fetch`.
 pub struct PlatformHttp;
 
 impl Http for PlatformHttp {
@@ -29,7 +28,7 @@ impl Http for PlatformHttp {
             }
             let Head { status, headers } = std::mem::take(&mut exchange.head);
             let reply = HttpReply { status, headers, body: body.freeze() };
-            if exchange.too_many { Err(HttpError::TooLarge(reply)) } else { Ok(reply) }
+            if exchange.is_too_large { Err(HttpError::TooLarge(reply)) } else { Ok(reply) }
         })
     }
 
@@ -41,7 +40,7 @@ impl Http for PlatformHttp {
             let body = stream::try_unfold((exchange, head), async |(mut exchange, head)| {
                 match exchange.next().await? {
                     Some(piece) => Ok(Some((piece, (exchange, head)))),
-                    None if exchange.too_many => Err(HttpError::TooLarge(head)),
+                    None if exchange.is_too_large => Err(HttpError::TooLarge(head)),
                     None => Ok(None),
                 }
             });
@@ -50,14 +49,14 @@ impl Http for PlatformHttp {
     }
 }
 
-/// One request and its answer, within its deadline and size.
+/// One request and its response, with its deadline and size limit.
 struct Exchange {
     head: Head,
-    /// `None` for an answer without a body.
+    /// `None` for a response without a body.
     body: Option<ByteStream>,
     left_bytes: usize,
-    /// Whether there was more than the limit.
-    too_many: bool,
+    /// Whether the body exceeded the limit.
+    is_too_large: bool,
     deadline: Pin<Box<Delay>>,
     _abort: AbortOnDrop,
 }
@@ -92,27 +91,27 @@ impl Exchange {
             head,
             body,
             left_bytes: request.response_bytes_max,
-            too_many: false,
+            is_too_large: false,
             deadline,
             _abort: abort,
         })
     }
 
     async fn next(&mut self) -> Result<Option<Bytes>, HttpError> {
-        let Some(body) = self.body.as_mut().filter(|_| !self.too_many) else { return Ok(None) };
+        let Some(body) = self.body.as_mut().filter(|_| !self.is_too_large) else { return Ok(None) };
         let mut piece = match select(body.next(), &mut self.deadline).await {
             Either::Left((Some(piece), _)) => piece.map_err(failed)?,
             Either::Left((None, _)) => return Ok(None),
             Either::Right(_) => return Err(HttpError::Timeout),
         };
-        self.too_many = piece.len() > self.left_bytes;
+        self.is_too_large = piece.len() > self.left_bytes;
         piece.truncate(self.left_bytes);
         self.left_bytes -= piece.len();
         Ok(Some(Bytes::from(piece)))
     }
 }
 
-/// Dropping an exchange aborts it; one that is over is not affected.
+/// Aborts the exchange when dropped; has no effect after its end.
 struct AbortOnDrop(Option<AbortController>);
 
 impl Drop for AbortOnDrop {

@@ -1,4 +1,4 @@
-//! One engine per isolate: its schemas and documents are built once, not for every request.
+//! One engine per isolate, created by its first request.
 use std::cell::RefCell;
 use std::fmt;
 use std::sync::Arc;
@@ -17,21 +17,21 @@ use crate::r2::R2;
 use crate::settings;
 use crate::system::{PlatformClock, PlatformRandom};
 
-/// What the isolate holds. Cheap to clone.
+/// The service of an isolate. Cheap to clone.
 #[derive(Clone)]
 pub struct Service {
-    /// The engine over the Worker's bindings.
+    /// The engine with the Worker's bindings.
     pub engine: Engine,
-    /// Its hints that have not been sent yet.
+    /// The engine's hints that are not sent yet.
     pub wakes: Arc<Wakes>,
-    /// The engine's blobs, for what only the platform can do with them.
+    /// The engine's blobs, for platform-specific streaming.
     pub blobs: Arc<R2>,
-    /// Names the isolate in the leases of its jobs.
+    /// The owner of this isolate's job leases.
     pub owner: Arc<str>,
 }
 
 impl Service {
-    /// Sends the hints that were given meanwhile.
+    /// Sends the collected hints.
     pub async fn send_wakes(&self) {
         self.wakes.send(PlatformClock.now_ms()).await;
     }
@@ -39,8 +39,8 @@ impl Service {
 
 struct Held {
     service: Service,
-    /// Whether the engine knows the service's public URL, from its settings or a request.
-    placed: bool,
+    /// Whether the engine has the service's public URL, from its settings or a request.
+    has_base_url: bool,
 }
 
 thread_local! {
@@ -55,14 +55,14 @@ const BUCKET: &str = "RECORDINGS";
 const CONVERSATIONS: &str = "JOBS";
 /// The binding of the queue for deliveries to webhooks.
 const DELIVERIES: &str = "DELIVERIES";
-/// Stands for the public URL where no request has named it: jobs need none.
-const UNPLACED: &str = "http://localhost";
+/// A placeholder for the public URL before the first request; jobs do not use the URL.
+const PLACEHOLDER_URL: &str = "http://localhost";
 
-/// Why there is no service.
+/// Why the service cannot be created.
 pub struct NotReady {
     /// The setting or binding that is missing or wrong.
     pub name: String,
-    /// What is wrong with it, for the log.
+    /// The problem, for the log.
     pub detail: String,
 }
 
@@ -72,31 +72,30 @@ impl fmt::Display for NotReady {
     }
 }
 
-/// The service for a request to `origin`, which is the public URL if SIDETONE_BASE_URL is not set. The first request of
-/// an isolate decides.
+/// The service for a request. Without SIDETONE_BASE_URL, the `origin` of the isolate's first request is the public URL.
 pub fn for_request(env: &Env, origin: &str) -> Result<Service, NotReady> {
-    held(env, Some(origin))
+    service(env, Some(origin))
 }
 
 /// The service for jobs.
 pub fn for_jobs(env: &Env) -> Result<Service, NotReady> {
-    held(env, None)
+    service(env, None)
 }
 
-fn held(env: &Env, origin: Option<&str>) -> Result<Service, NotReady> {
+fn service(env: &Env, origin: Option<&str>) -> Result<Service, NotReady> {
     let found = HELD.with_borrow(|held| {
-        let held = held.as_ref().filter(|held| held.placed || origin.is_none());
+        let held = held.as_ref().filter(|held| held.has_base_url || origin.is_none());
         held.map(|held| held.service.clone())
     });
     if let Some(service) = found {
         return Ok(service);
     }
-    let service = make(env, origin.unwrap_or(UNPLACED))?;
-    HELD.set(Some(Held { service: service.clone(), placed: origin.is_some() }));
+    let service = create(env, origin.unwrap_or(PLACEHOLDER_URL))?;
+    HELD.set(Some(Held { service: service.clone(), has_base_url: origin.is_some() }));
     Ok(service)
 }
 
-fn make(env: &Env, default_base_url: &str) -> Result<Service, NotReady> {
+fn create(env: &Env, default_base_url: &str) -> Result<Service, NotReady> {
     let config = settings::read(env, default_base_url)
         .map_err(|SettingError { name, message }| NotReady { name: name.to_owned(), detail: message })?;
     let binding =

@@ -1,11 +1,11 @@
-//! Public-key mathematics by the platform's WebCrypto.
+//! Public-key cryptography with the platform's WebCrypto.
 use bytes::Bytes;
 use sidetone_engine::ports::{BoxFuture, Keys};
 use worker::js_sys::{self, Array, Object, Reflect, Uint8Array};
 use worker::wasm_bindgen::{JsCast, JsValue};
 use worker::wasm_bindgen_futures::JsFuture;
 
-/// Signs and checks in the platform.
+/// Signs and verifies with WebCrypto.
 pub struct PlatformKeys;
 
 impl Keys for PlatformKeys {
@@ -17,12 +17,12 @@ impl Keys for PlatformKeys {
     ) -> BoxFuture<'_, bool> {
         Box::pin(async move {
             let algorithm = name("Ed25519");
-            let fits = async {
+            let verified = async {
                 let key = import("raw", &public_key, &algorithm, "verify").await?;
                 let arguments = Array::of4(&algorithm, &key, &bytes(&signature), &bytes(&message));
                 subtle("verify", &arguments).await
             };
-            fits.await.is_ok_and(|fits: JsValue| fits.is_truthy())
+            verified.await.is_ok_and(|valid: JsValue| valid.is_truthy())
         })
     }
 
@@ -35,7 +35,7 @@ impl Keys for PlatformKeys {
                 let key = import("pkcs8", &pkcs8, &algorithm, "sign").await?;
                 subtle("sign", &Array::of3(&algorithm, &key, &bytes(&message))).await
             };
-            // What the platform says of a key that cannot be used is not repeated: it may quote it.
+            // The platform's error is dropped, because it may quote the key.
             let signature = signed.await.map_err(|_: JsValue| "the private key cannot be used".to_owned())?;
             Ok(Uint8Array::new(&signature).to_vec())
         })
@@ -44,7 +44,7 @@ impl Keys for PlatformKeys {
 
 fn name(algorithm: &str) -> Object {
     let object = Object::new();
-    // Setting a field of a plain object does not fail.
+    // Setting a property of a plain object cannot fail.
     let _ = Reflect::set(&object, &"name".into(), &algorithm.into());
     object
 }

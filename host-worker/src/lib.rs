@@ -1,4 +1,4 @@
-//! Sidetone on Cloudflare Workers: the engine over D1, R2, Queues and fetch. Empty on every other target.
+//! Sidetone on Cloudflare Workers: the engine with D1, R2, Queues and fetch. Empty on other targets.
 #![cfg(target_arch = "wasm32")]
 #![allow(clippy::arc_with_non_send_sync, reason = "the engine's ports are Arcs; a Worker has one thread")]
 mod d1;
@@ -15,23 +15,23 @@ mod system;
 use worker::web_sys::{Request, Response};
 use worker::{Context, Env, MessageBatch, ScheduleContext, ScheduledEvent, event};
 
-/// A request.
+/// Answers a request.
 #[event(fetch)]
 async fn fetch(request: Request, env: Env, context: Context) -> worker::Result<Response> {
     server::answer(request, &env, &context).await
 }
 
-/// Hints that jobs are due.
+/// Runs jobs announced by hints.
 #[event(queue)]
 async fn queue(batch: MessageBatch<queue::Hint>, env: Env, _: Context) -> worker::Result<()> {
     if !queue::consume(&batch, &env).await {
         batch.retry_all();
     }
-    // An error from here would be a panic.
+    // Returning an error would panic.
     Ok(())
 }
 
-/// Runs what is due although no hint came, and removes what has expired.
+/// Runs due jobs without a hint, and the sweep.
 #[event(scheduled)]
 async fn scheduled(_: ScheduledEvent, env: Env, _: ScheduleContext) {
     queue::scheduled(&env).await;

@@ -1,6 +1,6 @@
-//! Hints that jobs are due, over Cloudflare Queues. A message names a job queue and jobs in it. It may be lost, doubled
-//! or late: the cron finds what is due. Each job queue has a Cloudflare queue of its own, so a receiver that hangs holds
-//! up an invocation for deliveries and no conversation.
+//! Hints that jobs are due, over Cloudflare Queues. A message names a job queue and jobs in it. It may be lost,
+//! duplicated or late: the cron trigger finds all due jobs. Each job queue has its own Cloudflare queue, so an
+//! unresponsive receiver delays deliveries but no conversation.
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
@@ -14,19 +14,19 @@ use crate::isolate::{self, Service};
 
 /// Cloudflare's limit for one send.
 const MESSAGES_PER_SEND_MAX: usize = 100;
-/// Cloudflare's limit for a delay: a job that is due later is found by the sweep.
+/// Cloudflare's limit for a delay; the cron trigger finds jobs that are due later.
 const DELAY_S_MAX: u32 = 12 * 60 * 60;
 
-/// What a message says.
+/// The content of a message.
 #[derive(Serialize, Deserialize)]
 pub struct Hint {
-    /// [`JobQueue::as_str`]. Messages of earlier versions have it as `lane`.
+    /// [`JobQueue::as_str`]. Messages of earlier versions name the field `lane`.
     #[serde(alias = "lane")]
     queue: String,
     job_ids: Vec<JobId>,
 }
 
-/// Collects hints until the invocation sends them: `wake` may not wait, and sending does.
+/// Collects hints until the invocation sends them: `wake` is synchronous, sending is not.
 pub struct Wakes {
     conversations: worker::Queue,
     deliveries: worker::Queue,
@@ -40,17 +40,17 @@ impl Queue for Wakes {
 }
 
 impl Wakes {
-    /// Each hint goes to the Cloudflare queue of its job queue.
+    /// With the Cloudflare queue of each job queue.
     pub fn new(conversations: worker::Queue, deliveries: worker::Queue) -> Self {
         Self { conversations, deliveries, collected: Mutex::default() }
     }
 
-    /// Whether there is something to send.
+    /// Whether there are no hints to send.
     pub fn is_empty(&self) -> bool {
         self.lock().is_empty()
     }
 
-    /// Sends what was collected. A failure is logged and no more: the sweep makes up for it.
+    /// Sends the collected hints. A failure is only logged: the cron trigger finds the jobs.
     pub async fn send(&self, now_ms: i64) {
         let collected = std::mem::take(&mut *self.lock());
         let mut together: BTreeMap<(JobQueue, u32), Vec<JobId>> = BTreeMap::new();
@@ -59,7 +59,7 @@ impl Wakes {
         }
         for queue in JobQueue::ALL.iter().copied() {
             let mut messages = Vec::new();
-            for ((_, delay_s), job_ids) in together.iter().filter(|((theirs, _), _)| *theirs == queue) {
+            for ((_, delay_s), job_ids) in together.iter().filter(|((group, _), _)| *group == queue) {
                 for job_ids in job_ids.chunks(JOBS_PER_INVOCATION) {
                     let hint = Hint { queue: queue.as_str().to_owned(), job_ids: job_ids.to_vec() };
                     messages.push(MessageBuilder::new(hint).delay_seconds(*delay_s).build());
@@ -69,7 +69,7 @@ impl Wakes {
                 let rest = messages.split_off(messages.len().min(MESSAGES_PER_SEND_MAX));
                 let batch = BatchMessageBuilder::new().messages(messages).build();
                 if let Err(error) = self.of(queue).send_batch(batch).await {
-                    console_error!("the queue took no hint, so jobs wait for the sweep: {error}");
+                    console_error!("the queue accepted no hints, so jobs wait for the cron trigger: {error}");
                 }
                 messages = rest;
             }
@@ -93,7 +93,7 @@ fn delay_s(ms: i64) -> u32 {
     u32::try_from(seconds).unwrap_or(DELAY_S_MAX).min(DELAY_S_MAX)
 }
 
-/// Runs what is due in the queues that the messages name. `false`: the messages should come again.
+/// Runs due jobs of the queues that the messages name. Returns false if the messages should be delivered again.
 pub async fn consume(batch: &MessageBatch<Hint>, env: &Env) -> bool {
     match isolate::for_jobs(env) {
         Ok(service) => {
@@ -109,7 +109,7 @@ pub async fn consume(batch: &MessageBatch<Hint>, env: &Env) -> bool {
     }
 }
 
-/// Runs what is due though no hint came, and the sweep.
+/// Runs due jobs without a hint, and the sweep.
 pub async fn scheduled(env: &Env) {
     match isolate::for_jobs(env) {
         Ok(service) => {
@@ -120,7 +120,7 @@ pub async fn scheduled(env: &Env) {
     }
 }
 
-/// Runs an invocation; whether its hints are done with.
+/// Runs an invocation. Returns false if its hints should be delivered again.
 async fn run(service: &Service, mut jobs: Invocation) -> bool {
     let mut done = true;
     while let Some(report) = jobs.next().await {

@@ -1,5 +1,4 @@
-//! Recordings at the edge: a blob is an object of an R2 bucket. R2 is strongly consistent, and an object is there
-//! whole or not at all.
+//! Blobs as objects of an R2 bucket. R2 is strongly consistent, and writes are atomic.
 use bytes::Bytes;
 use sidetone_engine::ports::blobs::Slice;
 use sidetone_engine::ports::{BlobError, BlobKey, Blobs, BoxFuture, ByteRange};
@@ -10,17 +9,17 @@ use worker::wasm_bindgen::{JsCast, JsValue};
 use worker::wasm_bindgen_futures::JsFuture;
 use worker::web_sys::ReadableStream;
 
-/// The bucket behind a binding.
+/// The bucket of a binding.
 pub struct R2(JsValue);
 
 impl R2 {
-    /// Takes the binding over.
+    /// Wraps the binding.
     pub fn new(binding: Bucket) -> Self {
         Self(binding.into())
     }
 
-    /// A slice as the platform's own stream: it goes from the bucket to the client without passing through here,
-    /// which costs no processor time however long it is. `None`: there is no such object.
+    /// A slice as a stream of the platform, which sends it to the client without using processor time here. `None`: the
+    /// object does not exist.
     pub async fn stream(&self, slice: &Slice) -> Result<Option<ReadableStream>, BlobError> {
         let Slice { key, range } = slice;
         let found = answer(open(&self.0, key.as_str(), range.first as f64, range.bytes as f64)).await?;
@@ -28,7 +27,7 @@ impl R2 {
     }
 }
 
-// What is needed of R2, and no more: the bindings of the `worker` crate are ten times as large.
+// Only the required part of R2: the bindings of the `worker` crate are ten times as large.
 #[wasm_bindgen(wasm_bindgen = worker::wasm_bindgen, inline_js = r#"
 const range = (offset, length) => ({ range: { offset, length } });
 export const keep = (bucket, key, bytes) => bucket.put(key, bytes);
@@ -72,9 +71,9 @@ impl Blobs for R2 {
 }
 
 async fn answer(promise: Promise) -> Result<JsValue, BlobError> {
-    let told = |thrown: JsValue| match thrown.dyn_ref::<js_sys::Error>() {
+    let message = |thrown: JsValue| match thrown.dyn_ref::<js_sys::Error>() {
         Some(error) => String::from(error.message()),
         None => format!("{thrown:?}"),
     };
-    JsFuture::from(promise).await.map_err(|thrown| BlobError(told(thrown)))
+    JsFuture::from(promise).await.map_err(|thrown| BlobError(message(thrown)))
 }

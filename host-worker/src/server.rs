@@ -1,4 +1,4 @@
-//! One request of the platform's into the engine, one response back, and what is logged of it.
+//! Passes the platform's requests to the engine, sends the responses, and logs errors.
 use std::borrow::Cow;
 use std::pin::pin;
 use std::time::Duration;
@@ -24,7 +24,7 @@ use crate::system::{PlatformClock, PlatformRandom};
 /// The client's address as the edge reports it; a client cannot set it.
 const PEER_HEADER: &str = "cf-connecting-ip";
 
-/// Answers a request. Never fails on what a client sends.
+/// Answers a request. No client input makes it fail.
 pub async fn answer(request: Request, env: &Env, context: &Context) -> worker::Result<Response> {
     let url = request.url();
     let (origin, target) = split(&url);
@@ -34,7 +34,7 @@ pub async fn answer(request: Request, env: &Env, context: &Context) -> worker::R
         Err(not_ready) => return unconfigured(head, not_ready),
     };
     let peer = peer(&head.headers);
-    // The platform does the WebSocket's handshake.
+    // The platform performs the WebSocket handshake.
     let (response, stream) = match service.engine.begin(head, peer, Some(())) {
         Admission::Respond(response) => (response, None),
         Admission::ReadBody(pending) => match answered(pending, &service, context, request.body()).await {
@@ -56,8 +56,8 @@ pub async fn answer(request: Request, env: &Env, context: &Context) -> worker::R
     send(response, stream.as_ref())
 }
 
-/// Hands the client its end of a socket and leaves the conversation to the invocation, which lasts as
-/// long as the socket does; what is written afterwards has the platform's time for that.
+/// Returns the client's end of a socket. The conversation runs in the invocation, which lasts as long as the socket;
+/// the platform grants some time afterwards for the final writes.
 fn upgrade(session: LiveSession, service: &Service, context: &Context) -> worker::Result<Response> {
     let WebSocketPair { client, server } = WebSocketPair::new()?;
     let service = service.clone();
@@ -74,7 +74,7 @@ fn upgrade(session: LiveSession, service: &Service, context: &Context) -> worker
     Ok(worker::Response::from_websocket(client)?.into())
 }
 
-/// The request without its body. The platform has parsed it already; a path that `http` does not take leads nowhere.
+/// The request without its body. The platform has parsed it already; a path that `http` rejects becomes `/`.
 fn head(request: &Request, target: &str) -> Parts {
     let mut head = http::Request::new(()).into_parts().0;
     head.method = Method::from_bytes(request.method().as_bytes()).unwrap_or_default();
@@ -87,7 +87,7 @@ fn peer(headers: &HeaderMap) -> Option<std::net::IpAddr> {
     headers.get(PEER_HEADER).and_then(|value| value.to_str().ok()?.parse().ok())
 }
 
-/// Reads the body and answers. A request that changes something runs to its end, even if the client goes.
+/// Reads the body and answers. A request that may write runs to its end, even if the client disconnects.
 async fn answered(
     mut pending: PendingRequest,
     service: &Service,
@@ -106,7 +106,7 @@ async fn answered(
     let (done, answer) = oneshot::channel();
     let working = service.clone();
     context.wait_until(async move {
-        // The client may be gone by then.
+        // The client may have disconnected meanwhile.
         if let Err(PreparedResponse::Complete(response)) = done.send(pending.answer().await) {
             log(response);
             working.send_wakes().await;
@@ -116,21 +116,21 @@ async fn answered(
     answer.await.unwrap_or_else(|_| stopped())
 }
 
-/// `https://host/path?query`, before and from the path.
+/// Splits `https://host/path?query` before the path.
 fn split(url: &str) -> (&str, &str) {
     let host = url.find("://").map_or(0, |at| at + 3);
     let path = url[host..].find(['/', '?']).map_or(url.len(), |at| host + at);
     (&url[..path], &url[path..])
 }
 
-/// The headers as one text: asking for each name and value would cross the border to JavaScript five times a header.
+/// Reads the headers as one JSON text: reading each of them would cross the border to JavaScript five times per header.
 fn headers(request: &Request) -> HeaderMap {
     let pairs = Array::from(request.headers().as_ref());
     let text = JSON::stringify(&pairs).map(String::from).unwrap_or_default();
     let pairs: Vec<(Cow<'_, str>, Cow<'_, str>)> = serde_json::from_str(&text).unwrap_or_default();
     let mut headers = HeaderMap::with_capacity(pairs.len());
     for (name, value) in &pairs {
-        // The engine reads no header that `http` cannot represent.
+        // The engine does not use headers that `http` cannot represent.
         if let (Ok(name), Ok(value)) =
             (HeaderName::from_bytes(name.as_bytes()), HeaderValue::from_bytes(value.as_bytes()))
         {
@@ -140,7 +140,7 @@ fn headers(request: &Request) -> HeaderMap {
     headers
 }
 
-/// Passes a body on to the engine.
+/// Passes a body to the engine.
 async fn read(stream: ReadableStream, pending: &mut PendingRequest) -> Result<(), BodyFailure> {
     let reading = async {
         let mut pieces = Body::new(stream);
@@ -157,7 +157,7 @@ async fn read(stream: ReadableStream, pending: &mut PendingRequest) -> Result<()
     }
 }
 
-/// Logs a response and makes it the platform's; `stream` stands in for the body.
+/// Logs a response and converts it for the platform; `stream` replaces the body.
 fn send(response: FinalResponse, stream: Option<&ReadableStream>) -> worker::Result<Response> {
     let (parts, body) = log(response).into_parts();
     let pairs: Vec<(&str, Cow<'_, str>)> = parts
@@ -179,14 +179,14 @@ fn send(response: FinalResponse, stream: Option<&ReadableStream>) -> worker::Res
     Ok(response?)
 }
 
-/// There is no engine: a setting or a binding is missing.
+/// The response when a missing or invalid setting or binding prevents the service from starting.
 fn unconfigured(head: Parts, not_ready: NotReady) -> worker::Result<Response> {
     let detail = not_ready.to_string();
     let head = (head.method, head.uri);
     send(FinalResponse::unconfigured(head, &not_ready.name, detail, &PlatformClock, &PlatformRandom), None)
 }
 
-/// Failures on our side are logged; the platform's log has the rest.
+/// Logs internal errors. The platform logs all requests itself.
 fn log(response: FinalResponse) -> http::Response<Bytes> {
     let (response, record) = response.into_parts();
     if record.incident().is_some() {

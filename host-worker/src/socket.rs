@@ -1,6 +1,6 @@
-//! A WebSocket as the engine knows it, over the platform's `WebSocketPair`. The platform answers pings, and keeps the
-//! Worker running while the socket is open. It does not report what the client has received, and delivers messages as
-//! they come: only the engine limits their rate.
+//! The engine's [`Socket`] over the platform's `WebSocketPair`. The platform answers pings, and keeps the Worker
+//! running while the socket is open. It does not report what the client has received, and offers no backpressure: only
+//! the engine limits the rate of messages.
 use std::time::Duration;
 
 use futures_util::StreamExt;
@@ -20,10 +20,10 @@ pub struct EdgeSocket<'a> {
 }
 
 impl<'a> EdgeSocket<'a> {
-    /// Accepts the socket: from here on messages come in.
+    /// Accepts the socket, which starts the delivery of messages.
     pub fn accept(socket: &'a WebSocket) -> worker::Result<Self> {
         let events = socket.events()?;
-        // Else the platform hands binary messages over as blobs, whose bytes only a promise has.
+        // Otherwise the platform delivers binary messages as blobs, which can only be read asynchronously.
         let platform: &JsValue = socket.as_ref().as_ref();
         Reflect::set(platform, &"binaryType".into(), &"arraybuffer".into())?;
         socket.accept()?;
@@ -68,8 +68,8 @@ impl Socket for EdgeSocket<'_> {
     }
 
     fn close(&mut self, code: u16, reason: &'static str) -> BoxFuture<'_, ()> {
-        // Also after the client has closed: it waits for the answer. A client that is gone is an
-        // error that does not matter.
+        // Also after the client's close frame, which requires a reply. An error means that the client has
+        // disconnected, so it is ignored.
         let _ = self.socket.close(Some(code), Some(reason));
         self.gone = true;
         Box::pin(async {})

@@ -1,11 +1,11 @@
-//! The platform's clock and randomness.
+//! The platform's clock and random bytes.
 use std::cell::RefCell;
 use std::time::Duration;
 
 use sidetone_engine::ports::{BoxFuture, Clock, Random};
 use worker::Delay;
 
-/// The wall clock. It stands still between two calls of the platform, by the platform's decision.
+/// The wall clock. The platform advances it only during I/O.
 pub struct PlatformClock;
 
 impl Clock for PlatformClock {
@@ -18,8 +18,8 @@ impl Clock for PlatformClock {
     }
 }
 
-/// `crypto.getRandomValues`, asked for many bytes at once: every request needs some for its id, and
-/// asking costs more than the bytes. None is given out twice.
+/// `crypto.getRandomValues`, buffered: every request requires random bytes for its id, and a call costs more than the
+/// bytes. Each byte is used once.
 pub struct PlatformRandom;
 
 const POOL_BYTES: usize = 512;
@@ -31,19 +31,19 @@ thread_local! {
 impl Random for PlatformRandom {
     fn fill(&self, bytes: &mut [u8]) {
         if bytes.len() > POOL_BYTES {
-            return ask(bytes);
+            return fill_from_platform(bytes);
         }
         POOL.with_borrow_mut(|pool| {
             if pool.len() < bytes.len() {
                 pool.resize(POOL_BYTES, 0);
-                ask(pool);
+                fill_from_platform(pool);
             }
             bytes.copy_from_slice(&pool.split_off(pool.len() - bytes.len()));
         });
     }
 }
 
-#[expect(clippy::expect_used, reason = "without randomness no key is safe: better to stop")]
-fn ask(bytes: &mut [u8]) {
-    getrandom::fill(bytes).expect("the platform gives random bytes");
+#[expect(clippy::expect_used, reason = "without randomness no key is safe: stopping is safer")]
+fn fill_from_platform(bytes: &mut [u8]) {
+    getrandom::fill(bytes).expect("the platform provides random bytes");
 }

@@ -20,11 +20,11 @@ pub const PHONE_CONNECT_MS: i64 = 180_000;
 pub const PHONE_QUEUE_MS: i64 = 1_800_000;
 const _: () = assert!(PHONE_QUEUE_MS > PHONE_CONNECT_MS);
 /// Time in which a carrier reports why a call was not connected, after it closed the media socket.
-pub const PHONE_TOLD_MS: i64 = 30_000;
+pub const PHONE_REPORT_WAIT_MS: i64 = 30_000;
 /// Time in which audio must arrive once the call is answered and its media socket is open.
 pub const PHONE_START_MS: i64 = 10_000;
-/// How often a conversation checks whether the carrier reported the end of the call or somebody asked to hang up.
-pub const PHONE_LOOK_MS: i64 = 5_000;
+/// How often a conversation reads its leg: whether the carrier reported the end, or a hang-up was requested.
+pub const PHONE_LEG_CHECK_MS: i64 = 5_000;
 /// Unreadable or misplaced carrier messages before the call is ended: five seconds of audio.
 pub const PHONE_WRONG_MESSAGES_MAX: u32 = 250;
 /// Audio sent to a carrier ahead of playback.
@@ -33,13 +33,13 @@ pub const PHONE_AHEAD_MS: i64 = 10_000;
 pub const PHONE_MARK_MS: i64 = 1_000;
 /// A line without a confirming mark counts as played this long after the end of its audio.
 pub const PHONE_MARK_LATE_MS: i64 = 2_000;
-/// Time for playing the last words of a conversation. The lease is not extended during it.
+/// Time for playing the remaining speech after a conversation. The lease is not extended during it.
 pub const PHONE_LAST_WORDS_MS: i64 = 60_000;
-const _: () = assert!(PHONE_LAST_WORDS_MS < LIVE_LEASE_MS - LIVE_LEASE_KEPT_MS);
+const _: () = assert!(PHONE_LAST_WORDS_MS < LIVE_LEASE_MS - LIVE_LEASE_EXTEND_MS);
 /// How much earlier than the carrier's limit (which counts from the answer) a conversation ends. Otherwise the carrier ends
 /// it in the middle of a word, and the call log says that the person hung up.
-pub const PHONE_FAREWELL_MS: i64 = PHONE_LAST_WORDS_MS + 2 * PHONE_START_MS;
-const _: () = assert!(PHONE_FAREWELL_MS < PHONE_CALL_SECONDS_MAX * 1_000);
+pub const PHONE_END_MARGIN_MS: i64 = PHONE_LAST_WORDS_MS + 2 * PHONE_START_MS;
+const _: () = assert!(PHONE_END_MARGIN_MS < PHONE_CALL_SECONDS_MAX * 1_000);
 /// Incoming audio that may be ahead of real time.
 pub const PHONE_BURST_MS: i64 = 10_000;
 /// Keys pressed before a pause of this length become one line.
@@ -88,7 +88,7 @@ pub const LIVE_COST_MICROUSD_MAX: i64 = 1_000_000;
 /// Lease of a process on its live conversation.
 pub const LIVE_LEASE_MS: i64 = 120_000;
 /// How often the lease is extended.
-pub const LIVE_LEASE_KEPT_MS: i64 = 40_000;
+pub const LIVE_LEASE_EXTEND_MS: i64 = 40_000;
 
 /// Length of the name of an assistant, document, persona, scenario, simulation or key.
 pub const NAME_CHARS_MAX: u64 = 120;

@@ -11,8 +11,8 @@ pub const URL_BYTES_MAX: usize = 2048;
 
 /// A URL that may receive requests on behalf of a user.
 ///
-/// Its host name may still resolve to a private address: whoever connects calls [`is_public_address`] with the resolved
-/// address, at every attempt.
+/// Its host name may still resolve to a private address: the connecting code must call [`is_public_address`] with the
+/// resolved address, at every attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PublicUrl {
     written: String,

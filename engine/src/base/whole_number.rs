@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_whole_exact_numbers_in_their_canonical_spelling_are_read() {
+    fn accepts_only_exact_integers_in_canonical_form() {
         for (value, expected) in [
             (json!(5), Some(5)),
             (json!(5.0), Some(5)),

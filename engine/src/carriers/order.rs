@@ -102,18 +102,18 @@ pub struct Rejection {
     pub code: String,
     /// The carrier's message, truncated and without secrets of ours.
     pub message: String,
-    /// Who can resolve it.
+    /// The party that can resolve it.
     pub cause: RejectionCause,
 }
 
-/// Who can resolve a rejection.
+/// The party that can resolve a rejection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RejectionCause {
     /// The caller of our API: the numbers or another parameter are wrong.
     Request,
     /// The operator: the account, its credentials, balance or permissions.
     Account,
-    /// Nobody; a later attempt may succeed, because there are too many calls at once.
+    /// A later attempt may succeed: there are too many concurrent calls.
     Busy,
     /// The carrier itself.
     Carrier,

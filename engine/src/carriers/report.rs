@@ -70,9 +70,9 @@ pub enum Side {
 pub struct End {
     /// The outcome of the call.
     pub outcome: Outcome,
-    /// The reason. When the conversation ended by itself, its own reason takes precedence.
+    /// The reason. If the conversation ended itself, the conversation's reason takes precedence.
     pub reason: EndedReason,
-    /// Who is responsible for a failure.
+    /// The party responsible for a failure.
     pub fault: CallFault,
     /// The carrier's own cause, unchanged: `busy`, `busy 486`, `NORMAL_CLEARING`.
     pub cause: String,

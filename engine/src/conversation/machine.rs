@@ -1,4 +1,4 @@
-//! The state machine itself.
+//! The state machine of a conversation.
 mod messages;
 mod record;
 mod speech;
@@ -16,36 +16,36 @@ use super::{ConversationLimits, EndedReason, TEXT_BYTES_MAX};
 use crate::base::text::truncate;
 use crate::conversation::{AssistantReply, AssistantTurn, Knowledge, Message, ToolSpec};
 
-/// What a conversation starts from.
+/// The configuration of a conversation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ConversationSetup {
-    /// Names the conversation; tool-call ids are made of it (`{id}_t1`, `{id}_t2`, …).
+    /// The conversation's id and the prefix of its tool-call ids (`{id}_t1`, `{id}_t2`, …).
     pub id: String,
     /// The assistant's business instructions.
     pub instructions: String,
-    /// What the assistant opens with; empty: it waits for the user.
+    /// The assistant's opening message; when empty, the assistant waits for the user.
     pub first_message: String,
     /// Attached documents.
     pub knowledge: Vec<Knowledge>,
     /// Attached tools.
     pub tools: Vec<ToolSpec>,
-    /// Handed to the model: same seed and same inputs, same conversation.
+    /// The model's seed: the same seed and inputs produce the same conversation.
     pub seed: u64,
-    /// What bounds it.
+    /// The limits of the conversation.
     #[serde(default)]
     pub limits: ConversationLimits,
-    /// The assistant's lines take time to say: [`Input::Spoken`] or [`Input::Interrupted`] follows each, and the user's
-    /// silence counts from there. False for text, where a line is there at once.
+    /// Whether the assistant's lines are spoken. [`Input::Spoken`] or [`Input::Interrupted`] then follows each line,
+    /// and the user's silence counts from that input. A line of text is delivered at once.
     #[serde(default)]
     pub is_spoken: bool,
 }
 
 /// One conversation, seen from the assistant's side.
 ///
-/// It has no clock and asks nobody by itself. The driver tells it what happened and when with
-/// [`handle`](Self::handle), drains [`poll`](Self::poll), does what it says, and waits no longer than
-/// [`poll_timeout`](Self::poll_timeout) for the next input. The same inputs at the same times give the
-/// same outputs and the same transcript, so a conversation replays from its inputs alone.
+/// It has no clock and performs no I/O. The driver passes each input with its time to [`handle`](Self::handle), drains
+/// [`poll`](Self::poll), executes the outputs, and waits for the next input, at most until
+/// [`poll_timeout`](Self::poll_timeout). The same inputs at the same times produce the same outputs and the same
+/// transcript, so a conversation can be replayed from its inputs alone.
 ///
 /// ```
 /// use sidetone_engine::conversation::Conversation;
@@ -80,7 +80,7 @@ pub struct ConversationSetup {
 ///             }
 ///             Output::CallTool { id, .. } => inputs.push_front(Input::ToolResult {
 ///                 id,
-///                 text: "the tool's answer".into(),
+///                 text: "the tool's response".into(),
 ///                 is_error: false,
 ///             }),
 ///             Output::Ended { .. } => {}
@@ -91,18 +91,18 @@ pub struct ConversationSetup {
 /// assert!(conversation.ended().is_some());
 /// ```
 ///
-/// Inputs that make no sense at the moment are ignored. Times that run backwards are read as
-/// "now". The whole state serialises: a driver that stops between two inputs stores it, and after
-/// loading it calls [`resume`](Self::resume) to be told again what is under way.
+/// Inputs that do not apply to the current state are ignored. A time before the latest one counts as the latest one.
+/// The whole state serialises: a driver can store it between two inputs, and calls [`resume`](Self::resume) after
+/// loading it to repeat the open requests.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Conversation {
     setup: ConversationSetup,
     state: State,
     /// The driver's time at [`Input::Start`].
     started_ms: i64,
-    /// Offset of the latest input from the start; never runs backwards.
+    /// Offset of the latest input from the start; never decreases.
     offset_ms: i64,
-    /// Offset from which a silence counts.
+    /// Offset of the latest activity, from which silence counts.
     #[serde(default)]
     quiet_since_ms: i64,
     requests: u64,
@@ -110,22 +110,22 @@ pub struct Conversation {
     tool_calls: u64,
     tool_calls_this_turn: u32,
     silences: u32,
-    /// The assistant's last line, folded, and how often it came in a row.
+    /// The assistant's last line, case-folded, and how often it was said in a row.
     last_line: String,
     repeats: u32,
-    /// Calls whose result is awaited, in the order they were asked for.
+    /// Tool calls without a result, in the order of the requests.
     pending: Vec<PendingToolCall>,
-    /// What the user said while a tool ran: a result follows its call in the history.
+    /// Lines of the user during a tool call. They join the history after the result, which must follow its call.
     held: Vec<String>,
-    /// The assistant's row that is still being spoken.
+    /// The index of the row that the assistant is speaking.
     speaking: Option<usize>,
-    /// Audio of the assistant is still being played.
+    /// Whether audio of the assistant is being played.
     #[serde(default)]
     is_being_spoken: bool,
     failure: Option<String>,
     history: Vec<Message>,
     transcript: Vec<TranscriptRow>,
-    /// Bytes of the transcript as JSON, at most.
+    /// An upper bound of the transcript's size as JSON, in bytes.
     #[serde(default)]
     transcript_bytes: usize,
     outputs: VecDeque<Output>,
@@ -142,7 +142,7 @@ enum State {
 }
 
 impl Conversation {
-    /// A conversation that waits for [`Input::Start`].
+    /// A new conversation, which waits for [`Input::Start`].
     #[must_use]
     pub const fn new(setup: ConversationSetup) -> Self {
         Self {
@@ -170,8 +170,8 @@ impl Conversation {
         }
     }
 
-    /// Takes in what happened at `now_ms` (any clock, as long as it is always the same one).
-    /// Drain [`poll`](Self::poll) afterwards.
+    /// Handles an input at `now_ms`, on any clock that is the same for all inputs. Drain [`poll`](Self::poll)
+    /// afterwards.
     pub fn handle(&mut self, now_ms: i64, input: Input) {
         if self.ended().is_some() && input != Input::Spoken {
             return;
@@ -206,14 +206,13 @@ impl Conversation {
         }
     }
 
-    /// The next thing to do, in order; `None` until the next [`handle`](Self::handle).
+    /// The next output; `None` until the next [`handle`](Self::handle).
     pub fn poll(&mut self) -> Option<Output> {
         self.outputs.pop_front()
     }
 
-    /// Tells [`poll`](Self::poll) again what was under way: the model's question or the tools'
-    /// calls, with the same numbers. For a driver that loaded a stored state; what was said or
-    /// ended is not repeated.
+    /// Repeats the open requests with the same ids, for a driver that loaded a stored state. Lines and the end are not
+    /// repeated.
     pub fn resume(&mut self) {
         if !self.outputs.is_empty() {
             return;
@@ -225,7 +224,7 @@ impl Conversation {
         }
     }
 
-    /// Whose move it is.
+    /// The input that the conversation waits for.
     #[must_use]
     pub const fn waiting_for(&self) -> WaitingFor {
         match self.state {
@@ -237,7 +236,7 @@ impl Conversation {
         }
     }
 
-    /// What the model is asked about now.
+    /// The current input for the model.
     #[must_use]
     pub fn assistant_turn(&self) -> AssistantTurn<'_> {
         AssistantTurn {
@@ -249,19 +248,19 @@ impl Conversation {
         }
     }
 
-    /// Everything that happened so far, for people.
+    /// The transcript so far, for people.
     #[must_use]
     pub fn transcript(&self) -> &[TranscriptRow] {
         &self.transcript
     }
 
-    /// Everything that happened so far, for models.
+    /// The conversation so far, for models.
     #[must_use]
     pub fn history(&self) -> &[Message] {
         &self.history
     }
 
-    /// Why it ended, once it has.
+    /// Why the conversation ended; `None` before its end.
     #[must_use]
     pub const fn ended(&self) -> Option<EndedReason> {
         match self.state {
@@ -270,7 +269,7 @@ impl Conversation {
         }
     }
 
-    /// What the driver said about the model's failure, after [`EndedReason::ModelFailed`].
+    /// The driver's reason for the model's failure, after [`EndedReason::ModelFailed`].
     #[must_use]
     pub fn failure(&self) -> Option<&str> {
         self.failure.as_deref()
@@ -288,13 +287,13 @@ impl Conversation {
         self.requests
     }
 
-    /// True while the tool call of this id waits for its result.
+    /// Whether the tool call with this id waits for its result.
     #[must_use]
     pub fn is_calling(&self, id: &str) -> bool {
         self.state == State::Calling && self.pending.iter().any(|call| call.id == id)
     }
 
-    /// The latest time it has heard of, in ms from its start.
+    /// The time of the latest input, in ms from the start.
     #[must_use]
     pub const fn offset_ms(&self) -> i64 {
         self.offset_ms
@@ -312,10 +311,10 @@ impl Conversation {
     }
 
     fn user_text(&mut self, text: String, duration_ms: i64) {
-        if self.state == State::New || text.trim().is_empty() || !self.hear(text, duration_ms) {
+        if self.state == State::New || text.trim().is_empty() || !self.record_user_line(text, duration_ms) {
             return;
         }
-        self.answer();
+        self.request_reply();
     }
 
     fn keys(&mut self, keys: String) {
@@ -326,13 +325,13 @@ impl Conversation {
         let row = self.row(TranscriptRole::Dtmf, keys.clone(), self.offset_ms);
         self.speaking = None;
         if self.record(row) {
-            self.heard(format!("(pressed {keys} on the telephone's keys)"));
-            self.answer();
+            self.add_user_message(format!("(pressed {keys} on the telephone's keys)"));
+            self.request_reply();
         }
     }
 
-    /// Has the model answer what was heard, unless that was the last line.
-    fn answer(&mut self) {
+    /// Asks the model for a reply, unless the line reached the turn limit.
+    fn request_reply(&mut self) {
         if self.turns >= self.setup.limits.turns_max {
             return self.end(EndedReason::TurnLimit);
         }
@@ -343,13 +342,13 @@ impl Conversation {
     }
 
     fn user_goodbye(&mut self, text: String, duration_ms: i64) {
-        if self.state == State::New || text.trim().is_empty() || self.hear(text, duration_ms) {
+        if self.state == State::New || text.trim().is_empty() || self.record_user_line(text, duration_ms) {
             self.end(EndedReason::UserHungUp);
         }
     }
 
-    /// Takes down a line of the user. False when the transcript had no room for it.
-    fn hear(&mut self, text: String, duration_ms: i64) -> bool {
+    /// Records a line of the user. Returns false if it exceeds the transcript's limit.
+    fn record_user_line(&mut self, text: String, duration_ms: i64) -> bool {
         let text = truncate(text, TEXT_BYTES_MAX);
         let end_ms = self.offset_ms;
         let start_ms = end_ms.saturating_sub(duration_ms.max(0)).max(0);
@@ -358,12 +357,12 @@ impl Conversation {
         if !self.record(row) {
             return false;
         }
-        self.heard(text);
+        self.add_user_message(text);
         true
     }
 
-    /// What the model is told that the user said.
-    fn heard(&mut self, text: String) {
+    /// Adds a line of the user to the model's history.
+    fn add_user_message(&mut self, text: String) {
         self.silences = 0;
         self.turns = self.turns.saturating_add(1);
         if self.state == State::Calling {

@@ -1,6 +1,6 @@
 //! One conversation between a user and an assistant, as a pure state machine.
 //!
-//! [`Conversation`] decides; a driver carries out. [`transcript`] holds the rows it leaves behind.
+//! [`Conversation`] makes the decisions and a driver executes them. [`transcript`] has the rows that result.
 mod ended_reason;
 mod limits;
 mod machine;

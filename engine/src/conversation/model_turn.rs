@@ -1,39 +1,39 @@
-//! What the assistant's model is asked in a turn, and what it answers.
+//! The request to the assistant's model in a turn, and its reply.
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// One row of what a model has seen so far, oldest first.
+/// One entry of the history that a model receives, oldest first.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "role", rename_all = "snake_case")]
 pub enum Message {
-    /// What the person (or the simulated caller) said.
+    /// A line of the user: the person, or the simulated caller.
     User {
-        /// The words.
+        /// The text.
         text: String,
     },
-    /// What the assistant said.
+    /// A line of the assistant.
     Assistant {
-        /// The words.
+        /// The text.
         text: String,
     },
-    /// The assistant asked for a tool.
+    /// A tool call by the assistant.
     ToolCall {
-        /// Identifies this call of the tool; the result names it.
+        /// Identifies the call; its result has the same id.
         id: String,
         /// The tool's name.
         name: String,
         /// The arguments, an object that fits the tool's `parameters`.
         arguments: Value,
     },
-    /// What the tool answered.
+    /// The result of a tool call.
     ToolResult {
-        /// The [`Message::ToolCall`] it answers.
+        /// The id of the [`Message::ToolCall`].
         id: String,
         /// The tool's name.
         name: String,
-        /// The tool's answer as text, or why it failed.
+        /// The tool's response as text, or the reason of its failure.
         text: String,
-        /// True when the tool failed; then `text` says why.
+        /// Whether the tool failed.
         is_error: bool,
     },
 }
@@ -43,7 +43,7 @@ pub enum Message {
 pub struct ToolSpec {
     /// Function name, `^[A-Za-z_][A-Za-z0-9_]{0,63}$`.
     pub name: String,
-    /// What it is for, in the owner's words; may be empty.
+    /// The owner's description of the tool; may be empty.
     pub description: String,
     /// JSON Schema (`type: object`) of its arguments.
     pub parameters: Value,
@@ -58,7 +58,7 @@ pub struct Knowledge {
     pub content: String,
 }
 
-/// Everything the assistant's model may use to choose its next step.
+/// The input of the assistant's model for its next step.
 #[derive(Debug, Clone, Copy)]
 pub struct AssistantTurn<'a> {
     /// The owner's business instructions.
@@ -67,24 +67,24 @@ pub struct AssistantTurn<'a> {
     pub knowledge: &'a [Knowledge],
     /// Attached tools, in the order of attachment.
     pub tools: &'a [ToolSpec],
-    /// The conversation so far; the last row is what to answer.
+    /// The conversation so far; the last entry is the one to answer.
     pub history: &'a [Message],
-    /// Same seed and same inputs, same reply.
+    /// The seed: the same seed and inputs produce the same reply.
     pub seed: u64,
 }
 
-/// What the assistant's model chose.
+/// The next step that the assistant's model chose.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum AssistantReply {
     /// Say this and listen.
     Say {
-        /// The words.
+        /// The text.
         text: String,
     },
-    /// Call these tools, all at once; their results come back as history.
+    /// Call these tools concurrently; their results are added to the history.
     CallTools {
-        /// What to say first ("one moment …"); empty for nothing.
+        /// A line to say first ("one moment …"); may be empty.
         #[serde(default)]
         text: String,
         /// At least one call.
@@ -92,23 +92,23 @@ pub enum AssistantReply {
     },
     /// Say this and hang up.
     Goodbye {
-        /// The words; empty for none.
+        /// The text; may be empty.
         text: String,
     },
 }
 
-/// A call of a tool as the assistant's model asks for it.
+/// A tool call as the assistant's model requests it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolRequest {
-    /// The tool's name, as the model wrote it: it may be the name of no tool.
+    /// The tool's name as the model wrote it; such a tool may not exist.
     pub name: String,
-    /// An object that fits the tool's `parameters` as far as the model could fill it. What the model
-    /// sent instead of a JSON object is here as it came, as a text where it was no JSON.
+    /// The arguments, not validated yet: normally an object for the tool's `parameters`. Any other JSON is passed on
+    /// unchanged, and invalid JSON as a string.
     pub arguments: Value,
 }
 
 impl AssistantReply {
-    /// One call, with nothing said before.
+    /// One call without a line before it.
     #[must_use]
     pub fn call(name: impl Into<String>, arguments: Value) -> Self {
         Self::CallTools { text: String::new(), calls: vec![ToolRequest { name: name.into(), arguments }] }

@@ -79,7 +79,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn tool_fields_are_left_out_of_spoken_rows() {
+    fn spoken_rows_have_no_tool_fields() {
         let row = TranscriptRow::new(0, TranscriptRole::User, "hi".into(), 0, 300);
         assert_eq!(
             serde_json::to_value(row).unwrap(),

@@ -1,4 +1,4 @@
-//! What REST and MCP share: the services, everything derived from the operation table, and the count of wrong keys.
+//! Shared by REST and MCP: the services, everything derived from the operation table, and the count of wrong keys.
 use std::sync::Mutex;
 
 use bytes::Bytes;
@@ -17,7 +17,7 @@ use crate::ports::{Incoming, Ports};
 use crate::services::Services;
 use crate::storage::fault::Fault;
 
-/// The service as its interfaces see it.
+/// The state of the interfaces.
 pub struct Api {
     services: Services,
     interfaces: Interfaces,
@@ -25,7 +25,7 @@ pub struct Api {
 }
 
 impl Api {
-    /// Builds the interfaces over settings and ports. Fails only when the operation table contradicts itself.
+    /// Builds the interfaces from settings and ports. Fails only if the operation table is inconsistent.
     pub fn new(config: Config, ports: Ports, documents: Documents) -> Result<Self, Fault> {
         let interfaces = Interfaces::new(&config, documents)?;
         Ok(Self { services: Services::new(config, ports), interfaces, throttle: Mutex::default() })
@@ -36,12 +36,12 @@ impl Api {
         &self.services
     }
 
-    /// What is derived from the operation table.
+    /// The interfaces derived from the operation table.
     pub fn interfaces(&self) -> &Interfaces {
         &self.interfaces
     }
 
-    /// A request's state, once the Authorization header has been looked at.
+    /// The state of a request, with the credential from its Authorization header.
     pub(crate) fn context(&self, headers: &HeaderMap, now_ms: i64) -> Result<Context, Error> {
         match Credential::from_headers(headers) {
             Credential::Absent => Err(auth::missing_key()),
@@ -50,7 +50,7 @@ impl Api {
         }
     }
 
-    /// The response to a fault. Counts wrong keys, and refuses an address that sends too many of them.
+    /// The response to a fault. Counts wrong keys, and rejects an address that has sent too many of them.
     pub(crate) fn refuse(
         &self,
         fault: Fault,
@@ -63,7 +63,7 @@ impl Api {
         with_incident(error_response(&error, request_id), incident)
     }
 
-    /// The error that takes the place of `error` once an address has sent too many wrong keys.
+    /// The error that replaces `error` after an address has sent too many wrong keys.
     fn count_wrong_key(&self, error: &Error, incoming: &Incoming, now_ms: i64) -> Option<Error> {
         let presented = incoming.request.headers().contains_key(header::AUTHORIZATION);
         if error.code != Code::Unauthorized || !presented {

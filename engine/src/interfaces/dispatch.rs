@@ -1,5 +1,5 @@
-//! Runs an operation for REST or MCP: checks the input, runs it (again, if what it read has changed since), replays the
-//! stored response of an Idempotency-Key, and adds secrets.
+//! Runs an operation for REST or MCP: checks the input, runs the operation, repeats it after a concurrent change of the
+//! data it read, replays the stored response of an Idempotency-Key, and adds secrets.
 use serde_json::{Map, Value};
 
 use crate::base::error::{Code, Error, FieldProblem};
@@ -14,7 +14,7 @@ use crate::storage::fault::Fault;
 use crate::storage::idempotency::{Idempotency, OneTimeSecret, Stored};
 use crate::storage::signing::{SecretOwner, signing_secret};
 
-/// A request as REST or MCP read it, not yet checked.
+/// A parsed request of REST or MCP, not validated yet.
 pub struct Raw {
     /// The path's values, decoded, in order.
     pub path: Vec<String>,

@@ -1,8 +1,7 @@
 //! The service's own documents: schemas, tool list, OpenAPI document and page, all from the operation table.
 //!
-//! Natively they are derived on first use. A module for WebAssembly is built with one text that holds what a native
-//! engine has derived, and serves from that: the code that derives is a tenth of such a module, and its result is the
-//! same wherever it runs, except for the base URL.
+//! Native builds derive them on first use. A WebAssembly module embeds one text with the documents that a native engine
+//! derived: the deriving code would be a tenth of the module, and its result differs only in the base URL.
 #[cfg(not(target_arch = "wasm32"))]
 mod build;
 #[cfg(not(target_arch = "wasm32"))]
@@ -47,12 +46,12 @@ impl Documents {
         Self(Source::Derived)
     }
 
-    /// Reads each document from a text that [`build()`] has written, from the same sources as this engine.
+    /// Reads each document from a text that [`build()`] wrote, from the same sources as this engine.
     pub fn embedded(text: &'static str) -> Self {
         Self(Source::Embedded(Embedded::new(text)))
     }
 
-    /// `/openapi.json`. Like all of these it fails only when the text was made for another engine.
+    /// `/openapi.json`. Like the other documents, it fails only if the text was generated for another engine.
     pub fn openapi(&self, base_url: &str) -> Result<String, Fault> {
         match &self.0 {
             #[cfg(not(target_arch = "wasm32"))]
@@ -100,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_built_is_what_is_derived() {
+    fn embedded_documents_equal_derived_ones() {
         let (built, derived) = (embedded(), Documents::derived());
         for url in ["https://voice.example.com", "http://127.0.0.1:8787", "https://a.example/\"\\\u{1}é"] {
             assert_eq!(built.openapi(url).unwrap(), derived.openapi(url).unwrap());
@@ -110,18 +109,18 @@ mod tests {
         for operation in OPERATIONS {
             let (built, derived) = (built.requests(operation).unwrap(), derived.requests(operation).unwrap());
             assert_eq!(built, derived, "{}", operation.id);
-            // Equal objects can still differ in the order of their fields, which messages go by.
+            // Equal objects can differ in the order of their fields, which determines the order in error messages.
             assert_eq!(format!("{built:?}"), format!("{derived:?}"), "{}", operation.id);
         }
     }
 
     #[test]
-    fn building_twice_gives_the_same() {
+    fn building_is_deterministic() {
         assert_eq!(build().unwrap(), build().unwrap());
     }
 
     #[test]
-    fn what_was_built_for_another_engine_is_refused() {
+    fn documents_of_another_engine_are_rejected() {
         let text = build().unwrap();
         let without_the_last_third: String = text.chars().take(text.chars().count() * 2 / 3).collect();
         for bad in ["".to_owned(), "\n\n".to_owned(), "openapi 0+9\n\n{}".to_owned(), without_the_last_third]

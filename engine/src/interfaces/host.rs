@@ -1,5 +1,5 @@
-//! How a host's request enters and leaves: admitted by its head, routed, and answered with a response that is ready to
-//! send. The engine hands these types on to hosts.
+//! The path of a host's request through the engine: admitted by its head, routed, and answered with a response that is
+//! ready to send. The engine re-exports these types for hosts.
 mod admission;
 mod prepared_response;
 mod routes;

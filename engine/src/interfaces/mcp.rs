@@ -1,6 +1,6 @@
-//! MCP on one URL, for both eras: clients that open with `initialize` (2024-11-05 to 2025-11-25)
-//! and clients that put the protocol version into every request (2026-07-28). No session, JSON
-//! replies only. Sources: the specification's transport and lifecycle pages of each revision.
+//! MCP on one URL, for clients that start with `initialize` (2024-11-05 to 2025-11-25) and clients that send the
+//! protocol version in every request (2026-07-28). There are no sessions, and responses are JSON only. Sources: the
+//! specification's transport and lifecycle pages of each revision.
 mod call;
 mod message;
 mod modern;
@@ -26,12 +26,12 @@ use crate::storage::fault::Fault;
 const LEGACY_VERSIONS: &[&str] = &["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
 /// Revisions without one.
 const MODERN_VERSIONS: &[&str] = &["2026-07-28"];
-/// The revision that the specification assumes of a client without the version header.
+/// The revision that the specification assumes without a version header.
 const ASSUMED_VERSION: &str = "2025-03-26";
 const VERSION_HEADER: &str = "mcp-protocol-version";
 /// Messages in one JSON-RPC batch (a 2025-03-26 feature).
 const BATCH_MESSAGES_MAX: usize = 50;
-/// Once the replies of a batch are larger than this, its other requests are refused.
+/// When the replies of a batch exceed this size, its remaining requests are rejected.
 const BATCH_REPLIES_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 const INSTRUCTIONS: &str = "Sidetone manages voice assistants: configure them, give them tools and \
@@ -134,7 +134,7 @@ async fn answer(
     }
 }
 
-/// The refusal of a version header that contradicts a request without modern metadata.
+/// The error for a version header that contradicts a request without modern metadata.
 fn misplaced_version(request: &message::Request, version: Option<&str>) -> Option<Refusal> {
     let version = version?;
     if MODERN_VERSIONS.contains(&version) {
@@ -184,7 +184,7 @@ async fn legacy(
     }
 }
 
-/// Answers a batch, or refuses it before any of it is done. `Ok(None)` when nothing in it requires a reply.
+/// Answers a batch, or rejects it as a whole before running any request. `Ok(None)` if no message requires a reply.
 async fn batch(
     api: &Api,
     context: &mut Context,

@@ -1,4 +1,4 @@
-//! Everything derived from the operation table. Only the router is built at the start, the rest on first use.
+//! Everything derived from the operation table. Only the router is built at startup, the rest on first use.
 pub(crate) mod api;
 pub(crate) mod dispatch;
 pub(crate) mod docs;
@@ -38,7 +38,7 @@ pub struct Interfaces {
 }
 
 impl Interfaces {
-    /// Builds the router, and leaves the rest to its first use.
+    /// Builds the router; the rest is built on first use.
     pub fn new(config: &Config, documents: Documents) -> Result<Self, Fault> {
         let router = Router::new().map_err(|error| Fault::Bug(format!("routes: {error}")))?;
         let mut schemas = BTreeMap::new();
@@ -80,7 +80,7 @@ impl Interfaces {
     }
 }
 
-/// The value, built on first use. Two threads may both build it at once: the result is the same.
+/// The value, built on first use. Two threads may build it concurrently, with the same result.
 fn once<T>(cell: &OnceLock<T>, make: impl FnOnce() -> Result<T, Fault>) -> Result<&T, Fault> {
     match cell.get() {
         Some(value) => Ok(value),

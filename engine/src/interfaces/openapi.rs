@@ -16,7 +16,7 @@ const DESCRIPTION: &str = "Voice assistants as one engine: configure assistants,
     `Authorization: Bearer sidetone_…`. Every operation but the download of a recording is also an MCP tool of the same name at `/mcp`. \
     Unknown fields and parameters are refused by name. Times are RFC 3339 UTC.";
 
-/// Codes every operation can answer.
+/// Error codes of every operation.
 const COMMON: &[Code] = &[
     Code::Unauthorized,
     Code::RequestTimeout,
@@ -24,7 +24,7 @@ const COMMON: &[Code] = &[
     Code::Internal,
     Code::Unavailable,
 ];
-/// Codes every operation with a body can answer.
+/// Error codes of every operation with a body.
 const WITH_BODY: &[Code] =
     &[Code::InvalidJson, Code::BodyTooLarge, Code::UnsupportedMediaType, Code::ValidationFailed];
 
@@ -213,7 +213,7 @@ fn success_headers(operation: &Operation, revised: bool) -> Value {
     headers
 }
 
-/// The routes that need no key and are no operations.
+/// The routes without a key that are not operations.
 fn open_paths(paths: &mut Map<String, Value>) {
     for (path, id, title, kind) in [
         ("/healthz", "health", "Whether the service is up", "application/json"),

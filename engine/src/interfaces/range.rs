@@ -3,32 +3,33 @@ use http::{HeaderMap, Method, header};
 
 use crate::ports::blobs::ByteRange;
 
-/// What is to be sent.
+/// The part of a representation to send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wanted {
     /// All of it: 200.
     Whole,
     /// One part of it: 206.
     Part(ByteRange),
-    /// Nothing that is there: 416.
+    /// Not satisfiable: 416.
     Nothing,
 }
 
-/// Reads the headers. Anything but a single range of bytes is ignored, as the standard allows: another unit, several
-/// ranges (they could add up to more than the blob), a malformed one, any range of a HEAD. So is a range of another
-/// state than `etag`, which is the whole field value with its quotes.
+/// Reads the headers. Everything except a single range of bytes is ignored, as the standard allows: another unit,
+/// several ranges (which could exceed the blob in total), a malformed range, a range of a HEAD request. A range of
+/// another version than `etag`, the whole field value with its quotes, is ignored too.
 pub fn wanted(method: &Method, headers: &HeaderMap, size: u64, etag: &str) -> Wanted {
     let Some(range) = headers.get(header::RANGE).filter(|_| *method == Method::GET) else {
         return Wanted::Whole;
     };
-    // A date never matches: there is no Last-Modified. Nor does a weak validator, by the strong comparison.
+    // A date never matches, because there is no Last-Modified. A weak validator never matches, by the strong
+    // comparison.
     if headers.get(header::IF_RANGE).is_some_and(|state| state.as_bytes() != etag.as_bytes()) {
         return Wanted::Whole;
     }
     range.to_str().ok().and_then(single).map_or(Wanted::Whole, |asked| asked.of(size))
 }
 
-/// One `ranges-specifier` of bytes, before it is known how many there are.
+/// One `ranges-specifier` of bytes, before the size of the blob is known.
 #[derive(Debug, Clone, Copy)]
 enum Asked {
     /// `first-last` or `first-`.
@@ -74,7 +75,7 @@ fn single(text: &str) -> Option<Asked> {
     }
 }
 
-/// Digits; more than a number can hold are as good as the largest one.
+/// Parses digits; a number out of range becomes the largest one.
 fn position(digits: &str) -> Option<u64> {
     let are_digits = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
     are_digits.then(|| digits.parse().unwrap_or(u64::MAX))
@@ -143,13 +144,13 @@ mod tests {
     }
 
     #[test]
-    fn nothing_can_be_asked_of_what_is_empty() {
+    fn no_range_of_an_empty_blob_is_satisfiable() {
         assert_eq!(single("bytes=0-").unwrap().of(0), Wanted::Nothing);
         assert_eq!(single("bytes=-1").unwrap().of(0), Wanted::Nothing);
     }
 
     #[test]
-    fn a_range_of_another_state_is_the_whole() {
+    fn a_range_of_another_version_is_ignored() {
         assert_eq!(asked(Method::GET, "bytes=0-1", Some("\"abc\"")), part(0, 2));
         for other in ["\"abd\"", "W/\"abc\"", "abc", "", "Wed, 21 Oct 2026 07:28:00 GMT", "\"abc\", \"abd\""]
         {

@@ -1,4 +1,4 @@
-//! REST: a request becomes an operation's input, its output a response.
+//! REST: converts a request to an operation's input, and its output to a response.
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode, header};
 use serde_json::{Map, Value};
@@ -111,7 +111,7 @@ fn body(operation: &Operation, headers: &HeaderMap, bytes: &[u8]) -> Result<Valu
     }
 }
 
-/// 400 for invalid JSON, 422 for JSON that breaks a rule of ours.
+/// 400 for invalid JSON, 422 for JSON that violates one of our rules.
 pub fn json_error(error: JsonError) -> Error {
     match error {
         JsonError::Unreadable { message } => {

@@ -1,4 +1,4 @@
-//! From a method and a path to an operation.
+//! Finds the operation of a method and a path.
 use http::Method;
 use percent_encoding::percent_decode_str;
 
@@ -21,8 +21,8 @@ pub struct Router {
 }
 
 impl Router {
-    /// Builds the routes. Two operations with one method and path, or two paths that collide, are
-    /// a bug that the table's test catches.
+    /// Builds the routes. Two operations with the same method and path, or conflicting paths, are a bug that the
+    /// table's test detects.
     pub fn new() -> Result<Self, matchit::InsertError> {
         let mut paths: matchit::Router<Vec<&'static Operation>> = matchit::Router::new();
         for operation in OPERATIONS {

@@ -1,5 +1,5 @@
-//! A limit on wrong keys: so many in a window from one address, then 429 until the window ends. It is kept in memory, so
-//! a flood of guesses never touches storage, and holds a bounded number of addresses.
+//! A limit on wrong keys: after a number of them from one address within a window, 429 until the window ends. The
+//! counts are in memory for a bounded number of addresses, so guessing keys causes no database queries.
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
@@ -19,7 +19,7 @@ pub struct Throttle {
 }
 
 impl Throttle {
-    /// Counts one wrong key. `Some(seconds)` when the address has to wait.
+    /// Counts one wrong key. `Some(seconds)` if the address must wait.
     pub fn wrong_key(&mut self, address: IpAddr, now_ms: i64) -> Option<i64> {
         if self.windows.len() >= INVALID_CREDENTIALS_ADDRESSES_MAX && !self.windows.contains_key(&address) {
             self.make_room(now_ms);
@@ -41,8 +41,8 @@ impl Throttle {
         self.windows
             .retain(|_, window| (0..INVALID_CREDENTIALS_WINDOW_MS).contains(&(now_ms - window.started_ms)));
         if self.windows.len() >= INVALID_CREDENTIALS_ADDRESSES_MAX {
-            // The table is full: remove the older half at once, so that a flood from ever new addresses
-            // costs a sweep per half table, not one per guess.
+            // The table is full: remove the older half at once, so that many new addresses cost one sweep per half
+            // table, not one per wrong key.
             let mut starts: Vec<i64> = self.windows.values().map(|w| w.started_ms).collect();
             starts.sort_unstable();
             let middle = starts[starts.len() / 2];
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ten_are_borne_the_eleventh_waits_until_the_window_ends() {
+    fn the_eleventh_wrong_key_waits_until_the_window_ends() {
         let mut throttle = Throttle::default();
         let address = IpAddr::from([1, 2, 3, 4]);
         for _ in 0..10 {

@@ -11,8 +11,8 @@ use crate::base::time::Timestamp;
 use crate::carriers::End;
 use crate::conversation::EndedReason;
 use crate::conversation::transcript::TranscriptRow;
-use crate::live::call_journal::{self, SoFar};
-use crate::live::end_call::{CallJob, EndOfCall, Line, end_call, ended};
+use crate::live::call_journal::{self, CallProgress};
+use crate::live::end_call::{CallJob, EndOfCall, LineEnd, end_call, ended};
 use crate::live::telephony::leg::{Leg, Placing};
 use crate::models::{AnalysisTurn, Analyst, RULES_MODEL, rules};
 use crate::ports::statement::{Row, Rows};
@@ -53,7 +53,7 @@ async fn ended_call(services: &Services, job: &Job, call_id: &CallId) -> Result<
 struct Found {
     row: Rows,
     model: String,
-    so_far: SoFar,
+    progress: CallProgress,
     /// The leg of a telephone call.
     leg: Option<Leg>,
     subscribers: Subscribers,
@@ -61,7 +61,7 @@ struct Found {
 
 impl Found {
     fn row(&self) -> Result<Row<'_>, Fault> {
-        self.row.first().ok_or_else(|| Fault::Bug("the call is not there".to_owned()))
+        self.row.first().ok_or_else(|| Fault::Bug("the call does not exist".to_owned()))
     }
 
     fn is_ended(&self) -> bool {
@@ -92,7 +92,7 @@ async fn load(services: &Services, job: &Job, call_id: &CallId) -> Result<Option
     };
     Ok(Some(Found {
         model: row.text("model")?,
-        so_far: call_journal::read(&live, &rows)?,
+        progress: call_journal::read(&live, &rows)?,
         leg: Leg::first(Some(&leg))?,
         subscribers: Subscribers::read(&subscribers)?,
         row: call,
@@ -107,15 +107,15 @@ async fn end_abandoned_call(services: &Services, job: &Job, found: Found) -> Res
     let mut batch = Batch::from(job.extend(now.ms(), 0).statements);
     let end = EndOfCall {
         ended: match leg {
-            Some(leg) if leg.media_started_at.is_none() => unconnected(leg, &call, now),
-            _ => without_process(&call, found.so_far),
+            Some(leg) if leg.media_started_at.is_none() => without_audio(leg, &call, now),
+            _ => without_process(&call, found.progress),
         },
         call: &call,
         leg,
         analysis: None,
         subscribers: &found.subscribers,
-        job: CallJob::Ours,
-        line: Line::HungUpByJob,
+        job: CallJob::LeasedByCaller,
+        line_end: LineEnd::HangUpByJob,
         now,
     };
     end_call(services, &mut batch, end)?;
@@ -124,15 +124,15 @@ async fn end_abandoned_call(services: &Services, job: &Job, found: Found) -> Res
 }
 
 /// The end of a conversation whose process is gone, from its journal.
-fn without_process(call: &NewCall, so_far: SoFar) -> EndedCall {
+fn without_process(call: &NewCall, progress: CallProgress) -> EndedCall {
     // The process was alive at its last write; how much longer is unknown.
     let answered_at = call.answered_at.unwrap_or(call.started_at);
-    let ended_at = answered_at + so_far.offset_ms;
-    ended::after_conversation(so_far, EndedReason::Aborted, None, answered_at, ended_at)
+    let ended_at = answered_at + progress.offset_ms;
+    ended::after_conversation(progress, EndedReason::Aborted, None, answered_at, ended_at)
 }
 
-/// The end of a telephone call without further reports.
-fn unconnected(leg: &Leg, call: &NewCall, now: Timestamp) -> EndedCall {
+/// The end of a telephone call without audio.
+fn without_audio(leg: &Leg, call: &NewCall, now: Timestamp) -> EndedCall {
     let reason = match (leg.hang_up_at, leg.placing) {
         (Some(_), _) => EndedReason::Canceled,
         // The call was answered, but no audio arrived.

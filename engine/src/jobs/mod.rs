@@ -64,11 +64,10 @@ impl From<crate::ports::DatabaseError> for Failure {
 }
 
 impl Services {
-    /// Claims up to `most` jobs of these kinds and runs them concurrently; `most` also limits their concurrent
-    /// requests.
-    pub async fn run_due_jobs(&self, owner: &str, kinds: &[JobKind], most: usize) -> Result<Turn, Fault> {
-        let jobs = self.claim_jobs(owner, kinds, most).await?;
-        let share = Share { requests: most / jobs.len().max(1), rounds: 1 };
+    /// Claims up to `max` jobs of these kinds and runs them concurrently; `max` also limits their concurrent requests.
+    pub async fn run_due_jobs(&self, owner: &str, kinds: &[JobKind], max: usize) -> Result<Turn, Fault> {
+        let jobs = self.claim_jobs(owner, kinds, max).await?;
+        let share = Share { requests: max / jobs.len().max(1), rounds: 1 };
         let outcomes = join_all(jobs.iter().map(|job| self.run_within(job, share))).await;
         let incidents = outcomes.into_iter().flatten().collect();
         Ok(Turn { ran: jobs.len(), next_due_ms: self.next_due_ms(kinds).await?, incidents })
@@ -91,7 +90,7 @@ impl Services {
         };
         match outcome {
             Ok(()) | Err(Failure::LostLease) => None,
-            Err(Failure::Again(detail)) => Some(self.put_back(job, &detail).await),
+            Err(Failure::Again(detail)) => Some(self.release_for_retry(job, &detail).await),
         }
     }
 }

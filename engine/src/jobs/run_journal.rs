@@ -26,7 +26,7 @@ pub struct JournalEntry {
 #[derive(Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 enum Entry {
-    // The word of rows that earlier versions wrote.
+    // The kind in rows of earlier versions.
     #[serde(rename = "told")]
     Input(JournalEntry),
     /// A tool is about to be called.
@@ -76,17 +76,17 @@ impl Journal {
     }
 
     /// Adds an input.
-    pub fn input(&mut self, entry: &JournalEntry) {
+    pub fn add_input(&mut self, entry: &JournalEntry) {
         self.add(&Entry::Input(entry.clone()));
     }
 
     /// Adds that a tool is about to be called.
-    pub fn calling(&mut self, id: &str, name: &str) {
+    pub fn add_tool_call(&mut self, id: &str, name: &str) {
         self.add(&Entry::Calling { id: id.to_owned(), name: name.to_owned() });
     }
 
     /// Adds the analysis and its cost.
-    pub fn looked_into(&mut self, analysis: &Analysis, spent: Cost) {
+    pub fn add_analysis(&mut self, analysis: &Analysis, spent: Cost) {
         self.add(&Entry::Analysed { analysis: analysis.clone(), spent });
     }
 
@@ -139,9 +139,9 @@ impl Journal {
 mod tests {
     use super::*;
 
-    /// Rows outlive an upgrade: a run that began under an earlier version continues from what that version wrote.
+    /// Rows survive an upgrade: a run that an earlier version started continues from that version's rows.
     #[test]
-    fn rows_of_earlier_versions_are_read_and_written_alike() {
+    fn rows_of_earlier_versions_are_read_and_written_unchanged() {
         let spent = r#""spent":{"input_tokens":3,"output_tokens":2,"uncounted_answers":0,"microusd":1}"#;
         for input in [
             r#"{"kind":"caller_reply","reply":{"text":"Hello","hang_up":false}}"#,

@@ -25,7 +25,7 @@ pub async fn run(services: &Services, job: &Job, run_id: &RunId) -> Result<(), F
     let mut drive = Drive::new(services, job, &started, journal, inputs);
     let driven = drive.run().await?;
     let error = driven.result.as_ref().err().map(|failure| run_error(&driven, failure));
-    record::over(services, job, &started, &mut drive, driven, error).await
+    record::end_run(services, job, &started, &mut drive, driven, error).await
 }
 
 /// Ends a run that has used all of its attempts, with its results so far.
@@ -35,9 +35,9 @@ pub async fn give_up(services: &Services, job: &Job, run_id: &RunId) -> Result<(
     };
     let message = "The run was started several times and never finished.";
     let mut drive = Drive::new(services, job, &started, journal, inputs);
-    let driven = drive.interrupted(message);
+    let driven = drive.exhausted(message);
     let error = RunError { code: "gave_up".to_owned(), message: message.to_owned() };
-    record::over(services, job, &started, &mut drive, driven, Some(error)).await
+    record::end_run(services, job, &started, &mut drive, driven, Some(error)).await
 }
 
 /// The run was deleted, or another process has finished it.
@@ -103,7 +103,7 @@ async fn load(
         run,
     };
     if !is_open {
-        record::opened(services, job, &started).await?;
+        record::open_call(services, job, &started).await?;
     }
     let (journal, inputs) = Journal::read(job, run_id, journal)?;
     Ok(Some((started, journal, inputs)))

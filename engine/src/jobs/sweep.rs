@@ -14,24 +14,24 @@ impl Services {
     /// Deletes expired rows and removes unreachable blobs. It is cheap; a host calls it regularly.
     pub async fn sweep(&self) -> Result<(), Fault> {
         let now_ms = self.ports().clock.now_ms();
-        let forget = sql!(
+        let delete_keys = sql!(
             "DELETE FROM idempotency_keys WHERE created_at <= :until",
             until = now_ms - IDEMPOTENCY_WINDOW_MS
         );
         // An expired token is rejected anyway.
-        let forget_tokens = sql!("DELETE FROM used_test_tokens WHERE expires_at <= :now", now = now_ms);
+        let delete_tokens = sql!("DELETE FROM used_test_tokens WHERE expires_at <= :now", now = now_ms);
         let [abandon, due] = recordings::due(now_ms);
-        let [.., due] = self.write([forget, forget_tokens, abandon, due]).await?;
+        let [.., due] = self.write([delete_keys, delete_tokens, abandon, due]).await?;
         let oldest_ms = now_ms - EVENT_KEPT_MS;
         let mut chunks = SWEEP_CHUNKS_MAX;
-        self.forget_older("deliveries", &ids::lower_bound(prefix::DELIVERY, oldest_ms), &mut chunks).await?;
-        self.forget_older("events", &ids::lower_bound(prefix::EVENT, oldest_ms - MARGIN_MS), &mut chunks)
+        self.delete_older("deliveries", &ids::lower_bound(prefix::DELIVERY, oldest_ms), &mut chunks).await?;
+        self.delete_older("events", &ids::lower_bound(prefix::EVENT, oldest_ms - MARGIN_MS), &mut chunks)
             .await?;
         self.remove_recordings(&due).await
     }
 
     /// Deletes rows whose ids sort before `bound`, a limited number in each batch: a large batch would block other writes.
-    async fn forget_older(&self, table: &'static str, bound: &str, chunks: &mut usize) -> Result<(), Fault> {
+    async fn delete_older(&self, table: &'static str, bound: &str, chunks: &mut usize) -> Result<(), Fault> {
         while *chunks > 0 {
             *chunks -= 1;
             let delete = sql!(

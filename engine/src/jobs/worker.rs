@@ -144,8 +144,8 @@ impl ClaimedJob {
         self.services.run_job(&self.job).await.map(|incident| job_failed(&incident))
     }
 
-    /// Releases the job after [`ClaimedJob::run`] panicked. Returns errors for the log.
+    /// Releases the job for a retry after [`ClaimedJob::run`] panicked. Returns errors for the log.
     pub async fn broke(self, detail: &str) -> String {
-        job_failed(&self.services.put_back(&self.job, &format!("it broke: {detail}")).await)
+        job_failed(&self.services.release_for_retry(&self.job, &format!("it broke: {detail}")).await)
     }
 }

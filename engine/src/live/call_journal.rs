@@ -12,7 +12,7 @@ use crate::storage::cost::Cost;
 
 /// The progress of a conversation.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct SoFar {
+pub struct CallProgress {
     /// The time of the latest input, in ms from the start.
     pub offset_ms: i64,
     /// The cost of the models so far.
@@ -95,11 +95,11 @@ pub fn select(workspace_id: &WorkspaceId, call_id: &CallId) -> [Statement; 2] {
 }
 
 /// Reads the rows of [`select`].
-pub fn read(live: &Rows, rows: &Rows) -> Result<SoFar, DatabaseError> {
+pub fn read(live: &Rows, rows: &Rows) -> Result<CallProgress, DatabaseError> {
     let Some(live) = live.first() else {
-        return Ok(SoFar::default());
+        return Ok(CallProgress::default());
     };
-    Ok(SoFar {
+    Ok(CallProgress {
         offset_ms: live.integer("offset_ms")?,
         spent: live.json("spent")?,
         transcript: rows.iter().map(|row| row.json("content")).collect::<Result<_, _>>()?,

@@ -17,7 +17,9 @@ use super::call_journal;
 use super::peer::{Peer, PeerEvent};
 use super::session::LiveSession;
 use super::tool_calls::{CommittedCall, ToolAnswer, ToolCall, ToolCaller};
-use crate::base::limits::{LIVE_COST_MICROUSD_MAX, LIVE_LEASE_KEPT_MS, PHONE_LOOK_MS, PHONE_TOLD_MS};
+use crate::base::limits::{
+    LIVE_COST_MICROUSD_MAX, LIVE_LEASE_EXTEND_MS, PHONE_LEG_CHECK_MS, PHONE_REPORT_WAIT_MS,
+};
 use crate::base::time::Timestamp;
 use crate::conversation::{
     AssistantReply, AssistantTurn, CallFault, Conversation, ConversationLimits, ConversationSetup,
@@ -44,7 +46,7 @@ enum Event {
     PeerEvent(PeerEvent),
 }
 
-/// A conversation under way.
+/// A running conversation.
 pub(super) struct Drive<'a> {
     session: &'a LiveSession,
     specs: &'a [ToolSpec],
@@ -56,19 +58,19 @@ pub(super) struct Drive<'a> {
     calling: FuturesUnordered<BoxFuture<'a, Done>>,
     spent: Cost,
     /// The number of transcript rows sent to the peer.
-    reported: usize,
-    /// The number of transcript rows stored in their final form.
-    saved: usize,
-    /// The deadline for extending the lease.
-    keep_at_ms: i64,
+    sent_rows: usize,
+    /// The number of transcript rows stored in their current form.
+    saved_rows: usize,
+    /// When the lease is extended next.
+    extend_lease_at_ms: i64,
     /// When the call's leg is read next.
-    look_at_ms: i64,
-    /// The cause of the end, if the conversation cannot know it.
+    check_leg_at_ms: i64,
+    /// The cause of the end, if the reason does not determine it.
     fault: Option<CallFault>,
     /// When the call was answered.
     answered_at: Option<i64>,
-    /// The call was never connected, and its job ends it.
-    given_back: bool,
+    /// Whether the call was never connected and its lease is released, so that its job ends it.
+    is_released: bool,
 }
 
 impl<'a> Drive<'a> {
@@ -102,20 +104,20 @@ impl<'a> Drive<'a> {
             thinking: None,
             calling: FuturesUnordered::new(),
             spent: Cost::default(),
-            reported: 0,
-            saved: 0,
-            keep_at_ms: now_ms + LIVE_LEASE_KEPT_MS,
-            look_at_ms: if session.on_phone { now_ms + PHONE_LOOK_MS } else { i64::MAX },
+            sent_rows: 0,
+            saved_rows: 0,
+            extend_lease_at_ms: now_ms + LIVE_LEASE_EXTEND_MS,
+            check_leg_at_ms: if session.on_phone { now_ms + PHONE_LEG_CHECK_MS } else { i64::MAX },
             fault: None,
             answered_at: session.call.answered_at.map(Timestamp::ms),
-            given_back: false,
+            is_released: false,
         }
     }
 
     /// Runs the conversation and ends the call.
     pub(super) async fn run(mut self, peer: &mut dyn Peer) -> Result<(), Fault> {
         let outcome = match self.converse(peer).await {
-            Ok(()) if self.given_back => {
+            Ok(()) if self.is_released => {
                 peer.over(&self.session.call.id, EndedReason::MediaLost, 0).await;
                 return Ok(());
             }
@@ -124,7 +126,7 @@ impl<'a> Drive<'a> {
         };
         if outcome.is_err() {
             // Storage does not respond, or another process holds the lease: the job ends the call.
-            peer.broken().await;
+            peer.fail().await;
         }
         outcome
     }
@@ -134,40 +136,40 @@ impl<'a> Drive<'a> {
         let call = Call::of(&self.session.call, None, None)?;
         let mut opened = peer.open(&call).await;
         if self.session.on_phone {
-            while opened == Err(PeerEvent::Nothing) && self.may_begin().await? {
+            while opened == Err(PeerEvent::Nothing) && self.may_keep_waiting().await? {
                 opened = peer.open(&call).await;
             }
             match opened {
                 Ok(()) => {
-                    self.connected().await?;
-                    if self.given_back {
+                    self.mark_connected().await?;
+                    if self.is_released {
                         return Ok(());
                     }
                 }
-                // The call was answered, but there is no audio: waiting any longer is useless.
-                Err(PeerEvent::Nothing) => return self.unconnected(0).await,
-                Err(_) => return self.unconnected(PHONE_TOLD_MS).await,
+                // Answered without audio: no report to wait for.
+                Err(PeerEvent::Nothing) => return self.release_unconnected(0).await,
+                Err(_) => return self.release_unconnected(PHONE_REPORT_WAIT_MS).await,
             }
         }
-        self.tell(Input::Start);
-        if let Err(heard) = opened {
-            self.heard(heard);
+        self.handle(Input::Start);
+        if let Err(event) = opened {
+            self.peer_event(event);
         }
         loop {
-            self.carry_out(peer).await?;
+            self.execute_outputs(peer).await?;
             if self.conversation.ended().is_some() {
                 return Ok(());
             }
             match self.next(peer).await {
-                Event::Done(done) => self.done(done),
-                Event::PeerEvent(heard) => self.heard(heard),
+                Event::Done(done) => self.completed(done),
+                Event::PeerEvent(event) => self.peer_event(event),
             }
         }
     }
 
     /// Carries out the conversation's outputs: notifies the peer, writes the journal, and only then asks models and
     /// calls tools.
-    async fn carry_out(&mut self, peer: &mut dyn Peer) -> Result<(), Fault> {
+    async fn execute_outputs(&mut self, peer: &mut dyn Peer) -> Result<(), Fault> {
         let (mut ask, mut calls) = (None, Vec::new());
         while let Some(output) = self.conversation.poll() {
             match output {
@@ -177,7 +179,7 @@ impl<'a> Drive<'a> {
                 Output::CallTool { id, name, arguments } => calls.push(ToolCall { id, name, arguments }),
             }
         }
-        self.tell_rows(peer).await;
+        self.send_rows(peer).await;
         if self.conversation.ended().is_some() {
             // The end of the call writes all rows.
             return Ok(());
@@ -193,11 +195,11 @@ impl<'a> Drive<'a> {
     }
 
     /// Sends new transcript rows to the peer. A closed connection counts as a hang-up.
-    async fn tell_rows(&mut self, peer: &mut dyn Peer) {
-        while let Some(row) = self.conversation.transcript().get(self.reported) {
-            self.reported += 1;
-            if peer.tell(row).await.is_err() {
-                self.tell(Input::HangUp { by: Party::User });
+    async fn send_rows(&mut self, peer: &mut dyn Peer) {
+        while let Some(row) = self.conversation.transcript().get(self.sent_rows) {
+            self.sent_rows += 1;
+            if peer.send_row(row).await.is_err() {
+                self.handle(Input::HangUp { by: Party::User });
                 return;
             }
         }
@@ -208,29 +210,29 @@ impl<'a> Drive<'a> {
     async fn save(&mut self, calls: Vec<ToolCall>) -> Result<Vec<CommittedCall<'a>>, Fault> {
         let now_ms = self.now_ms();
         let session = self.session;
-        let rows = self.conversation.transcript().get(self.saved..).unwrap_or_default();
-        if rows.is_empty() && calls.is_empty() && now_ms < self.keep_at_ms {
-            if now_ms >= self.look_at_ms {
-                self.look().await?;
+        let rows = self.conversation.transcript().get(self.saved_rows..).unwrap_or_default();
+        if rows.is_empty() && calls.is_empty() && now_ms < self.extend_lease_at_ms {
+            if now_ms >= self.check_leg_at_ms {
+                self.check_leg().await?;
             }
             return Ok(Vec::new());
         }
         let call = &session.call;
-        let mut statements = session.lease.keep(now_ms).to_vec();
+        let mut statements = session.lease.extend(now_ms).to_vec();
         let offset_ms = self.conversation.offset_ms();
         statements.extend(call_journal::save(&call.workspace_id, &call.id, offset_ms, self.spent, rows));
         let leg = session.on_phone.then(|| Leg::select(&call.workspace_id, &call.id));
         let committed = self.tools.commit(statements, calls, leg).await?;
-        self.saved = self.conversation.transcript().len();
-        self.keep_at_ms = now_ms + LIVE_LEASE_KEPT_MS;
-        self.looked_at(Leg::first(committed.rows.first())?);
+        self.saved_rows = self.conversation.transcript().len();
+        self.extend_lease_at_ms = now_ms + LIVE_LEASE_EXTEND_MS;
+        self.apply_leg(Leg::first(committed.rows.first())?);
         Ok(committed.calls)
     }
 
     fn ask(&mut self, request: u64) {
         let Self { session: LiveSession { services, assistant, .. }, specs, model, spent, .. } = *self;
         if !COST_LIMIT.allows(&assistant.model, spent) {
-            return self.tell(Input::CostLimit);
+            return self.handle(Input::CostLimit);
         }
         let turn = self.conversation.assistant_turn();
         // Copies, because the user may continue while the model responds.
@@ -251,7 +253,7 @@ impl<'a> Drive<'a> {
     /// Waits for the first of: a result, an event of the peer, or the deadline.
     async fn next(&mut self, peer: &mut dyn Peer) -> Event {
         let timeout_ms = self.conversation.poll_timeout().unwrap_or(i64::MAX);
-        let until_ms = timeout_ms.min(self.keep_at_ms).min(self.look_at_ms);
+        let until_ms = timeout_ms.min(self.extend_lease_at_ms).min(self.check_leg_at_ms);
         let (thinking, calling) = (&mut self.thinking, &mut self.calling);
         let done = poll_fn(|context| {
             if let Some(question) = thinking
@@ -266,20 +268,20 @@ impl<'a> Drive<'a> {
             }
         });
         // Results come first: a result that is ready belongs to the line before the next event.
-        match select(pin!(done), peer.hear(until_ms)).await {
+        match select(pin!(done), peer.next_event(until_ms)).await {
             Either::Left((done, _)) => Event::Done(done),
-            Either::Right((heard, _)) => Event::PeerEvent(heard),
+            Either::Right((event, _)) => Event::PeerEvent(event),
         }
     }
 
-    fn done(&mut self, done: Done) {
+    fn completed(&mut self, done: Done) {
         match done {
             Done::Model { request, asked } => {
                 self.spent.add(asked.cost);
                 match asked.answer {
-                    Ok(reply) => self.tell(Input::AssistantReply { request, reply }),
+                    Ok(reply) => self.handle(Input::AssistantReply { request, reply }),
                     Err(failure) => {
-                        self.tell(Input::ModelFailed { request, reason: failure.message });
+                        self.handle(Input::ModelFailed { request, reason: failure.message });
                         if self.conversation.ended() == Some(EndedReason::ModelFailed) {
                             self.fault = Some(failure.fault);
                         }
@@ -287,24 +289,25 @@ impl<'a> Drive<'a> {
                 }
             }
             Done::Tool(ToolAnswer { id, text, is_error }) => {
-                self.tell(Input::ToolResult { id, text, is_error });
+                self.handle(Input::ToolResult { id, text, is_error });
             }
         }
     }
 
-    fn heard(&mut self, heard: PeerEvent) {
-        match heard {
-            // An interruption changes the row of a line, which may be stored already.
-            PeerEvent::TalkedOver { .. } | PeerEvent::Spoken => {
-                self.saved = self.conversation.speaking().map_or(self.saved, |row| row.min(self.saved));
+    fn peer_event(&mut self, event: PeerEvent) {
+        match event {
+            // These change the row of the line, which may be stored already.
+            PeerEvent::Interrupted { .. } | PeerEvent::Spoken => {
+                let saved_rows = self.saved_rows;
+                self.saved_rows = self.conversation.speaking().map_or(saved_rows, |row| row.min(saved_rows));
             }
             PeerEvent::Stop { fault, .. } => self.fault = Some(fault),
             _ => {}
         }
-        self.tell(heard.into_input());
+        self.handle(event.into_input());
     }
 
-    fn tell(&mut self, input: Input) {
+    fn handle(&mut self, input: Input) {
         self.conversation.handle(self.now_ms(), input);
     }
 

@@ -1,4 +1,4 @@
-//! How a call ends: one function for all calls.
+//! The end of a call: one function for all calls.
 //!
 //! [`ended`] computes how a call ended; [`end_call`] stores it. Callers add their own changes to the same batch.
 pub(crate) mod ended;
@@ -32,8 +32,8 @@ pub(crate) struct EndOfCall<'a> {
     pub(crate) subscribers: &'a Subscribers,
     /// The state of the call's job.
     pub(crate) job: CallJob<'a>,
-    /// What closes the line at the carrier.
-    pub(crate) line: Line,
+    /// How the line at the carrier is closed.
+    pub(crate) line_end: LineEnd,
     /// The current time: the date of the event, and the month of the costs.
     pub(crate) now: Timestamp,
 }
@@ -54,7 +54,7 @@ impl<'a> EndOfCall<'a> {
             analysis: None,
             subscribers,
             job: CallJob::Unclaimed,
-            line: Line::HungUpByJob,
+            line_end: LineEnd::HangUpByJob,
             now,
         }
     }
@@ -67,16 +67,16 @@ pub(crate) enum CallJob<'a> {
     /// Leased by the conversation, which releases it. The batch fails if the conversation has lost the lease.
     Conversation(&'a JobLease),
     /// Leased by the caller of [`end_call`], which continues with it.
-    Ours,
+    LeasedByCaller,
 }
 
-/// What closes the line of a telephone call at its carrier.
+/// How the line of a telephone call is closed at its carrier.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Line {
-    /// A job, unless the carrier has reported the end: a line can outlive our socket.
-    HungUpByJob,
-    /// The response to the carrier's callback, which rejects the call.
-    Refused,
+pub(crate) enum LineEnd {
+    /// A job hangs up, unless the carrier has reported the end: a line can outlive our socket.
+    HangUpByJob,
+    /// The response to the carrier's callback declines the call.
+    Declined,
 }
 
 /// Adds everything that ends a call to `batch`: the leg, the call with its costs, the month's spending, the journal,
@@ -84,10 +84,10 @@ pub(crate) enum Line {
 ///
 /// The batch fails if the leg has changed since it was read, so only one of several concurrent ends is stored.
 pub(crate) fn end_call(services: &Services, batch: &mut Batch, end: EndOfCall<'_>) -> Result<(), Fault> {
-    let EndOfCall { call, leg, mut ended, analysis, subscribers, job, line, now } = end;
+    let EndOfCall { call, leg, mut ended, analysis, subscribers, job, line_end, now } = end;
     let NewCall { workspace_id, id, .. } = call;
     if let CallJob::Conversation(lease) = &job {
-        batch.extend(lease.hand_over());
+        batch.extend(lease.release());
         batch.wake(JobKind::LiveCall, lease.job_id(), now.ms());
     }
     let mut call = call.clone();
@@ -100,7 +100,7 @@ pub(crate) fn end_call(services: &Services, batch: &mut Batch, end: EndOfCall<'_
         if matches!(job, CallJob::Unclaimed) {
             leg.wake_job(now, batch);
         }
-        if line == Line::HungUpByJob {
+        if line_end == LineEnd::HangUpByJob {
             leg.hang_up_later(services, now, batch);
         }
     }

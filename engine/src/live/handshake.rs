@@ -25,11 +25,11 @@ use crate::storage::snapshots::{AssistantSnapshot, assistant_reads, assistant_sn
 use crate::storage::spending;
 use crate::storage::test_token::TestToken;
 
-/// Whether the request is for one of our WebSockets.
+/// Whether the request opens one of the service's WebSockets.
 pub(crate) fn wants_socket(head: &http::request::Parts) -> bool {
     let path = head.uri.path();
-    let ours = path == super::SOCKET_PATH || matches!(Route::of(path), Some(Route::Media(..)));
-    ours && head.method == Method::GET && asks_for_upgrade(&head.headers)
+    let is_socket = path == super::SOCKET_PATH || matches!(Route::of(path), Some(Route::Media(..)));
+    is_socket && head.method == Method::GET && asks_for_upgrade(&head.headers)
 }
 
 /// Opens the call of a WebSocket request and uses up its token.
@@ -86,20 +86,20 @@ fn token(services: &Services, incoming: &Incoming, now_ms: i64) -> Result<TestTo
     Ok(token)
 }
 
-fn used() -> Error {
+fn token_used() -> Error {
     let message = "The test token was used: it opens one conversation. Ask for a new one (POST /assistants/{id}/test-token).";
     Error::new(Code::TokenUsed, message)
 }
 
-fn is_used(token: &TestToken) -> Statement {
+fn select_used(token: &TestToken) -> Statement {
     sql!("SELECT 1 AS used FROM used_test_tokens WHERE id = :id", id = &token.id)
 }
 
 async fn check(services: &Services, incoming: &Incoming, now_ms: i64) -> Result<(), Fault> {
     let token = token(services, incoming, now_ms)?;
-    let rows = services.ports().database.read(vec![is_used(&token)]).await?;
+    let rows = services.ports().database.read(vec![select_used(&token)]).await?;
     match rows.first() {
-        Some(rows) if !rows.is_empty() => Err(used().into()),
+        Some(rows) if !rows.is_empty() => Err(token_used().into()),
         _ => Ok(()),
     }
 }
@@ -113,7 +113,7 @@ async fn open(services: &Services, incoming: &Incoming) -> Result<LiveSession, F
         error.retry_after_s = Some(10);
         return Err(error.into());
     };
-    let opened = retry_stale(|| opened(services, &token)).await?;
+    let opened = retry_stale(|| open_call(services, &token)).await?;
     Ok(LiveSession {
         services: services.clone(),
         call: opened.call,
@@ -122,7 +122,7 @@ async fn open(services: &Services, incoming: &Incoming) -> Result<LiveSession, F
         max_duration_ms: i64::from(token.max_duration_seconds) * 1_000,
         silence_ms: LIVE_SILENCE_MS,
         on_phone: false,
-        line: None,
+        phone_media: None,
         _permit: permit,
     })
 }
@@ -134,7 +134,7 @@ struct Opened {
 }
 
 /// Reads the conversation's configuration, then opens the call and uses up the token in one batch.
-async fn opened(services: &Services, token: &TestToken) -> Result<Opened, Fault> {
+async fn open_call(services: &Services, token: &TestToken) -> Result<Opened, Fault> {
     let ports = services.ports();
     let workspace_id = &token.workspace_id;
     let now_ms = ports.clock.now_ms();
@@ -143,13 +143,13 @@ async fn opened(services: &Services, token: &TestToken) -> Result<Opened, Fault>
         .chain([spending::select(now_ms), events::callers_subscribers()])
         .map(|statement| statement.in_workspace(workspace_id))
         .collect();
-    reads.push(is_used(token));
+    reads.push(select_used(token));
     let rows = ports.database.read(reads).await?;
     let [assistant @ .., spending, subscribers, used_rows] = &rows[..] else {
         return Err(Fault::Bug("a batch lacks answers".to_owned()));
     };
     if !used_rows.is_empty() {
-        return Err(used().into());
+        return Err(token_used().into());
     }
     let Some(assistant) = assistant_snapshot(assistant)? else {
         return Err(Error::not_found("assistant").into());
@@ -187,7 +187,7 @@ async fn opened(services: &Services, token: &TestToken) -> Result<Opened, Fault>
         ),
     ]);
     batch.extend(calls::write::insert(&call));
-    batch.push(lease.open(now_ms));
+    batch.push(lease.insert_job(now_ms));
     batch.push(call_journal::open(workspace_id, &call.id));
     batch.emit(services, workspace_id, &subscribers, EventKind::CallStarted, now_ms, || {
         Ok(json!({"call": Call::of(&call, None, None)?}))
@@ -196,7 +196,7 @@ async fn opened(services: &Services, token: &TestToken) -> Result<Opened, Fault>
         Ok(_) => {}
         // Of two concurrent requests, the second one fails.
         Err(DatabaseError::Constraint(sentence)) if sentence.contains("used_test_tokens") => {
-            return Err(used().into());
+            return Err(token_used().into());
         }
         Err(error) => return Err(error.into()),
     }

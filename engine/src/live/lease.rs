@@ -16,13 +16,18 @@ pub struct JobLease {
 }
 
 impl JobLease {
-    /// The lease of a new job, which [`JobLease::open`] inserts.
+    /// The lease of a new job, which [`JobLease::insert_job`] inserts.
     pub fn new(services: &Services, workspace_id: &WorkspaceId, call_id: &CallId) -> Self {
-        Self::over(services, workspace_id, call_id, &services.new_id())
+        Self::for_job(services, workspace_id, call_id, &services.new_id())
     }
 
-    /// A lease on the existing job of a call, which [`JobLease::take`] takes.
-    pub fn over(services: &Services, workspace_id: &WorkspaceId, call_id: &CallId, job_id: &JobId) -> Self {
+    /// A lease on the existing job of a call, which [`JobLease::acquire`] takes.
+    pub fn for_job(
+        services: &Services,
+        workspace_id: &WorkspaceId,
+        call_id: &CallId,
+        job_id: &JobId,
+    ) -> Self {
         Self {
             job_id: job_id.clone(),
             workspace_id: workspace_id.clone(),
@@ -33,7 +38,7 @@ impl JobLease {
     }
 
     /// Inserts the job, leased.
-    pub fn open(&self, now_ms: i64) -> Statement {
+    pub fn insert_job(&self, now_ms: i64) -> Statement {
         sql!(
             "INSERT INTO jobs (workspace_id, id, kind, subject_id, due_at, lease, attempts, created_at)
              VALUES (:ws, :job, :kind, :call, :due_at, :lease, 0, :now)",
@@ -48,42 +53,42 @@ impl JobLease {
     }
 
     /// Leases an existing job; fails the batch when another process holds the lease.
-    pub fn take(&self, now_ms: i64) -> [Statement; 2] {
-        let take = sql!(
+    pub fn acquire(&self, now_ms: i64) -> [Statement; 2] {
+        let acquire = sql!(
             "UPDATE jobs SET lease = :lease, due_at = :due_at WHERE id = :job AND lease IS NULL",
             job = &self.job_id,
             lease = &self.lease,
             due_at = now_ms + LIVE_LEASE_MS,
         );
-        [take, self.guard()]
+        [acquire, self.guard()]
     }
 
     /// Extends the lease; fails the batch when another process holds it.
-    pub fn keep(&self, now_ms: i64) -> [Statement; 2] {
-        let keep = sql!(
+    pub fn extend(&self, now_ms: i64) -> [Statement; 2] {
+        let extend = sql!(
             "UPDATE jobs SET due_at = :due_at WHERE id = :job AND lease = :lease",
             job = &self.job_id,
             lease = &self.lease,
             due_at = now_ms + LIVE_LEASE_MS,
         );
-        [self.guard(), keep]
+        [self.guard(), extend]
     }
 
     /// Releases the job of an ended call, which is analyzed next; fails the batch likewise.
-    pub fn hand_over(&self) -> [Statement; 2] {
-        self.give_back(DUE_AT_ONCE)
+    pub fn release(&self) -> [Statement; 2] {
+        self.release_until(DUE_AT_ONCE)
     }
 
     /// Releases the job of a call that was never connected: the carrier's report ends the call, or the job does at
     /// `due_at`. Fails the batch likewise.
-    pub fn give_back(&self, due_at: i64) -> [Statement; 2] {
-        let give_back = sql!(
+    pub fn release_until(&self, due_at: i64) -> [Statement; 2] {
+        let release = sql!(
             "UPDATE jobs SET lease = NULL, due_at = :due_at WHERE id = :job AND lease = :lease",
             job = &self.job_id,
             lease = &self.lease,
             due_at = due_at,
         );
-        [self.guard(), give_back]
+        [self.guard(), release]
     }
 
     /// The id of the job, to wake it after its release.

@@ -129,7 +129,7 @@ pub fn read(text: &str) -> Result<ClientMessage, String> {
         _ => return Err(format!("The message has no `type`. {FORMS}")),
     };
     let message = match kind.as_str() {
-        "user_text" => ClientMessage::UserText(words(fields.remove("text"))?),
+        "user_text" => ClientMessage::UserText(user_text(fields.remove("text"))?),
         "hang_up" => ClientMessage::HangUp,
         other => return Err(format!("There is no message of type `{}`. {FORMS}", shortened(other))),
     };
@@ -139,7 +139,7 @@ pub fn read(text: &str) -> Result<ClientMessage, String> {
     }
 }
 
-fn words(text: Option<Value>) -> Result<String, String> {
+fn user_text(text: Option<Value>) -> Result<String, String> {
     let Some(Value::String(text)) = text else {
         return Err("`user_text` requires `text`, a string.".to_owned());
     };
@@ -158,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_client_may_say() {
+    fn parses_valid_messages() {
         let said = read(r#"{"type": "user_text", "text": "Hi"}"#);
         assert_eq!(said, Ok(ClientMessage::UserText("Hi".to_owned())));
         assert_eq!(read(r#"{"type":"hang_up"}"#), Ok(ClientMessage::HangUp));
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_with_what_to_do() {
+    fn errors_say_how_to_correct_a_message() {
         let long = format!(r#"{{"type":"user_text","text":"{}"}}"#, "x".repeat(LIVE_TEXT_CHARS_MAX + 1));
         for (wrong, expected) in [
             ("", "not valid JSON"),

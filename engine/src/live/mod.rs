@@ -20,7 +20,7 @@ pub(crate) mod end_call;
 pub(crate) mod handshake;
 pub(crate) mod lease;
 pub(crate) mod message;
-mod pace;
+mod message_rate;
 pub(crate) mod page;
 pub(crate) mod peer;
 pub(crate) mod session;
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_socket_is_as_safe_as_the_page() {
+    fn the_socket_uses_the_pages_scheme() {
         assert_eq!(socket_url("http://a:1", "t"), "ws://a:1/voice-test/socket?token=t");
         assert_eq!(socket_url("https://a/b", "t"), "wss://a/b/voice-test/socket?token=t");
         assert_eq!(page_url("https://a", "t"), "https://a/voice-test?token=t");

@@ -24,7 +24,7 @@ pub fn response(config: &Config) -> Response<Bytes> {
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    // The address holds the token.
+    // The URL contains the token.
     headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
     headers.insert("x-robots-tag", HeaderValue::from_static("noindex"));
     if let Ok(policy) = HeaderValue::from_str(&policy(&config.base_url)) {
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_policy_names_what_is_in_the_page_and_nothing_else() {
+    fn the_policy_covers_exactly_the_pages_contents() {
         let policy = policy("https://voice.example.com/api");
         assert!(policy.contains("connect-src 'self' wss://voice.example.com;"), "{policy}");
         assert!(!policy.contains("unsafe"), "{policy}");

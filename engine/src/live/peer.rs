@@ -8,8 +8,8 @@ use crate::storage::calls::Call;
 
 /// The transport of a conversation, as its driver uses it.
 ///
-/// 1. [`Peer::open`] comes first, [`Peer::over`] or [`Peer::broken`] last, each once.
-/// 2. Dropping the future of [`Peer::hear`] loses nothing.
+/// 1. [`Peer::open`] comes first, [`Peer::over`] or [`Peer::fail`] last, each once.
+/// 2. Dropping the future of [`Peer::next_event`] loses nothing.
 /// 3. After [`Gone`] or [`PeerEvent::Gone`], calls have no effect.
 pub trait Peer: Movable {
     /// Waits until the peer is ready, which starts the conversation. An error is an event that came first; after
@@ -17,10 +17,10 @@ pub trait Peer: Movable {
     fn open<'a>(&'a mut self, call: &'a Call) -> BoxFuture<'a, Result<(), PeerEvent>>;
 
     /// The next event; [`PeerEvent::Nothing`] if there is none by `until_ms`.
-    fn hear(&mut self, until_ms: i64) -> BoxFuture<'_, PeerEvent>;
+    fn next_event(&mut self, until_ms: i64) -> BoxFuture<'_, PeerEvent>;
 
-    /// The transcript has a new row.
-    fn tell<'a>(&'a mut self, row: &'a TranscriptRow) -> BoxFuture<'a, Result<(), Gone>>;
+    /// Reports a new transcript row.
+    fn send_row<'a>(&'a mut self, row: &'a TranscriptRow) -> BoxFuture<'a, Result<(), Gone>>;
 
     /// The conversation has ended, but its end is not stored yet: plays the last line to its end if possible. Returns
     /// true if it was played completely.
@@ -34,8 +34,8 @@ pub trait Peer: Movable {
         duration_ms: i64,
     ) -> BoxFuture<'a, ()>;
 
-    /// An internal error occurred, and the end is not stored.
-    fn broken(&mut self) -> BoxFuture<'_, ()>;
+    /// Reports an internal error and closes the connection; the end is not stored.
+    fn fail(&mut self) -> BoxFuture<'_, ()>;
 }
 
 /// An event of the peer.
@@ -49,7 +49,7 @@ pub enum PeerEvent {
         duration_ms: i64,
     },
     /// The user interrupted the assistant, with the part of its last line that was played, in thousandths.
-    TalkedOver {
+    Interrupted {
         /// 0: nothing was played. 1,000: all of it was.
         heard_permille: u32,
     },
@@ -78,7 +78,7 @@ impl PeerEvent {
     pub fn into_input(self) -> Input {
         match self {
             Self::Said { text, duration_ms } => Input::UserText { text, duration_ms },
-            Self::TalkedOver { heard_permille } => Input::Interrupted { heard_permille },
+            Self::Interrupted { heard_permille } => Input::Interrupted { heard_permille },
             Self::Spoken => Input::Spoken,
             Self::Keys(keys) => Input::Keys { keys },
             Self::Noise => Input::Noise,

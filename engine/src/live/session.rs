@@ -1,4 +1,4 @@
-//! A live conversation that waits for its socket.
+//! An accepted live conversation, before its socket is open.
 use super::asking;
 use super::drive::Drive;
 use super::peer::Peer;
@@ -12,7 +12,7 @@ use crate::services::Services;
 use crate::storage::calls::NewCall;
 use crate::storage::snapshots::AssistantSnapshot;
 
-/// An open call that waits for its socket.
+/// An accepted call whose socket is not open yet.
 pub struct LiveSession {
     pub(crate) services: Services,
     pub(crate) call: NewCall,
@@ -25,7 +25,7 @@ pub struct LiveSession {
     /// Whether the call uses a carrier.
     pub(crate) on_phone: bool,
     /// The carrier's codec; `None` for a text client.
-    pub(crate) line: Option<PhoneMedia>,
+    pub(crate) phone_media: Option<PhoneMedia>,
     pub(crate) _permit: Permit,
 }
 
@@ -39,13 +39,13 @@ impl LiveSession {
     /// future, the call's job ends the call.
     pub async fn run(mut self, socket: &mut dyn Socket) -> Option<String> {
         let clock = self.services.ports().clock.clone();
-        match self.line.take() {
+        match self.phone_media.take() {
             None => {
                 let seconds = u16::try_from(self.max_duration_ms / 1_000).unwrap_or(u16::MAX);
                 self.drive(&mut TextPeer::new(socket, &*clock, seconds)).await
             }
-            Some(line) => {
-                let mut peer = line.talk(socket, &*clock);
+            Some(media) => {
+                let mut peer = media.into_peer(socket, &*clock);
                 self.drive(&mut peer).await
             }
         }

@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_media_sockets_token_is_nothing_for_logs() {
+    fn media_tokens_are_not_logged() {
         for (path, logged) in [
             ("/carriers/telnyx/media/t0", "/carriers/telnyx/media/…"),
             ("/carriers/telnyx/media/t0/", "/carriers/telnyx/media/…"),
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_leads_where_it_says_or_nowhere() {
+    fn only_known_paths_have_a_route() {
         assert_eq!(Route::of("/carriers/twilio/voice"), Some(Route::Voice(CarrierName::Twilio)));
         assert_eq!(Route::of("/carriers/vonage/status"), Some(Route::Status(CarrierName::Vonage)));
         assert_eq!(Route::of("/carriers/plivo/media/t0"), Some(Route::Media(CarrierName::Plivo, "t0")));

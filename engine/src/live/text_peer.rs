@@ -1,6 +1,6 @@
 //! A text client: the conversation as JSON messages.
 use super::message::{self, ClientMessage, ServerMessage};
-use super::pace::Pace;
+use super::message_rate::RateLimit;
 use super::peer::{Peer, PeerEvent};
 use crate::base::ids::CallId;
 use crate::base::limits::{LIVE_WRONG_MESSAGES_MAX, SOCKET_MESSAGE_BYTES_MAX};
@@ -14,8 +14,8 @@ pub struct TextPeer<'a> {
     socket: &'a mut dyn Socket,
     clock: &'a dyn Clock,
     max_duration_seconds: u16,
-    pace: Pace,
-    wrong: u32,
+    rate_limit: RateLimit,
+    wrong_messages: u32,
     close: Close,
 }
 
@@ -44,8 +44,8 @@ impl Close {
 impl<'a> TextPeer<'a> {
     /// The client of `socket`.
     pub fn new(socket: &'a mut dyn Socket, clock: &'a dyn Clock, max_duration_seconds: u16) -> Self {
-        let pace = Pace::new(clock.now_ms());
-        Self { socket, clock, max_duration_seconds, pace, wrong: 0, close: Close::Normal }
+        let rate_limit = RateLimit::new(clock.now_ms());
+        Self { socket, clock, max_duration_seconds, rate_limit, wrong_messages: 0, close: Close::Normal }
     }
 
     async fn send(&mut self, message: ServerMessage<'_>) -> Result<(), Gone> {
@@ -55,7 +55,7 @@ impl<'a> TextPeer<'a> {
     async fn received(&mut self, received: Received) -> PeerEvent {
         match received {
             Received::Message(SocketMessage::Text(text)) => {
-                let read = match self.pace.allows(self.clock.now_ms()) {
+                let read = match self.rate_limit.allows(self.clock.now_ms()) {
                     true => message::read(&text).map_err(|message| ("invalid_message", message)),
                     false => {
                         Err(("too_fast", "Messages arrive too fast. Wait for an answer first.".to_owned()))
@@ -64,12 +64,12 @@ impl<'a> TextPeer<'a> {
                 match read {
                     Ok(ClientMessage::UserText(text)) => PeerEvent::Said { text, duration_ms: 0 },
                     Ok(ClientMessage::HangUp) => PeerEvent::Gone,
-                    Err((code, message)) => self.wrong(code, message).await,
+                    Err((code, message)) => self.reject(code, message).await,
                 }
             }
             Received::Message(SocketMessage::Binary(_)) => {
                 let message = "Binary messages are reserved for speech, which this version does not support. Send text.";
-                self.wrong("invalid_message", message.to_owned()).await
+                self.reject("invalid_message", message.to_owned()).await
             }
             Received::TooLarge => {
                 let message = format!("A message has at most {SOCKET_MESSAGE_BYTES_MAX} bytes.");
@@ -83,12 +83,12 @@ impl<'a> TextPeer<'a> {
     }
 
     /// Reports a wrong message to the client; ends the conversation after too many of them.
-    async fn wrong(&mut self, code: &'static str, message: String) -> PeerEvent {
-        self.wrong += 1;
+    async fn reject(&mut self, code: &'static str, message: String) -> PeerEvent {
+        self.wrong_messages += 1;
         let sent = self.send(ServerMessage::Error { code, message }).await;
         if sent.is_err() {
             PeerEvent::Gone
-        } else if self.wrong >= LIVE_WRONG_MESSAGES_MAX {
+        } else if self.wrong_messages >= LIVE_WRONG_MESSAGES_MAX {
             self.stop(Close::Policy, CallFault::Caller)
         } else {
             PeerEvent::Noise
@@ -100,7 +100,7 @@ impl<'a> TextPeer<'a> {
         PeerEvent::Stop { reason: EndedReason::Aborted, fault }
     }
 
-    async fn shut(&mut self) {
+    async fn close_socket(&mut self) {
         let (code, reason) = self.close.code_and_reason();
         self.socket.close(code, reason).await;
     }
@@ -115,14 +115,14 @@ impl Peer for TextPeer<'_> {
         })
     }
 
-    fn hear(&mut self, until_ms: i64) -> BoxFuture<'_, PeerEvent> {
+    fn next_event(&mut self, until_ms: i64) -> BoxFuture<'_, PeerEvent> {
         Box::pin(async move {
             let received = self.socket.receive(until_ms).await;
             self.received(received).await
         })
     }
 
-    fn tell<'a>(&'a mut self, row: &'a TranscriptRow) -> BoxFuture<'a, Result<(), Gone>> {
+    fn send_row<'a>(&'a mut self, row: &'a TranscriptRow) -> BoxFuture<'a, Result<(), Gone>> {
         Box::pin(async move {
             match message::of_row(row) {
                 Some(message) => self.send(message).await,
@@ -150,16 +150,16 @@ impl Peer for TextPeer<'_> {
             }
             // An error means that the client has disconnected, so it is ignored.
             let _ = self.send(ServerMessage::CallEnded { call_id, ended_reason: reason, duration_ms }).await;
-            self.shut().await;
+            self.close_socket().await;
         })
     }
 
-    fn broken(&mut self) -> BoxFuture<'_, ()> {
+    fn fail(&mut self) -> BoxFuture<'_, ()> {
         Box::pin(async move {
             let message = "An internal error occurred, so the conversation ends here.".to_owned();
             let _ = self.send(ServerMessage::Error { code: "internal", message }).await;
             self.close = Close::Internal;
-            self.shut().await;
+            self.close_socket().await;
         })
     }
 }

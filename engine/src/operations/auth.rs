@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_trusted_proxy_names_the_client() {
+    fn only_a_trusted_proxy_reports_the_client() {
         let proxy = IpAddr::from([10, 0, 0, 1]);
         let headers = forwarded("1.1.1.1, 203.0.113.9");
         assert_eq!(client_address(&headers, Some(proxy), &[]), proxy);

@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn the_field_to_blame_is_named_wherever_it_is() {
+    fn names_the_wrong_field_at_any_position() {
         let good = json!({"kind": "transcript", "includes": "a"});
         let blank = json!({"kind": "transcript", "includes": " "});
         let (to, bad) = ("+14155550123", "+1");

@@ -40,7 +40,7 @@ pub enum Received {
 }
 
 impl Received {
-    /// What a host reports for a message that came whole: it may be too large.
+    /// The result for a complete message: [`Received::TooLarge`] if it exceeds the limit.
     pub fn message(message: SocketMessage) -> Self {
         let bytes = match &message {
             SocketMessage::Text(text) => text.len(),

@@ -18,7 +18,7 @@ pub struct Statement {
 }
 
 impl Statement {
-    /// Renders a text that is put together at run time; [`sql!`](crate::sql) renders literals at compile time.
+    /// Renders a text that is built at run time; [`sql!`](crate::sql) renders literals at compile time.
     #[doc(hidden)]
     pub fn named(text: &str, values: Vec<(&'static str, Value)>) -> Self {
         let mut rendered = String::with_capacity(text.len());
@@ -118,7 +118,7 @@ macro_rules! rendered_sql {
     }};
 }
 
-/// The length of what [`render`] makes of `text`. Fails to compile unless the parameters of `text`, `:ws` aside, are
+/// The length of the result of [`render`]. Fails to compile unless the parameters of `text`, `:ws` aside, are
 /// exactly `names`.
 #[doc(hidden)]
 pub const fn rendered_length(text: &str, names: &[&str]) -> usize {
@@ -187,7 +187,7 @@ const fn digits(number: usize) -> usize {
     if number < 10 { 1 } else { 2 }
 }
 
-/// Without the formatting machinery, which takes longer than the rest of a rendering.
+/// Appends a number without `format!`, which would take longer than the rest of the rendering.
 fn push_number(text: &mut String, number: usize) {
     if number >= 10 {
         push_number(text, number / 10);
@@ -195,7 +195,7 @@ fn push_number(text: &mut String, number: usize) {
     text.push(char::from(b'0' + (number % 10) as u8));
 }
 
-/// Where the name ends whose colon is at `at`, and its index in `names`.
+/// The end of the name whose colon is at `at`, and its index in `names`.
 const fn parameter(bytes: &[u8], at: usize, names: &[&str]) -> (usize, Option<usize>) {
     let end = name_end(bytes, at);
     let mut index = 0;
@@ -213,7 +213,7 @@ const fn is_workspace(bytes: &[u8], at: usize, end: usize) -> bool {
     end > at && is_name(bytes, at + 1, end, b"ws")
 }
 
-/// Where the name ends whose colon is at `at`; `at` itself when no name begins there.
+/// The end of the name whose colon is at `at`; `at` itself if no name begins there.
 const fn name_end(bytes: &[u8], at: usize) -> usize {
     let starts = bytes[at] == b':'
         && at + 1 < bytes.len()
@@ -440,7 +440,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn named_parameters_are_numbered_in_the_order_of_their_values() {
+    fn parameters_are_numbered_in_the_order_of_their_values() {
         let statement = sql!(
             "SELECT json_extract(value, '$.a') || ':' FROM t WHERE ws = :ws AND b = :b AND a = :a OR b = :b AND x = ':1'",
             a = 1,
@@ -452,7 +452,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_put_together_at_run_time_is_rendered_alike() {
+    fn text_built_at_run_time_is_rendered_equally() {
         let text = "SELECT ':1', 'é' FROM t WHERE ws = :ws AND b = :b AND a = :a OR b = :b";
         let statement = sql!(text.to_owned(), a = 1, b = "two");
         assert_eq!(statement.sql, "SELECT ':1', 'é' FROM t WHERE ws = :ws AND b = ?2 AND a = ?1 OR b = ?2");
@@ -503,7 +503,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_read_to_its_end() {
+    fn a_prefix_of_a_name_is_not_replaced() {
         let statement = sql!("SELECT :id, :id_2, :wsx", id = 1, id_2 = 2, wsx = 3);
         assert_eq!(statement.sql, "SELECT ?1, ?2, ?3");
     }

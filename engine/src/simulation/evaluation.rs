@@ -302,13 +302,13 @@ mod tests {
     }
 
     #[test]
-    fn text_is_compared_as_a_reader_would() {
+    fn case_and_white_space_are_ignored() {
         let rows = [row(0, TranscriptRole::User, "Die  Stra\u{df}e beim Cafe\u{301}")];
         assert!(decided("transcript", "user", "STRASSE BEIM CAFÉ", &rows).passed);
     }
 
     #[test]
-    fn an_excluded_text_names_the_row_it_was_found_in() {
+    fn an_excluded_text_reports_its_row() {
         let result = decided("transcript_excludes", "any", "refund", &rows());
         assert!(!result.passed);
         assert_eq!(result.matched_index, Some(1));
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_said_contains_nothing() {
+    fn an_empty_transcript_contains_no_text() {
         assert!(!decided("transcript", "any", "x", &[]).passed);
         let result = decided("transcript_excludes", "user", "x", &[]);
         assert!(result.passed);
@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refused_call_was_never_made() {
+    fn a_rejected_tool_call_does_not_count() {
         let mut rows = rows();
         rows[2].is_error = Some(true);
         let result = decided("tool_call", "any", "hours_of", &rows);
@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ruling_is_not_believed_about_rows_it_did_not_see() {
+    fn a_verdict_cannot_name_rows_outside_the_question() {
         for index in [1, 99] {
             let ruling = Verdict { passed: false, matched_index: Some(index), reason: " ".into() };
             let result = evaluation("judge", "assistant", "x").ruled(ruling, &rows());
@@ -370,14 +370,14 @@ mod tests {
     }
 
     #[test]
-    fn a_judge_is_not_asked_about_nothing() {
+    fn a_judge_is_not_asked_about_an_empty_transcript() {
         let result = decided("judge", "tool", "x", &rows()[..2]);
         assert!(!result.passed);
         assert_eq!(result.reason, "There is no tool call or result to rule on.");
     }
 
     #[test]
-    fn keys_pressed_are_the_users_and_system_rows_are_nobodys() {
+    fn keys_belong_to_the_user_and_system_rows_to_no_role() {
         let rows = [row(0, TranscriptRole::Dtmf, "42#"), row(1, TranscriptRole::System, "moved")];
         assert!(decided("transcript", "user", "42", &rows).passed);
         assert!(!decided("transcript", "tool", "moved", &rows).passed);
@@ -385,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn role_defaults_to_any_and_everything_else_is_required() {
+    fn only_the_role_has_a_default() {
         let parsed: Evaluation =
             serde_json::from_value(json!({"kind": "tool_call", "includes": "x"})).unwrap();
         assert_eq!(parsed.role, EvaluationRole::Any);
@@ -407,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn the_schema_says_the_same() {
+    fn the_schema_agrees_with_deserialization() {
         let schema = serde_json::to_value(schemars::schema_for!(Evaluation)).unwrap();
         assert_eq!(schema["required"], json!(["kind", "includes"]));
         assert_eq!(schema["additionalProperties"], json!(false));

@@ -242,7 +242,7 @@ impl Simulation {
     }
 
     /// Drops open requests, for a driver that replays known inputs. Results are still returned by [`poll`](Self::poll).
-    pub fn forget_questions(&mut self) {
+    pub fn drop_open_requests(&mut self) {
         self.outputs.retain(|output| matches!(output, Output::Done { .. } | Output::Failed { .. }));
     }
 

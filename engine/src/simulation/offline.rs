@@ -34,12 +34,12 @@ pub fn run_offline(
             },
             Some(Output::AskJudge) => match simulation.judge_question() {
                 Some(question) => Input::Verdict { ruling: judge.judge(&question.turn()) },
-                None => Input::ModelFailed { reason: "there was nothing to rule on".into() },
+                None => Input::ModelFailed { reason: "there was no question for the judge".into() },
             },
             Some(Output::Done { result }) => return Ok(result),
             Some(Output::Failed { failure }) => return Err(failure),
             None => {
-                let reason = "the simulation came to a halt".to_owned();
+                let reason = "the simulation stalled".to_owned();
                 return Err(simulation.failure(SimulationPart::Assistant, reason));
             }
         };
@@ -58,7 +58,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_whole_call_passes() {
+    fn a_complete_call_passes() {
         let result = run(setup()).unwrap();
         let texts: Vec<_> = result.transcript.iter().map(|row| row.text.as_str()).collect();
         assert_eq!(
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn one_failed_evaluation_fails_the_run_but_does_not_break_it() {
+    fn one_failed_evaluation_fails_the_run() {
         let mut setup = setup();
         setup.evaluations.push(evaluation("transcript", "assistant", "free coffee"));
         let result = run(setup).unwrap();
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_tool_is_told_and_the_call_goes_on() {
+    fn the_call_continues_after_a_failed_tool() {
         let result = run_offline(setup(), &mut |_, _| Err("it answered 500".into())).unwrap();
         let texts: Vec<_> = result.transcript.iter().map(|row| row.text.as_str()).collect();
         assert!(texts.contains(&"I could not lookup order because it answered 500."), "{texts:?}");
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn without_evaluations_a_call_that_was_hung_up_passes() {
+    fn without_evaluations_a_hung_up_call_passes() {
         let mut setup = setup();
         setup.evaluations.clear();
         assert!(run(setup.clone()).unwrap().passed);
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn much_knowledge_is_no_obstacle() {
+    fn large_knowledge_is_supported() {
         let mut setup = setup();
         let content = "Nothing about much is written here at all. ".repeat(4_800);
         setup.assistant.knowledge.push(Knowledge { name: "Filler".into(), content });
@@ -152,7 +152,7 @@ mod tests {
 
     /// Without a scenario's lines and rows read once it takes many times the deadline.
     #[test]
-    fn large_answers_and_many_evaluations_are_no_obstacle() {
+    fn large_replies_and_many_evaluations_are_supported() {
         let started = now();
         let mut setup = setup();
         setup.scenario = "Where is order A-17? ".repeat(1_500);
@@ -174,7 +174,7 @@ mod tests {
 
     /// One run of the texts that were once the slowest to read.
     #[test]
-    fn pages_of_line_breaks_are_no_obstacle() {
+    fn many_line_breaks_are_supported() {
         for break_or_mark in ["\r", "\n", "'", "'a ", "dr. "] {
             let mut setup = setup();
             let content = format!("a{}b", break_or_mark.repeat(51_198 / break_or_mark.len()));

@@ -18,7 +18,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_takes_time_by_its_length() {
+    fn the_duration_depends_on_the_length() {
         assert_eq!(spoken_ms(""), 300);
         assert_eq!(spoken_ms("Hi"), 300);
         assert_eq!(spoken_ms("éééééééééé"), 650);

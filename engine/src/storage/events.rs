@@ -230,7 +230,7 @@ mod tests {
     use crate::base::ids::Id;
 
     #[test]
-    fn a_body_that_no_row_can_hold_is_sent_with_ids_only() {
+    fn an_oversized_body_is_sent_with_ids_only() {
         let large = json!({"run": {"id": "run_1", "transcript": "x".repeat(EVENT_BYTES_MAX)}});
         let text = body(
             &EventId::from_stored("evt_1"),
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn the_body_is_what_the_documentation_shows() {
+    fn the_body_is_as_documented() {
         let text = body(
             &EventId::from_stored("evt_1"),
             EventKind::WebhookTest,

@@ -31,7 +31,7 @@ impl From<Error> for Fault {
 impl From<DatabaseError> for Fault {
     fn from(error: DatabaseError) -> Self {
         match error {
-            // A guard refused, or something referred to was deleted since it was read.
+            // A guard failed, or a referenced row was deleted after it was read.
             error if error.is_constraint("stale") || error.is_constraint("FOREIGN KEY") => Self::Stale,
             other => Self::Storage(other),
         }
@@ -84,7 +84,7 @@ where
     retry_stale_within(STALE_ATTEMPTS_MAX, attempt).await
 }
 
-/// [`retry_stale`] with fewer attempts: for a holder of a lease, who stays stale once the lease is lost.
+/// [`retry_stale`] with fewer attempts, for the holder of a lease: after losing the lease, every attempt is stale.
 pub async fn retry_stale_within<T, F>(attempts_max: u32, mut attempt: impl FnMut() -> F) -> Result<T, Fault>
 where
     F: Future<Output = Result<T, Fault>>,

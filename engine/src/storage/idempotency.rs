@@ -70,7 +70,7 @@ impl Stored {
         let stored: Value = serde_json::from_str(text).ok()?;
         let code = Code::ALL.iter().copied().find(|code| stored["code"] == code.as_str())?;
         let mut error = Error::new(code, stored["message"].as_str()?.to_owned());
-        // `request_in_progress` is no replay: no earlier request got it as its response.
+        // `request_in_progress` is not a replay: no earlier request received it as its response.
         error.replayed = code != Code::RequestInProgress;
         Some(match &stored["details"] {
             Value::Null => error,

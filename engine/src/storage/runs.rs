@@ -140,7 +140,7 @@ impl RunDetail {
 
     /// Reads a row with [`Run::COLUMNS`], `evaluations` and `transcript`, and the call of the run.
     pub(crate) fn read(row: Row<'_>, call: Option<Call>) -> Result<Self, Fault> {
-        // A run of before there were calls keeps its transcript itself.
+        // Runs of versions before calls existed have the transcript in their own row.
         let transcript = match &call {
             Some(call) => call.transcript(),
             None => row.json("transcript")?,

@@ -113,7 +113,7 @@ mod tests {
     use crate::base::ids::Id;
 
     #[test]
-    fn the_published_standard_webhooks_vector_holds() {
+    fn matches_the_published_standard_webhooks_vector() {
         let secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
         let signature = webhook_signature(
             secret,
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn the_old_secret_signs_beside_the_new_one_until_its_time_is_over() {
+    fn the_old_secret_signs_too_until_the_overlap_ends() {
         let message = Signed { id: "evt_1", now_ms: 100_999, body: b"{}" };
         let versions = |old_until_ms| SecretVersions { version: 3, old_until_ms };
         let webhook = WebhookId::from_stored("hook_1");

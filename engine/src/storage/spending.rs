@@ -63,7 +63,7 @@ mod tests {
     use crate::base::ids::Id;
 
     #[test]
-    fn a_month_is_the_year_and_the_month() {
+    fn formats_months() {
         assert_eq!(month(1_767_225_600_000), "2026-01");
         assert_eq!(month(1_767_225_599_999), "2025-12");
     }

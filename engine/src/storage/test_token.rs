@@ -100,14 +100,14 @@ mod tests {
     }
 
     #[test]
-    fn a_token_says_what_was_signed() {
+    fn a_token_returns_its_claims() {
         let text = token().sign("a server secret").unwrap();
         assert_eq!(text.len(), 122, "{text}");
         assert_eq!(TestToken::read("a server secret", &text), Some(token()));
     }
 
     #[test]
-    fn nothing_but_what_was_signed_is_read() {
+    fn changed_tokens_are_rejected() {
         let text = token().sign("a server secret").unwrap();
         assert_eq!(TestToken::read("another secret", &text), None);
         for place in 0..text.len() {
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_packed_is_refused() {
+    fn invalid_ids_cannot_be_signed() {
         for wrong in [
             TestToken { expires_at_ms: -1, ..token() },
             TestToken { expires_at_ms: i64::MAX, ..token() },

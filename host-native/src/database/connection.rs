@@ -1,4 +1,4 @@
-//! One SQLite connection, made to behave as D1 does: numbers bound as floats, its limits on statements.
+//! A SQLite connection that behaves like D1: numbers are bound as floats, and D1's limits on statements apply.
 use std::cell::RefCell;
 use std::path::Path;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use rusqlite::{CachedStatement, Connection, ErrorCode, OpenFlags, ToSql};
 use sidetone_engine::ports::DatabaseError;
 use sidetone_engine::ports::statement::{Rows, Statement, Value};
 
-/// D1's limits, as workerd sets them (`src/workerd/util/sqlite.c++`): what it refuses is refused here too.
+/// D1's limits, as workerd sets them (`src/workerd/util/sqlite.c++`).
 const D1_LIMITS: &[(Limit, i32)] = &[
     (Limit::SQLITE_LIMIT_VARIABLE_NUMBER, 100),
     (Limit::SQLITE_LIMIT_SQL_LENGTH, 100_000),
@@ -22,17 +22,17 @@ const D1_LIMITS: &[(Limit, i32)] = &[
     (Limit::SQLITE_LIMIT_FUNCTION_ARG, 32),
     (Limit::SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 50),
 ];
-/// Statements kept prepared on each connection: all there are, with room to spare.
+/// Prepared statements cached per connection: more than the service has.
 const PREPARED_STATEMENTS_MAX: usize = 512;
 /// How long to wait for another process (a backup, the command line).
 const BUSY_MS: u64 = 5_000;
-/// What is kept of the write-ahead log after a transaction that made it larger.
+/// The write-ahead log is truncated to this size after a larger transaction.
 const LOG_BYTES_KEPT_MAX: i64 = 64 * 1024 * 1024;
 
-/// A connection with what it remembers of the statements it has run.
+/// A connection with a cache of its statements' column names.
 pub struct Session {
     connection: Connection,
-    /// Column names by statement, so that they are not copied for every answer.
+    /// Column names by statement, so that they are not copied for every result.
     columns: RefCell<HashMap<Box<str>, Arc<[String]>>>,
 }
 
@@ -40,17 +40,17 @@ impl Session {
     fn new(connection: Connection) -> rusqlite::Result<Self> {
         connection.busy_timeout(Duration::from_millis(BUSY_MS))?;
         connection.pragma_update(None, "foreign_keys", "ON")?;
-        // A plan does not depend on the values bound. Else SQLite prepares most statements anew for every
-        // call, which costs more than running them.
+        // Query plans do not depend on bound values. Otherwise SQLite prepares most statements again for each call,
+        // which takes longer than running them.
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
-        for (limit, most) in D1_LIMITS {
-            connection.set_limit(*limit, *most)?;
+        for (limit, max) in D1_LIMITS {
+            connection.set_limit(*limit, *max)?;
         }
         connection.set_prepared_statement_cache_capacity(PREPARED_STATEMENTS_MAX);
         Ok(Self { connection, columns: RefCell::default() })
     }
 
-    /// The connection itself.
+    /// The underlying connection.
     pub fn connection(&mut self) -> &mut Connection {
         &mut self.connection
     }
@@ -61,20 +61,20 @@ impl Session {
     }
 
     fn columns(&self, sql: &str, prepared: &CachedStatement<'_>) -> Arc<[String]> {
-        let mut known = self.columns.borrow_mut();
-        if let Some(columns) = known.get(sql) {
+        let mut cache = self.columns.borrow_mut();
+        if let Some(columns) = cache.get(sql) {
             return columns.clone();
         }
         let columns: Arc<[String]> = prepared.column_names().map(str::to_owned).collect();
-        if known.len() >= PREPARED_STATEMENTS_MAX {
-            known.clear();
+        if cache.len() >= PREPARED_STATEMENTS_MAX {
+            cache.clear();
         }
-        known.insert(sql.into(), columns.clone());
+        cache.insert(sql.into(), columns.clone());
         columns
     }
 }
 
-/// The writing connection: WAL, and durable when `COMMIT` returns.
+/// Opens the writing connection: WAL mode, and commits are durable when `COMMIT` returns.
 pub fn open(path: &Path) -> rusqlite::Result<Session> {
     let session = Session::new(Connection::open(path)?)?;
     session.connection.pragma_update(None, "journal_mode", "WAL")?;
@@ -83,18 +83,18 @@ pub fn open(path: &Path) -> rusqlite::Result<Session> {
     Ok(session)
 }
 
-/// A connection that cannot write.
+/// Opens a read-only connection.
 pub fn open_reader(path: &Path) -> rusqlite::Result<Session> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     Session::new(Connection::open_with_flags(path, flags)?)
 }
 
-/// A connection to a database of its own.
+/// Opens a new in-memory database.
 pub fn open_in_memory() -> rusqlite::Result<Session> {
     Session::new(Connection::open_in_memory()?)
 }
 
-/// Runs statements that change nothing, all at one moment.
+/// Runs read-only statements on one consistent snapshot.
 pub fn read(session: &Session, batch: &[Statement]) -> Result<Vec<Rows>, DatabaseError> {
     if let [one] = batch {
         return Ok(vec![run(session, one)?]);
@@ -105,7 +105,7 @@ pub fn read(session: &Session, batch: &[Statement]) -> Result<Vec<Rows>, Databas
     rows
 }
 
-/// Begins a write transaction, whatever an earlier failure has left behind.
+/// Begins a write transaction, after rolling back one that an earlier failure left open.
 pub fn begin(session: &Session) -> Result<(), DatabaseError> {
     if !session.is_autocommit() {
         command(session, "ROLLBACK")?;
@@ -113,21 +113,21 @@ pub fn begin(session: &Session) -> Result<(), DatabaseError> {
     command(session, "BEGIN IMMEDIATE")
 }
 
-/// Runs a batch as a transaction of its own.
+/// Runs a batch as a separate transaction.
 pub fn write_one(session: &Session, batch: &[Statement]) -> Result<Vec<Rows>, DatabaseError> {
     begin(session)?;
     let rows: Result<Vec<Rows>, DatabaseError> =
         batch.iter().map(|statement| run(session, statement)).collect();
     let outcome = rows.and_then(|rows| command(session, "COMMIT").map(|()| rows));
-    // SQLite has rolled some failures back by itself; `begin` tries again if this fails.
+    // SQLite rolls back some failures itself. If this rollback fails, `begin` repeats it.
     if outcome.is_err() && !session.is_autocommit() {
         let _ = command(session, "ROLLBACK");
     }
     outcome
 }
 
-/// Runs a batch within a transaction; a failing batch undoes itself and nothing else. When it
-/// cannot, that is the outer error: then the transaction holds half a batch and must not commit.
+/// Runs a batch within a transaction, in a savepoint: a failing batch is rolled back alone. The outer error means that
+/// this rollback failed, so the transaction contains a partial batch and must not be committed.
 pub fn write_within(
     session: &Session,
     batch: &[Statement],
@@ -136,7 +136,7 @@ pub fn write_within(
     let rows: Result<Vec<Rows>, DatabaseError> =
         batch.iter().map(|statement| run(session, statement)).collect();
     if session.is_autocommit() {
-        // SQLite has rolled the whole transaction back (a full disk, say).
+        // SQLite has rolled back the whole transaction, for example because the disk is full.
         return Err(DatabaseError::Unavailable("the transaction was rolled back".to_owned()));
     }
     if rows.is_err() {
@@ -146,14 +146,14 @@ pub fn write_within(
     Ok(rows)
 }
 
-/// `BEGIN` and its kind.
+/// Runs a statement without values and rows, such as `BEGIN`.
 pub fn command(session: &Session, sql: &str) -> Result<(), DatabaseError> {
     let mut statement = session.connection.prepare_cached(sql).map_err(error)?;
     statement.execute([]).map_err(error)?;
     Ok(())
 }
 
-/// One statement and all its rows.
+/// Runs a statement and returns its rows.
 fn run(session: &Session, statement: &Statement) -> Result<Rows, DatabaseError> {
     let mut prepared = session.connection.prepare_cached(&statement.sql).map_err(error)?;
     let parameters = rusqlite::params_from_iter(statement.params.iter().map(Bound));
@@ -200,7 +200,7 @@ fn value(value: ValueRef<'_>) -> Result<Value, DatabaseError> {
     }
 }
 
-/// SQLite's errors as the port tells them.
+/// Converts an error of SQLite to the port's error.
 pub fn error(error: rusqlite::Error) -> DatabaseError {
     match &error {
         rusqlite::Error::SqliteFailure(failure, message)

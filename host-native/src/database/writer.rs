@@ -1,6 +1,6 @@
-//! Group commit: one thread owns the writing connection. While it waits for the disk, requests
-//! queue up; the next transaction takes all of them, so one fsync makes many batches durable. Each
-//! batch has a savepoint, so one that fails undoes itself alone.
+//! Group commit: one thread owns the writing connection. While it waits for the disk, batches queue up, and the next
+//! transaction contains all of them, so one fsync makes many batches durable. Each batch has a savepoint, so a failing
+//! batch is rolled back alone.
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{self, TrySendError};
@@ -11,9 +11,9 @@ use tokio::sync::oneshot;
 
 use super::connection::{Session, begin, command, write_one, write_within};
 
-/// Batches in one transaction at most: bounds how long the first of them waits.
+/// Maximum number of batches in one transaction, which limits how long the first one waits.
 const GROUP_BATCHES_MAX: usize = 256;
-/// Batches waiting at most: beyond that a request is told to come back.
+/// Maximum number of waiting batches; beyond it, requests are asked to retry later.
 const WAITING_BATCHES_MAX: usize = 8_192;
 
 type Answer = Result<Vec<Rows>, DatabaseError>;
@@ -23,7 +23,7 @@ struct Work {
     answer: oneshot::Sender<Answer>,
 }
 
-/// The way to the writing thread. The thread ends when this is dropped.
+/// A handle to the writing thread, which ends when the handle is dropped.
 pub struct Writer {
     queue: Option<mpsc::SyncSender<Work>>,
     thread: Option<std::thread::JoinHandle<()>>,
@@ -60,7 +60,7 @@ impl Writer {
 }
 
 impl Drop for Writer {
-    /// What is queued is still written.
+    /// Waits until queued batches are written.
     fn drop(&mut self) {
         drop(self.queue.take());
         if let Some(thread) = self.thread.take() {
@@ -78,19 +78,19 @@ fn write_groups(session: &Session, waiting: &mpsc::Receiver<Work>) {
             group.push(next);
         }
         let batches: Vec<&[Statement]> = group.iter().map(|work| work.batch.as_slice()).collect();
-        let answers = whatever_happens(session, batches.len(), || match batches.as_slice() {
+        let answers = catch_panics(session, batches.len(), || match batches.as_slice() {
             [one] => vec![write_one(session, one)],
             many => write_together(session, many),
         });
         for (work, answer) in group.into_iter().zip(answers) {
-            // A client that has gone away does not wait for its answer.
+            // The requester may have been dropped.
             let _ = work.answer.send(answer);
         }
     }
 }
 
-/// A panic fails the group it happened in; the thread lives on for the next one.
-fn whatever_happens(session: &Session, count: usize, write: impl FnOnce() -> Vec<Answer>) -> Vec<Answer> {
+/// Runs `write`; a panic fails its group only, and the thread continues.
+fn catch_panics(session: &Session, count: usize, write: impl FnOnce() -> Vec<Answer>) -> Vec<Answer> {
     catch_unwind(AssertUnwindSafe(write)).unwrap_or_else(|_| {
         if !session.is_autocommit() {
             let _ = command(session, "ROLLBACK");
@@ -103,7 +103,7 @@ fn failed(count: usize, why: &str) -> Vec<Answer> {
     vec![Err(DatabaseError::Unavailable(why.to_owned())); count]
 }
 
-/// Success is reported only after the commit has succeeded.
+/// Writes a group of batches in one transaction. Results are returned only after a successful commit.
 fn write_together(session: &Session, group: &[&[Statement]]) -> Vec<Answer> {
     let together = || {
         begin(session)?;
@@ -113,7 +113,7 @@ fn write_together(session: &Session, group: &[&[Statement]]) -> Vec<Answer> {
         Ok(answers)
     };
     together().unwrap_or_else(|error: DatabaseError| {
-        // If this fails too, `begin` tries again before anything else is written.
+        // If this rollback fails, `begin` repeats it before the next write.
         if !session.is_autocommit() {
             let _ = command(session, "ROLLBACK");
         }
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_that_fails_undoes_itself_alone() {
+    fn a_failing_batch_is_rolled_back_alone() {
         let session = session();
         let answers = write_together(&session, &[&[insert(1)], &[insert(2), insert(1)], &[insert(3)]]);
         assert!(matches!(answers.as_slice(), [Ok(_), Err(DatabaseError::Constraint(_)), Ok(_)]));
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_that_cannot_be_undone_fails_the_group() {
+    fn a_batch_that_cannot_be_rolled_back_fails_the_group() {
         for broken in ["RELEASE batch", "ROLLBACK"] {
             let session = session();
             let group: [&[Statement]; 3] =
@@ -166,11 +166,11 @@ mod tests {
         }
         let session = session();
         write_together(&session, &[&[insert(1)], &[sql!("RELEASE batch"), insert(2), insert(2)]]);
-        assert_eq!(count(&session), 0, "no half batch is committed");
+        assert_eq!(count(&session), 0, "a partial batch was committed");
     }
 
     #[test]
-    fn a_transaction_that_was_left_open_is_undone_first() {
+    fn an_open_transaction_is_rolled_back_first() {
         let session = session();
         begin(&session).unwrap();
         write_within(&session, &[insert(1)]).unwrap().unwrap();
@@ -179,12 +179,12 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_fails_its_group_and_no_other() {
+    fn a_panic_fails_only_its_group() {
         let session = session();
-        let answers = whatever_happens(&session, 2, || {
+        let answers = catch_panics(&session, 2, || {
             begin(&session).unwrap();
             write_within(&session, &[insert(1)]).unwrap().unwrap();
-            panic!("as planned")
+            panic!("deliberate")
         });
         all_unavailable(&answers, 2);
         assert!(write_one(&session, &[insert(2)]).is_ok());

@@ -1,4 +1,4 @@
-//! Outgoing requests from a script.
+//! Outgoing HTTP with scripted responses.
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
@@ -11,19 +11,19 @@ use super::lock;
 /// See [`super::Sandbox::answer_http_with`].
 pub(super) type Answering = Arc<dyn Fn(&HttpRequest) -> Result<HttpReply, HttpError> + Send + Sync>;
 
-/// Answers outgoing requests from a script, and remembers them.
+/// Answers outgoing requests with scripted responses, and records them.
 #[derive(Default)]
 pub(super) struct ScriptedHttp {
-    pub(super) answers: Mutex<VecDeque<Result<ScriptedAnswer, HttpError>>>,
-    pub(super) otherwise: Mutex<Option<Answering>>,
+    pub(super) queued: Mutex<VecDeque<Result<ScriptedAnswer, HttpError>>>,
+    pub(super) fallback: Mutex<Option<Answering>>,
     pub(super) sent: Mutex<Vec<HttpRequest>>,
-    pub(super) meanwhile: Mutex<Option<Deed>>,
+    pub(super) meanwhile: Mutex<Option<Action>>,
 }
 
 /// See [`super::Sandbox::meanwhile`].
-pub(super) type Deed = Box<dyn FnOnce() + Send>;
+pub(super) type Action = Box<dyn FnOnce() + Send>;
 
-/// An answer and the pieces its body comes in.
+/// A response, with its body in pieces.
 pub(super) struct ScriptedAnswer {
     pub(super) status: u16,
     pub(super) headers: Vec<(String, String)>,
@@ -39,17 +39,17 @@ impl From<HttpReply> for ScriptedAnswer {
 impl ScriptedHttp {
     fn next(&self, request: HttpRequest) -> Result<ScriptedAnswer, HttpError> {
         let mut left_bytes = request.response_bytes_max;
-        let scripted = lock(&self.answers).pop_front();
-        let otherwise = lock(&self.otherwise).clone();
-        let answer = match (scripted, otherwise) {
+        let queued = lock(&self.queued).pop_front();
+        let fallback = lock(&self.fallback).clone();
+        let answer = match (queued, fallback) {
             (Some(answer), _) => answer,
-            (None, Some(otherwise)) => otherwise(&request).map(ScriptedAnswer::from),
+            (None, Some(fallback)) => fallback(&request).map(ScriptedAnswer::from),
             (None, None) => Err(HttpError::Failed("no answer is scripted".to_owned())),
         };
         lock(&self.sent).push(request);
-        let deed = lock(&self.meanwhile).take();
-        if let Some(deed) = deed {
-            deed();
+        let action = lock(&self.meanwhile).take();
+        if let Some(action) = action {
+            action();
         }
         let mut answer = answer?;
         let mut begun = BytesMut::new();
@@ -66,7 +66,7 @@ impl ScriptedHttp {
                 }
             }
         }
-        // After an error nothing comes.
+        // An error ends the body.
         if let Some(place) = answer.body.iter().position(Result::is_err) {
             answer.body.truncate(place + 1);
         }

@@ -1,4 +1,4 @@
-//! Blobs, clock, randomness and hints in memory.
+//! In-memory blobs, clock, random bytes and hints.
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -9,15 +9,15 @@ use sidetone_engine::ports::{BlobError, BlobKey, Blobs, BoxFuture, ByteRange, Cl
 
 use super::lock;
 
-/// Hints a sandbox remembers.
+/// Maximum number of stored hints.
 const HINTS_KEPT_MAX: usize = 10_000;
 
-/// Blobs in memory, for one engine in one test.
+/// In-memory blobs for tests.
 #[derive(Default)]
 pub struct MemoryBlobs(Mutex<BTreeMap<BlobKey, Bytes>>);
 
 impl MemoryBlobs {
-    /// The keys of all there are, in order.
+    /// The keys of all blobs, in order.
     pub fn keys(&self) -> Vec<BlobKey> {
         lock(&self.0).keys().cloned().collect()
     }
@@ -57,7 +57,7 @@ impl Blobs for MemoryBlobs {
     }
 }
 
-/// Time that only the test moves.
+/// A clock that only the test advances.
 pub(super) struct ManualClock(pub(super) AtomicI64);
 
 impl Clock for ManualClock {
@@ -65,7 +65,7 @@ impl Clock for ManualClock {
         self.0.load(Ordering::SeqCst)
     }
 
-    /// A pause moves the clock, so it is over at once.
+    /// Advances the clock, so that the pause ends at once.
     fn sleep(&self, ms: u64) -> BoxFuture<'_, ()> {
         self.0.fetch_add(i64::try_from(ms).unwrap_or(i64::MAX), Ordering::SeqCst);
         Box::pin(async {})
@@ -87,7 +87,7 @@ impl Random for SeededRandom {
     }
 }
 
-/// Keeps the newest hints: a sandbox may run for long.
+/// Stores the newest hints; older ones are dropped, because a sandbox may run for long.
 #[derive(Default)]
 pub(super) struct Hints(pub(super) Mutex<Vec<Wake>>);
 

@@ -1,5 +1,4 @@
-//! A WebSocket in memory: the conversation at its other end moves on when the test does something,
-//! and waits for the manual clock.
+//! An in-memory WebSocket. The conversation advances whenever the test acts, and its timeouts use the manual clock.
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll, Waker};
@@ -11,23 +10,23 @@ use sidetone_engine::ports::{BoxFuture, Clock, Gone, Received, Socket, SocketMes
 use super::lock;
 use super::ports::ManualClock;
 
-/// The client's end of a socket of [`super::Sandbox::connect`]. Dropping it closes the socket, as a
-/// browser does whose tab is closed.
+/// The client's end of a socket from [`super::Sandbox::connect`]. Dropping it closes the socket, like closing a browser
+/// tab.
 pub struct SandboxSocket<'a> {
-    line: Arc<Mutex<Line>>,
+    state: Arc<Mutex<SocketState>>,
     sessions: &'a Sessions,
 }
 
-/// What is between the two ends.
+/// The state that both ends share.
 #[derive(Default)]
-struct Line {
-    /// On its way to the service.
-    up: VecDeque<Received>,
-    /// On its way to the client.
-    down: VecDeque<SocketMessage>,
-    /// The service has closed, with this code.
+struct SocketState {
+    /// Messages to the service.
+    to_service: VecDeque<Received>,
+    /// Messages to the client.
+    to_client: VecDeque<SocketMessage>,
+    /// The close code of the service.
     closed: Option<u16>,
-    /// The client has.
+    /// Whether the client has disconnected.
     gone: bool,
 }
 
@@ -47,7 +46,7 @@ impl SandboxSocket<'_> {
         self.put(Received::message(SocketMessage::Binary(bytes.into())));
     }
 
-    /// The messages that have come since the last look, oldest first.
+    /// Takes the messages received since the last call as JSON, oldest first.
     pub fn received(&self) -> Vec<Value> {
         let json = |message: SocketMessage| match message {
             SocketMessage::Text(text) => serde_json::from_str(&text).unwrap_or(Value::Null),
@@ -56,35 +55,35 @@ impl SandboxSocket<'_> {
         self.messages().into_iter().map(json).collect()
     }
 
-    /// The same as they came.
+    /// The same as raw messages.
     pub fn messages(&self) -> Vec<SocketMessage> {
-        std::mem::take(&mut self.line().down).into()
+        std::mem::take(&mut self.state().to_client).into()
     }
 
-    /// The code the service has closed with.
+    /// The service's close code; `None` while the socket is open.
     pub fn closed(&self) -> Option<u16> {
-        self.line().closed
+        self.state().closed
     }
 
-    /// The service is told that its host is about to stop.
+    /// Notifies the service that its host is shutting down.
     pub fn stop_host(&self) {
         self.put(Received::Stopping);
     }
 
     fn put(&self, received: Received) {
-        self.line().up.push_back(received);
-        self.sessions.move_on();
+        self.state().to_service.push_back(received);
+        self.sessions.poll_all();
     }
 
-    fn line(&self) -> MutexGuard<'_, Line> {
-        lock(&self.line)
+    fn state(&self) -> MutexGuard<'_, SocketState> {
+        lock(&self.state)
     }
 }
 
 impl Drop for SandboxSocket<'_> {
     fn drop(&mut self) {
-        self.line().gone = true;
-        self.sessions.move_on();
+        self.state().gone = true;
+        self.sessions.poll_all();
     }
 }
 
@@ -99,15 +98,15 @@ impl Sessions {
         clock: Arc<ManualClock>,
         run: impl FnOnce(ServiceEnd) -> BoxFuture<'static, Option<String>>,
     ) -> SandboxSocket<'_> {
-        let line = Arc::<Mutex<Line>>::default();
-        let session = run(ServiceEnd { line: line.clone(), clock });
+        let state = Arc::<Mutex<SocketState>>::default();
+        let session = run(ServiceEnd { state: state.clone(), clock });
         lock(&self.0).push(session);
-        self.move_on();
-        SandboxSocket { line, sessions: self }
+        self.poll_all();
+        SandboxSocket { state, sessions: self }
     }
 
-    /// Lets every conversation do what it can do now.
-    pub(super) fn move_on(&self) {
+    /// Runs every conversation until it waits.
+    pub(super) fn poll_all(&self) {
         let mut context = Context::from_waker(Waker::noop());
         lock(&self.0).retain_mut(|session| match session.as_mut().poll(&mut context) {
             Poll::Pending => true,
@@ -118,7 +117,7 @@ impl Sessions {
         });
     }
 
-    /// Drops them half-way, as a process that is killed does.
+    /// Drops all conversations, like a killed process.
     pub(super) fn kill(&self) {
         lock(&self.0).clear();
     }
@@ -126,17 +125,17 @@ impl Sessions {
 
 /// The service's end.
 pub(super) struct ServiceEnd {
-    line: Arc<Mutex<Line>>,
+    state: Arc<Mutex<SocketState>>,
     clock: Arc<ManualClock>,
 }
 
 impl Socket for ServiceEnd {
     fn receive(&mut self, until_ms: i64) -> BoxFuture<'_, Received> {
         Box::pin(std::future::poll_fn(move |_| {
-            let mut line = lock(&self.line);
-            match line.up.pop_front() {
+            let mut state = lock(&self.state);
+            match state.to_service.pop_front() {
                 Some(received) => Poll::Ready(received),
-                None if line.gone => Poll::Ready(Received::Gone),
+                None if state.gone => Poll::Ready(Received::Gone),
                 None if self.clock.now_ms() >= until_ms => Poll::Ready(Received::Nothing),
                 None => Poll::Pending,
             }
@@ -144,18 +143,18 @@ impl Socket for ServiceEnd {
     }
 
     fn send(&mut self, message: SocketMessage) -> BoxFuture<'_, Result<(), Gone>> {
-        let mut line = lock(&self.line);
-        let open = !line.gone && line.closed.is_none();
+        let mut state = lock(&self.state);
+        let open = !state.gone && state.closed.is_none();
         if open {
-            line.down.push_back(message);
+            state.to_client.push_back(message);
         }
         Box::pin(async move { if open { Ok(()) } else { Err(Gone) } })
     }
 
     fn close(&mut self, code: u16, _: &'static str) -> BoxFuture<'_, ()> {
-        let mut line = lock(&self.line);
-        if !line.gone {
-            line.closed.get_or_insert(code);
+        let mut state = lock(&self.state);
+        if !state.gone {
+            state.closed.get_or_insert(code);
         }
         Box::pin(async {})
     }

@@ -1,4 +1,4 @@
-//! One request: its body goes into the engine piece by piece, and the response comes out.
+//! One request: passes the body to the engine piece by piece and sends the response.
 use std::error::Error;
 use std::io;
 use std::panic::AssertUnwindSafe;
@@ -18,15 +18,15 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::{Connection, Host, panic_message, socket};
 
-/// After a 413, so much more is read and thrown away, so that the client gets to read the response instead of a reset
-/// connection.
+/// After a 413, up to this much of the body is read and discarded: closing earlier would reset the connection before
+/// the client reads the response.
 const LINGER_BYTES_MAX: usize = 16 * 1024 * 1024;
-/// And for so long.
+/// The time limit for discarding the body.
 const LINGER_MS: u64 = 5_000;
-/// So small a body is read at once, even while large ones wait: it takes no more memory than its connection.
+/// A body up to this size is read at once, even while large ones wait: it takes no more memory than its connection.
 const SMALL_BODY_BYTES: u64 = 8 * 1024;
 
-/// What a response carries: bytes, or a blob as it is read.
+/// The body of a response: bytes, or a streamed blob.
 pub type ResponseBody = Either<Full<Bytes>, StreamBody<BoxStream<'static, io::Result<Frame<Bytes>>>>>;
 
 /// Answers a request.
@@ -44,7 +44,7 @@ pub async fn answer(
             return socket::answer(host, connection, pending, upgrade).await;
         }
     };
-    // The permit is given back with the response.
+    // The permit is held until the response is complete.
     match read(&mut pending, &mut body, host.bodies).await {
         Ok(_permit) => run(pending).await,
         Err(BodyFailure::TooLarge) => close(pending.fail(BodyFailure::TooLarge), Some(body)),
@@ -52,7 +52,7 @@ pub async fn answer(
     }
 }
 
-/// Runs a request whose body is whole. A request that changes something runs to its end, even if the client goes.
+/// Runs a request with its complete body. A request that may write runs to its end, even if the client disconnects.
 async fn run(pending: PendingRequest) -> Response<ResponseBody> {
     let trace = pending.trace();
     let only_reads = pending.only_reads();
@@ -76,7 +76,7 @@ async fn run(pending: PendingRequest) -> Response<ResponseBody> {
     }
 }
 
-/// Passes a body on to the engine, a large one once there is room for it.
+/// Passes a body to the engine. A large body first waits for memory.
 async fn read<B>(
     pending: &mut PendingRequest,
     body: &mut B,
@@ -109,14 +109,14 @@ where
     tokio::time::timeout(deadline, reading).await.unwrap_or(Err(BodyFailure::Late))
 }
 
-/// Whether hyper could not make sense of what came, as against: no more came.
+/// Whether the body is malformed; otherwise it is incomplete.
 fn is_malformed(error: &(dyn Error + 'static)) -> bool {
     std::iter::successors(Some(error), |error: &&(dyn Error + 'static)| (*error).source())
         .filter_map(|error| error.downcast_ref::<io::Error>())
         .any(|error| matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData))
 }
 
-/// After an error the connection is cut: the client sees that bytes are missing.
+/// Converts a blob to frames. An error closes the connection, so the client detects the truncation.
 fn frames(
     stream: BoxStream<'static, Result<Bytes, BlobError>>,
 ) -> BoxStream<'static, io::Result<Frame<Bytes>>> {
@@ -128,14 +128,13 @@ fn frames(
     }))
 }
 
-/// Logs a response and makes it ready to be sent.
+/// Logs a response and converts it for hyper.
 pub fn send(response: FinalResponse) -> Response<ResponseBody> {
     logged(response).map(|body| Either::Left(Full::new(body)))
 }
 
-/// A response after which the connection is closed. The rest of the request's body, if it was not read, is drained
-/// within bounds beside it: hyper keeps the connection open for as long as somebody reads the body, and closes it with
-/// a reset once nobody does.
+/// A response after which the connection is closed. An unread rest of the request's body is drained concurrently,
+/// within limits: hyper keeps the connection open while the body is being read, and resets it when the body is dropped.
 fn close(response: FinalResponse, unread: Option<Incoming>) -> Response<ResponseBody> {
     if let Some(rest) = unread {
         tokio::spawn(drain(rest));
@@ -151,7 +150,7 @@ async fn drain(body: Incoming) {
     let _ = tokio::time::timeout(Duration::from_millis(LINGER_MS), all).await;
 }
 
-/// Failures on our side are logged as errors, the rest only when asked for.
+/// Logs internal errors as errors, and other responses at debug level.
 fn logged(response: FinalResponse) -> Response<Bytes> {
     let (response, record) = response.into_parts();
     log(&record);
@@ -173,26 +172,26 @@ mod tests {
     use super::*;
     use crate::Sandbox;
 
-    /// A request with a key, whose body has not been read.
+    /// A request with a key and an unread body.
     fn pending(sandbox: &Sandbox) -> PendingRequest {
         let request =
             Request::post("/assistants").header("authorization", format!("Bearer {}", sandbox.key()));
         let (head, ()) = request.body(()).unwrap().into_parts();
         match sandbox.engine().begin(head, None, None::<()>) {
             Admission::ReadBody(pending) => pending,
-            _ => panic!("a body is expected"),
+            _ => panic!("expected Admission::ReadBody"),
         }
     }
 
     #[tokio::test]
-    async fn large_bodies_wait_for_room_and_small_ones_do_not() {
+    async fn only_large_bodies_wait_for_memory() {
         let sandbox = Sandbox::new();
         let bodies = Arc::new(Semaphore::new(20_000));
         let large = |bodies: &Arc<Semaphore>| {
             let (bodies, mut pending) = (bodies.clone(), pending(&sandbox));
             async move { read(&mut pending, &mut Full::from(vec![b' '; 15_000]), bodies).await.ok() }
         };
-        let held = large(&bodies).await.expect("there is room");
+        let held = large(&bodies).await.expect("enough memory");
         assert_eq!(bodies.available_permits(), 5_000);
         let small = read(&mut pending(&sandbox), &mut Full::from("{}"), bodies.clone()).await.ok();
         assert!(small.is_some_and(|permit| permit.is_none()));

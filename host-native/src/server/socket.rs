@@ -1,4 +1,4 @@
-//! WebSockets: the upgrade, and the socket as the engine knows it.
+//! WebSockets: the upgrade, and the implementation of the engine's [`Socket`].
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ use super::request::{ResponseBody, send};
 use super::{Connection, Host, panic_message, stopped};
 use crate::system::SystemClock;
 
-/// A message somewhat larger than the engine takes is still read, so that the socket closes in good order; a much
+/// A message up to this size is read even if the engine rejects it, so that the socket closes with a close frame. A
 /// larger one breaks the connection.
 const MESSAGE_BYTES_MAX: usize = 8 * SOCKET_MESSAGE_BYTES_MAX;
 
@@ -34,7 +34,7 @@ pub struct Upgrade {
 }
 
 impl Upgrade {
-    /// The handshake of a request, if it is one: a token is not used up by what cannot be upgraded.
+    /// The handshake of a request; `None` without a valid one. Such a request does not use up a token.
     pub fn of(parts: &mut Parts) -> Option<Self> {
         let headers = &parts.headers;
         let text = |name| headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
@@ -49,7 +49,7 @@ impl Upgrade {
     }
 }
 
-/// Opens the call, upgrades, and leaves the conversation to a task of its own.
+/// Opens the call, upgrades the connection, and runs the conversation in a separate task.
 pub async fn answer(
     host: Host,
     connection: Connection,
@@ -68,7 +68,7 @@ pub async fn answer(
         let conversation = AssertUnwindSafe(converse(session, upgrading, host.stop)).catch_unwind();
         let incident = match conversation.await {
             Ok(incident) => incident,
-            // The call's job ends it once the lease has run out.
+            // The call's job ends the call when the lease expires.
             Err(panic) => Some(format!("{call_id}: a panic: {}", panic_message(&*panic))),
         };
         if let Some(incident) = incident {
@@ -98,14 +98,14 @@ async fn converse(
         .max_frame_size(Some(MESSAGE_BYTES_MAX))
         .write_buffer_size(0);
     let stream = WebSocketStream::from_raw_socket(TokioIo::new(upgraded), Role::Server, Some(config)).await;
-    let mut socket = TcpSocket { stream, stop, told_to_stop: false, gone: false };
+    let mut socket = TcpSocket { stream, stop, stop_reported: false, gone: false };
     session.run(&mut socket).await
 }
 
 struct TcpSocket {
     stream: WebSocketStream<TokioIo<Upgraded>>,
     stop: watch::Receiver<bool>,
-    told_to_stop: bool,
+    stop_reported: bool,
     gone: bool,
 }
 
@@ -117,8 +117,8 @@ impl TcpSocket {
         while !self.gone {
             let message = tokio::select! {
                 biased;
-                () = stopped(&mut self.stop), if !self.told_to_stop => {
-                    self.told_to_stop = true;
+                () = stopped(&mut self.stop), if !self.stop_reported => {
+                    self.stop_reported = true;
                     return Received::Stopping;
                 }
                 message = self.stream.next() => message,
@@ -131,7 +131,7 @@ impl TcpSocket {
                 Some(Ok(Message::Binary(bytes))) => {
                     return Received::message(SocketMessage::Binary(bytes));
                 }
-                // Pings are answered by the library.
+                // The library answers pings.
                 Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_))) => {}
                 Some(Err(Error::Capacity(_))) => return Received::TooLarge,
                 Some(Ok(Message::Close(_)) | Err(_)) | None => self.gone = true,
@@ -140,7 +140,7 @@ impl TcpSocket {
         Received::Gone
     }
 
-    async fn hand_over(&mut self, message: SocketMessage) -> Result<(), Gone> {
+    async fn send_message(&mut self, message: SocketMessage) -> Result<(), Gone> {
         if self.gone {
             return Err(Gone);
         }
@@ -157,9 +157,9 @@ impl TcpSocket {
         }
     }
 
-    async fn shut(&mut self, code: u16, reason: &'static str) {
+    async fn close_socket(&mut self, code: u16, reason: &'static str) {
         if self.gone {
-            // The client has said goodbye: what answers it is still in the library's hands.
+            // After the client's close frame, the library's reply may still be buffered.
             let _ = tokio::time::timeout(Duration::from_millis(SOCKET_CLOSE_MS), self.stream.flush()).await;
             return;
         }
@@ -180,10 +180,10 @@ impl Socket for TcpSocket {
     }
 
     fn send(&mut self, message: SocketMessage) -> BoxFuture<'_, Result<(), Gone>> {
-        Box::pin(self.hand_over(message))
+        Box::pin(self.send_message(message))
     }
 
     fn close(&mut self, code: u16, reason: &'static str) -> BoxFuture<'_, ()> {
-        Box::pin(self.shut(code, reason))
+        Box::pin(self.close_socket(code, reason))
     }
 }

@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_day_of_the_calendar_follows_the_one_before() {
+    fn consecutive_days_are_consecutive_dates() {
         let mut days = FIRST_DAY..=LAST_DAY;
         for year in 0..=9999 {
             for month in 1..=12 {
@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn a_leap_day_is_every_four_years_but_not_in_most_centuries() {
+    fn leap_years_follow_the_gregorian_rules() {
         assert!(is_date(2024, 2, 29) && !is_date(2023, 2, 29));
         assert!(is_date(2000, 2, 29) && !is_date(1900, 2, 29));
         assert!(

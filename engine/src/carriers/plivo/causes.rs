@@ -109,8 +109,8 @@ fn by_status(hangup: &Hangup<'_>) -> Option<EndedReason> {
     })
 }
 
-/// Who ended a connected call. The person is the caller of an incoming call and the callee of an outgoing one; requests and
-/// documents are ours. A hang-up by a carrier comes from the person's side.
+/// The side that ended a connected call. The person is the caller of an incoming call and the callee of an outgoing
+/// one; requests and documents are ours. A hang-up by a carrier comes from the person's side.
 fn who(hangup: &Hangup<'_>) -> EndedReason {
     match (hangup.source, hangup.inbound) {
         ("Caller", false) | ("Callee" | "Call recipient", true) => EndedReason::AssistantEnded,

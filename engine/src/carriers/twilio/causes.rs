@@ -21,7 +21,7 @@ pub const CALL_IS_OVER: u32 = 21_220;
 /// | `failed` | 488, 491, 606, 5xx | carrier failed | failed | carrier |
 /// | `failed` | any other, none | unreachable² | failed | caller |
 ///
-/// ¹ Twilio does not report who hung up; the conversation knows if it was not the user.
+/// ¹ Twilio does not report which side hung up; the conversation knows if it was not the user.
 /// ² "Most likely because the phone number is non-existent", according to the pages on call statuses.
 ///
 /// Sources: Twilio's page "What are the possible call statuses"; the codes are defined in RFC 3261 (21), RFC 8197 (607) and
@@ -42,7 +42,7 @@ pub fn ended(call_status: &str, sip_response_code: Option<u16>) -> Option<EndedR
     })
 }
 
-/// Who can resolve an error, where its code is more specific than the HTTP status.
+/// The party that can resolve an error, if the error code is more specific than the HTTP status.
 ///
 /// Source: Twilio's error and warning dictionary.
 pub fn rejection(code: u32) -> Option<RejectionCause> {

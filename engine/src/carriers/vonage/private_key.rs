@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_may_stand_in_one_line() {
+    fn a_key_may_be_on_one_line() {
         let key = read(PKCS8).unwrap();
         assert_eq!(read(&PKCS8.replace('\n', "\\n")).unwrap(), key);
         assert_eq!(read(&PKCS8.replace('\n', "\\r\\n")).unwrap(), key);
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_key_is_refused_and_never_quoted() {
+    fn invalid_keys_are_rejected_without_quoting_them() {
         let body: String = PKCS8.lines().filter(|line| !line.starts_with('-')).collect();
         let pem = |label: &str, der: &[u8]| {
             format!("-----BEGIN {label}-----\n{}\n-----END {label}-----", STANDARD.encode(der))

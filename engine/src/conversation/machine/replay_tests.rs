@@ -1,4 +1,4 @@
-//! A conversation is a function of its inputs and their times: what was recorded comes out again, to the byte.
+//! A conversation is a function of its inputs and their times: replaying them produces the same bytes.
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -14,7 +14,11 @@ fn a_text_conversation_replays() {
     call.at(1_000, Input::Start);
     assert_eq!(call.conversation.poll_timeout(), Some(21_000));
     call.at(9_000, user("Order 7?"));
-    assert_eq!(call.conversation.poll_timeout(), Some(301_000), "nobody is silent while the model thinks");
+    assert_eq!(
+        call.conversation.poll_timeout(),
+        Some(301_000),
+        "silence is not measured while the model thinks"
+    );
     call.at(9_500, tool_calls(1));
     call.at(11_000, tool_result("c_t1"));
     call.at(12_000, reply(2, "It was sent."));
@@ -29,7 +33,8 @@ fn a_text_conversation_replays() {
 fn a_telephone_call_with_interruptions_replays() {
     let mut call = Recorded::new(true);
     call.at(0, Input::Start);
-    assert_eq!(call.conversation.poll_timeout(), Some(DURATION_MS), "nobody is silent who listens");
+    let timeout = call.conversation.poll_timeout();
+    assert_eq!(timeout, Some(DURATION_MS), "silence is not measured while the assistant speaks");
     call.at(800, Input::Interrupted { heard_permille: 500 });
     assert_eq!(call.conversation.poll_timeout(), Some(800 + SILENCE_MS));
     call.at(2_000, user("Are you open?"));
@@ -47,7 +52,7 @@ fn a_telephone_call_with_interruptions_replays() {
 }
 
 #[test]
-fn silence_ends_a_conversation_by_time_alone() {
+fn silence_is_detected_by_time_alone() {
     for is_spoken in [false, true] {
         let mut call = Recorded::new(is_spoken);
         call.at(5_000, Input::Start);
@@ -63,7 +68,7 @@ fn silence_ends_a_conversation_by_time_alone() {
 }
 
 #[test]
-fn a_model_that_never_answers_ends_at_the_limit_of_time() {
+fn the_time_limit_applies_while_the_model_thinks() {
     let mut call = Recorded::new(true);
     call.at(5_000, Input::Start);
     call.at(6_000, user("Hi"));
@@ -74,7 +79,7 @@ fn a_model_that_never_answers_ends_at_the_limit_of_time() {
 }
 
 #[test]
-fn time_makes_no_silence_unless_asked_to() {
+fn silence_is_not_detected_without_a_silence_limit() {
     let mut setup = setup(false);
     setup.limits.silence_ms = None;
     let mut conversation = Conversation::new(setup);
@@ -97,15 +102,15 @@ proptest! {
     }
 }
 
-/// What may happen next, with the time until then.
+/// A possible next event, with the time until then.
 #[derive(Debug, Clone)]
 enum Step {
     Input(i64, Input),
     Reply(i64, AssistantReply),
     ModelFails(i64),
     ToolAnswers(i64),
-    /// Nothing, for as long as the conversation waits.
-    Nothing,
+    /// No event until the timeout.
+    Timeout,
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -129,12 +134,12 @@ fn step() -> impl Strategy<Value = Step> {
         6 => (delay(), input).prop_map(|(delay, input)| Step::Input(delay, input)),
         6 => (delay(), reply).prop_map(|(delay, reply)| Step::Reply(delay, reply)),
         4 => delay().prop_map(Step::ToolAnswers),
-        2 => Just(Step::Nothing),
+        2 => Just(Step::Timeout),
         1 => delay().prop_map(Step::ModelFails),
     ]
 }
 
-/// A conversation that keeps its inputs, with their times, and what followed from them.
+/// A conversation that records its inputs with their times, and its outputs.
 struct Recorded {
     conversation: Conversation,
     now_ms: i64,
@@ -182,18 +187,18 @@ impl Recorded {
                     self.at(self.now_ms + delay_ms, tool_result(&id));
                 }
             }
-            Step::Nothing => self.wait(),
+            Step::Timeout => self.wait(),
         }
     }
 
-    /// Waits as long as the conversation says. Time has then done what it can do: the next wait is for later.
+    /// Waits until the timeout. The next timeout is later.
     fn wait(&mut self) {
         let Some(until_ms) = self.conversation.poll_timeout() else { return };
         self.at(until_ms, Input::Tick);
         assert!(self.conversation.poll_timeout().is_none_or(|next_ms| next_ms > until_ms));
     }
 
-    /// Hands the inputs, as they would be stored, to a fresh conversation.
+    /// Replays the inputs from their serialised form in a new conversation.
     fn replays(&self) {
         let stored = serde_json::to_string(&self.inputs).unwrap();
         let inputs: Vec<(i64, Input)> = serde_json::from_str(&stored).unwrap();

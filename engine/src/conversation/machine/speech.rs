@@ -1,4 +1,4 @@
-//! What the assistant says, and how much of it was heard.
+//! The assistant's lines, and how much of each was heard.
 use super::record::{BRACKETS_BYTES, row_bytes};
 use super::{Conversation, Output};
 use crate::base::text::{casefold, truncate};
@@ -6,7 +6,7 @@ use crate::conversation::transcript::TranscriptRole;
 use crate::conversation::{EndedReason, Message, TEXT_BYTES_MAX, TRANSCRIPT_BYTES_MAX};
 
 impl Conversation {
-    /// The row that the assistant is speaking, as far as is known.
+    /// The index of the row that the assistant is speaking, if any.
     #[must_use]
     pub const fn speaking(&self) -> Option<usize> {
         self.speaking
@@ -41,7 +41,8 @@ impl Conversation {
         }
     }
 
-    /// Keeps what was heard of the line apart from what was meant, for the log and for the model.
+    /// Cuts the interrupted line to the part that was heard. The transcript keeps the complete line as well; the
+    /// model's history has only the heard part.
     pub(super) fn interrupted(&mut self, heard_permille: u32) {
         self.is_being_spoken = false;
         let end_ms = self.offset_ms;
@@ -51,13 +52,13 @@ impl Conversation {
             return;
         }
         let others = self.transcript_bytes.saturating_sub(row_bytes(row));
-        let meant = std::mem::take(&mut row.text);
-        row.text = part(&meant, heard_permille).to_owned();
+        let intended = std::mem::take(&mut row.text);
+        row.text = heard_part(&intended, heard_permille).to_owned();
         row.interrupted = true;
         let heard = row.text.clone();
-        row.intended_text = Some(meant);
+        row.intended_text = Some(intended);
         if others.saturating_add(row_bytes(row)) > TRANSCRIPT_BYTES_MAX - BRACKETS_BYTES {
-            // There is no room for both texts: what was heard is what counts.
+            // Both texts exceed the limit: keep the heard part.
             row.intended_text = None;
         }
         self.transcript_bytes = others.saturating_add(row_bytes(row));
@@ -71,8 +72,8 @@ impl Conversation {
     }
 }
 
-/// So many thousandths of a text, cut where a word ends.
-fn part(text: &str, permille: u32) -> &str {
+/// The first `permille` thousandths of a text, cut at the end of a word.
+fn heard_part(text: &str, permille: u32) -> &str {
     let bytes = (text.len() as u64).saturating_mul(u64::from(permille)) / 1_000;
     let end = text.floor_char_boundary(usize::try_from(bytes).unwrap_or(text.len()));
     let (heard, rest) = text.split_at(end);

@@ -1,4 +1,4 @@
-//! The conversation's behaviour, example by example, and its properties.
+//! Examples and properties of the conversation.
 use super::record::BRACKETS_BYTES;
 use super::*;
 use crate::conversation::{DURATION_MS_MAX, TOOL_RESULT_BYTES_MAX, TRANSCRIPT_BYTES_MAX, ToolRequest};
@@ -100,7 +100,7 @@ fn time_and_cost_are_limits() {
 }
 
 #[test]
-fn a_goodbye_of_the_assistant_ends_it() {
+fn the_assistants_goodbye_ends_the_conversation() {
     for text in ["Goodbye!", " "] {
         let mut talk = Talk::started();
         talk.drain(user("Bye"));
@@ -112,7 +112,7 @@ fn a_goodbye_of_the_assistant_ends_it() {
 }
 
 #[test]
-fn an_unknown_tool_is_an_error_the_model_can_read() {
+fn an_unknown_tool_is_an_error_for_the_model() {
     let mut talk = Talk::started();
     talk.drain(user("Order 7?"));
     assert_eq!(talk.drain(tool_call(1, "ordr", json!({}))), [ask(2)]);
@@ -139,7 +139,7 @@ fn endless_tool_calls_end_the_conversation() {
 }
 
 #[test]
-fn every_line_of_the_user_gives_the_model_new_calls() {
+fn each_user_line_resets_the_tool_call_limit() {
     let mut talk = Talk::started();
     talk.conversation.setup.limits.tool_calls_per_turn_max = 1;
     for n in 0..3 {
@@ -153,7 +153,7 @@ fn every_line_of_the_user_gives_the_model_new_calls() {
 }
 
 #[test]
-fn a_second_line_makes_the_first_question_stale() {
+fn a_second_line_replaces_the_open_request() {
     let mut talk = Talk::started();
     assert_eq!(talk.drain(user("Are you")), [ask(1)]);
     assert_eq!(talk.drain(user("open today?")), [ask(2)]);
@@ -174,7 +174,7 @@ fn a_line_during_a_tool_call_follows_its_result() {
 }
 
 #[test]
-fn the_line_that_reaches_the_limit_is_the_last() {
+fn the_line_that_reaches_the_turn_limit_is_the_last() {
     let mut talk = Talk::started();
     talk.conversation.setup.limits.turns_max = 3;
     talk.drain(user("1"));
@@ -200,7 +200,7 @@ fn an_assistant_that_repeats_itself_is_stopped() {
 const REPEATS: u64 = crate::conversation::REPEATS_MAX as u64;
 
 #[test]
-fn a_silent_user_ends_it_and_a_word_starts_the_count_again() {
+fn repeated_silence_ends_the_conversation_and_a_line_resets_the_count() {
     let mut talk = Talk::started();
     assert_eq!(talk.drain(Input::Silence), []);
     assert_eq!(talk.drain(Input::Silence), []);
@@ -212,7 +212,7 @@ fn a_silent_user_ends_it_and_a_word_starts_the_count_again() {
 }
 
 #[test]
-fn a_failed_model_ends_it_with_the_reason_kept() {
+fn a_failed_model_ends_the_conversation_and_keeps_the_reason() {
     let mut talk = Talk::started();
     talk.drain(user("hi"));
     let failed = |request| Input::ModelFailed { request, reason: "timeout".into() };
@@ -222,7 +222,7 @@ fn a_failed_model_ends_it_with_the_reason_kept() {
 }
 
 #[test]
-fn an_empty_answer_gives_the_turn_back() {
+fn after_an_empty_reply_it_is_the_users_turn() {
     let mut talk = Talk::started();
     talk.drain(user("hi"));
     assert_eq!(talk.drain(reply(1, "\n")), []);
@@ -231,7 +231,7 @@ fn an_empty_answer_gives_the_turn_back() {
 }
 
 #[test]
-fn either_side_or_the_service_ends_it_at_any_time() {
+fn either_side_or_the_service_can_end_it_at_any_time() {
     let end = |input| Talk::new(setup("")).drain(input);
     assert_eq!(end(hang_up()), [ended(EndedReason::UserHungUp)]);
     assert_eq!(end(Input::HangUp { by: Party::Assistant }), [ended(EndedReason::AssistantEnded)]);
@@ -240,7 +240,7 @@ fn either_side_or_the_service_ends_it_at_any_time() {
 }
 
 #[test]
-fn a_loaded_state_is_told_again_what_is_under_way() {
+fn a_loaded_state_repeats_its_open_requests() {
     let mut talk = Talk::started();
     talk.drain(user("Order 7?"));
     talk.reload();
@@ -254,7 +254,7 @@ fn a_loaded_state_is_told_again_what_is_under_way() {
 }
 
 #[test]
-fn a_huge_line_is_cut() {
+fn a_huge_line_is_truncated() {
     let mut talk = Talk::started();
     talk.drain(user(&"é".repeat(TEXT_BYTES_MAX)));
     assert!(talk.texts()[0].len() <= TEXT_BYTES_MAX);
@@ -268,7 +268,7 @@ fn a_goodbye_is_not_answered() {
     assert_eq!(talk.texts(), ["Bye."]);
     assert_eq!(talk.conversation.turns(), 1);
     assert_eq!(Talk::started().drain(goodbye(" ")), [ended(EndedReason::UserHungUp)]);
-    // It may come while the model thinks or a tool runs.
+    // It may arrive while a tool runs.
     let mut talk = Talk::started();
     talk.drain(user("Order 7?"));
     talk.drain(tool_call(1, "order", json!({})));
@@ -277,7 +277,7 @@ fn a_goodbye_is_not_answered() {
 }
 
 #[test]
-fn a_goodbye_may_be_the_last_line_allowed() {
+fn a_goodbye_may_be_the_last_permitted_line() {
     let mut talk = Talk::started();
     talk.conversation.setup.limits.turns_max = 3;
     talk.drain(user("1"));
@@ -286,7 +286,7 @@ fn a_goodbye_may_be_the_last_line_allowed() {
 }
 
 #[test]
-fn a_long_tool_result_is_cut_and_tells_so() {
+fn a_long_tool_result_is_truncated_with_a_note() {
     let mut talk = Talk::started();
     talk.drain(user("Order 7?"));
     talk.drain(tool_call(1, "order", json!({})));
@@ -300,7 +300,7 @@ fn a_long_tool_result_is_cut_and_tells_so() {
 }
 
 #[test]
-fn a_row_that_would_pass_the_transcripts_limit_ends_it() {
+fn a_row_beyond_the_transcript_limit_ends_the_conversation() {
     // Control characters are the longest as JSON.
     let line = |n: usize| format!("{n}{}", "\u{1}".repeat(50_000));
     let calls = json!({"note": line(0)});
@@ -329,7 +329,7 @@ fn a_row_that_would_pass_the_transcripts_limit_ends_it() {
 
 proptest! {
     #[test]
-    fn any_inputs_leave_a_sound_state(
+    fn arbitrary_inputs_keep_the_invariants(
         first in prop_oneof![Just(""), Just("Hello!")],
         inputs in prop::collection::vec((any::<i64>(), input()), 0..60),
         reload_at in 0..60_usize,

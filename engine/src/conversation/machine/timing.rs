@@ -1,10 +1,10 @@
-//! Time: the limit of duration, and what counts as silence.
+//! The time limit, and the detection of silence.
 use super::{Conversation, State};
 use crate::conversation::EndedReason;
 
 impl Conversation {
-    /// When [`Input::Tick`](super::Input::Tick) is due at the latest, on the clock of
-    /// [`handle`](Self::handle); `None` before the start and after the end. Every input may change it.
+    /// When [`Input::Tick`](super::Input::Tick) is due, on the clock of [`handle`](Self::handle); `None` before the
+    /// start and after the end. Every input may change it.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<i64> {
         if matches!(self.state, State::New | State::Ended { .. }) {
@@ -15,8 +15,8 @@ impl Conversation {
         Some(self.started_ms.saturating_add(due_ms))
     }
 
-    /// Time has passed and nothing else happened. The limit of duration is [`handle`](Self::handle)'s,
-    /// because every input can reach it, and it precedes a silence.
+    /// Counts a silence that is due. [`handle`](Self::handle) checks the time limit, because every input can reach it;
+    /// it takes precedence over a silence.
     pub(super) fn time_passed(&mut self) {
         let is_silent = self.silent_at_ms().is_some_and(|silent_at_ms| self.offset_ms >= silent_at_ms);
         if is_silent && self.offset_ms < self.setup.limits.duration_ms_max {
@@ -25,12 +25,12 @@ impl Conversation {
         }
     }
 
-    /// Somebody spoke, or something happened that they wait for: a silence counts from now.
+    /// Restarts the measurement of silence: one side spoke, or an event arrived that the user was waiting for.
     pub(super) const fn note_activity(&mut self) {
         self.quiet_since_ms = self.offset_ms;
     }
 
-    /// The user let their turn pass.
+    /// The user was silent during their turn.
     pub(super) fn count_silence(&mut self) {
         if self.state != State::Listening {
             return;
@@ -41,8 +41,8 @@ impl Conversation {
         }
     }
 
-    /// When the user will have been silent for long enough, in ms from the start. Nobody is silent who
-    /// listens to the assistant, or waits for it.
+    /// When the current silence counts, in ms from the start. Silence is measured only while the conversation waits for
+    /// the user, not while the assistant speaks or thinks.
     fn silent_at_ms(&self) -> Option<i64> {
         let is_users_turn = self.state == State::Listening && !self.is_being_spoken;
         let silence_ms = self.setup.limits.silence_ms.filter(|_| is_users_turn)?;

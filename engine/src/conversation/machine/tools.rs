@@ -1,4 +1,4 @@
-//! The model's tool calls: taken down, made or refused, and answered.
+//! Tool calls by the model: recorded, then sent or rejected, and their results.
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -9,7 +9,7 @@ use crate::conversation::{
     EndedReason, Message, TEXT_BYTES_MAX, TOOL_NAME_BYTES_MAX, TOOL_RESULT_BYTES_MAX, ToolRequest,
 };
 
-/// A call whose result is awaited.
+/// A call without a result.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct PendingToolCall {
     pub(super) id: String,
@@ -24,7 +24,7 @@ impl PendingToolCall {
 }
 
 impl Conversation {
-    /// Calls the tools, or tells the model why not: a wrong call costs it one of its calls.
+    /// Calls the tools. The model receives an error for a rejected call, which counts toward the limit as well.
     pub(super) fn call_tools(&mut self, text: String, calls: Vec<ToolRequest>) {
         if self.tool_calls_this_turn > self.setup.limits.tool_calls_per_turn_max {
             return self.end(EndedReason::ToolLoop);
@@ -38,28 +38,28 @@ impl Conversation {
         if self.ended().is_some() {
             return;
         }
-        let mut refused = Vec::new();
+        let mut rejected = Vec::new();
         for request in calls {
-            let refusal = self.refusal(&request);
-            let call = self.take_down(request, refusal.is_some());
+            let rejection = self.rejection(&request);
+            let call = self.record_call(request, rejection.is_some());
             if self.ended().is_some() {
                 return;
             }
             self.state = State::Calling;
-            match refusal {
-                Some(reason) => refused.push((call.id.clone(), reason)),
+            match rejection {
+                Some(reason) => rejected.push((call.id.clone(), reason)),
                 None => self.outputs.push_back(call.output()),
             }
             self.pending.push(call);
         }
-        // After all the calls: a model's interface wants a turn's calls together, then their results.
-        for (id, reason) in refused {
+        // After all calls: model APIs require all calls of a turn before their results.
+        for (id, reason) in rejected {
             self.tool_result(&id, reason, true);
         }
     }
 
-    /// Why a call is not made, if so.
-    fn refusal(&self, request: &ToolRequest) -> Option<String> {
+    /// Why a call is rejected; `None` if it can be sent.
+    fn rejection(&self, request: &ToolRequest) -> Option<String> {
         if self.tool_calls_this_turn >= self.setup.limits.tool_calls_per_turn_max {
             Some("No further tool call is possible in this turn: answer the user now.".to_owned())
         } else if !self.setup.tools.iter().any(|tool| tool.name == request.name) {
@@ -71,7 +71,7 @@ impl Conversation {
         }
     }
 
-    fn take_down(&mut self, request: ToolRequest, refused: bool) -> PendingToolCall {
+    fn record_call(&mut self, request: ToolRequest, is_rejected: bool) -> PendingToolCall {
         self.tool_calls_this_turn = self.tool_calls_this_turn.saturating_add(1);
         self.tool_calls = self.tool_calls.saturating_add(1);
         let ToolRequest { name, arguments } = request;
@@ -82,7 +82,7 @@ impl Conversation {
         row.tool_name = Some(name.clone());
         row.tool_call_id = Some(id.clone());
         row.arguments = Some(arguments.clone());
-        row.is_error = refused.then_some(true);
+        row.is_error = is_rejected.then_some(true);
         if self.record(row) {
             let (id, name, arguments) = (id.clone(), name.clone(), arguments.clone());
             self.history.push(Message::ToolCall { id, name, arguments });

@@ -1,6 +1,6 @@
-//! Writes the text that a module for WebAssembly is built with: the documents, cut into parts so that everything about
-//! one operation stands together. Most of it repeats, and what repeats within a few kilobytes compresses to almost
-//! nothing. Cuts may be anywhere: parts are only ever joined again, in their order.
+//! Writes the text that a WebAssembly module embeds: the documents, split into parts that are grouped by operation. The
+//! parts of one operation repeat each other, and repetitions within a few kilobytes compress well. A split can be at
+//! any position, because parts are only joined again, in their order.
 use std::fmt::Write;
 use std::ops::Range;
 
@@ -55,7 +55,7 @@ pub fn build() -> Result<String, Fault> {
     Ok(format!("{index}{schemas}\n{parts}"))
 }
 
-/// A document and its parts: what comes before all operations, then one an operation, in the table's order.
+/// A document and its parts: the part before all operations, then one per operation, in the table's order.
 struct Document<'a> {
     name: &'static str,
     text: &'a str,
@@ -68,7 +68,7 @@ struct Part {
 }
 
 impl<'a> Document<'a> {
-    /// Cuts where `mark` says that an operation begins. One whose mark is missing has no part.
+    /// Splits where the `mark` of an operation begins. An operation without a mark in the document has no part.
     fn cut(name: &'static str, text: &'a str, mark: impl Fn(&str) -> String) -> Self {
         let found = OPERATIONS.iter().map(|operation| text.find(&mark(operation.id)));
         let starts: Vec<Option<usize>> = [Some(0)].into_iter().chain(found).collect();
@@ -81,14 +81,14 @@ impl<'a> Document<'a> {
         Self { name, text, parts }
     }
 
-    /// Puts one of its parts where the next place is.
+    /// Writes one of its parts at the next position.
     fn place(&mut self, at: usize, text: &mut String) {
         if let Some(Some(part)) = self.parts.get_mut(at) {
             part.place = put(text, &self.text[part.range.clone()]);
         }
     }
 
-    /// The places of its parts, in its own order.
+    /// The positions of its parts, in the document's order.
     fn places(self) -> Vec<String> {
         let mut parts: Vec<Part> = self.parts.into_iter().flatten().collect();
         parts.sort_by_key(|part| part.range.start);
@@ -96,7 +96,7 @@ impl<'a> Document<'a> {
     }
 }
 
-/// A schema's place: most stand in the OpenAPI document already.
+/// A schema's position; the OpenAPI document contains most schemas already.
 fn schema(parts: &mut String, schema: Option<Value>) -> String {
     let Some(text) = schema.map(|schema| schema.to_string()) else {
         return "-".to_owned();

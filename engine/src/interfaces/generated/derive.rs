@@ -1,4 +1,4 @@
-//! Request schemas, from the types that requests are read into.
+//! Request schemas, derived from the request types.
 use serde_json::Value;
 
 use crate::interfaces::generated::RequestSchemas;
@@ -10,7 +10,7 @@ pub fn requests(operation: &Operation) -> RequestSchemas {
     RequestSchemas {
         query: operation.query.map(|query| {
             let mut query = schema::request(query, true);
-            // An unknown parameter is a typo, whether or not its type remembers to refuse it.
+            // An unknown parameter is a typo, so it is rejected even if its type allows it.
             query["additionalProperties"] = false.into();
             without_null(&mut query);
             query

@@ -1,8 +1,8 @@
-//! Reads what `build` wrote. Each request reads what it needs, and nothing is read at the start.
+//! Reads the text that `build` wrote. Each request reads only what it needs.
 //!
-//! The text is an index, an empty line, and the documents cut into parts. A line of the index is a name and then
-//! places in what follows the empty line, `START+BYTES` each: the parts of a document in their order, or an
-//! operation's query and body schemas, `-` for none.
+//! The text is an index, an empty line, and the documents split into parts. A line of the index is a name and positions
+//! after the empty line, `START+BYTES` each: the parts of a document in their order, or an operation's query and body
+//! schemas, `-` for none.
 use serde_json::Value;
 
 use crate::interfaces::generated::RequestSchemas;
@@ -27,7 +27,7 @@ impl Embedded {
         Self { index, parts }
     }
 
-    /// The OpenAPI document. Its first part ends where the base URL belongs.
+    /// The OpenAPI document. The base URL is inserted after its first part.
     pub fn openapi(&self, base_url: &str) -> Result<String, Fault> {
         let mut places = self.line(OPENAPI)?;
         let before = places.next().and_then(|place| self.part(place)).ok_or_else(broken)?;
@@ -59,7 +59,7 @@ impl Embedded {
         Ok(RequestSchemas { query: schema()?, body: schema()? })
     }
 
-    /// The places in the line of that name.
+    /// The positions in the line of that name.
     fn line(&self, name: &str) -> Result<impl Iterator<Item = &'static str>, Fault> {
         self.index
             .lines()

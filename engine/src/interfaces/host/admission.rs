@@ -1,4 +1,4 @@
-//! From the head of a request to its end.
+//! Admits a request by its head, receives its body and answers it.
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -15,9 +15,9 @@ use crate::live::{LiveSession, handshake, telephony};
 use crate::operations::auth::Credential;
 use crate::ports::Incoming;
 
-/// What a host does with a request once it has its head. `U` is what the host needs to upgrade the connection.
+/// The host's next action after the head of a request. `U` is the host's value for upgrading the connection.
 pub enum Admission<U> {
-    /// Send this without reading the body, and close the connection: too large a body is announced.
+    /// Send this without reading the body, and close the connection: the declared body is too large.
     Respond(FinalResponse),
     /// Read the body, then answer.
     ReadBody(PendingRequest),
@@ -45,7 +45,7 @@ pub(crate) fn begin<U>(
     }
 }
 
-/// A request of which the head is there.
+/// The head of a request.
 struct Pending {
     api: Arc<Api>,
     head: Parts,
@@ -70,7 +70,7 @@ impl Pending {
     }
 }
 
-/// Whether the body of a request can matter. Without something that may be a key, it cannot.
+/// Whether the body of a request is used. Without a plausible key it is not.
 fn needs_body(head: &Parts) -> bool {
     // Carriers sign the bodies of their callbacks.
     head.uri.path().starts_with(telephony::PATH)
@@ -85,18 +85,18 @@ pub struct PendingRequest {
     bytes: usize,
 }
 
-/// More of a body came than one request may have. The host calls [`PendingRequest::fail`].
+/// The body exceeds its limit. The host calls [`PendingRequest::fail`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BodyTooLarge;
 
-/// Why a body did not arrive.
+/// Why a body was not received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BodyFailure {
-    /// [`PendingRequest::receive`] refused a piece.
+    /// [`PendingRequest::receive`] rejected a piece.
     TooLarge,
-    /// Not all of it came within [`PendingRequest::DEADLINE_MS`], or the connection broke.
+    /// It was incomplete after [`PendingRequest::DEADLINE_MS`], or the connection broke.
     Late,
-    /// It is not framed as its headers say.
+    /// Its framing contradicts its headers.
     Malformed,
 }
 
@@ -121,17 +121,17 @@ impl BodyFailure {
 }
 
 impl PendingRequest {
-    /// The whole body has to arrive within this time.
+    /// The deadline for receiving the whole body.
     pub const DEADLINE_MS: u64 = REQUEST_READ_MS;
 
-    /// An upper bound of what [`PendingRequest::receive`] will keep, for hosts that reserve memory: `declared` bytes
-    /// if the head or the connection says how many come.
+    /// An upper bound of the memory for the body, for hosts that reserve it. `declared` is the length of the body, if
+    /// the head or the connection has it.
     pub fn memory_bytes(&self, declared: Option<u64>) -> u64 {
         let bytes_max = BODY_BYTES_MAX as u64;
         if self.keeps_body { declared.unwrap_or(bytes_max).min(bytes_max) } else { 0 }
     }
 
-    /// Takes the next piece of the body, in order. A body that cannot matter is counted and not kept.
+    /// Receives the next piece of the body, in order. An unused body is counted but not kept.
     pub fn receive(&mut self, piece: Bytes) -> Result<(), BodyTooLarge> {
         self.bytes = self.bytes.saturating_add(piece.len());
         if self.bytes > BODY_BYTES_MAX {
@@ -143,44 +143,45 @@ impl PendingRequest {
         Ok(())
     }
 
-    /// Names the request for [`RequestTrace::broken`]; a host that can lose a running request takes it first.
+    /// Identifies the request for [`RequestTrace::broken`]. A host whose running requests can be lost gets it
+    /// beforehand.
     pub fn trace(&self) -> RequestTrace {
         self.request.trace.clone()
     }
 
-    /// Whether the request changes nothing, so that a host may drop its answer half-way once the client is gone. Other
-    /// requests run to their end. Carriers report on calls by `GET`, too.
+    /// Whether the request only reads, so that a host may drop it when the client disconnects. Other requests run to
+    /// their end. Callbacks of carriers can write with `GET`, too.
     pub fn only_reads(&self) -> bool {
         let head = &self.request.head;
         head.method.is_safe() && !head.uri.path().starts_with(telephony::PATH)
     }
 
-    /// Answers the request, once the body has been received to its end.
+    /// Answers the request after the whole body was received.
     pub async fn answer(self) -> PreparedResponse {
         let (api, incoming, trace) = self.request.into_incoming(self.body.whole());
         let response = routes::respond(&api, &incoming, trace.request_id()).await;
         trace.prepare(&api, response)
     }
 
-    /// The response to a request whose body did not arrive. The host closes the connection after it.
+    /// The response to a request whose body was not received. The host closes the connection after it.
     pub fn fail(self, failure: BodyFailure) -> FinalResponse {
         self.request.trace.refuse(&failure.error(), None)
     }
 }
 
-/// A request for a WebSocket. Its token is not used up before it is accepted.
+/// A request for a WebSocket. Accepting it uses up its token.
 pub struct PendingSocket(Pending);
 
-/// What a host does with a request for a WebSocket.
+/// The host's next action for a request for a WebSocket.
 pub enum SocketAdmission {
-    /// Send this and upgrade nothing.
+    /// Send this without an upgrade.
     Refused(Box<FinalResponse>),
     /// Upgrade, then [`LiveSession::run`]; [`LiveSession::abandon`] when the upgrade fails. The call is open.
     Accepted(Box<LiveSession>),
 }
 
 impl PendingSocket {
-    /// Names the request for [`RequestTrace::broken`].
+    /// Identifies the request for [`RequestTrace::broken`].
     pub fn trace(&self) -> RequestTrace {
         self.0.trace.clone()
     }
@@ -195,7 +196,7 @@ impl PendingSocket {
     }
 }
 
-/// The pieces of a body; one that came in one piece is not copied.
+/// The pieces of a body. A single piece is not copied.
 #[derive(Default)]
 enum Body {
     #[default]
@@ -229,8 +230,8 @@ impl Body {
     }
 }
 
-/// A header given twice means both values, joined by a comma (RFC 9110, 5.3). Some hosts get them joined already, so
-/// all are: a header that takes one value is refused rather than read from the first of two.
+/// Joins the values of repeated headers with commas (RFC 9110, 5.3). Some hosts receive them joined, so this makes all
+/// hosts behave alike: repeating a header that allows one value is an error everywhere.
 fn join_repeated(headers: &mut HeaderMap) {
     if headers.len() == headers.keys_len() {
         return;

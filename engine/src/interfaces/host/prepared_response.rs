@@ -1,4 +1,4 @@
-//! What a host sends and logs for a request.
+//! The response and the log record of a request.
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
@@ -16,28 +16,27 @@ use crate::ports::{Blobs, BoxStream, Clock, Random};
 use crate::storage::fault::Fault;
 use crate::storage::recordings::NotServed;
 
-/// The end of a request.
+/// The result of a request.
 pub enum PreparedResponse {
-    /// Send it.
+    /// Send this response.
     Complete(FinalResponse),
     /// Open the blob, then send head and blob.
     Blob(BlobResponse),
 }
 
-/// A response that only has to be sent, and logged.
+/// A response that is ready to be sent and logged.
 pub struct FinalResponse {
     response: Response<Bytes>,
     record: LogRecord,
 }
 
 impl FinalResponse {
-    /// What to send, and what to log of it.
+    /// The response to send, and its log record.
     pub fn into_parts(self) -> (Response<Bytes>, LogRecord) {
         (self.response, self.record)
     }
 
-    /// The response of a service that could not be put together, because of the setting or binding `name`. `detail`
-    /// goes to the log.
+    /// The response of a service that cannot start because of the setting or binding `name`. `detail` is for the log.
     pub fn unconfigured(
         head: (Method, Uri),
         name: &str,
@@ -53,7 +52,7 @@ impl FinalResponse {
     }
 }
 
-/// A response whose body is a part of a blob, which has to be opened before the head is sent.
+/// A response whose body is a part of a blob. The blob must be opened before the head is sent.
 pub struct BlobResponse {
     response: Response<Bytes>,
     slice: Slice,
@@ -62,19 +61,19 @@ pub struct BlobResponse {
 }
 
 impl BlobResponse {
-    /// The part of the blob to open, for hosts that stream blobs by a way of their own.
+    /// The part of the blob to open, for hosts with their own way of streaming blobs.
     pub fn slice(&self) -> &Slice {
         &self.slice
     }
 
-    /// Opens the blob through the port; the body, if there is a stream, comes in pieces of bounded size.
+    /// Opens the blob through the port. The stream has pieces of bounded size.
     pub async fn open(self) -> (FinalResponse, Option<BoxStream<'static, Result<Bytes, BlobError>>>) {
         let opened = blobs::open(self.blobs.clone(), self.slice.clone()).await;
         self.resolve(opened)
     }
 
-    /// The response, given what came of opening the blob: the stream with the head that belongs to it, or an error
-    /// and no stream. `Ok(None)`: there is no such blob.
+    /// The response after opening the blob: its head and the stream, or an error response without a stream. `Ok(None)`:
+    /// the blob does not exist.
     pub fn resolve<S>(self, opened: Result<Option<S>, BlobError>) -> (FinalResponse, Option<S>) {
         let Self { response, slice, trace, blobs: _ } = self;
         match opened {
@@ -88,7 +87,7 @@ impl BlobResponse {
     }
 }
 
-/// Names a request in responses and in the log. Cheap to clone.
+/// Identifies a request in responses and in the log. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct RequestTrace {
     request_id: RequestId,
@@ -105,8 +104,7 @@ impl RequestTrace {
         &self.request_id
     }
 
-    /// The response when the host could not finish the request: it panicked, or the platform stopped it. `detail` goes
-    /// to the log.
+    /// The response when the request did not finish: it panicked, or the platform stopped it. `detail` is for the log.
     pub fn broken(self, detail: String) -> FinalResponse {
         self.fault(Fault::Bug(detail))
     }
@@ -121,7 +119,7 @@ impl RequestTrace {
         self.complete(response)
     }
 
-    /// Adds the headers that every response carries.
+    /// Adds the headers of every response.
     pub(crate) fn complete(self, mut response: Response<Bytes>) -> FinalResponse {
         finish(&mut response, &self.request_id);
         let incident = response.extensions_mut().remove::<Incident>().map(|Incident(detail)| detail);
@@ -130,7 +128,7 @@ impl RequestTrace {
         FinalResponse { response, record }
     }
 
-    /// The outcome of a response that may stand for a blob.
+    /// The result of a response whose body may be a blob.
     pub(crate) fn prepare(self, api: &Api, mut response: Response<Bytes>) -> PreparedResponse {
         match response.extensions_mut().remove::<Slice>() {
             None => PreparedResponse::Complete(self.complete(response)),
@@ -142,7 +140,7 @@ impl RequestTrace {
     }
 }
 
-/// What a host logs of a request: free of keys, tokens, queries and bodies.
+/// The log record of a request, without keys, tokens, queries and bodies.
 #[derive(Debug, Clone)]
 pub struct LogRecord {
     request_id: RequestId,
@@ -153,7 +151,7 @@ pub struct LogRecord {
 }
 
 impl LogRecord {
-    /// The id that the client sees, too.
+    /// The id, which the client also receives.
     pub fn request_id(&self) -> &str {
         &self.request_id
     }
@@ -163,7 +161,7 @@ impl LogRecord {
         &self.method
     }
 
-    /// The path without the token that may be in it.
+    /// The path, without a token.
     pub fn path(&self) -> Cow<'_, str> {
         without_token(self.uri.path())
     }
@@ -173,7 +171,7 @@ impl LogRecord {
         self.status
     }
 
-    /// What failed on our side. Log such a record as an error, and others only for debugging.
+    /// The internal error, if any. Log a record with one as an error, and others for debugging.
     pub fn incident(&self) -> Option<&str> {
         self.incident.as_deref()
     }

@@ -1,4 +1,4 @@
-//! `tools/call`: arguments become an operation's input, its answer a tool result.
+//! `tools/call`: converts arguments to an operation's input, and its response to a tool result.
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 

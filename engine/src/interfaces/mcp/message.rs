@@ -1,4 +1,4 @@
-//! JSON-RPC 2.0 messages, and the refusal of anything else.
+//! Parses JSON-RPC 2.0 messages and rejects everything else.
 use serde_json::{Map, Value, json};
 
 use crate::base::error::Error;
@@ -7,7 +7,7 @@ use crate::interfaces::mcp::Reply;
 
 /// Not JSON.
 pub const PARSE_ERROR: i64 = -32700;
-/// JSON, but no JSON-RPC request.
+/// Not a JSON-RPC request.
 pub const INVALID_REQUEST: i64 = -32600;
 /// No such method.
 pub const METHOD_NOT_FOUND: i64 = -32601;
@@ -15,7 +15,7 @@ pub const METHOD_NOT_FOUND: i64 = -32601;
 pub const INVALID_PARAMS: i64 = -32602;
 /// A header contradicts the body (2026-07-28).
 pub const HEADER_MISMATCH: i64 = -32020;
-/// A protocol version we do not speak (2026-07-28).
+/// An unsupported protocol version (2026-07-28).
 pub const UNSUPPORTED_VERSION: i64 = -32022;
 
 /// A JSON-RPC error.
@@ -26,7 +26,7 @@ pub struct Refusal {
 }
 
 impl Refusal {
-    /// With a code and a sentence.
+    /// With a code and a message.
     pub fn new(code: i64, message: impl Into<String>) -> Self {
         Self { code, message: message.into(), data: None }
     }
@@ -65,16 +65,16 @@ pub enum Message {
 
 /// A request.
 pub struct Request {
-    /// A text or a whole number, echoed as it came.
+    /// A string or an integer, echoed unchanged.
     pub id: Value,
     /// The method.
     pub method: String,
-    /// An object; empty when left out.
+    /// An object; empty if omitted.
     pub params: Value,
 }
 
-/// Reads a body. A document that can be read but breaks the stricter rules of REST bodies (a key
-/// twice, U+0000) comes with the error its tool call answers.
+/// Parses a body. For valid JSON that breaks the stricter rules of REST bodies (duplicate keys, U+0000), it also
+/// returns the error for the result of the tool call.
 pub fn parse(body: &[u8]) -> Result<(Value, Option<Error>), Refusal> {
     let unreadable = |message: &str| Refusal::new(PARSE_ERROR, format!("Parse error: {message}"));
     match json::read(body) {
@@ -87,7 +87,7 @@ pub fn parse(body: &[u8]) -> Result<(Value, Option<Error>), Refusal> {
     }
 }
 
-/// The path in a message as REST names it: `name` for `params.arguments.data.name`.
+/// The path in a message as REST names it, such as `name` for `params.arguments.data.name`.
 fn as_in_rest(field: &str) -> &str {
     let Some(argument) = field.strip_prefix("params.arguments.") else {
         return field;
@@ -100,7 +100,7 @@ fn as_in_rest(field: &str) -> &str {
 }
 
 impl Message {
-    /// Reads one message.
+    /// Parses one message.
     pub fn read(value: Value) -> Result<Self, Refusal> {
         let invalid = |message: &str| Refusal::new(INVALID_REQUEST, message);
         let Value::Object(mut object) = value else {

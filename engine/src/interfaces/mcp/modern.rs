@@ -1,5 +1,5 @@
-//! Revision 2026-07-28: no handshake, the protocol version in every request, headers that repeat
-//! what the body says so that proxies can route.
+//! Revision 2026-07-28: no handshake, the protocol version in every request, and headers that repeat parts of the body
+//! for proxies.
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::HeaderMap;
@@ -16,19 +16,19 @@ use crate::interfaces::mcp::{
 use crate::operations::context::Context;
 use crate::storage::fault::Fault;
 
-/// Where a request says which revision it speaks.
+/// The field with the request's protocol revision.
 pub const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
 const CAPABILITIES_KEY: &str = "io.modelcontextprotocol/clientCapabilities";
 const SERVER_INFO_KEY: &str = "io.modelcontextprotocol/serverInfo";
-/// How long a client may keep the tool list: it changes only with the binary.
+/// How long a client may cache the tool list, which changes only with the binary.
 pub const LIST_TTL_MS: u64 = 300_000;
 
-/// Whether a request's params carry this era's metadata.
+/// Whether a request's params have the metadata of this revision.
 pub fn is_modern(params: &Value) -> bool {
     params["_meta"].get(VERSION_KEY).is_some()
 }
 
-/// The refusal of a version we do not speak.
+/// The error for an unsupported version.
 pub fn unsupported(version: &str) -> Refusal {
     let shown: String = version.chars().take(64).collect();
     Refusal::new(message::UNSUPPORTED_VERSION, format!("Unsupported protocol version: {shown}"))
@@ -39,7 +39,7 @@ fn supported() -> Vec<&'static str> {
     MODERN_VERSIONS.iter().chain(LEGACY_VERSIONS).copied().collect()
 }
 
-/// What every result of this era carries.
+/// The metadata of every result of this revision.
 pub fn result_meta() -> Value {
     json!({ SERVER_INFO_KEY: server_info() })
 }
@@ -126,7 +126,7 @@ fn envelope(headers: &HeaderMap, version_header: Option<&str>, request: &Request
     Ok(())
 }
 
-/// A header's text; `=?base64?…?=` carries what a header cannot.
+/// The text of a header; `=?base64?…?=` encodes characters that headers do not allow.
 fn header(headers: &HeaderMap, name: &str) -> Option<String> {
     let text = headers.get(name)?.to_str().ok()?.trim();
     match text.strip_prefix("=?base64?").and_then(|rest| rest.strip_suffix("?=")) {

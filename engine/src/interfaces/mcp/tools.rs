@@ -18,7 +18,7 @@ pub struct Tools {
 }
 
 impl Tools {
-    /// Both results from the first.
+    /// Derives the second result from the first.
     pub fn new(legacy_list: String) -> Self {
         let more = json!({
             "resultType": "complete",
@@ -27,7 +27,7 @@ impl Tools {
             "_meta": modern::result_meta(),
         })
         .to_string();
-        // Both are objects, so their fields can be joined.
+        // Both are JSON objects, so their fields can be concatenated.
         let modern_list = match (legacy_list.strip_suffix('}'), more.strip_prefix('{')) {
             (Some(tools), Some(more)) => format!("{tools},{more}"),
             _ => more,
@@ -36,7 +36,7 @@ impl Tools {
     }
 }
 
-/// All tools are on one page, so every cursor is refused.
+/// All tools are on one page, so every cursor is invalid.
 pub fn refuse_cursor(params: &Value) -> Option<Refusal> {
     params
         .get("cursor")

@@ -50,9 +50,9 @@ pub struct Drive<'a> {
     assistant: Cost,
     total: Cost,
     failure: Option<(FailureCode, CallFault)>,
-    /// The job has used all of its attempts: no model is asked any more.
-    given_up: bool,
-    /// An external request was made, which takes time.
+    /// Whether the job has used all of its attempts: no model is asked any more.
+    attempts_exhausted: bool,
+    /// Whether an external request was made.
     has_waited: bool,
     saved_at_ms: i64,
     /// When the lease expires.
@@ -62,7 +62,7 @@ pub struct Drive<'a> {
 enum Next {
     Ask(SimulationPart),
     CallTools(Vec<ToolCall>),
-    Over(Result<SimulationResult, SimulationFailure>),
+    End(Result<SimulationResult, SimulationFailure>),
 }
 
 impl<'a> Drive<'a> {
@@ -85,32 +85,32 @@ impl<'a> Drive<'a> {
             assistant: Cost::default(),
             total: Cost::default(),
             failure: None,
-            given_up: false,
+            attempts_exhausted: false,
             has_waited: false,
             saved_at_ms: now_ms,
             leased_until_ms: job.leased_until_ms,
         };
         if !inputs.is_empty() {
             for one in inputs {
-                drive.simulation.forget_questions();
-                drive.take(one);
+                drive.simulation.drop_open_requests();
+                drive.apply(one);
             }
             // The last input may have ended the simulation: its result is not stored yet.
-            drive.simulation.forget_questions();
+            drive.simulation.drop_open_requests();
             drive.simulation.resume();
         }
         drive
     }
 
-    /// The result of a conversation that failed internally.
-    pub fn interrupted(&mut self, reason: &str) -> Driven {
-        self.given_up = true;
+    /// The result of a run that has used all of its attempts.
+    pub fn exhausted(&mut self, reason: &str) -> Driven {
+        self.attempts_exhausted = true;
         let failure = self.simulation.failure(SimulationPart::Assistant, reason.to_owned());
         self.driven(Err(failure))
     }
 
     /// The statement that deletes the journal.
-    pub fn forget(&self) -> Statement {
+    pub fn delete_journal(&self) -> Statement {
         self.journal.forget()
     }
 
@@ -120,7 +120,7 @@ impl<'a> Drive<'a> {
         let mut models = Models::new(self.services, self.started, &specs);
         loop {
             match self.next() {
-                Next::Over(result) => return Ok(self.driven(result)),
+                Next::End(result) => return Ok(self.driven(result)),
                 Next::CallTools(calls) => self.call_tools(calls).await?,
                 Next::Ask(part) => self.ask(part, &mut models).await?,
             }
@@ -135,13 +135,13 @@ impl<'a> Drive<'a> {
                 Output::AskAssistant => return Next::Ask(SimulationPart::Assistant),
                 Output::AskJudge => return Next::Ask(SimulationPart::Judge),
                 Output::CallTool { id, name, arguments } => calls.push(ToolCall { id, name, arguments }),
-                Output::Done { result } => return Next::Over(Ok(result)),
-                Output::Failed { failure } => return Next::Over(Err(failure)),
+                Output::Done { result } => return Next::End(Ok(result)),
+                Output::Failed { failure } => return Next::End(Err(failure)),
             }
         }
         if calls.is_empty() {
-            let reason = "The conversation came to a halt.".to_owned();
-            return Next::Over(Err(self.simulation.failure(SimulationPart::Assistant, reason)));
+            let reason = "The conversation stalled.".to_owned();
+            return Next::End(Err(self.simulation.failure(SimulationPart::Assistant, reason)));
         }
         Next::CallTools(calls)
     }
@@ -155,7 +155,7 @@ impl<'a> Drive<'a> {
                     reason: "The run reached its cost limit, so the judge was not asked.".to_owned(),
                 },
             };
-            self.tell(input, Cost::default());
+            self.record_input(input, Cost::default());
             return Ok(());
         }
         self.before_asking(model).await?;
@@ -167,11 +167,11 @@ impl<'a> Drive<'a> {
                 (Input::ModelFailed { reason: failure.message }, cost)
             }
             None => {
-                let reason = "There was nothing to rule on.".to_owned();
+                let reason = "There was no question for the judge.".to_owned();
                 (Input::ModelFailed { reason }, Cost::default())
             }
         };
-        self.tell(input, cost);
+        self.record_input(input, cost);
         Ok(())
     }
 
@@ -179,13 +179,13 @@ impl<'a> Drive<'a> {
         CostLimit { microusd: self.started.max_cost_microusd }
     }
 
-    fn tell(&mut self, input: Input, spent: Cost) {
+    fn record_input(&mut self, input: Input, spent: Cost) {
         let entry = JournalEntry { input, spent };
-        self.journal.input(&entry);
-        self.take(entry);
+        self.journal.add_input(&entry);
+        self.apply(entry);
     }
 
-    fn take(&mut self, entry: JournalEntry) {
+    fn apply(&mut self, entry: JournalEntry) {
         self.total.add(entry.spent);
         if matches!(entry.input, Input::AssistantReply { .. }) {
             self.assistant.add(entry.spent);
@@ -196,12 +196,12 @@ impl<'a> Drive<'a> {
     /// Sends the tool calls of one reply together. Each is stored first, with an id that is the same in every retry.
     async fn call_tools(&mut self, calls: Vec<ToolCall>) -> Result<(), Failure> {
         for call in &calls {
-            self.journal.calling(&call.id, &call.name);
+            self.journal.add_tool_call(&call.id, &call.name);
         }
         self.has_waited = true;
         let calls = self.checkpoint(self.tools.slowest_ms(&calls), calls).await?;
         for ToolAnswer { id, text, is_error } in join_all(calls.into_iter().map(CommittedCall::make)).await {
-            self.tell(Input::ToolResult { id, text, is_error }, Cost::default());
+            self.record_input(Input::ToolResult { id, text, is_error }, Cost::default());
         }
         // The results are stored before anything follows from them.
         self.checkpoint(0, Vec::new()).await?;
@@ -274,7 +274,7 @@ impl<'a> Drive<'a> {
         let by_rule = || Analysis::of(rules::analyse(&turn), AnalysisMethod::Rule);
         let model = &self.started.assistant.model;
         // A model is not asked again after it has just failed, or after its responses were lost repeatedly.
-        let silent = self.given_up || self.failure.is_some() || transcript.is_empty();
+        let silent = self.attempts_exhausted || self.failure.is_some() || transcript.is_empty();
         if model == RULES_MODEL || silent || !self.cost_limit().allows(model, self.total) {
             return Ok((by_rule(), Cost::default()));
         }
@@ -287,7 +287,7 @@ impl<'a> Drive<'a> {
         let Asked { answer, cost: spent } = Asked::from(answer);
         let analysis = answer.map_or_else(|_| by_rule(), |found| Analysis::of(found, AnalysisMethod::Model));
         // Stored with its cost: if storing the end fails, the analysis is not paid again.
-        self.journal.looked_into(&analysis, spent);
+        self.journal.add_analysis(&analysis, spent);
         self.checkpoint(0, Vec::new()).await?;
         Ok((analysis, spent))
     }

@@ -7,7 +7,7 @@ use crate::base::ids::{CallId, RunId};
 use crate::base::time::Timestamp;
 use crate::conversation::EndedReason;
 use crate::jobs::Failure;
-use crate::live::end_call::{CallJob, EndOfCall, Line, end_call};
+use crate::live::end_call::{CallJob, EndOfCall, LineEnd, end_call};
 use crate::services::Services;
 use crate::simulation::SimulationResult;
 use crate::sql;
@@ -20,7 +20,7 @@ use crate::storage::snapshots::AssistantSnapshot;
 use crate::storage::spending;
 
 /// Opens the call of the run.
-pub async fn opened(services: &Services, job: &Job, started: &Started) -> Result<(), Failure> {
+pub async fn open_call(services: &Services, job: &Job, started: &Started) -> Result<(), Failure> {
     let new = &started.call;
     let mut batch = Batch::from([job.guard()]);
     batch.extend(calls::write::insert(new));
@@ -39,7 +39,7 @@ pub async fn opened(services: &Services, job: &Job, started: &Started) -> Result
 }
 
 /// Ends the run and its call. `error` is set if the run itself failed.
-pub async fn over(
+pub async fn end_run(
     services: &Services,
     job: &Job,
     started: &Started,
@@ -47,7 +47,7 @@ pub async fn over(
     driven: Driven,
     error: Option<RunError>,
 ) -> Result<(), Failure> {
-    let (result, broke) = match driven.result {
+    let (result, has_failed) = match driven.result {
         Ok(result) => (result, false),
         Err(failure) => {
             let result = SimulationResult {
@@ -66,11 +66,11 @@ pub async fn over(
     let now_ms = services.ports().clock.now_ms();
     let mut total = driven.total;
     total.add(spent);
-    let mut of_call = driven.assistant;
-    of_call.add(spent);
+    let mut call_cost = driven.assistant;
+    call_cost.add(spent);
     let ended_reason = result.ended_reason;
     // A failure of the judge is no failure of the call.
-    let of_model = driven.failure.filter(|_| ended_reason == EndedReason::ModelFailed);
+    let model_failure = driven.failure.filter(|_| ended_reason == EndedReason::ModelFailed);
     let new = &started.call;
     let ended = EndedCall {
         answered_at: new.answered_at,
@@ -78,14 +78,14 @@ pub async fn over(
         duration_ms: result.duration_ms,
         outcome: ended_reason.outcome(),
         ended_reason: Some(ended_reason),
-        fault: of_model.map_or(ended_reason.fault(), |(_, fault)| fault),
+        fault: model_failure.map_or(ended_reason.fault(), |(_, fault)| fault),
         transcript: result.transcript,
-        costs: Costs::of(0, 0, of_call.microusd, 0),
-        usage: of_call.usage(),
+        costs: Costs::of(0, 0, call_cost.microusd, 0),
+        usage: call_cost.usage(),
     };
     let call = Call::of(new, Some(&ended), Some(&analysis))?;
     let last_line = super::drive::last_line(&ended.transcript);
-    let of_call_microusd = ended.costs.total_microusd;
+    let call_microusd = ended.costs.total_microusd;
 
     let mut batch = Batch::default();
     let end = EndOfCall {
@@ -95,20 +95,20 @@ pub async fn over(
         analysis: Some(&analysis),
         subscribers: &subscribers,
         // The job belongs to the run, and finishes with it.
-        job: CallJob::Ours,
-        line: Line::HungUpByJob,
+        job: CallJob::LeasedByCaller,
+        line_end: LineEnd::HangUpByJob,
         now: Timestamp::from_ms(now_ms),
     };
     end_call(services, &mut batch, end)?;
     // The call's costs do not include the simulated caller and the judge.
-    batch.extend(spending::add(&job.workspace_id, now_ms, total.microusd - of_call_microusd));
+    batch.extend(spending::add(&job.workspace_id, now_ms, total.microusd - call_microusd));
     batch.emit(services, &job.workspace_id, &subscribers, EventKind::CallAnalyzed, now_ms, || {
         Ok(json!({"call": &call}))
     })?;
 
     let mut run = started.run.clone();
-    run.status = if broke { RunStatus::Error } else { RunStatus::Completed };
-    run.passed = (!broke).then_some(result.passed);
+    run.status = if has_failed { RunStatus::Error } else { RunStatus::Completed };
+    run.passed = (!has_failed).then_some(result.passed);
     run.error = error;
     run.turns = i64::from(result.turns);
     run.last_line = last_line;
@@ -130,8 +130,8 @@ pub async fn over(
         now = now_ms,
     );
     batch.push(update.in_workspace(&job.workspace_id));
-    batch.push(drive.forget());
-    let kind = if broke { EventKind::SimulationRunError } else { EventKind::SimulationRunCompleted };
+    batch.push(drive.delete_journal());
+    let kind = if has_failed { EventKind::SimulationRunError } else { EventKind::SimulationRunCompleted };
     batch.emit(services, &job.workspace_id, &subscribers, kind, now_ms, || {
         Ok(json!({"run": RunDetail::of(run, &result.evaluations, call)?}))
     })?;

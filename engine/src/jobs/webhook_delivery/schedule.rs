@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_schedule_is_the_published_one_and_ends() {
+    fn the_schedule_is_as_documented() {
         let pauses: Vec<_> = (1..=8).map(|failures| pause_ms(failures, None)).collect();
         let seconds = [5, 300, 1_800, 7_200, 18_000, 36_000, 36_000].map(|seconds| Some(seconds * 1000));
         assert_eq!(pauses[..7], seconds);
@@ -42,7 +42,7 @@ mod tests {
     }
 
     #[test]
-    fn retry_after_is_never_earlier_than_planned_and_at_most_the_next_pause() {
+    fn retry_after_extends_a_pause_up_to_the_next_one() {
         for (failures, asked, pause) in [
             (1, 0, 5_000),
             (1, 60_000, 60_000),
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn chance_adds_a_tenth_at_most() {
+    fn jitter_adds_at_most_a_tenth() {
         struct All(u8);
         impl Random for All {
             fn fill(&self, bytes: &mut [u8]) {

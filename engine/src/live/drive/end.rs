@@ -5,8 +5,8 @@ use super::Drive;
 use crate::base::limits::LEASED_ATTEMPTS_MAX;
 use crate::base::time::Timestamp;
 use crate::conversation::{EndedReason, Input};
-use crate::live::call_journal::SoFar;
-use crate::live::end_call::{CallJob, EndOfCall, Line, end_call, ended};
+use crate::live::call_journal::CallProgress;
+use crate::live::end_call::{CallJob, EndOfCall, LineEnd, end_call, ended};
 use crate::live::peer::Peer;
 use crate::live::telephony::leg::Leg;
 use crate::storage::batch::Batch;
@@ -16,12 +16,12 @@ use crate::storage::fault::Fault;
 impl Drive<'_> {
     /// Ends the call in one batch, then notifies the peer.
     pub(super) async fn end(&mut self, peer: &mut dyn Peer) -> Result<(), Fault> {
-        // Pending requests are aborted; tools are not waited for.
+        // Pending model requests and tool calls are aborted.
         self.thinking = None;
         self.calling = FuturesUnordered::new();
         let reason = self.conversation.ended().unwrap_or(EndedReason::Aborted);
         if peer.finish(reason).await {
-            self.tell(Input::Spoken);
+            self.handle(Input::Spoken);
         }
         for _ in 0..LEASED_ATTEMPTS_MAX {
             match self.write_end(reason).await {
@@ -30,7 +30,8 @@ impl Drive<'_> {
                     peer.over(&self.session.call.id, reason, duration_ms).await;
                     return Ok(());
                 }
-                // Either the carrier has reported something meanwhile, or another process holds the lease and keeps it.
+                // Either the carrier has reported something meanwhile, or another process holds the lease. Only the
+                // first case is worth a retry.
                 Err(Fault::Stale) if self.session.on_phone => {}
                 Err(fault) => return Err(fault),
             }
@@ -42,7 +43,7 @@ impl Drive<'_> {
         let session = self.session;
         let (services, call) = (&session.services, &session.call);
         let now = Timestamp::from_ms(self.now_ms());
-        let so_far = SoFar {
+        let progress = CallProgress {
             offset_ms: self.conversation.offset_ms(),
             spent: self.spent,
             transcript: self.conversation.transcript().to_vec(),
@@ -55,11 +56,11 @@ impl Drive<'_> {
         let end = EndOfCall {
             call,
             leg: leg.as_ref(),
-            ended: ended::after_conversation(so_far, reason, self.fault, answered_at, now),
+            ended: ended::after_conversation(progress, reason, self.fault, answered_at, now),
             analysis: None,
             subscribers: &Subscribers::read(&subscribers)?,
             job: CallJob::Conversation(&session.lease),
-            line: Line::HungUpByJob,
+            line_end: LineEnd::HangUpByJob,
             now,
         };
         end_call(services, &mut batch, end)?;

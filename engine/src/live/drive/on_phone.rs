@@ -1,7 +1,7 @@
-//! What differs on the telephone: the socket may open while the call still rings, and the carrier reports on the call.
+//! The specifics of telephone calls: the socket may open while the call still rings, and the carrier sends reports.
 use super::Drive;
 use crate::base::limits::LEASED_ATTEMPTS_MAX;
-use crate::base::limits::{PHONE_CONNECT_MS, PHONE_LOOK_MS, PHONE_START_MS};
+use crate::base::limits::{PHONE_CONNECT_MS, PHONE_LEG_CHECK_MS, PHONE_START_MS};
 use crate::base::time::Timestamp;
 use crate::conversation::Input;
 use crate::live::call_journal;
@@ -13,15 +13,16 @@ use crate::storage::fault::Fault;
 use crate::storage::jobs::JobKind;
 
 impl Drive<'_> {
-    /// Waits for audio: some carriers open the socket while the call still rings.
-    pub(super) async fn may_begin(&mut self) -> Result<bool, Fault> {
+    /// Whether to keep waiting for audio, because some carriers open the socket while the call still rings. Extends the
+    /// lease.
+    pub(super) async fn may_keep_waiting(&mut self) -> Result<bool, Fault> {
         let session = self.session;
         let (workspace_id, call_id) = (&session.call.workspace_id, &session.call.id);
         let now_ms = self.now_ms();
         let reads = vec![Leg::select(workspace_id, call_id), calls::select_for(workspace_id, call_id)];
         let rows = session.services.ports().database.read(reads).await?;
         let (Some(leg), Some(call)) = (Leg::first(rows.first())?, rows.get(1).and_then(Rows::first)) else {
-            return Err(Fault::Bug(format!("{call_id} is gone")));
+            return Err(Fault::Bug(format!("{call_id} does not exist")));
         };
         let opened_at = leg.media_at.map_or(now_ms, Timestamp::ms);
         let until_ms = match leg.is_answered() {
@@ -36,12 +37,12 @@ impl Drive<'_> {
         if leg.is_over || now_ms >= until_ms {
             return Ok(false);
         }
-        session.services.ports().database.write(session.lease.keep(now_ms).to_vec()).await?;
+        session.services.ports().database.write(session.lease.extend(now_ms).to_vec()).await?;
         Ok(true)
     }
 
     /// Marks the call as answered when audio arrives. From then on the call ends with the conversation.
-    pub(super) async fn connected(&mut self) -> Result<(), Fault> {
+    pub(super) async fn mark_connected(&mut self) -> Result<(), Fault> {
         let session = self.session;
         let (workspace_id, call_id) = (&session.call.workspace_id, &session.call.id);
         for _ in 0..LEASED_ATTEMPTS_MAX {
@@ -49,9 +50,9 @@ impl Drive<'_> {
             let leg = Leg::load(&session.services, workspace_id, call_id).await?;
             if leg.is_over {
                 // The carrier reported the end first, and it is stored: the job does the rest.
-                return self.unconnected(0).await;
+                return self.release_unconnected(0).await;
             }
-            let mut statements = session.lease.keep(now_ms).to_vec();
+            let mut statements = session.lease.extend(now_ms).to_vec();
             statements.extend(Leg { media_started_at: Some(Timestamp::from_ms(now_ms)), ..leg }.change());
             statements.extend(calls::write::advance(
                 workspace_id,
@@ -75,35 +76,36 @@ impl Drive<'_> {
         Err(Fault::Stale)
     }
 
-    /// Leaves a call without audio to its job: the carrier reports why, or the job ends the call after its deadline.
-    pub(super) async fn unconnected(&mut self, wait_ms: i64) -> Result<(), Fault> {
+    /// Leaves a call without audio to its job: the carrier's report ends the call, or the job does after `wait_ms`.
+    pub(super) async fn release_unconnected(&mut self, wait_ms: i64) -> Result<(), Fault> {
         let session = self.session;
         let (workspace_id, call_id) = (&session.call.workspace_id, &session.call.id);
         // The end may be stored already: then there is nothing to wait for.
         let is_over = Leg::load(&session.services, workspace_id, call_id).await?.is_over;
         let due_at = self.now_ms() + if is_over { 0 } else { wait_ms };
-        let mut batch = Batch::from(session.lease.give_back(due_at));
+        let mut batch = Batch::from(session.lease.release_until(due_at));
         batch.extend(call_journal::forget(workspace_id, call_id));
         batch.wake(JobKind::LiveCall, session.lease.job_id(), due_at);
         batch.write(&session.services).await?;
-        self.given_back = true;
+        self.is_released = true;
         Ok(())
     }
 
-    /// Checks whether the carrier has ended the call, or an API client has requested its end.
-    pub(super) async fn look(&mut self) -> Result<(), Fault> {
+    /// Reads the leg: the carrier may have ended the call, or an API client may have requested its end.
+    pub(super) async fn check_leg(&mut self) -> Result<(), Fault> {
         let call = &self.session.call;
         let leg = Leg::load(&self.session.services, &call.workspace_id, &call.id).await?;
-        self.looked_at(Some(leg));
+        self.apply_leg(Some(leg));
         Ok(())
     }
 
-    pub(super) fn looked_at(&mut self, leg: Option<Leg>) {
+    /// Stops the conversation if the leg requires it.
+    pub(super) fn apply_leg(&mut self, leg: Option<Leg>) {
         let Some(leg) = leg else { return };
-        self.look_at_ms = self.now_ms() + PHONE_LOOK_MS;
-        if let Some((reason, fault)) = leg.stopped() {
+        self.check_leg_at_ms = self.now_ms() + PHONE_LEG_CHECK_MS;
+        if let Some((reason, fault)) = leg.stop_reason() {
             self.fault = fault.or(self.fault);
-            self.tell(Input::Stop { reason });
+            self.handle(Input::Stop { reason });
         }
     }
 }

@@ -3,19 +3,19 @@ use crate::base::limits::PHONE_START_MS;
 use crate::base::time::Timestamp;
 use crate::carriers::{End, Rates, Side};
 use crate::conversation::{CallFault, EndedReason, Outcome};
-use crate::live::call_journal::SoFar;
+use crate::live::call_journal::CallProgress;
 use crate::live::telephony::leg::{Leg, Placing};
 use crate::storage::calls::{Costs, EndedCall, Usage};
 
 /// The end of a call with a conversation. `fault` is set when the reason does not determine it.
 pub(crate) fn after_conversation(
-    so_far: SoFar,
+    progress: CallProgress,
     reason: EndedReason,
     fault: Option<CallFault>,
     answered_at: Timestamp,
     ended_at: Timestamp,
 ) -> EndedCall {
-    let SoFar { offset_ms, spent, transcript } = so_far;
+    let CallProgress { offset_ms, spent, transcript } = progress;
     EndedCall {
         duration_ms: offset_ms,
         transcript,
@@ -40,11 +40,11 @@ pub(crate) fn never_connected(
 ) -> EndedCall {
     let (outcome, reason, fault) = if end.outcome != Outcome::Completed {
         (end.outcome, end.reason, end.fault)
-    } else if is_left_by_the_person(leg, end, answered_at, ended_at) {
+    } else if is_abandoned_by_person(leg, end, answered_at, ended_at) {
         // The person hung up before the first audio: there was no conversation, and no fault.
         (Outcome::Canceled, end.reason, end.fault)
     } else {
-        // Answered and hung up without a word: the two sides were never connected.
+        // Answered, but without audio: the two sides were never connected.
         let reason = EndedReason::MediaLost;
         (reason.outcome(), reason, reason.fault())
     };
@@ -78,7 +78,7 @@ fn without_conversation(
 
 /// Whether the carrier reports that the person hung up before audio could be expected. After a longer wait, the silence
 /// was the reason.
-fn is_left_by_the_person(leg: &Leg, end: &End, answered_at: Option<Timestamp>, ended_at: Timestamp) -> bool {
+fn is_abandoned_by_person(leg: &Leg, end: &End, answered_at: Option<Timestamp>, ended_at: Timestamp) -> bool {
     let (person, ours) = match leg.placing {
         Placing::Incoming => (Side::Caller, Some(leg.created_at)),
         _ => (Side::Callee, None),
@@ -105,7 +105,7 @@ pub(super) fn apply_carrier_facts(ended: &mut EndedCall, leg: &Leg) {
     }
     // The socket was closed: the carrier's report or the hang-up request has the reason.
     if ended.ended_reason == Some(EndedReason::UserHungUp)
-        && let Some((reason, fault)) = leg.stopped()
+        && let Some((reason, fault)) = leg.stop_reason()
         && reason != EndedReason::UserHungUp
     {
         ended.ended_reason = Some(reason);
@@ -130,26 +130,26 @@ mod tests {
     use crate::live::telephony::leg::fixture::leg;
 
     #[test]
-    fn a_person_who_leaves_before_audio_is_named_by_the_carrier() {
+    fn the_carrier_reports_which_side_hung_up_before_audio() {
         let at = Timestamp::from_ms;
-        let left = |leg: &Leg, by, reason| {
+        let abandoned = |leg: &Leg, by, reason| {
             let end = End::of(reason, "").ended_by(by);
-            is_left_by_the_person(leg, &end, Some(at(0)), at(2_000))
+            is_abandoned_by_person(leg, &end, Some(at(0)), at(2_000))
         };
-        let (came, placed) = (leg(Placing::Incoming), leg(Placing::Accepted));
+        let (incoming, outgoing) = (leg(Placing::Incoming), leg(Placing::Accepted));
         let hung_up = EndedReason::UserHungUp;
-        assert!(left(&came, Some(Side::Caller), hung_up));
-        assert!(left(&placed, Some(Side::Callee), hung_up));
-        // We hung up, or the carrier names no side, or it was no hang-up.
-        assert!(!left(&came, Some(Side::Callee), hung_up));
-        assert!(!left(&placed, Some(Side::Caller), hung_up));
-        assert!(!left(&placed, None, hung_up));
-        assert!(!left(&placed, Some(Side::Callee), EndedReason::DurationLimit));
+        assert!(abandoned(&incoming, Some(Side::Caller), hung_up));
+        assert!(abandoned(&outgoing, Some(Side::Callee), hung_up));
+        // The service hung up, the carrier reports no side, or the reason is not a hang-up.
+        assert!(!abandoned(&incoming, Some(Side::Callee), hung_up));
+        assert!(!abandoned(&outgoing, Some(Side::Caller), hung_up));
+        assert!(!abandoned(&outgoing, None, hung_up));
+        assert!(!abandoned(&outgoing, Some(Side::Callee), EndedReason::DurationLimit));
         // A longer wait means that the person heard nothing. The carrier's own duration takes precedence.
         let end = End::of(hung_up, "").ended_by(Some(Side::Caller));
-        assert!(is_left_by_the_person(&came, &end, None, at(10_000)));
-        assert!(!is_left_by_the_person(&came, &end, None, at(10_001)));
-        assert!(is_left_by_the_person(&came, &end.clone().lasting(Some(1_000)), None, at(60_000)));
-        assert!(!is_left_by_the_person(&came, &end.lasting(Some(11_000)), None, at(1_000)));
+        assert!(is_abandoned_by_person(&incoming, &end, None, at(10_000)));
+        assert!(!is_abandoned_by_person(&incoming, &end, None, at(10_001)));
+        assert!(is_abandoned_by_person(&incoming, &end.clone().lasting(Some(1_000)), None, at(60_000)));
+        assert!(!is_abandoned_by_person(&incoming, &end.lasting(Some(11_000)), None, at(1_000)));
     }
 }

@@ -31,7 +31,7 @@ pub async fn handle(services: &Services, incoming: &Incoming, request_id: &Reque
     if !matches!(*incoming.request.method(), Method::POST | Method::GET) {
         return error_response(&method_not_allowed("GET, POST"), request_id);
     }
-    // A caller is waiting: refuse the call, rather than have the carrier read out an error.
+    // A caller is waiting: decline the call. Otherwise the carrier would play an error message.
     if asks
         && services.config().carriers.get(provider).is_none()
         && let Some(refusal) = refusal_without_account(provider)
@@ -56,7 +56,7 @@ pub(crate) fn carrier(services: &Services, provider: CarrierName) -> Result<&dyn
 }
 
 /// Rejects callbacks without a valid signature of the carrier.
-pub(super) async fn genuine(services: &Services, check: Check) -> Result<(), Error> {
+pub(super) async fn verify(services: &Services, check: Check) -> Result<(), Error> {
     let forged = match check {
         Check::Genuine | Check::Unsigned => return Ok(()),
         Check::Ed25519 { public_key, message, signature } => {
@@ -98,7 +98,7 @@ async fn answer(services: &Services, incoming: &Incoming, provider: CarrierName)
     if check == Check::Unsigned {
         return Err(Fault::Bug("a carrier that does not sign its callbacks".to_owned()));
     }
-    genuine(services, check).await?;
+    verify(services, check).await?;
     let token = callback.query_pairs().into_iter().find(|(name, _)| name == "call");
     let token =
         token.and_then(|(_, text)| CallToken::read(&services.config().secret, Purpose::Callback, &text));
@@ -131,11 +131,11 @@ async fn respond(services: &Services, reply: Reply, request_id: &RequestId) -> R
             response
         }
         Reply::Command(outgoing) => match client::send(services, outgoing).await {
-            Ok(taken) if taken.status < 300 => Response::new(Bytes::new()),
+            Ok(accepted) if accepted.status < 300 => Response::new(Bytes::new()),
             // The command was sent before, or the caller has hung up: a repetition would not help.
-            Ok(refused) if (400..500).contains(&refused.status) && refused.status != 429 => with_incident(
+            Ok(rejected) if (400..500).contains(&rejected.status) && rejected.status != 429 => with_incident(
                 Response::new(Bytes::new()),
-                Some(format!("a carrier refused a command: HTTP {}", refused.status)),
+                Some(format!("a carrier refused a command: HTTP {}", rejected.status)),
             ),
             other => {
                 let message = "The carrier did not accept the command. Send the callback again.";

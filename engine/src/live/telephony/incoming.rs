@@ -5,7 +5,7 @@ use crate::base::limits::{PHONE_CALL_SECONDS_MAX, PHONE_CONNECT_MS};
 use crate::base::time::Timestamp;
 use crate::carriers::{Carrier, CarrierName, Connect, IncomingCall, Progress, Refusal, Reply, Report};
 use crate::conversation::EndedReason;
-use crate::live::end_call::{CallJob, EndOfCall, Line, end_call, ended};
+use crate::live::end_call::{CallJob, EndOfCall, LineEnd, end_call, ended};
 use crate::live::telephony::begin_call::begin_call;
 use crate::live::telephony::leg::{Leg, Placing, command_id};
 use crate::live::telephony::token::CallToken;
@@ -23,7 +23,7 @@ use crate::storage::spending;
 
 /// Answers or declines the call.
 pub async fn answer(services: &Services, carrier: &dyn Carrier, call: IncomingCall) -> Result<Reply, Fault> {
-    retry_stale(|| routed(services, carrier, &call)).await
+    retry_stale(|| route(services, carrier, &call)).await
 }
 
 /// The response that connects an answered outgoing call to its media socket, for carriers that request it then.
@@ -39,14 +39,17 @@ pub async fn answer_placed(
         ..Report::default()
     };
     let leg = status::apply(services, carrier.provider(), token, report).await?;
-    let nobody = IncomingCall { carrier_call_id: carrier_call_id.to_owned(), ..IncomingCall::default() };
+    let unknown_caller =
+        IncomingCall { carrier_call_id: carrier_call_id.to_owned(), ..IncomingCall::default() };
     match leg {
-        Some(leg) if !leg.is_over && leg.media_at.is_none() => connect(services, carrier, &leg, &nobody),
-        _ => Ok(carrier.refuse(&nobody, Refusal::Unbound)),
+        Some(leg) if !leg.is_over && leg.media_at.is_none() => {
+            connect(services, carrier, &leg, &unknown_caller)
+        }
+        _ => Ok(carrier.refuse(&unknown_caller, Refusal::Unbound)),
     }
 }
 
-async fn routed(services: &Services, carrier: &dyn Carrier, call: &IncomingCall) -> Result<Reply, Fault> {
+async fn route(services: &Services, carrier: &dyn Carrier, call: &IncomingCall) -> Result<Reply, Fault> {
     let now = services.now();
     let provider = carrier.provider();
     let reads = [
@@ -60,8 +63,8 @@ async fn routed(services: &Services, carrier: &dyn Carrier, call: &IncomingCall)
             number = &call.to,
             provider = provider.as_str(),
         ),
-        of_the_number(events::callers_subscribers(), call),
-        of_the_number(spending::select(now.ms()), call),
+        in_workspace_of_number(events::callers_subscribers(), call),
+        in_workspace_of_number(spending::select(now.ms()), call),
     ];
     let [legs, binding, subscribers, spending] = services.read(reads).await?;
     // Carriers repeat their callbacks.
@@ -79,7 +82,7 @@ async fn routed(services: &Services, carrier: &dyn Carrier, call: &IncomingCall)
     let binding = Binding::read(row)?;
     let new = binding.call(services, provider, call, now);
     let subscribers = Subscribers::read(&subscribers)?;
-    match binding.obstacle(&spending)? {
+    match binding.decline_reason(&spending)? {
         Some(reason) => {
             decline(services, &new, &subscribers, reason).await?;
             Ok(carrier.refuse(call, Refusal::Busy))
@@ -92,7 +95,7 @@ async fn routed(services: &Services, carrier: &dyn Carrier, call: &IncomingCall)
 }
 
 /// A statement about the workspace that the called number belongs to.
-fn of_the_number(statement: Statement, call: &IncomingCall) -> Statement {
+fn in_workspace_of_number(statement: Statement, call: &IncomingCall) -> Statement {
     statement.with_workspace("(SELECT workspace_id FROM numbers WHERE number = ?", &call.to, ")")
 }
 
@@ -121,7 +124,7 @@ impl Binding {
     }
 
     /// Why the call cannot be accepted now.
-    fn obstacle(&self, spending: &Rows) -> Result<Option<EndedReason>, Fault> {
+    fn decline_reason(&self, spending: &Rows) -> Result<Option<EndedReason>, Fault> {
         if !speech::can_speak(&self.voice) {
             return Ok(Some(EndedReason::ModelFailed));
         }
@@ -176,7 +179,7 @@ async fn begin(
 ) -> Result<Leg, Fault> {
     let leg =
         Leg::new(new, services.new_id(), call.region_url.clone(), Placing::Incoming, PHONE_CALL_SECONDS_MAX)?;
-    let mut batch = Batch::from([leg.room()]);
+    let mut batch = Batch::from([leg.concurrency_guard()]);
     begin_call(services, &mut batch, new, &leg, subscribers, new.started_at + PHONE_CONNECT_MS)?;
     write(services, batch).await?;
     Ok(leg)
@@ -199,7 +202,7 @@ async fn decline(
         analysis: None,
         subscribers,
         job: CallJob::Unclaimed,
-        line: Line::Refused,
+        line_end: LineEnd::Declined,
         now: new.started_at,
     };
     end_call(services, &mut batch, end)?;

@@ -127,9 +127,9 @@ impl Leg {
         })
     }
 
-    /// Whether this may be the carrier's id of the call. An incoming call has its id from the beginning: another id
-    /// belongs to something else, such as the socket's own leg.
-    pub fn may_be(&self, carrier_call_id: &str) -> bool {
+    /// Whether a report with this carrier id may be about the call. An incoming call has its id from the beginning, so
+    /// another id belongs to something else, such as the socket's own leg.
+    pub fn may_have_carrier_id(&self, carrier_call_id: &str) -> bool {
         self.placing != Placing::Incoming || self.carrier_call_id.as_deref() == Some(carrier_call_id)
     }
 
@@ -139,7 +139,7 @@ impl Leg {
     }
 
     /// Why a running conversation has to end: the carrier reported the end, or a hang-up was requested.
-    pub fn stopped(&self) -> Option<(EndedReason, Option<CallFault>)> {
+    pub fn stop_reason(&self) -> Option<(EndedReason, Option<CallFault>)> {
         match &self.facts.end {
             _ if self.hang_up_at.is_some() => Some((EndedReason::HungUpByRequest, None)),
             Some(end) => Some((end.reason, Some(end.fault))),
@@ -218,32 +218,32 @@ mod tests {
     }
 
     #[test]
-    fn a_call_that_may_be_up_is_ended_and_not_called_off() {
+    fn a_call_that_may_be_answered_is_ended_and_not_canceled() {
         let answered = |leg: &Leg| leg.ending("k", 0).map(|ending| ending.answered);
         assert_eq!(answered(&leg(Placing::Accepted)), Some(false));
         assert_eq!(answered(&Leg { carrier_call_id: None, ..leg(Placing::Accepted) }), None);
         let facts = CarrierFacts { answered: true, ..CarrierFacts::default() };
-        for up in [
-            // We answered it ourselves.
+        for answered_leg in [
+            // The service answered it.
             leg(Placing::Incoming),
             Leg { facts, ..leg(Placing::Accepted) },
             // The carrier connects the call, and reports the answer late or not at all.
             Leg { media_at: Some(Timestamp::from_ms(1)), ..leg(Placing::Accepted) },
             Leg { media_started_at: Some(Timestamp::from_ms(1)), ..leg(Placing::Accepted) },
         ] {
-            assert_eq!(answered(&up), Some(true), "{up:?}");
+            assert_eq!(answered(&answered_leg), Some(true), "{answered_leg:?}");
         }
     }
 
     #[test]
-    fn only_a_call_that_was_placed_is_named_anew() {
-        assert!(leg(Placing::Incoming).may_be("CA1"));
-        assert!(!leg(Placing::Incoming).may_be("CA2"));
-        assert!(leg(Placing::Accepted).may_be("CA2"));
+    fn only_an_outgoing_call_may_get_another_carrier_id() {
+        assert!(leg(Placing::Incoming).may_have_carrier_id("CA1"));
+        assert!(!leg(Placing::Incoming).may_have_carrier_id("CA2"));
+        assert!(leg(Placing::Accepted).may_have_carrier_id("CA2"));
     }
 
     #[test]
-    fn what_was_said_is_read_as_it_was_written() {
+    fn stored_facts_are_read_unchanged() {
         let facts = CarrierFacts {
             end: Some(End::of(EndedReason::Busy, "busy 486").lasting(Some(0)).ended_by(Some(Side::Callee))),
             billed: Some(Billed { duration_ms: Some(0), cost_microusd: Some(13_000) }),
@@ -253,7 +253,7 @@ mod tests {
         };
         assert_eq!(serde_json::from_value::<CarrierFacts>(json!(facts)).unwrap(), facts);
         assert_eq!(json!(CarrierFacts::default()), json!({}));
-        // As stored before an end had a side.
+        // As earlier versions stored it, without a side.
         let before =
             json!({"outcome": "busy", "reason": "busy", "fault": "none", "cause": "", "duration_ms": null});
         assert_eq!(serde_json::from_value::<End>(before).unwrap(), End::of(EndedReason::Busy, ""));

@@ -1,12 +1,12 @@
 //! Opens the media socket of a telephone call. If no conversation is possible, the call ends.
 use crate::base::error::{Code, Error};
-use crate::base::limits::{PHONE_FAREWELL_MS, PHONE_SILENCE_MS};
+use crate::base::limits::{PHONE_END_MARGIN_MS, PHONE_SILENCE_MS};
 use crate::base::permits::Permit;
 use crate::carriers::{Callback, Carrier, CarrierName, End};
 use crate::conversation::{CallFault, EndedReason};
 use crate::live::end_call::{EndOfCall, end_call};
 use crate::live::lease::JobLease;
-use crate::live::telephony::callbacks::{carrier, genuine};
+use crate::live::telephony::callbacks::{carrier, verify};
 use crate::live::telephony::leg::Leg;
 use crate::live::telephony::phone_socket::PhoneMedia;
 use crate::live::telephony::token::{CallToken, Purpose};
@@ -39,15 +39,15 @@ pub async fn open(
         body: &[],
         now_ms: services.ports().clock.now_ms(),
     };
-    genuine(services, carrier.check_media(&callback)).await?;
+    verify(services, carrier.check_media(&callback)).await?;
     let Some(token) = CallToken::read(&services.config().secret, Purpose::Media, token) else {
         let message = "This is not the media socket of a call: this service did not issue its address.";
         return Err(Error::new(Code::InvalidToken, message).into());
     };
     let Some(permit) = services.live_permits().take() else {
-        return Err(no_room(services, provider, &token).await);
+        return Err(reject_over_limit(services, provider, &token).await);
     };
-    let opened = retry_stale(|| opened(services, provider, &token)).await?;
+    let opened = retry_stale(|| open_call(services, provider, &token)).await?;
     Ok(opened.session(services, carrier, permit))
 }
 
@@ -65,17 +65,17 @@ impl Opened {
             call: self.call,
             lease: self.lease,
             assistant: self.assistant,
-            max_duration_ms: self.leg.max_seconds * 1_000 - PHONE_FAREWELL_MS,
+            max_duration_ms: self.leg.max_seconds * 1_000 - PHONE_END_MARGIN_MS,
             silence_ms: PHONE_SILENCE_MS,
             on_phone: true,
-            line: Some(PhoneMedia::new(carrier.media_codec())),
+            phone_media: Some(PhoneMedia::new(carrier.media_codec())),
             _permit: permit,
         }
     }
 }
 
 /// The leg of a call whose socket may be opened.
-async fn waiting(services: &Services, provider: CarrierName, token: &CallToken) -> Result<Leg, Fault> {
+async fn unopened_leg(services: &Services, provider: CarrierName, token: &CallToken) -> Result<Leg, Fault> {
     let [found] = services.read([Leg::select(&token.workspace_id, &token.call_id)]).await?;
     let leg = Leg::first(Some(&found))?.filter(|leg| leg.provider == provider);
     let Some(leg) = leg else {
@@ -89,12 +89,12 @@ async fn waiting(services: &Services, provider: CarrierName, token: &CallToken) 
 }
 
 /// Ends the call because this process has reached its limit of conversations; returns the response to the carrier.
-async fn no_room(services: &Services, provider: CarrierName, token: &CallToken) -> Fault {
-    let give_up = || async {
-        let leg = waiting(services, provider, token).await?;
-        give_up(services, leg, CallFault::Platform).await
+async fn reject_over_limit(services: &Services, provider: CarrierName, token: &CallToken) -> Fault {
+    let end = || async {
+        let leg = unopened_leg(services, provider, token).await?;
+        end_unserved(services, leg, CallFault::Platform).await
     };
-    match retry_stale(give_up).await {
+    match retry_stale(end).await {
         Ok(()) => {
             let message = "Too many conversations are open at the moment.";
             Error::new(Code::Unavailable, message).into()
@@ -105,7 +105,7 @@ async fn no_room(services: &Services, provider: CarrierName, token: &CallToken) 
 
 /// Ends a call that cannot have a conversation. The carrier is not at fault; without this, the call would end as lost
 /// media after minutes of silence, because a line can outlive its socket.
-async fn give_up(services: &Services, leg: Leg, fault: CallFault) -> Result<(), Fault> {
+async fn end_unserved(services: &Services, leg: Leg, fault: CallFault) -> Result<(), Fault> {
     let Leg { workspace_id, call_id, .. } = &leg;
     let reads = [calls::select_for(workspace_id, call_id), events::subscribers(workspace_id)];
     let [call, subscribers] = services.read(reads).await?;
@@ -122,10 +122,10 @@ async fn give_up(services: &Services, leg: Leg, fault: CallFault) -> Result<(), 
     Ok(())
 }
 
-async fn opened(services: &Services, provider: CarrierName, token: &CallToken) -> Result<Opened, Fault> {
+async fn open_call(services: &Services, provider: CarrierName, token: &CallToken) -> Result<Opened, Fault> {
     let CallToken { workspace_id, call_id } = token;
     let ports = services.ports();
-    let before = waiting(services, provider, token).await?;
+    let before = unopened_leg(services, provider, token).await?;
     let mut reads: Vec<Statement> = assistant_reads(":id", &before.assistant_id)
         .into_iter()
         .map(|statement| statement.in_workspace(workspace_id))
@@ -139,12 +139,12 @@ async fn opened(services: &Services, provider: CarrierName, token: &CallToken) -
     let row = call.first().ok_or_else(|| Error::not_found("call"))?;
     let Some(mut assistant) = assistant else {
         // The assistant was deleted while the call rang, or has a voice that does not work on the telephone.
-        give_up(services, before, CallFault::Operator).await?;
+        end_unserved(services, before, CallFault::Operator).await?;
         return Err(Error::not_found("assistant").into());
     };
     let now = services.now();
     let mut call = NewCall::read(row, workspace_id)?;
-    let is_as_begun = (call.assistant_revision, &call.model, &call.voice)
+    let is_unchanged = (call.assistant_revision, &call.model, &call.voice)
         == (assistant.revision, &assistant.model, &assistant.voice);
     call.assistant_revision = assistant.revision;
     call.model.clone_from(&assistant.model);
@@ -155,11 +155,11 @@ async fn opened(services: &Services, provider: CarrierName, token: &CallToken) -
             .push_str(&format!("\n\nThis call is placed on behalf of the person at {number}."));
     }
     let leg = Leg { media_at: Some(now), ..before };
-    let lease = JobLease::over(services, workspace_id, call_id, &leg.job_id);
+    let lease = JobLease::for_job(services, workspace_id, call_id, &leg.job_id);
     let mut statements = leg.change().to_vec();
-    statements.extend(lease.take(now.ms()));
+    statements.extend(lease.acquire(now.ms()));
     statements.push(call_journal::open(workspace_id, call_id));
-    if !is_as_begun {
+    if !is_unchanged {
         statements.extend(calls::write::spoken_by(&call));
     }
     ports.database.write(statements).await?;

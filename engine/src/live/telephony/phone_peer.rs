@@ -53,20 +53,20 @@ pub struct PhonePeer {
     decoder: ToneDecoder,
     events: VecDeque<PeerEvent>,
     /// Why the call has ended.
-    over: Option<PeerEvent>,
+    ended: Option<PeerEvent>,
     /// Frames waiting to be sent.
     frames: VecDeque<Vec<i16>>,
-    /// [`PhoneOutput::Clear`] has to be sent first.
-    clears: bool,
+    /// Whether [`PhoneOutput::Clear`] must be sent before anything else.
+    must_clear: bool,
     playback: Playback,
     /// Audio sent since the last mark.
     unmarked_ms: i64,
     /// When audio was last sent, or a mark last returned.
-    moved_at_ms: i64,
+    progress_at_ms: i64,
     /// When waiting frames are sent next.
     send_at_ms: Option<i64>,
     /// The line being spoken.
-    spoken: Option<Spoken>,
+    line: Option<SpokenLine>,
     /// Pressed keys that are not reported yet.
     keys: String,
     /// When they are reported.
@@ -80,7 +80,7 @@ pub struct PhonePeer {
 
 /// The position of a spoken line within all audio sent.
 #[derive(Debug, Clone, Copy)]
-struct Spoken {
+struct SpokenLine {
     from_ms: i64,
     until_ms: i64,
 }
@@ -96,14 +96,14 @@ impl PhonePeer {
             rate,
             decoder: ToneDecoder::new(rate),
             events: VecDeque::new(),
-            over: None,
+            ended: None,
             frames: VecDeque::new(),
-            clears: false,
+            must_clear: false,
             playback: Playback::default(),
             unmarked_ms: 0,
-            moved_at_ms: 0,
+            progress_at_ms: 0,
             send_at_ms: None,
-            spoken: None,
+            line: None,
             keys: String::new(),
             keys_at_ms: 0,
             started_at_ms: None,
@@ -114,27 +114,27 @@ impl PhonePeer {
 
     /// Handles an input at `now_ms`. Inputs after the end are ignored.
     pub fn handle(&mut self, now_ms: i64, input: PhoneInput) {
-        if self.over.is_some() {
+        if self.ended.is_some() {
             return;
         }
         match input {
             PhoneInput::Media(event) => self.media(now_ms, event),
             PhoneInput::Unreadable => self.wrong_message(),
-            PhoneInput::TooLarge => self.over = Some(LOST),
+            PhoneInput::TooLarge => self.ended = Some(LOST),
             PhoneInput::Say(text) => self.say(&text),
             PhoneInput::Tick => {
-                self.give_up_on_marks(now_ms);
+                self.expire_marks(now_ms);
                 self.report_keys(now_ms);
             }
-            PhoneInput::Stopping => self.over = Some(STOPPING),
-            PhoneInput::Gone => self.over = Some(PeerEvent::Gone),
+            PhoneInput::Stopping => self.ended = Some(STOPPING),
+            PhoneInput::Gone => self.ended = Some(PeerEvent::Gone),
         }
     }
 
     /// The next output that is due.
     pub fn poll_output(&mut self, now_ms: i64) -> Option<PhoneOutput> {
         self.send_at_ms = None;
-        if std::mem::take(&mut self.clears) {
+        if std::mem::take(&mut self.must_clear) {
             return Some(PhoneOutput::Clear);
         }
         if self.unmarked_ms > 0 && (self.unmarked_ms >= PHONE_MARK_MS || self.frames.is_empty()) {
@@ -148,27 +148,27 @@ impl PhonePeer {
             return None;
         }
         self.unmarked_ms += FRAME_MS;
-        self.moved_at_ms = now_ms;
+        self.progress_at_ms = now_ms;
         self.frames.pop_front().map(PhoneOutput::Audio)
     }
 
     /// The next event, in order; after the end, always the final event.
     pub fn poll_event(&mut self) -> Option<PeerEvent> {
-        self.events.pop_front().or_else(|| self.over.clone())
+        self.events.pop_front().or_else(|| self.ended.clone())
     }
 
     /// When [`PhoneInput::Tick`] and [`poll_output`](Self::poll_output) are due, without earlier inputs.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<i64> {
         let keys = (!self.keys.is_empty()).then_some(self.keys_at_ms);
-        let marks = self.spoken.map(|_| self.marks_are_late_at_ms());
+        let marks = self.line.map(|_| self.marks_are_late_at_ms());
         [keys, marks, self.send_at_ms].into_iter().flatten().min()
     }
 
     /// Why the call has ended, once it has.
     #[must_use]
-    pub const fn over(&self) -> Option<&PeerEvent> {
-        self.over.as_ref()
+    pub const fn ended(&self) -> Option<&PeerEvent> {
+        self.ended.as_ref()
     }
 
     /// Whether the media stream has begun.
@@ -180,12 +180,12 @@ impl PhonePeer {
     /// Whether the assistant's speech is still being played.
     #[must_use]
     pub const fn is_speaking(&self) -> bool {
-        self.spoken.is_some()
+        self.line.is_some()
     }
 
     /// When all speech will have been played and its last mark returned, if the carrier plays in real time.
     #[must_use]
-    pub fn heard_by_ms(&self, now_ms: i64) -> i64 {
+    pub fn playback_ends_at_ms(&self, now_ms: i64) -> i64 {
         self.playback.over_at_ms(now_ms) + self.queued_ms() + PHONE_MARK_LATE_MS
     }
 
@@ -202,7 +202,7 @@ impl PhonePeer {
             }
             MediaEvent::Played(name) => self.played(now_ms, &name),
             MediaEvent::Cleared => {}
-            MediaEvent::Stopped => self.over = Some(PeerEvent::Gone),
+            MediaEvent::Stopped => self.ended = Some(PeerEvent::Gone),
             MediaEvent::Complaint(_) => self.wrong_message(),
         }
     }
@@ -213,7 +213,7 @@ impl PhonePeer {
         let burst = |at_ms: i64| audio_ms > (now_ms - at_ms).saturating_add(PHONE_BURST_MS);
         if self.started_at_ms.is_none_or(burst) {
             // Telephones send in real time; faster audio is a protocol error.
-            self.over = Some(LOST);
+            self.ended = Some(LOST);
             return;
         }
         for heard in self.decoder.hear(samples) {
@@ -233,52 +233,52 @@ impl PhonePeer {
         self.frames.extend(audio.chunks_exact(self.rate.frame_samples()).map(<[i16]>::to_vec));
         let until_ms = self.playback.sent_ms() + self.queued_ms();
         // Consecutive lines count as one.
-        let from_ms = self.spoken.map_or(from_ms, |spoken| spoken.from_ms);
-        self.spoken = Some(Spoken { from_ms, until_ms });
+        let from_ms = self.line.map_or(from_ms, |line| line.from_ms);
+        self.line = Some(SpokenLine { from_ms, until_ms });
     }
 
     /// Stops the assistant if it speaks.
     fn interrupt(&mut self, now_ms: i64) {
-        let Some(Spoken { from_ms, until_ms }) = self.spoken.take() else { return };
+        let Some(SpokenLine { from_ms, until_ms }) = self.line.take() else { return };
         self.frames.clear();
         self.unmarked_ms = 0;
-        self.clears = true;
+        self.must_clear = true;
         let heard_ms = (self.playback.cleared(now_ms) - from_ms).max(0);
         let whole_ms = (until_ms - from_ms).max(1);
         let heard_permille =
             u32::try_from(heard_ms.saturating_mul(1_000) / whole_ms).unwrap_or(1_000).min(1_000);
-        self.events.push_back(PeerEvent::TalkedOver { heard_permille });
+        self.events.push_back(PeerEvent::Interrupted { heard_permille });
     }
 
     fn played(&mut self, now_ms: i64, name: &str) {
         if let Ok(mark) = name.parse() {
             self.playback.played(now_ms, mark);
-            self.moved_at_ms = now_ms;
+            self.progress_at_ms = now_ms;
         }
         self.report_spoken(now_ms);
     }
 
     /// Treats all sent audio as played when the carrier returns no marks, or has lost them: otherwise the line would
     /// never end, and silence after it would not be detected.
-    fn give_up_on_marks(&mut self, now_ms: i64) {
-        if self.spoken.is_some() && now_ms >= self.marks_are_late_at_ms() {
+    fn expire_marks(&mut self, now_ms: i64) {
+        if self.line.is_some() && now_ms >= self.marks_are_late_at_ms() {
             self.mark_sent(now_ms);
             self.playback.all_played(now_ms);
-            self.moved_at_ms = now_ms;
+            self.progress_at_ms = now_ms;
             self.report_spoken(now_ms);
         }
     }
 
     const fn marks_are_late_at_ms(&self) -> i64 {
-        self.moved_at_ms + PHONE_AHEAD_MS + PHONE_MARK_LATE_MS
+        self.progress_at_ms + PHONE_AHEAD_MS + PHONE_MARK_LATE_MS
     }
 
     fn report_spoken(&mut self, now_ms: i64) {
-        if let Some(spoken) = self.spoken
+        if let Some(line) = self.line
             && self.frames.is_empty()
-            && self.playback.heard_ms(now_ms) >= spoken.until_ms
+            && self.playback.heard_ms(now_ms) >= line.until_ms
         {
-            self.spoken = None;
+            self.line = None;
             self.events.push_back(PeerEvent::Spoken);
         }
     }
@@ -299,7 +299,7 @@ impl PhonePeer {
     fn wrong_message(&mut self) {
         self.wrong_messages += 1;
         if self.wrong_messages >= PHONE_WRONG_MESSAGES_MAX {
-            self.over = Some(LOST);
+            self.ended = Some(LOST);
         }
     }
 

@@ -10,17 +10,17 @@ use crate::live::telephony::phone_peer::{PhoneInput, PhoneOutput, PhonePeer};
 use crate::ports::{BoxFuture, Clock, Gone, Received, Socket};
 use crate::storage::calls::Call;
 
-/// A codec that waits for its socket.
+/// A codec before its socket is open.
 pub struct PhoneMedia(Box<dyn MediaCodec>);
 
 impl PhoneMedia {
-    /// With the codec that the carrier created.
+    /// With the carrier's codec.
     pub fn new(codec: Box<dyn MediaCodec>) -> Self {
         Self(codec)
     }
 
     /// The peer on this socket.
-    pub fn talk<'a>(self, socket: &'a mut dyn Socket, clock: &'a dyn Clock) -> PhoneSocket<'a> {
+    pub fn into_peer<'a>(self, socket: &'a mut dyn Socket, clock: &'a dyn Clock) -> PhoneSocket<'a> {
         let peer = PhonePeer::new(self.0.format().rate);
         PhoneSocket { socket, clock, codec: self.0, peer }
     }
@@ -35,13 +35,13 @@ pub struct PhoneSocket<'a> {
 }
 
 impl PhoneSocket<'_> {
-    fn tell_peer(&mut self, input: PhoneInput) {
+    fn handle(&mut self, input: PhoneInput) {
         self.peer.handle(self.clock.now_ms(), input);
     }
 
     /// Sends all outputs that are due.
     async fn flush(&mut self) -> Result<(), Gone> {
-        if self.peer.over() == Some(&PeerEvent::Gone) {
+        if self.peer.ended() == Some(&PeerEvent::Gone) {
             return Err(Gone);
         }
         while let Some(output) = self.peer.poll_output(self.clock.now_ms()) {
@@ -51,7 +51,7 @@ impl PhoneSocket<'_> {
                 PhoneOutput::Clear => self.codec.clear(),
             };
             if self.socket.send(message).await.is_err() {
-                self.tell_peer(PhoneInput::Gone);
+                self.handle(PhoneInput::Gone);
                 return Err(Gone);
             }
         }
@@ -63,7 +63,7 @@ impl PhoneSocket<'_> {
         let input = match self.socket.receive(until_ms).await {
             Received::Message(message) => match self.codec.read(message) {
                 Ok(events) => {
-                    return events.into_iter().for_each(|event| self.tell_peer(PhoneInput::Media(event)));
+                    return events.into_iter().for_each(|event| self.handle(PhoneInput::Media(event)));
                 }
                 Err(_) => PhoneInput::Unreadable,
             },
@@ -72,13 +72,13 @@ impl PhoneSocket<'_> {
             Received::Stopping => PhoneInput::Stopping,
             Received::Gone => PhoneInput::Gone,
         };
-        self.tell_peer(input);
+        self.handle(input);
     }
 
     async fn next(&mut self, until_ms: i64) -> PeerEvent {
         loop {
-            self.tell_peer(PhoneInput::Tick);
-            // Discarding comes before anything else. A closed socket is an event.
+            self.handle(PhoneInput::Tick);
+            // `poll_event` reports a closed socket.
             let _ = self.flush().await;
             if let Some(event) = self.peer.poll_event() {
                 return event;
@@ -94,8 +94,8 @@ impl PhoneSocket<'_> {
     async fn started(&mut self) -> Result<(), PeerEvent> {
         let until_ms = self.clock.now_ms() + PHONE_START_MS;
         loop {
-            if let Some(over) = self.peer.over() {
-                return Err(over.clone());
+            if let Some(end) = self.peer.ended() {
+                return Err(end.clone());
             }
             if self.peer.is_started() {
                 return Ok(());
@@ -107,14 +107,14 @@ impl PhoneSocket<'_> {
         }
     }
 
-    /// Plays the remaining speech, at most as long as the lease is valid.
-    async fn last_words(&mut self) -> bool {
+    /// Plays the remaining speech, but not beyond the lease. Returns whether all of it was played.
+    async fn play_remaining(&mut self) -> bool {
         let now_ms = self.clock.now_ms();
-        let until_ms = self.peer.heard_by_ms(now_ms).min(now_ms + PHONE_LAST_WORDS_MS);
+        let until_ms = self.peer.playback_ends_at_ms(now_ms).min(now_ms + PHONE_LAST_WORDS_MS);
         while self.peer.is_speaking() && self.clock.now_ms() < until_ms {
             match self.next(until_ms).await {
                 PeerEvent::Spoken => return true,
-                PeerEvent::Gone | PeerEvent::Stop { .. } | PeerEvent::TalkedOver { .. } => return false,
+                PeerEvent::Gone | PeerEvent::Stop { .. } | PeerEvent::Interrupted { .. } => return false,
                 _ => {}
             }
         }
@@ -127,14 +127,14 @@ impl Peer for PhoneSocket<'_> {
         Box::pin(self.started())
     }
 
-    fn hear(&mut self, until_ms: i64) -> BoxFuture<'_, PeerEvent> {
+    fn next_event(&mut self, until_ms: i64) -> BoxFuture<'_, PeerEvent> {
         Box::pin(self.next(until_ms))
     }
 
-    fn tell<'a>(&'a mut self, row: &'a TranscriptRow) -> BoxFuture<'a, Result<(), Gone>> {
+    fn send_row<'a>(&'a mut self, row: &'a TranscriptRow) -> BoxFuture<'a, Result<(), Gone>> {
         Box::pin(async move {
             if row.role == TranscriptRole::Assistant {
-                self.tell_peer(PhoneInput::Say(row.text.clone()));
+                self.handle(PhoneInput::Say(row.text.clone()));
             }
             self.flush().await
         })
@@ -142,21 +142,21 @@ impl Peer for PhoneSocket<'_> {
 
     fn finish(&mut self, reason: EndedReason) -> BoxFuture<'_, bool> {
         // After a hang-up or an abort, nothing more is played.
-        let cut_off = matches!(
+        let is_aborted = matches!(
             reason,
             EndedReason::UserHungUp
                 | EndedReason::HungUpByRequest
                 | EndedReason::MediaLost
                 | EndedReason::Aborted
         );
-        Box::pin(async move { !cut_off && self.last_words().await })
+        Box::pin(async move { !is_aborted && self.play_remaining().await })
     }
 
     fn over<'a>(&'a mut self, _: &'a CallId, _: EndedReason, _: i64) -> BoxFuture<'a, ()> {
         self.socket.close(1000, "the call has ended")
     }
 
-    fn broken(&mut self) -> BoxFuture<'_, ()> {
+    fn fail(&mut self) -> BoxFuture<'_, ()> {
         self.socket.close(1011, "internal error")
     }
 }
@@ -174,9 +174,9 @@ mod tests {
     use crate::speech::tone::MAX_CHARS;
 
     /// A clock that advances with each wait.
-    struct Waits(AtomicI64);
+    struct AutoClock(AtomicI64);
 
-    impl Clock for &'static Waits {
+    impl Clock for &'static AutoClock {
         fn now_ms(&self) -> i64 {
             self.0.load(Ordering::Relaxed)
         }
@@ -188,9 +188,9 @@ mod tests {
     }
 
     /// A socket that accepts everything and sends nothing.
-    struct Mute(&'static Waits);
+    struct SilentSocket(&'static AutoClock);
 
-    impl Socket for Mute {
+    impl Socket for SilentSocket {
         fn receive(&mut self, until_ms: i64) -> BoxFuture<'_, Received> {
             self.0.0.fetch_max(until_ms, Ordering::Relaxed);
             Box::pin(async { Received::Nothing })
@@ -205,9 +205,9 @@ mod tests {
         }
     }
 
-    struct Plain;
+    struct EmptyCodec;
 
-    impl MediaCodec for Plain {
+    impl MediaCodec for EmptyCodec {
         fn read(&mut self, _: MediaMessage) -> Result<Vec<MediaEvent>, MediaError> {
             Ok(Vec::new())
         }
@@ -237,30 +237,30 @@ mod tests {
     }
 
     #[test]
-    fn a_line_without_marks_comes_to_its_end() {
-        static CLOCK: Waits = Waits(AtomicI64::new(1_000));
+    fn a_line_without_marks_ends() {
+        static CLOCK: AutoClock = AutoClock(AtomicI64::new(1_000));
         let clock = &CLOCK;
-        let mut socket = Mute(clock);
-        let mut peer = PhoneMedia::new(Box::new(Plain)).talk(&mut socket, &clock);
+        let mut socket = SilentSocket(clock);
+        let mut peer = PhoneMedia::new(Box::new(EmptyCodec)).into_peer(&mut socket, &clock);
         for chars in [50, 1_000] {
-            assert_eq!(peer.tell(&line(&"x".repeat(chars))).now_or_never(), Some(Ok(())));
+            assert_eq!(peer.send_row(&line(&"x".repeat(chars))).now_or_never(), Some(Ok(())));
             let mut waited = 0;
-            while peer.hear(clock.now_ms() + 5_000).now_or_never() != Some(PeerEvent::Spoken) {
+            while peer.next_event(clock.now_ms() + 5_000).now_or_never() != Some(PeerEvent::Spoken) {
                 waited += 1;
-                assert!(waited < 20, "{chars} characters are spoken for ever");
+                assert!(waited < 20, "a line of {chars} characters does not end");
             }
             assert!(!peer.peer.is_speaking());
         }
     }
 
     #[test]
-    fn the_last_words_end_before_the_lease_does() {
-        static CLOCK: Waits = Waits(AtomicI64::new(1_000));
+    fn the_final_playback_ends_before_the_lease() {
+        static CLOCK: AutoClock = AutoClock(AtomicI64::new(1_000));
         let clock = &CLOCK;
-        let mut socket = Mute(clock);
-        let mut peer = PhoneMedia::new(Box::new(Plain)).talk(&mut socket, &clock);
+        let mut socket = SilentSocket(clock);
+        let mut peer = PhoneMedia::new(Box::new(EmptyCodec)).into_peer(&mut socket, &clock);
         let row = line(&"x".repeat(MAX_CHARS));
-        assert_eq!(peer.tell(&row).now_or_never(), Some(Ok(())));
+        assert_eq!(peer.send_row(&row).now_or_never(), Some(Ok(())));
         assert_eq!(peer.finish(EndedReason::AssistantEnded).now_or_never(), Some(false));
         let passed_ms = clock.now_ms() - 1_000;
         assert!(passed_ms <= PHONE_LAST_WORDS_MS, "{passed_ms} ms");

@@ -20,10 +20,10 @@ pub async fn apply(
     token: Option<&CallToken>,
     report: Report,
 ) -> Result<Option<Leg>, Fault> {
-    retry_stale(|| applied(services, provider, token, &report)).await
+    retry_stale(|| apply_once(services, provider, token, &report)).await
 }
 
-async fn applied(
+async fn apply_once(
     services: &Services,
     provider: CarrierName,
     token: Option<&CallToken>,
@@ -35,12 +35,12 @@ async fn applied(
     };
     let [rows] = services.read([select]).await?;
     let before = Leg::first(Some(&rows))?
-        .filter(|leg| leg.provider == provider && leg.may_be(&report.carrier_call_id));
+        .filter(|leg| leg.provider == provider && leg.may_have_carrier_id(&report.carrier_call_id));
     let Some(before) = before else {
         return Ok(None);
     };
     let change = Change::new(services, &before, report);
-    if !change.is_any() {
+    if !change.has_effect() {
         return Ok(Some(before));
     }
     let reads =
@@ -74,7 +74,7 @@ impl<'a> Change<'a> {
         let facts = &mut after.facts;
         facts.machine = facts.machine.or(report.machine);
         facts.answered |= report.progress == Some(Progress::Answered);
-        facts.billed = merged(facts.billed, report.billed);
+        facts.billed = merge_billed(facts.billed, report.billed);
         let mut end = None;
         if let Some(Progress::Ended(reported)) = &report.progress {
             facts.end.get_or_insert_with(|| reported.clone());
@@ -84,7 +84,7 @@ impl<'a> Change<'a> {
         Self { before, after, report, now: services.now(), end }
     }
 
-    fn is_any(&self) -> bool {
+    fn has_effect(&self) -> bool {
         self.end.is_some() || self.after != *self.before || (self.status().is_some() && !self.before.is_over)
     }
 
@@ -121,8 +121,8 @@ impl<'a> Change<'a> {
                 batch.extend(calls::write::advance(workspace_id, call_id, status, self.now));
                 batch.push(leg.set_job_due(self.now + PHONE_CONNECT_MS, DueIf::Always));
             } else if leg.placing != Placing::Incoming && leg.media_started_at.is_none() {
-                // The call was given up but rings: nobody would talk to the person who answers. An incoming call was
-                // hung up then, or the caller is hearing the reason.
+                // The call has ended here but rings, and no conversation would start when it is answered. This does not
+                // apply to incoming calls: they were hung up or declined at their end.
                 leg.hang_up_later(services, self.now, &mut batch);
             }
         }
@@ -148,7 +148,7 @@ impl<'a> Change<'a> {
 }
 
 /// Combines what two reports say about the price.
-fn merged(before: Option<Billed>, latest: Option<Billed>) -> Option<Billed> {
+fn merge_billed(before: Option<Billed>, latest: Option<Billed>) -> Option<Billed> {
     match (before, latest) {
         (Some(before), Some(latest)) => Some(Billed {
             duration_ms: latest.duration_ms.or(before.duration_ms),

@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_says_what_was_signed_for_its_purpose() {
+    fn a_token_is_valid_for_its_purpose_only() {
         let text = token().sign("a server secret", Purpose::Media).unwrap();
         assert_eq!(text.len(), TOKEN_CHARS);
         assert_eq!(CallToken::read("a server secret", Purpose::Media, &text), Some(token()));
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_but_what_was_signed_is_read() {
+    fn changed_tokens_are_rejected() {
         let text = token().sign("a server secret", Purpose::Media).unwrap();
         for place in 0..text.len() {
             let mut altered = text.clone().into_bytes();

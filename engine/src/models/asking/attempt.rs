@@ -25,7 +25,7 @@ pub struct Attempt {
 /// Why a request failed.
 pub struct AttemptError {
     pub code: FailureCode,
-    /// Who can fix it.
+    /// The party that can resolve it.
     pub fault: CallFault,
     /// What happened; a message starts with "provider/name ".
     pub what: String,

@@ -1,6 +1,6 @@
 //! `POST /calls/{id}/hang-up`: ends a telephone call from our side.
 use crate::base::error::{Code, Error};
-use crate::base::limits::{PHONE_CONNECT_MS, PHONE_TOLD_MS};
+use crate::base::limits::{PHONE_CONNECT_MS, PHONE_REPORT_WAIT_MS};
 use crate::base::time::Timestamp;
 use crate::live::telephony;
 use crate::live::telephony::leg::{DueIf, Leg};
@@ -55,7 +55,7 @@ async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     let mut batch = Batch::from(leg.change());
     if is_first {
         // The job hangs up if this process dies first, or the carrier does not respond.
-        leg.hang_up_by(&services, now, now + PHONE_TOLD_MS, &mut batch);
+        leg.hang_up_by(&services, now, now + PHONE_REPORT_WAIT_MS, &mut batch);
         // The job of a canceled call does not wait as long as the carrier's queue.
         batch.push(leg.set_job_due(now + PHONE_CONNECT_MS, DueIf::Earlier));
     }

@@ -164,7 +164,7 @@ proptest! {
 
     /// A driver that answers every request reaches the end.
     #[test]
-    fn a_driver_that_answers_comes_to_an_end(texts in prop::collection::vec("[ ab]{0,2}", 1..20)) {
+    fn every_simulation_ends(texts in prop::collection::vec("[ ab]{0,2}", 1..20)) {
         let mut run = Simulation::new(setup("", &["judge"]));
         let mut texts = texts.into_iter().cycle();
         for step in 0..1_000 {

@@ -91,7 +91,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn the_spans_in_sql_are_those_in_code() {
+    fn spans_in_sql_equal_spans_in_code() {
         for span in SPANS_MS.iter().chain(&[ALL_MS]) {
             assert!(SPANS.contains(&format!("({span})")));
         }
@@ -112,7 +112,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn pieces_follow_each_other_and_only_what_is_cut_is_read_call_by_call(
+        fn pieces_are_contiguous_and_only_partial_spans_read_calls(
             from in -DAY_MS..200 * DAY_MS, length in 0..200 * DAY_MS
         ) {
             let pieces = spans_of(Some(from), Some(from + length));

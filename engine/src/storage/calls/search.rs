@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_word_is_wanted_and_the_last_may_go_on() {
+    fn every_word_is_required_and_the_last_is_a_prefix() {
         assert_eq!(words("front  desk").unwrap(), r#""front" AND "desk"*"#);
         assert_eq!(words("call_01 -- x").unwrap(), r#""call_01" AND "x"*"#);
         assert_eq!(words(r#"a" OR workspace:"ws1"#).unwrap(), r#""a" AND "OR" AND "workspace:" AND "ws1"*"#);
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_is_one_word_however_it_is_grouped() {
+    fn a_number_in_any_grouping_is_one_word() {
         for number in ["+14155550123", "1 (415) 555-0123", "1.415.555.0123"] {
             assert!(words(number).unwrap().starts_with("(\"14155550123\"*) OR ("), "{number}");
         }

@@ -70,7 +70,7 @@ impl Services {
     }
 
     /// Releases a claimed job so that it is tried again after a pause; returns the line to log.
-    pub async fn put_back(&self, job: &Job, detail: &str) -> String {
+    pub async fn release_for_retry(&self, job: &Job, detail: &str) -> String {
         let pause_ms = JOB_RETRY_MS << job.attempts.clamp(0, JOB_RETRY_DOUBLINGS_MAX);
         let again = sql!(
             "UPDATE jobs SET lease = NULL, due_at = :due_at WHERE id = :id AND lease = :lease",

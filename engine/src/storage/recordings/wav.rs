@@ -63,7 +63,7 @@ mod tests {
         WavSpec { channels: 2, sample_rate: 8_000, bits_per_sample: 16, sample_format: SampleFormat::Int };
 
     #[test]
-    fn a_recording_is_measured() {
+    fn parses_a_recording() {
         let measured = measure(&file(SPEC, 12_000)).unwrap();
         assert_eq!(measured.duration_ms, 1_500);
         assert_eq!(measured.peaks.channels(), [vec![1.0; 15], vec![0.0; 15]]);
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_recording_is_refused() {
+    fn other_files_are_rejected() {
         for wrong in [
             WavSpec { channels: 1, ..SPEC },
             WavSpec { channels: 3, ..SPEC },

@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_peak_is_the_loudest_sample_of_its_stretch() {
+    fn a_peak_is_the_loudest_sample_of_its_interval() {
         let silence = vec![[0, 0]; 800];
         let mut loud = silence.clone();
         (loud[17], loud[799]) = ([-32_768, 3], [0, 16_384]);
@@ -134,13 +134,13 @@ mod tests {
     }
 
     #[test]
-    fn nothing_has_no_peaks_and_a_frame_has_one() {
+    fn an_empty_recording_has_no_peaks_and_one_frame_has_one() {
         assert_eq!(peaks(8_000, []).channels(), [Vec::<f64>::new(), vec![]]);
         assert_eq!(peaks(48_000, [[1, -1]]).channels(), [vec![0.0], vec![0.0]]);
     }
 
     #[test]
-    fn peaks_come_back_from_storage() {
+    fn stored_peaks_are_read_unchanged() {
         let made = peaks(8_000, (0..80_000).map(|n| [(n % 32_768) as i16, -((n % 977) as i16)]));
         assert_eq!(Peaks::from_text(&made.to_text()).unwrap(), made);
         assert!(Peaks::from_text("no base64!").is_err());

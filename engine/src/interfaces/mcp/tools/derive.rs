@@ -1,4 +1,4 @@
-//! The tools from the operation table, in the part of JSON Schema that all models take.
+//! Derives the tools from the operation table, with the subset of JSON Schema that all models support.
 use serde_json::{Map, Value, json};
 
 use crate::interfaces::generated::{RequestSchemas, requests};

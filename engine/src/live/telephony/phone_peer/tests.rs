@@ -11,7 +11,7 @@ use crate::conversation::{
 const RATE: Rate = Rate::Khz8;
 
 #[test]
-fn a_line_is_sent_with_marks_and_heard_by_them() {
+fn a_line_is_spoken_once_its_marks_return() {
     let mut peer = started();
     peer.handle(0, PhoneInput::Say("Hello, this is the shop.".into()));
     let sent = outputs(&mut peer, 0);
@@ -30,7 +30,7 @@ fn a_line_is_sent_with_marks_and_heard_by_them() {
 }
 
 #[test]
-fn no_more_is_sent_than_may_be_ahead() {
+fn audio_is_sent_ahead_up_to_the_limit() {
     let mut peer = started();
     peer.handle(0, PhoneInput::Say("x".repeat(1_000)));
     let sent_ms = |sent: Vec<PhoneOutput>| {
@@ -44,7 +44,7 @@ fn no_more_is_sent_than_may_be_ahead() {
 }
 
 #[test]
-fn marks_that_do_not_come_back_are_given_up() {
+fn missing_marks_time_out() {
     let mut peer = started();
     peer.handle(0, PhoneInput::Say("Hello.".into()));
     outputs(&mut peer, 0);
@@ -63,7 +63,7 @@ fn keys_interrupt_the_assistant_and_are_one_line() {
     outputs(&mut peer, 0);
     peer.handle(0, PhoneInput::Media(MediaEvent::Dtmf('1')));
     assert_eq!(outputs(&mut peer, 0), [PhoneOutput::Clear]);
-    assert_eq!(events(&mut peer), [PeerEvent::TalkedOver { heard_permille: 0 }]);
+    assert_eq!(events(&mut peer), [PeerEvent::Interrupted { heard_permille: 0 }]);
     peer.handle(900, PhoneInput::Media(MediaEvent::Dtmf('2')));
     assert_eq!(peer.poll_timeout(), Some(900 + PHONE_KEYS_MS));
     peer.handle(900 + PHONE_KEYS_MS, PhoneInput::Tick);
@@ -74,22 +74,22 @@ fn keys_interrupt_the_assistant_and_are_one_line() {
 }
 
 #[test]
-fn audio_that_comes_faster_than_speech_is_none() {
+fn audio_faster_than_real_time_ends_the_call() {
     let mut peer = started();
     let seconds = |count: usize| PhoneInput::Media(MediaEvent::Audio(vec![0; count * 8_000]));
     peer.handle(0, seconds(10));
-    assert_eq!(peer.over(), None);
+    assert_eq!(peer.ended(), None);
     peer.handle(1_000, seconds(2));
     assert_eq!(peer.poll_event(), Some(LOST));
     assert_eq!(peer.poll_event(), Some(LOST));
-    // So is audio of a stream that has not begun.
+    // Audio before the start of the stream does too.
     let mut peer = PhonePeer::new(RATE);
     peer.handle(0, seconds(1));
-    assert_eq!(peer.over(), Some(&LOST));
+    assert_eq!(peer.ended(), Some(&LOST));
 }
 
 #[test]
-fn too_many_messages_that_cannot_be_read_are_the_end() {
+fn too_many_unreadable_messages_end_the_call() {
     let mut peer = started();
     for _ in 1..PHONE_WRONG_MESSAGES_MAX {
         peer.handle(0, PhoneInput::Unreadable);
@@ -100,7 +100,7 @@ fn too_many_messages_that_cannot_be_read_are_the_end() {
 }
 
 #[test]
-fn every_end_is_told_with_its_reason() {
+fn every_end_is_reported_with_its_reason() {
     for (input, event) in [
         (PhoneInput::Media(MediaEvent::Stopped), PeerEvent::Gone),
         (PhoneInput::Gone, PeerEvent::Gone),
@@ -117,7 +117,7 @@ fn every_end_is_told_with_its_reason() {
 
 /// Replays a whole call from its audio, keys, marks, model answers and time.
 #[test]
-fn a_call_replays_from_what_came_over_the_line() {
+fn a_call_replays_from_its_inputs() {
     let mut world = World::default();
     world.plan(0, Cause::Phone(PhoneInput::Media(MediaEvent::Started { carrier_call_id: None })));
     world.plan(20, Cause::Conversation(Input::Start));
@@ -136,11 +136,11 @@ fn a_call_replays_from_what_came_over_the_line() {
 
     let mut again = Call::default();
     for (now_ms, cause) in world.causes.clone() {
-        again.happens(now_ms, cause);
+        again.apply(now_ms, cause);
     }
     assert_eq!(json!(again.outputs).to_string(), json!(call.outputs).to_string());
     assert_eq!(json!(again.conversation).to_string(), json!(call.conversation).to_string());
-    assert!(again.sent == call.sent, "the line carries the same");
+    assert!(again.sent == call.sent, "the replay sends the same audio");
 }
 
 fn started() -> PhonePeer {
@@ -207,7 +207,7 @@ impl Default for Call {
 }
 
 impl Call {
-    fn happens(&mut self, now_ms: i64, cause: Cause) {
+    fn apply(&mut self, now_ms: i64, cause: Cause) {
         match cause {
             Cause::Phone(input) => self.peer.handle(now_ms, input),
             Cause::Conversation(input) => self.conversation.handle(now_ms, input),
@@ -230,7 +230,7 @@ impl Call {
     }
 }
 
-/// A caller, a carrier that plays in real time, and a model.
+/// A simulated caller, carrier and model; the carrier plays in real time.
 #[derive(Default)]
 struct World {
     call: Call,
@@ -263,20 +263,20 @@ impl World {
             let is_planned =
                 self.planned.first_key_value().is_some_and(|((at_ms, _), _)| *at_ms <= timeout_ms);
             match self.planned.pop_first() {
-                Some(((at_ms, _), cause)) if is_planned => self.happens(at_ms, cause),
+                Some(((at_ms, _), cause)) if is_planned => self.apply(at_ms, cause),
                 Some((key, cause)) => {
                     self.planned.insert(key, cause);
-                    self.happens(timeout_ms, Cause::Tick);
+                    self.apply(timeout_ms, Cause::Tick);
                 }
-                None => self.happens(timeout_ms, Cause::Tick),
+                None => self.apply(timeout_ms, Cause::Tick),
             }
         }
     }
 
-    fn happens(&mut self, now_ms: i64, cause: Cause) {
+    fn apply(&mut self, now_ms: i64, cause: Cause) {
         let (outputs, sent) = (self.call.outputs.len(), self.call.sent.len());
         self.causes.push((now_ms, cause.clone()));
-        self.call.happens(now_ms, cause);
+        self.call.apply(now_ms, cause);
         for output in self.call.outputs.split_off(outputs) {
             if let Output::AskModel { request } = &output {
                 let (request, text) = (*request, format!("Answer {request}."));

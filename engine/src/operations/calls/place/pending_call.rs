@@ -67,7 +67,7 @@ impl PendingCall {
 
     /// Stores the intent. Under an Idempotency-Key, a second request gets the response that this one is in progress.
     pub(super) async fn write(&self, context: &mut Context, subscribers: &Subscribers) -> Result<(), Fault> {
-        let mut batch = Batch::from([self.leg.room()]);
+        let mut batch = Batch::from([self.leg.concurrency_guard()]);
         let due_at = self.now + PHONE_CONNECT_MS;
         begin_call(&context.services, &mut batch, &self.call, &self.leg, subscribers, due_at)?;
         context.commit_intent(batch, &self.in_progress()).await

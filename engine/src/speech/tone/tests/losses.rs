@@ -161,7 +161,7 @@ proptest! {
 
     /// Whatever a line does to frames, only text that was sent is decoded.
     #[test]
-    fn what_is_heard_was_said(
+    fn only_sent_text_is_decoded(
         text in "[a-z ]{1,200}",
         changes in prop::collection::vec((any::<prop::sample::Index>(), 0_u8..3), 0..5),
     ) {
