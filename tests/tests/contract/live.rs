@@ -1,8 +1,8 @@
-//! Test tokens, and the conversations they open.
+//! Test tokens and live conversations.
 use serde_json::{Value, json};
 use sidetone_tests::{Talk, World};
 
-/// An assistant that greets, knows when it is open, and can call a tool.
+/// An assistant with a greeting and a document with opening hours.
 fn front_desk(world: &World) -> String {
     let assistant = world.create(
         "/assistants",
@@ -25,7 +25,7 @@ fn roles(call: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn a_conversation_is_a_call() {
+fn a_conversation_is_stored_as_a_call() {
     let world = World::new();
     let assistant = front_desk(&world);
     let mut talk = world.talk_to(&assistant);
@@ -54,7 +54,7 @@ fn a_conversation_is_a_call() {
 }
 
 #[test]
-fn the_token_is_clamped_and_says_so() {
+fn token_lifetimes_are_clamped() {
     let world = World::new();
     let assistant = world.assistant();
     let path = format!("/assistants/{}/test-token", assistant.id);
@@ -74,7 +74,7 @@ fn the_token_is_clamped_and_says_so() {
 }
 
 #[test]
-fn an_idempotent_repeat_gives_the_same_token() {
+fn a_replay_returns_the_same_token() {
     let world = World::new();
     let path = format!("/assistants/{}/test-token", world.assistant().id);
     let first = world.post_once(&path, "once", json!({})).ok();
@@ -86,7 +86,7 @@ fn an_idempotent_repeat_gives_the_same_token() {
 }
 
 #[test]
-fn a_token_opens_one_conversation_and_the_page_uses_nothing_up() {
+fn a_token_opens_one_conversation_and_loading_the_page_does_not_use_it() {
     let world = World::new();
     let token = world.test_token(&front_desk(&world));
     let page = token["url"].as_str().unwrap().replace("http://sandbox.example", "");
@@ -110,7 +110,7 @@ fn a_token_opens_one_conversation_and_the_page_uses_nothing_up() {
 }
 
 #[test]
-fn of_many_sockets_at_once_one_wins() {
+fn of_concurrent_sockets_with_one_token_one_is_accepted() {
     let world = World::new();
     let assistant = world.assistant().id;
     let token = world.test_token(&assistant);
@@ -129,7 +129,7 @@ fn of_many_sockets_at_once_one_wins() {
 }
 
 #[test]
-fn no_token_but_ours_opens_anything() {
+fn invalid_tokens_are_rejected() {
     let world = World::new();
     let assistant = world.assistant().id;
     let token = world.test_token(&assistant)["token"].as_str().unwrap().to_owned();
@@ -147,7 +147,7 @@ fn no_token_but_ours_opens_anything() {
     world.post("/voice-test/socket", json!({})).refused("method_not_allowed");
     world.post("/voice-test", json!({})).refused("method_not_allowed");
 
-    // The genuine one, once the assistant is gone.
+    // A valid token of a deleted assistant.
     world.delete(format!("/assistants/{assistant}")).empty();
     let refusal = world.connect(&format!("/voice-test/socket?token={token}")).err().unwrap();
     assert_eq!(refusal.status, 404);
@@ -155,7 +155,7 @@ fn no_token_but_ours_opens_anything() {
 
 #[test]
 #[cfg_attr(not(test_host = "sandbox"), ignore = "needs the manual clock")]
-fn a_token_ends_with_its_time() {
+fn an_expired_token_is_rejected() {
     let world = World::with_manual_clock();
     let sandbox = world.sandbox().unwrap();
     let token = world.test_token(&world.assistant().id);
@@ -168,7 +168,7 @@ fn a_token_ends_with_its_time() {
 }
 
 #[test]
-fn what_is_wrong_is_taught_then_closed() {
+fn invalid_messages_get_an_explanation_then_the_socket_closes() {
     let world = World::new();
     let mut talk = world.talk_to(&world.assistant().id);
     let call_id = started(&mut talk);
@@ -195,7 +195,7 @@ fn what_is_wrong_is_taught_then_closed() {
 }
 
 #[test]
-fn a_message_that_is_too_large_closes() {
+fn a_message_that_is_too_large_closes_the_socket() {
     let world = World::new();
     let mut talk = world.talk_to(&world.assistant().id);
     let call_id = started(&mut talk);
@@ -216,14 +216,14 @@ fn a_flood_is_bounded() {
     }
     let (messages, code) = talk.rest();
     assert!(messages.iter().any(|message| message["code"] == "too_fast"), "{messages:?}");
-    // Over TCP the close may be lost in what the client still sends.
+    // Over TCP the close frame may be lost if the client is still sending.
     assert!(matches!(code, Some(1008) | None), "{code:?}");
     let call = world.settled_call(&call_id);
     assert!(roles(&call).len() < 120, "{}", roles(&call).len());
 }
 
 #[test]
-fn a_client_that_vanishes_has_hung_up() {
+fn a_dropped_connection_counts_as_hanging_up() {
     let world = World::new();
     let mut talk = world.talk_to(&front_desk(&world));
     let call_id = started(&mut talk);
@@ -236,7 +236,7 @@ fn a_client_that_vanishes_has_hung_up() {
 
 #[test]
 #[cfg_attr(not(test_host = "sandbox"), ignore = "needs the manual clock")]
-fn a_tool_is_called_and_told_of() {
+fn a_tool_call_is_announced_to_the_client() {
     let world = World::with_manual_clock();
     let sandbox = world.sandbox().unwrap();
     let assistant = front_desk(&world);
@@ -268,7 +268,7 @@ fn a_tool_is_called_and_told_of() {
 
 #[test]
 #[cfg_attr(not(test_host = "sandbox"), ignore = "needs the manual clock")]
-fn the_time_is_up_when_the_token_says_so() {
+fn the_maximum_duration_of_the_token_ends_the_call() {
     let world = World::with_manual_clock();
     let sandbox = world.sandbox().unwrap();
     let path = format!("/assistants/{}/test-token", world.assistant().id);
@@ -286,7 +286,7 @@ fn the_time_is_up_when_the_token_says_so() {
 
 #[test]
 #[cfg_attr(not(test_host = "sandbox"), ignore = "needs the manual clock")]
-fn silence_ends_it() {
+fn silence_ends_the_call() {
     let world = World::with_manual_clock();
     let sandbox = world.sandbox().unwrap();
     let mut talk = world.talk_to(&world.assistant().id);
@@ -304,7 +304,7 @@ fn silence_ends_it() {
 
 #[test]
 #[cfg_attr(not(test_host = "sandbox"), ignore = "needs the manual clock")]
-fn a_process_that_dies_leaves_the_truth() {
+fn the_call_of_a_dead_process_is_recorded_correctly() {
     let world = World::with_manual_clock();
     let sandbox = world.sandbox().unwrap();
     let mut talk = world.talk_to(&front_desk(&world));
@@ -316,7 +316,7 @@ fn a_process_that_dies_leaves_the_truth() {
     sandbox.kill_conversations();
     sandbox.run_jobs();
     let call = world.get(format!("/calls/{call_id}")).ok();
-    assert_eq!(call["status"], "in_progress", "the lease is still good");
+    assert_eq!(call["status"], "in_progress", "the lease is still valid");
     sandbox.advance(120_000);
     let call = world.settled_call(&call_id);
     assert_eq!((&call["ended_reason"], &call["fault"]), (&json!("aborted"), &json!("platform")), "{call}");
@@ -326,7 +326,7 @@ fn a_process_that_dies_leaves_the_truth() {
 
 #[test]
 #[cfg_attr(not(test_host = "sandbox"), ignore = "needs the manual clock")]
-fn a_lease_is_kept_for_as_long_as_the_conversation_lasts() {
+fn the_lease_is_extended_during_the_conversation() {
     let world = World::with_manual_clock();
     let sandbox = world.sandbox().unwrap();
     let mut talk = world.talk_to(&world.assistant().id);
@@ -343,7 +343,7 @@ fn a_lease_is_kept_for_as_long_as_the_conversation_lasts() {
 
 #[test]
 #[cfg_attr(not(test_host = "sandbox"), ignore = "needs the manual clock")]
-fn a_host_that_stops_ends_it() {
+fn stopping_the_host_ends_the_call() {
     let world = World::with_manual_clock();
     let sandbox = world.sandbox().unwrap();
     let token = world.test_token(&world.assistant().id);
@@ -358,7 +358,7 @@ fn a_host_that_stops_ends_it() {
 
 #[test]
 #[cfg_attr(not(test_host = "sandbox"), ignore = "needs the manual clock")]
-fn events_tell_of_it() {
+fn a_conversation_emits_its_events() {
     let world = World::with_manual_clock();
     let sandbox = world.sandbox().unwrap();
     world.create("/webhooks", json!({"url": "https://example.com/events", "events": ["*"]}));
