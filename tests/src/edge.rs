@@ -1,4 +1,4 @@
-//! The Worker in workerd, with local D1 and Queues: started by `tests/worker/serve.sh`, and stopped with this process or
+//! The Worker in workerd, with local D1 and Queues. `tests/worker/serve.sh` runs it and stops it with this process, or
 //! earlier.
 use std::io::{BufRead, BufReader, Write};
 use std::net::SocketAddr;
@@ -23,7 +23,7 @@ pub struct Edge {
 }
 
 impl Edge {
-    /// The Worker of this process, with storage that tests can access.
+    /// The Worker of this process, with direct access to its storage.
     pub fn shared() -> Arc<Self> {
         static SHARED: OnceLock<Arc<Edge>> = OnceLock::new();
         let start = || {
@@ -35,7 +35,7 @@ impl Edge {
         SHARED.get_or_init(start).clone()
     }
 
-    /// The Worker of this process with the fakes in its settings.
+    /// The Worker of this process, configured with the fakes.
     pub fn shared_with_fakes() -> Arc<Self> {
         static SHARED: OnceLock<Arc<Edge>> = OnceLock::new();
         let start = || {
@@ -75,7 +75,7 @@ impl Edge {
     /// The key of an unused workspace.
     pub fn fresh_key(&self) -> String {
         let n = self.keys_used.fetch_add(1, Ordering::Relaxed);
-        assert!(n < WORKSPACES_MAX, "raise WORKSPACES_MAX: every scenario opens workspaces of its own");
+        assert!(n < WORKSPACES_MAX, "raise WORKSPACES_MAX: every test creates workspaces");
         bootstrap_key(n)
     }
 
@@ -120,5 +120,5 @@ impl Edge {
     }
 }
 
-/// The entry with planned faults; tools may be on this machine.
+/// The entry with planned faults. Tools may be on this machine.
 const FAULTY: &[(&str, &str)] = &[("WORKER_ENTRY", "faulty.mjs"), ("SIDETONE_ALLOW_PRIVATE_TARGETS", "1")];

@@ -1,9 +1,9 @@
-//! Planned faults: a seed decides in advance what fails and when. The same plan applies to the Sandbox (its database and
-//! hints) and to workerd (`tests/worker/faulty.mjs`).
+//! Planned faults: a seed decides in advance what fails and when. The same plan works on the Sandbox (database and hints)
+//! and on workerd (`tests/worker/faulty.mjs`).
 pub mod database;
 pub mod endpoint;
 pub mod plan;
-pub mod rig;
+pub mod harness;
 
 pub use database::FaultyDatabase;
 pub use endpoint::Endpoint;

@@ -1,11 +1,11 @@
-//! Helpers of the test suites: a [`World`] is one service with a workspace for the scenario, in memory or behind a socket, and
-//! a [`Reply`] checks the properties that all responses share.
+//! Shared code of the test suites. A [`World`] is one service, in memory or behind a socket, with a workspace for the test. A
+//! [`Reply`] checks the properties that all responses share.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
     clippy::print_stdout,
-    reason = "this crate is test support: a scenario that cannot go on says so loudly"
+    reason = "this crate is test support: a test that cannot continue must panic"
 )]
 
 pub mod backdoor;

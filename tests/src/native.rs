@@ -13,11 +13,11 @@ use crate::fakes;
 use crate::fakes::carrier::{Carriers, an_account};
 use crate::process::{binary, bootstrap_key};
 
-/// Most workspaces in one test process.
+/// The maximum number of workspaces in one test process.
 pub(crate) const WORKSPACES_MAX: u32 = 2_000;
 
-/// Serves until its standard input closes, however the test process ends.
-const KEEPER: &str = r#"
+/// Runs the server until standard input closes, which also happens when the test process is killed.
+const SUPERVISOR: &str = r#"
     data=$1; shift
     "$@" </dev/null & server=$!
     cat >/dev/null
@@ -44,7 +44,7 @@ impl Native {
         SHARED.get_or_init(|| Self::start(&an_account()))
     }
 
-    /// The server of this process with the fakes in its settings.
+    /// The server of this process , configured with the fakes.
     pub fn shared_with_fakes() -> &'static Self {
         static SHARED: OnceLock<Native> = OnceLock::new();
         SHARED.get_or_init(|| Self::start(&fakes::settings()))
@@ -64,7 +64,7 @@ impl Native {
     /// The key of an unused workspace.
     pub fn fresh_key(&self) -> String {
         let n = self.keys_used.fetch_add(1, Ordering::Relaxed);
-        assert!(n < WORKSPACES_MAX, "raise WORKSPACES_MAX: every scenario opens workspaces of its own");
+        assert!(n < WORKSPACES_MAX, "raise WORKSPACES_MAX: every test creates workspaces");
         bootstrap_key(n)
     }
 
@@ -73,7 +73,7 @@ impl Native {
         &self.data
     }
 
-    /// An engine over the same data folder.
+    /// Direct access to its data folder.
     pub fn backdoor(&self) -> Services {
         self.backdoor.get_or_init(|| backdoor::in_folder(&self.data)).clone()
     }
@@ -92,7 +92,7 @@ impl Native {
             command.env_remove(name);
         }
         let mut keeper = command
-            .args(["-c", KEEPER, "keeper"])
+            .args(["-c", SUPERVISOR, "supervisor"])
             .arg(&folder)
             .arg(binary())
             .env("SIDETONE_LISTEN", "127.0.0.1:0")

@@ -1,4 +1,4 @@
-//! A webhook receiver on this machine: accepts events over real sockets and answers, correctly or not, as configured.
+//! A webhook receiver on this machine: accepts events over real sockets and responds, correctly or not, as configured.
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -33,7 +33,7 @@ pub struct Received {
     pub headers: HeaderMap,
     /// Its body.
     pub body: Vec<u8>,
-    /// Whether it is answered with a 2xx, after which the sender must remember the delivery.
+    /// Whether the response is a 2xx, after which the sender must record the delivery.
     pub taken: bool,
 }
 
@@ -99,7 +99,7 @@ impl Receiver {
     pub fn wait_for(&self, count: usize, patience: Duration) -> Vec<Received> {
         let deadline = Instant::now() + patience;
         while self.count() < count {
-            assert!(Instant::now() < deadline, "{} of {count} requests came in", self.count());
+            assert!(Instant::now() < deadline, "{} of {count} requests arrived", self.count());
             std::thread::sleep(Duration::from_millis(5));
         }
         self.received()
@@ -112,7 +112,7 @@ impl Receiver {
     fn serve(&self, stream: TcpStream) {
         let _ = stream.set_nodelay(true);
         let mut reader = BufReader::new(stream);
-        // A broken connection was closed by the other side.
+        // An error means that the other side closed the connection.
         while let Ok(Some(mut received)) = read(&mut reader) {
             let manner = {
                 let mut state = self.lock();
@@ -139,7 +139,7 @@ fn answer(stream: &mut TcpStream, manner: &Manner) -> std::io::Result<bool> {
             Ok(true)
         }
         Manner::Hang => {
-            // Until the other side gives up.
+            // Waits until the other side gives up.
             let _ = stream.read(&mut [0; 1]);
             Ok(false)
         }

@@ -1,4 +1,4 @@
-//! One service and a workspace for the scenario.
+//! [`World`]: one service with a workspace for the test.
 mod make;
 
 use std::net::{Ipv4Addr, TcpStream};
@@ -26,12 +26,12 @@ pub const BASE_URL: &str = "http://sandbox.example";
 /// How long to wait for the end of a run.
 const SETTLE_MS: u64 = 30_000;
 
-/// A service, a workspace, and a client address.
+/// The environment of one test: a service, a workspace, and a client address.
 #[derive(Clone)]
 pub struct World {
     service: Service,
     key: String,
-    /// Invalid keys are counted by address, so each scenario has its own.
+    /// Invalid keys are counted by address, so each `World` has its own.
     address: Ipv4Addr,
     made: Arc<AtomicU32>,
 }
@@ -67,7 +67,7 @@ impl Default for World {
 }
 
 impl World {
-    /// A new workspace on the host that `SIDETONE_TEST_HOST` names: `sandbox` (the default), an in-memory service for each world;
+    /// A new workspace on the host that `SIDETONE_TEST_HOST` names: `sandbox` (the default), an in-memory service for each `World`;
     /// `native`, the real binary, shared; or `worker`, the Worker in workerd.
     pub fn new() -> Self {
         Self::on_host(host())
@@ -90,8 +90,8 @@ impl World {
         }
     }
 
-    /// A new workspace on the host that `SIDETONE_TEST_HOST` names, with the fake as the provider `fake`, and with tools and
-    /// webhooks on this machine, which a sandbox can reach as well.
+    /// A new workspace on the host that `SIDETONE_TEST_HOST` names, with the fake model provider as the provider `fake`. Tools and
+    /// webhooks may be on this machine, which a Sandbox can reach as well.
     pub fn with_fakes() -> Self {
         match host() {
             "sandbox" => {
@@ -117,7 +117,7 @@ impl World {
     }
 
     /// A new workspace of a service with an account at each carrier's fake and the fake model provider. Carriers need sockets, so
-    /// the binary replaces the Sandbox.
+    /// the binary replaces the Sandbox here.
     pub fn with_phones() -> Self {
         match host() {
             "sandbox" | "native" => {
@@ -133,26 +133,26 @@ impl World {
         }
     }
 
-    /// A world with a manual clock and without a network: Sandbox only.
+    /// With a manual clock and without a network: Sandbox only.
     #[track_caller]
     pub fn with_manual_clock() -> Self {
         only_on(&["sandbox"]);
         Self::new()
     }
 
-    /// A world behind a socket that our own server reads: binary only. For scenarios about raw bytes.
+    /// Behind a socket that our own server reads, for tests with raw bytes: binary only.
     #[track_caller]
     pub fn with_socket() -> Self {
         only_on(&["native"]);
         Self::new()
     }
 
-    /// An in-memory world over a database and blobs of the test, on any host.
+    /// In memory, over the test's database and blobs, on any host.
     pub fn over_both(database: Arc<dyn Database>, blobs: Arc<dyn Blobs>) -> Self {
         Self::in_memory(Sandbox::over_both(database, blobs, settings()))
     }
 
-    /// An in-memory world over a database of the test, on any host.
+    /// In memory, over the test's database, on any host.
     pub fn over(database: Arc<dyn Database>) -> Self {
         Self::in_memory(Sandbox::over(database, settings()))
     }
@@ -167,13 +167,13 @@ impl World {
         Self::on(Service::Edge(edge), key)
     }
 
-    /// An in-memory world with additional settings, on any host.
+    /// In memory, with additional settings, on any host.
     pub fn with_settings(settings: &[(&str, &str)]) -> Self {
         Self::in_memory(Sandbox::with_settings(&[self::settings(), settings].concat()))
     }
 
     fn in_memory(sandbox: Sandbox) -> Self {
-        // The carrier is reachable; everything else is not, unless a scenario changes that.
+        // Only the carrier is reachable, unless the test changes that.
         sandbox.answer_http_with(|request| match carrier::has_account_at(&request.url) {
             true => fakes::exchange(request),
             false => Err(HttpError::Failed("no answer is scripted".to_owned())),
@@ -227,7 +227,7 @@ impl World {
         }
     }
 
-    /// Whether the engine receives a request unchanged. At the edge the platform's server parses it first: it drops empty headers,
+    /// Whether the engine receives requests unchanged. At the edge the platform's server parses them first: it drops empty headers,
     /// resolves `..` in paths and answers some requests itself.
     pub fn is_literal(&self) -> bool {
         !matches!(self.service, Service::Edge(_))
@@ -279,7 +279,7 @@ impl World {
             request = request.header(*name, *value);
         }
         let body = body.map_or_else(Bytes::new, |body| Bytes::from(body.to_string()));
-        self.send(request.body(body).expect("the path is a path"))
+        self.send(request.body(body).expect("a valid path"))
     }
 
     /// `POST path` with an Idempotency-Key.
@@ -305,11 +305,11 @@ impl World {
         stream
     }
 
-    /// Sends any request; the response gets the general checks.
+    /// Sends any request; checks the general properties of the response.
     pub fn send(&self, request: http::Request<Bytes>) -> Reply {
         let head = request.method() == Method::HEAD;
         let reply = self.send_unchecked(request);
-        // A HEAD response has no body for the envelope.
+        // A HEAD response has no body and thus no envelope.
         if head { reply } else { reply.sound() }
     }
 
@@ -420,7 +420,7 @@ impl World {
     }
 }
 
-/// Every test connects from the loopback address, which is trusted to forward client addresses. Every service has an account
+/// Every test connects from the loopback address, so it is trusted to forward client addresses. Every service has an account
 /// with one carrier.
 fn settings() -> &'static [(&'static str, &'static str)] {
     static SETTINGS: OnceLock<Vec<(&str, &str)>> = OnceLock::new();

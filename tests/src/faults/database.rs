@@ -17,7 +17,7 @@ pub const SECRET_DETAIL: &str = "disk sda1 is on fire";
 pub struct FaultyDatabase {
     memory: Memory,
     away: AtomicBool,
-    /// The job runner was killed: its further requests are never answered.
+    /// The job runner was killed: its later requests get no response.
     killed: AtomicBool,
     planned: Mutex<Planned>,
 }
@@ -25,7 +25,7 @@ pub struct FaultyDatabase {
 #[derive(Default)]
 struct Planned {
     plan: FaultPlan,
-    /// The number of writes until one fails.
+    /// The number of writes until the fault.
     write: Option<(usize, StorageFault)>,
     counts: Counts,
 }
@@ -67,8 +67,8 @@ impl FaultyDatabase {
         self.planned().write = Some((nth, fault));
     }
 
-    /// Starts a job runner, which is not the killed one.
-    pub fn revive(&self) {
+    /// Starts a new job runner after a kill.
+    pub fn start_job_runner(&self) {
         self.killed.store(false, Ordering::SeqCst);
     }
 
@@ -114,7 +114,7 @@ impl FaultyDatabase {
                     params: Vec::new(),
                 });
                 let refused = self.memory.write(half).await;
-                assert!(refused.is_err(), "the guard refuses every row");
+                assert!(refused.is_err(), "the guard rejects every row");
                 Err(failure())
             }
             Fate::Storage(StorageFault::After) => self.run(batch, is_write).await.and(Err(failure())),

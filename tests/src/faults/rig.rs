@@ -1,4 +1,4 @@
-//! One service with planned faults, in memory or in workerd, behind the same interface.
+//! One service with planned faults, in memory or in workerd, behind one interface.
 use sidetone_engine::ports::{JobQueue, Wake};
 use sidetone_engine::storage::jobs::JobKind;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -24,12 +24,12 @@ const SETTINGS: &[(&str, &str)] = &[("SIDETONE_ALLOW_PRIVATE_TARGETS", "1")];
 /// The Worker's queue settings: batch size and polling per invocation.
 const JOBS_AT_ONCE: usize = 4;
 const CLAIMS_MAX: usize = 4;
-/// Time for a queue in workerd to deliver pending messages.
+/// The time in which a queue in workerd delivers pending messages.
 const QUEUE_MS: u64 = 200;
 /// How long to wait for an expected event: longer than the queue's pause before a redelivery.
 const WAIT_MS: u64 = 25_000;
 
-/// A service with a workspace, an endpoint for its tools, and planned faults.
+/// A service with a workspace, a tool endpoint, and planned faults.
 pub struct Rig {
     /// The workspace. On the Sandbox, [`Rig::call`] delivers its hints.
     pub world: World,
@@ -47,12 +47,12 @@ enum Host {
     },
     Edge {
         edge: Arc<Edge>,
-        /// The plan applies to the whole Worker, so only one scenario uses it at a time.
-        _turn: Option<MutexGuard<'static, ()>>,
+        /// Held because the plan applies to the whole Worker: one test at a time.
+        _lock: Option<MutexGuard<'static, ()>>,
     },
 }
 
-/// Counters since the plan was set.
+/// Counters since the start of the plan.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     /// Database batches except the final ones of a job runner.
@@ -70,7 +70,7 @@ pub struct Counts {
 }
 
 impl Rig {
-    /// On the host `sandbox` or `worker`, without faults yet.
+    /// On the host `sandbox` or `worker`, without a plan.
     pub fn on_host(name: &str) -> Self {
         match name {
             "sandbox" => Self::in_memory(),
@@ -83,11 +83,11 @@ impl Rig {
                 rig.calm();
                 rig
             }
-            other => panic!("no faults can be planned on {other}"),
+            other => panic!("fault plans are not supported on {other}"),
         }
     }
 
-    /// On a separate Worker for this scenario.
+    /// On a Worker of its own.
     pub fn at(edge: Arc<Edge>, key: String, endpoint: Endpoint) -> Self {
         Self::at_edge(edge, key, endpoint, None)
     }
@@ -156,7 +156,7 @@ impl Rig {
         }
     }
 
-    /// Waits until a counter reaches its value.
+    /// Waits until the counters satisfy a condition.
     #[track_caller]
     pub fn wait_until(&self, done: impl Fn(Counts) -> bool) {
         let started = Instant::now();
@@ -166,7 +166,7 @@ impl Rig {
         }
     }
 
-    /// Lets time pass, so that late hints are delivered.
+    /// Advances the clock and delivers late hints.
     pub fn pass(&self, ms: i64) {
         match &self.host {
             Host::Sandbox { late, .. } => {
@@ -181,7 +181,7 @@ impl Rig {
         }
     }
 
-    /// Runs the cron trigger, which may be killed.
+    /// Runs the cron trigger. The plan may kill it.
     pub fn sweep(&self) {
         match &self.host {
             Host::Sandbox { queue, .. } => {

@@ -1,4 +1,4 @@
-//! Creates resources for scenarios on demand.
+//! Creates resources on demand.
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use bytes::Bytes;
@@ -48,7 +48,7 @@ impl World {
         self.create("/knowledge", json!({"name": name, "content": "x".repeat(size_bytes)}))
     }
 
-    /// A webhook with a receiver that cannot be resolved: the name is reserved (RFC 2606).
+    /// A webhook whose host name does not resolve, because it is reserved (RFC 2606).
     #[track_caller]
     pub fn webhook(&self) -> Made {
         self.create("/webhooks", json!({"url": "https://receiver.example/", "events": ["call.ended"]}))
@@ -76,7 +76,7 @@ impl World {
         )
     }
 
-    /// A simulation with everything that it needs.
+    /// A simulation, with the resources that it needs.
     #[track_caller]
     pub fn simulation(&self) -> Made {
         self.simulation_of(&self.assistant().id)
@@ -89,8 +89,8 @@ impl World {
         self.create(&format!("/simulations/{}/runs", simulation.id), json!({"seed": 7}))
     }
 
-    /// An engine over the service's own storage, for what no request can do yet. At the edge only where the
-    /// Worker stands behind [`crate::edge::Edge::shared`].
+    /// Direct access to the service's storage, for effects that no request has. At the edge only with
+    /// [`crate::edge::Edge::shared`].
     pub fn backdoor(&self) -> Services {
         match &self.service {
             Service::Sandbox(sandbox) => sandbox.services().clone(),
@@ -108,7 +108,7 @@ impl World {
         let hash = ApiKey::parse(&self.key).expect("a key").sha256_hex();
         let select = sql!("SELECT workspace_id FROM api_keys WHERE hash = :hash", hash = hash);
         let rows = wait(self.backdoor().ports().database.read(vec![select])).expect("a read");
-        rows[0].first().expect("the key is known").text("workspace_id").expect("a text")
+        rows[0].first().expect("the key exists").text("workspace_id").expect("a text")
     }
 
     /// Writes to the database like a job.
@@ -116,7 +116,7 @@ impl World {
         wait(self.backdoor().ports().database.write(statements)).expect("a write");
     }
 
-    /// Stores a recording of a call like the recorder.
+    /// Stores a recording of a call, like a recorder.
     pub fn store(&self, call_id: &str, file: Bytes) -> Result<Kept, Fault> {
         let (engine, workspace_id) = (self.backdoor(), self.workspace_id());
         wait(recordings::store(&engine, &workspace_id, call_id, file))
@@ -125,7 +125,7 @@ impl World {
     /// An ended call with a recording of two seconds.
     pub fn a_recorded_call(&self) -> Made {
         let call = self.a_call();
-        let kept = self.store(&call.id, example::recording(16_000)).expect("a recording can be kept");
+        let kept = self.store(&call.id, example::recording(16_000)).expect("a recording can be stored");
         assert_eq!(kept, Kept::Now);
         let json = self.get(format!("/calls/{}", call.id)).ok().json;
         Made { id: call.id, json }
@@ -139,7 +139,7 @@ impl World {
         Made { id: json["id"].as_str().expect("a run has a call").to_owned(), json }
     }
 
-    /// A call that a carrier has accepted and that rings, or will ring.
+    /// A call that a carrier has accepted.
     pub fn placed_call(&self) -> Made {
         let from = self.binding();
         let body = json!({"assistant_id": from["assistant_id"], "to": "+14155557777", "from": from.id});

@@ -54,7 +54,7 @@ pub(super) struct State {
     pub(super) messages: usize,
 }
 
-enum Do {
+enum LineCommand {
     Begin,
     Say(Vec<i16>, Sender<()>),
     SayAtOnce(Vec<i16>),
@@ -66,8 +66,8 @@ enum Do {
     Vanish,
 }
 
-/// Why the socket could not be opened.
-pub(super) enum NoLine {
+/// Why the socket was not opened.
+pub(super) enum OpenError {
     /// The service responded with this status instead.
     Refused(u16),
     /// The connection broke.
@@ -107,12 +107,12 @@ impl Line {
         Ok(Self { shared, orders })
     }
 
-    /// Sends the first messages, after which the line is connected.
+    /// Sends the first messages. The line is connected afterwards.
     pub(super) fn begin(&self) {
         self.order(Do::Begin);
     }
 
-    /// Sends audio in real time and returns when it was sent, or the line is closed.
+    /// Sends audio in real time; returns when it was sent or the line is closed.
     pub(super) fn say(&self, samples: &[i16]) {
         let (done, said) = channel();
         self.order(Do::Say(samples.to_vec(), done));
@@ -163,8 +163,8 @@ impl Line {
         look(&self.shared.lock())
     }
 
-    /// Waits until `look` returns a value; `None` after the timeout. It is called at every change, and every few milliseconds for
-    /// conditions that depend on time.
+    /// Waits until `look` returns a value; `None` after the timeout. Calls `look` after every change, and every few milliseconds
+    /// because conditions may depend on time.
     pub(super) fn wait<T>(&self, patience: Duration, mut look: impl FnMut(&State) -> Option<T>) -> Option<T> {
         let deadline = Instant::now() + patience;
         let mut state = self.shared.lock();
@@ -207,11 +207,11 @@ struct End {
     shared: Arc<Shared>,
     /// The interval of frames.
     frame: Duration,
-    /// Audio to send, and whom to notify afterwards.
+    /// Audio to send, each with a channel for the notification afterwards.
     mic: VecDeque<(VecDeque<i16>, Sender<()>)>,
     /// When the next frame is due; `None` while muted without audio.
     next: Option<Instant>,
-    /// Whether the first messages were sent; without them there are no last ones.
+    /// Whether the first messages were sent; the last messages are sent only after them.
     begun: bool,
     /// When the close frame was sent.
     closing: Option<Instant>,
@@ -234,7 +234,7 @@ impl End {
             self.play();
             self.speak();
             if self.closing.is_some_and(|since| since.elapsed() > Duration::from_millis(CLOSE_MS)) {
-                return Closed::Broken("the service does not answer the close".to_owned());
+                return Closed::Broken("the service does not answer the close frame".to_owned());
             }
             if let Some(closed) = self.listen() {
                 return closed;
@@ -288,7 +288,7 @@ impl End {
         }
     }
 
-    /// Plays what is due, and confirms the marks that were passed.
+    /// Plays due audio and confirms the marks that were passed.
     fn play(&mut self) {
         let passed = self.shared.lock().speaker.play(Instant::now());
         for name in passed {
@@ -308,7 +308,7 @@ impl End {
                 if samples.is_empty()
                     && let Some((_, done)) = self.mic.pop_front()
                 {
-                    // The waiting test may have given up.
+                    // The waiting test may have timed out.
                     let _ = done.send(());
                 }
             }
@@ -326,7 +326,7 @@ impl End {
             Ok(Message::Binary(bytes)) => WireMessage::Binary(bytes.to_vec()),
             Ok(Message::Close(_)) if self.closing.is_some() => return Some(Closed::ByCarrier),
             Ok(Message::Close(frame)) => {
-                // Answers the close frame.
+                // Completes the closing handshake.
                 let _ = self.socket.flush();
                 return Some(Closed::ByService(frame.map(|frame| frame.code.into())));
             }
@@ -346,7 +346,7 @@ impl End {
             Ok(FromService::Audio(samples)) => {
                 state.speaker.audio(samples, now);
                 if state.speaker.waiting() > Duration::from_millis(BUFFER_MS_MAX) {
-                    state.problems.push("more audio at once than a carrier keeps".to_owned());
+                    state.problems.push("more audio at once than a carrier buffers".to_owned());
                 }
             }
             Ok(FromService::Mark(name)) => state.speaker.mark(name, now),
@@ -377,7 +377,7 @@ impl End {
             WireMessage::Text(text) => Message::text(text),
             WireMessage::Binary(bytes) => Message::binary(bytes),
         };
-        // The service may have closed the socket: what it sent counts, and reading reports the end.
+        // The service may have closed the socket. Its messages can still be read, and reading reports the end.
         let _ = self.socket.send(message);
     }
 }

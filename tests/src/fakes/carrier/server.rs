@@ -1,4 +1,4 @@
-//! A carrier's API behind a socket: accepts and records orders and commands, and creates calls whose other end a scenario plays
+//! A carrier's API behind a socket: accepts and records orders and commands, and creates calls whose other end is controlled by the test
 //! ([`Phone`]).
 use std::io::{BufReader, Read};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -59,19 +59,19 @@ struct Entry {
     call: PhoneCall,
     /// The order's instruction for the answered call.
     instruction: Option<Instruction>,
-    /// Whether a scenario has taken the other end.
+    /// Whether the test has taken the other end.
     taken_up: bool,
     over: bool,
 }
 
 impl CarrierServer {
-    /// Starts one on a free port. The service's address is set later ([`CarrierServer::serve`]), because the service needs this
-    /// server's address before it starts.
+    /// Starts one on a free port. Set the service's address later ([`CarrierServer::serve`]), because the service needs this server's
+    /// address before it starts.
     pub fn start(wire: impl Wire) -> Self {
         Self::start_shared(Arc::new(wire))
     }
 
-    /// The same with a wire that the scenario can access.
+    /// The same with a wire that the test can access.
     pub fn start_shared(wire: Arc<dyn Wire>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
         let address = listener.local_addr().expect("it is bound");
@@ -184,7 +184,7 @@ impl CarrierServer {
         let service = self.service();
         let host = without_scheme(&service.public.base_url);
         let path = without_scheme(url).strip_prefix(host).filter(|path| path.starts_with('/'));
-        let path = path.unwrap_or_else(|| panic!("{url} is no URL of the service, which is {host}"));
+        let path = path.unwrap_or_else(|| panic!("{url} is not a URL of the service at {host}"));
         (service.address, path.to_owned())
     }
 
@@ -236,7 +236,7 @@ impl CarrierServer {
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 drop(state);
-                panic!("{} waited in vain for {what}; misspelled: {:#?}", self.provider(), self.misspelled());
+                panic!("{} did not receive {what}; invalid requests: {:#?}", self.provider(), self.misspelled());
             }
             state =
                 self.0.changed.wait_timeout(state, left).unwrap_or_else(|poisoned| poisoned.into_inner()).0;
@@ -247,7 +247,7 @@ impl CarrierServer {
     fn talk(&self, stream: TcpStream) {
         let _ = stream.set_nodelay(true);
         let mut reader = BufReader::new(stream);
-        // A broken connection was closed by the other side.
+        // An error means that the other side closed the connection.
         while let Ok(Some(request)) = http::read(&mut reader) {
             let last = request.header("connection").is_some_and(|value| value.eq_ignore_ascii_case("close"));
             let treatment = self.take(request);
@@ -262,7 +262,7 @@ impl CarrierServer {
                 }
                 Treatment::Cut => return,
                 Treatment::Hang => {
-                    // Until the other side gives up.
+                    // Waits until the other side gives up.
                     let _ = reader.read(&mut [0; 1]);
                     return;
                 }
@@ -288,7 +288,7 @@ impl CarrierServer {
                     Behaviour::Hang => Treatment::Hang,
                     Behaviour::Cut => Treatment::Cut,
                     _ => Treatment::Reply(
-                        self.0.wire.refused(behaviour).expect("an order is refused with words"),
+                        self.0.wire.refused(behaviour).expect("this behaviour has a response"),
                     ),
                 }
             }
@@ -319,7 +319,7 @@ impl CarrierServer {
     #[track_caller]
     fn service(&self) -> Service {
         let service = self.lock().service.clone();
-        service.unwrap_or_else(|| panic!("{} was not told where the service is: serve()", self.provider()))
+        service.unwrap_or_else(|| panic!("{} does not know the service: call serve()", self.provider()))
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

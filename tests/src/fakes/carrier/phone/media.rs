@@ -14,7 +14,7 @@ impl Phone {
         let url = self.media_url().to_owned();
         match self.try_socket(&url) {
             Ok(line) => self.line = Some(line),
-            Err(NoLine::Refused(status)) => panic!("the service refuses its media socket: {status}"),
+            Err(NoLine::Refused(status)) => panic!("the service rejects the media socket: {status}"),
             Err(NoLine::Broken(error)) => panic!("the media socket: {error}"),
         }
     }
@@ -28,9 +28,9 @@ impl Phone {
         self.line.is_some()
     }
 
-    /// Tries to open another media socket at any URL with this carrier's headers; returns the status of the rejection.
+    /// Tries to open another media socket at any URL, with this carrier's headers. The error is the status of the rejection.
     #[track_caller]
-    pub fn knock(&self, url: &str) -> Result<(), u16> {
+    pub fn try_media_socket(&self, url: &str) -> Result<(), u16> {
         match self.try_socket(url) {
             Ok(_) => Ok(()),
             Err(NoLine::Refused(status)) => Err(status),
@@ -62,7 +62,7 @@ impl Phone {
         self.line().say_at_once(samples);
     }
 
-    /// Sends no silence in pauses, unlike a telephone line.
+    /// Stops sending silence in pauses, unlike a telephone line.
     #[track_caller]
     pub fn mute(&self) {
         self.line().mute();
@@ -107,7 +107,7 @@ impl Phone {
             self.line().wait(Duration::from_millis(PATIENCE_MS), |state| enough(state.speaker.heard()));
         found.unwrap_or_else(|| {
             let seen = self.line().look(|state| (state.speaker.heard().len(), state.closed.clone()));
-            panic!("{} never heard {what}; samples and end: {seen:?}; {:?}", self.id(), self.problems())
+            panic!("{} did not hear {what}; samples and end: {seen:?}; {:?}", self.id(), self.problems())
         })
     }
 
