@@ -15,7 +15,7 @@ from vonage_http_client.auth import Auth
 from vonage_http_client.http_client import HttpClient
 from vonage_jwt import JwtClient, VonageVerifyJwtError, verify_signature
 from vonage_voice import Voice
-from vonage_voice.models import Connect, CreateCallRequest, Talk, ToPhone
+from vonage_voice.models import Connect, CreateCallRequest, LiveClient, ToPhone
 from vonage_voice.models.common import Phone, WebsocketAuthorization
 from vonage_voice.models.connect_endpoints import WebsocketEndpoint
 from vonage_voice.models.webhooks import AnswerWebhook
@@ -95,7 +95,7 @@ def documents():
     same(answer, dumped(socket(samples["to"], headers)), "the answer to an incoming call")
     for [refusal] in samples["refusals"]:
         fields = {name: value for name, value in refusal.items() if name != "action"}
-        same(refusal, dumped(Talk(**fields)), "a refusal")
+        same(refusal, dumped(LiveClient(**fields)), "a refusal")
 
 
 class Captured(HTTPAdapter):

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use crate::fakes;
-use crate::fakes::carrier::{Carriers, an_account};
+use crate::fakes::carrier::{Carriers, default_account};
 use crate::native::WORKSPACES_MAX;
 use crate::process::bootstrap_key;
 
@@ -27,8 +27,8 @@ impl Edge {
     pub fn shared() -> Arc<Self> {
         static SHARED: OnceLock<Arc<Edge>> = OnceLock::new();
         let start = || {
-            let account = an_account();
-            let mut options = vec![("WORKER_ENTRY", "backdoor.mjs")];
+            let account = default_account();
+            let mut options = vec![("WORKER_ENTRY", "direct_access.mjs")];
             options.extend(account.iter().map(|(name, value)| (*name, value.as_str())));
             Arc::new(Self::start(&options))
         };

@@ -17,7 +17,7 @@ pub const STARTED_AT_MS: i64 = 1_767_258_000_123;
 
 /// An incoming call that has just started, in the workspace of `world`.
 pub fn new_call(world: &World) -> NewCall {
-    let engine = world.backdoor();
+    let engine = world.direct_access();
     NewCall {
         workspace_id: WorkspaceId::from_stored(world.workspace_id()),
         id: CallId::from_stored(engine.id(prefix::CALL)),

@@ -2,10 +2,10 @@
 //! and on workerd (`tests/worker/faulty.mjs`).
 pub mod database;
 pub mod endpoint;
-pub mod plan;
 pub mod harness;
+pub mod plan;
 
 pub use database::FaultyDatabase;
 pub use endpoint::Endpoint;
+pub use harness::{Counts, FaultHarness};
 pub use plan::{FaultPlan, HintFault, Moment, StorageFault};
-pub use rig::{Counts, Rig};

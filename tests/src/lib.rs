@@ -8,28 +8,28 @@
     reason = "this crate is test support: a test that cannot continue must panic"
 )]
 
-pub mod backdoor;
 pub mod blobs;
 pub mod call;
 pub mod carrier_samples;
 pub mod choices;
 pub mod compare;
+pub mod direct_access;
 pub mod edge;
 pub mod example;
 pub mod fakes;
 pub mod faults;
 pub mod host;
+pub mod live_client;
 pub mod load;
 pub mod native;
 pub mod process;
 pub mod receiver;
 pub mod reply;
-pub mod talk;
 pub mod wire;
 pub mod world;
 
 pub use call::Call;
 pub use choices::Choices;
+pub use live_client::LiveClient;
 pub use reply::{Reply, ToolReply};
-pub use talk::Talk;
-pub use world::{Made, World};
+pub use world::{Created, World};

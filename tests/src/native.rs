@@ -8,9 +8,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use sidetone_engine::services::Services;
 
-use crate::backdoor;
+use crate::direct_access;
 use crate::fakes;
-use crate::fakes::carrier::{Carriers, an_account};
+use crate::fakes::carrier::{Carriers, default_account};
 use crate::process::{binary, bootstrap_key};
 
 /// The maximum number of workspaces in one test process.
@@ -30,7 +30,7 @@ pub struct Native {
     /// The address it listens on.
     pub address: SocketAddr,
     data: PathBuf,
-    backdoor: OnceLock<Services>,
+    direct_access: OnceLock<Services>,
     keys_used: AtomicU32,
     log: PathBuf,
     _keeper: Child,
@@ -41,7 +41,7 @@ impl Native {
     /// The server of this process.
     pub fn shared() -> &'static Self {
         static SHARED: OnceLock<Native> = OnceLock::new();
-        SHARED.get_or_init(|| Self::start(&an_account()))
+        SHARED.get_or_init(|| Self::start(&default_account()))
     }
 
     /// The server of this process , configured with the fakes.
@@ -74,8 +74,8 @@ impl Native {
     }
 
     /// Direct access to its data folder.
-    pub fn backdoor(&self) -> Services {
-        self.backdoor.get_or_init(|| backdoor::in_folder(&self.data)).clone()
+    pub fn direct_access(&self) -> Services {
+        self.direct_access.get_or_init(|| direct_access::in_folder(&self.data)).clone()
     }
 
     /// The content of its log.
@@ -118,11 +118,11 @@ impl Native {
         }
         let address = welcome.split("listening on ").nth(1).and_then(|rest| rest.split(')').next());
         let address = address.and_then(|text| text.parse().ok()).expect("the welcome names the address");
-        let (backdoor, keys_used) = (OnceLock::new(), AtomicU32::new(0));
+        let (direct_access, keys_used) = (OnceLock::new(), AtomicU32::new(0));
         Self {
             address,
             data: folder.join("data"),
-            backdoor,
+            direct_access,
             keys_used,
             log,
             _keeper: keeper,

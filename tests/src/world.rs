@@ -15,9 +15,9 @@ use sidetone_engine::ports::{Blobs, Database, HttpError};
 use crate::edge::Edge;
 use crate::fakes::carrier;
 use crate::host::{host, only_on};
+use crate::live_client::LiveClient;
 use crate::native::Native;
 use crate::reply::{Reply, ToolReply};
-use crate::talk::Talk;
 use crate::{fakes, wire};
 
 /// The public URL of every service under test, so that responses can be compared byte by byte.
@@ -45,14 +45,14 @@ enum Service {
 
 /// A created resource.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Made {
+pub struct Created {
     /// Its id.
     pub id: String,
     /// The whole response.
     pub json: Value,
 }
 
-impl std::ops::Index<&str> for Made {
+impl std::ops::Index<&str> for Created {
     type Output = Value;
 
     fn index(&self, name: &str) -> &Value {
@@ -174,7 +174,7 @@ impl World {
 
     fn in_memory(sandbox: Sandbox) -> Self {
         // Only the carrier is reachable, unless the test changes that.
-        sandbox.answer_http_with(|request| match carrier::has_account_at(&request.url) {
+        sandbox.answer_http_with(|request| match carrier::is_default_carrier(&request.url) {
             true => fakes::exchange(request),
             false => Err(HttpError::Failed("no answer is scripted".to_owned())),
         });
@@ -351,7 +351,7 @@ impl World {
     }
 
     /// Opens the WebSocket at a URL from the service; `Err` is the rejection.
-    pub fn connect(&self, url: &str) -> Result<Talk<'_>, Box<Reply>> {
+    pub fn connect(&self, url: &str) -> Result<LiveClient<'_>, Box<Reply>> {
         let path = url.find("/voice-test").map_or(url, |at| &url[at..]);
         match &self.service {
             Service::Sandbox(sandbox) => {
@@ -359,10 +359,10 @@ impl World {
                 let refused = |reply: Box<sidetone::sandbox::Reply>| {
                     Box::new(Reply::new(reply.status, reply.headers.clone(), reply.body.clone()))
                 };
-                socket.map(Talk::in_memory).map_err(refused)
+                socket.map(LiveClient::in_memory).map_err(refused)
             }
-            Service::Native(native) => Talk::over_tcp(native.address, path),
-            Service::Edge(edge) => Talk::over_tcp(edge.address, path),
+            Service::Native(native) => LiveClient::over_tcp(native.address, path),
+            Service::Edge(edge) => LiveClient::over_tcp(edge.address, path),
         }
     }
 
@@ -374,7 +374,7 @@ impl World {
 
     /// Starts a conversation with an assistant.
     #[track_caller]
-    pub fn talk_to(&self, assistant_id: &str) -> Talk<'_> {
+    pub fn start_conversation(&self, assistant_id: &str) -> LiveClient<'_> {
         let token = self.test_token(assistant_id);
         self.connect(token["websocket_url"].as_str().expect("a URL")).expect("the token is good")
     }
@@ -425,7 +425,7 @@ impl World {
 fn settings() -> &'static [(&'static str, &'static str)] {
     static SETTINGS: OnceLock<Vec<(&str, &str)>> = OnceLock::new();
     SETTINGS.get_or_init(|| {
-        let account = carrier::an_account().into_iter().map(|(name, value)| (name, &*value.leak()));
+        let account = carrier::default_account().into_iter().map(|(name, value)| (name, &*value.leak()));
         std::iter::once(("SIDETONE_TRUSTED_PROXIES", "127.0.0.1")).chain(account).collect()
     })
 }

@@ -25,9 +25,9 @@ let plan, counts;
 let sent;
 // What ends each invocation of a consumer or the cron that is at work.
 const running = new Set();
-rage({ storage: [], hints: [], kills: [] });
+startPlan({ storage: [], hints: [], kills: [] });
 
-function rage(next) {
+function startPlan(next) {
   plan = next;
   sent = new Set();
   counts = { storage: 0, leases: 0, hints: 0, deliveries: 0, sweeps: 0, met: 0 };
@@ -124,7 +124,7 @@ async function control(request) {
   if (request.method === "POST") {
     const body = await request.json();
     if (pathname === "/__clock") advanced_ms += body.advance_ms;
-    else rage(body);
+    else startPlan(body);
   }
   return Response.json(counts);
 }

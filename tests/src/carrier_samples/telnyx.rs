@@ -78,7 +78,9 @@ fn command(reply: Reply) -> Outgoing {
 }
 
 fn request(wire: TelnyxWire, what: &str, outgoing: &Outgoing) -> Value {
-    let Authorization::Bearer(secret) = &outgoing.authorization else { panic!("Telnyx requires a bearer token") };
+    let Authorization::Bearer(secret) = &outgoing.authorization else {
+        panic!("Telnyx requires a bearer token")
+    };
     let headers = vec![
         ("authorization".to_owned(), format!("Bearer {}", secret.reveal())),
         ("content-type".to_owned(), outgoing.content_type.unwrap_or_default().to_owned()),
@@ -142,7 +144,8 @@ fn webhooks(wire: TelnyxWire) -> Vec<Value> {
     (0_u32..)
         .zip(events)
         .map(|(nth, (call, event))| {
-            let webhook = wire.callback(&public, &call, event, nth, now_s).expect("Telnyx reports this event");
+            let webhook =
+                wire.callback(&public, &call, event, nth, now_s).expect("Telnyx reports this event");
             let headers: serde_json::Map<_, _> =
                 webhook.headers.iter().map(|(name, value)| ((*name).to_owned(), json!(value))).collect();
             json!({

@@ -157,8 +157,9 @@ fn callbacks(twilio: &dyn Carrier) -> Value {
     ];
     let mut all = Vec::new();
     for (nth, (outbound, event)) in (0..).zip(events) {
-        let sent =
-            TwilioWire.callback(&public, &call(outbound), &event, nth, 1_795_000_000).expect("Twilio reports this event");
+        let sent = TwilioWire
+            .callback(&public, &call(outbound), &event, nth, 1_795_000_000)
+            .expect("Twilio reports this event");
         let name = format!("{event:?}");
         all.push(judged(twilio, &name, None, &sent));
         let body = String::from_utf8_lossy(&sent.body).into_owned();

@@ -38,8 +38,7 @@ pub fn samples() -> Value {
         now_ms: NOW_S * 1_000,
         max_seconds: MAX_SECONDS,
     }));
-    wire.instruction(200, "application/json", answer.to_string().as_bytes())
-        .expect("a valid document");
+    wire.instruction(200, "application/json", answer.to_string().as_bytes()).expect("a valid document");
     let refuse = |why| document(carrier.refuse(&IncomingCall::default(), why));
     let refusals = [Refusal::Unbound, Refusal::Busy].map(refuse);
     json!({

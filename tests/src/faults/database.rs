@@ -7,8 +7,8 @@ use sidetone::sandbox::memory;
 use sidetone_engine::ports::statement::{Rows, Statement};
 use sidetone_engine::ports::{BoxFuture, Database, DatabaseError};
 
+use super::harness::Counts;
 use super::plan::{FaultPlan, Moment, StorageFault};
-use super::rig::Counts;
 
 /// The error of a failing database; a client never sees it.
 pub const SECRET_DETAIL: &str = "disk sda1 is on fire";
@@ -16,7 +16,7 @@ pub const SECRET_DETAIL: &str = "disk sda1 is on fire";
 /// An in-memory database that follows a plan.
 pub struct FaultyDatabase {
     memory: Memory,
-    away: AtomicBool,
+    disconnected: AtomicBool,
     /// The job runner was killed: its later requests get no response.
     killed: AtomicBool,
     planned: Mutex<Planned>,
@@ -39,7 +39,7 @@ impl Default for FaultyDatabase {
     fn default() -> Self {
         Self {
             memory: memory(),
-            away: AtomicBool::new(false),
+            disconnected: AtomicBool::new(false),
             killed: AtomicBool::new(false),
             planned: Mutex::default(),
         }
@@ -48,7 +48,7 @@ impl Default for FaultyDatabase {
 
 impl FaultyDatabase {
     /// Starts a plan.
-    pub fn rage(&self, plan: FaultPlan) {
+    pub fn start_plan(&self, plan: FaultPlan) {
         *self.planned() = Planned { plan, ..Planned::default() };
     }
 
@@ -58,8 +58,8 @@ impl FaultyDatabase {
     }
 
     /// Disconnects or reconnects the database.
-    pub fn away(&self, away: bool) {
-        self.away.store(away, Ordering::SeqCst);
+    pub fn set_disconnected(&self, disconnected: bool) {
+        self.disconnected.store(disconnected, Ordering::SeqCst);
     }
 
     /// Makes the n-th write from now fail, counted from 1.
@@ -97,7 +97,7 @@ impl FaultyDatabase {
     }
 
     async fn batch(&self, batch: Vec<Statement>, is_write: bool) -> Result<Vec<Rows>, DatabaseError> {
-        if self.away.load(Ordering::SeqCst) {
+        if self.disconnected.load(Ordering::SeqCst) {
             return Err(failure());
         }
         if self.killed.load(Ordering::SeqCst) {

@@ -308,11 +308,7 @@ fn an_assistant_has_at_most_64_tools() {
     let mut ids: Vec<String> = (0..64).map(|_| world.a_tool().id).collect();
     assert_eq!(world.put(&path, json!({"tool_ids": ids})).ok()["tool_ids"], json!(ids));
     ids.push(ids[0].clone());
-    assert_eq!(
-        world.put(&path, json!({"tool_ids": ids})).ok()["revision"],
-        2,
-        "a duplicate id counts once"
-    );
+    assert_eq!(world.put(&path, json!({"tool_ids": ids})).ok()["revision"], 2, "a duplicate id counts once");
     ids.push(world.a_tool().id);
     world.put(&path, json!({"tool_ids": ids})).refused("validation_failed").naming(&["tool_ids"]);
 }

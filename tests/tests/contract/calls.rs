@@ -390,7 +390,11 @@ fn a_list_contains_at_most_4_mib_of_transcripts() {
     let list = world.get("/calls").ok();
     let shown: Vec<bool> =
         list["calls"].as_array().unwrap().iter().map(|call| call["transcript"].is_array()).collect();
-    assert_eq!(shown, [true, true, true, true, false, false], "all later transcripts are omitted, even small ones");
+    assert_eq!(
+        shown,
+        [true, true, true, true, false, false],
+        "all later transcripts are omitted, even small ones"
+    );
     assert!(world.get(format!("/calls/{}", small.id)).ok()["transcript"].is_array());
     assert!(list.body.len() < 4 * 1024 * 1024 + 64 * 1024);
 }

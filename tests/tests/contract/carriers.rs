@@ -67,7 +67,7 @@ fn a_call_given_up_before_its_carrier_id_is_known_is_hung_up() {
     let sandbox = world.sandbox().unwrap();
     let from = world.binding();
     let order = json!({"assistant_id": from["assistant_id"], "to": "+14155557777", "from": from.id});
-    let ours = world.backdoor();
+    let ours = world.direct_access();
     sandbox.meanwhile(move || {
         let over = sidetone_engine::sql!("UPDATE phone_calls SET is_over = 1, version = version + 1");
         let write = async move { ours.ports().database.write(vec![over]).await };
@@ -92,7 +92,7 @@ fn a_call_that_rings_before_the_order_response_is_not_queued() {
     let from = world.binding();
     let order = json!({"assistant_id": from["assistant_id"], "to": "+14155557777", "from": from.id});
     for rings in [false, true] {
-        let ours = world.backdoor();
+        let ours = world.direct_access();
         if rings {
             sandbox.meanwhile(move || {
                 let told = vec![
@@ -122,7 +122,7 @@ fn the_order_response_is_stored_although_the_key_was_revoked() {
     let from = world.binding();
     let order = json!({"assistant_id": from["assistant_id"], "to": "+14155557777", "from": from.id});
     let temporary = world.api_key();
-    let (ours, key_id) = (world.backdoor(), temporary.id.clone());
+    let (ours, key_id) = (world.direct_access(), temporary.id.clone());
     sandbox.meanwhile(move || {
         let revoke = sidetone_engine::sql!("UPDATE api_keys SET revoked_at = 1 WHERE id = :id", id = key_id);
         let write = async move { ours.ports().database.write(vec![revoke]).await };

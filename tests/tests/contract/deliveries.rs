@@ -8,7 +8,7 @@ use sidetone_engine::ports::{HttpError, HttpReply, HttpRequest};
 use sidetone_engine::storage::batch::Batch;
 use sidetone_engine::storage::events::{self, EventKind, Subscribers};
 use sidetone_engine::storage::signing::webhook_signature;
-use sidetone_tests::{Made, World};
+use sidetone_tests::{Created, World};
 
 #[test]
 #[cfg_attr(not(test_host = "sandbox"), ignore = "needs the manual clock")]
@@ -220,7 +220,11 @@ fn a_disabled_webhook_gets_no_new_events_and_pending_ones_wait() {
     sandbox.advance(60_000);
     assert_eq!(sandbox.run_jobs(), 0);
     assert!(sandbox.sent_http().is_empty());
-    assert_eq!(only(&world, &webhook)["status"], "pending", "no delivery was created while the webhook was disabled");
+    assert_eq!(
+        only(&world, &webhook)["status"],
+        "pending",
+        "no delivery was created while the webhook was disabled"
+    );
     world.patch(&path, json!({"enabled": true})).ok();
     sandbox.answer_http(200, "");
     sandbox.run_jobs();
@@ -274,7 +278,8 @@ fn a_redelivery_requested_during_an_attempt_is_made() {
             sandbox.run_jobs();
             sandbox.advance(24 * 60 * 60 * 1_000);
         }
-        let (other, again) = (world.clone(), Made { id: delivery.id.clone(), json: delivery.json.clone() });
+        let (other, again) =
+            (world.clone(), Created { id: delivery.id.clone(), json: delivery.json.clone() });
         sandbox.meanwhile(move || {
             other.sandbox().unwrap().advance(1_000);
             redeliver(&other, &again);
@@ -348,7 +353,11 @@ fn only_subscribed_events_are_stored_and_sent() {
     sandbox.run_jobs();
     let sent = sandbox.sent_http();
     assert_eq!(sent.len(), 2);
-    assert_eq!(header(&sent[0], "webhook-id"), header(&sent[1], "webhook-id"), "one event, delivered to two webhooks");
+    assert_eq!(
+        header(&sent[0], "webhook-id"),
+        header(&sent[1], "webhook-id"),
+        "one event, delivered to two webhooks"
+    );
     assert_eq!((list(&world, &ended, "").len(), list(&world, &all, "").len()), (1, 1));
     assert!(list(&world, &started, "").is_empty() && list(&stranger, &theirs, "").is_empty());
 }
@@ -424,7 +433,7 @@ fn a_delivery_is_found_only_under_its_webhook_and_workspace() {
     let world = World::new();
     let (one, two) = (world.webhook(), world.webhook());
     let delivery = test(&world, &one);
-    let path = |webhook: &Made| format!("/webhooks/{}/deliveries/{}/redeliver", webhook.id, delivery.id);
+    let path = |webhook: &Created| format!("/webhooks/{}/deliveries/{}/redeliver", webhook.id, delivery.id);
     world.post(path(&two), json!({})).refused("not_found");
     let stranger = world.other();
     stranger.post(path(&one), json!({})).refused("not_found");
@@ -488,25 +497,25 @@ fn expired_events_and_deliveries_are_deleted_in_bounded_steps() {
 }
 
 #[track_caller]
-pub fn test(world: &World, webhook: &Made) -> Made {
+pub fn test(world: &World, webhook: &Created) -> Created {
     world.create(&format!("/webhooks/{}/test", webhook.id), json!({}))
 }
 
 #[track_caller]
-fn redeliver(world: &World, delivery: &Made) -> Made {
+fn redeliver(world: &World, delivery: &Created) -> Created {
     let webhook = text(&delivery["webhook_id"]);
     world.create(&format!("/webhooks/{webhook}/deliveries/{}/redeliver", delivery.id), json!({}))
 }
 
 #[track_caller]
-pub fn list(world: &World, webhook: &Made, query: &str) -> Vec<Value> {
+pub fn list(world: &World, webhook: &Created, query: &str) -> Vec<Value> {
     let list = world.get(format!("/webhooks/{}/deliveries{query}", webhook.id)).ok();
     list["deliveries"].as_array().unwrap().clone()
 }
 
 /// The webhook's only delivery.
 #[track_caller]
-fn only(world: &World, webhook: &Made) -> Value {
+fn only(world: &World, webhook: &Created) -> Value {
     let all = list(world, webhook, "");
     assert_eq!(all.len(), 1, "{all:?}");
     all[0].clone()
@@ -529,7 +538,7 @@ fn emit(world: &World, kind: EventKind, data: &Value) {
     block_on(batch.write(engine)).unwrap();
 }
 
-fn run_with_tool(world: &World) -> (Made, Made) {
+fn run_with_tool(world: &World) -> (Created, Created) {
     let assistant = world.assistant();
     let tool = world.create(
         "/tools",

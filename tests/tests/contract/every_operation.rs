@@ -485,7 +485,12 @@ fn mcp_calls_that_incur_usage_require_confirm_true() {
         }
         assert_eq!(everything(&world), before, "{}: a rejected call had an effect", operation.id);
         call.tool(&world).ok();
-        assert_ne!(everything(&world), before, "{}: no effect is visible, so this test proves nothing", operation.id);
+        assert_ne!(
+            everything(&world),
+            before,
+            "{}: no effect is visible, so this test proves nothing",
+            operation.id
+        );
         // REST has no such field.
         call.with_field("confirm", json!(true))
             .rest(&world)

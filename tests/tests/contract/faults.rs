@@ -89,14 +89,14 @@ fn every_operation_returns_503_during_a_storage_outage_and_works_afterwards() {
     for operation in OPERATIONS {
         let (world, database) = faulty();
         let call = Call::valid(&world, operation);
-        database.away(true);
+        database.set_disconnected(true);
         call.rest(&world).refused("unavailable");
         if operation.is_tool() {
             call.tool(&world).refused("unavailable");
         }
         let health = world.send_unchecked(http::Request::get("/healthz").body("".into()).unwrap());
         assert_eq!(health.status, 503);
-        database.away(false);
+        database.set_disconnected(false);
         assert_eq!(call.rest(&world).status, operation.success.status(), "{}", operation.id);
     }
 }
@@ -105,7 +105,7 @@ fn every_operation_returns_503_during_a_storage_outage_and_works_afterwards() {
 fn a_storage_outage_is_invisible_without_a_valid_key() {
     let (world, database) = faulty();
     let stranger = world.with_key("sidetone_wrong");
-    database.away(true);
+    database.set_disconnected(true);
     stranger.get("/assistants").refused("unauthorized");
 }
 
@@ -135,9 +135,9 @@ fn a_running_run_cannot_be_deleted() {
     let run = world.run();
     let path = format!("/simulations/runs/{}", run.id);
     // A process claims the run and is killed; its lease is still valid.
-    database.rage(FaultPlan::kill(1, Moment::After));
+    database.start_plan(FaultPlan::kill(1, Moment::After));
     assert!(sandbox.services().run_due_jobs("lost", JobKind::ALL, 32).now_or_never().is_none());
-    database.revive();
+    database.start_job_runner();
     let read = world.get(&path).ok();
     assert_eq!(read["status"], "running");
     assert!(read["started_at"].is_string());

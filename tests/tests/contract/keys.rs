@@ -22,7 +22,7 @@ fn a_key_is_shown_once_and_authenticates() {
         json!({"id": made["id"], "name": "CI", "hint": made["hint"], "created_at": made["created_at"]})
     );
     assert!(!String::from_utf8_lossy(&listed.body).contains(key));
-    with_it.post("/keys", json!({"name": "Made by a key"})).created();
+    with_it.post("/keys", json!({"name": "Created by a key"})).created();
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Test tokens and live conversations.
 use serde_json::{Value, json};
-use sidetone_tests::{Talk, World};
+use sidetone_tests::{LiveClient, World};
 
 /// An assistant with a greeting and a document with opening hours.
 fn front_desk(world: &World) -> String {
@@ -14,8 +14,8 @@ fn front_desk(world: &World) -> String {
     assistant.id
 }
 
-fn started(talk: &mut Talk<'_>) -> String {
-    let started = talk.expect("call_started");
+fn started(client: &mut LiveClient<'_>) -> String {
+    let started = client.expect("call_started");
     assert_eq!(started["call"]["status"], "in_progress", "{started}");
     started["call"]["id"].as_str().unwrap().to_owned()
 }
@@ -28,20 +28,20 @@ fn roles(call: &Value) -> Vec<&str> {
 fn a_conversation_is_stored_as_a_call() {
     let world = World::new();
     let assistant = front_desk(&world);
-    let mut talk = world.talk_to(&assistant);
-    let call_id = started(&mut talk);
-    assert_eq!(talk.hear(), "Hello, front desk.");
+    let mut client = world.start_conversation(&assistant);
+    let call_id = started(&mut client);
+    assert_eq!(client.hear(), "Hello, front desk.");
 
     let call = world.get(format!("/calls/{call_id}")).ok().json;
     assert_eq!(call["status"], "in_progress");
     assert_eq!((&call["source"], &call["direction"]), (&json!("browser"), &json!("inbound")));
 
-    talk.say("When do you open on Saturday?");
-    assert!(talk.hear().contains("open at ten"));
-    talk.send(r#"{"type": "hang_up"}"#);
-    let ended = talk.expect("call_ended");
+    client.say("When do you open on Saturday?");
+    assert!(client.hear().contains("open at ten"));
+    client.send(r#"{"type": "hang_up"}"#);
+    let ended = client.expect("call_ended");
     assert_eq!((&ended["ended_reason"], &ended["call_id"]), (&json!("user_hung_up"), &json!(call_id)));
-    assert_eq!(talk.rest(), (vec![], Some(1000)));
+    assert_eq!(client.rest(), (vec![], Some(1000)));
 
     let call = world.settled_call(&call_id);
     assert_eq!(call["status"], "ended", "{call}");
@@ -81,8 +81,8 @@ fn a_replay_returns_the_same_token() {
     let again = world.post_once(&path, "once", json!({})).ok();
     assert_eq!(first.body, again.body);
     assert_eq!(again.header("idempotent-replayed"), Some("true"));
-    let mut talk = world.connect(first["websocket_url"].as_str().unwrap()).unwrap();
-    started(&mut talk);
+    let mut client = world.connect(first["websocket_url"].as_str().unwrap()).unwrap();
+    started(&mut client);
 }
 
 #[test]
@@ -100,13 +100,13 @@ fn a_token_opens_one_conversation_and_loading_the_page_does_not_use_it() {
     let url = token["websocket_url"].as_str().unwrap();
     let socket = url.replace("ws://sandbox.example", "");
     world.get(&socket).refused("upgrade_required");
-    let mut talk = world.connect(url).unwrap();
-    started(&mut talk);
+    let mut client = world.connect(url).unwrap();
+    started(&mut client);
     let refusal = world.connect(url).err().unwrap();
     assert_eq!(refusal.status, 409);
     world.get(&socket).refused("token_used");
-    talk.say("Hi");
-    talk.hear();
+    client.say("Hi");
+    client.hear();
 }
 
 #[test]
@@ -170,22 +170,22 @@ fn an_expired_token_is_rejected() {
 #[test]
 fn invalid_messages_get_an_explanation_then_the_socket_closes() {
     let world = World::new();
-    let mut talk = world.talk_to(&world.assistant().id);
-    let call_id = started(&mut talk);
+    let mut client = world.start_conversation(&world.assistant().id);
+    let call_id = started(&mut client);
     for wrong in ["hello", "[]", r#"{"type": "audio"}"#, r#"{"type": "user_text"}"#] {
-        talk.send(wrong);
-        let error = talk.expect("error");
+        client.send(wrong);
+        let error = client.expect("error");
         assert_eq!(error["code"], "invalid_message", "{error}");
         assert!(error["message"].as_str().unwrap().len() > 20, "{error}");
     }
-    talk.send_binary(100);
-    assert!(talk.expect("error")["message"].as_str().unwrap().contains("speech"));
-    talk.say("Hi");
-    talk.hear();
+    client.send_binary(100);
+    assert!(client.expect("error")["message"].as_str().unwrap().contains("speech"));
+    client.say("Hi");
+    client.hear();
     for _ in 0..5 {
-        talk.send("{");
+        client.send("{");
     }
-    let (messages, code) = talk.rest();
+    let (messages, code) = client.rest();
     assert_eq!(code, Some(1008), "{messages:?}");
     assert_eq!(messages.len(), 6, "{messages:?}");
     assert_eq!(messages[5]["ended_reason"], "aborted", "{messages:?}");
@@ -197,10 +197,10 @@ fn invalid_messages_get_an_explanation_then_the_socket_closes() {
 #[test]
 fn a_message_that_is_too_large_closes_the_socket() {
     let world = World::new();
-    let mut talk = world.talk_to(&world.assistant().id);
-    let call_id = started(&mut talk);
-    talk.say(&"x".repeat(32 * 1024));
-    let (messages, code) = talk.rest();
+    let mut client = world.start_conversation(&world.assistant().id);
+    let call_id = started(&mut client);
+    client.say(&"x".repeat(32 * 1024));
+    let (messages, code) = client.rest();
     assert_eq!(code, Some(1009), "{messages:?}");
     assert_eq!(messages[0]["code"], "message_too_large", "{messages:?}");
     assert_eq!(world.settled_call(&call_id)["ended_reason"], "aborted");
@@ -209,12 +209,12 @@ fn a_message_that_is_too_large_closes_the_socket() {
 #[test]
 fn a_flood_is_bounded() {
     let world = World::new();
-    let mut talk = world.talk_to(&world.assistant().id);
-    let call_id = started(&mut talk);
+    let mut client = world.start_conversation(&world.assistant().id);
+    let call_id = started(&mut client);
     for n in 0..200 {
-        talk.say(&format!("line {n}"));
+        client.say(&format!("line {n}"));
     }
-    let (messages, code) = talk.rest();
+    let (messages, code) = client.rest();
     assert!(messages.iter().any(|message| message["code"] == "too_fast"), "{messages:?}");
     // Over TCP the close frame may be lost if the client is still sending.
     assert!(matches!(code, Some(1008) | None), "{code:?}");
@@ -225,10 +225,10 @@ fn a_flood_is_bounded() {
 #[test]
 fn a_dropped_connection_counts_as_hanging_up() {
     let world = World::new();
-    let mut talk = world.talk_to(&front_desk(&world));
-    let call_id = started(&mut talk);
-    talk.hear();
-    drop(talk);
+    let mut client = world.start_conversation(&front_desk(&world));
+    let call_id = started(&mut client);
+    client.hear();
+    drop(client);
     let call = world.settled_call(&call_id);
     assert_eq!(call["ended_reason"], "user_hung_up", "{call}");
     assert_eq!(roles(&call), ["assistant"]);
@@ -246,22 +246,22 @@ fn a_tool_call_is_announced_to_the_client() {
             "url": "https://example.com/book", "parameters": {"type": "object"}}),
     );
     world.put(format!("/assistants/{assistant}/tools"), json!({"tool_ids": [tool.id]})).ok();
-    let mut talk = world.talk_to(&assistant);
-    let call_id = started(&mut talk);
-    talk.hear();
+    let mut client = world.start_conversation(&assistant);
+    let call_id = started(&mut client);
+    client.hear();
     sandbox.answer_http(200, "The table is booked.");
-    talk.say("Please book a table at the restaurant");
-    let called = talk.expect("tool_call");
+    client.say("Please book a table at the restaurant");
+    let called = client.expect("tool_call");
     assert_eq!((&called["name"], &called["refused"]), (&json!("book_table"), &json!(false)));
-    let result = talk.expect("tool_result");
+    let result = client.expect("tool_result");
     assert_eq!((&result["id"], &result["is_error"]), (&called["id"], &json!(false)));
-    assert!(talk.hear().contains("The table is booked."));
+    assert!(client.hear().contains("The table is booked."));
     let [request] = &sandbox.sent_http()[..] else { panic!("one request") };
     let body: Value = serde_json::from_slice(&request.body).unwrap();
     assert_eq!((&body["call"]["source"], &body["call"]["id"]), (&json!("browser"), &json!(call_id)));
     assert_eq!(body["id"], called["id"]);
-    talk.send(r#"{"type": "hang_up"}"#);
-    talk.rest();
+    client.send(r#"{"type": "hang_up"}"#);
+    client.rest();
     let call = world.settled_call(&call_id);
     assert_eq!(roles(&call), ["assistant", "user", "tool_call", "tool_result", "assistant"]);
 }
@@ -273,13 +273,13 @@ fn the_maximum_duration_of_the_token_ends_the_call() {
     let sandbox = world.sandbox().unwrap();
     let path = format!("/assistants/{}/test-token", world.assistant().id);
     let token = world.post(path, json!({"max_duration_seconds": 30})).ok();
-    let mut talk = world.connect(token["websocket_url"].as_str().unwrap()).unwrap();
-    let call_id = started(&mut talk);
+    let mut client = world.connect(token["websocket_url"].as_str().unwrap()).unwrap();
+    let call_id = started(&mut client);
     sandbox.advance(29_999);
-    assert_eq!(talk.message(), None);
+    assert_eq!(client.message(), None);
     sandbox.advance(1);
-    assert_eq!(talk.expect("call_ended")["ended_reason"], "duration_limit");
-    assert_eq!(talk.rest(), (vec![], Some(1000)));
+    assert_eq!(client.expect("call_ended")["ended_reason"], "duration_limit");
+    assert_eq!(client.rest(), (vec![], Some(1000)));
     let call = world.settled_call(&call_id);
     assert_eq!((&call["ended_reason"], &call["duration_ms"]), (&json!("duration_limit"), &json!(30_000)));
 }
@@ -289,16 +289,16 @@ fn the_maximum_duration_of_the_token_ends_the_call() {
 fn silence_ends_the_call() {
     let world = World::with_manual_clock();
     let sandbox = world.sandbox().unwrap();
-    let mut talk = world.talk_to(&world.assistant().id);
-    let call_id = started(&mut talk);
+    let mut client = world.start_conversation(&world.assistant().id);
+    let call_id = started(&mut client);
     sandbox.advance(59_000);
-    talk.say("Still here");
-    talk.hear();
+    client.say("Still here");
+    client.hear();
     for _ in 0..3 {
-        assert_eq!(talk.message(), None);
+        assert_eq!(client.message(), None);
         sandbox.advance(60_000);
     }
-    assert_eq!(talk.expect("call_ended")["ended_reason"], "silence");
+    assert_eq!(client.expect("call_ended")["ended_reason"], "silence");
     assert_eq!(world.settled_call(&call_id)["ended_reason"], "silence");
 }
 
@@ -307,12 +307,12 @@ fn silence_ends_the_call() {
 fn the_call_of_a_dead_process_is_recorded_correctly() {
     let world = World::with_manual_clock();
     let sandbox = world.sandbox().unwrap();
-    let mut talk = world.talk_to(&front_desk(&world));
-    let call_id = started(&mut talk);
+    let mut client = world.start_conversation(&front_desk(&world));
+    let call_id = started(&mut client);
     sandbox.advance(1_000);
-    talk.say("When do you open on Saturday?");
-    talk.hear();
-    talk.hear();
+    client.say("When do you open on Saturday?");
+    client.hear();
+    client.hear();
     sandbox.kill_conversations();
     sandbox.run_jobs();
     let call = world.get(format!("/calls/{call_id}")).ok();
@@ -329,11 +329,11 @@ fn the_call_of_a_dead_process_is_recorded_correctly() {
 fn the_lease_is_extended_during_the_conversation() {
     let world = World::with_manual_clock();
     let sandbox = world.sandbox().unwrap();
-    let mut talk = world.talk_to(&world.assistant().id);
-    let call_id = started(&mut talk);
+    let mut client = world.start_conversation(&world.assistant().id);
+    let call_id = started(&mut client);
     for _ in 0..12 {
-        talk.say("Hi");
-        talk.hear();
+        client.say("Hi");
+        client.hear();
         sandbox.advance(45_000);
         sandbox.run_jobs();
     }
@@ -362,11 +362,11 @@ fn a_conversation_emits_its_events() {
     let world = World::with_manual_clock();
     let sandbox = world.sandbox().unwrap();
     world.create("/webhooks", json!({"url": "https://example.com/events", "events": ["*"]}));
-    let mut talk = world.talk_to(&world.assistant().id);
-    let call_id = started(&mut talk);
-    talk.say("Hi");
-    talk.send(r#"{"type": "hang_up"}"#);
-    talk.rest();
+    let mut client = world.start_conversation(&world.assistant().id);
+    let call_id = started(&mut client);
+    client.say("Hi");
+    client.send(r#"{"type": "hang_up"}"#);
+    client.rest();
     for _ in 0..8 {
         sandbox.answer_http(200, "");
     }

@@ -223,7 +223,11 @@ fn both_eras_have_the_same_tools() {
     let headers = [("mcp-protocol-version", MODERN), ("mcp-method", "tools/list")];
     let modern = result(&world.call_with(Method::POST, "/mcp", Some(&request("tools/list", meta)), &headers));
     assert_eq!(legacy["tools"], modern["tools"]);
-    assert_eq!(legacy.as_object().unwrap().keys().collect::<Vec<_>>(), ["tools"], "one page without a cursor");
+    assert_eq!(
+        legacy.as_object().unwrap().keys().collect::<Vec<_>>(),
+        ["tools"],
+        "one page without a cursor"
+    );
     assert_eq!(
         result(&world.other().mcp(request("tools/list", json!({})))),
         legacy,
@@ -285,7 +289,12 @@ fn a_rejected_batch_has_no_effect() {
         text.replace("\"B\"", "\"B\\u0000\""),
         text.replace("\"name\":\"A\"", "\"name\":\"A\",\"name\":\"C\""),
     ] {
-        answered("a duplicate key or U+0000", &post(&world, "application/json", broken.as_bytes()), 400, -32600);
+        answered(
+            "a duplicate key or U+0000",
+            &post(&world, "application/json", broken.as_bytes()),
+            400,
+            -32600,
+        );
     }
     assert_eq!(world.get("/assistants").ok().json, json!([]));
 }
@@ -530,7 +539,8 @@ fn lint(schema: &Value, at: &str) {
     for keyword in map.keys() {
         assert!(KEYWORDS.contains(&keyword.as_str()), "{at}: `{keyword}` is not supported everywhere");
     }
-    let kind = schema["type"].as_str().unwrap_or_else(|| panic!("{at}: expected one type, as a string: {schema}"));
+    let kind =
+        schema["type"].as_str().unwrap_or_else(|| panic!("{at}: expected one type, as a string: {schema}"));
     assert!(["object", "array", "string", "integer", "number", "boolean"].contains(&kind), "{at}: {kind}");
     if let Some(values) = schema.get("enum") {
         let values = values.as_array().unwrap();

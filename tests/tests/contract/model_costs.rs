@@ -9,7 +9,7 @@ use sidetone_engine::base::limits::JOB_LEASE_MS;
 use sidetone_engine::ports::{HttpReply, HttpRequest};
 use sidetone_engine::storage::jobs::JobKind;
 use sidetone_tests::faults::{FaultyDatabase, StorageFault};
-use sidetone_tests::{Made, World};
+use sidetone_tests::{Created, World};
 
 /// The cost of each request in this file.
 const REQUEST_MICROUSD: i64 = 11;
@@ -32,7 +32,7 @@ impl ModelRequests {
 }
 
 /// A service whose storage fails on the second write after the first analysis is requested.
-fn world() -> (World, Arc<ModelRequests>, Made) {
+fn world() -> (World, Arc<ModelRequests>, Created) {
     let database = Arc::new(FaultyDatabase::default());
     let rates = r#"{"openai/m": {"input_microusd_per_1m_tokens": 1000000, "output_microusd_per_1m_tokens": 1000000}}"#;
     let settings = [("SIDETONE_OPENAI_API_KEY", "sk-hush"), ("SIDETONE_MODELS", rates)];
@@ -92,16 +92,19 @@ fn a_run_whose_end_is_written_later_is_analyzed_once() {
 #[test]
 fn a_repeated_analysis_is_charged_again() {
     let (world, requests, assistant) = world();
-    let mut talk = world.talk_to(&assistant.id);
-    let call_id = talk.expect("call_started")["call"]["id"].as_str().unwrap().to_owned();
-    talk.say("Where is order A-17?");
-    talk.hear();
-    talk.send(r#"{"type": "hang_up"}"#);
-    talk.rest();
+    let mut client = world.start_conversation(&assistant.id);
+    let call_id = client.expect("call_started")["call"]["id"].as_str().unwrap().to_owned();
+    client.say("Where is order A-17?");
+    client.hear();
+    client.send(r#"{"type": "hang_up"}"#);
+    client.rest();
     let sandbox = world.sandbox().unwrap();
     assert_eq!(incidents(&world), 1);
     assert_eq!(requests.analyses(), 1);
-    assert!(world.get(format!("/calls/{call_id}")).ok().json["analysis"].is_null(), "the analysis was not stored");
+    assert!(
+        world.get(format!("/calls/{call_id}")).ok().json["analysis"].is_null(),
+        "the analysis was not stored"
+    );
     sandbox.advance(JOB_LEASE_MS);
     assert_eq!(world.settled_call(&call_id)["analysis"]["method"], "model");
     assert_eq!(requests.analyses(), 2);

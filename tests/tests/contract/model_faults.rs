@@ -2,7 +2,7 @@
 use serde_json::{Value, json};
 use sidetone_engine::ports::{HttpError, HttpReply};
 use sidetone_engine::sql;
-use sidetone_tests::{Made, World};
+use sidetone_tests::{Created, World};
 
 const MODEL: &str = "openai/some-model";
 
@@ -30,12 +30,12 @@ fn world(answer: Answer) -> World {
     world
 }
 
-fn assistant(world: &World, model: &str) -> Made {
+fn assistant(world: &World, model: &str) -> Created {
     world.create("/assistants", json!({"name": "Desk", "instructions": "Be kind.", "model": model}))
 }
 
 /// A queued run with these models.
-fn run(world: &World, caller: &str, model: &str, judge: &str) -> Made {
+fn run(world: &World, caller: &str, model: &str, judge: &str) -> Created {
     let evaluations = json!([{"kind": "judge", "role": "any", "includes": "The assistant is kind."}]);
     let persona = world.create(
         "/simulations/personas",
@@ -111,11 +111,11 @@ fn a_removed_provider_is_the_operators_fault() {
 
 /// Says hello to the assistant; returns the settled call.
 #[track_caller]
-fn greeted(world: &World, assistant: &Made) -> Value {
-    let mut talk = world.talk_to(&assistant.id);
-    let call_id = talk.expect("call_started")["call"]["id"].as_str().unwrap().to_owned();
-    talk.say("Hello");
-    assert_eq!(talk.expect("error")["code"], "model_failed");
-    talk.expect("call_ended");
+fn greeted(world: &World, assistant: &Created) -> Value {
+    let mut client = world.start_conversation(&assistant.id);
+    let call_id = client.expect("call_started")["call"]["id"].as_str().unwrap().to_owned();
+    client.say("Hello");
+    assert_eq!(client.expect("error")["code"], "model_failed");
+    client.expect("call_ended");
     world.settled_call(&call_id)
 }

@@ -1,6 +1,6 @@
 //! How runs end: `passed` is the result of the evaluations, `error` means that the run itself failed.
 use serde_json::{Value, json};
-use sidetone_tests::{Made, World};
+use sidetone_tests::{Created, World};
 
 #[test]
 fn a_completed_run_has_the_result_of_its_evaluations() {
@@ -117,7 +117,11 @@ fn a_run_with_an_unreachable_model_ends_in_error() {
     let broken =
         world.create(&format!("/simulations/{}/runs", run["simulation_id"].as_str().unwrap()), json!({}));
     let over = world.settle(&broken.id);
-    assert_eq!((&over["status"], &over["passed"]), (&json!("error"), &Value::Null), "a run has either a result or an error: {over}");
+    assert_eq!(
+        (&over["status"], &over["passed"]),
+        (&json!("error"), &Value::Null),
+        "a run has either a result or an error: {over}"
+    );
     assert!(over["error"]["code"].is_string() && over["error"]["message"].is_string(), "{over}");
     assert!(over["completed_at"].is_string());
     world.delete(format!("/simulations/runs/{}", broken.id)).empty();
@@ -161,7 +165,7 @@ fn a_tool_timeout_is_an_error_result_and_the_run_completes() {
 }
 
 /// A queued run: the caller asks for the opening hours, which are in the assistant's knowledge.
-fn start(world: &World, evaluations: Value) -> Made {
+fn start(world: &World, evaluations: Value) -> Created {
     let assistant = world.create(
         "/assistants",
         json!({"name": "Front desk", "instructions": "Answer questions.", "first_message": "Hello, front desk."}),
@@ -177,7 +181,7 @@ fn start(world: &World, evaluations: Value) -> Made {
 }
 
 /// A queued run: the caller asks for the status of an order, which needs a tool.
-fn with_tool(world: &World) -> Made {
+fn with_tool(world: &World) -> Created {
     let assistant = world.assistant();
     let tool = world.create(
         "/tools",
@@ -189,7 +193,7 @@ fn with_tool(world: &World) -> Made {
     simulate(world, &assistant.id, "Ask: \"What is the status of my order?\"", evaluations)
 }
 
-fn simulate(world: &World, assistant_id: &str, instructions: &str, evaluations: Value) -> Made {
+fn simulate(world: &World, assistant_id: &str, instructions: &str, evaluations: Value) -> Created {
     let scenario = world.create(
         "/simulations/scenarios",
         json!({"name": "Question", "instructions": instructions, "evaluations": evaluations}),

@@ -14,20 +14,20 @@ use sidetone_engine::ports::{BlobError, BlobKey, Blobs, BoxFuture, ByteRange};
 use sidetone_engine::sql;
 use sidetone_engine::storage::fault::Fault;
 use sidetone_engine::storage::recordings::Kept;
-use sidetone_tests::backdoor::wait;
-use sidetone_tests::blobs::keeps_its_promises;
+use sidetone_tests::blobs::check_guarantees;
+use sidetone_tests::direct_access::wait;
 use sidetone_tests::faults::{FaultyDatabase, StorageFault};
 use sidetone_tests::process::Folder;
-use sidetone_tests::{Made, Reply, World, example};
+use sidetone_tests::{Created, Reply, World, example};
 
 #[test]
 fn every_blob_store_conforms_to_the_port() {
-    wait(keeps_its_promises(&MemoryBlobs::default()));
+    wait(check_guarantees(&MemoryBlobs::default()));
     let folder = Folder::new();
-    wait(keeps_its_promises(&Files::new(folder.path())));
+    wait(check_guarantees(&Files::new(folder.path())));
     assert_eq!(files(folder.path()), [""; 0], "no file is left");
     // R2, if the suite runs on the Worker.
-    wait(keeps_its_promises(&*World::new().backdoor().ports().blobs));
+    wait(check_guarantees(&*World::new().direct_access().ports().blobs));
 }
 
 #[test]
@@ -195,7 +195,7 @@ fn the_error_explains_why_there_is_no_recording() {
 fn deleting_a_recording_is_permanent_and_keeps_the_call() {
     let world = World::new();
     let call = world.a_recorded_call();
-    let (blobs, key) = (world.backdoor().ports().blobs.clone(), blob_of(&world, &call.id));
+    let (blobs, key) = (world.direct_access().ports().blobs.clone(), blob_of(&world, &call.id));
     assert!(wait(blobs.size(&key)).unwrap().is_some());
     let url = format!("/calls/{}/recording", call.id);
     world.delete(&url).empty();
@@ -216,7 +216,7 @@ fn deleting_a_recording_is_permanent_and_keeps_the_call() {
 fn a_missing_file_is_a_404() {
     let world = World::new();
     let call = world.a_recorded_call();
-    wait(world.backdoor().ports().blobs.delete(&blob_of(&world, &call.id))).unwrap();
+    wait(world.direct_access().ports().blobs.delete(&blob_of(&world, &call.id))).unwrap();
     let url = format!("/calls/{}/recording", call.id);
     world.get(&url).refused("not_found");
     world.call_with(Method::GET, &url, None, &[("range", "bytes=7-")]).refused("not_found");
@@ -286,13 +286,13 @@ fn a_blob_that_cannot_be_deleted_is_unreachable_and_swept_later() {
     world.delete(format!("/calls/{}/recording", call.id)).empty();
     each(&world, &call, |reply| drop(reply.refused("not_found")));
     assert_eq!(blobs.memory.keys().len(), 1);
-    assert!(wait(world.backdoor().sweep()).is_err(), "the sweep reports it");
+    assert!(wait(world.direct_access().sweep()).is_err(), "the sweep reports it");
     blobs.fails.store(false, Ordering::SeqCst);
-    wait(world.backdoor().sweep()).unwrap();
+    wait(world.direct_access().sweep()).unwrap();
     assert_eq!(blobs.memory.keys(), []);
     // The next sweep has nothing left to do.
     blobs.fails.store(true, Ordering::SeqCst);
-    wait(world.backdoor().sweep()).unwrap();
+    wait(world.direct_access().sweep()).unwrap();
 }
 
 #[test]
@@ -331,7 +331,7 @@ fn of_two_concurrent_attempts_one_is_stored() {
 }
 
 /// The operations of a call's recording.
-fn routes(call: &Made) -> [(Method, String); 4] {
+fn routes(call: &Created) -> [(Method, String); 4] {
     let (recording, waveform) =
         (format!("/calls/{}/recording", call.id), format!("/calls/{}/waveform", call.id));
     [
@@ -343,7 +343,7 @@ fn routes(call: &Made) -> [(Method, String); 4] {
 }
 
 #[track_caller]
-fn each(world: &World, call: &Made, check: impl Fn(Reply)) {
+fn each(world: &World, call: &Created, check: impl Fn(Reply)) {
     for (method, path) in routes(call) {
         let head = method == Method::HEAD;
         let reply = world.call(method, &path, None);
@@ -356,7 +356,7 @@ fn blob_of(world: &World, call_id: &str) -> BlobKey {
         "SELECT id FROM recordings WHERE call_id = :call_id AND state <> 'abandoned'",
         call_id = call_id
     );
-    let rows = wait(world.backdoor().ports().database.read(vec![select])).unwrap();
+    let rows = wait(world.direct_access().ports().database.read(vec![select])).unwrap();
     let id = rows[0].first().unwrap().text("id").unwrap();
     BlobKey::recording(&world.workspace_id(), call_id, &id).unwrap()
 }
@@ -364,7 +364,7 @@ fn blob_of(world: &World, call_id: &str) -> BlobKey {
 /// Sweeps after every attempt must have ended.
 fn later(world: &World) {
     world.sandbox().unwrap().advance(RECORDING_WRITE_MS_MAX + 1);
-    wait(world.backdoor().sweep()).unwrap();
+    wait(world.direct_access().sweep()).unwrap();
 }
 
 type Hook = Box<dyn FnOnce() + Send>;

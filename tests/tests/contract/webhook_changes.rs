@@ -3,15 +3,15 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 use sidetone_engine::ports::HttpReply;
-use sidetone_tests::{Made, World};
+use sidetone_tests::{Created, World};
 
 use crate::deliveries::list;
 
 /// The webhooks at the start of the conversation.
 struct Hooks {
-    stays: Made,
-    deleted: Made,
-    disabled: Made,
+    stays: Created,
+    deleted: Created,
+    disabled: Created,
 }
 
 impl Hooks {
@@ -20,14 +20,14 @@ impl Hooks {
     }
 
     /// Deletes one webhook, disables one, and creates a new one.
-    fn change(&self, world: &World) -> Made {
+    fn change(&self, world: &World) -> Created {
         world.delete(format!("/webhooks/{}", self.deleted.id)).empty();
         world.patch(format!("/webhooks/{}", self.disabled.id), json!({"enabled": false})).ok();
         hook(world)
     }
 
     #[track_caller]
-    fn check(&self, world: &World, newcomer: &Made, expected: &[&str]) {
+    fn check(&self, world: &World, newcomer: &Created, expected: &[&str]) {
         assert_eq!(told(world, newcomer), expected, "the new webhook");
         assert_eq!(told(world, &self.stays), expected, "the unchanged webhook");
         assert_eq!(told(world, &self.disabled), [""; 0], "the disabled webhook");
@@ -36,13 +36,13 @@ impl Hooks {
 }
 
 /// Subscribes to events at the end only, so that no delivery precedes the change.
-fn hook(world: &World) -> Made {
+fn hook(world: &World) -> Created {
     let events = ["call.ended", "call.analyzed", "simulation.run.completed"];
     world.create("/webhooks", json!({"url": "https://receiver.example/", "events": events}))
 }
 
 /// The event types of its deliveries, oldest first.
-fn told(world: &World, hook: &Made) -> Vec<String> {
+fn told(world: &World, hook: &Created) -> Vec<String> {
     let deliveries = list(world, hook, "");
     deliveries.iter().rev().map(|one| one["type"].as_str().unwrap().to_owned()).collect()
 }
@@ -51,11 +51,11 @@ fn told(world: &World, hook: &Made) -> Vec<String> {
 fn a_live_conversation_notifies_the_webhooks_at_its_end() {
     let world = World::new();
     let hooks = Hooks::new(&world);
-    let mut talk = world.talk_to(&world.assistant().id);
-    let call_id = talk.expect("call_started")["call"]["id"].as_str().unwrap().to_owned();
+    let mut client = world.start_conversation(&world.assistant().id);
+    let call_id = client.expect("call_started")["call"]["id"].as_str().unwrap().to_owned();
     let newcomer = hooks.change(&world);
-    talk.send(r#"{"type": "hang_up"}"#);
-    talk.expect("call_ended");
+    client.send(r#"{"type": "hang_up"}"#);
+    client.expect("call_ended");
     world.settled_call(&call_id);
     hooks.check(&world, &newcomer, &["call.ended", "call.analyzed"]);
 }
@@ -101,7 +101,7 @@ fn a_run_that_waits_for_a_model_notifies_the_webhooks_at_its_end() {
     assert!(requests >= 1, "the model was asked");
 }
 
-fn run_of(world: &World, assistant: &Made, persona: Value) -> Made {
+fn run_of(world: &World, assistant: &Created, persona: Value) -> Created {
     let persona = world.create("/simulations/personas", persona);
     let scenario = world.create(
         "/simulations/scenarios",
@@ -118,7 +118,7 @@ fn run_of(world: &World, assistant: &Made, persona: Value) -> Made {
 #[track_caller]
 fn changed_during(
     world: &World,
-    run: &Made,
+    run: &Created,
     answer: impl Fn(&str) -> HttpReply + Send + Sync + 'static,
 ) -> usize {
     let sandbox = world.sandbox().unwrap();

@@ -27,7 +27,7 @@ const DEFAULT: &str = "twilio";
 
 /// Settings of the account with the default carrier.
 pub fn default_account() -> Vec<(&'static str, String)> {
-    Carriers::shared().get(USUAL).settings()
+    Carriers::shared().get(DEFAULT).settings()
 }
 
 /// Whether this is a URL of the default carrier's API.
@@ -78,7 +78,8 @@ impl Carriers {
     pub fn settings(&self) -> Vec<(&'static str, String)> {
         let mut settings = fakes::settings();
         settings.push(("SIDETONE_BASE_URL", BASE_URL.to_owned()));
-        settings.push(("SIDETONE_CARRIER_RATES", json!({TOLD_NO_PRICE: RATE_MICROUSD}).to_string()));
+        settings
+            .push(("SIDETONE_CARRIER_RATES", json!({PROVIDER_WITHOUT_PRICES: RATE_MICROUSD}).to_string()));
         let accounts = self.servers.iter().flat_map(CarrierServer::settings);
         settings.extend(accounts.map(|(name, value)| (name, value.replace('\n', "\\n"))));
         settings

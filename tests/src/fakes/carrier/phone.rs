@@ -5,7 +5,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use super::forgery::Forgery;
 use super::line::{Closed, Line};
-use super::server::{CarrierServer, PATIENCE_MS};
+use super::server::{CarrierServer, TIMEOUT_MS};
 use super::wire::{CallEvent, CallbackRequest, Command, EndKind, Instruction, PhoneCall};
 use crate::reply::Reply;
 
@@ -149,7 +149,7 @@ impl Phone {
     /// Waits until the service ends the call, closes what is open and reports the end.
     #[track_caller]
     pub fn was_hung_up(&mut self) -> HungUp {
-        let deadline = Instant::now() + Duration::from_millis(PATIENCE_MS);
+        let deadline = Instant::now() + Duration::from_millis(TIMEOUT_MS);
         loop {
             let by_command = self.server.hang_up_commanded(&self.call);
             let closed = self.line.as_ref().and_then(|line| line.look(|state| state.closed.clone()));
@@ -357,7 +357,7 @@ impl Phone {
 
     #[track_caller]
     fn wait_for_close(&self, line: &Line) {
-        let closed = line.wait(Duration::from_millis(PATIENCE_MS), |state| state.closed.clone());
+        let closed = line.wait(Duration::from_millis(TIMEOUT_MS), |state| state.closed.clone());
         assert!(closed.is_some(), "{}: the media socket does not end", self.id());
         let problems = line.look(|state| state.problems.clone());
         assert!(problems.is_empty(), "{}: {problems:#?}", self.id());

@@ -349,7 +349,7 @@ fn the_called_number_selects_the_behaviour_of_an_order() {
     }
     assert_eq!(service.events(), vec!["Ended { how: Busy, seconds: 0 }"; 3]);
     let elsewhere = service.order(&server, "/elsewhere", &json!({})).unwrap();
-    assert_eq!((elsewhere.status, server.misspelled().len(), server.seen().len()), (404, 1, 5));
+    assert_eq!((elsewhere.status, server.invalid_requests().len(), server.seen().len()), (404, 1, 5));
 }
 
 #[test]
@@ -361,7 +361,7 @@ fn an_incoming_call_is_answered_or_declined_by_response_or_command() {
     assert!(!phone.was_refused());
     phone.answer();
     service.waits_for("begin");
-    phone.vanish();
+    phone.drop_connection();
 
     *service.answer.lock().unwrap() = json!({"do": "end"}).to_string();
     assert!(server.call("+200", "+201").was_refused());
@@ -371,7 +371,7 @@ fn an_incoming_call_is_answered_or_declined_by_response_or_command() {
     let path = format!("/calls/{}/answer", phone.id());
     service.order(&server, &path, &json!({"media_url": "ws://service.example/media/bad"})).unwrap();
     phone.pick_up();
-    assert_eq!(phone.knock(phone.media_url()), Err(403));
+    assert_eq!(phone.try_media_socket(phone.media_url()), Err(403));
 }
 
 #[test]
@@ -403,6 +403,10 @@ fn callbacks_can_be_held_repeated_and_forged() {
     assert!(events[0].starts_with("Ended") && events[1] == "Ringing" && events[2] == events[0], "{events:?}");
     let mut forge = |how| phone.forge(how, &CallEvent::Ringing);
     assert_eq!(forge(Forgery::Unsigned), Some(403));
-    assert_eq!(forge(Forgery::WrongSignature), Some(200), "this service only checks that there is a signature");
+    assert_eq!(
+        forge(Forgery::WrongSignature),
+        Some(200),
+        "this service only checks that there is a signature"
+    );
     assert_eq!(forge(Forgery::OldTimestamp), None);
 }

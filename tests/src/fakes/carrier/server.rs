@@ -15,7 +15,7 @@ use super::{http, numbers};
 use crate::reply::Reply;
 
 /// How long to wait for an expected request.
-pub(super) const PATIENCE_MS: u64 = 20_000;
+pub(super) const TIMEOUT_MS: u64 = 20_000;
 /// The delay of a late response.
 const LATE_MS: u64 = 1_500;
 
@@ -81,7 +81,7 @@ impl CarrierServer {
         std::thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
                 let ours = ours.clone();
-                std::thread::spawn(move || ours.talk(stream));
+                std::thread::spawn(move || ours.handle_connection(stream));
             }
         });
         server
@@ -132,7 +132,7 @@ impl CarrierServer {
     }
 
     /// The requests that violate the carrier's documentation.
-    pub fn misspelled(&self) -> Vec<(ApiRequest, ApiReply)> {
+    pub fn invalid_requests(&self) -> Vec<(ApiRequest, ApiReply)> {
         let refused = |seen: &Seen| Some((seen.request.clone(), seen.read.clone().err()?));
         self.lock().seen.iter().filter_map(refused).collect()
     }
@@ -227,7 +227,7 @@ impl CarrierServer {
     /// Waits for a matching request.
     #[track_caller]
     fn wait<T>(&self, what: &str, mut look: impl FnMut(&mut State) -> Option<T>) -> T {
-        let deadline = Instant::now() + Duration::from_millis(PATIENCE_MS);
+        let deadline = Instant::now() + Duration::from_millis(TIMEOUT_MS);
         let mut state = self.lock();
         loop {
             if let Some(found) = look(&mut state) {
@@ -236,7 +236,11 @@ impl CarrierServer {
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 drop(state);
-                panic!("{} did not receive {what}; invalid requests: {:#?}", self.provider(), self.misspelled());
+                panic!(
+                    "{} did not receive {what}; invalid requests: {:#?}",
+                    self.provider(),
+                    self.invalid_requests()
+                );
             }
             state =
                 self.0.changed.wait_timeout(state, left).unwrap_or_else(|poisoned| poisoned.into_inner()).0;
@@ -244,7 +248,7 @@ impl CarrierServer {
     }
 
     /// Serves one connection of the service.
-    fn talk(&self, stream: TcpStream) {
+    fn handle_connection(&self, stream: TcpStream) {
         let _ = stream.set_nodelay(true);
         let mut reader = BufReader::new(stream);
         // An error means that the other side closed the connection.

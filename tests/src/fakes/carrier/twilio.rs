@@ -110,7 +110,8 @@ pub(crate) fn sign(url: &str, parameters: &[(&str, String)]) -> String {
     let sorted: BTreeMap<&str, &str> =
         parameters.iter().map(|(name, value)| (*name, value.as_str())).collect();
     assert_eq!(sorted.len(), parameters.len(), "no repeated parameters");
-    let mut mac = Hmac::<Sha1>::new_from_slice(AUTH_TOKEN.as_bytes()).expect("HMAC accepts keys of any length");
+    let mut mac =
+        Hmac::<Sha1>::new_from_slice(AUTH_TOKEN.as_bytes()).expect("HMAC accepts keys of any length");
     mac.update(url.as_bytes());
     for (name, value) in sorted {
         mac.update(name.as_bytes());

@@ -10,7 +10,7 @@ use crate::reply::Reply;
 use crate::wire;
 
 /// The client's end of a conversation's WebSocket.
-pub struct Talk<'a> {
+pub struct LiveClient<'a> {
     end: End<'a>,
     waiting: VecDeque<Value>,
     closed: Option<u16>,
@@ -21,7 +21,7 @@ enum End<'a> {
     Wire(Box<WebSocket<TcpStream>>),
 }
 
-impl<'a> Talk<'a> {
+impl<'a> LiveClient<'a> {
     /// In memory.
     pub fn in_memory(socket: SandboxSocket<'a>) -> Self {
         Self { end: End::Sandbox(socket), waiting: VecDeque::new(), closed: None }

@@ -30,8 +30,8 @@ const QUEUE_MS: u64 = 200;
 const WAIT_MS: u64 = 25_000;
 
 /// A service with a workspace, a tool endpoint, and planned faults.
-pub struct Rig {
-    /// The workspace. On the Sandbox, [`Rig::call`] delivers its hints.
+pub struct FaultHarness {
+    /// The workspace. On the Sandbox, [`FaultHarness::call`] delivers its hints.
     pub world: World,
     /// The endpoint for tools.
     pub endpoint: Endpoint,
@@ -69,7 +69,7 @@ pub struct Counts {
     pub met: usize,
 }
 
-impl Rig {
+impl FaultHarness {
     /// On the host `sandbox` or `worker`, without a plan.
     pub fn on_host(name: &str) -> Self {
         match name {
@@ -79,9 +79,9 @@ impl Rig {
                 let turn = TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
                 let edge = Edge::shared_faulty();
                 let key = edge.fresh_key();
-                let rig = Self::at_edge(edge, key, Endpoint::start(), Some(turn));
-                rig.calm();
-                rig
+                let harness = Self::at_edge(edge, key, Endpoint::start(), Some(turn));
+                harness.stop_plan();
+                harness
             }
             other => panic!("fault plans are not supported on {other}"),
         }
@@ -99,7 +99,7 @@ impl Rig {
         turn: Option<MutexGuard<'static, ()>>,
     ) -> Self {
         let world = World::at_edge(edge.clone(), key);
-        Self { world, endpoint, host: Host::Edge { edge, _turn: turn } }
+        Self { world, endpoint, host: Host::Edge { edge, _lock: turn } }
     }
 
     fn in_memory() -> Self {
@@ -118,10 +118,10 @@ impl Rig {
     }
 
     /// Starts a plan.
-    pub fn rage(&self, plan: &FaultPlan) {
+    pub fn start_plan(&self, plan: &FaultPlan) {
         match &self.host {
             Host::Sandbox { database, plan: current, queue, .. } => {
-                database.rage(plan.clone());
+                database.start_plan(plan.clone());
                 *lock(current) = plan.clone();
                 *lock(queue) = Counts::default();
             }
@@ -132,9 +132,9 @@ impl Rig {
     }
 
     /// Ends the plan; returns the counters.
-    pub fn calm(&self) -> Counts {
+    pub fn stop_plan(&self) -> Counts {
         let counts = self.counts();
-        self.rage(&FaultPlan::default());
+        self.start_plan(&FaultPlan::default());
         counts
     }
 
@@ -238,7 +238,7 @@ impl Rig {
     /// One invocation of a consumer; `false` when it was killed.
     fn turns(&self, queue: JobQueue) -> bool {
         let Host::Sandbox { database, .. } = &self.host else { return true };
-        database.revive();
+        database.start_job_runner();
         let engine = sandbox(&self.world).services();
         for _ in 0..CLAIMS_MAX {
             // A killed invocation never completes, and is dropped in its current state.
@@ -246,7 +246,7 @@ impl Rig {
                 engine.run_due_jobs("consumer", &JobKind::of_queue(queue), JOBS_AT_ONCE).now_or_never();
             match ended {
                 None => {
-                    database.revive();
+                    database.start_job_runner();
                     return false;
                 }
                 Some(Ok(turn)) if turn.ran > 0 => {}

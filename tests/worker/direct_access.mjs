@@ -1,5 +1,5 @@
 // The Worker as it was built, with its storage within reach of tests: the test's own entry for workerd, in place of
-// build/index.js. Nothing of it is in the product. tests/src/backdoor.rs is the other end.
+// build/index.js. Nothing of it is in the product. tests/src/direct_access.rs is the other end.
 //
 //   POST   /__sql            [[sql, params], …] as one D1 batch; {"results": …} or {"error": text}
 //   PUT    /__blobs/KEY      keeps the body in the bucket
