@@ -1,5 +1,5 @@
-//! A carrier's API behind a socket: accepts and records orders and commands, and creates calls whose other end is controlled by the test
-//! ([`Phone`]).
+//! A carrier's API behind a socket: accepts and records orders and commands, and creates calls. The test controls the other
+//! end of each call ([`Phone`]).
 use std::io::{BufReader, Read};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
