@@ -1,6 +1,6 @@
-//! Tells the compiler which host the suites run on, as `cfg(test_host = "…")`: a test that does not apply there is
-//! compiled as ignored. Cargo compiles the package again when `SIDETONE_TEST_HOST` changes.
-#![allow(clippy::print_stdout, reason = "how a build script speaks")]
+//! Sets `cfg(test_host = "…")` to the host under test, so that tests that do not apply there can be
+//! marked as ignored. Cargo recompiles the package when `SIDETONE_TEST_HOST` changes.
+#![allow(clippy::print_stdout, reason = "build scripts communicate by printing")]
 use std::env;
 
 fn main() {

@@ -1,11 +1,10 @@
-//! What a long call log costs: every kind of list over a million calls against the same over ten
-//! thousand, and how fast calls are written at either size. Run with `cargo bench -p sidetone-tests
-//! --bench calls`; `SIDETONE_BENCH_ENFORCE=1` makes a missed bound an error, `SIDETONE_BENCH_CALLS`
-//! sets another size than a million.
+//! The cost of a long call log: every kind of list over a million calls compared with ten thousand calls, and the rate of
+//! writes at either size. Run with `cargo bench -p sidetone-tests --bench calls`. `SIDETONE_BENCH_ENFORCE=1` makes a missed
+//! bound an error, `SIDETONE_BENCH_CALLS` sets a size other than a million.
 //!
-//! Both logs are SQLite files as a box has them, asked in this process, one request after the other. Both get
-//! the same request in turns, and the fastest quarter's slowest counts: what the machine does beside it only
-//! adds.
+//! Both logs are SQLite files as the binary has them, queried in this process, one request after the other. Requests
+//! alternate between the two, and the slowest of the fastest quarter counts, because other load on the machine only makes
+//! requests slower.
 #![allow(
     clippy::expect_used,
     clippy::panic,
@@ -26,9 +25,9 @@ const SMALL_CALLS: usize = 10_000;
 const LARGE_CALLS: usize = 1_000_000;
 /// Times each request is made on either side.
 const TURNS: usize = 25;
-/// What a hundred times the calls may cost.
+/// The allowed ratio for a hundred times the calls.
 const RATIO_MAX: f64 = 3.0;
-/// Calls written to measure the rate.
+/// Calls written to measure the write rate.
 const INGESTED_CALLS: usize = 10_000;
 
 fn main() -> ExitCode {
@@ -43,7 +42,7 @@ fn main() -> ExitCode {
     println!("\n{:<64} {SMALL_CALLS:>10} {calls:>10} {:>7}", "", "ratio");
     let mut missed = Vec::new();
     for (title, query) in questions() {
-        // The page of a deep question depends on how long the log is.
+        // The number of the last page depends on the size of the log.
         let of = |log: &CallLog| query.replace("{last}", &(log.calls() / 200).to_string());
         let (of_small, of_large) = (of(&small), of(&large));
         let (mut small_us, mut large_us) = (Vec::new(), Vec::new());
@@ -94,7 +93,7 @@ fn lives(log: &mut CallLog) -> f64 {
     LIVES as f64 / started.elapsed().as_secs_f64()
 }
 
-/// Titles and queries. With a limit of 1 it is the statistics that are measured.
+/// Titles and queries. A limit of 1 measures the statistics.
 fn questions() -> Vec<(String, String)> {
     let filters = [
         ("assistant", format!("assistant_id=asst_{}", ASSISTANTS / 2)),
@@ -125,7 +124,7 @@ fn questions() -> Vec<(String, String)> {
         ("list by cost, assistant".to_owned(), "sort=cost&assistant_id=asst_3&limit=20".to_owned()),
     ];
     for (title, query) in &filters {
-        // Twenty rows, which also the small log has for any of these: else the answers differ in length.
+        // Twenty rows, because the small log has that many for every filter. Otherwise the responses would differ in size.
         all.push((format!("list, {title}"), format!("{query}&limit=20")));
     }
     all.push(("statistics".to_owned(), "limit=1".to_owned()));

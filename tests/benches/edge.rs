@@ -1,10 +1,10 @@
-//! What the Worker costs in workerd, measured against a Worker that does the least. Build it with
+//! The cost of the Worker in workerd, compared with a minimal Worker. Build it with
 //! `.ci/worker`, run this with `cargo bench -p sidetone-tests --bench edge`;
 //! `SIDETONE_BENCH_ENFORCE=1` makes a missed bound an error.
 //!
-//! Ours is what a deployment ships. The bare Worker (`tests/worker/bare`) is plain JavaScript: one
-//! SELECT by primary key, its row as JSON. Both stand in one workerd on the same D1 database, each
-//! on a socket of its own (`tests/worker/bench/serve.mjs`), and get the same load in short turns.
+//! Ours is the deployed Worker. The bare Worker (`tests/worker/bare`) is plain JavaScript: one
+//! SELECT by primary key, its row as JSON. Both run in one workerd on the same D1 database, each
+//! on its own socket (`tests/worker/bench/serve.mjs`), and get the same load in short turns.
 #![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, reason = "a benchmark")]
 #![allow(missing_docs, reason = "a program, not a library")]
 use std::io::{BufRead, BufReader};
@@ -20,7 +20,7 @@ use sidetone_tests::process::{Client, bootstrap_key};
 const ASSISTANTS: usize = 50;
 const CONNECTIONS: usize = 16;
 const TURN_MS: u64 = 700;
-/// Our rate by the bare Worker's.
+/// The minimum of our rate divided by the bare Worker's.
 const RATIO_MIN: f64 = 0.7;
 
 fn main() -> ExitCode {
@@ -77,7 +77,7 @@ impl Workerd {
             .expect("the script starts");
         let mut line = String::new();
         let stdout = script.stdout.take().expect("a pipe");
-        BufReader::new(stdout).read_line(&mut line).expect("the script speaks");
+        BufReader::new(stdout).read_line(&mut line).expect("the script prints its URLs");
         let said: Value = serde_json::from_str(&line).expect("both Workers start");
         let address =
             |name: &str| said[name].as_str().and_then(|text| text.parse().ok()).expect("an address");
@@ -88,13 +88,13 @@ impl Workerd {
 
 impl Drop for Workerd {
     fn drop(&mut self) {
-        // It ends with its standard input.
+        // The script ends when its standard input closes.
         drop(self.script.stdin.take());
         let _ = self.script.wait();
     }
 }
 
-/// Assistants as people have them, a page of instructions each; their paths.
+/// Creates realistic assistants with a page of instructions each; returns their paths.
 fn fill(client: &mut Client) -> Vec<String> {
     let instructions = "You answer the telephone of a bicycle shop. Be brief and kind. ".repeat(16);
     let create = |number| {
@@ -106,7 +106,7 @@ fn fill(client: &mut Client) -> Vec<String> {
     (0..ASSISTANTS).map(create).collect()
 }
 
-/// What the bare Worker says is in what ours says.
+/// Checks that our response contains the bare Worker's fields.
 fn check_same(workerd: &Workerd, key: &str, paths: &[String]) {
     let (mut ours, mut bare) = (Client::new(workerd.ours, key), Client::new(workerd.bare, key));
     for path in paths {

@@ -1,10 +1,10 @@
-//! What telephone calls cost the service. Run with `cargo bench -p sidetone-tests --bench phones`;
+//! The cost of telephone calls. Run with `cargo bench -p sidetone-tests --bench phones`;
 //! `SIDETONE_BENCH_ENFORCE=1` makes a missed bound an error.
 //!
-//! The release binary in a process of its own has an account with each of the four carriers, whose fakes are in
-//! this one. First, calls come in one after the other: how long their webhooks take over TCP, and what of it is the
-//! signature, the reading and the answer, which are done alone in this process. Then 500 calls are placed and ring at
-//! once, and their carriers tell what becomes of them, some of it twice.
+//! The release binary runs in its own process and has an account with each of the four carriers, whose fakes run in this
+//! one. First, incoming calls arrive one after the other: the time of their webhooks over TCP, compared with the time of
+//! signature, parsing and answer alone, measured in this process. Then 500 placed calls ring at once, and their carriers
+//! report what happens, some of it twice.
 #![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, reason = "a benchmark")]
 #![allow(missing_docs, reason = "a program, not a library")]
 #[path = "support/announcements.rs"]

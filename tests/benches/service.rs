@@ -1,10 +1,10 @@
-//! What the service costs, measured against the least that could do the same. Run with
+//! The cost of the service, compared with a minimal server. Run with
 //! `cargo bench -p sidetone-tests`; `SIDETONE_BENCH_ENFORCE=1` makes a missed bound an error.
 //!
-//! Ours is the release binary in a process of its own. The bare server is this program again, in a
-//! process of its own: axum and rusqlite, one route, one cached statement, no key, no checks, on a
+//! Ours is the release binary in its own process. The bare server is this program again, in another
+//! process: axum and rusqlite, one route, one cached statement, no key, no checks, on a
 //! copy of the same database. Both get the same load in short turns, A B A B, and the median turn
-//! counts, so that the noise of the machine falls on both.
+//! counts, so that noise on the machine affects both.
 #![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, reason = "a benchmark")]
 #![allow(missing_docs, reason = "a program, not a library")]
 #[path = "support/bare.rs"]
@@ -26,9 +26,9 @@ const READ_CONNECTIONS: usize = 32;
 const WRITE_CONNECTIONS: usize = 64;
 const TURN_MS: u64 = 400;
 const QUEUES: [usize; 4] = [10, 100, 1_000, 10_000];
-/// Runs one request may queue.
+/// The number of runs that one request queues.
 const BATCH_RUNS: usize = 1_000;
-/// Sandboxes side by side, runs of each, how often it is tried, and the turns a second they have to make.
+/// Parallel sandboxes, runs in each, number of tries, and the required turns per second.
 const CORES: usize = 2;
 const CORE_RUNS: usize = 1_000;
 const CORE_TRIES: usize = 5;
@@ -56,7 +56,7 @@ fn measure() -> ExitCode {
         .flatten()
         .filter_map(|row| row["id"].as_str().map(str::to_owned))
         .collect();
-    assert_eq!(ids.len(), LIST_ROWS, "the list has all rows");
+    assert_eq!(ids.len(), LIST_ROWS, "the list contains all rows");
     check_same(&ours, &bare, &ids);
 
     let mut report = Report::default();
@@ -78,15 +78,15 @@ fn measure() -> ExitCode {
 
 struct Ours {
     server: Server,
-    /// Owns what is read.
+    /// The workspace for reads.
     key: String,
-    /// Owns what is created under load.
+    /// The workspace for creates under load.
     writer_key: String,
-    /// Owns simulations.
+    /// The workspace for simulations.
     simulation_key: String,
 }
 
-/// Both servers on the same content: made by ours, then copied.
+/// Both servers with the same content: created by ours, then copied.
 fn start(folder: &Path) -> (Ours, Server) {
     let keys = [bootstrap_key(1), bootstrap_key(2), bootstrap_key(3)];
     let settings = [("SIDETONE_BOOTSTRAP_KEYS", keys.join(","))];
@@ -105,7 +105,7 @@ fn start(folder: &Path) -> (Ours, Server) {
     (Ours { server, key, writer_key, simulation_key }, bare)
 }
 
-/// Assistants as people have them: a page of instructions and two tools.
+/// Creates realistic assistants: a page of instructions and two tools.
 fn fill(client: &mut Client) {
     let mut tools = Vec::new();
     for name in ["look_up_order", "book_visit"] {
@@ -130,7 +130,7 @@ fn check_same(ours: &Ours, bare: &Server, ids: &[String]) {
     let (mut a, mut b) = (ours.server.connect(&ours.key), bare.connect(&ours.key));
     for path in paths {
         let (ours, bare) = (a.expect(200, "GET", &path, None), b.expect(200, "GET", &path, None));
-        assert_eq!(ours.to_string(), bare.to_string(), "both answer the same bytes");
+        assert_eq!(ours.to_string(), bare.to_string(), "both return the same bytes");
     }
 }
 
@@ -207,7 +207,7 @@ impl Report {
         self.row(title, peak, f64::NAN, "MB", peak, Some(("<", 100.0)));
     }
 
-    /// On one thread with the database in memory: what the engine itself costs.
+    /// The cost of the engine itself: one thread, database in memory.
     fn turns_in_memory(&mut self) {
         for runs in QUEUES {
             let (sandbox, queued) = queue_in_memory(runs);
@@ -223,8 +223,8 @@ impl Report {
         }
     }
 
-    /// Two sandboxes, each on a thread of its own, from the first one's start to the last one's end. The
-    /// best of some tries counts: what the machine does beside it only adds.
+    /// Two sandboxes, each on its own thread, from the first start to the last end. The best of some tries counts, because
+    /// other load on the machine only makes it slower.
     fn turns_on_two_cores(&mut self) {
         let all_turns = CORES * CORE_RUNS * {
             let (sandbox, queued) = queue_in_memory(1);
@@ -255,7 +255,7 @@ impl Report {
         self.row("Simulated turns, two cores", rate, f64::NAN, "turns/s", rate, bound);
     }
 
-    /// On the binary, from the request that queues them to the last one's end.
+    /// On the binary, from the request that queues the runs to the end of the last run.
     fn turns_on_the_binary(&mut self, ours: &Ours) {
         let mut client = ours.server.connect(&ours.simulation_key);
         for runs in QUEUES {
@@ -348,7 +348,7 @@ impl Report {
     }
 }
 
-/// A sandbox with so many runs queued, and their ids.
+/// A Sandbox with this number of queued runs, and their ids.
 fn queue_in_memory(runs: usize) -> (Sandbox, Vec<Value>) {
     let sandbox = Sandbox::new();
     let create = |path: &str, body: Value| {
@@ -368,7 +368,7 @@ fn completed(sandbox: &Sandbox, id: &Value) -> Value {
     run
 }
 
-/// An assistant with something to know, a caller with something to ask, and what is expected.
+/// An assistant with knowledge, a caller with questions, and evaluations.
 fn simulation(create: &dyn Fn(&str, Value) -> Value) -> Value {
     let assistant = create("/assistants", assistant(0));
     let persona = create("/simulations/personas", json!({"name": "Ada", "system_prompt": "You are brief."}));
@@ -396,7 +396,7 @@ fn text(value: &Value) -> &str {
     value.as_str().expect("a text")
 }
 
-/// The median time of one small append made durable, on the file system the databases are on.
+/// The median time of a small durable append, on the file system of the databases.
 fn sync_us(folder: &Path) -> f64 {
     use std::io::Write;
     const TRIES: usize = 200;
@@ -413,7 +413,7 @@ fn sync_us(folder: &Path) -> f64 {
     times[TRIES / 2]
 }
 
-/// The most memory a process has had (Linux; elsewhere nothing is known).
+/// The peak memory of a process (Linux only; NaN elsewhere).
 fn peak_mb(pid: u32) -> f64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap_or_default();

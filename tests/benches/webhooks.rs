@@ -1,10 +1,10 @@
-//! How soon events arrive, and what receivers that hang or fail do to the others. Run with
+//! The delay of webhook deliveries, and the effect of hanging or failing receivers on the others. Run with
 //! `cargo bench -p sidetone-tests --bench webhooks`; `SIDETONE_BENCH_ENFORCE=1` makes a missed bound
 //! an error.
 //!
-//! The release binary in a process of its own sends 10,000 events to 20 receivers in this one, first
-//! all of them well, then with one that hangs and one that fails, then the same with a SIGKILL in the
-//! middle. Only the receivers that are well in all three are looked at.
+//! The release binary runs in its own process and sends 10,000 events to 20 receivers in this one: first with healthy
+//! receivers, then with one that hangs and one that fails, then the same with a SIGKILL in the
+//! middle. Only the receivers that are healthy in all three are measured.
 #![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, reason = "a benchmark")]
 #![allow(missing_docs, reason = "a program, not a library")]
 use std::collections::BTreeMap;
@@ -13,15 +13,15 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use sidetone_tests::process::{Client, Folder, Server, bootstrap_key};
-use sidetone_tests::receiver::{Manner, Receiver};
+use sidetone_tests::receiver::{Receiver, ReceiverBehaviour};
 
 const RECEIVERS: usize = 20;
 const EVENTS: usize = 10_000;
 const EMITTERS: usize = 4;
-/// Those before it may be ill.
-const FIRST_WELL: usize = 2;
-const PATIENCE: Duration = Duration::from_secs(120);
-/// What receivers that are ill may add to the others' 99th percentile: as much again, and a moment.
+/// Receivers before this one may be unhealthy.
+const FIRST_HEALTHY: usize = 2;
+const TIMEOUT: Duration = Duration::from_secs(120);
+/// The allowed effect of unhealthy receivers on the others' 99th percentile: a factor and a margin.
 const P99_FACTOR_MAX: f64 = 2.0;
 const P99_MARGIN_MS: f64 = 50.0;
 
@@ -30,9 +30,12 @@ fn main() -> ExitCode {
         println!("a benchmark: run it with `cargo bench -p sidetone-tests`");
         return ExitCode::SUCCESS;
     }
-    let well = Scene::new([Manner::Status(200), Manner::Status(200)]).run("20 receivers, all well", false);
-    let ill = Scene::new([Manner::Hang, Manner::Status(500)]).run("one hangs, one fails", false);
-    Scene::new([Manner::Hang, Manner::Status(500)]).run("the same, killed in the middle", true);
+    let well = Scene::new([ReceiverBehaviour::Status(200), ReceiverBehaviour::Status(200)])
+        .run("20 receivers, all well", false);
+    let ill = Scene::new([ReceiverBehaviour::Hang, ReceiverBehaviour::Status(500)])
+        .run("one hangs, one fails", false);
+    Scene::new([ReceiverBehaviour::Hang, ReceiverBehaviour::Status(500)])
+        .run("the same, killed in the middle", true);
     let bound_ms = well * P99_FACTOR_MAX + P99_MARGIN_MS;
     let kept = ill <= bound_ms;
     println!(
@@ -51,12 +54,12 @@ struct Scene {
     receivers: Vec<Receiver>,
 }
 
-/// When an event's emission was asked for, by its id; and whom it is for.
+/// By event id: the index of the receiver, and when the event was requested.
 type Emitted = BTreeMap<String, (usize, Instant)>;
 
 impl Scene {
-    fn new(first: [Manner; FIRST_WELL]) -> Self {
-        let manners = first.into_iter().chain(std::iter::repeat(Manner::Status(200)));
+    fn new(first: [ReceiverBehaviour; FIRST_HEALTHY]) -> Self {
+        let manners = first.into_iter().chain(std::iter::repeat(ReceiverBehaviour::Status(200)));
         let receivers = manners.take(RECEIVERS).map(Receiver::start).collect();
         Self { folder: Folder::new(), key: bootstrap_key(1), receivers }
     }
@@ -67,7 +70,7 @@ impl Scene {
         Server::start(&self.folder.path().join("data"), &settings)
     }
 
-    /// Prints what came of it; returns the 99th percentile in milliseconds.
+    /// Prints the results; returns the 99th percentile in milliseconds.
     fn run(&self, name: &str, kill: bool) -> f64 {
         let mut server = self.start();
         let webhooks: Vec<String> = self
@@ -90,7 +93,7 @@ impl Scene {
             }
         };
         let emitting = began.elapsed();
-        emitted.retain(|_, (receiver, _)| *receiver >= FIRST_WELL);
+        emitted.retain(|_, (receiver, _)| *receiver >= FIRST_HEALTHY);
         let latencies = self.wait(&emitted);
         let at = |share: f64| latencies[((latencies.len() - 1) as f64 * share) as usize];
         println!(
@@ -118,12 +121,12 @@ impl Scene {
         })
     }
 
-    /// Waits until every event has arrived; the times it took, in milliseconds, in order.
+    /// Waits until every event has arrived; returns the sorted delays in milliseconds.
     fn wait(&self, emitted: &Emitted) -> Vec<f64> {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         loop {
             let mut arrived: BTreeMap<String, Instant> = BTreeMap::new();
-            for received in self.receivers[FIRST_WELL..].iter().flat_map(Receiver::received) {
+            for received in self.receivers[FIRST_HEALTHY..].iter().flat_map(Receiver::received) {
                 arrived.entry(received.header("webhook-id").to_owned()).or_insert(received.at);
             }
             let missing = emitted.keys().filter(|id| !arrived.contains_key(*id)).count();

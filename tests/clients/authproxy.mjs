@@ -1,5 +1,5 @@
-// authproxy.mjs CMD...: runs CMD with SIDETONE_PROXY_URL set to a forwarder in front of SIDETONE_URL that adds the
-// API key to every request and changes nothing else. The conformance tool cannot send a header of its own.
+// authproxy.mjs CMD...: runs CMD with SIDETONE_PROXY_URL set to a proxy in front of SIDETONE_URL that adds the
+// API key to every request and changes nothing else. The conformance tool cannot send custom headers.
 import { spawn } from 'node:child_process';
 import http from 'node:http';
 
@@ -19,7 +19,7 @@ const proxy = http.createServer((request, response) => {
   request.pipe(onward);
 });
 
-// Port 0: a free one of the high ports that the system hands out.
+// Port 0 selects a free port.
 proxy.listen(0, '127.0.0.1', () => {
   const [command, ...args] = process.argv.slice(2);
   const env = { ...process.env, SIDETONE_PROXY_URL: `http://127.0.0.1:${proxy.address().port}` };

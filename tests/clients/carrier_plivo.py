@@ -1,6 +1,6 @@
-"""Plivo as its official SDK for Python knows it, against samples on standard input ({"plivo": …}): what the fake
-signs verifies and what was tampered with does not, the service's documents are those that the SDK builds, and its
-requests are those that the SDK makes."""
+"""Validates samples on standard input ({"plivo": …}) with Plivo's official SDK for Python: the SDK accepts what the fake
+signs and rejects modified callbacks, the service's documents equal those that the SDK builds, and its
+requests equal those that the SDK sends."""
 
 import http.server
 import json
@@ -32,10 +32,10 @@ def changed_query(url, change):
 
 
 def verdict(sample, token=TOKEN, header="x-plivo-signature-v3", **changes):
-    """What the SDK says to a callback, with some of it changed."""
+    """The SDK's verdict on a callback, with some changes."""
     it = {**sample, **changes}
     headers = it["headers"]
-    # The SDK merges a GET's query into the parameters it is given.
+    # The SDK merges the query of a GET into the given parameters.
     params = dict(it["params"])
     return validate_v3_signature(
         it["method"], it["url"], headers["x-plivo-signature-v3-nonce"], token, headers[header], params
@@ -43,7 +43,7 @@ def verdict(sample, token=TOKEN, header="x-plivo-signature-v3", **changes):
 
 
 def tampered(sample):
-    """The same callback in ways nobody signed."""
+    """Modified versions of the callback, whose signatures are invalid."""
     headers, params = sample["headers"], sample["params"]
     yield "nonce", {"headers": {**headers, "x-plivo-signature-v3-nonce": "0" * 20}}
     yield "path", {"url": sample["url"].replace("t0ken", "t1ken")}
@@ -103,7 +103,7 @@ def documents():
 
 
 class Plivo(http.server.BaseHTTPRequestHandler):
-    """Takes down what the SDK asks for."""
+    """Records the SDK's requests."""
 
     seen = []
 
@@ -123,7 +123,7 @@ class Plivo(http.server.BaseHTTPRequestHandler):
         pass
 
 
-# What the SDK says of its own accord: each is Plivo's default.
+# Fields that the SDK always sends: each has Plivo's default value.
 DEFAULTS = {
     "fallback_method": "POST",
     "machine_detection_time": 5000,
@@ -136,8 +136,8 @@ def requests():
     ours = samples["requests"]
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Plivo)
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    check(ours["create"]["url"].startswith("https://api.plivo.com/v1/Account/"), True, "where Plivo is")
-    check(rest.API_VOICE_BASE_URI, "https://api.plivo.com/v1/Account", "where the SDK thinks it is")
+    check(ours["create"]["url"].startswith("https://api.plivo.com/v1/Account/"), True, "the API's address")
+    check(rest.API_VOICE_BASE_URI, "https://api.plivo.com/v1/Account", "the SDK's address")
     rest.API_VOICE_BASE_URI = f"http://127.0.0.1:{server.server_port}/v1/Account"
     client = plivo.RestClient(samples["auth_id"], TOKEN)
 
@@ -159,7 +159,7 @@ def requests():
             check({**DEFAULTS, **mine["body"]}, body, f"{name}, fields")
         else:
             check(mine["body"], None, f"{name}, body")
-            # The SDK says once more what the path says.
+            # The SDK repeats values of the path.
             check(body in (None, {"call_uuid": ours["call_id"]}), True, f"{name}, the SDK's body")
 
 

@@ -1,6 +1,6 @@
-"""Telnyx as its official client sees it: what the service asks of Telnyx is what the client would ask, and what the
-fake for Telnyx answers and signs is what the client takes for Telnyx. Reads {"telnyx": …} of the samples from
-standard input (tests/src/carrier_samples/telnyx.rs)."""
+"""Validates samples on standard input ({"telnyx": …}, tests/src/carrier_samples/telnyx.rs) with Telnyx's official client:
+the service's requests equal the client's, and the client accepts the responses and webhooks of the
+fake for Telnyx."""
 
 import base64
 import http.server
@@ -15,7 +15,7 @@ from telnyx import Telnyx, types
 from telnyx.lib.webhook_verification import WebhookVerificationError, verify_webhook_signature
 from telnyx.types import call_dial_params, calls
 
-# What recorded webhooks have besides the fields of the client's types.
+# Fields of recorded webhooks that the client's types do not have.
 RECORDED = {"calling_party_type", "end_time", "from_sip_uri", "to_sip_uri"}
 EVENTS = {
     "call.initiated": types.CallInitiatedWebhookEvent,
@@ -29,7 +29,7 @@ ERRORS = {
     429: telnyx.RateLimitError,
     500: telnyx.InternalServerError,
 }
-# Of a request the client says more than these; these have to be the same.
+# The client sends more headers. These must be equal.
 HEADERS = ("authorization", "content-type")
 
 samples = json.load(sys.stdin)["telnyx"]
@@ -72,7 +72,7 @@ def send(what, call_control_id, fields):
     return getattr(client.calls.actions, what)(call_control_id=call_control_id, **fields)
 
 
-# `call_dial_params` ends with its own imports: the names in it mean something once it has been read.
+# `call_dial_params` ends with its own imports: its names resolve only after the module is loaded.
 PARAMETERS = {
     "dial": call_dial_params.CallDialParams,
     "answer": calls.ActionAnswerParams,
@@ -88,7 +88,7 @@ RESULTS = {
 
 
 def known(model, path=""):
-    """Nothing in a model that its type does not know, whatever is deeper in it."""
+    """Checks that a model has no unknown fields, at any depth."""
     extra = set(model.model_extra or {}) - RECORDED
     assert not extra, f"{path}: {extra}"
     for name in model.model_fields_set:
@@ -134,7 +134,7 @@ def refusals():
             (first,) = error.body["errors"]
             assert first["code"].isdigit() and first["title"] and first["detail"], first
         else:
-            raise AssertionError(f"{refusal['status']} is no error")
+            raise AssertionError(f"{refusal['status']} is not an error")
     assert {refusal["status"] for refusal in samples["refusals"]} == set(ERRORS)
     return len(samples["refusals"])
 
@@ -145,13 +145,13 @@ def refused(body, headers, verifier=client):
     except (ValueError, WebhookVerificationError):
         pass
     else:
-        raise AssertionError("what was tampered with verifies")
+        raise AssertionError("a modified webhook was accepted")
     try:
         verify_webhook_signature(body, headers, verifier.public_key)
     except WebhookVerificationError:
         pass
     else:
-        raise AssertionError("what was tampered with verifies")
+        raise AssertionError("a modified webhook was accepted")
 
 
 def flipped(signature):
@@ -169,7 +169,7 @@ def webhooks():
         verify_webhook_signature(body, headers, samples["public_key"])
         event = client.webhooks.unwrap(body, headers=headers)
         assert event.data.payload.call_control_id == webhook["call_control_id"]
-        # `unwrap` takes anything; the type of the event does not.
+        # `unwrap` accepts anything, but the event's type does not.
         strict = EVENTS[event.data.event_type].model_validate(json.loads(body))
         assert set(strict.model_extra) == {"meta"}, strict.model_extra
         known(strict.data, event.data.event_type)

@@ -1,6 +1,6 @@
-"""Twilio as its official SDK sees it: reads the samples of all carriers (JSON with the key "twilio") from standard
-input. What the engine says has to be what the SDK says for the same; what the fake for Twilio says has to be
-what the SDK understands; and both have to sign as the SDK does."""
+"""Validates the samples of the carriers (JSON with the key "twilio", on standard input) with Twilio's official SDK: the
+engine's documents and requests equal the SDK's, the SDK understands the responses of the fake for Twilio,
+and both use the SDK's signatures."""
 
 import json
 import sys
@@ -26,7 +26,7 @@ def same(name, ours, theirs):
 
 
 class Scripted(HttpClient):
-    """Keeps the request as it would have gone out, and answers what it was told."""
+    """Records the request that would be sent, and returns the given response."""
 
     def __init__(self, answer):
         super().__init__(None, False, None)
@@ -38,7 +38,7 @@ class Scripted(HttpClient):
 
 
 def exchange(answer, ask):
-    """What the SDK sends and what it makes of the answer."""
+    """The SDK's request, and its interpretation of the response."""
     http = Scripted(samples["answers"][answer])
     client = Client(samples["account_sid"], samples["auth_token"], http_client=http)
     try:
@@ -70,9 +70,9 @@ def documents():
 def shape(method, url, headers, body):
     headers = {name.lower(): value for name, value in headers.items()}
     pairs = parse_qsl(body, keep_blank_values=True, strict_parsing=True)
-    # Quotes and spaces within a tag are as good one way as another.
+    # Normalizes quotes and spaces within tags.
     pairs = [(name, canonicalize(value) if name == "Twiml" else value) for name, value in pairs]
-    # The order of parameters means nothing, but that of a list's does.
+    # The order of parameters is irrelevant, except within a list.
     return method, url, headers["authorization"], headers["content-type"], sorted(pairs, key=lambda pair: pair[0])
 
 
@@ -124,7 +124,7 @@ def signatures():
         verdict = validator.validate(callback["url"], parameters, signature)
         name = f"{callback['name']}, {callback['change'] or 'as it came'}"
         same(name, callback["genuine"], verdict)
-        # What the SDK signs is, letter for letter, what the engine has believed.
+        # The SDK's signature is exactly the one that the engine accepted.
         if callback["change"] is None:
             same(name, validator.compute_signature(callback["url"], parameters), signature)
         wrong = RequestValidator("x" + samples["auth_token"])

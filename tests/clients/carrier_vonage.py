@@ -1,6 +1,6 @@
-"""Calls of Vonage as Vonage's own SDK sees them. On standard input comes, under "vonage", what the service sends to
-Vonage and what the fake for Vonage sends to the service. The SDK verifies the webhooks' signatures, its models
-take our documents and give them back unchanged, and its client, asked for the same, sends the same requests."""
+"""Validates samples on standard input (under "vonage") with Vonage's official SDK: the service's messages to
+Vonage, and the messages of the fake for Vonage to the service. The SDK verifies the webhooks' signatures, its models
+accept our documents and return them unchanged, and its client sends the same requests for the same input."""
 
 import base64
 import hashlib
@@ -35,7 +35,7 @@ def same(ours, theirs, what):
 
 
 def tampered(token):
-    """The token with other claims, with another signature, without one, and signed by nobody."""
+    """The token with other claims, another signature, no signature, and the algorithm `none`."""
     header, claims, signature = token.split(".")
 
     def part(value):
@@ -80,7 +80,7 @@ def dumped(action):
 
 
 def socket(our_number, headers):
-    """The action as somebody would build it with the SDK."""
+    """The action as built with the SDK."""
     return Connect(
         endpoint=[WebsocketEndpoint(
             uri=samples["media_url"], contentType="audio/l16;rate=16000", headers=headers,
@@ -99,7 +99,7 @@ def documents():
 
 
 class Captured(HTTPAdapter):
-    """Takes requests instead of a network."""
+    """Records requests instead of sending them."""
 
     def __init__(self):
         super().__init__()
@@ -141,7 +141,7 @@ def requests():
 
 
 def tokens(ours, theirs, public):
-    """Ours is like the SDK's: the same header, the same claims, which last as long, under the same key."""
+    """Checks that our token equals the SDK's: the same header, claims, lifetime and key."""
     same(jwt.get_unverified_header(ours), jwt.get_unverified_header(theirs), "header")
     claims = [jwt.decode(token, public, algorithms=["RS256"], options={"verify_exp": False})
               for token in (ours, theirs)]

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# carriers.sh NAME...: what the service says to these carriers (twilio, telnyx, plivo, vonage; all without a name), and what
-# their fakes say to it, judged by the carriers' official packages: carrier_NAME.py reads the samples from standard
-# input. `cargo build --package sidetone-tests --bin carrier-samples` makes the program that prints them.
+# carriers.sh NAME...: validates the service's messages to these carriers (twilio, telnyx, plivo, vonage; default: all) and
+# the messages of their fakes with the carriers' official packages: carrier_NAME.py reads the samples from standard
+# input. `cargo build --package sidetone-tests --bin carrier-samples` builds the program that prints them.
 set -euo pipefail
 cd "$(dirname "$0")"
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# conformance.sh REVISION: the MCP conformance tool, with everything that revision of the protocol requires.
+# conformance.sh REVISION: the MCP conformance tool, with all requirements of that revision of the protocol.
 set -euo pipefail
 cd "$(dirname "$0")"
 
@@ -10,7 +10,7 @@ conformance() {
     conformance --expected-failures conformance-baseline.yml "$@"
 }
 conformance --requirements "$REVISION"
-# Run by the above too, but its failures would not count there yet.
+# The command above runs this too, but ignores its failures.
 if [[ $REVISION == 2026-07-28 ]]; then
   conformance --scenario http-header-validation --spec-version "$REVISION"
 fi

@@ -1,6 +1,6 @@
-"""Signatures as others see them: what the server (SIDETONE_URL, SIDETONE_KEY; private targets allowed) sends to
-webhooks and tools is verified by the official Standard Webhooks libraries, for Python here and for JavaScript in
-verify.mjs. With a body that is not ASCII, and after a rotation with either secret."""
+"""Independent verification of signatures: requests of the server (SIDETONE_URL, SIDETONE_KEY; private targets allowed) to
+webhooks and tools are verified by the official Standard Webhooks libraries, for Python here and for JavaScript in
+verify.mjs. Includes a body that is not ASCII, and both secrets after a rotation."""
 
 import http.server
 import json
@@ -51,7 +51,7 @@ checked = []
 
 
 def verify(request, secrets, wrong):
-    """Each of the secrets verifies, and the wrong one does not."""
+    """Checks that each of the secrets verifies the request, and the wrong one does not."""
     _, headers, body = request
     for secret in secrets:
         assert Webhook(secret).verify(body, headers) == json.loads(body)
@@ -61,7 +61,7 @@ def verify(request, secrets, wrong):
     except WebhookVerificationError:
         checked.append({"secret": wrong, "headers": headers, "body": body.decode(), "verifies": False})
     else:
-        raise AssertionError("a wrong secret verifies")
+        raise AssertionError("a wrong secret verifies the request")
     assert not body.isascii(), body
 
 
@@ -97,7 +97,7 @@ def tool_callbacks(base):
 
     def run():
         started = call("POST", f"/simulations/{simulation}/runs", {"seed": 1})
-        # A webhook of all events hears of the run, too.
+        # The webhook also receives the events of the run.
         while (request := next_request())[0] != "/tool":
             pass
         deadline = time.monotonic() + WAIT_S

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Deliveries and tool callbacks against the official Standard Webhooks libraries, on a server of its own that may
+# Webhook deliveries and tool callbacks against the official Standard Webhooks libraries, on a separate server that may
 # send to this machine.
 set -euo pipefail
 cd "$(dirname "$0")"

@@ -1,5 +1,5 @@
-// The fake for OpenAI, asked by the official client: what this reads as a completion, a stream, a tool call, an
-// error and a list of models is one. The same steps as fake_openai.py.
+// Tests the fake for OpenAI with the official client: completions, streams, tool calls, errors and the list of
+// models. The same steps as fake_openai.py.
 import assert from 'node:assert/strict';
 import OpenAI from 'openai';
 
@@ -42,7 +42,7 @@ for await (const chunk of stream) {
 assert.equal(text, 'one two three');
 assert.equal(usage.completion_tokens, 3);
 
-// The client's own helper puts the pieces of a stream together, strictly by their index.
+// The client's own helper joins the pieces of a stream strictly by index.
 for (const model of ['parallel-tools', 'shape-whole', 'shape-crlf', 'shape-one-byte', 'shape-no-done']) {
   const messages = say('A-17');
   const runner = client.chat.completions.stream({ model, messages, tools });
@@ -59,7 +59,7 @@ for (const model of ['parallel-tools', 'shape-whole', 'shape-crlf', 'shape-one-b
 }
 
 const refused = async (kind, status, create) => {
-  const error = await create().then(() => assert.fail('went through'), (error) => error);
+  const error = await create().then(() => assert.fail('expected an error'), (error) => error);
   assert.ok(error instanceof kind, `${error}`);
   assert.equal(error.status, status);
   return error;

@@ -1,4 +1,4 @@
-"""The fake for OpenAI, asked by the official client; the same steps as fake-openai.mjs."""
+"""Tests the fake for OpenAI with the official client; the same steps as fake-openai.mjs."""
 
 import json
 
@@ -53,7 +53,7 @@ for chunk in ask("echo", messages=say("one two three"), stream=True, stream_opti
 assert text == "one two three"
 assert usage.completion_tokens == 3
 
-# The client's own helper puts the pieces of a stream together, strictly by their index.
+# The client's own helper joins the pieces of a stream strictly by index.
 for model in ["parallel-tools", "shape-whole", "shape-crlf", "shape-one-byte", "shape-no-done"]:
     messages = say("A-17")
     with client.chat.completions.stream(model=model, messages=messages, tools=TOOLS) as stream:
@@ -88,11 +88,11 @@ for model in ["error-in-stream", "cut"]:
     except Exception as error:
         assert not isinstance(error, AssertionError)
     else:
-        raise AssertionError(f"{model} came to its end")
+        raise AssertionError(f"{model} completed")
 try:
     client.with_options(timeout=0.3).chat.completions.create(model="hangs", messages=say("Hi"))
 except openai.APITimeoutError:
     pass
 else:
-    raise AssertionError("an answer that never comes")
-print(f"{len(ids)} models, all as it should be")
+    raise AssertionError("expected a timeout")
+print(f"{len(ids)} models, all correct")

@@ -1,5 +1,5 @@
-// What every JavaScript client does with the server: look at the tools, then take an assistant from its
-// creation through a simulation that passes to its deletion, with the refusals on the way.
+// The steps of every JavaScript client: lists the tools, then takes an assistant from its creation through a passed
+// simulation to its deletion, including rejected calls.
 // `client` offers listTools(cursor) and call(name, arguments), whichever SDK is behind it.
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -13,7 +13,7 @@ function required(name) {
   return value;
 }
 
-/** Runs the whole of it; throws at the first thing that is not as it should be. */
+/** Runs all steps; throws at the first failure. */
 export async function check(client) {
   const count = await checkTools(client);
   await checkFlow(client);
@@ -40,12 +40,12 @@ async function checkFlow(client) {
     assert.ok(!result.isError, `${name} failed: ${JSON.stringify(result.content)}`);
     return result.structuredContent;
   };
-  // A refusal is a tool result with the REST error in it, never an error of the protocol.
+  // A rejection is a tool result with the REST error, never a protocol error.
   const refused = async (code, name, args) => {
     const result = await client.call(name, args);
-    assert.equal(result.isError, true, `${name} went through: ${JSON.stringify(result)}`);
+    assert.equal(result.isError, true, `${name} succeeded: ${JSON.stringify(result)}`);
     assert.equal(result.structuredContent?.error?.code, code, JSON.stringify(result));
-    assert.equal(JSON.parse(result.content[0].text).error.code, code, 'the text says the same');
+    assert.equal(JSON.parse(result.content[0].text).error.code, code, 'the text contains the same error');
     return result.structuredContent.error;
   };
 
@@ -72,7 +72,7 @@ async function checkFlow(client) {
   const persona = await ok('create_simulation_persona', {
     data: { name: 'Polite caller', system_prompt: 'You are polite and brief.' },
   });
-  // Some clients send an object as its JSON text.
+  // Some clients send objects as JSON text.
   const scenario = await ok('create_simulation_scenario', {
     data: JSON.stringify({
       name: 'Opening hours',
@@ -94,13 +94,13 @@ async function checkFlow(client) {
   assert.equal(run.status, 'completed', JSON.stringify(run));
   assert.equal(run.passed, true, JSON.stringify(run));
   assert.deepEqual(run.evaluations.map((e) => e.passed), [true, true]);
-  assert.ok((run.call ?? run).transcript.length > 0, 'the run comes with what was said');
+  assert.ok((run.call ?? run).transcript.length > 0, 'the run contains the transcript');
 
   const list = await client.call('list_assistants', {});
   assert.ok(list.structuredContent.items.some((item) => item.id === id));
-  assert.deepEqual(JSON.parse(list.content[0].text), list.structuredContent.items, 'the text is the REST answer');
+  assert.deepEqual(JSON.parse(list.content[0].text), list.structuredContent.items, 'the text is the REST response');
 
-  await assert.rejects(client.call('no_such_tool', {}), 'an unknown tool is an error of the protocol');
+  await assert.rejects(client.call('no_such_tool', {}), 'an unknown tool is a protocol error');
 
   await ok('delete_simulation_run', { id: run.id });
   await ok('delete_assistant', { id, if_revision: updated.revision });

@@ -1,4 +1,4 @@
-"""What both Python clients do with the server; the same steps as flow.mjs.
+"""The steps of both Python clients; the same as in flow.mjs.
 
 `client` offers `list_tools()` and `call(name, arguments)`. A tool is (name, description, output schema), a
 result is (is_error, structured, text).
@@ -14,7 +14,7 @@ HEADERS = {"Authorization": f"Bearer {os.environ['SIDETONE_KEY']}"}
 
 
 async def check(client):
-    """Runs the whole of it; raises at the first thing that is not as it should be."""
+    """Runs all steps; raises at the first failure."""
     count = await check_tools(client)
     await check_flow(client)
     return f"{count} tools, flow passed"
@@ -38,11 +38,11 @@ async def check_flow(client):
         return structured
 
     async def refused(code, name, **arguments):
-        # A refusal is a tool result with the REST error in it, never an error of the protocol.
+        # A rejection is a tool result with the REST error, never a protocol error.
         is_error, structured, text = await client.call(name, arguments)
-        assert is_error, f"{name} went through: {text}"
+        assert is_error, f"{name} succeeded: {text}"
         assert structured["error"]["code"] == code, structured
-        assert json.loads(text)["error"]["code"] == code, "the text says the same"
+        assert json.loads(text)["error"]["code"] == code, "the text contains the same error"
         return structured["error"]
 
     created = await ok(
@@ -71,7 +71,7 @@ async def check_flow(client):
     )
     scenario = await ok(
         "create_simulation_scenario",
-        # Some clients send an object as its JSON text.
+        # Some clients send objects as JSON text.
         data=json.dumps(
             {
                 "name": "Opening hours",
@@ -100,19 +100,19 @@ async def check_flow(client):
     assert run["status"] == "completed", run
     assert run["passed"] is True, run
     assert [e["passed"] for e in run["evaluations"]] == [True, True], run
-    assert (run["call"] or run)["transcript"], "the run comes with what was said"
+    assert (run["call"] or run)["transcript"], "the run contains the transcript"
 
     is_error, structured, text = await client.call("list_assistants", {})
     assert not is_error
     assert any(item["id"] == assistant for item in structured["items"])
-    assert json.loads(text) == structured["items"], "the text is the REST answer"
+    assert json.loads(text) == structured["items"], "the text is the REST response"
 
     try:
         await client.call("no_such_tool", {})
     except client.protocol_error:
         pass
     else:
-        raise AssertionError("an unknown tool is an error of the protocol")
+        raise AssertionError("an unknown tool is a protocol error")
 
     await ok("delete_simulation_run", id=run["id"])
     await ok("delete_assistant", id=assistant, if_revision=updated["revision"])

@@ -4,7 +4,7 @@ set -euo pipefail
 cd "$(dirname "$0")"
 
 era=$1
-HOME=$(mktemp -d) # the Inspector keeps files in the home folder
+HOME=$(mktemp -d) # the Inspector writes to the home folder
 export HOME
 trap 'rm -rf "$HOME"' EXIT
 
@@ -14,7 +14,7 @@ inspect() {
 }
 field() { node -p "JSON.parse(require('fs').readFileSync(0, 'utf8')).$1"; }
 
-# A finding of error severity ends this with status 6.
+# A finding with severity error causes status 6.
 inspect --method tools/list --strict | field 'result.tools.length + " tools"'
 
 call() { inspect --method tools/call --tool-name "$@"; }
@@ -24,13 +24,13 @@ call get_assistant --tool-arg "id=$id" | field result.structuredContent.name
 call list_assistants | field 'result.structuredContent.items.length > 0'
 call delete_assistant --tool-args-json "{\"id\":\"$id\"}" >/dev/null
 
-# A refused call ends with status 5 and shows the REST error.
+# A rejected call causes status 5 and prints the REST error.
 status=0
 refusal=$(call get_assistant --tool-arg "id=$id") || status=$?
 echo "reading a deleted assistant: status $status, $(field result.structuredContent.error.code <<<"$refusal")"
 [[ $status == 5 && $refusal == *not_found* ]]
 
-# A wrong key ends with status 3.
+# An invalid key causes status 3.
 status=0
 SIDETONE_KEY=wrong inspect --method tools/list >/dev/null 2>&1 || status=$?
 echo "a wrong key: status $status"

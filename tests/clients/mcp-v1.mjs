@@ -1,4 +1,4 @@
-// The official TypeScript client, 1.x (it opens with `initialize`).
+// The official TypeScript client, 1.x (starts with `initialize`).
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { check, headers, url } from './flow.mjs';

@@ -1,5 +1,5 @@
-// The official TypeScript client, 2.x. Argument: legacy (opens with `initialize`), auto (asks what the server
-// speaks) or a revision to insist on, such as 2026-07-28.
+// The official TypeScript client, 2.x. Argument: legacy (starts with `initialize`), auto (negotiates the
+// revision) or a required revision, such as 2026-07-28.
 import assert from 'node:assert/strict';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { check, headers, url } from './flow.mjs';

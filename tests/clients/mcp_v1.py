@@ -1,4 +1,4 @@
-"""The official Python client, 1.x (it opens with `initialize`)."""
+"""The official Python client, 1.x (starts with `initialize`)."""
 
 import asyncio
 

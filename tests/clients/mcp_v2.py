@@ -1,4 +1,4 @@
-"""The official Python client, 2.x. Argument: legacy (opens with `initialize`) or auto (asks what the server speaks)."""
+"""The official Python client, 2.x. Argument: legacy (starts with `initialize`) or auto (negotiates the revision)."""
 
 import asyncio
 import sys

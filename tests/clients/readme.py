@@ -1,6 +1,6 @@
 """Runs the documentation against a server (SIDETONE_URL, SIDETONE_KEY), unchanged except for address and key:
-`readme.py curl` the README's tour with curl, `readme.py mcp` the script of docs/mcp.md. Both must end in a run that
-passed."""
+`readme.py curl` runs the README's tour, `readme.py mcp` the script of docs/mcp.md. Both must end with a passed
+run."""
 
 import os
 import re

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Every check of a running server (SIDETONE_URL, SIDETONE_KEY) by somebody else's software: the official MCP
-# clients, the Inspector, the conformance tool, and what openapi.json promises; and of the fakes, by the clients of
-# those they stand in for. One line a check, then the sum.
+# Checks a running server (SIDETONE_URL, SIDETONE_KEY) with third-party software: the official MCP
+# clients, the Inspector, the conformance tool, and tools for openapi.json. Also checks the fakes, with the clients of
+# the services they replace. Prints one line per check, then the totals.
 set -euo pipefail
 cd "$(dirname "$0")"
 

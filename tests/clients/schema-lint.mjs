@@ -1,5 +1,5 @@
-// Holds every listed tool against what the pickiest clients and model interfaces accept: one odd schema makes some
-// of them drop a tool, others the whole list. The Inspector's own `--strict` sees only part of this.
+// Checks every tool against the strictest clients and model APIs: one unsupported schema makes some
+// of them drop the tool, others the whole list. The Inspector's own `--strict` covers only part of this.
 import assert from 'node:assert/strict';
 import { headers, url } from './flow.mjs';
 
@@ -57,7 +57,7 @@ function lintTool(tool) {
   if (typeof tool.description !== 'string' || tool.description === '') say('no description');
   if (tool.description?.length > 2048) say('a description that clients cut off at 2048 characters');
   if ('outputSchema' in tool) say('an output schema, which makes a client reject error results');
-  // What is left out here counts as destructive and open to the world.
+  // Missing hints default to destructive and open-world.
   for (const hint of ['readOnlyHint', 'destructiveHint', 'idempotentHint', 'openWorldHint']) {
     if (typeof tool.annotations?.[hint] !== 'boolean') say(`${hint} is not said`);
   }

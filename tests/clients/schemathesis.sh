@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Throws generated requests, good and bad, at everything openapi.json describes, and holds each answer against it.
+# Sends generated requests, valid and invalid, to every operation in openapi.json, and validates each response.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 bin=$("$here/../../.ci/python-env" "$here/requirements-openapi.txt")
-work=$(mktemp -d) # it leaves notes where it runs
+work=$(mktemp -d) # schemathesis writes to the current folder
 trap 'rm -rf "$work"' EXIT
 cd "$work"
 

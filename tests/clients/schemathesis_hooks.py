@@ -1,12 +1,12 @@
-"""What schemathesis has to know of the service under test.
+"""Adapts schemathesis to the service under test.
 
-Every generated request gets an address of its own. Wrong keys are throttled per address. All operations are tried with
-a wrong key, from one machine, within seconds: the throttle would answer for them. with-server.sh tells the server to
-believe the header from here. The header goes on last: in the case itself it would count as generated, and blur which
-cases are meant to fail.
+Every generated request gets its own client address. Invalid keys are limited per address, and all operations are tried
+with an invalid key within seconds, so a shared address would be rejected by that limit. with-server.sh configures the
+server to trust the header. The header is added last: as part of the case it would count as generated data and blur
+which cases must fail.
 
-An Idempotency-Key goes out once. The same key with the same body brings the first answer back, also when what that
-created has been deleted since: a chain of requests would miss what it has just been told of.
+An Idempotency-Key is sent only once. The same key with the same body would replay the first response, even after the
+created resource was deleted, and a chain of requests would then use a resource that does not exist.
 """
 
 import itertools
@@ -27,7 +27,7 @@ def send_from_elsewhere(session, request, **options):
     key = request.headers.get("Idempotency-Key")
     if isinstance(key, bytes):
         key = key.decode("latin-1")
-    # A key of the wrong form has to be refused each time.
+    # Malformed keys must be rejected every time.
     if key and re.fullmatch(r"[!-~]{1,255}", key):
         if key in keys:
             del request.headers["Idempotency-Key"]

@@ -1,4 +1,4 @@
-// Reads `[{secret, headers, body, verifies}]` and lets the official JavaScript library judge each.
+// Reads `[{secret, headers, body, verifies}]` and verifies each with the official JavaScript library.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { Webhook } from 'standardwebhooks';

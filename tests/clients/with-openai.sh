@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# with-openai.sh CMD...: runs CMD beside the fake for OpenAI (tests/src/fakes/openai.rs), told in OPENAI_BASE_URL.
-# `cargo build --package sidetone-tests --bin fake-openai` makes it.
+# with-openai.sh CMD...: runs CMD with the fake for OpenAI (tests/src/fakes/openai.rs), in OPENAI_BASE_URL.
+# `cargo build --package sidetone-tests --bin fake-openai` builds it.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# with-server.sh CMD...: runs CMD beside a server of its own, on a free port, with an empty data folder and a fresh
-# key, told in SIDETONE_URL and SIDETONE_KEY. The server must also stop in good order when asked to.
+# with-server.sh CMD...: runs CMD with a new server on a free port, which has an empty data folder and a new
+# key, in SIDETONE_URL and SIDETONE_KEY. The server must also stop gracefully.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)

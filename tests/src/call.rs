@@ -1,5 +1,4 @@
-//! Builds a call of any operation from its schemas, so that the table-driven scenarios cover a new operation as soon as it is
-//! in the table.
+//! Builds a call of any operation from its schemas, so that table-driven tests cover new operations automatically.
 use std::sync::OnceLock;
 
 use serde_json::{Map, Value, json};
@@ -11,7 +10,7 @@ use sidetone_engine::operations::operation::Operation;
 use crate::reply::{Reply, ToolReply};
 use crate::world::{BASE_URL, World};
 
-/// A call that can be made over either interface.
+/// A call that can be made over REST and MCP.
 #[derive(Clone)]
 pub struct Call {
     /// The called operation.
@@ -20,12 +19,12 @@ pub struct Call {
     pub path: Vec<(String, String)>,
     /// The query's values.
     pub query: Map<String, Value>,
-    /// The body; `None` where the operation takes none.
+    /// The body; `None` if the operation has none.
     pub body: Option<Map<String, Value>>,
 }
 
 impl Call {
-    /// A valid call in this workspace: creates everything that it refers to.
+    /// A valid call in this workspace: creates all resources that it refers to.
     #[track_caller]
     pub fn valid(world: &World, operation: &'static Operation) -> Self {
         let mut path: Vec<(String, String)> = Vec::new();
@@ -91,7 +90,7 @@ impl Call {
         world.call(self.operation.method.clone(), &self.uri(), body.as_ref())
     }
 
-    /// The arguments of the same call over MCP, confirmed where it can incur usage.
+    /// The arguments of the same call over MCP, with `confirm` if it can incur usage.
     pub fn arguments(&self) -> Map<String, Value> {
         let mut arguments = self.query.clone();
         for (name, value) in &self.path {
@@ -118,7 +117,7 @@ pub fn schemas(operation: &Operation) -> &'static RequestSchemas {
     static FACES: OnceLock<Interfaces> = OnceLock::new();
     let faces = FACES.get_or_init(|| {
         let config = Config::from_settings(|_| None, BASE_URL, "only the schemas are used").unwrap();
-        Interfaces::new(&config, Documents::derived()).expect("the operation table is sound")
+        Interfaces::new(&config, Documents::derived()).expect("the operation table is valid")
     });
     faces.schemas(operation).expect("the operation is in the table")
 }
@@ -142,10 +141,10 @@ pub fn types(schema: &Value) -> Vec<&str> {
     }
 }
 
-/// A well-formed id without a resource.
+/// A well-formed id of no resource.
 pub const UNKNOWN_ID: &str = "asst_00000000000000000000000000";
 
-/// Creates what the path names. A new resource needs a line here.
+/// Creates the resource in the path. New resources need a line here.
 #[track_caller]
 fn path_value(world: &World, operation: &Operation, name: &str, within: Option<&(String, String)>) -> String {
     let collection = operation.path.split("/{").next().unwrap_or_default();
@@ -156,7 +155,7 @@ fn path_value(world: &World, operation: &Operation, name: &str, within: Option<&
         ("/numbers", "number") => world.binding(),
         ("/webhooks", "id") => world.webhook(),
         ("/webhooks", "delivery_id") => {
-            let (_, webhook_id) = within.expect("a delivery is a webhook's");
+            let (_, webhook_id) = within.expect("a delivery's path contains a webhook id");
             world.create(&format!("/webhooks/{webhook_id}/test"), json!({}))
         }
         ("/simulations/personas", "id") => world.persona(),
@@ -178,7 +177,7 @@ fn path_value(world: &World, operation: &Operation, name: &str, within: Option<&
     made.id
 }
 
-/// A value for the field's schema. A field that refers to a resource, or has a format of its own, needs a line here.
+/// A value for the field's schema. Fields that refer to a resource, or have a format of their own, need a line here.
 #[track_caller]
 fn value(world: &World, operation: &Operation, name: &str, schema: &Value) -> Value {
     match name {
@@ -223,7 +222,7 @@ fn value(world: &World, operation: &Operation, name: &str, schema: &Value) -> Va
     }
 }
 
-/// Percent-encodes all that is not unreserved (RFC 3986, 2.3).
+/// Percent-encodes all characters that are not unreserved (RFC 3986, 2.3).
 pub fn encoded(text: &str) -> String {
     let mut encoded = String::new();
     for byte in text.bytes() {

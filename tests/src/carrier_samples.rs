@@ -1,4 +1,4 @@
-//! Messages between the service and the fakes for carriers, for validation with the carriers' own software
+//! Messages between the service and the fakes for carriers, validated with the carriers' own software
 //! (`tests/clients/carrier_*.py`).
 pub mod plivo;
 pub mod telnyx;

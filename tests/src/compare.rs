@@ -1,4 +1,4 @@
-//! Runs two loads in short alternating turns, so that the machine's noise affects both.
+//! Runs two loads in short alternating turns, so that noise on the machine affects both equally.
 use crate::load::{self, Load, Measured};
 
 /// Turns of each side in one comparison.
@@ -22,7 +22,7 @@ pub struct Side {
     pub p50_us: u32,
     /// 99th percentile of the latency in microseconds.
     pub p99_us: u32,
-    /// The server's processor time per response, in microseconds.
+    /// The server's CPU time per response, in microseconds.
     pub cpu_us: f64,
 }
 
@@ -76,7 +76,7 @@ impl Side {
     }
 }
 
-/// Processor time that a process has used (Linux only).
+/// CPU time used by a process (Linux only).
 pub fn cpu_s(pid: u32) -> f64 {
     const TICKS_PER_S: f64 = 100.0;
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();

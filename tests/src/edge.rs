@@ -1,4 +1,4 @@
-//! The Worker in workerd, with local D1 and Queues: started by `tests/worker/serve.sh`, and stopped with this process or
+//! The Worker in workerd, with local D1 and Queues. `tests/worker/serve.sh` runs it and stops it with this process, or
 //! earlier.
 use std::io::{BufRead, BufReader, Write};
 use std::net::SocketAddr;
@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use crate::fakes;
-use crate::fakes::carrier::{Carriers, an_account};
+use crate::fakes::carrier::{Carriers, default_account};
 use crate::native::WORKSPACES_MAX;
 use crate::process::bootstrap_key;
 
@@ -23,19 +23,19 @@ pub struct Edge {
 }
 
 impl Edge {
-    /// The Worker of this process, with storage that tests can access.
+    /// The Worker of this process, with direct access to its storage.
     pub fn shared() -> Arc<Self> {
         static SHARED: OnceLock<Arc<Edge>> = OnceLock::new();
         let start = || {
-            let account = an_account();
-            let mut options = vec![("WORKER_ENTRY", "backdoor.mjs")];
+            let account = default_account();
+            let mut options = vec![("WORKER_ENTRY", "direct_access.mjs")];
             options.extend(account.iter().map(|(name, value)| (*name, value.as_str())));
             Arc::new(Self::start(&options))
         };
         SHARED.get_or_init(start).clone()
     }
 
-    /// The Worker of this process with the fakes in its settings.
+    /// The Worker of this process, configured with the fakes.
     pub fn shared_with_fakes() -> Arc<Self> {
         static SHARED: OnceLock<Arc<Edge>> = OnceLock::new();
         let start = || {
@@ -75,7 +75,7 @@ impl Edge {
     /// The key of an unused workspace.
     pub fn fresh_key(&self) -> String {
         let n = self.keys_used.fetch_add(1, Ordering::Relaxed);
-        assert!(n < WORKSPACES_MAX, "raise WORKSPACES_MAX: every scenario opens workspaces of its own");
+        assert!(n < WORKSPACES_MAX, "raise WORKSPACES_MAX: every test creates workspaces");
         bootstrap_key(n)
     }
 
@@ -120,5 +120,5 @@ impl Edge {
     }
 }
 
-/// The entry with planned faults; tools may be on this machine.
+/// The entry with planned faults. Tools may be on this machine.
 const FAULTY: &[(&str, &str)] = &[("WORKER_ENTRY", "faulty.mjs"), ("SIDETONE_ALLOW_PRIVATE_TARGETS", "1")];

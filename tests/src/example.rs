@@ -14,9 +14,9 @@ use crate::World;
 /// 2026-01-01T09:00:00.123Z
 pub const STARTED_AT_MS: i64 = 1_767_258_000_123;
 
-/// An incoming call that has just started, in the world's workspace.
+/// An incoming call that has just started, in the workspace of `world`.
 pub fn new_call(world: &World) -> NewCall {
-    let engine = world.backdoor();
+    let engine = world.direct_access();
     NewCall {
         workspace_id: world.workspace_id(),
         id: engine.new_id(),
@@ -38,7 +38,7 @@ pub fn new_call(world: &World) -> NewCall {
     }
 }
 
-/// A successful conversation, with a transcript row of every type that has fields of its own.
+/// A successful conversation, with a transcript row of every type that has its own fields.
 pub fn ended_call() -> EndedCall {
     let row = TranscriptRow::new;
     let mut asked = row(2, TranscriptRole::ToolCall, "hours(…)".to_owned(), 3_000, 3_000);

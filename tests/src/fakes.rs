@@ -16,8 +16,8 @@ pub fn shared() -> &'static OpenAi {
     SHARED.get_or_init(OpenAi::start)
 }
 
-/// Settings of a service with the fake as the provider `fake`, with rates for each of its models, and with tools and webhooks
-/// on this machine.
+/// Settings of a service with the fake as the provider `fake`, rates for each of its models, and permission for tools and
+/// webhooks on this machine.
 pub fn settings() -> Vec<(&'static str, String)> {
     let providers = json!({"fake": {"base_url": shared().base_url(), "api_key": "key-of-the-fake"}});
     let rates =
@@ -31,7 +31,7 @@ pub fn settings() -> Vec<(&'static str, String)> {
     ]
 }
 
-/// Sends a request of a sandbox over a real socket, as the binary does, with a shorter deadline.
+/// Sends a Sandbox's request over a real socket, with a shorter deadline than the binary.
 pub fn exchange(request: &HttpRequest) -> Result<HttpReply, HttpError> {
     const DEADLINE_MS: u64 = 1_000;
     let mut request = request.clone();

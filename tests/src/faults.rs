@@ -1,11 +1,11 @@
-//! Planned faults: a seed decides in advance what fails and when. The same plan applies to the Sandbox (its database and
-//! hints) and to workerd (`tests/worker/faulty.mjs`).
+//! Planned faults: a seed decides in advance what fails and when. The same plan works on the Sandbox (database and hints)
+//! and on workerd (`tests/worker/faulty.mjs`).
 pub mod database;
 pub mod endpoint;
+pub mod harness;
 pub mod plan;
-pub mod rig;
 
 pub use database::FaultyDatabase;
 pub use endpoint::Endpoint;
+pub use harness::{Counts, FaultHarness};
 pub use plan::{FaultPlan, HintFault, Moment, StorageFault};
-pub use rig::{Counts, Rig};

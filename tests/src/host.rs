@@ -1,4 +1,4 @@
-//! The host under test, chosen at compile time (`build.rs`): tests that do not apply to it are ignored.
+//! The host under test, chosen at compile time (`build.rs`), so that tests that do not apply can be marked as ignored.
 
 /// The value of `SIDETONE_TEST_HOST` at compile time; the Sandbox if it was not set.
 const COMPILED_FOR: &str = if cfg!(test_host = "native") {
@@ -22,7 +22,7 @@ pub fn host() -> &'static str {
     COMPILED_FOR
 }
 
-/// Fails a test that does not apply to this host but is run anyway, as with `--ignored`.
+/// Fails a test that does not apply to this host but runs anyway, for example with `--ignored`.
 #[track_caller]
 pub fn only_on(hosts: &[&str]) {
     let host = host();

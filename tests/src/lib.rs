@@ -1,35 +1,35 @@
-//! Helpers of the test suites: a [`World`] is one service with a workspace for the scenario, in memory or behind a socket, and
-//! a [`Reply`] checks the properties that all responses share.
+//! Shared code of the test suites. A [`World`] is one service, in memory or behind a socket, with a workspace for the test. A
+//! [`Reply`] checks the properties that all responses share.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
     clippy::print_stdout,
-    reason = "this crate is test support: a scenario that cannot go on says so loudly"
+    reason = "this crate is test support: a test that cannot continue must panic"
 )]
 
-pub mod backdoor;
 pub mod blobs;
 pub mod call;
 pub mod carrier_samples;
 pub mod choices;
 pub mod compare;
+pub mod direct_access;
 pub mod edge;
 pub mod example;
 pub mod fakes;
 pub mod faults;
 pub mod host;
+pub mod live_client;
 pub mod load;
 pub mod native;
 pub mod process;
 pub mod receiver;
 pub mod reply;
-pub mod talk;
 pub mod wire;
 pub mod world;
 
 pub use call::Call;
 pub use choices::Choices;
+pub use live_client::LiveClient;
 pub use reply::{Reply, ToolReply};
-pub use talk::Talk;
-pub use world::{Made, World};
+pub use world::{Created, World};

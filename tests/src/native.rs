@@ -8,16 +8,16 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use sidetone_engine::services::Services;
 
-use crate::backdoor;
+use crate::direct_access;
 use crate::fakes;
-use crate::fakes::carrier::{Carriers, an_account};
+use crate::fakes::carrier::{Carriers, default_account};
 use crate::process::{binary, bootstrap_key};
 
-/// Most workspaces in one test process.
+/// The maximum number of workspaces in one test process.
 pub(crate) const WORKSPACES_MAX: u32 = 2_000;
 
-/// Serves until its standard input closes, however the test process ends.
-const KEEPER: &str = r#"
+/// Runs the server until standard input closes, which also happens when the test process is killed.
+const SUPERVISOR: &str = r#"
     data=$1; shift
     "$@" </dev/null & server=$!
     cat >/dev/null
@@ -30,7 +30,7 @@ pub struct Native {
     /// The address it listens on.
     pub address: SocketAddr,
     data: PathBuf,
-    backdoor: OnceLock<Services>,
+    direct_access: OnceLock<Services>,
     keys_used: AtomicU32,
     log: PathBuf,
     _keeper: Child,
@@ -41,10 +41,10 @@ impl Native {
     /// The server of this process.
     pub fn shared() -> &'static Self {
         static SHARED: OnceLock<Native> = OnceLock::new();
-        SHARED.get_or_init(|| Self::start(&an_account()))
+        SHARED.get_or_init(|| Self::start(&default_account()))
     }
 
-    /// The server of this process with the fakes in its settings.
+    /// The server of this process , configured with the fakes.
     pub fn shared_with_fakes() -> &'static Self {
         static SHARED: OnceLock<Native> = OnceLock::new();
         SHARED.get_or_init(|| Self::start(&fakes::settings()))
@@ -64,7 +64,7 @@ impl Native {
     /// The key of an unused workspace.
     pub fn fresh_key(&self) -> String {
         let n = self.keys_used.fetch_add(1, Ordering::Relaxed);
-        assert!(n < WORKSPACES_MAX, "raise WORKSPACES_MAX: every scenario opens workspaces of its own");
+        assert!(n < WORKSPACES_MAX, "raise WORKSPACES_MAX: every test creates workspaces");
         bootstrap_key(n)
     }
 
@@ -73,9 +73,9 @@ impl Native {
         &self.data
     }
 
-    /// An engine over the same data folder.
-    pub fn backdoor(&self) -> Services {
-        self.backdoor.get_or_init(|| backdoor::in_folder(&self.data)).clone()
+    /// Direct access to its data folder.
+    pub fn direct_access(&self) -> Services {
+        self.direct_access.get_or_init(|| direct_access::in_folder(&self.data)).clone()
     }
 
     /// The content of its log.
@@ -92,7 +92,7 @@ impl Native {
             command.env_remove(name);
         }
         let mut keeper = command
-            .args(["-c", KEEPER, "keeper"])
+            .args(["-c", SUPERVISOR, "supervisor"])
             .arg(&folder)
             .arg(binary())
             .env("SIDETONE_LISTEN", "127.0.0.1:0")
@@ -118,11 +118,11 @@ impl Native {
         }
         let address = welcome.split("listening on ").nth(1).and_then(|rest| rest.split(')').next());
         let address = address.and_then(|text| text.parse().ok()).expect("the welcome names the address");
-        let (backdoor, keys_used) = (OnceLock::new(), AtomicU32::new(0));
+        let (direct_access, keys_used) = (OnceLock::new(), AtomicU32::new(0));
         Self {
             address,
             data: folder.join("data"),
-            backdoor,
+            direct_access,
             keys_used,
             log,
             _keeper: keeper,

@@ -111,7 +111,7 @@ impl Server {
         let mut welcome = String::new();
         let mut address = None;
         let deadline = Instant::now() + Duration::from_millis(START_MS);
-        // The banner is one write, so what follows the address is available at once.
+        // The banner is one write, so the rest of it is available as soon as the address is.
         while let Ok(line) = lines.recv_timeout(match address {
             None => deadline.saturating_duration_since(Instant::now()),
             Some(_) => Duration::from_millis(50),
@@ -140,7 +140,7 @@ impl Server {
         &self.welcome
     }
 
-    /// The log of this process and its predecessors on the same folder.
+    /// The log of this process and earlier ones on the same folder.
     pub fn log(&self) -> String {
         std::fs::read_to_string(&self.log).unwrap_or_default()
     }
@@ -163,17 +163,17 @@ impl Server {
 
     /// Requests a graceful stop (SIGTERM).
     pub fn terminate(&self) {
-        // The standard library can only send SIGKILL; every Unix shell has `kill`.
+        // The standard library can only send SIGKILL.
         let script = format!("kill -TERM {}", self.child.id());
         let status = Command::new("sh").args(["-c", &script]).status().expect("a shell runs");
-        assert!(status.success(), "the process takes signals");
+        assert!(status.success(), "the signal is sent");
     }
 
-    /// Waits for its exit.
+    /// Waits until it exits.
     pub fn wait(&mut self) -> ExitStatus {
         let deadline = Instant::now() + Duration::from_millis(START_MS);
         loop {
-            if let Some(status) = self.child.try_wait().expect("the process can be watched") {
+            if let Some(status) = self.child.try_wait().expect("the process can be waited for") {
                 return status;
             }
             assert!(Instant::now() < deadline, "the server does not stop");

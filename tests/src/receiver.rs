@@ -1,4 +1,4 @@
-//! A webhook receiver on this machine: accepts events over real sockets and answers, correctly or not, as configured.
+//! A webhook receiver on this machine: accepts events over real sockets and responds, correctly or not, as configured.
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -9,7 +9,7 @@ use http::header::{HeaderName, HeaderValue};
 
 /// The behaviour of a receiver.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Manner {
+pub enum ReceiverBehaviour {
     /// Answers with this status.
     Status(u16),
     /// Answers with this status and this header.
@@ -33,8 +33,8 @@ pub struct Received {
     pub headers: HeaderMap,
     /// Its body.
     pub body: Vec<u8>,
-    /// Whether it is answered with a 2xx, after which the sender must remember the delivery.
-    pub taken: bool,
+    /// Whether the response is a 2xx, after which the sender must record the delivery.
+    pub accepted: bool,
 }
 
 impl Received {
@@ -53,16 +53,16 @@ pub struct Receiver {
 }
 
 struct State {
-    manner: Manner,
+    behaviour: ReceiverBehaviour,
     received: Vec<Received>,
 }
 
 impl Receiver {
     /// Starts one on a free port.
-    pub fn start(manner: Manner) -> Self {
+    pub fn start(behaviour: ReceiverBehaviour) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let address = listener.local_addr().expect("an address");
-        let state = Arc::new(Mutex::new(State { manner, received: Vec::new() }));
+        let state = Arc::new(Mutex::new(State { behaviour, received: Vec::new() }));
         let receiver = Self { address, state };
         let ours = receiver.clone();
         std::thread::spawn(move || {
@@ -80,8 +80,8 @@ impl Receiver {
     }
 
     /// Changes the behaviour.
-    pub fn set(&self, manner: Manner) {
-        self.lock().manner = manner;
+    pub fn set(&self, behaviour: ReceiverBehaviour) {
+        self.lock().behaviour = behaviour;
     }
 
     /// The requests so far.
@@ -96,10 +96,10 @@ impl Receiver {
 
     /// Waits for this many requests.
     #[track_caller]
-    pub fn wait_for(&self, count: usize, patience: Duration) -> Vec<Received> {
-        let deadline = Instant::now() + patience;
+    pub fn wait_for(&self, count: usize, timeout: Duration) -> Vec<Received> {
+        let deadline = Instant::now() + timeout;
         while self.count() < count {
-            assert!(Instant::now() < deadline, "{} of {count} requests came in", self.count());
+            assert!(Instant::now() < deadline, "{} of {count} requests arrived", self.count());
             std::thread::sleep(Duration::from_millis(5));
         }
         self.received()
@@ -112,15 +112,18 @@ impl Receiver {
     fn serve(&self, stream: TcpStream) {
         let _ = stream.set_nodelay(true);
         let mut reader = BufReader::new(stream);
-        // A broken connection was closed by the other side.
+        // An error means that the other side closed the connection.
         while let Ok(Some(mut received)) = read(&mut reader) {
-            let manner = {
+            let behaviour = {
                 let mut state = self.lock();
-                received.taken = matches!(state.manner, Manner::Status(200..300) | Manner::Flood(200..300));
+                received.accepted = matches!(
+                    state.behaviour,
+                    ReceiverBehaviour::Status(200..300) | ReceiverBehaviour::Flood(200..300)
+                );
                 state.received.push(received);
-                state.manner.clone()
+                state.behaviour.clone()
             };
-            if !answer(reader.get_mut(), &manner).unwrap_or(false) {
+            if !answer(reader.get_mut(), &behaviour).unwrap_or(false) {
                 return;
             }
         }
@@ -128,23 +131,23 @@ impl Receiver {
 }
 
 /// Whether the connection stays open.
-fn answer(stream: &mut TcpStream, manner: &Manner) -> std::io::Result<bool> {
-    match manner {
-        Manner::Status(status) => {
+fn answer(stream: &mut TcpStream, behaviour: &ReceiverBehaviour) -> std::io::Result<bool> {
+    match behaviour {
+        ReceiverBehaviour::Status(status) => {
             write!(stream, "HTTP/1.1 {status} X\r\ncontent-length: 2\r\n\r\nok")?;
             Ok(true)
         }
-        Manner::With(status, name, value) => {
+        ReceiverBehaviour::With(status, name, value) => {
             write!(stream, "HTTP/1.1 {status} X\r\n{name}: {value}\r\ncontent-length: 2\r\n\r\nno")?;
             Ok(true)
         }
-        Manner::Hang => {
-            // Until the other side gives up.
+        ReceiverBehaviour::Hang => {
+            // Waits until the other side gives up.
             let _ = stream.read(&mut [0; 1]);
             Ok(false)
         }
-        Manner::Reset => Ok(false),
-        Manner::Flood(status) => {
+        ReceiverBehaviour::Reset => Ok(false),
+        ReceiverBehaviour::Flood(status) => {
             write!(stream, "HTTP/1.1 {status} X\r\nconnection: close\r\n\r\n")?;
             loop {
                 stream.write_all(&[b'x'; 16 * 1024])?;
@@ -170,5 +173,5 @@ fn read(reader: &mut BufReader<TcpStream>) -> std::io::Result<Option<Received>> 
     let length = headers.get("content-length").and_then(|value| value.to_str().ok()?.parse().ok());
     let mut body = vec![0; length.unwrap_or(0)];
     reader.read_exact(&mut body)?;
-    Ok(Some(Received { at: Instant::now(), method, headers, body, taken: false }))
+    Ok(Some(Received { at: Instant::now(), method, headers, body, accepted: false }))
 }

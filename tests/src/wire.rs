@@ -1,4 +1,4 @@
-//! A minimal HTTP/1.1 client over a socket that can also send invalid requests.
+//! A minimal HTTP/1.1 client that can also send invalid requests.
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
@@ -19,8 +19,8 @@ pub fn send(address: SocketAddr, request: &http::Request<Bytes>) -> io::Result<R
         reply => reply,
     }
 }
-
 /// Sends a request without waiting for the response: returns the connection, and whether everything was sent. The service may
+/// respond and close before it has read everything, which is not an error.
 /// respond and close before it has read everything; the response then counts.
 pub fn begin(address: SocketAddr, request: &http::Request<Bytes>) -> io::Result<(TcpStream, io::Result<()>)> {
     let mut head = Vec::new();

@@ -1,4 +1,4 @@
-//! One service and a workspace for the scenario.
+//! [`World`]: one service with a workspace for the test.
 mod make;
 
 use std::net::{Ipv4Addr, TcpStream};
@@ -15,9 +15,9 @@ use sidetone_engine::ports::{Blobs, Database, HttpError};
 use crate::edge::Edge;
 use crate::fakes::carrier;
 use crate::host::{host, only_on};
+use crate::live_client::LiveClient;
 use crate::native::Native;
 use crate::reply::{Reply, ToolReply};
-use crate::talk::Talk;
 use crate::{fakes, wire};
 
 /// The public URL of every service under test, so that responses can be compared byte by byte.
@@ -26,12 +26,12 @@ pub const BASE_URL: &str = "http://sandbox.example";
 /// How long to wait for the end of a run.
 const SETTLE_MS: u64 = 30_000;
 
-/// A service, a workspace, and a client address.
+/// The environment of one test: a service, a workspace, and a client address.
 #[derive(Clone)]
 pub struct World {
     service: Service,
     key: String,
-    /// Invalid keys are counted by address, so each scenario has its own.
+    /// Invalid keys are counted by address, so each `World` has its own.
     address: Ipv4Addr,
     made: Arc<AtomicU32>,
 }
@@ -45,14 +45,14 @@ enum Service {
 
 /// A created resource.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Made {
+pub struct Created {
     /// Its id.
     pub id: String,
     /// The whole response.
     pub json: Value,
 }
 
-impl std::ops::Index<&str> for Made {
+impl std::ops::Index<&str> for Created {
     type Output = Value;
 
     fn index(&self, name: &str) -> &Value {
@@ -67,7 +67,7 @@ impl Default for World {
 }
 
 impl World {
-    /// A new workspace on the host that `SIDETONE_TEST_HOST` names: `sandbox` (the default), an in-memory service for each world;
+    /// A new workspace on the host that `SIDETONE_TEST_HOST` names: `sandbox` (the default), an in-memory service for each `World`;
     /// `native`, the real binary, shared; or `worker`, the Worker in workerd.
     pub fn new() -> Self {
         Self::on_host(host())
@@ -90,8 +90,8 @@ impl World {
         }
     }
 
-    /// A new workspace on the host that `SIDETONE_TEST_HOST` names, with the fake as the provider `fake`, and with tools and
-    /// webhooks on this machine, which a sandbox can reach as well.
+    /// A new workspace on the host that `SIDETONE_TEST_HOST` names, with the fake model provider as the provider `fake`. Tools and
+    /// webhooks may be on this machine, which a Sandbox can reach as well.
     pub fn with_fakes() -> Self {
         match host() {
             "sandbox" => {
@@ -117,7 +117,7 @@ impl World {
     }
 
     /// A new workspace of a service with an account at each carrier's fake and the fake model provider. Carriers need sockets, so
-    /// the binary replaces the Sandbox.
+    /// the binary replaces the Sandbox here.
     pub fn with_phones() -> Self {
         match host() {
             "sandbox" | "native" => {
@@ -133,26 +133,26 @@ impl World {
         }
     }
 
-    /// A world with a manual clock and without a network: Sandbox only.
+    /// With a manual clock and without a network: Sandbox only.
     #[track_caller]
     pub fn with_manual_clock() -> Self {
         only_on(&["sandbox"]);
         Self::new()
     }
 
-    /// A world behind a socket that our own server reads: binary only. For scenarios about raw bytes.
+    /// Behind a socket that our own server reads, for tests with raw bytes: binary only.
     #[track_caller]
     pub fn with_socket() -> Self {
         only_on(&["native"]);
         Self::new()
     }
 
-    /// An in-memory world over a database and blobs of the test, on any host.
+    /// In memory, over the test's database and blobs, on any host.
     pub fn over_both(database: Arc<dyn Database>, blobs: Arc<dyn Blobs>) -> Self {
         Self::in_memory(Sandbox::over_both(database, blobs, settings()))
     }
 
-    /// An in-memory world over a database of the test, on any host.
+    /// In memory, over the test's database, on any host.
     pub fn over(database: Arc<dyn Database>) -> Self {
         Self::in_memory(Sandbox::over(database, settings()))
     }
@@ -167,14 +167,14 @@ impl World {
         Self::on(Service::Edge(edge), key)
     }
 
-    /// An in-memory world with additional settings, on any host.
+    /// In memory, with additional settings, on any host.
     pub fn with_settings(settings: &[(&str, &str)]) -> Self {
         Self::in_memory(Sandbox::with_settings(&[self::settings(), settings].concat()))
     }
 
     fn in_memory(sandbox: Sandbox) -> Self {
-        // The carrier is reachable; everything else is not, unless a scenario changes that.
-        sandbox.answer_http_with(|request| match carrier::has_account_at(&request.url) {
+        // Only the carrier is reachable, unless the test changes that.
+        sandbox.answer_http_with(|request| match carrier::is_default_carrier(&request.url) {
             true => fakes::exchange(request),
             false => Err(HttpError::Failed("no answer is scripted".to_owned())),
         });
@@ -227,7 +227,7 @@ impl World {
         }
     }
 
-    /// Whether the engine receives a request unchanged. At the edge the platform's server parses it first: it drops empty headers,
+    /// Whether the engine receives requests unchanged. At the edge the platform's server parses them first: it drops empty headers,
     /// resolves `..` in paths and answers some requests itself.
     pub fn is_literal(&self) -> bool {
         !matches!(self.service, Service::Edge(_))
@@ -279,7 +279,7 @@ impl World {
             request = request.header(*name, *value);
         }
         let body = body.map_or_else(Bytes::new, |body| Bytes::from(body.to_string()));
-        self.send(request.body(body).expect("the path is a path"))
+        self.send(request.body(body).expect("a valid path"))
     }
 
     /// `POST path` with an Idempotency-Key.
@@ -305,11 +305,11 @@ impl World {
         stream
     }
 
-    /// Sends any request; the response gets the general checks.
+    /// Sends any request; checks the general properties of the response.
     pub fn send(&self, request: http::Request<Bytes>) -> Reply {
         let head = request.method() == Method::HEAD;
         let reply = self.send_unchecked(request);
-        // A HEAD response has no body for the envelope.
+        // A HEAD response has no body and thus no envelope.
         if head { reply } else { reply.sound() }
     }
 
@@ -351,7 +351,7 @@ impl World {
     }
 
     /// Opens the WebSocket at a URL from the service; `Err` is the rejection.
-    pub fn connect(&self, url: &str) -> Result<Talk<'_>, Box<Reply>> {
+    pub fn connect(&self, url: &str) -> Result<LiveClient<'_>, Box<Reply>> {
         let path = url.find("/voice-test").map_or(url, |at| &url[at..]);
         match &self.service {
             Service::Sandbox(sandbox) => {
@@ -359,10 +359,10 @@ impl World {
                 let refused = |reply: Box<sidetone::sandbox::Reply>| {
                     Box::new(Reply::new(reply.status, reply.headers.clone(), reply.body.clone()))
                 };
-                socket.map(Talk::in_memory).map_err(refused)
+                socket.map(LiveClient::in_memory).map_err(refused)
             }
-            Service::Native(native) => Talk::over_tcp(native.address, path),
-            Service::Edge(edge) => Talk::over_tcp(edge.address, path),
+            Service::Native(native) => LiveClient::over_tcp(native.address, path),
+            Service::Edge(edge) => LiveClient::over_tcp(edge.address, path),
         }
     }
 
@@ -374,7 +374,7 @@ impl World {
 
     /// Starts a conversation with an assistant.
     #[track_caller]
-    pub fn talk_to(&self, assistant_id: &str) -> Talk<'_> {
+    pub fn start_conversation(&self, assistant_id: &str) -> LiveClient<'_> {
         let token = self.test_token(assistant_id);
         self.connect(token["websocket_url"].as_str().expect("a URL")).expect("the token is good")
     }
@@ -420,12 +420,12 @@ impl World {
     }
 }
 
-/// Every test connects from the loopback address, which is trusted to forward client addresses. Every service has an account
+/// Every test connects from the loopback address, so it is trusted to forward client addresses. Every service has an account
 /// with one carrier.
 fn settings() -> &'static [(&'static str, &'static str)] {
     static SETTINGS: OnceLock<Vec<(&str, &str)>> = OnceLock::new();
     SETTINGS.get_or_init(|| {
-        let account = carrier::an_account().into_iter().map(|(name, value)| (name, &*value.leak()));
+        let account = carrier::default_account().into_iter().map(|(name, value)| (name, &*value.leak()));
         std::iter::once(("SIDETONE_TRUSTED_PROXIES", "127.0.0.1")).chain(account).collect()
     })
 }

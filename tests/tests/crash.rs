@@ -1,10 +1,10 @@
-//! The binary is killed (SIGKILL) at a random moment under write load and opened again: every
-//! acknowledged write is there as it was acknowledged, none is torn, and what was in flight is there
+//! The binary is killed (SIGKILL) at a random moment under write load and restarted. Every acknowledged write must be
+//! complete and unchanged, no write may be partial, and a request in flight is applied
 //! once or not at all.
 //!
-//! `SIDETONE_CRASH_ROUNDS` says how often (3), `SIDETONE_CRASH_SEED` repeats a failure's choices.
-//! This shows that no answer runs ahead of its commit; that a commit is on the disk is SQLite's
-//! `synchronous=FULL`, which no killed process can disprove.
+//! `SIDETONE_CRASH_ROUNDS` sets the number of rounds (3), `SIDETONE_CRASH_SEED` reproduces a failure.
+//! This verifies that no response precedes its commit. It cannot verify that commits are on disk: a killed process loses
+//! no data of the operating system. SQLite's `synchronous=FULL` guarantees that.
 #![allow(missing_docs, clippy::expect_used, clippy::panic, clippy::print_stdout, reason = "a test")]
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -33,32 +33,32 @@ fn acknowledged_writes_survive_a_kill_at_any_moment() {
     let settings = [("SIDETONE_BOOTSTRAP_KEYS", key.as_str())];
 
     let mut server = Server::start(&data, &settings);
-    let world = World::make(&mut server.connect(&key));
-    let mut writers = world.writers(&mut server.connect(&key), seed);
+    let fixture = Fixture::create(&mut server.connect(&key));
+    let mut writers = fixture.writers(&mut server.connect(&key), seed);
     for round in 0..rounds {
         let delay_ms = 20 + choices.below(400);
-        load_until_killed(server, &key, &world, &mut writers, delay_ms);
+        load_until_killed(server, &key, &fixture, &mut writers, delay_ms);
         server = Server::start(&data, &settings);
         let mut client = server.connect(&key);
-        let acknowledged = check(&mut client, &world, &mut writers);
-        check_file(&data, &folder.path().join(format!("backup-{round}.db")), &world, &writers);
+        let acknowledged = check(&mut client, &fixture, &mut writers);
+        check_file(&data, &folder.path().join(format!("backup-{round}.db")), &fixture, &writers);
         println!(
-            "round {round}: killed after {delay_ms} ms; {acknowledged} acknowledged writes so far, all there"
+            "round {round}: killed after {delay_ms} ms; {acknowledged} acknowledged writes so far, all present"
         );
     }
     assert!(server.stop().success(), "the server stops cleanly");
 }
 
-/// What all writers use.
-struct World {
+/// Shared resources of all writers.
+struct Fixture {
     tools: Vec<String>,
     simulation: String,
-    /// An assistant that two writers change at once.
+    /// An assistant that two writers change concurrently.
     shared: String,
 }
 
-impl World {
-    fn make(client: &mut Client) -> Self {
+impl Fixture {
+    fn create(client: &mut Client) -> Self {
         let mut create = |path: &str, body: Value| text(&client.expect(201, "POST", path, Some(&body))["id"]);
         let tools = (0..TOOLS)
             .map(|n| create("/tools", json!({"name": format!("tool_{n}"), "url": "https://example.com/t"})))
@@ -94,22 +94,22 @@ fn own(client: &mut Client) -> String {
     text(&client.expect(201, "POST", "/assistants", Some(&assistant("own", 0)))["id"])
 }
 
-/// A body whose two fields belong together.
+/// A body with two matching fields, to detect partial writes.
 fn assistant(name: &str, count: u64) -> Value {
     json!({"name": format!("{name} {count}"), "instructions": format!("instructions of {name} {count}")})
 }
 
-/// What one connection does over and over.
+/// The kind of requests that one connection repeats.
 enum Work {
-    /// Makes things of several kinds, each under an Idempotency-Key.
+    /// Creates resources of several kinds, each with an Idempotency-Key.
     Create,
-    /// Starts runs, each under an Idempotency-Key.
+    /// Starts runs, each with an Idempotency-Key.
     Start,
-    /// Changes an assistant nobody else changes.
+    /// Changes its own assistant.
     Patch { id: String },
-    /// Changes its list of tools.
+    /// Changes the tools of its own assistant.
     SetTools { id: String },
-    /// Changes the assistant that others change, too.
+    /// Changes the shared assistant.
     PatchShared,
 }
 
@@ -122,19 +122,19 @@ struct Request {
     body: Value,
 }
 
-/// A connection's work and the ledger of it.
+/// A connection's work and its record of results.
 struct Writer {
     number: u64,
     work: Work,
     count: u64,
     choices: Choices,
-    /// Acknowledged creates: where they are read, and what was answered.
+    /// Acknowledged creates: path and response.
     made: BTreeMap<String, Value>,
-    /// The last acknowledged state of an assistant of its own.
+    /// The last acknowledged state of its own assistant.
     last: Option<Value>,
     /// Acknowledged changes of the shared assistant, by revision.
     shared: BTreeMap<i64, Value>,
-    /// Sent and not answered.
+    /// The request without a response, if any.
     in_flight: Option<Request>,
 }
 
@@ -153,7 +153,7 @@ impl Writer {
         }
     }
 
-    fn next(&mut self, world: &World) -> Request {
+    fn next(&mut self, fixture: &Fixture) -> Request {
         self.count += 1;
         let (number, count) = (self.number, self.count);
         let name = format!("w{number}-{count}");
@@ -174,24 +174,24 @@ impl Writer {
                 3 => post("/simulations/personas", json!({"name": name, "system_prompt": "You are kind."})),
                 _ => post("/simulations/scenarios", json!({"name": name, "instructions": "Ask."})),
             },
-            Work::Start => post(&format!("/simulations/{}/runs", world.simulation), json!({"seed": count})),
+            Work::Start => post(&format!("/simulations/{}/runs", fixture.simulation), json!({"seed": count})),
             Work::Patch { id } => change("PATCH", format!("/assistants/{id}"), assistant(&name, count)),
             Work::PatchShared => {
-                change("PATCH", format!("/assistants/{}", world.shared), assistant(&name, count))
+                change("PATCH", format!("/assistants/{}", fixture.shared), assistant(&name, count))
             }
             Work::SetTools { id } => {
-                // A list that is never the one before: its length goes round.
+                // Cycles through the lengths, so that each list differs from the previous one.
                 let length = (count as usize) % (TOOLS + 1);
                 let start = self.choices.below(TOOLS as u64) as usize;
-                let tools: Vec<&String> = world.tools.iter().cycle().skip(start).take(length).collect();
+                let tools: Vec<&String> = fixture.tools.iter().cycle().skip(start).take(length).collect();
                 change("PUT", format!("/assistants/{id}/tools"), json!({"tool_ids": tools}))
             }
         }
     }
 
-    fn run(&mut self, client: &mut Client, world: &World, over: &AtomicBool) {
+    fn run(&mut self, client: &mut Client, fixture: &Fixture, over: &AtomicBool) {
         while !over.load(Ordering::Relaxed) {
-            let request = self.next(world);
+            let request = self.next(fixture);
             self.in_flight = Some(request.clone());
             let Ok(answer) = send(client, &request) else { return };
             assert!(
@@ -234,13 +234,13 @@ fn send(client: &mut Client, request: &Request) -> std::io::Result<process::Answ
     client.send(request.method, &request.path, &headers, Some(&request.body))
 }
 
-fn load_until_killed(server: Server, key: &str, world: &World, writers: &mut [Writer], delay_ms: u64) {
+fn load_until_killed(server: Server, key: &str, fixture: &Fixture, writers: &mut [Writer], delay_ms: u64) {
     let over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         for writer in writers {
             let mut client = server.connect(key);
             let over = &over;
-            scope.spawn(move || writer.run(&mut client, world, over));
+            scope.spawn(move || writer.run(&mut client, fixture, over));
         }
         std::thread::sleep(Duration::from_millis(delay_ms));
         server.kill();
@@ -248,12 +248,12 @@ fn load_until_killed(server: Server, key: &str, world: &World, writers: &mut [Wr
     });
 }
 
-/// Everything over the API; returns how many writes were acknowledged so far.
-fn check(client: &mut Client, world: &World, writers: &mut [Writer]) -> usize {
+/// Checks everything over the API; returns the number of acknowledged writes so far.
+fn check(client: &mut Client, fixture: &Fixture, writers: &mut [Writer]) -> usize {
     let shared_before: usize = writers.iter().map(|writer| writer.shared.len()).sum();
     let shared_in_flight =
         writers.iter().filter(|w| matches!(w.work, Work::PatchShared) && w.in_flight.is_some()).count();
-    check_shared(client, world, writers, shared_before, shared_in_flight);
+    check_shared(client, fixture, writers, shared_before, shared_in_flight);
     let mut acknowledged = 0;
     for writer in writers.iter_mut() {
         let in_flight = writer.in_flight.take();
@@ -279,13 +279,13 @@ fn check(client: &mut Client, world: &World, writers: &mut [Writer]) -> usize {
     acknowledged
 }
 
-/// What was in flight is done now, and twice gives the same answer.
+/// Retries the request in flight twice: it succeeds, and the replay is identical.
 fn check_retry(client: &mut Client, writer: &mut Writer, request: &Request) {
     let first = send(client, request).expect("the server answers");
     assert_eq!(first.status, 201, "{}: {}", request.path, first.json);
     let again = send(client, request).expect("the server answers");
     assert!(again.head.to_ascii_lowercase().contains("idempotent-replayed: true"), "{}", again.head);
-    assert_eq!(again.json, first.json, "a replay repeats the answer");
+    assert_eq!(again.json, first.json, "a replay repeats the response");
     writer.acknowledge(request, first.json);
 }
 
@@ -295,7 +295,7 @@ fn check_made(client: &mut Client, writer: &Writer) {
         let mut made = made.clone();
         if matches!(writer.work, Work::Start) {
             now = finished(client, path, now);
-            // These change as the run goes on.
+            // These fields change while the run progresses.
             for field in [
                 "status",
                 "passed",
@@ -315,7 +315,7 @@ fn check_made(client: &mut Client, writer: &Writer) {
                 }
             }
         }
-        // Shown once.
+        // Secrets are shown once.
         made.as_object_mut().expect("a resource").remove("signing_secret");
         assert_eq!(now, made, "{path}");
     }
@@ -331,7 +331,7 @@ fn finished(client: &mut Client, path: &str, mut run: Value) -> Value {
     run
 }
 
-/// The last acknowledged state, or that with the change that was in flight, whole.
+/// Expects the last acknowledged state, or that state with the complete change in flight.
 fn check_own(writer: &Writer, in_flight: Option<&Request>, now: &Value) {
     let facts = |value: &Value| {
         (
@@ -346,27 +346,33 @@ fn check_own(writer: &Writer, in_flight: Option<&Request>, now: &Value) {
         return;
     };
     if facts(now) == facts(last) {
-        assert_eq!(now, last, "unchanged in every field");
+        assert_eq!(now, last, "all fields are unchanged");
         return;
     }
-    let request = in_flight.unwrap_or_else(|| panic!("changed without a change: {last} became {now}"));
+    let request = in_flight.unwrap_or_else(|| panic!("changed without a request: {last} became {now}"));
     let mut expected = last.clone();
     for (name, value) in request.body.as_object().expect("a change") {
         expected[name] = value.clone();
     }
     expected["revision"] = (last["revision"].as_i64().expect("a revision") + 1).into();
-    assert_eq!(facts(now), facts(&expected), "the change in flight, all of it");
+    assert_eq!(facts(now), facts(&expected), "the complete change in flight");
 }
 
-/// Each acknowledged change has a revision of its own, and there are no others than those in flight.
-fn check_shared(client: &mut Client, world: &World, writers: &mut [Writer], before: usize, in_flight: usize) {
+/// Each acknowledged change has its own revision, and all other revisions are from requests in flight.
+fn check_shared(
+    client: &mut Client,
+    fixture: &Fixture,
+    writers: &mut [Writer],
+    before: usize,
+    in_flight: usize,
+) {
     let mut all: BTreeMap<i64, Value> = BTreeMap::new();
     for writer in writers.iter() {
         for (revision, body) in &writer.shared {
             assert!(all.insert(*revision, body.clone()).is_none(), "two changes got revision {revision}");
         }
     }
-    let now = client.expect(200, "GET", &format!("/assistants/{}", world.shared), None);
+    let now = client.expect(200, "GET", &format!("/assistants/{}", fixture.shared), None);
     let revision = now["revision"].as_i64().expect("a revision");
     let changes = usize::try_from(revision - 1).expect("revisions start at 1");
     assert!(
@@ -374,7 +380,11 @@ fn check_shared(client: &mut Client, world: &World, writers: &mut [Writer], befo
         "{before} + {in_flight} changes, revision {revision}"
     );
     let name = text(&now["name"]);
-    assert_eq!(text(&now["instructions"]), format!("instructions of {name}"), "both fields of one change");
+    assert_eq!(
+        text(&now["instructions"]),
+        format!("instructions of {name}"),
+        "both fields are from one change"
+    );
     match all.get(&revision) {
         Some(acknowledged) => assert_eq!(&now, acknowledged),
         None if revision > 1 => {
@@ -383,7 +393,7 @@ fn check_shared(client: &mut Client, world: &World, writers: &mut [Writer], befo
         }
         None => {}
     }
-    // What was in flight and arrived counts as acknowledged from here on.
+    // From here on, requests in flight that were applied count as acknowledged.
     let known: Vec<i64> = all.keys().copied().collect();
     let missing = (2..=revision).filter(|revision| !known.contains(revision));
     let slot = writers.iter_mut().find(|writer| matches!(writer.work, Work::PatchShared));
@@ -397,8 +407,8 @@ fn check_shared(client: &mut Client, world: &World, writers: &mut [Writer], befo
     }
 }
 
-/// The file itself, as a backup of it taken while the server runs.
-fn check_file(data: &Path, backup: &Path, world: &World, writers: &[Writer]) {
+/// Checks the database file, in a backup taken while the server runs.
+fn check_file(data: &Path, backup: &Path, fixture: &Fixture, writers: &[Writer]) {
     let output = process::run(data, &[], &["backup", &backup.to_string_lossy()]);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let file = Connection::open(backup).expect("the backup opens");
@@ -410,25 +420,25 @@ fn check_file(data: &Path, backup: &Path, world: &World, writers: &[Writer]) {
     };
     assert_eq!(one("PRAGMA integrity_check"), "Text(\"ok\")");
     let broken = file.prepare("PRAGMA foreign_key_check").expect("a pragma").exists([]).expect("a pragma");
-    assert!(!broken, "every reference leads somewhere");
+    assert!(!broken, "there is a broken reference");
     let none = |what: &str, sql: &str| assert_eq!(one(sql), "Integer(0)", "{what}");
-    none("a guard held nothing", "SELECT COUNT(*) FROM batch_guard");
+    none("guard rows were committed", "SELECT COUNT(*) FROM batch_guard");
     none(
-        "an unfinished run has its job",
+        "unfinished runs without a job",
         "SELECT COUNT(*) FROM runs WHERE status IN ('queued', 'running') AND id NOT IN (SELECT subject_id FROM jobs)",
     );
     none(
-        "a run has its snapshots",
+        "runs without snapshots",
         "SELECT COUNT(*) FROM runs WHERE assistant_snapshot NOT IN (SELECT id FROM snapshots)
          OR simulation_snapshot NOT IN (SELECT id FROM snapshots)",
     );
     none(
-        "a list of tools has no gap",
+        "lists of tools with gaps",
         "SELECT COUNT(*) FROM (SELECT MAX(position) + 1 AS length, COUNT(*) AS rows FROM assistant_tools GROUP BY assistant_id)
          WHERE length <> rows",
     );
-    none("a name is there once", "SELECT COUNT(*) - COUNT(DISTINCT name) FROM tools");
-    // One row for each create, whether it was answered before the kill or on the second try.
+    none("duplicate tool names", "SELECT COUNT(*) - COUNT(DISTINCT name) FROM tools");
+    // One row per create, whether the response came before the kill or on a retry.
     let made = |work: fn(&Work) -> bool| -> usize {
         writers.iter().filter(|writer| work(&writer.work)).map(|writer| writer.made.len()).sum()
     };
@@ -440,7 +450,7 @@ fn check_file(data: &Path, backup: &Path, world: &World, writers: &[Writer]) {
         .filter(|writer| matches!(writer.work, Work::Patch { .. }))
         .filter(|writer| writer.last.as_ref().is_some_and(|last| text(&last["name"]).starts_with('w')))
         .count();
-    assert_eq!(one(rows), format!("Integer({})", created + owned + world.tools.len() + 2));
+    assert_eq!(one(rows), format!("Integer({})", created + owned + fixture.tools.len() + 2));
     let started = made(|work| matches!(work, Work::Start));
     assert_eq!(one("SELECT COUNT(*) FROM runs"), format!("Integer({started})"));
 }

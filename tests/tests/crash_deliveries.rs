@@ -1,21 +1,21 @@
-//! The binary is killed (SIGKILL) in the middle of delivering and started again: every event whose
-//! emission was acknowledged reaches its receiver, under its one id and with its one body.
+//! The binary is killed (SIGKILL) during deliveries and restarted: every event whose
+//! emission was acknowledged reaches its receiver, with one id and one body.
 //!
-//! `SIDETONE_CRASH_ROUNDS` says how often (3), `SIDETONE_CRASH_SEED` repeats a failure's choices.
+//! `SIDETONE_CRASH_ROUNDS` sets the number of rounds (3), `SIDETONE_CRASH_SEED` reproduces a failure.
 #![allow(missing_docs, clippy::expect_used, clippy::panic, clippy::print_stdout, reason = "a test")]
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
 use sidetone_tests::process::{Client, Folder, Server, bootstrap_key};
-use sidetone_tests::receiver::{Manner, Receiver};
+use sidetone_tests::receiver::{Receiver, ReceiverBehaviour};
 
 const RECEIVERS: usize = 4;
 const EMITTERS: usize = 4;
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 #[test]
-fn every_acknowledged_event_arrives_whenever_the_process_is_killed() {
+fn every_acknowledged_event_arrives_despite_kills() {
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
     let rounds = number("SIDETONE_CRASH_ROUNDS").unwrap_or(3);
     let seed = number("SIDETONE_CRASH_SEED").unwrap_or_else(|| {
@@ -26,17 +26,18 @@ fn every_acknowledged_event_arrives_whenever_the_process_is_killed() {
     let data = folder.path().join("data");
     let key = bootstrap_key(9);
     let settings = [("SIDETONE_BOOTSTRAP_KEYS", key.as_str()), ("SIDETONE_ALLOW_PRIVATE_TARGETS", "1")];
-    let receivers: Vec<Receiver> = (0..RECEIVERS).map(|_| Receiver::start(Manner::Status(200))).collect();
+    let receivers: Vec<Receiver> =
+        (0..RECEIVERS).map(|_| Receiver::start(ReceiverBehaviour::Status(200))).collect();
     let mut server = Server::start(&data, &settings);
     let webhooks: Vec<String> =
         receivers.iter().map(|one| register(&mut server.connect(&key), one)).collect();
-    // One receiver breaks off and one says nothing while there is load: at the kill their events are still to
-    // be taken, tried or untried, under way or waiting.
+    // One receiver drops connections and one hangs during the load, so that their events are still pending at the kill: tried
+    // or untried, in progress or waiting.
     let mut acknowledged: Vec<(usize, String)> = Vec::new();
     for round in 0..rounds {
         let delay_ms = 30 + ((seed + round).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 33) % 400;
-        receivers[0].set(Manner::Reset);
-        receivers[1].set(Manner::Hang);
+        receivers[0].set(ReceiverBehaviour::Reset);
+        receivers[1].set(ReceiverBehaviour::Hang);
         let emitted: Vec<(usize, String)> = std::thread::scope(|scope| {
             let emitters: Vec<_> = (0..EMITTERS)
                 .map(|n| {
@@ -49,15 +50,15 @@ fn every_acknowledged_event_arrives_whenever_the_process_is_killed() {
             server.kill();
             emitters.into_iter().flat_map(|one| one.join().expect("an emitter ends")).collect()
         });
-        receivers[0].set(Manner::Status(200));
-        receivers[1].set(Manner::Status(200));
+        receivers[0].set(ReceiverBehaviour::Status(200));
+        receivers[1].set(ReceiverBehaviour::Status(200));
         acknowledged.extend(emitted);
         let killed = Instant::now();
         server = Server::start(&data, &settings);
         let restarted = Instant::now();
         let arrived = wait_for_all(&receivers, &acknowledged);
         println!(
-            "round {round}: killed after {delay_ms} ms; {} events, {arrived} requests, all there {} ms after the restart, which took {} ms",
+            "round {round}: killed after {delay_ms} ms; {} events, {arrived} requests, all present {} ms after the restart, which took {} ms",
             acknowledged.len(),
             restarted.elapsed().as_millis(),
             (restarted - killed).as_millis()
@@ -75,7 +76,7 @@ fn register(client: &mut Client, receiver: &Receiver) -> String {
     text(&client.expect(201, "POST", "/webhooks", Some(&webhook))["id"])
 }
 
-/// Emits until the server is gone; returns what was acknowledged, with the receiver it is for.
+/// Emits events until the server is killed; returns the acknowledged ones with their receivers.
 fn emit(client: &mut Client, webhooks: &[String], start: usize) -> Vec<(usize, String)> {
     let mut emitted = Vec::new();
     for n in (0..webhooks.len()).cycle().skip(start) {
@@ -87,16 +88,16 @@ fn emit(client: &mut Client, webhooks: &[String], start: usize) -> Vec<(usize, S
     emitted
 }
 
-/// Returns how many requests it took.
+/// Returns the number of requests.
 fn wait_for_all(receivers: &[Receiver], acknowledged: &[(usize, String)]) -> usize {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TIMEOUT;
     loop {
         let arrived: Vec<BTreeSet<String>> = receivers
             .iter()
             .map(|one| {
                 one.received()
                     .iter()
-                    .filter(|one| one.taken)
+                    .filter(|one| one.accepted)
                     .map(|received| received.header("webhook-id").to_owned())
                     .collect()
             })
@@ -105,12 +106,12 @@ fn wait_for_all(receivers: &[Receiver], acknowledged: &[(usize, String)]) -> usi
         if missing == 0 {
             return receivers.iter().map(Receiver::count).sum();
         }
-        assert!(Instant::now() < deadline, "{missing} of {} events never arrived", acknowledged.len());
+        assert!(Instant::now() < deadline, "{missing} of {} events did not arrive", acknowledged.len());
         std::thread::sleep(Duration::from_millis(50));
     }
 }
 
-/// However often an event came, it was the same to the byte.
+/// All requests of an event have the same body.
 fn check_bodies(receivers: &[Receiver]) {
     let mut bodies: BTreeMap<String, Vec<u8>> = BTreeMap::new();
     for received in receivers.iter().flat_map(Receiver::received) {
@@ -122,9 +123,9 @@ fn check_bodies(receivers: &[Receiver]) {
     }
 }
 
-/// In the end the service knows of each that it has arrived.
+/// Waits until the service has recorded every delivery.
 fn settle(client: &mut Client, webhooks: &[String]) {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TIMEOUT;
     for id in webhooks {
         loop {
             let path = format!("/webhooks/{id}/deliveries?status=pending");

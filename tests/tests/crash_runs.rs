@@ -1,23 +1,23 @@
-//! The binary is killed (SIGKILL) in the middle of a batch of runs with tools and webhooks, on a
-//! provider's models, and started again: every run ends, every tool call of every transcript has gone
-//! out under its one id, every event arrives under its one id, and no call log row is left open.
+//! The binary is killed (SIGKILL) during a batch of runs with tools and webhooks, on a
+//! provider's models, and restarted: every run ends, every tool call in a transcript was sent
+//! with one id, every event arrives with one id, and no call is left open.
 //!
-//! `SIDETONE_CRASH_ROUNDS` says how many seeds (3), `SIDETONE_CRASH_SEED` which is the first.
+//! `SIDETONE_CRASH_ROUNDS` sets the number of seeds (3), `SIDETONE_CRASH_SEED` the first one.
 #![allow(missing_docs, clippy::expect_used, clippy::panic, clippy::print_stdout, reason = "a test")]
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
 use sidetone_tests::process::{Client, Folder, Server, bootstrap_key};
-use sidetone_tests::receiver::{Manner, Receiver};
+use sidetone_tests::receiver::{Receiver, ReceiverBehaviour};
 use sidetone_tests::{Choices, fakes};
 
 const SIMULATIONS: usize = 12;
 const KILLS: u64 = 3;
-const PATIENCE: Duration = Duration::from_secs(90);
+const TIMEOUT: Duration = Duration::from_secs(90);
 
 #[test]
-fn a_batch_comes_to_its_end_whenever_the_process_is_killed() {
+fn a_batch_completes_despite_kills() {
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
     let rounds = number("SIDETONE_CRASH_ROUNDS").unwrap_or(3);
     let first = number("SIDETONE_CRASH_SEED").unwrap_or_else(|| {
@@ -37,8 +37,8 @@ fn one_batch(seed: u64) {
     let fakes = fakes::settings();
     let mut settings = vec![("SIDETONE_BOOTSTRAP_KEYS", key.as_str())];
     settings.extend(fakes.iter().map(|(name, value)| (*name, value.as_str())));
-    let tool = Receiver::start(Manner::Status(200));
-    let webhook = Receiver::start(Manner::Status(204));
+    let tool = Receiver::start(ReceiverBehaviour::Status(200));
+    let webhook = Receiver::start(ReceiverBehaviour::Status(204));
     let mut server = Server::start(&data, &settings);
     let batch =
         start(&mut server.connect(&key), &tool, &webhook, choices.one_of(&["tools", "parallel-tools"]));
@@ -53,7 +53,7 @@ fn one_batch(seed: u64) {
     let events = check_events(&runs, &webhook);
     let open = client.expect(200, "GET", "/calls", None);
     let calls_listed = open["calls"].as_array().expect("calls");
-    assert_eq!(calls_listed.len(), SIMULATIONS, "one call a run");
+    assert_eq!(calls_listed.len(), SIMULATIONS, "one call per run");
     assert!(calls_listed.iter().all(|call| call["status"] == "ended"));
     println!(
         "{SIMULATIONS} runs over {KILLS} kills: {calls} tool calls in {} requests, {events} events in {} requests",
@@ -96,9 +96,9 @@ fn start(client: &mut Client, tool: &Receiver, webhook: &Receiver, model: &str) 
     text(&client.expect(201, "POST", "/simulations/runs/batch", Some(&batch))["batch_id"])
 }
 
-/// Waits until all runs are over and reads them.
+/// Waits for the end of all runs and reads them.
 fn settled(client: &mut Client, batch: &str) -> Vec<Value> {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TIMEOUT;
     let list = loop {
         let list = client.expect(200, "GET", &format!("/simulations/runs?batch_id={batch}"), None);
         let runs = list["runs"].as_array().expect("runs").clone();
@@ -114,7 +114,7 @@ fn settled(client: &mut Client, batch: &str) -> Vec<Value> {
         .collect()
 }
 
-/// Each call of a transcript went out, under its id and with its arguments; nothing else did.
+/// Each tool call in a transcript was sent with its id and arguments, and no other calls were sent.
 fn check_tools(runs: &[Value], tool: &Receiver) -> usize {
     let mut expected: BTreeMap<String, Value> = BTreeMap::new();
     for run in runs {
@@ -122,7 +122,7 @@ fn check_tools(runs: &[Value], tool: &Receiver) -> usize {
         let rows = run["transcript"].as_array().expect("a transcript");
         for row in rows.iter().filter(|row| row["role"] == "tool_call") {
             let twice = expected.insert(text(&row["tool_call_id"]), row["arguments"].clone());
-            assert!(twice.is_none(), "an id of two calls: {row}");
+            assert!(twice.is_none(), "two calls have the same id: {row}");
         }
         for row in rows.iter().filter(|row| row["role"] == "tool_result") {
             assert_eq!((&row["text"], &row["is_error"]), (&json!("ok"), &json!(false)), "{row}");
@@ -134,15 +134,15 @@ fn check_tools(runs: &[Value], tool: &Receiver) -> usize {
         let id = one.header("idempotency-key").to_owned();
         let arguments = body["arguments"].clone();
         let first = sent.entry(id).or_insert_with(|| arguments.clone());
-        assert_eq!(*first, arguments, "the same call, however often it goes out");
+        assert_eq!(*first, arguments, "every request of a call has the same arguments");
     }
-    assert_eq!(sent, expected, "what went out is what the transcripts say");
+    assert_eq!(sent, expected, "the sent calls match the transcripts");
     expected.len()
 }
 
-/// Each run told its four events once; what came twice was the same.
+/// Each run has its four events, each with one id; repeated requests are identical.
 fn check_events(runs: &[Value], webhook: &Receiver) -> usize {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TIMEOUT;
     loop {
         let mut told: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         let mut bodies: BTreeMap<String, Vec<u8>> = BTreeMap::new();
@@ -167,7 +167,7 @@ fn check_events(runs: &[Value], webhook: &Receiver) -> usize {
         let expected: BTreeSet<String> = runs.iter().flat_map(each).collect();
         let arrived: BTreeSet<String> = told.keys().cloned().collect();
         if arrived == expected {
-            assert!(told.values().all(|ids| ids.len() == 1), "one id an event: {told:?}");
+            assert!(told.values().all(|ids| ids.len() == 1), "one id per event: {told:?}");
             return expected.len();
         }
         let missing: Vec<_> = expected.difference(&arrived).collect();

@@ -1,14 +1,14 @@
-//! Live conversations over the binary's own sockets: killed, stopped, interrupted, and what is in the
-//! call log afterwards.
+//! Live conversations over the binary's own sockets: killed, stopped and interrupted, with the resulting
+//! call log.
 #![allow(missing_docs, clippy::expect_used, clippy::unwrap_used, clippy::panic, reason = "a test")]
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use sidetone_tests::Talk;
+use sidetone_tests::LiveClient;
 use sidetone_tests::process::{Client, Folder, Server, bootstrap_key};
-use sidetone_tests::receiver::{Manner, Receiver};
+use sidetone_tests::receiver::{Receiver, ReceiverBehaviour};
 
-/// A call that is not settled by then never will be.
+/// How long to wait until a call is settled.
 const SETTLE_MS: u64 = 20_000;
 
 struct Service {
@@ -49,9 +49,9 @@ impl Service {
         self.client.expect(200, "POST", &path, None)["token"].as_str().unwrap().to_owned()
     }
 
-    fn connect(&self, token: &str) -> Talk<'static> {
+    fn connect(&self, token: &str) -> LiveClient<'static> {
         let path = format!("/voice-test/socket?token={token}");
-        Talk::over_tcp(self.server.address(), &path).expect("the token is good")
+        LiveClient::over_tcp(self.server.address(), &path).expect("the token is good")
     }
 
     fn call(&mut self, id: &str) -> Value {
@@ -71,8 +71,8 @@ impl Service {
     }
 }
 
-fn started(talk: &mut Talk<'_>) -> String {
-    talk.expect("call_started")["call"]["id"].as_str().unwrap().to_owned()
+fn started(client: &mut LiveClient<'_>) -> String {
+    client.expect("call_started")["call"]["id"].as_str().unwrap().to_owned()
 }
 
 fn roles(call: &Value) -> Vec<&str> {
@@ -80,17 +80,17 @@ fn roles(call: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn killed_in_the_middle_the_log_tells_the_truth_after_the_next_start() {
+fn after_a_kill_the_call_is_recorded_correctly_at_the_next_start() {
     let mut service = Service::start();
     let assistant = service.assistant();
     let token = service.token(&assistant);
-    let mut talk = service.connect(&token);
-    let call_id = started(&mut talk);
-    talk.hear();
-    talk.say("Hi there");
-    let answer = talk.hear();
-    talk.say("And again");
-    talk.hear();
+    let mut client = service.connect(&token);
+    let call_id = started(&mut client);
+    client.hear();
+    client.say("Hi there");
+    let answer = client.hear();
+    client.say("And again");
+    client.hear();
     assert_eq!(service.call(&call_id)["status"], "in_progress");
     let Service { server, key, folder, .. } = service;
     server.kill();
@@ -100,25 +100,25 @@ fn killed_in_the_middle_the_log_tells_the_truth_after_the_next_start() {
     assert_eq!((&call["status"], &call["ended_reason"]), (&json!("ended"), &json!("aborted")), "{call}");
     assert_eq!((&call["outcome"], &call["fault"]), (&json!("failed"), &json!("platform")), "{call}");
     let known = roles(&call);
-    // The row that was said last may not have been on disk yet.
+    // The last row may not have been stored yet.
     assert!(known.starts_with(&["assistant", "user", "assistant", "user"]), "{call}");
     assert_eq!(call["transcript"][2]["text"], json!(answer));
-    // The token stays used.
+    // The token is still used up.
     let path = format!("/voice-test/socket?token={token}");
-    assert_eq!(Talk::over_tcp(service.server.address(), &path).err().unwrap().status, 409);
+    assert_eq!(LiveClient::over_tcp(service.server.address(), &path).err().unwrap().status, 409);
     assert!(!service.server.log().contains(&token), "no token in the log");
 }
 
 #[test]
-fn stopped_in_good_order_the_client_and_the_log_are_told() {
+fn a_graceful_stop_notifies_the_client_and_records_the_call() {
     let mut service = Service::start();
     let assistant = service.assistant();
     let token = service.token(&assistant);
-    let mut talk = service.connect(&token);
-    let call_id = started(&mut talk);
-    talk.hear();
+    let mut client = service.connect(&token);
+    let call_id = started(&mut client);
+    client.hear();
     service.server.terminate();
-    let (messages, code) = talk.rest();
+    let (messages, code) = client.rest();
     assert_eq!(code, Some(1001), "{messages:?}");
     assert_eq!(messages[0]["ended_reason"], "aborted", "{messages:?}");
     assert!(service.server.wait().success());
@@ -130,9 +130,9 @@ fn stopped_in_good_order_the_client_and_the_log_are_told() {
 }
 
 #[test]
-fn who_speaks_while_a_tool_runs_is_answered_after_it_and_the_tool_is_called_once() {
+fn speech_during_a_tool_call_is_answered_after_it_and_the_tool_is_called_once() {
     let mut service = Service::start();
-    let receiver = Receiver::start(Manner::Hang);
+    let receiver = Receiver::start(ReceiverBehaviour::Hang);
     let assistant = service.assistant();
     let tool = service.create(
         "/tools",
@@ -142,18 +142,18 @@ fn who_speaks_while_a_tool_runs_is_answered_after_it_and_the_tool_is_called_once
     let path = format!("/assistants/{assistant}/tools");
     service.client.expect(200, "PUT", &path, Some(&json!({"tool_ids": [tool]})));
     let token = service.token(&assistant);
-    let mut talk = service.connect(&token);
-    let call_id = started(&mut talk);
-    talk.hear();
-    talk.say("Please book a table at the restaurant");
-    talk.expect("tool_call");
+    let mut client = service.connect(&token);
+    let call_id = started(&mut client);
+    client.hear();
+    client.say("Please book a table at the restaurant");
+    client.expect("tool_call");
     receiver.wait_for(1, Duration::from_secs(10));
-    talk.say("Thank you");
-    let result = talk.expect("tool_result");
+    client.say("Thank you");
+    let result = client.expect("tool_result");
     assert_eq!(result["is_error"], true, "{result}");
-    talk.hear();
-    talk.send(r#"{"type": "hang_up"}"#);
-    let (_, code) = talk.rest();
+    client.hear();
+    client.send(r#"{"type": "hang_up"}"#);
+    let (_, code) = client.rest();
     assert_eq!(code, Some(1000));
     assert_eq!(receiver.count(), 1);
     let call = service.settled(&call_id);
@@ -161,9 +161,9 @@ fn who_speaks_while_a_tool_runs_is_answered_after_it_and_the_tool_is_called_once
 }
 
 #[test]
-fn a_vanished_client_is_noticed_while_a_tool_runs() {
+fn a_dropped_connection_is_detected_during_a_tool_call() {
     let mut service = Service::start();
-    let receiver = Receiver::start(Manner::Hang);
+    let receiver = Receiver::start(ReceiverBehaviour::Hang);
     let assistant = service.assistant();
     let tool = service.create(
         "/tools",
@@ -173,12 +173,12 @@ fn a_vanished_client_is_noticed_while_a_tool_runs() {
     let path = format!("/assistants/{assistant}/tools");
     service.client.expect(200, "PUT", &path, Some(&json!({"tool_ids": [tool]})));
     let token = service.token(&assistant);
-    let mut talk = service.connect(&token);
-    let call_id = started(&mut talk);
-    talk.hear();
-    talk.say("Please book a table at the restaurant");
-    talk.expect("tool_call");
-    drop(talk);
+    let mut client = service.connect(&token);
+    let call_id = started(&mut client);
+    client.hear();
+    client.say("Please book a table at the restaurant");
+    client.expect("tool_call");
+    drop(client);
     let call = service.settled(&call_id);
     assert_eq!(call["ended_reason"], "user_hung_up", "{call}");
     assert_eq!(roles(&call), ["assistant", "user", "tool_call"]);

@@ -1,5 +1,5 @@
-//! One conversation of some hundred requests, good and bad, over REST and MCP, held with two hosts: the same answers, but
-//! for ids, times and secrets. `SIDETONE_TEST_PARITY=native,worker` names the hosts; `sandbox,native` by default.
+//! One sequence of some hundred requests, valid and invalid, over REST and MCP, sent to two hosts. The responses must be equal,
+//! except for ids, times and secrets. `SIDETONE_TEST_PARITY=native,worker` selects the hosts; default: `sandbox,native`.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -35,10 +35,10 @@ const HEADERS: &[&str] = &[
 ];
 
 #[test]
-fn two_hosts_hold_the_same_conversation() {
+fn two_hosts_give_the_same_responses() {
     let hosts = std::env::var("SIDETONE_TEST_PARITY").unwrap_or_else(|_| "sandbox,native".to_owned());
     let (one, other) = hosts.split_once(',').expect("two hosts");
-    let (ours, theirs) = (Conversation::hold(one), Conversation::hold(other));
+    let (ours, theirs) = (Exchange::hold(one), Exchange::hold(other));
     println!("{} requests to {one} and to {other}", ours.len());
     assert_eq!(ours.len(), theirs.len());
     let different: Vec<String> = ours
@@ -47,17 +47,17 @@ fn two_hosts_hold_the_same_conversation() {
         .filter(|(ours, theirs)| ours != theirs)
         .map(|(ours, theirs)| format!("{one}: {ours}\n{other}: {theirs}"))
         .collect();
-    assert!(different.is_empty(), "{} answers differ:\n\n{}", different.len(), different.join("\n\n"));
+    assert!(different.is_empty(), "{} responses differ:\n\n{}", different.len(), different.join("\n\n"));
 }
 
-struct Conversation {
+struct Exchange {
     world: World,
     volatile: Regex,
     heard: Vec<String>,
 }
 
-impl Conversation {
-    /// Says everything and writes down the answers.
+impl Exchange {
+    /// Sends all requests and records the responses.
     fn hold(host: &str) -> Vec<String> {
         let volatile = r#"[a-z]+_[0-9a-hjkmnp-tv-z]{26}|\d{4}-\d\d-\d\dT[\d:.]+Z|whsec_[\w+/=]+|sidetone_\w{49}|vt1_[\w-]+|CA[0-9a-f]{32}|(?:\+|%2B)1415\d{7}|seed\\*":\d+|(?:hint|last_line)\\*":\\*"[^"\\]*"#;
         let world = World::on_host(host);
@@ -106,7 +106,7 @@ impl Conversation {
         }
     }
 
-    /// Lets every run come to its end, so that lists are the same however fast a host is.
+    /// Completes every run, so that lists do not depend on the speed of the host.
     fn settle(&self) {
         for status in ["queued", "running"] {
             let path = format!("/simulations/runs?status={status}");
@@ -225,12 +225,12 @@ impl Conversation {
             reply.body = Bytes::new();
         }
         let heard = format!("{said}\n  {}", told(&reply));
-        // The key that a world begins with has another name where the operator made it.
+        // The first key of a `World` has another name if it is a bootstrap key.
         let heard = self.named(&heard).replace("first key", "bootstrap");
         self.heard.push(heard);
     }
 
-    /// What differs from run to run gets a name by the order in which it appears in the exchange.
+    /// Values that differ between hosts are replaced by names in the order of their appearance.
     fn named(&self, text: &str) -> String {
         let mut names = BTreeMap::new();
         let named = self.volatile.replace_all(text, |found: &Captures<'_>| {
@@ -241,7 +241,7 @@ impl Conversation {
             if found.starts_with(|c: char| c.is_ascii_digit()) {
                 return "<time>".to_owned();
             }
-            // A seed that is chosen at random decides it.
+            // Depends on a random seed.
             if found.starts_with("last_line") {
                 return "<last line>".to_owned();
             }

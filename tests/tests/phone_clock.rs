@@ -1,4 +1,4 @@
-//! Telephone calls by a clock that is moved by hand: what takes minutes, and what happens between two moments.
+//! Telephone calls with a manual clock: long waits, and races between events.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 use std::cell::Cell;
 
@@ -18,10 +18,10 @@ const OURS: &str = "+14155550100";
 const THEIRS: &str = "+14155550123";
 const BASE_URL: &str = "http://sandbox.example";
 const CARRIER_CALL_ID: &str = "v3:the-call-of-the-carrier";
-/// Where the sandbox's clock begins.
+/// The start of the Sandbox's clock.
 const START_S: i64 = 1_767_225_600;
 
-/// An assistant with a number at Telnyx, whose sockets are open while it rings.
+/// An assistant with a number at Telnyx, where media sockets open while the call rings.
 struct Desk {
     sandbox: Sandbox,
     assistant: String,
@@ -48,12 +48,12 @@ impl Desk {
         Self { sandbox, assistant, now_ms: Cell::new(0), told: Cell::new(0) }
     }
 
-    /// Asks for a call.
+    /// Requests a call.
     fn order(&self) -> Reply {
         self.sandbox.post("/calls/outbound", json!({"assistant_id": self.assistant, "to": THEIRS}))
     }
 
-    /// A call that the carrier takes.
+    /// Places a call that the carrier accepts.
     fn place(&self) -> PhoneCall {
         let data = json!({"data": {"call_control_id": CARRIER_CALL_ID}});
         self.sandbox.answer_http(200, &data.to_string());
@@ -61,13 +61,13 @@ impl Desk {
         self.placed()
     }
 
-    /// The call that the carrier was asked for last.
+    /// The call of the last order.
     fn placed(&self) -> PhoneCall {
         let order: Value = serde_json::from_slice(&self.sandbox.sent_http().pop().unwrap().body).unwrap();
         phone_call(true, &order)
     }
 
-    /// A call that comes in and is answered by us.
+    /// An incoming call that the service answers.
     fn is_called(&self) -> PhoneCall {
         let mut call = phone_call(false, &json!({"webhook_url": "", "stream_url": ""}));
         self.sandbox.answer_http(200, "{}");
@@ -78,25 +78,25 @@ impl Desk {
         call
     }
 
-    /// A callback, signed.
+    /// Sends a signed callback.
     fn tell(&self, call: &PhoneCall, event: &CallEvent) -> u16 {
         let now_s = START_S + self.now_ms.get() / 1_000;
         let nth = self.told.replace(self.told.get() + 1);
         tell(&self.sandbox, &TelnyxWire, call, event, nth, now_s).status
     }
 
-    /// The carrier opens its socket.
+    /// Opens the media socket.
     fn socket(&self, call: &PhoneCall) -> SandboxSocket<'_> {
-        self.knock(call).unwrap_or_else(|reply| panic!("{}", String::from_utf8_lossy(&reply.body)))
+        self.try_socket(call).unwrap_or_else(|reply| panic!("{}", String::from_utf8_lossy(&reply.body)))
     }
 
-    /// The same, whether it is let in or not.
-    fn knock(&self, call: &PhoneCall) -> Result<SandboxSocket<'_>, Box<Reply>> {
+    /// Tries to open the media socket.
+    fn try_socket(&self, call: &PhoneCall) -> Result<SandboxSocket<'_>, Box<Reply>> {
         let (_, path) = call.format.split_once("sandbox.example").unwrap();
         self.sandbox.connect(path)
     }
 
-    /// The call has ended as one that we could not talk on, and the line is closed.
+    /// Expects that the call was aborted and hung up.
     #[track_caller]
     fn expect_given_up(&self, fault: &str) {
         self.expect(
@@ -113,7 +113,7 @@ impl Desk {
         self.sandbox.advance(ms);
     }
 
-    /// The only call there is.
+    /// The only call.
     fn call(&self) -> Value {
         self.sandbox.get("/calls").json["calls"][0].clone()
     }
@@ -126,7 +126,7 @@ impl Desk {
         }
     }
 
-    /// What the carrier was told of the call since the last look.
+    /// The commands to the carrier since the last look.
     fn commands(&self) -> Vec<String> {
         let action =
             |request: HttpRequest| request.url.rsplit_once("/actions/").map(|(_, action)| action.to_owned());
@@ -134,7 +134,7 @@ impl Desk {
     }
 }
 
-/// A callback of a carrier's, signed.
+/// Sends a signed callback of a carrier.
 fn tell(
     sandbox: &Sandbox,
     wire: &dyn Wire,
@@ -153,7 +153,7 @@ fn tell(
     sandbox.send(request.body(Bytes::from(callback.body)).unwrap())
 }
 
-/// A call as the carrier has it; its socket's URL stands in `format`.
+/// A call from the carrier's side, with the URL of its media socket in `format`.
 fn phone_call(outbound: bool, order: &Value) -> PhoneCall {
     let (from, to) = if outbound { (OURS, THEIRS) } else { (THEIRS, OURS) };
     PhoneCall {
@@ -168,7 +168,7 @@ fn phone_call(outbound: bool, order: &Value) -> PhoneCall {
     }
 }
 
-/// The audio begins.
+/// Starts the audio.
 fn begin(socket: &SandboxSocket<'_>, call: &PhoneCall) {
     for message in TelnyxWire.media(call).opening() {
         let WireMessage::Text(text) = message else { panic!("a binary message") };
@@ -180,9 +180,9 @@ fn press(socket: &SandboxSocket<'_>, key: &str) {
     socket.send(json!({"event": "dtmf", "dtmf": {"digit": key}}).to_string());
 }
 
-/// The patience for audio counts from the answer, not from the socket, which is open while it rings.
+/// The time limit for audio starts with the answer, not with the socket, which opens while the call rings.
 #[test]
-fn a_call_that_is_answered_has_ten_seconds_for_its_audio() {
+fn audio_must_start_within_ten_seconds_of_the_answer() {
     for ringing_ms in [100, 9_900, 19_950, 40_000] {
         let desk = Desk::new();
         let call = desk.place();
@@ -190,7 +190,7 @@ fn a_call_that_is_answered_has_ten_seconds_for_its_audio() {
         let socket = desk.socket(&call);
         desk.wait(ringing_ms);
         desk.tell(&call, &CallEvent::Answered);
-        // Telnyx tells of the answer by one way and begins the audio by another.
+        // Telnyx reports the answer and starts the audio over different connections.
         desk.wait(150);
         begin(&socket, &call);
         desk.expect(&json!({"status": "in_progress"}));
@@ -200,7 +200,7 @@ fn a_call_that_is_answered_has_ten_seconds_for_its_audio() {
 }
 
 #[test]
-fn a_call_that_is_answered_and_has_no_audio_is_over() {
+fn an_answered_call_without_audio_ends() {
     let desk = Desk::new();
     let call = desk.place();
     desk.tell(&call, &CallEvent::Ringing);
@@ -216,37 +216,37 @@ fn a_call_that_is_answered_and_has_no_audio_is_over() {
     assert_eq!(desk.commands(), ["hangup"]);
 }
 
-/// The carrier has done its part, and its line would stay open without a sound.
+/// Otherwise the carrier would keep the silent line open.
 #[test]
-fn a_call_whose_assistant_is_gone_is_the_operators_and_is_hung_up() {
+fn a_call_with_a_deleted_assistant_is_hung_up_as_the_operators_fault() {
     for outbound in [true, false] {
         let desk = Desk::new();
         let call = if outbound { desk.place() } else { desk.is_called() };
         assert_eq!(desk.sandbox.delete(&format!("/numbers/{OURS}")).status, 204);
         assert_eq!(desk.sandbox.delete(&format!("/assistants/{}", desk.assistant)).status, 204);
-        assert_eq!(desk.knock(&call).err().unwrap().status, 404);
+        assert_eq!(desk.try_socket(&call).err().unwrap().status, 404);
         desk.expect_given_up("operator");
-        // However late, and whatever the carrier makes of it.
+        // The carrier's later report does not change the end.
         desk.tell(&call, &CallEvent::Ended { how: EndKind::HungUpByService, seconds: 0 });
         desk.expect(&json!({"ended_reason": "aborted", "fault": "operator"}));
-        assert_eq!(desk.knock(&call).err().unwrap().status, 409, "its socket is used");
+        assert_eq!(desk.try_socket(&call).err().unwrap().status, 409, "its socket is used");
     }
 }
 
 #[test]
-fn a_call_whose_assistant_cannot_speak_any_more_is_the_operators_and_is_hung_up() {
+fn a_call_with_an_unavailable_voice_is_hung_up_as_the_operators_fault() {
     let desk = Desk::new();
     let call = desk.place();
     desk.tell(&call, &CallEvent::Ringing);
     let path = format!("/assistants/{}", desk.assistant);
     let changed = desk.sandbox.patch(&path, json!({"voice": "other/voice"}));
     assert_eq!(changed.status, 200, "{}", changed.json);
-    assert_eq!(desk.knock(&call).err().unwrap().status, 404);
+    assert_eq!(desk.try_socket(&call).err().unwrap().status, 404);
     desk.expect_given_up("operator");
 }
 
 #[test]
-fn a_call_that_there_is_no_room_for_is_the_platforms_and_is_hung_up() {
+fn a_call_beyond_the_session_limit_is_hung_up_as_the_platforms_fault() {
     let desk = Desk::new();
     let call = desk.place();
     desk.tell(&call, &CallEvent::Ringing);
@@ -258,7 +258,7 @@ fn a_call_that_there_is_no_room_for_is_the_platforms_and_is_hung_up() {
             desk.sandbox.connect(path).unwrap_or_else(|reply| panic!("{}", reply.status))
         })
         .collect();
-    assert_eq!(desk.knock(&call).err().unwrap().status, 503);
+    assert_eq!(desk.try_socket(&call).err().unwrap().status, 503);
     let calls = desk.sandbox.get("/calls?source=outbound");
     let ended = &calls.json["calls"][0];
     assert_eq!((&ended["ended_reason"], &ended["fault"]), (&json!("aborted"), &json!("platform")));
@@ -266,12 +266,12 @@ fn a_call_that_there_is_no_room_for_is_the_platforms_and_is_hung_up() {
     desk.sandbox.run_jobs();
     assert_eq!(desk.commands(), ["hangup"]);
     drop(others);
-    assert_eq!(desk.knock(&call).err().unwrap().status, 409, "its socket is used");
+    assert_eq!(desk.try_socket(&call).err().unwrap().status, 409, "its socket is used");
 }
 
-/// Whoever waits to be told what the call was about does not wait until a lease runs out.
+/// The analysis must not wait for the expiry of a lease.
 #[test]
-fn a_call_that_ends_in_the_moment_its_audio_begins_is_looked_into_at_once() {
+fn a_call_that_ends_when_its_audio_starts_is_analyzed_at_once() {
     let desk = Desk::new();
     let call = desk.place();
     let socket = desk.socket(&call);
@@ -285,9 +285,9 @@ fn a_call_that_ends_in_the_moment_its_audio_begins_is_looked_into_at_once() {
     assert_eq!(call["analysis"]["method"], "rule", "{call}");
 }
 
-/// Nobody lost the audio of a call that was called off before there was any.
+/// The end is not `media_lost` if the call was canceled before it had media.
 #[test]
-fn who_hangs_up_before_audio_comes_has_called_it_off() {
+fn hanging_up_before_the_audio_cancels_the_call() {
     let desk = Desk::new();
     let call = desk.is_called();
     let id = desk.call()["id"].as_str().unwrap().to_owned();
@@ -300,9 +300,9 @@ fn who_hangs_up_before_audio_comes_has_called_it_off() {
     );
 }
 
-/// Nobody is to blame for a caller who thinks better of it in the moment before the greeting.
+/// It is not a fault if the caller hangs up right before the greeting.
 #[test]
-fn who_hangs_up_in_the_moment_after_the_answer_has_hung_up() {
+fn hanging_up_right_after_the_answer_is_user_hung_up() {
     for outbound in [false, true] {
         let desk = Desk::new();
         let call = if outbound { desk.place() } else { desk.is_called() };
@@ -316,14 +316,14 @@ fn who_hangs_up_in_the_moment_after_the_answer_has_hung_up() {
             "status": "ended", "outcome": "canceled", "ended_reason": "user_hung_up", "fault": "none",
             "duration_ms": 0,
         }));
-        assert_eq!(desk.call()["analysis"]["method"], "rule", "nobody waits for what is there");
-        assert!(desk.commands().is_empty(), "the carrier knows");
+        assert_eq!(desk.call()["analysis"]["method"], "rule", "the analysis does not wait");
+        assert!(desk.commands().is_empty(), "the carrier ended the call itself");
     }
 }
 
-/// Whoever hears nothing for long, and hangs up, has heard nothing because none came.
+/// If the caller hangs up after a long silence, the cause is the missing audio.
 #[test]
-fn who_hangs_up_after_a_long_nothing_was_not_connected() {
+fn hanging_up_after_long_silence_is_media_lost() {
     let desk = Desk::new();
     let call = desk.is_called();
     desk.tell(&call, &CallEvent::Answered);
@@ -332,7 +332,7 @@ fn who_hangs_up_after_a_long_nothing_was_not_connected() {
     desk.expect(
         &json!({"status": "ended", "outcome": "failed", "ended_reason": "media_lost", "fault": "carrier"}),
     );
-    // So is a call that we have ended ourselves.
+    // The same holds if the service ended the call.
     let desk = Desk::new();
     let call = desk.is_called();
     desk.tell(&call, &CallEvent::Answered);
@@ -340,9 +340,9 @@ fn who_hangs_up_after_a_long_nothing_was_not_connected() {
     desk.expect(&json!({"ended_reason": "media_lost"}));
 }
 
-/// Seven samples are less than a millisecond; a second of them is a second all the same.
+/// Chunks shorter than a millisecond must be added up exactly.
 #[test]
-fn a_flood_in_small_pieces_is_a_flood() {
+fn a_flood_of_small_chunks_is_detected() {
     let desk = Desk::new();
     let call = desk.place();
     let socket = desk.socket(&call);
@@ -357,9 +357,9 @@ fn a_flood_in_small_pieces_is_a_flood() {
     desk.expect(&json!({"status": "ended", "ended_reason": "media_lost"}));
 }
 
-/// Who wants a telephone to stop ringing asks once, whatever becomes of the request to the carrier.
+/// The client asks once; the service repeats the request to the carrier.
 #[test]
-fn a_hang_up_that_the_carrier_did_not_answer_is_told_again() {
+fn an_unanswered_hang_up_command_is_repeated() {
     let desk = Desk::new();
     let call = desk.place();
     desk.tell(&call, &CallEvent::Ringing);
@@ -368,7 +368,7 @@ fn a_hang_up_that_the_carrier_did_not_answer_is_told_again() {
     assert_eq!(desk.sandbox.post(&format!("/calls/{id}/hang-up"), json!({})).status, 504);
     assert_eq!(desk.commands(), ["hangup"]);
     desk.sandbox.run_jobs();
-    assert!(desk.commands().is_empty(), "the carrier may still tell that it is over");
+    assert!(desk.commands().is_empty(), "the carrier may still report the end");
     desk.wait(30_000);
     desk.sandbox.answer_http(200, "{}");
     desk.sandbox.run_jobs();
@@ -379,9 +379,9 @@ fn a_hang_up_that_the_carrier_did_not_answer_is_told_again() {
     assert!(desk.commands().is_empty());
 }
 
-/// Nobody talks to whoever answers a call that was given up: the telephone rings no longer than it takes to say so.
+/// A call that was given up has no conversation, so it must not keep ringing.
 #[test]
-fn a_call_that_was_given_up_and_rings_after_all_is_hung_up() {
+fn a_call_that_rings_after_it_was_given_up_is_hung_up() {
     let desk = Desk::new();
     desk.sandbox.fail_http(HttpError::Timeout);
     assert_eq!(desk.order().status, 504);
@@ -398,9 +398,9 @@ fn a_call_that_was_given_up_and_rings_after_all_is_hung_up() {
     desk.expect(&json!({"status": "ended", "ended_reason": "unsettled"}));
 }
 
-/// Carriers send out a call a second; whoever orders 200 at once has some that ring after minutes, and not in vain.
+/// Carriers start one call per second, so of 200 concurrent orders some ring only after minutes.
 #[test]
-fn a_call_that_was_taken_has_its_turn_and_one_that_rings_has_three_minutes() {
+fn an_accepted_call_waits_half_an_hour_and_a_ringing_call_three_minutes() {
     let desk = Desk::new();
     let call = desk.place();
     for _ in 0..29 {
@@ -420,17 +420,17 @@ fn a_call_that_was_taken_has_its_turn_and_one_that_rings_has_three_minutes() {
     assert_eq!(desk.commands(), ["hangup"]);
 }
 
-/// A box that starts anew takes what is due late for the work of a clock that was ahead.
+/// After a restart, a due time far in the future is assumed to come from a wrong clock.
 #[test]
-fn a_call_in_the_queue_keeps_its_turn_when_the_service_starts_anew() {
+fn a_queued_call_keeps_waiting_after_a_restart() {
     let desk = Desk::new();
     desk.place();
-    // The clock was set back a little meanwhile.
+    // The clock is set back a little.
     desk.wait(-10_000);
     block_on(desk.sandbox.services().release_all_leases()).unwrap();
     desk.sandbox.run_jobs();
     desk.expect(&json!({"status": "queued"}));
-    // By as much as this it was wrong.
+    // The clock is set back so far that it must have been wrong.
     desk.wait(-4 * 3_600_000);
     block_on(desk.sandbox.services().release_all_leases()).unwrap();
     desk.sandbox.answer_http(200, "{}");
@@ -438,9 +438,9 @@ fn a_call_in_the_queue_keeps_its_turn_when_the_service_starts_anew() {
     desk.expect(&json!({"status": "ended", "ended_reason": "unsettled"}));
 }
 
-/// One that rings after a minute in the queue does not keep what is left of the half hour.
+/// A call that rings after a minute in the queue does not keep the rest of the half hour.
 #[test]
-fn what_rings_waits_for_as_long_as_anything_that_rings() {
+fn ringing_is_limited_to_three_minutes_after_any_wait() {
     let desk = Desk::new();
     let call = desk.place();
     desk.wait(60_000);
@@ -452,7 +452,7 @@ fn what_rings_waits_for_as_long_as_anything_that_rings() {
 }
 
 #[test]
-fn a_turn_that_never_comes_is_given_up_and_one_that_is_called_off_is_not_waited_for() {
+fn an_accepted_call_that_never_rings_ends_and_a_canceled_one_ends_sooner() {
     let desk = Desk::new();
     desk.place();
     desk.wait(1_799_000);
@@ -476,9 +476,9 @@ fn a_turn_that_never_comes_is_given_up_and_one_that_is_called_off_is_not_waited_
     desk.expect(&json!({"status": "ended", "outcome": "canceled", "ended_reason": "canceled"}));
 }
 
-/// Else it is the carrier that ends every such call, and the log says that the person has.
+/// Otherwise the carrier would end the call, and the log would blame the person.
 #[test]
-fn our_limit_of_time_comes_before_the_carriers() {
+fn the_services_duration_limit_precedes_the_carriers() {
     let desk = Desk::new();
     desk.sandbox.answer_http(200, &json!({"data": {"call_control_id": CARRIER_CALL_ID}}).to_string());
     desk.order();
@@ -492,7 +492,7 @@ fn our_limit_of_time_comes_before_the_carriers() {
     while socket.closed().is_none() {
         press(&socket, "1");
         desk.wait(15_000);
-        assert!(desk.now_ms.get() < 4_000_000, "it never ends");
+        assert!(desk.now_ms.get() < 4_000_000, "the call does not end");
     }
     desk.expect(&json!({"ended_reason": "duration_limit"}));
     let lasted_ms = desk.now_ms.get() - answered_ms;
@@ -500,9 +500,9 @@ fn our_limit_of_time_comes_before_the_carriers() {
     assert!(lasted_ms < carriers_ms, "{lasted_ms} ms; the carrier ends it after {carriers_ms}");
 }
 
-/// The log names the model that talked.
+/// The call log must contain the model of the conversation.
 #[test]
-fn an_assistant_that_is_changed_while_it_rings_is_in_the_log_as_it_talks() {
+fn an_assistant_changed_while_ringing_is_logged_with_its_new_configuration() {
     let desk = Desk::new();
     let call = desk.place();
     let path = format!("/assistants/{}", desk.assistant);
@@ -512,16 +512,16 @@ fn an_assistant_that_is_changed_while_it_rings_is_in_the_log_as_it_talks() {
     desk.tell(&call, &CallEvent::Answered);
     begin(&socket, &call);
     desk.expect(&json!({"status": "in_progress", "assistant_revision": 2, "model": "other/larger"}));
-    // It is found and counted by it, and by the other one no more.
+    // Filters find the call by its new model only.
     let found =
         |model: &str| desk.sandbox.get(&format!("/calls?model={model}")).json["stats"]["total"].clone();
     assert_eq!((found("other/larger"), found("builtin/rules")), (json!(1), json!(0)));
     assert_eq!(desk.sandbox.get("/calls").json["stats"]["total"], 1);
 }
 
-/// The carrier costs money whatever the model does.
+/// Incoming calls cost money at the carrier.
 #[test]
-fn who_calls_a_workspace_that_may_spend_no_more_is_declined() {
+fn calls_to_a_workspace_beyond_its_spending_limit_are_declined() {
     let desk = Desk::new();
     let spent = desk.place();
     desk.tell(&spent, &CallEvent::Ringing);
@@ -537,9 +537,9 @@ fn who_calls_a_workspace_that_may_spend_no_more_is_declined() {
     assert_eq!(desk.commands().last().map(String::as_str), Some("reject"));
 }
 
-/// Vonage declines nothing: it answers, says why not, and ends the call by itself.
+/// Vonage cannot decline a call: it answers, speaks the reason, and ends the call itself.
 #[test]
-fn who_is_told_why_not_hears_all_of_it() {
+fn a_spoken_rejection_is_not_cut_off() {
     let wire = VonageWire::default();
     let settings = wire.settings("http://vonage.example");
     let settings: Vec<(&str, &str)> = settings.iter().map(|(name, value)| (*name, value.as_str())).collect();
@@ -570,24 +570,24 @@ fn who_is_told_why_not_hears_all_of_it() {
     assert!(sent.is_empty(), "hung up in the middle of the sentence: {sent:?}");
 }
 
-/// A call whose order the carrier rejects after seconds, when its callbacks have told of the call already.
+/// A call whose order the carrier rejects after its callbacks have already reported the call.
 struct RejectedLate {
-    /// As a read shows it then.
+    /// The call as read afterwards.
     call: Value,
     spent_microusd: i64,
-    /// What the webhook was sent.
+    /// The events that the webhook received.
     events: Vec<Value>,
-    /// Where the carrier was sent commands.
+    /// The URLs of commands to the carrier.
     commands: Vec<String>,
 }
 
 impl RejectedLate {
-    /// With a webhook that is added while the carrier is asked.
+    /// With a webhook that is created during the order.
     fn new() -> Self {
         Self::ordered(false)
     }
 
-    /// With a webhook that is there from the beginning.
+    /// With a webhook that is created before the order.
     fn with_webhook() -> Self {
         Self::ordered(true)
     }
@@ -643,12 +643,12 @@ impl RejectedLate {
     }
 
     fn ended(&self) -> &Value {
-        self.events.iter().find(|event| event["type"] == "call.ended").expect("the end is told")
+        self.events.iter().find(|event| event["type"] == "call.ended").expect("an event reports the end")
     }
 }
 
 #[test]
-fn a_call_that_is_rejected_late_costs_what_the_carrier_told_and_counts_as_spent() {
+fn the_reported_price_of_a_rejected_call_is_recorded_and_counts_as_spent() {
     let RejectedLate { call, spent_microusd, .. } = RejectedLate::new();
     assert_eq!((&call["status"], &call["ended_reason"]), (&json!("ended"), &json!("carrier_refused")));
     assert!(spent_microusd > 0, "{call}");
@@ -657,19 +657,19 @@ fn a_call_that_is_rejected_late_costs_what_the_carrier_told_and_counts_as_spent(
 }
 
 #[test]
-fn the_end_of_a_rejected_call_is_told_to_the_webhooks_of_that_moment() {
+fn the_end_of_a_rejected_call_is_sent_to_the_webhooks_of_that_moment() {
     RejectedLate::new().ended();
 }
 
 #[test]
-fn the_end_of_a_rejected_call_is_dated_when_it_ended() {
+fn the_end_of_a_rejected_call_has_the_time_of_its_end() {
     let rejected = RejectedLate::with_webhook();
     assert_eq!(rejected.call["ended_at"], "2026-01-01T00:00:03.000Z");
     assert_eq!(rejected.ended()["created_at"], rejected.call["ended_at"]);
 }
 
 #[test]
-fn the_event_of_a_rejected_call_shows_it_as_a_read_does() {
+fn the_event_of_a_rejected_call_contains_the_call_as_read() {
     let rejected = RejectedLate::with_webhook();
     let mut shown = rejected.call.clone();
     assert_eq!(shown["carrier_call_id"], CARRIER_CALL_ID);
@@ -678,16 +678,16 @@ fn the_event_of_a_rejected_call_shows_it_as_a_read_does() {
     assert_eq!(rejected.ended()["data"]["call"], shown);
 }
 
-/// Its telephone rings, whatever the response to the order says.
+/// The telephone rings, although the response to the order is a rejection.
 #[test]
 fn a_rejected_call_that_rings_is_hung_up() {
     let commands = RejectedLate::new().commands;
     assert!(commands.iter().any(|url| url.ends_with("/actions/hangup")), "{commands:?}");
 }
 
-/// A process that dies between the end of a call and its socket's leaves no journal behind.
+/// No journal is left if the process dies between the end of the call and the end of its socket.
 #[test]
-fn a_call_that_ends_before_its_audio_keeps_no_journal() {
+fn a_call_that_ends_before_its_audio_leaves_no_journal() {
     let desk = Desk::new();
     let call = desk.place();
     let _socket = desk.socket(&call);

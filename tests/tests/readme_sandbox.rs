@@ -31,7 +31,7 @@ fn an_assistant_can_be_created() {
 }
 
 #[test]
-fn the_documents_show_these_tests() {
+fn the_documentation_contains_these_tests() {
     let source = include_str!("readme_sandbox.rs");
     for (name, document) in [
         ("README.md", include_str!("../../README.md")),
@@ -39,7 +39,7 @@ fn the_documents_show_these_tests() {
     ] {
         let block = document.split("```rust\n").nth(1).and_then(|rest| rest.split("```").next());
         let test = block.and_then(|block| block.find("#[test]").map(|start| &block[start..]));
-        let test = test.unwrap_or_else(|| panic!("{name} shows no Rust test"));
-        assert!(source.contains(test), "{name} shows another test:\n{test}");
+        let test = test.unwrap_or_else(|| panic!("{name} contains no Rust test"));
+        assert!(source.contains(test), "{name} contains a different test:\n{test}");
     }
 }

@@ -1,4 +1,4 @@
-//! Makes the schemas and documents of the engine in the module, as the Worker's build does.
+//! Embeds the engine's schemas and documents, like the Worker's build.
 use std::path::PathBuf;
 use std::{env, fs};
 

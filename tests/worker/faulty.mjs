@@ -1,12 +1,12 @@
-// The Worker as it was built, over bindings that fail by a plan: the test's own entry for workerd, in place of
-// build/index.js. Nothing of it is in the product.
+// The test entry for workerd, in place of build/index.js: the built Worker, over bindings with planned faults. The product
+// contains none of this.
 //
-//   POST /__faults   a plan as tests/src/faults/plan.rs writes it; counting starts again, and what is on its way is lost
-//   POST /__clock    {"advance_ms": 60000}: time as the Worker reads it goes on by that much
-//   GET  /__faults   how often what was asked for, and how many faults of the plan were met
+//   POST /__faults   starts a plan (tests/src/faults/plan.rs): resets the counters and drops pending messages
+//   POST /__clock    {"advance_ms": 60000}: advances the Worker's clock
+//   GET  /__faults   the counters, including the number of faults that occurred
 import Sidetone from "./build/index.js";
 
-// What D1 says when it fails; the contents are not the Worker's to understand.
+// Real error messages of D1. The Worker must not depend on them.
 const OUTAGES = [
   "D1_ERROR: Network connection lost.",
   "D1_ERROR: Internal error while starting up D1 DB storage caused object to be reset.",
@@ -21,19 +21,19 @@ let advanced_ms = 0;
 Date.now = () => now() + advanced_ms;
 
 let plan, counts;
-// The ids in the messages since the plan was set. What comes from before is another scenario's, and lost.
+// The ids in the messages since the start of the plan. Messages of earlier tests are dropped.
 let sent;
-// What ends each invocation of a consumer or the cron that is at work.
+// The functions that kill running invocations of consumers and the cron.
 const running = new Set();
-rage({ storage: [], hints: [], kills: [] });
+startPlan({ storage: [], hints: [], kills: [] });
 
-function rage(next) {
+function startPlan(next) {
   plan = next;
   sent = new Set();
   counts = { storage: 0, leases: 0, hints: 0, deliveries: 0, sweeps: 0, met: 0 };
 }
 
-// The next entry of a list.
+// Takes the next entry of a list.
 function next(list, count) {
   const fault = list[counts[count]++] ?? "none";
   if (fault !== "none") counts.met++;
@@ -71,7 +71,7 @@ function faultyDatabase(db) {
         return db.batch(statements);
     }
   };
-  // The binding's own class is what the Worker looks at.
+  // The Worker checks the class of the binding.
   return Object.create(db, { prepare: { value: (sql) => db.prepare(sql) }, batch: { value: batch } });
 }
 
@@ -124,7 +124,7 @@ async function control(request) {
   if (request.method === "POST") {
     const body = await request.json();
     if (pathname === "/__clock") advanced_ms += body.advance_ms;
-    else rage(body);
+    else startPlan(body);
   }
   return Response.json(counts);
 }

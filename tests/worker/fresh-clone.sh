@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Clones the repository and runs there, unchanged, the commands of docs/deploying-at-the-edge.md that try the Worker on
-# one's own machine, then the README's tour and the script of docs/mcp.md against that Worker. It removes everything it
+# Clones the repository and runs the commands of docs/deploying-at-the-edge.md that try the Worker locally, unchanged, in
+# the clone; then the README's tour and the script of docs/mcp.md against that Worker. It removes everything it
 # creates except build caches.
 #
-# On a machine that meets the guide's requirements (rustup's wasm target, Node 22) it uses nothing else. Elsewhere it uses
-# the tools of .ci: through the environment, and as a `node_modules` beside the clone, where `npx` finds wrangler.
+# On a machine that meets the guide's requirements (rustup's wasm target, Node 22) it needs nothing else. Elsewhere it uses
+# the tools of .ci: through the environment, and as a `node_modules` next to the clone, where `npx` finds wrangler.
 set -euo pipefail
 exec </dev/null
 
@@ -13,7 +13,7 @@ work=$(mktemp -d)
 server=
 cleanup() {
   trap - EXIT INT TERM HUP
-  # A process group of its own: npx, wrangler, the build, workerd.
+  # The server has its own process group: npx, wrangler, the build, workerd.
   [[ -z $server ]] || kill -TERM -- "-$server" 2>/dev/null || true
   [[ -z $server ]] || wait "$server" 2>/dev/null || true
   rm -rf "$work"
@@ -27,10 +27,10 @@ git clone --quiet "$root" "$work/sidetone"
 cd "$work/sidetone"
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/sidetone-ci
 export CI=true WRANGLER_SEND_METRICS=false
-# Dependencies are built once, not for every clone.
+# Shares built dependencies between clones.
 export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$cache/target}
 
-# The guide's commands, without its comments.
+# The guide's commands without comments.
 commands=$(python3 - <<'PY'
 import re
 guide = open("docs/deploying-at-the-edge.md", encoding="utf-8").read()
@@ -41,7 +41,7 @@ for line in secrets + local.splitlines():
 PY
 )
 mapfile -t command <<<"$commands"
-((${#command[@]} == 3)) || { echo "not the three commands expected: $commands"; exit 1; }
+((${#command[@]} == 3)) || { echo "expected three commands: $commands"; exit 1; }
 
 say "${command[0]}"
 bash -euc "${command[0]}"
@@ -55,7 +55,7 @@ if [[ -z $(find "$(rustc --print sysroot)/lib/rustlib/wasm32-unknown-unknown/lib
   "$root/.ci/npm-packages" "$root/tests/worker"
   npm=$root/tests/worker/node_modules
   ln -s "$(readlink -f "$npm")" "$work/node_modules"
-  # A target folder of its own: two compilers in one give "duplicate lang item".
+  # A separate target folder, because two compilers in one cause "duplicate lang item".
   export CARGO_TARGET_DIR=$CARGO_TARGET_DIR/worker RUSTC=$rust/rustc CARGO_INSTALL_ROOT=${tools%/bin}
   export WASM_BINDGEN_BIN=$tools/wasm-bindgen WASM_OPT_BIN=$npm/.bin/wasm-opt ESBUILD_BIN=$npm/.bin/esbuild
   PATH=$rust:$tools:$PATH
@@ -71,12 +71,12 @@ set -m
 bash -euc "${command[2]}" >"$work/log" 2>&1 &
 server=$!
 set +m
-# It prints another port than the guide's if that one is taken.
+# If the guide's port is in use, wrangler prints another one.
 for ((waited = 0; ; waited++)); do
   SIDETONE_URL=$(sed -n 's|.*Ready on \(http://[0-9.]*:[0-9]*\).*|\1|p' "$work/log" | tail -n 1)
   [[ -z $SIDETONE_URL ]] || break
-  kill -0 "$server" 2>/dev/null || { echo 'it ended at once:'; cat "$work/log"; exit 1; }
-  ((waited < 1200)) || { echo 'it did not answer within its time:'; tail -n 60 "$work/log"; exit 1; }
+  kill -0 "$server" 2>/dev/null || { echo 'the server exited during its start:'; cat "$work/log"; exit 1; }
+  ((waited < 1200)) || { echo 'the server did not start in time:'; tail -n 60 "$work/log"; exit 1; }
   sleep 1
 done
 export SIDETONE_URL SIDETONE_KEY

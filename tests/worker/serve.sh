@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# Runs the Worker that .ci/worker built in workerd, with a D1 database, a queue and a cron of its own in a folder that
-# goes when it ends. Once it answers, its URL is the one line on standard output. It ends, and takes everything it
-# started with it, when standard input closes or a signal says so: nothing stays behind a test that was killed.
+# Runs the Worker built by .ci/worker in workerd, with its own D1 database, queue and cron in a temporary folder. When it is
+# ready, the only line on standard output is its URL. It stops, with all of its processes, when standard input closes or on
+# a signal, so that a killed test leaves nothing behind.
 #
-# SIDETONE_BOOTSTRAP_KEYS and whatever else is named SIDETONE_… go to the Worker; its log goes to standard error.
-# WORKER_CONSUMES=no leaves the queue without a consumer, so that every hint is lost.
-# WORKER_ENTRY names a module of this folder that stands before the built one, such as faulty.mjs.
-# WORKER_STATE names a folder that outlives this script, for a Worker that is started again on what it had.
-# A line `kill` on standard input ends everything at once (SIGKILL), as a power cut would.
-# The cron sweep runs when `/__scheduled?cron=*+*+*+*+*` is asked for.
+# All variables named SIDETONE_… are passed to the Worker; its log goes to standard error.
+# WORKER_CONSUMES=no removes the queue's consumer, so that every hint is lost.
+# WORKER_ENTRY names a module in this folder that wraps the built one, such as faulty.mjs.
+# WORKER_STATE names a folder for the Worker's state, to restart a Worker with the same state.
+# A line `kill` on standard input kills all processes at once (SIGKILL), like a power failure.
+# The cron sweep runs when `/__scheduled?cron=*+*+*+*+*` is requested.
 set -euo pipefail
 
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -23,7 +23,7 @@ state=${WORKER_STATE:-$work/state}
 server=
 cleanup() {
   trap - EXIT INT TERM HUP
-  # A process group of its own: wrangler, esbuild and workerd.
+  # The server has its own process group: wrangler, esbuild and workerd.
   [[ -z $server ]] || kill -TERM -- "-$server" 2>/dev/null || true
   [[ -z $server ]] || wait "$server" 2>/dev/null || true
   rm -rf "$work"
@@ -31,7 +31,7 @@ cleanup() {
 trap cleanup EXIT
 trap 'exit 143' INT TERM HUP
 
-# The same configuration, for what is built already. wrangler writes beside it, so it stands in a folder of its own.
+# The same configuration without the build. wrangler writes next to it, so it needs its own folder.
 mkdir "$work/app"
 ln -s "${WORKER_BUILD:-$root/host-worker/build}" "$work/app/build"
 sed -e '/^\[build\]/,/^$/d' -e 's|^main = .*|main = "build/index.js"|' \
@@ -58,12 +58,12 @@ for ((waited = 0; ; waited++)); do
     "http://127.0.0.1:$port/healthz" 2>/dev/null; then
     break
   fi
-  kill -0 "$server" 2>/dev/null || { echo 'workerd ended at once' >&2; exit 1; }
-  ((waited < 300)) || { echo 'the Worker did not answer within its time' >&2; exit 1; }
+  kill -0 "$server" 2>/dev/null || { echo 'workerd exited during its start' >&2; exit 1; }
+  ((waited < 300)) || { echo 'the Worker did not start in time' >&2; exit 1; }
   sleep 0.2
 done
 echo "http://127.0.0.1:$port"
-# Waits for whoever holds the other end of standard input, as long as the server lives.
+# Waits until standard input closes or the server exits.
 while kill -0 "$server" 2>/dev/null; do
   if read -r -t 1 line; then
     [[ $line != kill ]] || { kill -KILL -- "-$server"; exit 0; }
@@ -71,5 +71,5 @@ while kill -0 "$server" 2>/dev/null; do
     exit 0
   fi
 done
-echo 'workerd ended by itself' >&2
+echo 'workerd exited unexpectedly' >&2
 exit 1

@@ -1,4 +1,4 @@
-"""Prints the sections of a WebAssembly module, and the crates its code comes from by the names of its functions."""
+"""Prints the sections of a WebAssembly module, and its code size by crate, according to function names."""
 
 import collections
 import gzip
@@ -10,7 +10,7 @@ CRATES_SHOWN = 30
 
 
 def number(data, at):
-    """An unsigned LEB128 number and where it ends."""
+    """An unsigned LEB128 number, and the position after it."""
     value = shift = 0
     while True:
         byte = data[at]
@@ -22,7 +22,7 @@ def number(data, at):
 
 
 def sized(data, at):
-    """Bytes with their length before them, and where they end."""
+    """Length-prefixed bytes, and the position after them."""
     length, at = number(data, at)
     return data[at : at + length], at + length
 
@@ -78,7 +78,7 @@ def names(body):
 
 
 def crate(name):
-    """`_ZN4core3fmt…` is core's, and so is `_ZN50_$LT$core..fmt…`."""
+    """The crate of a mangled name: `_ZN4core3fmt…` and `_ZN50_$LT$core..fmt…` both belong to core."""
     path = re.sub(r"^_ZN\d+_?", "", name)
     path = re.sub(r"\$(LT|GT|RF|BP|u20|u7b|u7d|C|LP|RP|u5b|u5d)\$|^(&|mut |dyn )+", " ", path)
     return next(iter(re.findall(r"[A-Za-z]\w*", re.sub(r"\b(mut|dyn|const|impl)\b", " ", path))), "?")

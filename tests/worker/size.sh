@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What is in the Worker: the code of each crate in what .ci/worker linked last. That has to have kept its names:
-# CARGO_PROFILE_WORKER_STRIP=debuginfo .ci/worker. wasm-opt takes about a fifth of it later.
+# The code size of each crate in the Worker that .ci/worker linked last. The module must contain its names:
+# CARGO_PROFILE_WORKER_STRIP=debuginfo .ci/worker. wasm-opt later removes about a fifth.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 

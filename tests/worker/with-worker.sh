@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# with-worker.sh CMD...: runs CMD beside a Worker of its own in workerd, with an empty database and a fresh key, told in
-# SIDETONE_URL and SIDETONE_KEY. The twin of tests/clients/with-server.sh.
+# with-worker.sh CMD...: runs CMD with a new Worker in workerd, which has an empty database and a new key, in
+# SIDETONE_URL and SIDETONE_KEY. The counterpart of tests/clients/with-server.sh.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
-# The form of a key: a prefix, 32 random bytes in base62, and a checksum of all that.
+# The format of a key: a prefix, 32 random bytes in base62, and a checksum of both.
 SIDETONE_KEY=$(python3 - <<'PY'
 import secrets, zlib
 

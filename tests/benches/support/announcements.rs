@@ -1,4 +1,4 @@
-//! What of the time of an incoming call's webhook goes into knowing the carrier, reading it and saying what to do.
+//! The share of an incoming call's webhook that is spent on verification, parsing and the answer document.
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -20,26 +20,26 @@ use sidetone_tests::process::{Folder, bootstrap_key};
 
 use crate::callbacks::{self, Line, callback, now_ms, quantile_us, wires};
 
-/// Calls to each carrier's number.
+/// The number of calls to each carrier's number.
 const CALLS: usize = 250;
-/// Those before are not counted.
+/// Calls before this one are not measured.
 const WARM_UP: usize = 50;
-/// How often the same is done in this process; the median counts.
+/// Repetitions of the measurement in this process; the median counts.
 const ROUNDS: usize = 15;
-/// What the three may take of a request's time.
+/// The allowed share of the three stages in a request's time.
 pub const SHARE_MAX: f64 = 0.5;
 
-/// One carrier's callbacks, and how long the binary took for them.
+/// One carrier's callbacks, with the binary's response times.
 struct Announced {
     provider: &'static str,
     callbacks: Vec<CallbackRequest>,
-    /// For the first of a call, which puts it on disk.
+    /// For the first callback of a call, which stores the call.
     first: Vec<Duration>,
-    /// For the same once more, which writes nothing.
+    /// For the repeated callback, which writes nothing.
     again: Vec<Duration>,
 }
 
-/// Prints what each carrier's cost; the greatest share.
+/// Prints the cost by carrier; returns the greatest share.
 pub fn measure() -> f64 {
     println!("An incoming call's webhook, one at a time: microseconds");
     println!(
@@ -63,7 +63,7 @@ pub fn measure() -> f64 {
     greatest
 }
 
-/// The binary is told of calls, the carriers by turns.
+/// Announces incoming calls to the binary, alternating between the carriers.
 fn announce() -> Vec<Announced> {
     let (folder, key) = (Folder::new(), bootstrap_key(1));
     let server = callbacks::start(&folder.path().join("data"), &key);
@@ -87,7 +87,8 @@ fn announce() -> Vec<Announced> {
     for nth in 0..CALLS {
         for (at, (carrier, wire)) in wires.iter().enumerate() {
             let phone = carrier.prepare_call(&format!("+4477{nth:06}7"), &numbers[at]);
-            let request = callback(&**wire, phone.call(), &CallEvent::Incoming, 0).expect("it is announced");
+            let request = callback(&**wire, phone.call(), &CallEvent::Incoming, 0)
+                .expect("the carrier announces calls");
             let (first, again) = (send(&request), send(&request));
             if nth >= WARM_UP {
                 all[at].first.push(first);
@@ -97,12 +98,12 @@ fn announce() -> Vec<Announced> {
         }
     }
     let calls = server.connect(&key).expect(200, "GET", "/calls?limit=1", None);
-    assert_eq!(calls["pagination"]["total"], 4 * CALLS, "every call is in the log once");
+    assert_eq!(calls["pagination"]["total"], 4 * CALLS, "every call is in the call log once");
     assert!(server.stop().success(), "the server stops cleanly");
     all
 }
 
-/// The same work in this process, without a socket, a database and a runtime around it.
+/// The same work in this process, without socket, database or runtime.
 struct InProcess {
     carrier: Arc<dyn Carrier>,
     secret: String,
@@ -115,14 +116,14 @@ impl InProcess {
         let settings = callbacks::settings();
         let lookup =
             |name: &str| settings.iter().find(|(known, _)| *known == name).map(|(_, value)| value.clone());
-        let config = Config::from_settings(lookup, "", "").expect("the settings are right");
+        let config = Config::from_settings(lookup, "", "").expect("the settings are valid");
         let provider = CarrierName::parse(provider).expect("a carrier");
         let carrier = config.carriers.get(provider).expect("an account").clone();
         let token = CallToken::new(&an_id::<WorkspaceId>(), &an_id::<CallId>());
         Self { carrier, secret: config.secret, base_url: config.base_url, token }
     }
 
-    /// Microseconds a callback for each of the three.
+    /// Microseconds per callback for each of the three stages.
     fn stages_us(&self, callbacks: &[CallbackRequest]) -> [f64; 3] {
         let headers: Vec<HeaderMap> = callbacks.iter().map(headers).collect();
         let now_ms = now_ms();
@@ -150,7 +151,7 @@ impl InProcess {
             rounds[ROUNDS / 2]
         };
         [
-            each(&|nth| assert!(self.is_genuine(&callbacks[nth]), "it is signed")),
+            each(&|nth| assert!(self.is_genuine(&callbacks[nth]), "the signature is valid")),
             each(&|nth| drop(std::hint::black_box(self.read(&callbacks[nth])))),
             each(&|nth| drop(std::hint::black_box(self.document(&incoming[nth], now_ms)))),
         ]
@@ -166,20 +167,20 @@ impl InProcess {
         }
     }
 
-    /// Where it leads and what it says.
+    /// Routes and parses a callback.
     fn read(&self, callback: &Callback<'_>) -> IncomingCall {
         let path = callback.url.strip_prefix(&self.base_url).expect("a URL of the service");
         let path = path.split('?').next().unwrap_or_default();
         assert_eq!(Route::of(path), Some(Route::Voice(self.carrier.provider())));
-        match self.carrier.read(callback).expect("it can be read").pop() {
+        match self.carrier.read(callback).expect("the callback parses").pop() {
             Some(CarrierEvent::Incoming(call)) => call,
-            other => panic!("{other:?} is no incoming call"),
+            other => panic!("{other:?} is not an incoming call"),
         }
     }
 
-    /// The answer, or the command that is one, with its signed URLs.
+    /// The answer document or command, with its signed URLs.
     fn document(&self, call: &IncomingCall, now_ms: i64) -> Reply {
-        let sign = |purpose| self.token.sign(&self.secret, purpose).expect("ids can be packed");
+        let sign = |purpose| self.token.sign(&self.secret, purpose).expect("the ids can be encoded");
         let base = format!("{}/carriers/{}", self.base_url, self.carrier.provider().as_str());
         let (about, media) = (sign(Purpose::Callback), sign(Purpose::Media));
         self.carrier.answer(&Connect {

@@ -1,4 +1,4 @@
-//! The least that could answer the same: axum over rusqlite with the same pragmas, nothing checked.
+//! A minimal server with the same responses: axum over rusqlite with the same pragmas, without any checks.
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -109,7 +109,7 @@ fn prepare(connection: &Connection) {
     connection.pragma_update(None, "foreign_keys", "ON").expect("a pragma");
 }
 
-/// Each create in a transaction of its own: one fsync a request.
+/// Each create is a transaction: one fsync per request.
 fn write_each(
     connection: &Connection,
     workspace_id: &str,
@@ -120,7 +120,7 @@ fn write_each(
             "INSERT INTO assistants (workspace_id, id, name, instructions, first_message, model, voice, pipeline_mode, revision, created_at, updated_at)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 1, ?9, ?9)",
         )
-        .expect("the statement is right");
+        .expect("the statement is valid");
     while let Ok((row, answer)) = waiting.recv() {
         insert
             .execute(params![
@@ -134,7 +134,7 @@ fn write_each(
                 row.pipeline_mode,
                 1_750_000_000_000_i64
             ])
-            .expect("the row goes in");
+            .expect("the row is inserted");
         let _ = answer.send(row);
     }
 }
@@ -166,17 +166,17 @@ fn json(status: StatusCode, value: &impl Serialize) -> Response {
 
 async fn one(State(bare): State<Arc<Bare>>, InPath(id): InPath<String>) -> Response {
     let assistant = bare.read(|connection| {
-        let mut select = connection.prepare_cached(&bare.one).expect("the statement is right");
-        select.query_row(params![bare.workspace_id, id], read_row).expect("the row is there")
+        let mut select = connection.prepare_cached(&bare.one).expect("the statement is valid");
+        select.query_row(params![bare.workspace_id, id], read_row).expect("the row exists")
     });
     json(StatusCode::OK, &assistant)
 }
 
 async fn all(State(bare): State<Arc<Bare>>) -> Response {
     let assistants: Vec<Assistant> = bare.read(|connection| {
-        let mut select = connection.prepare_cached(&bare.all).expect("the statement is right");
+        let mut select = connection.prepare_cached(&bare.all).expect("the statement is valid");
         let rows = select.query_map(params![bare.workspace_id], read_row).expect("the query runs");
-        rows.collect::<Result<_, _>>().expect("the rows are there")
+        rows.collect::<Result<_, _>>().expect("the rows are valid")
     });
     json(StatusCode::OK, &assistants)
 }

@@ -1,4 +1,4 @@
-//! A call log in a database file, filled as a year of a busy workspace fills it.
+//! A call log in a database file, with the calls of a busy workspace over a year.
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -18,33 +18,33 @@ use sidetone_engine::storage::calls::{
 };
 use sidetone_tests::process::Folder;
 
-/// Assistants the calls are spread over.
+/// The number of assistants.
 pub const ASSISTANTS: u64 = 20;
 /// 2025-01-01T00:00:00Z
 const FIRST_DAY_MS: i64 = 1_735_689_600_000;
 const YEAR_MS: i64 = 365 * 86_400_000;
-/// Lines of a transcript.
+/// Lines per transcript.
 const LINES: usize = 10;
-/// Calls of a batch while filling.
+/// Calls per batch while filling the log.
 const FILLED_AT_ONCE: usize = 2_000;
-/// Calls in which the selective word is said, however long the log is.
+/// The number of calls that contain the selective word, whatever the size of the log.
 const SELECTIVE_CALLS: usize = 5;
 
-/// A log and what asks it.
+/// A call log and the engine that queries it.
 pub struct CallLog {
     sandbox: Sandbox,
     database: Arc<Blocking>,
     workspace_id: String,
     calls: usize,
-    /// Calls the year is shared among.
+    /// The number of calls in the year.
     planned: usize,
     random: Random,
-    /// Outlives the database in it.
+    /// Must outlive the database in it.
     _folder: Folder,
 }
 
 impl CallLog {
-    /// A log of so many calls.
+    /// Creates a log of this size.
     pub fn filled(calls: usize) -> Self {
         let folder = Folder::new();
         let database = Sqlite::open(&folder.path().join("sidetone.db")).expect("a database file");
@@ -72,12 +72,12 @@ impl CallLog {
         log
     }
 
-    /// How many calls there are.
+    /// The number of calls.
     pub fn calls(&self) -> usize {
         self.calls
     }
 
-    /// Asks for a list; the time until the answer is there.
+    /// Requests a list; returns the response time.
     pub fn ask_us(&self, query: &str) -> f64 {
         let request = http::Request::get(format!("/calls?{query}"))
             .header("authorization", format!("Bearer {}", self.sandbox.key()));
@@ -91,7 +91,7 @@ impl CallLog {
         time
     }
 
-    /// Writes calls that are over, so many of them a batch.
+    /// Writes finished calls, `at_once` in each batch.
     pub fn write(&mut self, calls: usize, at_once: usize) {
         let mut left = calls;
         while left > 0 {
@@ -106,7 +106,7 @@ impl CallLog {
         }
     }
 
-    /// Writes calls as they happen: begun, ended and analysed in a batch each.
+    /// Writes calls as they happen: begin, end and analysis in separate batches.
     pub fn live(&mut self, calls: usize) {
         for _ in 0..calls {
             let (new, ended, analysis) = self.next();
@@ -148,7 +148,7 @@ impl CallLog {
             75..90 => Sentiment::Negative,
             _ => Sentiment::Unknown,
         };
-        // Calls arrive about in order, and after the year goes on.
+        // Calls arrive approximately in order, also after the year.
         let started_at =
             FIRST_DAY_MS + (n as i64 * (YEAR_MS / self.planned as i64)) + random.below(30_000) as i64;
         let duration_ms = if talked { 5_000 + random.below(600_000) as i64 } else { 0 };
@@ -210,7 +210,7 @@ fn transcript(random: &mut Random, selective: bool) -> Vec<TranscriptRow> {
         .collect()
 }
 
-/// The same numbers in every run.
+/// Pseudo-random numbers, the same in every run.
 struct Random(u64);
 
 impl Random {
@@ -219,7 +219,7 @@ impl Random {
         (self.0 >> 33) % limit
     }
 
-    /// Words of which a few are said all the time and most rarely.
+    /// Words with a skewed distribution: a few are frequent, most are rare.
     fn line(&mut self, words: usize) -> String {
         const SYLLABLES: [&str; 12] =
             ["ba", "ko", "li", "mu", "ne", "ra", "so", "ti", "vu", "we", "ya", "cho"];
@@ -237,7 +237,7 @@ impl Random {
     }
 }
 
-/// A database file whose writes are waited for.
+/// A database file with blocking writes.
 struct Blocking {
     database: Sqlite,
     runtime: std::sync::Mutex<tokio::runtime::Runtime>,

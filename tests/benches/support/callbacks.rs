@@ -1,4 +1,4 @@
-//! The four carriers' callbacks as bytes on kept connections, and the binary that has an account with each.
+//! The four carriers' callbacks as bytes over keep-alive connections, and a binary with an account at each.
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
@@ -15,9 +15,9 @@ use sidetone_tests::fakes::carrier::{
 };
 use sidetone_tests::process::{Client, Server};
 
-/// The most impatient of the carriers gives up on an answer then (Vonage, "Voice API Webhooks Reference").
-const PATIENCE_MS: u64 = 5_000;
-/// Signs the URLs that carriers are given.
+/// The shortest timeout of the carriers (Vonage, "Voice API Webhooks Reference").
+const TIMEOUT_MS: u64 = 5_000;
+/// The secret that signs URLs for carriers.
 const SECRET: &str = "a secret of the benchmark's, long enough for anybody";
 
 /// Settings of a service with an account at each carrier.
@@ -37,8 +37,8 @@ pub fn start(data: &Path, key: &str) -> Server {
     server
 }
 
-/// An assistant with a number at each carrier, in a workspace that allows itself so many calls: the assistant's id,
-/// and the numbers in the order of [`wires`].
+/// An assistant with a number at each carrier, in a workspace that allows this number of concurrent calls: the assistant's
+/// id, and the numbers in the order of [`wires`].
 pub fn desk(client: &mut Client, calls_at_once: usize) -> (String, Vec<String>) {
     client.expect(200, "PATCH", "/workspace", Some(&json!({ "calls_at_once": calls_at_once })));
     let assistant = json!({"name": "Front desk", "instructions": "Be kind.", "voice": "builtin/tone"});
@@ -54,7 +54,7 @@ pub fn desk(client: &mut Client, calls_at_once: usize) -> (String, Vec<String>) 
     (assistant_id, numbers)
 }
 
-/// Each carrier and how it speaks.
+/// Each carrier's fake and protocol.
 pub fn wires() -> [(&'static CarrierServer, Arc<dyn Wire>); 4] {
     let carriers = Carriers::shared();
     [
@@ -65,39 +65,38 @@ pub fn wires() -> [(&'static CarrierServer, Arc<dyn Wire>); 4] {
     ]
 }
 
-/// What the carrier sends when this happens now; `None` when it sends nothing then.
+/// The carrier's callback for an event that happens now; `None` if it has none.
 pub fn callback(wire: &dyn Wire, call: &PhoneCall, event: &CallEvent, nth: u32) -> Option<CallbackRequest> {
     let public = Public { base_url: BASE_URL.to_owned() };
     wire.callback(&public, call, event, nth, now_ms() / 1_000)
 }
 
-/// The time.
 pub fn now_ms() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).expect("the clock is past 1970");
     i64::try_from(since.as_millis()).expect("a time")
 }
 
-/// How a callback went.
+/// The result of a callback.
 pub struct Sent {
-    /// From its first byte to the last of the answer.
+    /// From the first byte of the request to the last byte of the response.
     pub time: Duration,
-    /// What is wrong with the answer.
+    /// The problem with the response, if any.
     pub problem: Option<String>,
 }
 
-/// One connection of a carrier to the service; callbacks go over it one after the other.
+/// A carrier's connection to the service, with one callback at a time.
 pub struct Line {
     address: SocketAddr,
     stream: Option<BufReader<TcpStream>>,
 }
 
 impl Line {
-    /// Connects when it is first used.
+    /// Connects on first use.
     pub fn new(address: SocketAddr) -> Self {
         Self { address, stream: None }
     }
 
-    /// Sends one and reads the answer.
+    /// Sends a callback and reads the response.
     pub fn send(&mut self, callback: &CallbackRequest) -> Sent {
         let target = callback.url.strip_prefix(BASE_URL).expect("a URL of the service");
         let mut request = format!("{} {target} HTTP/1.1\r\nhost: sidetone.example\r\n", callback.method);
@@ -117,8 +116,8 @@ impl Line {
                 self.stream = None;
                 Some(format!("{}: {error}", callback.url))
             }
-            Ok((200..=299, _)) if time > Duration::from_millis(PATIENCE_MS) => {
-                Some(format!("{}: {time:?} is too late", callback.url))
+            Ok((200..=299, _)) if time > Duration::from_millis(TIMEOUT_MS) => {
+                Some(format!("{}: {time:?} is too slow", callback.url))
             }
             Ok((200..=299, _)) => None,
             Ok((status, body)) => Some(format!("{}: {status} {body}", callback.url)),
@@ -132,7 +131,7 @@ impl Line {
             empty => {
                 let stream = TcpStream::connect(self.address)?;
                 stream.set_nodelay(true)?;
-                stream.set_read_timeout(Some(Duration::from_millis(2 * PATIENCE_MS)))?;
+                stream.set_read_timeout(Some(Duration::from_millis(2 * TIMEOUT_MS)))?;
                 empty.insert(BufReader::new(stream))
             }
         };
@@ -153,7 +152,7 @@ impl Line {
     }
 }
 
-/// The time that `share` (0 to 1) of them kept to, in microseconds.
+/// The quantile `share` (0 to 1) of the times, in microseconds.
 pub fn quantile_us(times: &[Duration], share: f64) -> f64 {
     let mut times = times.to_vec();
     times.sort_unstable();

@@ -1,4 +1,4 @@
-//! Five hundred calls that ring at once, spread over the carriers, and everything that these tell of them.
+//! Five hundred calls that ring at once, spread over the carriers, with all their callbacks.
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,18 +11,18 @@ use sidetone_tests::process::{Client, Folder, Server, bootstrap_key};
 
 use crate::callbacks::{self, Line, Sent, callback, quantile_us, wires};
 
-/// Calls that ring at once.
+/// Concurrent calls.
 const CALLS: usize = 500;
-/// Orders under way at once.
+/// Concurrent orders.
 const PLACERS: usize = 16;
-/// Connections over which carriers tell what becomes of calls.
+/// Concurrent connections for callbacks.
 const LINES: usize = 32;
-/// Of so many callbacks one comes twice.
+/// One in this many callbacks is sent twice.
 const DOUBLED: usize = 3;
-/// Problems that are printed.
+/// The maximum number of printed errors.
 const SHOWN: usize = 10;
 
-/// How a call ends, and what the log then says came of it. What was answered and never connected has failed.
+/// How calls end, and the expected outcome in the call log. Calls that were answered but never connected have failed.
 const ENDS: [(EndKind, &str); 5] = [
     (EndKind::NoAnswer, "no_answer"),
     (EndKind::Busy, "busy"),
@@ -31,7 +31,7 @@ const ENDS: [(EndKind, &str); 5] = [
     (EndKind::HungUp, "failed"),
 ];
 
-/// Prints what it came to; the number of errors.
+/// Prints the results; returns the number of errors.
 pub fn measure() -> usize {
     let folder = Folder::new();
     let key = bootstrap_key(1);
@@ -47,7 +47,7 @@ struct Scene {
     server: Server,
     key: String,
     assistant_id: String,
-    /// By carrier.
+    /// One number per carrier.
     numbers: Vec<String>,
     carriers: [(&'static CarrierServer, Arc<dyn Wire>); 4],
 }
@@ -99,8 +99,8 @@ impl Scene {
         errors.len()
     }
 
-    /// Places them. The other end of each rings as soon as its carrier has the order, which may be before the carrier's
-    /// answer is read.
+    /// Places the calls. Each rings as soon as its carrier has the order, which may be before the service has read the carrier's
+    /// response.
     fn place(&self) -> (Vec<Placed>, Vec<Sent>, Vec<Sent>) {
         std::thread::scope(|scope| {
             let threads: Vec<_> = (0..PLACERS)
@@ -145,13 +145,13 @@ impl Scene {
     fn ring(&self, line: &mut Line, nth: usize) -> (usize, PhoneCall, Vec<Sent>) {
         let (carrier, wire) = &self.carriers[nth % 4];
         let call = carrier.rings(&to(nth)).call().clone();
-        let rings = callback(&**wire, &call, &CallEvent::Ringing, 0).expect("that it rings is told");
+        let rings = callback(&**wire, &call, &CallEvent::Ringing, 0).expect("the carrier reports ringing");
         let times = if nth.is_multiple_of(DOUBLED) { 2 } else { 1 };
         let sent = (0..times).map(|_| line.send(&rings)).collect();
         (nth, call, sent)
     }
 
-    /// What carriers send when those happen to the calls, some of it twice in a row: over two connections, that is at once.
+    /// The callbacks for these events, some of them twice in a row and thus concurrently on two connections.
     fn callbacks(&self, calls: &[Placed], events: impl Fn(usize) -> Vec<CallEvent>) -> Vec<CallbackRequest> {
         let mut all = Vec::new();
         for placed in calls {
@@ -171,17 +171,17 @@ impl Scene {
         let rows = self.log();
         errors.extend(differing(&rows, "status", |_| "ringing"));
         if rows.len() != CALLS {
-            errors.push(format!("{} calls are in the log", rows.len()));
+            errors.push(format!("{} calls are in the call log", rows.len()));
         }
         if self.would_place_one_more() {
             errors.push("calls that ring are not counted".to_owned());
         }
     }
 
-    /// What the log says came of a call.
+    /// The expected outcome in the call log.
     fn outcome(&self, nth: usize) -> &'static str {
         match ends(nth) {
-            // These two say that it was the person who hung up before anybody talked.
+            // These two carriers report that the person hung up before the conversation.
             (EndKind::HungUp, _) if ["telnyx", "plivo"].contains(&self.carriers[nth % 4].0.provider()) => {
                 "canceled"
             }
@@ -193,10 +193,11 @@ impl Scene {
         let rows = self.log();
         errors.extend(differing(&rows, "status", |_| "ended"));
         let nth = |row: &Value| calls.iter().find(|placed| row["id"] == *placed.id).map(|placed| placed.nth);
-        errors
-            .extend(differing(&rows, "outcome", |row| nth(row).map_or("nobody's", |nth| self.outcome(nth))));
+        errors.extend(differing(&rows, "outcome", |row| {
+            nth(row).map_or("(unknown call)", |nth| self.outcome(nth))
+        }));
         if rows.len() != CALLS {
-            errors.push(format!("{} calls are in the log", rows.len()));
+            errors.push(format!("{} calls are in the call log", rows.len()));
         }
         for nth in 0..CALLS {
             let orders = self.carriers[nth % 4].0.orders(&to(nth)).len();
@@ -205,9 +206,10 @@ impl Scene {
             }
         }
         for (carrier, _) in &self.carriers {
-            let misspelled = carrier.misspelled();
-            errors
-                .extend(misspelled.iter().map(|(request, _)| format!("{}: {request:?}", carrier.provider())));
+            let invalid_requests = carrier.invalid_requests();
+            errors.extend(
+                invalid_requests.iter().map(|(request, _)| format!("{}: {request:?}", carrier.provider())),
+            );
         }
         if !self.would_place_one_more() {
             errors.push("calls that are over are counted".to_owned());
@@ -220,7 +222,7 @@ impl Scene {
         client.expect(201, "POST", "/calls/outbound?dry_run=true", Some(&body))["would_place"] == true
     }
 
-    /// All calls that are in the log.
+    /// All calls in the call log.
     fn log(&self) -> Vec<Value> {
         let mut client = self.server.connect(&self.key);
         let mut rows = Vec::new();
@@ -236,21 +238,21 @@ impl Scene {
     }
 }
 
-/// A call that was placed.
+/// A placed call.
 struct Placed {
     nth: usize,
-    /// Ours.
+    /// The service's id.
     id: String,
-    /// The carrier's.
+    /// The call at the carrier.
     call: PhoneCall,
 }
 
-/// No number that ends in 7 meets with anything special.
+/// Orders to numbers that end in 7 are accepted.
 fn to(nth: usize) -> String {
     format!("+4477{nth:06}7")
 }
 
-/// Each carrier has calls that end in each way.
+/// Every carrier has calls with every kind of end.
 fn ends(nth: usize) -> (EndKind, &'static str) {
     ENDS[nth / 4 % ENDS.len()]
 }
@@ -260,7 +262,7 @@ fn differing(rows: &[Value], field: &str, wanted: impl Fn(&Value) -> &'static st
     rows.iter().filter(differs).map(|row| format!("{field} is not {}: {row}", wanted(row))).collect()
 }
 
-/// Sends them in turn, each over the next connection that is free.
+/// Sends callbacks in order, each over the next free connection.
 fn deliver(address: SocketAddr, callbacks: &[CallbackRequest]) -> (Vec<Sent>, Duration) {
     let next = AtomicUsize::new(0);
     let began = Instant::now();

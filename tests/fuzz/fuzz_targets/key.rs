@@ -21,6 +21,6 @@ fuzz_target!(|bytes: &[u8]| {
         changed[at] = *other;
         let same = changed == key.as_str().as_bytes();
         let parsed = String::from_utf8(changed).ok().and_then(|text| ApiKey::parse(&text));
-        assert_eq!(parsed.is_some(), same, "one changed character is noticed");
+        assert_eq!(parsed.is_some(), same, "a changed character is detected");
     }
 });

@@ -112,7 +112,7 @@ fn callbacks() -> Value {
     all.into()
 }
 
-/// The media URL in a document, and as Plivo signs it: Plivo's library accepts no WebSocket URL.
+/// The media URL in a document, and as Plivo signs it, because Plivo's library does not accept WebSocket URLs.
 fn socket() -> Value {
     let url = "wss://voice.example.com/media/t0k-en_";
     let headers: Map<String, Value> = named(PlivoWire.socket_headers(url));
@@ -129,7 +129,7 @@ fn call(outbound: bool) -> PhoneCall {
         from,
         to,
         outbound,
-        // With and without a query, because they are signed differently.
+        // With and without a query, because the signature differs.
         status_url: format!("{BASE_URL}/status/t0ken?b=2&a=%20x&b=1"),
         voice_url: format!("{BASE_URL}/answer/t0ken"),
         format: String::new(),
@@ -138,7 +138,7 @@ fn call(outbound: bool) -> PhoneCall {
 
 fn callback(call: &PhoneCall, event: &CallEvent, nth: u32) -> CallbackRequest {
     let public = Public { base_url: BASE_URL.to_owned() };
-    PlivoWire.callback(&public, call, event, nth, NOW_S).expect("Plivo tells of this")
+    PlivoWire.callback(&public, call, event, nth, NOW_S).expect("Plivo reports this event")
 }
 
 fn signed(name: &str, callback: &CallbackRequest) -> Value {
@@ -155,7 +155,7 @@ fn named(headers: Vec<(&'static str, String)>) -> Map<String, Value> {
 
 fn request(request: &Outgoing) -> Value {
     let Authorization::Basic { user, password } = &request.authorization else {
-        panic!("Plivo takes user and password")
+        panic!("Plivo requires user and password")
     };
     let basic = STANDARD.encode(format!("{user}:{}", password.reveal()));
     let body: Value = serde_json::from_slice(&request.body).unwrap_or_default();
@@ -170,7 +170,7 @@ fn request(request: &Outgoing) -> Value {
 fn xml(reply: Reply) -> String {
     match reply {
         Reply::Document { body, .. } => body,
-        Reply::Command(_) => panic!("Plivo takes documents"),
+        Reply::Command(_) => panic!("Plivo expects documents"),
     }
 }
 

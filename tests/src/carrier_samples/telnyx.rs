@@ -33,7 +33,7 @@ fn requests(wire: TelnyxWire) -> Vec<Value> {
     let settings = wire.settings("https://api.telnyx.com");
     let setting =
         |name: &str| settings.iter().find(|(known, _)| *known == name).map(|(_, value)| value.clone());
-    let carriers = Carriers::from_settings(setting).expect("the fake's settings are right");
+    let carriers = Carriers::from_settings(setting).expect("the fake's settings are valid");
     let telnyx = carriers.get(CarrierName::Telnyx).expect("there is an account");
     let (from, to) = (E164::parse("+13125550001"), E164::parse("+436601234567"));
     let order = Order {
@@ -73,12 +73,14 @@ fn requests(wire: TelnyxWire) -> Vec<Value> {
 fn command(reply: Reply) -> Outgoing {
     match reply {
         Reply::Command(outgoing) => outgoing,
-        Reply::Document { .. } => panic!("Telnyx takes no documents"),
+        Reply::Document { .. } => panic!("Telnyx does not use documents"),
     }
 }
 
 fn request(wire: TelnyxWire, what: &str, outgoing: &Outgoing) -> Value {
-    let Authorization::Bearer(secret) = &outgoing.authorization else { panic!("Telnyx knows bearers only") };
+    let Authorization::Bearer(secret) = &outgoing.authorization else {
+        panic!("Telnyx requires a bearer token")
+    };
     let headers = vec![
         ("authorization".to_owned(), format!("Bearer {}", secret.reveal())),
         ("content-type".to_owned(), outgoing.content_type.unwrap_or_default().to_owned()),
@@ -93,7 +95,7 @@ fn request(wire: TelnyxWire, what: &str, outgoing: &Outgoing) -> Value {
     let reply = match wire.read(&received) {
         Ok(Command::Place { .. }) => wire.placed(&call(true)),
         Ok(command) => wire.done(&command),
-        Err(refusal) => panic!("the fake refuses {what}: {}", refusal.body),
+        Err(refusal) => panic!("the fake rejects {what}: {}", refusal.body),
     };
     let headers: serde_json::Map<_, _> =
         headers.into_iter().map(|(name, value)| (name, json!(value))).collect();
@@ -142,7 +144,8 @@ fn webhooks(wire: TelnyxWire) -> Vec<Value> {
     (0_u32..)
         .zip(events)
         .map(|(nth, (call, event))| {
-            let webhook = wire.callback(&public, &call, event, nth, now_s).expect("Telnyx tells of it");
+            let webhook =
+                wire.callback(&public, &call, event, nth, now_s).expect("Telnyx reports this event");
             let headers: serde_json::Map<_, _> =
                 webhook.headers.iter().map(|(name, value)| ((*name).to_owned(), json!(value))).collect();
             json!({

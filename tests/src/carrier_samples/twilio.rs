@@ -1,4 +1,4 @@
-//! Messages between the engine and the fake for Twilio, for validation with Twilio's own SDK
+//! Messages between the engine and the fake for Twilio, validated with Twilio's own SDK
 //! (`tests/clients/carrier_twilio.py`).
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -29,12 +29,12 @@ const MAX_SECONDS: u32 = 1_800;
 ///
 /// # Panics
 ///
-/// When the engine and the fake do not understand each other.
+/// If the engine and the fake are incompatible.
 pub fn samples() -> Value {
     let settings = TwilioWire.settings("https://api.twilio.com");
     let get = |name: &str| settings.iter().find(|(known, _)| *known == name).map(|(_, value)| value.clone());
-    let carriers = Carriers::from_settings(get).expect("the fake's settings do");
-    let twilio = carriers.get(CarrierName::Twilio).expect("Twilio is set").as_ref();
+    let carriers = Carriers::from_settings(get).expect("the fake's settings are valid");
+    let twilio = carriers.get(CarrierName::Twilio).expect("Twilio is configured").as_ref();
     json!({
         "account_sid": ACCOUNT_SID,
         "auth_token": AUTH_TOKEN,
@@ -79,10 +79,10 @@ fn requests(twilio: &dyn Carrier) -> Value {
 /// A request of the engine with its headers, checked by the fake.
 fn request(outgoing: &Outgoing) -> Value {
     let Authorization::Basic { user, password } = &outgoing.authorization else {
-        panic!("Twilio takes Basic")
+        panic!("Twilio requires Basic authentication")
     };
     let basic = format!("Basic {}", STANDARD.encode(format!("{user}:{}", password.reveal())));
-    let content_type = outgoing.content_type.expect("a form has a type");
+    let content_type = outgoing.content_type.expect("a form has a content type");
     let headers = [("authorization", basic.as_str()), ("content-type", content_type)];
     let read = TwilioWire.read(&ApiRequest {
         method: outgoing.method.to_owned(),
@@ -90,7 +90,7 @@ fn request(outgoing: &Outgoing) -> Value {
         headers: headers.map(|(name, value)| (name.to_owned(), value.to_owned())).into(),
         body: outgoing.body.to_vec(),
     });
-    read.unwrap_or_else(|refusal| panic!("the fake refuses: {}", refusal.body));
+    read.unwrap_or_else(|refusal| panic!("the fake rejects: {}", refusal.body));
     let body = std::str::from_utf8(&outgoing.body).expect("a form is text");
     json!({"method": outgoing.method, "url": outgoing.url, "headers": object(headers), "body": body})
 }
@@ -107,9 +107,9 @@ fn documents(twilio: &dyn Carrier) -> Value {
     });
     let incoming = IncomingCall { carrier_call_id: CALL_SID.to_owned(), ..IncomingCall::default() };
     let document = |reply| {
-        let Reply::Document { content_type, body } = reply else { panic!("Twilio takes documents") };
+        let Reply::Document { content_type, body } = reply else { panic!("Twilio expects documents") };
         let read = TwilioWire.instruction(200, content_type, body.as_bytes());
-        read.unwrap_or_else(|problem| panic!("the fake refuses: {problem}"));
+        read.unwrap_or_else(|problem| panic!("the fake rejects: {problem}"));
         json!({"content_type": content_type, "body": body})
     };
     json!({
@@ -139,7 +139,7 @@ fn answer(reply: &ApiReply) -> Value {
     json!({"status": reply.status, "body": reply.body})
 }
 
-/// The fake's callbacks, unmodified and with one modification each, with the engine's verdict.
+/// The fake's callbacks, unmodified and with one modification each, and whether the engine accepts them.
 fn callbacks(twilio: &dyn Carrier) -> Value {
     let public = Public { base_url: "https://voice.example.com".to_owned() };
     let ended = |how| CallEvent::Ended { how, seconds: 61 };
@@ -157,8 +157,9 @@ fn callbacks(twilio: &dyn Carrier) -> Value {
     ];
     let mut all = Vec::new();
     for (nth, (outbound, event)) in (0..).zip(events) {
-        let sent =
-            TwilioWire.callback(&public, &call(outbound), &event, nth, 1_795_000_000).expect("it is told");
+        let sent = TwilioWire
+            .callback(&public, &call(outbound), &event, nth, 1_795_000_000)
+            .expect("Twilio reports this event");
         let name = format!("{event:?}");
         all.push(judged(twilio, &name, None, &sent));
         let body = String::from_utf8_lossy(&sent.body).into_owned();

@@ -27,7 +27,7 @@ pub fn samples() -> Value {
     let settings = wire.settings("https://api.nexmo.com");
     let get = |name: &str| settings.iter().find(|(known, _)| *known == name).map(|(_, value)| value.clone());
     let carriers = Carriers::from_settings(get).expect("the fake's settings are good");
-    let carrier = carriers.get(CarrierName::Vonage).expect("the account is whole");
+    let carrier = carriers.get(CarrierName::Vonage).expect("the account is configured");
     let order = order(carrier);
     let answer = document(carrier.answer(&Connect {
         carrier_call_id: CALL,
@@ -38,8 +38,7 @@ pub fn samples() -> Value {
         now_ms: NOW_S * 1_000,
         max_seconds: MAX_SECONDS,
     }));
-    wire.instruction(200, "application/json", answer.to_string().as_bytes())
-        .expect("a document that Vonage takes");
+    wire.instruction(200, "application/json", answer.to_string().as_bytes()).expect("a valid document");
     let refuse = |why| document(carrier.refuse(&IncomingCall::default(), why));
     let refusals = [Refusal::Unbound, Refusal::Busy].map(refuse);
     json!({
@@ -89,7 +88,7 @@ fn hang_up(carrier: &Arc<dyn Carrier>) -> Outgoing {
 /// A request with its token, signed as a host does.
 fn request(outgoing: &Outgoing) -> Value {
     let Authorization::Jwt { claims, key } = &outgoing.authorization else {
-        panic!("Vonage takes tokens: {outgoing:?}");
+        panic!("Vonage requires a token: {outgoing:?}");
     };
     json!({
         "method": outgoing.method,
@@ -103,7 +102,7 @@ fn request(outgoing: &Outgoing) -> Value {
 fn document(reply: Reply) -> Value {
     match reply {
         Reply::Document { body, .. } => serde_json::from_str(&body).expect("a document of JSON"),
-        Reply::Command(command) => panic!("Vonage is answered with documents: {command:?}"),
+        Reply::Command(command) => panic!("Vonage expects documents: {command:?}"),
     }
 }
 
@@ -121,8 +120,8 @@ fn webhooks(wire: &VonageWire) -> Vec<Value> {
     };
     let ended = CallEvent::Ended { how: EndKind::HungUp, seconds: 42 };
     let own = [CallEvent::Incoming, CallEvent::Ringing, CallEvent::Answered, ended]
-        .map(|event| wire.callback(&public, &call, &event, 0, NOW_S).expect("Vonage tells of this"));
-    let second = wire.socket_leg(&call, "answered", NOW_S).expect("the answer made a second leg");
+        .map(|event| wire.callback(&public, &call, &event, 0, NOW_S).expect("Vonage reports this event"));
+    let second = wire.socket_leg(&call, "answered", NOW_S).expect("the answer created a second leg");
     own.iter().chain([&second]).map(webhook).collect()
 }
 

@@ -19,7 +19,9 @@ pub mod twilio;
 pub mod vonage;
 pub mod wire;
 
-pub use all::{Carriers, PROVIDERS, RATE_MICROUSD, TOLD_NO_PRICE, an_account, has_account_at};
+pub use all::{
+    Carriers, PROVIDER_WITHOUT_PRICES, PROVIDERS, RATE_MICROUSD, default_account, is_default_carrier,
+};
 pub use forgery::Forgery;
 pub use line::Closed;
 pub use numbers::{BEHAVIOURS, behaviour};

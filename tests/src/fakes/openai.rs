@@ -1,6 +1,6 @@
-//! A fake for an OpenAI-compatible server: `/v1/chat/completions`, whole and streamed, and `/v1/models`. A model's name
-//! describes its behaviour, which makes scenarios readable: see [`behaviour::MODELS`]. The official clients are tested
-//! against it, so its wire format is theirs.
+//! A fake for an OpenAI-compatible server: `/v1/chat/completions`, complete and streamed, and `/v1/models`. A model's name
+//! describes its behaviour, which makes tests readable: see [`behaviour::MODELS`]. The official clients are tested
+//! against it, which verifies its wire format.
 pub mod behaviour;
 mod check;
 mod shape;
@@ -23,7 +23,7 @@ use serde_json::{Value, json};
 use behaviour::{Act, Reply};
 use shape::Shape;
 
-/// The key that is rejected; any other passes, and so does a missing one.
+/// The only rejected key. Any other key is accepted, and no key is required.
 pub const WRONG_KEY: &str = "wrong";
 
 /// A running fake. It lives as long as the process.
@@ -125,7 +125,7 @@ async fn completions(State(seen): State<Arc<Seen>>, headers: HeaderMap, body: By
             let begun = shape::events(&body, &Reply::say(text), Shape::Usual);
             let begun = begun.into_iter().take(3).map(Ok);
             let cut = stream::once(async {
-                // The earlier part is sent first; otherwise there would be no response at all.
+                // The pause makes sure that the first part is sent before the error.
                 tokio::time::sleep(std::time::Duration::from_millis(50)).await;
                 Err(std::io::Error::other("cut off on purpose"))
             });

@@ -7,8 +7,8 @@ use sidetone::sandbox::memory;
 use sidetone_engine::ports::statement::{Rows, Statement};
 use sidetone_engine::ports::{BoxFuture, Database, DatabaseError};
 
+use super::harness::Counts;
 use super::plan::{FaultPlan, Moment, StorageFault};
-use super::rig::Counts;
 
 /// The error of a failing database; a client never sees it.
 pub const SECRET_DETAIL: &str = "disk sda1 is on fire";
@@ -16,8 +16,8 @@ pub const SECRET_DETAIL: &str = "disk sda1 is on fire";
 /// An in-memory database that follows a plan.
 pub struct FaultyDatabase {
     memory: Memory,
-    away: AtomicBool,
-    /// The job runner was killed: its further requests are never answered.
+    disconnected: AtomicBool,
+    /// The job runner was killed: its later requests get no response.
     killed: AtomicBool,
     planned: Mutex<Planned>,
 }
@@ -25,7 +25,7 @@ pub struct FaultyDatabase {
 #[derive(Default)]
 struct Planned {
     plan: FaultPlan,
-    /// The number of writes until one fails.
+    /// The number of writes until the fault.
     write: Option<(usize, StorageFault)>,
     counts: Counts,
 }
@@ -39,7 +39,7 @@ impl Default for FaultyDatabase {
     fn default() -> Self {
         Self {
             memory: memory(),
-            away: AtomicBool::new(false),
+            disconnected: AtomicBool::new(false),
             killed: AtomicBool::new(false),
             planned: Mutex::default(),
         }
@@ -48,7 +48,7 @@ impl Default for FaultyDatabase {
 
 impl FaultyDatabase {
     /// Starts a plan.
-    pub fn rage(&self, plan: FaultPlan) {
+    pub fn start_plan(&self, plan: FaultPlan) {
         *self.planned() = Planned { plan, ..Planned::default() };
     }
 
@@ -58,8 +58,8 @@ impl FaultyDatabase {
     }
 
     /// Disconnects or reconnects the database.
-    pub fn away(&self, away: bool) {
-        self.away.store(away, Ordering::SeqCst);
+    pub fn set_disconnected(&self, disconnected: bool) {
+        self.disconnected.store(disconnected, Ordering::SeqCst);
     }
 
     /// Makes the n-th write from now fail, counted from 1.
@@ -67,8 +67,8 @@ impl FaultyDatabase {
         self.planned().write = Some((nth, fault));
     }
 
-    /// Starts a job runner, which is not the killed one.
-    pub fn revive(&self) {
+    /// Starts a new job runner after a kill.
+    pub fn start_job_runner(&self) {
         self.killed.store(false, Ordering::SeqCst);
     }
 
@@ -97,7 +97,7 @@ impl FaultyDatabase {
     }
 
     async fn batch(&self, batch: Vec<Statement>, is_write: bool) -> Result<Vec<Rows>, DatabaseError> {
-        if self.away.load(Ordering::SeqCst) {
+        if self.disconnected.load(Ordering::SeqCst) {
             return Err(failure());
         }
         if self.killed.load(Ordering::SeqCst) {
@@ -114,7 +114,7 @@ impl FaultyDatabase {
                     params: Vec::new(),
                 });
                 let refused = self.memory.write(half).await;
-                assert!(refused.is_err(), "the guard refuses every row");
+                assert!(refused.is_err(), "the guard rejects every row");
                 Err(failure())
             }
             Fate::Storage(StorageFault::After) => self.run(batch, is_write).await.and(Err(failure())),

@@ -14,12 +14,12 @@ const ANSWER: &str = r#"{"status":"on its way"}"#;
 /// How long to wait for an expected call.
 const CALL_MS: u64 = 10_000;
 
-/// A received call.
+/// A received tool call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolCall {
     /// The Idempotency-Key, which is also the body's `id`.
     pub id: String,
-    /// The run that made it.
+    /// The run that sent it.
     pub run_id: String,
 }
 
@@ -46,7 +46,7 @@ impl Endpoint {
         std::thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
                 let endpoint = served.clone();
-                // A caller that was killed meanwhile has disconnected.
+                // The connection breaks if the caller is killed.
                 std::thread::spawn(move || endpoint.serve(stream).ok());
             }
         });
@@ -91,7 +91,7 @@ impl Endpoint {
         loop {
             let mut line = String::new();
             if reader.read_line(&mut line)? == 0 {
-                // Opened and closed without a request.
+                // Connections may close without a request.
                 return Ok(());
             }
             let Some((name, value)) = line.trim_end().split_once(": ") else {
@@ -108,7 +108,7 @@ impl Endpoint {
         }
         let mut body = vec![0; length];
         reader.read_exact(&mut body)?;
-        // A test that waits for this call may change the delay for the next one.
+        // Reads the delay first: a test that waits for this call may change it for the next one.
         let answer_after_ms = self.state.answer_after_ms.load(Ordering::SeqCst);
         self.note(key.as_deref(), &body);
         std::thread::sleep(Duration::from_millis(answer_after_ms));
@@ -124,13 +124,13 @@ impl Endpoint {
         let body: Value = serde_json::from_slice(body).unwrap_or_default();
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         if text(&body["type"]) != "tool.call" {
-            // An event; this endpoint ignores its content.
+            // A webhook event. This endpoint ignores it.
             return;
         }
         let id = text(&body["id"]);
         let run_id = id.rsplit_once("_t").map(|(run_id, _)| run_id.to_owned()).unwrap_or_default();
         let call = ToolCall { id, run_id };
-        assert_eq!(key, Some(call.id.as_str()), "the key and the body name the same call");
+        assert_eq!(key, Some(call.id.as_str()), "key and body contain the same id");
         self.lock().push(call);
     }
 

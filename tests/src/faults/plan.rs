@@ -3,28 +3,28 @@ use serde::Serialize;
 
 use crate::Choices;
 
-/// Database batches that a seeded plan covers: more than the scenario makes without faults.
+/// Database batches in a seeded plan: more than the scenario needs without faults.
 const STORAGE_CALLS: usize = 160;
-/// Hints that a seeded plan covers.
+/// Hints in a seeded plan.
 const HINTS: usize = 16;
-/// Job runner steps that a seeded plan covers.
+/// Job runner steps in a seeded plan.
 const STEPS: usize = 48;
 
-/// A list each for the database, hints and job runners: the n-th entry applies to the n-th call since the plan was set; calls
-/// beyond a list's end succeed. Where requests and consumers run concurrently, as in workerd, the numbering of calls is not
-/// deterministic.
+/// A list each for the database, hints and job runners. The n-th entry applies to the n-th call since the start of the plan;
+/// calls beyond the end of a list succeed. Where requests and consumers are concurrent, as in workerd, the order of calls
+/// is not deterministic.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct FaultPlan {
     /// Batches, reads and writes alike.
     pub storage: Vec<StorageFault>,
     /// Messages to the queue.
     pub hints: Vec<HintFault>,
-    /// Batches that name a lease, which are the steps of a job runner: claim, extend, finish, release. The runner is killed, like
-    /// an evicted isolate.
+    /// Batches that name a lease: the steps of a job runner (claim, extend, finish, release). The runner is killed, like an
+    /// evicted isolate.
     pub kills: Vec<Option<Moment>>,
 }
 
-/// The fate of a batch.
+/// What happens to a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StorageFault {
@@ -38,7 +38,7 @@ pub enum StorageFault {
     After,
 }
 
-/// The fate of a hint.
+/// What happens to a hint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HintFault {
@@ -54,7 +54,7 @@ pub enum HintFault {
     Late,
 }
 
-/// The time of a kill relative to the commit.
+/// When a job runner is killed, relative to the commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Moment {
@@ -65,7 +65,7 @@ pub enum Moment {
 }
 
 impl FaultPlan {
-    /// The plan of this seed, which also determines the density of faults.
+    /// The plan of a seed. The seed also determines the density of faults.
     pub fn from_seed(seed: u64) -> Self {
         use {HintFault as Hint, StorageFault as Storage};
         let mut choices = Choices(seed);
@@ -92,7 +92,7 @@ impl FaultPlan {
         Self { storage, ..Self::default() }
     }
 
-    /// The fate of the first hints.
+    /// These faults for the first hints.
     pub fn hints(hints: &[HintFault]) -> Self {
         Self { hints: hints.to_vec(), ..Self::default() }
     }
@@ -110,13 +110,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_seed_is_a_plan_and_another_seed_another() {
+    fn a_seed_determines_the_plan() {
         assert_eq!(FaultPlan::from_seed(1), FaultPlan::from_seed(1));
         assert_ne!(FaultPlan::from_seed(1), FaultPlan::from_seed(2));
     }
 
     #[test]
-    fn some_seeds_meet_everything() {
+    fn seeds_produce_every_kind_of_fault() {
         let plans: Vec<_> = (0..4).map(FaultPlan::from_seed).collect();
         for fault in [StorageFault::Before, StorageFault::Half, StorageFault::After] {
             assert!(plans.iter().any(|plan| plan.storage.contains(&fault)), "{fault:?}");
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_written_as_the_worker_reads_it() {
+    fn the_json_matches_the_worker() {
         let plan = FaultPlan {
             storage: vec![StorageFault::None, StorageFault::Half],
             hints: vec![HintFault::Lose],

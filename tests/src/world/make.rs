@@ -1,4 +1,4 @@
-//! Creates resources for scenarios on demand.
+//! Creates resources on demand.
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use bytes::Bytes;
@@ -12,8 +12,8 @@ use sidetone_engine::storage::calls::write as calls;
 use sidetone_engine::storage::fault::Fault;
 use sidetone_engine::storage::recordings::{self, Kept};
 
-use super::{Made, Service, World};
-use crate::backdoor::{self, wait};
+use super::{Created, Service, World};
+use crate::direct_access::{self, wait};
 use crate::example;
 
 impl World {
@@ -24,52 +24,52 @@ impl World {
 
     /// Creates a resource and returns its id.
     #[track_caller]
-    pub fn create(&self, path: &str, body: Value) -> Made {
+    pub fn create(&self, path: &str, body: Value) -> Created {
         let json = self.post(path, body).created().json;
-        Made { id: json["id"].as_str().expect("an id").to_owned(), json }
+        Created { id: json["id"].as_str().expect("an id").to_owned(), json }
     }
 
     /// An assistant.
     #[track_caller]
-    pub fn assistant(&self) -> Made {
+    pub fn assistant(&self) -> Created {
         self.create("/assistants", json!({"name": "Front desk", "instructions": "Be kind."}))
     }
 
     /// A tool.
     #[track_caller]
-    pub fn a_tool(&self) -> Made {
+    pub fn a_tool(&self) -> Created {
         let name = format!("tool_{}", self.count());
         self.create("/tools", json!({"name": name, "url": "https://example.com/hook"}))
     }
 
     /// A knowledge document of this size.
     #[track_caller]
-    pub fn document(&self, size_bytes: usize) -> Made {
+    pub fn document(&self, size_bytes: usize) -> Created {
         let name = format!("Document {}", self.count());
         self.create("/knowledge", json!({"name": name, "content": "x".repeat(size_bytes)}))
     }
 
-    /// A webhook with a receiver that cannot be resolved: the name is reserved (RFC 2606).
+    /// A webhook whose host name does not resolve, because it is reserved (RFC 2606).
     #[track_caller]
-    pub fn webhook(&self) -> Made {
+    pub fn webhook(&self) -> Created {
         self.create("/webhooks", json!({"url": "https://receiver.example/", "events": ["call.ended"]}))
     }
 
     /// A persona.
     #[track_caller]
-    pub fn persona(&self) -> Made {
+    pub fn persona(&self) -> Created {
         self.create("/simulations/personas", json!({"name": "Ada", "system_prompt": "You are in a hurry."}))
     }
 
     /// A scenario without evaluations.
     #[track_caller]
-    pub fn scenario(&self) -> Made {
+    pub fn scenario(&self) -> Created {
         self.create("/simulations/scenarios", json!({"name": "Booking", "instructions": "Book a table."}))
     }
 
     /// A simulation of this assistant.
     #[track_caller]
-    pub fn simulation_of(&self, assistant_id: &str) -> Made {
+    pub fn simulation_of(&self, assistant_id: &str) -> Created {
         let (persona, scenario) = (self.persona(), self.scenario());
         self.create(
             "/simulations",
@@ -77,26 +77,26 @@ impl World {
         )
     }
 
-    /// A simulation with everything that it needs.
+    /// A simulation, with the resources that it needs.
     #[track_caller]
-    pub fn simulation(&self) -> Made {
+    pub fn simulation(&self) -> Created {
         self.simulation_of(&self.assistant().id)
     }
 
     /// A queued run.
     #[track_caller]
-    pub fn run(&self) -> Made {
+    pub fn run(&self) -> Created {
         let simulation = self.simulation();
         self.create(&format!("/simulations/{}/runs", simulation.id), json!({"seed": 7}))
     }
 
-    /// An engine over the service's own storage, for what no request can do yet. At the edge only where the
-    /// Worker stands behind [`crate::edge::Edge::shared`].
-    pub fn backdoor(&self) -> Services {
+    /// Direct access to the service's storage, for effects that no request has. At the edge only with
+    /// [`crate::edge::Edge::shared`].
+    pub fn direct_access(&self) -> Services {
         match &self.service {
             Service::Sandbox(sandbox) => sandbox.services().clone(),
-            Service::Native(native) => native.backdoor(),
-            Service::Edge(edge) => backdoor::at_edge(edge.address),
+            Service::Native(native) => native.direct_access(),
+            Service::Edge(edge) => direct_access::at_edge(edge.address),
         }
     }
 
@@ -108,56 +108,56 @@ impl World {
         }
         let hash = ApiKey::parse(&self.key).expect("a key").sha256_hex();
         let select = sql!("SELECT workspace_id FROM api_keys WHERE hash = :hash", hash = hash);
-        let rows = wait(self.backdoor().ports().database.read(vec![select])).expect("a read");
+        let rows = wait(self.direct_access().ports().database.read(vec![select])).expect("a read");
         rows[0].first().expect("the key is known").id("workspace_id").expect("an id")
     }
 
     /// Writes to the database like a job.
     pub fn write(&self, statements: Vec<Statement>) {
-        wait(self.backdoor().ports().database.write(statements)).expect("a write");
+        wait(self.direct_access().ports().database.write(statements)).expect("a write");
     }
 
-    /// Stores a recording of a call like the recorder.
+    /// Stores a recording of a call, like a recorder.
     pub fn store(&self, call_id: &str, file: Bytes) -> Result<Kept, Fault> {
-        let (engine, workspace_id) = (self.backdoor(), self.workspace_id());
+        let (engine, workspace_id) = (self.direct_access(), self.workspace_id());
         wait(recordings::store(&engine, &workspace_id, &CallId::from_stored(call_id), file))
     }
 
     /// An ended call with a recording of two seconds.
-    pub fn a_recorded_call(&self) -> Made {
+    pub fn a_recorded_call(&self) -> Created {
         let call = self.a_call();
-        let kept = self.store(&call.id, example::recording(16_000)).expect("a recording can be kept");
+        let kept = self.store(&call.id, example::recording(16_000)).expect("a recording can be stored");
         assert_eq!(kept, Kept::Now);
         let json = self.get(format!("/calls/{}", call.id)).ok().json;
-        Made { id: call.id, json }
+        Created { id: call.id, json }
     }
 
     /// The call of an ended run.
     #[track_caller]
-    pub fn runs_call(&self) -> Made {
+    pub fn runs_call(&self) -> Created {
         let run = self.settle(&self.run().id);
         let json = run["call"].clone();
-        Made { id: json["id"].as_str().expect("a run has a call").to_owned(), json }
+        Created { id: json["id"].as_str().expect("a run has a call").to_owned(), json }
     }
 
-    /// A call that a carrier has accepted and that rings, or will ring.
-    pub fn placed_call(&self) -> Made {
+    /// A call that a carrier has accepted.
+    pub fn placed_call(&self) -> Created {
         let from = self.binding();
         let body = json!({"assistant_id": from["assistant_id"], "to": "+14155557777", "from": from.id});
         self.create("/calls/outbound", body)
     }
 
     /// An ended call with all optional fields.
-    pub fn a_call(&self) -> Made {
+    pub fn a_call(&self) -> Created {
         let (new, ended) = (example::new_call(self), example::ended_call());
         self.write(calls::record(&new, Some(&ended), Some(&example::analysis())));
         let json = self.get(format!("/calls/{}", new.id)).ok().json;
-        Made { id: new.id.to_string(), json }
+        Created { id: new.id.to_string(), json }
     }
 
     /// An API key of this workspace.
     #[track_caller]
-    pub fn api_key(&self) -> Made {
+    pub fn api_key(&self) -> Created {
         self.create("/keys", json!({"name": "CI"}))
     }
 
@@ -169,10 +169,10 @@ impl World {
 
     /// A number bound to an assistant.
     #[track_caller]
-    pub fn binding(&self) -> Made {
+    pub fn binding(&self) -> Created {
         let number = self.phone_number();
         let body = json!({"assistant_id": self.assistant().id, "provider": "twilio"});
         let json = self.put(format!("/numbers/{number}"), body).ok().json;
-        Made { id: number, json }
+        Created { id: number, json }
     }
 }

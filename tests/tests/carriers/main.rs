@@ -1,6 +1,6 @@
-//! Each carrier's adapter and its fake, who were written apart from the same documents, talk to each other: every
-//! request, callback and media message of a call, over real sockets. Between them stands a service of the test's own
-//! that does as little as one can: it repeats what it hears.
+//! Each carrier's adapter and its fake, which were written separately from the same documents, work together: every
+//! request, callback and media message of a call, over real sockets. A minimal service in this test connects them; it
+//! repeats the audio that it hears.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 mod service;
 
@@ -8,7 +8,7 @@ use sidetone_engine::carriers::{CarrierEvent, CarrierName, Placed, Progress};
 use sidetone_engine::conversation::EndedReason;
 use sidetone_tests::fakes::carrier::{CallEvent, EndKind, Forgery};
 
-use service::{Came, OURS, Service};
+use service::{OURS, Observed, Service};
 
 fn each(scenario: impl Fn(CarrierName)) {
     for provider in [CarrierName::Twilio, CarrierName::Telnyx, CarrierName::Plivo, CarrierName::Vonage] {
@@ -23,12 +23,14 @@ fn a_placed_call() {
         let mut phone = service.accepted();
         phone.ring();
         phone.answer();
-        service.talk(&mut phone);
+        service.converse(&mut phone);
         phone.hang_up();
         let progress = service.progress();
         assert_eq!(progress.first(), Some(&Progress::Ringing), "{progress:?}");
-        let told = |came: &Came| came.events.iter().any(|event| matches!(event, CarrierEvent::Asked { .. }));
-        let asked = told(&service.came.lock().unwrap());
+        let told = |observed: &Observed| {
+            observed.events.iter().any(|event| matches!(event, CarrierEvent::Asked { .. }))
+        };
+        let asked = told(&service.observed.lock().unwrap());
         assert!(asked || progress.contains(&Progress::Answered), "{progress:?}");
         assert_eq!(service.ended(), EndedReason::UserHungUp);
         assert!(service.ids().iter().all(|id| id == phone.id()), "{:?} {}", service.ids(), phone.id());
@@ -36,15 +38,15 @@ fn a_placed_call() {
 }
 
 #[test]
-fn a_call_that_comes_in() {
+fn an_incoming_call() {
     each(|provider| {
         let service = Service::start(provider);
         let mut phone = service.server.call("+14155557777", OURS);
         phone.answer();
-        service.talk(&mut phone);
+        service.converse(&mut phone);
         service.hang_up(&phone, true);
         assert!(phone.was_hung_up().by_command);
-        // Which side it was not every carrier tells: the service knows that it asked.
+        // Not every carrier reports which side hung up. The service knows that it sent the command.
         let ended = service.ended();
         assert!(
             matches!(
@@ -53,7 +55,7 @@ fn a_call_that_comes_in() {
             ),
             "{ended:?}"
         );
-        let announced = service.came.lock().unwrap().events.first().cloned();
+        let announced = service.observed.lock().unwrap().events.first().cloned();
         let Some(CarrierEvent::Incoming(call)) = announced else { panic!("{announced:?}") };
         assert_eq!((call.from.as_deref(), call.to.as_str()), (Some("+14155557777"), OURS));
         assert!(service.ids().iter().all(|id| id == phone.id()), "{:?} {}", service.ids(), phone.id());
@@ -61,16 +63,16 @@ fn a_call_that_comes_in() {
 }
 
 #[test]
-fn a_call_that_is_refused() {
+fn a_declined_call() {
     each(|provider| {
         let service = Service::start(provider);
-        service.came.lock().unwrap().refuses = true;
+        service.observed.lock().unwrap().refuses = true;
         assert!(service.server.call("+14155557777", OURS).was_refused(), "{provider:?}");
     });
 }
 
 #[test]
-fn calls_that_end_before_they_begin() {
+fn calls_that_end_before_the_answer() {
     each(|provider| {
         for (how, reasons) in [
             (EndKind::Busy, &[EndedReason::Busy][..]),
@@ -90,7 +92,7 @@ fn calls_that_end_before_they_begin() {
 }
 
 #[test]
-fn calls_are_called_off_while_they_ring() {
+fn calls_are_canceled_while_ringing() {
     each(|provider| {
         let service = Service::start(provider);
         let mut phone = service.accepted();
@@ -98,14 +100,14 @@ fn calls_are_called_off_while_they_ring() {
         service.hang_up(&phone, false);
         phone.was_commanded_to_end();
         phone.over(EndKind::Canceled);
-        // Over is over: to ask again is no error.
+        // Hanging up again after the end is not an error.
         service.hang_up(&phone, false);
-        assert_eq!(service.server.misspelled(), vec![]);
+        assert_eq!(service.server.invalid_requests(), vec![]);
     });
 }
 
 #[test]
-fn orders_that_are_not_taken() {
+fn orders_that_the_carrier_does_not_accept() {
     each(|provider| {
         let service = Service::start(provider);
         for ending in ["0400", "0401", "0429"] {
@@ -119,12 +121,12 @@ fn orders_that_are_not_taken() {
             let placed = service.place(&format!("+44207000{ending}"));
             assert!(matches!(placed, Placed::Unknown(_)), "{provider:?} {ending}: {placed:?}");
         }
-        assert_eq!((service.server.seen().len(), service.server.misspelled()), (5, vec![]));
+        assert_eq!((service.server.seen().len(), service.server.invalid_requests()), (5, vec![]));
     });
 }
 
 #[test]
-fn forgeries() {
+fn forged_callbacks_are_rejected() {
     each(|provider| {
         let service = Service::start(provider);
         let mut phone = service.accepted();
@@ -138,6 +140,6 @@ fn forgeries() {
         }
         assert!(service.ids().is_empty());
         phone.ring();
-        assert_eq!(service.ids(), [phone.id()], "the genuine one is taken");
+        assert_eq!(service.ids(), [phone.id()], "the genuine callback is accepted");
     });
 }

@@ -1,4 +1,4 @@
-//! The least a service can be: an adapter between sockets.
+//! A minimal service: an adapter between sockets.
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -28,17 +28,17 @@ pub const OURS: &str = "+14155550100";
 const COMMAND_ID: &str = "0b6c6d5e-6c0e-4a58-9d0a-0f6b8a2f3c11";
 const SAID: &[i16] = &[8_031; 480];
 
-/// The least a service can be.
+/// A minimal service.
 #[derive(Clone)]
 pub struct Service {
     pub provider: CarrierName,
     pub carrier: Arc<dyn Carrier>,
     pub server: CarrierServer,
-    pub came: Arc<Mutex<Came>>,
+    pub observed: Arc<Mutex<Observed>>,
 }
 
 #[derive(Default)]
-pub struct Came {
+pub struct Observed {
     pub events: Vec<CarrierEvent>,
     pub lines: Vec<MediaEvent>,
     pub problems: Vec<String>,
@@ -51,11 +51,11 @@ impl Service {
         let carriers = Carriers::start();
         let settings: BTreeMap<&str, String> = carriers.settings().into_iter().collect();
         let adapters = Adapters::from_settings(|name| settings.get(name).cloned()).unwrap();
-        let carrier = adapters.get(provider).expect("it is configured").clone();
+        let carrier = adapters.get(provider).expect("the carrier is configured").clone();
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         carriers.serve(listener.local_addr().unwrap());
         let server = carriers.get(provider.as_str()).clone();
-        let service = Self { provider, carrier, server, came: Arc::default() };
+        let service = Self { provider, carrier, server, observed: Arc::default() };
         let ours = service.clone();
         std::thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
@@ -97,12 +97,12 @@ impl Service {
         let phone = self.server.rings("+442070007777");
         let carrier_call_id = phone.id().to_owned();
         assert_eq!(placed, Placed::Accepted { carrier_call_id });
-        assert_eq!((phone.call().from.as_str(), self.server.misspelled()), (OURS, vec![]));
+        assert_eq!((phone.call().from.as_str(), self.server.invalid_requests()), (OURS, vec![]));
         phone
     }
 
     pub fn hang_up(&self, phone: &Phone, answered: bool) {
-        let region_url = self.came.lock().unwrap().region_url.clone();
+        let region_url = self.observed.lock().unwrap().region_url.clone();
         let ending = Ending {
             carrier_call_id: phone.id(),
             answered,
@@ -157,24 +157,24 @@ impl Service {
 
     fn callback(&self, callback: &Callback<'_>) -> (u16, &'static str, String) {
         let events = self.carrier.read(callback).unwrap_or_else(|problem| {
-            self.came.lock().unwrap().problems.push(problem);
+            self.observed.lock().unwrap().problems.push(problem);
             Vec::new()
         });
         let mut reply = self.carrier.acknowledge();
         for event in &events {
             match event {
-                CarrierEvent::Incoming(call) if self.came.lock().unwrap().refuses => {
+                CarrierEvent::Incoming(call) if self.observed.lock().unwrap().refuses => {
                     reply = self.carrier.refuse(call, Refusal::Unbound);
                 }
                 CarrierEvent::Incoming(call) => {
-                    self.came.lock().unwrap().region_url.clone_from(&call.region_url);
+                    self.observed.lock().unwrap().region_url.clone_from(&call.region_url);
                     reply = self.connect(&call.carrier_call_id, &call.to);
                 }
                 CarrierEvent::Asked { carrier_call_id } => reply = self.connect(carrier_call_id, OURS),
                 CarrierEvent::Report(_) => {}
             }
         }
-        self.came.lock().unwrap().events.extend(events);
+        self.observed.lock().unwrap().events.extend(events);
         match reply {
             Reply::Document { content_type, body } => (200, content_type, body),
             Reply::Command(command) => {
@@ -197,7 +197,7 @@ impl Service {
         })
     }
 
-    /// Repeats what it hears, with a mark after it at `1`, and is silent at once at `2`.
+    /// Repeats the audio that it hears. Key `1` adds a mark, key `2` discards unplayed audio.
     #[allow(clippy::result_large_err, reason = "the library's own type")]
     fn media(&self, stream: TcpStream) {
         let mut genuine = false;
@@ -216,7 +216,7 @@ impl Service {
         })
         .unwrap();
         if !genuine {
-            self.came.lock().unwrap().problems.push("the media socket is not the carrier's".to_owned());
+            self.observed.lock().unwrap().problems.push("the media socket is not genuine".to_owned());
         }
         let mut line = self.carrier.media_codec();
         let said = |message: MediaMessage| match message {
@@ -230,7 +230,7 @@ impl Service {
                 _ => continue,
             };
             let events = line.read(message.clone()).unwrap_or_else(|problem| {
-                self.came.lock().unwrap().problems.push(format!("{problem:?}: {message:?}"));
+                self.observed.lock().unwrap().problems.push(format!("{problem:?}: {message:?}"));
                 Vec::new()
             });
             for event in &events {
@@ -246,63 +246,63 @@ impl Service {
                 }
             }
             let silence = |event: &MediaEvent| matches!(event, MediaEvent::Audio(_));
-            self.came.lock().unwrap().lines.extend(events.into_iter().filter(|event| !silence(event)));
+            self.observed.lock().unwrap().lines.extend(events.into_iter().filter(|event| !silence(event)));
         }
     }
 
     #[track_caller]
-    pub fn until(&self, what: &str, wanted: impl Fn(&Came) -> bool) {
+    pub fn until(&self, what: &str, wanted: impl Fn(&Observed) -> bool) {
         let started = Instant::now();
-        while !wanted(&self.came.lock().unwrap()) {
-            let came = self.came.lock().unwrap();
+        while !wanted(&self.observed.lock().unwrap()) {
+            let observed = self.observed.lock().unwrap();
             let late = started.elapsed() > Duration::from_secs(5);
-            assert!(!late, "{what}: {:?} {:?} {:?}", came.events, came.lines, came.problems);
-            drop(came);
+            assert!(!late, "{what}: {:?} {:?} {:?}", observed.events, observed.lines, observed.problems);
+            drop(observed);
             std::thread::sleep(Duration::from_millis(5));
         }
     }
 
     pub fn progress(&self) -> Vec<Progress> {
-        let came = self.came.lock().unwrap();
-        assert!(came.problems.is_empty(), "{:?}", came.problems);
-        let reports = came.events.iter().filter_map(|event| match event {
+        let observed = self.observed.lock().unwrap();
+        assert!(observed.problems.is_empty(), "{:?}", observed.problems);
+        let reports = observed.events.iter().filter_map(|event| match event {
             CarrierEvent::Report(report) => report.progress.clone(),
             _ => None,
         });
         reports.collect()
     }
 
-    /// Why the call ended, by the first report that says so.
+    /// Why the call ended, according to the first report of an end.
     pub fn ended(&self) -> EndedReason {
         let ends = self.progress().into_iter().find_map(|progress| match progress {
             Progress::Ended(end) => Some(end.reason),
             _ => None,
         });
-        ends.unwrap_or_else(|| panic!("no end: {:?}", self.came.lock().unwrap().events))
+        ends.unwrap_or_else(|| panic!("no report of an end: {:?}", self.observed.lock().unwrap().events))
     }
 
     pub fn ids(&self) -> Vec<String> {
-        let came = self.came.lock().unwrap();
+        let observed = self.observed.lock().unwrap();
         let id = |event: &CarrierEvent| match event {
             CarrierEvent::Incoming(call) => call.carrier_call_id.clone(),
             CarrierEvent::Asked { carrier_call_id } => carrier_call_id.clone(),
             CarrierEvent::Report(report) => report.carrier_call_id.clone(),
         };
-        came.events.iter().map(id).collect()
+        observed.events.iter().map(id).collect()
     }
 
-    /// Speaks, listens, presses keys.
-    pub fn talk(&self, phone: &mut Phone) {
+    /// Holds a conversation: speaks, listens, presses keys.
+    pub fn converse(&self, phone: &mut Phone) {
         let said: Vec<i16> = SAID.iter().copied().cycle().take(phone.rate_hz() as usize / 5).collect();
         phone.say_at_once(&said);
         let heard = phone.hear_until("the echo", |heard| (heard.len() >= said.len()).then(|| heard.to_vec()));
-        // 8,031 is a value of mu-law's own (or within its step).
+        // Mu-law encodes 8,031 exactly, or within one step.
         assert!(heard.iter().all(|sample| (sample - 8_031).abs() < 256), "{heard:?}");
         phone.key('1');
-        self.until("the mark", |came| came.lines.contains(&MediaEvent::Played("one".to_owned())));
+        self.until("the mark", |observed| observed.lines.contains(&MediaEvent::Played("one".to_owned())));
         for key in ['0', '*', '#'] {
             phone.key(key);
-            self.until("the key", |came| came.lines.contains(&MediaEvent::Dtmf(key)));
+            self.until("the key", |observed| observed.lines.contains(&MediaEvent::Dtmf(key)));
         }
         let long: Vec<i16> = SAID.iter().copied().cycle().take(phone.rate_hz() as usize).collect();
         phone.say_at_once(&long);
@@ -316,7 +316,12 @@ impl Service {
         };
         assert!(cleared.dropped_samples > 0 && cleared.heard_samples < heard.len() + long.len());
         assert!(
-            self.came.lock().unwrap().lines.iter().any(|event| matches!(event, MediaEvent::Started { .. }))
+            self.observed
+                .lock()
+                .unwrap()
+                .lines
+                .iter()
+                .any(|event| matches!(event, MediaEvent::Started { .. }))
         );
         assert_eq!(phone.problems(), Vec::<String>::new());
     }

@@ -7,7 +7,7 @@ use sidetone_tests::call::UNKNOWN_ID;
 use sidetone_tests::{Reply, World};
 
 #[test]
-fn a_new_assistant_has_the_defaults_of_the_server() {
+fn a_new_assistant_has_the_server_defaults() {
     let world = World::new();
     let made = world.post("/assistants", json!({"name": "Front desk", "instructions": "Be kind."})).created();
     let id = made["id"].as_str().unwrap().to_owned();
@@ -30,7 +30,7 @@ fn a_new_assistant_has_the_defaults_of_the_server() {
 }
 
 #[test]
-fn what_you_get_is_what_you_patch() {
+fn a_patch_changes_only_the_given_fields() {
     let world = World::new();
     let body = json!({"name": "A", "instructions": "B", "first_message": "Hello!", "model": "builtin/rules",
         "voice": "builtin/tone", "pipeline_mode": "cascading"});
@@ -58,7 +58,7 @@ fn lists_are_newest_first() {
 }
 
 #[test]
-fn names_are_counted_in_characters() {
+fn name_length_is_counted_in_characters() {
     let world = World::new();
     let longest = "é".repeat(120);
     let made = world.create("/assistants", json!({"name": longest, "instructions": "x"}));
@@ -74,7 +74,7 @@ fn names_are_counted_in_characters() {
 }
 
 #[test]
-fn instructions_are_counted_in_bytes() {
+fn instructions_length_is_counted_in_bytes() {
     let world = World::new();
     for longest in ["x".repeat(32_768), "é".repeat(16_384), "語".repeat(10_922), "😀".repeat(8_192)] {
         let body = json!({"name": "A", "instructions": longest});
@@ -93,7 +93,7 @@ fn instructions_are_counted_in_bytes() {
 }
 
 #[test]
-fn texts_come_back_as_they_were_sent() {
+fn texts_are_returned_unchanged() {
     let world = World::new();
     for text in [
         "  spaces  ",
@@ -131,7 +131,7 @@ fn a_model_needs_a_configured_provider() {
 }
 
 #[test]
-fn realtime_needs_a_provider_that_can() {
+fn realtime_needs_a_provider_that_supports_it() {
     let world = World::new();
     let body = json!({"name": "A", "instructions": "B", "pipeline_mode": "realtime"});
     world.post("/assistants", body.clone()).refused("validation_failed").naming(&["pipeline_mode"]);
@@ -152,7 +152,7 @@ fn realtime_needs_a_provider_that_can() {
 }
 
 #[test]
-fn the_servers_default_model_and_voice_are_settings() {
+fn the_default_model_and_voice_are_settings() {
     let world = World::with_settings(&[
         ("SIDETONE_PROVIDERS", r#"{"groq": {"base_url": "https://api.groq.example/v1"}}"#),
         ("SIDETONE_DEFAULT_MODEL", "groq/llama"),
@@ -163,7 +163,7 @@ fn the_servers_default_model_and_voice_are_settings() {
 }
 
 #[test]
-fn if_match_is_the_revision_with_or_without_quotes() {
+fn if_match_accepts_the_revision_with_or_without_quotes() {
     let world = World::new();
     let path = format!("/assistants/{}", world.assistant().id);
     assert_eq!(patch_if(&world, &path, "1", "first").ok()["revision"], 2);
@@ -173,7 +173,7 @@ fn if_match_is_the_revision_with_or_without_quotes() {
 }
 
 #[test]
-fn a_stale_revision_is_refused_with_both_revisions() {
+fn a_stale_revision_is_rejected_with_both_revisions() {
     let world = World::new();
     let path = format!("/assistants/{}", world.assistant().id);
     world.patch(&path, json!({"name": "Newer"})).ok();
@@ -183,7 +183,7 @@ fn a_stale_revision_is_refused_with_both_revisions() {
         assert_eq!(reply["error"]["details"], json!({"expected": expected, "current": 2}));
         delete_if(&world, &path, stale).refused("revision_conflict");
     }
-    // Even a change that would change nothing.
+    // The revision is checked even if the change would have no effect.
     patch_if(&world, &path, "1", "Newer").refused("revision_conflict");
     assert_eq!(world.get(&path).ok()["name"], "Newer");
     let tool =
@@ -195,7 +195,7 @@ fn a_stale_revision_is_refused_with_both_revisions() {
 }
 
 #[test]
-fn a_stale_revision_replaces_no_list() {
+fn a_stale_revision_does_not_replace_a_list() {
     let world = World::new();
     let assistant = world.assistant().id;
     let lists = [
@@ -210,13 +210,13 @@ fn a_stale_revision_replaces_no_list() {
         world.tool(tool, arguments).refused("revision_conflict");
         assert_eq!(world.get(format!("/assistants/{assistant}")).ok()["revision"], revision);
         assert_eq!(put(revision).ok()["revision"], revision + 1);
-        // Also where nothing would change.
+        // The revision is checked even if the list would not change.
         put(revision).refused("revision_conflict");
     }
 }
 
 #[test]
-fn any_other_if_match_is_a_400() {
+fn an_invalid_if_match_is_a_400() {
     let world = World::new();
     let path = format!("/assistants/{}", world.assistant().id);
     for bad in [
@@ -251,7 +251,7 @@ fn any_other_if_match_is_a_400() {
 }
 
 #[test]
-fn patches_at_the_same_time_all_answer_200() {
+fn concurrent_patches_without_if_match_all_succeed() {
     const PATCHES: usize = 16;
     let world = World::new();
     let path = format!("/assistants/{}", world.assistant().id);
@@ -262,12 +262,12 @@ fn patches_at_the_same_time_all_answer_200() {
     });
     revisions.sort_unstable();
     let expected: Vec<i64> = (2..2 + PATCHES as i64).collect();
-    assert_eq!(revisions, expected, "each has made a revision of its own");
+    assert_eq!(revisions, expected, "each PATCH creates its own revision");
     assert_eq!(world.get(&path).ok()["revision"], json!(1 + PATCHES));
 }
 
 #[test]
-fn of_patches_at_the_same_time_with_one_revision_one_wins() {
+fn of_concurrent_patches_with_the_same_if_match_one_succeeds() {
     const PATCHES: usize = 12;
     let world = World::new();
     let path = format!("/assistants/{}", world.assistant().id);
@@ -282,7 +282,7 @@ fn of_patches_at_the_same_time_with_one_revision_one_wins() {
 }
 
 #[test]
-fn tools_are_attached_in_the_order_given_and_once_each() {
+fn tools_are_attached_in_the_given_order_without_duplicates() {
     let world = World::new();
     let path = format!("/assistants/{}", world.assistant().id);
     let [a, b, c] = [world.a_tool().id, world.a_tool().id, world.a_tool().id];
@@ -292,7 +292,7 @@ fn tools_are_attached_in_the_order_given_and_once_each() {
     assert_eq!(reply["revision"], 2);
     assert_eq!(reply.header("etag"), Some("\"2\""));
     assert_eq!(set(json!([c, a, b])).ok()["revision"], 2, "the same list changes nothing");
-    assert_eq!(set(json!([c, c, a, b])).ok()["revision"], 2, "nor does one that is the same after thinning");
+    assert_eq!(set(json!([c, c, a, b])).ok()["revision"], 2, "the same list with duplicates changes nothing");
     assert_eq!(set(json!([a, b, c])).ok()["revision"], 3, "another order is a change");
     assert_eq!(world.get(&path).ok()["tool_ids"], json!([a, b, c]));
     assert_eq!(set(json!([b])).ok()["tool_ids"], json!([b]), "the whole list is replaced");
@@ -302,17 +302,13 @@ fn tools_are_attached_in_the_order_given_and_once_each() {
 }
 
 #[test]
-fn an_assistant_takes_64_tools() {
+fn an_assistant_has_at_most_64_tools() {
     let world = World::new();
     let path = format!("/assistants/{}/tools", world.assistant().id);
     let mut ids: Vec<String> = (0..64).map(|_| world.a_tool().id).collect();
     assert_eq!(world.put(&path, json!({"tool_ids": ids})).ok()["tool_ids"], json!(ids));
     ids.push(ids[0].clone());
-    assert_eq!(
-        world.put(&path, json!({"tool_ids": ids})).ok()["revision"],
-        2,
-        "an id given twice counts once"
-    );
+    assert_eq!(world.put(&path, json!({"tool_ids": ids})).ok()["revision"], 2, "a duplicate id counts once");
     ids.push(world.a_tool().id);
     world.put(&path, json!({"tool_ids": ids})).refused("validation_failed").naming(&["tool_ids"]);
 }
@@ -330,14 +326,14 @@ fn only_the_workspaces_own_tools_can_be_attached() {
     let problems = reply["error"]["details"]["fields"].as_array().unwrap();
     assert_eq!(
         problems[0]["message"], problems[1]["message"],
-        "another workspace's id is told as an unknown one"
+        "an id of another workspace gets the same error as an unknown id"
     );
     let unchanged = world.get(path.trim_end_matches("/tools")).ok();
     assert_eq!((&unchanged["tool_ids"], &unchanged["revision"]), (&json!([mine]), &json!(2)));
 }
 
 #[test]
-fn a_list_of_thousands_of_unknown_ids_gets_a_short_answer() {
+fn thousands_of_unknown_ids_get_a_short_error() {
     let world = World::new();
     let id = world.assistant().id;
     let ids: Vec<String> = (0..20_000).map(|n| format!("tool_{n}")).collect();
@@ -348,7 +344,7 @@ fn a_list_of_thousands_of_unknown_ids_gets_a_short_answer() {
 }
 
 #[test]
-fn knowledge_is_attached_in_the_order_given_and_once_each() {
+fn knowledge_is_attached_in_the_given_order_without_duplicates() {
     let world = World::new();
     let path = format!("/assistants/{}", world.assistant().id);
     let [a, b] = [world.document(10).id, world.document(10).id];
@@ -363,7 +359,7 @@ fn knowledge_is_attached_in_the_order_given_and_once_each() {
 }
 
 #[test]
-fn an_assistant_takes_128_documents() {
+fn an_assistant_has_at_most_128_documents() {
     let world = World::new();
     let path = format!("/assistants/{}/knowledge", world.assistant().id);
     let mut ids: Vec<String> = (0..128).map(|_| world.document(1).id).collect();
@@ -373,7 +369,7 @@ fn an_assistant_takes_128_documents() {
 }
 
 #[test]
-fn an_assistant_takes_200_kib_of_knowledge() {
+fn an_assistant_has_at_most_200_kib_of_knowledge() {
     const KIB: usize = 1024;
     let world = World::new();
     let path = format!("/assistants/{}/knowledge", world.assistant().id);
@@ -383,7 +379,7 @@ fn an_assistant_takes_200_kib_of_knowledge() {
     let over: Vec<&String> = full.iter().chain([&one_byte]).collect();
     world.put(&path, json!({"knowledge_ids": over})).refused("validation_failed").naming(&["knowledge_ids"]);
 
-    // Growing an attached document past the limit is refused as well.
+    // The limit also applies when an attached document grows.
     let room = [&full[..3], std::slice::from_ref(&one_byte)].concat();
     world.put(&path, json!({"knowledge_ids": room})).ok();
     let document = format!("/knowledge/{one_byte}");
@@ -401,12 +397,12 @@ fn an_assistant_takes_200_kib_of_knowledge() {
         .patch(format!("/knowledge/{another}"), json!({"content": "yy"}))
         .refused("validation_failed")
         .naming(&["content"]);
-    // A change that keeps the size passes.
+    // A change that does not increase the size is accepted.
     world.patch(format!("/knowledge/{another}"), json!({"content": "y"})).ok();
 }
 
 #[test]
-fn deleting_a_tool_or_document_detaches_it_and_raises_revisions() {
+fn deleting_a_tool_or_document_detaches_it_and_increments_revisions() {
     let world = World::new();
     let [with, without] = [world.assistant(), world.assistant()];
     let path = format!("/assistants/{}", with.id);
@@ -427,7 +423,7 @@ fn deleting_a_tool_or_document_detaches_it_and_raises_revisions() {
 }
 
 #[test]
-fn deleting_an_assistant_takes_its_bindings_and_simulations_along() {
+fn deleting_an_assistant_deletes_its_bindings_and_simulations() {
     let world = World::new();
     let assistant = world.assistant();
     let kept = world.binding();
@@ -447,18 +443,18 @@ fn deleting_an_assistant_takes_its_bindings_and_simulations_along() {
     world.get(format!("/simulations/{}", simulation.id)).refused("not_found");
     assert_eq!(world.get("/simulations").ok().ids(), [other.id]);
     world.get(format!("/tools/{tool}")).ok();
-    // What has happened stays.
+    // Completed runs remain.
     let read = world.get(format!("/simulations/runs/{}", run.id)).ok();
     assert_eq!(read["assistant_id"], assistant.id.as_str());
     assert_eq!(read["simulation_id"], simulation.id.as_str());
-    // The number is free for somebody else.
+    // The number is available to other workspaces.
     let other = world.other();
     let theirs = json!({"assistant_id": other.assistant().id, "provider": "plivo"});
     other.put(format!("/numbers/{number}"), theirs).ok();
 }
 
 #[test]
-fn a_workspace_sees_only_its_own() {
+fn a_workspace_sees_only_its_own_assistants() {
     let world = World::new();
     let other = world.other();
     let mine = world.assistant();

@@ -1,11 +1,11 @@
-//! Who is asking, patience with wrong keys, and requests that are done once.
+//! Authentication, the limit for invalid keys, and Idempotency-Keys.
 use http::Method;
 use serde_json::{Value, json};
 use sidetone_engine::base::api_key::ApiKey;
 use sidetone_tests::{Reply, World};
 
 #[test]
-fn ten_wrong_keys_from_one_address_are_borne() {
+fn the_eleventh_invalid_key_from_an_address_is_rate_limited() {
     let world = World::new();
     let stranger = world.with_key(&unknown_key(1));
     for _ in 0..10 {
@@ -16,22 +16,22 @@ fn ten_wrong_keys_from_one_address_are_borne() {
         let seconds: i64 = reply.header("retry-after").unwrap().parse().unwrap();
         assert!((1..=60).contains(&seconds), "{seconds}");
     }
-    // Over MCP too, and whatever is asked with whatever key.
+    // The limit applies to MCP too, and to any request with any invalid key.
     let list = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"});
     stranger.mcp(list).refused("too_many_invalid_credentials");
     stranger.with_key("nonsense").delete("/tools/x").refused("too_many_invalid_credentials");
-    // A valid key always passes.
+    // A valid key is always accepted.
     world.get("/assistants").ok();
-    // No key is no wrong key.
+    // A missing key does not count as an invalid key.
     without_key(&world, "/assistants").refused("unauthorized");
-    // Another address has patience of its own.
+    // Each address has its own limit.
     stranger.from_elsewhere().get("/assistants").refused("unauthorized");
-    // A valid key does not wipe the slate clean.
+    // A valid key does not reset the counter.
     stranger.get("/assistants").refused("too_many_invalid_credentials");
 }
 
 #[test]
-fn absent_keys_are_never_counted() {
+fn missing_keys_are_never_counted() {
     let world = World::new();
     for _ in 0..30 {
         without_key(&world, "/assistants").refused("unauthorized");
@@ -41,7 +41,7 @@ fn absent_keys_are_never_counted() {
 
 #[test]
 #[cfg_attr(not(test_host = "sandbox"), ignore = "needs the manual clock")]
-fn the_window_ends_after_a_minute() {
+fn the_rate_limit_window_is_one_minute() {
     let world = World::with_manual_clock();
     let stranger = world.with_key(&unknown_key(3));
     let sandbox = world.sandbox().unwrap();
@@ -50,13 +50,13 @@ fn the_window_ends_after_a_minute() {
     }
     sandbox.advance(59_001);
     let reply = stranger.get("/assistants").refused("too_many_invalid_credentials");
-    assert_eq!(reply.header("retry-after"), Some("1"), "what is left is rounded up");
+    assert_eq!(reply.header("retry-after"), Some("1"), "the remaining time is rounded up");
     sandbox.advance(999);
     stranger.get("/assistants").refused("unauthorized");
 }
 
 #[test]
-fn what_is_no_bearer_key_of_ours_is_a_wrong_key() {
+fn malformed_authorization_counts_as_an_invalid_key() {
     let world = World::new();
     let valid = world.key().to_owned();
     let mut misspelt = valid.clone().into_bytes();
@@ -84,7 +84,7 @@ fn what_is_no_bearer_key_of_ours_is_a_wrong_key() {
 }
 
 #[test]
-fn a_key_in_the_query_or_a_cookie_is_no_key() {
+fn keys_in_the_query_or_a_cookie_are_ignored() {
     let world = World::new();
     let key = world.key();
     without_key(&world, &format!("/assistants?api_key={key}")).refused("unauthorized");
@@ -93,7 +93,7 @@ fn a_key_in_the_query_or_a_cookie_is_no_key() {
 }
 
 #[test]
-fn bootstrap_keys_open_a_workspace_each() {
+fn each_bootstrap_key_creates_a_workspace() {
     let keys = [unknown_key(11), unknown_key(12)];
     let world = World::with_settings(&[("SIDETONE_BOOTSTRAP_KEYS", &keys.join(","))]);
     let [first, second] = [world.with_key(&keys[0]), world.with_key(&keys[1])];
@@ -103,7 +103,7 @@ fn bootstrap_keys_open_a_workspace_each() {
     second.get(format!("/assistants/{}", made.id)).refused("not_found");
     let listed = first.get("/keys").ok();
     assert_eq!((&listed.json[0]["name"], &listed.json[0]["hint"]), (&json!("bootstrap"), &json!("")));
-    // Revoked is revoked, though the setting still names it.
+    // A revoked bootstrap key stays revoked although the setting still contains it.
     first.delete(format!("/keys/{}", listed.ids()[0])).empty();
     first.get("/assistants").refused("unauthorized");
     first.post("/assistants", json!({})).refused("unauthorized");
@@ -111,7 +111,7 @@ fn bootstrap_keys_open_a_workspace_each() {
 }
 
 #[test]
-fn a_bootstrap_keys_first_use_may_be_anything() {
+fn any_request_may_be_the_first_use_of_a_bootstrap_key() {
     let first_uses: [fn(&World); 8] = [
         |world| {
             world.get("/assistants").ok();
@@ -158,7 +158,7 @@ fn open_routes_need_no_key() {
         let reply = world.post(path, json!({})).refused("method_not_allowed");
         assert_eq!(reply.header("allow"), Some("GET"));
     }
-    // Clients that look for OAuth find clean 404s.
+    // OAuth discovery gets plain 404s.
     for path in [
         "/.well-known/oauth-protected-resource",
         "/.well-known/oauth-protected-resource/mcp",
@@ -170,7 +170,7 @@ fn open_routes_need_no_key() {
 }
 
 #[test]
-fn a_post_repeated_with_its_key_answers_what_the_first_one_answered() {
+fn a_repeated_post_returns_the_stored_response() {
     let world = World::new();
     let body = json!({"name": "Front desk", "instructions": "Be kind."});
     let first = world.post_once("/assistants", "k-1", body.clone()).created();
@@ -180,7 +180,7 @@ fn a_post_repeated_with_its_key_answers_what_the_first_one_answered() {
     for body in [body, reordered] {
         let again = world.post_once("/assistants", "k-1", body).created();
         assert_eq!(again.header("idempotent-replayed"), Some("true"));
-        assert_eq!(again.body, first.body, "as it was stored, to the byte");
+        assert_eq!(again.body, first.body, "the stored response is repeated byte for byte");
         assert_eq!(again.header("etag"), first.header("etag"));
         assert_ne!(again.header("x-request-id"), first.header("x-request-id"));
     }
@@ -188,7 +188,7 @@ fn a_post_repeated_with_its_key_answers_what_the_first_one_answered() {
 }
 
 #[test]
-fn a_key_used_for_another_request_is_a_409() {
+fn an_idempotency_key_reused_for_another_request_is_a_409() {
     let world = World::new();
     let body = json!({"name": "A", "instructions": "B"});
     world.post_once("/assistants", "k", body.clone()).created();
@@ -199,19 +199,19 @@ fn a_key_used_for_another_request_is_a_409() {
     let (one, two) = (world.simulation().id, world.simulation().id);
     world.post_once(format!("/simulations/{one}/runs"), "r", json!({})).created();
     world.post_once(format!("/simulations/{two}/runs"), "r", json!({})).refused("idempotency_key_reused");
-    // Keys are the workspace's own.
+    // Each workspace has its own Idempotency-Keys.
     world.other().post_once("/assistants", "k", body).created();
 }
 
 #[test]
-fn a_request_that_was_refused_leaves_its_key_free() {
+fn a_rejected_request_does_not_use_up_its_idempotency_key() {
     let world = World::new();
     world.post_once("/assistants", "k", json!({"name": "A"})).refused("validation_failed");
     world.post_once("/assistants", "k", json!({"name": "A", "instructions": "B"})).created();
 }
 
 #[test]
-fn secrets_are_derived_again_and_an_api_key_is_not_repeated() {
+fn a_replay_repeats_signing_secrets_but_not_api_keys() {
     let world = World::new();
     for (path, body) in [
         ("/tools", json!({"name": "a", "url": "https://example.com/"})),
@@ -234,7 +234,7 @@ fn secrets_are_derived_again_and_an_api_key_is_not_repeated() {
 
 #[test]
 #[cfg_attr(not(test_host = "sandbox"), ignore = "needs the manual clock")]
-fn a_key_is_remembered_for_24_hours() {
+fn an_idempotency_key_is_stored_for_24_hours() {
     const DAY_MS: i64 = 24 * 60 * 60 * 1000;
     let world = World::with_manual_clock();
     let body = json!({"name": "A", "instructions": "B"});
@@ -246,21 +246,21 @@ fn a_key_is_remembered_for_24_hours() {
     let second = post();
     assert_ne!(second["id"], first["id"]);
     assert_eq!(second.header("idempotent-replayed"), None);
-    assert_eq!(post()["id"], second["id"], "and the new answer is remembered from then on");
+    assert_eq!(post()["id"], second["id"], "the new response is stored for its own 24 hours");
 }
 
 #[test]
-fn twins_at_the_same_time_do_it_once() {
-    const TWINS: usize = 12;
+fn concurrent_requests_with_one_idempotency_key_run_once() {
+    const REQUESTS: usize = 12;
     let world = World::new();
     let replies: Vec<Reply> = std::thread::scope(|scope| {
         let post =
-            || world.post_once("/tools", "twin", json!({"name": "one", "url": "https://example.com/"}));
-        let all: Vec<_> = (0..TWINS).map(|_| scope.spawn(post)).collect();
+            || world.post_once("/tools", "concurrent", json!({"name": "one", "url": "https://example.com/"}));
+        let all: Vec<_> = (0..REQUESTS).map(|_| scope.spawn(post)).collect();
         all.into_iter().map(|one| one.join().unwrap()).collect()
     });
     for reply in &replies {
-        // A twin waits for the first one's answer or is told 409.
+        // Later requests wait for the first response or get 409.
         assert!(reply.status == 201 || reply.code() == "idempotency_key_reused", "{reply:?}");
     }
     let firsts =
@@ -300,7 +300,7 @@ fn an_idempotency_key_is_1_to_255_printable_characters() {
             .refused("invalid_parameter")
             .naming(&["Idempotency-Key"]);
     }
-    // Where a request is idempotent by itself, the key means nothing.
+    // The key is ignored where requests are idempotent anyway.
     let assistant = world.assistant().id;
     let patch = json!({"name": "B"});
     world

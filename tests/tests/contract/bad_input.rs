@@ -1,4 +1,4 @@
-//! Nothing a client sends makes a failure of ours, a hang, or an answer without the envelope.
+//! No client input causes an internal error, a hang, or a response without the error envelope.
 use std::io::{Read, Write};
 use std::net::Shutdown;
 use std::time::{Duration, Instant};
@@ -10,7 +10,7 @@ use sidetone_tests::call::UNKNOWN_ID;
 use sidetone_tests::{Reply, World, wire};
 
 #[test]
-fn a_body_that_is_no_json_is_a_400() {
+fn an_invalid_json_body_is_a_400() {
     let world = World::new();
     let bodies: Vec<Vec<u8>> = vec![
         b"{".to_vec(),
@@ -58,7 +58,7 @@ fn a_body_that_is_no_json_is_a_400() {
 }
 
 #[test]
-fn json_that_must_not_be_is_refused_by_name() {
+fn the_error_for_forbidden_json_names_the_problem() {
     let world = World::new();
     for (body, field) in [
         (r#"{"name":"A","name":"B","instructions":"C"}"#, "name"),
@@ -101,7 +101,7 @@ fn json_that_must_not_be_is_refused_by_name() {
 }
 
 #[test]
-fn an_error_is_short_however_much_is_wrong() {
+fn errors_are_short_even_with_many_problems() {
     let world = World::new();
     let many: serde_json::Map<String, Value> =
         (0..50_000).map(|n| (format!("field_{n}"), Value::Null)).collect();
@@ -142,7 +142,7 @@ fn an_error_is_short_however_much_is_wrong() {
 }
 
 #[test]
-fn a_large_body_within_the_limit_is_read() {
+fn a_large_body_within_the_limit_is_accepted() {
     let world = World::new();
     let mut body = br#"{"name":"A","instructions":"B"}"#.to_vec();
     body.resize(BODY_BYTES_MAX, b' ');
@@ -169,7 +169,7 @@ fn a_body_over_1_mib_is_a_413() {
 
 #[test]
 #[cfg_attr(not(test_host = "native"), ignore = "needs the binary's own socket")]
-fn a_413_is_told_before_the_body_has_been_sent() {
+fn a_413_is_sent_before_the_body_is_complete() {
     let world = World::with_socket();
     let address = world.native().unwrap().address;
     let mut stream = wire::connect(address).unwrap();
@@ -184,10 +184,10 @@ fn a_413_is_told_before_the_body_has_been_sent() {
 
 #[test]
 #[cfg_attr(not(test_host = "native"), ignore = "needs the binary's own socket")]
-fn a_chunked_body_over_1_mib_is_a_413_as_soon_as_it_is() {
+fn a_chunked_body_gets_413_as_soon_as_it_exceeds_1_mib() {
     let world = World::with_socket();
     let address = world.native().unwrap().address;
-    // Not ended, so that whoever waits for its end never answers.
+    // The body has no end, so a server that waits for the end would never respond.
     let mut stream = wire::connect(address).unwrap();
     write!(stream, "POST /assistants HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n").unwrap();
     let chunk = vec![b' '; 64 * 1024];
@@ -203,7 +203,7 @@ fn a_chunked_body_over_1_mib_is_a_413_as_soon_as_it_is() {
 
 #[test]
 #[cfg_attr(not(test_host = "native"), ignore = "needs the binary's own socket")]
-fn a_client_that_sends_everything_before_it_reads_gets_to_read_the_413() {
+fn a_client_that_reads_only_after_sending_everything_gets_the_413() {
     let world = World::with_socket();
     const PARTS: usize = 64;
     let part = vec![b' '; 64 * 1024];
@@ -234,7 +234,7 @@ fn a_client_that_sends_everything_before_it_reads_gets_to_read_the_413() {
 
 #[test]
 #[cfg_attr(not(test_host = "native"), ignore = "needs the binary's own socket")]
-fn a_chunked_body_is_read_like_any_other() {
+fn chunked_bodies_are_accepted() {
     let world = World::with_socket();
     let mut stream = wire::connect(world.native().unwrap().address).unwrap();
     write!(
@@ -253,7 +253,7 @@ fn a_chunked_body_is_read_like_any_other() {
 
 #[test]
 #[cfg_attr(not(test_host = "native"), ignore = "needs the binary's own socket")]
-fn slow_bodies_hold_up_nobody_else() {
+fn slow_bodies_do_not_delay_other_requests() {
     let world = World::with_socket();
     let address = world.native().unwrap().address;
     let slow: Vec<_> = (0..50)
@@ -273,7 +273,7 @@ fn slow_bodies_hold_up_nobody_else() {
 
 #[test]
 #[cfg_attr(not(test_host = "native"), ignore = "needs the binary's own socket")]
-fn a_body_that_breaks_off_is_a_408_and_does_nothing() {
+fn an_incomplete_body_is_a_408_and_has_no_effect() {
     let world = World::with_socket();
     let mut stream = wire::connect(world.native().unwrap().address).unwrap();
     let body = r#"{"name":"A","instructions":"B"}"#;
@@ -293,7 +293,7 @@ fn a_body_that_breaks_off_is_a_408_and_does_nothing() {
 
 #[test]
 #[cfg_attr(not(test_host = "native"), ignore = "needs the binary's own socket")]
-fn what_is_no_http_closes_the_connection_and_nothing_else() {
+fn malformed_http_only_closes_its_own_connection() {
     let world = World::with_socket();
     let junk: [&[u8]; 9] = [
         b"\r\n\r\n\r\n",
@@ -319,7 +319,7 @@ fn what_is_no_http_closes_the_connection_and_nothing_else() {
 }
 
 #[test]
-fn private_targets_are_refused_in_every_spelling() {
+fn private_targets_are_rejected_in_every_spelling() {
     let world = World::new();
     let private = [
         "http://example.com/",
@@ -450,7 +450,7 @@ fn private_targets_are_refused_in_every_spelling() {
         assert_eq!(
             world.patch(format!("/tools/{}", tool.id), json!({"url": url})).ok()["url"],
             url,
-            "shown as it was written"
+            "the URL is returned as it was sent"
         );
         world.post("/webhooks", json!({"url": url, "events": ["*"]})).created();
     }
@@ -459,7 +459,7 @@ fn private_targets_are_refused_in_every_spelling() {
 }
 
 #[test]
-fn paths_of_any_spelling_are_a_404_or_what_they_mean() {
+fn unusual_path_spellings_are_a_404_or_equivalent() {
     let world = World::new();
     let id = world.assistant().id;
     let spelled: String = id.bytes().map(|byte| format!("%{byte:02x}")).collect();
@@ -525,7 +525,7 @@ fn paths_of_any_spelling_are_a_404_or_what_they_mean() {
 }
 
 #[test]
-fn queries_of_any_spelling_are_judged_by_name() {
+fn unusual_query_spellings_get_the_right_error() {
     let world = World::new();
     for (query, code) in [
         ("?", ""),
@@ -560,7 +560,7 @@ fn queries_of_any_spelling_are_judged_by_name() {
 }
 
 #[test]
-fn headers_of_any_size_and_content_get_an_answer() {
+fn unusual_headers_get_a_response() {
     let world = World::new();
     let long = "x".repeat(30_000);
     for (name, value) in [
@@ -603,7 +603,7 @@ fn headers_of_any_size_and_content_get_an_answer() {
 }
 
 #[test]
-fn answers_are_kept_by_no_cache_and_sniffed_by_no_browser() {
+fn responses_forbid_caching_and_content_sniffing() {
     let world = World::new();
     for reply in [
         world.get("/assistants"),

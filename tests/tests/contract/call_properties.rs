@@ -1,5 +1,5 @@
-//! Any calls, written in any order, under any filter: the list, its pages and its statistics are those of
-//! a model that looks at every call.
+//! Property tests of the call log: for any calls, written in any order, and any filter, the list, its pages and its
+//! statistics match a model that scans all calls.
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
@@ -18,16 +18,16 @@ use sidetone_tests::call::encoded;
 use sidetone_tests::{World, example};
 
 const DAY_MS: i64 = 86_400_000;
-/// A border of 64 days, and so of every shorter span.
-const BORDER_MS: i64 = 319 * 64 * DAY_MS;
+/// A boundary between 64-day spans, and thus between all shorter spans.
+const BOUNDARY_MS: i64 = 319 * 64 * DAY_MS;
 const WORDS: [&str; 6] = ["apple", "apricot", "Bäckerei", "cherry", "2024", "x"];
 const OUTCOMES: [Outcome; 3] = [Outcome::Completed, Outcome::Busy, Outcome::Voicemail];
 const SENTIMENTS: [Sentiment; 2] = [Sentiment::Positive, Sentiment::Unknown];
 const SOURCES: [Source; 2] = [Source::Inbound, Source::Simulation];
 
-/// What is done to the log, in order. An [`Index`] picks one of the calls so far.
+/// A write to the log. An [`Index`] selects one of the calls so far.
 #[derive(Debug, Clone)]
-enum Deed {
+enum Action {
     Insert {
         assistant: usize,
         source: Source,
@@ -44,9 +44,9 @@ enum Deed {
     },
     End(Index, Ending, Option<Finding>),
     Analyze(Index, Finding),
-    /// The carrier tells its price.
+    /// The carrier reports its price.
     Reprice(Index, i64),
-    /// A job that runs twice.
+    /// A repeated insert, as by a job that runs twice.
     InsertAgain(Index),
     EndAgain(Index, Ending),
 }
@@ -68,7 +68,7 @@ struct Finding {
 }
 
 #[derive(Debug, Clone)]
-struct Question {
+struct Query {
     assistant: Option<usize>,
     source: Option<Source>,
     model: Option<usize>,
@@ -85,7 +85,7 @@ struct Question {
 }
 
 #[derive(Clone)]
-struct Known {
+struct ExpectedCall {
     new: NewCall,
     ended: Option<EndedCall>,
     analysis: Option<Analysis>,
@@ -96,35 +96,35 @@ proptest! {
 
     #[test]
     #[cfg_attr(not(test_host = "sandbox"), ignore = "needs the manual clock")]
-    fn the_log_is_what_was_written(deeds in vec(deed(), 0..50), questions in vec(question(), 12)) {
+    fn the_call_log_matches_the_model(actions in vec(action(), 0..50), queries in vec(query(), 12)) {
         let world = World::with_manual_clock();
         let bystander = world.other();
         bystander.a_call();
-        let known = done(&world, &deeds);
-        agree(&world, &known, &questions);
-        recounted(&world);
+        let known = apply(&world, &actions);
+        check_queries(&world, &known, &queries);
+        check_rollups(&world);
         prop_assert_eq!(bystander.get("/calls").ok()["stats"]["total"].as_i64(), Some(1));
     }
 }
 
-fn done(world: &World, deeds: &[Deed]) -> Vec<Known> {
-    let mut known: Vec<Known> = Vec::new();
-    for deed in deeds {
+fn apply(world: &World, actions: &[Action]) -> Vec<ExpectedCall> {
+    let mut known: Vec<ExpectedCall> = Vec::new();
+    for action in actions {
         let picked = |index: &Index| (!known.is_empty()).then(|| index.index(known.len()));
-        match deed {
-            Deed::Insert { assistant, source, model, voice, started_at } => {
+        match action {
+            Action::Insert { assistant, source, model, voice, started_at } => {
                 let mut new = new_call(world, *assistant, *source, *started_at);
                 (new.model, new.voice) = (format!("example/{model}"), format!("example/{voice}"));
                 world.write(write::insert(&new));
-                known.push(Known { new, ended: None, analysis: None });
+                known.push(ExpectedCall { new, ended: None, analysis: None });
             }
-            Deed::Record { assistant, source, started_at, ending, finding } => {
+            Action::Record { assistant, source, started_at, ending, finding } => {
                 let new = new_call(world, *assistant, *source, *started_at);
                 let (ended, analysis) = (ended(&new, ending), finding.as_ref().map(analysis));
                 world.write(write::record(&new, Some(&ended), analysis.as_ref()));
-                known.push(Known { new, ended: Some(ended), analysis });
+                known.push(ExpectedCall { new, ended: Some(ended), analysis });
             }
-            Deed::End(index, ending, finding) => {
+            Action::End(index, ending, finding) => {
                 let Some(at) = picked(index) else { continue };
                 let one = &mut known[at];
                 let (ended, analysis) = (ended(&one.new, ending), finding.as_ref().map(analysis));
@@ -133,7 +133,7 @@ fn done(world: &World, deeds: &[Deed]) -> Vec<Known> {
                     (one.ended, one.analysis) = (Some(ended), analysis);
                 }
             }
-            Deed::Analyze(index, finding) => {
+            Action::Analyze(index, finding) => {
                 let Some(at) = picked(index) else { continue };
                 let one = &mut known[at];
                 let analysis = analysis(finding);
@@ -142,7 +142,7 @@ fn done(world: &World, deeds: &[Deed]) -> Vec<Known> {
                     one.analysis = Some(analysis);
                 }
             }
-            Deed::Reprice(index, price) => {
+            Action::Reprice(index, price) => {
                 let Some(at) = picked(index) else { continue };
                 let one = &mut known[at];
                 let costs = one.ended.as_ref().map_or(Costs::default(), |ended| ended.costs);
@@ -152,11 +152,11 @@ fn done(world: &World, deeds: &[Deed]) -> Vec<Known> {
                     (ended.costs.telephony_microusd, ended.costs.total_microusd) = (*price, total);
                 }
             }
-            Deed::InsertAgain(index) => {
+            Action::InsertAgain(index) => {
                 let Some(at) = picked(index) else { continue };
                 world.write(write::insert(&known[at].new));
             }
-            Deed::EndAgain(index, ending) => {
+            Action::EndAgain(index, ending) => {
                 let Some(at) = picked(index) else { continue };
                 let one = &known[at];
                 if one.ended.is_some() {
@@ -173,23 +173,23 @@ fn done(world: &World, deeds: &[Deed]) -> Vec<Known> {
     known
 }
 
-fn agree(world: &World, known: &[Known], questions: &[Question]) {
+fn check_queries(world: &World, known: &[ExpectedCall], queries: &[Query]) {
     for one in known {
         let said = world.get(format!("/calls/{}", one.new.id)).ok();
         assert_eq!(String::from_utf8_lossy(&said.body), text(one));
     }
-    for question in questions {
-        let uri = question.uri();
+    for query in queries {
+        let uri = query.uri();
         let said = world.get(&uri).ok().json;
-        let expected = question.answer(known);
+        let expected = query.expected(known);
         assert_eq!(said["stats"], expected["stats"], "{uri}");
         assert_eq!(said["pagination"], expected["pagination"], "{uri}");
         assert_eq!(said["calls"], expected["calls"], "{uri}");
     }
 }
 
-/// The roll-ups are what a recount of all calls gives, and hold no rows of nothing.
-fn recounted(world: &World) {
+/// The roll-ups match a recount of all calls, without empty rows.
+fn check_rollups(world: &World) {
     let read = |text: &'static str| {
         let database = &world.sandbox().unwrap().services().ports().database;
         block_on(database.read(vec![sql!(text)])).unwrap().remove(0)
@@ -237,12 +237,12 @@ fn analysis(finding: &Finding) -> Analysis {
     }
 }
 
-fn text(known: &Known) -> String {
+fn text(known: &ExpectedCall) -> String {
     let call = Call::of(&known.new, known.ended.as_ref(), known.analysis.as_ref()).unwrap();
     serde_json::to_string(&call).unwrap()
 }
 
-impl Question {
+impl Query {
     fn uri(&self) -> String {
         let mut parts = vec![format!("page={}", self.page), format!("limit={}", self.limit)];
         let mut add = |name: &str, value: Option<String>| {
@@ -263,7 +263,7 @@ impl Question {
         format!("/calls?{}", parts.join("&"))
     }
 
-    fn passes(&self, known: &Known, call: &Value) -> bool {
+    fn passes(&self, known: &ExpectedCall, call: &Value) -> bool {
         let is = |name: &str, wanted: Option<String>| wanted.is_none_or(|wanted| call[name] == wanted);
         let started_at = known.new.started_at.ms();
         let day = |ms: i64| ms.div_euclid(DAY_MS);
@@ -289,8 +289,8 @@ impl Question {
             && self.search.as_ref().is_none_or(found)
     }
 
-    fn answer(&self, known: &[Known]) -> Value {
-        let mut passing: Vec<(usize, &Known, Value)> = known
+    fn expected(&self, known: &[ExpectedCall]) -> Value {
+        let mut passing: Vec<(usize, &ExpectedCall, Value)> = known
             .iter()
             .enumerate()
             .map(|(at, one)| (at, one, serde_json::from_str(&text(one)).unwrap()))
@@ -343,10 +343,10 @@ impl Question {
     }
 }
 
-/// Around borders of spans of every length, and often the same.
-fn moment() -> impl Strategy<Value = i64> {
+/// Times near boundaries of spans of every length, often identical.
+fn timestamp() -> impl Strategy<Value = i64> {
     (select(vec![-65, -64, -17, -4, -1, 0, 1, 3, 4, 16, 31, 63, 64]), select(vec![-1, 0, 1, DAY_MS / 2]))
-        .prop_map(|(day, ms)| BORDER_MS + day * DAY_MS + ms)
+        .prop_map(|(day, ms)| BOUNDARY_MS + day * DAY_MS + ms)
 }
 
 fn ending() -> impl Strategy<Value = Ending> {
@@ -360,25 +360,25 @@ fn finding() -> impl Strategy<Value = Finding> {
         .prop_map(|(sentiment, outcome, word)| Finding { sentiment, outcome, word })
 }
 
-fn deed() -> impl Strategy<Value = Deed> {
+fn action() -> impl Strategy<Value = Action> {
     let source = || select(SOURCES.to_vec());
     prop_oneof![
-        4 => (0..3_usize, source(), 0..2_usize, 0..2_usize, moment()).prop_map(
-            |(assistant, source, model, voice, started_at)| Deed::Insert { assistant, source, model, voice, started_at }
+        4 => (0..3_usize, source(), 0..2_usize, 0..2_usize, timestamp()).prop_map(
+            |(assistant, source, model, voice, started_at)| Action::Insert { assistant, source, model, voice, started_at }
         ),
-        4 => (0..3_usize, source(), moment(), ending(), option::of(finding())).prop_map(
-            |(assistant, source, started_at, ending, finding)| Deed::Record { assistant, source, started_at, ending, finding }
+        4 => (0..3_usize, source(), timestamp(), ending(), option::of(finding())).prop_map(
+            |(assistant, source, started_at, ending, finding)| Action::Record { assistant, source, started_at, ending, finding }
         ),
         4 => (any::<Index>(), ending(), option::weighted(0.3, finding()))
-            .prop_map(|(index, ending, finding)| Deed::End(index, ending, finding)),
-        4 => (any::<Index>(), finding()).prop_map(|(index, finding)| Deed::Analyze(index, finding)),
-        2 => (any::<Index>(), 0..3_i64).prop_map(|(index, price)| Deed::Reprice(index, price)),
-        1 => any::<Index>().prop_map(Deed::InsertAgain),
-        1 => (any::<Index>(), ending()).prop_map(|(index, ending)| Deed::EndAgain(index, ending)),
+            .prop_map(|(index, ending, finding)| Action::End(index, ending, finding)),
+        4 => (any::<Index>(), finding()).prop_map(|(index, finding)| Action::Analyze(index, finding)),
+        2 => (any::<Index>(), 0..3_i64).prop_map(|(index, price)| Action::Reprice(index, price)),
+        1 => any::<Index>().prop_map(Action::InsertAgain),
+        1 => (any::<Index>(), ending()).prop_map(|(index, ending)| Action::EndAgain(index, ending)),
     ]
 }
 
-fn question() -> impl Strategy<Value = Question> {
+fn query() -> impl Strategy<Value = Query> {
     let groups = (
         option::weighted(0.2, 0..4_usize),
         option::weighted(0.2, select(SOURCES.to_vec())),
@@ -388,8 +388,8 @@ fn question() -> impl Strategy<Value = Question> {
         option::weighted(0.2, select(SENTIMENTS.to_vec())),
     );
     let rest = (
-        option::weighted(0.3, (moment(), any::<bool>())),
-        option::weighted(0.3, (moment(), any::<bool>())),
+        option::weighted(0.3, (timestamp(), any::<bool>())),
+        option::weighted(0.3, (timestamp(), any::<bool>())),
         option::weighted(0.2, vec(select([WORDS.as_slice(), &["ap", "bäck"]].concat()), 1..3)),
         option::of(select(vec!["started_at", "ended_at", "duration_ms", "cost"])),
         option::of(select(vec!["asc", "desc"])),
@@ -401,7 +401,7 @@ fn question() -> impl Strategy<Value = Question> {
             (assistant, source, model, voice, outcome, sentiment),
             (from, to, search, sort, order, page, limit),
         )| {
-            Question {
+            Query {
                 assistant,
                 source,
                 model,

@@ -1,5 +1,5 @@
-//! The call log: the list, its parameters, searching it, one call. That lists and statistics are right for
-//! any calls is in `call_properties`.
+//! The call log: the list, its parameters, search, one call. `call_properties` checks lists and statistics for
+//! arbitrary calls.
 use serde_json::{Value, json};
 use sidetone_engine::base::api_key::ApiKey;
 use sidetone_engine::base::ids::{CallId, Id as _, RunId};
@@ -12,7 +12,7 @@ use sidetone_tests::{World, example};
 
 #[test]
 #[cfg_attr(not(test_host = "sandbox"), ignore = "needs the manual clock")]
-fn a_call_has_every_field_from_its_beginning_to_its_analysis() {
+fn a_call_has_all_fields_at_every_stage() {
     let world = World::with_manual_clock();
     let new = example::new_call(&world);
     world.write(write::insert(&new));
@@ -53,7 +53,7 @@ fn a_call_has_every_field_from_its_beginning_to_its_analysis() {
 
 #[test]
 #[cfg_attr(not(test_host = "sandbox"), ignore = "needs the manual clock")]
-fn what_was_written_is_what_is_read_to_the_byte() {
+fn a_call_is_read_back_byte_for_byte() {
     let world = World::with_manual_clock();
     let (ended, analysis) = (example::ended_call(), example::analysis());
     for (ended, analysis) in [(None, None), (Some(&ended), None), (Some(&ended), Some(&analysis))] {
@@ -67,7 +67,7 @@ fn what_was_written_is_what_is_read_to_the_byte() {
 
 #[test]
 #[cfg_attr(not(test_host = "sandbox"), ignore = "needs the manual clock")]
-fn a_call_only_moves_forward() {
+fn the_status_of_a_call_only_moves_forward() {
     let world = World::with_manual_clock();
     let mut new = example::new_call(&world);
     new.status = CallStatus::Queued;
@@ -96,7 +96,7 @@ fn a_call_only_moves_forward() {
 }
 
 #[test]
-fn an_empty_log_has_statistics_of_zero() {
+fn an_empty_log_has_zero_statistics() {
     let world = World::new();
     assert_eq!(
         world.get("/calls").ok().json,
@@ -114,7 +114,7 @@ fn an_empty_log_has_statistics_of_zero() {
 
 #[test]
 #[cfg_attr(not(test_host = "sandbox"), ignore = "needs the manual clock")]
-fn nobody_sees_the_calls_of_another_workspace() {
+fn calls_of_other_workspaces_are_invisible() {
     let world = World::with_manual_clock();
     let stranger = world.other();
     let call = world.a_call();
@@ -137,14 +137,14 @@ fn nobody_sees_the_calls_of_another_workspace() {
         let expected = if query.contains("OR") { 0 } else { 1 };
         assert_eq!(ours["stats"]["total"], expected, "{query}");
     }
-    // Nor does writing for one workspace touch the other's.
+    // Writes for one workspace do not affect the other's calls.
     let call_id = CallId::from_stored(&*call.id);
     world.write(write::analyzed(&stranger.workspace_id(), &call_id, &example::analysis()));
     assert_eq!(world.get(format!("/calls/{}", call.id)).ok().json, call.json);
 }
 
 #[test]
-fn a_wrong_form_is_a_400_and_a_value_that_is_not_allowed_a_422() {
+fn malformed_parameters_are_a_400_and_invalid_values_a_422() {
     let world = World::new();
     for name in ["date_from", "date_to"] {
         for bad in [
@@ -203,7 +203,7 @@ fn a_search_finds_words_numbers_and_ids() {
         list["stats"]["total"].as_i64().unwrap()
     };
     for (search, expected) in [
-        // Transcript and summary, any order, any case, without accents, the last word unfinished.
+        // Transcript and summary: any order, any case, without accents, with a prefix of the last word.
         ("saturday", 2),
         ("Saturday OPEN", 2),
         ("velo cafe gruezi", 2),
@@ -212,19 +212,19 @@ fn a_search_finds_words_numbers_and_ids() {
         ("opening hours", 2),
         ("summary", 0),
         ("\"on Saturday\"", 2),
-        // Numbers, however they are written, and their beginning.
+        // Numbers in any notation, and their prefixes.
         ("+442071838750", 1),
         ("+44 (20) 7183-8750", 1),
         ("44207183", 1),
         ("+14155550123", 2),
         ("1415555", 2),
-        // Ids, whole and begun.
+        // Ids and their prefixes.
         (&new.id, 1),
         (&new.id[..20], 2),
         ("CA0123456789", 2),
         ("run_01abc", 1),
         ("01abc", 1),
-        // Nothing to look for.
+        // No match.
         ("", 0),
         (" ", 0),
         ("***", 0),
@@ -236,7 +236,7 @@ fn a_search_finds_words_numbers_and_ids() {
 }
 
 #[test]
-fn every_way_through_the_list_is_open_on_every_host() {
+fn every_sorting_filter_and_page_works_on_every_host() {
     let world = World::new();
     let calls: Vec<String> = (0..3).map(|_| world.runs_call().id).collect();
     let one = world.get(format!("/calls/{}", calls[0])).ok().json;
@@ -263,7 +263,7 @@ fn every_way_through_the_list_is_open_on_every_host() {
 
 #[test]
 #[cfg_attr(not(test_host = "sandbox"), ignore = "needs the manual clock")]
-fn no_search_is_an_error() {
+fn no_search_text_causes_an_error() {
     let world = World::with_manual_clock();
     world.a_call();
     let hostile = [
@@ -319,7 +319,7 @@ fn no_search_is_an_error() {
 }
 
 #[test]
-fn a_wrong_key_finds_out_nothing() {
+fn an_invalid_key_reveals_nothing() {
     let world = World::new();
     let wrong = ApiKey::from_bytes([8; 32]);
     for query in
@@ -335,13 +335,13 @@ fn a_wrong_key_finds_out_nothing() {
 
 #[test]
 #[cfg_attr(not(test_host = "sandbox"), ignore = "needs the manual clock")]
-fn pages_follow_each_other_without_gap_or_repetition() {
+fn pages_have_no_gaps_or_duplicates() {
     let world = World::with_manual_clock();
     const CALLS: usize = 500;
     let mut ids = Vec::new();
     for n in 0..CALLS {
         let mut new = example::new_call(&world);
-        // A few hundred days, several calls at the same moment.
+        // Over a few hundred days, several calls with the same time.
         new.started_at = new.started_at + (n as i64 / 3) * 2 * 86_400_000;
         world.write(write::insert(&new));
         ids.push(new.id.to_string());
@@ -373,7 +373,7 @@ fn pages_follow_each_other_without_gap_or_repetition() {
 
 #[test]
 #[cfg_attr(not(test_host = "sandbox"), ignore = "needs the manual clock")]
-fn a_list_stops_showing_transcripts_at_4_mib() {
+fn a_list_contains_at_most_4_mib_of_transcripts() {
     let world = World::with_manual_clock();
     const EACH: usize = 1024 * 1024 - 200;
     let make = |size: usize| -> NewCall {
@@ -391,7 +391,11 @@ fn a_list_stops_showing_transcripts_at_4_mib() {
     let list = world.get("/calls").ok();
     let shown: Vec<bool> =
         list["calls"].as_array().unwrap().iter().map(|call| call["transcript"].is_array()).collect();
-    assert_eq!(shown, [true, true, true, true, false, false], "the rest is left out, however small");
+    assert_eq!(
+        shown,
+        [true, true, true, true, false, false],
+        "all later transcripts are omitted, even small ones"
+    );
     assert!(world.get(format!("/calls/{}", small.id)).ok()["transcript"].is_array());
     assert!(list.body.len() < 4 * 1024 * 1024 + 64 * 1024);
 }

@@ -1,29 +1,29 @@
-//! What carriers do that no carrier should, and carriers that the operator has no account with.
+//! Invalid behaviour of carriers, and carriers without an account.
 use http::Method;
 use serde_json::json;
 use sidetone_engine::base::limits::PHONE_CONNECT_MS;
 use sidetone_tests::World;
 
 #[test]
-fn a_caller_is_told_no_where_the_operator_has_no_account() {
+fn calls_from_a_carrier_without_an_account_are_declined() {
     let world = World::new();
     let ask = |path: &str| world.call(Method::POST, path, None);
-    // The world has an account with Twilio only.
+    // This service only has an account with Twilio.
     let plivo = ask("/carriers/plivo/voice");
     assert_eq!((plivo.status, plivo.header("content-type")), (200, Some("text/xml; charset=utf-8")));
     assert_eq!(plivo.body, r#"<Response><Hangup reason="rejected"/></Response>"#);
     let vonage = ask("/carriers/vonage/voice").ok().json;
     assert_eq!(vonage[0]["text"], "This number is not in service. Goodbye.");
-    // Only a command with an API key declines at Telnyx; and nobody waits for what becomes of a call.
+    // Telnyx declines only by a command with an API key, and status callbacks have no effect.
     for path in ["/carriers/telnyx/voice", "/carriers/plivo/status", "/carriers/vonage/status"] {
         ask(path).refused("carrier_not_configured");
     }
     assert_eq!(world.get("/calls").ok()["calls"], json!([]));
 }
 
-/// A problem reads as the error does that the same request would get.
+/// A dry run reports problems in the same form as the errors of the real request.
 #[test]
-fn a_dry_run_shows_problems_as_errors_are_shown() {
+fn dry_run_problems_have_the_form_of_errors() {
     let world = World::new();
     let assistant = world.assistant();
     let number = json!({"assistant_id": assistant.id, "provider": "telnyx"});
@@ -41,7 +41,7 @@ fn a_dry_run_shows_problems_as_errors_are_shown() {
 }
 
 #[test]
-fn a_carrier_that_names_another_call_has_said_nothing() {
+fn a_callback_with_another_call_id_is_ignored() {
     let world = World::with_settings(&[]);
     let sandbox = world.sandbox().unwrap();
     let body = json!({"sid": format!("CA{}", "7".repeat(32)), "status": "queued"}).to_string();
@@ -60,14 +60,14 @@ fn a_carrier_that_names_another_call_has_said_nothing() {
     );
 }
 
-/// Nobody talks on a call that was given up; the order's answer is the first to say how the carrier calls it.
+/// The conversation cannot start any more, and only the response to the order contains the carrier's call id.
 #[test]
-fn a_call_that_was_given_up_before_it_had_a_name_is_hung_up() {
+fn a_call_given_up_before_its_carrier_id_is_known_is_hung_up() {
     let world = World::with_settings(&[]);
     let sandbox = world.sandbox().unwrap();
     let from = world.binding();
     let order = json!({"assistant_id": from["assistant_id"], "to": "+14155557777", "from": from.id});
-    let ours = world.backdoor();
+    let ours = world.direct_access();
     sandbox.meanwhile(move || {
         let over = sidetone_engine::sql!("UPDATE phone_calls SET is_over = 1, version = version + 1");
         let write = async move { ours.ports().database.write(vec![over]).await };
@@ -84,15 +84,15 @@ fn a_call_that_was_given_up_before_it_had_a_name_is_hung_up() {
     assert!(sent[0].url.contains(&sid), "{}", sent[0].url);
 }
 
-/// A callback may be faster than the order's answer, which is then no news of a queue.
+/// A callback may arrive before the response to the order, whose `queued` is then outdated.
 #[test]
-fn a_call_that_rings_before_its_order_is_answered_stands_in_no_queue() {
+fn a_call_that_rings_before_the_order_response_is_not_queued() {
     let world = World::with_settings(&[]);
     let sandbox = world.sandbox().unwrap();
     let from = world.binding();
     let order = json!({"assistant_id": from["assistant_id"], "to": "+14155557777", "from": from.id});
     for rings in [false, true] {
-        let ours = world.backdoor();
+        let ours = world.direct_access();
         if rings {
             sandbox.meanwhile(move || {
                 let told = vec![
@@ -116,13 +116,13 @@ fn a_call_that_rings_before_its_order_is_answered_stands_in_no_queue() {
 }
 
 #[test]
-fn what_the_carrier_said_is_kept_though_the_key_was_revoked_meanwhile() {
+fn the_order_response_is_stored_although_the_key_was_revoked() {
     let world = World::with_settings(&[]);
     let sandbox = world.sandbox().unwrap();
     let from = world.binding();
     let order = json!({"assistant_id": from["assistant_id"], "to": "+14155557777", "from": from.id});
-    let brief = world.api_key();
-    let (ours, key_id) = (world.backdoor(), brief.id.clone());
+    let temporary = world.api_key();
+    let (ours, key_id) = (world.direct_access(), temporary.id.clone());
     sandbox.meanwhile(move || {
         let revoke = sidetone_engine::sql!("UPDATE api_keys SET revoked_at = 1 WHERE id = :id", id = key_id);
         let write = async move { ours.ports().database.write(vec![revoke]).await };
@@ -131,9 +131,9 @@ fn what_the_carrier_said_is_kept_though_the_key_was_revoked_meanwhile() {
     });
     let sid = format!("CA{}", "8".repeat(32));
     sandbox.answer_http(201, &json!({"sid": sid, "status": "queued"}).to_string());
-    let with_brief = world.with_key(brief["key"].as_str().unwrap());
-    let call = with_brief.post("/calls/outbound", order).created().json;
+    let with_temporary = world.with_key(temporary["key"].as_str().unwrap());
+    let call = with_temporary.post("/calls/outbound", order).created().json;
     assert_eq!(call["carrier_call_id"], sid);
     assert_eq!(world.get(format!("/calls/{}", call["id"].as_str().unwrap())).ok()["carrier_call_id"], sid);
-    with_brief.get("/calls").refused("unauthorized");
+    with_temporary.get("/calls").refused("unauthorized");
 }

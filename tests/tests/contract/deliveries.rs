@@ -1,5 +1,5 @@
-//! Deliveries: what webhooks are sent, when, and what is told of it. The clock is moved by hand and
-//! every answer of a receiver is scripted; `receivers` does the same over real sockets.
+//! Webhook deliveries: what is sent, when, and what the API reports about it. Uses a manual clock and scripted
+//! responses of receivers; `receivers` covers real sockets.
 use http::Method;
 use serde_json::{Value, json};
 use sidetone::sandbox::block_on;
@@ -8,11 +8,11 @@ use sidetone_engine::ports::{HttpError, HttpReply, HttpRequest};
 use sidetone_engine::storage::batch::Batch;
 use sidetone_engine::storage::events::{self, EventKind, Subscribers};
 use sidetone_engine::storage::signing::webhook_signature;
-use sidetone_tests::{Made, World};
+use sidetone_tests::{Created, World};
 
 #[test]
 #[cfg_attr(not(test_host = "sandbox"), ignore = "needs the manual clock")]
-fn a_test_event_is_sent_signed_to_that_webhook_alone() {
+fn a_test_event_is_signed_and_sent_only_to_that_webhook() {
     let world = World::with_manual_clock();
     let sandbox = world.sandbox().unwrap();
     let webhook = world.webhook();
@@ -40,18 +40,18 @@ fn a_test_event_is_sent_signed_to_that_webhook_alone() {
     assert_eq!(body["type"], "webhook.test");
     assert_eq!(body["created_at"], delivery["created_at"]);
     assert!(text(&body["workspace_id"]).starts_with("ws_"));
-    assert_eq!(body["data"], json!({"webhook": shown}), "exactly what REST says");
+    assert_eq!(body["data"], json!({"webhook": shown}), "the event contains the webhook as REST returns it");
     assert_eq!(body.as_object().unwrap().len(), 5);
     let read = only(&world, &webhook);
     assert_eq!((&read["status"], &read["attempts"]), (&json!("delivered"), &json!(1)));
     assert_eq!((&read["last_status"], &read["next_attempt_at"]), (&json!(204), &Value::Null));
     assert_eq!(read["delivered_at"], delivery["created_at"]);
-    assert_eq!(sandbox.run_jobs(), 0, "nothing is left to do");
+    assert_eq!(sandbox.run_jobs(), 0, "no job is left");
 }
 
 #[test]
 #[cfg_attr(not(test_host = "sandbox"), ignore = "needs the manual clock")]
-fn a_delivery_that_fails_is_tried_again_by_the_schedule_and_given_up_at_its_end() {
+fn a_failing_delivery_is_retried_on_schedule_until_the_last_attempt() {
     let world = World::with_manual_clock();
     let sandbox = world.sandbox().unwrap();
     let webhook = world.webhook();
@@ -66,7 +66,7 @@ fn a_delivery_that_fails_is_tried_again_by_the_schedule_and_given_up_at_its_end(
         assert_eq!(read["last_error"], "The receiver answered HTTP 500.");
         assert_eq!((&read["last_status"], &read["last_response"]), (&json!(500), &json!("no")));
         sandbox.advance(pause_ms - 1);
-        assert_eq!(sandbox.run_jobs(), 0, "not before its time");
+        assert_eq!(sandbox.run_jobs(), 0, "no retry before it is due");
         sandbox.advance(pause_ms / 10 + 1);
         for request in sandbox.sent_http() {
             verify(&request, text(&webhook["signing_secret"]));
@@ -82,14 +82,14 @@ fn a_delivery_that_fails_is_tried_again_by_the_schedule_and_given_up_at_its_end(
     assert_eq!((&read["next_attempt_at"], &read["last_status"]), (&Value::Null, &Value::Null));
     assert_eq!(read["last_error"], "The receiver did not answer within 15 s.");
     assert_eq!(bodies.len(), 7);
-    assert!(bodies.iter().all(|body| *body == bodies[0]), "the same bytes in every attempt");
+    assert!(bodies.iter().all(|body| *body == bodies[0]), "every attempt sends the same body");
     stamps.dedup();
-    assert_eq!(stamps.len(), 7, "a fresh timestamp in every attempt");
+    assert_eq!(stamps.len(), 7, "every attempt has a new timestamp");
     sandbox.advance(365 * 24 * 60 * 60 * 1000);
     assert_eq!(sandbox.run_jobs(), 0);
-    assert_eq!(list(&world, &webhook, "?status=failed").len(), 1, "a dead letter stays readable");
+    assert_eq!(list(&world, &webhook, "?status=failed").len(), 1, "a failed delivery stays readable");
 
-    // It can be sent again, with the same id, and has its whole schedule again.
+    // A redelivery keeps the id and restarts the schedule.
     sandbox.sent_http();
     let again = redeliver(&world, &delivery);
     assert_eq!((&again["status"], &again["attempts"]), (&json!("pending"), &json!(8)));
@@ -108,7 +108,7 @@ fn a_delivery_that_fails_is_tried_again_by_the_schedule_and_given_up_at_its_end(
 
 #[test]
 #[cfg_attr(not(test_host = "sandbox"), ignore = "needs the manual clock")]
-fn every_kind_of_failure_is_told_and_tried_again() {
+fn every_kind_of_failure_is_reported_and_retried() {
     let world = World::with_manual_clock();
     let sandbox = world.sandbox().unwrap();
     for (answer, status, error) in [
@@ -130,15 +130,15 @@ fn every_kind_of_failure_is_told_and_tried_again() {
         let read = only(&world, &webhook);
         assert_eq!((&read["status"], &read["last_status"]), (&json!("pending"), &status), "{read}");
         assert!(text(&read["last_error"]).contains(error), "{read}");
-        assert!(!read.to_string().contains("10.1.2.3"), "what our side saw stays in the log: {read}");
+        assert!(!read.to_string().contains("10.1.2.3"), "internal details are only in the log: {read}");
         world.delete(format!("/webhooks/{}", webhook.id)).empty();
     }
-    assert_eq!(sandbox.sent_http().len(), 6, "nothing was followed");
+    assert_eq!(sandbox.sent_http().len(), 6, "no redirect was followed");
 }
 
 #[test]
 #[cfg_attr(not(test_host = "sandbox"), ignore = "needs the manual clock")]
-fn a_large_answer_is_none_the_worse_and_little_of_it_is_kept() {
+fn a_large_response_counts_as_success_and_is_truncated() {
     let world = World::with_manual_clock();
     let webhook = world.webhook();
     test(&world, &webhook);
@@ -170,7 +170,7 @@ fn a_410_disables_the_webhook() {
 
 #[test]
 #[cfg_attr(not(test_host = "sandbox"), ignore = "needs the manual clock")]
-fn a_410_from_where_the_webhook_no_longer_points_disables_nothing() {
+fn a_410_from_a_previous_url_does_not_disable_the_webhook() {
     let world = World::with_manual_clock();
     let sandbox = world.sandbox().unwrap();
     let webhook = world.webhook();
@@ -207,7 +207,7 @@ fn retry_after_is_honoured_within_the_schedule() {
 
 #[test]
 #[cfg_attr(not(test_host = "sandbox"), ignore = "needs the manual clock")]
-fn a_disabled_webhook_gets_nothing_new_and_what_is_pending_waits() {
+fn a_disabled_webhook_gets_no_new_events_and_pending_ones_wait() {
     let world = World::with_manual_clock();
     let sandbox = world.sandbox().unwrap();
     let webhook =
@@ -220,7 +220,11 @@ fn a_disabled_webhook_gets_nothing_new_and_what_is_pending_waits() {
     sandbox.advance(60_000);
     assert_eq!(sandbox.run_jobs(), 0);
     assert!(sandbox.sent_http().is_empty());
-    assert_eq!(only(&world, &webhook)["status"], "pending", "the second was never there");
+    assert_eq!(
+        only(&world, &webhook)["status"],
+        "pending",
+        "no delivery was created while the webhook was disabled"
+    );
     world.patch(&path, json!({"enabled": true})).ok();
     sandbox.answer_http(200, "");
     sandbox.run_jobs();
@@ -233,7 +237,7 @@ fn a_disabled_webhook_gets_nothing_new_and_what_is_pending_waits() {
 
 #[test]
 #[cfg_attr(not(test_host = "sandbox"), ignore = "needs the manual clock")]
-fn a_deleted_webhook_cancels_what_is_pending_and_its_deliveries_stay_readable() {
+fn deleting_a_webhook_cancels_pending_deliveries_which_stay_readable() {
     let world = World::with_manual_clock();
     let sandbox = world.sandbox().unwrap();
     let webhook = world.webhook();
@@ -262,10 +266,10 @@ fn a_deleted_webhook_cancels_what_is_pending_and_its_deliveries_stay_readable() 
 
 #[test]
 #[cfg_attr(not(test_host = "sandbox"), ignore = "needs the manual clock")]
-fn a_redelivery_asked_for_while_an_attempt_is_under_way_is_made() {
+fn a_redelivery_requested_during_an_attempt_is_made() {
     let world = World::with_manual_clock();
     let sandbox = world.sandbox().unwrap();
-    // The last attempt of its schedule, and one in the middle of it.
+    // During the last attempt of the schedule, and during an earlier one.
     for (attempts, status, told) in [(8, 500, "delivered"), (3, 500, "delivered"), (3, 410, "pending")] {
         let webhook = world.webhook();
         let delivery = test(&world, &webhook);
@@ -274,7 +278,8 @@ fn a_redelivery_asked_for_while_an_attempt_is_under_way_is_made() {
             sandbox.run_jobs();
             sandbox.advance(24 * 60 * 60 * 1_000);
         }
-        let (other, again) = (world.clone(), Made { id: delivery.id.clone(), json: delivery.json.clone() });
+        let (other, again) =
+            (world.clone(), Created { id: delivery.id.clone(), json: delivery.json.clone() });
         sandbox.meanwhile(move || {
             other.sandbox().unwrap().advance(1_000);
             redeliver(&other, &again);
@@ -284,7 +289,7 @@ fn a_redelivery_asked_for_while_an_attempt_is_under_way_is_made() {
         sandbox.run_jobs();
         let read = list(&world, &webhook, "");
         assert_eq!(read[0]["status"], told, "{attempts} {status}: {:#}", read[0]);
-        // A webhook that is gone is sent nothing more.
+        // A 410 disables the webhook, so there is no further attempt.
         let made = if told == "delivered" { attempts + 1 } else { attempts };
         assert_eq!(read[0]["attempts"], made, "{attempts} {status}: {:#}", read[0]);
     }
@@ -292,7 +297,7 @@ fn a_redelivery_asked_for_while_an_attempt_is_under_way_is_made() {
 
 #[test]
 #[cfg_attr(not(test_host = "sandbox"), ignore = "needs the manual clock")]
-fn a_webhook_that_is_deleted_while_an_event_is_under_way_keeps_the_truth() {
+fn an_attempt_in_progress_is_recorded_although_its_webhook_was_deleted() {
     let world = World::with_manual_clock();
     let sandbox = world.sandbox().unwrap();
     for (status, told) in [(200, "delivered"), (500, "canceled")] {
@@ -314,7 +319,7 @@ fn a_webhook_that_is_deleted_while_an_event_is_under_way_keeps_the_truth() {
 
 #[test]
 #[cfg_attr(not(test_host = "sandbox"), ignore = "needs the manual clock")]
-fn an_event_that_is_emitted_while_the_job_ends_is_not_left_lying() {
+fn an_event_emitted_while_the_job_ends_is_delivered() {
     let world = World::with_manual_clock();
     let sandbox = world.sandbox().unwrap();
     let webhook = world.webhook();
@@ -332,7 +337,7 @@ fn an_event_that_is_emitted_while_the_job_ends_is_not_left_lying() {
 
 #[test]
 #[cfg_attr(not(test_host = "sandbox"), ignore = "needs the manual clock")]
-fn only_what_a_webhook_wants_is_kept_and_sent() {
+fn only_subscribed_events_are_stored_and_sent() {
     let world = World::with_manual_clock();
     let sandbox = world.sandbox().unwrap();
     let make = |events: Value| {
@@ -348,14 +353,18 @@ fn only_what_a_webhook_wants_is_kept_and_sent() {
     sandbox.run_jobs();
     let sent = sandbox.sent_http();
     assert_eq!(sent.len(), 2);
-    assert_eq!(header(&sent[0], "webhook-id"), header(&sent[1], "webhook-id"), "one event, two ways");
+    assert_eq!(
+        header(&sent[0], "webhook-id"),
+        header(&sent[1], "webhook-id"),
+        "one event, delivered to two webhooks"
+    );
     assert_eq!((list(&world, &ended, "").len(), list(&world, &all, "").len()), (1, 1));
     assert!(list(&world, &started, "").is_empty() && list(&stranger, &theirs, "").is_empty());
 }
 
 #[test]
 #[cfg_attr(not(test_host = "sandbox"), ignore = "needs the manual clock")]
-fn after_a_rotation_both_secrets_sign_until_the_overlap_is_over() {
+fn after_a_rotation_both_secrets_sign_until_the_overlap_ends() {
     let world = World::with_manual_clock();
     let sandbox = world.sandbox().unwrap();
     let webhook = world.webhook();
@@ -376,16 +385,16 @@ fn after_a_rotation_both_secrets_sign_until_the_overlap_is_over() {
     assert_eq!(header(&request, "webhook-signature").split(' ').count(), 2);
     assert!(
         header(&request, "webhook-signature").starts_with(&signature(&request, &new)),
-        "the newest first"
+        "the newest secret signs first"
     );
     sandbox.advance(i64::try_from(SECRET_OVERLAP_MS_MAX).unwrap());
     assert_eq!(header(&send(), "webhook-signature").split(' ').count(), 1);
 
-    // Leaked: the old one stops at once.
+    // Without an overlap, the old secret stops at once.
     let path = format!("/webhooks/{}/rotate-secret", webhook.id);
     let third = world.post_once(&path, "once", json!({"overlap_ms": 0})).created();
     let again = world.post_once(&path, "once", json!({"overlap_ms": 0})).created();
-    assert_eq!(again["signing_secret"], third["signing_secret"], "a replay derives it again");
+    assert_eq!(again["signing_secret"], third["signing_secret"], "a replay returns the same secret");
     let request = send();
     assert_eq!(header(&request, "webhook-signature"), signature(&request, text(&third["signing_secret"])));
     world.post(&path, json!({"overlap_ms": SECRET_OVERLAP_MS_MAX + 1})).refused("validation_failed");
@@ -393,7 +402,7 @@ fn after_a_rotation_both_secrets_sign_until_the_overlap_is_over() {
 
 #[test]
 #[cfg_attr(not(test_host = "sandbox"), ignore = "needs the manual clock")]
-fn a_tool_is_called_with_the_secrets_of_now_not_those_of_the_runs_start() {
+fn tool_calls_are_signed_with_the_current_secrets() {
     let world = World::with_manual_clock();
     let sandbox = world.sandbox().unwrap();
     for (overlap_ms, deleted) in [(60_000, false), (0, false), (60_000, true)] {
@@ -420,11 +429,11 @@ fn a_tool_is_called_with_the_secrets_of_now_not_those_of_the_runs_start() {
 }
 
 #[test]
-fn a_delivery_belongs_to_its_webhook_and_its_workspace() {
+fn a_delivery_is_found_only_under_its_webhook_and_workspace() {
     let world = World::new();
     let (one, two) = (world.webhook(), world.webhook());
     let delivery = test(&world, &one);
-    let path = |webhook: &Made| format!("/webhooks/{}/deliveries/{}/redeliver", webhook.id, delivery.id);
+    let path = |webhook: &Created| format!("/webhooks/{}/deliveries/{}/redeliver", webhook.id, delivery.id);
     world.post(path(&two), json!({})).refused("not_found");
     let stranger = world.other();
     stranger.post(path(&one), json!({})).refused("not_found");
@@ -436,7 +445,7 @@ fn a_delivery_belongs_to_its_webhook_and_its_workspace() {
 
 #[test]
 #[cfg_attr(not(test_host = "sandbox"), ignore = "needs the manual clock")]
-fn deliveries_come_in_pages_and_by_status() {
+fn deliveries_are_paged_and_filtered_by_status() {
     let world = World::with_manual_clock();
     let webhook = world.webhook();
     let mut made: Vec<String> = (0..5).map(|_| test(&world, &webhook).id).collect();
@@ -451,7 +460,7 @@ fn deliveries_come_in_pages_and_by_status() {
 
 #[test]
 #[cfg_attr(not(test_host = "sandbox"), ignore = "needs the manual clock")]
-fn many_events_to_one_webhook_all_arrive_once() {
+fn many_events_to_one_webhook_each_arrive_once() {
     let world = World::with_manual_clock();
     let sandbox = world.sandbox().unwrap();
     let webhook = world.webhook();
@@ -469,7 +478,7 @@ fn many_events_to_one_webhook_all_arrive_once() {
 
 #[test]
 #[cfg_attr(not(test_host = "sandbox"), ignore = "needs the manual clock")]
-fn events_and_deliveries_are_forgotten_after_their_time_in_bounded_steps() {
+fn expired_events_and_deliveries_are_deleted_in_bounded_steps() {
     let world = World::with_manual_clock();
     let sandbox = world.sandbox().unwrap();
     let webhook = world.webhook();
@@ -488,31 +497,31 @@ fn events_and_deliveries_are_forgotten_after_their_time_in_bounded_steps() {
 }
 
 #[track_caller]
-pub fn test(world: &World, webhook: &Made) -> Made {
+pub fn test(world: &World, webhook: &Created) -> Created {
     world.create(&format!("/webhooks/{}/test", webhook.id), json!({}))
 }
 
 #[track_caller]
-fn redeliver(world: &World, delivery: &Made) -> Made {
+fn redeliver(world: &World, delivery: &Created) -> Created {
     let webhook = text(&delivery["webhook_id"]);
     world.create(&format!("/webhooks/{webhook}/deliveries/{}/redeliver", delivery.id), json!({}))
 }
 
 #[track_caller]
-pub fn list(world: &World, webhook: &Made, query: &str) -> Vec<Value> {
+pub fn list(world: &World, webhook: &Created, query: &str) -> Vec<Value> {
     let list = world.get(format!("/webhooks/{}/deliveries{query}", webhook.id)).ok();
     list["deliveries"].as_array().unwrap().clone()
 }
 
 /// The webhook's only delivery.
 #[track_caller]
-fn only(world: &World, webhook: &Made) -> Value {
+fn only(world: &World, webhook: &Created) -> Value {
     let all = list(world, webhook, "");
     assert_eq!(all.len(), 1, "{all:?}");
     all[0].clone()
 }
 
-/// Emits as a job does, in the workspace of `world`.
+/// Emits an event like a job, in the workspace of `world`.
 fn emit(world: &World, kind: EventKind, data: &Value) {
     let engine = world.sandbox().unwrap().services();
     let database = &engine.ports().database;
@@ -529,7 +538,7 @@ fn emit(world: &World, kind: EventKind, data: &Value) {
     block_on(batch.write(engine)).unwrap();
 }
 
-fn run_with_tool(world: &World) -> (Made, Made) {
+fn run_with_tool(world: &World) -> (Created, Created) {
     let assistant = world.assistant();
     let tool = world.create(
         "/tools",
@@ -553,7 +562,7 @@ fn reply(status: u16, headers: &[(&str, &str)]) -> Result<HttpReply, HttpError> 
     Ok(HttpReply { status, headers, body: "".into() })
 }
 
-/// A receiver that never stops talking, cut off by the host.
+/// An endless response, cut off by the host.
 fn flood(status: u16) -> Result<HttpReply, HttpError> {
     let body = "é\0".repeat(30_000).into();
     Err(HttpError::TooLarge(HttpReply { status, headers: Vec::new(), body }))

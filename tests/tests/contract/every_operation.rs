@@ -1,4 +1,4 @@
-//! What holds for every row of the operation table, those that are still to come included.
+//! Properties of every row of the operation table. New operations are covered automatically.
 use std::collections::{BTreeMap, BTreeSet};
 
 use http::Method;
@@ -10,7 +10,7 @@ use sidetone_tests::call::{UNKNOWN_ID, body_schema, properties, schemas, types};
 use sidetone_tests::{Call, Reply, ToolReply, World};
 
 #[test]
-fn a_valid_call_succeeds_alike_over_rest_and_mcp() {
+fn a_valid_call_has_the_same_result_over_rest_and_mcp() {
     for operation in operations() {
         let world = World::new();
         let (one, two) = (world.other(), world.other());
@@ -29,7 +29,7 @@ fn a_valid_call_succeeds_alike_over_rest_and_mcp() {
 }
 
 #[test]
-fn a_valid_call_can_be_made_with_an_idempotency_key_over_either_face() {
+fn every_operation_accepts_an_idempotency_key_over_rest_and_mcp() {
     for operation in operations().filter(|operation| operation.takes_idempotency_key()) {
         let world = World::new();
         let call = Call::valid(&world, operation);
@@ -49,7 +49,7 @@ fn a_valid_call_can_be_made_with_an_idempotency_key_over_either_face() {
 }
 
 #[test]
-fn without_a_key_nothing_is_answered() {
+fn every_operation_requires_a_key() {
     let world = World::new();
     for operation in operations() {
         let call = Call::valid(&world, operation);
@@ -67,7 +67,7 @@ fn without_a_key_nothing_is_answered() {
 }
 
 #[test]
-fn a_wrong_key_is_a_401_whatever_the_request() {
+fn an_invalid_key_is_a_401_before_anything_else_is_checked() {
     let unknown = ApiKey::from_bytes([9; 32]);
     let mut truncated = unknown.as_str().to_owned();
     truncated.pop();
@@ -85,13 +85,13 @@ fn a_wrong_key_is_a_401_whatever_the_request() {
                 challenged(stranger.mcp(tool), operation);
             }
         }
-        // Nothing has happened: what the call needs is still there for the one who may.
+        // The rejected calls had no effect: the call still succeeds with a valid key.
         assert_eq!(call.rest(&world).status, operation.success.status(), "{}", operation.id);
     }
 }
 
 #[test]
-fn an_id_of_another_workspace_is_told_as_an_unknown_one() {
+fn an_id_of_another_workspace_gets_the_same_error_as_an_unknown_id() {
     for operation in operations().filter(|operation| operation.path.contains("{id}")) {
         let world = World::new();
         let stranger = world.other();
@@ -103,7 +103,7 @@ fn an_id_of_another_workspace_is_told_as_an_unknown_one() {
             let tool = call.tool(&stranger).refused("not_found");
             same_error(&theirs, &tool, operation);
         }
-        // Nothing has happened to it.
+        // The resource is unchanged.
         assert_eq!(call.rest(&world).status, operation.success.status(), "{}", operation.id);
     }
 }
@@ -120,7 +120,7 @@ fn a_malformed_id_is_a_404() {
                 continue;
             }
             let rest = call.rest(&world).refused("not_found");
-            // In JSON, U+0000 is refused wherever it stands.
+            // U+0000 is rejected anywhere in JSON.
             if id != "\0" && operation.is_tool() {
                 same_error(&rest, &call.tool(&world).refused("not_found"), operation);
             }
@@ -129,7 +129,7 @@ fn a_malformed_id_is_a_404() {
 }
 
 #[test]
-fn an_unknown_body_field_is_refused_by_name() {
+fn the_error_names_an_unknown_body_field() {
     for operation in with_body() {
         let world = World::new();
         let call = Call::valid(&world, operation);
@@ -143,7 +143,7 @@ fn an_unknown_body_field_is_refused_by_name() {
 }
 
 #[test]
-fn an_unknown_query_parameter_is_refused_by_name() {
+fn the_error_names_an_unknown_query_parameter() {
     for operation in operations() {
         let world = World::new();
         let call = Call::valid(&world, operation);
@@ -174,7 +174,7 @@ fn an_unknown_query_parameter_is_refused_by_name() {
 }
 
 #[test]
-fn a_query_value_has_its_type_and_range() {
+fn query_values_are_checked_for_type_and_range() {
     for operation in operations().filter(|operation| operation.query.is_some()) {
         let world = World::new();
         let call = Call::valid(&world, operation);
@@ -215,7 +215,7 @@ fn a_query_value_has_its_type_and_range() {
 }
 
 #[test]
-fn null_is_refused_where_a_value_belongs() {
+fn null_is_rejected_unless_the_schema_allows_it() {
     for operation in with_body() {
         let world = World::new();
         let call = Call::valid(&world, operation);
@@ -230,10 +230,10 @@ fn null_is_refused_where_a_value_belongs() {
     }
 }
 
-/// A read shows these as null, and what a read shows may be sent back. Any other field that takes null would pass the
-/// test above by not being looked at.
+/// These fields are null in responses, and a response may be sent back. The test above skips any field that allows null,
+/// so this one makes sure that there are no others.
 #[test]
-fn null_belongs_to_no_other_fields() {
+fn only_known_fields_allow_null() {
     let mut fields: Vec<String> = with_body()
         .flat_map(|operation| properties(body_schema(operation)).map(move |field| (operation, field)))
         .filter(|(_, (_, schema))| types(schema).contains(&"null"))
@@ -256,7 +256,7 @@ fn null_belongs_to_no_other_fields() {
 }
 
 #[test]
-fn a_value_of_another_type_is_refused() {
+fn values_of_the_wrong_type_are_rejected() {
     for operation in with_body() {
         let world = World::new();
         let call = Call::valid(&world, operation);
@@ -277,7 +277,7 @@ fn a_value_of_another_type_is_refused() {
 }
 
 #[test]
-fn over_mcp_texts_are_mended_where_the_schema_asks_for_something_else() {
+fn mcp_converts_texts_to_the_type_in_the_schema() {
     for operation in with_body() {
         let world = World::new();
         let (one, two) = (world.other(), world.other());
@@ -295,7 +295,7 @@ fn over_mcp_texts_are_mended_where_the_schema_asks_for_something_else() {
 }
 
 #[test]
-fn limits_of_the_schema_hold_for_every_field() {
+fn every_field_is_checked_against_the_limits_of_the_schema() {
     for operation in with_body() {
         let world = World::new();
         let call = Call::valid(&world, operation);
@@ -331,7 +331,7 @@ fn limits_of_the_schema_hold_for_every_field() {
 }
 
 #[test]
-fn each_required_field_is_missed_by_name() {
+fn the_error_names_a_missing_field() {
     for operation in with_body() {
         let world = World::new();
         let call = Call::valid(&world, operation);
@@ -355,7 +355,7 @@ fn each_required_field_is_missed_by_name() {
 }
 
 #[test]
-fn an_id_in_a_body_that_is_not_the_workspaces_is_named() {
+fn the_error_names_a_body_id_of_another_workspace() {
     for operation in with_body() {
         let world = World::new();
         let stranger = world.other();
@@ -385,7 +385,7 @@ fn an_id_in_a_body_that_is_not_the_workspaces_is_named() {
 }
 
 #[test]
-fn an_empty_or_unreadable_body_is_a_400() {
+fn an_empty_or_invalid_body_is_a_400() {
     for operation in with_body() {
         let world = World::new();
         let call = Call::valid(&world, operation);
@@ -423,7 +423,7 @@ fn an_empty_or_unreadable_body_is_a_400() {
 }
 
 #[test]
-fn the_wrong_method_is_a_405_that_names_the_right_ones() {
+fn a_405_names_the_allowed_methods() {
     let mut routes: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for operation in operations() {
         routes.entry(operation.path).or_default().insert(operation.method.as_str());
@@ -456,7 +456,7 @@ fn head_is_get_without_the_body() {
 }
 
 #[test]
-fn an_etag_is_where_the_document_says_so() {
+fn an_etag_is_sent_exactly_where_it_is_documented() {
     for operation in operations() {
         let world = World::new();
         let document = world.get("/openapi.json").ok().json;
@@ -470,7 +470,7 @@ fn an_etag_is_where_the_document_says_so() {
 }
 
 #[test]
-fn over_mcp_what_spends_needs_confirm_and_only_true_is_true() {
+fn mcp_calls_that_incur_usage_require_confirm_true() {
     for operation in operations().filter(|operation| operation.spends()) {
         let world = World::new();
         let call = Call::valid(&world, operation);
@@ -483,9 +483,14 @@ fn over_mcp_what_spends_needs_confirm_and_only_true_is_true() {
             arguments.insert("confirm".to_owned(), no);
             world.tool(operation.id, arguments.clone().into()).refused("confirmation_required");
         }
-        assert_eq!(everything(&world), before, "{}: something happened", operation.id);
+        assert_eq!(everything(&world), before, "{}: a rejected call had an effect", operation.id);
         call.tool(&world).ok();
-        assert_ne!(everything(&world), before, "{}: the test does not see what it does", operation.id);
+        assert_ne!(
+            everything(&world),
+            before,
+            "{}: no effect is visible, so this test proves nothing",
+            operation.id
+        );
         // REST has no such field.
         call.with_field("confirm", json!(true))
             .rest(&world)
@@ -495,7 +500,7 @@ fn over_mcp_what_spends_needs_confirm_and_only_true_is_true() {
 }
 
 #[test]
-fn over_mcp_reserved_arguments_are_refused_where_they_mean_nothing() {
+fn mcp_rejects_reserved_arguments_that_do_not_apply() {
     for operation in operations().filter(|operation| operation.is_tool()) {
         let world = World::new();
         let call = Call::valid(&world, operation);
@@ -539,15 +544,15 @@ fn over_mcp_reserved_arguments_are_refused_where_they_mean_nothing() {
 }
 
 #[test]
-fn every_operation_says_what_it_is() {
+fn every_operation_is_completely_described() {
     let mut ids = BTreeSet::new();
     let mut routes = BTreeSet::new();
     for operation in operations() {
         let name = operation.id;
-        assert!(ids.insert(name), "{name} is there twice");
+        assert!(ids.insert(name), "{name} is a duplicate");
         assert!(
             routes.insert((operation.method.as_str(), operation.path)),
-            "{name}: the route is there twice"
+            "{name}: the route is a duplicate"
         );
         assert!(!operation.title.is_empty() && operation.title.len() <= 60, "{name}: title");
         assert!(
@@ -566,7 +571,7 @@ fn every_operation_says_what_it_is() {
         }
         let status = match operation.method.as_str() {
             "DELETE" => 204,
-            // A test token is signed, not stored, and hanging up ends something: nothing is created.
+            // Test tokens are signed, not stored, and hanging up creates nothing.
             "POST" if !["create_browser_test_token", "hang_up_call"].contains(&name) => 201,
             _ => 200,
         };
@@ -595,7 +600,7 @@ fn required(operation: &Operation) -> Vec<&'static str> {
     required.into_iter().flatten().filter_map(Value::as_str).collect()
 }
 
-/// Values of all types but those the schema allows.
+/// Values of all types that the schema does not allow.
 fn of_other_types(schema: &Value) -> Vec<Value> {
     let allowed = types(schema);
     let all = [
@@ -620,7 +625,7 @@ fn challenged(reply: Reply, operation: &Operation) {
     assert!(challenge == "Bearer" || challenge.starts_with("Bearer "), "{}: {challenge}", operation.id);
 }
 
-/// REST and MCP say the same, but for the request's id.
+/// REST and MCP return the same error, except for the request id.
 #[track_caller]
 fn same_error(rest: &Reply, tool: &ToolReply, operation: &Operation) {
     let told = |json: &Value| {
@@ -631,7 +636,7 @@ fn same_error(rest: &Reply, tool: &ToolReply, operation: &Operation) {
     assert_eq!(told(&tool.json), told(&rest.json), "{}", operation.id);
 }
 
-/// After calls that were refused the same call still succeeds: none of them has done anything.
+/// The call still succeeds, so the rejected ones had no effect.
 #[track_caller]
 fn unchanged(world: &World, call: &Call, operation: &Operation) {
     let reply = call.rest(world);
@@ -646,8 +651,8 @@ fn everything(world: &World) -> Vec<Value> {
     lists.map(|operation| world.get(operation.path).ok().json).collect()
 }
 
-/// The same answer with what differs from call to call made alike: ids, times, secrets, seeds, and how
-/// far a delivery has come.
+/// The same response with placeholders for what differs between calls: ids, times, secrets, seeds, and the progress of a
+/// delivery.
 fn levelled(value: &Value) -> Value {
     match value {
         Value::Object(map) => map
@@ -657,14 +662,14 @@ fn levelled(value: &Value) -> Value {
                     ("signing_secret" | "key" | "hint" | "number" | "seed", value) if !value.is_null() => {
                         "…".into()
                     }
-                    // All three hold the token.
+                    // All three contain the token.
                     ("token", Value::String(_)) => "…".into(),
                     ("url" | "websocket_url", Value::String(url)) if url.contains("?token=") => "…".into(),
                     ("attempts" | "last_status" | "last_error" | "last_response", _) => "…".into(),
                     (name, Value::String(_)) if name.ends_with("_at") || name.ends_with("_until") => {
                         "time".into()
                     }
-                    // Every call needs a number and gets a name of its carrier's.
+                    // Every call has its own number and carrier id.
                     ("carrier_call_id" | "from", Value::String(_)) => "own".into(),
                     (name, Value::String(id)) if name == "id" || name.ends_with("_id") => {
                         id.split('_').next().unwrap_or_default().into()

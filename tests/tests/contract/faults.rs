@@ -1,5 +1,5 @@
-//! Storage that fails, before a batch is committed, half-way or after: every operation, always on the
-//! Sandbox, over a database that fails when it is told to. `tests/faults/` has whole days of it.
+//! Storage faults for every operation: before a batch is committed, half-way, or after. Always on the Sandbox, over a
+//! database that fails on demand. `tests/faults/` covers whole scenarios.
 use sidetone_engine::storage::jobs::JobKind;
 use std::sync::Arc;
 
@@ -15,10 +15,10 @@ use sidetone_tests::faults::{FaultPlan, FaultyDatabase, Moment, StorageFault};
 use sidetone_tests::{Call, World};
 
 #[test]
-fn a_write_that_fails_is_a_503_and_a_retry_does_it_once() {
+fn a_failed_write_is_a_503_and_a_retry_applies_it_once() {
     for moment in [StorageFault::Before, StorageFault::Half, StorageFault::After] {
         let (world, database) = faulty();
-        // What answers a POST with 200 creates nothing that could be seen.
+        // A POST with status 200 creates no visible resource.
         let creates = |operation: &&Operation| {
             let once = operation.id == "create_outbound_call";
             operation.takes_idempotency_key() && operation.success == Success::Created && !once
@@ -26,7 +26,7 @@ fn a_write_that_fails_is_a_503_and_a_retry_does_it_once() {
         for operation in OPERATIONS.iter().filter(creates) {
             let call = Call::valid(&world, operation);
             let before = state(&world);
-            // What is changed without being added to shows when.
+            // Advances the clock, so that a change is visible in `updated_at`.
             world.sandbox().unwrap().advance(1);
             let key = format!("{}-{moment:?}", operation.id);
             let body = Value::Object(call.body.clone().unwrap());
@@ -48,14 +48,14 @@ fn a_write_that_fails_is_a_503_and_a_retry_does_it_once() {
             assert!(after != before, "{}", operation.id);
             let again = world.post_once(call.uri(), &key, body).created();
             assert_eq!(again.header("idempotent-replayed"), Some("true"));
-            assert_eq!(state(&world), after, "{}: done once", operation.id);
+            assert_eq!(state(&world), after, "{}: applied once", operation.id);
             assert_eq!(retried["id"], again["id"]);
         }
     }
 }
 
 #[test]
-fn a_call_whose_intent_may_be_on_disk_is_not_placed_by_a_retry() {
+fn a_retry_does_not_place_a_call_whose_intent_may_be_stored() {
     let moments = [StorageFault::Before, StorageFault::Half, StorageFault::After];
     for (moment, to) in moments.into_iter().zip(["+14159990001", "+14159990002", "+14159990003"]) {
         let (world, database) = faulty();
@@ -65,13 +65,13 @@ fn a_call_whose_intent_may_be_on_disk_is_not_placed_by_a_retry() {
         let asked = || Carriers::shared().get("twilio").orders(to).len();
         database.fail_write(1, moment);
         world.post_once(call.uri(), "once", body.clone()).refused("unavailable");
-        assert_eq!(asked(), 0, "{moment:?}: the intent was not known to be on disk");
+        assert_eq!(asked(), 0, "{moment:?}: the intent was not known to be stored");
         let retried = world.post_once(call.uri(), "once", body);
         if moment == StorageFault::After {
             let refused = retried.refused("request_in_progress");
             let id = refused.json["error"]["details"]["call_id"].as_str().unwrap().to_owned();
             assert_eq!(world.get(format!("/calls/{id}")).ok().json["status"], "queued");
-            // Nobody knows that the carrier was never asked, so it is not asked again; the call's job settles it.
+            // The service cannot know that it never asked the carrier, so it does not ask again. The call's job settles it.
             world.sandbox().unwrap().advance(PHONE_CONNECT_MS);
             world.sandbox().unwrap().run_jobs();
             let call = world.get(format!("/calls/{id}")).ok().json;
@@ -85,32 +85,32 @@ fn a_call_whose_intent_may_be_on_disk_is_not_placed_by_a_retry() {
 }
 
 #[test]
-fn every_operation_says_503_while_storage_is_away_and_works_afterwards() {
+fn every_operation_returns_503_during_a_storage_outage_and_works_afterwards() {
     for operation in OPERATIONS {
         let (world, database) = faulty();
         let call = Call::valid(&world, operation);
-        database.away(true);
+        database.set_disconnected(true);
         call.rest(&world).refused("unavailable");
         if operation.is_tool() {
             call.tool(&world).refused("unavailable");
         }
         let health = world.send_unchecked(http::Request::get("/healthz").body("".into()).unwrap());
         assert_eq!(health.status, 503);
-        database.away(false);
+        database.set_disconnected(false);
         assert_eq!(call.rest(&world).status, operation.success.status(), "{}", operation.id);
     }
 }
 
 #[test]
-fn a_stranger_learns_nothing_from_failing_storage() {
+fn a_storage_outage_is_invisible_without_a_valid_key() {
     let (world, database) = faulty();
     let stranger = world.with_key("sidetone_wrong");
-    database.away(true);
+    database.set_disconnected(true);
     stranger.get("/assistants").refused("unauthorized");
 }
 
 #[test]
-fn a_patch_whose_commit_is_not_acknowledged_is_there_or_not_but_never_half() {
+fn a_patch_with_a_failed_commit_is_applied_completely_or_not_at_all() {
     for moment in [StorageFault::Before, StorageFault::Half, StorageFault::After] {
         let (world, database) = faulty();
         let path = format!("/assistants/{}", world.assistant().id);
@@ -123,7 +123,7 @@ fn a_patch_whose_commit_is_not_acknowledged_is_there_or_not_but_never_half() {
             (&read["name"], &read["instructions"], &read["revision"]),
             (&json!(expected.0), &json!(expected.1), &json!(expected.2))
         );
-        // Sent again it answers what it would have answered.
+        // A retry gets the response of a successful first try.
         assert_eq!(world.patch(&path, json!({"name": "New", "instructions": "New"})).ok()["revision"], 2);
     }
 }
@@ -134,23 +134,23 @@ fn a_running_run_cannot_be_deleted() {
     let sandbox = world.sandbox().unwrap();
     let run = world.run();
     let path = format!("/simulations/runs/{}", run.id);
-    // A process claims the run and is killed: the lease is still good.
-    database.rage(FaultPlan::kill(1, Moment::After));
+    // A process claims the run and is killed; its lease is still valid.
+    database.start_plan(FaultPlan::kill(1, Moment::After));
     assert!(sandbox.services().run_due_jobs("lost", JobKind::ALL, 32).now_or_never().is_none());
-    database.revive();
+    database.start_job_runner();
     let read = world.get(&path).ok();
     assert_eq!(read["status"], "running");
     assert!(read["started_at"].is_string());
     world.delete(&path).refused("run_in_progress");
     world.tool("delete_simulation_run", json!({"id": run.id})).refused("run_in_progress");
-    assert_eq!(sandbox.run_jobs(), 0, "nobody else takes it while the lease lasts");
+    assert_eq!(sandbox.run_jobs(), 0, "no other runner claims the run during the lease");
     sandbox.advance(JOB_LEASE_MS + 1);
     assert_eq!(world.settle(&run.id)["status"], "completed");
     world.delete(&path).empty();
 }
 
 #[test]
-fn a_run_whose_result_is_not_acknowledged_comes_to_the_same_end() {
+fn a_run_with_a_failed_result_write_ends_with_the_same_result() {
     let reference = {
         let (world, _) = faulty();
         world.settle(&world.run().id)
@@ -161,7 +161,7 @@ fn a_run_whose_result_is_not_acknowledged_comes_to_the_same_end() {
         // The first write claims the run, the second stores its result.
         database.fail_write(2, moment);
         let turn = block_on(world.sandbox().unwrap().services().run_due_jobs("first", JobKind::ALL, 32));
-        assert!(turn.is_err() || !turn.unwrap().incidents.is_empty(), "{moment:?}: the fault was not met");
+        assert!(turn.is_err() || !turn.unwrap().incidents.is_empty(), "{moment:?}: the fault did not occur");
         world.sandbox().unwrap().advance(JOB_LEASE_MS + 1);
         let over = world.settle(&run.id);
         assert_eq!(over["status"], "completed", "{over}");
@@ -176,8 +176,7 @@ fn faulty() -> (World, Arc<FaultyDatabase>) {
     (World::over(database.clone()), database)
 }
 
-/// Resources in the workspace.
-/// All lists, and what was sent to each webhook.
+/// All lists, and the deliveries of each webhook.
 fn state(world: &World) -> Vec<Value> {
     let lists = OPERATIONS
         .iter()

@@ -1,4 +1,4 @@
-//! What the engine asks of a host: requests from head to response, and jobs.
+//! The interface between engine and host: requests from head to response, and jobs.
 use bytes::Bytes;
 use serde_json::json;
 use sidetone::Sandbox;
@@ -23,7 +23,7 @@ fn with_key(sandbox: &Sandbox) -> PendingRequest {
     }
 }
 
-/// Status and code, once the envelope, the headers and the log agree.
+/// Status and code; checks that the envelope, the headers and the log record agree.
 fn code_of(response: FinalResponse) -> (u16, String) {
     let (response, record) = response.into_parts();
     let body: serde_json::Value = serde_json::from_slice(response.body()).unwrap();
@@ -36,10 +36,10 @@ fn code_of(response: FinalResponse) -> (u16, String) {
 
 #[test]
 #[cfg_attr(not(test_host = "sandbox"), ignore = "needs the Sandbox")]
-fn a_body_is_refused_by_its_announcement_its_size_or_its_failure() {
+fn a_body_is_rejected_for_its_announced_size_its_real_size_or_a_failure() {
     let sandbox = Sandbox::new();
     let announced = http::Request::post("/nowhere").header("content-length", BODY_BYTES_MAX + 1);
-    let Admission::Respond(response) = begin(&sandbox, announced) else { panic!("it is read") };
+    let Admission::Respond(response) = begin(&sandbox, announced) else { panic!("the body is read") };
     assert_eq!(code_of(response), (413, "body_too_large".to_owned()));
 
     let mut pending = with_key(&sandbox);
@@ -56,7 +56,7 @@ fn a_body_is_refused_by_its_announcement_its_size_or_its_failure() {
 
 #[test]
 #[cfg_attr(not(test_host = "sandbox"), ignore = "needs the Sandbox")]
-fn a_body_in_pieces_is_one_body_and_without_a_key_none() {
+fn a_body_is_joined_from_pieces_and_dropped_without_a_key() {
     let sandbox = Sandbox::new();
     let body = json!({"name": "A", "instructions": "Help."}).to_string();
     let request = http::Request::post("/assistants")
@@ -68,14 +68,14 @@ fn a_body_in_pieces_is_one_body_and_without_a_key_none() {
     let PreparedResponse::Complete(response) = block_on(pending.answer()) else { panic!("a blob") };
     assert_eq!(response.into_parts().0.status(), 201);
     let Admission::ReadBody(pending) = begin(&sandbox, http::Request::post("/assistants")) else {
-        panic!("it is refused by its head")
+        panic!("rejected before the body")
     };
-    assert_eq!(pending.memory_bytes(Some(5)), 0, "nothing of it is kept");
+    assert_eq!(pending.memory_bytes(Some(5)), 0, "no part of the body is kept");
 }
 
 #[test]
 #[cfg_attr(not(test_host = "sandbox"), ignore = "needs the Sandbox")]
-fn a_broken_request_is_logged_without_its_token() {
+fn a_broken_request_is_logged_without_the_token() {
     let sandbox = Sandbox::new();
     let socket =
         http::Request::get("/carriers/telnyx/media/a-token?b=another").header("upgrade", "websocket");
@@ -92,7 +92,7 @@ fn a_broken_request_is_logged_without_its_token() {
 
 #[test]
 #[cfg_attr(not(test_host = "sandbox"), ignore = "needs the Sandbox")]
-fn a_service_that_is_not_set_up_answers_like_any_other() {
+fn a_misconfigured_service_sends_regular_responses() {
     let ports = Sandbox::new().services().ports().clone();
     let head = (http::Method::GET, "/assistants".parse().unwrap());
     let response = FinalResponse::unconfigured(
@@ -107,11 +107,11 @@ fn a_service_that_is_not_set_up_answers_like_any_other() {
 
 #[test]
 #[cfg_attr(not(test_host = "sandbox"), ignore = "needs the manual clock")]
-fn a_worker_says_what_to_start_and_how_long_to_wait() {
+fn a_worker_reports_due_jobs_and_the_wait_time() {
     let world = World::with_manual_clock();
     let sandbox = world.sandbox().unwrap();
     let started = block_on(sandbox.engine().start("host")).unwrap();
-    assert_eq!(started.first_key, None, "there is a workspace already");
+    assert_eq!(started.first_key, None, "a workspace already exists");
     let queues: Vec<JobQueue> = started.workers.iter().map(|worker| worker.queue()).collect();
     assert_eq!(queues, JobQueue::ALL);
     let mut worker =
@@ -122,7 +122,7 @@ fn a_worker_says_what_to_start_and_how_long_to_wait() {
     world.create(&format!("/simulations/{}/runs", simulation.id), json!({"seed": 7}));
     let mut step = block_on(worker.step(0));
     assert_eq!((step.jobs.len(), step.incidents.len()), (1, 0));
-    // A job that breaks comes back after a pause.
+    // A failed job is due again after a pause.
     let broken = block_on(step.jobs.remove(0).broke("a test"));
     assert!(broken.contains("it broke: a test"), "{broken}");
     assert_eq!(block_on(worker.step(0)).jobs.len(), 0);
@@ -130,13 +130,13 @@ fn a_worker_says_what_to_start_and_how_long_to_wait() {
     let step = block_on(worker.step(0));
     assert_eq!(step.jobs.iter().map(|job| block_on(job.run())).collect::<Vec<_>>(), [None]);
     assert_eq!(world.get("/simulations/runs?status=completed").ok()["pagination"]["total"], 1);
-    assert_eq!(block_on(worker.step(1_000)).until_running, Some(32), "more than all slots are taken");
+    assert_eq!(block_on(worker.step(1_000)).until_running, Some(32), "all slots are taken");
     assert_eq!(block_on(worker.stop()), None);
 }
 
 #[test]
 #[cfg_attr(not(test_host = "sandbox"), ignore = "needs the manual clock")]
-fn an_invocation_runs_the_queues_of_its_hints() {
+fn an_invocation_runs_the_queues_named_by_its_hints() {
     let world = World::with_manual_clock();
     let engine = world.sandbox().unwrap().engine();
     let simulation = world.simulation();

@@ -1,16 +1,16 @@
-//! API keys, and what speech costs.
+//! API keys, rates of speech, and models.
 use serde_json::{Value, json};
 use sidetone_engine::base::api_key::ApiKey;
 use sidetone_tests::World;
 
 #[test]
-fn a_key_is_shown_once_and_opens_the_workspace() {
+fn a_key_is_shown_once_and_authenticates() {
     let world = World::new();
     let assistant = world.assistant();
     let made = world.post("/keys", json!({"name": "CI"})).created();
     let key = made["key"].as_str().unwrap();
     assert_eq!(key.len(), "sidetone_".len() + 43 + 6);
-    assert!(ApiKey::parse(key).is_some(), "the checksum holds");
+    assert!(ApiKey::parse(key).is_some(), "the checksum is valid");
     assert_eq!(made["hint"], format!("sidetone_…{}", &key[key.len() - 4..]));
     assert!(made["id"].as_str().unwrap().starts_with("key_"));
     let with_it = world.with_key(key);
@@ -22,11 +22,11 @@ fn a_key_is_shown_once_and_opens_the_workspace() {
         json!({"id": made["id"], "name": "CI", "hint": made["hint"], "created_at": made["created_at"]})
     );
     assert!(!String::from_utf8_lossy(&listed.body).contains(key));
-    with_it.post("/keys", json!({"name": "Made by a key"})).created();
+    with_it.post("/keys", json!({"name": "Created by a key"})).created();
 }
 
 #[test]
-fn a_revoked_key_authenticates_nobody() {
+fn a_revoked_key_is_rejected() {
     let world = World::new();
     let made = world.api_key();
     let with_it = world.with_key(made["key"].as_str().unwrap());
@@ -52,7 +52,7 @@ fn a_key_can_revoke_itself() {
 }
 
 #[test]
-fn two_keys_of_one_workspace_see_the_same() {
+fn two_keys_of_one_workspace_see_the_same_resources() {
     let world = World::new();
     let again = world.with_key(world.api_key()["key"].as_str().unwrap());
     let made = again.assistant();

@@ -3,7 +3,7 @@ use serde_json::json;
 use sidetone_tests::World;
 
 #[test]
-fn a_new_document_knows_its_size() {
+fn a_new_document_has_its_size() {
     let world = World::new();
     let made = world.create("/knowledge", json!({"name": "Hours", "content": "Open 9–5."}));
     assert!(made.id.starts_with("doc_"));
@@ -15,7 +15,7 @@ fn a_new_document_knows_its_size() {
     assert_eq!(world.get(format!("/knowledge/{}", made.id)).ok().json, made.json);
     let mut listed = made.json.clone();
     listed.as_object_mut().unwrap().remove("content");
-    assert_eq!(world.get("/knowledge").ok().json, json!([listed]), "the list leaves content out");
+    assert_eq!(world.get("/knowledge").ok().json, json!([listed]), "the list omits the content");
     let patched =
         world.patch(format!("/knowledge/{}", made.id), json!({"content": "Closed", "source": "fax"})).ok();
     assert_eq!(

@@ -1,8 +1,8 @@
-//! Test tokens, and the conversations they open.
+//! Test tokens and live conversations.
 use serde_json::{Value, json};
-use sidetone_tests::{Talk, World};
+use sidetone_tests::{LiveClient, World};
 
-/// An assistant that greets, knows when it is open, and can call a tool.
+/// An assistant with a greeting and a document with opening hours.
 fn front_desk(world: &World) -> String {
     let assistant = world.create(
         "/assistants",
@@ -14,8 +14,8 @@ fn front_desk(world: &World) -> String {
     assistant.id
 }
 
-fn started(talk: &mut Talk<'_>) -> String {
-    let started = talk.expect("call_started");
+fn started(client: &mut LiveClient<'_>) -> String {
+    let started = client.expect("call_started");
     assert_eq!(started["call"]["status"], "in_progress", "{started}");
     started["call"]["id"].as_str().unwrap().to_owned()
 }
@@ -25,23 +25,23 @@ fn roles(call: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn a_conversation_is_a_call() {
+fn a_conversation_is_stored_as_a_call() {
     let world = World::new();
     let assistant = front_desk(&world);
-    let mut talk = world.talk_to(&assistant);
-    let call_id = started(&mut talk);
-    assert_eq!(talk.hear(), "Hello, front desk.");
+    let mut client = world.start_conversation(&assistant);
+    let call_id = started(&mut client);
+    assert_eq!(client.hear(), "Hello, front desk.");
 
     let call = world.get(format!("/calls/{call_id}")).ok().json;
     assert_eq!(call["status"], "in_progress");
     assert_eq!((&call["source"], &call["direction"]), (&json!("browser"), &json!("inbound")));
 
-    talk.say("When do you open on Saturday?");
-    assert!(talk.hear().contains("open at ten"));
-    talk.send(r#"{"type": "hang_up"}"#);
-    let ended = talk.expect("call_ended");
+    client.say("When do you open on Saturday?");
+    assert!(client.hear().contains("open at ten"));
+    client.send(r#"{"type": "hang_up"}"#);
+    let ended = client.expect("call_ended");
     assert_eq!((&ended["ended_reason"], &ended["call_id"]), (&json!("user_hung_up"), &json!(call_id)));
-    assert_eq!(talk.rest(), (vec![], Some(1000)));
+    assert_eq!(client.rest(), (vec![], Some(1000)));
 
     let call = world.settled_call(&call_id);
     assert_eq!(call["status"], "ended", "{call}");
@@ -54,7 +54,7 @@ fn a_conversation_is_a_call() {
 }
 
 #[test]
-fn the_token_is_clamped_and_says_so() {
+fn token_lifetimes_are_clamped() {
     let world = World::new();
     let assistant = world.assistant();
     let path = format!("/assistants/{}/test-token", assistant.id);
@@ -74,19 +74,19 @@ fn the_token_is_clamped_and_says_so() {
 }
 
 #[test]
-fn an_idempotent_repeat_gives_the_same_token() {
+fn a_replay_returns_the_same_token() {
     let world = World::new();
     let path = format!("/assistants/{}/test-token", world.assistant().id);
     let first = world.post_once(&path, "once", json!({})).ok();
     let again = world.post_once(&path, "once", json!({})).ok();
     assert_eq!(first.body, again.body);
     assert_eq!(again.header("idempotent-replayed"), Some("true"));
-    let mut talk = world.connect(first["websocket_url"].as_str().unwrap()).unwrap();
-    started(&mut talk);
+    let mut client = world.connect(first["websocket_url"].as_str().unwrap()).unwrap();
+    started(&mut client);
 }
 
 #[test]
-fn a_token_opens_one_conversation_and_the_page_uses_nothing_up() {
+fn a_token_opens_one_conversation_and_loading_the_page_does_not_use_it() {
     let world = World::new();
     let token = world.test_token(&front_desk(&world));
     let page = token["url"].as_str().unwrap().replace("http://sandbox.example", "");
@@ -100,17 +100,17 @@ fn a_token_opens_one_conversation_and_the_page_uses_nothing_up() {
     let url = token["websocket_url"].as_str().unwrap();
     let socket = url.replace("ws://sandbox.example", "");
     world.get(&socket).refused("upgrade_required");
-    let mut talk = world.connect(url).unwrap();
-    started(&mut talk);
+    let mut client = world.connect(url).unwrap();
+    started(&mut client);
     let refusal = world.connect(url).err().unwrap();
     assert_eq!(refusal.status, 409);
     world.get(&socket).refused("token_used");
-    talk.say("Hi");
-    talk.hear();
+    client.say("Hi");
+    client.hear();
 }
 
 #[test]
-fn of_many_sockets_at_once_one_wins() {
+fn of_concurrent_sockets_with_one_token_one_is_accepted() {
     let world = World::new();
     let assistant = world.assistant().id;
     let token = world.test_token(&assistant);
@@ -129,7 +129,7 @@ fn of_many_sockets_at_once_one_wins() {
 }
 
 #[test]
-fn no_token_but_ours_opens_anything() {
+fn invalid_tokens_are_rejected() {
     let world = World::new();
     let assistant = world.assistant().id;
     let token = world.test_token(&assistant)["token"].as_str().unwrap().to_owned();
@@ -147,7 +147,7 @@ fn no_token_but_ours_opens_anything() {
     world.post("/voice-test/socket", json!({})).refused("method_not_allowed");
     world.post("/voice-test", json!({})).refused("method_not_allowed");
 
-    // The genuine one, once the assistant is gone.
+    // A valid token of a deleted assistant.
     world.delete(format!("/assistants/{assistant}")).empty();
     let refusal = world.connect(&format!("/voice-test/socket?token={token}")).err().unwrap();
     assert_eq!(refusal.status, 404);
@@ -155,7 +155,7 @@ fn no_token_but_ours_opens_anything() {
 
 #[test]
 #[cfg_attr(not(test_host = "sandbox"), ignore = "needs the manual clock")]
-fn a_token_ends_with_its_time() {
+fn an_expired_token_is_rejected() {
     let world = World::with_manual_clock();
     let sandbox = world.sandbox().unwrap();
     let token = world.test_token(&world.assistant().id);
@@ -168,24 +168,24 @@ fn a_token_ends_with_its_time() {
 }
 
 #[test]
-fn what_is_wrong_is_taught_then_closed() {
+fn invalid_messages_get_an_explanation_then_the_socket_closes() {
     let world = World::new();
-    let mut talk = world.talk_to(&world.assistant().id);
-    let call_id = started(&mut talk);
+    let mut client = world.start_conversation(&world.assistant().id);
+    let call_id = started(&mut client);
     for wrong in ["hello", "[]", r#"{"type": "audio"}"#, r#"{"type": "user_text"}"#] {
-        talk.send(wrong);
-        let error = talk.expect("error");
+        client.send(wrong);
+        let error = client.expect("error");
         assert_eq!(error["code"], "invalid_message", "{error}");
         assert!(error["message"].as_str().unwrap().len() > 20, "{error}");
     }
-    talk.send_binary(100);
-    assert!(talk.expect("error")["message"].as_str().unwrap().contains("speech"));
-    talk.say("Hi");
-    talk.hear();
+    client.send_binary(100);
+    assert!(client.expect("error")["message"].as_str().unwrap().contains("speech"));
+    client.say("Hi");
+    client.hear();
     for _ in 0..5 {
-        talk.send("{");
+        client.send("{");
     }
-    let (messages, code) = talk.rest();
+    let (messages, code) = client.rest();
     assert_eq!(code, Some(1008), "{messages:?}");
     assert_eq!(messages.len(), 6, "{messages:?}");
     assert_eq!(messages[5]["ended_reason"], "aborted", "{messages:?}");
@@ -195,12 +195,12 @@ fn what_is_wrong_is_taught_then_closed() {
 }
 
 #[test]
-fn a_message_that_is_too_large_closes() {
+fn a_message_that_is_too_large_closes_the_socket() {
     let world = World::new();
-    let mut talk = world.talk_to(&world.assistant().id);
-    let call_id = started(&mut talk);
-    talk.say(&"x".repeat(32 * 1024));
-    let (messages, code) = talk.rest();
+    let mut client = world.start_conversation(&world.assistant().id);
+    let call_id = started(&mut client);
+    client.say(&"x".repeat(32 * 1024));
+    let (messages, code) = client.rest();
     assert_eq!(code, Some(1009), "{messages:?}");
     assert_eq!(messages[0]["code"], "message_too_large", "{messages:?}");
     assert_eq!(world.settled_call(&call_id)["ended_reason"], "aborted");
@@ -209,26 +209,26 @@ fn a_message_that_is_too_large_closes() {
 #[test]
 fn a_flood_is_bounded() {
     let world = World::new();
-    let mut talk = world.talk_to(&world.assistant().id);
-    let call_id = started(&mut talk);
+    let mut client = world.start_conversation(&world.assistant().id);
+    let call_id = started(&mut client);
     for n in 0..200 {
-        talk.say(&format!("line {n}"));
+        client.say(&format!("line {n}"));
     }
-    let (messages, code) = talk.rest();
+    let (messages, code) = client.rest();
     assert!(messages.iter().any(|message| message["code"] == "too_fast"), "{messages:?}");
-    // Over TCP the close may be lost in what the client still sends.
+    // Over TCP the close frame may be lost if the client is still sending.
     assert!(matches!(code, Some(1008) | None), "{code:?}");
     let call = world.settled_call(&call_id);
     assert!(roles(&call).len() < 120, "{}", roles(&call).len());
 }
 
 #[test]
-fn a_client_that_vanishes_has_hung_up() {
+fn a_dropped_connection_counts_as_hanging_up() {
     let world = World::new();
-    let mut talk = world.talk_to(&front_desk(&world));
-    let call_id = started(&mut talk);
-    talk.hear();
-    drop(talk);
+    let mut client = world.start_conversation(&front_desk(&world));
+    let call_id = started(&mut client);
+    client.hear();
+    drop(client);
     let call = world.settled_call(&call_id);
     assert_eq!(call["ended_reason"], "user_hung_up", "{call}");
     assert_eq!(roles(&call), ["assistant"]);
@@ -236,7 +236,7 @@ fn a_client_that_vanishes_has_hung_up() {
 
 #[test]
 #[cfg_attr(not(test_host = "sandbox"), ignore = "needs the manual clock")]
-fn a_tool_is_called_and_told_of() {
+fn a_tool_call_is_announced_to_the_client() {
     let world = World::with_manual_clock();
     let sandbox = world.sandbox().unwrap();
     let assistant = front_desk(&world);
@@ -246,77 +246,77 @@ fn a_tool_is_called_and_told_of() {
             "url": "https://example.com/book", "parameters": {"type": "object"}}),
     );
     world.put(format!("/assistants/{assistant}/tools"), json!({"tool_ids": [tool.id]})).ok();
-    let mut talk = world.talk_to(&assistant);
-    let call_id = started(&mut talk);
-    talk.hear();
+    let mut client = world.start_conversation(&assistant);
+    let call_id = started(&mut client);
+    client.hear();
     sandbox.answer_http(200, "The table is booked.");
-    talk.say("Please book a table at the restaurant");
-    let called = talk.expect("tool_call");
+    client.say("Please book a table at the restaurant");
+    let called = client.expect("tool_call");
     assert_eq!((&called["name"], &called["refused"]), (&json!("book_table"), &json!(false)));
-    let result = talk.expect("tool_result");
+    let result = client.expect("tool_result");
     assert_eq!((&result["id"], &result["is_error"]), (&called["id"], &json!(false)));
-    assert!(talk.hear().contains("The table is booked."));
+    assert!(client.hear().contains("The table is booked."));
     let [request] = &sandbox.sent_http()[..] else { panic!("one request") };
     let body: Value = serde_json::from_slice(&request.body).unwrap();
     assert_eq!((&body["call"]["source"], &body["call"]["id"]), (&json!("browser"), &json!(call_id)));
     assert_eq!(body["id"], called["id"]);
-    talk.send(r#"{"type": "hang_up"}"#);
-    talk.rest();
+    client.send(r#"{"type": "hang_up"}"#);
+    client.rest();
     let call = world.settled_call(&call_id);
     assert_eq!(roles(&call), ["assistant", "user", "tool_call", "tool_result", "assistant"]);
 }
 
 #[test]
 #[cfg_attr(not(test_host = "sandbox"), ignore = "needs the manual clock")]
-fn the_time_is_up_when_the_token_says_so() {
+fn the_maximum_duration_of_the_token_ends_the_call() {
     let world = World::with_manual_clock();
     let sandbox = world.sandbox().unwrap();
     let path = format!("/assistants/{}/test-token", world.assistant().id);
     let token = world.post(path, json!({"max_duration_seconds": 30})).ok();
-    let mut talk = world.connect(token["websocket_url"].as_str().unwrap()).unwrap();
-    let call_id = started(&mut talk);
+    let mut client = world.connect(token["websocket_url"].as_str().unwrap()).unwrap();
+    let call_id = started(&mut client);
     sandbox.advance(29_999);
-    assert_eq!(talk.message(), None);
+    assert_eq!(client.message(), None);
     sandbox.advance(1);
-    assert_eq!(talk.expect("call_ended")["ended_reason"], "duration_limit");
-    assert_eq!(talk.rest(), (vec![], Some(1000)));
+    assert_eq!(client.expect("call_ended")["ended_reason"], "duration_limit");
+    assert_eq!(client.rest(), (vec![], Some(1000)));
     let call = world.settled_call(&call_id);
     assert_eq!((&call["ended_reason"], &call["duration_ms"]), (&json!("duration_limit"), &json!(30_000)));
 }
 
 #[test]
 #[cfg_attr(not(test_host = "sandbox"), ignore = "needs the manual clock")]
-fn silence_ends_it() {
+fn silence_ends_the_call() {
     let world = World::with_manual_clock();
     let sandbox = world.sandbox().unwrap();
-    let mut talk = world.talk_to(&world.assistant().id);
-    let call_id = started(&mut talk);
+    let mut client = world.start_conversation(&world.assistant().id);
+    let call_id = started(&mut client);
     sandbox.advance(59_000);
-    talk.say("Still here");
-    talk.hear();
+    client.say("Still here");
+    client.hear();
     for _ in 0..3 {
-        assert_eq!(talk.message(), None);
+        assert_eq!(client.message(), None);
         sandbox.advance(60_000);
     }
-    assert_eq!(talk.expect("call_ended")["ended_reason"], "silence");
+    assert_eq!(client.expect("call_ended")["ended_reason"], "silence");
     assert_eq!(world.settled_call(&call_id)["ended_reason"], "silence");
 }
 
 #[test]
 #[cfg_attr(not(test_host = "sandbox"), ignore = "needs the manual clock")]
-fn a_process_that_dies_leaves_the_truth() {
+fn the_call_of_a_dead_process_is_recorded_correctly() {
     let world = World::with_manual_clock();
     let sandbox = world.sandbox().unwrap();
-    let mut talk = world.talk_to(&front_desk(&world));
-    let call_id = started(&mut talk);
+    let mut client = world.start_conversation(&front_desk(&world));
+    let call_id = started(&mut client);
     sandbox.advance(1_000);
-    talk.say("When do you open on Saturday?");
-    talk.hear();
-    talk.hear();
+    client.say("When do you open on Saturday?");
+    client.hear();
+    client.hear();
     sandbox.kill_conversations();
     sandbox.run_jobs();
     let call = world.get(format!("/calls/{call_id}")).ok();
-    assert_eq!(call["status"], "in_progress", "the lease is still good");
+    assert_eq!(call["status"], "in_progress", "the lease is still valid");
     sandbox.advance(120_000);
     let call = world.settled_call(&call_id);
     assert_eq!((&call["ended_reason"], &call["fault"]), (&json!("aborted"), &json!("platform")), "{call}");
@@ -326,14 +326,14 @@ fn a_process_that_dies_leaves_the_truth() {
 
 #[test]
 #[cfg_attr(not(test_host = "sandbox"), ignore = "needs the manual clock")]
-fn a_lease_is_kept_for_as_long_as_the_conversation_lasts() {
+fn the_lease_is_extended_during_the_conversation() {
     let world = World::with_manual_clock();
     let sandbox = world.sandbox().unwrap();
-    let mut talk = world.talk_to(&world.assistant().id);
-    let call_id = started(&mut talk);
+    let mut client = world.start_conversation(&world.assistant().id);
+    let call_id = started(&mut client);
     for _ in 0..12 {
-        talk.say("Hi");
-        talk.hear();
+        client.say("Hi");
+        client.hear();
         sandbox.advance(45_000);
         sandbox.run_jobs();
     }
@@ -343,7 +343,7 @@ fn a_lease_is_kept_for_as_long_as_the_conversation_lasts() {
 
 #[test]
 #[cfg_attr(not(test_host = "sandbox"), ignore = "needs the manual clock")]
-fn a_host_that_stops_ends_it() {
+fn stopping_the_host_ends_the_call() {
     let world = World::with_manual_clock();
     let sandbox = world.sandbox().unwrap();
     let token = world.test_token(&world.assistant().id);
@@ -358,15 +358,15 @@ fn a_host_that_stops_ends_it() {
 
 #[test]
 #[cfg_attr(not(test_host = "sandbox"), ignore = "needs the manual clock")]
-fn events_tell_of_it() {
+fn a_conversation_emits_its_events() {
     let world = World::with_manual_clock();
     let sandbox = world.sandbox().unwrap();
     world.create("/webhooks", json!({"url": "https://example.com/events", "events": ["*"]}));
-    let mut talk = world.talk_to(&world.assistant().id);
-    let call_id = started(&mut talk);
-    talk.say("Hi");
-    talk.send(r#"{"type": "hang_up"}"#);
-    talk.rest();
+    let mut client = world.start_conversation(&world.assistant().id);
+    let call_id = started(&mut client);
+    client.say("Hi");
+    client.send(r#"{"type": "hang_up"}"#);
+    client.rest();
     for _ in 0..8 {
         sandbox.answer_http(200, "");
     }

@@ -1,5 +1,5 @@
-//! The contract as scenarios. `SIDETONE_TEST_HOST=native cargo test` runs them against the real binary, `worker` against
-//! the Worker in workerd; what does not apply there is reported as ignored.
+//! Contract tests. `SIDETONE_TEST_HOST=native cargo test` runs them against the real binary, `worker` against
+//! the Worker in workerd; tests that do not apply there are reported as ignored.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -10,7 +10,6 @@
 mod assistants;
 mod auth;
 mod bad_input;
-mod blame;
 mod call_properties;
 mod calls;
 mod carriers;
@@ -22,10 +21,10 @@ mod keys;
 mod knowledge;
 mod live;
 mod mcp;
-mod newcomers;
+mod model_costs;
+mod model_faults;
 mod numbers;
 mod outcomes;
-mod paid;
 mod properties;
 mod recordings;
 mod round_trips;
@@ -33,4 +32,5 @@ mod runs;
 mod simulations;
 mod snapshots;
 mod tools;
+mod webhook_changes;
 mod webhooks;

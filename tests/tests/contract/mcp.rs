@@ -1,4 +1,4 @@
-//! MCP on one URL for both eras, as a table of requests and what each is answered.
+//! MCP on one URL for both eras: tables of requests and expected responses.
 use http::Method;
 use serde_json::{Value, json};
 use sidetone_engine::operations::OPERATIONS;
@@ -10,9 +10,9 @@ const LEGACY: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05
 const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
 const CAPABILITIES_KEY: &str = "io.modelcontextprotocol/clientCapabilities";
 
-/// What it is, headers, message, status, JSON-RPC code or 0.
+/// Description, headers, message, status, JSON-RPC error code or 0.
 type LegacyRow<'a> = (&'a str, Vec<(&'a str, &'a str)>, Value, u16, i64);
-/// What it is, method, headers, params, status, JSON-RPC code or 0.
+/// Description, method, headers, params, status, JSON-RPC error code or 0.
 type ModernRow<'a> = (&'a str, &'a str, Vec<(&'a str, &'a str)>, Value, u16, i64);
 
 #[test]
@@ -33,18 +33,18 @@ fn initialize_agrees_on_a_version() {
     assert_eq!(answer["serverInfo"]["name"], "sidetone");
     assert!(answer["instructions"].as_str().is_some_and(|text| text.len() < 2048));
     let reply = world.mcp(request("initialize", json!({"protocolVersion": "2025-06-18"})));
-    assert_eq!(reply.header("mcp-session-id"), None, "there is no session");
+    assert_eq!(reply.header("mcp-session-id"), None, "sessions are not supported");
 }
 
 #[test]
-fn legacy_requests_are_answered_as_the_table_says() {
+fn legacy_requests_get_the_responses_in_the_table() {
     let world = World::new();
     let v = |version: &'static str| vec![("mcp-protocol-version", version)];
     let none = Vec::new;
     let list = || request("tools/list", json!({}));
     let meta = || json!({"_meta": {VERSION_KEY: MODERN, CAPABILITIES_KEY: {}}});
     let ok = 0;
-    #[rustfmt::skip] // a row a line
+    #[rustfmt::skip] // one row per line
     let table: Vec<LegacyRow> = vec![
         ("no version header is legal", none(), list(), 200, ok),
         ("2025-11-25", v("2025-11-25"), list(), 200, ok),
@@ -52,56 +52,56 @@ fn legacy_requests_are_answered_as_the_table_says() {
         ("2025-03-26", v("2025-03-26"), list(), 200, ok),
         ("2024-11-05", v("2024-11-05"), list(), 200, ok),
         ("an unknown version", v("2099-01-01"), list(), 400, -32022),
-        ("nonsense as version", v("latest"), list(), 400, -32022),
+        ("an invalid version", v("latest"), list(), 400, -32022),
         ("a modern version without metadata", v(MODERN), list(), 400, -32602),
         ("initialize under a modern version", v(MODERN), request("initialize", json!({})), 400, -32020),
         ("ping", none(), request("ping", json!({})), 200, ok),
         ("params may be left out", none(), json!({"jsonrpc": "2.0", "id": 1, "method": "ping"}), 200, ok),
-        ("ids may be texts", none(), json!({"jsonrpc": "2.0", "id": "a", "method": "ping"}), 200, ok),
+        ("ids may be strings", none(), json!({"jsonrpc": "2.0", "id": "a", "method": "ping"}), 200, ok),
         ("or zero", none(), json!({"jsonrpc": "2.0", "id": 0, "method": "ping"}), 200, ok),
         ("or negative", none(), json!({"jsonrpc": "2.0", "id": -5, "method": "ping"}), 200, ok),
-        ("or empty texts", none(), json!({"jsonrpc": "2.0", "id": "", "method": "ping"}), 200, ok),
+        ("or empty strings", none(), json!({"jsonrpc": "2.0", "id": "", "method": "ping"}), 200, ok),
         ("an unknown method", none(), request("nope", json!({})), 200, -32601),
         ("an empty method", none(), request("", json!({})), 200, -32601),
-        ("a method of another spelling", none(), request("Tools/List", json!({})), 200, -32601),
+        ("a method in other capitals", none(), request("Tools/List", json!({})), 200, -32601),
         ("resources are not offered", none(), request("resources/list", json!({})), 200, -32601),
         ("prompts are not offered", none(), request("prompts/list", json!({})), 200, -32601),
         ("completions are not offered", none(), request("completion/complete", json!({})), 200, -32601),
         ("logging is not offered", none(), request("logging/setLevel", json!({"level": "info"})), 200, -32601),
         ("discover is modern", none(), request("server/discover", json!({})), 200, -32601),
-        ("a cursor that is not ours", none(), request("tools/list", json!({"cursor": "x"})), 200, -32602),
+        ("an unknown cursor", none(), request("tools/list", json!({"cursor": "x"})), 200, -32602),
         ("an unknown tool", none(), request("tools/call", json!({"name": "nope", "arguments": {}})), 200, -32602),
         ("an operation that is no tool", none(), request("tools/call", json!({"name": "download_recording", "arguments": {"id": "call_1"}})), 200, -32602),
-        ("a tool of another spelling", none(), request("tools/call", json!({"name": "List_Assistants"})), 200, -32602),
+        ("a tool in other capitals", none(), request("tools/call", json!({"name": "List_Assistants"})), 200, -32602),
         ("no tool name", none(), request("tools/call", json!({"arguments": {}})), 200, -32602),
-        ("a tool name that is no text", none(), request("tools/call", json!({"name": 1})), 200, -32602),
+        ("a tool name that is not a string", none(), request("tools/call", json!({"name": 1})), 200, -32602),
         ("arguments as a list", none(), request("tools/call", json!({"name": "list_assistants", "arguments": []})), 200, -32602),
         ("arguments as null", none(), request("tools/call", json!({"name": "list_assistants", "arguments": null})), 200, -32602),
-        ("arguments as a text that is no object", none(), request("tools/call", json!({"name": "list_assistants", "arguments": "[]"})), 200, -32602),
-        ("arguments as a text that is one", none(), request("tools/call", json!({"name": "list_assistants", "arguments": "{}"})), 200, ok),
+        ("arguments as a string that is not an object", none(), request("tools/call", json!({"name": "list_assistants", "arguments": "[]"})), 200, -32602),
+        ("arguments as a string that contains an object", none(), request("tools/call", json!({"name": "list_assistants", "arguments": "{}"})), 200, ok),
         ("no arguments", none(), request("tools/call", json!({"name": "list_assistants"})), 200, ok),
-        ("a refused call is a result", none(), request("tools/call", json!({"name": "get_assistant", "arguments": {}})), 200, ok),
-        ("a task nobody declared", none(), request("tools/call", json!({"name": "list_assistants", "task": {"ttl": 1}})), 200, ok),
+        ("a rejected call is a result", none(), request("tools/call", json!({"name": "get_assistant", "arguments": {}})), 200, ok),
+        ("an undeclared task", none(), request("tools/call", json!({"name": "list_assistants", "task": {"ttl": 1}})), 200, ok),
         ("a progress token", none(), request("tools/call", json!({"name": "list_assistants", "_meta": {"progressToken": 1}})), 200, ok),
         ("unknown members are ignored", none(), json!({"jsonrpc": "2.0", "id": 1, "method": "ping", "extra": 1}), 200, ok),
-        ("a version of JSON-RPC that is not ours", none(), json!({"jsonrpc": "1.0", "id": 1, "method": "ping"}), 400, -32600),
+        ("an unsupported version of JSON-RPC", none(), json!({"jsonrpc": "1.0", "id": 1, "method": "ping"}), 400, -32600),
         ("jsonrpc as a number", none(), json!({"jsonrpc": 2.0, "id": 1, "method": "ping"}), 400, -32600),
         ("no jsonrpc", none(), json!({"id": 1, "method": "ping"}), 400, -32600),
         ("no method", none(), json!({"jsonrpc": "2.0", "id": 1}), 400, -32600),
-        ("a method that is no text", none(), json!({"jsonrpc": "2.0", "id": 1, "method": 1}), 400, -32600),
+        ("a method that is not a string", none(), json!({"jsonrpc": "2.0", "id": 1, "method": 1}), 400, -32600),
         ("id null", none(), json!({"jsonrpc": "2.0", "id": null, "method": "ping"}), 400, -32600),
         ("id with a fraction", none(), json!({"jsonrpc": "2.0", "id": 1.5, "method": "ping"}), 400, -32600),
         ("id true", none(), json!({"jsonrpc": "2.0", "id": true, "method": "ping"}), 400, -32600),
         ("id an object", none(), json!({"jsonrpc": "2.0", "id": {}, "method": "ping"}), 400, -32600),
         ("params a list", none(), json!({"jsonrpc": "2.0", "id": 1, "method": "ping", "params": []}), 400, -32600),
         ("params null", none(), json!({"jsonrpc": "2.0", "id": 1, "method": "ping", "params": null}), 400, -32600),
-        ("a text", none(), json!("ping"), 400, -32600),
+        ("a string", none(), json!("ping"), 400, -32600),
         ("a number", none(), json!(1), 400, -32600),
         ("null", none(), Value::Null, 400, -32600),
         ("an empty object", none(), json!({}), 400, -32600),
         ("a notification", none(), json!({"jsonrpc": "2.0", "method": "notifications/initialized"}), 202, ok),
         ("an unknown notification", none(), json!({"jsonrpc": "2.0", "method": "nope", "params": []}), 202, ok),
-        ("a notification called tools/call does nothing", none(), json!({"jsonrpc": "2.0", "method": "tools/call",
+        ("a notification named tools/call has no effect", none(), json!({"jsonrpc": "2.0", "method": "tools/call",
             "params": {"name": "create_assistant", "arguments": {"data": {"name": "A", "instructions": "B"}}}}), 202, ok),
         ("a response", none(), json!({"jsonrpc": "2.0", "id": 1, "result": {}}), 202, ok),
         ("an error response", none(), json!({"jsonrpc": "2.0", "id": 1, "error": {"code": 1, "message": ""}}), 202, ok),
@@ -109,7 +109,7 @@ fn legacy_requests_are_answered_as_the_table_says() {
         ("a batch under a version without batches", v("2025-06-18"), json!([list()]), 400, -32600),
         ("a batch under the newest legacy version", v("2025-11-25"), json!([list()]), 400, -32600),
         ("a batch under the modern version", v(MODERN), json!([list()]), 400, -32600),
-        ("a batch with a modern request in it", none(), json!([request("ping", json!({})), request("tools/list", meta())]), 400, -32600),
+        ("a batch that contains a modern request", none(), json!([request("ping", json!({})), request("tools/list", meta())]), 400, -32600),
         ("a batch of notifications", none(), json!([{"jsonrpc": "2.0", "method": "notifications/x"}]), 202, ok),
         ("a batch of 51", none(), vec![request("ping", json!({})); 51].into(), 400, -32600),
     ];
@@ -118,7 +118,7 @@ fn legacy_requests_are_answered_as_the_table_says() {
         let reply = world.call_with(Method::POST, "/mcp", Some(&message), &headers);
         answered(what, &reply, status, code);
         if let (Some(id), true) = (id, reply["error"]["code"] != -32600 && reply.status != 202) {
-            assert_eq!(reply["id"], id, "{what}: the id comes back");
+            assert_eq!(reply["id"], id, "{what}: the response has the id");
         }
         if code == -32600 {
             assert_eq!(reply["id"], Value::Null, "{what}");
@@ -132,11 +132,11 @@ fn legacy_requests_are_answered_as_the_table_says() {
             assert!(reply.body.is_empty(), "{what}");
         }
     }
-    assert_eq!(world.get("/assistants").ok().json, json!([]), "no notification did anything");
+    assert_eq!(world.get("/assistants").ok().json, json!([]), "no notification had an effect");
 }
 
 #[test]
-fn modern_requests_are_answered_as_the_table_says() {
+fn modern_requests_get_the_responses_in_the_table() {
     let world = World::new();
     let good_meta = || json!({VERSION_KEY: MODERN, CAPABILITIES_KEY: {}});
     let call = |name: &str| json!({"_meta": good_meta(), "name": name, "arguments": {}});
@@ -144,45 +144,45 @@ fn modern_requests_are_answered_as_the_table_says() {
     let named = |name: &'static str| [h("tools/call"), vec![("mcp-name", name)]].concat();
     let plain = || json!({"_meta": good_meta()});
     let ok = 0;
-    #[rustfmt::skip] // a row a line
+    #[rustfmt::skip] // one row per line
     let table: Vec<ModernRow> = vec![
         ("tools/list", "tools/list", h("tools/list"), plain(), 200, ok),
         ("server/discover", "server/discover", h("server/discover"), plain(), 200, ok),
         ("tools/call", "tools/call", named("list_assistants"), call("list_assistants"), 200, ok),
         ("a name in base64", "tools/call", named("=?base64?bGlzdF9hc3Npc3RhbnRz?="), call("list_assistants"), 200, ok),
         ("white space around a header", "tools/list", vec![("mcp-protocol-version", MODERN), ("mcp-method", "  tools/list ")], plain(), 200, ok),
-        ("clientInfo is optional and taken", "tools/list", h("tools/list"), json!({"_meta": {VERSION_KEY: MODERN, CAPABILITIES_KEY: {}, "io.modelcontextprotocol/clientInfo": {"name": "t"}}}), 200, ok),
+        ("clientInfo is optional and accepted", "tools/list", h("tools/list"), json!({"_meta": {VERSION_KEY: MODERN, CAPABILITIES_KEY: {}, "io.modelcontextprotocol/clientInfo": {"name": "t"}}}), 200, ok),
         ("capabilities missing", "tools/list", h("tools/list"), json!({"_meta": {VERSION_KEY: MODERN}}), 400, -32602),
-        ("capabilities no object", "tools/list", h("tools/list"), json!({"_meta": {VERSION_KEY: MODERN, CAPABILITIES_KEY: []}}), 400, -32602),
-        ("version no text", "tools/list", h("tools/list"), json!({"_meta": {VERSION_KEY: 1, CAPABILITIES_KEY: {}}}), 400, -32602),
+        ("capabilities that are not an object", "tools/list", h("tools/list"), json!({"_meta": {VERSION_KEY: MODERN, CAPABILITIES_KEY: []}}), 400, -32602),
+        ("a version that is not a string", "tools/list", h("tools/list"), json!({"_meta": {VERSION_KEY: 1, CAPABILITIES_KEY: {}}}), 400, -32602),
         ("no version header", "tools/list", vec![("mcp-method", "tools/list")], plain(), 400, -32020),
         ("another version header", "tools/list", vec![("mcp-protocol-version", "2025-11-25"), ("mcp-method", "tools/list")], plain(), 400, -32020),
-        ("a version nobody speaks", "tools/list", vec![("mcp-protocol-version", "2099-01-01"), ("mcp-method", "tools/list")], json!({"_meta": {VERSION_KEY: "2099-01-01", CAPABILITIES_KEY: {}}}), 400, -32022),
+        ("an unknown version", "tools/list", vec![("mcp-protocol-version", "2099-01-01"), ("mcp-method", "tools/list")], json!({"_meta": {VERSION_KEY: "2099-01-01", CAPABILITIES_KEY: {}}}), 400, -32022),
         ("a legacy version as a modern one", "tools/list", vec![("mcp-protocol-version", "2025-11-25"), ("mcp-method", "tools/list")], json!({"_meta": {VERSION_KEY: "2025-11-25", CAPABILITIES_KEY: {}}}), 400, -32022),
         ("no Mcp-Method", "tools/list", vec![("mcp-protocol-version", MODERN)], plain(), 400, -32020),
         ("another Mcp-Method", "tools/list", h("tools/call"), plain(), 400, -32020),
-        ("Mcp-Method in other letters", "tools/list", h("Tools/List"), plain(), 400, -32020),
+        ("Mcp-Method in other capitals", "tools/list", h("Tools/List"), plain(), 400, -32020),
         ("no Mcp-Name", "tools/call", h("tools/call"), call("list_assistants"), 400, -32020),
         ("another Mcp-Name", "tools/call", named("list_tools"), call("list_assistants"), 400, -32020),
-        ("Mcp-Name in other letters", "tools/call", named("LIST_ASSISTANTS"), call("list_assistants"), 400, -32020),
+        ("Mcp-Name in other capitals", "tools/call", named("LIST_ASSISTANTS"), call("list_assistants"), 400, -32020),
         ("Mcp-Name in broken base64", "tools/call", named("=?base64?%%?="), call("list_assistants"), 400, -32020),
-        ("ping is gone", "ping", h("ping"), plain(), 404, -32601),
-        ("initialize is gone", "initialize", h("initialize"), plain(), 404, -32601),
+        ("ping is not modern", "ping", h("ping"), plain(), 404, -32601),
+        ("initialize is not modern", "initialize", h("initialize"), plain(), 404, -32601),
         ("resources are not offered", "resources/list", h("resources/list"), plain(), 404, -32601),
         ("no subscriptions", "subscriptions/listen", h("subscriptions/listen"), plain(), 404, -32601),
         ("an unknown method", "nope", h("nope"), plain(), 404, -32601),
         ("an unknown tool", "tools/call", named("nope"), call("nope"), 200, -32602),
         ("no tool name", "tools/call", h("tools/call"), plain(), 200, -32602),
         ("arguments as a list", "tools/call", named("list_tools"), json!({"_meta": good_meta(), "name": "list_tools", "arguments": []}), 200, -32602),
-        ("a cursor that is not ours", "tools/list", h("tools/list"), json!({"_meta": good_meta(), "cursor": "x"}), 200, -32602),
-        ("a refused call is a result", "tools/call", named("get_assistant"), call("get_assistant"), 200, ok),
+        ("an unknown cursor", "tools/list", h("tools/list"), json!({"_meta": good_meta(), "cursor": "x"}), 200, -32602),
+        ("a rejected call is a result", "tools/call", named("get_assistant"), call("get_assistant"), 200, ok),
     ];
     for (what, method, headers, params, status, code) in table {
         for id in [json!(7), json!("seven")] {
             let message = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
             let reply = world.call_with(Method::POST, "/mcp", Some(&message), &headers);
             answered(what, &reply, status, code);
-            assert_eq!(reply["id"], id, "{what}: the id comes back");
+            assert_eq!(reply["id"], id, "{what}: the response has the id");
             if code == ok {
                 assert_eq!(reply["result"]["resultType"], "complete", "{what}");
                 assert_eq!(
@@ -223,16 +223,20 @@ fn both_eras_have_the_same_tools() {
     let headers = [("mcp-protocol-version", MODERN), ("mcp-method", "tools/list")];
     let modern = result(&world.call_with(Method::POST, "/mcp", Some(&request("tools/list", meta)), &headers));
     assert_eq!(legacy["tools"], modern["tools"]);
-    assert_eq!(legacy.as_object().unwrap().keys().collect::<Vec<_>>(), ["tools"], "one page, no cursor");
+    assert_eq!(
+        legacy.as_object().unwrap().keys().collect::<Vec<_>>(),
+        ["tools"],
+        "one page without a cursor"
+    );
     assert_eq!(
         result(&world.other().mcp(request("tools/list", json!({})))),
         legacy,
-        "the same for every key"
+        "the list is the same for every key"
     );
 }
 
 #[test]
-fn messages_in_a_batch_are_answered_in_order_and_refused_ones_alone() {
+fn batch_responses_are_in_order_and_one_error_does_not_affect_others() {
     let world = World::new();
     let create = |id: i64, data: Value| json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": "create_assistant", "arguments": {"data": data}}});
     let batch = json!([
@@ -256,7 +260,7 @@ fn messages_in_a_batch_are_answered_in_order_and_refused_ones_alone() {
 }
 
 #[test]
-fn calls_in_a_batch_have_idempotency_keys_of_their_own() {
+fn each_call_in_a_batch_has_its_own_idempotency_key() {
     let world = World::new();
     let create = |id: i64, key: Value| {
         let mut arguments = json!({"data": {"name": "A", "instructions": "B"}});
@@ -274,7 +278,7 @@ fn calls_in_a_batch_have_idempotency_keys_of_their_own() {
 }
 
 #[test]
-fn nothing_of_a_refused_batch_is_done() {
+fn a_rejected_batch_has_no_effect() {
     let world = World::new();
     let create = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
         "params": {"name": "create_assistant", "arguments": {"data": {"name": "A", "instructions": "B"}}}});
@@ -285,13 +289,18 @@ fn nothing_of_a_refused_batch_is_done() {
         text.replace("\"B\"", "\"B\\u0000\""),
         text.replace("\"name\":\"A\"", "\"name\":\"A\",\"name\":\"C\""),
     ] {
-        answered("a key twice or U+0000", &post(&world, "application/json", broken.as_bytes()), 400, -32600);
+        answered(
+            "a duplicate key or U+0000",
+            &post(&world, "application/json", broken.as_bytes()),
+            400,
+            -32600,
+        );
     }
     assert_eq!(world.get("/assistants").ok().json, json!([]));
 }
 
 #[test]
-fn what_is_no_json_is_a_parse_error() {
+fn invalid_json_is_a_parse_error() {
     let world = World::new();
     for bad in [
         "",
@@ -322,7 +331,7 @@ fn what_is_no_json_is_a_parse_error() {
 }
 
 #[test]
-fn a_call_with_a_key_twice_or_nul_is_refused_by_name() {
+fn the_error_names_a_duplicate_key_or_nul_in_a_call() {
     let world = World::new();
     for (data, field) in [
         (r#"{"name":"A","name":"B","instructions":"C"}"#, "name"),
@@ -344,7 +353,7 @@ fn a_call_with_a_key_twice_or_nul_is_refused_by_name() {
 }
 
 #[test]
-fn only_post_is_taken_and_preflights_are_answered() {
+fn only_post_and_cors_preflights_are_accepted() {
     let world = World::new();
     for method in [Method::GET, Method::DELETE, Method::PUT, Method::PATCH] {
         let reply = world.call(method, "/mcp", None).refused("method_not_allowed");
@@ -367,7 +376,7 @@ fn only_post_is_taken_and_preflights_are_answered() {
 }
 
 #[test]
-fn an_origin_is_ours_or_local_or_refused() {
+fn only_the_services_own_origin_and_local_origins_are_accepted() {
     let world = World::new();
     let ping = request("ping", json!({}));
     let from = |origin: &str| world.call_with(Method::POST, "/mcp", Some(&ping), &[("origin", origin)]);
@@ -400,7 +409,7 @@ fn an_origin_is_ours_or_local_or_refused() {
         }
         from(bad).refused("forbidden_origin");
     }
-    // On errors as well, or a page could not read them.
+    // Errors have the header too; otherwise a page could not read them.
     let stranger = world.with_key("sidetone_wrong");
     let reply = stranger
         .call_with(Method::POST, "/mcp", Some(&ping), &[("origin", "http://localhost:1")])
@@ -409,7 +418,7 @@ fn an_origin_is_ours_or_local_or_refused() {
 }
 
 #[test]
-fn a_bad_key_is_told_in_the_rest_envelope() {
+fn an_invalid_key_gets_the_rest_error() {
     let world = World::new();
     for message in [
         request("initialize", json!({})),
@@ -429,7 +438,7 @@ fn a_bad_key_is_told_in_the_rest_envelope() {
 }
 
 #[test]
-fn lists_are_wrapped_and_deletes_answer_an_empty_object() {
+fn lists_are_wrapped_and_deletes_return_an_empty_object() {
     let world = World::new();
     let made = world.assistant();
     let list = world.tool("list_assistants", json!({})).ok();
@@ -440,7 +449,7 @@ fn lists_are_wrapped_and_deletes_answer_an_empty_object() {
 }
 
 #[test]
-fn if_revision_is_if_match() {
+fn if_revision_works_like_if_match() {
     let world = World::new();
     let id = world.assistant().id;
     for revision in [json!(1), json!("2"), json!(3.0)] {
@@ -458,9 +467,9 @@ fn if_revision_is_if_match() {
         .naming(&["data"]);
 }
 
-/// The recipe: what every model's API and every client takes.
+/// Checks the subset of JSON Schema that every model API and client accepts.
 #[test]
-fn the_tool_list_keeps_to_what_all_clients_take() {
+fn the_tool_list_is_compatible_with_all_clients() {
     let world = World::new();
     let reply = world.mcp(request("tools/list", json!({}))).ok();
     let list = result(&reply);
@@ -470,7 +479,7 @@ fn the_tool_list_keeps_to_what_all_clients_take() {
     let operations = || OPERATIONS.iter().filter(|operation| operation.is_tool());
     let expected: Vec<&str> = operations().map(|operation| operation.id).collect();
     assert_eq!(names, expected, "a tool for every operation, in the order of the table");
-    assert!(!names.contains(&"download_recording"), "audio is no tool's");
+    assert!(!names.contains(&"download_recording"), "tools cannot return audio");
     for (tool, operation) in tools.iter().zip(operations()) {
         let name = operation.id;
         assert!(name.len() <= 40, "{name}");
@@ -528,9 +537,10 @@ fn lint(schema: &Value, at: &str) {
     ];
     let map = schema.as_object().unwrap_or_else(|| panic!("{at}: a schema is an object: {schema}"));
     for keyword in map.keys() {
-        assert!(KEYWORDS.contains(&keyword.as_str()), "{at}: `{keyword}` is not taken everywhere");
+        assert!(KEYWORDS.contains(&keyword.as_str()), "{at}: `{keyword}` is not supported everywhere");
     }
-    let kind = schema["type"].as_str().unwrap_or_else(|| panic!("{at}: one type, as a text: {schema}"));
+    let kind =
+        schema["type"].as_str().unwrap_or_else(|| panic!("{at}: expected one type, as a string: {schema}"));
     assert!(["object", "array", "string", "integer", "number", "boolean"].contains(&kind), "{at}: {kind}");
     if let Some(values) = schema.get("enum") {
         let values = values.as_array().unwrap();
@@ -559,7 +569,7 @@ fn lint(schema: &Value, at: &str) {
 
 fn no_nulls(value: &Value, at: &str) {
     match value {
-        Value::Null => panic!("{at}: clients refuse null"),
+        Value::Null => panic!("{at}: clients reject null"),
         Value::Array(items) => items.iter().for_each(|item| no_nulls(item, at)),
         Value::Object(map) => map.iter().for_each(|(name, value)| no_nulls(value, &format!("{at}.{name}"))),
         _ => {}
@@ -576,7 +586,7 @@ fn result(reply: &Reply) -> Value {
     reply["result"].clone()
 }
 
-/// `code` 0 stands for success.
+/// `code` 0 means success.
 #[track_caller]
 fn answered(what: &str, reply: &Reply, status: u16, code: i64) {
     assert_eq!(reply.status, status, "{what}: {reply:?}");

@@ -1,10 +1,10 @@
-//! Numbers: a binding is a routing record, and one workspace holds a number.
+//! Number bindings: a number belongs to one workspace.
 use http::Method;
 use serde_json::json;
 use sidetone_tests::World;
 
 #[test]
-fn a_number_is_bound_changed_and_unbound() {
+fn bind_change_and_unbind_a_number() {
     let world = World::new();
     let (first, second) = (world.assistant().id, world.assistant().id);
     let number = world.phone_number();
@@ -24,7 +24,7 @@ fn a_number_is_bound_changed_and_unbound() {
     assert_eq!(
         world.put(&path, json!({"assistant_id": second, "provider": "vonage"})).ok()["region"],
         json!(null),
-        "a PUT is the whole binding"
+        "a PUT replaces the whole binding"
     );
     world.delete(&path).empty();
     assert_eq!(world.get("/numbers").ok().json, json!([]));
@@ -32,7 +32,7 @@ fn a_number_is_bound_changed_and_unbound() {
 }
 
 #[test]
-fn the_plus_may_be_encoded_or_literal() {
+fn the_plus_in_the_path_may_be_encoded_or_literal() {
     let world = World::new();
     let assistant = world.assistant().id;
     let number = world.phone_number();
@@ -98,7 +98,7 @@ fn a_binding_needs_an_assistant_of_the_workspace_and_a_known_carrier() {
 }
 
 #[test]
-fn only_e164_is_a_number() {
+fn only_e164_numbers_are_accepted() {
     let world = World::new();
     let assistant = world.assistant().id;
     let body = json!({"assistant_id": assistant, "provider": "twilio"});
@@ -135,7 +135,7 @@ fn only_e164_is_a_number() {
         world.call(Method::DELETE, &path, None).refused("invalid_parameter").naming(&["number"]);
     }
     for number in ["+1234567", "+123456789012345"] {
-        // Whoever has it by now: it is a number.
+        // Another test may have bound it already, but it is a valid number.
         let reply = world.put(format!("/numbers/{number}"), body.clone());
         assert!(reply.status == 200 || reply.code() == "number_in_use", "{reply:?}");
         world.delete(format!("/numbers/{number}"));
@@ -144,7 +144,7 @@ fn only_e164_is_a_number() {
 }
 
 #[test]
-fn of_two_workspaces_that_want_a_number_at_once_one_gets_it() {
+fn of_two_concurrent_bindings_of_a_number_one_succeeds() {
     let world = World::new();
     let number = world.phone_number();
     let rivals: Vec<World> = (0..6).map(|_| world.other()).collect();

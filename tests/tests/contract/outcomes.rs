@@ -1,9 +1,9 @@
-//! How runs end: `passed` says whether the assistant did well, `error` that the run itself broke.
+//! How runs end: `passed` is the result of the evaluations, `error` means that the run itself failed.
 use serde_json::{Value, json};
-use sidetone_tests::{Made, World};
+use sidetone_tests::{Created, World};
 
 #[test]
-fn a_run_is_completed_and_says_whether_the_assistant_did_well() {
+fn a_completed_run_has_the_result_of_its_evaluations() {
     let world = World::new();
     let run = start(&world, json!([{"kind": "transcript", "role": "assistant", "includes": "9 TO  5"}]));
     let over = world.settle(&run.id);
@@ -26,11 +26,11 @@ fn a_run_is_completed_and_says_whether_the_assistant_did_well() {
         assert_eq!(row["index"], n, "rows are counted from 0");
         assert!(row["start_ms"].as_i64() <= row["end_ms"].as_i64(), "{row}");
     }
-    assert_eq!(transcript[0]["text"], "Hello, front desk.", "the assistant opens with its first message");
+    assert_eq!(transcript[0]["text"], "Hello, front desk.", "the assistant starts with its first message");
 }
 
 #[test]
-fn a_run_whose_evaluations_fail_is_completed_too() {
+fn a_run_with_failed_evaluations_is_completed() {
     let world = World::new();
     let run = start(
         &world,
@@ -58,12 +58,12 @@ fn the_same_seed_gives_the_same_run() {
     let second = world.create(&path, json!({"seed": first["seed"]}));
     let (first, second) = (world.settle(&first.id), world.settle(&second.id));
     assert_eq!(first["transcript"], second["transcript"]);
-    assert_eq!(first["passed"], true, "no evaluation, none failed");
+    assert_eq!(first["passed"], true, "a run without evaluations passes");
 }
 
 #[test]
 #[cfg_attr(not(test_host = "sandbox"), ignore = "needs the manual clock")]
-fn a_run_keeps_what_it_was_started_with() {
+fn a_run_uses_the_configuration_at_its_start() {
     let world = World::with_manual_clock();
     let run = start(&world, json!([{"kind": "transcript", "role": "assistant", "includes": "9 to 5"}]));
     let assistant = run["assistant_id"].as_str().unwrap();
@@ -90,7 +90,7 @@ fn a_completed_run_can_be_deleted() {
 }
 
 #[test]
-fn a_batch_runs_to_its_end() {
+fn a_batch_completes() {
     let world = World::new();
     let first = start(&world, json!([]));
     let assistant = first["assistant_id"].as_str().unwrap();
@@ -106,7 +106,7 @@ fn a_batch_runs_to_its_end() {
 }
 
 #[test]
-fn a_run_whose_model_cannot_be_reached_ends_in_error() {
+fn a_run_with_an_unreachable_model_ends_in_error() {
     let world = World::with_settings(&[(
         "SIDETONE_PROVIDERS",
         r#"{"groq": {"base_url": "https://api.groq.example/v1"}}"#,
@@ -117,7 +117,11 @@ fn a_run_whose_model_cannot_be_reached_ends_in_error() {
     let broken =
         world.create(&format!("/simulations/{}/runs", run["simulation_id"].as_str().unwrap()), json!({}));
     let over = world.settle(&broken.id);
-    assert_eq!((&over["status"], &over["passed"]), (&json!("error"), &Value::Null), "never mixed: {over}");
+    assert_eq!(
+        (&over["status"], &over["passed"]),
+        (&json!("error"), &Value::Null),
+        "a run has either a result or an error: {over}"
+    );
     assert!(over["error"]["code"].is_string() && over["error"]["message"].is_string(), "{over}");
     assert!(over["completed_at"].is_string());
     world.delete(format!("/simulations/runs/{}", broken.id)).empty();
@@ -125,7 +129,7 @@ fn a_run_whose_model_cannot_be_reached_ends_in_error() {
 
 #[test]
 #[cfg_attr(not(test_host = "sandbox"), ignore = "needs the manual clock")]
-fn a_tool_is_called_signed_and_its_answer_reaches_the_transcript() {
+fn tool_calls_are_signed_and_results_are_in_the_transcript() {
     let world = World::with_manual_clock();
     let sandbox = world.sandbox().unwrap();
     let run = with_tool(&world);
@@ -151,17 +155,17 @@ fn a_tool_is_called_signed_and_its_answer_reaches_the_transcript() {
 
 #[test]
 #[cfg_attr(not(test_host = "sandbox"), ignore = "needs the manual clock")]
-fn a_tool_that_does_not_answer_is_an_error_result_and_not_a_broken_run() {
+fn a_tool_timeout_is_an_error_result_and_the_run_completes() {
     let world = World::with_manual_clock();
     let run = with_tool(&world);
     world.sandbox().unwrap().fail_http(sidetone_engine::ports::HttpError::Timeout);
     let over = world.settle(&run.id);
     assert_eq!(over["status"], "completed", "{over}");
-    assert_eq!(over["evaluations"][0]["passed"], true, "called is called, whatever it answered");
+    assert_eq!(over["evaluations"][0]["passed"], true, "the evaluation counts the call, whatever its result");
 }
 
-/// A queued run of a caller who asks for the opening hours, which the assistant knows.
-fn start(world: &World, evaluations: Value) -> Made {
+/// A queued run: the caller asks for the opening hours, which are in the assistant's knowledge.
+fn start(world: &World, evaluations: Value) -> Created {
     let assistant = world.create(
         "/assistants",
         json!({"name": "Front desk", "instructions": "Answer questions.", "first_message": "Hello, front desk."}),
@@ -176,8 +180,8 @@ fn start(world: &World, evaluations: Value) -> Made {
     simulate(world, &assistant.id, "Ask: \"What are your opening hours?\"", evaluations)
 }
 
-/// A queued run of a caller who asks for an order, which only a tool knows.
-fn with_tool(world: &World) -> Made {
+/// A queued run: the caller asks for the status of an order, which needs a tool.
+fn with_tool(world: &World) -> Created {
     let assistant = world.assistant();
     let tool = world.create(
         "/tools",
@@ -189,7 +193,7 @@ fn with_tool(world: &World) -> Made {
     simulate(world, &assistant.id, "Ask: \"What is the status of my order?\"", evaluations)
 }
 
-fn simulate(world: &World, assistant_id: &str, instructions: &str, evaluations: Value) -> Made {
+fn simulate(world: &World, assistant_id: &str, instructions: &str, evaluations: Value) -> Created {
     let scenario = world.create(
         "/simulations/scenarios",
         json!({"name": "Question", "instructions": instructions, "evaluations": evaluations}),

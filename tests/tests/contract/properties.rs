@@ -1,5 +1,5 @@
-//! Whatever is sent, the answer is one the contract allows: never a failure of ours, and the
-//! envelope around every error. `World` checks that of each answer.
+//! Property tests: for any input the response is one that the contract allows, never an internal error, and every error has
+//! the envelope. `World` checks that for each response.
 use http::Method;
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
@@ -11,7 +11,7 @@ use sidetone_tests::call::{properties, schemas};
 use sidetone_tests::{Call, Reply, World};
 
 thread_local! {
-    /// One service for all cases of a property: what earlier cases have left behind belongs to it.
+    /// One service for all cases of a property, so that cases also meet the state of earlier ones.
     static WORLD: World = World::new();
 }
 
@@ -36,7 +36,7 @@ proptest! {
             let rest = call.rest(world);
             client_error_or_success(&rest)?;
             let tool = call.tool(world);
-            // What REST takes MCP takes; MCP mends texts that REST refuses.
+            // MCP accepts everything that REST accepts, and converts some texts that REST rejects.
             prop_assert!(rest.status >= 400 || !tool.is_error || tool.code() == "name_taken", "{rest:?} {tool:?}");
             Ok(())
         })?;
@@ -56,7 +56,7 @@ proptest! {
         WORLD.with(|world| {
             let uri = format!("{path}?{query}");
             prop_assume!(uri.starts_with('/') && uri.parse::<http::Uri>().is_ok());
-            // What deletes the key in use would end the property.
+            // Excluded: these could revoke the key in use.
             prop_assume!(method != Method::DELETE || !uri.starts_with("/keys"));
             client_error_or_success(&world.call(method, &uri, None))
         })?;
@@ -71,7 +71,7 @@ proptest! {
             let known = properties(schemas(operation).query.as_ref()).count();
             let rest = world.call(operation.method.clone(), &call.uri(), None);
             client_error_or_success(&rest)?;
-            prop_assert!(known > 0 || call.query.is_empty() || rest.status >= 400, "an unknown parameter passed: {rest:?}");
+            prop_assert!(known > 0 || call.query.is_empty() || rest.status >= 400, "an unknown parameter was accepted: {rest:?}");
             Ok(())
         })?;
     }
@@ -101,7 +101,7 @@ proptest! {
     }
 
     #[test]
-    fn texts_survive_storage(name in "\\PC{1,120}", instructions in "[^\\x00]{1,200}") {
+    fn texts_are_stored_unchanged(name in "\\PC{1,120}", instructions in "[^\\x00]{1,200}") {
         WORLD.with(|world| {
             let made = world.create("/assistants", json!({"name": name, "instructions": instructions}));
             let read = world.get(format!("/assistants/{}", made.id)).ok();
@@ -118,7 +118,7 @@ fn client_error_or_success(reply: &Reply) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// A row of the table that proptest can show.
+/// A row of the operation table that proptest can print.
 #[derive(Clone, Copy)]
 struct Row(&'static Operation);
 
@@ -148,7 +148,7 @@ fn method() -> impl Strategy<Value = Method> {
     ])
 }
 
-/// JSON with the names that mean something here, and many that do not.
+/// JSON with meaningful and random names.
 fn json_value() -> BoxedStrategy<Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
@@ -231,7 +231,7 @@ fn mcp_message() -> impl Strategy<Value = Value> {
     let request =
         (json_value(), select(methods), json_value(), any::<u8>()).prop_map(|(id, method, params, shape)| {
             let mut message = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
-            // Half of them well-formed but for the params, the rest with something wrong.
+            // Half are well-formed except for the params; the rest have an error.
             match shape {
                 0..128 => message["id"] = 1.into(),
                 128..144 => message["jsonrpc"] = "1.0".into(),

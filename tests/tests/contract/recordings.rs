@@ -1,5 +1,5 @@
-//! Recordings: downloaded whole and by ranges, drawn, deleted, and never half there. On every host; what is asked
-//! of storage that fails is asked of a sandbox.
+//! Recordings: download, ranges, waveform, deletion, and interrupted storing. On every host, except that failing storage
+//! needs a Sandbox.
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,24 +15,24 @@ use sidetone_engine::ports::{BlobError, BlobKey, Blobs, BoxFuture, ByteRange};
 use sidetone_engine::sql;
 use sidetone_engine::storage::fault::Fault;
 use sidetone_engine::storage::recordings::Kept;
-use sidetone_tests::backdoor::wait;
-use sidetone_tests::blobs::keeps_its_promises;
+use sidetone_tests::blobs::check_guarantees;
+use sidetone_tests::direct_access::wait;
 use sidetone_tests::faults::{FaultyDatabase, StorageFault};
 use sidetone_tests::process::Folder;
-use sidetone_tests::{Made, Reply, World, example};
+use sidetone_tests::{Created, Reply, World, example};
 
 #[test]
-fn every_backend_keeps_the_promises_of_the_port() {
-    wait(keeps_its_promises(&MemoryBlobs::default()));
+fn every_blob_store_conforms_to_the_port() {
+    wait(check_guarantees(&MemoryBlobs::default()));
     let folder = Folder::new();
-    wait(keeps_its_promises(&Files::new(folder.path())));
-    assert_eq!(files(folder.path()), [""; 0], "nothing is left behind");
-    // R2, where the suite runs on the Worker.
-    wait(keeps_its_promises(&*World::new().backdoor().ports().blobs));
+    wait(check_guarantees(&Files::new(folder.path())));
+    assert_eq!(files(folder.path()), [""; 0], "no file is left");
+    // R2, if the suite runs on the Worker.
+    wait(check_guarantees(&*World::new().direct_access().ports().blobs));
 }
 
 #[test]
-fn what_a_cut_off_put_left_goes_with_the_blob() {
+fn deleting_a_blob_also_deletes_the_remains_of_an_interrupted_put() {
     let folder = Folder::new();
     let blobs = Files::new(folder.path());
     let (workspace, call) = (WorkspaceId::from_stored("ws_1"), CallId::from_stored("call_1"));
@@ -45,7 +45,7 @@ fn what_a_cut_off_put_left_goes_with_the_blob() {
 }
 
 #[test]
-fn a_recording_is_downloaded_whole() {
+fn download_a_complete_recording() {
     let world = World::new();
     let file = example::recording(16_000);
     let call = world.a_recorded_call();
@@ -57,7 +57,7 @@ fn a_recording_is_downloaded_whole() {
             "duration_ms": 2_000, "channels": ["caller", "assistant"], "format": "wav"})
     );
     let reply = world.get(&url).ok();
-    assert!(reply.body == file, "the bytes are others");
+    assert!(reply.body == file, "the bytes differ");
     let told = |reply: &Reply| {
         let names = [
             "content-type",
@@ -77,19 +77,19 @@ fn a_recording_is_downloaded_whole() {
     assert_eq!(reply.header("content-range"), None);
 
     let head = world.call_with(Method::HEAD, &url, None, &[("range", "bytes=0-1")]);
-    assert_eq!((head.status, head.body.len()), (200, 0), "a HEAD has no ranges");
+    assert_eq!((head.status, head.body.len()), (200, 0), "a HEAD ignores ranges");
     assert_eq!(told(&head), told(&reply));
 }
 
 #[test]
-fn ranges_are_served_as_the_table_says() {
+fn range_requests_get_the_responses_in_the_table() {
     let world = World::new();
     let file = example::recording(16_000);
     let (size, call) = (file.len(), world.a_recorded_call());
     let url = format!("/calls/{}/recording", call.id);
     let etag = world.get(&url).ok().header("etag").unwrap().to_owned();
     let long = format!("bytes={}", "0-1,".repeat(1_000));
-    #[rustfmt::skip] // a row a line
+    #[rustfmt::skip] // one row per line
     let table: &[(&str, Option<(usize, usize)>)] = &[
         ("bytes=0-0", Some((0, 0))),
         ("bytes=0-43", Some((0, 43))),
@@ -100,7 +100,7 @@ fn ranges_are_served_as_the_table_says() {
         ("BYTES=1-2", Some((1, 2))),
         ("bytes=64043-", Some((64_043, 64_043))),
         ("bytes=0-99999999999999999999999999", Some((0, size - 1))),
-        // What is no single range gets the whole.
+        // Anything but a single valid range gets the whole recording.
         ("bytes=2-1", None), ("bytes=0-1,3-4", None), ("bytes=0-1, 64043-", None), ("items=0-1", None),
         ("bytes=", None), ("bytes=-", None), ("bytes", None), ("bytes=a-", None), ("bytes=1.5-2", None),
         ("bytes=0-0x10", None), ("bytes=-1-2", None), ("bytes==0-1", None), ("bytes=0-1;q=1", None),
@@ -112,7 +112,7 @@ fn ranges_are_served_as_the_table_says() {
         match expected {
             Some((first, last)) => {
                 assert_eq!(reply.status, 206, "{range}: {:?}", reply.headers);
-                assert!(reply.body == file[*first..=*last], "{range}: other bytes");
+                assert!(reply.body == file[*first..=*last], "{range}: the bytes differ");
                 assert_eq!(
                     reply.header("content-range"),
                     Some(&*format!("bytes {first}-{last}/{size}")),
@@ -122,7 +122,7 @@ fn ranges_are_served_as_the_table_says() {
             }
             None => {
                 assert_eq!((reply.status, reply.header("content-range")), (200, None), "{range}");
-                assert!(reply.body == file, "{range}: not the whole");
+                assert!(reply.body == file, "{range}: not the whole recording");
             }
         }
     }
@@ -130,7 +130,7 @@ fn ranges_are_served_as_the_table_says() {
         let reply = get(&[("range", nothing)]).refused("range_not_satisfiable");
         assert_eq!(reply.header("content-range"), Some(&*format!("bytes */{size}")), "{nothing}");
     }
-    // If-Range: the rest of what one has, or the whole of what there is.
+    // If-Range: the range if the recording is unchanged, otherwise the whole recording.
     assert_eq!(get(&[("range", "bytes=5-9"), ("if-range", &etag)]).body, file[5..10]);
     for other in ["\"other\"", &format!("W/{etag}"), "Wed, 21 Oct 2026 07:28:00 GMT"] {
         let reply = get(&[("range", "bytes=5-9"), ("if-range", other)]);
@@ -141,18 +141,18 @@ fn ranges_are_served_as_the_table_says() {
 }
 
 #[test]
-fn a_recording_larger_than_a_piece_comes_whole() {
+fn a_recording_larger_than_one_chunk_is_complete() {
     let world = World::new();
     let (call, file) = (world.a_call(), example::recording(1_000_000));
     assert_eq!(world.store(&call.id, file.clone()).unwrap(), Kept::Now);
     let url = format!("/calls/{}/recording", call.id);
-    assert!(world.get(&url).ok().body == file, "the bytes are others");
+    assert!(world.get(&url).ok().body == file, "the bytes differ");
     let part = world.call_with(Method::GET, &url, None, &[("range", "bytes=262143-2000000")]);
-    assert!(part.status == 206 && part.body == file[262_143..=2_000_000], "the bytes are others");
+    assert!(part.status == 206 && part.body == file[262_143..=2_000_000], "the bytes differ");
 }
 
 #[test]
-fn a_waveform_says_who_was_loud_when() {
+fn a_waveform_shows_the_volume_of_each_channel() {
     let world = World::new();
     let call = world.a_recorded_call();
     let waveform = world.get(format!("/calls/{}/waveform", call.id)).ok().json;
@@ -170,7 +170,7 @@ fn a_waveform_says_who_was_loud_when() {
 }
 
 #[test]
-fn there_is_a_recording_or_one_is_told_why_not() {
+fn the_error_explains_why_there_is_no_recording() {
     let world = World::new();
     let stranger = world.other();
     let (call, recorded) = (world.a_call(), world.a_recorded_call());
@@ -187,17 +187,17 @@ fn there_is_a_recording_or_one_is_told_why_not() {
     )]);
     for (method, path) in routes(&recorded) {
         let request = http::Request::builder().method(method).uri(path).header("range", "bytes=0-1");
-        // A HEAD has no body to say more.
+        // A HEAD has no body for an error code.
         assert_eq!(world.send_unchecked(request.body(Bytes::new()).unwrap()).status, 401);
     }
     world.get(format!("/calls/{}/recording", recorded.id)).ok();
 }
 
 #[test]
-fn deleting_is_for_good_and_leaves_the_call() {
+fn deleting_a_recording_is_permanent_and_keeps_the_call() {
     let world = World::new();
     let call = world.a_recorded_call();
-    let (blobs, key) = (world.backdoor().ports().blobs.clone(), blob_of(&world, &call.id));
+    let (blobs, key) = (world.direct_access().ports().blobs.clone(), blob_of(&world, &call.id));
     assert!(wait(blobs.size(&key)).unwrap().is_some());
     let url = format!("/calls/{}/recording", call.id);
     world.delete(&url).empty();
@@ -208,17 +208,17 @@ fn deleting_is_for_good_and_leaves_the_call() {
     let mut expected = call.json.clone();
     expected["recording"] = Value::Null;
     assert_eq!(left, expected);
-    // Whoever recorded it may try again, not knowing.
+    // The recorder may try again without knowing of the deletion.
     assert_eq!(world.store(&call.id, example::recording(16_000)).unwrap(), Kept::Deleted);
     world.get(&url).refused("not_found");
     assert_eq!(wait(blobs.size(&key)), Ok(None));
 }
 
 #[test]
-fn a_file_that_somebody_took_away_is_a_404() {
+fn a_missing_file_is_a_404() {
     let world = World::new();
     let call = world.a_recorded_call();
-    wait(world.backdoor().ports().blobs.delete(&blob_of(&world, &call.id))).unwrap();
+    wait(world.direct_access().ports().blobs.delete(&blob_of(&world, &call.id))).unwrap();
     let url = format!("/calls/{}/recording", call.id);
     world.get(&url).refused("not_found");
     world.call_with(Method::GET, &url, None, &[("range", "bytes=7-")]).refused("not_found");
@@ -237,7 +237,7 @@ fn storing_twice_keeps_the_first() {
 
 #[test]
 #[cfg_attr(not(test_host = "sandbox"), ignore = "needs the manual clock")]
-fn the_event_tells_what_reading_the_call_shows() {
+fn the_event_contains_the_call_as_read() {
     let world = World::with_manual_clock();
     world.create("/webhooks", json!({"url": "https://receiver.example/", "events": ["recording.ready"]}));
     let sandbox = world.sandbox().unwrap();
@@ -252,7 +252,7 @@ fn the_event_tells_what_reading_the_call_shows() {
 }
 
 #[test]
-fn a_put_that_fails_leaves_nothing_that_is_served_and_nothing_for_ever() {
+fn a_failed_put_is_never_served_and_its_remains_are_swept() {
     let (world, blobs) = unreliable();
     let call = world.a_call();
     for half in [false, true] {
@@ -262,14 +262,14 @@ fn a_put_that_fails_leaves_nothing_that_is_served_and_nothing_for_ever() {
         each(&world, &call, |reply| drop(reply.refused("recording_not_ready")));
     }
     blobs.fails.store(false, Ordering::SeqCst);
-    // The one who records tries again.
+    // The recorder tries again.
     assert_eq!(world.store(&call.id, example::recording(16_000)).unwrap(), Kept::Now);
-    assert_eq!(blobs.memory.keys().len(), 2, "one of an attempt that failed");
+    assert_eq!(blobs.memory.keys().len(), 2, "one blob is left from the failed attempt");
     world.get(format!("/calls/{}/recording", call.id)).ok();
     later(&world);
     assert_eq!(blobs.memory.keys(), [blob_of(&world, &call.id)]);
 
-    // Nobody tries again: a day later there is none.
+    // Without another try, no blob is left after a day.
     let given_up = world.a_call();
     blobs.fails.store(true, Ordering::SeqCst);
     assert!(world.store(&given_up.id, example::recording(16_000)).is_err());
@@ -280,7 +280,7 @@ fn a_put_that_fails_leaves_nothing_that_is_served_and_nothing_for_ever() {
 }
 
 #[test]
-fn a_blob_that_cannot_be_removed_is_out_of_reach_and_swept_later() {
+fn a_blob_that_cannot_be_deleted_is_unreachable_and_swept_later() {
     let (world, blobs) = unreliable();
     let call = world.a_recorded_call();
     blobs.fails.store(true, Ordering::SeqCst);
@@ -288,17 +288,17 @@ fn a_blob_that_cannot_be_removed_is_out_of_reach_and_swept_later() {
     world.delete(format!("/calls/{}/recording", call.id)).empty();
     each(&world, &call, |reply| drop(reply.refused("not_found")));
     assert_eq!(blobs.memory.keys().len(), 1);
-    assert!(wait(world.backdoor().sweep()).is_err(), "the sweep says so");
+    assert!(wait(world.direct_access().sweep()).is_err(), "the sweep reports it");
     blobs.fails.store(false, Ordering::SeqCst);
-    wait(world.backdoor().sweep()).unwrap();
+    wait(world.direct_access().sweep()).unwrap();
     assert_eq!(blobs.memory.keys(), []);
-    // And knows that it has been done.
+    // The next sweep has nothing left to do.
     blobs.fails.store(true, Ordering::SeqCst);
-    wait(world.backdoor().sweep()).unwrap();
+    wait(world.direct_access().sweep()).unwrap();
 }
 
 #[test]
-fn wherever_storing_is_cut_off_the_next_try_ends_it_and_one_blob_stays() {
+fn storing_interrupted_at_any_write_is_completed_by_a_retry_with_one_blob() {
     for fault in [StorageFault::Before, StorageFault::Half, StorageFault::After] {
         for write in 1..=2 {
             let database = Arc::new(FaultyDatabase::default());
@@ -318,7 +318,7 @@ fn wherever_storing_is_cut_off_the_next_try_ends_it_and_one_blob_stays() {
 }
 
 #[test]
-fn of_two_attempts_at_once_one_counts() {
+fn of_two_concurrent_attempts_one_is_stored() {
     let (world, blobs) = unreliable();
     let call = world.a_call();
     let (other, id) = (world.clone(), call.id.clone());
@@ -332,8 +332,8 @@ fn of_two_attempts_at_once_one_counts() {
     assert_eq!(blobs.memory.keys(), [blob_of(&world, &call.id)]);
 }
 
-/// The three operations of a call's recording.
-fn routes(call: &Made) -> [(Method, String); 4] {
+/// The operations of a call's recording.
+fn routes(call: &Created) -> [(Method, String); 4] {
     let (recording, waveform) =
         (format!("/calls/{}/recording", call.id), format!("/calls/{}/waveform", call.id));
     [
@@ -345,7 +345,7 @@ fn routes(call: &Made) -> [(Method, String); 4] {
 }
 
 #[track_caller]
-fn each(world: &World, call: &Made, check: impl Fn(Reply)) {
+fn each(world: &World, call: &Created, check: impl Fn(Reply)) {
     for (method, path) in routes(call) {
         let head = method == Method::HEAD;
         let reply = world.call(method, &path, None);
@@ -358,28 +358,28 @@ fn blob_of(world: &World, call_id: &str) -> BlobKey {
         "SELECT id FROM recordings WHERE call_id = :call_id AND state <> 'abandoned'",
         call_id = call_id
     );
-    let rows = wait(world.backdoor().ports().database.read(vec![select])).unwrap();
+    let rows = wait(world.direct_access().ports().database.read(vec![select])).unwrap();
     let id = rows[0].first().unwrap().id("id").unwrap();
     BlobKey::recording(&world.workspace_id(), &CallId::from_stored(call_id), &id).unwrap()
 }
 
-/// Sweeps once every attempt has surely ended.
+/// Sweeps after every attempt must have ended.
 fn later(world: &World) {
     world.sandbox().unwrap().advance(RECORDING_WRITE_MS_MAX + 1);
-    wait(world.backdoor().sweep()).unwrap();
+    wait(world.direct_access().sweep()).unwrap();
 }
 
-type Deed = Box<dyn FnOnce() + Send>;
+type Hook = Box<dyn FnOnce() + Send>;
 
-/// Blobs that fail while they are told to.
+/// Blobs that fail on demand.
 #[derive(Default)]
 struct Unreliable {
     memory: MemoryBlobs,
     fails: AtomicBool,
-    /// A `put` that failed may have made the blob all the same.
+    /// Whether a failing `put` stores the blob anyway.
     keeps_what_it_refuses: AtomicBool,
-    /// Done while the next `put` is under way.
-    meanwhile: Mutex<Option<Deed>>,
+    /// Executed during the next `put`.
+    meanwhile: Mutex<Option<Hook>>,
 }
 
 impl Unreliable {
@@ -396,7 +396,7 @@ impl Blobs for Unreliable {
         let key = key.clone();
         Box::pin(async move {
             let deed = self.meanwhile.lock().unwrap().take();
-            // Not on this thread, which runs a runtime.
+            // Not on this thread, because it runs a runtime.
             if let Some(deed) = deed {
                 std::thread::spawn(deed).join().unwrap();
             }

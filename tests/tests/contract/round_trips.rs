@@ -1,5 +1,5 @@
-//! Round trips to storage: at the edge they are what a request waits for. Always on the Sandbox, over a
-//! database that counts. `cargo test -p sidetone-tests --test contract round_trips -- --nocapture` prints them.
+//! Round trips to storage, which dominate response times at the edge. Always on the Sandbox, over a database that counts.
+//! `cargo test -p sidetone-tests --test contract round_trips -- --nocapture` prints them.
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -12,15 +12,15 @@ use sidetone_engine::ports::statement::{Rows, Statement};
 use sidetone_engine::ports::{BoxFuture, Database, DatabaseError};
 use sidetone_tests::{Call, World};
 
-/// Batches of a read, the key's look-up among them.
+/// Batches of a read, including the look-up of the key.
 const READ_TRIPS_MAX: usize = 1;
-/// Batches of a write: one to decide by, one to change.
+/// Batches of a write: one read, one change.
 const WRITE_TRIPS_MAX: usize = 2;
-/// Batches of what asks a carrier: what is meant is on disk before it is asked, and what it said afterwards.
+/// Batches of a request to a carrier: read, store the intent before asking, store the answer.
 const CARRIER_TRIPS_MAX: usize = 3;
 
 #[test]
-fn every_operation_keeps_within_its_round_trips_over_either_face() {
+fn every_operation_stays_within_its_round_trips() {
     let mut beyond = Vec::new();
     println!("{:<34} {:>12} {:>12}   most", "operation", "REST", "MCP");
     for operation in OPERATIONS {
@@ -56,7 +56,7 @@ fn every_operation_keeps_within_its_round_trips_over_either_face() {
 }
 
 #[test]
-fn an_idempotency_key_keeps_the_bound_and_a_replay_is_one_read() {
+fn an_idempotency_key_adds_no_round_trip_and_a_replay_is_one_read() {
     for operation in OPERATIONS.iter().filter(|operation| operation.takes_idempotency_key()) {
         let (world, database) = counting();
         let call = Call::valid(&world, operation);
@@ -73,7 +73,7 @@ fn an_idempotency_key_keeps_the_bound_and_a_replay_is_one_read() {
 }
 
 #[test]
-fn a_refused_request_is_one_read() {
+fn a_rejected_request_is_one_read() {
     for operation in OPERATIONS {
         let (world, database) = counting();
         let call = Call::valid(&world, operation).with_query("bogus", json!("1"));
@@ -96,7 +96,7 @@ fn most(operation: &Operation) -> usize {
     }
 }
 
-/// The round trips of what `prepare` returns, in a world of its own.
+/// The round trips of the function that `prepare` returns, in a new `World`.
 fn trips<F: FnOnce(&World)>(prepare: impl FnOnce(&World) -> F) -> Trips {
     let (world, database) = counting();
     let act = prepare(&world);
@@ -125,7 +125,7 @@ impl Trips {
     }
 }
 
-/// Memory that counts its batches.
+/// An in-memory database that counts its batches.
 struct Counting {
     memory: Memory,
     reads: AtomicUsize,
@@ -133,7 +133,7 @@ struct Counting {
 }
 
 impl Counting {
-    /// What was counted since the last time.
+    /// Returns and resets the counters.
     fn take(&self) -> Trips {
         Trips { reads: self.reads.swap(0, Ordering::SeqCst), writes: self.writes.swap(0, Ordering::SeqCst) }
     }

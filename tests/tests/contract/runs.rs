@@ -8,7 +8,7 @@ use sidetone_tests::call::UNKNOWN_ID;
 #[test]
 #[cfg_attr(not(test_host = "sandbox"), ignore = "needs the manual clock")]
 fn a_started_run_is_queued() {
-    // In memory nothing runs by itself, so the run is surely still queued when it is read.
+    // The Sandbox runs no jobs by itself, so the run is still queued when it is read.
     let world = World::with_manual_clock();
     let simulation = world.simulation();
     let run =
@@ -32,7 +32,7 @@ fn a_started_run_is_queued() {
 }
 
 #[test]
-fn mode_is_chat_and_the_seed_is_chosen_unless_given() {
+fn the_default_mode_is_chat_and_the_default_seed_is_random() {
     let world = World::new();
     let simulation = world.simulation();
     let path = format!("/simulations/{}/runs", simulation.id);
@@ -55,7 +55,7 @@ fn mode_is_chat_and_the_seed_is_chosen_unless_given() {
 }
 
 #[test]
-fn the_body_of_a_start_may_be_left_out() {
+fn the_body_of_a_start_is_optional() {
     let world = World::new();
     let path = format!("/simulations/{}/runs", world.simulation().id);
     world.call(http::Method::POST, &path, None).created();
@@ -64,7 +64,7 @@ fn the_body_of_a_start_may_be_left_out() {
 }
 
 #[test]
-fn a_run_of_what_is_not_there_is_a_404() {
+fn a_run_of_an_unknown_simulation_is_a_404() {
     let world = World::new();
     let theirs = world.other().simulation().id;
     for id in ["sim_nope", UNKNOWN_ID, &*theirs] {
@@ -108,7 +108,7 @@ fn a_batch_needs_an_assistant_with_a_simulation() {
             .naming(&["assistant_id"]);
     }
     world.post("/simulations/runs/batch", json!({})).refused("validation_failed").naming(&["assistant_id"]);
-    assert_eq!(world.get("/simulations/runs").ok()["pagination"]["total"], 0, "nothing was queued");
+    assert_eq!(world.get("/simulations/runs").ok()["pagination"]["total"], 0, "no run was queued");
 }
 
 #[test]
@@ -165,12 +165,12 @@ fn runs_are_filtered_by_every_id_and_status() {
         .map(|status| ids(format!("status={status}")).len())
         .iter()
         .sum();
-    assert!(by_status <= 2 + 2, "a run is in one state at a time");
+    assert!(by_status <= 2 + 2, "a run has one status at a time");
     assert_eq!(world.other().get(format!("/simulations/runs?simulation_id={a}")).ok()["runs"], json!([]));
 }
 
 #[test]
-fn a_wrong_form_is_400_and_a_value_out_of_range_422() {
+fn malformed_parameters_are_a_400_and_values_out_of_range_a_422() {
     let world = World::new();
     for name in ["limit", "page"] {
         for bad in
@@ -207,18 +207,18 @@ fn a_queued_run_can_be_deleted_and_never_runs() {
 }
 
 #[test]
-fn voice_runs_are_refused_by_name_until_there_is_speech() {
+fn voice_mode_is_rejected_or_supported_completely() {
     let world = World::new();
     let simulation = world.simulation();
     let path = format!("/simulations/{}/runs", simulation.id);
     let reply = world.post(path, json!({"mode": "voice"}));
-    // The contract knows the mode; whoever cannot run it says so instead of pretending.
+    // The contract defines the mode. A host that does not support it must reject it.
     assert!(reply.status == 201 || reply.fields() == ["mode"], "{reply:?}");
     assert_eq!(reply.status == 201, reply["mode"] == "voice");
 }
 
 #[test]
-fn a_batch_whose_texts_are_too_much_together_is_refused() {
+fn a_batch_with_too_much_text_in_total_is_rejected() {
     let world = World::new();
     let assistant = world.assistant();
     let long = "x".repeat(32_000);
@@ -235,8 +235,8 @@ fn a_batch_whose_texts_are_too_much_together_is_refused() {
 
 #[test]
 #[cfg_attr(not(test_host = "sandbox"), ignore = "needs the manual clock")]
-fn a_workspace_has_as_many_runs_in_progress_as_it_allows_itself() {
-    // In memory runs are claimed when the scenario says so.
+fn the_workspace_setting_limits_runs_in_progress() {
+    // On the Sandbox, runs are claimed only when the test does it.
     let world = World::with_manual_clock();
     let engine = world.sandbox().unwrap().services().clone();
     world.patch("/workspace", json!({"runs_at_once": 2})).ok();
@@ -248,14 +248,14 @@ fn a_workspace_has_as_many_runs_in_progress_as_it_allows_itself() {
         let list = world.get(format!("/simulations/runs?status={status}")).ok();
         list["pagination"]["total"].as_i64().unwrap()
     };
-    // Two are claimed, and held for as long as their claimer is busy: nobody gets a third.
+    // Two are claimed and stay claimed while their runner works: there is no third one.
     let held = block_on(engine.claim_jobs("one", JobKind::ALL, 10)).unwrap();
     assert_eq!((held.len(), with("running"), with("queued")), (2, 2, 3));
     assert_eq!(block_on(engine.claim_jobs("another", JobKind::ALL, 10)).unwrap(), []);
-    // A higher bound lets more in at once.
+    // A higher limit takes effect at once.
     world.patch("/workspace", json!({"runs_at_once": 3})).ok();
     assert_eq!(block_on(engine.claim_jobs("another", JobKind::ALL, 10)).unwrap().len(), 1);
-    // The others follow when these are done.
+    // The others start when these are finished.
     for job in &held {
         assert_eq!(block_on(engine.run_job(job)), None);
     }

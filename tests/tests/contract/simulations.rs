@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 use sidetone_tests::World;
 
 #[test]
-fn personas_are_made_changed_and_deleted() {
+fn create_change_and_delete_a_persona() {
     let world = World::new();
     let made = world.persona();
     assert!(made.id.starts_with("pers_"));
@@ -32,7 +32,7 @@ fn personas_are_made_changed_and_deleted() {
 }
 
 #[test]
-fn the_caller_and_the_judge_have_models_of_their_own() {
+fn the_caller_and_the_judge_have_their_own_models() {
     let world = World::new();
     for (path, field) in [
         (format!("/simulations/personas/{}", world.persona().id), "model"),
@@ -47,7 +47,7 @@ fn the_caller_and_the_judge_have_models_of_their_own() {
 }
 
 #[test]
-fn scenarios_are_made_changed_and_deleted() {
+fn create_change_and_delete_a_scenario() {
     let world = World::new();
     let evaluations = json!([
         {"kind": "transcript", "role": "assistant", "includes": "booked"},
@@ -77,7 +77,7 @@ fn scenarios_are_made_changed_and_deleted() {
 }
 
 #[test]
-fn an_evaluation_that_cannot_be_is_named() {
+fn the_error_names_an_invalid_evaluation() {
     let world = World::new();
     let path = format!("/simulations/scenarios/{}", world.scenario().id);
     let good = json!({"kind": "judge", "role": "any", "includes": "x"});
@@ -107,7 +107,7 @@ fn an_evaluation_that_cannot_be_is_named() {
 }
 
 #[test]
-fn a_simulation_is_named_after_its_persona_and_scenario() {
+fn the_default_name_is_persona_and_scenario() {
     let world = World::new();
     let (assistant, persona, scenario) = (world.assistant().id, world.persona().id, world.scenario().id);
     let ids = json!({"assistant_id": assistant, "persona_id": persona, "scenario_id": scenario});
@@ -134,7 +134,7 @@ fn a_simulation_is_named_after_its_persona_and_scenario() {
 }
 
 #[test]
-fn a_default_name_of_two_long_names_fits() {
+fn a_default_name_from_two_long_names_fits() {
     let world = World::new();
     let long = "é".repeat(120);
     let persona = world.create("/simulations/personas", json!({"name": long, "system_prompt": "x"})).id;
@@ -147,7 +147,7 @@ fn a_default_name_of_two_long_names_fits() {
 }
 
 #[test]
-fn a_simulation_refers_only_to_the_workspaces_own() {
+fn a_simulation_refers_only_to_resources_of_its_workspace() {
     let world = World::new();
     let other = world.other();
     let theirs = json!({"assistant_id": other.assistant().id, "persona_id": other.persona().id, "scenario_id": other.scenario().id});
@@ -180,7 +180,7 @@ fn simulations_are_listed_by_assistant() {
 }
 
 #[test]
-fn deleting_a_persona_or_scenario_takes_its_simulations_along() {
+fn deleting_a_persona_or_scenario_deletes_its_simulations() {
     let world = World::new();
     let assistant = world.assistant().id;
     let kept = world.simulation_of(&assistant).id;
@@ -190,7 +190,7 @@ fn deleting_a_persona_or_scenario_takes_its_simulations_along() {
     world.get(format!("/simulations/{}", first.id)).refused("not_found");
     world.delete(format!("/simulations/scenarios/{}", second["scenario_id"].as_str().unwrap())).empty();
     assert_eq!(world.get("/simulations").ok().ids(), [kept]);
-    // The other half of each pair stays, and so does what has run.
+    // The other resource of each pair and completed runs remain.
     world.get(format!("/simulations/scenarios/{}", first["scenario_id"].as_str().unwrap())).ok();
     world.get(format!("/simulations/personas/{}", second["persona_id"].as_str().unwrap())).ok();
     world.get(format!("/simulations/runs/{}", run.id)).ok();

@@ -1,4 +1,4 @@
-//! What clients are built against, as files: a change shows in review.
+//! Snapshots of the interfaces that clients depend on, so that changes appear in review.
 use std::path::PathBuf;
 
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! HTTP tools: names, parameters, deadlines, the secret shown once.
+//! HTTP tools: names, parameters, timeouts, the secret shown once.
 use serde_json::{Value, json};
 use sidetone_tests::World;
 
@@ -26,11 +26,11 @@ fn a_new_tool_has_defaults_and_shows_its_secret_once() {
     assert_eq!(world.get("/tools").ok().json, json!([shown]));
     let patched = world.patch(&path, json!({"description": "Finds a free slot."})).ok();
     assert!(patched["signing_secret"].is_null());
-    assert_ne!(world.a_tool()["signing_secret"], secret.as_str(), "each has its own");
+    assert_ne!(world.a_tool()["signing_secret"], secret.as_str(), "each tool has its own secret");
 }
 
 #[test]
-fn names_are_function_names() {
+fn names_are_valid_function_names() {
     let world = World::new();
     for good in ["a", "_", "_1", "A9_z", &"a".repeat(64)] {
         let made = world.create("/tools", json!({"name": good, "url": "https://example.com/"}));
@@ -74,7 +74,7 @@ fn parameters_are_a_json_schema_of_an_object() {
     assert_eq!(made["parameters"], schema);
     let before: Vec<&String> = schema.as_object().unwrap().keys().collect();
     let after: Vec<&String> = made["parameters"].as_object().unwrap().keys().collect();
-    assert_eq!(after, before, "in the order they were given");
+    assert_eq!(after, before, "properties keep their order");
     let path = format!("/tools/{}", made.id);
     for (bad, field) in [
         (json!({"type": "array"}), "parameters.type"),
@@ -116,7 +116,7 @@ fn timeouts_are_100_ms_to_30_s() {
 }
 
 #[test]
-fn methods_are_the_five_in_capitals() {
+fn only_the_five_methods_in_capitals_are_accepted() {
     let world = World::new();
     let path = format!("/tools/{}", world.a_tool().id);
     for method in ["GET", "POST", "PUT", "PATCH", "DELETE"] {
@@ -128,7 +128,7 @@ fn methods_are_the_five_in_capitals() {
 }
 
 #[test]
-fn every_problem_is_named_at_once() {
+fn all_problems_are_reported_at_once() {
     let world = World::new();
     let body = json!({"name": "1", "url": "http://example.com/", "parameters": {"type": "array"}});
     let reply = world.post("/tools", body).refused("validation_failed");
@@ -157,7 +157,7 @@ pub fn is_secret(secret: &str) {
 }
 
 #[test]
-fn a_secret_is_derived_from_the_servers_secret() {
+fn a_signing_secret_depends_on_the_server_secret() {
     let secret_of = |settings: &[(&str, &str)]| -> Value {
         World::with_settings(settings).a_tool()["signing_secret"].clone()
     };

@@ -29,7 +29,7 @@ fn a_new_webhook_is_enabled_and_shows_its_secret_once() {
 }
 
 #[test]
-fn events_are_of_known_kinds_at_least_one_and_each_once() {
+fn events_are_known_types_without_duplicates_and_at_least_one() {
     let world = World::new();
     let all = [
         "call.started",
@@ -59,7 +59,7 @@ fn events_are_of_known_kinds_at_least_one_and_each_once() {
 }
 
 #[test]
-fn a_workspace_has_as_many_webhooks_as_it_may() {
+fn the_number_of_webhooks_is_limited() {
     let world = World::new();
     let webhook = json!({"url": "https://example.com/", "events": ["call.started"]});
     for _ in 0..250 {
@@ -67,7 +67,7 @@ fn a_workspace_has_as_many_webhooks_as_it_may() {
     }
     let refusal = world.post("/webhooks", webhook.clone()).refused("limit_reached");
     assert_eq!(refusal.status, 409);
-    // Each of them is told, in one batch with what happened.
+    // One batch writes an event and its deliveries to all of them.
     world.settle(&world.run().id);
     let webhooks = world.get("/webhooks").ok().json;
     for made in webhooks.as_array().unwrap() {

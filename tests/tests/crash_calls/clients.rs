@@ -1,4 +1,4 @@
-//! Clients that place calls and try again under the same key until they are answered.
+//! Clients that place calls and retry with the same key until they get a response.
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,21 +11,21 @@ use sidetone_tests::fakes::carrier::{Behaviour, behaviour};
 use sidetone_tests::process::{Answer, Client};
 
 use crate::phones::{self, a_number};
-use crate::round::{Desk, PATIENCE, Round, lock, text};
+use crate::round::{Desk, Round, TIMEOUT, lock, text};
 
-/// Orders of one client, at most.
+/// The maximum number of orders per client.
 const ORDERS_MAX: usize = 16;
-/// Numbers that are called, by their ending: most orders are taken.
+/// The last digits of the called numbers, which select the carrier's behaviour. Most orders are accepted.
 const ENDINGS: [&str; 10] = ["7777", "7777", "7777", "7777", "7777", "0408", "0444", "0500", "0201", "0400"];
 
-/// A call that was ordered under one key.
+/// An order for a call, with one Idempotency-Key.
 pub struct Ordered {
     pub workspace: usize,
     pub provider: &'static str,
-    /// Nobody else calls this number.
+    /// Only this order calls this number.
     pub to: String,
     body: Value,
-    /// The first that came; `None` when the client has given up.
+    /// The first response; `None` if the client gave up.
     pub answer: Option<Answer>,
     pub tries: usize,
 }
@@ -35,7 +35,7 @@ impl Ordered {
         self.answer.as_ref().map(|answer| answer.status)
     }
 
-    /// The call that the answer names.
+    /// The call id in the response.
     pub fn call_id(&self) -> Option<String> {
         let answer = self.answer.as_ref()?;
         match answer.status {
@@ -44,7 +44,7 @@ impl Ordered {
         }
     }
 
-    /// Whether the carrier refuses such orders: nothing rings, and the key may be used again.
+    /// Whether the carrier rejects such orders: nothing rings, and the key may be used again.
     pub fn is_refused(&self) -> bool {
         !behaviour(&self.to).has_the_call()
     }
@@ -55,7 +55,7 @@ impl Ordered {
     }
 }
 
-/// Places one call after the other while the service is killed, and one after that.
+/// Places one call after the other during the kills, and one afterwards.
 pub fn run<'scope>(
     scope: &'scope Scope<'scope, '_>,
     round: &'scope Round,
@@ -64,7 +64,7 @@ pub fn run<'scope>(
 ) {
     for _ in 0..ORDERS_MAX {
         let last = !round.will_be_killed();
-        // An order that is held ends with the process.
+        // The process dies while the carrier holds an order.
         let ending = if last { "7777" } else { choices.one_of(&ENDINGS) };
         let to = a_number(ending);
         let answered = Arc::new(AtomicBool::new(false));
@@ -85,9 +85,9 @@ pub fn run<'scope>(
 }
 
 fn place(round: &Round, order: &mut Ordered) {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TIMEOUT;
     loop {
-        // First where the service is: what is sent to one that will be killed is not held for long.
+        // Reads the address before the check, so that a held order goes to a process that will be killed.
         let address = round.address();
         if behaviour(&order.to) == Behaviour::Hang && !round.will_be_killed() {
             return;
@@ -103,7 +103,7 @@ fn place(round: &Round, order: &mut Ordered) {
     }
 }
 
-/// An order may be answered as its carrier answers; after a crash, nobody may know.
+/// The status follows from the carrier's behaviour; after a crash it may be 504 (unknown).
 fn check_status(order: &Ordered, answer: &Answer) {
     let usual = match behaviour(&order.to) {
         Behaviour::Take => 201,
@@ -114,12 +114,12 @@ fn check_status(order: &Ordered, answer: &Answer) {
     assert!(known, "{} {}, try {}: {answer:?}", order.provider, order.to, order.tries);
 }
 
-/// Much later every client asks again under its key: it is told of the same call, and the carrier of none.
+/// Repeats every order much later: the client gets the same call, and the carrier gets no order.
 pub fn ask_again(round: &Round) {
     for order in lock(&round.ordered).iter().filter(|order| !order.is_refused()) {
         let carrier = round.carriers.get(order.provider);
         let before = carrier.orders(&order.to).len();
-        // Of what was never seen anywhere a second try would be the first.
+        // If no try was ever received, this one would be the first.
         let Some(first) = order.call_id().or_else(|| (before > 0).then(String::new)) else { continue };
         let again = order.send(round.address(), &round.keys[order.workspace]).expect("the server answers");
         let again = Ordered { answer: Some(again), body: Value::Null, to: order.to.clone(), ..*order };

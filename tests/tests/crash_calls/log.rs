@@ -1,4 +1,4 @@
-//! What the call log must say, and the events.
+//! Checks of the call log and of events.
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
@@ -8,7 +8,7 @@ use sidetone_tests::process::Client;
 use sidetone_tests::receiver::Receiver;
 
 use crate::phones::{Played, Script};
-use crate::round::{PATIENCE, Round, lock, text};
+use crate::round::{Round, TIMEOUT, lock, text};
 
 /// The calls of both workspaces.
 pub struct Log(Vec<Vec<Value>>);
@@ -22,16 +22,16 @@ impl Log {
         Self(round.keys.iter().map(read).collect())
     }
 
-    /// Reads it once all calls are over.
+    /// Reads the call log after the end of all calls.
     pub fn settled(round: &Round) -> Self {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         loop {
             let log = Self::read(round);
             let open: Vec<&Value> = log.calls().filter(|call| call["status"] != "ended").collect();
             if open.is_empty() {
                 return log;
             }
-            assert!(Instant::now() < deadline, "these calls never end: {open:#?}");
+            assert!(Instant::now() < deadline, "calls without an end: {open:#?}");
             std::thread::sleep(Duration::from_millis(30));
         }
     }
@@ -44,19 +44,19 @@ impl Log {
         self.0.iter().flatten()
     }
 
-    /// Those to or from a number that nobody else has.
+    /// The calls to or from a unique number.
     fn with(&self, workspace: usize, side: &str, number: &str) -> Vec<&Value> {
         self.0[workspace].iter().filter(|call| call[side] == number).collect()
     }
 
-    /// One order a key and one call an order; every call that somebody was told of, or that rang, is there once.
+    /// One order per key and one call per order; every call that a client got or that rang is in the log once.
     pub fn check_orders(&self, round: &Round) {
         for order in lock(&round.ordered).iter() {
             let calls = self.with(order.workspace, "to", &order.to);
             let orders = round.carriers.get(order.provider).orders(&order.to).len();
             let what = format!("{} {}: {orders} orders, {calls:#?}", order.provider, order.to);
             if order.is_refused() {
-                // Each try that the carrier has refused was an order; one may have died before it was sent.
+                // Each rejected try was an order, and one try may have died before it was sent.
                 assert!((orders..=orders + 1).contains(&calls.len()) && calls.len() <= order.tries, "{what}");
             } else {
                 assert!(orders <= 1 && calls.len() <= 1, "{what}");
@@ -81,7 +81,7 @@ impl Log {
         for call in self.calls() {
             assert!(
                 known.contains(&text(&call["to"])) || callers.contains(&text(&call["from"])),
-                "nobody's call: {call}"
+                "unexpected call: {call}"
             );
         }
         let ids: Vec<String> = self
@@ -89,10 +89,14 @@ impl Log {
             .filter(|call| !call["carrier_call_id"].is_null())
             .map(|call| format!("{} {}", call["provider"], call["carrier_call_id"]))
             .collect();
-        assert_eq!(ids.iter().collect::<BTreeSet<_>>().len(), ids.len(), "one call of the carrier's is two");
+        assert_eq!(
+            ids.iter().collect::<BTreeSet<_>>().len(),
+            ids.len(),
+            "two calls have the same carrier id"
+        );
     }
 
-    /// Whatever end the carrier was heard to tell is in the log, as it was told first, without waiting.
+    /// Ends that the carrier reported are in the log immediately, and the first report counts.
     pub fn check_told(&self, round: &Round) {
         for played in lock(&round.played).iter().filter(|played| !played.media) {
             let call = self.of(played)[0];
@@ -100,7 +104,7 @@ impl Log {
                 Script::Silent => continue,
                 Script::Ends(EndKind::Busy) | Script::EndsFirst(EndKind::Busy) => "busy",
                 Script::Ends(EndKind::NoAnswer) | Script::EndsFirst(EndKind::NoAnswer) => "no_answer",
-                // These two say that it was the person, who may have waited for long, or not.
+                // These two carriers report that the person hung up. The expected reason depends on how long the person waited.
                 Script::Short | Script::Talks | Script::Vanishes
                     if ["telnyx", "plivo"].contains(&played.provider)
                         && call["ended_reason"] == "user_hung_up" =>
@@ -115,7 +119,7 @@ impl Log {
         }
     }
 
-    /// All calls have ended, one way.
+    /// All calls have ended completely.
     pub fn check_ends(&self, round: &Round) {
         self.check_told(round);
         for call in self.calls() {
@@ -124,14 +128,14 @@ impl Log {
         }
     }
 
-    /// Each call's three events are told, each under one id and with one body, and nothing else is. Returns in how many
+    /// Each call has three events, each with one id and one body, and there are no other events. Returns the number of
     /// requests.
     pub fn check_events(&self, webhook: &Receiver) -> usize {
         let kinds = ["call.started", "call.ended", "call.analyzed"];
         let ids = self.calls().map(|call| text(&call["id"]));
         let expected: BTreeSet<String> =
             ids.flat_map(|id| kinds.map(|kind| format!("{kind} {id}"))).collect();
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         loop {
             let mut told: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
             let mut bodies: BTreeMap<String, Vec<u8>> = BTreeMap::new();
@@ -143,15 +147,15 @@ impl Log {
                 let event = format!("{} {}", text(&body["type"]), text(&body["data"]["call"]["id"]));
                 told.entry(event).or_default().insert(id);
             }
-            assert!(told.values().all(|ids| ids.len() == 1), "an event under two ids: {told:#?}");
+            assert!(told.values().all(|ids| ids.len() == 1), "an event has two ids: {told:#?}");
             let arrived: BTreeSet<String> = told.into_keys().collect();
             let unexpected: Vec<_> = arrived.difference(&expected).collect();
-            assert!(unexpected.is_empty(), "events of no call: {unexpected:?}");
+            assert!(unexpected.is_empty(), "events without a call: {unexpected:?}");
             if arrived == expected {
                 return webhook.count();
             }
             let missing: Vec<_> = expected.difference(&arrived).collect();
-            assert!(Instant::now() < deadline, "never told: {missing:?}");
+            assert!(Instant::now() < deadline, "missing events: {missing:?}");
             std::thread::sleep(Duration::from_millis(30));
         }
     }

@@ -1,9 +1,9 @@
-//! The binary is killed (SIGKILL) while calls are placed, come in, are talked over and told of by four carriers, and
-//! started again: between the intent on disk and the carrier's answer, between a callback and its commit, and whenever
-//! else. Clients try again under their Idempotency-Key, carriers send again what was not taken. No call is placed twice,
-//! none is missing in the log, each ends once and is told of once.
+//! The binary is killed (SIGKILL) and restarted while four carriers place, announce, connect and report calls: between the
+//! stored intent and the carrier's response, between a callback and its commit, and at random moments. Clients retry with
+//! their Idempotency-Key, and carriers repeat callbacks that were not accepted. No call is placed twice, none is missing in
+//! the log, and each ends once with one set of events.
 //!
-//! `SIDETONE_CRASH_ROUNDS` says how many seeds (3), `SIDETONE_CRASH_SEED` which is the first.
+//! `SIDETONE_CRASH_ROUNDS` sets the number of seeds (3), `SIDETONE_CRASH_SEED` the first one.
 #![allow(missing_docs, clippy::expect_used, clippy::panic, clippy::print_stdout, reason = "a test")]
 mod clients;
 mod log;
@@ -13,7 +13,7 @@ mod round;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 #[test]
-fn no_call_is_placed_twice_or_lost_whenever_the_process_is_killed() {
+fn kills_never_duplicate_or_lose_a_call() {
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
     let rounds = number("SIDETONE_CRASH_ROUNDS").unwrap_or(3);
     let first = number("SIDETONE_CRASH_SEED").unwrap_or_else(|| {

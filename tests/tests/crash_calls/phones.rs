@@ -1,29 +1,29 @@
-//! The other ends of the calls, and carriers that send again what was not taken.
+//! The other ends of the calls, and carriers that repeat callbacks that were not accepted.
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use sidetone_tests::Choices;
 use sidetone_tests::fakes::carrier::{Behaviour, CallEvent, EndKind, Phone, behaviour};
 
-use crate::round::{Desk, PATIENCE, Round, lock};
+use crate::round::{Desk, Round, TIMEOUT, lock};
 
-/// Calls of one caller, at most.
+/// The maximum number of calls per caller.
 const CALLS_MAX: usize = 12;
 
 /// What happens to a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Script {
-    /// Nothing is ever told of it.
+    /// The carrier reports nothing.
     Silent,
-    /// It rings, and is told to have ended like this.
+    /// The carrier reports ringing, then this end.
     Ends(EndKind),
-    /// Its end is told first, and then that it rings.
+    /// The carrier reports the end, then ringing.
     EndsFirst(EndKind),
-    /// It is answered and over before any media come.
+    /// It ends after the answer, before any media.
     Short,
-    /// It is talked over for a moment, and hung up.
+    /// It is answered, connected for a moment, and hung up.
     Talks,
-    /// It is talked over; the media vanish, and the end is told.
+    /// It is connected, the media connection drops, and the carrier reports the end.
     Vanishes,
 }
 
@@ -39,11 +39,11 @@ const SCRIPTS: [Script; 10] = [
     Script::Talks,
     Script::Vanishes,
 ];
-/// A caller is neither busy nor out of reach.
+/// A caller cannot be busy or unreachable.
 const CALLER_SCRIPTS: [Script; 5] =
     [Script::Silent, Script::Ends(EndKind::Canceled), Script::Short, Script::Talks, Script::Vanishes];
 
-/// A call as its carrier saw it.
+/// A call from the carrier's side.
 pub struct Played {
     pub workspace: usize,
     pub provider: &'static str,
@@ -56,13 +56,13 @@ pub struct Played {
     pub media: bool,
 }
 
-/// A number that nobody else has, with an ending that chooses what the carrier does.
+/// A unique number whose last digits select the carrier's behaviour.
 pub fn a_number(ending: &str) -> String {
     static NUMBERS: AtomicU32 = AtomicU32::new(100_000);
     format!("+44{}{ending}", NUMBERS.fetch_add(1, Ordering::Relaxed))
 }
 
-/// Waits for an order to call this number, until it is answered, and plays the other end.
+/// Waits for an order to call this number, as long as the order has no response, and plays the other end.
 pub fn rings(round: &Round, desk: &Desk, to: &str, answered: &AtomicBool, mut choices: Choices) {
     const MOMENT: Duration = Duration::from_millis(100);
     let mut answered_at = None;
@@ -82,7 +82,7 @@ pub fn rings(round: &Round, desk: &Desk, to: &str, answered: &AtomicBool, mut ch
     }
 }
 
-/// Calls the desk, one call after the other, while the service is killed, and once after that.
+/// Calls the desk, one call after the other during the kills, and once afterwards.
 pub fn call_in(round: &Round, desk: &Desk, mut choices: Choices) {
     for _ in 0..CALLS_MAX {
         let last = !round.will_be_killed();
@@ -119,13 +119,13 @@ fn play(round: &Round, desk: &Desk, mut phone: Phone, script: Script, choices: &
                 told(&mut phone, CallEvent::Asked);
             }
             if script != Script::Short {
-                // The service may be down: then there are no media, and the call is over.
+                // If the service is down, there are no media, and the call is over.
                 media = phone.try_media();
             }
             if media {
                 std::thread::sleep(Duration::from_millis(300));
                 match script {
-                    Script::Vanishes => phone.vanish(),
+                    Script::Vanishes => phone.drop_connection(),
                     _ => phone.close_media(),
                 }
             }
@@ -147,16 +147,16 @@ fn play(round: &Round, desk: &Desk, mut phone: Phone, script: Script, choices: &
     lock(&round.played).push(played);
 }
 
-/// Tells the service until it takes it, and now and then once more. Nothing where the carrier says nothing.
+/// Sends an event until the service accepts it, sometimes once more. No-op if the carrier has no callback for it.
 fn insist(round: &Round, phone: &mut Phone, choices: &mut Choices, event: &CallEvent) {
     let asks = matches!(event, CallEvent::Incoming | CallEvent::Asked);
     let mut times = if choices.below(3) == 0 { 2 } else { 1 };
     let mut first = None;
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TIMEOUT;
     while times > 0 {
         round.sending.fetch_add(1, Ordering::SeqCst);
         let reply = match first {
-            // A question is asked anew: the last answer counts.
+            // A request for instructions is sent again; the last response counts.
             _ if asks => phone.try_to_ask(event),
             Some(nth) => phone.try_again(nth),
             None => {

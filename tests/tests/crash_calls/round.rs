@@ -10,31 +10,31 @@ use sidetone_engine::base::limits::PHONE_QUEUE_MS;
 use sidetone_tests::Choices;
 use sidetone_tests::fakes::carrier::{CarrierServer, Carriers, PROVIDERS};
 use sidetone_tests::process::{Folder, Server, bootstrap_key};
-use sidetone_tests::receiver::{Manner, Receiver};
+use sidetone_tests::receiver::{Receiver, ReceiverBehaviour};
 
 use crate::clients::{self, Ordered};
 use crate::log::Log;
 use crate::phones::{self, Played};
 
 const KILLS: u64 = 5;
-/// What has not happened by then never will.
-pub const PATIENCE: Duration = Duration::from_secs(30);
-/// More than any call waits for its carrier, and than any lease of a conversation lasts.
+/// How long to wait for an expected event.
+pub const TIMEOUT: Duration = Duration::from_secs(30);
+/// Longer than any wait for a carrier and any lease of a conversation.
 const AGE_MS: i64 = PHONE_QUEUE_MS + 20_000;
 
-/// What all sides of a round share.
+/// The state shared by all participants of a round.
 pub struct Round {
     pub carriers: &'static Carriers,
     pub keys: [String; 2],
     pub desks: Vec<Desk>,
-    /// Where the service is, or was before it was killed.
+    /// The current or last address of the service.
     address: Mutex<SocketAddr>,
     kills_left: AtomicU64,
-    /// Orders that their carrier holds without an answer, since the last kill.
+    /// Orders without a response from their carrier, since the last kill.
     pub held: AtomicUsize,
-    /// Callbacks that were about to be sent.
+    /// Callbacks about to be sent.
     pub sending: AtomicUsize,
-    /// How often a callback was not taken, and went out again.
+    /// The number of callbacks that were not accepted and were repeated.
     pub sent_again: AtomicUsize,
     pub ordered: Mutex<Vec<Ordered>>,
     pub played: Mutex<Vec<Played>>,
@@ -53,7 +53,7 @@ impl Round {
         *lock(&self.address)
     }
 
-    /// Whether the service will be killed once more, however soon.
+    /// Whether there will be another kill.
     pub fn will_be_killed(&self) -> bool {
         self.kills_left.load(Ordering::SeqCst) > 0
     }
@@ -63,8 +63,8 @@ impl Round {
         self.carriers.serve(server.address());
     }
 
-    /// Waits for the moment of the next kill: any; while a carrier holds an order; as soon as a carrier has one; as
-    /// soon as a callback goes out. Says which.
+    /// Waits for the moment of the next kill and returns its description: any time; while a carrier holds an order; as soon as
+    /// a carrier has an order; as soon as a callback is sent.
     fn moment(&self, choices: &mut Choices) -> &'static str {
         let requests = || self.carriers.iter().map(CarrierServer::count).sum::<usize>();
         let held = || self.held.load(Ordering::SeqCst);
@@ -96,7 +96,7 @@ impl Round {
     }
 }
 
-/// Plays a round and checks it; what it came to, in a line.
+/// Plays and checks a round; returns a summary line.
 pub fn run(seed: u64) -> String {
     let mut choices = Choices(seed);
     let folder = Folder::new();
@@ -106,7 +106,7 @@ pub fn run(seed: u64) -> String {
     let mut settings = carriers.settings();
     settings.push(("SIDETONE_BOOTSTRAP_KEYS", keys.join(",")));
     let settings: Vec<(&str, &str)> = settings.iter().map(|(name, value)| (*name, value.as_str())).collect();
-    let webhook = Receiver::start(Manner::Status(204));
+    let webhook = Receiver::start(ReceiverBehaviour::Status(204));
     let mut server = Server::start(&data, &settings);
     let desks = (0..keys.len()).flat_map(|workspace| desks(&server, &keys, workspace, &webhook)).collect();
     let round = Round {
@@ -145,7 +145,7 @@ pub fn run(seed: u64) -> String {
     let log = Log::read(&round);
     log.check_orders(&round);
     log.check_told(&round);
-    // Time passes: what nobody says any more is settled without them.
+    // Advances the time, so that calls without further reports are settled.
     server.kill();
     age(&data);
     server = Server::start(&data, &settings);
@@ -172,7 +172,7 @@ pub fn run(seed: u64) -> String {
     )
 }
 
-/// A workspace with a number at each carrier, all of them of one assistant.
+/// The numbers of a workspace, one at each carrier, all bound to one assistant.
 fn desks(server: &Server, keys: &[String; 2], workspace: usize, webhook: &Receiver) -> Vec<Desk> {
     let mut client = server.connect(&keys[workspace]);
     client.expect(201, "POST", "/webhooks", Some(&json!({"url": webhook.url(), "events": ["*"]})));
@@ -191,14 +191,14 @@ fn desks(server: &Server, keys: &[String; 2], workspace: usize, webhook: &Receiv
     PROVIDERS.iter().map(&mut bind).collect()
 }
 
-/// Lets the time pass that jobs of calls wait for, while the service is down.
+/// Makes the jobs of calls due, while the service is down.
 fn age(data: &Path) {
     let file = database(data);
     let sql = "UPDATE jobs SET due_at = MAX(0, due_at - ?1) WHERE kind = 'live_call'";
     file.execute(sql, [AGE_MS]).expect("jobs have a time");
 }
 
-/// No call takes up room among those a workspace may have at once, and no job looks after one.
+/// No call counts as active, and no call has a job.
 fn nothing_is_left(data: &Path) {
     let file = database(data);
     for left in ["phone_calls WHERE is_over = 0", "jobs WHERE kind = 'live_call'"] {
@@ -223,7 +223,7 @@ fn sleep_us(us: u64) {
 }
 
 pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().expect("nobody has panicked")
+    mutex.lock().expect("no thread has panicked")
 }
 
 pub fn text(value: &Value) -> String {

@@ -1,66 +1,66 @@
-//! A client's day: it makes a shop's assistant, changes it, tries it, and repeats what was not
-//! acknowledged. What it ends up with is the same whatever failed in between.
+//! A client's day: it sets up a shop's assistant, changes it, tries it, and repeats requests without an
+//! acknowledgement. The final state is the same whatever fails in between.
 use std::collections::{BTreeMap, BTreeSet};
 
 use http::Method;
 use regex::{Captures, Regex};
 use serde_json::{Value, json};
 use sidetone_tests::Reply;
-use sidetone_tests::faults::{Counts, FaultPlan, Rig};
+use sidetone_tests::faults::{Counts, FaultHarness, FaultPlan};
 
-/// A client that was told "try again" so often has found something that does not heal.
+/// More retries than this mean that a fault is permanent.
 const TRIES_MAX: usize = 400;
-/// Longer than any lease and any pause that the scenario can come to.
+/// Longer than any lease and any pause in this scenario.
 const LONG_MS: i64 = 15 * 60 * 1000;
-/// What is due after so many sweeps never runs.
+/// The maximum number of sweeps until every run must be over.
 const SWEEPS_MAX: usize = 40;
 
-/// What the client sees in the end.
+/// The final state from the client's point of view.
 pub struct Day {
-    /// Everything there is to read, with ids and times replaced by the order in which they appear.
+    /// All readable state, with ids and times replaced by the order of their appearance.
     pub told: Vec<String>,
-    /// What was met on the way.
+    /// The number of faults that occurred.
     pub counts: Counts,
 }
 
-/// A whole day under this plan.
-pub fn day(rig: &Rig, plan: &FaultPlan) -> Day {
-    let mut client = Client { rig, acknowledged: Vec::new() };
-    rig.rage(plan);
+/// Plays the day under a plan.
+pub fn day(harness: &FaultHarness, plan: &FaultPlan) -> Day {
+    let mut client = Client { harness, acknowledged: Vec::new() };
+    harness.start_plan(plan);
     let shop = client.shop();
     let runs = client.runs(&shop);
-    let counts = rig.calm();
-    settle(rig, &runs);
+    let counts = harness.stop_plan();
+    settle(harness, &runs);
     client.nothing_is_done_again(&runs);
-    each_effect_has_one_id(rig, &runs);
-    assert!(!rig.endpoint.calls().is_empty(), "tools are part of the day");
+    each_effect_has_one_id(harness, &runs);
+    assert!(!harness.endpoint.calls().is_empty(), "the day includes tool calls");
     Day { told: client.told(&runs), counts }
 }
 
-/// Lets every run come to its end, by the cron alone.
-pub fn settle(rig: &Rig, runs: &[String]) {
+/// Completes every run by the cron alone.
+pub fn settle(harness: &FaultHarness, runs: &[String]) {
     for _ in 0..SWEEPS_MAX {
         let open = |run: &&String| {
-            let status = rig.world.get(format!("/simulations/runs/{run}")).ok()["status"].clone();
+            let status = harness.world.get(format!("/simulations/runs/{run}")).ok()["status"].clone();
             status == "queued" || status == "running"
         };
         if runs.iter().find(open).is_none() {
             return;
         }
-        rig.pass(LONG_MS);
-        rig.sweep();
+        harness.pass(LONG_MS);
+        harness.sweep();
     }
-    panic!("a run is not over: {:?}", rig.world.get("/simulations/runs").ok().json);
+    panic!("a run is not over: {:?}", harness.world.get("/simulations/runs").ok().json);
 }
 
-/// The endpoint heard the calls of each transcript, no others, and none under two ids.
-pub fn each_effect_has_one_id(rig: &Rig, runs: &[String]) {
+/// The endpoint received exactly the calls in the transcripts, each with one id.
+pub fn each_effect_has_one_id(harness: &FaultHarness, runs: &[String]) {
     let mut heard: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    for call in rig.endpoint.calls() {
+    for call in harness.endpoint.calls() {
         heard.entry(call.run_id).or_default().insert(call.id);
     }
     for run_id in runs {
-        let run = rig.world.get(format!("/simulations/runs/{run_id}")).ok();
+        let run = harness.world.get(format!("/simulations/runs/{run_id}")).ok();
         let rows = run["transcript"].as_array().expect("a transcript").iter();
         let called: BTreeSet<String> = rows
             .filter(|row| row["role"] == "tool_call")
@@ -68,7 +68,7 @@ pub fn each_effect_has_one_id(rig: &Rig, runs: &[String]) {
             .collect();
         assert_eq!(heard.remove(run_id).unwrap_or_default(), called, "{run_id}");
     }
-    assert!(heard.is_empty(), "calls of runs that nobody started: {heard:?}");
+    assert!(heard.is_empty(), "calls of unknown runs: {heard:?}");
 }
 
 struct Shop {
@@ -77,8 +77,8 @@ struct Shop {
 }
 
 struct Client<'a> {
-    rig: &'a Rig,
-    /// What was created: path, Idempotency-Key, body, answer.
+    harness: &'a FaultHarness,
+    /// Created resources: path, Idempotency-Key, body, response.
     acknowledged: Vec<(String, String, Value, Value)>,
 }
 
@@ -86,7 +86,7 @@ impl Client<'_> {
     fn shop(&mut self) -> Shop {
         let tool = self.create(
             "/tools",
-            json!({"name": "order_status", "url": self.rig.endpoint.url(), "description": "Looks up the status of an order",
+            json!({"name": "order_status", "url": self.harness.endpoint.url(), "description": "Looks up the status of an order",
                    "parameters": {"type": "object", "properties": {}}}),
         );
         let hours =
@@ -121,20 +121,20 @@ impl Client<'_> {
         Shop { assistant, simulations }
     }
 
-    /// Starts runs, one by one and as a batch, while time and the cron go on.
+    /// Starts runs, one by one and as a batch, while the clock and the cron advance.
     fn runs(&mut self, shop: &Shop) -> Vec<String> {
         let mut runs = Vec::new();
         for (seed, simulation) in shop.simulations.iter().cycle().take(4).enumerate() {
             runs.push(self.create(&format!("/simulations/{simulation}/runs"), json!({"seed": seed})));
-            self.rig.pass(20_000);
+            self.harness.pass(20_000);
         }
-        self.rig.sweep();
+        self.harness.sweep();
         let body = json!({"assistant_id": shop.assistant, "seed": 99});
         let batch = self.post("/simulations/runs/batch", body);
         let of_batch = batch["runs"].as_array().expect("a batch lists its runs").iter();
         runs.extend(of_batch.map(|run| run["id"].as_str().expect("an id").to_owned()));
-        self.rig.pass(70_000);
-        self.rig.sweep();
+        self.harness.pass(70_000);
+        self.harness.sweep();
         self.patch(&format!("/assistants/{}", shop.assistant), 5, json!({"name": "Night desk"}));
         runs
     }
@@ -155,8 +155,8 @@ impl Client<'_> {
         self.answered(Method::PUT, path, Some(&body), &[]).ok();
     }
 
-    /// A change of the revision the client knows. When its first try was committed and not
-    /// acknowledged, the next one meets its own work.
+    /// A change of the revision that the client knows. If the first try was committed without
+    /// acknowledgement, the retry finds its own change.
     fn patch(&self, path: &str, revision: u64, body: Value) {
         let if_match = format!("\"{revision}\"");
         let reply = self.answered(Method::PATCH, path, Some(&body), &[("if-match", &if_match)]);
@@ -166,7 +166,7 @@ impl Client<'_> {
             reply.ok();
         }
         let read = self.answered(Method::GET, path, None, &[]).ok();
-        assert_eq!(read["revision"], revision + 1, "changed once");
+        assert_eq!(read["revision"], revision + 1, "the change was applied once");
         let body = body.as_object().expect("a PATCH is an object");
         body.iter().for_each(|(name, value)| assert_eq!(read[name.as_str()], *value));
     }
@@ -180,10 +180,10 @@ impl Client<'_> {
         }
     }
 
-    /// Repeats a request until it is told something else than to try again.
+    /// Repeats a request until the response is not retryable.
     fn answered(&self, method: Method, path: &str, body: Option<&Value>, headers: &[(&str, &str)]) -> Reply {
         for _ in 0..TRIES_MAX {
-            let reply = self.rig.call(method.clone(), path, body, headers);
+            let reply = self.harness.call(method.clone(), path, body, headers);
             if reply.status != 503 {
                 return reply;
             }
@@ -193,18 +193,19 @@ impl Client<'_> {
         panic!("{method} {path}: never answered")
     }
 
-    /// Repeats everything that was acknowledged, and has the queue and the cron look once more.
+    /// Repeats all acknowledged requests and runs the queue and the cron once more; nothing must change.
     fn nothing_is_done_again(&self, runs: &[String]) {
-        let calls = self.rig.endpoint.calls().len();
+        let calls = self.harness.endpoint.calls().len();
         for (path, key, body, answer) in &self.acknowledged {
-            let again = self.rig.call(Method::POST, path, Some(body), &[("idempotency-key", key)]).created();
+            let again =
+                self.harness.call(Method::POST, path, Some(body), &[("idempotency-key", key)]).created();
             assert_eq!(again.header("idempotent-replayed"), Some("true"), "{path}");
             assert_eq!(again.json, *answer, "{path}");
         }
-        self.rig.pass(LONG_MS);
-        self.rig.sweep();
-        assert_eq!(self.rig.endpoint.calls().len(), calls, "a run that is over calls nobody");
-        let list = self.rig.world.get("/simulations/runs").ok();
+        self.harness.pass(LONG_MS);
+        self.harness.sweep();
+        assert_eq!(self.harness.endpoint.calls().len(), calls, "a completed run sends no calls");
+        let list = self.harness.world.get("/simulations/runs").ok();
         assert_eq!(list["pagination"]["total"], runs.len(), "{list:?}");
     }
 
@@ -226,7 +227,7 @@ impl Client<'_> {
         let mut names: BTreeMap<String, usize> = BTreeMap::new();
         paths
             .map(|path| {
-                let text = self.rig.world.get(&path).ok().json.to_string();
+                let text = self.harness.world.get(&path).ok().json.to_string();
                 let named = volatile.replace_all(&text, |found: &Captures<'_>| {
                     if found[0].starts_with(|c: char| c.is_ascii_digit()) {
                         return "<time or port>".to_owned();

@@ -1,4 +1,4 @@
-//! An analyst.
+//! The analysis of a call by a model.
 use sidetone_engine::conversation::Sentiment;
 use sidetone_engine::conversation::transcript::{TranscriptRole, TranscriptRow};
 use sidetone_engine::models::{Analysis, AnalysisTurn, Analyst};
@@ -6,7 +6,7 @@ use sidetone_engine::models::{Analysis, AnalysisTurn, Analyst};
 use crate::support::{Service, wait};
 
 #[test]
-fn it_looks_back_at_a_call() {
+fn a_model_analyzes_a_call() {
     let service = Service::new();
     let transcript = [TranscriptRow::new(0, TranscriptRole::User, "Hello?".into(), 0, 0)];
     let analysis = |model: &str, transcript: &[TranscriptRow]| {
@@ -17,5 +17,5 @@ fn it_looks_back_at_a_call() {
     assert_eq!(analysis("fake/analyst", &transcript), told);
     assert_eq!(analysis("builtin/rules", &transcript).sentiment, Sentiment::Neutral);
     assert_eq!(analysis("fake/analyst", &[]).sentiment, Sentiment::Unknown);
-    assert_eq!(service.asked().len(), 1, "nobody is asked about nothing");
+    assert_eq!(service.asked().len(), 1, "no request for an empty transcript");
 }

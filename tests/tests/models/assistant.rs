@@ -1,4 +1,4 @@
-//! What an assistant's model is asked and what becomes of its answers.
+//! Requests to an assistant's model, and its answers.
 use serde_json::{Value, json};
 use sidetone_engine::conversation::{AssistantReply, Knowledge, Message, ToolRequest};
 use sidetone_engine::models::{AssistantModel, Usage};
@@ -6,7 +6,7 @@ use sidetone_engine::models::{AssistantModel, Usage};
 use crate::support::{Service, tools, user};
 
 #[test]
-fn it_is_asked_as_the_api_wants_it() {
+fn requests_have_the_format_of_the_api() {
     let service = Service::new();
     let knowledge = [Knowledge { name: "Hours".into(), content: "We open at ten.".into() }];
     let answered = service.reply_knowing("fake/echo", &knowledge, &[user("Grüß Gott 👋")]).unwrap();
@@ -28,7 +28,7 @@ fn it_is_asked_as_the_api_wants_it() {
 }
 
 #[test]
-fn tools_are_called_and_their_results_come_back() {
+fn tool_results_are_sent_back_to_the_model() {
     let service = Service::new();
     let mut history = vec![user("Where is A-17?")];
     let reply = service.reply("fake/tools", &history).unwrap().reply;
@@ -39,13 +39,13 @@ fn tools_are_called_and_their_results_come_back() {
 }
 
 #[test]
-fn calls_asked_for_at_once_go_back_as_one_message() {
+fn parallel_tool_calls_are_sent_back_as_one_message() {
     let service = Service::new();
     let mut history = vec![user("Both.")];
     let AssistantReply::CallTools { text, calls } =
         service.reply("fake/parallel-tools", &history).unwrap().reply
     else {
-        panic!("nothing is called");
+        panic!("no tool call");
     };
     assert_eq!(text, "One moment.");
     assert_eq!(calls, both("Both."));
@@ -60,7 +60,7 @@ fn calls_asked_for_at_once_go_back_as_one_message() {
 }
 
 #[test]
-fn every_shape_of_a_call_is_the_same_call() {
+fn every_shape_of_a_tool_call_is_understood() {
     let service = Service::new();
     for shape in ["no-index", "changing-ids", "stop", "no-done", "crlf", "one-byte", "not-streamed"] {
         let answered = service.reply(&format!("fake/shape-{shape}"), &[user("Where?")]).unwrap();
@@ -77,14 +77,14 @@ fn every_shape_of_a_call_is_the_same_call() {
 }
 
 #[test]
-fn what_a_model_makes_up_is_handed_on_for_the_conversation_to_refuse() {
+fn invalid_tool_calls_are_passed_on_for_the_conversation_to_reject() {
     let service = Service::new();
     let reply = service.reply("fake/unknown-tool", &[user("Go")]).unwrap().reply;
     assert_eq!(reply, AssistantReply::call("no_such_tool", json!({"x": 1})));
     let mut history = vec![user("Go")];
     let reply = service.reply("fake/bad-arguments", &history).unwrap().reply;
     assert_eq!(reply, AssistantReply::call("lookup", json!("{\"x\": ")));
-    // The refusal goes back in a form that the API takes.
+    // The rejection is sent back in a form that the API accepts.
     history.push(call("t1", "lookup", json!("{\"x\": ")));
     history.push(Message::ToolResult {
         id: "t1".into(),
@@ -100,14 +100,14 @@ fn what_a_model_makes_up_is_handed_on_for_the_conversation_to_refuse() {
 }
 
 #[test]
-fn it_can_hang_up() {
+fn a_model_can_hang_up() {
     let service = Service::new();
     let reply = service.reply("fake/says-goodbye", &[user("That was all.")]).unwrap().reply;
     assert_eq!(reply, AssistantReply::Goodbye { text: "Goodbye, and thank you.".into() });
 }
 
 #[test]
-fn usage_costs_what_the_rates_say() {
+fn cost_is_usage_times_rates() {
     let rates = json!({"input_microusd_per_1m_tokens": 1_000_000, "output_microusd_per_1m_tokens": 500_000});
     let rates = json!({"fake/echo": rates, "fake/no-usage": rates}).to_string();
     let service = Service::with_models(&rates);
@@ -116,7 +116,7 @@ fn usage_costs_what_the_rates_say() {
     let expected = i64::try_from(answered.usage.input_tokens).unwrap() + 2;
     assert_eq!((answered.cost_microusd, answered.requests), (expected, 1));
     assert_eq!(answered.usage.uncounted_answers, 0);
-    // Where no tokens are told, three bytes are taken for one.
+    // Without token counts, one token is estimated for three bytes.
     let uncounted = service.reply("fake/no-usage", &[user("one two three four")]).unwrap();
     assert_eq!(uncounted.usage, Usage { uncounted_answers: 1, ..Usage::default() });
     let asked_bytes = service.asked().last().unwrap().body.to_string().len();
@@ -127,7 +127,7 @@ fn usage_costs_what_the_rates_say() {
 }
 
 #[test]
-fn a_small_model_is_shown_less() {
+fn knowledge_is_truncated_for_small_models() {
     let service = Service::with_models(r#"{"fake/echo": {"knowledge_bytes_max": 7}}"#);
     let knowledge = [Knowledge { name: "Hours".into(), content: "We open at ten.".into() }];
     service.reply_knowing("fake/echo", &knowledge, &[user("Hi")]).unwrap();
@@ -137,7 +137,7 @@ fn a_small_model_is_shown_less() {
 }
 
 #[test]
-fn the_rule_model_answers_through_the_same_door() {
+fn the_rule_model_has_the_same_interface() {
     let service = Service::new();
     let knowledge = [Knowledge { name: "Hours".into(), content: "On Saturday we open at ten.".into() }];
     let answered = service.reply_knowing("builtin/rules", &knowledge, &[user("Open on Saturday?")]).unwrap();

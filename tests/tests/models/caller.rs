@@ -5,7 +5,7 @@ use sidetone_engine::models::{CallerModel, CallerTurn};
 use crate::support::{Service, wait};
 
 #[test]
-fn it_speaks_its_lines_and_hangs_up() {
+fn a_caller_speaks_its_lines_and_hangs_up() {
     let service = Service::new();
     let scenario = "Ask \"When do you open?\", then \"And on Sundays?\".";
     let caller = CallerModel::new(&service.services.config().catalog, "fake/caller", scenario).unwrap();
@@ -25,12 +25,16 @@ fn it_speaks_its_lines_and_hangs_up() {
     let body = service.asked().remove(1).body;
     let roles: Vec<&str> =
         body["messages"].as_array().unwrap().iter().filter_map(|message| message["role"].as_str()).collect();
-    assert_eq!(roles, ["system", "user", "assistant", "user"], "the other way round");
+    assert_eq!(
+        roles,
+        ["system", "user", "assistant", "user"],
+        "the caller's turns have the role `assistant`"
+    );
     assert!(body["messages"][0]["content"].as_str().unwrap().contains("In a hurry."));
 }
 
 #[test]
-fn it_can_be_the_one_who_speaks_first() {
+fn a_caller_can_speak_first() {
     let service = Service::new();
     let caller = CallerModel::new(&service.services.config().catalog, "fake/caller", "\"Hello?\"").unwrap();
     let turn = CallerTurn { persona: "", scenario: "\"Hello?\"", history: &[], seed: 7 };

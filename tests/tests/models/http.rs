@@ -1,4 +1,4 @@
-//! What the box's HTTP client promises of a streamed answer.
+//! Guarantees of the binary's HTTP client for streamed responses.
 use std::io::{Read, Write};
 use std::net::TcpListener;
 
@@ -10,19 +10,19 @@ use sidetone_engine::ports::{Egress, Http, HttpError, HttpRequest};
 use crate::support::{fake, wait};
 
 #[test]
-fn pieces_come_before_the_end_and_the_deadline_counts_for_all() {
+fn chunks_arrive_before_the_end_and_the_deadline_covers_the_whole_response() {
     wait(async {
         let mut stream = client().open(ask("hangs-halfway")).await.unwrap();
         assert_eq!((stream.status, stream.header("content-type")), (200, Some("text/event-stream")));
         assert!(stream.next().await.unwrap().unwrap().starts_with(b"data: "));
         assert_eq!(stream.next().await, Some(Err(HttpError::Timeout)));
-        assert_eq!(stream.next().await, None, "after an error it is over");
+        assert_eq!(stream.next().await, None, "an error ends the stream");
         assert_eq!(client().open(ask("hangs")).await.err(), Some(HttpError::Timeout));
     });
 }
 
 #[test]
-fn more_than_is_wanted_is_not_read() {
+fn no_more_than_requested_is_read() {
     wait(async {
         let mut stream = client().open(ask("endless")).await.unwrap();
         let mut bytes = 0;
@@ -40,7 +40,7 @@ fn more_than_is_wanted_is_not_read() {
 }
 
 #[test]
-fn what_breaks_off_is_told() {
+fn an_interrupted_response_is_an_error() {
     wait(async {
         let mut stream = client().open(ask("cut-always")).await.unwrap();
         let mut last = None;
@@ -52,7 +52,7 @@ fn what_breaks_off_is_told() {
 }
 
 #[test]
-fn dropping_a_stream_ends_the_exchange() {
+fn dropping_a_stream_closes_the_connection() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap());
     let server = std::thread::spawn(move || {
@@ -60,7 +60,7 @@ fn dropping_a_stream_ends_the_exchange() {
         let mut head = [0; 4096];
         let _ = socket.read(&mut head).unwrap();
         socket.write_all(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n1\r\na\r\n").unwrap();
-        // Nothing more is sent by the client, so this waits for it to hang up.
+        // The client sends nothing more, so this returns when it closes the connection.
         socket.read(&mut head).unwrap_or(0)
     });
     wait(async {
@@ -68,7 +68,7 @@ fn dropping_a_stream_ends_the_exchange() {
         let mut stream = client().open(request).await.unwrap();
         assert_eq!(stream.next().await, Some(Ok(Bytes::from_static(b"a"))));
         drop(stream);
-        // The connection belongs to the runtime: it gets a moment to close it.
+        // The runtime owns the connection and needs a moment to close it.
         tokio::time::sleep(std::time::Duration::from_millis(100)).await;
     });
     assert_eq!(server.join().unwrap(), 0);

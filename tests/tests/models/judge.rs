@@ -1,10 +1,10 @@
-//! A judge.
+//! The judgement of a criterion by a model.
 use sidetone_engine::models::{Answered, FailureCode, JudgeModel, JudgeTurn, ModelFailure, Verdict};
 
 use crate::support::{Service, wait};
 
 #[test]
-fn it_rules_and_names_the_turn() {
+fn a_verdict_contains_the_matching_turn() {
     let answered = ruled(&Service::new(), "fake/judge", "open at ten").unwrap();
     assert_eq!(
         answered.reply,
@@ -15,7 +15,7 @@ fn it_rules_and_names_the_turn() {
 }
 
 #[test]
-fn an_answer_that_is_no_ruling_is_asked_for_once_more() {
+fn an_invalid_verdict_is_requested_once_more() {
     let answered = ruled(&Service::new(), "fake/judge-garbled-once", "hello").unwrap();
     assert_eq!((answered.reply.matched_index, answered.requests), (Some(2), 2));
     let failure = ruled(&Service::new(), "fake/judge-garbled", "hello").unwrap_err();

@@ -1,16 +1,16 @@
-//! Asking models over real HTTP, of a fake server that behaves as the model's name says; and, in
-//! a sandbox, of scripted answers.
+//! Asking models, over real HTTP from a fake server where the model's name selects the behaviour, and in
+//! a Sandbox with scripted responses.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
-    reason = "test code: a scenario that cannot go on says so loudly"
+    reason = "test code: a test that cannot continue must panic"
 )]
 mod analyst;
 mod assistant;
 mod caller;
 mod http;
 mod judge;
-mod patience;
+mod retries;
 mod sandbox;
 mod support;

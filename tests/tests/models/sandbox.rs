@@ -1,4 +1,4 @@
-//! The same in memory, with scripted answers and time that pauses move.
+//! The same in a Sandbox, with scripted responses and a clock that pauses advance.
 use bytes::Bytes;
 use sidetone::Sandbox;
 use sidetone::sandbox::block_on;
@@ -11,7 +11,7 @@ use crate::support::user;
 const ANSWER: &str = "data: {\"choices\":[{\"delta\":{\"content\":\"Grüß Gott\"}}]}\n\ndata: [DONE]\n\n";
 
 #[test]
-fn an_answer_can_come_in_any_pieces() {
+fn a_response_may_arrive_in_any_chunks() {
     let sandbox = sandbox();
     for size in [1, 2, 3, 1_000] {
         let pieces: Vec<_> =
@@ -26,11 +26,11 @@ fn an_answer_can_come_in_any_pieces() {
 }
 
 #[test]
-fn pauses_move_the_clock_and_nothing_waits() {
+fn pauses_only_advance_the_clock() {
     let sandbox = sandbox();
     let now_ms = || sandbox.services().ports().clock.now_ms();
     let began_ms = now_ms();
-    // 2026-01-01T00:00:05Z is five seconds after a sandbox begins.
+    // 2026-01-01T00:00:05Z is five seconds after the start of a Sandbox.
     for retry_after in ["2", "Thu, 01 Jan 2026 00:00:05 GMT"] {
         sandbox.answer_http_chunks(429, &[("retry-after", retry_after)], [Ok(Bytes::from_static(b"{}"))]);
     }
@@ -40,7 +40,7 @@ fn pauses_move_the_clock_and_nothing_waits() {
 }
 
 #[test]
-fn a_pause_that_is_too_long_is_not_begun() {
+fn a_pause_beyond_the_deadline_is_not_started() {
     let sandbox = sandbox();
     sandbox.answer_http_chunks(429, &[("retry-after", "3600")], []);
     let failure = reply(&sandbox).unwrap_err();
@@ -48,7 +48,7 @@ fn a_pause_that_is_too_long_is_not_begun() {
 }
 
 #[test]
-fn a_stream_that_breaks_off_is_asked_for_again() {
+fn an_interrupted_stream_is_retried() {
     let sandbox = sandbox();
     let begun = Bytes::from_static(&ANSWER.as_bytes()[..40]);
     sandbox.answer_http_chunks(200, &[], [Ok(begun), Err(HttpError::Failed("reset".into()))]);
@@ -58,9 +58,9 @@ fn a_stream_that_breaks_off_is_asked_for_again() {
     assert_eq!((answered.requests, answered.usage.uncounted_answers), (3, 2));
 }
 
-/// Gateways answer 200 before they know whether anybody behind them does.
+/// Gateways send status 200 before they have an answer from the model.
 #[test]
-fn an_error_in_place_of_an_answer_is_not_to_be_paid() {
+fn an_error_with_status_200_costs_nothing() {
     let sandbox = sandbox();
     let whole = r#"{"error": {"message": "No instances available", "code": 503}}"#;
     for body in [whole.to_owned(), format!("data: {whole}\n\ndata: [DONE]\n\n")] {
@@ -76,7 +76,7 @@ fn an_error_in_place_of_an_answer_is_not_to_be_paid() {
 }
 
 #[test]
-fn what_the_key_is_never_comes_out() {
+fn failures_never_contain_the_key() {
     let sandbox = sandbox();
     let body = r#"{"error": {"message": "Incorrect API key provided: sk-hush. Ask at https://x.example"}}"#;
     sandbox.answer_http(401, body);

@@ -1,4 +1,4 @@
-//! An engine over the box's own HTTP client, a fake, and a clock that is never waited for.
+//! An engine over the binary's HTTP client, a fake server, and a clock that only pauses advance.
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -17,15 +17,15 @@ use sidetone_engine::ports::{
 use sidetone_engine::services::Services;
 use sidetone_tests::fakes::openai::{Asked, OpenAi};
 
-/// A deadline long enough for a server on this machine, and short enough to wait for.
+/// Long enough for a server on this machine, and short enough for tests of timeouts.
 const DEADLINE_MS: u64 = 1_000;
 
-/// A service whose provider `fake` is the fake, asked with a key of its own.
+/// A service with the fake server as the provider `fake`, and its own key there.
 pub struct Service {
     pub services: Services,
     pub key: String,
-    pauses: Arc<Clockwork>,
-    /// What one answer may cost.
+    pauses: Arc<PauseClock>,
+    /// The cost limit of one answer.
     pub most_microusd: i64,
 }
 
@@ -39,7 +39,7 @@ impl Service {
         Self::with_models("{}")
     }
 
-    /// With this SIDETONE_MODELS.
+    /// With this value of `SIDETONE_MODELS`.
     pub fn with_models(models: &str) -> Self {
         static KEYS: AtomicU32 = AtomicU32::new(0);
         Self::with_key(&format!("key-{}", KEYS.fetch_add(1, Ordering::Relaxed)), models)
@@ -55,14 +55,14 @@ impl Service {
         ]);
         let lookup = |name: &str| settings.get(name).cloned();
         let config = Config::from_settings(lookup, "http://sandbox.example", "a secret of some length");
-        let pauses = Arc::<Clockwork>::default();
+        let pauses = Arc::<PauseClock>::default();
         let ports = Ports {
             database: Arc::new(memory()),
             blobs: Arc::new(MemoryBlobs::default()),
             clock: pauses.clone(),
             random: Arc::new(SystemRandom),
             queue: Arc::new(NoQueue),
-            http: Arc::new(Hurried(HttpClient::new().unwrap())),
+            http: Arc::new(ShortDeadlineClient(HttpClient::new().unwrap())),
             keys: Arc::new(RingKeys),
         };
         Self {
@@ -73,17 +73,17 @@ impl Service {
         }
     }
 
-    /// What the fake was asked.
+    /// The requests to the fake.
     pub fn asked(&self) -> Vec<Asked> {
         fake().asked(&self.key)
     }
 
-    /// The pauses so far, in ms.
+    /// All pauses so far, in milliseconds.
     pub fn pauses(&self) -> Vec<u64> {
         self.pauses.pauses.lock().unwrap().clone()
     }
 
-    /// One reply of an assistant with this model to this history.
+    /// The reply of an assistant with this model to a history.
     pub fn reply(&self, model: &str, history: &[Message]) -> Result<Answered<AssistantReply>, ModelFailure> {
         self.reply_knowing(model, &[], history)
     }
@@ -102,12 +102,12 @@ impl Service {
         })
     }
 
-    /// The words it says.
+    /// The text of the reply to `words`.
     #[track_caller]
     pub fn said(&self, model: &str, words: &str) -> String {
         match self.reply(model, &[user(words)]).unwrap().reply {
             AssistantReply::Say { text } => text,
-            other => panic!("nothing is said: {other:?}"),
+            other => panic!("the reply has no text: {other:?}"),
         }
     }
 }
@@ -128,21 +128,20 @@ pub fn user(text: &str) -> Message {
     Message::User { text: text.to_owned() }
 }
 
-/// Runs it to its end.
 pub fn wait<T>(future: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.unwrap().block_on(future)
 }
 
-/// On a box, jobs run on threads: what they wait for has to be able to move between them.
+/// In the binary, jobs run on several threads, so their futures must be `Send`.
 fn spawnable<T>(future: impl Future<Output = T> + Send) -> impl Future<Output = T> + Send {
     future
 }
 
-/// The box's client with less patience than the engine.
-struct Hurried(HttpClient);
+/// The binary's client with a shorter deadline than the engine's.
+struct ShortDeadlineClient(HttpClient);
 
-impl Http for Hurried {
+impl Http for ShortDeadlineClient {
     fn send(&self, request: HttpRequest) -> BoxFuture<'_, Result<HttpReply, HttpError>> {
         self.0.send(request)
     }
@@ -153,14 +152,14 @@ impl Http for Hurried {
     }
 }
 
-/// Time that only pauses move.
+/// A clock that only pauses advance.
 #[derive(Default)]
-struct Clockwork {
+struct PauseClock {
     now_ms: AtomicI64,
     pauses: Mutex<Vec<u64>>,
 }
 
-impl Clock for Clockwork {
+impl Clock for PauseClock {
     fn now_ms(&self) -> i64 {
         1_767_225_600_000 + self.now_ms.load(Ordering::SeqCst)
     }

@@ -1,10 +1,10 @@
-//! Calls that somebody asks the service to end.
+//! Hanging up by REST and MCP.
 use serde_json::json;
 use sidetone_tests::fakes::carrier::{Command, EndKind};
 
 use crate::support::{Desk, GREETING};
 
-with_each_carrier!(by_rest, by_mcp, before_it_is_answered, twice, what_is_over_is_left_alone);
+with_each_carrier!(by_rest, by_mcp, before_it_is_answered, twice, a_call_that_is_over_is_unchanged);
 
 fn by_rest(provider: &'static str) {
     let desk = Desk::new(provider);
@@ -61,7 +61,7 @@ fn twice(provider: &'static str) {
     desk.expect(&desk.over(&id), &json!({"ended_reason": "hung_up_by_request"}));
 }
 
-fn what_is_over_is_left_alone(provider: &'static str) {
+fn a_call_that_is_over_is_unchanged(provider: &'static str) {
     let desk = Desk::new(provider);
     let (id, mut person) = desk.place();
     person.busy();

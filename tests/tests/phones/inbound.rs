@@ -1,4 +1,4 @@
-//! Calls that come in.
+//! Incoming calls.
 use serde_json::json;
 use sidetone_tests::fakes::carrier::Carriers;
 
@@ -6,11 +6,11 @@ use crate::support::{Desk, GREETING, Person, a_number, lines};
 
 with_each_carrier!(
     a_bound_number_is_answered,
-    an_unbound_number_is_politely_refused,
-    a_number_of_another_carrier_is_refused,
-    an_announcement_that_comes_twice_is_one_call,
+    a_call_to_an_unbound_number_is_declined,
+    a_call_to_a_number_of_another_carrier_is_declined,
+    a_repeated_announcement_is_one_call,
     rebinding_affects_the_next_call,
-    unbinding_leaves_the_live_call_alone,
+    unbinding_does_not_affect_the_live_call,
 );
 
 fn a_bound_number_is_answered(provider: &'static str) {
@@ -35,7 +35,7 @@ fn a_bound_number_is_answered(provider: &'static str) {
     assert_eq!(lines(&call), said);
 }
 
-fn an_unbound_number_is_politely_refused(provider: &'static str) {
+fn a_call_to_an_unbound_number_is_declined(provider: &'static str) {
     let desk = Desk::new(provider);
     let mut phone = desk.carrier.call(&a_number("1234"), &a_number("0000"));
     assert!((200..300).contains(&phone.announced().status), "{:?}", phone.announced());
@@ -43,14 +43,14 @@ fn an_unbound_number_is_politely_refused(provider: &'static str) {
     assert!(desk.calls().is_empty());
 }
 
-fn a_number_of_another_carrier_is_refused(provider: &'static str) {
+fn a_call_to_a_number_of_another_carrier_is_declined(provider: &'static str) {
     let desk = Desk::new(provider);
     let other = Carriers::shared().iter().find(|carrier| carrier.provider() != provider).unwrap();
     assert!(other.call(&a_number("1234"), &desk.number).was_refused());
     assert!(desk.calls().is_empty(), "{:?}", desk.calls());
 }
 
-fn an_announcement_that_comes_twice_is_one_call(provider: &'static str) {
+fn a_repeated_announcement_is_one_call(provider: &'static str) {
     let desk = Desk::new(provider);
     let mut person = desk.is_called();
     person.announce();
@@ -71,7 +71,7 @@ fn rebinding_affects_the_next_call(provider: &'static str) {
     );
     desk.bind(&other.id, provider);
     first.says("When do you open on Saturday?");
-    assert!(first.hears().contains("open at ten"), "the live call goes on with the assistant it began with");
+    assert!(first.hears().contains("open at ten"), "the live call keeps its assistant");
     let mut second = desk.is_called();
     second.answer();
     assert_eq!(second.hears(), "Good night.");
@@ -82,7 +82,7 @@ fn rebinding_affects_the_next_call(provider: &'static str) {
     }
 }
 
-fn unbinding_leaves_the_live_call_alone(provider: &'static str) {
+fn unbinding_does_not_affect_the_live_call(provider: &'static str) {
     let desk = Desk::new(provider);
     let mut person = desk.is_called();
     person.answer();

@@ -1,9 +1,9 @@
-//! Telephone calls with four carriers, whose fakes play the other end over real sockets: what they ask and sign
-//! is theirs, and what the call log says afterwards is what happened. Each scenario is written once and runs with each
-//! carrier. On the binary, or on the Worker where `SIDETONE_TEST_HOST` says so.
+//! Telephone calls with four carriers. Fakes play the carriers over real sockets, with their requests and signatures, and
+//! the call log must match what happened. Each scenario is written once and runs with each
+//! carrier. On the binary, or on the Worker with `SIDETONE_TEST_HOST=worker`.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
-/// Makes a test of each scenario for each carrier: `twilio::a_scenario`, …
+/// Creates a test of each scenario for each carrier: `twilio::a_scenario`, …
 macro_rules! with_each_carrier {
     ($($scenario:ident),* $(,)?) => {
         with_each_carrier!(@ twilio "twilio" $($scenario)*);

@@ -1,4 +1,4 @@
-//! Media sockets: who may open one, and what is done about those that speak badly, too much, or not at all.
+//! Media sockets: authentication, and invalid, excessive or missing messages.
 use std::time::Duration;
 
 use serde_json::json;
@@ -8,27 +8,27 @@ use crate::support::{Desk, GREETING, MOMENT_MS, texts};
 
 with_each_carrier!(
     a_token_opens_one_socket,
-    a_token_of_another_call_opens_nothing_here,
-    audio_out_of_place_is_no_harm,
-    broken_frames_are_no_harm,
-    a_socket_that_never_speaks,
-    a_socket_that_floods,
-    a_socket_that_vanishes,
+    invalid_tokens_open_no_socket,
+    audio_before_the_start_and_after_the_stop_is_ignored,
+    invalid_frames_are_ignored,
+    a_silent_socket,
+    a_flooding_socket,
+    a_dropped_socket,
     keys_are_in_the_transcript,
-    who_is_interrupted_falls_silent,
+    the_caller_can_interrupt_the_assistant,
 );
 
 fn a_token_opens_one_socket(provider: &'static str) {
     let desk = Desk::new(provider);
     let (id, mut person) = desk.connected();
     let url = person.media_url().to_owned();
-    assert_refused(&person.knock(&url), "used");
+    assert_refused(&person.try_media_socket(&url), "used");
     person.hang_up();
     desk.over(&id);
-    assert_refused(&person.knock(&url), "over");
+    assert_refused(&person.try_media_socket(&url), "over");
 }
 
-fn a_token_of_another_call_opens_nothing_here(provider: &'static str) {
+fn invalid_tokens_open_no_socket(provider: &'static str) {
     let desk = Desk::new(provider);
     let (id, mut person) = desk.place();
     person.pick_up();
@@ -36,15 +36,15 @@ fn a_token_of_another_call_opens_nothing_here(provider: &'static str) {
     let other = if provider == "twilio" { "plivo" } else { "twilio" };
     let elsewhere = url.replace(&format!("/{provider}/"), &format!("/{other}/"));
     assert_ne!(elsewhere, url);
-    assert_refused(&person.knock(&elsewhere), "another carrier's");
+    assert_refused(&person.try_media_socket(&elsewhere), "another carrier's");
     let (path, token) = url.rsplit_once('/').expect("a path");
     let mut altered: Vec<char> = token.chars().collect();
     let middle = altered.len() / 2;
     altered[middle] = if altered[middle] == 'A' { 'B' } else { 'A' };
     let altered: String = altered.into_iter().collect();
-    assert_refused(&person.knock(&format!("{path}/{altered}")), "altered");
-    assert_refused(&person.knock(&format!("{path}/x")), "no token");
-    // None of that has used the good one up.
+    assert_refused(&person.try_media_socket(&format!("{path}/{altered}")), "altered");
+    assert_refused(&person.try_media_socket(&format!("{path}/x")), "no token");
+    // The rejected attempts have not used up the valid token.
     person.open_socket();
     person.begin();
     assert_eq!(person.hears(), GREETING);
@@ -52,7 +52,7 @@ fn a_token_of_another_call_opens_nothing_here(provider: &'static str) {
     desk.over(&id);
 }
 
-fn audio_out_of_place_is_no_harm(provider: &'static str) {
+fn audio_before_the_start_and_after_the_stop_is_ignored(provider: &'static str) {
     let desk = Desk::new(provider);
     let (id, mut person) = desk.place();
     person.pick_up();
@@ -71,7 +71,7 @@ fn audio_out_of_place_is_no_harm(provider: &'static str) {
     desk.expect(&desk.over(&id), &json!({"ended_reason": "user_hung_up", "fault": "none"}));
 }
 
-fn broken_frames_are_no_harm(provider: &'static str) {
+fn invalid_frames_are_ignored(provider: &'static str) {
     let desk = Desk::new(provider);
     let (id, mut person) = desk.connected();
     assert_eq!(person.hears(), GREETING);
@@ -80,12 +80,12 @@ fn broken_frames_are_no_harm(provider: &'static str) {
         person.raw_media(broken);
     }
     person.says("When do you open on Saturday?");
-    assert!(person.hears().contains("open at ten"), "the conversation goes on");
+    assert!(person.hears().contains("open at ten"), "the conversation continues");
     person.hang_up();
     desk.expect(&desk.over(&id), &json!({"ended_reason": "user_hung_up", "fault": "none"}));
 }
 
-/// What a frame turns into on a bad day: a byte or a letter short, not base64, no JSON, nothing, something else.
+/// Invalid variants of a frame: truncated, invalid base64, invalid JSON, empty, another message.
 fn broken(frame: &WireMessage) -> Vec<WireMessage> {
     let text = |text: &str| WireMessage::Text(text.to_owned());
     let mut broken =
@@ -108,8 +108,8 @@ fn broken(frame: &WireMessage) -> Vec<WireMessage> {
     broken
 }
 
-/// The carrier opens the socket and nothing ever comes over it: the service does not wait for ever.
-fn a_socket_that_never_speaks(provider: &'static str) {
+/// The carrier opens the socket and never sends a message: the service must not wait forever.
+fn a_silent_socket(provider: &'static str) {
     let desk = Desk::new(provider);
     let (id, mut person) = desk.place();
     person.pick_up();
@@ -121,29 +121,29 @@ fn a_socket_that_never_speaks(provider: &'static str) {
     );
 }
 
-fn a_socket_that_floods(provider: &'static str) {
+fn a_flooding_socket(provider: &'static str) {
     const FRAMES: usize = 20_000;
     let desk = Desk::new(provider);
     let (id, mut person) = desk.connected();
     assert_eq!(person.hears(), GREETING);
-    // Six minutes in a moment. The service may close it, or drop what is too much; it may not fall over.
+    // Six minutes of audio at once. The service may close the socket or drop audio, and must keep working.
     person.say_at_once(&vec![0; FRAMES * person.rate().frame_samples()]);
     std::thread::sleep(Duration::from_millis(MOMENT_MS));
     person.hang_up();
     let call = desk.over(&id);
     assert!(["user_hung_up", "media_lost"].contains(&call["ended_reason"].as_str().unwrap()), "{call}");
     let (next, mut person) = desk.connected();
-    assert_eq!(person.hears(), GREETING, "others are served as before");
+    assert_eq!(person.hears(), GREETING, "other calls are not affected");
     person.hang_up();
     desk.over(&next);
 }
 
-/// The connection is gone without a word, and no callback ever comes.
-fn a_socket_that_vanishes(provider: &'static str) {
+/// The connection drops, and no callback follows.
+fn a_dropped_socket(provider: &'static str) {
     let desk = Desk::new(provider);
     let (id, mut person) = desk.connected();
     assert_eq!(person.hears(), GREETING);
-    person.vanish();
+    person.drop_connection();
     let call = desk.over(&id);
     desk.expect(&call, &json!({"status": "ended"}));
     assert!(["user_hung_up", "media_lost"].contains(&call["ended_reason"].as_str().unwrap()), "{call}");
@@ -163,8 +163,8 @@ fn keys_are_in_the_transcript(provider: &'static str) {
     assert_eq!(texts(&call, "dtmf").concat(), "42#", "{call}");
 }
 
-/// Barge-in: what was not played is thrown away, and the transcript says how far it was heard.
-fn who_is_interrupted_falls_silent(provider: &'static str) {
+/// Barge-in: unplayed audio is discarded, and the transcript contains only the part that was heard.
+fn the_caller_can_interrupt_the_assistant(provider: &'static str) {
     let desk = Desk::new(provider);
     let long = "We have a great many things to tell you about our opening hours. ".repeat(12);
     let path = format!("/assistants/{}", desk.assistant.id);
@@ -186,9 +186,9 @@ fn who_is_interrupted_falls_silent(provider: &'static str) {
     assert!(heard.len() < intended.len() / 2, "{heard:?}");
 }
 
-/// The service closes with a code that is no error when a conversation has ended by itself.
+/// After a regular end of the conversation, the close code is not an error.
 #[test]
-fn a_conversation_that_ends_closes_its_socket_properly() {
+fn the_end_of_a_conversation_closes_its_socket_without_an_error() {
     let desk = Desk::with_model("twilio", "fake/says-goodbye");
     let (id, mut person) = desk.connected();
     assert_eq!(person.hears(), GREETING);
@@ -199,6 +199,6 @@ fn a_conversation_that_ends_closes_its_socket_properly() {
 }
 
 #[track_caller]
-fn assert_refused(knocked: &Result<(), u16>, which: &str) {
-    assert!(knocked.is_err_and(|status| (400..500).contains(&status)), "{which}: {knocked:?}");
+fn assert_refused(result: &Result<(), u16>, which: &str) {
+    assert!(result.is_err_and(|status| (400..500).contains(&status)), "{which}: {result:?}");
 }

@@ -1,4 +1,4 @@
-//! Calls that the service places and the carrier takes.
+//! Calls that the service places and the carrier accepts.
 use bytes::Bytes;
 use http::Method;
 use serde_json::json;
@@ -7,20 +7,20 @@ use sidetone_tests::fakes::carrier::Command;
 use crate::support::{Desk, GREETING, a_number, lines};
 
 with_each_carrier!(
-    a_conversation_that_the_person_ends,
+    the_person_ends,
     the_assistant_ends,
     busy,
-    nobody_answers,
+    no_answer,
     declined,
     failed,
     a_retry_with_a_key_places_one_call,
-    a_client_that_goes_away_stops_no_order,
-    no_more_calls_at_once_than_allowed,
-    a_dry_run_places_none,
+    an_order_continues_after_its_client_disconnects,
+    the_limit_of_concurrent_calls_holds_for_concurrent_orders,
+    a_dry_run_places_no_call,
     the_only_number_of_an_assistant_is_the_default,
 );
 
-fn a_conversation_that_the_person_ends(provider: &'static str) {
+fn the_person_ends(provider: &'static str) {
     let desk = Desk::new(provider);
     let (id, mut person) = desk.place();
     let to = person.call().to.clone();
@@ -59,13 +59,17 @@ fn the_assistant_ends(provider: &'static str) {
     let (id, mut person) = desk.connected();
     assert_eq!(person.hears(), GREETING);
     person.says("Thank you, that was all.");
-    assert_eq!(person.hears(), "Goodbye, and thank you.", "last words are said before the line is closed");
+    assert_eq!(
+        person.hears(),
+        "Goodbye, and thank you.",
+        "the last words are spoken before the line is closed"
+    );
     person.was_hung_up();
     let call = desk.over(&id);
     desk.expect(&call, &json!({"outcome": "completed", "ended_reason": "assistant_ended", "fault": "none"}));
     let ends = desk.carrier.commands(person.id()).into_iter();
     let ends = ends.filter(|command| matches!(command, Command::HangUp { .. })).count();
-    assert!(ends <= 1, "{provider} was told to end it {ends} times");
+    assert!(ends <= 1, "{provider} got {ends} hang-up commands");
 }
 
 fn busy(provider: &'static str) {
@@ -77,7 +81,7 @@ fn busy(provider: &'static str) {
     desk.expect(&desk.over(&id), &expected);
 }
 
-fn nobody_answers(provider: &'static str) {
+fn no_answer(provider: &'static str) {
     let desk = Desk::new(provider);
     let (id, mut person) = desk.place();
     person.ring();
@@ -95,7 +99,7 @@ fn declined(provider: &'static str) {
     person.decline();
     let call = desk.over(&id);
     desk.expect(&call, &json!({"outcome": "busy", "fault": "none"}));
-    // Not every carrier tells a declined call from a busy line.
+    // Not every carrier distinguishes a declined call from a busy line.
     assert!(["declined", "busy"].contains(&call["ended_reason"].as_str().unwrap()), "{call}");
 }
 
@@ -109,44 +113,44 @@ fn failed(provider: &'static str) {
     assert_ne!(call["fault"], "none");
 }
 
-fn a_client_that_goes_away_stops_no_order(provider: &'static str) {
+fn an_order_continues_after_its_client_disconnects(provider: &'static str) {
     let desk = Desk::new(provider);
     let to = a_number("0202");
     let order =
         desk.world.request(Method::POST, "/calls/outbound").header("content-type", "application/json");
-    let order = order.body(Bytes::from(desk.wanted(&to).to_string())).unwrap();
+    let order = order.body(Bytes::from(desk.order_body(&to).to_string())).unwrap();
     let client = desk.world.begin(&order);
     let phone = desk.carrier.rings(&to);
-    // The carrier has the order and has not answered yet.
+    // The carrier has received the order and not responded yet.
     assert!(desk.only_call()["carrier_call_id"].is_null());
     drop(client);
     let id = desk.only_call()["id"].as_str().unwrap().to_owned();
-    desk.until(&id, "known by the carrier's name", |call| call["carrier_call_id"] == phone.id());
+    desk.until(&id, "known by the carrier's id", |call| call["carrier_call_id"] == phone.id());
     assert_eq!(desk.orders(&to), 1);
 }
 
 fn a_retry_with_a_key_places_one_call(provider: &'static str) {
     let desk = Desk::new(provider);
     let to = a_number("7777");
-    let first = desk.world.post_once("/calls/outbound", "once", desk.wanted(&to)).created();
-    let again = desk.world.post_once("/calls/outbound", "once", desk.wanted(&to)).created();
+    let first = desk.world.post_once("/calls/outbound", "once", desk.order_body(&to)).created();
+    let again = desk.world.post_once("/calls/outbound", "once", desk.order_body(&to)).created();
     assert_eq!((&again.json, again.header("idempotent-replayed")), (&first.json, Some("true")));
     desk.world
-        .post_once("/calls/outbound", "once", desk.wanted(&a_number("7777")))
+        .post_once("/calls/outbound", "once", desk.order_body(&a_number("7777")))
         .refused("idempotency_key_reused");
     assert_eq!((desk.orders(&to), desk.calls().len()), (1, 1));
     desk.carrier.rings(&to).busy();
     desk.over(first["id"].as_str().unwrap());
 }
 
-/// Orders at the same moment all see room for one more.
-fn no_more_calls_at_once_than_allowed(provider: &'static str) {
+/// Concurrent orders all see a free slot when they read.
+fn the_limit_of_concurrent_calls_holds_for_concurrent_orders(provider: &'static str) {
     let desk = Desk::new(provider);
     desk.world.patch("/workspace", json!({"calls_at_once": 1})).ok();
     let statuses: Vec<u16> = std::thread::scope(|scope| {
         let orders: Vec<_> = (0..8)
             .map(|_| {
-                let (world, wanted) = (desk.world.clone(), desk.wanted(&a_number("7777")));
+                let (world, wanted) = (desk.world.clone(), desk.order_body(&a_number("7777")));
                 scope.spawn(move || world.post("/calls/outbound", wanted).status)
             })
             .collect();
@@ -157,14 +161,14 @@ fn no_more_calls_at_once_than_allowed(provider: &'static str) {
     assert_eq!(desk.calls().len(), 1);
 }
 
-fn a_dry_run_places_none(provider: &'static str) {
+fn a_dry_run_places_no_call(provider: &'static str) {
     let desk = Desk::new(provider);
     let to = a_number("7777");
-    let would = desk.world.post("/calls/outbound?dry_run=true", desk.wanted(&to));
+    let would = desk.world.post("/calls/outbound?dry_run=true", desk.order_body(&to));
     assert!((200..300).contains(&would.status), "{would:?}");
     assert_eq!((desk.orders(&to), desk.calls().len()), (0, 0));
-    // What would not do is said as well, and does nothing either.
-    let mut wrong = desk.wanted(&to);
+    // A dry run with problems reports them and also places no call.
+    let mut wrong = desk.order_body(&to);
     wrong["from"] = json!(a_number("0000"));
     let would_not = desk.world.post("/calls/outbound?dry_run=true", wrong);
     assert_ne!(would_not.json, would.json);

@@ -1,4 +1,4 @@
-//! Calls that the carrier does not take, or about which nobody can tell whether it has.
+//! Orders that the carrier rejects, and orders with an unknown result.
 use std::time::Instant;
 
 use serde_json::json;
@@ -6,14 +6,14 @@ use serde_json::json;
 use crate::support::{Desk, a_number};
 
 with_each_carrier!(
-    what_the_carrier_rejects_has_ended,
-    what_nobody_can_tell_is_settled_by_a_callback,
-    an_error_that_a_key_repeats_says_so,
-    an_answer_that_comes_late_was_one_order,
-    checks_come_before_the_carrier_is_asked,
+    a_rejected_order_ends_the_call,
+    an_unknown_result_is_settled_by_a_callback,
+    a_replayed_error_is_marked_as_replayed,
+    a_late_answer_belongs_to_one_order,
+    requests_are_checked_before_the_carrier_is_asked,
 );
 
-fn what_the_carrier_rejects_has_ended(provider: &'static str) {
+fn a_rejected_order_ends_the_call(provider: &'static str) {
     let desk = Desk::new(provider);
     for (ending, reasons) in [
         ("0400", &["unreachable", "carrier_refused"][..]),
@@ -27,7 +27,7 @@ fn what_the_carrier_rejects_has_ended(provider: &'static str) {
         for named in ["carrier_code", "carrier_message"] {
             assert!(details[named].as_str().is_some_and(|text| !text.is_empty()), "{named} of {refusal:?}");
         }
-        assert_eq!(desk.orders(&to), 1, "asked once: {ending}");
+        assert_eq!(desk.orders(&to), 1, "one order: {ending}");
         let call = desk.calls().into_iter().find(|call| call["to"] == to).expect("a row");
         let call = desk.over(call["id"].as_str().unwrap());
         desk.expect(
@@ -39,7 +39,7 @@ fn what_the_carrier_rejects_has_ended(provider: &'static str) {
     }
 }
 
-fn what_nobody_can_tell_is_settled_by_a_callback(provider: &'static str) {
+fn an_unknown_result_is_settled_by_a_callback(provider: &'static str) {
     let desk = Desk::new(provider);
     for ending in ["0500", "0201", "0444"] {
         let to = a_number(ending);
@@ -47,43 +47,43 @@ fn what_nobody_can_tell_is_settled_by_a_callback(provider: &'static str) {
         let call = desk.calls().into_iter().find(|call| call["to"] == to).expect("a row");
         desk.expect(&call, &json!({"status": "queued", "outcome": null, "ended_at": null}));
         let id = call["id"].as_str().unwrap();
-        // The carrier had it all along.
+        // The carrier had accepted the call.
         let mut phone = desk.carrier.rings(&to);
         phone.ring();
         let call = desk.once(id, "ringing");
         assert_eq!(call["carrier_call_id"], phone.id(), "{ending}: {call}");
         phone.no_answer();
         desk.expect(&desk.over(id), &json!({"outcome": "no_answer", "carrier_call_id": phone.id()}));
-        assert_eq!(desk.orders(&to), 1, "asked once: {ending}");
+        assert_eq!(desk.orders(&to), 1, "one order: {ending}");
     }
 }
 
-fn an_error_that_a_key_repeats_says_so(provider: &'static str) {
+fn a_replayed_error_is_marked_as_replayed(provider: &'static str) {
     let desk = Desk::new(provider);
     let to = a_number("0500");
     let order =
-        || desk.world.post_once("/calls/outbound", "once", desk.wanted(&to)).refused("carrier_timeout");
+        || desk.world.post_once("/calls/outbound", "once", desk.order_body(&to)).refused("carrier_timeout");
     let (first, again) = (order(), order());
     assert_eq!(
         (first.header("idempotent-replayed"), again.header("idempotent-replayed")),
         (None, Some("true"))
     );
     assert_eq!(first["error"]["details"], again["error"]["details"]);
-    let arguments = json!({"data": desk.wanted(&to), "confirm": true, "idempotency_key": "once"});
+    let arguments = json!({"data": desk.order_body(&to), "confirm": true, "idempotency_key": "once"});
     let tool = desk.world.tool("create_outbound_call", arguments).refused("carrier_timeout");
     assert!(tool.replayed, "{tool:?}");
     assert_eq!(desk.orders(&to), 1);
-    // An order that was refused has left nothing to repeat.
+    // A rejected order has no stored response to replay.
     let to = a_number("0400");
     let order =
-        || desk.world.post_once("/calls/outbound", "no", desk.wanted(&to)).refused("carrier_rejected");
+        || desk.world.post_once("/calls/outbound", "no", desk.order_body(&to)).refused("carrier_rejected");
     assert_eq!((order().header("idempotent-replayed"), order().header("idempotent-replayed")), (None, None));
     assert_eq!(desk.orders(&to), 2);
 }
 
-/// A call that the carrier has, and about which it says nothing until the service gives up: it may be answered all
-/// the same.
-fn an_answer_that_comes_late_was_one_order(provider: &'static str) {
+/// The carrier accepts the call without responding until the service gives up. The call may still be
+/// answered.
+fn a_late_answer_belongs_to_one_order(provider: &'static str) {
     let desk = Desk::new(provider);
     let to = a_number("0408");
     let started = Instant::now();
@@ -99,12 +99,12 @@ fn an_answer_that_comes_late_was_one_order(provider: &'static str) {
     assert_eq!(desk.orders(&to), 1);
 }
 
-fn checks_come_before_the_carrier_is_asked(provider: &'static str) {
+fn requests_are_checked_before_the_carrier_is_asked(provider: &'static str) {
     let desk = Desk::new(provider);
     let seen = |to: &str| desk.orders(to);
     let to = a_number("7777");
     let with = |name: &str, value: serde_json::Value| {
-        let mut body = desk.wanted(&to);
+        let mut body = desk.order_body(&to);
         body[name] = value;
         desk.world.post("/calls/outbound", body)
     };
@@ -112,11 +112,11 @@ fn checks_come_before_the_carrier_is_asked(provider: &'static str) {
     with("to", json!("12")).refused("validation_failed");
     with("user_number", json!("me")).refused("validation_failed");
     with("assistant_id", json!("asst_01jd0000000000000000000000")).refused("validation_failed");
-    // Another workspace's number is nobody's.
+    // A number of another workspace counts as unknown.
     let other = Desk::new(provider);
     with("from", json!(other.number)).refused("validation_failed");
     desk.world
-        .tool("create_outbound_call", json!({"data": desk.wanted(&to)}))
+        .tool("create_outbound_call", json!({"data": desk.order_body(&to)}))
         .refused("confirmation_required");
     assert_eq!((seen(&to), desk.calls().len()), (0, 0));
 }

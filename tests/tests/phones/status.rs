@@ -1,22 +1,24 @@
-//! Callbacks that come twice, late, out of order, or from somebody else: the state only moves forward.
+//! Repeated, late, out-of-order and forged callbacks: the state only moves forward.
 use std::time::Duration;
 
 use serde_json::json;
-use sidetone_tests::fakes::carrier::{CallEvent, Carriers, EndKind, Forgery, RATE_MICROUSD, TOLD_NO_PRICE};
+use sidetone_tests::fakes::carrier::{
+    CallEvent, Carriers, EndKind, Forgery, PROVIDER_WITHOUT_PRICES, RATE_MICROUSD,
+};
 
 use crate::support::{Desk, GREETING, MOMENT_MS, a_number};
 
 with_each_carrier!(
-    doubled_callbacks_change_nothing,
-    what_it_costs_is_what_the_carrier_says_or_its_minutes,
-    the_end_comes_first,
-    the_end_comes_before_the_media_socket_closes,
-    a_callback_about_nobodys_call_is_taken_and_forgotten,
+    repeated_callbacks_change_nothing,
+    the_price_is_the_carriers_or_minutes_times_rate,
+    the_end_arrives_first,
+    the_end_arrives_before_the_media_socket_closes,
+    a_callback_for_an_unknown_call_is_accepted_and_ignored,
     forged_callbacks_change_nothing,
     forged_announcements_are_not_answered,
 );
 
-fn doubled_callbacks_change_nothing(provider: &'static str) {
+fn repeated_callbacks_change_nothing(provider: &'static str) {
     let desk = Desk::new(provider);
     let (id, mut person) = desk.connected();
     for nth in 0..person.sent() {
@@ -30,33 +32,33 @@ fn doubled_callbacks_change_nothing(provider: &'static str) {
         person.status_again(nth);
     }
     std::thread::sleep(Duration::from_millis(MOMENT_MS));
-    assert_eq!(desk.over(&id), call, "an hour later everything is sent once more");
+    assert_eq!(desk.over(&id), call, "all callbacks repeated after an hour");
 }
 
-fn what_it_costs_is_what_the_carrier_says_or_its_minutes(provider: &'static str) {
+fn the_price_is_the_carriers_or_minutes_times_rate(provider: &'static str) {
     let desk = Desk::new(provider);
     let (id, mut person) = desk.connected();
     assert_eq!(person.hears(), GREETING);
     person.hang_up();
     desk.over(&id);
     if provider == "telnyx" {
-        // After the end, and twice.
+        // The price arrives after the end, and twice.
         person.tell(&CallEvent::Priced { seconds: 5 });
         person.tell(&CallEvent::Priced { seconds: 5 });
     }
     let telephony = |call: &serde_json::Value| call["costs"]["telephony_microusd"].as_i64().unwrap();
     let call = desk.until(&id, "priced", |call| match provider {
-        TOLD_NO_PRICE => telephony(call) == RATE_MICROUSD,
-        // In euro, and the operator has given no rate.
+        PROVIDER_WITHOUT_PRICES => telephony(call) == RATE_MICROUSD,
+        // The price is in euro, and there is no configured rate.
         "vonage" => telephony(call) == 0,
         _ => telephony(call) > 0,
     });
-    assert_eq!(call["costs"]["total_microusd"], telephony(&call), "the models cost nothing: {call}");
+    assert_eq!(call["costs"]["total_microusd"], telephony(&call), "the models are free: {call}");
     let workspace = desk.world.get("/workspace").ok().json;
     assert_eq!(workspace["spent_this_month_microusd"], telephony(&call), "{provider}");
 }
 
-fn the_end_comes_first(provider: &'static str) {
+fn the_end_arrives_first(provider: &'static str) {
     let desk = Desk::new(provider);
     let (id, mut phone) = desk.place();
     phone.hold();
@@ -64,32 +66,32 @@ fn the_end_comes_first(provider: &'static str) {
     let before_the_end = phone.held();
     phone.no_answer();
     let last_first: Vec<usize> = (0..phone.held()).rev().collect();
-    assert!(last_first.len() > before_the_end, "{provider} tells of the end");
+    assert!(last_first.len() > before_the_end, "{provider} reports the end");
     phone.release_in(&last_first);
     let call = desk.over(&id);
     desk.expect(&call, &json!({"status": "ended", "outcome": "no_answer", "ended_reason": "no_answer"}));
 }
 
-fn the_end_comes_before_the_media_socket_closes(provider: &'static str) {
+fn the_end_arrives_before_the_media_socket_closes(provider: &'static str) {
     let desk = Desk::new(provider);
     let (id, mut person) = desk.connected();
     assert_eq!(person.hears(), GREETING);
     person.tell(&CallEvent::Ended { how: EndKind::HungUp, seconds: 2 });
     desk.once(&id, "ended");
-    // What is still said is said to nobody.
+    // Audio after the end is ignored.
     person.says("Hello?");
     person.close_media();
     let call = desk.over(&id);
     desk.expect(&call, &json!({"outcome": "completed", "ended_reason": "user_hung_up", "fault": "none"}));
 }
 
-fn a_callback_about_nobodys_call_is_taken_and_forgotten(provider: &'static str) {
+fn a_callback_for_an_unknown_call_is_accepted_and_ignored(provider: &'static str) {
     let desk = Desk::new(provider);
     let mut phone = desk.carrier.prepare_call(&a_number("1234"), &desk.number);
     for event in
         [CallEvent::Ringing, CallEvent::Answered, CallEvent::Ended { how: EndKind::HungUp, seconds: 3 }]
     {
-        // Carriers send again what is not taken.
+        // Carriers repeat callbacks that are not accepted.
         if let Some(status) = phone.try_to_tell(&event) {
             let status = status.unwrap();
             assert!((200..300).contains(&status), "{provider}: {status} to {event:?}");
@@ -115,7 +117,7 @@ fn forged_callbacks_change_nothing(provider: &'static str) {
         &json!({"status": "in_progress", "ended_at": null, "costs": before["costs"]}),
     );
     person.says("When do you open on Saturday?");
-    assert!(person.hears().contains("open at ten"), "the conversation goes on");
+    assert!(person.hears().contains("open at ten"), "the conversation continues");
     person.hang_up();
     desk.over(&id);
 }
@@ -133,9 +135,9 @@ fn forged_announcements_are_not_answered(provider: &'static str) {
     assert!(desk.calls().is_empty());
 }
 
-/// Vonage tells of two legs, the telephone's and the media socket's, with the same words: the second is not the call.
+/// Vonage reports two legs, the telephone's and the media socket's, with the same statuses. Only the first one is the call.
 #[test]
-fn vonages_second_leg_is_not_the_call() {
+fn events_of_vonages_second_leg_are_ignored() {
     let desk = Desk::new("vonage");
     let (id, mut person) = desk.connected();
     assert_eq!(person.hears(), GREETING);

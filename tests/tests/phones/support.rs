@@ -1,4 +1,4 @@
-//! A desk with a telephone: an assistant, a number at one carrier, a webhook; and a person at the other end.
+//! The fixture of telephone tests: an assistant, a number at one carrier, a webhook, and a person at the other end.
 use std::collections::VecDeque;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -8,29 +8,29 @@ use serde_json::{Value, json};
 use sidetone_engine::speech::audio::Rate;
 use sidetone_engine::speech::tone::{ToneDecoder, ToneEncoder, ToneHeard};
 use sidetone_tests::fakes::carrier::{CarrierServer, Carriers, Phone};
-use sidetone_tests::receiver::{Manner, Receiver};
-use sidetone_tests::{Made, Reply, World};
+use sidetone_tests::receiver::{Receiver, ReceiverBehaviour};
+use sidetone_tests::{Created, Reply, World};
 
-/// What has not come by then never will.
-pub const PATIENCE_MS: u64 = 20_000;
-/// What is not here by then is taken for not coming.
+/// How long to wait for an expected event.
+pub const TIMEOUT_MS: u64 = 20_000;
+/// How long to wait for an unexpected event.
 pub const MOMENT_MS: u64 = 700;
-/// What the assistant says first.
+/// The assistant's first message.
 pub const GREETING: &str = "Hello, front desk.";
 
-/// What a scenario has at hand.
+/// The fixture of a scenario.
 pub struct Desk {
     pub world: World,
     pub carrier: &'static CarrierServer,
     pub provider: &'static str,
-    pub assistant: Made,
-    /// Bound to the assistant.
+    pub assistant: Created,
+    /// The number bound to the assistant.
     pub number: String,
     pub webhook: Receiver,
 }
 
 impl Desk {
-    /// An assistant that greets and knows when it is open, on the built-in model.
+    /// With an assistant on the built-in model that greets and knows the opening hours.
     pub fn new(provider: &'static str) -> Self {
         Self::with_model(provider, "builtin/rules")
     }
@@ -38,7 +38,7 @@ impl Desk {
     /// The same on another model.
     pub fn with_model(provider: &'static str, model: &str) -> Self {
         let world = World::with_phones();
-        let webhook = Receiver::start(Manner::Status(204));
+        let webhook = Receiver::start(ReceiverBehaviour::Status(204));
         world.create("/webhooks", json!({"url": webhook.url(), "events": ["*"]}));
         let assistant = world.create(
             "/assistants",
@@ -61,17 +61,17 @@ impl Desk {
         self.world.put(format!("/numbers/{}", self.number), body).ok();
     }
 
-    /// What an order to call this number is answered with.
+    /// Orders a call to this number; returns the response.
     pub fn order(&self, to: &str) -> Reply {
-        self.world.post("/calls/outbound", self.wanted(to))
+        self.world.post("/calls/outbound", self.order_body(to))
     }
 
-    /// The body of such an order.
-    pub fn wanted(&self, to: &str) -> Value {
+    /// The body of an order.
+    pub fn order_body(&self, to: &str) -> Value {
         json!({"assistant_id": self.assistant.id, "to": to, "from": self.number, "user_number": to})
     }
 
-    /// Places a call that the carrier takes: the call's id, and the phone that will ring.
+    /// Places a call that the carrier accepts; returns the call's id, and the phone that will ring.
     pub fn place(&self) -> (String, Person) {
         let to = a_number("7777");
         let call = self.order(&to).created().json;
@@ -88,12 +88,12 @@ impl Desk {
         (id, person)
     }
 
-    /// Somebody calls the desk's number.
+    /// An incoming call to the desk's number.
     pub fn is_called(&self) -> Person {
         Person::new(self.carrier.call(&a_number("1234"), &self.number))
     }
 
-    /// A call as the log has it.
+    /// Reads a call.
     pub fn call(&self, id: &str) -> Value {
         self.world.get(format!("/calls/{id}")).ok().json
     }
@@ -103,7 +103,7 @@ impl Desk {
         self.world.get("/calls").ok().json["calls"].as_array().expect("a list").clone()
     }
 
-    /// The only call there is.
+    /// The only call.
     #[track_caller]
     pub fn only_call(&self) -> Value {
         let calls = self.calls();
@@ -111,7 +111,7 @@ impl Desk {
         calls[0].clone()
     }
 
-    /// Waits until a call is as `wanted` says, and reads it.
+    /// Waits until a call satisfies `wanted`, and returns it.
     #[track_caller]
     pub fn until(&self, id: &str, what: &str, wanted: impl Fn(&Value) -> bool) -> Value {
         let started = Instant::now();
@@ -120,19 +120,19 @@ impl Desk {
             if wanted(&call) {
                 return call;
             }
-            let late = started.elapsed() > Duration::from_millis(PATIENCE_MS);
+            let late = started.elapsed() > Duration::from_millis(TIMEOUT_MS);
             assert!(!late, "{}: the call is not {what}: {call}", self.provider);
             std::thread::sleep(Duration::from_millis(10));
         }
     }
 
-    /// The call once it has this status.
+    /// Waits until the call has this status.
     #[track_caller]
     pub fn once(&self, id: &str, status: &str) -> Value {
         self.until(id, status, |call| call["status"] == status)
     }
 
-    /// The call once it is over and was looked into, with each of its three events told once.
+    /// Waits until the call has ended, has an analysis, and each of its three events was delivered once.
     #[track_caller]
     pub fn over(&self, id: &str) -> Value {
         let call = self.world.settled_call(id);
@@ -141,14 +141,14 @@ impl Desk {
         call
     }
 
-    /// The kinds of the events about a call, in the order they were made, once all three are there and a moment has
-    /// passed for what should not be.
+    /// The types of the call's events, in the order of creation, after all three have arrived and a moment has
+    /// passed for unexpected ones.
     #[track_caller]
     pub fn events(&self, id: &str) -> Vec<String> {
         let started = Instant::now();
         while self.told(id).len() < 3 {
-            let late = started.elapsed() > Duration::from_millis(PATIENCE_MS);
-            assert!(!late, "{}: only {:?} were told", self.provider, self.told(id));
+            let late = started.elapsed() > Duration::from_millis(TIMEOUT_MS);
+            assert!(!late, "{}: only {:?} were delivered", self.provider, self.told(id));
             std::thread::sleep(Duration::from_millis(10));
         }
         std::thread::sleep(Duration::from_millis(MOMENT_MS));
@@ -159,12 +159,12 @@ impl Desk {
         let bodies = self.webhook.received().into_iter();
         let bodies = bodies.map(|received| serde_json::from_slice::<Value>(&received.body).expect("JSON"));
         let mut about: Vec<Value> = bodies.filter(|body| body["data"]["call"]["id"] == id).collect();
-        // They may arrive out of order; their ids count up.
+        // Events may arrive out of order; their ids are ascending.
         about.sort_by_key(|body| body["id"].as_str().expect("an id").to_owned());
         about.iter().map(|body| body["type"].as_str().expect("a kind").to_owned()).collect()
     }
 
-    /// A call is as this says, field by field.
+    /// Checks these fields of a call.
     #[track_caller]
     pub fn expect(&self, call: &Value, fields: &Value) {
         for (name, value) in fields.as_object().expect("fields") {
@@ -172,25 +172,25 @@ impl Desk {
         }
     }
 
-    /// How often the carrier was asked to call this number.
+    /// The number of orders to call this number.
     pub fn orders(&self, to: &str) -> usize {
         self.carrier.orders(to).len()
     }
 }
 
-/// A number that nobody else has, with an ending that chooses what the carrier does
+/// A unique number whose last digits select the carrier's behaviour
 /// ([`sidetone_tests::fakes::carrier::BEHAVIOURS`]).
 pub fn a_number(ending: &str) -> String {
     static NUMBERS: AtomicU32 = AtomicU32::new(100_000);
-    // A run of its own for each process: the service may remember.
+    // Each process has its own range, because the service may remember earlier numbers.
     format!("+44{}{ending}", NUMBERS.fetch_add(1, Ordering::Relaxed))
 }
 
-/// Somebody with a phone at their ear, who speaks and understands `builtin/tone`.
+/// A person on the phone. Speaks and understands `builtin/tone`.
 pub struct Person {
     phone: Phone,
     ear: Option<ToneDecoder>,
-    /// Samples that were listened to.
+    /// The number of samples heard so far.
     listened: usize,
     understood: VecDeque<ToneHeard>,
 }
@@ -214,22 +214,22 @@ impl Person {
         Self { phone, ear: None, listened: 0, understood: VecDeque::new() }
     }
 
-    /// How the line sounds.
+    /// The sample rate of the line.
     pub fn rate(&self) -> Rate {
         match self.rate_hz() {
             8_000 => Rate::Khz8,
             16_000 => Rate::Khz16,
             24_000 => Rate::Khz24,
-            other => panic!("no line has {other} samples a second"),
+            other => panic!("unsupported sample rate {other}"),
         }
     }
 
-    /// Says words.
+    /// Speaks a text.
     pub fn says(&self, text: &str) {
         self.say(&ToneEncoder::speak(text, self.rate()));
     }
 
-    /// Listens until something was said to its end, and tells what.
+    /// Listens until the end of an utterance; returns its text.
     #[track_caller]
     pub fn hears(&mut self) -> String {
         self.next("words", |heard| match heard {
@@ -238,7 +238,7 @@ impl Person {
         })
     }
 
-    /// Listens until somebody begins to speak.
+    /// Listens until the assistant starts to speak.
     #[track_caller]
     pub fn hears_somebody(&mut self) {
         self.next("somebody", |heard| matches!(heard, ToneHeard::Began).then_some(()));
@@ -257,14 +257,14 @@ impl Person {
     }
 }
 
-/// What was said in a call: role and text of each row.
+/// Role and text of each row of the transcript.
 pub fn lines(call: &Value) -> Vec<(&str, &str)> {
     let rows = call["transcript"].as_array().expect("rows").iter();
     rows.map(|row| (row["role"].as_str().expect("a role"), row["text"].as_str().unwrap_or_default()))
         .collect()
 }
 
-/// The texts of one role.
+/// The texts of one role in the transcript.
 pub fn texts<'a>(call: &'a Value, role: &str) -> Vec<&'a str> {
     lines(call).into_iter().filter(|(of, _)| *of == role).map(|(_, text)| text).collect()
 }

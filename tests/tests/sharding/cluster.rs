@@ -1,5 +1,4 @@
-//! Several databases under one service: the host picks one for each request, by the key, before the engine
-//! sees it.
+//! Several databases behind one service: the host selects one for each request, by its key, before it calls the engine.
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,28 +13,28 @@ use sidetone_tests::{Reply, World};
 
 use crate::schema::{ask, texts};
 
-/// Where a workspace is. The directory keeps this, durably; the switch from `Moving` to `Settling` is the
-/// moment at which a move has happened.
+/// Where a workspace is. The directory stores this durably. The change from `Moving` to `Settling` is the moment of the
+/// move.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
-    /// There.
+    /// On this shard.
     At(usize),
-    /// Still at `from`; `to` is being filled and counts for nothing.
+    /// Still at `from`; `to` is being filled.
     Moving { from: usize, to: usize },
-    /// At `to` by now; it is being thawed, and `from` emptied.
+    /// At `to`, which is being thawed while `from` is emptied.
     Settling { from: usize, to: usize },
 }
 
-/// Which workspace a key opens, and where that is. The keys are a memory only: the shards know them.
+/// The workspace of each key, and the place of each workspace. The keys are a cache: the shards have the truth.
 #[derive(Default)]
 pub struct Directory {
     pub places: BTreeMap<String, Place>,
     keys: BTreeMap<String, String>,
-    /// How often every shard was asked for a key that the directory did not know.
+    /// How often all shards were searched for a key that the directory did not know.
     pub asked: usize,
 }
 
-/// One of many at the edge: it remembers where a key was served last, and may be wrong.
+/// One isolate at the edge. It caches the place of each key, which may be outdated.
 #[derive(Default)]
 pub struct Isolate {
     remembered: RefCell<BTreeMap<String, usize>>,
@@ -43,14 +42,14 @@ pub struct Isolate {
 
 type Hook = Box<dyn FnOnce() + Send>;
 
-/// The databases; the engine sees the one that was picked.
+/// The databases. The engine sees the selected one.
 pub struct Shards {
     all: Vec<Memory>,
     picked: AtomicUsize,
     before_write: Mutex<Option<(u32, Hook)>>,
 }
 
-/// A service over shards.
+/// A service over several shards.
 pub struct Cluster {
     pub shards: Arc<Shards>,
     pub directory: Arc<Mutex<Directory>>,
@@ -71,7 +70,7 @@ impl Shards {
         &self.all[shard]
     }
 
-    /// Does something just before the `nth` write from now: what the engine has read until then is old.
+    /// Calls the hook just before the `nth` write from now, so that the engine's reads are outdated.
     pub fn before_write(&self, nth: u32, hook: Hook) {
         *self.before_write.lock().unwrap() = Some((nth, hook));
     }
@@ -104,7 +103,7 @@ impl Cluster {
         Self { shards, directory: Arc::default(), world }
     }
 
-    /// A new workspace on a shard, and its id.
+    /// Creates a workspace on a shard; returns its id too.
     pub fn workspace(&self, shard: usize) -> (World, String) {
         self.shards.pick(shard);
         let world = self.world.other();
@@ -113,7 +112,7 @@ impl Cluster {
         (world, id)
     }
 
-    /// What the host does with a request: `None` is a 503 with Retry-After.
+    /// Handles a request like the host; `None` is a 503 with Retry-After.
     pub fn send(
         &self,
         isolate: &Isolate,
@@ -129,7 +128,7 @@ impl Cluster {
         };
         loop {
             self.shards.pick(shard);
-            // Wrong keys are counted by address, and a memory that is old looks like one.
+            // Invalid keys are counted by address, and an outdated cache entry looks like an invalid key.
             let reply = request(&tenant.from_elsewhere());
             if reply.status != 401 {
                 isolate.remembered.borrow_mut().insert(key, shard);
@@ -144,7 +143,7 @@ impl Cluster {
         }
     }
 
-    /// What the cron does: every shard has its own jobs.
+    /// Runs the jobs of every shard, like the cron.
     pub fn run_jobs(&self) -> usize {
         let turn = |shard| {
             self.shards.pick(shard);
@@ -170,7 +169,7 @@ impl Cluster {
     }
 }
 
-/// The hash that a key is known by.
+/// The hash of a key.
 pub fn hash(key: &str) -> String {
     ApiKey::parse(key).unwrap().sha256_hex()
 }

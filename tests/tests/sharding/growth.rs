@@ -1,18 +1,18 @@
-//! How a fleet of databases fills: a skewed, seeded workload, placed and moved by the plan's two rules.
+//! The growth of a set of databases under a skewed, seeded workload, with the plan's two rules for placing and moving.
 
 const GB: u64 = 1_000_000_000;
-/// Above this a shard gives workspaces away.
+/// Above this size, a shard moves workspaces away.
 const HIGH_BYTES: u64 = 7 * GB;
-/// Down to this it does, and up to this another one takes them.
+/// A shard moves workspaces away down to this size, and accepts others up to this size.
 const LOW_BYTES: u64 = 5 * GB;
-/// A shard that holds no more takes what another one gives; if there is none, a new one does.
+/// Workspaces move to a shard below this size, or to a new one.
 const ROOMY_BYTES: u64 = 2 * GB;
 /// D1's limit.
 const FULL_BYTES: u64 = 10 * GB;
 const DAYS: u32 = 365;
-/// New workspaces a day.
+/// New workspaces per day.
 const ARRIVALS: u32 = 20;
-/// What a conversation of some forty lines takes; `size.rs` measures 2,161 bytes for four.
+/// The size of a conversation of some forty lines; `size.rs` measures 2,161 bytes for four.
 const CONVERSATION_BYTES: u64 = 6_000;
 
 #[derive(Debug, Clone, PartialEq)]
@@ -33,7 +33,7 @@ struct Fleet {
 #[test]
 fn a_skewed_year_stays_within_every_database() {
     let fleet = year(7, true);
-    assert_eq!(fleet, year(7, false), "the same seed, the same year");
+    assert_eq!(fleet, year(7, false), "the simulation is deterministic");
     assert!(fleet.moves < fleet.workspaces.len() / 4, "{} moves", fleet.moves);
     for shard in 0..fleet.shards {
         let held = fleet.held(shard);
@@ -48,7 +48,7 @@ fn year(seed: u64, loud: bool) -> Fleet {
     let mut fleet = Fleet { shards: 1, ..Fleet::default() };
     for day in 1..=DAYS {
         for _ in 0..ARRIVALS {
-            // Pareto: most have a handful of conversations a day, one in a thousand has thousands.
+            // Pareto: most workspaces have a handful of conversations per day, one in a thousand has thousands.
             let conversations = (5.0 * random.unit().powf(-1.0 / 1.1)).min(20_000.0) as u64;
             let shard = fleet.emptiest();
             fleet.workspaces.push(Workspace {
@@ -79,8 +79,8 @@ impl Fleet {
         (0..self.shards).min_by_key(|shard| held[*shard]).unwrap()
     }
 
-    /// Once a day: a shard above the mark gives its largest workspaces away, to the emptiest one or,
-    /// when that has no room, to a new one.
+    /// Daily: a shard above the limit moves its largest workspaces to the emptiest shard or, if that one
+    /// has no room, to a new one.
     fn level(&mut self) {
         for shard in 0..self.shards {
             if self.held(shard) <= HIGH_BYTES {
@@ -95,7 +95,7 @@ impl Fleet {
                 (0..self.workspaces.len()).filter(|at| self.workspaces[*at].shard == shard).collect();
             order.sort_by_key(|at| std::cmp::Reverse(self.workspaces[*at].bytes));
             let (mut left, mut given) = (self.held(shard), self.held(target));
-            // One that is larger than the mark stays, alone if it must be: the others leave it.
+            // A workspace above the limit stays; the others move away.
             for at in order {
                 let bytes = self.workspaces[at].bytes;
                 if left > LOW_BYTES && given + bytes <= LOW_BYTES && bytes > 0 {
@@ -132,7 +132,7 @@ impl Fleet {
 struct Random(u64);
 
 impl Random {
-    /// Above 0, up to 1.
+    /// A number in (0, 1].
     fn unit(&mut self) -> f64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.0;

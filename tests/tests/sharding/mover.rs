@@ -1,5 +1,5 @@
-//! Moves a workspace from one database to another, in steps of which each may be the last that a process does:
-//! a mover that starts over goes on from what the directory says.
+//! Moves a workspace from one database to another in small steps. A process may die after any step: a new mover continues
+//! from the state in the directory.
 use std::sync::{Arc, Mutex};
 
 use sidetone::sandbox::block_on;
@@ -14,11 +14,11 @@ use sidetone_engine::storage::calls::search;
 use crate::cluster::{Cluster, Directory, Place, Shards};
 use crate::schema::{ByNumber, Table, tables};
 
-/// Rows copied in a step. On D1 rather what fits a batch; here small, so that there are many moments.
+/// Rows copied per step. On D1 as many as fit a batch; small here, so that there are many steps.
 const PAGE_ROWS: usize = 3;
-/// `revoked_at` of a key whose workspace is being moved: no real time, so it can be told from a revoked one.
+/// `revoked_at` of a key whose workspace is being moved: not a real time, so that it differs from a revoked key.
 const FROZEN: i64 = -1;
-/// Rows that stay behind, frozen: a bootstrap key that is not known here would open a new workspace.
+/// Frozen rows that stay at the source: without its row, a bootstrap key would create a new workspace there.
 const TOMBSTONES: &[&str] = &["workspaces", "api_keys"];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,7 +46,7 @@ pub struct Mover {
 }
 
 impl Mover {
-    /// Moves `workspace` to the shard `to`, or goes on with what another mover left.
+    /// Moves `workspace` to the shard `to`, or continues an interrupted move.
     pub fn new(cluster: &Cluster, workspace: &str, to: usize) -> Self {
         Self::over(cluster.shards.clone(), cluster.directory.clone(), workspace, to)
     }
@@ -63,7 +63,7 @@ impl Mover {
         Self { shards, directory, tables, workspace: workspace.to_owned(), from, to, next }
     }
 
-    /// All steps that are left; returns how many.
+    /// Performs all remaining steps; returns their number.
     pub fn finish(&mut self) -> usize {
         let mut steps = 0;
         while self.step() {
@@ -72,7 +72,7 @@ impl Mover {
         steps
     }
 
-    /// One step; `false` when there was none left.
+    /// Performs one step; `false` if none was left.
     pub fn step(&mut self) -> bool {
         let (from, to) = (self.from, self.to);
         self.next = match self.next {
@@ -80,8 +80,8 @@ impl Mover {
                 self.place(Place::Moving { from, to });
                 Step::Freeze
             }
-            // Every write of a request checks the key in its own batch, and every batch that finishes a job
-            // its lease: from here on none of them goes through, those that have read already included.
+            // Every write of a request checks the key in its own batch, and every batch that finishes a job checks
+            // its lease. From here on all of them fail, including those that have already read.
             Step::Freeze => {
                 self.write(from, vec![
                     sql!("UPDATE api_keys SET revoked_at = :revoked_at WHERE workspace_id = :workspace_id AND revoked_at IS NULL", workspace_id = &self.workspace, revoked_at = FROZEN),
@@ -132,7 +132,7 @@ impl Mover {
         true
     }
 
-    /// How many rows of the workspace a shard holds, by table, and entries of the text index.
+    /// The number of the workspace's rows on a shard, by table, and of its entries in the text index.
     pub fn rows(&self, shard: usize) -> Vec<(String, usize)> {
         let count = |table: &Table| (table.name.clone(), self.select(table, shard, "").values.len());
         let entries = ("call_search".to_owned(), self.entries(shard));
@@ -167,7 +167,7 @@ impl Mover {
         copied
     }
 
-    /// Writes entries of the text index from what was copied.
+    /// Writes entries of the text index from the copied rows.
     fn index(&self, page: usize) -> usize {
         let calls =
             format!("SELECT id FROM calls WHERE workspace_id = :workspace ORDER BY seq {}", page_of(page));
@@ -182,7 +182,7 @@ impl Mover {
         indexed
     }
 
-    /// How many entries of the text index name the workspace.
+    /// The number of the workspace's entries in the text index.
     fn entries(&self, shard: usize) -> usize {
         let word = self.workspace.replace('_', "");
         let count = sql!(
@@ -197,8 +197,8 @@ impl Mover {
         sha256_hex(format!("{:?}", self.select(table, shard, "").values).as_bytes())
     }
 
-    /// The workspace's rows as every database has them: without numbers, rows that others refer to by number
-    /// named by what they are known by. In the order of the key: numbers may differ, their order may not.
+    /// The workspace's rows in a form that is equal in every database: without numbers, and with references by number replaced
+    /// by the unique columns of the referenced row. In the order of the key, because numbers differ but their order does not.
     fn select(&self, table: &Table, shard: usize, page: &str) -> Rows {
         let columns: Vec<String> = carried(table)
             .map(|column| match table.by_number.iter().find(|one| one.column == column) {
@@ -225,7 +225,7 @@ impl Mover {
             )
         };
         let tables = self.tables.iter().rev().filter(|table| !but.contains(&table.name.as_str()));
-        // The entries are found by the calls.
+        // The calls are needed to find the entries.
         let entries = sql!(
             "DELETE FROM call_search WHERE rowid IN (SELECT seq FROM calls WHERE workspace_id = :workspace_id)",
             workspace_id = &self.workspace
@@ -246,18 +246,18 @@ fn page_of(page: usize) -> String {
     format!("LIMIT {PAGE_ROWS} OFFSET {}", page * PAGE_ROWS)
 }
 
-/// The columns that are copied: all but the number, which the target gives anew, in the same order.
+/// The copied columns: all except the number, which the target assigns again in the same order.
 fn carried(table: &Table) -> impl Iterator<Item = &str> {
     table.columns.iter().map(String::as_str).filter(|column| table.number.as_deref() != Some(*column))
 }
 
-/// In the place of a number: what its row is known by in every database.
+/// The replacement of a number: the unique columns of its row, which are equal in every database.
 fn everywhere(one: &ByNumber) -> String {
     let ByNumber { column, table, number, known_by } = one;
     format!("(SELECT json_array({}) FROM {table} WHERE {number} = t.{column})", known_by.join(", "))
 }
 
-/// The number that such a row has here.
+/// The number of such a row in this database.
 fn here(one: &ByNumber, place: usize) -> String {
     let ByNumber { table, number, known_by, .. } = one;
     let values: Vec<String> =

@@ -1,4 +1,4 @@
-//! A workspace moves while requests arrive.
+//! Moving a workspace while requests arrive.
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
@@ -19,7 +19,7 @@ use crate::mover::{Mover, Step};
 use crate::schema::{ask, texts};
 
 #[test]
-fn reads_are_the_same_to_the_byte_wherever_the_mover_is_cut_off() {
+fn reads_are_identical_wherever_the_mover_is_interrupted() {
     let mut steps = 0;
     for cut in 0.. {
         let cluster = Cluster::new(2);
@@ -28,22 +28,22 @@ fn reads_are_the_same_to_the_byte_wherever_the_mover_is_cut_off() {
         let (before, beside) = (everything(&cluster, &tenant), everything(&cluster, &neighbour));
         let mut mover = Mover::new(&cluster, &id, 1);
         for (table, rows) in mover.rows(0) {
-            assert!(rows > 0, "the move of {table} is not tried: let `furnished` leave a row");
+            assert!(rows > 0, "the move of {table} is not tested: let `furnished` create a row");
         }
         let taken = (0..cut).take_while(|_| mover.step()).count();
         drop(mover);
         let mut mover = Mover::new(&cluster, &id, 1);
         mover.finish();
         assert_eq!(cluster.directory.lock().unwrap().places[&id], Place::At(1));
-        assert_eq!(everything(&cluster, &tenant), before, "cut off after {taken} steps");
-        assert_eq!(everything(&cluster, &neighbour), beside, "the neighbour stays as it is");
+        assert_eq!(everything(&cluster, &tenant), before, "interrupted after {taken} steps");
+        assert_eq!(everything(&cluster, &neighbour), beside, "the other workspace is unchanged");
         for (table, rows) in mover.rows(0) {
             assert!(
                 rows == 0 || ["workspaces", "api_keys"].contains(&table.as_str()),
-                "{table} stayed behind"
+                "rows of {table} remain at the source"
             );
         }
-        // Runs that waited come to their end in the new place.
+        // Queued runs complete in the new place.
         assert!(cluster.run_jobs() > 0);
         if taken < cut {
             steps = taken;
@@ -51,14 +51,14 @@ fn reads_are_the_same_to_the_byte_wherever_the_mover_is_cut_off() {
         }
     }
     println!(
-        "{} reads, cut off after each of {steps} steps",
+        "{} reads, interrupted after each of {steps} steps",
         OPERATIONS.iter().filter(|o| o.effects == Effects::Read).count()
     );
-    assert!(steps > 20, "{steps}: too few moments were tried");
+    assert!(steps > 20, "{steps}: too few steps were tested");
 }
 
 #[test]
-fn what_was_acknowledged_while_it_moved_is_there_once_and_the_rest_can_be_sent_again() {
+fn requests_during_a_move_are_applied_once_or_can_be_retried() {
     let cluster = Cluster::new(3);
     let (tenant, id) = furnished(&cluster, 0);
     let (at_source, _) = cluster.workspace(0);
@@ -72,7 +72,7 @@ fn what_was_acknowledged_while_it_moved_is_there_once_and_the_rest_can_be_sent_a
     };
     let (mut made, mut refused): (BTreeMap<String, String>, Vec<String>) = Default::default();
     let (mut n, mut beside) = (0, 0);
-    // There, on to a third shard, and back: what an isolate remembers is wrong each time.
+    // To a second shard, a third one, and back: the isolates' caches are outdated each time.
     for to in [1, 2, 0] {
         let mut mover = Mover::new(&cluster, &id, to);
         loop {
@@ -86,7 +86,7 @@ fn what_was_acknowledged_while_it_moved_is_there_once_and_the_rest_can_be_sent_a
                 for neighbour in [&at_source, &at_target] {
                     beside += 1;
                     create(isolate, neighbour, &format!("beside {beside}"))
-                        .expect("a neighbour notices nothing");
+                        .expect("other workspaces are not affected");
                 }
             }
             cluster.run_jobs();
@@ -98,9 +98,9 @@ fn what_was_acknowledged_while_it_moved_is_there_once_and_the_rest_can_be_sent_a
     }
     let acknowledged = made.clone();
     for name in refused.iter().chain(acknowledged.keys()) {
-        let id = create(&isolates[0], &tenant, name).expect("the move is over");
+        let id = create(&isolates[0], &tenant, name).expect("the move is complete");
         let known = made.entry(name.clone()).or_insert_with(|| id.clone());
-        assert_eq!(*known, id, "{name}: sent again, it is the same one");
+        assert_eq!(*known, id, "{name}: a retry returns the same resource");
     }
     let list = cluster.send(&isolates[0], &tenant, |world| world.get("/assistants")).unwrap().ok().json;
     let listed: Vec<(&str, &str)> = list
@@ -130,7 +130,7 @@ fn what_was_acknowledged_while_it_moved_is_there_once_and_the_rest_can_be_sent_a
 }
 
 #[test]
-fn a_write_that_has_read_before_the_freeze_does_not_go_through_after_it() {
+fn a_write_that_read_before_the_freeze_fails_after_it() {
     let cluster = Cluster::new(2);
     let (tenant, id) = cluster.workspace(0);
     let isolate = Isolate::default();
@@ -138,7 +138,7 @@ fn a_write_that_has_read_before_the_freeze_does_not_go_through_after_it() {
     let path = format!("/assistants/{}", tenant.assistant().id);
     freeze_before_write(&cluster, &id, 1);
     let rename = |world: &World| world.patch(&path, json!({"name": "Reception"}));
-    assert!(cluster.send(&isolate, &tenant, rename).is_none(), "503: come again");
+    assert!(cluster.send(&isolate, &tenant, rename).is_none(), "expected a 503");
     Mover::new(&cluster, &id, 1).finish();
     let read = cluster.send(&isolate, &tenant, |world| world.get(&path)).unwrap().ok();
     assert_eq!((&read["name"], &read["revision"]), (&json!("Front desk"), &json!(1)));
@@ -146,7 +146,7 @@ fn a_write_that_has_read_before_the_freeze_does_not_go_through_after_it() {
 }
 
 #[test]
-fn a_run_in_progress_when_its_workspace_freezes_ends_once_in_the_new_place() {
+fn a_run_in_progress_at_the_freeze_ends_once_in_the_new_place() {
     let reference = {
         let world = World::over(Shards::new(1));
         world.settle(&world.run().id)
@@ -168,15 +168,15 @@ fn a_run_in_progress_when_its_workspace_freezes_ends_once_in_the_new_place() {
 }
 
 #[test]
-fn a_live_conversation_of_a_workspace_that_freezes_is_settled_in_the_new_place() {
+fn a_live_conversation_at_the_freeze_is_settled_in_the_new_place() {
     let cluster = Cluster::new(2);
     let (tenant, id) = cluster.workspace(0);
     cluster.shards.pick(0);
-    let call_id = conversation_under_way(&tenant);
+    let call_id = interrupted_conversation(&tenant);
     let mut mover = Mover::new(&cluster, &id, 1);
     while mover.next != Step::Thaw {
         mover.step();
-        assert_eq!(cluster.run_jobs(), 0, "{:?}: the lease is not the source's to give", mover.next);
+        assert_eq!(cluster.run_jobs(), 0, "{:?}: the source cannot renew the lease", mover.next);
     }
     mover.finish();
     assert!(cluster.run_jobs() > 0);
@@ -187,7 +187,7 @@ fn a_live_conversation_of_a_workspace_that_freezes_is_settled_in_the_new_place()
 }
 
 #[test]
-fn a_conversation_that_has_read_before_the_freeze_does_not_open_after_it() {
+fn a_conversation_that_read_before_the_freeze_does_not_open_after_it() {
     let cluster = Cluster::new(2);
     let (tenant, id) = cluster.workspace(0);
     cluster.shards.pick(0);
@@ -198,12 +198,12 @@ fn a_conversation_that_has_read_before_the_freeze_does_not_open_after_it() {
     assert_eq!(refused.status, 503, "{refused:?}");
     Mover::new(&cluster, &id, 1).finish();
     cluster.shards.pick(1);
-    let mut talk = tenant.connect(url).map_err(drop).expect("the token is still good");
-    talk.expect("call_started");
+    let mut client = tenant.connect(url).map_err(drop).expect("the token is still valid");
+    client.expect("call_started");
 }
 
 #[test]
-fn a_key_is_found_wherever_it_was_made_and_a_wrong_one_nowhere() {
+fn a_valid_key_is_found_on_any_shard_and_an_invalid_key_on_none() {
     let cluster = Cluster::new(3);
     let (tenant, id) = cluster.workspace(0);
     let isolate = Isolate::default();
@@ -223,7 +223,7 @@ fn a_key_is_found_wherever_it_was_made_and_a_wrong_one_nowhere() {
 }
 
 #[test]
-fn a_bootstrap_key_opens_no_second_workspace_where_its_first_one_was() {
+fn a_bootstrap_key_creates_no_second_workspace_at_the_source() {
     let key = ApiKey::from_bytes([7; 32]).as_str().to_owned();
     let shards = Shards::new(2);
     let settings = [("SIDETONE_BOOTSTRAP_KEYS", key.as_str()), ("SIDETONE_TRUSTED_PROXIES", "127.0.0.1")];
@@ -249,13 +249,13 @@ fn a_bootstrap_key_opens_no_second_workspace_where_its_first_one_was() {
         mover.step();
     }
     while mover.step() {
-        assert_eq!(list(), 401, "the old place, {:?} next", mover.next);
+        assert_eq!(list(), 401, "at the source, before step {:?}", mover.next);
     }
     shards.pick(1);
     assert_eq!(list(), 200);
 }
 
-/// A workspace with rows in every table: each operation's own example, some runs still to come.
+/// A workspace with rows in every table: an example of each operation, and queued runs.
 fn furnished(cluster: &Cluster, shard: usize) -> (World, String) {
     let (tenant, id) = cluster.workspace(shard);
     cluster.shards.pick(shard);
@@ -268,18 +268,18 @@ fn furnished(cluster: &Cluster, shard: usize) -> (World, String) {
         };
         assert_eq!(reply.status, operation.success.status(), "{}: {reply:?}", operation.id);
     }
-    conversation_under_way(&tenant);
-    // What a run leaves whose model takes its time.
+    interrupted_conversation(&tenant);
+    // The rows of a run with a slow model.
     let mut rows = vec![sql!("INSERT INTO conversation_journal (workspace_id, conversation_id, place, entry)
          SELECT workspace_id, id, 0, '{}' FROM runs WHERE workspace_id = :workspace_id AND status = 'completed'", workspace_id = &id)];
     rows.extend(spending::add(&WorkspaceId::from_stored(&*id), STARTED_AT_MS, 5));
     tenant.write(rows);
-    // The examples of some operations have let the jobs run.
+    // Some examples have executed jobs, so this adds queued runs.
     tenant.run();
     (tenant, id)
 }
 
-/// The body of every read there is: each list, and each thing in it.
+/// The bodies of all reads: each list, and each resource in it.
 fn everything(cluster: &Cluster, tenant: &World) -> BTreeMap<String, Bytes> {
     let isolate = Isolate::default();
     let answer = |path: &str| cluster.send(&isolate, tenant, |world| world.get(path)).unwrap();
@@ -300,9 +300,9 @@ fn everything(cluster: &Cluster, tenant: &World) -> BTreeMap<String, Bytes> {
             }
             bodies.insert(path, reply.ok().body);
         }
-        assert!(bodies.len() > before, "{}: nothing to read", operation.id);
+        assert!(bodies.len() > before, "{}: no resource to read", operation.id);
     }
-    // The call log by its sums, its groups, its orders and its text index.
+    // The call log with its statistics, filters, sortings and text index.
     let calls = ids(&read("/calls").json);
     let searches = calls.iter().map(|id| format!("search={id}"));
     let others =
@@ -322,12 +322,12 @@ fn ids(list: &Value) -> Vec<String> {
     items.iter().map(|item| item["id"].as_str().unwrap().to_owned()).collect()
 }
 
-/// Leaves a live conversation behind whose process has died; its call's id.
-fn conversation_under_way(tenant: &World) -> String {
-    let mut talk = tenant.talk_to(&tenant.assistant().id);
-    let call_id = talk.expect("call_started")["call"]["id"].as_str().unwrap().to_owned();
-    talk.say("When do you open on Saturday?");
-    talk.hear();
+/// Starts a live conversation and kills its process; returns the call's id.
+fn interrupted_conversation(tenant: &World) -> String {
+    let mut client = tenant.start_conversation(&tenant.assistant().id);
+    let call_id = client.expect("call_started")["call"]["id"].as_str().unwrap().to_owned();
+    client.say("When do you open on Saturday?");
+    client.hear();
     tenant.sandbox().unwrap().kill_conversations();
     call_id
 }

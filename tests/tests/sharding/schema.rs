@@ -1,4 +1,4 @@
-//! The schema as SQLite has it, and what has to hold for a workspace to be moved by its rows alone.
+//! The schema as SQLite reports it, and the conditions under which a workspace can be moved by copying its rows.
 use std::collections::BTreeSet;
 
 use sidetone::database::Memory;
@@ -6,19 +6,19 @@ use sidetone::sandbox::{block_on, memory};
 use sidetone_engine::ports::Database;
 use sidetone_engine::ports::statement::{Rows, Statement};
 
-/// Tables without rows of a workspace: they stay where they are.
+/// Tables without rows of workspaces, which are not moved.
 const OF_THE_DATABASE: &[&str] = &["batch_guard", "migrations"];
 
-/// The text index and what it is made of. No rows with an owner: each entry names its workspace as a word. It is
-/// not copied but written anew from the calls.
+/// The text index and its internal tables. They have no owner column: each entry contains its workspace as a word. The
+/// index is not copied but rebuilt from the calls.
 const OF_THE_TEXT_INDEX: &[&str] =
     &["call_search", "call_search_config", "call_search_data", "call_search_docsize", "call_search_idx"];
 
-/// A number that means something in its own database only, as a reason to be unique.
-const NUMBER: &str = "a number of its database: what moves gets another";
+/// Why a number that is local to its database may be unique.
+const NUMBER: &str = "a local number of the database; moved rows get a new one";
 
-/// What is unique across workspaces, and why it may be. A new line here is a new entry of the directory,
-/// or a reason why none is needed.
+/// Constraints that are unique across workspaces, with the reason why that is possible. A new line here means a new entry in
+/// the directory, or a reason why it is not needed.
 const ACROSS_WORKSPACES: &[(&str, &str, &str)] = &[
     ("api_keys", "hash", "of 32 random bytes; the directory finds the workspace by it"),
     ("api_keys", "id", "a ULID: 79 random bits beside the time"),
@@ -37,13 +37,13 @@ const ACROSS_WORKSPACES: &[(&str, &str, &str)] = &[
     ("jobs", "subject_id", "a webhook of one workspace"),
     ("live_call_rows", "call_id, place", "begins with an id of one workspace"),
     ("live_calls", "call_id", "a call of one workspace"),
-    ("numbers", "number", "a phone number rings in one place: the directory has to grant it"),
+    ("numbers", "number", "a phone number has one place: the directory must assign it"),
     ("personas", "id", "a ULID"),
     ("phone_calls", "call_id", "a call of one workspace"),
     (
         "phone_calls",
         "provider, carrier_call_id",
-        "the carrier's own id: its callbacks without our token need the directory as well, number by number",
+        "the carrier's own id: callbacks without our token are routed by the directory, by number",
     ),
     ("recordings", "call_id", "a call of one workspace"),
     ("recordings", "id", "a ULID"),
@@ -60,31 +60,31 @@ const ACROSS_WORKSPACES: &[(&str, &str, &str)] = &[
 #[derive(Debug, Clone)]
 pub struct Table {
     pub name: String,
-    /// The column that says whose row it is.
+    /// The column with the owner of the row.
     pub owner: &'static str,
     pub columns: Vec<String>,
     /// The primary key, in order.
     pub key: Vec<String>,
-    /// The column of the number by which this database knows a row; another database knows it by another.
+    /// The column with the local number of a row, which differs between databases.
     pub number: Option<String>,
-    /// Columns that hold such a number of another table.
+    /// Columns that refer to the local number of another table.
     pub by_number: Vec<ByNumber>,
     /// Tables it refers to.
     refers_to: BTreeSet<String>,
 }
 
-/// A column that holds the number of a row of another table.
+/// A column that refers to a row of another table by its local number.
 #[derive(Debug, Clone)]
 pub struct ByNumber {
     pub column: String,
     pub table: String,
-    /// The other table's number.
+    /// The number column of the other table.
     pub number: String,
-    /// What the row is known by in every database.
+    /// The unique columns of the row, which are equal in every database.
     pub known_by: Vec<String>,
 }
 
-/// The tables with rows of workspaces, those that others refer to first.
+/// The tables with rows of workspaces, referenced tables first.
 pub fn tables(database: &Memory) -> Vec<Table> {
     let mut left: Vec<Table> = texts(&ask(
         database,
@@ -119,7 +119,7 @@ pub fn tables(database: &Memory) -> Vec<Table> {
         let known: BTreeSet<String> = sorted.iter().map(|table| table.name.clone()).collect();
         let (ready, blocked) = left.into_iter().partition(|table| table.refers_to.is_subset(&known));
         left = blocked;
-        assert!(!Vec::is_empty(&ready), "tables refer to each other in a circle: {left:?}");
+        assert!(!Vec::is_empty(&ready), "circular references between tables: {left:?}");
         sorted.extend::<Vec<Table>>(ready);
     }
     sorted
@@ -133,7 +133,7 @@ fn table(database: &Memory, name: String) -> Table {
         "SELECT name AS text FROM pragma_table_info(?1) WHERE pk > 0 ORDER BY pk",
         &[&name],
     ));
-    // An INTEGER PRIMARY KEY that is not another table's.
+    // An INTEGER PRIMARY KEY that is not a foreign key.
     let number = texts(&ask(
         database,
         "SELECT name AS text FROM pragma_table_info(?1) WHERE pk > 0 AND type = 'INTEGER'
@@ -161,7 +161,7 @@ fn known_by(database: &Memory, table: &str) -> Vec<String> {
 }
 
 #[test]
-fn every_row_of_a_workspace_says_whose_it_is() {
+fn every_row_of_a_workspace_has_an_owner_column() {
     let database = memory();
     for table in tables(&database) {
         let required = texts(&ask(
@@ -180,7 +180,7 @@ fn every_row_of_a_workspace_says_whose_it_is() {
 }
 
 #[test]
-fn a_row_with_a_number_is_known_by_more_than_that() {
+fn rows_with_a_local_number_have_other_unique_columns() {
     let database = memory();
     let tables = tables(&database);
     let numbers = tables.iter().filter_map(|table| Some((table.name.as_str(), table.number.as_deref()?)));
@@ -190,14 +190,18 @@ fn a_row_with_a_number_is_known_by_more_than_that() {
         tables.iter().flat_map(|table| table.by_number.iter().map(move |one| (&table.name, one)));
     let mut columns = Vec::new();
     for (table, one) in references {
-        assert!(!one.known_by.is_empty(), "{}: nothing to find a row by elsewhere", one.table);
+        assert!(
+            !one.known_by.is_empty(),
+            "{}: no unique columns to find a row in another database",
+            one.table
+        );
         columns.push(format!("{table}.{}", one.column));
     }
     assert_eq!(columns, ["call_rollups.group_id", "calls.group_id", "call_transcripts.seq"]);
 }
 
 #[test]
-fn what_is_unique_across_workspaces_is_known() {
+fn all_constraints_across_workspaces_are_listed() {
     let database = memory();
     let mut found = BTreeSet::new();
     for table in tables(&database) {
@@ -220,10 +224,10 @@ fn what_is_unique_across_workspaces_is_known() {
     }
     let known: BTreeSet<(String, String)> =
         ACROSS_WORKSPACES.iter().map(|(table, columns, _)| ((*table).into(), (*columns).into())).collect();
-    assert_eq!(found, known, "a constraint that spans workspaces needs its reason here");
+    assert_eq!(found, known, "a constraint across workspaces needs a reason in ACROSS_WORKSPACES");
 }
 
-/// The answer to one question.
+/// The result of one query.
 pub fn ask(database: &Memory, question: &'static str, about: &[&str]) -> Rows {
     let params = about.iter().map(|text| (*text).into()).collect();
     let statement = Statement { sql: question.into(), params };

@@ -1,4 +1,4 @@
-//! What a database holds, measured.
+//! A measurement of the size of conversations.
 use std::sync::Arc;
 
 use serde_json::json;

@@ -1,7 +1,7 @@
-//! The engine in a module without an operating system: what it would import, and that it runs.
+//! The engine in a module without an operating system, to check its imports and that it runs.
 //!
-//! Its ports are the least that compiles. A database that never answers is enough, since the way to
-//! its refusal already passes through everything.
+//! The ports are minimal. A database that never responds is enough, because the path to
+//! its error passes through the whole engine.
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
@@ -82,7 +82,7 @@ impl Keys for Nothing {
     }
 }
 
-/// Asks the engine for its own description; returns the status, or 0 when it did not get that far.
+/// Requests the engine's OpenAPI document; returns the status, or 0 after an earlier failure.
 #[unsafe(no_mangle)]
 pub extern "C" fn probe() -> u32 {
     let nothing = Arc::new(Nothing);

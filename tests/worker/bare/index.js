@@ -1,4 +1,4 @@
-// The least Worker that could do the same: one SELECT by primary key, its row as JSON. No key, no checks.
+// A minimal Worker with the same response: one SELECT by primary key, its row as JSON. No key, no checks.
 export default {
   async fetch(request, env) {
     const id = new URL(request.url).pathname.slice("/assistants/".length);

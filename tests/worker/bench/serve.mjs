@@ -1,5 +1,5 @@
-// Runs both Workers until standard input ends. Once they listen, standard output has one line, {"ours", "bare", "pid"}:
-// two addresses and workerd's process.
+// Runs both Workers until standard input ends. When they listen, it prints one line, {"ours", "bare", "pid"}:
+// two addresses and workerd's process id.
 import { start } from "./workers.mjs";
 
 const { ours, bare, pid, stop } = await start();

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# serve.mjs with the Node and the packages it needs.
+# Runs serve.mjs with the required version of Node and packages.
 set -euo pipefail
 
 root=$(cd "$(dirname "$0")/../../.." && pwd)

@@ -1,6 +1,6 @@
-// What a cold isolate costs: the module's compilation, and the first request, which makes the engine. Wall time, and
-// processor time of all of workerd's threads. D1 has been woken before, by the bare Worker, and the route asked for
-// exists nowhere, so the first request is the engine's start and nothing else.
+// The cost of a cold isolate: compiling the module, and the first request, which creates the engine. Wall time, and
+// CPU time of all of workerd's threads. A request to the bare Worker starts D1 first, and the requested route does
+// not exist, so the first request measures only the start of the engine.
 import { readFileSync, readdirSync } from "node:fs";
 import { performance } from "node:perf_hooks";
 import { join } from "node:path";
@@ -11,7 +11,7 @@ const bytes = readFileSync(join(build, "index_bg.wasm"));
 const median = (values) => values.toSorted((a, b) => a - b)[values.length >> 1];
 const row = (title, ...ms) => console.log(title.padEnd(44), ...ms.map((value) => value.toFixed(2).padStart(9)));
 
-/** Milliseconds a process has been on a processor. */
+/** The CPU time of a process in milliseconds. */
 function cpu(pid) {
   const threads = readdirSync(`/proc/${pid}/task`);
   const ns = threads.map((id) => Number(readFileSync(`/proc/${pid}/task/${id}/schedstat`, "utf8").split(" ")[0]));

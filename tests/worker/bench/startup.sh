@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# startup.mjs with the Node and the packages it needs.
+# Runs startup.mjs with the required version of Node and packages.
 set -euo pipefail
 
 root=$(cd "$(dirname "$0")/../../.." && pwd)

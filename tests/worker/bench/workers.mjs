@@ -1,12 +1,12 @@
-// Runs the Worker that .ci/worker built and the bare one beside it: one workerd, one D1 database, a socket for each.
-// The sockets lead straight to the Workers: what `wrangler dev` and Miniflare put in front of one (a proxy in a
-// process of its own, and a router) costs more than either, and would make them look alike.
+// Runs the Worker built by .ci/worker and the bare one: one workerd, one D1 database, a socket for each.
+// The sockets lead straight to the Workers: the proxy process and the router of `wrangler dev` and Miniflare cost more
+// than either Worker and would hide the difference.
 import { readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { Miniflare, convertV4MiniflareOptions } from "miniflare";
 
 const root = join(import.meta.dirname, "../../..");
-/** What .ci/worker built. */
+/** The build of .ci/worker. */
 export const build = process.env.WORKER_BUILD ?? join(root, "host-worker/build");
 const module = (type, folder, path) => ({ type, path, contents: readFileSync(join(folder, path)) });
 const common = {
@@ -16,7 +16,7 @@ const common = {
 };
 const settings = Object.entries(process.env).filter(([name]) => name.startsWith("SIDETONE_"));
 
-/** Starts both: their URLs, workerd's process, and how to stop it. */
+/** Starts both: returns their URLs, workerd's process id, and a function to stop it. */
 export async function start() {
   const options = convertV4MiniflareOptions({
     workers: [
@@ -46,7 +46,7 @@ export async function start() {
   }
 
   const url = async (name) => (await miniflare.unsafeGetDirectURL(name)).origin;
-  // The one child of this process.
+  // workerd is the only child of this process.
   const pid = readFileSync(`/proc/self/task/${process.pid}/children`, "utf8").trim().split(" ").map(Number).at(-1);
   return { ours: await url("ours"), bare: await url("bare"), pid, stop: () => miniflare.dispose() };
 }

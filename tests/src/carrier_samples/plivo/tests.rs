@@ -1,4 +1,4 @@
-//! The service and the fake, which share no code, understand each other.
+//! The service and the fake, which share no code, are compatible.
 use http::{HeaderMap, HeaderName, HeaderValue};
 use sidetone_engine::carriers::{
     Billed, Callback, CarrierEvent, Check, Forged, MediaEvent, MediaMessage, Placed, Progress,
@@ -194,7 +194,7 @@ fn the_media_protocols_match() {
     let (mut line, mut stream) = (service().media_codec(), PlivoWire.media(&call(true)));
     let mut hears = |message: WireMessage| match message {
         WireMessage::Text(text) => line.read(MediaMessage::Text(text)).unwrap(),
-        WireMessage::Binary(_) => panic!("Plivo sends text"),
+        WireMessage::Binary(_) => panic!("Plivo sends text messages"),
     };
     let started = MediaEvent::Started { carrier_call_id: Some(CALL_ID.to_owned()) };
     assert_eq!(stream.opening().into_iter().flat_map(&mut hears).collect::<Vec<_>>(), [started]);
@@ -205,7 +205,7 @@ fn the_media_protocols_match() {
     assert_eq!(stream.closing(), []);
     let mut says = |message| match message {
         MediaMessage::Text(text) => stream.read(&WireMessage::Text(text)),
-        MediaMessage::Binary(_) => panic!("Plivo takes text"),
+        MediaMessage::Binary(_) => panic!("Plivo expects text messages"),
     };
     let samples: Vec<i16> = (0..160).map(|at| at * 100 - 8_000).collect();
     let Ok(FromService::Audio(heard)) = says(line.audio(&samples)) else { panic!() };

@@ -17,33 +17,33 @@ pub const BASE_URL: &str = "https://sidetone.example";
 /// The carriers' names.
 pub const PROVIDERS: [&str; 4] = ["twilio", "telnyx", "plivo", "vonage"];
 
-/// A carrier that reports no price.
-pub const TOLD_NO_PRICE: &str = "twilio";
+/// The carrier that reports no price.
+pub const PROVIDER_WITHOUT_PRICES: &str = "twilio";
 /// The configured rate of that carrier, in millionths of a US dollar per minute.
 pub const RATE_MICROUSD: i64 = 14_000;
 
-/// The carrier that every service under test has an account with.
-const USUAL: &str = "twilio";
+/// Every service under test has an account with this carrier.
+const DEFAULT: &str = "twilio";
 
-/// Settings of an account with that carrier.
-pub fn an_account() -> Vec<(&'static str, String)> {
-    Carriers::shared().get(USUAL).settings()
+/// Settings of the account with the default carrier.
+pub fn default_account() -> Vec<(&'static str, String)> {
+    Carriers::shared().get(DEFAULT).settings()
 }
 
-/// Whether this is a URL of that carrier's API.
-pub fn has_account_at(url: &str) -> bool {
-    url.starts_with(&format!("http://{}/", Carriers::shared().get(USUAL).address()))
+/// Whether this is a URL of the default carrier's API.
+pub fn is_default_carrier(url: &str) -> bool {
+    url.starts_with(&format!("http://{}/", Carriers::shared().get(DEFAULT).address()))
 }
 
-/// All of them, running.
+/// The running fakes of all carriers.
 pub struct Carriers {
     servers: [CarrierServer; 4],
-    /// Vonage's wire, for tests of what only Vonage does.
+    /// For tests of features that only Vonage has.
     pub vonage: Arc<VonageWire>,
 }
 
 impl Carriers {
-    /// Starts four servers.
+    /// Starts all four.
     pub fn start() -> Self {
         let vonage = Arc::new(VonageWire::default());
         let servers = [
@@ -61,14 +61,14 @@ impl Carriers {
         SHARED.get_or_init(Self::start)
     }
 
-    /// One of them.
+    /// The fake of one carrier.
     #[track_caller]
     pub fn get(&self, provider: &str) -> &CarrierServer {
         let found = self.servers.iter().find(|server| server.provider() == provider);
-        found.unwrap_or_else(|| panic!("{provider} is no carrier"))
+        found.unwrap_or_else(|| panic!("{provider} is not a carrier"))
     }
 
-    /// All of them.
+    /// All fakes.
     pub fn iter(&self) -> impl Iterator<Item = &CarrierServer> {
         self.servers.iter()
     }
@@ -78,7 +78,8 @@ impl Carriers {
     pub fn settings(&self) -> Vec<(&'static str, String)> {
         let mut settings = fakes::settings();
         settings.push(("SIDETONE_BASE_URL", BASE_URL.to_owned()));
-        settings.push(("SIDETONE_CARRIER_RATES", json!({TOLD_NO_PRICE: RATE_MICROUSD}).to_string()));
+        settings
+            .push(("SIDETONE_CARRIER_RATES", json!({PROVIDER_WITHOUT_PRICES: RATE_MICROUSD}).to_string()));
         let accounts = self.servers.iter().flat_map(CarrierServer::settings);
         settings.extend(accounts.map(|(name, value)| (name, value.replace('\n', "\\n"))));
         settings

@@ -15,7 +15,7 @@ pub enum Forgery {
 }
 
 impl Forgery {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Self; 4] = [Self::Unsigned, Self::WrongSignature, Self::OtherBody, Self::OldTimestamp];
 
     /// The age of the signature in seconds.
@@ -23,7 +23,7 @@ impl Forgery {
         if self == Self::OldTimestamp { 3_600 } else { 0 }
     }
 
-    /// Modifies a genuine callback; `None` where the carrier's signature does not cover the change: Twilio and Plivo sign no time,
+    /// Modifies a genuine callback; `None` if the carrier's signature does not cover the change: Twilio and Plivo sign no time,
     /// and a callback without a body has none to modify.
     pub(super) fn apply(self, provider: &str, mut genuine: CallbackRequest) -> Option<CallbackRequest> {
         match self {
@@ -39,7 +39,7 @@ impl Forgery {
                 Some(genuine)
             }
             Self::OtherBody => {
-                // Another digit keeps a form a form and JSON JSON.
+                // Replacing a digit keeps forms and JSON valid.
                 let digit = genuine.body.iter_mut().rev().find(|byte| byte.is_ascii_digit())?;
                 *digit = if *digit == b'7' { b'8' } else { b'7' };
                 Some(genuine)
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn each_forgery_changes_what_it_says() {
+    fn each_forgery_changes_the_expected_part() {
         let unsigned = Forgery::Unsigned.apply("twilio", genuine()).unwrap();
         assert_eq!(unsigned.headers.len(), 1);
         let wrong = Forgery::WrongSignature.apply("twilio", genuine()).unwrap();
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_is_altered_in_its_signature() {
+    fn a_token_is_changed_in_its_signature() {
         assert_eq!(altered("Bearer abc.def.ghijklm"), "Bearer abc.def.ghijkAm");
         assert_eq!(altered("aaaaaaa,bbbbbAb"), "aaaaaAa,bbbbbBb");
     }

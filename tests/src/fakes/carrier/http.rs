@@ -65,14 +65,14 @@ fn chunks(reader: &mut impl BufRead) -> io::Result<Vec<u8>> {
             return Ok(body);
         }
         if body.len() > BODY_BYTES_MAX {
-            return Err(io::Error::other("a request as large as that"));
+            return Err(io::Error::other("the request is too large"));
         }
     }
 }
 
 fn exactly(reader: &mut impl BufRead, bytes: usize) -> io::Result<Vec<u8>> {
     if bytes > BODY_BYTES_MAX {
-        return Err(io::Error::other("a request as large as that"));
+        return Err(io::Error::other("the request is too large"));
     }
     let mut body = vec![0; bytes];
     reader.read_exact(&mut body)?;

@@ -36,7 +36,7 @@ pub enum Closed {
 /// An open media socket.
 pub(super) struct Line {
     shared: Arc<Shared>,
-    orders: Sender<Do>,
+    orders: Sender<LineCommand>,
 }
 
 struct Shared {
@@ -54,7 +54,7 @@ pub(super) struct State {
     pub(super) messages: usize,
 }
 
-enum Do {
+enum LineCommand {
     Begin,
     Say(Vec<i16>, Sender<()>),
     SayAtOnce(Vec<i16>),
@@ -63,11 +63,11 @@ enum Do {
     Mute,
     Stop,
     Close,
-    Vanish,
+    DropConnection,
 }
 
-/// Why the socket could not be opened.
-pub(super) enum NoLine {
+/// Why the socket was not opened.
+pub(super) enum OpenError {
     /// The service responded with this status instead.
     Refused(u16),
     /// The connection broke.
@@ -82,7 +82,7 @@ impl Line {
         headers: &[(&'static str, String)],
         media: Box<dyn MediaWire>,
         pace: f64,
-    ) -> Result<Self, NoLine> {
+    ) -> Result<Self, OpenError> {
         let socket = connect(address, path, headers)?;
         let (orders, to_do) = channel();
         let speaker = Speaker::new(media.rate_hz(), pace, Instant::now());
@@ -107,46 +107,46 @@ impl Line {
         Ok(Self { shared, orders })
     }
 
-    /// Sends the first messages, after which the line is connected.
+    /// Sends the first messages. The line is connected afterwards.
     pub(super) fn begin(&self) {
-        self.order(Do::Begin);
+        self.order(LineCommand::Begin);
     }
 
-    /// Sends audio in real time and returns when it was sent, or the line is closed.
+    /// Sends audio in real time; returns when it was sent or the line is closed.
     pub(super) fn say(&self, samples: &[i16]) {
         let (done, said) = channel();
-        self.order(Do::Say(samples.to_vec(), done));
+        self.order(LineCommand::Say(samples.to_vec(), done));
         let _ = said.recv();
     }
 
     pub(super) fn say_at_once(&self, samples: &[i16]) {
-        self.order(Do::SayAtOnce(samples.to_vec()));
+        self.order(LineCommand::SayAtOnce(samples.to_vec()));
     }
 
     pub(super) fn key(&self, key: char) {
-        self.order(Do::Key(key));
+        self.order(LineCommand::Key(key));
     }
 
     pub(super) fn raw(&self, message: WireMessage) {
-        self.order(Do::Raw(message));
+        self.order(LineCommand::Raw(message));
     }
 
     /// Stops sending silence in pauses.
     pub(super) fn mute(&self) {
-        self.order(Do::Mute);
+        self.order(LineCommand::Mute);
     }
 
     /// Sends the last messages; the socket stays open.
     pub(super) fn stop(&self) {
-        self.order(Do::Stop);
+        self.order(LineCommand::Stop);
     }
 
     pub(super) fn close(&self) {
-        self.order(Do::Close);
+        self.order(LineCommand::Close);
     }
 
-    pub(super) fn vanish(&self) {
-        self.order(Do::Vanish);
+    pub(super) fn drop_connection(&self) {
+        self.order(LineCommand::DropConnection);
     }
 
     pub(super) fn rate_hz(&self) -> u32 {
@@ -163,10 +163,10 @@ impl Line {
         look(&self.shared.lock())
     }
 
-    /// Waits until `look` returns a value; `None` after the timeout. It is called at every change, and every few milliseconds for
-    /// conditions that depend on time.
-    pub(super) fn wait<T>(&self, patience: Duration, mut look: impl FnMut(&State) -> Option<T>) -> Option<T> {
-        let deadline = Instant::now() + patience;
+    /// Waits until `look` returns a value; `None` after the timeout. Calls `look` after every change, and every few milliseconds
+    /// because conditions may depend on time.
+    pub(super) fn wait<T>(&self, timeout: Duration, mut look: impl FnMut(&State) -> Option<T>) -> Option<T> {
+        let deadline = Instant::now() + timeout;
         let mut state = self.shared.lock();
         loop {
             if let Some(found) = look(&state) {
@@ -185,7 +185,7 @@ impl Line {
         }
     }
 
-    fn order(&self, order: Do) {
+    fn order(&self, order: LineCommand) {
         // A closed line ignores commands.
         let _ = self.orders.send(order);
     }
@@ -207,26 +207,26 @@ struct End {
     shared: Arc<Shared>,
     /// The interval of frames.
     frame: Duration,
-    /// Audio to send, and whom to notify afterwards.
+    /// Audio to send, each with a channel for the notification afterwards.
     mic: VecDeque<(VecDeque<i16>, Sender<()>)>,
     /// When the next frame is due; `None` while muted without audio.
     next: Option<Instant>,
-    /// Whether the first messages were sent; without them there are no last ones.
+    /// Whether the first messages were sent; the last messages are sent only after them.
     begun: bool,
     /// When the close frame was sent.
     closing: Option<Instant>,
 }
 
 impl End {
-    fn run(&mut self, to_do: &Receiver<Do>) -> Closed {
+    fn run(&mut self, to_do: &Receiver<LineCommand>) -> Closed {
         loop {
             match to_do.try_recv() {
-                Ok(Do::Vanish) | Err(TryRecvError::Disconnected) => {
+                Ok(LineCommand::DropConnection) | Err(TryRecvError::Disconnected) => {
                     let _ = self.socket.get_ref().shutdown(Shutdown::Both);
                     return Closed::ByCarrier;
                 }
                 Ok(order) => {
-                    self.obey(order);
+                    self.execute(order);
                     continue;
                 }
                 Err(TryRecvError::Empty) => {}
@@ -234,7 +234,7 @@ impl End {
             self.play();
             self.speak();
             if self.closing.is_some_and(|since| since.elapsed() > Duration::from_millis(CLOSE_MS)) {
-                return Closed::Broken("the service does not answer the close".to_owned());
+                return Closed::Broken("the service does not answer the close frame".to_owned());
             }
             if let Some(closed) = self.listen() {
                 return closed;
@@ -242,18 +242,18 @@ impl End {
         }
     }
 
-    fn obey(&mut self, order: Do) {
+    fn execute(&mut self, order: LineCommand) {
         match order {
-            Do::Begin => {
+            LineCommand::Begin => {
                 let opening = self.shared.media().opening();
                 self.send_all(opening);
                 (self.begun, self.next) = (true, Some(Instant::now()));
             }
-            Do::Say(samples, done) => {
+            LineCommand::Say(samples, done) => {
                 self.mic.push_back((samples.into(), done));
                 self.next.get_or_insert_with(Instant::now);
             }
-            Do::SayAtOnce(samples) => {
+            LineCommand::SayAtOnce(samples) => {
                 let frame_samples = self.frame_samples();
                 for frame in samples.chunks(frame_samples) {
                     let mut frame = frame.to_vec();
@@ -262,20 +262,20 @@ impl End {
                     self.send(message);
                 }
             }
-            Do::Key(key) => {
+            LineCommand::Key(key) => {
                 let message = self.shared.media().key(key);
                 self.send(message);
             }
-            Do::Raw(message) => self.send(message),
-            Do::Mute => self.next = None,
-            Do::Stop => self.stop(),
-            Do::Close => {
+            LineCommand::Raw(message) => self.send(message),
+            LineCommand::Mute => self.next = None,
+            LineCommand::Stop => self.stop(),
+            LineCommand::Close => {
                 self.stop();
                 let frame = CloseFrame { code: CloseCode::Normal, reason: "".into() };
                 let _ = self.socket.close(Some(frame));
                 self.closing = Some(Instant::now());
             }
-            Do::Vanish => {}
+            LineCommand::DropConnection => {}
         }
     }
 
@@ -288,7 +288,7 @@ impl End {
         }
     }
 
-    /// Plays what is due, and confirms the marks that were passed.
+    /// Plays due audio and confirms the marks that were passed.
     fn play(&mut self) {
         let passed = self.shared.lock().speaker.play(Instant::now());
         for name in passed {
@@ -308,7 +308,7 @@ impl End {
                 if samples.is_empty()
                     && let Some((_, done)) = self.mic.pop_front()
                 {
-                    // The waiting test may have given up.
+                    // The waiting test may have timed out.
                     let _ = done.send(());
                 }
             }
@@ -326,7 +326,7 @@ impl End {
             Ok(Message::Binary(bytes)) => WireMessage::Binary(bytes.to_vec()),
             Ok(Message::Close(_)) if self.closing.is_some() => return Some(Closed::ByCarrier),
             Ok(Message::Close(frame)) => {
-                // Answers the close frame.
+                // Completes the closing handshake.
                 let _ = self.socket.flush();
                 return Some(Closed::ByService(frame.map(|frame| frame.code.into())));
             }
@@ -346,7 +346,7 @@ impl End {
             Ok(FromService::Audio(samples)) => {
                 state.speaker.audio(samples, now);
                 if state.speaker.waiting() > Duration::from_millis(BUFFER_MS_MAX) {
-                    state.problems.push("more audio at once than a carrier keeps".to_owned());
+                    state.problems.push("more audio at once than a carrier buffers".to_owned());
                 }
             }
             Ok(FromService::Mark(name)) => state.speaker.mark(name, now),
@@ -377,7 +377,7 @@ impl End {
             WireMessage::Text(text) => Message::text(text),
             WireMessage::Binary(bytes) => Message::binary(bytes),
         };
-        // The service may have closed the socket: what it sent counts, and reading reports the end.
+        // The service may have closed the socket. Its messages can still be read, and reading reports the end.
         let _ = self.socket.send(message);
     }
 }
@@ -386,8 +386,8 @@ fn connect(
     address: SocketAddr,
     path: &str,
     headers: &[(&'static str, String)],
-) -> Result<WebSocket<TcpStream>, NoLine> {
-    let broken = |what: &dyn std::fmt::Display| NoLine::Broken(what.to_string());
+) -> Result<WebSocket<TcpStream>, OpenError> {
+    let broken = |what: &dyn std::fmt::Display| OpenError::Broken(what.to_string());
     let stream = crate::wire::connect(address).map_err(|error| broken(&error))?;
     let mut request =
         format!("ws://{address}{path}").into_client_request().map_err(|error| broken(&error))?;
@@ -401,7 +401,7 @@ fn connect(
             Ok(socket)
         }
         Err(HandshakeError::Failure(Error::Http(response))) => {
-            Err(NoLine::Refused(response.status().as_u16()))
+            Err(OpenError::Refused(response.status().as_u16()))
         }
         Err(error) => Err(broken(&error)),
     }

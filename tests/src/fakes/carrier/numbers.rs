@@ -3,7 +3,7 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 
 use super::wire::Behaviour;
 
-/// The behaviour for numbers that end like this; orders to other numbers are accepted.
+/// Behaviours by the last digits of the called number; orders to other numbers are accepted.
 pub const BEHAVIOURS: &[(&str, Behaviour)] = &[
     ("0202", Behaviour::Late),
     ("0400", Behaviour::BadNumber),
@@ -15,14 +15,14 @@ pub const BEHAVIOURS: &[(&str, Behaviour)] = &[
     ("0444", Behaviour::Cut),
 ];
 
-/// The behaviour for this number.
+/// The behaviour for a called number.
 pub fn behaviour(number: &str) -> Behaviour {
     let ends = |(ending, _): &&(&str, Behaviour)| number.ends_with(ending);
     BEHAVIOURS.iter().find(ends).map_or(Behaviour::Take, |(_, behaviour)| *behaviour)
 }
 
 impl Behaviour {
-    /// Whether the call may exist although the response did not confirm it: it may ring.
+    /// Whether the call may exist and ring although the response did not confirm it.
     pub fn has_the_call(self) -> bool {
         !matches!(self, Self::BadNumber | Self::Unauthorized | Self::TooMany)
     }
@@ -42,7 +42,7 @@ pub(super) fn ids(provider: &str) -> (String, String) {
     }
 }
 
-/// 32 unique digits.
+/// 32 unique hexadecimal digits.
 fn hex() -> String {
     let random = || RandomState::new().build_hasher().finish();
     format!("{:016x}{:016x}", random(), random())
@@ -58,14 +58,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_called_number_chooses() {
+    fn the_called_number_selects_the_behaviour() {
         assert_eq!(behaviour("+14155550400"), Behaviour::BadNumber);
         assert_eq!(behaviour("+14155550444"), Behaviour::Cut);
         assert_eq!(behaviour("+14155554000"), Behaviour::Take);
     }
 
     #[test]
-    fn ids_have_their_carriers_form() {
+    fn ids_have_the_carriers_format() {
         let (sid, _) = ids("twilio");
         assert_eq!((&sid[..2], sid.len()), ("CA", 34));
         let (uuid, conversation) = ids("vonage");

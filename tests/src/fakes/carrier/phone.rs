@@ -1,11 +1,11 @@
-//! The other end of one call, controlled by a scenario: it rings, answers, speaks, presses keys, hangs up.
+//! The other end of one call, controlled by a test: rings, answers, speaks, presses keys, hangs up.
 mod media;
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use super::forgery::Forgery;
 use super::line::{Closed, Line};
-use super::server::{CarrierServer, PATIENCE_MS};
+use super::server::{CarrierServer, TIMEOUT_MS};
 use super::wire::{CallEvent, CallbackRequest, Command, EndKind, Instruction, PhoneCall};
 use crate::reply::Reply;
 
@@ -59,7 +59,7 @@ impl Phone {
         &self.call.carrier_call_id
     }
 
-    /// Speaks and listens at this multiple of real time; to be called before the call is answered.
+    /// Speaks and listens at this multiple of real time. Call this before the call is answered.
     #[must_use]
     pub fn at_pace(mut self, pace: f64) -> Self {
         self.pace = pace;
@@ -77,7 +77,7 @@ impl Phone {
         }
     }
 
-    /// Answers: notifies the service, asks for instructions where the carrier does, and opens and starts the media socket.
+    /// Answers: notifies the service, asks for instructions if the carrier does, and opens and starts the media socket.
     #[track_caller]
     pub fn answer(&mut self) {
         self.pick_up();
@@ -133,7 +133,7 @@ impl Phone {
         self.over(EndKind::Failed);
     }
 
-    /// Ends the call: notifies the service, also of the price where that is a separate callback.
+    /// Ends the call: notifies the service, including the price if that is a separate callback.
     #[track_caller]
     pub fn over(&mut self, how: EndKind) {
         let seconds = self.seconds();
@@ -149,7 +149,7 @@ impl Phone {
     /// Waits until the service ends the call, closes what is open and reports the end.
     #[track_caller]
     pub fn was_hung_up(&mut self) -> HungUp {
-        let deadline = Instant::now() + Duration::from_millis(PATIENCE_MS);
+        let deadline = Instant::now() + Duration::from_millis(TIMEOUT_MS);
         loop {
             let by_command = self.server.hang_up_commanded(&self.call);
             let closed = self.line.as_ref().and_then(|line| line.look(|state| state.closed.clone()));
@@ -164,7 +164,7 @@ impl Phone {
         }
     }
 
-    /// Waits until the service sends a hang-up command; the call continues until a scenario ends it.
+    /// Waits until the service sends a hang-up command; the call continues until the test ends it.
     #[track_caller]
     pub fn was_commanded_to_end(&self) {
         self.server.command(&self.call, "a command to end", |command| {
@@ -174,7 +174,7 @@ impl Phone {
 
     // Instructions of the service.
 
-    /// Reports the incoming call and reads the instruction; repeats a callback that was sent before, like a carrier without a
+    /// Reports the incoming call and reads the instruction. Repeats an already sent callback, like a carrier that got no
     /// response. The last response counts.
     #[track_caller]
     pub fn announce(&mut self) {
@@ -184,7 +184,7 @@ impl Phone {
     /// The service's response to the incoming call.
     #[track_caller]
     pub fn announced(&self) -> &Reply {
-        self.announced.as_ref().expect("the service was told of an incoming call")
+        self.announced.as_ref().expect("the incoming call was reported")
     }
 
     /// Whether the service declines the incoming call, by its response or by a command.
@@ -238,7 +238,7 @@ impl Phone {
         self.deliver(&callback);
     }
 
-    /// Repeats a callback to a service that may be down or reject it, like a carrier: the response's status, or the error.
+    /// Repeats a callback to a service that may be down or reject it; returns the response's status, or the error.
     pub fn try_again(&mut self, nth: usize) -> std::io::Result<u16> {
         self.server.send(&self.sent[nth]).map(|reply| reply.status)
     }
@@ -253,8 +253,8 @@ impl Phone {
         }
     }
 
-    /// Reports an event to a service that may be down or reject it: the response's status, or the error. `None` when the carrier
-    /// has no callback for it.
+    /// Reports an event to a service that may be down or reject it; returns the response's status, or the error. `None` if the
+    /// carrier has no callback for it.
     pub fn try_to_tell(&mut self, event: &CallEvent) -> Option<std::io::Result<u16>> {
         let callback = self.callback(event, 0)?;
         let reply = self.server.send(&callback);
@@ -262,11 +262,11 @@ impl Phone {
         Some(reply.map(|reply| reply.status))
     }
 
-    /// Asks a service that may be down or reject it for instructions ([`CallEvent::Incoming`], [`CallEvent::Asked`]): the
-    /// response's status, or the error. The last response counts.
+    /// Requests instructions from a service that may be down or reject it ([`CallEvent::Incoming`], [`CallEvent::Asked`]); returns
+    /// the response's status, or the error. The last response counts.
     #[track_caller]
     pub fn try_to_ask(&mut self, event: &CallEvent) -> std::io::Result<u16> {
-        let callback = self.callback(event, 0).unwrap_or_else(|| panic!("a carrier sends {event:?}"));
+        let callback = self.callback(event, 0).unwrap_or_else(|| panic!("the carrier sends {event:?}"));
         let reply = self.server.send(&callback);
         self.sent.push(callback);
         let reply = reply?;
@@ -279,14 +279,14 @@ impl Phone {
         Ok(status)
     }
 
-    /// Whether the service wants to connect this call to a media socket.
+    /// Whether the service connects this call to a media socket.
     #[track_caller]
     pub fn is_wanted(&mut self) -> bool {
         self.decide();
         self.connect_url().is_some()
     }
 
-    /// Sends a forged callback and returns the response's status; `None` where the carrier's signature does not cover this forgery.
+    /// Sends a forged callback and returns the response's status; `None` if the carrier's signature does not cover this forgery.
     #[track_caller]
     pub fn forge(&mut self, how: Forgery, event: &CallEvent) -> Option<u16> {
         let genuine = self.callback(event, how.age_s())?;
@@ -357,7 +357,7 @@ impl Phone {
 
     #[track_caller]
     fn wait_for_close(&self, line: &Line) {
-        let closed = line.wait(Duration::from_millis(PATIENCE_MS), |state| state.closed.clone());
+        let closed = line.wait(Duration::from_millis(TIMEOUT_MS), |state| state.closed.clone());
         assert!(closed.is_some(), "{}: the media socket does not end", self.id());
         let problems = line.look(|state| state.problems.clone());
         assert!(problems.is_empty(), "{}: {problems:#?}", self.id());
@@ -367,7 +367,7 @@ impl Phone {
         self.connected_at.map_or(0, |since| since.elapsed().as_secs_f64().ceil() as u32)
     }
 
-    /// Whether the call ends when the service closes its socket; at Telnyx the two are independent.
+    /// Whether the call ends when the service closes its socket. At Telnyx the two are independent.
     fn closing_ends(&self) -> bool {
         self.server.provider() != "telnyx"
     }

@@ -90,7 +90,7 @@ impl Wire for Plain {
             Some("wait") => Ok(Instruction::Wait),
             Some("end") => Ok(Instruction::HangUp),
             Some(url) => Ok(Instruction::Connect { media_url: url.to_owned(), status_url: None }),
-            None => Err(format!("a {status} that says nothing")),
+            None => Err(format!("a {status} without an instruction")),
         }
     }
 
@@ -148,13 +148,13 @@ impl MediaWire for PlainMedia {
             WireMessage::Text(text) if text == "clear" => Ok(FromService::Clear),
             WireMessage::Text(text) => match text.strip_prefix("mark ") {
                 Some(name) => Ok(FromService::Mark(name.to_owned())),
-                None => Err("neither a mark nor clear".to_owned()),
+                None => Err("neither mark nor clear".to_owned()),
             },
         }
     }
 }
 
-/// A service that echoes audio and obeys keys: `1` requests a mark, `2` a clear, `3` sends an invalid message, `9` closes.
+/// A service that echoes audio. Keys: `1` requests a mark, `2` a clear, `3` sends an invalid message, `9` closes.
 #[derive(Clone)]
 struct Service {
     address: SocketAddr,
@@ -269,7 +269,7 @@ impl Service {
 }
 
 #[test]
-fn a_placed_call_rings_speaks_and_is_hung_up() {
+fn a_placed_call_from_ringing_to_hang_up() {
     let (service, server) = Service::start();
     let placed = service.place(&server, "+100").unwrap();
     let mut phone = server.rings("+100");
@@ -295,7 +295,7 @@ fn a_placed_call_rings_speaks_and_is_hung_up() {
 }
 
 #[test]
-fn what_is_cleared_is_never_played() {
+fn cleared_audio_is_never_played() {
     let (service, server) = Service::start();
     service.place(&server, "+100").unwrap();
     let mut phone = server.rings("+100").at_pace(0.5);
@@ -312,7 +312,7 @@ fn what_is_cleared_is_never_played() {
     phone.key('3');
     service.waits_for(r#""3""#);
     assert!(phone.heard_for(50).is_empty());
-    assert_eq!(phone.problems().len(), 1, "nonsense is noticed");
+    assert_eq!(phone.problems().len(), 1, "the invalid message is reported");
 }
 
 #[test]
@@ -336,7 +336,7 @@ fn the_service_hangs_up_by_closing_or_by_command() {
 }
 
 #[test]
-fn the_called_number_chooses_what_an_order_meets_with() {
+fn the_called_number_selects_the_behaviour_of_an_order() {
     let (service, server) = Service::start();
     assert_eq!(service.place(&server, "+1550401").unwrap().status, 401);
     assert_eq!(service.place(&server, "+1550500").unwrap().status, 500);
@@ -349,11 +349,11 @@ fn the_called_number_chooses_what_an_order_meets_with() {
     }
     assert_eq!(service.events(), vec!["Ended { how: Busy, seconds: 0 }"; 3]);
     let elsewhere = service.order(&server, "/elsewhere", &json!({})).unwrap();
-    assert_eq!((elsewhere.status, server.misspelled().len(), server.seen().len()), (404, 1, 5));
+    assert_eq!((elsewhere.status, server.invalid_requests().len(), server.seen().len()), (404, 1, 5));
 }
 
 #[test]
-fn an_incoming_call_is_answered_refused_or_decided_by_command() {
+fn an_incoming_call_is_answered_or_declined_by_response_or_command() {
     let (service, server) = Service::start();
     *service.answer.lock().unwrap() = json!({"do": "ws://service.example/media/good"}).to_string();
     let mut phone = server.call("+200", "+201");
@@ -361,7 +361,7 @@ fn an_incoming_call_is_answered_refused_or_decided_by_command() {
     assert!(!phone.was_refused());
     phone.answer();
     service.waits_for("begin");
-    phone.vanish();
+    phone.drop_connection();
 
     *service.answer.lock().unwrap() = json!({"do": "end"}).to_string();
     assert!(server.call("+200", "+201").was_refused());
@@ -371,11 +371,11 @@ fn an_incoming_call_is_answered_refused_or_decided_by_command() {
     let path = format!("/calls/{}/answer", phone.id());
     service.order(&server, &path, &json!({"media_url": "ws://service.example/media/bad"})).unwrap();
     phone.pick_up();
-    assert_eq!(phone.knock(phone.media_url()), Err(403));
+    assert_eq!(phone.try_media_socket(phone.media_url()), Err(403));
 }
 
 #[test]
-fn a_socket_that_never_began_has_no_end_to_tell() {
+fn a_socket_without_first_messages_gets_no_last_messages() {
     let (service, server) = Service::start();
     service.place(&server, "+104").unwrap();
     let mut phone = server.rings("+104");
@@ -388,7 +388,7 @@ fn a_socket_that_never_began_has_no_end_to_tell() {
 }
 
 #[test]
-fn callbacks_are_held_doubled_and_forged() {
+fn callbacks_can_be_held_repeated_and_forged() {
     let (service, server) = Service::start();
     service.place(&server, "+103").unwrap();
     let mut phone = server.rings("+103");
@@ -403,6 +403,10 @@ fn callbacks_are_held_doubled_and_forged() {
     assert!(events[0].starts_with("Ended") && events[1] == "Ringing" && events[2] == events[0], "{events:?}");
     let mut forge = |how| phone.forge(how, &CallEvent::Ringing);
     assert_eq!(forge(Forgery::Unsigned), Some(403));
-    assert_eq!(forge(Forgery::WrongSignature), Some(200), "this service looks for no more than a signature");
+    assert_eq!(
+        forge(Forgery::WrongSignature),
+        Some(200),
+        "this service only checks that there is a signature"
+    );
     assert_eq!(forge(Forgery::OldTimestamp), None);
 }

@@ -3,7 +3,6 @@
 //! Sources: plivo.com/docs/voice (`api/calls`, `concepts/callbacks`, `concepts/signature-validation`, `xml/routing`,
 //! `troubleshooting/hangup-causes`), plivo.com/docs/voice-agents/audio-streaming, and the SDKs for Python and Go. Unsupported
 //! features are rejected even where Plivo would ignore them: a field that Plivo does not know is an error of the service.
-//! is a mistake of the service's.
 mod api;
 mod callbacks;
 mod document;
@@ -15,11 +14,11 @@ use super::wire::{
     Public, Wire,
 };
 
-/// The account's id: twenty characters, a main account's.
+/// The id of the main account: twenty characters.
 pub const AUTH_ID: &str = "MASTANDIN0PLIVO00001";
 /// The account's token.
 pub const AUTH_TOKEN: &str = "c3RhbmQtaW4tcGxpdm8tYXV0aC10b2tlbi0wMDAx";
-/// The previous token, which still signs as well.
+/// The previous token, which still signs callbacks.
 pub const OLD_AUTH_TOKEN: &str = "b2xkLXN0YW5kLWluLXBsaXZvLWF1dGgtdG9rZW4w";
 
 /// The protocol of Plivo.
@@ -95,7 +94,7 @@ impl Wire for PlivoWire {
         document::read(status, content_type, body)
     }
 
-    /// As Plivo has been observed to sign them: over `http://`, whatever the URL's scheme, and without the query.
+    /// As observed: Plivo signs `http://`, whatever the URL's scheme, without the query.
     fn socket_headers(&self, url: &str) -> Vec<(&'static str, String)> {
         signature::headers(&signature::of_socket(url), &signature::nonce(url))
     }

@@ -1,5 +1,5 @@
-//! A carrier's API behind a socket: accepts and records orders and commands, and creates calls whose other end a scenario plays
-//! ([`Phone`]).
+//! A carrier's API behind a socket: accepts and records orders and commands, and creates calls. The test controls the other
+//! end of each call ([`Phone`]).
 use std::io::{BufReader, Read};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
@@ -15,7 +15,7 @@ use super::{http, numbers};
 use crate::reply::Reply;
 
 /// How long to wait for an expected request.
-pub(super) const PATIENCE_MS: u64 = 20_000;
+pub(super) const TIMEOUT_MS: u64 = 20_000;
 /// The delay of a late response.
 const LATE_MS: u64 = 1_500;
 
@@ -59,19 +59,19 @@ struct Entry {
     call: PhoneCall,
     /// The order's instruction for the answered call.
     instruction: Option<Instruction>,
-    /// Whether a scenario has taken the other end.
+    /// Whether the test has taken the other end.
     taken_up: bool,
     over: bool,
 }
 
 impl CarrierServer {
-    /// Starts one on a free port. The service's address is set later ([`CarrierServer::serve`]), because the service needs this
-    /// server's address before it starts.
+    /// Starts one on a free port. Set the service's address later ([`CarrierServer::serve`]), because the service needs this server's
+    /// address before it starts.
     pub fn start(wire: impl Wire) -> Self {
         Self::start_shared(Arc::new(wire))
     }
 
-    /// The same with a wire that the scenario can access.
+    /// The same with a wire that the test can access.
     pub fn start_shared(wire: Arc<dyn Wire>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
         let address = listener.local_addr().expect("it is bound");
@@ -81,7 +81,7 @@ impl CarrierServer {
         std::thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
                 let ours = ours.clone();
-                std::thread::spawn(move || ours.talk(stream));
+                std::thread::spawn(move || ours.handle_connection(stream));
             }
         });
         server
@@ -132,7 +132,7 @@ impl CarrierServer {
     }
 
     /// The requests that violate the carrier's documentation.
-    pub fn misspelled(&self) -> Vec<(ApiRequest, ApiReply)> {
+    pub fn invalid_requests(&self) -> Vec<(ApiRequest, ApiReply)> {
         let refused = |seen: &Seen| Some((seen.request.clone(), seen.read.clone().err()?));
         self.lock().seen.iter().filter_map(refused).collect()
     }
@@ -184,7 +184,7 @@ impl CarrierServer {
         let service = self.service();
         let host = without_scheme(&service.public.base_url);
         let path = without_scheme(url).strip_prefix(host).filter(|path| path.starts_with('/'));
-        let path = path.unwrap_or_else(|| panic!("{url} is no URL of the service, which is {host}"));
+        let path = path.unwrap_or_else(|| panic!("{url} is not a URL of the service at {host}"));
         (service.address, path.to_owned())
     }
 
@@ -227,7 +227,7 @@ impl CarrierServer {
     /// Waits for a matching request.
     #[track_caller]
     fn wait<T>(&self, what: &str, mut look: impl FnMut(&mut State) -> Option<T>) -> T {
-        let deadline = Instant::now() + Duration::from_millis(PATIENCE_MS);
+        let deadline = Instant::now() + Duration::from_millis(TIMEOUT_MS);
         let mut state = self.lock();
         loop {
             if let Some(found) = look(&mut state) {
@@ -236,7 +236,11 @@ impl CarrierServer {
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 drop(state);
-                panic!("{} waited in vain for {what}; misspelled: {:#?}", self.provider(), self.misspelled());
+                panic!(
+                    "{} did not receive {what}; invalid requests: {:#?}",
+                    self.provider(),
+                    self.invalid_requests()
+                );
             }
             state =
                 self.0.changed.wait_timeout(state, left).unwrap_or_else(|poisoned| poisoned.into_inner()).0;
@@ -244,10 +248,10 @@ impl CarrierServer {
     }
 
     /// Serves one connection of the service.
-    fn talk(&self, stream: TcpStream) {
+    fn handle_connection(&self, stream: TcpStream) {
         let _ = stream.set_nodelay(true);
         let mut reader = BufReader::new(stream);
-        // A broken connection was closed by the other side.
+        // An error means that the other side closed the connection.
         while let Ok(Some(request)) = http::read(&mut reader) {
             let last = request.header("connection").is_some_and(|value| value.eq_ignore_ascii_case("close"));
             let treatment = self.take(request);
@@ -262,7 +266,7 @@ impl CarrierServer {
                 }
                 Treatment::Cut => return,
                 Treatment::Hang => {
-                    // Until the other side gives up.
+                    // Waits until the other side gives up.
                     let _ = reader.read(&mut [0; 1]);
                     return;
                 }
@@ -288,7 +292,7 @@ impl CarrierServer {
                     Behaviour::Hang => Treatment::Hang,
                     Behaviour::Cut => Treatment::Cut,
                     _ => Treatment::Reply(
-                        self.0.wire.refused(behaviour).expect("an order is refused with words"),
+                        self.0.wire.refused(behaviour).expect("this behaviour has a response"),
                     ),
                 }
             }
@@ -319,7 +323,7 @@ impl CarrierServer {
     #[track_caller]
     fn service(&self) -> Service {
         let service = self.lock().service.clone();
-        service.unwrap_or_else(|| panic!("{} was not told where the service is: serve()", self.provider()))
+        service.unwrap_or_else(|| panic!("{} does not know the service: call serve()", self.provider()))
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

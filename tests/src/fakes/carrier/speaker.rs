@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mark_comes_back_when_what_was_before_it_was_played() {
+    fn a_mark_is_confirmed_when_the_audio_before_it_was_played() {
         let start = Instant::now();
         let mut speaker = Speaker::new(8_000, 1.0, start);
         speaker.mark("early".to_owned(), start);
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn time_without_audio_is_not_made_up_for() {
+    fn time_without_audio_is_not_caught_up() {
         let start = Instant::now();
         let mut speaker = Speaker::new(8_000, 1.0, start);
         speaker.audio(vec![1; 160], after(start, 1_000));
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cleared_is_never_heard() {
+    fn cleared_audio_is_never_heard() {
         let start = Instant::now();
         let mut speaker = Speaker::new(8_000, 2.0, start);
         speaker.audio(vec![1; 320], start);

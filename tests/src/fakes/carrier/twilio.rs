@@ -71,7 +71,7 @@ impl Wire for TwilioWire {
             Command::HangUp { carrier_call_id } => {
                 ApiReply::json(200, &api::call(carrier_call_id, "completed", "", ""))
             }
-            // Twilio has no such commands; documents have this function.
+            // Twilio has no such commands; it uses documents.
             _ => self.gone(),
         }
     }
@@ -109,8 +109,9 @@ pub(crate) fn sign(url: &str, parameters: &[(&str, String)]) -> String {
     // Voice callbacks have no repeated parameters.
     let sorted: BTreeMap<&str, &str> =
         parameters.iter().map(|(name, value)| (*name, value.as_str())).collect();
-    assert_eq!(sorted.len(), parameters.len(), "each parameter comes once");
-    let mut mac = Hmac::<Sha1>::new_from_slice(AUTH_TOKEN.as_bytes()).expect("a key may have any length");
+    assert_eq!(sorted.len(), parameters.len(), "no repeated parameters");
+    let mut mac =
+        Hmac::<Sha1>::new_from_slice(AUTH_TOKEN.as_bytes()).expect("HMAC accepts keys of any length");
     mac.update(url.as_bytes());
     for (name, value) in sorted {
         mac.update(name.as_bytes());

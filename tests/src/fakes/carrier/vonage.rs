@@ -28,7 +28,7 @@ pub const API_KEY: &str = "abcd1234";
 /// The secret that signs the account's webhooks.
 pub const SIGNATURE_SECRET: &str = "Zl7ZcBRoAgYkcmsCLYPrnhPB2DdjLUCgdTtVZRzVvcJCuKTQ4w";
 
-/// The protocol of Vonage. It stores the sockets of the documents, because their headers are returned.
+/// The protocol of Vonage. It stores the sockets in documents, because events and first messages return their headers.
 #[derive(Debug, Default)]
 pub struct VonageWire {
     state: Mutex<State>,
@@ -44,8 +44,8 @@ struct State {
 }
 
 impl VonageWire {
-    /// An event of the socket's leg: the same statuses as the telephone leg, with another `uuid`. A service must ignore it.
-    /// `None` when no document has connected the call.
+    /// An event of the socket's leg: it has the same statuses as the telephone leg, and another `uuid`. A service must ignore it.
+    /// `None` if no document has connected the call.
     pub fn socket_leg(&self, call: &PhoneCall, status: &str, now_s: i64) -> Option<CallbackRequest> {
         let leg = self.leg(call)?;
         let mut event = Map::new();
@@ -261,7 +261,7 @@ impl Wire for VonageWire {
 }
 
 impl State {
-    /// The service's time: this machine's, unless the service's latest request had a very different one (a test's manual clock).
+    /// The time: this machine's, unless the service's latest request has a very different one because of a manual clock.
     fn clock_s(&self) -> i64 {
         const HOUR_S: i64 = 3_600;
         let here_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
@@ -314,7 +314,7 @@ fn bearer(body: &[u8], now_s: i64) -> String {
     format!("Bearer {}", token::signed(SIGNATURE_SECRET, &claims))
 }
 
-/// The additional fields of `completed`: duration and price are texts, the price is in euro.
+/// The additional fields of `completed`: duration and price are strings, the price is in euro.
 fn summary(seconds: u32, now_s: i64) -> Map<String, Value> {
     let body = json!({
         "start_time": timestamp(now_s - i64::from(seconds)),
@@ -337,7 +337,7 @@ fn check_token(authorization: Option<&str>) -> Result<(), String> {
     text(claims, "jti")?;
     let seconds =
         |name: &str| claims.get(name).and_then(Value::as_i64).ok_or_else(|| format!("{name}: is missing"));
-    // The service may have a manual clock: the lifetime of the token is checked, its absolute times are not.
+    // The service may have a manual clock, so only the lifetime of the token is checked, not its absolute times.
     match seconds("exp")? - seconds("iat")? {
         1..=86_400 => Ok(()),
         lasts => Err(format!("exp: {lasts} seconds after iat")),

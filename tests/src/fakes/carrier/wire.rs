@@ -7,7 +7,7 @@ pub trait Wire: Send + Sync + 'static {
     /// The carrier's name: `twilio`, …
     fn provider(&self) -> &'static str;
 
-    /// Settings of a service with an account here, with this server's address (`http://127.0.0.1:…`).
+    /// Settings of a service with an account here, with this API's address (`http://127.0.0.1:…`).
     fn settings(&self, api_url: &str) -> Vec<(&'static str, String)>;
 
     /// Parses a request to the carrier's API as strictly as the carrier: path, credentials, content type, every field by name. The
@@ -36,8 +36,8 @@ pub trait Wire: Send + Sync + 'static {
         now_s: i64,
     ) -> Option<CallbackRequest>;
 
-    /// The instruction in the service's response to an incoming call, or to a request for instructions. The error describes what
-    /// is wrong with the document: an unknown element, a missing attribute, an invalid URL.
+    /// The instruction in the service's response to an incoming call, or to a request for instructions. The error describes the
+    /// problem of the document: an unknown element, a missing attribute, an invalid URL.
     fn instruction(&self, status: u16, content_type: &str, body: &[u8]) -> Result<Instruction, String>;
 
     /// Headers of the request for the media socket at `url`, the URL as the service gave it.
@@ -57,11 +57,11 @@ pub trait MediaWire: Send {
     fn audio(&mut self, samples: &[i16]) -> WireMessage;
     /// A message for a pressed key.
     fn key(&mut self, key: char) -> WireMessage;
-    /// A message that all audio before this mark has been played.
+    /// A message that confirms a mark: all audio before it has been played.
     fn played(&mut self, name: &str) -> WireMessage;
     /// The messages after a clear; these marks were outstanding.
     fn cleared(&mut self, marks: &[String]) -> Vec<WireMessage>;
-    /// The last messages; none where closing the socket is the end.
+    /// The last messages; empty if only the socket is closed.
     fn closing(&mut self) -> Vec<WireMessage>;
     /// Parses a message of the service strictly.
     fn read(&mut self, message: &WireMessage) -> Result<FromService, String>;
@@ -141,7 +141,7 @@ pub enum Command {
         to: String,
         /// The URL for callbacks.
         status_url: String,
-        /// The instruction for the answered call; `None`: fetch it from `answer_url`.
+        /// The instruction for the answered call; `None` if it is to be fetched from `answer_url`.
         instruction: Option<Instruction>,
         /// The URL for instructions.
         answer_url: Option<String>,
@@ -209,7 +209,7 @@ pub enum Behaviour {
 pub struct PhoneCall {
     /// The carrier's id, in its own form.
     pub carrier_call_id: String,
-    /// A second id, where the carrier has two (a request, a conversation, a session).
+    /// A second id, if the carrier has two (a request, a conversation, a session).
     pub other_id: String,
     /// The calling number with a leading `+`.
     pub from: String,
@@ -221,7 +221,7 @@ pub struct PhoneCall {
     pub status_url: String,
     /// The URL for incoming calls and requests for instructions.
     pub voice_url: String,
-    /// The audio format that the service requested, where it has a choice; else empty.
+    /// The audio format that the service requested; empty if there is no choice.
     pub format: String,
 }
 
@@ -243,7 +243,7 @@ pub enum CallEvent {
         /// Connected time in seconds.
         seconds: u32,
     },
-    /// The price, where it has its own callback.
+    /// The price, if it has its own callback.
     Priced {
         /// Billed time in seconds.
         seconds: u32,

@@ -5,23 +5,23 @@ use super::shape::Shape;
 
 /// The models with their descriptions.
 pub const MODELS: &[(&str, &str)] = &[
-    ("echo", "says what the user said last"),
+    ("echo", "repeats the user's last message"),
     ("tools", "calls the first tool with the user's words for every property, then says its result"),
     ("parallel-tools", "says \"One moment.\" and calls all tools at once, then says their results"),
-    ("unknown-tool", "calls a tool that is not there, then says the result"),
+    ("unknown-tool", "calls an unknown tool, then says the result"),
     ("bad-arguments", "calls the first tool with half a JSON object, then says the result"),
     ("says-goodbye", "calls end_call with last words"),
     ("repeats", "always says the same"),
-    ("says-nothing", "answers with no words"),
+    ("says-nothing", "gives an empty answer"),
     ("caller", "says the quoted lines of its task one by one, then calls hang_up"),
     ("judge", "as a judge: passed when a turn contains the criterion; in a code fence"),
-    ("judge-garbled-once", "the same, after an answer that is no JSON"),
+    ("judge-garbled-once", "as `judge`, after an answer that is not JSON"),
     ("judge-garbled", "as a judge that never answers with JSON"),
     ("analyst", "as an analyst: positive"),
     ("garbage", "answers with a web page"),
     ("endless", "never stops"),
     ("hangs", "never answers"),
-    ("hangs-halfway", "begins to answer and goes on no more"),
+    ("hangs-halfway", "starts an answer and hangs"),
     ("cut", "breaks off the first time, then echoes"),
     ("cut-always", "always breaks off"),
     ("rate-limited", "429 with Retry-After: 1 the first time, then echoes"),
@@ -30,7 +30,7 @@ pub const MODELS: &[(&str, &str)] = &[
     ("broken-once", "503 the first time, then echoes"),
     ("rejects", "400 always"),
     ("picky", "refuses `seed`, else echoes"),
-    ("no-usage", "echoes and never tells tokens"),
+    ("no-usage", "echoes without token counts"),
     ("refuses", "answers with a refusal"),
     ("error-in-stream", "begins to answer, then reports an error in the stream"),
     ("shape-no-index", "as `tools`; its calls have no index"),
@@ -192,7 +192,7 @@ fn last_user(body: &Value) -> String {
     said.and_then(|message| message["content"].as_str()).unwrap_or_default().to_owned()
 }
 
-/// The names of the tools except those for hanging up.
+/// The names of the tools, except those for hanging up.
 fn own_tools(body: &Value) -> Vec<String> {
     let tools = body["tools"].as_array().map_or(&[][..], Vec::as_slice);
     let names = tools.iter().filter_map(|tool| tool["function"]["name"].as_str());

@@ -1,4 +1,4 @@
-//! Replies on the wire, in the API's own shape or in one that compatible servers have been observed to send.
+//! Replies on the wire, in OpenAI's shape or in one observed on compatible servers.
 use bytes::Bytes;
 use serde_json::{Value, json};
 

@@ -1,8 +1,8 @@
 //! The media socket of a [`Phone`].
 use std::time::{Duration, Instant};
 
-use super::super::line::{Closed, Line, NoLine};
-use super::super::server::PATIENCE_MS;
+use super::super::line::{Closed, Line, OpenError};
+use super::super::server::TIMEOUT_MS;
 use super::super::speaker::Cleared;
 use super::super::wire::WireMessage;
 use super::Phone;
@@ -14,8 +14,8 @@ impl Phone {
         let url = self.media_url().to_owned();
         match self.try_socket(&url) {
             Ok(line) => self.line = Some(line),
-            Err(NoLine::Refused(status)) => panic!("the service refuses its media socket: {status}"),
-            Err(NoLine::Broken(error)) => panic!("the media socket: {error}"),
+            Err(OpenError::Refused(status)) => panic!("the service rejects the media socket: {status}"),
+            Err(OpenError::Broken(error)) => panic!("the media socket: {error}"),
         }
     }
 
@@ -28,13 +28,13 @@ impl Phone {
         self.line.is_some()
     }
 
-    /// Tries to open another media socket at any URL with this carrier's headers; returns the status of the rejection.
+    /// Tries to open another media socket at any URL, with this carrier's headers. The error is the status of the rejection.
     #[track_caller]
-    pub fn knock(&self, url: &str) -> Result<(), u16> {
+    pub fn try_media_socket(&self, url: &str) -> Result<(), u16> {
         match self.try_socket(url) {
             Ok(_) => Ok(()),
-            Err(NoLine::Refused(status)) => Err(status),
-            Err(NoLine::Broken(error)) => panic!("{url}: {error}"),
+            Err(OpenError::Refused(status)) => Err(status),
+            Err(OpenError::Broken(error)) => panic!("{url}: {error}"),
         }
     }
 
@@ -62,7 +62,7 @@ impl Phone {
         self.line().say_at_once(samples);
     }
 
-    /// Sends no silence in pauses, unlike a telephone line.
+    /// Stops sending silence in pauses, unlike a telephone line.
     #[track_caller]
     pub fn mute(&self) {
         self.line().mute();
@@ -104,10 +104,10 @@ impl Phone {
     #[track_caller]
     pub fn hear_until<T>(&self, what: &str, mut enough: impl FnMut(&[i16]) -> Option<T>) -> T {
         let found =
-            self.line().wait(Duration::from_millis(PATIENCE_MS), |state| enough(state.speaker.heard()));
+            self.line().wait(Duration::from_millis(TIMEOUT_MS), |state| enough(state.speaker.heard()));
         found.unwrap_or_else(|| {
             let seen = self.line().look(|state| (state.speaker.heard().len(), state.closed.clone()));
-            panic!("{} never heard {what}; samples and end: {seen:?}; {:?}", self.id(), self.problems())
+            panic!("{} did not hear {what}; samples and end: {seen:?}; {:?}", self.id(), self.problems())
         })
     }
 
@@ -115,7 +115,7 @@ impl Phone {
     #[track_caller]
     pub fn until_quiet(&self, ms: u64) {
         let mut quiet_since = None;
-        let quiet = self.line().wait(Duration::from_millis(PATIENCE_MS), |state| {
+        let quiet = self.line().wait(Duration::from_millis(TIMEOUT_MS), |state| {
             if !state.speaker.is_idle() || state.speaker.heard().is_empty() {
                 quiet_since = None;
                 return None;
@@ -146,7 +146,7 @@ impl Phone {
     /// Waits until the service closes the media socket; returns how.
     #[track_caller]
     pub fn socket_closed(&self) -> Closed {
-        let closed = self.line().wait(Duration::from_millis(PATIENCE_MS), |state| state.closed.clone());
+        let closed = self.line().wait(Duration::from_millis(TIMEOUT_MS), |state| state.closed.clone());
         closed.unwrap_or_else(|| panic!("{}: the service does not close the media socket", self.id()))
     }
 
@@ -167,13 +167,13 @@ impl Phone {
 
     /// Drops the connection without reporting the end of the call.
     #[track_caller]
-    pub fn vanish(&mut self) {
-        self.line().vanish();
+    pub fn drop_connection(&mut self) {
+        self.line().drop_connection();
         self.line = None;
     }
 
     #[track_caller]
-    fn try_socket(&self, url: &str) -> Result<Line, NoLine> {
+    fn try_socket(&self, url: &str) -> Result<Line, OpenError> {
         let (address, path) = self.server.locate(url);
         let wire = self.server.wire();
         Line::open(address, &path, &wire.socket_headers(url), wire.media(&self.call), self.pace)

@@ -5,8 +5,8 @@ use crate::fakes::carrier::wire::{CallEvent, EndKind, PhoneCall};
 /// The price of a started minute, in hundred thousandths of a dollar.
 const RATE: u32 = 500;
 
-/// The URL and the form of an event's callback; `None` for events without one: the answer is reported by the request for
-/// instructions, and the price with the end.
+/// The URL and the form of an event's callback. `None` for events without one: the request for instructions reports the answer,
+/// and the callback of the end contains the price.
 pub(super) fn fields<'a>(
     call: &'a PhoneCall,
     event: &CallEvent,
@@ -122,7 +122,7 @@ fn time(unix_s: i64) -> String {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn times_are_those_of_the_calendar() {
+    fn formats_calendar_times() {
         let rows = [
             (0, "1970-01-01 00:00:00"),
             (951_782_399, "2000-02-28 23:59:59"),

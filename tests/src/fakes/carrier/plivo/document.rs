@@ -26,7 +26,7 @@ pub(super) fn read(status: u16, content_type: &str, body: &[u8]) -> Result<Instr
         return Err("the root is not <Response>".to_owned());
     }
     if root.children().any(|child| !child.is_element() && !is_blank(&child)) {
-        return Err("<Response> has something beside elements in it".to_owned());
+        return Err("<Response> must contain only elements".to_owned());
     }
     let elements: Vec<Node<'_, '_>> = root.children().filter(Node::is_element).collect();
     match elements.as_slice() {
@@ -34,7 +34,7 @@ pub(super) fn read(status: u16, content_type: &str, body: &[u8]) -> Result<Instr
         [element] => match element.tag_name().name() {
             "Stream" => stream(element),
             "Hangup" => hang_up(element),
-            name => Err(format!("<{name}> is not known here")),
+            name => Err(format!("<{name}> is not supported")),
         },
         _ => Err("more than one element in <Response>".to_owned()),
     }
@@ -54,21 +54,21 @@ fn stream(element: &Node<'_, '_>) -> Result<Instruction, String> {
             _ => false,
         };
         if !fits {
-            return Err(format!("{} of <Stream> may not be {value:?}", attribute.name()));
+            return Err(format!("{} of <Stream> must not be {value:?}", attribute.name()));
         }
     }
-    // Without the first attribute the service would not be heard, without the second the call would end at once, and the default
-    // of the third differs between pages.
+    // Without the first attribute the service would not be heard, and without the second the call would end at once. The
+    // documented default of the third is contradictory.
     for needed in ["bidirectional", "keepCallAlive", "contentType"] {
         element.attribute(needed).ok_or_else(|| format!("<Stream> needs {needed}"))?;
     }
     if element.children().any(|child| !child.is_text()) {
-        return Err("<Stream> has something beside its URL in it".to_owned());
+        return Err("<Stream> must contain only its URL".to_owned());
     }
     let url = element.text().unwrap_or_default();
     let is_socket = url.starts_with("wss://") || url.starts_with("ws://");
     if !is_socket || url.len() > URL_BYTES_MAX || url.contains(char::is_whitespace) {
-        return Err(format!("<Stream> may not open {url:?}"));
+        return Err(format!("<Stream> must not open {url:?}"));
     }
     Ok(Instruction::Connect { media_url: url.to_owned(), status_url: None })
 }
@@ -76,11 +76,11 @@ fn stream(element: &Node<'_, '_>) -> Result<Instruction, String> {
 fn hang_up(element: &Node<'_, '_>) -> Result<Instruction, String> {
     for attribute in element.attributes() {
         if attribute.name() != "reason" || !matches!(attribute.value(), "rejected" | "busy") {
-            return Err(format!("{} of <Hangup> may not be {:?}", attribute.name(), attribute.value()));
+            return Err(format!("{} of <Hangup> must not be {:?}", attribute.name(), attribute.value()));
         }
     }
     match element.has_children() {
-        true => Err("<Hangup> has something in it".to_owned()),
+        true => Err("<Hangup> must be empty".to_owned()),
         false => Ok(Instruction::HangUp),
     }
 }

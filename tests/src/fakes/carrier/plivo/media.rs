@@ -115,12 +115,12 @@ impl MediaWire for Stream {
 fn played_audio(media: &Map<String, Value>) -> Result<FromService, String> {
     named(media, &["contentType", "payload", "sampleRate"])?;
     if media["contentType"] != "audio/x-mulaw" || media["sampleRate"] != 8000 {
-        return Err(format!("audio of another format: {} {}", media["contentType"], media["sampleRate"]));
+        return Err(format!("audio in another format: {} {}", media["contentType"], media["sampleRate"]));
     }
     let payload = STANDARD.decode(media["payload"].as_str().unwrap_or_default());
     let bytes = payload.map_err(|error| error.to_string())?;
     match bytes.is_empty() {
-        true => Err("audio without audio".to_owned()),
+        true => Err("empty audio".to_owned()),
         false => Ok(FromService::Audio(bytes.into_iter().map(mulaw::decode).collect())),
     }
 }

@@ -41,7 +41,7 @@ pub(super) fn of_socket(url: &str) -> String {
     format!("http://{}", parts(rest).0)
 }
 
-/// The signature headers for this text. A replaced token signs for a while next to the new one.
+/// The signature headers for this text. For a while, a replaced token signs too.
 pub(super) fn headers(text: &str, nonce: &str) -> Vec<(&'static str, String)> {
     let current = signed(AUTH_TOKEN, text, nonce);
     vec![
@@ -57,7 +57,7 @@ pub(super) fn nonce(of: &str) -> String {
 }
 
 fn signed(token: &str, text: &str, nonce: &str) -> String {
-    let mut mac = Hmac::<Sha256>::new_from_slice(token.as_bytes()).expect("a key of any length will do");
+    let mut mac = Hmac::<Sha256>::new_from_slice(token.as_bytes()).expect("HMAC accepts keys of any length");
     mac.update(text.as_bytes());
     mac.update(b".");
     mac.update(nonce.as_bytes());

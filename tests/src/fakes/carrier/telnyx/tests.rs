@@ -1,4 +1,4 @@
-//! The fake and the service understand each other, and the fake is strict.
+//! The fake and the service are compatible, and the fake is strict.
 use serde_json::Value;
 use sidetone_engine::carriers::CarrierName;
 use sidetone_engine::carriers::{
@@ -60,7 +60,7 @@ fn told(call: &PhoneCall, event: &CallEvent) -> Option<(String, CarrierEvent)> {
 }
 
 #[test]
-fn webhooks_are_genuine_and_mean_what_happened() {
+fn webhooks_are_genuine_and_report_the_right_event() {
     let ended = |how| {
         let event = told(&call(true), &CallEvent::Ended { how, seconds: 30 });
         match event.map(|(_, event)| event) {
@@ -76,7 +76,7 @@ fn webhooks_are_genuine_and_mean_what_happened() {
     assert_eq!(ended(EndKind::Failed), EndedReason::Unreachable);
     assert_eq!(ended(EndKind::Canceled), EndedReason::Canceled);
     let Some((url, CarrierEvent::Incoming(incoming))) = told(&call(false), &CallEvent::Incoming) else {
-        panic!("a call comes in");
+        panic!("expected an incoming call");
     };
     assert_eq!(url, "https://voice.example/voice");
     assert_eq!((incoming.from.as_deref(), incoming.to.as_str()), (Some("+13125550001"), "+436601234567"));
@@ -92,7 +92,7 @@ fn webhooks_are_genuine_and_mean_what_happened() {
 }
 
 #[test]
-fn requests_are_taken_as_they_are_and_in_no_other_way() {
+fn only_valid_requests_are_accepted() {
     let samples = samples();
     for request in samples["requests"].as_array().unwrap() {
         let header = |name: &str| (name.to_owned(), request["headers"][name].as_str().unwrap().to_owned());
@@ -123,7 +123,7 @@ fn requests_are_taken_as_they_are_and_in_no_other_way() {
 }
 
 #[test]
-fn a_media_socket_carries_both_ways() {
+fn media_messages_match_in_both_directions() {
     let engine = engine();
     let mut line = engine.get(CarrierName::Telnyx).unwrap().media_codec();
     let mut wire = TelnyxWire.media(&call(true));

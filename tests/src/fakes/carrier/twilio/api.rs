@@ -126,7 +126,7 @@ fn create(form: &Form) -> Result<Command, ApiReply> {
     }
     // The default contains only the end; a service must request all events.
     if !status_url.is_empty() && events.len() != EVENTS.len() {
-        return Err(error(400, 21_200, "Not all of the call's events are asked for"));
+        return Err(error(400, 21_200, "Not all events of the call are requested"));
     }
     Ok(Command::Place {
         from: from.to_owned(),

@@ -4,8 +4,8 @@ use crate::fakes::carrier::wire::{CallEvent, CallbackRequest, EndKind, PhoneCall
 
 /// The request for an event, if there is one and a URL for it.
 ///
-/// For an incoming call only its arrival and its end are reported: the former to the number's voice URL, the latter to its
-/// "call status changes" URL.
+/// For an incoming call Twilio reports only its arrival, to the number's voice URL, and its end, to the number's "call status
+/// changes" URL.
 pub fn callback(call: &PhoneCall, event: &CallEvent, nth: u32, now_s: i64) -> Option<CallbackRequest> {
     let (url, status) = match event {
         CallEvent::Incoming if !call.outbound => (&call.voice_url, "ringing"),

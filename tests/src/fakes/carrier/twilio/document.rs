@@ -43,7 +43,7 @@ pub fn parse(text: &str) -> Result<Document, String> {
     let verbs = elements(response)?;
     let says = |instruction| Ok(Document { instruction, rejects: false });
     match verbs.as_slice() {
-        // No further verbs.
+        // <Reject> must be the only verb.
         [] => says(Instruction::HangUp),
         [verb] => match verb.tag_name().name() {
             "Connect" => says(connect(*verb)?),
@@ -80,7 +80,7 @@ fn connect(verb: Node<'_, '_>) -> Result<Instruction, String> {
         return Err(format!("31920: the url {url:?}"));
     }
     if stream.attribute("track").is_some_and(|track| track != "inbound_track") {
-        return Err("31941: a stream both ways has the inbound track".to_owned());
+        return Err("31941: a bidirectional stream requires the inbound track".to_owned());
     }
     if stream.attribute("statusCallback").is_some_and(|url| !is_web_url(url)) {
         return Err("12200: the statusCallback".to_owned());
@@ -89,7 +89,7 @@ fn connect(verb: Node<'_, '_>) -> Result<Instruction, String> {
         empty(parameter, &["name", "value"])?;
         let both = [parameter.attribute("name"), parameter.attribute("value")];
         let [Some(name), Some(value)] = both else {
-            return Err("12200: a <Parameter> without both".to_owned());
+            return Err("12200: a <Parameter> without name or value".to_owned());
         };
         if parameter.tag_name().name() != "Parameter" || name.is_empty() || name.len() + value.len() > 500 {
             return Err("12200: a <Parameter>".to_owned());
@@ -124,6 +124,6 @@ fn empty(node: Node<'_, '_>, known: &[&str]) -> Result<(), String> {
     attributes(node, known)?;
     match elements(node)?.is_empty() {
         true => Ok(()),
-        false => Err(format!("12200: something in <{}>", node.tag_name().name())),
+        false => Err(format!("12200: <{}> must be empty", node.tag_name().name())),
     }
 }

@@ -28,7 +28,7 @@ impl Stream {
         Self { call_sid: call.carrier_call_id.clone(), stream_sid, messages: 0, chunks: 0 }
     }
 
-    /// A message with the next sequence number and the stream's id. Numbers are texts.
+    /// A message with the next sequence number and the stream's id. Numbers are strings.
     fn message(&mut self, event: &str, part: Value) -> WireMessage {
         self.messages += 1;
         let mut message = json!({"event": event, "sequenceNumber": self.messages.to_string()});
@@ -114,7 +114,7 @@ fn only_text(object: Option<Value>, name: &str) -> Result<String, String> {
     }
 }
 
-/// Mu-law without a header. A container's header is recognised by its letters.
+/// Mu-law without a container, which is recognised by its magic bytes.
 fn audio(payload: &str) -> Result<Vec<i16>, String> {
     let bytes = STANDARD.decode(payload).map_err(|error| format!("31951: {error}"))?;
     if bytes.starts_with(b"RIFF") || bytes.starts_with(b"OggS") {

@@ -37,7 +37,7 @@ fn order(pairs: &[(&str, &str)]) -> ApiRequest {
 }
 
 #[test]
-fn an_order_is_read_strictly() {
+fn orders_are_parsed_strictly() {
     let good = order(&[("Twiml", STREAM), ("Timeout", "30")]);
     let connect = Instruction::Connect { media_url: "wss://a.example/media/t".to_owned(), status_url: None };
     let Ok(Command::Place { instruction, to, .. }) = TwilioWire.read(&good) else { panic!() };
@@ -58,7 +58,7 @@ fn an_order_is_read_strictly() {
 }
 
 #[test]
-fn a_document_is_read_strictly() {
+fn documents_are_parsed_strictly() {
     let read = |body: &str| TwilioWire.instruction(200, "text/xml", body.as_bytes());
     assert!(matches!(read(STREAM), Ok(Instruction::Connect { .. })));
     assert_eq!(read("<Response/>"), Ok(Instruction::HangUp));
@@ -82,7 +82,7 @@ fn a_document_is_read_strictly() {
 }
 
 #[test]
-fn callbacks_go_where_twilio_sends_them() {
+fn callbacks_go_to_the_right_url() {
     let public = Public { base_url: "https://a.example".to_owned() };
     let sent = |outbound, event| TwilioWire.callback(&public, &call(outbound), &event, 2, 1_651_933_814);
     let ended = CallEvent::Ended { how: EndKind::Busy, seconds: 0 };
@@ -98,12 +98,12 @@ fn callbacks_go_where_twilio_sends_them() {
 }
 
 #[test]
-fn mu_law_is_the_engines() {
+fn mu_law_matches_the_engine() {
     use sidetone_engine::speech::g711;
     for code in 0..=u8::MAX {
         assert_eq!([mulaw::decode(code)], g711::decode(&[code])[..]);
     }
-    // Codecs differ for negative samples on a decision boundary; this one mirrors the positive side.
+    // Codecs differ for negative samples on a decision boundary. This one mirrors the positive side.
     for sample in 0..=i16::MAX {
         assert_eq!([mulaw::encode(sample)], g711::encode(&[sample])[..], "{sample}");
         let below = if sample == 0 { 0xff } else { mulaw::encode(sample) & 0x7f };
@@ -112,7 +112,7 @@ fn mu_law_is_the_engines() {
 }
 
 #[test]
-fn the_media_socket_is_read_strictly() {
+fn media_messages_are_parsed_strictly() {
     let mut media = TwilioWire.media(&call(true));
     assert_eq!((media.opening().len(), media.closing().len()), (2, 1));
     let sid = "MZ0123456789abcdef0123456789abcdef";

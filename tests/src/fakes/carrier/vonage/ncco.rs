@@ -19,11 +19,11 @@ pub struct SocketLeg {
     pub uri: String,
     /// Samples per second.
     pub rate_hz: u32,
-    /// Headers that its events and its first message return.
+    /// The headers, which its events and its first message repeat.
     pub headers: Map<String, Value>,
     /// The URL for its events.
     pub event_url: Option<String>,
-    /// Whether its opening request carries Vonage's token.
+    /// Whether its opening request has Vonage's token.
     pub is_signed: bool,
 }
 
@@ -76,7 +76,7 @@ fn connect(action: &Value) -> Result<SocketLeg, String> {
     let endpoint =
         object(endpoint, "endpoint", &["type", "uri", "content-type", "headers", "authorization"])?;
     if text(endpoint, "type")? != "websocket" {
-        return Err("endpoint.type: this fake connects to WebSockets alone".to_owned());
+        return Err("endpoint.type: this fake only connects to WebSockets".to_owned());
     }
     Ok(SocketLeg {
         uri: address(text(endpoint, "uri")?, "endpoint.uri", "ws")?,

@@ -97,7 +97,7 @@ fn happens(wire: &VonageWire, call: &PhoneCall, event: &CallEvent) -> CallbackRe
 }
 
 #[test]
-fn an_order_is_taken() {
+fn a_valid_order_is_accepted() {
     let (wire, carrier) = pair();
     let expected = Command::Place {
         from: "+14155550123".to_owned(),
@@ -120,7 +120,7 @@ fn an_order_is_taken() {
 }
 
 #[test]
-fn a_wrong_order_is_refused() {
+fn invalid_orders_are_rejected() {
     let (wire, carrier) = pair();
     let good = sent(&order(&carrier));
     let status = |request: &ApiRequest| wire.read(request).unwrap_err().status;
@@ -163,10 +163,10 @@ fn a_wrong_order_is_refused() {
 }
 
 #[test]
-fn a_call_is_ended() {
+fn a_call_is_hung_up() {
     let (wire, carrier) = pair();
     let id = call(true).carrier_call_id;
-    // The fake reports itself as the call's region.
+    // The fake reports its own address as the call's region.
     for region_url in [None, Some(API)] {
         let ending = Ending {
             carrier_call_id: &id,
@@ -183,7 +183,7 @@ fn a_call_is_ended() {
 }
 
 #[test]
-fn a_call_comes_in_and_is_answered_or_refused() {
+fn an_incoming_call_is_answered_or_declined() {
     let (wire, carrier) = pair();
     let call = call(false);
     let events = told(&carrier, &happens(&wire, &call, &CallEvent::Incoming));
@@ -224,7 +224,7 @@ fn a_call_comes_in_and_is_answered_or_refused() {
 }
 
 #[test]
-fn every_event_is_signed_and_understood() {
+fn every_event_is_genuine_and_parsed() {
     let (wire, carrier) = pair();
     let ended = |how| CallEvent::Ended { how, seconds: 42 };
     for (event, reason) in [
@@ -254,7 +254,7 @@ fn every_event_is_signed_and_understood() {
 }
 
 #[test]
-fn the_second_leg_is_genuine_and_of_no_interest() {
+fn events_of_the_second_leg_are_genuine_and_ignored() {
     let (wire, carrier) = pair();
     assert_eq!(wire.socket_leg(&call(true), "answered", NOW_S), None);
     wire.read(&sent(&order(&carrier))).unwrap();
@@ -265,7 +265,7 @@ fn the_second_leg_is_genuine_and_of_no_interest() {
 }
 
 #[test]
-fn what_is_forged_is_found() {
+fn forgeries_are_detected() {
     let (wire, carrier) = pair();
     let genuine = happens(&wire, &call(true), &CallEvent::Answered);
     let check =
@@ -281,7 +281,7 @@ fn what_is_forged_is_found() {
 }
 
 #[test]
-fn the_socket_shows_a_token_where_the_document_asked_for_it() {
+fn the_socket_has_a_token_if_the_document_requests_it() {
     let (wire, carrier) = pair();
     assert!(wire.socket_headers(MEDIA).is_empty());
     wire.read(&sent(&order(&carrier))).unwrap();
@@ -296,7 +296,7 @@ fn the_socket_shows_a_token_where_the_document_asked_for_it() {
 }
 
 #[test]
-fn sound_marks_and_clears_go_both_ways() {
+fn audio_marks_and_clears_match_in_both_directions() {
     let (wire, carrier) = pair();
     wire.read(&sent(&order(&carrier))).unwrap();
     let mut media = wire.media(&call(true));

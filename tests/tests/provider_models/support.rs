@@ -1,28 +1,28 @@
-//! A bench: an assistant on the fake's models, a tool, a webhook.
+//! The fixture: an assistant on the fake's models, a tool, a webhook.
 use serde_json::{Value, json};
-use sidetone_tests::receiver::{Manner, Received, Receiver};
-use sidetone_tests::{Made, World};
+use sidetone_tests::receiver::{Received, Receiver, ReceiverBehaviour};
+use sidetone_tests::{Created, World};
 use std::time::{Duration, Instant};
 
-/// An event that has not come by then never will.
+/// How long to wait for events.
 const EVENTS_MS: u64 = 20_000;
 
-/// What a scenario has at hand.
-pub struct Bench {
+/// The fixture of a scenario.
+pub struct Fixture {
     pub world: World,
     pub tool: Receiver,
-    pub tool_made: Made,
+    pub tool_made: Created,
     pub webhook: Receiver,
-    pub webhook_made: Made,
-    pub assistant: Made,
+    pub webhook_made: Created,
+    pub assistant: Created,
 }
 
-impl Bench {
-    /// An assistant with this model of the fake, a tool, a document and a webhook for everything.
+impl Fixture {
+    /// An assistant with this model of the fake, a tool, a document and a webhook for all events.
     pub fn new(model: &str) -> Self {
         let world = World::with_fakes();
-        let tool = Receiver::start(Manner::Status(200));
-        let webhook = Receiver::start(Manner::Status(204));
+        let tool = Receiver::start(ReceiverBehaviour::Status(200));
+        let webhook = Receiver::start(ReceiverBehaviour::Status(204));
         let parameters = json!({"type": "object", "properties": {"order": {"type": "string"}}});
         let tool_made = world.create(
             "/tools",
@@ -44,8 +44,8 @@ impl Bench {
         Self { world, tool, tool_made, webhook, webhook_made, assistant }
     }
 
-    /// A simulation of it: a caller that says these lines, and these evaluations.
-    pub fn simulation(&self, lines: &[&str], evaluations: Value) -> Made {
+    /// A simulation with a caller that says these lines, and with these evaluations.
+    pub fn simulation(&self, lines: &[&str], evaluations: Value) -> Created {
         let quoted: Vec<String> = lines.iter().map(|line| format!("\"{line}\"")).collect();
         let persona = self.world.create(
             "/simulations/personas",
@@ -62,21 +62,21 @@ impl Bench {
         )
     }
 
-    /// Runs a simulation of these lines to its end.
+    /// Runs a simulation with these lines; returns the completed run.
     pub fn run(&self, lines: &[&str]) -> Value {
         let simulation = self.simulation(lines, json!([]));
         let run = self.world.create(&format!("/simulations/{}/runs", simulation.id), json!({"seed": 7}));
         self.world.settle(&run.id)
     }
 
-    /// The events that came in once there are this many, as `(type, body)`.
+    /// Waits for this number of events; returns them as `(type, body, request)`.
     pub fn events(&self, count: usize) -> Vec<(String, Value, Received)> {
         let deadline = Instant::now() + Duration::from_millis(EVENTS_MS);
         while self.webhook.count() < count {
             if let Some(sandbox) = self.world.sandbox() {
                 sandbox.run_jobs();
             }
-            assert!(Instant::now() < deadline, "{} of {count} events came in", self.webhook.count());
+            assert!(Instant::now() < deadline, "{} of {count} events arrived", self.webhook.count());
             std::thread::sleep(Duration::from_millis(5));
         }
         let read = |received: Received| {

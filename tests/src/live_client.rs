@@ -1,4 +1,4 @@
-//! A conversation over a WebSocket, on any host.
+//! A client of live conversations, on any host.
 use std::collections::VecDeque;
 use std::net::{SocketAddr, TcpStream};
 
@@ -9,8 +9,8 @@ use tungstenite::{HandshakeError, Message, WebSocket};
 use crate::reply::Reply;
 use crate::wire;
 
-/// The client's end of the WebSocket.
-pub struct Talk<'a> {
+/// The client's end of a conversation's WebSocket.
+pub struct LiveClient<'a> {
     end: End<'a>,
     waiting: VecDeque<Value>,
     closed: Option<u16>,
@@ -21,13 +21,13 @@ enum End<'a> {
     Wire(Box<WebSocket<TcpStream>>),
 }
 
-impl<'a> Talk<'a> {
+impl<'a> LiveClient<'a> {
     /// In memory.
     pub fn in_memory(socket: SandboxSocket<'a>) -> Self {
         Self { end: End::Sandbox(socket), waiting: VecDeque::new(), closed: None }
     }
 
-    /// Over TCP; `Err` is the response when the service does not upgrade.
+    /// Over TCP; `Err` is the response if the service does not upgrade.
     pub fn over_tcp(address: SocketAddr, path: &str) -> Result<Self, Box<Reply>> {
         let stream = wire::connect(address).expect("the service listens");
         match tungstenite::client(format!("ws://{address}{path}"), stream) {
@@ -35,7 +35,7 @@ impl<'a> Talk<'a> {
                 Ok(Self { end: End::Wire(Box::new(socket)), waiting: VecDeque::new(), closed: None })
             }
             Err(HandshakeError::Failure(tungstenite::Error::Http(response))) => {
-                // The library does not read the body of a rejection; status and headers are available.
+                // The library does not read the body of a rejection.
                 let (parts, body) = response.into_parts();
                 let body = body.unwrap_or_default().into();
                 Err(Box::new(Reply::new(parts.status.as_u16(), parts.headers, body)))
@@ -48,7 +48,7 @@ impl<'a> Talk<'a> {
     pub fn send(&mut self, text: &str) {
         match &mut self.end {
             End::Sandbox(socket) => socket.send(text),
-            // The service may have closed the socket: what it sent still counts.
+            // The service may have closed the socket. Messages that it sent before can still be read.
             End::Wire(socket) => drop(socket.send(Message::text(text))),
         }
     }
@@ -61,12 +61,12 @@ impl<'a> Talk<'a> {
         }
     }
 
-    /// Sends a line of the user.
+    /// Sends a text of the user.
     pub fn say(&mut self, text: &str) {
         self.send(&serde_json::json!({"type": "user_text", "text": text}).to_string());
     }
 
-    /// The next message; `None` once the service has closed.
+    /// The next message; `None` after the service closed the socket.
     pub fn message(&mut self) -> Option<Value> {
         loop {
             if let Some(message) = self.waiting.pop_front() {
@@ -86,7 +86,7 @@ impl<'a> Talk<'a> {
                     }
                     Ok(Message::Close(frame)) => {
                         self.closed = frame.map(|frame| frame.code.into());
-                        // Answers the close frame.
+                        // Completes the closing handshake.
                         let _ = socket.flush();
                         return None;
                     }
@@ -97,7 +97,7 @@ impl<'a> Talk<'a> {
         }
     }
 
-    /// The next message, which must have this type.
+    /// Expects a message of this type next.
     #[track_caller]
     pub fn expect(&mut self, kind: &str) -> Value {
         let message = self.message();

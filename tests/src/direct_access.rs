@@ -1,4 +1,4 @@
-//! The engine's functions over the storage of a service that runs elsewhere, for what no request can do.
+//! The engine's storage functions over the storage of a service in another process, for effects that no request has.
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
@@ -23,14 +23,14 @@ use crate::reply::Reply;
 use crate::wire;
 use crate::world::BASE_URL;
 
-/// Over the data folder of a binary.
+/// The storage of a binary, by its data folder.
 pub fn in_folder(data: &Path) -> Services {
     let folder = DataFolder::open(data).expect("the data folder");
     let database = Sqlite::open(&folder.database()).expect("the database opens");
     services(Arc::new(database), Arc::new(Files::new(data)))
 }
 
-/// Over the bindings of a Worker behind `backdoor.mjs`.
+/// The storage of a Worker behind `direct_access.mjs`.
 pub fn at_edge(address: SocketAddr) -> Services {
     services(Arc::new(Bindings(address)), Arc::new(Bindings(address)))
 }
@@ -43,7 +43,7 @@ pub fn wait<T>(future: impl Future<Output = T>) -> T {
 
 fn services(database: Arc<dyn Database>, blobs: Arc<dyn Blobs>) -> Services {
     let config =
-        Config::from_settings(|_| None, BASE_URL, "the backdoor signs nothing").expect("a configuration");
+        Config::from_settings(|_| None, BASE_URL, "direct access signs nothing").expect("a configuration");
     let ports = Ports {
         database,
         blobs,
@@ -56,7 +56,7 @@ fn services(database: Arc<dyn Database>, blobs: Arc<dyn Blobs>) -> Services {
     Services::new(config, ports)
 }
 
-/// Does nothing: the service finds due jobs by itself.
+/// Sends no hints: the service finds due jobs by itself.
 struct NoQueue;
 
 impl Queue for NoQueue {
@@ -89,7 +89,7 @@ impl Bindings {
                 false => DatabaseError::Unavailable(error.to_owned()),
             });
         }
-        let results = reply["results"].as_array().expect("rows for each statement");
+        let results = reply["results"].as_array().expect("a result for each statement");
         Ok(results.iter().map(|rows| to_rows(rows.as_array().expect("rows"))).collect())
     }
 }

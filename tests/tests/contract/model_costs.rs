@@ -1,5 +1,5 @@
-//! What models were paid is known, also where what came of it could not be written: always on the Sandbox, over a
-//! database that fails when it is told to.
+//! The cost of model requests is counted even if their results could not be stored. Always on the Sandbox, over a
+//! database that fails on demand.
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -9,41 +9,41 @@ use sidetone_engine::base::limits::JOB_LEASE_MS;
 use sidetone_engine::ports::{HttpReply, HttpRequest};
 use sidetone_engine::storage::jobs::JobKind;
 use sidetone_tests::faults::{FaultyDatabase, StorageFault};
-use sidetone_tests::{Made, World};
+use sidetone_tests::{Created, World};
 
-/// What every request costs here.
+/// The cost of each request in this file.
 const REQUEST_MICROUSD: i64 = 11;
 
-/// How often the model was asked.
+/// The number of model requests.
 #[derive(Default)]
-struct Asked {
-    in_all: AtomicI64,
-    to_look_back: AtomicI64,
+struct ModelRequests {
+    total: AtomicI64,
+    analyses: AtomicI64,
 }
 
-impl Asked {
-    fn in_all(&self) -> i64 {
-        self.in_all.load(Ordering::SeqCst)
+impl ModelRequests {
+    fn total(&self) -> i64 {
+        self.total.load(Ordering::SeqCst)
     }
 
-    fn to_look_back(&self) -> i64 {
-        self.to_look_back.load(Ordering::SeqCst)
+    fn analyses(&self) -> i64 {
+        self.analyses.load(Ordering::SeqCst)
     }
 }
 
-/// A service whose storage fails on what follows the first analysis: its second write.
-fn world() -> (World, Arc<Asked>, Made) {
+/// A service whose storage fails on the second write after the first analysis is requested.
+fn world() -> (World, Arc<ModelRequests>, Created) {
     let database = Arc::new(FaultyDatabase::default());
     let rates = r#"{"openai/m": {"input_microusd_per_1m_tokens": 1000000, "output_microusd_per_1m_tokens": 1000000}}"#;
     let settings = [("SIDETONE_OPENAI_API_KEY", "sk-hush"), ("SIDETONE_MODELS", rates)];
     let world = World::over_with(database.clone(), &settings);
-    let asked = Arc::<Asked>::default();
-    let counts = asked.clone();
+    let requests = Arc::<ModelRequests>::default();
+    let counts = requests.clone();
     world.sandbox().unwrap().answer_http_with(move |request: &HttpRequest| {
-        counts.in_all.fetch_add(1, Ordering::SeqCst);
+        counts.total.fetch_add(1, Ordering::SeqCst);
         let mut words = "It is on its way.";
         if String::from_utf8_lossy(&request.body).contains("You look back") {
-            if counts.to_look_back.fetch_add(1, Ordering::SeqCst) == 0 {
+            if counts.analyses.fetch_add(1, Ordering::SeqCst) == 0 {
                 database.fail_write(2, StorageFault::Before);
             }
             words = r#"{"summary": "An order.", "sentiment": "neutral"}"#;
@@ -54,12 +54,12 @@ fn world() -> (World, Arc<Asked>, Made) {
     });
     let assistant = world
         .create("/assistants", json!({"name": "Shop", "instructions": "Be brief.", "model": "openai/m"}));
-    (world, asked, assistant)
+    (world, requests, assistant)
 }
 
 #[test]
-fn a_run_whose_end_is_written_later_is_looked_into_once() {
-    let (world, asked, assistant) = world();
+fn a_run_whose_end_is_written_later_is_analyzed_once() {
+    let (world, requests, assistant) = world();
     let persona = world.create(
         "/simulations/personas",
         json!({"name": "Ada", "system_prompt": "You are in a hurry.", "model": "builtin/rules"}),
@@ -76,39 +76,42 @@ fn a_run_whose_end_is_written_later_is_looked_into_once() {
     let sandbox = world.sandbox().unwrap();
     assert_eq!(incidents(&world), 1);
     let read = || world.get(format!("/simulations/runs/{}", run.id)).ok().json;
-    assert_eq!((asked.to_look_back(), &read()["status"]), (1, &json!("running")), "the end was not written");
+    assert_eq!((requests.analyses(), &read()["status"]), (1, &json!("running")), "the end was not stored");
     sandbox.advance(JOB_LEASE_MS);
     let over = world.settle(&run.id);
-    assert_eq!((&over["status"], asked.to_look_back()), (&json!("completed"), 1), "{over:#}");
+    assert_eq!((&over["status"], requests.analyses()), (&json!("completed"), 1), "{over:#}");
     assert_eq!(over["call"]["analysis"]["method"], "model");
-    let paid = asked.in_all() * REQUEST_MICROUSD;
+    let cost = requests.total() * REQUEST_MICROUSD;
     assert_eq!(
         (&over["cost_microusd"], &over["call"]["costs"]["llm_microusd"]),
-        (&json!(paid), &json!(paid))
+        (&json!(cost), &json!(cost))
     );
-    assert_eq!(this_month(&world), json!(paid));
+    assert_eq!(this_month(&world), json!(cost));
 }
 
 #[test]
-fn an_analysis_that_is_made_again_is_paid_again() {
-    let (world, asked, assistant) = world();
-    let mut talk = world.talk_to(&assistant.id);
-    let call_id = talk.expect("call_started")["call"]["id"].as_str().unwrap().to_owned();
-    talk.say("Where is order A-17?");
-    talk.hear();
-    talk.send(r#"{"type": "hang_up"}"#);
-    talk.rest();
+fn a_repeated_analysis_is_charged_again() {
+    let (world, requests, assistant) = world();
+    let mut client = world.start_conversation(&assistant.id);
+    let call_id = client.expect("call_started")["call"]["id"].as_str().unwrap().to_owned();
+    client.say("Where is order A-17?");
+    client.hear();
+    client.send(r#"{"type": "hang_up"}"#);
+    client.rest();
     let sandbox = world.sandbox().unwrap();
     assert_eq!(incidents(&world), 1);
-    assert_eq!(asked.to_look_back(), 1);
-    assert!(world.get(format!("/calls/{call_id}")).ok().json["analysis"].is_null(), "it was not written");
+    assert_eq!(requests.analyses(), 1);
+    assert!(
+        world.get(format!("/calls/{call_id}")).ok().json["analysis"].is_null(),
+        "the analysis was not stored"
+    );
     sandbox.advance(JOB_LEASE_MS);
     assert_eq!(world.settled_call(&call_id)["analysis"]["method"], "model");
-    assert_eq!(asked.to_look_back(), 2);
-    assert_eq!(this_month(&world), json!(asked.in_all() * REQUEST_MICROUSD));
+    assert_eq!(requests.analyses(), 2);
+    assert_eq!(this_month(&world), json!(requests.total() * REQUEST_MICROUSD));
 }
 
-/// Runs what is due once; how often that failed.
+/// Runs due jobs once; returns the number of failures.
 fn incidents(world: &World) -> usize {
     let engine = world.sandbox().unwrap().services();
     block_on(engine.run_due_jobs("sandbox", JobKind::ALL, 32)).unwrap().incidents.len()

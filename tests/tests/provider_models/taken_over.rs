@@ -1,4 +1,4 @@
-//! A run that was over but for its last write when its runner failed: whoever takes it over ends it as it was.
+//! A run whose runner fails at the last write: the next runner completes it with the same result.
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -11,13 +11,13 @@ use sidetone_engine::ports::HttpReply;
 use sidetone_engine::storage::jobs::JobKind;
 use sidetone_tests::faults::{FaultyDatabase, StorageFault};
 
-/// An answer takes longer than a run goes without a note of how far it is.
+/// Longer than the interval between a run's progress notes.
 const ANSWER_MS: u64 = 5_000;
-/// Whatever was put back is due.
+/// After this time every released job is due.
 const LATER_MS: i64 = 6_000_000;
 
 #[test]
-fn a_run_that_was_over_is_completed_by_whoever_takes_it_over() {
+fn a_run_with_a_failed_last_write_is_completed_by_the_next_runner() {
     for evaluations in [json!([]), json!([{"kind": "judge", "role": "any", "includes": "polite"}])] {
         let (run, _) = taken_over(&evaluations, 1);
         assert_eq!((&run["status"], &run["error"]), (&json!("completed"), &Value::Null), "{run:#}");
@@ -27,7 +27,7 @@ fn a_run_that_was_over_is_completed_by_whoever_takes_it_over() {
 }
 
 #[test]
-fn a_run_that_is_given_up_asks_nobody_any_more() {
+fn a_run_that_is_given_up_sends_no_further_requests() {
     let tries = usize::try_from(JOB_ATTEMPTS_MAX).unwrap();
     let (run, analysed) = taken_over(&json!([]), tries);
     assert_eq!(run["error"]["code"], "gave_up", "{run:#}");
@@ -35,7 +35,7 @@ fn a_run_that_is_given_up_asks_nobody_any_more() {
     assert_eq!(analysed, tries);
 }
 
-/// The run, of which so many runners could not write what it came to, and how often its call was analysed.
+/// The run, after this number of runners failed to write its result, and the number of analyses of its call.
 fn taken_over(evaluations: &Value, failures: usize) -> (Value, usize) {
     let database = Arc::new(FaultyDatabase::default());
     let settings = [("SIDETONE_PROVIDERS", r#"{"m": {"base_url": "http://model.example/v1"}}"#)];
@@ -47,13 +47,13 @@ fn taken_over(evaluations: &Value, failures: usize) -> (Value, usize) {
         block_on(clock.sleep(ANSWER_MS));
         let asked = String::from_utf8_lossy(&request.body).into_owned();
         if asked.contains("You look back at") && count.fetch_add(1, Ordering::SeqCst) < failures {
-            // The next write is the one that would end the run.
+            // The next write would end the run.
             database.fail_write(1, StorageFault::Before);
         }
         Ok(answer(&asked))
     });
     for _ in 0..failures {
-        // It says what went wrong, and the run is put back.
+        // The runner reports the failure and releases the run.
         let turn = block_on(sandbox.services().run_due_jobs("runner", JobKind::ALL, 1)).unwrap();
         assert_eq!(turn.incidents.len(), 1, "{turn:?}");
         sandbox.advance(LATER_MS);
@@ -81,7 +81,7 @@ fn prepare(sandbox: &Sandbox, evaluations: &Value) -> String {
     make(&format!("/simulations/{simulation}/runs"), json!({"seed": 1}))
 }
 
-/// What the model says in each of its parts.
+/// The model's answer in each of its roles.
 fn answer(asked: &str) -> HttpReply {
     let message = if asked.contains("You look back at") {
         json!({"content": r#"{"summary": "They met.", "sentiment": "neutral"}"#})

@@ -1,4 +1,4 @@
-//! The binary as an operator meets it: starting, stopping, refusing, and its command line.
+//! The binary from the operator's point of view: start, stop, errors at start, and the command line.
 #![allow(missing_docs, clippy::expect_used, clippy::panic, clippy::print_stdout, reason = "a test")]
 use std::io::{BufReader, Write};
 use std::net::TcpStream;
@@ -26,9 +26,9 @@ fn a_graceful_stop_finishes_open_requests() {
     server.terminate();
     std::thread::sleep(Duration::from_millis(200));
     let refused = TcpStream::connect(server.address());
-    assert!(refused.is_err(), "no new connection is taken");
+    assert!(refused.is_err(), "no new connection is accepted");
     open.get_mut().write_all(rest.as_bytes()).expect("the server still reads");
-    let answer = read_answer(&mut open).expect("the open request is answered");
+    let answer = read_answer(&mut open).expect("the open request gets its response");
 
     assert_eq!(answer.status, 201, "{}", answer.json);
     assert!(server.wait().success());
@@ -43,11 +43,11 @@ fn a_stop_ends_an_idle_connection_at_once() {
     idle.expect(200, "GET", "/assistants", None);
     let started = Instant::now();
     assert!(server.stop().success());
-    assert!(started.elapsed() < Duration::from_secs(5), "nothing was open to wait for");
+    assert!(started.elapsed() < Duration::from_secs(5), "there was no open request to wait for");
 }
 
 #[test]
-fn a_second_server_on_the_same_folder_is_refused() {
+fn a_second_server_on_the_same_folder_does_not_start() {
     let folder = Folder::new();
     let data = folder.path().join("data");
     let server = Server::start(&data, &[]);
@@ -57,7 +57,7 @@ fn a_second_server_on_the_same_folder_is_refused() {
 }
 
 #[test]
-fn a_database_from_a_newer_version_is_refused() {
+fn a_database_from_a_newer_version_is_rejected() {
     let folder = Folder::new();
     let data = folder.path().join("data");
     assert!(Server::start(&data, &[]).stop().success());
@@ -73,7 +73,7 @@ fn a_database_from_a_newer_version_is_refused() {
 }
 
 #[test]
-fn a_bad_setting_stops_the_start_and_is_named() {
+fn an_invalid_setting_prevents_the_start_and_is_named() {
     let folder = Folder::new();
     for (name, value) in [
         ("SIDETONE_LISTEN", "everywhere"),
@@ -97,7 +97,7 @@ fn a_bad_setting_stops_the_start_and_is_named() {
 }
 
 #[test]
-fn the_command_line_works_beside_the_server() {
+fn the_command_line_works_while_the_server_runs() {
     let folder = Folder::new();
     let data = folder.path().join("data");
     let server = Server::start(&data, &[]);
@@ -118,7 +118,7 @@ fn the_command_line_works_beside_the_server() {
     answered(&process::run(&data, &[], &arguments));
     let name: String = Connection::open(&backup)
         .and_then(|file| file.query_row("SELECT name FROM assistants", [], |row| row.get(0)))
-        .expect("the backup has it");
+        .expect("the backup contains the assistant");
     assert_eq!(name, "Desk");
     let line = refused(&process::run(&data, &[], &arguments));
     assert!(line.contains("exists"), "{line}");
@@ -128,22 +128,22 @@ fn the_command_line_works_beside_the_server() {
 }
 
 #[test]
-fn what_a_worker_has_to_be_given_is_printed_and_touches_nothing() {
+fn printing_the_secrets_of_a_worker_writes_nothing() {
     let folder = Folder::new();
     let data = folder.path().join("data");
     let text = answered(&process::run(&data, &[], &["secrets"]));
-    assert!(!data.exists(), "no data folder is made");
+    assert!(!data.exists(), "no data folder is created");
     let lines: Vec<(&str, &str)> = text.lines().filter_map(|line| line.split_once('=')).collect();
     let names: Vec<&str> = lines.iter().map(|(name, _)| *name).collect();
     assert_eq!(names, ["SIDETONE_SECRET", "SIDETONE_BOOTSTRAP_KEYS"]);
     assert!(lines[0].1.len() == 64, "{text}");
-    // They are settings that a start takes, and the key opens a workspace.
+    // The printed settings are valid, and the key creates a workspace.
     let server = Server::start(&data, &lines);
     server.connect(lines[1].1).expect(200, "GET", "/assistants", None);
 }
 
 #[test]
-fn a_restored_backup_serves() {
+fn a_restored_backup_works() {
     let folder = Folder::new();
     let (data, copy) = (folder.path().join("data"), folder.path().join("copy"));
     let key = bootstrap_key(2);
@@ -162,7 +162,7 @@ fn a_restored_backup_serves() {
 }
 
 #[test]
-fn a_backup_ends_while_others_write() {
+fn a_backup_completes_during_writes() {
     let folder = Folder::new();
     let data = folder.path().join("data");
     let key = bootstrap_key(3);
@@ -176,7 +176,7 @@ fn a_backup_ends_while_others_write() {
     }
     let stop = AtomicBool::new(false);
     let backup = folder.path().join("backup.db");
-    std::fs::write(folder.path().join("backup.db.part"), "of a backup that was cut off").expect("a file");
+    std::fs::write(folder.path().join("backup.db.part"), "of an interrupted backup").expect("a file");
     std::thread::scope(|threads| {
         threads.spawn(|| {
             let mut client = server.connect(&key);
@@ -192,14 +192,14 @@ fn a_backup_ends_while_others_write() {
             .expect("the binary runs");
         let deadline = Instant::now() + Duration::from_secs(20);
         let ended = loop {
-            match child.try_wait().expect("the process can be watched") {
+            match child.try_wait().expect("the process can be waited for") {
                 None if Instant::now() < deadline => std::thread::sleep(Duration::from_millis(10)),
                 ended => break ended,
             }
         };
         stop.store(true, Ordering::Relaxed);
         let _ = child.kill();
-        assert!(ended.is_some_and(|status| status.success()), "the backup ends: {ended:?}");
+        assert!(ended.is_some_and(|status| status.success()), "the backup completes: {ended:?}");
     });
     let file = Connection::open(&backup).expect("the backup opens");
     let number = |sql: &str| file.query_row(sql, [], |row| row.get::<_, i64>(0)).expect(sql);
@@ -213,7 +213,7 @@ fn a_backup_ends_while_others_write() {
 }
 
 #[test]
-fn a_start_that_cannot_listen_keeps_the_first_key() {
+fn a_start_that_cannot_listen_does_not_use_up_the_first_key() {
     let folder = Folder::new();
     let data = folder.path().join("data");
     let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
@@ -222,13 +222,13 @@ fn a_start_that_cannot_listen_keeps_the_first_key() {
     assert!(refused(&output).contains("SIDETONE_LISTEN"));
     let server = Server::start(&data, &[]);
     let link = format!("serving http://{} ", server.address());
-    assert!(server.welcome().contains(&link), "links name the real port: {}", server.welcome());
+    assert!(server.welcome().contains(&link), "links contain the real port: {}", server.welcome());
     server.connect(&key_in(server.welcome())).expect(200, "GET", "/assistants", None);
     assert!(server.stop().success());
 }
 
 #[test]
-fn a_broken_secret_file_is_named() {
+fn the_error_names_a_broken_secret_file() {
     let folder = Folder::new();
     let data = folder.path().join("data");
     assert!(Server::start(&data, &[]).stop().success());
@@ -241,9 +241,9 @@ fn a_broken_secret_file_is_named() {
 
 #[cfg(unix)]
 #[test]
-fn only_the_owner_can_read_what_is_kept() {
+fn only_the_owner_can_read_the_data() {
     use std::os::unix::fs::PermissionsExt;
-    let mode = |path: &Path| path.metadata().expect("it is there").permissions().mode() & 0o777;
+    let mode = |path: &Path| path.metadata().expect("the file exists").permissions().mode() & 0o777;
     let folder = Folder::new();
     let data = folder.path().join("data");
     let server = Server::start(&data, &[]);
@@ -298,11 +298,11 @@ fn no_secret_is_logged() {
     assert!(!server.welcome().contains(&key), "the first key is shown only at the first start");
 }
 
-/// The one line a refusal is.
+/// The error, which must be one line.
 fn refused(output: &Output) -> String {
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(!output.status.success(), "it was taken: {}", String::from_utf8_lossy(&output.stdout));
-    assert_eq!(text.lines().count(), 1, "one line: {text}");
+    assert!(!output.status.success(), "the start succeeded: {}", String::from_utf8_lossy(&output.stdout));
+    assert_eq!(text.lines().count(), 1, "expected one line: {text}");
     assert!(text.starts_with("sidetone: "), "{text}");
     text
 }
@@ -313,6 +313,6 @@ fn answered(output: &Output) -> String {
 }
 
 fn key_in(text: &str) -> String {
-    let start = text.find("sidetone_").unwrap_or_else(|| panic!("no key is shown: {text}"));
+    let start = text.find("sidetone_").unwrap_or_else(|| panic!("no key in the output: {text}"));
     text[start..].chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').collect()
 }

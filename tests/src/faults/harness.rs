@@ -1,4 +1,4 @@
-//! One service with planned faults, in memory or in workerd, behind the same interface.
+//! One service with planned faults, in memory or in workerd, behind one interface.
 use sidetone_engine::ports::{JobQueue, Wake};
 use sidetone_engine::storage::jobs::JobKind;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -24,14 +24,14 @@ const SETTINGS: &[(&str, &str)] = &[("SIDETONE_ALLOW_PRIVATE_TARGETS", "1")];
 /// The Worker's queue settings: batch size and polling per invocation.
 const JOBS_AT_ONCE: usize = 4;
 const CLAIMS_MAX: usize = 4;
-/// Time for a queue in workerd to deliver pending messages.
+/// The time in which a queue in workerd delivers pending messages.
 const QUEUE_MS: u64 = 200;
 /// How long to wait for an expected event: longer than the queue's pause before a redelivery.
 const WAIT_MS: u64 = 25_000;
 
-/// A service with a workspace, an endpoint for its tools, and planned faults.
-pub struct Rig {
-    /// The workspace. On the Sandbox, [`Rig::call`] delivers its hints.
+/// A service with a workspace, a tool endpoint, and planned faults.
+pub struct FaultHarness {
+    /// The workspace. On the Sandbox, [`FaultHarness::call`] delivers its hints.
     pub world: World,
     /// The endpoint for tools.
     pub endpoint: Endpoint,
@@ -47,12 +47,12 @@ enum Host {
     },
     Edge {
         edge: Arc<Edge>,
-        /// The plan applies to the whole Worker, so only one scenario uses it at a time.
-        _turn: Option<MutexGuard<'static, ()>>,
+        /// Held because the plan applies to the whole Worker: one test at a time.
+        _lock: Option<MutexGuard<'static, ()>>,
     },
 }
 
-/// Counters since the plan was set.
+/// Counters since the start of the plan.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     /// Database batches except the final ones of a job runner.
@@ -69,8 +69,8 @@ pub struct Counts {
     pub met: usize,
 }
 
-impl Rig {
-    /// On the host `sandbox` or `worker`, without faults yet.
+impl FaultHarness {
+    /// On the host `sandbox` or `worker`, without a plan.
     pub fn on_host(name: &str) -> Self {
         match name {
             "sandbox" => Self::in_memory(),
@@ -79,15 +79,15 @@ impl Rig {
                 let turn = TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
                 let edge = Edge::shared_faulty();
                 let key = edge.fresh_key();
-                let rig = Self::at_edge(edge, key, Endpoint::start(), Some(turn));
-                rig.calm();
-                rig
+                let harness = Self::at_edge(edge, key, Endpoint::start(), Some(turn));
+                harness.stop_plan();
+                harness
             }
-            other => panic!("no faults can be planned on {other}"),
+            other => panic!("fault plans are not supported on {other}"),
         }
     }
 
-    /// On a separate Worker for this scenario.
+    /// On a Worker of its own.
     pub fn at(edge: Arc<Edge>, key: String, endpoint: Endpoint) -> Self {
         Self::at_edge(edge, key, endpoint, None)
     }
@@ -99,7 +99,7 @@ impl Rig {
         turn: Option<MutexGuard<'static, ()>>,
     ) -> Self {
         let world = World::at_edge(edge.clone(), key);
-        Self { world, endpoint, host: Host::Edge { edge, _turn: turn } }
+        Self { world, endpoint, host: Host::Edge { edge, _lock: turn } }
     }
 
     fn in_memory() -> Self {
@@ -118,10 +118,10 @@ impl Rig {
     }
 
     /// Starts a plan.
-    pub fn rage(&self, plan: &FaultPlan) {
+    pub fn start_plan(&self, plan: &FaultPlan) {
         match &self.host {
             Host::Sandbox { database, plan: current, queue, .. } => {
-                database.rage(plan.clone());
+                database.start_plan(plan.clone());
                 *lock(current) = plan.clone();
                 *lock(queue) = Counts::default();
             }
@@ -132,9 +132,9 @@ impl Rig {
     }
 
     /// Ends the plan; returns the counters.
-    pub fn calm(&self) -> Counts {
+    pub fn stop_plan(&self) -> Counts {
         let counts = self.counts();
-        self.rage(&FaultPlan::default());
+        self.start_plan(&FaultPlan::default());
         counts
     }
 
@@ -156,7 +156,7 @@ impl Rig {
         }
     }
 
-    /// Waits until a counter reaches its value.
+    /// Waits until the counters satisfy a condition.
     #[track_caller]
     pub fn wait_until(&self, done: impl Fn(Counts) -> bool) {
         let started = Instant::now();
@@ -166,7 +166,7 @@ impl Rig {
         }
     }
 
-    /// Lets time pass, so that late hints are delivered.
+    /// Advances the clock and delivers late hints.
     pub fn pass(&self, ms: i64) {
         match &self.host {
             Host::Sandbox { late, .. } => {
@@ -181,7 +181,7 @@ impl Rig {
         }
     }
 
-    /// Runs the cron trigger, which may be killed.
+    /// Runs the cron trigger. The plan may kill it.
     pub fn sweep(&self) {
         match &self.host {
             Host::Sandbox { queue, .. } => {
@@ -238,7 +238,7 @@ impl Rig {
     /// One invocation of a consumer; `false` when it was killed.
     fn turns(&self, queue: JobQueue) -> bool {
         let Host::Sandbox { database, .. } = &self.host else { return true };
-        database.revive();
+        database.start_job_runner();
         let engine = sandbox(&self.world).services();
         for _ in 0..CLAIMS_MAX {
             // A killed invocation never completes, and is dropped in its current state.
@@ -246,7 +246,7 @@ impl Rig {
                 engine.run_due_jobs("consumer", &JobKind::of_queue(queue), JOBS_AT_ONCE).now_or_never();
             match ended {
                 None => {
-                    database.revive();
+                    database.start_job_runner();
                     return false;
                 }
                 Some(Ok(turn)) if turn.ran > 0 => {}

@@ -1,9 +1,9 @@
-// The Worker as it was built, with its storage within reach of tests: the test's own entry for workerd, in place of
-// build/index.js. Nothing of it is in the product. tests/src/backdoor.rs is the other end.
+// The test entry for workerd, in place of build/index.js: the built Worker, with direct access to its storage. The product
+// contains none of this. tests/src/direct_access.rs is the client.
 //
 //   POST   /__sql            [[sql, params], …] as one D1 batch; {"results": …} or {"error": text}
-//   PUT    /__blobs/KEY      keeps the body in the bucket
-//   GET    /__blobs/KEY      ?first=0&bytes=10: those bytes; without, {"size": …}
+//   PUT    /__blobs/KEY      stores the body in the bucket
+//   GET    /__blobs/KEY      with ?first=0&bytes=10 those bytes; without, {"size": …}
 //   DELETE /__blobs/KEY
 import Sidetone from "./build/index.js";
 

@@ -1,6 +1,6 @@
-//! Everything outside fails by a seed: models that answer garbage, half an answer or nothing, tools and
-//! receivers that hang, flood, redirect or reset, storage that fails before, half-way and after, runners
-//! that are killed. Whatever the seed, what is left is bounded and true.
+//! Everything outside fails by a seed: models with garbage, partial or no answers, tools and
+//! receivers that hang, flood, redirect or reset, storage that fails before, half-way and after a commit, and killed
+//! runners. For every seed, the remaining records are bounded and correct.
 use sidetone_engine::storage::jobs::JobKind;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
@@ -16,12 +16,12 @@ use sidetone_tests::Choices;
 use sidetone_tests::faults::{FaultPlan, FaultyDatabase};
 
 const RUNS: usize = 4;
-/// A run that is tried as often as it may, over leases that run out, is over by then.
+/// Enough for the maximum number of attempts with expiring leases.
 const ROUNDS_MAX: usize = 2_000;
 const ROUND_MS: i64 = 20_000;
 
 #[test]
-fn whatever_fails_outside_a_bounded_and_true_record_is_left() {
+fn records_are_bounded_and_correct_whatever_fails() {
     let range = std::env::var("SIDETONE_FAULT_SEEDS").unwrap_or_else(|_| "0..60".to_owned());
     let (first, end) = range.split_once("..").map_or_else(
         || (range.parse().unwrap(), range.parse::<u64>().unwrap() + 1),
@@ -37,19 +37,19 @@ fn whatever_fails_outside_a_bounded_and_true_record_is_left() {
     println!("{met:?}");
     if end - first >= 60 {
         for what in ["completed", "error", "tool", "tool failed", "delivered"] {
-            assert!(met.get(what).is_some_and(|count| *count > 0), "never met: {what} in {met:?}");
+            assert!(met.get(what).is_some_and(|count| *count > 0), "did not occur: {what} in {met:?}");
         }
     }
 }
 
-/// What was sent out, by the kind of its receiver.
+/// The requests that were sent, by kind.
 #[derive(Default)]
 struct Outside {
     choices: Option<Choices>,
-    /// Arguments of each tool call by its id: the same in every try.
+    /// The arguments of each tool call, by its id. Every try has the same ones.
     tools: BTreeMap<String, Vec<u8>>,
     events: BTreeMap<String, Vec<u8>>,
-    taken: BTreeSet<String>,
+    accepted: BTreeSet<String>,
 }
 
 fn one(seed: u64) -> BTreeMap<&'static str, usize> {
@@ -64,22 +64,22 @@ fn one(seed: u64) -> BTreeMap<&'static str, usize> {
     let outside = Arc::new(Mutex::new(Outside { choices: Some(Choices(seed)), ..Outside::default() }));
     let ours = outside.clone();
     sandbox.answer_http_with(move |request| answer(&mut ours.lock().unwrap(), request));
-    database.rage(FaultPlan::from_seed(seed));
+    database.start_plan(FaultPlan::from_seed(seed));
     let mut rounds = 0;
     while !settled(&sandbox, &runs) {
         rounds += 1;
-        assert!(rounds < ROUNDS_MAX, "runs do not come to their end");
+        assert!(rounds < ROUNDS_MAX, "the runs do not end");
         if rounds == ROUNDS_MAX / 4 {
-            // From here on storage is well: what is left has to come to its end.
-            database.rage(FaultPlan::default());
+            // From here on storage works, and everything must complete.
+            database.start_plan(FaultPlan::default());
         }
-        database.revive();
-        // A killed runner never answers; one whose storage fails says so. Both are tried again later.
+        database.start_job_runner();
+        // A killed runner never completes; one with failing storage returns an error. Both are tried again later.
         let _ = sandbox.services().run_due_jobs("runner", JobKind::ALL, 8).now_or_never();
         sandbox.advance(ROUND_MS);
     }
-    database.revive();
-    database.rage(FaultPlan::default());
+    database.start_job_runner();
+    database.start_plan(FaultPlan::default());
     outside.lock().unwrap().choices = None;
     sandbox.advance(100 * 60 * 60 * 1000);
     sandbox.run_jobs();
@@ -129,15 +129,15 @@ fn answer(outside: &mut Outside, request: &HttpRequest) -> Result<HttpReply, Htt
         let body: Value = serde_json::from_slice(&request.body).unwrap();
         let arguments = body["arguments"].to_string().into_bytes();
         let first = outside.tools.entry(header("idempotency-key")).or_insert_with(|| arguments.clone());
-        assert_eq!(*first, arguments, "the same call under the same id");
+        assert_eq!(*first, arguments, "one id, one tool call");
     }
     let id = header("webhook-id");
     if request.url.contains("hook.example") {
         let first = outside.events.entry(id.clone()).or_insert_with(|| request.body.to_vec());
-        assert_eq!(*first, request.body, "the same event under the same id");
+        assert_eq!(*first, request.body, "one id, one event");
     }
     let Some(choices) = &mut outside.choices else {
-        outside.taken.insert(id);
+        outside.accepted.insert(id);
         return Ok(reply(200, "ok"));
     };
     let fault = choices.below(12);
@@ -150,20 +150,20 @@ fn answer(outside: &mut Outside, request: &HttpRequest) -> Result<HttpReply, Htt
         2 => Ok(reply(500, "no")),
         3 => Ok(reply(302, "elsewhere")),
         4 => {
-            // Of an answer with a good status the rest does not matter to a delivery.
-            outside.taken.insert(id);
+            // For a delivery, only the status matters.
+            outside.accepted.insert(id);
             let most = TOOL_RESPONSE_BYTES_MAX.max(DELIVERY_RESPONSE_BYTES_MAX);
             Ok(reply(200, &"flood ".repeat(most)))
         }
         5 => Ok(reply(429, "")),
         _ => {
-            outside.taken.insert(id);
+            outside.accepted.insert(id);
             Ok(reply(200, "ok"))
         }
     }
 }
 
-/// A chat completion, or what comes in its place.
+/// A chat completion, or a fault instead.
 fn model(choices: &mut Choices, fault: u64) -> Result<HttpReply, HttpError> {
     let call = |name: &str, arguments: &str| {
         json!({"role": "assistant", "content": null, "tool_calls": [
@@ -221,7 +221,7 @@ fn check(sandbox: &Sandbox, runs: &[String], outside: &Outside) -> BTreeMap<&'st
             match row["role"].as_str() {
                 Some("tool_call") => {
                     let fresh = called.insert(row["tool_call_id"].as_str().unwrap().to_owned());
-                    assert!(fresh, "an id of two calls: {row}");
+                    assert!(fresh, "two calls have the same id: {row}");
                 }
                 Some("tool_result") => meet(if row["is_error"] == true { "tool failed" } else { "tool" }),
                 _ => {}
@@ -229,9 +229,9 @@ fn check(sandbox: &Sandbox, runs: &[String], outside: &Outside) -> BTreeMap<&'st
         }
         assert!(call["costs"]["total_microusd"].as_i64() <= run["cost_microusd"].as_i64());
     }
-    // A run that was given up has a row for each call its journal told of, so nothing went out unseen.
+    // The transcript of a run that was given up contains all calls from its journal, so every sent call is in a transcript.
     for id in outside.tools.keys() {
-        assert!(called.contains(id), "a call that no transcript tells of: {id}");
+        assert!(called.contains(id), "a sent call is not in any transcript: {id}");
     }
     assert_eq!(sandbox.get("/calls").json["stats"]["total"], runs.len());
     let webhook = sandbox.get("/webhooks").json[0].clone();
@@ -243,10 +243,10 @@ fn check(sandbox: &Sandbox, runs: &[String], outside: &Outside) -> BTreeMap<&'st
         match delivery["status"].as_str() {
             Some("delivered") => {
                 meet("delivered");
-                assert!(outside.taken.contains(delivery["event_id"].as_str().unwrap()), "{delivery}");
+                assert!(outside.accepted.contains(delivery["event_id"].as_str().unwrap()), "{delivery}");
             }
             Some("failed") => meet("given up"),
-            _ => panic!("still on its way: {delivery}"),
+            _ => panic!("still pending: {delivery}"),
         }
     }
     for kind in ["call.started", "call.ended", "call.analyzed"] {

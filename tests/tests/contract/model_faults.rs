@@ -1,21 +1,21 @@
-//! Whose fault it is when a model does not answer: its provider's, or the operator's whose settings lead nowhere.
+//! Who is at fault when a model does not answer: its provider, or the operator, if a setting is wrong.
 use serde_json::{Value, json};
 use sidetone_engine::ports::{HttpError, HttpReply};
 use sidetone_engine::sql;
-use sidetone_tests::{Made, World};
+use sidetone_tests::{Created, World};
 
 const MODEL: &str = "openai/some-model";
 
 type Answer = fn() -> Result<HttpReply, HttpError>;
 
-/// What the provider answers, and whose fault that is.
+/// The provider's response and the expected fault.
 const ANSWERS: [(&str, Answer, &str); 6] = [
-    ("not well", || refusal(500, ""), "provider"),
-    ("silent", || Err(HttpError::Timeout), "provider"),
-    ("does not take the request", || refusal(400, ""), "provider"),
-    ("does not take the key", || refusal(401, ""), "operator"),
+    ("a server error", || refusal(500, ""), "provider"),
+    ("a timeout", || Err(HttpError::Timeout), "provider"),
+    ("a rejected request", || refusal(400, ""), "provider"),
+    ("a rejected key", || refusal(401, ""), "operator"),
     ("an empty account", || refusal(429, "insufficient_quota"), "operator"),
-    ("an address that is not allowed", || Err(HttpError::Refused), "operator"),
+    ("a forbidden address", || Err(HttpError::Refused), "operator"),
 ];
 
 fn refusal(status: u16, kind: &str) -> Result<HttpReply, HttpError> {
@@ -23,19 +23,19 @@ fn refusal(status: u16, kind: &str) -> Result<HttpReply, HttpError> {
     Ok(HttpReply { status, headers: Vec::new(), body: body.into() })
 }
 
-/// A service whose provider answers like this.
+/// A service whose provider gives this answer.
 fn world(answer: Answer) -> World {
     let world = World::with_settings(&[("SIDETONE_OPENAI_API_KEY", "sk-hush")]);
     world.sandbox().unwrap().answer_http_with(move |_| answer());
     world
 }
 
-fn assistant(world: &World, model: &str) -> Made {
+fn assistant(world: &World, model: &str) -> Created {
     world.create("/assistants", json!({"name": "Desk", "instructions": "Be kind.", "model": model}))
 }
 
-/// A queued run of these models.
-fn run(world: &World, caller: &str, model: &str, judge: &str) -> Made {
+/// A queued run with these models.
+fn run(world: &World, caller: &str, model: &str, judge: &str) -> Created {
     let evaluations = json!([{"kind": "judge", "role": "any", "includes": "The assistant is kind."}]);
     let persona = world.create(
         "/simulations/personas",
@@ -57,7 +57,7 @@ fn end(call: &Value) -> [&str; 3] {
 }
 
 #[test]
-fn a_run_says_whose_model_failed_and_its_call_whose_fault_it_is() {
+fn a_failed_run_names_the_model_and_its_call_has_the_fault() {
     for (what, answer, fault) in ANSWERS {
         for (caller, model) in [(MODEL, "builtin/rules"), ("builtin/rules", MODEL)] {
             let world = world(answer);
@@ -71,7 +71,7 @@ fn a_run_says_whose_model_failed_and_its_call_whose_fault_it_is() {
 }
 
 #[test]
-fn a_judge_that_fails_is_no_fault_of_the_call() {
+fn a_failing_judge_does_not_change_the_fault_of_the_call() {
     for (what, answer, _) in ANSWERS {
         let world = world(answer);
         let run = world.settle(&run(&world, "builtin/rules", "builtin/rules", MODEL).id);
@@ -81,7 +81,7 @@ fn a_judge_that_fails_is_no_fault_of_the_call() {
 }
 
 #[test]
-fn a_live_call_says_so_too() {
+fn a_live_call_has_the_fault() {
     for (what, answer, fault) in ANSWERS {
         let world = world(answer);
         let call = greeted(&world, &assistant(&world, MODEL));
@@ -90,7 +90,7 @@ fn a_live_call_says_so_too() {
 }
 
 #[test]
-fn a_provider_that_is_configured_no_more_is_the_operators_matter() {
+fn a_removed_provider_is_the_operators_fault() {
     let world = world(|| refusal(500, ""));
     let expected = ["failed", "model_failed", "operator"];
     let assistant = assistant(&world, MODEL);
@@ -109,13 +109,13 @@ fn a_provider_that_is_configured_no_more_is_the_operators_matter() {
     assert_eq!(end(&run["call"]), expected, "{run:#}");
 }
 
-/// Says hello to it; the call, once it is over.
+/// Says hello to the assistant; returns the settled call.
 #[track_caller]
-fn greeted(world: &World, assistant: &Made) -> Value {
-    let mut talk = world.talk_to(&assistant.id);
-    let call_id = talk.expect("call_started")["call"]["id"].as_str().unwrap().to_owned();
-    talk.say("Hello");
-    assert_eq!(talk.expect("error")["code"], "model_failed");
-    talk.expect("call_ended");
+fn greeted(world: &World, assistant: &Created) -> Value {
+    let mut client = world.start_conversation(&assistant.id);
+    let call_id = client.expect("call_started")["call"]["id"].as_str().unwrap().to_owned();
+    client.say("Hello");
+    assert_eq!(client.expect("error")["code"], "model_failed");
+    client.expect("call_ended");
     world.settled_call(&call_id)
 }

@@ -1,33 +1,34 @@
-//! A batch with tools, knowledge and a judge: everything that is told of it agrees.
+//! A batch with tools, knowledge and a judge: all resources and events agree.
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 use sidetone_engine::storage::signing::webhook_signature;
 
-use crate::support::{Bench, rows};
+use crate::support::{Fixture, rows};
 
 #[test]
-fn a_batch_completes_and_everything_says_what_happened() {
-    let bench = Bench::new("tools");
+fn a_batch_completes_with_consistent_records() {
+    let fixture = Fixture::new("tools");
     let evaluations = json!([
         {"kind": "transcript", "role": "assistant", "includes": "hello"},
         {"kind": "tool_call", "role": "any", "includes": "lookup"},
         {"kind": "judge", "role": "user", "includes": "order A-17"},
     ]);
-    bench.simulation(&["Where is order A-17?", "And ärger über order 18?"], evaluations.clone());
-    bench.simulation(&["Hello, order A-17 please"], evaluations);
-    let batch =
-        bench.world.post("/simulations/runs/batch", json!({"assistant_id": bench.assistant.id, "seed": 3}));
+    fixture.simulation(&["Where is order A-17?", "And ärger über order 18?"], evaluations.clone());
+    fixture.simulation(&["Hello, order A-17 please"], evaluations);
+    let batch = fixture
+        .world
+        .post("/simulations/runs/batch", json!({"assistant_id": fixture.assistant.id, "seed": 3}));
     let batch = batch.created();
     let ids: Vec<&str> =
         batch["runs"].as_array().unwrap().iter().map(|run| run["id"].as_str().unwrap()).collect();
     assert_eq!(ids.len(), 2);
-    let runs: Vec<Value> = ids.iter().map(|id| bench.world.settle(id)).collect();
+    let runs: Vec<Value> = ids.iter().map(|id| fixture.world.settle(id)).collect();
 
     let mut tool_ids = BTreeSet::new();
     for run in &runs {
         assert_eq!((&run["status"], &run["passed"]), (&json!("completed"), &json!(true)), "{run:#}");
-        let call = bench.world.get(format!("/calls/{}", run["call_id"].as_str().unwrap())).ok().json;
+        let call = fixture.world.get(format!("/calls/{}", run["call_id"].as_str().unwrap())).ok().json;
         assert_eq!(run["call"], call);
         assert_eq!(run["transcript"], call["transcript"]);
         assert_eq!(call["source"], "simulation");
@@ -42,7 +43,7 @@ fn a_batch_completes_and_everything_says_what_happened() {
             json!({"summary": "They asked and were told.", "sentiment": "positive", "outcome": null, "method": "model"})
         );
         assert_eq!(call["sentiment"], "positive");
-        // What it cost is what the tokens cost, and the run's cost has caller and judge on top.
+        // The call costs what its tokens cost. The run also pays for caller and judge.
         let llm = call["costs"]["llm_microusd"].as_i64().unwrap();
         assert_eq!(call["costs"]["total_microusd"], llm);
         assert!(llm > 0 && call["usage"]["llm_input_tokens"].as_i64().unwrap() > 0, "{call:#}");
@@ -57,22 +58,22 @@ fn a_batch_completes_and_everything_says_what_happened() {
             assert!(tool_ids.insert(made["tool_call_id"].as_str().unwrap().to_owned()));
         }
     }
-    tools_were_called_once(&bench, &tool_ids);
-    events_say_the_same(&bench, &runs);
+    tools_were_called_once(&fixture, &tool_ids);
+    events_say_the_same(&fixture, &runs);
 
-    let list = bench.world.get("/calls?source=simulation&search=A-17").ok();
+    let list = fixture.world.get("/calls?source=simulation&search=A-17").ok();
     assert_eq!(list["stats"]["total"], 2);
     assert_eq!(list["stats"]["by_outcome"]["completed"], 2);
     let cost: i64 = runs.iter().map(|run| run["call"]["costs"]["total_microusd"].as_i64().unwrap()).sum();
     assert_eq!(list["stats"]["total_cost_microusd"], cost);
     let spent: i64 = runs.iter().map(|run| run["cost_microusd"].as_i64().unwrap()).sum();
-    assert_eq!(bench.world.get("/workspace").ok()["spent_this_month_microusd"], spent);
+    assert_eq!(fixture.world.get("/workspace").ok()["spent_this_month_microusd"], spent);
 }
 
-/// One request for each call in the transcripts, under its id, signed.
-fn tools_were_called_once(bench: &Bench, ids: &BTreeSet<String>) {
-    let secret = bench.tool_made["signing_secret"].as_str().unwrap();
-    let received = bench.tool.received();
+/// One signed request for each tool call in the transcripts, with its id.
+fn tools_were_called_once(fixture: &Fixture, ids: &BTreeSet<String>) {
+    let secret = fixture.tool_made["signing_secret"].as_str().unwrap();
+    let received = fixture.tool.received();
     let keys: BTreeSet<String> =
         received.iter().map(|one| one.header("idempotency-key").to_owned()).collect();
     assert_eq!((&keys, received.len()), (ids, ids.len()));
@@ -88,10 +89,10 @@ fn tools_were_called_once(bench: &Bench, ids: &BTreeSet<String>) {
     }
 }
 
-/// Four events a run, each told once, with exactly what the reads return.
-fn events_say_the_same(bench: &Bench, runs: &[Value]) {
-    let secret = bench.webhook_made["signing_secret"].as_str().unwrap();
-    let events = bench.events(4 * runs.len());
+/// Four events per run, each delivered once, with the resources as read.
+fn events_say_the_same(fixture: &Fixture, runs: &[Value]) {
+    let secret = fixture.webhook_made["signing_secret"].as_str().unwrap();
+    let events = fixture.events(4 * runs.len());
     let ids: BTreeSet<&str> = events.iter().map(|(_, body, _)| body["id"].as_str().unwrap()).collect();
     assert_eq!(ids.len(), events.len());
     let mut kinds: BTreeMap<&str, usize> = BTreeMap::new();
@@ -106,14 +107,11 @@ fn events_say_the_same(bench: &Bench, runs: &[Value]) {
         match kind.as_str() {
             "call.started" => assert_eq!(body["data"]["call"]["status"], "in_progress"),
             "simulation.run.completed" => {
-                assert!(runs.contains(&body["data"]["run"]), "the event tells the run as it is read");
+                assert!(runs.contains(&body["data"]["run"]), "the event contains the run as read");
             }
             _ => {
                 let told = &body["data"]["call"];
-                assert!(
-                    runs.iter().any(|run| run["call"] == *told),
-                    "the event tells the call as it is read"
-                );
+                assert!(runs.iter().any(|run| run["call"] == *told), "the event contains the call as read");
             }
         }
     }
@@ -123,38 +121,38 @@ fn events_say_the_same(bench: &Bench, runs: &[Value]) {
 }
 
 #[test]
-fn answers_that_nobody_counts_cost_what_they_are_estimated_at() {
-    let bench = Bench::new("no-usage");
-    let simulation = bench.simulation(&["One", "Two", "Three", "Four", "Five"], json!([]));
+fn answers_without_token_counts_cost_an_estimate() {
+    let fixture = Fixture::new("no-usage");
+    let simulation = fixture.simulation(&["One", "Two", "Three", "Four", "Five"], json!([]));
     let path = format!("/simulations/{}/runs", simulation.id);
     let start = |max: i64| {
-        let run = bench.world.create(&path, json!({"seed": 7, "max_cost_microusd": max}));
-        bench.world.settle(&run.id)
+        let run = fixture.world.create(&path, json!({"seed": 7, "max_cost_microusd": max}));
+        fixture.world.settle(&run.id)
     };
     let whole = start(1_000_000);
     let call = &whole["call"];
     assert_eq!((&whole["status"], &call["ended_reason"]), (&json!("completed"), &json!("user_hung_up")));
     let answers = rows(&whole["transcript"], "assistant").len() as i64 - 1;
     let usage = &call["usage"];
-    // Those of the conversation but for its first line, and two that were to be an analysis.
+    // The answers of the conversation except its first line, and two attempts at an analysis.
     assert_eq!(usage["llm_uncounted_answers"], answers + 2, "{usage}");
     assert_eq!((&usage["llm_input_tokens"], &usage["llm_output_tokens"]), (&json!(0), &json!(0)));
     assert!(call["costs"]["llm_microusd"].as_i64().unwrap() > 0, "{call}");
     let most = whole["cost_microusd"].as_i64().unwrap();
-    assert_eq!(bench.world.get("/workspace").ok()["spent_this_month_microusd"], most);
+    assert_eq!(fixture.world.get("/workspace").ok()["spent_this_month_microusd"], most);
     assert_eq!(start(most / 3)["call"]["ended_reason"], "cost_limit");
-    bench.world.patch("/workspace", json!({"monthly_spend_limit_microusd": most})).ok();
-    bench.world.post(&path, json!({})).refused("spend_limit_reached");
+    fixture.world.patch("/workspace", json!({"monthly_spend_limit_microusd": most})).ok();
+    fixture.world.post(&path, json!({})).refused("spend_limit_reached");
 }
 
 #[test]
-fn a_run_ends_where_it_has_cost_as_much_as_it_may() {
-    let bench = Bench::new("echo");
-    let simulation = bench.simulation(&["One", "Two", "Three", "Four", "Five"], json!([]));
+fn a_run_ends_at_its_cost_limit() {
+    let fixture = Fixture::new("echo");
+    let simulation = fixture.simulation(&["One", "Two", "Three", "Four", "Five"], json!([]));
     let start = |max: i64| {
         let body = json!({"seed": 7, "max_cost_microusd": max});
-        let run = bench.world.create(&format!("/simulations/{}/runs", simulation.id), body);
-        bench.world.settle(&run.id)
+        let run = fixture.world.create(&format!("/simulations/{}/runs", simulation.id), body);
+        fixture.world.settle(&run.id)
     };
     let whole = start(1_000_000);
     assert_eq!(whole["call"]["ended_reason"], "user_hung_up");
@@ -165,13 +163,13 @@ fn a_run_ends_where_it_has_cost_as_much_as_it_may() {
     assert_eq!(cut["call"]["fault"], "operator");
     assert!(cut["turns"].as_i64().unwrap() < whole["turns"].as_i64().unwrap());
     assert_eq!(start(0)["call"]["ended_reason"], "cost_limit");
-    // The workspace's own ceiling refuses the next one before it is queued.
-    let world = &bench.world;
+    // The workspace's spending limit rejects the next run before it is queued.
+    let world = &fixture.world;
     world.patch("/workspace", json!({"monthly_spend_limit_microusd": 1})).ok();
     let refused = world.post(format!("/simulations/{}/runs", simulation.id), json!({}));
     refused.refused("spend_limit_reached");
     world
-        .post("/simulations/runs/batch", json!({"assistant_id": bench.assistant.id}))
+        .post("/simulations/runs/batch", json!({"assistant_id": fixture.assistant.id}))
         .refused("spend_limit_reached");
     world.patch("/workspace", json!({"monthly_spend_limit_microusd": null})).ok();
     assert_eq!(start(1_000_000)["status"], "completed");

@@ -1,17 +1,17 @@
-//! Webhooks that are made, deleted or disabled during a conversation: its end is told to those who want to know by then.
+//! Webhooks created, deleted or disabled during a conversation: its end goes to the webhooks of that moment.
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 use sidetone_engine::ports::HttpReply;
-use sidetone_tests::{Made, World};
+use sidetone_tests::{Created, World};
 
 use crate::deliveries::list;
 
-/// Those that were there when it began.
+/// The webhooks at the start of the conversation.
 struct Hooks {
-    stays: Made,
-    deleted: Made,
-    disabled: Made,
+    stays: Created,
+    deleted: Created,
+    disabled: Created,
 }
 
 impl Hooks {
@@ -19,50 +19,50 @@ impl Hooks {
         Self { stays: hook(world), deleted: hook(world), disabled: hook(world) }
     }
 
-    /// One comes, one goes, one is told to be quiet.
-    fn change(&self, world: &World) -> Made {
+    /// Deletes one webhook, disables one, and creates a new one.
+    fn change(&self, world: &World) -> Created {
         world.delete(format!("/webhooks/{}", self.deleted.id)).empty();
         world.patch(format!("/webhooks/{}", self.disabled.id), json!({"enabled": false})).ok();
         hook(world)
     }
 
     #[track_caller]
-    fn check(&self, world: &World, newcomer: &Made, expected: &[&str]) {
-        assert_eq!(told(world, newcomer), expected, "who came meanwhile");
-        assert_eq!(told(world, &self.stays), expected, "who was there all the time");
-        assert_eq!(told(world, &self.disabled), [""; 0], "who was disabled meanwhile");
+    fn check(&self, world: &World, newcomer: &Created, expected: &[&str]) {
+        assert_eq!(told(world, newcomer), expected, "the new webhook");
+        assert_eq!(told(world, &self.stays), expected, "the unchanged webhook");
+        assert_eq!(told(world, &self.disabled), [""; 0], "the disabled webhook");
         world.get(format!("/webhooks/{}/deliveries", self.deleted.id)).refused("not_found");
     }
 }
 
-/// Wants to know of ends only, so that nothing goes out before.
-fn hook(world: &World) -> Made {
+/// Subscribes to events at the end only, so that no delivery precedes the change.
+fn hook(world: &World) -> Created {
     let events = ["call.ended", "call.analyzed", "simulation.run.completed"];
     world.create("/webhooks", json!({"url": "https://receiver.example/", "events": events}))
 }
 
-/// The kinds of events it has a delivery of, oldest first.
-fn told(world: &World, hook: &Made) -> Vec<String> {
+/// The event types of its deliveries, oldest first.
+fn told(world: &World, hook: &Created) -> Vec<String> {
     let deliveries = list(world, hook, "");
     deliveries.iter().rev().map(|one| one["type"].as_str().unwrap().to_owned()).collect()
 }
 
 #[test]
-fn a_live_conversation_tells_who_is_there_at_its_end() {
+fn a_live_conversation_notifies_the_webhooks_at_its_end() {
     let world = World::new();
     let hooks = Hooks::new(&world);
-    let mut talk = world.talk_to(&world.assistant().id);
-    let call_id = talk.expect("call_started")["call"]["id"].as_str().unwrap().to_owned();
+    let mut client = world.start_conversation(&world.assistant().id);
+    let call_id = client.expect("call_started")["call"]["id"].as_str().unwrap().to_owned();
     let newcomer = hooks.change(&world);
-    talk.send(r#"{"type": "hang_up"}"#);
-    talk.expect("call_ended");
+    client.send(r#"{"type": "hang_up"}"#);
+    client.expect("call_ended");
     world.settled_call(&call_id);
     hooks.check(&world, &newcomer, &["call.ended", "call.analyzed"]);
 }
 
 #[test]
 #[cfg_attr(not(test_host = "sandbox"), ignore = "needs the manual clock")]
-fn a_run_that_waited_for_a_tool_does_too() {
+fn a_run_that_waits_for_a_tool_notifies_the_webhooks_at_its_end() {
     let world = World::with_manual_clock();
     let assistant = world.create("/assistants", json!({"name": "Shop", "instructions": "Be brief."}));
     let parameters = json!({"type": "object", "required": ["order_id"],
@@ -83,7 +83,7 @@ fn a_run_that_waited_for_a_tool_does_too() {
 }
 
 #[test]
-fn a_run_that_waited_for_a_model_does_too() {
+fn a_run_that_waits_for_a_model_notifies_the_webhooks_at_its_end() {
     let world = World::with_settings(&[("SIDETONE_OPENAI_API_KEY", "sk-hush")]);
     let assistant = world.create(
         "/assistants",
@@ -101,7 +101,7 @@ fn a_run_that_waited_for_a_model_does_too() {
     assert!(requests >= 1, "the model was asked");
 }
 
-fn run_of(world: &World, assistant: &Made, persona: Value) -> Made {
+fn run_of(world: &World, assistant: &Created, persona: Value) -> Created {
     let persona = world.create("/simulations/personas", persona);
     let scenario = world.create(
         "/simulations/scenarios",
@@ -114,11 +114,11 @@ fn run_of(world: &World, assistant: &Made, persona: Value) -> Made {
     world.create(&format!("/simulations/{}/runs", simulation.id), json!({"seed": 7}))
 }
 
-/// Runs it, with all changes made while its first request is under way; how many requests there were but for events.
+/// Executes the run and makes all changes during its first request; returns the number of requests except deliveries.
 #[track_caller]
 fn changed_during(
     world: &World,
-    run: &Made,
+    run: &Created,
     answer: impl Fn(&str) -> HttpReply + Send + Sync + 'static,
 ) -> usize {
     let sandbox = world.sandbox().unwrap();
@@ -129,7 +129,7 @@ fn changed_during(
     sandbox.meanwhile(move || *made.lock().unwrap() = Some(changed.change(&other)));
     let run = world.settle(&run.id);
     assert_eq!(run["status"], "completed", "{run:#}");
-    let newcomer = newcomer.lock().unwrap().take().expect("something was asked");
+    let newcomer = newcomer.lock().unwrap().take().expect("a request was sent");
     hooks.check(world, &newcomer, &["call.ended", "call.analyzed", "simulation.run.completed"]);
     sandbox.sent_http().iter().filter(|request| !request.url.contains("receiver.example")).count()
 }

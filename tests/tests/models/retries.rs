@@ -1,4 +1,4 @@
-//! What is tried again, what is not, and how a failure is told.
+//! Retries, fallbacks, and the form of failures.
 use sidetone_engine::models::{FailureCode, ModelFailure};
 
 use crate::support::{Service, user};
@@ -12,10 +12,10 @@ fn fails(service: &Service, model: &str) -> ModelFailure {
 }
 
 #[test]
-fn what_passes_is_waited_for() {
+fn temporary_failures_are_retried() {
     let service = Service::new();
     assert_eq!(service.said("fake/rate-limited", "Hello"), "Hello");
-    assert_eq!(service.pauses(), [1_000], "as Retry-After says");
+    assert_eq!(service.pauses(), [1_000], "the pause is Retry-After");
     for model in ["fake/broken-once", "fake/cut"] {
         let service = Service::new();
         assert_eq!(service.said(model, "Hello"), "Hello");
@@ -25,7 +25,7 @@ fn what_passes_is_waited_for() {
 }
 
 #[test]
-fn what_does_not_pass_is_given_up_and_told() {
+fn permanent_failures_are_reported() {
     for (model, code, requests) in [
         ("fake/broken", FailureCode::Unavailable, 3),
         ("fake/cut-always", FailureCode::Unavailable, 3),
@@ -49,7 +49,7 @@ fn what_does_not_pass_is_given_up_and_told() {
         failure.message,
         "fake/rejects rejected the request (HTTP 400): This model's maximum context length is 7."
     );
-    // An answer that was begun has to be paid, whether or not it was counted.
+    // A partial answer has a cost, with or without token counts.
     let rate = r#"{"fake/cut-always": {"output_microusd_per_1m_tokens": 1000000}}"#;
     let failure = fails(&Service::with_models(rate), "fake/cut-always");
     assert_eq!(failure.usage.uncounted_answers, 3);
@@ -57,7 +57,7 @@ fn what_does_not_pass_is_given_up_and_told() {
 }
 
 #[test]
-fn no_try_is_begun_beyond_what_may_be_paid() {
+fn no_try_starts_beyond_the_cost_limit() {
     let settings =
         r#"{"fake/cut-always": {"output_microusd_per_1m_tokens": 1000000, "fallback": ["fake/echo"]}}"#;
     let service = Service::with_models(settings);
@@ -76,7 +76,7 @@ fn no_try_is_begun_beyond_what_may_be_paid() {
 }
 
 #[test]
-fn a_wrong_key_is_the_operators_matter() {
+fn an_invalid_key_is_the_operators_fault() {
     let service = Service::with_key("wrong", "{}");
     let failure = service.reply("fake/echo", &[user("Hello")]).unwrap_err();
     assert_eq!((failure.code, failure.requests), (FailureCode::Rejected, 1));
@@ -84,7 +84,7 @@ fn a_wrong_key_is_the_operators_matter() {
 }
 
 #[test]
-fn a_field_that_a_server_does_not_know_is_left_out() {
+fn a_field_that_the_server_rejects_is_omitted() {
     let service = Service::new();
     assert_eq!(service.said("fake/picky", "Hello"), "Hello");
     let seeds: Vec<bool> = service.asked().iter().map(|asked| asked.body.get("seed").is_some()).collect();
@@ -93,12 +93,12 @@ fn a_field_that_a_server_does_not_know_is_left_out() {
 }
 
 #[test]
-fn another_model_is_asked_in_its_place() {
+fn a_fallback_model_is_asked() {
     let service = Service::with_models(r#"{"fake/broken": {"fallback": ["fake/rejects", "fake/echo"]}}"#);
     let answered = service.reply("fake/broken", &[user("Hello")]).unwrap();
     assert_eq!(answered.requests, 5);
     let service = Service::with_models(r#"{"fake/broken": {"fallback": ["fake/rejects"]}}"#);
     let failure = fails(&service, "fake/broken");
-    assert_eq!(failure.code, FailureCode::Unavailable, "the first one's");
+    assert_eq!(failure.code, FailureCode::Unavailable, "the failure of the first model");
     assert!(failure.message.contains("asked 3 times; fake/rejects rejected"), "{}", failure.message);
 }
