@@ -76,6 +76,7 @@ fn read(
             _ => None,
         },
         strictness: Strictness::Strict,
+        problems: Vec::new(),
     })
 }
 
