@@ -21,6 +21,9 @@ pub const SETTINGS: &[&str] = &[
     "SIDETONE_TRUSTED_PROXIES",
 ];
 
+/// Variables of clients, which the guides export on the machine that also runs the service.
+const CLIENT_VARIABLES: &[&str] = &["SIDETONE_KEY"];
+
 /// The operator's configuration.
 #[derive(Clone)]
 pub struct Config {
@@ -85,8 +88,9 @@ impl Config {
     /// What a host logs at the start: settings that are set and not known, which are likely misspelled, and settings
     /// that are dangerous. `names` are those of everything that is set, `own` the settings that only the host reads.
     pub fn warnings(&self, names: impl Iterator<Item = String>, own: &[&str]) -> Vec<String> {
-        let is_known =
-            |name: &str| [SETTINGS, carriers::SETTINGS, own].iter().any(|known| known.contains(&name));
+        let is_known = |name: &str| {
+            [SETTINGS, carriers::SETTINGS, own, CLIENT_VARIABLES].iter().any(|known| known.contains(&name))
+        };
         let unknown = names.filter(|name| name.starts_with("SIDETONE_") && !is_known(name));
         let mut warnings: Vec<String> = unknown
             .map(|name| format!("{name} is not a setting of this version; check its spelling"))
@@ -116,7 +120,7 @@ fn secret(text: &str) -> Result<String, SettingError> {
     if text.len() < SECRET_BYTES_MIN {
         return Err(SettingError {
             name: "SIDETONE_SECRET",
-            message: format!("needs at least {SECRET_BYTES_MIN} random characters"),
+            message: format!("must have at least {SECRET_BYTES_MIN} random bytes"),
         });
     }
     Ok(text.to_owned())
@@ -203,6 +207,21 @@ mod tests {
         ] {
             assert_eq!(read(&[(name, value)]).err().map(|error| error.name), Some(name), "{value}");
         }
+    }
+
+    #[test]
+    fn a_misspelled_setting_gives_a_warning() {
+        let config = read(&[]).unwrap();
+        let warnings = |names: &[&str]| {
+            config.warnings(names.iter().map(|name| (*name).to_owned()), &["SIDETONE_LISTEN"])
+        };
+        let good =
+            ["SIDETONE_SECRET", "SIDETONE_LISTEN", "SIDETONE_TWILIO_ACCOUNT_SID", "SIDETONE_KEY", "PATH"];
+        assert_eq!(warnings(&good), Vec::<String>::new());
+        assert_eq!(
+            warnings(&["SIDETONE_KEYS"]),
+            ["SIDETONE_KEYS is not a setting of this version; check its spelling"]
+        );
     }
 
     #[test]

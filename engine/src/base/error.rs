@@ -80,7 +80,7 @@ codes! {
     RangeNotSatisfiable = 416 "range_not_satisfiable";
     /// The route is a WebSocket; the request must ask for an upgrade.
     UpgradeRequired = 426 "upgrade_required";
-    /// A field violates a rule; `details.fields` names it.
+    /// The request breaks rules; `details.fields` lists each field with its problem.
     ValidationFailed = 422 "validation_failed";
     /// A paid MCP action was called without `confirm: true`.
     ConfirmationRequired = 422 "confirmation_required";
@@ -147,12 +147,20 @@ impl Error {
             many => {
                 let names: Vec<&str> = shown.iter().map(|problem| problem.field.as_str()).collect();
                 let more = if shown.len() < many.len() { ", …" } else { "" };
-                format!("{} fields are wrong: {}{more}", many.len(), names.join(", "))
+                format!("{} problems: {}{more}", many.len(), names.join(", "))
             }
         };
         let fields: Vec<Value> =
             shown.iter().map(|problem| json!({"field": problem.field, "message": problem.message})).collect();
         Self::new(code, message).with_details(json!({ "fields": fields }))
+    }
+
+    /// The problems in `details.fields`.
+    pub(crate) fn problems(&self) -> Vec<FieldProblem> {
+        let fields = self.details.as_ref().and_then(|details| details["fields"].as_array());
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let problem = |field: &Value| FieldProblem::new(text(&field["field"]), text(&field["message"]));
+        fields.into_iter().flatten().map(problem).collect()
     }
 
     /// 422 `validation_failed` for one field.

@@ -20,7 +20,7 @@ const RESERVED_KEY_PREFIX: &str = "$serde_json::private::";
 pub enum JsonError {
     /// Not valid JSON (400 `invalid_json`).
     Unreadable {
-        /// What is wrong and how to correct it.
+        /// Why, without a subject: the caller says what was read. Ends with a full stop.
         message: String,
     },
     /// Valid JSON with a field that is not allowed (422 `validation_failed`).
@@ -62,14 +62,14 @@ impl std::error::Error for JsonError {}
 
 fn text_of(bytes: &[u8]) -> Result<&str, JsonError> {
     if bytes.starts_with(b"\xEF\xBB\xBF") {
-        return Err(unreadable("The body starts with a byte order mark. Send UTF-8 without one."));
+        return Err(unreadable("it starts with a byte order mark. Send UTF-8 without one."));
     }
     let text = std::str::from_utf8(bytes).map_err(|error| {
         let at = error.valid_up_to();
-        unreadable(format!("The body is not UTF-8: byte {at} cannot be read. Send JSON encoded as UTF-8."))
+        unreadable(format!("byte {at} is not UTF-8. Send JSON encoded as UTF-8."))
     })?;
     if text.trim_ascii().is_empty() {
-        return Err(unreadable("The body is empty. Send a JSON document."));
+        return Err(unreadable("it is empty. Send a JSON document."));
     }
     Ok(text)
 }
@@ -79,7 +79,7 @@ fn unreadable(message: impl Into<String>) -> JsonError {
 }
 
 fn not_json(error: &serde_json::Error) -> JsonError {
-    unreadable(format!("The body is not valid JSON: {error}. Send one JSON document."))
+    unreadable(format!("{error}. Send one JSON document."))
 }
 
 /// Builds the value during parsing. The path costs nothing until an error occurs: each level then adds its own step while
@@ -111,7 +111,7 @@ impl Reader {
         let message = match rejection.reason {
             Reason::TooDeep => {
                 return unreadable(format!(
-                    "The JSON is nested deeper than {JSON_DEPTH_MAX} levels. Send a flatter document."
+                    "it is nested deeper than {JSON_DEPTH_MAX} levels. Send a flatter document."
                 ));
             }
             Reason::DuplicateKey => "occurs twice in one object; keep one",
@@ -343,18 +343,15 @@ mod tests {
 
     #[test]
     fn messages_name_the_problem() {
-        assert_eq!(unreadable_message(b""), "The body is empty. Send a JSON document.");
+        assert_eq!(unreadable_message(b""), "it is empty. Send a JSON document.");
         assert_eq!(
             unreadable_message(b"\xEF\xBB\xBF{}"),
-            "The body starts with a byte order mark. Send UTF-8 without one."
+            "it starts with a byte order mark. Send UTF-8 without one."
         );
-        assert_eq!(
-            unreadable_message(b"\"a\xFF\""),
-            "The body is not UTF-8: byte 2 cannot be read. Send JSON encoded as UTF-8."
-        );
+        assert_eq!(unreadable_message(b"\"a\xFF\""), "byte 2 is not UTF-8. Send JSON encoded as UTF-8.");
         assert_eq!(
             unreadable_message(b"{\"a\":1,}"),
-            "The body is not valid JSON: trailing comma at line 1 column 8. Send one JSON document."
+            "trailing comma at line 1 column 8. Send one JSON document."
         );
     }
 
@@ -389,7 +386,7 @@ mod tests {
         assert!(read(nested("[", "]", JSON_DEPTH_MAX).as_bytes()).is_ok());
         assert!(read(nested("{\"a\":", "}", JSON_DEPTH_MAX).as_bytes()).is_ok());
         for depth in [JSON_DEPTH_MAX + 1, 10_000, 1_000_000] {
-            let message = "The JSON is nested deeper than 64 levels. Send a flatter document.";
+            let message = "it is nested deeper than 64 levels. Send a flatter document.";
             assert_eq!(unreadable_message(nested("[", "]", depth).as_bytes()), message);
             assert_eq!(unreadable_message(nested("{\"a\":", "}", depth).as_bytes()), message);
             unreadable_message("[".repeat(depth).as_bytes());

@@ -70,7 +70,7 @@ pub(crate) fn finish(response: &mut Response<Bytes>, request_id: &RequestId) {
 
 /// 405 `method_not_allowed` with the `Allow` header.
 pub(crate) fn method_not_allowed(allow: &str) -> Error {
-    let mut error = Error::new(Code::MethodNotAllowed, format!("This route accepts: {allow}."));
+    let mut error = Error::new(Code::MethodNotAllowed, format!("This path accepts only {allow}."));
     error.allow = Some(allow.to_owned());
     error
 }

@@ -1,10 +1,9 @@
 //! The reasons for the end of a conversation, with their outcomes and faults.
 use super::{CallFault, Outcome};
 
+// Reports group by this list: it stays below 25 values, and a new one requires a reason that no existing one covers.
 crate::words! {
-    /// Why a conversation ended: a closed list, so that reports can group by it.
-    ///
-    /// At most 25 values over the product's life. A new one requires a reason that no existing one covers.
+    /// Why a call ended.
     json EndedReason {
         /// The user hung up or closed the conversation.
         UserHungUp = "user_hung_up",

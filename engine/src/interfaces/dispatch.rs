@@ -6,10 +6,12 @@ use crate::base::error::{Code, Error, FieldProblem};
 use crate::base::limits::STALE_ATTEMPTS_MAX;
 use crate::base::whole_number;
 use crate::interfaces::api::Api;
+use crate::interfaces::generated::RequestSchemas;
 use crate::live;
+use crate::operations::all_problems;
 use crate::operations::context::{Context, Identity};
 use crate::operations::operation::{File, Input, Operation, Output};
-use crate::operations::validate::{self, Strictness};
+use crate::operations::validate::{self, Place, Strictness};
 use crate::storage::fault::Fault;
 use crate::storage::idempotency::{Idempotency, OneTimeSecret, Stored};
 use crate::storage::signing::{SecretOwner, signing_secret};
@@ -28,6 +30,8 @@ pub struct Raw {
     pub idempotency_key: Option<String>,
     /// Whether texts are converted into what the schema asks for.
     pub strictness: Strictness,
+    /// What is already known to be wrong.
+    pub problems: Vec<FieldProblem>,
 }
 
 /// An operation's answer, ready to send.
@@ -49,23 +53,26 @@ pub async fn dispatch(
     api: &Api,
     context: &mut Context,
     operation: &'static Operation,
-    raw: Raw,
+    mut raw: Raw,
 ) -> Result<Answer, Fault> {
-    let input = match checked(api, context, operation, raw) {
+    let schemas = api.interfaces().schemas(operation)?;
+    let input = match checked(schemas, context, operation, &mut raw) {
         Ok(input) => input,
-        Err(fault) => {
+        Err(error) => {
             // Without a key, a client learns nothing about the form of a request.
             authenticate(context).await?;
-            return Err(fault);
+            let body = raw.body.as_ref().and_then(Value::as_object);
+            return Err(complete(error, operation, schemas, body, context).into());
         }
     };
     for _ in 0..STALE_ATTEMPTS_MAX {
         let outcome = match (operation.run)(context, &input).await {
             // The operation may have refused before it asked storage anything: whoever has no key
             // is told so first, and an answer stored under an Idempotency-Key stands.
-            Err(Fault::Refused(error)) if error.code != Code::Unauthorized => {
-                context.authenticate().await.and(Err(error.into()))
-            }
+            Err(Fault::Refused(error)) if error.code != Code::Unauthorized => context
+                .authenticate()
+                .await
+                .and_then(|_| Err(complete(error, operation, schemas, Some(&input.body), context).into())),
             outcome => outcome,
         };
         match outcome {
@@ -92,46 +99,68 @@ pub async fn authenticate(context: &mut Context) -> Result<Identity, Fault> {
     }
 }
 
+/// The input of the operation. Problems of the query and of the body are reported together.
 fn checked(
-    api: &Api,
+    schemas: &RequestSchemas,
     context: &mut Context,
     operation: &'static Operation,
-    raw: Raw,
-) -> Result<Input, Fault> {
-    let schemas = api.interfaces().schemas(operation)?;
-    let query = checked_query(schemas.query.as_ref(), raw.query)?;
-    let body = match (&schemas.body, raw.body) {
-        (Some(schema), Some(mut body)) => {
-            validate::check(schema, &mut body, raw.strictness)?;
-            match body {
-                Value::Object(map) => map,
-                _ => return Err(Error::field("body", "must be a JSON object").into()),
-            }
-        }
+    raw: &mut Raw,
+) -> Result<Input, Error> {
+    let mut problems = std::mem::take(&mut raw.problems);
+    let query = checked_query(schemas.query.as_ref(), operation, raw, &mut problems)?;
+    if let (Some(schema), Some(body)) = (&schemas.body, &mut raw.body) {
+        problems.extend(validate::problems(schema, body, raw.strictness, Place::Body));
+    }
+    validate::refuse(&problems)?;
+    let body = match raw.body.take() {
+        Some(Value::Object(map)) if schemas.body.is_some() => map,
         _ => Map::new(),
     };
-    let idempotency = match raw.idempotency_key {
+    let path = std::mem::take(&mut raw.path);
+    let idempotency = match raw.idempotency_key.take() {
         Some(key) => {
             let (query, body) = (Value::Object(query.clone()), Value::Object(body.clone()));
-            Some(Idempotency::new(&key, operation.id, &raw.path, &query, &body)?)
+            Some(Idempotency::new(&key, operation.id, &path, &query, &body)?)
         }
         None => None,
     };
     context.set_idempotency(idempotency);
-    Ok(Input { path: raw.path, query, body, if_revision: raw.if_revision })
+    Ok(Input { path, query, body, if_revision: raw.if_revision })
+}
+
+/// The error with the other problems of the body.
+fn complete(
+    error: Error,
+    operation: &Operation,
+    schemas: &RequestSchemas,
+    body: Option<&Map<String, Value>>,
+    context: &Context,
+) -> Error {
+    match (operation.body, &schemas.body, body) {
+        (Some(shape), Some(schema), Some(body)) => {
+            all_problems::complete(error, shape, schema, body, context.services.config())
+        }
+        _ => error,
+    }
 }
 
 /// Query values arrive as texts (REST) or JSON (MCP) and obey the same rules: the wrong form is a 400, a value out of
 /// range or an unknown name a 422.
-fn checked_query(schema: Option<&Value>, raw: Map<String, Value>) -> Result<Map<String, Value>, Error> {
-    if schema.is_none() && raw.is_empty() {
-        return Ok(raw);
+fn checked_query(
+    schema: Option<&Value>,
+    operation: &'static Operation,
+    raw: &mut Raw,
+    problems: &mut Vec<FieldProblem>,
+) -> Result<Map<String, Value>, Error> {
+    let sent = std::mem::take(&mut raw.query);
+    if schema.is_none() && sent.is_empty() {
+        return Ok(sent);
     }
     let nothing = Value::Object(Map::from_iter([("additionalProperties".to_owned(), Value::Bool(false))]));
     let schema = schema.unwrap_or(&nothing);
     let mut typed = Map::new();
     let mut malformed = Vec::new();
-    for (name, value) in raw {
+    for (name, value) in sent {
         let Some(kind) = schema["properties"][&name]["type"].as_str() else {
             // Unknown: refused below, by name.
             typed.insert(name, value);
@@ -162,11 +191,16 @@ fn checked_query(schema: Option<&Value>, raw: Map<String, Value>) -> Result<Map<
         };
         typed.insert(name, value);
     }
-    if !malformed.is_empty() {
+    if !malformed.is_empty() && problems.is_empty() {
         return Err(Error::fields(Code::InvalidParameter, &malformed));
     }
+    problems.extend(malformed);
+    let place = match raw.strictness {
+        Strictness::Strict => Place::Query,
+        Strictness::Coerce => Place::Arguments(operation),
+    };
     let mut value = Value::Object(typed);
-    validate::check(schema, &mut value, Strictness::Strict)?;
+    problems.extend(validate::problems(schema, &mut value, Strictness::Strict, place));
     match value {
         Value::Object(typed) => Ok(typed),
         _ => Ok(Map::new()),

@@ -18,11 +18,11 @@ pub fn render(document: &Value) -> String {
         "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\">\
          <title>Sidetone API</title><style>{STYLE}</style><h1>Sidetone API</h1><p>{}</p>\
          <p>Machine-readable: <a href=\"/openapi.json\">/openapi.json</a>. MCP: <code>POST /mcp</code>.</p>",
-        escape(text(&document["info"]["description"])),
+        prose(text(&document["info"]["description"])),
     );
     for tag in document["tags"].as_array().into_iter().flatten() {
         let name = text(&tag["name"]);
-        put(&mut page, format_args!("<h2>{}</h2><p>{}</p>", escape(name), escape(text(&tag["description"]))));
+        put(&mut page, format_args!("<h2>{}</h2><p>{}</p>", escape(name), prose(text(&tag["description"]))));
         for (path, methods) in document["paths"].as_object().into_iter().flatten() {
             for (method, operation) in methods.as_object().into_iter().flatten() {
                 if operation["tags"][0].as_str() == Some(name) {
@@ -39,7 +39,7 @@ pub fn render(document: &Value) -> String {
                 "<tr><td>{}<td><code>{}</code><td>{}",
                 code.status(),
                 code.as_str(),
-                escape(code.meaning())
+                prose(code.meaning())
             ),
         );
     }
@@ -71,8 +71,8 @@ fn operation_block(page: &mut String, path: &str, method: &str, operation: &Valu
             "<details id=\"{id}\"><summary><b class=m>{}</b> <code>{}</code> {}</summary><p>{}</p><p>{tool}</p>",
             method.to_ascii_uppercase(),
             escape(path),
-            escape(text(&operation["summary"])),
-            escape(text(&operation["description"])),
+            prose(text(&operation["summary"])),
+            prose(text(&operation["description"])),
         ),
     );
     let parameters = operation["parameters"].as_array().map_or(&[][..], Vec::as_slice);
@@ -99,7 +99,7 @@ fn operation_block(page: &mut String, path: &str, method: &str, operation: &Valu
     }
     page.push_str("<table><tr><th>Status<th>Meaning");
     for (status, response) in operation["responses"].as_object().into_iter().flatten() {
-        put(page, format_args!("<tr><td>{status}<td>{}", escape(text(&response["description"]))));
+        put(page, format_args!("<tr><td>{status}<td>{}", prose(text(&response["description"]))));
     }
     page.push_str("</table></details>");
 }
@@ -122,6 +122,10 @@ fn row(page: &mut String, name: &str, place: &str, required: bool, schema: &Valu
         ("enum", "one of"),
         ("pattern", "form"),
     ] {
+        // The description of a text that is limited in bytes says so; `maxLength` counts characters.
+        if keyword == "maxLength" && note.contains("bytes") {
+            continue;
+        }
         if let Some(value) = schema.get(keyword) {
             limits.push(format!("{word} {value}"));
         }
@@ -132,7 +136,7 @@ fn row(page: &mut String, name: &str, place: &str, required: bool, schema: &Valu
             "<tr><td><code>{}</code>{}<td>{place}<td>{kind}<td>{} {}",
             escape(name),
             if required { " (required)" } else { "" },
-            escape(note),
+            prose(note),
             escape(&limits.join("; ")),
         ),
     );
@@ -149,4 +153,55 @@ fn put(page: &mut String, arguments: std::fmt::Arguments<'_>) {
 
 fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+/// Escaped text with `inline code` as elements. A backtick without a partner stays as it is.
+fn prose(text: &str) -> String {
+    let mut html = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('`')
+        && let Some((code, after)) = after.split_once('`')
+    {
+        put(&mut html, format_args!("{}<code>{}</code>", escape(before), escape(code)));
+        rest = after;
+    }
+    html.push_str(&escape(rest));
+    html
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn inline_code_is_an_element_and_everything_is_escaped() {
+        for (text, html) in [
+            ("plain <b>", "plain &lt;b&gt;"),
+            ("`a` and `b`", "<code>a</code> and <code>b</code>"),
+            ("`3` or `\"3\"`.", "<code>3</code> or <code>&quot;3&quot;</code>."),
+            ("`<script>` & `x", "<code>&lt;script&gt;</code> &amp; `x"),
+            ("``", "<code></code>"),
+            ("`", "`"),
+        ] {
+            assert_eq!(prose(text), html, "{text}");
+        }
+    }
+
+    #[test]
+    fn no_backtick_is_left_in_the_page() {
+        let page = render(&crate::interfaces::openapi::document(""));
+        assert!(page.lines().all(|line| !line.contains('`')));
+    }
+
+    #[test]
+    fn a_limit_in_bytes_is_not_shown_in_characters() {
+        let mut page = String::new();
+        let text = |note: &str| json!({"type": "string", "maxLength": 9, "description": note});
+        row(&mut page, "content", "body", true, &text("At most 9 bytes."), "");
+        assert!(!page.contains("characters"), "{page}");
+        row(&mut page, "name", "body", true, &text("A name."), "");
+        assert!(page.contains("at most characters: 9"), "{page}");
+    }
 }

@@ -43,7 +43,7 @@ pub fn document(base_url: &str) -> Value {
     components.insert("Error".to_owned(), error_schema());
     let tags: Vec<Value> =
         GROUPS.iter().map(|(name, note)| json!({"name": name, "description": note})).collect();
-    json!({
+    let mut document = json!({
         "openapi": "3.1.0",
         "info": {
             "title": "Sidetone",
@@ -62,7 +62,9 @@ pub fn document(base_url: &str) -> Value {
             }},
             "schemas": components,
         },
-    })
+    });
+    schema::without_max_bytes(&mut document);
+    document
 }
 
 fn describe(operation: &Operation, requests: &RequestSchemas, generator: &mut SchemaGenerator) -> Value {
@@ -86,7 +88,8 @@ fn describe(operation: &Operation, requests: &RequestSchemas, generator: &mut Sc
 fn parameters(operation: &Operation, requests: &RequestSchemas) -> Value {
     let mut parameters = Vec::new();
     for name in operation.path_names() {
-        parameters.push(json!({"name": name, "in": "path", "required": true, "schema": path_value(name)}));
+        let schema = path_value(operation.path, name);
+        parameters.push(json!({"name": name, "in": "path", "required": true, "schema": schema}));
     }
     let query = requests.query.as_ref().and_then(|query| query["properties"].as_object());
     for (name, property) in query.into_iter().flatten() {
@@ -97,28 +100,28 @@ fn parameters(operation: &Operation, requests: &RequestSchemas) -> Value {
     if operation.revision {
         parameters.push(json!({
             "name": "If-Match", "in": "header",
-            "description": "The revision you read, as `3` or `\"3\"`; refused when it is no longer current.",
+            "description": "The revision that you read, as `3` or `\"3\"`. If it is no longer current, the request is refused with 409.",
             "schema": {"type": "string", "pattern": "^(0|[1-9][0-9]{0,14}|\"(0|[1-9][0-9]{0,14})\")$"},
         }));
     }
     if operation.success == Success::Audio {
         parameters.push(json!({
             "name": "Range", "in": "header",
-            "description": "One range of bytes, such as `bytes=0-65535`, `bytes=65536-` or `bytes=-1000`. Several at \
-                once, or what is no range, get the whole.",
+            "description": "One range of bytes, such as `bytes=0-65535`, `bytes=65536-` or `bytes=-1000`. A request for \
+                several ranges, or with an invalid range, gets the complete recording.",
             "schema": {"type": "string"},
         }));
         parameters.push(json!({
             "name": "If-Range", "in": "header",
-            "description": "The ETag of what you have; when the recording is another one, you get the whole.",
+            "description": "The ETag of the part that you already have. If the recording has changed since, you get the complete recording.",
             "schema": {"type": "string"},
         }));
     }
     if operation.takes_idempotency_key() {
         parameters.push(json!({
             "name": "Idempotency-Key", "in": "header",
-            "description": "The same request with the same key is done once in 24 hours; the stored answer \
-                comes back with `Idempotent-Replayed: true`.",
+            "description": "Makes retries safe: within 24 hours the same request with the same key is executed once. A \
+                repetition returns the stored response with `Idempotent-Replayed: true`.",
             "schema": {"type": "string", "minLength": 1,
                 "maxLength": limits::IDEMPOTENCY_KEY_CHARS_MAX, "pattern": "^[ -~]+$"},
         }));
@@ -129,10 +132,10 @@ fn parameters(operation: &Operation, requests: &RequestSchemas) -> Value {
 fn responses(operation: &Operation, generator: &mut SchemaGenerator) -> Value {
     let mut responses = Map::new();
     let mut success = json!({"description": match operation.success {
-        Success::Ok => "Done.",
-        Success::Created => "Created.",
-        Success::Empty => "Done; there is no body.",
-        Success::Audio => "The whole recording.",
+        Success::Ok => "Success. The body is the result.",
+        Success::Created => "Success: something was created or started. The body describes it.",
+        Success::Empty => "Success. The response has no body.",
+        Success::Audio => "The complete recording, a WAV file.",
     }});
     let mut revised = false;
     if let Some(response) = operation.response {
@@ -145,9 +148,8 @@ fn responses(operation: &Operation, generator: &mut SchemaGenerator) -> Value {
     if operation.success == Success::Audio {
         success["content"] = json!({"audio/wav": {}});
         let mut part = success.clone();
-        part["description"] = "The range that was asked for.".into();
-        part["headers"]["Content-Range"] =
-            json!({"description": "Which bytes, of how many.", "schema": {"type": "string"}});
+        part["description"] = "The requested range of the recording.".into();
+        part["headers"]["Content-Range"] = json!({"description": "The first and last byte of the range, and the size of the recording.", "schema": {"type": "string"}});
         responses.insert("206".to_owned(), part);
     }
     responses.insert(operation.success.status().to_string(), success);
@@ -197,17 +199,17 @@ fn responses(operation: &Operation, generator: &mut SchemaGenerator) -> Value {
 }
 
 fn success_headers(operation: &Operation, revised: bool) -> Value {
-    let mut headers = json!({"X-Request-Id": {"schema": {"type": "string"}}});
+    let mut headers = json!({"X-Request-Id": {"description": "The id of the request, as in the server's log.", "schema": {"type": "string"}}});
     if revised {
-        headers["ETag"] = json!({"description": "The revision.", "schema": {"type": "string"}});
+        headers["ETag"] = json!({"description": "The revision of the assistant, for `If-Match`.", "schema": {"type": "string"}});
     }
     if operation.success == Success::Audio {
         headers["Accept-Ranges"] = json!({"schema": {"const": "bytes"}});
-        headers["ETag"] = json!({"description": "Names the bytes.", "schema": {"type": "string"}});
+        headers["ETag"] = json!({"description": "Identifies this version of the recording, for `If-Range`.", "schema": {"type": "string"}});
     }
     if operation.takes_idempotency_key() {
         headers["Idempotent-Replayed"] = json!({
-            "description": "`true` when an earlier answer is repeated.", "schema": {"type": "string"}
+            "description": "`true` when the response repeats that of an earlier request with the same Idempotency-Key.", "schema": {"type": "string"}
         });
     }
     headers
@@ -215,15 +217,22 @@ fn success_headers(operation: &Operation, revised: bool) -> Value {
 
 /// The routes without a key that are not operations.
 fn open_paths(paths: &mut Map<String, Value>) {
-    for (path, id, title, kind) in [
-        ("/healthz", "health", "Whether the service is up", "application/json"),
-        ("/openapi.json", "openapi", "This document", "application/json"),
-        ("/docs", "docs", "The documentation page", "text/html"),
-        ("/voice-test", "voice_test", "The page that a test token opens", "text/html"),
+    for (path, id, title, answer, kind) in [
+        ("/healthz", "health", "Whether the service is up", "The service is up.", "application/json"),
+        ("/openapi.json", "openapi", "This document", "The OpenAPI document.", "application/json"),
+        ("/docs", "docs", "The documentation page", "The documentation page.", "text/html"),
+        (
+            "/voice-test",
+            "voice_test",
+            "The page that a test token opens",
+            "The page for a test conversation.",
+            "text/html",
+        ),
     ] {
-        let mut responses = json!({"200": {"description": "Here it is.", "content": {kind: {}}}});
+        let mut responses = json!({"200": {"description": answer, "content": {kind: {}}}});
         if path == "/healthz" {
-            responses["503"] = json!({"description": "Storage does not answer.", "content": {kind: {}}});
+            responses["503"] =
+                json!({"description": "The service cannot reach its database.", "content": {kind: {}}});
         }
         paths.insert(
             path.to_owned(),
@@ -239,16 +248,16 @@ fn error_schema() -> Value {
     let codes: Vec<&str> = Code::ALL.iter().map(|code| code.as_str()).collect();
     json!({
         "type": "object",
-        "description": "Every error, everywhere.",
+        "description": "The body of every error response.",
         "required": ["error"],
         "properties": {"error": {
             "type": "object",
             "required": ["code", "message", "request_id"],
             "properties": {
                 "code": {"type": "string", "enum": codes},
-                "message": {"type": "string", "description": "What is wrong and what to do."},
-                "details": {"type": "object", "description": "Machine-readable; `fields` lists `{field, message}`."},
-                "request_id": {"type": "string"},
+                "message": {"type": "string", "description": "What is wrong and how to correct it."},
+                "details": {"type": "object", "description": "Details for programs. `fields` lists every wrong field as `{field, message}`; some codes have details of their own."},
+                "request_id": {"type": "string", "description": "The id of the request, as in `X-Request-Id` and in the server's log."},
             },
         }},
     })

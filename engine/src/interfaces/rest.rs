@@ -77,6 +77,7 @@ fn read(
             _ => None,
         },
         strictness: Strictness::Strict,
+        problems: Vec::new(),
     })
 }
 

@@ -48,7 +48,11 @@ impl Router {
         let wanted = if method == Method::HEAD { &Method::GET } else { method };
         let Some(operation) = found.value.iter().find(|operation| operation.method == *wanted) else {
             let allow: Vec<&str> = found.value.iter().map(|operation| operation.method.as_str()).collect();
-            return Err(method_not_allowed(&allow.join(", ")));
+            let mut error = method_not_allowed(&allow.join(", "));
+            if let Some(hint) = found.value.first().and_then(|one| elsewhere(wanted, one.path)) {
+                error.message = format!("{} {hint}", error.message).into();
+            }
+            return Err(error);
         };
         let mut values = Vec::with_capacity(1);
         for (_, raw) in found.params.iter() {
@@ -56,5 +60,26 @@ impl Router {
             values.push(value.into_owned());
         }
         Ok(Route { operation, path: values })
+    }
+}
+
+/// Where a method belongs that `path` does not have: some collections are written by `PUT` of an item, and some items
+/// are read only as a list.
+fn elsewhere(method: &Method, path: &str) -> Option<String> {
+    let collection_of =
+        |item: &'static str| item.strip_suffix('}')?.rsplit_once("/{").map(|(before, _)| before);
+    let mut operations = OPERATIONS.iter();
+    match *method {
+        Method::POST | Method::PUT | Method::PATCH => {
+            let put =
+                operations.find(|one| one.method == Method::PUT && collection_of(one.path) == Some(path))?;
+            Some(format!("To create or replace an item, use `PUT {}`.", put.path))
+        }
+        Method::GET => {
+            let (collection, _) = path.strip_suffix('}')?.rsplit_once("/{")?;
+            let list = operations.find(|one| one.method == Method::GET && one.path == collection)?;
+            Some(format!("To read all items, use `GET {}`.", list.path))
+        }
+        _ => None,
     }
 }

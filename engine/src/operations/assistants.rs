@@ -7,7 +7,7 @@ use crate::base::ids::{AssistantId, DocumentId, ToolId};
 use crate::base::limits;
 use crate::config::Config;
 use crate::models::settings::provider_of;
-use crate::operations::checks::{instructions_problem, unknown_provider};
+use crate::operations::checks::unknown_provider;
 use crate::operations::context::Context;
 use crate::operations::operation::{Input, Operation, Output};
 use crate::operations::resource::{self, Declared, Resource, resource};
@@ -22,11 +22,11 @@ resource! {
         /// `asst_…`
         id: AssistantId,
         draft: {
-            /// Display name.
+            /// The name of the assistant.
             #[schemars(length(min = 1, max = limits::NAME_CHARS_MAX))]
             name: String,
             /// Business instructions: the assistant's role and tasks. At most 32,768 bytes.
-            #[schemars(length(min = 1, max = limits::INSTRUCTIONS_BYTES_MAX))]
+            #[schemars(length(min = 1, max = limits::INSTRUCTIONS_BYTES_MAX), extend("x-max-bytes" = limits::INSTRUCTIONS_BYTES_MAX))]
             instructions: String,
             /// The assistant's opening message; when empty, it waits for the caller to speak.
             #[serde(default)]
@@ -103,7 +103,6 @@ impl Resource for Assistant {
 
     fn check(draft: &Draft, config: &Config) -> Result<(), Error> {
         let mut problems = Vec::new();
-        problems.extend(instructions_problem("instructions", &draft.instructions));
         for (field, value) in [("model", &draft.model), ("voice", &draft.voice)] {
             let provider = provider_of(value).and_then(|name| config.catalog.providers.get(name));
             let Some(provider) = provider else {

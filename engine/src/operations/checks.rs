@@ -1,20 +1,9 @@
 //! Checks that several resources share.
 use crate::base::error::{Code, Error, FieldProblem};
-use crate::base::limits;
 use crate::base::targets::{PublicUrl, TargetError};
 use crate::config::Config;
 use crate::models::settings::provider_of;
 use crate::operations::validate;
-
-/// Refuses instructions that are short enough in characters, as the schema has it, and too large in bytes.
-pub(crate) fn check_instructions(field: &str, text: &str) -> Result<(), Error> {
-    validate::refuse(instructions_problem(field, text).as_slice())
-}
-
-pub(crate) fn instructions_problem(field: &str, text: &str) -> Option<FieldProblem> {
-    let (most, size) = (limits::INSTRUCTIONS_BYTES_MAX, text.len());
-    (size > most).then(|| FieldProblem::new(field, format!("must have at most {most} bytes, has {size}")))
-}
 
 /// Refuses a model whose provider is not configured, by the name of the field.
 pub(crate) fn check_model(field: &str, value: Option<&str>, config: &Config) -> Result<(), Error> {

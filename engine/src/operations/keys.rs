@@ -14,7 +14,7 @@ use crate::storage::column::record;
 use crate::storage::fault::Fault;
 use crate::storage::idempotency::OneTimeSecret;
 
-/// The fields that a client sets.
+/// The fields that you set.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Draft {

@@ -3,7 +3,6 @@ use crate::base::error::{Code, Error};
 use crate::base::ids::{DocumentId, Id};
 use crate::base::limits;
 use crate::base::time::Timestamp;
-use crate::config::Config;
 use crate::operations::assistants::attachments;
 use crate::operations::context::Context;
 use crate::operations::operation::{Input, Operation, Output};
@@ -20,19 +19,19 @@ resource! {
         /// `doc_…`
         id: DocumentId,
         draft: {
-            /// Unique in the workspace.
+            /// The name of the document, unique in the workspace.
             #[schemars(length(min = 1, max = limits::NAME_CHARS_MAX))]
             name: String,
-            /// Plain text, at most 50 KiB.
-            #[schemars(length(min = 1, max = limits::DOCUMENT_BYTES_MAX))]
+            /// Plain text, at most 50 KiB (51,200 bytes). Split a longer text into several documents.
+            #[schemars(length(min = 1, max = limits::DOCUMENT_BYTES_MAX), extend("x-max-bytes" = limits::DOCUMENT_BYTES_MAX))]
             content: String,
-            /// A label for its origin.
+            /// A label of your choice that says where the text comes from.
             #[serde(default = "default_source")]
             #[schemars(length(min = 1, max = limits::SOURCE_CHARS_MAX))]
             source: String,
         },
         derived: {
-            /// The content's size.
+            /// The size of `content` in bytes.
             size_bytes: i64 = size_bytes,
         },
         #[serde(skip)]
@@ -46,11 +45,11 @@ record! {
     pub struct DocumentSummary {
         /// `doc_…`
         pub id: DocumentId,
-        /// Unique in the workspace.
+        /// The name of the document, unique in the workspace.
         pub name: String,
-        /// A label for its origin.
+        /// A label of your choice that says where the text comes from.
         pub source: String,
-        /// The content's size.
+        /// The size of `content` in bytes.
         pub size_bytes: i64,
         /// When it was created.
         pub created_at: Timestamp,
@@ -95,16 +94,6 @@ pub const DELETE: Operation = resource::delete::<Document>("delete_knowledge_doc
 );
 
 impl Resource for Document {
-    fn check(draft: &Draft, _: &Config) -> Result<(), Error> {
-        if draft.content.len() <= limits::DOCUMENT_BYTES_MAX {
-            return Ok(());
-        }
-        let (most, size) = (limits::DOCUMENT_BYTES_MAX, draft.content.len());
-        let message =
-            format!("must have at most {most} bytes, has {size}; split the text into several documents");
-        Err(Error::field("content", message))
-    }
-
     fn updated_with(&self, _: &Self, _: &Context) -> Batch {
         Batch::from([knowledge_fits("document_id", &self.id)])
     }

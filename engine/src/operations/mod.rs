@@ -7,6 +7,7 @@ macro_rules! run {
     };
 }
 
+pub(crate) mod all_problems;
 pub(crate) mod assistants;
 pub(crate) mod auth;
 pub(crate) mod calls;

@@ -38,15 +38,15 @@ pub const UNBIND: Operation = Operation::delete("unbind_number", "/numbers/{numb
     .docs("Unbind a number", "Removes the routing of a number. You keep the number at the carrier.")
     .errors(&[Code::InvalidParameter]);
 
-/// The fields that a client sets.
+/// The fields that you set.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Draft {
     /// The assistant that receives incoming calls.
     assistant_id: AssistantId,
-    /// The number's carrier.
+    /// The carrier that the number belongs to.
     provider: CarrierName,
-    /// The carrier's region, where it has one.
+    /// A label for the carrier's region. It has no effect yet.
     #[serde(default)]
     #[schemars(length(min = 1, max = limits::REGION_CHARS_MAX))]
     region: Option<String>,
@@ -55,7 +55,7 @@ struct Draft {
 /// A number's binding.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 struct Number {
-    /// E.164.
+    /// The phone number in E.164, such as +14155550123.
     number: String,
     #[serde(flatten)]
     draft: Draft,

@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::base::error::{Code, Error};
 use crate::base::ids::Id;
+use crate::operations::all_problems::{self, Problems};
 use crate::operations::context::Context;
 use crate::operations::field_at_fault;
 use crate::operations::schema::{self, SchemaOf};
@@ -152,20 +153,31 @@ impl Operation {
     }
 
     /// Takes a body of which nothing required may be left out.
-    pub(crate) const fn body<T: JsonSchema>(mut self) -> Self {
-        self.body = Some(BodySchema { schema: schema::of::<T>, presence: Presence::Whole });
-        self
+    pub(crate) const fn body<T: JsonSchema + DeserializeOwned>(self) -> Self {
+        self.with_body::<T>(Presence::Whole)
     }
 
     /// Takes a PATCH body.
-    pub(crate) const fn partial_body<T: JsonSchema>(mut self) -> Self {
-        self.body = Some(BodySchema { schema: schema::of::<T>, presence: Presence::Partial });
-        self
+    pub(crate) const fn partial_body<T: JsonSchema + DeserializeOwned>(self) -> Self {
+        self.with_body::<T>(Presence::Partial)
     }
 
     /// Takes a body that may be left out.
-    pub(crate) const fn optional_body<T: JsonSchema>(mut self) -> Self {
-        self.body = Some(BodySchema { schema: schema::of::<T>, presence: Presence::Optional });
+    pub(crate) const fn optional_body<T: JsonSchema + DeserializeOwned>(self) -> Self {
+        self.with_body::<T>(Presence::Optional)
+    }
+
+    const fn with_body<T: JsonSchema + DeserializeOwned>(mut self, presence: Presence) -> Self {
+        let problems = all_problems::of_type::<T>;
+        self.body = Some(BodySchema { schema: schema::of::<T>, presence, problems });
+        self
+    }
+
+    /// Lists the problems of a body that was refused: for bodies with rules beyond their type.
+    pub(crate) const fn listing_problems(mut self, problems: Problems) -> Self {
+        if let Some(body) = &mut self.body {
+            body.problems = problems;
+        }
         self
     }
 
@@ -192,6 +204,8 @@ pub struct BodySchema {
     pub schema: SchemaOf,
     /// What may be left out.
     pub presence: Presence,
+    /// Lists what the type and the resource refuse.
+    pub(crate) problems: Problems,
 }
 
 /// What may be left out of a request body.

@@ -4,7 +4,7 @@ use crate::base::ids::PersonaId;
 use crate::base::limits;
 use crate::base::time::Timestamp;
 use crate::config::Config;
-use crate::operations::checks::{check_instructions, check_model};
+use crate::operations::checks::check_model;
 use crate::operations::operation::Operation;
 use crate::operations::resource::{self, Resource, resource};
 use crate::ports::statement::Statement;
@@ -16,11 +16,11 @@ resource! {
         /// `pers_…`
         id: PersonaId,
         draft: {
-            /// Persona name.
+            /// The name of the persona.
             #[schemars(length(min = 1, max = limits::NAME_CHARS_MAX))]
             name: String,
             /// Instructions for the simulated caller. At most 32,768 bytes.
-            #[schemars(length(min = 1, max = limits::INSTRUCTIONS_BYTES_MAX))]
+            #[schemars(length(min = 1, max = limits::INSTRUCTIONS_BYTES_MAX), extend("x-max-bytes" = limits::INSTRUCTIONS_BYTES_MAX))]
             system_prompt: String,
             /// `provider/name` of the model that speaks as this caller; null for the assistant's own.
             #[serde(default)]
@@ -59,7 +59,6 @@ pub const DELETE: Operation = resource::delete::<Persona>("delete_simulation_per
 
 impl Resource for Persona {
     fn check(draft: &Draft, config: &Config) -> Result<(), Error> {
-        check_instructions("system_prompt", &draft.system_prompt)?;
         check_model("model", draft.model.as_deref(), config)
     }
 

@@ -21,7 +21,7 @@ pub(crate) const fn rotate<R: Resource>(id: &'static str, path: &'static str) ->
         .returns::<Rotated<R>>()
 }
 
-/// How to rotate.
+/// Options of the rotation; all have defaults.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Body {
@@ -42,7 +42,7 @@ struct Rotated<T> {
     /// The resource.
     #[serde(flatten)]
     owner: T,
-    /// Until when the old secret signs as well.
+    /// Until this time, requests are also signed with the old secret.
     old_secret_until: Timestamp,
     /// `whsec_…`, shown only this once.
     signing_secret: String,

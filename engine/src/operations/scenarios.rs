@@ -4,7 +4,7 @@ use crate::base::ids::ScenarioId;
 use crate::base::limits;
 use crate::base::time::Timestamp;
 use crate::config::Config;
-use crate::operations::checks::{check_instructions, check_model};
+use crate::operations::checks::check_model;
 use crate::operations::operation::Operation;
 use crate::operations::resource::{self, Resource, resource};
 use crate::ports::statement::Statement;
@@ -17,11 +17,11 @@ resource! {
         /// `scen_…`
         id: ScenarioId,
         draft: {
-            /// Scenario name.
+            /// The name of the scenario.
             #[schemars(length(min = 1, max = limits::NAME_CHARS_MAX))]
             name: String,
             /// What the caller says and wants; quoted lines are spoken verbatim. At most 32,768 bytes.
-            #[schemars(length(min = 1, max = limits::INSTRUCTIONS_BYTES_MAX))]
+            #[schemars(length(min = 1, max = limits::INSTRUCTIONS_BYTES_MAX), extend("x-max-bytes" = limits::INSTRUCTIONS_BYTES_MAX))]
             instructions: String,
             /// The criteria of a run; it passes when all of them pass.
             #[serde(default)]
@@ -66,7 +66,6 @@ pub const DELETE: Operation = resource::delete::<Scenario>("delete_simulation_sc
 
 impl Resource for Scenario {
     fn check(draft: &Draft, config: &Config) -> Result<(), Error> {
-        check_instructions("instructions", &draft.instructions)?;
         check_model("judge_model", draft.judge_model.as_deref(), config)
     }
 

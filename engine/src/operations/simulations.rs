@@ -27,7 +27,7 @@ resource! {
             persona_id: PersonaId,
             /// The scenario it plays.
             scenario_id: ScenarioId,
-            /// Its name.
+            /// The name; by default the names of persona and scenario.
             name: String,
         },
         #[serde(skip)]
@@ -82,7 +82,7 @@ struct Filter {
 /// The default name joins two names, so it may be longer than one.
 const SIMULATION_NAME_CHARS_MAX: u64 = 2 * limits::NAME_CHARS_MAX + 3;
 
-/// The fields that a client sets. The name is optional.
+/// The fields that you set; the name is optional.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Body {
@@ -92,7 +92,7 @@ struct Body {
     persona_id: PersonaId,
     /// The scenario it plays.
     scenario_id: ScenarioId,
-    /// Default: persona × scenario.
+    /// The name. Default: the names of persona and scenario, `persona × scenario`.
     #[serde(default)]
     #[schemars(length(min = 1, max = SIMULATION_NAME_CHARS_MAX))]
     name: Option<String>,

@@ -27,8 +27,8 @@ resource! {
             /// Function name: letters, digits and underscore, not starting with a digit. Unique in the workspace.
             #[schemars(length(min = 1, max = limits::TOOL_NAME_CHARS_MAX), regex(pattern = "^[A-Za-z_][A-Za-z0-9_]{0,63}$"))]
             name: String,
-            /// Public HTTPS URL that is called.
-            #[schemars(length(min = 1, max = URL_BYTES_MAX))]
+            /// Public HTTPS URL that is called. At most 2,048 bytes.
+            #[schemars(length(min = 1, max = URL_BYTES_MAX), extend("x-max-bytes" = URL_BYTES_MAX))]
             url: String,
             /// HTTP method: POST, PUT and PATCH send the arguments as JSON, GET and DELETE as query parameters.
             #[serde(default)]
@@ -37,7 +37,7 @@ resource! {
             #[serde(default)]
             #[schemars(length(max = limits::TOOL_DESCRIPTION_CHARS_MAX))]
             description: String,
-            /// JSON Schema (`type: object`) of the arguments.
+            /// JSON Schema (`type: object`) of the arguments that the model passes.
             #[serde(default = "no_parameters")]
             parameters: Map<String, Value>,
             /// How long the call may take, in milliseconds.

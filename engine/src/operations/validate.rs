@@ -8,6 +8,8 @@ use serde_json::{Map, Number, Value};
 use crate::base::error::{Code, Error, FieldProblem, PROBLEMS_MAX};
 use crate::base::limits::INTEGER_MAX;
 use crate::base::whole_number;
+use crate::operations::operation::Operation;
+use crate::operations::schema::MAX_BYTES;
 
 /// Whether values that were sent as strings are turned into what the schema asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,11 +20,27 @@ pub enum Strictness {
     Coerce,
 }
 
-/// Checks `value` in place; an error names every field that breaks a rule.
-pub fn check(schema: &Value, value: &mut Value, strictness: Strictness) -> Result<(), Error> {
-    let mut problems = Vec::new();
-    walk(schema, value, "", strictness, &mut problems);
-    refuse(&problems)
+/// What a schema describes; the messages name its parts accordingly.
+#[derive(Clone, Copy)]
+pub enum Place {
+    /// A request body.
+    Body,
+    /// A query string.
+    Query,
+    /// The arguments of an operation's MCP tool, without those that belong to other schemas.
+    Arguments(&'static Operation),
+}
+
+/// Checks `value` in place, and names every part that breaks a rule.
+pub fn problems(
+    schema: &Value,
+    value: &mut Value,
+    strictness: Strictness,
+    place: Place,
+) -> Vec<FieldProblem> {
+    let mut check = Check { strictness, place, problems: Vec::new() };
+    check.walk(schema, value, "");
+    check.problems
 }
 
 /// `Ok` without problems, else 422 with all of them.
@@ -33,142 +51,151 @@ pub fn refuse(problems: &[FieldProblem]) -> Result<(), Error> {
     }
 }
 
-fn walk(
-    schema: &Value,
-    value: &mut Value,
-    path: &str,
+struct Check {
     strictness: Strictness,
-    problems: &mut Vec<FieldProblem>,
-) {
-    if problems.len() >= PROBLEMS_MAX {
-        return;
-    }
-    let kinds = kinds_of(schema);
-    if strictness == Strictness::Coerce {
-        coerce(&kinds, value);
-    }
-    if !kinds.is_empty() && !kinds.iter().any(|kind| is_kind(kind, value)) {
-        let name = if path.is_empty() { "body" } else { path };
-        let expected = kinds.iter().map(|kind| with_article(kind)).collect::<Vec<_>>().join(" or ");
-        problems.push(FieldProblem::new(name, format!("must be {expected}, not {}", kind_name(value))));
-        return;
-    }
-    match value {
-        Value::Object(map) => walk_object(schema, map, path, strictness, problems),
-        Value::Array(items) => walk_array(schema, items, path, strictness, problems),
-        Value::String(text) => check_text(schema, text, path, problems),
-        Value::Number(number) => check_number(schema, &kinds, number, path, problems),
-        Value::Null | Value::Bool(_) => {}
-    }
+    place: Place,
+    problems: Vec<FieldProblem>,
 }
 
-fn walk_object(
-    schema: &Value,
-    map: &mut Map<String, Value>,
-    path: &str,
-    strictness: Strictness,
-    problems: &mut Vec<FieldProblem>,
-) {
-    let empty = Map::new();
-    let properties = schema.get("properties").and_then(Value::as_object).unwrap_or(&empty);
-    for required in schema.get("required").and_then(Value::as_array).into_iter().flatten() {
-        if let Some(name) = required.as_str()
-            && !map.contains_key(name)
-        {
-            problems.push(FieldProblem::new(join(path, name), "is required"));
-        }
+impl Check {
+    fn refuse(&mut self, path: impl Into<String>, message: impl Into<String>) {
+        self.problems.push(FieldProblem::new(path, message));
     }
-    let closed = schema.get("additionalProperties") == Some(&Value::Bool(false));
-    for (name, value) in map.iter_mut() {
-        if problems.len() >= PROBLEMS_MAX {
+
+    fn walk(&mut self, schema: &Value, value: &mut Value, path: &str) {
+        if self.problems.len() >= PROBLEMS_MAX {
             return;
         }
-        match properties.get(name) {
-            Some(property) => walk(property, value, &join(path, name), strictness, problems),
-            None if closed => problems
-                .push(FieldProblem::new(join(path, &shortened(name)), unknown_field(name, properties))),
-            None => {}
+        let kinds = kinds_of(schema);
+        if self.strictness == Strictness::Coerce {
+            coerce(&kinds, value);
+        }
+        if !kinds.is_empty() && !kinds.iter().any(|kind| is_kind(kind, value)) {
+            let name = if path.is_empty() { "body" } else { path };
+            let expected = kinds.iter().map(|kind| with_article(kind)).collect::<Vec<_>>().join(" or ");
+            return self.refuse(name, format!("must be {expected}, not {}", kind_name(value)));
+        }
+        match value {
+            Value::Object(map) => self.walk_object(schema, map, path),
+            Value::Array(items) => self.walk_array(schema, items, path),
+            Value::String(text) => self.check_text(schema, text, path),
+            Value::Number(number) => self.check_number(schema, &kinds, number, path),
+            Value::Null | Value::Bool(_) => {}
+        }
+    }
+
+    fn walk_object(&mut self, schema: &Value, map: &mut Map<String, Value>, path: &str) {
+        let empty = Map::new();
+        let properties = schema.get("properties").and_then(Value::as_object).unwrap_or(&empty);
+        for required in schema.get("required").and_then(Value::as_array).into_iter().flatten() {
+            if let Some(name) = required.as_str()
+                && !map.contains_key(name)
+            {
+                self.refuse(join(path, name), missing(properties.get(name)));
+            }
+        }
+        let closed = schema.get("additionalProperties") == Some(&Value::Bool(false));
+        for (name, value) in map.iter_mut() {
+            if self.problems.len() >= PROBLEMS_MAX {
+                return;
+            }
+            match properties.get(name) {
+                Some(property) => self.walk(property, value, &join(path, name)),
+                None if closed => {
+                    let place = if path.is_empty() { self.place } else { Place::Body };
+                    self.refuse(join(path, &shortened(name)), unknown(place, name, properties));
+                }
+                None => {}
+            }
+        }
+    }
+
+    fn walk_array(&mut self, schema: &Value, items: &mut [Value], path: &str) {
+        let count = items.len() as u64;
+        if let Some(least) = schema.get("minItems").and_then(Value::as_u64)
+            && count < least
+        {
+            self.refuse(path, format!("needs at least {least}, has {count}"));
+        }
+        if let Some(most) = schema.get("maxItems").and_then(Value::as_u64)
+            && count > most
+        {
+            return self.refuse(path, format!("takes at most {most}, has {count}"));
+        }
+        if let Some(item) = schema.get("items") {
+            for (at, value) in items.iter_mut().enumerate() {
+                self.walk(item, value, &format!("{path}[{at}]"));
+            }
+        }
+    }
+
+    fn check_text(&mut self, schema: &Value, text: &str, path: &str) {
+        if let Some(allowed) = words_of(schema) {
+            if !allowed.contains(&text) {
+                self.refuse(path, format!("must be one of: {}", allowed.join(", ")));
+            }
+            return;
+        }
+        if let Some(most) = schema.get(MAX_BYTES).and_then(Value::as_u64)
+            && text.len() as u64 > most
+        {
+            return self.refuse(path, format!("must have at most {most} bytes, has {}", text.len()));
+        }
+        let (least, most) = (schema.get("minLength"), schema.get("maxLength"));
+        if least.is_none() && most.is_none() {
+            return;
+        }
+        let length = text.chars().count() as u64;
+        if let Some(least) = least.and_then(Value::as_u64)
+            && length < least
+        {
+            let message = match length {
+                0 => "must not be empty".to_owned(),
+                _ => format!("must have at least {least} characters, has {length}"),
+            };
+            self.refuse(path, message);
+        }
+        if let Some(most) = most.and_then(Value::as_u64)
+            && length > most
+        {
+            self.refuse(path, format!("must have at most {most} characters, has {length}"));
+        }
+    }
+
+    fn check_number(&mut self, schema: &Value, kinds: &[&str], number: &mut Number, path: &str) {
+        if kinds.contains(&"integer")
+            && let Some(whole) = whole_number::from_number(number)
+        {
+            *number = whole.into();
+        }
+        let Some(value) = number.as_f64() else { return };
+        if let Some(least) = schema.get("minimum").and_then(Value::as_f64)
+            && value < least
+        {
+            self.refuse(path, format!("must be at least {least}"));
+        }
+        if let Some(most) = schema.get("maximum").and_then(Value::as_f64)
+            && value > most
+        {
+            self.refuse(path, format!("must be at most {most}"));
         }
     }
 }
 
-fn walk_array(
-    schema: &Value,
-    items: &mut [Value],
-    path: &str,
-    strictness: Strictness,
-    problems: &mut Vec<FieldProblem>,
-) {
-    let count = items.len() as u64;
-    if let Some(least) = schema.get("minItems").and_then(Value::as_u64)
-        && count < least
-    {
-        problems.push(FieldProblem::new(path, format!("needs at least {least}, has {count}")));
-    }
-    if let Some(most) = schema.get("maxItems").and_then(Value::as_u64)
-        && count > most
-    {
-        problems.push(FieldProblem::new(path, format!("takes at most {most}, has {count}")));
-        return;
-    }
-    if let Some(item) = schema.get("items") {
-        for (at, value) in items.iter_mut().enumerate() {
-            walk(item, value, &format!("{path}[{at}]"), strictness, problems);
-        }
-    }
+/// The words that an enum allows.
+fn words_of(schema: &Value) -> Option<Vec<&str>> {
+    let allowed = schema.get("enum")?.as_array()?;
+    Some(allowed.iter().filter_map(Value::as_str).collect())
 }
 
-fn check_text(schema: &Value, text: &str, path: &str, problems: &mut Vec<FieldProblem>) {
-    if let Some(Value::Array(allowed)) = schema.get("enum") {
-        if !allowed.iter().any(|value| value.as_str() == Some(text)) {
-            let names: Vec<&str> = allowed.iter().filter_map(Value::as_str).collect();
-            problems.push(FieldProblem::new(path, format!("must be one of: {}", names.join(", "))));
-        }
-        return;
-    }
-    let (least, most) = (schema.get("minLength"), schema.get("maxLength"));
-    if least.is_none() && most.is_none() {
-        return;
-    }
-    let length = text.chars().count() as u64;
-    if let Some(least) = least.and_then(Value::as_u64)
-        && length < least
-    {
-        let message = match length {
-            0 => "must not be empty".to_owned(),
-            _ => format!("must have at least {least} characters, has {length}"),
-        };
-        problems.push(FieldProblem::new(path, message));
-    }
-    if let Some(most) = most.and_then(Value::as_u64)
-        && length > most
-    {
-        problems.push(FieldProblem::new(path, format!("must have at most {most} characters, has {length}")));
-    }
-}
-
-fn check_number(
-    schema: &Value,
-    kinds: &[&str],
-    number: &mut Number,
-    path: &str,
-    problems: &mut Vec<FieldProblem>,
-) {
-    if kinds.contains(&"integer")
-        && let Some(whole) = whole_number::from_number(number)
-    {
-        *number = whole.into();
-    }
-    let Some(value) = number.as_f64() else { return };
-    if let Some(least) = schema.get("minimum").and_then(Value::as_f64)
-        && value < least
-    {
-        problems.push(FieldProblem::new(path, format!("must be at least {least}")));
-    }
-    if let Some(most) = schema.get("maximum").and_then(Value::as_f64)
-        && value > most
-    {
-        problems.push(FieldProblem::new(path, format!("must be at most {most}")));
+fn missing(schema: Option<&Value>) -> String {
+    let items = schema.and_then(|schema| schema.get("items"));
+    if let Some(allowed) = schema.and_then(words_of) {
+        format!("is required; must be one of: {}", allowed.join(", "))
+    } else if let Some(allowed) = items.and_then(words_of) {
+        format!("is required; must be a list of: {}", allowed.join(", "))
+    } else {
+        "is required".to_owned()
     }
 }
 
@@ -246,18 +273,31 @@ fn coerce(kinds: &[&str], value: &mut Value) {
     }
 }
 
-fn unknown_field(name: &str, properties: &Map<String, Value>) -> String {
+fn unknown(place: Place, name: &str, properties: &Map<String, Value>) -> String {
+    let (what, all) = match place {
+        Place::Body => ("a field", "fields"),
+        Place::Query => ("a query parameter", "query parameters"),
+        Place::Arguments(_) => ("an argument of this tool", "arguments"),
+    };
     let near = properties.keys().find(|known| {
         known.eq_ignore_ascii_case(name)
             || known.replace('_', "") == name.replace(['_', '-'], "").to_ascii_lowercase()
     });
-    match near {
-        Some(known) => format!("is not a field; did you mean `{known}`?"),
-        None if properties.is_empty() => "is not a field; no fields are accepted".to_owned(),
-        None => {
-            let names: Vec<&str> = properties.keys().map(String::as_str).collect();
-            format!("is not a field; fields are: {}", names.join(", "))
+    if let Some(known) = near {
+        return format!("is not {what}; did you mean `{known}`?");
+    }
+    let mut names: Vec<&str> = Vec::new();
+    if let Place::Arguments(operation) = place {
+        if operation.body.is_some() {
+            return format!("is not {what}; put the fields of the body inside `data`");
         }
+        names.extend(operation.path_names().map(|name| -> &str { name }));
+        names.extend(operation.revision.then_some("if_revision"));
+    }
+    names.extend(properties.keys().map(String::as_str));
+    match names.as_slice() {
+        [] => format!("is not {what}; no {all} are accepted"),
+        names => format!("is not {what}; {all} are: {}", names.join(", ")),
     }
 }
 
@@ -294,15 +334,14 @@ mod tests {
         })
     }
 
-    fn problems(mut value: Value, strictness: Strictness) -> Vec<(String, String)> {
-        let mut found = Vec::new();
-        walk(&schema(), &mut value, "", strictness, &mut found);
+    fn found(mut value: Value, strictness: Strictness) -> Vec<(String, String)> {
+        let found = problems(&schema(), &mut value, strictness, Place::Body);
         found.into_iter().map(|problem| (problem.field, problem.message)).collect()
     }
 
     #[test]
     fn every_wrong_field_is_named_at_once() {
-        let found = problems(
+        let found = found(
             json!({"name": "", "timeout_ms": 5, "enabled": null, "mode": "sms",
                    "timeoutMs": 1, "list": [{"kind": 1, "x": 2}]}),
             Strictness::Strict,
@@ -317,17 +356,17 @@ mod tests {
 
     #[test]
     fn null_passes_only_where_it_means_something() {
-        assert!(problems(json!({"name": "a", "region": null}), Strictness::Strict).is_empty());
-        assert_eq!(problems(json!({"name": null}), Strictness::Strict).len(), 1);
+        assert!(found(json!({"name": "a", "region": null}), Strictness::Strict).is_empty());
+        assert_eq!(found(json!({"name": null}), Strictness::Strict).len(), 1);
     }
 
     #[test]
     fn whole_floats_are_integers_and_others_are_not() {
         let mut value = json!({"name": "a", "timeout_ms": 150.0});
-        check(&schema(), &mut value, Strictness::Strict).unwrap();
+        assert_eq!(problems(&schema(), &mut value, Strictness::Strict, Place::Body), []);
         assert_eq!(value["timeout_ms"], json!(150));
         for bad in [json!(150.5), json!(1e300), json!(9_007_199_254_740_993_i64), json!(u64::MAX)] {
-            let found = problems(json!({"name": "a", "timeout_ms": bad}), Strictness::Strict);
+            let found = found(json!({"name": "a", "timeout_ms": bad}), Strictness::Strict);
             assert_eq!(found.len(), 1, "{bad}");
         }
     }
@@ -335,10 +374,59 @@ mod tests {
     #[test]
     fn strings_are_mended_only_for_mcp() {
         let sent = json!({"name": "a", "timeout_ms": "150", "enabled": "true", "list": "[{\"kind\":\"k\"}]"});
-        assert_eq!(problems(sent.clone(), Strictness::Strict).len(), 3);
+        assert_eq!(found(sent.clone(), Strictness::Strict).len(), 3);
         let mut value = sent;
-        check(&schema(), &mut value, Strictness::Coerce).unwrap();
+        assert_eq!(problems(&schema(), &mut value, Strictness::Coerce, Place::Body), []);
         assert_eq!(value, json!({"name": "a", "timeout_ms": 150, "enabled": true, "list": [{"kind": "k"}]}));
-        assert_eq!(problems(json!({"name": "a", "timeout_ms": "+150"}), Strictness::Coerce).len(), 1);
+        assert_eq!(found(json!({"name": "a", "timeout_ms": "+150"}), Strictness::Coerce).len(), 1);
+    }
+
+    #[test]
+    fn a_limit_in_bytes_is_told_in_bytes() {
+        let schema = json!({"type": "string", "minLength": 1, "maxLength": 4, (MAX_BYTES): 4});
+        let found = |text: &str| problems(&schema, &mut text.into(), Strictness::Strict, Place::Body);
+        assert_eq!(found("éé"), []);
+        assert_eq!(found("ééé")[0].message, "must have at most 4 bytes, has 6");
+        assert_eq!(found("abcde")[0].message, "must have at most 4 bytes, has 5");
+        assert_eq!(found("")[0].message, "must not be empty");
+    }
+
+    #[test]
+    fn a_missing_enum_lists_what_is_allowed() {
+        let word = json!({"type": "string", "enum": ["a", "b"]});
+        let schema = json!({
+            "type": "object", "required": ["kind", "kinds", "name"],
+            "properties": {"kind": word, "kinds": {"type": "array", "items": word}, "name": {"type": "string"}},
+        });
+        let found = problems(&schema, &mut json!({}), Strictness::Strict, Place::Body);
+        let messages: Vec<&str> = found.iter().map(|problem| problem.message.as_str()).collect();
+        assert_eq!(
+            messages,
+            ["is required; must be one of: a, b", "is required; must be a list of: a, b", "is required"]
+        );
+    }
+
+    #[test]
+    fn an_unknown_part_is_called_what_it_is() {
+        let schema = json!({"additionalProperties": false, "properties": {"limit": {"type": "integer"}}});
+        let first = |mut sent: Value, place: Place| {
+            problems(&schema, &mut sent, Strictness::Strict, place).remove(0).message
+        };
+        let (sent, near) = (json!({"size": 1}), json!({"Limit": 1}));
+        assert_eq!(first(sent.clone(), Place::Body), "is not a field; fields are: limit");
+        assert_eq!(
+            first(sent.clone(), Place::Query),
+            "is not a query parameter; query parameters are: limit"
+        );
+        assert_eq!(first(near, Place::Query), "is not a query parameter; did you mean `limit`?");
+        let tool = |id: &str| Place::Arguments(crate::operations::by_id(id).unwrap());
+        assert_eq!(
+            first(sent.clone(), tool("list_webhook_deliveries")),
+            "is not an argument of this tool; arguments are: id, limit"
+        );
+        assert_eq!(
+            first(sent, tool("create_assistant")),
+            "is not an argument of this tool; put the fields of the body inside `data`"
+        );
     }
 }

@@ -30,13 +30,13 @@ resource! {
         /// `hook_…`
         id: WebhookId,
         draft: {
-            /// Public HTTPS URL that receives the events.
-            #[schemars(length(min = 1, max = URL_BYTES_MAX))]
+            /// Public HTTPS URL that receives the events. At most 2,048 bytes.
+            #[schemars(length(min = 1, max = URL_BYTES_MAX), extend("x-max-bytes" = URL_BYTES_MAX))]
             url: String,
             /// Types of events to deliver, at least one; `*` for all.
             #[schemars(length(min = 1, max = limits::WEBHOOK_EVENTS_MAX))]
             events: Vec<Subscription>,
-            /// Whether events are delivered.
+            /// Whether events are recorded for this webhook and sent to it.
             #[serde(default = "enabled")]
             enabled: bool,
         },

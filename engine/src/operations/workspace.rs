@@ -29,11 +29,11 @@ pub const UPDATE: Operation = Operation::patch("update_workspace", "/workspace",
     .partial_body::<Draft>()
     .returns::<Workspace>();
 
-/// The fields that a client sets.
+/// The fields that you set.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Draft {
-    /// Workspace name.
+    /// The name of the workspace.
     #[schemars(length(min = 1, max = limits::NAME_CHARS_MAX))]
     name: String,
     /// Runs and calls cannot be started once the month's costs have reached this many millionths of a US dollar; null

@@ -64,11 +64,11 @@ pub struct Evaluation {
 /// The result of one evaluation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct EvaluationResult {
-    /// As in the evaluation.
+    /// The `kind` of the evaluation.
     pub kind: EvaluationKind,
-    /// As in the evaluation.
+    /// The `role` of the evaluation.
     pub role: EvaluationRole,
-    /// As in the evaluation.
+    /// The `includes` of the evaluation.
     pub includes: String,
     /// Whether the evaluation passed.
     pub passed: bool,

@@ -15,13 +15,13 @@ use crate::storage::column::{Column, record};
 use crate::storage::fault::Fault;
 
 crate::words! {
-    /// The mode of a run.
+    /// Whether caller and assistant exchange text or speech.
     #[derive(Default)]
     json RunMode {
-        /// Text.
+        /// The two sides exchange text.
         #[default]
         Chat = "chat",
-        /// Speech.
+        /// The two sides exchange speech. Not available yet: starting such a run is refused.
         Voice = "voice",
     }
 }
@@ -54,7 +54,7 @@ record! {
     pub struct Run {
         /// `run_…`
         pub id: RunId,
-        /// The simulation.
+        /// The simulation that was run.
         pub simulation_id: SimulationId,
         /// The batch it was queued with, if any.
         pub batch_id: Option<BatchId>,
@@ -62,7 +62,7 @@ record! {
         pub assistant_id: AssistantId,
         /// The assistant's revision when the run was started.
         pub assistant_revision: i64,
-        /// Text or speech.
+        /// How caller and assistant communicate.
         pub mode: RunMode,
         /// The state of the run.
         pub status: RunStatus,
@@ -72,7 +72,7 @@ record! {
         pub error: Option<RunError>,
         /// Lines spoken so far by both sides.
         pub turns: i64,
-        /// The latest line of a run in progress; null before the first.
+        /// The latest line that was spoken, shortened to 200 bytes; null before the first. It stays after the run ends.
         pub last_line: Option<String>,
         /// The costs of the models of caller, assistant and judge so far, in millionths of a US dollar.
         pub cost_microusd: i64,

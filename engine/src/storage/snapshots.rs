@@ -183,7 +183,8 @@ crate::words! {
     /// How speech is processed.
     #[derive(Default)]
     json PipelineMode {
-        /// One model takes and returns speech. Requires a realtime-capable provider.
+        /// One model takes and returns speech. Requires a realtime-capable provider. Not available yet: calls use
+        /// `cascading`.
         Realtime = "realtime",
         /// Speech to text, a language model, text to speech.
         #[default]

@@ -11,7 +11,7 @@ use crate::interfaces::mcp::message::{self, Refusal};
 use crate::operations;
 use crate::operations::context::Context;
 use crate::operations::operation::{Operation, Presence};
-use crate::operations::validate::{self, Strictness};
+use crate::operations::validate::Strictness;
 use crate::storage::fault::Fault;
 
 /// A tool's result: the REST body, or the REST error.
@@ -124,9 +124,9 @@ fn raw(operation: &'static Operation, mut arguments: Map<String, Value>) -> Resu
         }
         (None, None) => None,
     };
-    validate::refuse(&problems)?;
     // What is left are query values; unknown ones are refused there, by name.
-    Ok(Raw { path, query: arguments, body, if_revision, idempotency_key, strictness: Strictness::Coerce })
+    let (query, strictness) = (arguments, Strictness::Coerce);
+    Ok(Raw { path, query, body, if_revision, idempotency_key, strictness, problems })
 }
 
 impl ToolResult {

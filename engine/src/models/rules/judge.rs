@@ -80,7 +80,7 @@ impl RulesJudge {
             let said = self.turns.get(index).map_or(&[][..], |read| read.terms.as_slice());
             let says = |number: &u32| said.binary_search(number).is_ok();
             if all_known && numbers.iter().flatten().all(says) {
-                return yes(*index, format!("Row {index} has every content word of the criterion."));
+                return yes(*index, format!("Row {index} contains all significant words of the criterion."));
             }
             left.retain(|number| !says(number));
             if all_known && left.is_empty() {
@@ -88,7 +88,9 @@ impl RulesJudge {
             }
         }
         if let Some(index) = completed_at {
-            let reason = format!("The criterion's words occur over several turns, the last in row {index}.");
+            let reason = format!(
+                "Several turns together contain all significant words of the criterion, the last of them in row {index}."
+            );
             return yes(index, reason);
         }
         let is_missing =
@@ -97,9 +99,9 @@ impl RulesJudge {
             .iter()
             .zip(&numbers)
             .filter(|(_, number)| is_missing(number))
-            .map(|(word, _)| word)
+            .map(|(wanted, _)| wanted.as_str())
             .collect();
-        no(shortfall(&missing, wanted.len()))
+        no(shortfall(&missing, turn.criterion))
     }
 
     fn read(&mut self, index: usize, text: &str) {
@@ -133,16 +135,23 @@ fn term(word: &Word<'_>) -> String {
     if is_negation(&casefold(word.text)) { "not".to_owned() } else { stemmed(word.text) }
 }
 
-fn shortfall(missing: &[&String], wanted: usize) -> String {
+/// Names the missing terms as the criterion spells them.
+fn shortfall(missing: &[&str], criterion: &str) -> String {
     const NAMED_MAX: usize = 5;
-    let named: Vec<_> = missing.iter().take(NAMED_MAX).map(|word| format!("\"{word}\"")).collect();
+    let all = words(criterion);
+    let named = missing.iter().take(NAMED_MAX).map(|wanted| {
+        let spelled = all.iter().find(|word| term(word) == **wanted).map_or(*wanted, |word| word.text);
+        format!("\"{spelled}\"")
+    });
+    let named: Vec<String> = named.collect();
+    let what = if missing.len() == 1 { "this word" } else { "these words" };
     let more = if missing.len() > NAMED_MAX { " and more" } else { "" };
-    let absence = if missing.iter().any(|word| *word == "not") {
-        " (a negation matches as a word; use transcript_excludes to check for absence)"
+    let absence = if missing.contains(&"not") {
+        " The built-in rules match a negation as a word; to check that something was not said, use transcript_excludes."
     } else {
         ""
     };
-    format!("{} of {wanted} content words do not occur: {}{more}{absence}.", missing.len(), named.join(", "))
+    format!("The checked turns do not contain {what} of the criterion: {}{more}.{absence}", named.join(", "))
 }
 
 const fn yes(index: usize, reason: String) -> Verdict {
@@ -177,7 +186,7 @@ mod tests {
         let verdict = rule("garage parking", &turns[..2]);
         assert!(verdict.passed);
         assert_eq!(verdict.matched_index, Some(3));
-        assert!(verdict.reason.contains("several turns"));
+        assert!(verdict.reason.contains("Several turns"));
     }
 
     #[test]
@@ -185,7 +194,15 @@ mod tests {
         let verdict = rule("offers a refund for the parcel", &[(0, "The parcel is late.")]);
         assert!(!verdict.passed);
         assert_eq!(verdict.matched_index, None);
-        assert_eq!(verdict.reason, "2 of 3 content words do not occur: \"offer\", \"refund\".");
+        assert_eq!(
+            verdict.reason,
+            "The checked turns do not contain these words of the criterion: \"offers\", \"refund\"."
+        );
+        let verdict = rule("offers a refund", &[(0, "We offer help.")]);
+        assert_eq!(
+            verdict.reason,
+            "The checked turns do not contain this word of the criterion: \"refund\"."
+        );
     }
 
     #[test]

@@ -94,7 +94,7 @@ impl Attachments {
     }
 }
 
-/// The new list.
+/// The tools that replace the attached ones.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Tools {
@@ -102,7 +102,7 @@ struct Tools {
     tool_ids: Vec<ToolId>,
 }
 
-/// The new list.
+/// The documents that replace the attached ones.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Knowledge {

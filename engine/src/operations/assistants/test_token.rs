@@ -28,7 +28,7 @@ pub const OPERATION: Operation = Operation::post("create_browser_test_token", "/
     .optional_body::<Body>()
     .returns::<IssuedToken>();
 
-/// What may be asked for.
+/// Options of the link and of its conversation; all have defaults.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Body {
@@ -42,20 +42,20 @@ struct Body {
     max_duration_seconds: Option<i64>,
 }
 
-/// A token, and where to use it.
+/// A test token and the addresses that use it.
 #[derive(Serialize, JsonSchema)]
 struct IssuedToken {
     /// The page to open in a browser.
     url: String,
     /// The WebSocket behind the page, for a client of your own: JSON text messages. Send
-    /// `{"type": "user_text", "text": "…"}` and `{"type": "hang_up"}`; what comes is of type `call_started`,
+    /// `{"type": "user_text", "text": "…"}` and `{"type": "hang_up"}`. You receive messages of the types `call_started`,
     /// `assistant_text`, `tool_call`, `tool_result`, `error` (`code`, `message`) or `call_ended`.
     websocket_url: String,
-    /// The token in both.
+    /// The token that both addresses contain.
     token: String,
-    /// When it can no longer be used.
+    /// When the link expires.
     expires_at: Timestamp,
-    /// How long that is from now.
+    /// The seconds until the link expires.
     ttl_seconds: i64,
     /// How long the conversation may last.
     max_duration_seconds: i64,

@@ -84,7 +84,7 @@ pub enum Answer {
 /// What placing the call would do.
 #[derive(Serialize, JsonSchema)]
 pub struct DryRun {
-    /// Always true.
+    /// True in this response; the response to a placed call does not have the field.
     dry_run: bool,
     /// Whether the call would be placed.
     would_place: bool,

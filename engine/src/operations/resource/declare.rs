@@ -17,7 +17,7 @@ macro_rules! resource {
         noun: $noun:literal, table: $table:literal, path: $path:literal
         $(, initially: { $($initial:ident = $value:literal),+ })?
     ) => {
-        /// The fields that a client sets.
+        /// The fields that you set.
         #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
         #[serde(deny_unknown_fields)]
         pub(crate) struct Draft {

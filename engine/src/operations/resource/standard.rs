@@ -4,8 +4,10 @@ use serde::Serialize;
 
 use super::statements::{self, change, insert, select_all};
 use super::{Resource, check_revision, ok, one, overlaid, run_list, write_one};
-use crate::base::error::{Code, Error};
+use crate::base::error::{Code, Error, FieldProblem};
 use crate::base::time::Timestamp;
+use crate::config::Config;
+use crate::operations::all_problems::SoundFields;
 use crate::operations::context::Context;
 use crate::operations::operation::{Input, Operation, Output};
 use crate::ports::statement::Statement;
@@ -28,6 +30,7 @@ pub(crate) const fn get<R: Resource>(id: &'static str) -> Operation {
 pub(crate) const fn create<R: Resource>(id: &'static str) -> Operation {
     Operation::post(id, R::PATH, |context, input| Box::pin(run_create::<R>(context, input)))
         .body::<R::Draft>()
+        .listing_problems(problems::<R>)
         .returns::<R>()
 }
 
@@ -35,12 +38,25 @@ pub(crate) const fn create<R: Resource>(id: &'static str) -> Operation {
 pub(crate) const fn update<R: Resource>(id: &'static str) -> Operation {
     Operation::patch(id, R::PATH_OF_ONE, |context, input| Box::pin(run_update::<R>(context, input)))
         .partial_body::<R::Draft>()
+        .listing_problems(problems::<R>)
         .returns::<R>()
 }
 
 /// `DELETE`.
 pub(crate) const fn delete<R: Resource>(id: &'static str) -> Operation {
     Operation::delete(id, R::PATH_OF_ONE, |context, input| Box::pin(run_delete::<R>(context, input)))
+}
+
+/// What the type and the rules of a resource refuse. Defaults are not filled in: a rule that compares two fields needs
+/// both from the client.
+fn problems<R: Resource>(fields: &mut SoundFields<'_>, config: &Config) -> Vec<FieldProblem> {
+    let mut problems = Vec::new();
+    if let Some(draft) = fields.read::<R::Draft>(&mut problems)
+        && let Err(error) = R::check(&draft, config)
+    {
+        problems.extend(error.problems().into_iter().filter(|problem| fields.is_new(problem)));
+    }
+    problems
 }
 
 /// A created resource with its secret.

@@ -33,26 +33,26 @@ pub const OPERATION: Operation = Operation::post(
 .returns::<Batch>()
 .errors(&[Code::SpendLimitReached]);
 
-/// What to run.
+/// The simulations to run, and how to run them.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Body {
-    /// The assistant whose simulations are queued.
+    /// The assistant, all of whose simulations are run once.
     assistant_id: AssistantId,
-    /// Text or speech.
+    /// How caller and assistant communicate.
     #[serde(default)]
     mode: RunMode,
     /// The seed of every run. Default: one chosen at random for each.
     #[serde(default)]
     #[schemars(with = "i64", range(min = 0, max = INTEGER_MAX))]
     seed: Option<i64>,
-    /// Ends the conversation when models have cost this much, in millionths of a US dollar. Default: 1,000,000.
+    /// Ends each conversation when its models have cost this much, in millionths of a US dollar. Default: 1,000,000.
     #[serde(default)]
     #[schemars(with = "i64", range(min = 0, max = INTEGER_MAX))]
     max_cost_microusd: Option<i64>,
 }
 
-/// What was queued.
+/// The queued runs.
 #[derive(Serialize, JsonSchema)]
 struct Batch {
     /// `batch_…`

@@ -29,11 +29,11 @@ pub const OPERATION: Operation = Operation::post("start_simulation_run", "/simul
     .returns::<Run>()
     .errors(&[Code::SpendLimitReached]);
 
-/// How to run.
+/// Options of the run; all have defaults.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Body {
-    /// Text or speech.
+    /// How caller and assistant communicate.
     #[serde(default)]
     mode: RunMode,
     /// Repeats a run: the same seed and configuration give the same offline run. Default: chosen at random.

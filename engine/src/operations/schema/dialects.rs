@@ -4,7 +4,7 @@ use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
-use crate::operations::schema::SchemaOf;
+use crate::operations::schema::{MAX_BYTES, SchemaOf};
 
 /// The schema that requests are checked against: without references.
 pub fn request(schema: SchemaOf, partial: bool) -> Value {
@@ -68,6 +68,18 @@ pub fn normalise(schema: &mut Value) {
             }
             _ => {}
         }
+    }
+}
+
+/// Removes [`MAX_BYTES`] from every schema in a document.
+pub fn without_max_bytes(document: &mut Value) {
+    match document {
+        Value::Object(object) => {
+            object.remove(MAX_BYTES);
+            object.values_mut().for_each(without_max_bytes);
+        }
+        Value::Array(items) => items.iter_mut().for_each(without_max_bytes),
+        _ => {}
     }
 }
 

@@ -7,7 +7,7 @@ crate::words! {
         Inbound = "inbound",
         /// An outgoing telephone call.
         Outbound = "outbound",
-        /// A voice test in a browser.
+        /// A test conversation in a browser, in text for now.
         Browser = "browser",
         /// A simulation run.
         Simulation = "simulation",

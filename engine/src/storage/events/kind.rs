@@ -3,19 +3,18 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 macro_rules! kinds {
-    ($($name:ident = $text:literal;)*) => {
+    ($(#[doc = $doc:literal] $name:ident = $text:literal;)*) => {
         /// The kind of an event.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-        #[allow(missing_docs, reason = "the names say it")]
         pub enum EventKind {
-            $(#[serde(rename = $text)] $name,)*
+            $(#[doc = $doc] #[serde(rename = $text)] $name,)*
         }
 
         /// A kind of event, or `*` for all.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-        #[allow(missing_docs, reason = "the names say it")]
         pub enum Subscription {
-            $(#[serde(rename = $text)] $name,)*
+            $(#[doc = $doc] #[serde(rename = $text)] $name,)*
+            /// Every kind of event, kinds of later versions included.
             #[serde(rename = "*")]
             All,
         }
@@ -30,11 +29,18 @@ macro_rules! kinds {
 }
 
 kinds! {
+    /// A call of any source was created.
     CallStarted = "call.started";
+    /// A call is over, with or without a conversation.
     CallEnded = "call.ended";
+    /// An ended call was analyzed.
     CallAnalyzed = "call.analyzed";
+    /// The recording of a call can be downloaded. Never sent yet: calls are not recorded.
     RecordingReady = "recording.ready";
+    /// A simulation run finished; `passed` has the result.
     SimulationRunCompleted = "simulation.run.completed";
+    /// A simulation run failed, so it has no result.
     SimulationRunError = "simulation.run.error";
+    /// A test event that was requested for a webhook.
     WebhookTest = "webhook.test";
 }

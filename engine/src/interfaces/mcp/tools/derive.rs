@@ -1,6 +1,7 @@
 //! Derives the tools from the operation table, with the subset of JSON Schema that all models support.
 use serde_json::{Map, Value, json};
 
+use crate::base::ids::prefix;
 use crate::interfaces::generated::{RequestSchemas, requests};
 use crate::operations::operation::{Effects, Operation, Presence};
 use crate::operations::{OPERATIONS, schema};
@@ -32,7 +33,7 @@ fn input_schema(operation: &Operation, schemas: &RequestSchemas) -> Value {
     let mut properties = Map::new();
     let mut required: Vec<&str> = Vec::new();
     for name in operation.path_names() {
-        properties.insert(name.to_owned(), path_value(name));
+        properties.insert(name.to_owned(), path_value(operation.path, name));
         required.push(name);
     }
     if let Some(Value::Object(query)) = schemas.query.as_ref().map(schema::for_mcp)
@@ -47,13 +48,13 @@ fn input_schema(operation: &Operation, schemas: &RequestSchemas) -> Value {
         }
     }
     if operation.revision {
-        let note = "The revision you read: refused when it is no longer current (If-Match).";
+        let note = "The revision that you read. If it is no longer current, the call is refused with revision_conflict (If-Match).";
         let revision = json!({"type": "integer", "minimum": 0, "description": note});
         properties.insert("if_revision".to_owned(), revision);
     }
     if operation.takes_idempotency_key() {
-        let note =
-            "Any text of up to 255 characters: the same call with the same key is done once in 24 hours.";
+        let note = "1 to 255 printable ASCII characters, such as a UUID. Makes retries safe: within 24 hours the same call with the \
+             same key is executed once, and a repetition returns the stored response.";
         let key = json!({"type": "string", "minLength": 1, "maxLength": 255, "description": note});
         properties.insert("idempotency_key".to_owned(), key);
     }
@@ -70,14 +71,49 @@ fn input_schema(operation: &Operation, schemas: &RequestSchemas) -> Value {
     })
 }
 
-/// A path value's schema.
-pub fn path_value(name: &str) -> Value {
-    match name {
-        "number" => json!({
+/// The schema of a path value.
+pub fn path_value(path: &str, name: &str) -> Value {
+    if name == "number" {
+        return json!({
             "type": "string",
             "pattern": crate::base::phone::E164_PATTERN,
             "description": "Phone number in E.164, such as +14155550123.",
-        }),
-        _ => json!({"type": "string", "description": "Identifier from an earlier answer."}),
+        });
+    }
+    json!({"type": "string", "description": id_description(path, name)})
+}
+
+/// Describes an id by the collection that stands before it in the path.
+fn id_description(path: &str, name: &str) -> String {
+    let before = path.split(&format!("/{{{name}}}")).next().unwrap_or_default();
+    let (noun, prefix) = match before.rsplit('/').next().unwrap_or_default() {
+        "assistants" => ("assistant", prefix::ASSISTANT),
+        "tools" => ("tool", prefix::TOOL),
+        "knowledge" => ("knowledge document", prefix::DOCUMENT),
+        "calls" => ("call", prefix::CALL),
+        "webhooks" => ("webhook", prefix::WEBHOOK),
+        "deliveries" => ("delivery", prefix::DELIVERY),
+        "personas" => ("persona", prefix::PERSONA),
+        "scenarios" => ("scenario", prefix::SCENARIO),
+        "simulations" => ("simulation", prefix::SIMULATION),
+        "runs" => ("simulation run", prefix::RUN),
+        "keys" => ("API key", prefix::KEY),
+        _ => return "An id, as the service returned it.".to_owned(),
+    };
+    format!("The id of the {noun}, `{prefix}_…`.")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_id_is_described() {
+        for operation in OPERATIONS {
+            for name in operation.path_names().filter(|name| *name != "number") {
+                let description = id_description(operation.path, name);
+                assert!(description.contains("_…`"), "{}: {name}: {description}", operation.path);
+            }
+        }
     }
 }

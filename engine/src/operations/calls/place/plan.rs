@@ -10,6 +10,7 @@ use crate::base::phone::E164;
 use crate::carriers::{Carrier, CarrierName};
 use crate::live::telephony::callbacks;
 use crate::operations::context::Context;
+use crate::operations::validate;
 use crate::ports::statement::{Row, Rows, Statement};
 use crate::services::Services;
 use crate::speech;
@@ -127,8 +128,12 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// The call to place, or the first problem.
+    /// The call to place, or the first problem; all wrong fields are one problem.
     pub(super) fn order(self) -> Result<Ready, Fault> {
+        let is_field = |error: &&Error| error.code == Code::ValidationFailed;
+        let fields: Vec<FieldProblem> =
+            self.problems.iter().filter(is_field).flat_map(Error::problems).collect();
+        validate::refuse(&fields)?;
         if let Some(error) = self.problems.into_iter().next() {
             return Err(error.into());
         }
