@@ -1,6 +1,7 @@
 //! Building blocks for every other folder: text, time, ids, JSON, limits, errors, and parsers of outside input.
 pub mod api_key;
 pub mod error;
+pub mod fair_pool;
 pub mod field;
 pub mod hash;
 pub mod ids;
