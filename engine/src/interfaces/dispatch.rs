@@ -62,17 +62,18 @@ pub async fn dispatch(
             // Without a key, a client learns nothing about the form of a request.
             authenticate(context).await?;
             let body = raw.body.as_ref().and_then(Value::as_object);
-            return Err(complete(error, operation, schemas, body, context).into());
+            return Err(complete(error, operation, schemas, body, false, context).into());
         }
     };
     for _ in 0..STALE_ATTEMPTS_MAX {
         let outcome = match (operation.run)(context, &input).await {
             // The operation may have refused before it asked storage anything: whoever has no key
             // is told so first, and an answer stored under an Idempotency-Key stands.
-            Err(Fault::Refused(error)) if error.code != Code::Unauthorized => context
-                .authenticate()
-                .await
-                .and_then(|_| Err(complete(error, operation, schemas, Some(&input.body), context).into())),
+            Err(Fault::Refused(error)) if error.code != Code::Unauthorized => {
+                context.authenticate().await.and_then(|_| {
+                    Err(complete(error, operation, schemas, Some(&input.body), true, context).into())
+                })
+            }
             outcome => outcome,
         };
         match outcome {
@@ -134,11 +135,12 @@ fn complete(
     operation: &Operation,
     schemas: &RequestSchemas,
     body: Option<&Map<String, Value>>,
+    passed_schema: bool,
     context: &Context,
 ) -> Error {
     match (operation.body, &schemas.body, body) {
         (Some(shape), Some(schema), Some(body)) => {
-            all_problems::complete(error, shape, schema, body, context.services.config())
+            all_problems::complete(error, shape, schema, body, passed_schema, context.services.config())
         }
         _ => error,
     }

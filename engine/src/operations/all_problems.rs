@@ -15,20 +15,24 @@ use crate::operations::operation::{BodySchema, Presence, from_map};
 /// Lists what the type of a body, and the rules of its resource, refuse about the sound fields.
 pub(crate) type Problems = fn(&mut SoundFields<'_>, &Config) -> Vec<FieldProblem>;
 
-/// The error with the problems that `body` has beyond those it names.
+/// The error with the problems that `body` has beyond those it names. `passed_schema` says where the error comes from: the
+/// fields that it names are then readable, and lists among them may have more wrong items.
 pub(crate) fn complete(
     error: Error,
     shape: BodySchema,
     schema: &Value,
     body: &Map<String, Value>,
+    passed_schema: bool,
     config: &Config,
 ) -> Error {
     if error.code != Code::ValidationFailed {
         return error;
     }
     let mut problems = error.problems();
-    let mut fields = SoundFields::of(body, schema, shape.presence, &problems);
-    let more = (shape.problems)(&mut fields, config);
+    let known = if passed_schema { &[] } else { problems.as_slice() };
+    let mut fields = SoundFields::of(body, schema, shape.presence, known);
+    let mut more = (shape.problems)(&mut fields, config);
+    more.retain(|new| problems.iter().all(|problem| problem.field != new.field));
     if more.is_empty() {
         return error;
     }
