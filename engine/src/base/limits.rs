@@ -34,11 +34,11 @@ pub const PHONE_MARK_MS: i64 = 1_000;
 /// A line without a confirming mark counts as played this long after the end of its audio.
 pub const PHONE_MARK_LATE_MS: i64 = 2_000;
 /// Time for playing the remaining speech after a conversation. The lease is not extended during it.
-pub const PHONE_LAST_WORDS_MS: i64 = 60_000;
-const _: () = assert!(PHONE_LAST_WORDS_MS < LIVE_LEASE_MS - LIVE_LEASE_EXTEND_MS);
+pub const PHONE_FINAL_PLAYBACK_MS: i64 = 60_000;
+const _: () = assert!(PHONE_FINAL_PLAYBACK_MS < LIVE_LEASE_MS - LIVE_LEASE_EXTEND_MS);
 /// How much earlier than the carrier's limit (which counts from the answer) a conversation ends. Otherwise the carrier ends
 /// it in the middle of a word, and the call log says that the person hung up.
-pub const PHONE_END_MARGIN_MS: i64 = PHONE_LAST_WORDS_MS + 2 * PHONE_START_MS;
+pub const PHONE_END_MARGIN_MS: i64 = PHONE_FINAL_PLAYBACK_MS + 2 * PHONE_START_MS;
 const _: () = assert!(PHONE_END_MARGIN_MS < PHONE_CALL_SECONDS_MAX * 1_000);
 /// Incoming audio that may be ahead of real time.
 pub const PHONE_BURST_MS: i64 = 10_000;

@@ -17,7 +17,9 @@ pub fn casefold(text: &str) -> String {
         if word.is_ascii() {
             out.extend(word.bytes().map(|byte| char::from(byte.to_ascii_lowercase())));
         } else {
-            out.extend(word.chars().flat_map(char::to_uppercase).flat_map(char::to_lowercase));
+            // First to lower case: the capital `ẞ` has no other upper case, while `ß` becomes `SS`.
+            let upper = word.chars().flat_map(char::to_lowercase).flat_map(char::to_uppercase);
+            out.extend(upper.flat_map(char::to_lowercase));
         }
     }
     out
@@ -78,6 +80,7 @@ mod tests {
     fn folds_case_white_space_and_composition() {
         assert_eq!(casefold("  We OPEN\u{a0}at\r\n\tNine "), "we open at nine");
         assert_eq!(casefold("Straße"), casefold("STRASSE"));
+        assert_eq!(casefold("STRAẞE"), casefold("STRASSE"));
         assert_eq!(casefold("Cafe\u{301}"), casefold("CAFÉ"));
         assert_eq!(casefold("ΟΔΟΣ"), casefold("οδος"));
         assert_ne!(casefold("cafe"), casefold("café"));

@@ -9,7 +9,7 @@ use crate::storage::jobs::Job;
 
 pub(super) async fn run(services: &Services, job: &Job, call_id: &CallId) -> Result<(), Failure> {
     let [rows] = services.read([Leg::select(&job.workspace_id, call_id)]).await?;
-    // Usually the line has ended by itself meanwhile.
+    // Usually the carrier has ended the line meanwhile.
     if let Some(leg) = Leg::first(Some(&rows))?.filter(|leg| leg.facts.end.is_none())
         && let Err(fault) = hang_up::hang_up(services, &leg).await
         && job.attempts <= JOB_ATTEMPTS_MAX

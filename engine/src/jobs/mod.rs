@@ -81,7 +81,7 @@ impl Services {
     async fn run_within(&self, job: &Job, share: Share) -> Option<String> {
         let outcome = match &job.task {
             Task::SimulationRun(run_id) if job.attempts > JOB_ATTEMPTS_MAX => {
-                simulation_run::give_up(self, job, run_id).await
+                simulation_run::end_exhausted(self, job, run_id).await
             }
             Task::SimulationRun(run_id) => simulation_run::run(self, job, run_id).await,
             Task::WebhookDelivery(webhook_id) => webhook_delivery::run(self, job, webhook_id, share).await,

@@ -108,7 +108,7 @@ impl Journal {
     }
 
     /// Deletes the journal after the conversation.
-    pub fn forget(&self) -> Statement {
+    pub fn delete(&self) -> Statement {
         sql!(
             "DELETE FROM conversation_journal WHERE workspace_id = :workspace_id AND conversation_id = :conversation_id",
             workspace_id = &self.workspace_id,

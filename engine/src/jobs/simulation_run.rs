@@ -29,7 +29,7 @@ pub async fn run(services: &Services, job: &Job, run_id: &RunId) -> Result<(), F
 }
 
 /// Ends a run that has used all of its attempts, with its results so far.
-pub async fn give_up(services: &Services, job: &Job, run_id: &RunId) -> Result<(), Failure> {
+pub async fn end_exhausted(services: &Services, job: &Job, run_id: &RunId) -> Result<(), Failure> {
     let Some((started, journal, inputs)) = load(services, job, run_id).await? else {
         return nothing_to_do(services, job).await;
     };

@@ -107,7 +107,7 @@ pub fn read(live: &Rows, rows: &Rows) -> Result<CallProgress, DatabaseError> {
 }
 
 /// Deletes the journal of an ended call, which contains everything in it.
-pub fn forget(workspace_id: &WorkspaceId, call_id: &CallId) -> [Statement; 2] {
+pub fn delete(workspace_id: &WorkspaceId, call_id: &CallId) -> [Statement; 2] {
     [
         sql!(
             "DELETE FROM live_call_rows WHERE workspace_id = :workspace_id AND call_id = :call_id",

@@ -118,7 +118,7 @@ impl<'a> Drive<'a> {
     pub(super) async fn run(mut self, peer: &mut dyn Peer) -> Result<(), Fault> {
         let outcome = match self.converse(peer).await {
             Ok(()) if self.is_released => {
-                peer.over(&self.session.call.id, EndedReason::MediaLost, 0).await;
+                peer.end(&self.session.call.id, EndedReason::MediaLost, 0).await;
                 return Ok(());
             }
             Ok(()) => self.end(peer).await,

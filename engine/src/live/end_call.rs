@@ -105,7 +105,7 @@ pub(crate) fn end_call(services: &Services, batch: &mut Batch, end: EndOfCall<'_
         }
     }
     batch.extend(calls::write::end(workspace_id, id, &ended, analysis));
-    batch.extend(call_journal::forget(workspace_id, id));
+    batch.extend(call_journal::delete(workspace_id, id));
     batch.extend(spending::add(workspace_id, now.ms(), ended.costs.total_microusd));
     batch.emit(services, workspace_id, subscribers, EventKind::CallEnded, now.ms(), || {
         Ok(json!({"call": Call::of(&call, Some(&ended), analysis)?}))

@@ -8,7 +8,7 @@ use crate::storage::calls::Call;
 
 /// The transport of a conversation, as its driver uses it.
 ///
-/// 1. [`Peer::open`] comes first, [`Peer::over`] or [`Peer::fail`] last, each once.
+/// 1. [`Peer::open`] comes first, [`Peer::end`] or [`Peer::fail`] last, each once.
 /// 2. Dropping the future of [`Peer::next_event`] loses nothing.
 /// 3. After [`Gone`] or [`PeerEvent::Gone`], calls have no effect.
 pub trait Peer: Movable {
@@ -26,13 +26,9 @@ pub trait Peer: Movable {
     /// true if it was played completely.
     fn finish(&mut self, reason: EndedReason) -> BoxFuture<'_, bool>;
 
-    /// The call has ended and is stored.
-    fn over<'a>(
-        &'a mut self,
-        call_id: &'a CallId,
-        reason: EndedReason,
-        duration_ms: i64,
-    ) -> BoxFuture<'a, ()>;
+    /// Reports that the call has ended and is stored, and closes the connection.
+    fn end<'a>(&'a mut self, call_id: &'a CallId, reason: EndedReason, duration_ms: i64)
+    -> BoxFuture<'a, ()>;
 
     /// Reports an internal error and closes the connection; the end is not stored.
     fn fail(&mut self) -> BoxFuture<'_, ()>;

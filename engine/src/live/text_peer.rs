@@ -135,7 +135,7 @@ impl Peer for TextPeer<'_> {
         Box::pin(async { false })
     }
 
-    fn over<'a>(
+    fn end<'a>(
         &'a mut self,
         call_id: &'a CallId,
         reason: EndedReason,

@@ -45,7 +45,7 @@ impl Statement {
         Self { sql: Cow::Owned(rendered), params: values.into_iter().map(|(_, value)| value).collect() }
     }
 
-    /// The same for a job, which knows the workspace it works for: `:ws` becomes a plain value.
+    /// Replaces `:ws` with the id of a known workspace, for code below operations.
     pub fn in_workspace(self, workspace_id: &WorkspaceId) -> Self {
         self.with_workspace("?", workspace_id, "")
     }

@@ -10,7 +10,7 @@ use crate::live::{self, telephony};
 use crate::ports::Incoming;
 use crate::storage::fault::Fault;
 
-/// Answers a request whose body is whole.
+/// Answers a request with its complete body.
 pub(crate) async fn respond(api: &Api, incoming: &Incoming, request_id: &RequestId) -> Response<Bytes> {
     let services = api.services();
     let now_ms = services.ports().clock.now_ms();

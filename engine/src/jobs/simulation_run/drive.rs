@@ -111,7 +111,7 @@ impl<'a> Drive<'a> {
 
     /// The statement that deletes the journal.
     pub fn delete_journal(&self) -> Statement {
-        self.journal.forget()
+        self.journal.delete()
     }
 
     /// Runs the simulation to its end. An error is internal: the job is released, or another process holds its lease.

@@ -27,7 +27,7 @@ impl Drive<'_> {
             match self.write_end(reason).await {
                 Ok(()) => {
                     let duration_ms = self.conversation.offset_ms();
-                    peer.over(&self.session.call.id, reason, duration_ms).await;
+                    peer.end(&self.session.call.id, reason, duration_ms).await;
                     return Ok(());
                 }
                 // Either the carrier has reported something meanwhile, or another process holds the lease. Only the

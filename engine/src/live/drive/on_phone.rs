@@ -84,7 +84,7 @@ impl Drive<'_> {
         let is_over = Leg::load(&session.services, workspace_id, call_id).await?.is_over;
         let due_at = self.now_ms() + if is_over { 0 } else { wait_ms };
         let mut batch = Batch::from(session.lease.release_until(due_at));
-        batch.extend(call_journal::forget(workspace_id, call_id));
+        batch.extend(call_journal::delete(workspace_id, call_id));
         batch.wake(JobKind::LiveCall, session.lease.job_id(), due_at);
         batch.write(&session.services).await?;
         self.is_released = true;

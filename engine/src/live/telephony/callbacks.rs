@@ -19,7 +19,7 @@ use crate::storage::fault::Fault;
 
 /// Answers a carrier's callback.
 pub async fn handle(services: &Services, incoming: &Incoming, request_id: &RequestId) -> Response<Bytes> {
-    let (provider, asks) = match Route::of(incoming.request.uri().path()) {
+    let (provider, is_voice) = match Route::of(incoming.request.uri().path()) {
         Some(Route::Voice(provider)) => (provider, true),
         Some(Route::Status(provider)) => (provider, false),
         Some(Route::Media(..)) => {
@@ -32,7 +32,7 @@ pub async fn handle(services: &Services, incoming: &Incoming, request_id: &Reque
         return error_response(&method_not_allowed("GET, POST"), request_id);
     }
     // A caller is waiting: decline the call. Otherwise the carrier would play an error message.
-    if asks
+    if is_voice
         && services.config().carriers.get(provider).is_none()
         && let Some(refusal) = refusal_without_account(provider)
     {

@@ -1,7 +1,7 @@
 //! A telephone call's media socket: connects a [`PhonePeer`] to the socket and converts messages with the carrier's
 //! [`MediaCodec`].
 use crate::base::ids::CallId;
-use crate::base::limits::{PHONE_LAST_WORDS_MS, PHONE_START_MS};
+use crate::base::limits::{PHONE_FINAL_PLAYBACK_MS, PHONE_START_MS};
 use crate::carriers::MediaCodec;
 use crate::conversation::EndedReason;
 use crate::conversation::transcript::{TranscriptRole, TranscriptRow};
@@ -110,7 +110,7 @@ impl PhoneSocket<'_> {
     /// Plays the remaining speech, but not beyond the lease. Returns whether all of it was played.
     async fn play_remaining(&mut self) -> bool {
         let now_ms = self.clock.now_ms();
-        let until_ms = self.peer.playback_ends_at_ms(now_ms).min(now_ms + PHONE_LAST_WORDS_MS);
+        let until_ms = self.peer.playback_ends_at_ms(now_ms).min(now_ms + PHONE_FINAL_PLAYBACK_MS);
         while self.peer.is_speaking() && self.clock.now_ms() < until_ms {
             match self.next(until_ms).await {
                 PeerEvent::Spoken => return true,
@@ -152,7 +152,7 @@ impl Peer for PhoneSocket<'_> {
         Box::pin(async move { !is_aborted && self.play_remaining().await })
     }
 
-    fn over<'a>(&'a mut self, _: &'a CallId, _: EndedReason, _: i64) -> BoxFuture<'a, ()> {
+    fn end<'a>(&'a mut self, _: &'a CallId, _: EndedReason, _: i64) -> BoxFuture<'a, ()> {
         self.socket.close(1000, "the call has ended")
     }
 
@@ -263,6 +263,6 @@ mod tests {
         assert_eq!(peer.send_row(&row).now_or_never(), Some(Ok(())));
         assert_eq!(peer.finish(EndedReason::AssistantEnded).now_or_never(), Some(false));
         let passed_ms = clock.now_ms() - 1_000;
-        assert!(passed_ms <= PHONE_LAST_WORDS_MS, "{passed_ms} ms");
+        assert!(passed_ms <= PHONE_FINAL_PLAYBACK_MS, "{passed_ms} ms");
     }
 }
