@@ -108,7 +108,7 @@ pub fn main() -> Result<(), Failure> {
             let Service { engine, .. } = service(&settings, &data, settings.listen)?;
             let created = runtime.block_on(engine.create_workspace(&name)).map_err(failure)?;
             print_line(&format!(
-                "Workspace {} ({name})\nAPI key, shown this once: {}",
+                "Workspace {} ({name})\nAPI key (shown only once): {}",
                 created.workspace_id, created.key
             ))
             .map_err(|error| key_lost(&error, &created.workspace_id).into())
@@ -116,7 +116,7 @@ pub fn main() -> Result<(), Failure> {
         Command::Key(KeyCommand::Create { workspace }) => {
             let Service { engine, .. } = service(&settings, &data, settings.listen)?;
             let key = runtime.block_on(engine.create_key(&workspace)).map_err(failure)?;
-            print_line(&format!("API key, shown this once: {key}"))
+            print_line(&format!("API key (shown only once): {key}"))
                 .map_err(|error| key_lost(&error, &workspace).into())
         }
     }
@@ -264,7 +264,7 @@ fn welcome(engine: &Engine, address: SocketAddr, first_key: Option<&str>) -> Str
     let key = first_key.unwrap_or("YOUR_API_KEY");
     if let Some(key) = first_key {
         text.push_str(&format!(
-            "\nThis is the first start: a workspace was made. Its API key, shown this once:\n\n  {key}\n\nTry it:\n\n  curl -H 'Authorization: Bearer {key}' {base_url}/assistants\n"
+            "\nFirst start: created a workspace. Its API key (shown only once):\n\n  {key}\n\nTry it:\n\n  curl -H 'Authorization: Bearer {key}' {base_url}/assistants\n"
         ));
     }
     let client = serde_json::json!({"mcpServers": {"sidetone": {

@@ -59,7 +59,7 @@ async fn import(format: &str, key: &[u8], algorithm: &Object, usage: &str) -> Re
     subtle("importKey", &arguments).await
 }
 
-/// `crypto.subtle.METHOD(…)`
+/// Calls `crypto.subtle.<method>(…)`.
 async fn subtle(method: &str, arguments: &Array) -> Result<JsValue, JsValue> {
     let crypto = Reflect::get(&js_sys::global(), &"crypto".into())?;
     let subtle = Reflect::get(&crypto, &"subtle".into())?;

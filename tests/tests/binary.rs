@@ -292,7 +292,7 @@ fn no_secret_is_logged() {
         assert!(!log.contains(secret.as_str()), "{secret} is in the log");
     }
     assert!(!log.contains("whsec_"), "no signing secret is in the log");
-    assert_eq!(server.welcome().matches("shown this once").count(), 1);
+    assert_eq!(server.welcome().matches("shown only once").count(), 1);
     assert!(server.stop().success());
     let server = Server::start(&data, &[]);
     assert!(!server.welcome().contains(&key), "the first key is shown only at the first start");

@@ -9,7 +9,7 @@ use crate::operations::operation::Operation;
 
 /// The operation of a request.
 pub struct Route {
-    /// The operation.
+    /// The matched row of the operation table.
     pub operation: &'static Operation,
     /// The path's values, decoded, in order.
     pub path: Vec<String>,

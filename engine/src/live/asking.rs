@@ -15,7 +15,7 @@ pub(crate) struct Asked<T> {
 }
 
 impl<T> Asked<T> {
-    /// The same cost with another result.
+    /// Maps the answer and keeps the cost.
     pub(crate) fn map<U>(self, change: impl FnOnce(T) -> U) -> Asked<U> {
         Asked { answer: self.answer.map(change), cost: self.cost }
     }

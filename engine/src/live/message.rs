@@ -73,7 +73,7 @@ pub enum ServerMessage<'a> {
         /// What is wrong and what to do.
         message: String,
     },
-    /// The last message, unless the connection breaks.
+    /// The final message. It is not sent if the connection breaks.
     CallEnded {
         /// The call's id; read it with `GET /calls/{id}`.
         call_id: &'a CallId,

@@ -26,7 +26,7 @@ use std::borrow::Cow;
 use crate::base::ids::{CallId, WorkspaceId};
 use crate::carriers::CarrierName;
 
-/// The path of carriers' callbacks; the provider's name follows.
+/// Path prefix of carriers' requests: `/carriers/{provider}/…`.
 pub const PATH: &str = "/carriers/";
 
 /// The route of a path below [`PATH`].

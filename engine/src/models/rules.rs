@@ -16,7 +16,7 @@ mod assistant;
 mod caller;
 mod entities;
 mod judge;
-mod knowledge;
+mod knowledge_search;
 #[cfg(test)]
 mod linear_time_tests;
 mod phrases;

@@ -1,4 +1,4 @@
-//! Knowledge: plain-text documents an assistant answers from.
+//! Knowledge: plain-text documents that an assistant answers from, each at most `DOCUMENT_BYTES_MAX` long.
 use crate::base::error::{Code, Error};
 use crate::base::ids::{DocumentId, Id};
 use crate::base::limits;

@@ -359,7 +359,7 @@ pub struct Output {
 /// A blob as a response: REST sends it, or the requested part of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct File {
-    /// The key of the blob.
+    /// Where the blob is stored.
     pub key: BlobKey,
     /// The size of the blob.
     pub size_bytes: u64,

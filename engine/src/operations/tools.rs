@@ -1,4 +1,4 @@
-//! Tools: HTTP endpoints of the user's that an assistant can call during a conversation.
+//! Tools: the user's HTTP endpoints, which an assistant can call during a conversation.
 use serde_json::{Map, Value, json};
 
 use crate::base::error::{Code, Error, FieldProblem};

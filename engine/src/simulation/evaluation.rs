@@ -211,7 +211,7 @@ impl Evaluation {
     fn judged<'a>(&'a self, transcript: &'a [TranscriptRow]) -> Assessment<'a> {
         let turns: Vec<_> = self.rows(transcript).map(|row| (row.index, row.text.as_str())).collect();
         if turns.is_empty() {
-            let reason = format!("There is no {} to rule on.", self.role.turns());
+            let reason = format!("There is no {} to rule on.", self.role.turn());
             return Assessment::Decided(self.result(false, None, reason));
         }
         Assessment::AskJudge(JudgeQuestion { criterion: &self.includes, turns })
@@ -219,9 +219,9 @@ impl Evaluation {
 
     fn no_match(&self, transcript: &[TranscriptRow]) -> String {
         match self.rows(transcript).count() {
-            0 => format!("There is no {} in the transcript.", self.role.turns()),
-            1 => format!("The only {} does not contain the text.", self.role.turns()),
-            n => format!("None of {n} rows ({}) contains the text.", self.role.turns()),
+            0 => format!("There is no {} in the transcript.", self.role.turn()),
+            1 => format!("The only {} does not contain the text.", self.role.turn()),
+            n => format!("None of the {n} {} contains the text.", self.role.turns()),
         }
     }
 
@@ -252,12 +252,21 @@ impl EvaluationRole {
         }
     }
 
-    const fn turns(self) -> &'static str {
+    const fn turn(self) -> &'static str {
         match self {
             Self::Assistant => "turn of the assistant",
             Self::User => "turn of the user",
             Self::Tool => "tool call or result",
             Self::Any => "turn",
+        }
+    }
+
+    const fn turns(self) -> &'static str {
+        match self {
+            Self::Assistant => "turns of the assistant",
+            Self::User => "turns of the user",
+            Self::Tool => "tool calls and results",
+            Self::Any => "turns",
         }
     }
 }
@@ -315,7 +324,7 @@ mod tests {
         let result = decided("transcript_excludes", "assistant", "refund", &rows());
         assert!(result.passed);
         assert_eq!(result.matched_index, None);
-        assert_eq!(result.reason, "None of 2 rows (turn of the assistant) contains the text.");
+        assert_eq!(result.reason, "None of the 2 turns of the assistant contains the text.");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! In-memory blobs, clock, random bytes and hints.
+//! In-memory implementations of ports: blobs, clock, random bytes, wakes.
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicI64, Ordering};

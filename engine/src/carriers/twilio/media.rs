@@ -84,7 +84,7 @@ impl TwilioCodec {
         Ok(MediaEvent::Started { carrier_call_id: start.call_sid.map(Cow::into_owned) })
     }
 
-    /// Audio from the other end; `None` for our own, which only other kinds of streams contain.
+    /// The caller's audio; `None` for the outbound track, which a bidirectional stream should not send.
     fn media(&self, media: &Media<'_>) -> Result<Option<MediaEvent>, MediaError> {
         if self.stream_sid.is_empty() || self.stopped {
             return Err(MediaError::OutOfPlace);

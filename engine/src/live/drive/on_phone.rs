@@ -49,7 +49,7 @@ impl Drive<'_> {
             let now_ms = self.now_ms();
             let leg = Leg::load(&session.services, workspace_id, call_id).await?;
             if leg.is_over {
-                // The carrier reported the end first, and it is stored: the job does the rest.
+                // The carrier's report of the end is stored already; the call's job finishes the call.
                 return self.release_unconnected(0).await;
             }
             let mut statements = session.lease.extend(now_ms).to_vec();

@@ -78,7 +78,7 @@ pub fn knowledge_text(knowledge: &[Knowledge], bytes_max: usize) -> String {
     let mut left_bytes = bytes_max;
     for document in knowledge {
         let end = document.content.floor_char_boundary(left_bytes);
-        // After the first truncated document none is shown: fragments are of no use.
+        // After the first truncated document, later ones get only their name and the note on what is missing.
         left_bytes = if end < document.content.len() { 0 } else { left_bytes - end };
         text.push_str("\n\n## ");
         text.push_str(document.name.trim());

@@ -1,7 +1,7 @@
 mod results;
 
 use super::arguments::fill;
-use super::knowledge::KnowledgeIndex;
+use super::knowledge_search::KnowledgeIndex;
 use super::phrases::{CLOSINGS, WELCOMES, greeting, help, pick, sorry};
 use super::tools::ToolIndex;
 use super::words::{unique_terms, words};

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::arguments::fill;
 use super::entities::entities;
-use super::knowledge::KnowledgeIndex;
+use super::knowledge_search::KnowledgeIndex;
 use super::quotes::quoted;
 use super::sentences::sentences;
 use super::words::{identifier_words, unique_terms};

@@ -19,7 +19,7 @@ const SORRIES: [&str; 3] = [
     "Sorry, that is beyond what I know.",
 ];
 
-/// Most documents, and most tools, in an offer of help.
+/// Documents, and tools, that an offer of help names at most.
 const NAMED_MAX: usize = 5;
 /// Bytes of one name in that offer.
 const NAME_BYTES_MAX: usize = 120;
