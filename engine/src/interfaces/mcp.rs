@@ -219,8 +219,20 @@ async fn batch(
                 replies.push(Refusal::new(message::INVALID_REQUEST, message).reply(200, &request.id).text);
             }
             Ok(Message::Request(request)) => {
-                replies.push(legacy(api, context, request, None, request_id).await?.text);
-                context.restart();
+                context.next_message();
+                let id = request.id.clone();
+                let reply = match legacy(api, context, request, None, request_id).await {
+                    Ok(reply) => reply,
+                    // Nothing was done yet, so the batch is refused like a single request.
+                    Err(fault) if replies.is_empty() => return Err(fault),
+                    // The messages before it may have had effects: their replies must arrive.
+                    Err(fault) => {
+                        let (error, incident) = fault.split();
+                        context.incident = context.incident.take().or(incident);
+                        Refusal::failed(&error, request_id).reply(200, &id)
+                    }
+                };
+                replies.push(reply.text);
             }
         }
     }

@@ -68,10 +68,17 @@ impl Context {
         self.idempotency = idempotency;
     }
 
-    /// Starts over after [`Fault::Stale`], or for the next message of a JSON-RPC batch: the API key is looked up again.
+    /// Starts over after [`Fault::Stale`]: the API key is looked up again.
     pub fn restart(&mut self) {
         self.fresh = true;
         self.identity = None;
+    }
+
+    /// The state for the next message of a JSON-RPC batch, as if it were a request of its own. Only the incident stays:
+    /// all messages share one entry in the log.
+    pub fn next_message(&mut self) {
+        let next = Self::new(self.services.clone(), self.now_ms, self.key_hash.take());
+        *self = Self { incident: self.incident.take(), ..next };
     }
 
     /// Looks up the API key with a batch of its own, for responses that need no other batch.

@@ -22,6 +22,7 @@ mod keys;
 mod knowledge;
 mod live;
 mod mcp;
+mod mcp_batches;
 mod model_costs;
 mod model_faults;
 mod numbers;

@@ -2,6 +2,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::base::error::Error;
+use crate::base::ids::RequestId;
 use crate::base::json::{self, JsonError};
 use crate::interfaces::mcp::Reply;
 
@@ -13,6 +14,8 @@ pub const INVALID_REQUEST: i64 = -32600;
 pub const METHOD_NOT_FOUND: i64 = -32601;
 /// No such tool, or parameters of the wrong form.
 pub const INVALID_PARAMS: i64 = -32602;
+/// The request failed, or its key is not valid any more.
+pub const INTERNAL_ERROR: i64 = -32603;
 /// A header contradicts the body (2026-07-28).
 pub const HEADER_MISMATCH: i64 = -32020;
 /// An unsupported protocol version (2026-07-28).
@@ -41,6 +44,11 @@ impl Refusal {
     pub fn unknown_method(method: &str) -> Self {
         let shown: String = method.chars().take(64).collect();
         Self::new(METHOD_NOT_FOUND, format!("Method not found: {shown}"))
+    }
+
+    /// For a message of a batch that failed as a whole request would; `data` is the REST error.
+    pub fn failed(error: &Error, request_id: &RequestId) -> Self {
+        Self::new(INTERNAL_ERROR, error.message.to_string()).with_data(error.to_json(request_id))
     }
 
     /// As a reply to the request with this id.
