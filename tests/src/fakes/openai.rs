@@ -3,6 +3,7 @@
 //! against it, which verifies its wire format.
 pub mod behaviour;
 mod check;
+pub mod refusal;
 mod shape;
 
 use std::collections::BTreeSet;
@@ -120,7 +121,7 @@ async fn completions(State(seen): State<Arc<Seen>>, headers: HeaderMap, body: By
             }
             response
         }
-        Act::Raw(content_type, text) => raw(200, content_type, Body::from(text)),
+        Act::Raw(status, content_type, text) => raw(status, content_type, Body::from(text)),
         Act::Cut(text) => {
             let begun = shape::events(&body, &Reply::say(text), Shape::Usual);
             let begun = begun.into_iter().take(3).map(Ok);

@@ -1,6 +1,8 @@
 //! Retries, fallbacks, and the form of failures.
 use sidetone_engine::models::{FailureCode, ModelFailure};
 
+use sidetone_tests::fakes::openai::refusal::FORMS;
+
 use crate::support::{Service, user};
 
 #[track_caller]
@@ -90,6 +92,21 @@ fn a_field_that_the_server_rejects_is_omitted() {
     let seeds: Vec<bool> = service.asked().iter().map(|asked| asked.body.get("seed").is_some()).collect();
     assert_eq!(seeds, [true, false]);
     assert!(service.pauses().is_empty());
+}
+
+#[test]
+fn a_rejected_field_is_recognised_in_every_servers_words() {
+    for (form, _) in FORMS {
+        let service = Service::new();
+        assert_eq!(service.said(&format!("fake/strict-{form}"), "Hello"), "Hello");
+        let asked = service.asked();
+        let fields = ["max_completion_tokens", "seed", "stream_options"];
+        let sent: Vec<_> =
+            asked.iter().map(|asked| fields.map(|name| asked.body.get(name).is_some())).collect();
+        let one_less_each_time = [[true, true, true], [false, true, true], [false, false, true]];
+        assert_eq!(sent, one_less_each_time, "{form}: only the rejected field is left out");
+        assert!(service.pauses().is_empty(), "{form}");
+    }
 }
 
 #[test]

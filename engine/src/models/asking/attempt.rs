@@ -94,23 +94,34 @@ pub async fn attempt(
     let outcome = read(&mut stream, &mut reader).await;
     let tokens = reader.usage();
     let began = !reader.is_only_an_error();
+    // Some servers answer 200 and then reject the request; a rejection after a beginning is about something else.
+    let outcome = outcome.map_err(|broken| match broken {
+        Broken::Exchange(error) => exchange_failed(&error),
+        Broken::Completion(error) => unusable(error, (!began).then_some(options)),
+    });
     let estimate = (tokens.is_none() && began).then(|| TokenCount::estimate(request_bytes, reader.bytes()));
     Attempt { outcome, tokens, estimate }
 }
 
-async fn read(stream: &mut HttpStream, reader: &mut CompletionReader) -> Result<Completion, AttemptError> {
+/// Why a response with the status 200 has no completion.
+enum Broken {
+    Exchange(HttpError),
+    Completion(CompletionError),
+}
+
+async fn read(stream: &mut HttpStream, reader: &mut CompletionReader) -> Result<Completion, Broken> {
     while let Some(piece) = stream.next().await {
         match piece {
             Ok(bytes) => match reader.push(&bytes) {
                 Ok(Progress::More) => {}
                 Ok(Progress::Complete) => break,
-                Err(error) => return Err(unusable(error)),
+                Err(error) => return Err(Broken::Completion(error)),
             },
-            Err(HttpError::Failed(_)) => return Err(unusable(CompletionError::Truncated)),
-            Err(error) => return Err(exchange_failed(&error)),
+            Err(HttpError::Failed(_)) => return Err(Broken::Completion(CompletionError::Truncated)),
+            Err(error) => return Err(Broken::Exchange(error)),
         }
     }
-    reader.finish().map_err(unusable)
+    reader.finish().map_err(Broken::Completion)
 }
 
 /// Maps a failed HTTP exchange.
@@ -120,7 +131,7 @@ fn exchange_failed(error: &HttpError) -> AttemptError {
             AttemptError::new(FailureCode::Timeout, "did not answer in time", Next::Again(None))
         }
         // A retry changes neither of these.
-        HttpError::TooLarge(_) => unusable(CompletionError::TooLarge),
+        HttpError::TooLarge(_) => unusable(CompletionError::TooLarge, None),
         HttpError::Refused => {
             AttemptError::of_operator(FailureCode::Unavailable, "has an address that is not allowed")
         }
@@ -131,9 +142,10 @@ fn exchange_failed(error: &HttpError) -> AttemptError {
     }
 }
 
-fn unusable(error: CompletionError) -> AttemptError {
+/// `options`: those that may be left out when the error names one.
+fn unusable(error: CompletionError, options: Option<Options>) -> AttemptError {
     match error {
-        CompletionError::Reported(error) => reported(&error, None, None),
+        CompletionError::Reported(error) => reported(&error, None, options),
         CompletionError::Truncated => AttemptError::new(
             FailureCode::Unavailable,
             "closed the connection before its answer was complete",

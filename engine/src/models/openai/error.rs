@@ -1,7 +1,7 @@
 //! Errors as reported by OpenAI and by compatible servers.
 use serde_json::Value;
 
-use crate::base::limits::MODEL_ERROR_TEXT_BYTES_MAX;
+use crate::base::limits::{MODEL_ERROR_BYTES_MAX, MODEL_ERROR_TEXT_BYTES_MAX};
 use crate::base::text::{collapse_whitespace, truncate};
 
 /// An error reported by a provider, with an HTTP status or inside a 200 response.
@@ -15,20 +15,23 @@ pub struct ProviderError {
     pub param: String,
     /// The provider's message. Do not show it directly: see [`ProviderError::shown`].
     pub message: String,
+    /// The whole error as it was sent, for names of fields in places that we do not know. Never shown.
+    pub body: String,
 }
 
 impl ProviderError {
     /// Reads an error in any known form: OpenAI's `{"error": {message, type, param, code}}`, the same without the envelope,
-    /// `{"detail": …}`, or a list with one of these.
+    /// `{"detail": …}`, Mistral's `{"message": {"detail": …}}`, or a list with one of these.
     pub fn read(value: &Value, status: Option<u16>) -> Self {
+        let body = value.to_string();
         let value = value.get(0).unwrap_or(value);
         let error = value.get("error").filter(|error| !error.is_null()).unwrap_or(value);
         let text = |name: &str| error.get(name).and_then(Value::as_str).unwrap_or_default();
         let number = |name: &str| error.get(name).and_then(Value::as_u64);
-        let message = match error {
-            Value::String(message) => message.clone(),
-            _ if !text("message").is_empty() => text("message").to_owned(),
-            _ => error.get("detail").map(ToString::to_string).unwrap_or_default(),
+        let message = said(error);
+        let param = match text("param") {
+            "" => places(error).join(" "),
+            param => param.to_owned(),
         };
         let own_status = number("code").or_else(|| number("status")).and_then(|n| u16::try_from(n).ok());
         Self {
@@ -37,9 +40,10 @@ impl ProviderError {
                 format!("{} {}", text("type"), text("code")),
                 MODEL_ERROR_TEXT_BYTES_MAX,
             )),
-            param: truncate(text("param").to_owned(), MODEL_ERROR_TEXT_BYTES_MAX),
+            param: truncate(param, MODEL_ERROR_TEXT_BYTES_MAX),
             // Long enough to search for field names in it.
             message: truncate(message, 8 * MODEL_ERROR_TEXT_BYTES_MAX),
+            body: truncate(body, MODEL_ERROR_BYTES_MAX),
         }
     }
 
@@ -47,7 +51,10 @@ impl ProviderError {
     pub fn read_body(body: &[u8], status: u16) -> Self {
         match serde_json::from_slice::<Value>(body) {
             Ok(value) => Self::read(&value, Some(status)),
-            Err(_) => Self { status: Some(status), ..Self::default() },
+            Err(_) => {
+                let body = String::from_utf8_lossy(body).into_owned();
+                Self { status: Some(status), body, ..Self::default() }
+            }
         }
     }
 
@@ -105,6 +112,50 @@ pub fn reported_error(value: &Value) -> Option<ProviderError> {
     (is_list || has_error || is_error).then(|| ProviderError::read(value, None))
 }
 
+/// What an error says, in any of these forms: a text, an object with `message`, `msg`, `detail` or `errors` (each in one
+/// of these forms again), or a list of them.
+fn said(error: &Value) -> String {
+    match error {
+        Value::String(text) => text.clone(),
+        Value::Array(items) => {
+            let items = items.iter().map(said).filter(|text| !text.is_empty());
+            items.collect::<Vec<_>>().join("; ")
+        }
+        Value::Object(fields) => {
+            let inner = ["message", "msg", "detail", "errors"].iter().filter_map(|name| fields.get(*name));
+            let text = inner.map(said).find(|text| !text.is_empty()).unwrap_or_default();
+            match fields.get("loc").map(place) {
+                Some(place) if !place.is_empty() => format!("{place}: {text}"),
+                _ => text,
+            }
+        }
+        _ => String::new(),
+    }
+}
+
+/// Every `loc` in an error: validators list the places of the fields that they reject. Depth is bounded by the JSON
+/// parser's limit.
+fn places(error: &Value) -> Vec<String> {
+    match error {
+        Value::Array(items) => items.iter().flat_map(places).collect(),
+        Value::Object(fields) => {
+            let own = fields.get("loc").map(place).filter(|place| !place.is_empty());
+            let inner = fields.iter().filter(|(name, _)| matches!(name.as_str(), "message" | "detail" | "errors"));
+            own.into_iter().chain(inner.flat_map(|(_, value)| places(value))).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// `["body", "seed"]` as `body.seed`.
+fn place(loc: &Value) -> String {
+    match loc {
+        Value::String(name) => name.clone(),
+        Value::Array(names) => names.iter().filter_map(Value::as_str).collect::<Vec<_>>().join("."),
+        _ => String::new(),
+    }
+}
+
 /// Whether a word may be a key or an address.
 fn is_private(word: &str) -> bool {
     /// Longer unbroken runs of letters and digits are probably keys.
@@ -156,9 +207,14 @@ mod tests {
             assert_eq!(ProviderError::read_body(body.to_string().as_bytes(), 400).status, status);
             assert!(reported_error(&body).is_some(), "{body}");
         }
-        let detail = ProviderError::read(&json!({"detail": [{"loc": ["seed"]}]}), status);
-        assert!(detail.message.contains("seed"));
-        assert_eq!(ProviderError::read_body(b"<html>", 502).status, Some(502));
+        let detail = json!({"detail": [{"loc": ["body", "seed"], "msg": "Extra inputs", "input": 7}]});
+        for body in [json!({"message": detail, "type": "x"}), detail.clone(), json!({"error": detail})] {
+            let error = ProviderError::read(&body, status);
+            let told = (error.message.as_str(), error.param.as_str());
+            assert_eq!(told, ("body.seed: Extra inputs", "body.seed"), "{body}");
+        }
+        let page = ProviderError::read_body(b"<html>", 502);
+        assert_eq!((page.status, page.message.as_str(), page.body.as_str()), (Some(502), "", "<html>"));
         assert_eq!(reported_error(&json!({"error": null, "choices": []})), None);
     }
 

@@ -39,19 +39,30 @@ impl Options {
         self.0
     }
 
-    /// The options without those that a server rejected; `None` when its error is about something else.
+    /// The options without those that a server rejected; `None` when its error names none of them. The place that the
+    /// error is about counts first, then its message, then its whole text: a server may repeat the request in it.
     #[must_use]
     pub fn without_refused(self, error: &ProviderError) -> Option<Self> {
-        let names = |name: &&str| error.param.contains(*name) || error.message.contains(*name);
-        let refused = OPTIONAL.iter().enumerate().filter(|(_, name)| names(name));
-        let bits = refused.fold(self.0, |bits, (place, _)| bits & !(1 << place));
-        (bits != self.0).then_some(Self(bits))
+        [&error.param, &error.message, &error.body].into_iter().find_map(|text| {
+            let named = OPTIONAL.iter().enumerate().filter(|(_, name)| names(text, name));
+            let bits = named.fold(self.0, |bits, (place, _)| bits & !(1 << place));
+            (bits != self.0).then_some(Self(bits))
+        })
     }
 
     fn has(self, name: &str) -> bool {
         let place = OPTIONAL.iter().position(|known| *known == name);
         place.is_some_and(|place| self.0 & (1 << place) != 0)
     }
+}
+
+/// Whether a text contains a name as a word of its own.
+fn names(text: &str, name: &str) -> bool {
+    let in_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    text.match_indices(name).any(|(at, _)| {
+        let (before, after) = (&text[..at], &text[at + name.len()..]);
+        !before.ends_with(in_name) && !after.starts_with(in_name)
+    })
 }
 
 impl ChatRequest {
@@ -124,6 +135,23 @@ mod tests {
             r#"{"model":"m","messages":[],"stream":true,"stream_options":{"include_usage":true}}"#
         );
         assert_eq!(Options::from_bits(left.bits()), left);
+    }
+
+    #[test]
+    fn the_most_precise_place_of_an_error_counts() {
+        let refused = |error: ProviderError| Options::ALL.without_refused(&error).map(|left| OPTIONAL.map(|name| left.has(name)));
+        let error = ProviderError {
+            param: "body.seed".into(),
+            message: "Extra inputs".into(),
+            body: r#"{"input": {"stream_options": {}, "seed": 1}}"#.into(),
+            ..ProviderError::default()
+        };
+        assert_eq!(refused(error), Some([false, true, true]));
+        let page = ProviderError { body: "<p>unknown field `stream_options`</p>".into(), ..ProviderError::default() };
+        assert_eq!(refused(page), Some([true, false, true]));
+        for other in ["seeded", "linseed", "my_seed", "max_completion_tokens_2", ""] {
+            assert_eq!(refused(ProviderError { body: other.into(), ..ProviderError::default() }), None, "{other}");
+        }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The behaviour of each model.
 use serde_json::{Map, Value, json};
 
+use super::refusal;
 use super::shape::Shape;
 
 /// The models with their descriptions.
@@ -30,6 +31,7 @@ pub const MODELS: &[(&str, &str)] = &[
     ("broken-once", "503 the first time, then echoes"),
     ("rejects", "400 always"),
     ("picky", "refuses `seed`, else echoes"),
+    ("strict-…", "refuses `seed` and `max_completion_tokens` in the words of [`refusal::FORMS`], else echoes"),
     ("no-usage", "echoes without token counts"),
     ("refuses", "answers with a refusal"),
     ("error-in-stream", "begins to answer, then reports an error in the stream"),
@@ -62,8 +64,8 @@ pub enum Act {
         /// `param`; empty for null.
         param: &'static str,
     },
-    /// Another response: its content type and body.
-    Raw(&'static str, &'static str),
+    /// Another response: its status, content type and body.
+    Raw(u16, &'static str, String),
     /// The start of a completion with this text, then a closed connection.
     Cut(&'static str),
     /// A completion that never ends.
@@ -124,7 +126,7 @@ pub fn act(model: &str, body: &Value, first: bool) -> Act {
         "judge" | "judge-garbled-once" => judge(body),
         "judge-garbled" => Reply::say("Hard to say."),
         "analyst" => analyst(),
-        "garbage" => return Act::Raw("text/html", "<html><body>Welcome to nginx!</body></html>"),
+        "garbage" => return Act::Raw(200, "text/html", "<html><body>Welcome to nginx!</body></html>".into()),
         "endless" => return Act::Endless,
         "hangs" => return Act::Hang,
         "hangs-halfway" => return Act::HangHalfway,
@@ -153,6 +155,10 @@ pub fn act(model: &str, body: &Value, first: bool) -> Act {
             };
         }
         "picky" => echo(),
+        strict if strict.starts_with("strict-") => match refusal::of(strict, body) {
+            Some((status, body)) => return Act::Raw(status, "application/json", body),
+            None => echo(),
+        },
         "no-usage" => Reply { shape: Shape::NoUsage, ..echo() },
         "refuses" => Reply { refusal: "I cannot help with that.".to_owned(), ..Reply::default() },
         "error-in-stream" => Reply { shape: Shape::Error, ..echo() },
