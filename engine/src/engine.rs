@@ -65,6 +65,12 @@ impl Engine {
         host::begin(self.api.clone(), head, peer, upgrade)
     }
 
+    /// The response to a request whose head is larger than [`HEAD_BYTES_MAX`](crate::base::limits::HEAD_BYTES_MAX). The
+    /// host closes the connection after it.
+    pub fn refuse_large_head(&self) -> FinalResponse {
+        FinalResponse::large_head(self.services().new_id())
+    }
+
     /// Answers a request with a complete body; a request for a WebSocket is not upgraded. For tests and for hosts
     /// without a network.
     pub async fn handle(&self, request: http::Request<Bytes>, peer: Option<IpAddr>) -> PreparedResponse {

@@ -46,6 +46,32 @@ fn a_stop_ends_an_idle_connection_at_once() {
     assert!(started.elapsed() < Duration::from_secs(5), "there was no open request to wait for");
 }
 
+/// With few files, silent connections and unfinished heads take all places; whoever asks something still gets through.
+#[test]
+#[cfg(unix)]
+fn silent_connections_block_nobody() {
+    let folder = Folder::new();
+    let (data, key) = (folder.path().join("data"), bootstrap_key(1));
+    let program = process::command(&data, &[("SIDETONE_BOOTSTRAP_KEYS", &key)]);
+    let mut limited = std::process::Command::new("sh");
+    limited.args(["-c", "ulimit -n 160 && exec \"$0\""]).arg(program.get_program());
+    limited.env_clear().envs(program.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let log = std::fs::File::create(folder.path().join("log")).expect("a log file");
+    let server = Server::spawn(limited.stderr(log), folder.path().join("log"));
+    let mut silent = Vec::new();
+    for n in 0..300 {
+        let mut stream = TcpStream::connect(server.address()).expect("the server listens");
+        if n % 3 == 0 {
+            stream.write_all(b"GET /healthz HTTP/1.1\r\nhost: a\r\n").expect("the server reads");
+        }
+        silent.push(stream);
+    }
+    let started = Instant::now();
+    server.connect(&key).expect(200, "GET", "/healthz", None);
+    server.connect(&key).expect(200, "GET", "/assistants", None);
+    assert!(started.elapsed() < Duration::from_secs(20), "without waiting for the silent ones to be closed");
+}
+
 #[test]
 fn a_second_server_on_the_same_folder_does_not_start() {
     let folder = Folder::new();

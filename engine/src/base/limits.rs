@@ -2,6 +2,10 @@
 
 /// Size of a request body; a host rejects a larger one before it has read all of it.
 pub const BODY_BYTES_MAX: usize = 1024 * 1024;
+/// Size of a request's head.
+pub const HEAD_BYTES_MAX: usize = 32 * 1024;
+/// Time for a request's head, from its first byte.
+pub const HEAD_READ_MS: u64 = 10_000;
 /// Time in which a host must receive the whole request.
 pub const REQUEST_READ_MS: u64 = 30_000;
 /// Deadline of one request to a carrier.

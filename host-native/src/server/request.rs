@@ -16,7 +16,8 @@ use sidetone_engine::engine::{
 use sidetone_engine::ports::{BlobError, BoxStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::{Connection, Host, panic_message, socket};
+use super::connections::Connection;
+use super::{Host, panic_message, socket};
 
 /// After a 413, up to this much of the body is read and discarded: closing earlier would reset the connection before
 /// the client reads the response.
@@ -151,7 +152,7 @@ async fn drain(body: Incoming) {
 }
 
 /// Logs internal errors as errors, and other responses at debug level.
-fn logged(response: FinalResponse) -> Response<Bytes> {
+pub fn logged(response: FinalResponse) -> Response<Bytes> {
     let (response, record) = response.into_parts();
     log(&record);
     response
