@@ -29,7 +29,7 @@ use crate::storage::workspaces::NewWorkspace;
 
 pub use crate::interfaces::host::{
     Admission, BlobResponse, BodyFailure, BodyTooLarge, FinalResponse, LogRecord, PendingRequest,
-    PendingSocket, PreparedResponse, RequestTrace, SocketAdmission,
+    PendingSocket, PreparedResponse, RequestTrace, Room, SocketAdmission,
 };
 
 /// The whole service. Cheap to clone.

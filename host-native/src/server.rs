@@ -19,7 +19,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use sidetone_engine::base::limits::{HEAD_BYTES_MAX, HEAD_READ_MS};
 use sidetone_engine::engine::Engine;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 
 use connections::{Connection, Connections, OpenRequest};
 use watched::{Limits, Watched};
@@ -34,8 +34,6 @@ const CONNECTIONS_MAX: usize = 14_000;
 /// Open files reserved for everything except connections: the database, its readers, outgoing requests.
 #[cfg(unix)]
 const OTHER_FILES: usize = 64;
-/// Total size of request bodies in memory; further bodies are read later.
-const BODIES_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// The shortest interval between log entries about connections that cannot be accepted.
 const ACCEPT_LOG_MS: u64 = 1_000;
 /// Grace period for open requests after the signal to stop.
@@ -44,8 +42,6 @@ const SHUTDOWN_MS: u64 = 10_000;
 #[derive(Clone)]
 struct Host {
     engine: Engine,
-    /// Memory for bodies, in bytes.
-    bodies: Arc<Semaphore>,
     /// Becomes true when the service is to stop.
     stop: watch::Receiver<bool>,
 }
@@ -63,8 +59,7 @@ async fn serve_within(
     connections_max: usize,
     limits: Limits,
 ) {
-    let bodies = Arc::new(Semaphore::new(BODIES_BYTES_MAX));
-    let host = Host { engine, bodies, stop: stop.clone() };
+    let host = Host { engine, stop: stop.clone() };
     let mut http = http1::Builder::new();
     // `Watched` has a time limit of its own for heads.
     http.timer(TokioTimer::new()).header_read_timeout(None);

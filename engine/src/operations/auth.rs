@@ -6,6 +6,8 @@ use http::HeaderMap;
 use crate::base::api_key::ApiKey;
 use crate::base::error::{Code, Error};
 use crate::base::network::network_of;
+use crate::services::Services;
+use crate::sql;
 
 /// The credential of a request.
 pub enum Credential {
@@ -34,6 +36,15 @@ impl Credential {
             .and_then(|(_, key)| ApiKey::parse(key.trim()))
             .map_or(Self::Malformed, |key| Self::Key { hash: key.sha256_hex() })
     }
+}
+
+/// Whether a key with this hash opens a workspace, or would on its first use. An error counts as no.
+pub(crate) async fn is_valid(services: &Services, hash: &str) -> bool {
+    if services.config().bootstrap_hashes.iter().any(|known| known == hash) {
+        return true;
+    }
+    let find = sql!("SELECT 1 AS valid FROM api_keys WHERE hash = :hash AND revoked_at IS NULL", hash = hash);
+    services.read([find]).await.is_ok_and(|[found]| !found.is_empty())
 }
 
 /// The 401 for a request without a key.
