@@ -29,7 +29,7 @@ use crate::storage::workspaces::NewWorkspace;
 
 pub use crate::interfaces::host::{
     Admission, BlobResponse, BodyFailure, BodyTooLarge, FinalResponse, LogRecord, PendingRequest,
-    PendingSocket, PreparedResponse, RequestTrace, SocketAdmission,
+    PendingSocket, PreparedResponse, RequestTrace, Room, SocketAdmission,
 };
 
 /// The whole service. Cheap to clone.
@@ -40,7 +40,8 @@ pub struct Engine {
 
 /// A started service.
 pub struct Started {
-    /// The API key of the first workspace, on the first start only. It cannot be read again.
+    /// The API key of the first workspace, on the first start only. It cannot be read again. After it was shown, call
+    /// [`Engine::first_key_shown`]; otherwise the next start returns another one.
     pub first_key: Option<String>,
     /// One worker per job queue; the host runs all of them.
     pub workers: Vec<QueueWorker>,
@@ -65,6 +66,12 @@ impl Engine {
         host::begin(self.api.clone(), head, peer, upgrade)
     }
 
+    /// The response to a request whose head is larger than [`HEAD_BYTES_MAX`](crate::base::limits::HEAD_BYTES_MAX). The
+    /// host closes the connection after it.
+    pub fn refuse_large_head(&self) -> FinalResponse {
+        FinalResponse::large_head(self.services().new_id())
+    }
+
     /// Answers a request with a complete body; a request for a WebSocket is not upgraded. For tests and for hosts
     /// without a network.
     pub async fn handle(&self, request: http::Request<Bytes>, peer: Option<IpAddr>) -> PreparedResponse {
@@ -81,13 +88,25 @@ impl Engine {
     }
 
     /// Starts the service in the only process that uses the storage, and returns the workers for its jobs. Existing
-    /// leases belong to processes that have ended, and are released. `owner` identifies the process in new leases.
+    /// leases belong to processes that have ended, and are released. Fails when the data was written with another server
+    /// secret. `owner` identifies the process in new leases.
     pub async fn start(&self, owner: &str) -> Result<Started, Fault> {
         let services = self.services();
+        services.check_secret().await?;
         services.release_all_leases().await?;
         let first_key = services.first_workspace().await?;
         let worker = |queue: &JobQueue| QueueWorker::new(services.clone(), *queue, owner);
         Ok(Started { first_key, workers: JobQueue::ALL.iter().map(worker).collect() })
+    }
+
+    /// The operator has seen [`Started::first_key`].
+    pub async fn first_key_shown(&self) -> Result<(), Fault> {
+        self.services().first_key_shown().await
+    }
+
+    /// Lets the data belong to the current server secret, whatever secret it was written with, for the operator.
+    pub async fn accept_secret(&self) -> Result<(), Fault> {
+        self.services().accept_secret().await
     }
 
     /// The jobs to run after hints have arrived. Each hint names its queue ([`JobQueue::as_str`]); `None` is an

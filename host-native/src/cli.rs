@@ -49,13 +49,23 @@ enum Command {
     #[command(subcommand)]
     Key(KeyCommand),
     /// Print a new server secret and API key as settings of a Worker.
-    Secrets,
+    Secrets {
+        #[command(subcommand)]
+        command: Option<SecretsCommand>,
+    },
     /// Copy the database to FILE; works while the service runs. The copy contains no recordings. They are files that
     /// never change: copy the folder `recordings` afterwards, with any tool.
     Backup {
         /// The target file; must not exist.
         file: PathBuf,
     },
+}
+
+#[derive(Subcommand)]
+enum SecretsCommand {
+    /// Continue with the current server secret, or a new one, after the one of the database was lost or changed. The
+    /// signing secrets of all tools and webhooks change.
+    Accept,
 }
 
 #[derive(Subcommand)]
@@ -83,7 +93,7 @@ type Failure = Box<dyn std::error::Error>;
 pub fn main() -> Result<(), Failure> {
     let arguments = Arguments::parse();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    if matches!(arguments.command, Some(Command::Secrets)) {
+    if matches!(arguments.command, Some(Command::Secrets { command: None })) {
         print_line(&secrets()?)?;
         return Ok(());
     }
@@ -92,7 +102,19 @@ pub fn main() -> Result<(), Failure> {
     let data = DataFolder::open(&settings.data)
         .map_err(|error| format!("SIDETONE_DATA: {} cannot be used: {error}", settings.data.display()))?;
     match arguments.command.unwrap_or(Command::Serve) {
-        Command::Serve | Command::Secrets => runtime.block_on(serve(&settings, &data)),
+        Command::Serve | Command::Secrets { command: None } => runtime.block_on(serve(&settings, &data)),
+        Command::Secrets { command: Some(SecretsCommand::Accept) } => {
+            let _lock = data.lock()?;
+            if !settings.has_secret {
+                data.secret_or_new()?;
+            }
+            let Service { engine, .. } = service(&settings, &data, settings.listen)?;
+            runtime.block_on(engine.accept_secret()).map_err(failure)?;
+            Ok(print_line(
+                "The database now belongs to the current server secret. Tools and webhooks have new signing secrets: read \
+                 them with POST /tools/{id}/rotate-secret and POST /webhooks/{id}/rotate-secret.",
+            )?)
+        }
         Command::Backup { file } => {
             if file.exists() {
                 return Err(format!("{} exists; choose another file", file.display()).into());
@@ -167,7 +189,7 @@ fn service(settings: &Settings, data: &DataFolder, listen: SocketAddr) -> Result
         config.warnings(std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()), HOST_SETTINGS);
     let wakes = Arc::new(Wakes::default());
     let ports = Ports {
-        database: Arc::new(Sqlite::open(&data.database())?),
+        database: Arc::new(Sqlite::open(&data.database(), settings.reserve_bytes)?),
         blobs: Arc::new(Files::new(data.path())),
         clock: Arc::new(SystemClock),
         random: Arc::new(SystemRandom),
@@ -190,11 +212,13 @@ async fn serve(settings: &Settings, data: &DataFolder) -> Result<(), Failure> {
     warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
     // The lock guarantees that no other server uses this folder.
     let Started { first_key, workers } = engine.start(&owner()).await.map_err(failure)?;
-    if let Err(error) = print_line(&welcome(&engine, address, first_key.as_deref())) {
-        match first_key {
-            Some(_) => tracing::error!("{}", key_lost(&error, "default")),
-            None => tracing::warn!(%error, "the welcome could not be printed"),
+    match (print_line(&welcome(&engine, address, first_key.as_deref())), first_key) {
+        (Ok(()), Some(_)) => engine.first_key_shown().await.map_err(failure)?,
+        (Ok(()), None) => {}
+        (Err(error), Some(_)) => {
+            tracing::error!(%error, "the first API key could not be printed; the next start prints another one");
         }
+        (Err(error), None) => tracing::warn!(%error, "the welcome could not be printed"),
     }
 
     let (stop, stopped) = watch::channel(false);

@@ -15,9 +15,16 @@ pub struct DataFolder {
 }
 
 impl DataFolder {
-    /// Opens the folder and creates it if it does not exist. Only its owner has access.
+    /// Opens the folder and creates it, durably, if it does not exist. Only its owner has access.
     pub fn open(path: &Path) -> io::Result<Self> {
+        let missing: Vec<&Path> = path
+            .ancestors()
+            .take_while(|folder| !folder.as_os_str().is_empty() && !folder.exists())
+            .collect();
         create_folder(path)?;
+        // An earlier start may have been killed before it synced the folder's own name.
+        sync_folder(path)?;
+        missing.into_iter().skip(1).try_for_each(sync_folder)?;
         Ok(Self { path: path.to_owned() })
     }
 
@@ -44,8 +51,26 @@ impl DataFolder {
         }
     }
 
-    /// The server secret, created once. Only its owner can read the file.
+    /// The server secret, created together with the database. Only its owner can read the file. A database whose secret
+    /// is lost gets no new one: every signature would fail.
     pub fn secret(&self) -> io::Result<String> {
+        let path = self.path.join("secret");
+        if !path.try_exists()? && self.database().try_exists()? {
+            return Err(io::Error::new(
+                io::ErrorKind::NotFound,
+                format!(
+                    "{} is missing, and the database was used with it. Restore it from a backup, or set \
+                     SIDETONE_SECRET to its content. To continue with a new secret, which changes the signing secrets \
+                     of all tools and webhooks, run `sidetone secrets accept`",
+                    path.display()
+                ),
+            ));
+        }
+        self.secret_or_new()
+    }
+
+    /// The server secret; a missing one is created, whatever else is in the folder.
+    pub fn secret_or_new(&self) -> io::Result<String> {
         let path = self.path.join("secret");
         if !path.try_exists()? {
             self.create_secret(&path)?;
@@ -55,8 +80,8 @@ impl DataFolder {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidData,
                 format!(
-                    "{} is empty or too short for a server secret; restore it from a backup, or remove it to get a \
-                     new one (tools and webhooks then get new signing secrets)",
+                    "{} is empty or too short for a server secret; restore it from a backup, or remove it and run \
+                     `sidetone secrets accept` (tools and webhooks then get new signing secrets)",
                     path.display()
                 ),
             ));

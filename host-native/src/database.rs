@@ -1,17 +1,19 @@
 //! SQLite in a file: one writer that commits all waiting batches together, and concurrent readers.
 mod connection;
 mod migrate;
+mod reserve;
 mod writer;
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use sidetone_engine::ports::statement::{Rows, Statement};
-use sidetone_engine::ports::{BoxFuture, Database, DatabaseError};
+use sidetone_engine::ports::{BoxFuture, Database, DatabaseError, NotWritable};
 
 use crate::data;
 use connection::Session;
+use reserve::Reserve;
 use writer::Writer;
 
 /// Idle reading connections to keep; more are opened under load and closed afterwards.
@@ -22,6 +24,7 @@ pub struct Sqlite {
     path: PathBuf,
     readers: Mutex<Vec<Session>>,
     writer: Writer,
+    reserve: Arc<Reserve>,
 }
 
 /// Why a database cannot be used.
@@ -63,8 +66,9 @@ impl From<std::io::Error> for OpenError {
 }
 
 impl Sqlite {
-    /// Opens the file, creates it if it does not exist, and applies missing migrations.
-    pub fn open(path: &Path) -> Result<Self, OpenError> {
+    /// Opens the file, creates it if it does not exist, and applies missing migrations. `reserve_bytes` of disk space are
+    /// kept for deletes.
+    pub fn open(path: &Path, reserve_bytes: u64) -> Result<Self, OpenError> {
         // SQLite creates its other files with the mode of this one.
         match data::private().create_new(true).write(true).open(path) {
             Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(error.into()),
@@ -72,8 +76,11 @@ impl Sqlite {
         }
         let mut session = connection::open(path)?;
         migrate::migrate(session.connection())?;
+        settle(path, &mut session)?;
         let readers = Mutex::new(vec![connection::open_reader(path)?]);
-        Ok(Self { path: path.to_owned(), readers, writer: Writer::start(session) })
+        let reserve = Reserve::open(path, reserve_bytes);
+        let writer = Writer::start(session, reserve.clone());
+        Ok(Self { path: path.to_owned(), readers, writer, reserve })
     }
 
     /// Copies a consistent snapshot of the database to `target`, also while it is in use. The file gets its final name
@@ -110,6 +117,26 @@ impl Sqlite {
     }
 }
 
+/// Makes durable what the database shows, before anybody sees it. After a kill, recovery finds commits that were never
+/// synced: they are only in the operating system's memory, and SQLite would not sync them before the next write. The
+/// checkpoint is for a fresh start with a short log; another process that reads may prevent it, and so may a full disk.
+fn settle(path: &Path, session: &mut Session) -> Result<(), OpenError> {
+    let mut log = path.as_os_str().to_owned();
+    log.push("-wal");
+    for file in [Path::new(&log), path] {
+        match std::fs::File::open(file) {
+            Ok(file) => file.sync_all()?,
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    data::sync_folder(path)?;
+    if let Err(error) = connection::checkpoint(session) {
+        tracing::warn!(%error, "the write-ahead log stays as it is");
+    }
+    Ok(())
+}
+
 /// Uses `VACUUM INTO`, which reads in one transaction: concurrent writes do not prolong it.
 fn copy(source: &rusqlite::Connection, part: &Path, target: &Path) -> Result<(), OpenError> {
     let file = data::private().create_new(true).write(true).open(part)?;
@@ -128,6 +155,16 @@ impl Database for Sqlite {
 
     fn write(&self, batch: Vec<Statement>) -> BoxFuture<'_, Result<Vec<Rows>, DatabaseError>> {
         Box::pin(self.writer.write(batch))
+    }
+
+    fn takes_writes(&self) -> BoxFuture<'_, Result<(), NotWritable>> {
+        let not = |reason, detail: &str| Err(NotWritable { reason, detail: detail.to_owned() });
+        let answer = match (self.reserve.has_room(), self.writer.is_running()) {
+            (true, true) => Ok(()),
+            (false, _) => not("the disk is full", "the disk is full; only deletes are written"),
+            (_, false) => not("the database does not answer", "the writing thread has ended"),
+        };
+        Box::pin(async move { answer })
     }
 }
 
@@ -169,5 +206,49 @@ impl Database for Memory {
             let session = self.session.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
             connection::write_one(&session, &batch)
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sidetone_engine::sql;
+
+    #[test]
+    fn what_recovery_finds_is_in_the_database_before_anybody_reads_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, copy) = (folder.path().join("a.db"), folder.path().join("b.db"));
+        let mut session = connection::open(&path).unwrap();
+        migrate::migrate(session.connection()).unwrap();
+        let insert = sql!("INSERT INTO service_facts (name, value) VALUES ('a', 'b')");
+        connection::write_one(&session, &[insert]).unwrap();
+        // A process that was killed leaves the log behind.
+        let log = |path: &Path| path.with_extension("db-wal");
+        std::fs::copy(&path, &copy).unwrap();
+        std::fs::copy(log(&path), log(&copy)).unwrap();
+        assert!(log(&copy).metadata().unwrap().len() > 0);
+
+        let database = Sqlite::open(&copy, 0).unwrap();
+        assert_eq!(log(&copy).metadata().unwrap().len(), 0, "the log is empty");
+        // The row is in the file itself: losing the log, as a power failure may, loses nothing.
+        let alone = folder.path().join("c.db");
+        std::fs::copy(&copy, &alone).unwrap();
+        let find = sql!("SELECT value FROM service_facts");
+        let read = |session: &Session| connection::read(session, &[find.clone()]).unwrap()[0].iter().count();
+        assert_eq!(read(&connection::open(&alone).unwrap()), 1);
+        drop(database);
+    }
+
+    #[test]
+    fn a_reader_does_not_delay_the_start() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.db");
+        drop(Sqlite::open(&path, 0).unwrap());
+        let reader = connection::open_reader(&path).unwrap();
+        connection::command(&reader, "BEGIN").unwrap();
+        connection::read(&reader, &[sql!("SELECT 1 AS one FROM service_facts")]).unwrap();
+        let started = std::time::Instant::now();
+        assert!(Sqlite::open(&path, 0).is_ok());
+        assert!(started.elapsed().as_secs() < 4);
     }
 }

@@ -1,33 +1,39 @@
 //! The HTTP server: accepts a limited number of connections and passes their requests to `request`.
+mod connections;
 mod request;
 mod socket;
+mod watched;
 mod write_timeout;
 
 use std::convert::Infallible;
-use std::net::SocketAddr;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
+use http::StatusCode;
+use hyper::body::{Body, Frame, SizeHint};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use sidetone_engine::base::limits::{HEAD_BYTES_MAX, HEAD_READ_MS};
 use sidetone_engine::engine::Engine;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::watch;
 
+use connections::{Connection, Connections, OpenRequest};
+use watched::{Limits, Watched};
 use write_timeout::WriteTimeout;
 
-/// A connection, idle or not, is closed after this time without a complete request head.
-const HEAD_READ_MS: u64 = 60_000;
+/// A connection is closed after this time without a byte of the next request.
+const IDLE_MS: u64 = 60_000;
 /// A connection is closed when its client reads nothing of a response for this long.
 const WRITE_STALL_MS: u64 = 30_000;
-/// Concurrent connections; further ones wait to be accepted.
-const CONNECTIONS_MAX: usize = 10_000;
+/// Concurrent connections, shared among client addresses.
+const CONNECTIONS_MAX: usize = 14_000;
 /// Open files reserved for everything except connections: the database, its readers, outgoing requests.
 #[cfg(unix)]
 const OTHER_FILES: usize = 64;
-/// Total size of request bodies in memory; further bodies are read later.
-const BODIES_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// The shortest interval between log entries about connections that cannot be accepted.
 const ACCEPT_LOG_MS: u64 = 1_000;
 /// Grace period for open requests after the signal to stop.
@@ -36,62 +42,119 @@ const SHUTDOWN_MS: u64 = 10_000;
 #[derive(Clone)]
 struct Host {
     engine: Engine,
-    /// Memory for bodies, in bytes.
-    bodies: Arc<Semaphore>,
     /// Becomes true when the service is to stop.
     stop: watch::Receiver<bool>,
 }
 
-/// The connection of a request.
-#[derive(Clone)]
-struct Connection {
-    peer: SocketAddr,
-    /// One of [`CONNECTIONS_MAX`] slots. A WebSocket keeps it after the HTTP connection has ended.
-    _slot: Arc<OwnedSemaphorePermit>,
+/// Serves until `stop` becomes true, then finishes the open requests.
+pub async fn serve(listener: TcpListener, engine: Engine, stop: watch::Receiver<bool>) {
+    let limits = Limits { head: Duration::from_millis(HEAD_READ_MS), idle: Duration::from_millis(IDLE_MS) };
+    serve_within(listener, engine, stop, connections_max(), limits).await;
 }
 
-/// Serves until `stop` becomes true, then finishes the open requests.
-pub async fn serve(listener: TcpListener, engine: Engine, mut stop: watch::Receiver<bool>) {
-    let bodies = Arc::new(Semaphore::new(BODIES_BYTES_MAX));
-    let host = Host { engine, bodies, stop: stop.clone() };
+async fn serve_within(
+    listener: TcpListener,
+    engine: Engine,
+    mut stop: watch::Receiver<bool>,
+    connections_max: usize,
+    limits: Limits,
+) {
+    let host = Host { engine, stop: stop.clone() };
     let mut http = http1::Builder::new();
-    http.timer(TokioTimer::new()).header_read_timeout(Duration::from_millis(HEAD_READ_MS));
-    let slots_max = connections_max();
-    let slots = Arc::new(Semaphore::new(slots_max));
-    let mut acceptor = Acceptor { listener, slots: slots.clone(), logged: None };
+    // `Watched` has a time limit of its own for heads.
+    http.timer(TokioTimer::new()).header_read_timeout(None);
+    http.max_header_size(HEAD_BYTES_MAX).max_buf_size(HEAD_BYTES_MAX);
+    let connections = Connections::new(connections_max);
+    let mut acceptor = Acceptor { listener, connections: connections.clone(), logged: None };
     while !*stop.borrow() {
         let accepted = tokio::select! {
             accepted = acceptor.accept() => accepted,
             _ = stop.changed() => continue,
         };
-        let Some((stream, connection)) = accepted else { continue };
-        let (host, held) = (host.clone(), connection.clone());
-        let service = service_fn(move |request| {
-            let answering = request::answer(host.clone(), connection.clone(), request);
-            async move { Ok::<_, Infallible>(answering.await) }
-        });
-        let stream = WriteTimeout::new(stream, Duration::from_millis(WRITE_STALL_MS));
-        let serving = http.serve_connection(TokioIo::new(stream), service).with_upgrades();
-        let mut stop = stop.clone();
-        tokio::spawn(async move {
-            tokio::pin!(serving);
-            // A broken connection requires no action.
-            tokio::select! {
-                _ = serving.as_mut() => {}
-                () = stopped(&mut stop) => {
-                    serving.as_mut().graceful_shutdown();
-                    let _ = serving.await;
-                }
-            }
-            drop(held);
-        });
+        if let Some((stream, connection)) = accepted {
+            tokio::spawn(converse(http.clone(), host.clone(), stream, connection, limits));
+        }
     }
     drop(acceptor);
-    let grace = Duration::from_millis(SHUTDOWN_MS);
-    // Connections and conversations hold their slots until they end.
-    let all = slots.acquire_many(u32::try_from(slots_max).unwrap_or(u32::MAX));
-    if tokio::time::timeout(grace, all).await.is_err() {
+    // Connections and conversations keep their places until they end.
+    if tokio::time::timeout(Duration::from_millis(SHUTDOWN_MS), connections.all_ended()).await.is_err() {
         tracing::warn!("some requests or conversations did not finish in time and were cut off");
+    }
+}
+
+/// Serves one connection to its end.
+async fn converse(
+    http: http1::Builder,
+    host: Host,
+    stream: TcpStream,
+    connection: Connection,
+    limits: Limits,
+) {
+    let mut stop = host.stop.clone();
+    // hyper's buffers are only made for a client that sends something.
+    tokio::select! {
+        readable = tokio::time::timeout(limits.idle, stream.readable()) => {
+            if !matches!(readable, Ok(Ok(()))) {
+                return;
+            }
+        }
+        () = connection.closed() => return,
+        () = stopped(&mut stop) => return,
+    }
+    let stream = WriteTimeout::new(stream, Duration::from_millis(WRITE_STALL_MS));
+    let stream = Watched::new(stream, connection.place().clone(), host.engine.clone(), limits);
+    let held = connection.clone();
+    let service = service_fn(move |request| {
+        let open = connection.begin_request();
+        let answering = request::answer(host.clone(), connection.clone(), request);
+        async move {
+            let response = answering.await;
+            let open = match response.status() {
+                StatusCode::SWITCHING_PROTOCOLS => {
+                    open.upgraded();
+                    None
+                }
+                _ => Some(open),
+            };
+            Ok::<_, Infallible>(response.map(|body| Held { body, _open: open }))
+        }
+    });
+    let serving = http.serve_connection(TokioIo::new(stream), service).with_upgrades();
+    tokio::pin!(serving);
+    // A broken connection requires no action.
+    tokio::select! {
+        _ = serving.as_mut() => {}
+        () = held.closed() => {}
+        () = stopped(&mut stop) => {
+            serving.as_mut().graceful_shutdown();
+            let _ = serving.await;
+        }
+    }
+}
+
+/// The body of a response; its request is open until it is sent.
+struct Held<B> {
+    body: B,
+    _open: Option<OpenRequest>,
+}
+
+impl<B: Body + Unpin> Body for Held<B> {
+    type Data = B::Data;
+    type Error = B::Error;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
+        Pin::new(&mut self.get_mut().body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
     }
 }
 
@@ -126,33 +189,41 @@ fn connections_max() -> usize {
     CONNECTIONS_MAX
 }
 
-/// Accepts connections while slots are free.
+/// Accepts connections. It never waits for those that are open: one that waits for nothing makes room.
 struct Acceptor {
     listener: TcpListener,
-    slots: Arc<Semaphore>,
+    connections: Arc<Connections>,
     /// When a failure was last logged.
     logged: Option<Instant>,
 }
 
 impl Acceptor {
     async fn accept(&mut self) -> Option<(TcpStream, Connection)> {
-        let slot = self.slots.clone().acquire_owned().await.ok()?;
         match self.listener.accept().await {
             Ok((stream, peer)) => {
                 // Responses are small and written at once: waiting to fill a packet would only delay them.
                 let _ = stream.set_nodelay(true);
-                Some((stream, Connection { peer, _slot: Arc::new(slot) }))
+                let connection = self.connections.admit(peer).await;
+                if connection.is_none() {
+                    self.log("a connection was refused: all are answering requests");
+                }
+                Some((stream, connection?))
             }
             Err(error) => {
-                // Probably out of file descriptors: wait for connections to end.
-                let pause = Duration::from_millis(ACCEPT_LOG_MS);
-                if self.logged.is_none_or(|logged| logged.elapsed() >= pause) {
-                    tracing::warn!(%error, "connections cannot be accepted");
-                    self.logged = Some(Instant::now());
-                }
+                // Probably out of file descriptors.
+                self.log(&format!("connections cannot be accepted: {error}"));
+                self.connections.make_any_room();
                 tokio::time::sleep(Duration::from_millis(100)).await;
                 None
             }
+        }
+    }
+
+    fn log(&mut self, what: &str) {
+        let pause = Duration::from_millis(ACCEPT_LOG_MS);
+        if self.logged.is_none_or(|logged| logged.elapsed() >= pause) {
+            tracing::warn!("{what}");
+            self.logged = Some(Instant::now());
         }
     }
 }
@@ -163,6 +234,7 @@ mod tests {
     use sidetone_engine::config::Config;
     use sidetone_engine::ports::statement::{Rows, Statement};
     use sidetone_engine::ports::{BoxFuture, Database, DatabaseError, Ports};
+    use std::net::SocketAddr;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
     struct Panics;
@@ -178,6 +250,11 @@ mod tests {
     }
 
     async fn start() -> (SocketAddr, watch::Sender<bool>) {
+        let second = Duration::from_secs(1);
+        start_within(connections_max(), Limits { head: second, idle: 60 * second }).await
+    }
+
+    async fn start_within(max: usize, limits: Limits) -> (SocketAddr, watch::Sender<bool>) {
         let config = Config::from_settings(|_| None, "http://127.0.0.1", "a secret for the tests").unwrap();
         let ports = Ports {
             database: Arc::new(Panics),
@@ -191,7 +268,8 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (stop, stopped) = watch::channel(false);
-        tokio::spawn(serve(listener, Engine::new(config, ports).unwrap(), stopped));
+        let engine = Engine::new(config, ports).unwrap();
+        tokio::spawn(serve_within(listener, engine, stopped, max, limits));
         (address, stop)
     }
 
@@ -250,5 +328,49 @@ mod tests {
             let _ = stream.read_to_string(&mut answer).await;
             assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 408 "), "{answer}");
         }
+    }
+    #[tokio::test]
+    async fn a_large_head_is_a_431_and_a_late_one_is_cut_off() {
+        let (address, _stop) = start().await;
+        let head = format!("GET /nowhere HTTP/1.1\r\nhost: a\r\nx-long: {}\r\n\r\n", "x".repeat(400_000));
+        let answer = ask(address, &head).await;
+        assert!(answer.starts_with("HTTP/1.1 431 ") && answer.contains("\"head_too_large\""), "{answer}");
+        assert_eq!(ask(address, "GET /nowhere HTTP/1.1\r\nhost: a\r\n").await, "");
+        let head =
+            format!("GET /nowhere HTTP/1.1\r\nx-long: {}\r\nconnection: close\r\n\r\n", "x".repeat(30_000));
+        assert!(ask(address, &head).await.starts_with("HTTP/1.1 404 "));
+    }
+
+    #[tokio::test]
+    async fn an_idle_connection_lives_longer_than_an_unfinished_head() {
+        let limits = Limits { head: Duration::from_millis(100), idle: Duration::from_secs(60) };
+        let (address, _stop) = start_within(100, limits).await;
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        for _ in 0..2 {
+            tokio::time::sleep(Duration::from_millis(300)).await;
+            stream.write_all(b"GET /nowhere HTTP/1.1\r\nhost: a\r\n\r\n").await.unwrap();
+            let mut answer = [0; 12];
+            stream.read_exact(&mut answer).await.unwrap();
+            assert_eq!(&answer, b"HTTP/1.1 404");
+            // The rest of the answer.
+            let mut rest = [0; 4096];
+            assert!(stream.read(&mut rest).await.unwrap() > 0);
+        }
+    }
+
+    #[tokio::test]
+    async fn silent_connections_make_room() {
+        let limits = Limits { head: Duration::from_secs(60), idle: Duration::from_secs(60) };
+        let (address, _stop) = start_within(20, limits).await;
+        let mut silent = Vec::new();
+        for n in 0..100 {
+            let mut stream = TcpStream::connect(address).await.unwrap();
+            if n % 2 == 0 {
+                stream.write_all(b"GET /nowhere HTTP/1.1\r\n").await.unwrap();
+            }
+            silent.push(stream);
+        }
+        let answer = ask(address, "GET /nowhere HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n").await;
+        assert!(answer.starts_with("HTTP/1.1 404 "), "{answer}");
     }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use sidetone_engine::base::setting::SettingError;
 
 /// Settings that only the native host reads.
-pub const HOST_SETTINGS: &[&str] = &["SIDETONE_LISTEN", "SIDETONE_DATA"];
+pub const HOST_SETTINGS: &[&str] = &["SIDETONE_LISTEN", "SIDETONE_DATA", "SIDETONE_RESERVE_MB"];
 
 /// The settings of the native host.
 #[derive(Debug, Clone)]
@@ -14,6 +14,8 @@ pub struct Settings {
     pub listen: SocketAddr,
     /// The data folder.
     pub data: PathBuf,
+    /// Disk space that is kept for deletes.
+    pub reserve_bytes: u64,
     /// Whether SIDETONE_SECRET replaces the secret in the data folder.
     pub has_secret: bool,
 }
@@ -28,7 +30,13 @@ impl Settings {
             message: format!("`{listen}` is not an address and port such as 127.0.0.1:8787"),
         })?;
         let data = get("SIDETONE_DATA").unwrap_or_else(|| "sidetone-data".to_owned());
-        Ok(Self { listen, data: data.into(), has_secret: get("SIDETONE_SECRET").is_some() })
+        let reserve = get("SIDETONE_RESERVE_MB").unwrap_or_else(|| "64".to_owned());
+        let reserve_mb: u32 = reserve.trim().parse().map_err(|_| SettingError {
+            name: "SIDETONE_RESERVE_MB",
+            message: format!("`{reserve}` is not a whole number of megabytes"),
+        })?;
+        let reserve_bytes = u64::from(reserve_mb) * 1024 * 1024;
+        Ok(Self { listen, data: data.into(), reserve_bytes, has_secret: get("SIDETONE_SECRET").is_some() })
     }
 }
 

@@ -26,7 +26,7 @@ use crate::world::BASE_URL;
 /// The storage of a binary, by its data folder.
 pub fn in_folder(data: &Path) -> Services {
     let folder = DataFolder::open(data).expect("the data folder");
-    let database = Sqlite::open(&folder.database()).expect("the database opens");
+    let database = Sqlite::open(&folder.database(), 0).expect("the database opens");
     services(Arc::new(database), Arc::new(Files::new(data)))
 }
 

@@ -46,6 +46,86 @@ fn a_stop_ends_an_idle_connection_at_once() {
     assert!(started.elapsed() < Duration::from_secs(5), "there was no open request to wait for");
 }
 
+/// Needs the right to mount a small disk; without it, it says so and ends.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_full_disk_still_takes_deletes_and_is_not_ready() {
+    let folder = Folder::new();
+    let disk = folder.path().join("disk");
+    std::fs::create_dir(&disk).expect("a folder");
+    let mount = |arguments: &[&str]| {
+        std::process::Command::new(arguments[0]).args(&arguments[1..]).arg(&disk).status()
+    };
+    if !mount(&["mount", "-t", "tmpfs", "-o", "size=24m", "tmpfs"]).is_ok_and(|status| status.success()) {
+        println!("not tested: a disk cannot be mounted here");
+        return;
+    }
+    let tested = std::panic::catch_unwind(|| fill_and_empty(&disk.join("data")));
+    assert!(mount(&["umount", "-l"]).is_ok_and(|status| status.success()));
+    tested.expect("the full disk");
+}
+
+#[cfg(target_os = "linux")]
+fn fill_and_empty(data: &Path) {
+    let key = bootstrap_key(5);
+    let settings = [("SIDETONE_BOOTSTRAP_KEYS", key.as_str()), ("SIDETONE_RESERVE_MB", "8")];
+    let server = Server::start(data, &settings);
+    let mut client = server.connect(&key);
+    assert_eq!(client.expect(200, "GET", "/readyz", None), json!({"status": "ready"}));
+    let content = "We are open from nine to five. ".repeat(1_500);
+    let mut ids = Vec::new();
+    let full = loop {
+        let document = json!({"name": format!("Hours {}", ids.len()), "content": content});
+        let answer = client.send("POST", "/knowledge", &[], Some(&document)).expect("an answer");
+        match answer.status {
+            201 => ids.push(answer["id"].as_str().expect("an id").to_owned()),
+            _ => break answer,
+        }
+        assert!(ids.len() < 1_000, "the disk has 24 MB");
+    };
+    assert_eq!(full.status, 503, "{}", full.json);
+    client.expect(200, "GET", "/healthz", None);
+    let ready = client.expect(503, "GET", "/readyz", None);
+    assert_eq!(ready["reason"], "the disk is full");
+    for id in &ids {
+        client.expect(204, "DELETE", &format!("/knowledge/{id}"), None);
+    }
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while client.send("GET", "/readyz", &[], None).expect("an answer").status != 200 {
+        assert!(Instant::now() < deadline, "what was deleted makes room");
+        std::thread::sleep(Duration::from_millis(200));
+    }
+    let document = json!({"name": "Hours", "content": content});
+    client.expect(201, "POST", "/knowledge", Some(&document));
+    assert!(server.stop().success());
+}
+
+/// With few files, silent connections and unfinished heads take all places; whoever asks something still gets through.
+#[test]
+#[cfg(unix)]
+fn silent_connections_block_nobody() {
+    let folder = Folder::new();
+    let (data, key) = (folder.path().join("data"), bootstrap_key(1));
+    let program = process::command(&data, &[("SIDETONE_BOOTSTRAP_KEYS", &key)]);
+    let mut limited = std::process::Command::new("sh");
+    limited.args(["-c", "ulimit -n 160 && exec \"$0\""]).arg(program.get_program());
+    limited.env_clear().envs(program.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let log = std::fs::File::create(folder.path().join("log")).expect("a log file");
+    let server = Server::spawn(limited.stderr(log), folder.path().join("log"));
+    let mut silent = Vec::new();
+    for n in 0..300 {
+        let mut stream = TcpStream::connect(server.address()).expect("the server listens");
+        if n % 3 == 0 {
+            stream.write_all(b"GET /healthz HTTP/1.1\r\nhost: a\r\n").expect("the server reads");
+        }
+        silent.push(stream);
+    }
+    let started = Instant::now();
+    server.connect(&key).expect(200, "GET", "/healthz", None);
+    server.connect(&key).expect(200, "GET", "/assistants", None);
+    assert!(started.elapsed() < Duration::from_secs(20), "without waiting for the silent ones to be closed");
+}
+
 #[test]
 fn a_second_server_on_the_same_folder_does_not_start() {
     let folder = Folder::new();
@@ -77,6 +157,7 @@ fn an_invalid_setting_prevents_the_start_and_is_named() {
     let folder = Folder::new();
     for (name, value) in [
         ("SIDETONE_LISTEN", "everywhere"),
+        ("SIDETONE_RESERVE_MB", "much"),
         ("SIDETONE_BASE_URL", "voice.example.com"),
         ("SIDETONE_SECRET", "short"),
         ("SIDETONE_BOOTSTRAP_KEYS", "sidetone_nope"),
@@ -294,8 +375,60 @@ fn no_secret_is_logged() {
     assert!(!log.contains("whsec_"), "no signing secret is in the log");
     assert_eq!(server.welcome().matches("shown only once").count(), 1);
     assert!(server.stop().success());
-    let server = Server::start(&data, &[]);
+    let server = Server::start(&data, &settings);
     assert!(!server.welcome().contains(&key), "the first key is shown only at the first start");
+}
+
+#[test]
+fn a_lost_or_changed_secret_is_refused_until_it_is_accepted() {
+    let folder = Folder::new();
+    let data = folder.path().join("data");
+    let key = bootstrap_key(4);
+    let settings = [("SIDETONE_BOOTSTRAP_KEYS", key.as_str())];
+    assert!(Server::start(&data, &settings).stop().success());
+    let secret = std::fs::read_to_string(data.join("secret")).expect("a secret");
+    std::fs::remove_file(data.join("secret")).expect("the folder can be written");
+    for arguments in [&[][..], &["workspace", "create", "late"]] {
+        let line = refused(&process::run(&data, &settings, arguments));
+        assert!(line.contains("secret is missing") && line.contains("sidetone secrets accept"), "{line}");
+        assert!(!data.join("secret").exists(), "no new secret is made");
+    }
+    let other = [settings[0], ("SIDETONE_SECRET", "another server secret")];
+    let line = process::run(&data, &other, &[]);
+    let line = String::from_utf8_lossy(&line.stderr).into_owned();
+    assert!(line.contains("SIDETONE_SECRET") && line.contains("sidetone secrets accept"), "{line}");
+    // With the content of the lost file it works, whichever way it is given.
+    assert!(Server::start(&data, &[settings[0], ("SIDETONE_SECRET", &secret)]).stop().success());
+    answered(&process::run(&data, &other, &["secrets", "accept"]));
+    assert!(Server::start(&data, &other).stop().success());
+    // And back to a new file.
+    answered(&process::run(&data, &settings, &["secrets", "accept"]));
+    let server = Server::start(&data, &settings);
+    server.connect(&key).expect(200, "GET", "/assistants", None);
+    assert!(server.stop().success());
+}
+
+#[test]
+fn a_first_key_that_was_never_printed_is_replaced() {
+    let folder = Folder::new();
+    let data = folder.path().join("data");
+    let server = Server::start(&data, &[]);
+    let first = key_in(server.welcome());
+    server.connect(&first).expect(200, "GET", "/assistants", None);
+    assert!(server.stop().success());
+    // As if the process had died between creating the key and printing it.
+    Connection::open(data.join("sidetone.db"))
+        .and_then(|file| file.execute("INSERT INTO service_facts SELECT 'unseen_key', id FROM api_keys", []))
+        .expect("the database can be written");
+    let server = Server::start(&data, &[]);
+    let second = key_in(server.welcome().split_once("shown this once").expect("a key is shown").1);
+    assert_ne!(first, second);
+    server.connect(&second).expect(200, "GET", "/assistants", None);
+    server.connect(&first).expect(401, "GET", "/assistants", None);
+    assert!(server.stop().success());
+    let server = Server::start(&data, &[]);
+    assert!(!server.welcome().contains("shown this once"), "{}", server.welcome());
+    server.connect(&second).expect(200, "GET", "/assistants", None);
 }
 
 /// The error, which must be one line.

@@ -90,6 +90,8 @@ codes! {
     TooManyInvalidCredentials = 429 "too_many_invalid_credentials";
     /// The workspace reached its limit of concurrent telephone calls.
     TooManyCalls = 429 "too_many_calls";
+    /// The head of the request is too large.
+    HeadTooLarge = 431 "head_too_large";
     /// An internal error; the request id identifies it in the log.
     Internal = 500 "internal";
     /// The carrier rejected the call; `details` has the carrier's own code and message.

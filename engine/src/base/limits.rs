@@ -2,6 +2,22 @@
 
 /// Size of a request body; a host rejects a larger one before it has read all of it.
 pub const BODY_BYTES_MAX: usize = 1024 * 1024;
+/// Total size of the bodies in memory that come with a known API key.
+pub const BODIES_BYTES_MAX: u64 = 64 * 1024 * 1024;
+/// The same for all others.
+pub const UNKNOWN_BODIES_BYTES_MAX: u64 = 8 * 1024 * 1024;
+/// The beginning of a body, which takes no more memory than its connection.
+pub const BODY_BYTES_FREE: u64 = 8 * 1024;
+/// API keys that are remembered as valid, to tell whose bodies they are.
+pub const KNOWN_KEYS_MAX: usize = 10_000;
+/// Time after which a body must have arrived at [`BODY_BYTES_PER_S_MIN`].
+pub const BODY_GRACE_MS: u64 = 5_000;
+/// The slowest that a body may arrive.
+pub const BODY_BYTES_PER_S_MIN: u64 = 1024;
+/// Size of a request's head.
+pub const HEAD_BYTES_MAX: usize = 32 * 1024;
+/// Time for a request's head, from its first byte.
+pub const HEAD_READ_MS: u64 = 10_000;
 /// Time in which a host must receive the whole request.
 pub const REQUEST_READ_MS: u64 = 30_000;
 /// Deadline of one request to a carrier.

@@ -7,6 +7,7 @@ pub mod hash;
 pub mod ids;
 pub mod json;
 pub mod limits;
+pub mod network;
 pub(crate) mod page;
 pub(crate) mod permits;
 pub mod phone;

@@ -10,6 +10,7 @@ use crate::base::response::{error_response, with_incident};
 use crate::config::Config;
 use crate::interfaces::Interfaces;
 use crate::interfaces::generated::Documents;
+use crate::interfaces::host::Bodies;
 use crate::interfaces::throttle::Throttle;
 use crate::operations::auth::{self, Credential};
 use crate::operations::context::Context;
@@ -22,18 +23,29 @@ pub struct Api {
     services: Services,
     interfaces: Interfaces,
     throttle: Mutex<Throttle>,
+    bodies: Bodies,
 }
 
 impl Api {
     /// Builds the interfaces from settings and ports. Fails only if the operation table is inconsistent.
     pub fn new(config: Config, ports: Ports, documents: Documents) -> Result<Self, Fault> {
         let interfaces = Interfaces::new(&config, documents)?;
-        Ok(Self { services: Services::new(config, ports), interfaces, throttle: Mutex::default() })
+        Ok(Self {
+            services: Services::new(config, ports),
+            interfaces,
+            throttle: Mutex::default(),
+            bodies: Bodies::default(),
+        })
     }
 
     /// Settings, ports and ids.
     pub fn services(&self) -> &Services {
         &self.services
+    }
+
+    /// Memory for bodies.
+    pub(crate) fn bodies(&self) -> &Bodies {
+        &self.bodies
     }
 
     /// The interfaces derived from the operation table.

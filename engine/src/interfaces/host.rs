@@ -1,9 +1,12 @@
 //! The path of a host's request through the engine: admitted by its head, routed, and answered with a response that is
 //! ready to send. The engine re-exports these types for hosts.
 mod admission;
+mod bodies;
 mod prepared_response;
 mod routes;
 
 pub(crate) use admission::begin;
 pub use admission::{Admission, BodyFailure, BodyTooLarge, PendingRequest, PendingSocket, SocketAdmission};
+pub(crate) use bodies::Bodies;
+pub use bodies::Room;
 pub use prepared_response::{BlobResponse, FinalResponse, LogRecord, PreparedResponse, RequestTrace};

@@ -219,6 +219,7 @@ fn success_headers(operation: &Operation, revised: bool) -> Value {
 fn open_paths(paths: &mut Map<String, Value>) {
     for (path, id, title, answer, kind) in [
         ("/healthz", "health", "Whether the service is up", "The service is up.", "application/json"),
+        ("/readyz", "ready", "Whether storage takes writes", "It does.", "application/json"),
         ("/openapi.json", "openapi", "This document", "The OpenAPI document.", "application/json"),
         ("/docs", "docs", "The documentation page", "The documentation page.", "text/html"),
         (
@@ -230,9 +231,15 @@ fn open_paths(paths: &mut Map<String, Value>) {
         ),
     ] {
         let mut responses = json!({"200": {"description": answer, "content": {kind: {}}}});
-        if path == "/healthz" {
-            responses["503"] =
-                json!({"description": "The service cannot reach its database.", "content": {kind: {}}});
+        let unavailable = match path {
+            "/healthz" => Some("The service cannot reach its database."),
+            "/readyz" => {
+                Some("It does not; `reason` says why. Reads, and deletes on a full disk, still work.")
+            }
+            _ => None,
+        };
+        if let Some(description) = unavailable {
+            responses["503"] = json!({"description": description, "content": {kind: {}}});
         }
         paths.insert(
             path.to_owned(),

@@ -61,8 +61,28 @@ impl<T: ?Sized> Port for T {}
 pub trait Database: Port {
     /// Runs statements that only read.
     fn read(&self, batch: Vec<Statement>) -> BoxFuture<'_, Result<Vec<Rows>, DatabaseError>>;
-    /// Runs statements of which at least one may write.
+    /// Runs statements of which at least one may write. A host without room for data writes those that
+    /// [only remove](statement::only_removes) as long as it can.
     fn write(&self, batch: Vec<Statement>) -> BoxFuture<'_, Result<Vec<Rows>, DatabaseError>>;
+    /// Whether batches that add data can be written at present. The default implementation writes one without effect.
+    fn takes_writes(&self) -> BoxFuture<'_, Result<(), NotWritable>> {
+        Box::pin(async {
+            let nothing = crate::sql!("DELETE FROM batch_guard");
+            self.write(vec![nothing]).await.map(drop).map_err(|error| NotWritable {
+                reason: "the database does not answer",
+                detail: format!("{error:?}"),
+            })
+        })
+    }
+}
+
+/// Why nothing can be written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NotWritable {
+    /// For everybody.
+    pub reason: &'static str,
+    /// For the log.
+    pub detail: String,
 }
 
 /// Storage for data too large for a row: recordings. Files on a native host, R2 at the edge.

@@ -74,6 +74,25 @@ impl Statement {
     }
 }
 
+/// Whether a batch removes rows or revokes a key, and adds nothing but what that needs (guards, the stored response). A
+/// host without room for data still writes it.
+pub fn only_removes(batch: &[Statement]) -> bool {
+    const SMALL: &[&str] = &[
+        "SELECT",
+        "DELETE FROM",
+        "UPDATE",
+        "INSERT INTO batch_guard",
+        "INSERT INTO idempotency_keys",
+        "INSERT INTO service_facts",
+    ];
+    let begins = |statement: &Statement, words: &[&str]| {
+        let sql = statement.sql.trim_start();
+        words.iter().any(|word| sql.starts_with(word))
+    };
+    batch.iter().all(|statement| begins(statement, SMALL))
+        && batch.iter().any(|statement| begins(statement, &["DELETE FROM", "UPDATE api_keys"]))
+}
+
 /// Builds a [`Statement`] with named parameters: `sql!("SELECT 1 FROM calls WHERE id = :id AND version = :version",
 /// id = &call_id, version = 3)`. D1 knows no named parameters, so they become `?1`, `?2`, … in the order of the values.
 /// In a literal text, a parameter without a value, or a value without a parameter, does not compile.
@@ -463,6 +482,19 @@ mod tests {
         let bound = statement.in_workspace(&WorkspaceId::from_stored("ws_1"));
         assert_eq!(bound.sql, "SELECT ':1', 'é' FROM t WHERE ws = ?3 AND b = ?2 AND a = ?1 OR b = ?2");
         assert_eq!(bound.params[2], Value::Text("ws_1".to_owned()));
+    }
+
+    #[test]
+    fn a_batch_that_adds_something_is_no_removal() {
+        let delete =
+            || sql!("DELETE FROM tools WHERE workspace_id = :ws AND id = :id RETURNING id", id = "a");
+        let guard = || sql!("INSERT INTO batch_guard (key_ok) SELECT 0");
+        let insert = || sql!("INSERT INTO tools (id) VALUES (:id)", id = "a");
+        assert!(only_removes(&[guard(), delete()]));
+        assert!(only_removes(&[guard(), sql!("UPDATE api_keys SET revoked_at = :now", now = 1)]));
+        assert!(!only_removes(&[guard(), sql!("UPDATE tools SET name = :name", name = "a")]));
+        assert!(!only_removes(&[delete(), insert()]));
+        assert!(!only_removes(&[guard()]));
     }
 
     #[test]

@@ -11,6 +11,7 @@ pub mod jobs;
 pub mod migrations;
 pub mod recordings;
 pub(crate) mod runs;
+pub(crate) mod service_facts;
 pub mod signing;
 pub(crate) mod snapshots;
 pub mod spending;

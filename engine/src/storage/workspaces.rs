@@ -7,6 +7,10 @@ use crate::ports::statement::Statement;
 use crate::services::Services;
 use crate::sql;
 use crate::storage::fault::Fault;
+use crate::storage::service_facts;
+
+/// The name of a workspace's first key.
+const FIRST_KEY: &str = "first key";
 
 /// A workspace that was just created.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,16 +29,9 @@ impl Services {
             let message = format!("must have 1 to {NAME_CHARS_MAX} characters");
             return Err(Error::field("name", message).into());
         }
-        let workspace_id = self.new_id();
-        let insert = sql!(
-            "INSERT INTO workspaces (id, name, created_at) VALUES (:id, :name, :now)",
-            id = &workspace_id,
-            name = name,
-            now = self.now()
-        );
-        let (key, insert_key) = self.new_key(&workspace_id, "first key");
-        self.write([insert, insert_key]).await?;
-        Ok(NewWorkspace { workspace_id, key })
+        let (new, statements, _) = self.new_workspace(name);
+        self.write(statements).await?;
+        Ok(new)
     }
 
     /// Creates an API key for the workspace with this id, or with this name if only one has it.
@@ -47,7 +44,7 @@ impl Services {
         let found: Vec<WorkspaceId> = found.iter().map(|row| row.id("id")).collect::<Result<_, _>>()?;
         match found.as_slice() {
             [id] => {
-                let (key, insert) = self.new_key(id, "command line");
+                let (_, key, insert) = self.new_key(id, "command line");
                 self.write([insert]).await?;
                 Ok(key)
             }
@@ -61,29 +58,69 @@ impl Services {
         }
     }
 
-    /// On the first start, creates a workspace and returns its API key; later `None`.
+    /// On the first start, creates a workspace and returns its API key; later `None`. A key that was created and not
+    /// shown, because the process died in between, is replaced by one that is returned.
     pub async fn first_workspace(&self) -> Result<Option<String>, Fault> {
+        if let Some(unseen) = self.fact(service_facts::UNSEEN_KEY).await? {
+            return self.replace_unseen_key(&unseen).await;
+        }
         let any = sql!("SELECT id FROM workspaces LIMIT 1");
         let [any] = self.read([any]).await?;
         if !any.is_empty() {
             return Ok(None);
         }
-        Ok(Some(self.create_workspace("default").await?.key))
+        let (new, [workspace, key], key_id) = self.new_workspace("default");
+        self.write([workspace, key, service_facts::set(service_facts::UNSEEN_KEY, &key_id)]).await?;
+        Ok(Some(new.key))
     }
 
-    fn new_key(&self, workspace_id: &WorkspaceId, name: &str) -> (String, Statement) {
+    /// The key of [`Services::first_workspace`] was shown: it stays.
+    pub async fn first_key_shown(&self) -> Result<(), Fault> {
+        self.write([service_facts::remove(service_facts::UNSEEN_KEY)]).await?;
+        Ok(())
+    }
+
+    async fn replace_unseen_key(&self, unseen: &str) -> Result<Option<String>, Fault> {
+        let find =
+            sql!("SELECT workspace_id FROM api_keys WHERE id = :id AND revoked_at IS NULL", id = unseen);
+        let [found] = self.read([find]).await?;
+        let Some(row) = found.first() else {
+            self.first_key_shown().await?;
+            return Ok(None);
+        };
+        let (key_id, key, insert) = self.new_key(&row.id("workspace_id")?, FIRST_KEY);
+        let delete = sql!("DELETE FROM api_keys WHERE id = :id", id = unseen);
+        self.write([delete, insert, service_facts::set(service_facts::UNSEEN_KEY, &key_id)]).await?;
+        Ok(Some(key))
+    }
+
+    /// A workspace with one key, the statements that write them, and the key's id.
+    fn new_workspace(&self, name: &str) -> (NewWorkspace, [Statement; 2], KeyId) {
+        let workspace_id = self.new_id();
+        let insert = sql!(
+            "INSERT INTO workspaces (id, name, created_at) VALUES (:id, :name, :now)",
+            id = &workspace_id,
+            name = name,
+            now = self.now()
+        );
+        let (key_id, key, insert_key) = self.new_key(&workspace_id, FIRST_KEY);
+        (NewWorkspace { workspace_id, key }, [insert, insert_key], key_id)
+    }
+
+    fn new_key(&self, workspace_id: &WorkspaceId, name: &str) -> (KeyId, String, Statement) {
+        let key_id = self.new_id::<KeyId>();
         let mut bytes = [0; 32];
         self.ports().random.fill(&mut bytes);
         let key = ApiKey::from_bytes(bytes);
         let insert = sql!(
             "INSERT INTO api_keys (id, workspace_id, name, hash, hint, created_at) VALUES (:id, :workspace_id, :name, :hash, :hint, :now)",
-            id = &self.new_id::<KeyId>(),
+            id = &key_id,
             workspace_id = workspace_id,
             name = name,
             hash = key.sha256_hex(),
             hint = key.hint(),
             now = self.now()
         );
-        (key.as_str().to_owned(), insert)
+        (key_id, key.as_str().to_owned(), insert)
     }
 }

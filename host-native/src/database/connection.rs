@@ -83,6 +83,15 @@ pub fn open(path: &Path) -> rusqlite::Result<Session> {
     Ok(session)
 }
 
+/// Moves the write-ahead log into the database and empties it, unless somebody else uses it at the moment.
+pub fn checkpoint(session: &mut Session) -> rusqlite::Result<()> {
+    let connection = session.connection();
+    connection.busy_timeout(Duration::ZERO)?;
+    let checkpointed = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
+    connection.busy_timeout(Duration::from_millis(BUSY_MS))?;
+    checkpointed
+}
+
 /// Opens a read-only connection.
 pub fn open_reader(path: &Path) -> rusqlite::Result<Session> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;

@@ -3,18 +3,24 @@
 //! batch is rolled back alone.
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::mpsc::{self, TrySendError};
+use std::sync::Arc;
+use std::sync::mpsc::{self, RecvTimeoutError, TrySendError};
+use std::time::Duration;
 
 use sidetone_engine::ports::DatabaseError;
-use sidetone_engine::ports::statement::{Rows, Statement};
+use sidetone_engine::ports::statement::{Rows, Statement, only_removes};
 use tokio::sync::oneshot;
 
-use super::connection::{Session, begin, command, write_one, write_within};
+use super::connection::{Session, begin, checkpoint, command, write_one, write_within};
+use super::reserve::Reserve;
 
 /// Maximum number of batches in one transaction, which limits how long the first one waits.
 const GROUP_BATCHES_MAX: usize = 256;
 /// Maximum number of waiting batches; beyond it, requests are asked to retry later.
 const WAITING_BATCHES_MAX: usize = 8_192;
+
+/// How often a full disk is looked at when nothing is to be written.
+const REFILL: Duration = Duration::from_secs(2);
 
 type Answer = Result<Vec<Rows>, DatabaseError>;
 
@@ -31,10 +37,15 @@ pub struct Writer {
 
 impl Writer {
     /// Starts the thread.
-    pub fn start(session: Session) -> Self {
+    pub fn start(mut session: Session, reserve: Arc<Reserve>) -> Self {
         let (queue, waiting) = mpsc::sync_channel(WAITING_BATCHES_MAX);
-        let thread = std::thread::spawn(move || write_groups(&session, &waiting));
+        let thread = std::thread::spawn(move || write_groups(&mut session, &waiting, &reserve));
         Self { queue: Some(queue), thread: Some(thread) }
+    }
+
+    /// Whether the thread runs.
+    pub fn is_running(&self) -> bool {
+        self.thread.as_ref().is_some_and(|thread| !thread.is_finished())
     }
 
     /// Queues a batch; resolves when it is durable or has failed.
@@ -69,24 +80,71 @@ impl Drop for Writer {
     }
 }
 
-fn write_groups(session: &Session, waiting: &mpsc::Receiver<Work>) {
-    while let Ok(first) = waiting.recv() {
+fn write_groups(session: &mut Session, waiting: &mpsc::Receiver<Work>, reserve: &Reserve) {
+    loop {
+        let first = match waiting.recv_timeout(REFILL) {
+            Ok(first) => first,
+            Err(RecvTimeoutError::Timeout) => {
+                make_room(session, reserve);
+                continue;
+            }
+            Err(RecvTimeoutError::Disconnected) => return,
+        };
         let mut group = vec![first];
         while group.len() < GROUP_BATCHES_MAX
             && let Ok(next) = waiting.try_recv()
         {
             group.push(next);
         }
-        let batches: Vec<&[Statement]> = group.iter().map(|work| work.batch.as_slice()).collect();
-        let answers = catch_panics(session, batches.len(), || match batches.as_slice() {
-            [one] => vec![write_one(session, one)],
-            many => write_together(session, many),
-        });
+        if !make_room(session, reserve) {
+            group = removals(group);
+        }
+        let answers = write_group(session, &group);
+        // Those that found the disk full, deletes among them, are tried once more with the space of the reserve.
+        let full =
+            answers.iter().any(|answer| answer.as_ref().is_err_and(|error| reserve.release_after(error)));
+        let mut again = Vec::new();
         for (work, answer) in group.into_iter().zip(answers) {
-            // The requester may have been dropped.
-            let _ = work.answer.send(answer);
+            match answer {
+                Err(DatabaseError::Unavailable(_)) if full => again.push(work),
+                // The requester may have been dropped.
+                answer => drop(work.answer.send(answer)),
+            }
+        }
+        let again = removals(again);
+        let answers = write_group(session, &again);
+        for (work, answer) in again.into_iter().zip(answers) {
+            drop(work.answer.send(answer));
         }
     }
+}
+
+/// Whether everything can be written. On a full disk, tries to get the space for it back.
+fn make_room(session: &mut Session, reserve: &Reserve) -> bool {
+    if reserve.is_released() {
+        // What was deleted is in the log, too, until it is emptied.
+        let _ = checkpoint(session);
+    }
+    reserve.refill()
+}
+
+/// The batches that remove something; the others are refused.
+fn removals(group: Vec<Work>) -> Vec<Work> {
+    let (kept, refused): (Vec<Work>, Vec<Work>) =
+        group.into_iter().partition(|work| only_removes(&work.batch));
+    for work in refused {
+        let _ = work.answer.send(Err(DatabaseError::Unavailable("the disk is full".to_owned())));
+    }
+    kept
+}
+
+fn write_group(session: &Session, group: &[Work]) -> Vec<Answer> {
+    let batches: Vec<&[Statement]> = group.iter().map(|work| work.batch.as_slice()).collect();
+    catch_panics(session, batches.len(), || match batches.as_slice() {
+        [] => Vec::new(),
+        [one] => vec![write_one(session, one)],
+        many => write_together(session, many),
+    })
 }
 
 /// Runs `write`; a panic fails its group only, and the thread continues.

@@ -2,7 +2,6 @@
 use std::error::Error;
 use std::io;
 use std::panic::AssertUnwindSafe;
-use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -11,20 +10,21 @@ use http::{HeaderValue, Request, Response, header};
 use http_body_util::{BodyExt, Either, Full, Limited, StreamBody};
 use hyper::body::{Body, Frame, Incoming};
 use sidetone_engine::engine::{
-    Admission, BodyFailure, FinalResponse, LogRecord, PendingRequest, PreparedResponse,
+    Admission, BodyFailure, FinalResponse, LogRecord, PendingRequest, PreparedResponse, Room,
 };
 use sidetone_engine::ports::{BlobError, BoxStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::Instant;
 
-use super::{Connection, Host, panic_message, socket};
+use super::connections::Connection;
+use super::{Host, panic_message, socket};
 
 /// After a 413, up to this much of the body is read and discarded: closing earlier would reset the connection before
 /// the client reads the response.
 const LINGER_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// The time limit for discarding the body.
 const LINGER_MS: u64 = 5_000;
-/// A body up to this size is read at once, even while large ones wait: it takes no more memory than its connection.
-const SMALL_BODY_BYTES: u64 = 8 * 1024;
+/// How often a body that waits for memory asks for it.
+const ROOM_WAIT_MS: u64 = 20;
 
 /// The body of a response: bytes, or a streamed blob.
 pub type ResponseBody = Either<Full<Bytes>, StreamBody<BoxStream<'static, io::Result<Frame<Bytes>>>>>;
@@ -39,15 +39,17 @@ pub async fn answer(
     let upgrade = socket::Upgrade::of(&mut head);
     let mut pending = match host.engine.begin(head, Some(connection.peer.ip()), upgrade) {
         Admission::ReadBody(pending) => pending,
+        Admission::Respond(response) if body.is_end_stream() => return send(response),
         Admission::Respond(response) => return close(response, Some(body)),
         Admission::Socket(pending, upgrade) => {
             return socket::answer(host, connection, pending, upgrade).await;
         }
     };
-    // The permit is held until the response is complete.
-    match read(&mut pending, &mut body, host.bodies).await {
-        Ok(_permit) => run(pending).await,
-        Err(BodyFailure::TooLarge) => close(pending.fail(BodyFailure::TooLarge), Some(body)),
+    match read(&mut pending, &mut body).await {
+        Ok(()) => run(pending).await,
+        Err(failure @ (BodyFailure::TooLarge | BodyFailure::NoRoom)) => {
+            close(pending.fail(failure), Some(body))
+        }
         Err(failure) => close(pending.fail(failure), None),
     }
 }
@@ -76,37 +78,44 @@ async fn run(pending: PendingRequest) -> Response<ResponseBody> {
     }
 }
 
-/// Passes a body to the engine. A large body first waits for memory.
-async fn read<B>(
-    pending: &mut PendingRequest,
-    body: &mut B,
-    bodies: Arc<Semaphore>,
-) -> Result<Option<OwnedSemaphorePermit>, BodyFailure>
+/// Passes a body to the engine, which has memory for it, lets it wait, or refuses it.
+async fn read<B>(pending: &mut PendingRequest, body: &mut B) -> Result<(), BodyFailure>
 where
     B: Body<Data = Bytes, Error: Error + 'static> + Unpin,
 {
     if body.is_end_stream() {
-        return Ok(None);
+        return Ok(());
     }
-    let bytes = pending.memory_bytes(body.size_hint().exact());
-    let reading = async {
-        let permit = match u32::try_from(bytes) {
-            Ok(bytes) if u64::from(bytes) > SMALL_BODY_BYTES => bodies.acquire_many_owned(bytes).await.ok(),
-            _ => None,
+    let started = Instant::now();
+    let until = |ms: u64| started + Duration::from_millis(ms);
+    // Waiting for room is not the client's fault.
+    let mut waited = Duration::ZERO;
+    loop {
+        let late = (until(pending.next_piece_within_ms()) + waited).min(until(PendingRequest::DEADLINE_MS));
+        let frame = match tokio::time::timeout_at(late, body.frame()).await {
+            Ok(Some(frame)) => frame,
+            Ok(None) => return Ok(()),
+            Err(_) => return Err(BodyFailure::Late),
         };
-        while let Some(frame) = body.frame().await {
-            let frame = frame.map_err(|error| match is_malformed(&error) {
-                true => BodyFailure::Malformed,
-                false => BodyFailure::Late,
-            })?;
-            if let Ok(piece) = frame.into_data() {
-                pending.receive(piece).map_err(|_| BodyFailure::TooLarge)?;
+        let frame = frame.map_err(|error| match is_malformed(&error) {
+            true => BodyFailure::Malformed,
+            false => BodyFailure::Late,
+        })?;
+        let Ok(piece) = frame.into_data() else { continue };
+        let asked = Instant::now();
+        loop {
+            match pending.room_for(piece.len()).await {
+                Room::Taken => break,
+                Room::Refused => return Err(BodyFailure::NoRoom),
+                Room::Wait if Instant::now() >= until(PendingRequest::DEADLINE_MS) => {
+                    return Err(BodyFailure::NoRoom);
+                }
+                Room::Wait => tokio::time::sleep(Duration::from_millis(ROOM_WAIT_MS)).await,
             }
         }
-        Ok(permit)
-    };
-    let deadline = Duration::from_millis(PendingRequest::DEADLINE_MS);
-    tokio::time::timeout(deadline, reading).await.unwrap_or(Err(BodyFailure::Late))
+        waited += asked.elapsed();
+        pending.receive(piece).map_err(|_| BodyFailure::TooLarge)?;
+    }
 }
 
 /// Whether the body is malformed; otherwise it is incomplete.
@@ -151,7 +160,7 @@ async fn drain(body: Incoming) {
 }
 
 /// Logs internal errors as errors, and other responses at debug level.
-fn logged(response: FinalResponse) -> Response<Bytes> {
+pub fn logged(response: FinalResponse) -> Response<Bytes> {
     let (response, record) = response.into_parts();
     log(&record);
     response
@@ -172,33 +181,49 @@ mod tests {
     use super::*;
     use crate::Sandbox;
 
-    /// A request with a key and an unread body.
-    fn pending(sandbox: &Sandbox) -> PendingRequest {
-        let request =
-            Request::post("/assistants").header("authorization", format!("Bearer {}", sandbox.key()));
-        let (head, ()) = request.body(()).unwrap().into_parts();
+    fn begin(sandbox: &Sandbox, head: http::request::Builder) -> PendingRequest {
+        let (head, ()) = head.body(()).unwrap().into_parts();
         match sandbox.engine().begin(head, None, None::<()>) {
             Admission::ReadBody(pending) => pending,
             _ => panic!("expected Admission::ReadBody"),
         }
     }
 
-    #[tokio::test]
-    async fn only_large_bodies_wait_for_memory() {
+    /// A request with a key and an unread body.
+    fn pending(sandbox: &Sandbox, key: &str) -> PendingRequest {
+        begin(sandbox, Request::post("/assistants").header("authorization", format!("Bearer {key}")))
+    }
+
+    /// A body that announces a mebibyte, sends `first` and then nothing.
+    fn stalled(first: usize) -> impl Body<Data = Bytes, Error = io::Error> + Unpin {
+        let piece =
+            futures_util::stream::once(async move { Ok(Frame::data(Bytes::from(vec![b' '; first]))) });
+        StreamBody::new(Box::pin(piece.chain(futures_util::stream::pending())))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn bodies_that_are_announced_and_not_sent_block_nobody() {
         let sandbox = Sandbox::new();
-        let bodies = Arc::new(Semaphore::new(20_000));
-        let large = |bodies: &Arc<Semaphore>| {
-            let (bodies, mut pending) = (bodies.clone(), pending(&sandbox));
-            async move { read(&mut pending, &mut Full::from(vec![b' '; 15_000]), bodies).await.ok() }
-        };
-        let held = large(&bodies).await.expect("enough memory");
-        assert_eq!(bodies.available_permits(), 5_000);
-        let small = read(&mut pending(&sandbox), &mut Full::from("{}"), bodies.clone()).await.ok();
-        assert!(small.is_some_and(|permit| permit.is_none()));
-        let waiting = tokio::spawn(large(&bodies));
-        tokio::time::sleep(Duration::from_millis(50)).await;
-        assert!(!waiting.is_finished());
-        drop(held);
-        assert!(waiting.await.unwrap().is_some());
+        let wrong = sidetone_engine::base::api_key::ApiKey::from_bytes([3; 32]);
+        let mut slow = Vec::new();
+        // The keys look valid. Each body arrives up to its last half.
+        for _ in 0..64 {
+            let mut pending = pending(&sandbox, wrong.as_str());
+            slow.push(tokio::spawn(async move { read(&mut pending, &mut stalled(500_000)).await }));
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        let started = Instant::now();
+        let mut good = pending(&sandbox, sandbox.key());
+        assert_eq!(read(&mut good, &mut Full::from(vec![b' '; 1_000_000])).await, Ok(()));
+        assert!(started.elapsed() < Duration::from_secs(1));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_slow_sender_is_cut_off_before_the_deadline() {
+        let sandbox = Sandbox::new();
+        let started = Instant::now();
+        let mut pending = pending(&sandbox, sandbox.key());
+        assert_eq!(read(&mut pending, &mut stalled(1)).await, Err(BodyFailure::Late));
+        assert!(started.elapsed() < Duration::from_secs(6), "{:?}", started.elapsed());
     }
 }

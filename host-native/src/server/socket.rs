@@ -19,8 +19,9 @@ use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Error, Message};
 
+use super::connections::Connection;
 use super::request::{ResponseBody, send};
-use super::{Connection, Host, panic_message, stopped};
+use super::{Host, panic_message, stopped};
 use crate::system::SystemClock;
 
 /// A message up to this size is read even if the engine rejects it, so that the socket closes with a close frame. A

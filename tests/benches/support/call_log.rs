@@ -47,7 +47,7 @@ impl CallLog {
     /// Creates a log of this size.
     pub fn filled(calls: usize) -> Self {
         let folder = Folder::new();
-        let database = Sqlite::open(&folder.path().join("sidetone.db")).expect("a database file");
+        let database = Sqlite::open(&folder.path().join("sidetone.db"), 0).expect("a database file");
         let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
         let database = Arc::new(Blocking { database, runtime: std::sync::Mutex::new(runtime) });
         let sandbox = Sandbox::over(database.clone(), &[]);

@@ -148,6 +148,7 @@ fn any_request_may_be_the_first_use_of_a_bootstrap_key() {
 fn open_routes_need_no_key() {
     let world = World::new();
     assert_eq!(without_key(&world, "/healthz").ok().json, json!({"status": "ok"}));
+    assert_eq!(without_key(&world, "/readyz").ok().json, json!({"status": "ready"}));
     assert_eq!(
         without_key(&world, "/openapi.json").ok()["openapi"].as_str().unwrap().split_once('.').unwrap().0,
         "3"

@@ -3,9 +3,10 @@ use bytes::Bytes;
 use serde_json::json;
 use sidetone::Sandbox;
 use sidetone::sandbox::block_on;
+use sidetone_engine::base::api_key::ApiKey;
 use sidetone_engine::base::limits::BODY_BYTES_MAX;
 use sidetone_engine::engine::{
-    Admission, BodyFailure, BodyTooLarge, FinalResponse, PendingRequest, PreparedResponse,
+    Admission, BodyFailure, BodyTooLarge, FinalResponse, PendingRequest, PreparedResponse, Room,
 };
 use sidetone_engine::ports::JobQueue;
 use sidetone_tests::World;
@@ -43,13 +44,14 @@ fn a_body_is_rejected_for_its_announced_size_its_real_size_or_a_failure() {
     assert_eq!(code_of(response), (413, "body_too_large".to_owned()));
 
     let mut pending = with_key(&sandbox);
-    assert_eq!(pending.memory_bytes(None), BODY_BYTES_MAX as u64);
     assert_eq!(pending.receive(Bytes::from(vec![b' '; BODY_BYTES_MAX])), Ok(()));
     assert_eq!(pending.receive(Bytes::from_static(b" ")), Err(BodyTooLarge));
     assert_eq!(code_of(pending.fail(BodyFailure::TooLarge)), (413, "body_too_large".to_owned()));
-    for (failure, expected) in
-        [(BodyFailure::Late, (408, "request_timeout")), (BodyFailure::Malformed, (400, "invalid_json"))]
-    {
+    for (failure, expected) in [
+        (BodyFailure::Late, (408, "request_timeout")),
+        (BodyFailure::Malformed, (400, "invalid_json")),
+        (BodyFailure::NoRoom, (503, "unavailable")),
+    ] {
         assert_eq!(code_of(with_key(&sandbox).fail(failure)), (expected.0, expected.1.to_owned()));
     }
 }
@@ -67,10 +69,64 @@ fn a_body_is_joined_from_pieces_and_dropped_without_a_key() {
     body.as_bytes().chunks(7).for_each(|piece| pending.receive(Bytes::copy_from_slice(piece)).unwrap());
     let PreparedResponse::Complete(response) = block_on(pending.answer()) else { panic!("a blob") };
     assert_eq!(response.into_parts().0.status(), 201);
-    let Admission::ReadBody(pending) = begin(&sandbox, http::Request::post("/assistants")) else {
+    let Admission::ReadBody(mut pending) = begin(&sandbox, http::Request::post("/assistants")) else {
         panic!("rejected before the body")
     };
-    assert_eq!(pending.memory_bytes(Some(5)), 0, "no part of the body is kept");
+    for _ in 0..16 {
+        assert_eq!(
+            block_on(pending.room_for(BODY_BYTES_MAX / 16)),
+            Room::Taken,
+            "no part of the body is kept"
+        );
+        pending.receive(Bytes::from(vec![b' '; BODY_BYTES_MAX / 16])).unwrap();
+    }
+}
+
+#[test]
+#[cfg_attr(not(test_host = "sandbox"), ignore = "needs the Sandbox")]
+fn memory_for_bodies_is_taken_as_they_arrive_and_by_address_without_a_valid_key() {
+    let sandbox = Sandbox::new();
+    let peer = Some(std::net::IpAddr::from([192, 0, 2, 1]));
+    let open = |key: &str| {
+        let head = http::Request::post("/assistants").header("authorization", format!("Bearer {key}"));
+        let (head, ()) = head.header("content-length", BODY_BYTES_MAX).body(()).unwrap().into_parts();
+        match sandbox.engine().begin(head, peer, None::<()>) {
+            Admission::ReadBody(pending) => pending,
+            _ => panic!("a body is expected"),
+        }
+    };
+    // They look like keys: only the database knows that they are none.
+    let wrong = |n| ApiKey::from_bytes([n; 32]).as_str().to_owned();
+    let mut announced: Vec<PendingRequest> = (0..200).map(|n| open(&wrong(n))).collect();
+    let first = announced.iter_mut().map(|pending| block_on(pending.room_for(1)));
+    assert!(first.into_iter().all(|room| room == Room::Taken), "what is announced costs nothing");
+    let whole: Vec<Room> =
+        announced.iter_mut().map(|pending| block_on(pending.room_for(BODY_BYTES_MAX))).collect();
+    let taken = whole.iter().filter(|room| **room == Room::Taken).count();
+    assert!((1..10).contains(&taken), "{taken} bodies of one address");
+    assert_eq!(
+        block_on(open(sandbox.key()).room_for(BODY_BYTES_MAX)),
+        Room::Taken,
+        "a valid key has its own"
+    );
+    assert!(open(sandbox.key()).next_piece_within_ms() < PendingRequest::DEADLINE_MS);
+}
+
+#[test]
+#[cfg_attr(not(test_host = "sandbox"), ignore = "needs the Sandbox")]
+fn a_carrier_without_an_account_is_refused_by_the_head() {
+    let sandbox = Sandbox::new();
+    for (path, status) in [
+        ("/carriers/twilio/voice", 200),
+        ("/carriers/telnyx/voice", 409),
+        ("/carriers/plivo/status", 409),
+        ("/carriers/nobody/status", 404),
+    ] {
+        let Admission::Respond(response) = begin(&sandbox, http::Request::post(path)) else {
+            panic!("{path}: the body is read")
+        };
+        assert_eq!(response.into_parts().0.status(), status, "{path}");
+    }
 }
 
 #[test]

@@ -6,18 +6,21 @@ use bytes::{Bytes, BytesMut};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, header};
 
+use super::bodies::{Memory, Room};
 use super::prepared_response::{FinalResponse, PreparedResponse, RequestTrace};
 use super::routes;
 use crate::base::error::{Code, Error};
-use crate::base::limits::{BODY_BYTES_MAX, REQUEST_READ_MS};
+use crate::base::limits::{
+    BODY_BYTES_FREE, BODY_BYTES_MAX, BODY_BYTES_PER_S_MIN, BODY_GRACE_MS, REQUEST_READ_MS,
+};
 use crate::interfaces::api::Api;
 use crate::live::{LiveSession, handshake, telephony};
-use crate::operations::auth::Credential;
+use crate::operations::auth::{Credential, client_address, is_valid};
 use crate::ports::Incoming;
 
 /// The host's next action after the head of a request. `U` is the host's value for upgrading the connection.
 pub enum Admission<U> {
-    /// Send this without reading the body, and close the connection: the declared body is too large.
+    /// Send this without reading the body, and close the connection if there is one: it is too large or has no use.
     Respond(FinalResponse),
     /// Read the body, then answer.
     ReadBody(PendingRequest),
@@ -60,8 +63,30 @@ impl Pending {
         if declared.is_some_and(|bytes| bytes > BODY_BYTES_MAX as u64) {
             return Err(Box::new(self.trace.refuse(&BodyFailure::TooLarge.error(), None)));
         }
+        let refused = telephony::callbacks::refused_by_head(
+            self.api.services(),
+            &self.head.method,
+            self.head.uri.path(),
+            self.trace.request_id(),
+        );
+        if let Some(response) = refused {
+            return Err(Box::new(self.trace.complete(response)));
+        }
         let keeps_body = needs_body(&self.head);
-        Ok(PendingRequest { request: self, keeps_body, body: Body::default(), bytes: 0 })
+        Ok(PendingRequest { request: self, keeps_body, body: Body::default(), bytes: 0, memory: None })
+    }
+
+    /// Memory for the body. A key that looks like one is looked up: only a valid one has a share of its own.
+    async fn memory(&self) -> Memory {
+        let (services, bodies) = (self.api.services(), self.api.bodies());
+        let address = client_address(&self.head.headers, self.peer, &services.config().trusted_proxies);
+        match Credential::from_headers(&self.head.headers) {
+            Credential::Key { hash } if bodies.knows(&hash) || is_valid(services, &hash).await => {
+                bodies.learn(&hash);
+                bodies.open(Some(&hash), address)
+            }
+            _ => bodies.open(None, address),
+        }
     }
 
     fn into_incoming(self, body: Bytes) -> (Arc<Api>, Incoming, RequestTrace) {
@@ -83,6 +108,8 @@ pub struct PendingRequest {
     keeps_body: bool,
     body: Body,
     bytes: usize,
+    /// Held until the request is answered.
+    memory: Option<Memory>,
 }
 
 /// The body exceeds its limit. The host calls [`PendingRequest::fail`].
@@ -98,6 +125,8 @@ pub enum BodyFailure {
     Late,
     /// Its framing contradicts its headers.
     Malformed,
+    /// [`PendingRequest::room_for`] refused a piece.
+    NoRoom,
 }
 
 impl BodyFailure {
@@ -116,6 +145,13 @@ impl BodyFailure {
                 let message = "The body is not what its headers say: its chunks cannot be read.";
                 Error::new(Code::InvalidJson, message)
             }
+            Self::NoRoom => {
+                let message =
+                    "Too many large bodies are arriving at once. Send this request again in a second.";
+                let mut error = Error::new(Code::Unavailable, message);
+                error.retry_after_s = Some(1);
+                error
+            }
         }
     }
 }
@@ -124,11 +160,25 @@ impl PendingRequest {
     /// The deadline for receiving the whole body.
     pub const DEADLINE_MS: u64 = REQUEST_READ_MS;
 
-    /// An upper bound of the memory for the body, for hosts that reserve it. `declared` is the length of the body, if
-    /// the head or the connection has it.
-    pub fn memory_bytes(&self, declared: Option<u64>) -> u64 {
-        let bytes_max = BODY_BYTES_MAX as u64;
-        if self.keeps_body { declared.unwrap_or(bytes_max).min(bytes_max) } else { 0 }
+    /// When the next piece of the body must arrive, from its beginning. A body that arrives slowly has less time than
+    /// [`PendingRequest::DEADLINE_MS`].
+    pub fn next_piece_within_ms(&self) -> u64 {
+        let in_time_ms = self.bytes as u64 * 1000 / BODY_BYTES_PER_S_MIN;
+        BODY_GRACE_MS.saturating_add(in_time_ms).min(Self::DEADLINE_MS)
+    }
+
+    /// Takes memory for the next `bytes` of the body, for hosts that receive many bodies in one process. Memory is taken
+    /// as a body arrives: its announced length costs nothing.
+    pub async fn room_for(&mut self, bytes: usize) -> Room {
+        let bytes = self.bytes.saturating_add(bytes) as u64;
+        if !self.keeps_body || bytes <= BODY_BYTES_FREE || bytes > BODY_BYTES_MAX as u64 {
+            return Room::Taken;
+        }
+        let memory = match &mut self.memory {
+            Some(memory) => memory,
+            none => none.insert(self.request.memory().await),
+        };
+        memory.room_for(bytes)
     }
 
     /// Receives the next piece of the body, in order. An unused body is counted but not kept.
@@ -158,6 +208,7 @@ impl PendingRequest {
 
     /// Answers the request after the whole body was received.
     pub async fn answer(self) -> PreparedResponse {
+        let _memory = self.memory;
         let (api, incoming, trace) = self.request.into_incoming(self.body.whole());
         let response = routes::respond(&api, &incoming, trace.request_id()).await;
         trace.prepare(&api, response)

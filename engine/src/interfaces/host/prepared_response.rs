@@ -8,6 +8,7 @@ use http::{Method, Response, StatusCode, Uri};
 
 use crate::base::error::{Code, Error};
 use crate::base::ids::{Id, Ids, RequestId};
+use crate::base::limits::HEAD_BYTES_MAX;
 use crate::base::response::{Incident, error_response, finish, with_incident};
 use crate::interfaces::api::Api;
 use crate::live::telephony::without_token;
@@ -34,6 +35,14 @@ impl FinalResponse {
     /// The response to send, and its log record.
     pub fn into_parts(self) -> (Response<Bytes>, LogRecord) {
         (self.response, self.record)
+    }
+
+    /// The response to a head that was not read to its end, so that its method and path are unknown.
+    pub(crate) fn large_head(request_id: RequestId) -> Self {
+        let trace = RequestTrace::new(request_id, Method::default(), Uri::from_static("*"));
+        let message =
+            format!("The head of the request has more than {HEAD_BYTES_MAX} bytes or 100 fields. Send less.");
+        trace.refuse(&Error::new(Code::HeadTooLarge, message), None)
     }
 
     /// The response of a service that cannot start because of the setting or binding `name`. `detail` is for the log.

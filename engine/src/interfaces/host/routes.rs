@@ -7,7 +7,7 @@ use crate::base::response::{error_response, json_response, method_not_allowed, w
 use crate::interfaces::api::Api;
 use crate::interfaces::{docs, mcp, rest};
 use crate::live::{self, telephony};
-use crate::ports::Incoming;
+use crate::ports::{Incoming, NotWritable};
 use crate::storage::fault::Fault;
 
 /// Answers a request with its complete body.
@@ -17,6 +17,7 @@ pub(crate) async fn respond(api: &Api, incoming: &Incoming, request_id: &Request
     let path = incoming.request.uri().path();
     let open = match path {
         "/healthz" => Some(health(api).await),
+        "/readyz" => Some(ready(api).await),
         "/openapi.json" => {
             Some(document(|text| json_response(200, text), api.interfaces().openapi(), request_id))
         }
@@ -61,6 +62,17 @@ async fn health(api: &Api) -> Response<Bytes> {
         Err(error) => {
             let response = json_response(503, Bytes::from_static(br#"{"status":"unavailable"}"#));
             with_incident(response, Some(format!("{error:?}")))
+        }
+    }
+}
+
+/// The service is ready when its storage takes writes. A full disk is no reason to restart it: reads and deletes work.
+async fn ready(api: &Api) -> Response<Bytes> {
+    match api.services().ports().database.takes_writes().await {
+        Ok(()) => json_response(200, Bytes::from_static(br#"{"status":"ready"}"#)),
+        Err(NotWritable { reason, detail }) => {
+            let body = serde_json::json!({"status": "unavailable", "reason": reason});
+            with_incident(json_response(503, Bytes::from(body.to_string())), Some(detail))
         }
     }
 }

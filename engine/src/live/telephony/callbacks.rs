@@ -17,31 +17,60 @@ use crate::ports::Incoming;
 use crate::services::Services;
 use crate::storage::fault::Fault;
 
-/// Answers a carrier's callback.
-pub async fn handle(services: &Services, incoming: &Incoming, request_id: &RequestId) -> Response<Bytes> {
-    let (provider, is_voice) = match Route::of(incoming.request.uri().path()) {
+/// The response to a request below [`PATH`](super::PATH) that needs no body: nobody calls there, or a carrier does with
+/// which the operator has no account, so that no signature could be checked.
+pub(crate) fn refused_by_head(
+    services: &Services,
+    method: &Method,
+    path: &str,
+    request_id: &RequestId,
+) -> Option<Response<Bytes>> {
+    if !path.starts_with(super::PATH) {
+        return None;
+    }
+    let (provider, is_voice) = match Route::of(path) {
         Some(Route::Voice(provider)) => (provider, true),
         Some(Route::Status(provider)) => (provider, false),
         Some(Route::Media(..)) => {
             let message = "This address is a WebSocket for a carrier's media.";
-            return error_response(&Error::new(Code::UpgradeRequired, message), request_id);
+            return Some(error_response(&Error::new(Code::UpgradeRequired, message), request_id));
         }
-        None => return error_response(&Error::new(Code::NotFound, "There is nothing here."), request_id),
+        None => {
+            return Some(error_response(&Error::new(Code::NotFound, "There is nothing here."), request_id));
+        }
     };
-    if !matches!(*incoming.request.method(), Method::POST | Method::GET) {
-        return error_response(&method_not_allowed("GET, POST"), request_id);
+    if !matches!(*method, Method::POST | Method::GET) {
+        return Some(error_response(&method_not_allowed("GET, POST"), request_id));
     }
+    let unknown = carrier(services, provider).err()?;
     // A caller is waiting: decline the call. Otherwise the carrier would play an error message.
-    if is_voice
-        && services.config().carriers.get(provider).is_none()
-        && let Some(refusal) = refusal_without_account(provider)
-    {
-        return respond(services, refusal, request_id).await;
+    Some(match refusal_without_account(provider) {
+        Some(Reply::Document { content_type, body }) if is_voice => document(content_type, body),
+        _ => error_response(&unknown, request_id),
+    })
+}
+
+/// Answers a carrier's callback.
+pub async fn handle(services: &Services, incoming: &Incoming, request_id: &RequestId) -> Response<Bytes> {
+    let (method, path) = (incoming.request.method(), incoming.request.uri().path());
+    if let Some(response) = refused_by_head(services, method, path, request_id) {
+        return response;
     }
-    match answer(services, incoming, provider).await {
+    let answered = match Route::of(path) {
+        Some(Route::Voice(provider) | Route::Status(provider)) => answer(services, incoming, provider).await,
+        Some(Route::Media(..)) | None => Err(Fault::Bug("a callback without a route".to_owned())),
+    };
+    match answered {
         Ok(reply) => respond(services, reply, request_id).await,
         Err(fault) => fault.into_response(request_id),
     }
+}
+
+fn document(content_type: &'static str, body: String) -> Response<Bytes> {
+    let mut response = Response::new(Bytes::from(body));
+    let value = header::HeaderValue::from_static(content_type);
+    response.headers_mut().insert(header::CONTENT_TYPE, value);
+    response
 }
 
 /// The carrier, if the operator has an account with it.
@@ -124,12 +153,7 @@ async fn answer(services: &Services, incoming: &Incoming, provider: CarrierName)
 /// to repeat its callback.
 async fn respond(services: &Services, reply: Reply, request_id: &RequestId) -> Response<Bytes> {
     match reply {
-        Reply::Document { content_type, body } => {
-            let mut response = Response::new(Bytes::from(body));
-            let value = header::HeaderValue::from_static(content_type);
-            response.headers_mut().insert(header::CONTENT_TYPE, value);
-            response
-        }
+        Reply::Document { content_type, body } => document(content_type, body),
         Reply::Command(outgoing) => match client::send(services, outgoing).await {
             Ok(accepted) if accepted.status < 300 => Response::new(Bytes::new()),
             // The command was sent before, or the caller has hung up: a repetition would not help.
