@@ -8,7 +8,6 @@ pub mod ids;
 pub mod json;
 pub mod limits;
 pub(crate) mod page;
-pub(crate) mod permits;
 pub mod phone;
 pub(crate) mod response;
 pub mod setting;
