@@ -2,6 +2,7 @@
 use std::net::IpAddr;
 
 use crate::base::api_key::ApiKey;
+use crate::base::limits::{MEMORY_MB_DEFAULT, MEMORY_MB_MIN};
 use crate::base::setting::SettingError;
 use crate::carriers::{self, Carriers};
 use crate::models::settings::{self, ModelCatalog, provider_of};
@@ -19,6 +20,7 @@ pub const SETTINGS: &[&str] = &[
     "SIDETONE_MODELS",
     "SIDETONE_ALLOW_PRIVATE_TARGETS",
     "SIDETONE_TRUSTED_PROXIES",
+    "SIDETONE_MEMORY_MB",
 ];
 
 /// Variables of clients, which the guides export on the machine that also runs the service.
@@ -45,6 +47,8 @@ pub struct Config {
     pub carriers: Carriers,
     /// Proxies whose `X-Forwarded-For` header is trusted.
     pub trusted_proxies: Vec<IpAddr>,
+    /// The memory that conversations may use together. A host that can measure the machine sets the default.
+    pub memory_bytes: u64,
 }
 
 impl Config {
@@ -82,6 +86,7 @@ impl Config {
             allow_private_targets: switch(get("SIDETONE_ALLOW_PRIVATE_TARGETS"))?,
             carriers: Carriers::from_settings(get)?,
             trusted_proxies: proxies(get("SIDETONE_TRUSTED_PROXIES"))?,
+            memory_bytes: memory_bytes(get("SIDETONE_MEMORY_MB"))?,
         })
     }
 
@@ -156,6 +161,16 @@ fn switch(value: Option<String>) -> Result<bool, SettingError> {
     }
 }
 
+fn memory_bytes(value: Option<String>) -> Result<u64, SettingError> {
+    let Some(text) = value else { return Ok(MEMORY_MB_DEFAULT * 1024 * 1024) };
+    let megabytes = text.trim().parse::<u64>().ok().filter(|megabytes| *megabytes >= MEMORY_MB_MIN);
+    let bytes = megabytes.and_then(|megabytes| megabytes.checked_mul(1024 * 1024));
+    bytes.ok_or_else(|| SettingError {
+        name: "SIDETONE_MEMORY_MB",
+        message: format!("must be a whole number of megabytes, at least {MEMORY_MB_MIN}, not `{text}`"),
+    })
+}
+
 fn proxies(list: Option<String>) -> Result<Vec<IpAddr>, SettingError> {
     list.unwrap_or_default()
         .split(',')
@@ -204,6 +219,8 @@ mod tests {
             ("SIDETONE_PROVIDERS", r#"{"builtin": {"base_url": "https://a.example"}}"#),
             ("SIDETONE_ALLOW_PRIVATE_TARGETS", "yes"),
             ("SIDETONE_TRUSTED_PROXIES", "proxy.example"),
+            ("SIDETONE_MEMORY_MB", "15"),
+            ("SIDETONE_MEMORY_MB", "half"),
         ] {
             assert_eq!(read(&[(name, value)]).err().map(|error| error.name), Some(name), "{value}");
         }

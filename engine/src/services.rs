@@ -1,15 +1,16 @@
-//! Shared by every part of the service: the operator's settings, the host's ports, ids, and the permits for live
-//! conversations.
+//! Shared by every part of the service: the operator's settings, the host's ports, ids, and what workspaces share
+//! of one process: places for live conversations, and memory.
 use std::sync::Arc;
 
-use crate::base::ids::{Id, Ids};
-use crate::base::permits::Permits;
+use crate::base::fair_pool::{FairPool, SharedPool};
+use crate::base::ids::{Id, Ids, WorkspaceId};
+use crate::base::limits::{LIVE_SESSIONS_FOR_NEWCOMERS, LIVE_SESSIONS_MAX, MEMORY_FOR_NEWCOMERS_PERCENT};
 use crate::base::time::Timestamp;
 use crate::config::Config;
 use crate::ports::statement::{Rows, Statement};
 use crate::ports::{DatabaseError, Ports};
 
-/// Settings, ports, ids and permits of one process. Cheap to clone.
+/// Settings, ports, ids and shared resources of one process. Cheap to clone.
 #[derive(Clone)]
 pub struct Services {
     inner: Arc<Inner>,
@@ -19,13 +20,24 @@ struct Inner {
     config: Config,
     ports: Ports,
     ids: Ids,
-    live_permits: Arc<Permits>,
+    live_places: SharedPool<WorkspaceId>,
+    memory: SharedPool<WorkspaceId>,
 }
 
 impl Services {
     /// Combines settings and ports.
     pub fn new(config: Config, ports: Ports) -> Self {
-        let inner = Inner { config, ports, ids: Ids::default(), live_permits: Arc::default() };
+        let places = FairPool::new(LIVE_SESSIONS_MAX).keeping_for_newcomers(LIVE_SESSIONS_FOR_NEWCOMERS);
+        let memory_bytes = config.memory_bytes;
+        let memory = FairPool::new(memory_bytes)
+            .keeping_for_newcomers(memory_bytes / 100 * MEMORY_FOR_NEWCOMERS_PERCENT);
+        let inner = Inner {
+            config,
+            ports,
+            ids: Ids::default(),
+            live_places: SharedPool::new(places),
+            memory: SharedPool::new(memory),
+        };
         Self { inner: Arc::new(inner) }
     }
 
@@ -69,9 +81,14 @@ impl Services {
         one_for_each(self.ports().database.write(Vec::from(statements)).await?)
     }
 
-    /// The permits for live conversations in this process.
-    pub(crate) fn live_permits(&self) -> &Arc<Permits> {
-        &self.inner.live_permits
+    /// The places for live conversations in this process.
+    pub(crate) fn live_places(&self) -> &SharedPool<WorkspaceId> {
+        &self.inner.live_places
+    }
+
+    /// The memory for conversations in this process, in bytes.
+    pub(crate) fn memory(&self) -> &SharedPool<WorkspaceId> {
+        &self.inner.memory
     }
 }
 

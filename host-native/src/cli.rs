@@ -19,6 +19,7 @@ use crate::data::DataFolder;
 use crate::database::Sqlite;
 use crate::http_client::HttpClient;
 use crate::keys::RingKeys;
+use crate::memory;
 use crate::runner::{Runner, Wakes};
 use crate::server;
 use crate::settings::{self, HOST_SETTINGS, Settings};
@@ -182,6 +183,7 @@ fn service(settings: &Settings, data: &DataFolder, listen: SocketAddr) -> Result
         settings::text_or_file(settings::PRIVATE_KEY, std::env::var(settings::PRIVATE_KEY).ok())?;
     let lookup = |name: &str| match name {
         settings::PRIVATE_KEY => private_key.clone(),
+        "SIDETONE_MEMORY_MB" => std::env::var(name).ok().or_else(memory::default_mb),
         name => std::env::var(name).ok(),
     };
     let config = Config::from_settings(lookup, &base_url, &secret)?;

@@ -6,6 +6,7 @@ pub mod data;
 pub mod database;
 pub mod http_client;
 pub mod keys;
+mod memory;
 mod runner;
 pub mod sandbox;
 pub mod server;

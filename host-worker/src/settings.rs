@@ -5,9 +5,15 @@ use worker::js_sys::Object;
 use worker::wasm_bindgen::JsCast;
 use worker::{Env, console_warn};
 
+/// Memory for conversations, unless SIDETONE_MEMORY_MB is set: half of what an isolate has.
+const MEMORY_MB: &str = "64";
+
 /// Reads the settings. `default_base_url` is used without SIDETONE_BASE_URL.
 pub fn read(env: &Env, default_base_url: &str) -> Result<Config, SettingError> {
-    let lookup = |name: &str| env.var(name).ok().map(|value| value.to_string());
+    let lookup = |name: &str| {
+        let set = env.var(name).ok().map(|value| value.to_string());
+        set.or_else(|| (name == "SIDETONE_MEMORY_MB").then(|| MEMORY_MB.to_owned()))
+    };
     // No default secret: a generated one would differ between isolates.
     let config = Config::from_settings(lookup, default_base_url, "")?;
     let names = Object::keys(env.unchecked_ref::<Object>()).into_iter().filter_map(|name| name.as_string());

@@ -16,13 +16,22 @@ pub const THRESHOLD: u64 = 8;
 pub struct FairPool<K> {
     capacity: u64,
     used: u64,
+    /// What stays free for holders that have nothing yet.
+    for_newcomers: u64,
     held: BTreeMap<K, u64>,
 }
 
 impl<K: Ord + Clone> FairPool<K> {
     /// A pool of which nothing is taken.
     pub fn new(capacity: u64) -> Self {
-        Self { capacity, used: 0, held: BTreeMap::new() }
+        Self { capacity, used: 0, for_newcomers: 0, held: BTreeMap::new() }
+    }
+
+    /// The same pool, of which whoever holds something already leaves `amount` free. The threshold alone leaves little to
+    /// a newcomer when many greedy holders share the pool.
+    #[must_use]
+    pub fn keeping_for_newcomers(self, amount: u64) -> Self {
+        Self { for_newcomers: amount, ..self }
     }
 
     /// A pool from which a single holder can take all of `amount`, while as much again as one [`THRESHOLD`]th of it stays
@@ -34,8 +43,9 @@ impl<K: Ord + Clone> FairPool<K> {
     /// Takes `amount` for `holder`, and leaves at least `kept` free, for requests that matter more. Changes nothing and
     /// returns false when that is not fair or not there.
     pub fn take(&mut self, holder: &K, amount: u64, kept: u64) -> bool {
-        let free = self.capacity.saturating_sub(self.used).saturating_sub(kept);
         let held = self.held_by(holder);
+        let for_newcomers = if held > 0 { self.for_newcomers } else { 0 };
+        let free = self.free().saturating_sub(kept).saturating_sub(for_newcomers);
         // Compared with what is free afterwards: a large request must leave room, too. The last unit is for a newcomer.
         let is_fair = amount <= free
             && (held.saturating_add(amount) <= (free - amount).saturating_mul(THRESHOLD)
@@ -197,6 +207,24 @@ mod tests {
     }
 
     proptest! {
+        /// Greedy holders leave what is kept for newcomers, so that many of these find a first unit.
+        #[test]
+        fn newcomers_find_what_is_kept_for_them(
+            steps in prop::collection::vec((0_u64..30, any::<bool>()), 0..2_000),
+            kept in 0_u64..20,
+        ) {
+            let mut pool = FairPool::new(200).keeping_for_newcomers(50);
+            for (holder, gives_back) in steps {
+                match gives_back && holder % 3 == 0 {
+                    true => pool.give_back(&holder, 1),
+                    false => { pool.take(&holder, 1, kept); }
+                }
+            }
+            // At most 30 of the 50 were the first units of those who hold something now.
+            let came = (100..200).filter(|newcomer| pool.take(newcomer, 1, kept)).count();
+            prop_assert!(came >= 20, "{} came: {:?}", came, pool);
+        }
+
         /// Whatever several holders do, in whatever order: what is used is what is held, it is never more than the
         /// capacity, and a newcomer gets a first unit unless other newcomers have the last ones.
         #[test]

@@ -87,8 +87,23 @@ pub const SOCKET_MESSAGE_BYTES_MAX: usize = 32 * 1024;
 pub const SOCKET_SEND_MS: u64 = 10_000;
 /// Time a host waits for the client's close frame.
 pub const SOCKET_CLOSE_MS: u64 = 2_000;
-/// Concurrent live conversations in one process; clients beyond that are asked to retry later.
-pub const LIVE_SESSIONS_MAX: usize = 1_000;
+/// Concurrent live conversations in one process. Workspaces share them fairly; clients beyond that are asked to retry
+/// later.
+pub const LIVE_SESSIONS_MAX: u64 = 1_000;
+/// Conversations of these that workspaces with one already leave to those without.
+pub const LIVE_SESSIONS_FOR_NEWCOMERS: u64 = 20;
+/// Percentage of the conversations and of the memory that browser tests leave to telephone calls.
+pub const KEPT_FOR_PHONES_PERCENT: u64 = 10;
+/// Percentage of the memory that simulation runs, which can wait, leave to live conversations.
+pub const MEMORY_KEPT_FOR_LIVE_PERCENT: u64 = 25;
+/// Percentage of the memory that workspaces that use some leave to those that use none.
+pub const MEMORY_FOR_NEWCOMERS_PERCENT: u64 = 5;
+/// Memory of one conversation beside its assistant.
+pub const CONVERSATION_MEMORY_BYTES: u64 = 300 * 1024;
+/// Memory for conversations where the host does not measure the machine's.
+pub const MEMORY_MB_DEFAULT: u64 = 1_024;
+/// Least memory for conversations: what the largest assistant and a few conversations need.
+pub const MEMORY_MB_MIN: u64 = 16;
 /// Length of a line of text in a live conversation.
 pub const LIVE_TEXT_CHARS_MAX: usize = 4_000;
 /// In a text conversation, nothing received for this long during the user's turn is a silence.

@@ -9,7 +9,6 @@ pub mod json;
 pub mod limits;
 pub mod network;
 pub(crate) mod page;
-pub(crate) mod permits;
 pub mod phone;
 pub(crate) mod response;
 pub mod setting;

@@ -3,6 +3,7 @@ use bytes::Bytes;
 use http::{Method, Response, header};
 use serde_json::json;
 
+use super::admission::{Starter, admit, no_room};
 use super::call_journal;
 use super::session::LiveSession;
 use crate::base::error::{Code, Error};
@@ -106,13 +107,7 @@ async fn check(services: &Services, incoming: &Incoming, now_ms: i64) -> Result<
 
 async fn open(services: &Services, incoming: &Incoming) -> Result<LiveSession, Fault> {
     let token = token(services, incoming, services.ports().clock.now_ms())?;
-    let Some(permit) = services.live_permits().take() else {
-        let message =
-            "Too many conversations are open at the moment. Try again soon; the token is still valid.";
-        let mut error = Error::new(Code::Unavailable, message);
-        error.retry_after_s = Some(10);
-        return Err(error.into());
-    };
+    let admission = admit(services, &token.workspace_id, Starter::Browser).ok_or_else(no_room)?;
     let opened = retry_stale(|| open_call(services, &token)).await?;
     Ok(LiveSession {
         services: services.clone(),
@@ -123,7 +118,7 @@ async fn open(services: &Services, incoming: &Incoming) -> Result<LiveSession, F
         silence_ms: LIVE_SILENCE_MS,
         on_phone: false,
         phone_media: None,
-        _permit: permit,
+        _admission: admission,
     })
 }
 

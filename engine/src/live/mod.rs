@@ -13,6 +13,7 @@
 //!     }
 //! }
 //! ```
+pub(crate) mod admission;
 pub(crate) mod asking;
 pub(crate) mod call_journal;
 mod drive;

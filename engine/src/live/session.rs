@@ -1,10 +1,10 @@
 //! An accepted live conversation, before its socket is open.
+use super::admission::Admission;
 use super::asking;
 use super::drive::Drive;
 use super::peer::Peer;
 use super::text_peer::TextPeer;
 use crate::base::ids::CallId;
-use crate::base::permits::Permit;
 use crate::live::lease::JobLease;
 use crate::live::telephony::phone_socket::PhoneMedia;
 use crate::ports::{BoxFuture, Gone, Received, Socket, SocketMessage};
@@ -26,7 +26,7 @@ pub struct LiveSession {
     pub(crate) on_phone: bool,
     /// The carrier's codec; `None` for a text client.
     pub(crate) phone_media: Option<PhoneMedia>,
-    pub(crate) _permit: Permit,
+    pub(crate) _admission: Admission,
 }
 
 impl LiveSession {

@@ -1,9 +1,9 @@
 //! Opens the media socket of a telephone call. If no conversation is possible, the call ends.
 use crate::base::error::{Code, Error};
 use crate::base::limits::{PHONE_END_MARGIN_MS, PHONE_SILENCE_MS};
-use crate::base::permits::Permit;
 use crate::carriers::{Callback, Carrier, CarrierName, End};
 use crate::conversation::{CallFault, EndedReason};
+use crate::live::admission::{Admission, Starter, admit};
 use crate::live::end_call::{EndOfCall, end_call};
 use crate::live::lease::JobLease;
 use crate::live::telephony::callbacks::{carrier, verify};
@@ -44,11 +44,11 @@ pub async fn open(
         let message = "This is not the media socket of a call: this service did not issue its address.";
         return Err(Error::new(Code::InvalidToken, message).into());
     };
-    let Some(permit) = services.live_permits().take() else {
+    let Some(admission) = admit(services, &token.workspace_id, Starter::Phone) else {
         return Err(reject_over_limit(services, provider, &token).await);
     };
     let opened = retry_stale(|| open_call(services, provider, &token)).await?;
-    Ok(opened.session(services, carrier, permit))
+    Ok(opened.session(services, carrier, admission))
 }
 
 struct Opened {
@@ -59,7 +59,7 @@ struct Opened {
 }
 
 impl Opened {
-    fn session(self, services: &Services, carrier: &dyn Carrier, permit: Permit) -> LiveSession {
+    fn session(self, services: &Services, carrier: &dyn Carrier, admission: Admission) -> LiveSession {
         LiveSession {
             services: services.clone(),
             call: self.call,
@@ -69,7 +69,7 @@ impl Opened {
             silence_ms: PHONE_SILENCE_MS,
             on_phone: true,
             phone_media: Some(PhoneMedia::new(carrier.media_codec())),
-            _permit: permit,
+            _admission: admission,
         }
     }
 }
