@@ -276,6 +276,8 @@ fn start_log() {
     tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(io::stderr)
+        // On a full disk the log cannot be written either; saying so on standard error would panic.
+        .log_internal_errors(false)
         .with_ansi(io::stderr().is_terminal())
         .init();
 }

@@ -1,28 +1,29 @@
 //! SQLite in a file: one writer that commits all waiting batches together, and concurrent readers.
 mod connection;
 mod migrate;
+mod readers;
 mod reserve;
+mod turns;
 mod writer;
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
-use sidetone_engine::ports::statement::{Rows, Statement};
+use sidetone_engine::base::limits::LONG_READ_MS;
+use sidetone_engine::ports::statement::{Rows, Statement, can_be_long};
 use sidetone_engine::ports::{BoxFuture, Database, DatabaseError, NotWritable};
 
 use crate::data;
 use connection::Session;
+use readers::Readers;
 use reserve::Reserve;
 use writer::Writer;
 
-/// Idle reading connections to keep; more are opened under load and closed afterwards.
-const IDLE_READERS_MAX: usize = 16;
-
 /// A database file.
 pub struct Sqlite {
-    path: PathBuf,
-    readers: Mutex<Vec<Session>>,
+    readers: Readers,
     writer: Writer,
     reserve: Arc<Reserve>,
 }
@@ -77,10 +78,10 @@ impl Sqlite {
         let mut session = connection::open(path)?;
         migrate::migrate(session.connection())?;
         settle(path, &mut session)?;
-        let readers = Mutex::new(vec![connection::open_reader(path)?]);
+        let readers = Readers::open(path, Duration::from_millis(LONG_READ_MS))?;
         let reserve = Reserve::open(path, reserve_bytes);
         let writer = Writer::start(session, reserve.clone());
-        Ok(Self { path: path.to_owned(), readers, writer, reserve })
+        Ok(Self { readers, writer, reserve })
     }
 
     /// Copies a consistent snapshot of the database to `target`, also while it is in use. The file gets its final name
@@ -100,20 +101,6 @@ impl Sqlite {
             let _ = std::fs::remove_file(&part);
         }
         copied
-    }
-
-    fn read_now(&self, batch: &[Statement]) -> Result<Vec<Rows>, DatabaseError> {
-        let idle = self.readers.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).pop();
-        let session = match idle {
-            Some(session) => session,
-            None => connection::open_reader(&self.path).map_err(connection::error)?,
-        };
-        let rows = connection::read(&session, batch);
-        let mut readers = self.readers.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        if readers.len() < IDLE_READERS_MAX && session.is_autocommit() {
-            readers.push(session);
-        }
-        rows
     }
 }
 
@@ -149,8 +136,10 @@ fn copy(source: &rusqlite::Connection, part: &Path, target: &Path) -> Result<(),
 
 impl Database for Sqlite {
     fn read(&self, batch: Vec<Statement>) -> BoxFuture<'_, Result<Vec<Rows>, DatabaseError>> {
-        // A read takes microseconds; passing it to another thread would take longer.
-        Box::pin(async move { self.read_now(&batch) })
+        match can_be_long(&batch) {
+            true => Box::pin(self.readers.read_long(batch)),
+            false => Box::pin(async move { self.readers.read_here(&batch) }),
+        }
     }
 
     fn write(&self, batch: Vec<Statement>) -> BoxFuture<'_, Result<Vec<Rows>, DatabaseError>> {
@@ -234,7 +223,9 @@ mod tests {
         let alone = folder.path().join("c.db");
         std::fs::copy(&copy, &alone).unwrap();
         let find = sql!("SELECT value FROM service_facts");
-        let read = |session: &Session| connection::read(session, &[find.clone()]).unwrap()[0].iter().count();
+        let read = |session: &Session| {
+            connection::read(session, std::slice::from_ref(&find)).unwrap()[0].iter().count()
+        };
         assert_eq!(read(&connection::open(&alone).unwrap()), 1);
         drop(database);
     }

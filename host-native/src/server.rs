@@ -91,22 +91,36 @@ async fn converse(
     limits: Limits,
 ) {
     let mut stop = host.stop.clone();
-    // hyper's buffers are only made for a client that sends something.
+    // hyper's buffers are only made for a client that sends something. `readable` would also return without a byte.
+    let mut first = [0; 1];
     tokio::select! {
-        readable = tokio::time::timeout(limits.idle, stream.readable()) => {
-            if !matches!(readable, Ok(Ok(()))) {
+        peeked = tokio::time::timeout(limits.idle, stream.peek(&mut first)) => {
+            if !matches!(peeked, Ok(Ok(1..))) {
                 return;
             }
         }
         () = connection.closed() => return,
         () = stopped(&mut stop) => return,
     }
+    // Boxed, so that a silent connection has no memory for it.
+    Box::pin(serve_http(http, host, stream, connection, limits)).await;
+}
+
+async fn serve_http(
+    http: http1::Builder,
+    host: Host,
+    stream: TcpStream,
+    connection: Connection,
+    limits: Limits,
+) {
+    let mut stop = host.stop.clone();
     let stream = WriteTimeout::new(stream, Duration::from_millis(WRITE_STALL_MS));
     let stream = Watched::new(stream, connection.place().clone(), host.engine.clone(), limits);
     let held = connection.clone();
     let service = service_fn(move |request| {
         let open = connection.begin_request();
-        let answering = request::answer(host.clone(), connection.clone(), request);
+        // Boxed: hyper keeps the space for it between requests.
+        let answering = Box::pin(request::answer(host.clone(), connection.clone(), request));
         async move {
             let response = answering.await;
             let open = match response.status() {

@@ -14,6 +14,8 @@ pub const KNOWN_KEYS_MAX: usize = 10_000;
 pub const BODY_GRACE_MS: u64 = 5_000;
 /// The slowest that a body may arrive.
 pub const BODY_BYTES_PER_S_MIN: u64 = 1024;
+/// Deadline of one read of the database that can be long.
+pub const LONG_READ_MS: u64 = 5_000;
 /// Size of a request's head.
 pub const HEAD_BYTES_MAX: usize = 32 * 1024;
 /// Time for a request's head, from its first byte.

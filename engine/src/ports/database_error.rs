@@ -6,6 +6,8 @@ pub enum DatabaseError {
     Constraint(String),
     /// A row lacks a column or has another type: code and schema disagree.
     Shape(String),
+    /// A read was interrupted: it took longer than [`LONG_READ_MS`](crate::base::limits::LONG_READ_MS).
+    TooLong,
     /// The database did not respond, is full, or failed; whether the batch was committed is unknown.
     Unavailable(String),
 }

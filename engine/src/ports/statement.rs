@@ -74,6 +74,24 @@ impl Statement {
     }
 }
 
+/// Whether a batch of reads can take long: a search, a list of calls, statistics. A host with threads runs it beside the
+/// requests, and interrupts it after [`LONG_READ_MS`](crate::base::limits::LONG_READ_MS).
+pub fn can_be_long(batch: &[Statement]) -> bool {
+    batch.iter().any(|statement| statement.sql.starts_with("WITH ") || statement.sql.contains(" MATCH "))
+}
+
+/// For whom a batch is: the workspace, or the API key whose workspace is not known yet. `None`: for the service.
+pub fn asker(batch: &[Statement]) -> Option<&str> {
+    const HASH_CHARS: usize = 64;
+    batch.iter().flat_map(|statement| &statement.params).find_map(|value| match value {
+        Value::Text(text) if text.starts_with(WorkspaceId::PREFIX) => Some(text.as_str()),
+        Value::Text(text) if text.len() == HASH_CHARS && text.bytes().all(|c| c.is_ascii_hexdigit()) => {
+            Some(text.as_str())
+        }
+        _ => None,
+    })
+}
+
 /// Whether a batch removes rows or revokes a key, and adds nothing but what that needs (guards, the stored response). A
 /// host without room for data still writes it.
 pub fn only_removes(batch: &[Statement]) -> bool {

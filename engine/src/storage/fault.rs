@@ -4,7 +4,7 @@ use http::Response;
 
 use crate::base::error::{Code, Error};
 use crate::base::ids::RequestId;
-use crate::base::limits::STALE_ATTEMPTS_MAX;
+use crate::base::limits::{LONG_READ_MS, STALE_ATTEMPTS_MAX};
 use crate::ports::{BlobError, DatabaseError};
 
 /// Why an operation failed.
@@ -69,6 +69,16 @@ impl Fault {
                 let mut error = Error::new(Code::Unavailable, message);
                 error.retry_after_s = Some(1);
                 (error, Some(detail))
+            }
+            Self::Storage(DatabaseError::TooLong) => {
+                let message = format!(
+                    "This took longer than {} s. Narrow it: search for longer or rarer words, or limit the time with \
+                     `from` and `to`.",
+                    LONG_READ_MS / 1000
+                );
+                let mut error = Error::new(Code::Unavailable, message);
+                error.retry_after_s = Some(1);
+                (error, None)
             }
             Self::Storage(other) => (internal(), Some(format!("{other:?}"))),
             Self::Bug(detail) => (internal(), Some(detail)),

@@ -8,7 +8,7 @@ use hashbrown::HashMap;
 use rusqlite::config::DbConfig;
 use rusqlite::limits::Limit;
 use rusqlite::types::{ToSqlOutput, ValueRef};
-use rusqlite::{CachedStatement, Connection, ErrorCode, OpenFlags, ToSql};
+use rusqlite::{CachedStatement, Connection, ErrorCode, InterruptHandle, OpenFlags, ToSql};
 use sidetone_engine::ports::DatabaseError;
 use sidetone_engine::ports::statement::{Rows, Statement, Value};
 
@@ -53,6 +53,11 @@ impl Session {
     /// The underlying connection.
     pub fn connection(&mut self) -> &mut Connection {
         &mut self.connection
+    }
+
+    /// Interrupts what the connection does, from another thread.
+    pub fn interrupt_handle(&self) -> InterruptHandle {
+        self.connection.get_interrupt_handle()
     }
 
     /// Whether no transaction is open.

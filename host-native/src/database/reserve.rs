@@ -13,8 +13,8 @@ use crate::data;
 
 /// Less free space counts as none.
 const FREE_BYTES_MIN: u64 = 1024 * 1024;
-/// Free space beside the reserve before writing begins again.
-const MARGIN_BYTES: u64 = 2 * FREE_BYTES_MIN;
+/// Free space beside the reserve before writing begins again: more than what counts as none.
+const MARGIN_BYTES: u64 = FREE_BYTES_MIN + FREE_BYTES_MIN / 2;
 
 /// The state of the disk.
 pub struct Reserve {

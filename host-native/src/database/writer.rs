@@ -121,7 +121,7 @@ fn write_groups(session: &mut Session, waiting: &mpsc::Receiver<Work>, reserve: 
 
 /// Whether everything can be written. On a full disk, tries to get the space for it back.
 fn make_room(session: &mut Session, reserve: &Reserve) -> bool {
-    if reserve.is_released() {
+    if !reserve.has_room() {
         // What was deleted is in the log, too, until it is emptied.
         let _ = checkpoint(session);
     }

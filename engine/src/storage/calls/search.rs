@@ -29,11 +29,16 @@ fn workspace_word(workspace: &str) -> String {
     format!("replace({workspace}, '_', '')")
 }
 
-/// The FTS5 expression for the words in `parameter`, within the caller's workspace. With a wrong API key there is no
-/// workspace; the expression then matches nothing, because an empty one would be an error.
+/// The FTS5 expression for the words in `parameter`, within the caller's workspace. For a workspace without calls, and
+/// with a wrong API key, it matches nothing and reads nothing: FTS5 collects all entries of a word that is a prefix
+/// before it looks at the other words, so it would read the entries of all workspaces.
 pub fn expression(parameter: &str) -> String {
-    let workspace = workspace_word("COALESCE(:ws, 'nobody')");
-    format!("'workspace : \"' || {workspace} || '\" AND words : (' || {parameter} || ')'")
+    let workspace = workspace_word(":ws");
+    format!(
+        "CASE WHEN EXISTS (SELECT 1 FROM calls WHERE workspace_id = :ws)
+         THEN 'workspace : \"' || {workspace} || '\" AND words : (' || {parameter} || ')'
+         ELSE 'workspace : nobody' END"
+    )
 }
 
 /// The search text as the words part of an expression: every word is quoted and required, and the last one is a prefix.

@@ -315,6 +315,10 @@ CREATE TABLE scenarios (
   created_at INTEGER NOT NULL,
   updated_at INTEGER NOT NULL
 , judge_model TEXT) STRICT;
+CREATE TABLE service_facts (
+  name TEXT PRIMARY KEY,
+  value TEXT NOT NULL
+) STRICT;
 CREATE TABLE simulations (
   id TEXT PRIMARY KEY,
   workspace_id TEXT NOT NULL REFERENCES workspaces (id),

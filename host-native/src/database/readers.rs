@@ -1,0 +1,151 @@
+//! Reading connections. A point read takes microseconds and runs where it is asked for: passing it to another thread would
+//! take longer. A read that can be long runs on a thread of its own, has a deadline, and waits for its turn.
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use rusqlite::InterruptHandle;
+use sidetone_engine::ports::DatabaseError;
+use sidetone_engine::ports::statement::{Rows, Statement, asker};
+
+use super::connection::{self, Session};
+use super::turns::Turns;
+
+/// Idle reading connections to keep; more are opened under load and closed afterwards.
+const IDLE_READERS_MAX: usize = 16;
+
+/// The connections.
+#[derive(Clone)]
+pub struct Readers {
+    path: Arc<Path>,
+    idle: Arc<Mutex<Vec<Session>>>,
+    turns: Turns,
+    deadline: Duration,
+}
+
+impl Readers {
+    /// Opens a first connection. A read that can be long is interrupted after `deadline`.
+    pub fn open(path: &Path, deadline: Duration) -> rusqlite::Result<Self> {
+        let first = connection::open_reader(path)?;
+        // One core stays free for point reads and everything else.
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        Ok(Self {
+            path: PathBuf::from(path).into(),
+            idle: Arc::new(Mutex::new(vec![first])),
+            turns: Turns::new(cores.saturating_sub(1).max(1)),
+            deadline,
+        })
+    }
+
+    /// Reads on this thread.
+    pub fn read_here(&self, batch: &[Statement]) -> Result<Vec<Rows>, DatabaseError> {
+        let session = self.session()?;
+        let rows = connection::read(&session, batch);
+        self.keep(session);
+        rows
+    }
+
+    /// Reads on another thread.
+    pub async fn read_long(&self, batch: Vec<Statement>) -> Result<Vec<Rows>, DatabaseError> {
+        let until = tokio::time::Instant::now() + self.deadline;
+        let waiting = self.turns.take(asker(&batch).unwrap_or_default());
+        let turn = match tokio::time::timeout_at(until, waiting).await {
+            Ok(Some(turn)) => turn,
+            Ok(None) => return Err(DatabaseError::Unavailable("too many long reads wait".to_owned())),
+            Err(_) => return Err(DatabaseError::TooLong),
+        };
+        let session = self.session()?;
+        // Also interrupts a read that nobody waits for any more.
+        let interrupt = Interrupt(Arc::new(Mutex::new(Some(session.interrupt_handle()))));
+        let (readers, running) = (self.clone(), interrupt.0.clone());
+        let reading = tokio::task::spawn_blocking(move || {
+            let rows = connection::read(&session, &batch);
+            // From here on the connection belongs to the next read.
+            lock(&running).take();
+            readers.keep(session);
+            drop(turn);
+            rows
+        });
+        match tokio::time::timeout_at(until, reading).await {
+            Ok(Ok(rows)) => rows,
+            Ok(Err(error)) => Err(DatabaseError::Unavailable(error.to_string())),
+            Err(_) => Err(DatabaseError::TooLong),
+        }
+    }
+
+    fn session(&self) -> Result<Session, DatabaseError> {
+        match lock(&self.idle).pop() {
+            Some(session) => Ok(session),
+            None => connection::open_reader(&self.path).map_err(connection::error),
+        }
+    }
+
+    fn keep(&self, session: Session) {
+        let mut idle = lock(&self.idle);
+        if idle.len() < IDLE_READERS_MAX && session.is_autocommit() {
+            idle.push(session);
+        }
+    }
+}
+
+/// Interrupts a read when it is dropped, unless the read has ended.
+struct Interrupt(Arc<Mutex<Option<InterruptHandle>>>);
+
+impl Drop for Interrupt {
+    fn drop(&mut self) {
+        if let Some(handle) = &*lock(&self.0) {
+            handle.interrupt();
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sidetone_engine::sql;
+    use std::time::Instant;
+
+    fn endless() -> Vec<Statement> {
+        vec![sql!(
+            "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT MAX(i) AS most FROM n"
+        )]
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_long_read_is_interrupted_and_delays_no_point_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.db");
+        drop(connection::open(&path).unwrap());
+        let readers = Readers::open(&path, Duration::from_millis(500)).unwrap();
+        for _ in 0..2 {
+            let long = tokio::spawn({
+                let readers = readers.clone();
+                async move { readers.read_long(endless()).await }
+            });
+            let started = Instant::now();
+            for _ in 0..100 {
+                assert!(readers.read_here(&[sql!("SELECT 1 AS one")]).is_ok());
+            }
+            assert!(started.elapsed() < Duration::from_millis(400));
+            assert_eq!(long.await.unwrap(), Err(DatabaseError::TooLong));
+        }
+        // It no longer runs: its turn is free.
+        assert!(readers.read_long(vec![sql!("WITH a AS (SELECT 1 AS one) SELECT one FROM a")]).await.is_ok());
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_read_that_nobody_waits_for_ends() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.db");
+        drop(connection::open(&path).unwrap());
+        let readers = Readers::open(&path, Duration::from_secs(60)).unwrap();
+        let dropped = tokio::time::timeout(Duration::from_millis(200), readers.read_long(endless())).await;
+        assert!(dropped.is_err());
+        let next = readers.read_long(vec![sql!("WITH a AS (SELECT 1 AS one) SELECT one FROM a")]);
+        assert!(tokio::time::timeout(Duration::from_secs(10), next).await.is_ok_and(|rows| rows.is_ok()));
+    }
+}
