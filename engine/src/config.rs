@@ -2,7 +2,9 @@
 use std::net::IpAddr;
 
 use crate::base::api_key::ApiKey;
-use crate::base::limits::{MEMORY_MB_DEFAULT, MEMORY_MB_MIN};
+use crate::base::limits::{
+    CALLS_AT_ONCE_MAX, INTEGER_MAX, MEMORY_MB_DEFAULT, MEMORY_MB_MIN, RUNS_AT_ONCE_MAX,
+};
 use crate::base::setting::SettingError;
 use crate::carriers::{self, Carriers};
 use crate::models::settings::{self, ModelCatalog, provider_of};
@@ -21,6 +23,9 @@ pub const SETTINGS: &[&str] = &[
     "SIDETONE_ALLOW_PRIVATE_TARGETS",
     "SIDETONE_TRUSTED_PROXIES",
     "SIDETONE_MEMORY_MB",
+    "SIDETONE_MONTHLY_SPEND_LIMIT_MICROUSD",
+    "SIDETONE_RUNS_AT_ONCE",
+    "SIDETONE_CALLS_AT_ONCE",
 ];
 
 /// Variables of clients, which the guides export on the machine that also runs the service.
@@ -49,6 +54,41 @@ pub struct Config {
     pub trusted_proxies: Vec<IpAddr>,
     /// The memory that conversations may use together. A host that can measure the machine sets the default.
     pub memory_bytes: u64,
+    /// What a workspace can have at most, whatever it sets itself.
+    pub ceilings: Ceilings,
+}
+
+/// The operator's limits for each workspace, above those that the workspace sets itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ceilings {
+    /// Costs of a month, in millionths of a US dollar; `None` for no limit.
+    pub monthly_spend_limit_microusd: Option<i64>,
+    /// Concurrent simulation runs.
+    pub runs_at_once: i64,
+    /// Concurrent telephone calls.
+    pub calls_at_once: i64,
+}
+
+impl Ceilings {
+    fn from_settings(get: impl Fn(&str) -> Option<String>) -> Result<Self, SettingError> {
+        let number = |name: &'static str, least: i64, most: i64| {
+            let wrong = |text: &str| SettingError {
+                name,
+                message: format!("must be a whole number from {least} to {most}, not `{text}`"),
+            };
+            let read = |text: String| match text.trim().parse::<i64>() {
+                Ok(value) if (least..=most).contains(&value) => Ok(value),
+                _ => Err(wrong(&text)),
+            };
+            get(name).map(read).transpose()
+        };
+        let (runs, calls) = (RUNS_AT_ONCE_MAX.cast_signed(), CALLS_AT_ONCE_MAX.cast_signed());
+        Ok(Self {
+            monthly_spend_limit_microusd: number("SIDETONE_MONTHLY_SPEND_LIMIT_MICROUSD", 0, INTEGER_MAX)?,
+            runs_at_once: number("SIDETONE_RUNS_AT_ONCE", 1, runs)?.unwrap_or(runs),
+            calls_at_once: number("SIDETONE_CALLS_AT_ONCE", 1, calls)?.unwrap_or(calls),
+        })
+    }
 }
 
 impl Config {
@@ -87,6 +127,7 @@ impl Config {
             carriers: Carriers::from_settings(get)?,
             trusted_proxies: proxies(get("SIDETONE_TRUSTED_PROXIES"))?,
             memory_bytes: memory_bytes(get("SIDETONE_MEMORY_MB"))?,
+            ceilings: Ceilings::from_settings(get)?,
         })
     }
 
@@ -105,6 +146,9 @@ impl Config {
                 "SIDETONE_ALLOW_PRIVATE_TARGETS is on: tools and webhooks may point anywhere; for development only"
                     .to_owned(),
             );
+        }
+        if self.ceilings.monthly_spend_limit_microusd.is_some() {
+            warnings.extend(self.carriers.without_rates_warning());
         }
         warnings
     }
@@ -221,6 +265,10 @@ mod tests {
             ("SIDETONE_TRUSTED_PROXIES", "proxy.example"),
             ("SIDETONE_MEMORY_MB", "15"),
             ("SIDETONE_MEMORY_MB", "half"),
+            ("SIDETONE_MONTHLY_SPEND_LIMIT_MICROUSD", "-1"),
+            ("SIDETONE_MONTHLY_SPEND_LIMIT_MICROUSD", "5 dollars"),
+            ("SIDETONE_RUNS_AT_ONCE", "0"),
+            ("SIDETONE_CALLS_AT_ONCE", "10001"),
         ] {
             assert_eq!(read(&[(name, value)]).err().map(|error| error.name), Some(name), "{value}");
         }

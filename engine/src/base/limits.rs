@@ -118,6 +118,9 @@ pub const LIVE_MESSAGE_MS: i64 = 500;
 pub const LIVE_WRONG_MESSAGES_MAX: u32 = 10;
 /// Model cost of a live conversation, in millionths of a US dollar.
 pub const LIVE_COST_MICROUSD_MAX: i64 = 1_000_000;
+/// Shortest telephone call that is begun when little money is left: enough for a conversation before [`PHONE_END_MARGIN_MS`].
+pub const PHONE_CALL_SECONDS_MIN: i64 = 180;
+const _: () = assert!(PHONE_END_MARGIN_MS < PHONE_CALL_SECONDS_MIN * 1_000);
 /// Lease of a process on its live conversation.
 pub const LIVE_LEASE_MS: i64 = 120_000;
 /// How often the lease is extended.
@@ -209,6 +212,12 @@ pub const LAST_LINE_BYTES_MAX: usize = 200;
 pub const CHECKPOINT_MS: i64 = 3_000;
 /// Default model cost of one run, in millionths of a US dollar.
 pub const RUN_COST_MICROUSD_DEFAULT: i64 = 1_000_000;
+/// Shortest pause of a queued run that waits for money reserved by other conversations.
+pub const RUN_MONEY_WAIT_MS_MIN: i64 = 1_000;
+/// Longest such pause.
+pub const RUN_MONEY_WAIT_MS_MAX: i64 = 30_000;
+/// Waiting runs that continue when a conversation gives its reservation back.
+pub const RUNS_WOKEN_MAX: i64 = 16;
 /// Length of a search text.
 pub const SEARCH_CHARS_MAX: u64 = 500;
 /// Size of all transcripts in one list of calls.

@@ -183,6 +183,20 @@ impl Carriers {
         &self.rates
     }
 
+    /// A warning that names the configured carriers without a rate; `None` when all have one. A spending limit cannot hold
+    /// for their calls.
+    pub fn without_rates_warning(&self) -> Option<String> {
+        let names: Vec<&str> = self.accounts.keys().copied().filter(|name| !self.rates.has(name)).collect();
+        (!names.is_empty()).then(|| {
+            format!(
+                "The spending limit does not hold for telephone calls with {}: {} has no rate for it, so nothing is \
+                 reserved for the carrier, and its price counts only once the carrier reports it.",
+                names.join(", "),
+                rates::SETTING
+            )
+        })
+    }
+
     /// The account with a carrier, if configured.
     pub fn get(&self, provider: CarrierName) -> Option<&Arc<dyn Carrier>> {
         self.accounts.get(provider.as_str())

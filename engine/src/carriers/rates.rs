@@ -31,6 +31,16 @@ impl Rates {
         if rates.iter().all(fits) { Ok(Self(rates)) } else { Err(wrong()) }
     }
 
+    /// Whether the carrier has a rate.
+    pub fn has(&self, provider: &str) -> bool {
+        self.0.contains_key(provider)
+    }
+
+    /// The rate of a carrier in millionths of a US dollar per minute; 0 when there is none.
+    pub fn microusd_per_minute(&self, provider: CarrierName) -> i64 {
+        self.0.get(provider.as_str()).copied().unwrap_or(0)
+    }
+
     /// The cost of a call of `ours_ms` by our clock: the carrier's reported cost, or else its reported duration (or ours, when
     /// it reports none) at the operator's rate, rounded up to whole minutes. `None` when neither cost nor rate is known.
     pub fn cost_microusd(&self, provider: CarrierName, billed: Option<Billed>, ours_ms: i64) -> Option<i64> {

@@ -23,7 +23,7 @@ use crate::storage::cost::Cost;
 use crate::storage::events::{self, EventKind, Subscribers};
 use crate::storage::fault::{Fault, retry_stale_within};
 use crate::storage::jobs::Job;
-use crate::storage::spending;
+use crate::storage::spending::{self, Budget, Grant, Reservation};
 
 /// The timeout of a model request, including its retries.
 const ANSWER_MS: i64 = MODEL_TOTAL_MS as i64;
@@ -156,15 +156,23 @@ async fn analyze_call(
     let by_rule = || Analysis::of(rules::analyse(&turn), AnalysisMethod::Rule);
     let analysis = match Analyst::new(&services.config().catalog, &found.model) {
         Ok(analyst) if found.model != RULES_MODEL && job.attempts <= JOB_ATTEMPTS_MAX => {
-            let lease = job.extend(services.ports().clock.now_ms(), ANSWER_MS);
-            services.ports().database.write(lease.statements).await?;
-            let answer = analyst.analyse(services.ports(), &turn, LIVE_COST_MICROUSD_MAX).await;
-            // In a separate batch: the request was paid for, even if storing the analysis fails.
-            let microusd = Cost::of(&answer).microusd;
-            let paid = spending::add(&job.workspace_id, services.ports().clock.now_ms(), microusd);
-            Batch::from(Vec::from_iter(paid)).write(services).await?;
-            let found = answer.ok().map(|answered| Analysis::of(answered.reply, AnalysisMethod::Model));
-            found.unwrap_or_else(by_rule)
+            let reserve = || reserve_analysis(services, job, call_id, &found.model);
+            match retry_stale_within(LEASED_ATTEMPTS_MAX, reserve).await? {
+                Some(most_microusd) => {
+                    let answer = analyst.analyse(services.ports(), &turn, most_microusd).await;
+                    // In a separate batch: the request was paid for, even if storing the analysis fails.
+                    let microusd = Cost::of(&answer).microusd;
+                    let paid = spending::add(&job.workspace_id, services.ports().clock.now_ms(), microusd);
+                    let mut batch = Batch::from(Vec::from_iter(paid));
+                    if !batch.is_empty() {
+                        batch.extend(spending::release(&job.workspace_id, call_id));
+                    }
+                    batch.write(services).await?;
+                    let found = answer.ok().map(|one| Analysis::of(one.reply, AnalysisMethod::Model));
+                    found.unwrap_or_else(by_rule)
+                }
+                None => by_rule(),
+            }
         }
         Ok(_) | Err(_) => by_rule(),
     };
@@ -173,7 +181,35 @@ async fn analyze_call(
     batch.emit(services, &job.workspace_id, &found.subscribers, EventKind::CallAnalyzed, now_ms, || {
         found.analyzed(services, &analysis)
     })?;
+    // What an attempt had reserved that did not finish.
+    batch.extend(spending::release(&job.workspace_id, call_id));
     batch.finish(job);
     batch.write(services).await?;
     Ok(())
+}
+
+/// Reserves what the analysis may cost and extends the lease; returns that amount, or `None` when no money is left.
+async fn reserve_analysis(
+    services: &Services,
+    job: &Job,
+    call_id: &CallId,
+    model: &str,
+) -> Result<Option<i64>, Fault> {
+    let workspace_id = &job.workspace_id;
+    let now_ms = services.ports().clock.now_ms();
+    let select = spending::select_beside(services, now_ms, Some(call_id)).in_workspace(workspace_id);
+    let [budget] = services.read([select]).await?;
+    let grant = Budget::read(Some(&budget))?.grant(spending::wanted_by_models(services, model));
+    let mut statements = job.extend(now_ms, ANSWER_MS).statements;
+    let most_microusd = match grant {
+        Grant::Free => LIVE_COST_MICROUSD_MAX,
+        Grant::Reserve(microusd) => {
+            let reservation = Reservation::for_models(microusd);
+            statements.extend(spending::reserve(services, workspace_id, call_id, now_ms, reservation));
+            microusd
+        }
+        Grant::Taken | Grant::Spent => return Ok(None),
+    };
+    services.ports().database.write(statements).await?;
+    Ok(Some(most_microusd))
 }

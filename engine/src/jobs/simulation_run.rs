@@ -3,6 +3,7 @@
 mod drive;
 mod models;
 mod record;
+mod start;
 
 use crate::base::ids::{CallId, RunId};
 use crate::jobs::Failure;
@@ -19,9 +20,12 @@ use drive::{Drive, Driven};
 
 /// Runs the simulation of the job.
 pub async fn run(services: &Services, job: &Job, run_id: &RunId) -> Result<(), Failure> {
-    let Some((started, journal, inputs)) = load(services, job, run_id).await? else {
+    let Some(Loaded { mut started, journal, inputs, is_open }) = load(services, job, run_id).await? else {
         return nothing_to_do(services, job).await;
     };
+    if !is_open && !start::open(services, job, &mut started).await? {
+        return Ok(());
+    }
     let mut drive = Drive::new(services, job, &started, journal, inputs);
     let driven = drive.run().await?;
     let error = driven.result.as_ref().err().map(|failure| run_error(&driven, failure));
@@ -30,9 +34,13 @@ pub async fn run(services: &Services, job: &Job, run_id: &RunId) -> Result<(), F
 
 /// Ends a run that has used all of its attempts, with its results so far.
 pub async fn end_exhausted(services: &Services, job: &Job, run_id: &RunId) -> Result<(), Failure> {
-    let Some((started, journal, inputs)) = load(services, job, run_id).await? else {
+    let Some(Loaded { started, journal, inputs, is_open }) = load(services, job, run_id).await? else {
         return nothing_to_do(services, job).await;
     };
+    if !is_open {
+        // No model is asked any more, so nothing is reserved.
+        record::open_call(services, job, &started, started.max_cost_microusd, None).await?;
+    }
     let message = "The run was started several times and never finished.";
     let mut drive = Drive::new(services, job, &started, journal, inputs);
     let driven = drive.exhausted(message);
@@ -67,12 +75,17 @@ struct Started {
     subscribers: Subscribers,
 }
 
-/// Reads the run, and opens its call on the first start.
-async fn load(
-    services: &Services,
-    job: &Job,
-    run_id: &RunId,
-) -> Result<Option<(Started, Journal, Vec<JournalEntry>)>, Failure> {
+/// A run as it is stored.
+struct Loaded {
+    started: Started,
+    journal: Journal,
+    inputs: Vec<JournalEntry>,
+    /// Whether its call was opened by an earlier attempt, with the cost limit that the run has.
+    is_open: bool,
+}
+
+/// Reads the run.
+async fn load(services: &Services, job: &Job, run_id: &RunId) -> Result<Option<Loaded>, Failure> {
     let batch = vec![
         Run::select(&job.workspace_id, run_id),
         sql!("SELECT started_at, assistants.content AS assistant, simulations.content AS simulation FROM runs
@@ -102,9 +115,6 @@ async fn load(
         subscribers: Subscribers::read(subscribers)?,
         run,
     };
-    if !is_open {
-        record::open_call(services, job, &started).await?;
-    }
     let (journal, inputs) = Journal::read(job, run_id, journal)?;
-    Ok(Some((started, journal, inputs)))
+    Ok(Some(Loaded { started, journal, inputs, is_open }))
 }

@@ -17,9 +17,7 @@ use super::call_journal;
 use super::peer::{Peer, PeerEvent};
 use super::session::LiveSession;
 use super::tool_calls::{CommittedCall, ToolAnswer, ToolCall, ToolCaller};
-use crate::base::limits::{
-    LIVE_COST_MICROUSD_MAX, LIVE_LEASE_EXTEND_MS, PHONE_LEG_CHECK_MS, PHONE_REPORT_WAIT_MS,
-};
+use crate::base::limits::{LIVE_LEASE_EXTEND_MS, PHONE_LEG_CHECK_MS, PHONE_REPORT_WAIT_MS};
 use crate::base::time::Timestamp;
 use crate::conversation::{
     AssistantReply, AssistantTurn, CallFault, Conversation, ConversationLimits, ConversationSetup,
@@ -31,9 +29,6 @@ use crate::ports::BoxFuture;
 use crate::storage::calls::Call;
 use crate::storage::cost::Cost;
 use crate::storage::fault::Fault;
-
-/// The cost limit of one conversation.
-const COST_LIMIT: CostLimit = CostLimit { microusd: LIVE_COST_MICROUSD_MAX };
 
 /// The result of a model request or a tool call.
 enum Done {
@@ -231,7 +226,8 @@ impl<'a> Drive<'a> {
 
     fn ask(&mut self, request: u64) {
         let Self { session: LiveSession { services, assistant, .. }, specs, model, spent, .. } = *self;
-        if !COST_LIMIT.allows(&assistant.model, spent) {
+        let limit = CostLimit { microusd: self.session.max_cost_microusd };
+        if !limit.allows(&assistant.model, spent) {
             return self.handle(Input::CostLimit);
         }
         let turn = self.conversation.assistant_turn();
@@ -245,7 +241,7 @@ impl<'a> Drive<'a> {
                 history: &history,
                 seed,
             };
-            let asked = ask_assistant(services, model, &turn, COST_LIMIT.left_microusd(spent)).await;
+            let asked = ask_assistant(services, model, &turn, limit.left_microusd(spent)).await;
             Done::Model { request, asked }
         }));
     }

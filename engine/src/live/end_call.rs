@@ -79,8 +79,8 @@ pub(crate) enum LineEnd {
     Declined,
 }
 
-/// Adds everything that ends a call to `batch`: the leg, the call with its costs, the month's spending, the journal,
-/// the following jobs, and the event. No other function ends a call.
+/// Adds everything that ends a call to `batch`: the leg, the call with its costs, the month's spending and reservation,
+/// the journal, the following jobs, and the event. No other function ends a call.
 ///
 /// The batch fails if the leg has changed since it was read, so only one of several concurrent ends is stored.
 pub(crate) fn end_call(services: &Services, batch: &mut Batch, end: EndOfCall<'_>) -> Result<(), Fault> {
@@ -107,6 +107,7 @@ pub(crate) fn end_call(services: &Services, batch: &mut Batch, end: EndOfCall<'_
     batch.extend(calls::write::end(workspace_id, id, &ended, analysis));
     batch.extend(call_journal::delete(workspace_id, id));
     batch.extend(spending::add(workspace_id, now.ms(), ended.costs.total_microusd));
+    batch.extend(spending::release(workspace_id, id));
     batch.emit(services, workspace_id, subscribers, EventKind::CallEnded, now.ms(), || {
         Ok(json!({"call": Call::of(&call, Some(&ended), analysis)?}))
     })

@@ -8,7 +8,7 @@ use super::call_journal;
 use super::session::LiveSession;
 use crate::base::error::{Code, Error};
 use crate::base::ids::RequestId;
-use crate::base::limits::LIVE_SILENCE_MS;
+use crate::base::limits::{LIVE_COST_MICROUSD_MAX, LIVE_SILENCE_MS};
 use crate::base::response::{error_response, method_not_allowed};
 use crate::base::time::Timestamp;
 use crate::live::lease::JobLease;
@@ -23,7 +23,7 @@ use crate::storage::calls::{self, Call, NewCall, Source};
 use crate::storage::events::{self, EventKind, Subscribers};
 use crate::storage::fault::{Fault, retry_stale};
 use crate::storage::snapshots::{AssistantSnapshot, assistant_reads, assistant_snapshot};
-use crate::storage::spending;
+use crate::storage::spending::{self, Budget};
 use crate::storage::test_token::TestToken;
 
 /// Whether the request opens one of the service's WebSockets.
@@ -116,6 +116,7 @@ async fn open(services: &Services, incoming: &Incoming) -> Result<LiveSession, F
         assistant: opened.assistant,
         max_duration_ms: i64::from(token.max_duration_seconds) * 1_000,
         silence_ms: LIVE_SILENCE_MS,
+        max_cost_microusd: opened.max_cost_microusd,
         on_phone: false,
         phone_media: None,
         _admission: admission,
@@ -126,6 +127,7 @@ struct Opened {
     call: NewCall,
     lease: JobLease,
     assistant: AssistantSnapshot,
+    max_cost_microusd: i64,
 }
 
 /// Reads the conversation's configuration, then opens the call and uses up the token in one batch.
@@ -135,7 +137,7 @@ async fn open_call(services: &Services, token: &TestToken) -> Result<Opened, Fau
     let now_ms = ports.clock.now_ms();
     let mut reads: Vec<Statement> = assistant_reads(":id", &token.assistant_id)
         .into_iter()
-        .chain([spending::select(now_ms), events::callers_subscribers()])
+        .chain([spending::select(services, now_ms), events::callers_subscribers()])
         .map(|statement| statement.in_workspace(workspace_id))
         .collect();
     reads.push(select_used(token));
@@ -149,7 +151,11 @@ async fn open_call(services: &Services, token: &TestToken) -> Result<Opened, Fau
     let Some(assistant) = assistant_snapshot(assistant)? else {
         return Err(Error::not_found("assistant").into());
     };
-    spending::check(Some(spending), assistant.model != RULES_MODEL)?;
+    let budget = Budget::read(Some(spending))?;
+    budget.check(assistant.model != RULES_MODEL)?;
+    let wanted = spending::wanted_by_models(services, &assistant.model);
+    // Free conversations start whatever is left.
+    let reservation = if wanted > 0 { budget.reserve(wanted)? } else { None };
     let subscribers = Subscribers::read(subscribers)?;
 
     let call = NewCall::without_telephone(
@@ -181,6 +187,9 @@ async fn open_call(services: &Services, token: &TestToken) -> Result<Opened, Fau
             workspace_id = workspace_id,
         ),
     ]);
+    if let Some(reservation) = reservation {
+        batch.extend(spending::reserve(services, workspace_id, &call.id, now_ms, reservation));
+    }
     batch.extend(calls::write::insert(&call));
     batch.push(lease.insert_job(now_ms));
     batch.push(call_journal::open(workspace_id, &call.id));
@@ -195,5 +204,6 @@ async fn open_call(services: &Services, token: &TestToken) -> Result<Opened, Fau
         }
         Err(error) => return Err(error.into()),
     }
-    Ok(Opened { call, lease, assistant })
+    let max_cost_microusd = reservation.map_or(LIVE_COST_MICROUSD_MAX, |one| one.models_microusd);
+    Ok(Opened { call, lease, assistant, max_cost_microusd })
 }

@@ -22,6 +22,8 @@ pub struct LiveSession {
     pub(crate) max_duration_ms: i64,
     /// How long the user may be silent.
     pub(crate) silence_ms: i64,
+    /// What its models may cost, in millionths of a US dollar.
+    pub(crate) max_cost_microusd: i64,
     /// Whether the call uses a carrier.
     pub(crate) on_phone: bool,
     /// The carrier's codec; `None` for a text client.

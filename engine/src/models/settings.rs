@@ -19,6 +19,22 @@ pub struct ModelCatalog {
     pub models: BTreeMap<String, ModelSettings>,
 }
 
+impl ModelCatalog {
+    /// Whether a question to this model may have a cost: it or one of its fallbacks has a price.
+    #[must_use]
+    pub fn may_cost(&self, model: &str) -> bool {
+        let has_price = |model: &str| {
+            self.models.get(model).is_some_and(|settings| {
+                settings.input_microusd_per_1m_tokens.unwrap_or(0) > 0
+                    || settings.output_microusd_per_1m_tokens.unwrap_or(0) > 0
+            })
+        };
+        let fallback =
+            self.models.get(model).map(|settings| settings.fallback.as_slice()).unwrap_or_default();
+        has_price(model) || fallback.iter().any(|model| has_price(model))
+    }
+}
+
 /// A provider of models and voices.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelProvider {

@@ -6,6 +6,7 @@ use crate::base::error::Error;
 use crate::base::ids::WorkspaceId;
 use crate::base::limits;
 use crate::base::time::Timestamp;
+use crate::config::{Ceilings, Config};
 use crate::operations::context::Context;
 use crate::operations::operation::{Input, Operation, Output};
 use crate::operations::resource;
@@ -36,8 +37,9 @@ struct Draft {
     /// The name of the workspace.
     #[schemars(length(min = 1, max = limits::NAME_CHARS_MAX))]
     name: String,
-    /// Runs and calls cannot be started once the month's costs have reached this many millionths of a US dollar; null
-    /// for no limit.
+    /// What models and carriers may cost in a calendar month, in millionths of a US dollar; null for no limit. What
+    /// starts reserves what it may cost; once nothing is left, nothing that costs money can start. A lower limit of the
+    /// operator takes precedence.
     #[serde(default)]
     #[schemars(range(min = 0, max = limits::INTEGER_MAX))]
     monthly_spend_limit_microusd: Option<i64>,
@@ -59,35 +61,73 @@ struct Workspace {
     draft: Draft,
     /// What models and carriers have cost this calendar month (UTC), in millionths of a US dollar.
     spent_this_month_microusd: i64,
+    /// What the calls and runs in progress may still cost, in millionths of a US dollar. Without a spending limit,
+    /// nothing is reserved.
+    reserved_microusd: i64,
+    /// What keeps the limits above from holding as they are set: lower limits of the operator, and carriers without
+    /// rates. Empty if nothing does.
+    warnings: Vec<String>,
     /// When it was created.
     created_at: Timestamp,
 }
 
 impl Workspace {
-    fn read(row: Row<'_>) -> Result<Self, Fault> {
+    fn read(row: Row<'_>, config: &Config) -> Result<Self, Fault> {
+        let draft = Draft {
+            name: row.text("name")?,
+            monthly_spend_limit_microusd: row.optional_integer("monthly_spend_limit_microusd")?,
+            runs_at_once: row.integer("runs_at_once")?,
+            calls_at_once: row.integer("calls_at_once")?,
+        };
         Ok(Self {
             id: row.id("id")?,
-            draft: Draft {
-                name: row.text("name")?,
-                monthly_spend_limit_microusd: row.optional_integer("monthly_spend_limit_microusd")?,
-                runs_at_once: row.integer("runs_at_once")?,
-                calls_at_once: row.integer("calls_at_once")?,
-            },
+            warnings: draft.warnings(config),
+            draft,
             spent_this_month_microusd: row.integer("spent")?,
+            reserved_microusd: row.integer("reserved")?,
             created_at: row.timestamp("created_at")?,
         })
+    }
+}
+
+impl Draft {
+    /// What keeps these limits from holding as they are set.
+    fn warnings(&self, config: &Config) -> Vec<String> {
+        let Ceilings { monthly_spend_limit_microusd: ceiling, runs_at_once, calls_at_once } = config.ceilings;
+        let mut warnings = Vec::new();
+        if let Some(ceiling) = ceiling
+            && self.monthly_spend_limit_microusd.is_none_or(|own| own > ceiling)
+        {
+            let unit = "millionths of a US dollar in a month";
+            warnings.push(format!("The operator allows this workspace at most {ceiling} {unit}."));
+        }
+        let counts = [
+            (self.runs_at_once, runs_at_once, "simulation runs"),
+            (self.calls_at_once, calls_at_once, "telephone calls"),
+        ];
+        for (own, most, what) in counts {
+            if own > most {
+                warnings.push(format!("The operator allows this workspace at most {most} {what} at once."));
+            }
+        }
+        if ceiling.or(self.monthly_spend_limit_microusd).is_some() {
+            warnings.extend(config.carriers.without_rates_warning());
+        }
+        warnings
     }
 }
 
 async fn load(context: &mut Context) -> Result<Workspace, Fault> {
     let select = sql!(
         "SELECT id, name, monthly_spend_limit_microusd, runs_at_once, calls_at_once, created_at,
-         COALESCE((SELECT microusd FROM spending WHERE spending.workspace_id = :ws AND month = :month), 0) AS spent
+         COALESCE((SELECT microusd FROM spending WHERE spending.workspace_id = :ws AND month = :month), 0) AS spent,
+         COALESCE((SELECT SUM(microusd) FROM spending_reservations AS r WHERE r.workspace_id = :ws), 0) AS reserved
          FROM workspaces WHERE id = :ws",
         month = spending::month(context.now_ms)
     );
     let [rows] = context.read_each([select]).await?;
-    Workspace::read(rows.first().ok_or_else(|| Error::not_found("workspace"))?)
+    let row = rows.first().ok_or_else(|| Error::not_found("workspace"))?;
+    Workspace::read(row, context.services.config())
 }
 
 async fn get(context: &mut Context, _: &Input) -> Result<Output, Fault> {
@@ -118,6 +158,7 @@ async fn update(context: &mut Context, input: &Input) -> Result<Output, Fault> {
         runs = draft.runs_at_once,
         calls = draft.calls_at_once
     );
-    let next = Workspace { draft, ..current };
+    let warnings = draft.warnings(context.services.config());
+    let next = Workspace { draft, warnings, ..current };
     context.commit(vec![guard, update], Output::ok(&next)?).await
 }

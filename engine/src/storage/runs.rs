@@ -76,7 +76,8 @@ record! {
         pub last_line: Option<String>,
         /// The costs of the models of caller, assistant and judge so far, in millionths of a US dollar.
         pub cost_microusd: i64,
-        /// The cost limit, which ends the conversation.
+        /// The cost limit, which ends the conversation. As the run starts, it is lowered to what is left of the
+        /// workspace's money.
         pub max_cost_microusd: i64,
         /// The seed: the same seed and configuration produce the same offline run, byte for byte.
         pub seed: i64,
@@ -125,17 +126,22 @@ pub struct RunDetail {
     /// The transcript, oldest row first; times count from the start of the conversation.
     #[schemars(with = "Vec<TranscriptRow>")]
     transcript: Box<RawValue>,
-    /// The call of the run; null until the run starts.
+    /// The call of the run; null until the run starts, and for a run that ended without starting.
     call: Option<Call>,
 }
 
 impl RunDetail {
     /// The run as a read returns it after these values have been written: the payload of an event equals that response
     /// byte for byte.
-    pub fn of(run: Run, evaluations: &[EvaluationResult], call: Call) -> Result<Self, Fault> {
+    pub fn of(run: Run, evaluations: &[EvaluationResult], call: Option<Call>) -> Result<Self, Fault> {
         let evaluations = serde_json::value::to_raw_value(evaluations)
             .map_err(|error| Fault::Bug(format!("evaluations do not serialise: {error}")))?;
-        Ok(Self { run, evaluations, transcript: call.transcript(), call: Some(call) })
+        let transcript = match &call {
+            Some(call) => call.transcript(),
+            None => RawValue::from_string("[]".to_owned())
+                .map_err(|error| Fault::Bug(format!("an empty transcript: {error}")))?,
+        };
+        Ok(Self { run, evaluations, transcript, call })
     }
 
     /// Reads a row with [`Run::COLUMNS`], `evaluations` and `transcript`, and the call of the run.

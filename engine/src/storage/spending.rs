@@ -1,10 +1,21 @@
-//! The spending of a workspace by month, and its monthly limit.
-use crate::base::error::{Code, Error};
-use crate::base::ids::WorkspaceId;
+//! The spending of a workspace by month, its monthly limit, and what calls under way have reserved of it.
+//!
+//! A call that may cost something reserves as it starts what it may cost at most, or what is left if that is less, and
+//! may not spend more. The reservation ends with the call, in the batch that adds its costs to the month; a call whose
+//! process died is ended by its job, so no reservation outlives its call. With neither a limit of the workspace nor one
+//! of the operator, nothing is reserved.
+pub mod budget;
+
+pub use budget::{Budget, Grant, PhoneGrant};
+
+use crate::base::ids::{CallId, WorkspaceId};
+use crate::base::limits::{LIVE_COST_MICROUSD_MAX, RUNS_WOKEN_MAX};
 use crate::base::time;
+use crate::ports::DatabaseError;
 use crate::ports::statement::{Rows, Statement};
+use crate::services::Services;
 use crate::sql;
-use crate::storage::fault::Fault;
+use crate::storage::jobs::{DUE_AT_ONCE, JobKind};
 
 /// The month of a time in UTC, such as `2026-11`.
 pub fn month(now_ms: i64) -> String {
@@ -28,33 +39,143 @@ pub fn add(workspace_id: &WorkspaceId, now_ms: i64, microusd: i64) -> Option<Sta
     })
 }
 
-/// Reads the row for [`check`], in an operation that may cost money.
-pub fn select(now_ms: i64) -> Statement {
+/// The limit that applies: the lower one of the workspace's and the operator's; null without one.
+const LIMIT: &str =
+    "COALESCE(MIN(monthly_spend_limit_microusd, :ceiling), monthly_spend_limit_microusd, :ceiling)";
+const SPENT: &str =
+    "COALESCE((SELECT microusd FROM spending WHERE spending.workspace_id = :ws AND month = :month), 0)";
+/// What other calls have reserved, whichever month they began in: their costs count in the month of their end.
+const RESERVED: &str = "COALESCE((SELECT SUM(r.microusd) FROM spending_reservations AS r
+    WHERE r.workspace_id = :ws AND r.call_id <> :call), 0)";
+
+/// Reads the row for [`Budget::read`], in an operation that may cost money.
+pub fn select(services: &Services, now_ms: i64) -> Statement {
+    select_beside(services, now_ms, None)
+}
+
+/// The same for a call that may have a reservation already, which does not count.
+pub fn select_beside(services: &Services, now_ms: i64, call_id: Option<&CallId>) -> Statement {
     sql!(
-        "SELECT monthly_spend_limit_microusd, COALESCE((SELECT microusd FROM spending
-         WHERE spending.workspace_id = :ws AND month = :month), 0) AS spent FROM workspaces WHERE id = :ws",
-        month = month(now_ms)
+        format!(
+            "SELECT {LIMIT} AS spend_limit, {SPENT} AS spent, {RESERVED} AS reserved FROM workspaces WHERE id = :ws"
+        ),
+        ceiling = services.config().ceilings.monthly_spend_limit_microusd,
+        month = month(now_ms),
+        call = call_id.map_or("", |id| id),
     )
 }
 
-/// Rejects an operation that costs money (one with the built-in model does not) once the limit is reached. Conversations
-/// that have begun continue, each within its own limit.
-pub fn check(rows: Option<&Rows>, spends: bool) -> Result<(), Fault> {
-    let Some(row) = rows.and_then(Rows::first).filter(|_| spends) else {
-        return Ok(());
-    };
-    let spent = row.integer("spent")?;
-    match row.optional_integer("monthly_spend_limit_microusd")? {
-        Some(limit) if spent >= limit => {
-            let message = format!(
-                "This workspace has spent {spent} of the {limit} millionths of a US dollar it allows itself this month. \
-                 Raise monthly_spend_limit_microusd (PATCH /workspace) or wait for the next month."
-            );
-            let details = serde_json::json!({"limit_microusd": limit, "spent_microusd": spent});
-            Err(Error::new(Code::SpendLimitReached, message).with_details(details).into())
-        }
-        _ => Ok(()),
+/// Reserves an amount for a call, replacing what it had reserved. Fails the batch when less is left: others may have
+/// reserved since the budget was read.
+pub fn reserve(
+    services: &Services,
+    workspace_id: &WorkspaceId,
+    call_id: &CallId,
+    now_ms: i64,
+    reservation: Reservation,
+) -> [Statement; 2] {
+    let Reservation { microusd, models_microusd } = reservation;
+    let guard = sql!(
+        format!(
+            "INSERT INTO batch_guard (ok) SELECT 0 FROM workspaces
+             WHERE id = :ws AND {LIMIT} - {SPENT} - {RESERVED} < :microusd"
+        ),
+        ceiling = services.config().ceilings.monthly_spend_limit_microusd,
+        month = month(now_ms),
+        call = call_id,
+        microusd = microusd,
+    );
+    let insert = sql!(
+        "INSERT INTO spending_reservations (workspace_id, call_id, microusd, models_microusd)
+         VALUES (:ws, :call, :microusd, :models)
+         ON CONFLICT DO UPDATE SET microusd = excluded.microusd, models_microusd = excluded.models_microusd",
+        call = call_id,
+        microusd = microusd,
+        models = models_microusd,
+    );
+    [guard, insert].map(|statement| statement.in_workspace(workspace_id))
+}
+
+/// What a call has reserved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reservation {
+    /// For carrier and models.
+    pub microusd: i64,
+    /// The part for the models.
+    pub models_microusd: i64,
+}
+
+impl Reservation {
+    /// A reservation for models only.
+    pub const fn for_models(microusd: i64) -> Self {
+        Self { microusd, models_microusd: microusd }
     }
+
+    /// Reads the reservation of a call.
+    pub fn select(workspace_id: &WorkspaceId, call_id: &CallId) -> Statement {
+        sql!(
+            "SELECT microusd, models_microusd FROM spending_reservations WHERE workspace_id = :ws AND call_id = :call",
+            call = call_id
+        )
+        .in_workspace(workspace_id)
+    }
+
+    /// The row of [`Reservation::select`].
+    pub fn first(rows: &Rows) -> Result<Option<Self>, DatabaseError> {
+        let read = |row: crate::ports::statement::Row<'_>| {
+            Ok(Self { microusd: row.integer("microusd")?, models_microusd: row.integer("models_microusd")? })
+        };
+        rows.first().map(read).transpose()
+    }
+}
+
+/// Gives the reservation of a call back, if it has one, and lets runs continue that wait for money.
+pub fn release(workspace_id: &WorkspaceId, call_id: &CallId) -> [Statement; 2] {
+    let has_one =
+        "EXISTS (SELECT 1 FROM spending_reservations AS r WHERE r.workspace_id = :ws AND r.call_id = :call)";
+    let wake = sql!(
+        format!("{WAKE_WAITING} AND {has_one}"),
+        at_once = DUE_AT_ONCE,
+        kind = JobKind::SimulationRun.as_str(),
+        most = RUNS_WOKEN_MAX,
+        call = call_id,
+    );
+    let delete = sql!(
+        "DELETE FROM spending_reservations WHERE workspace_id = :ws AND call_id = :call",
+        call = call_id
+    );
+    [wake, delete].map(|statement| statement.in_workspace(workspace_id))
+}
+
+/// Makes runs due that wait for money: jobs that never began, and are not due.
+const WAKE_WAITING: &str = "UPDATE jobs SET due_at = :at_once WHERE id IN
+    (SELECT w.id FROM jobs AS w WHERE w.kind = :kind AND w.workspace_id = :ws AND w.due_at > :at_once
+     AND w.lease IS NULL AND w.attempts = 0 ORDER BY w.due_at, w.id LIMIT CAST(:most AS INTEGER))";
+
+/// Lets runs continue that wait for money. For a run that was refused: the next ones are refused as well.
+pub fn wake_waiting(workspace_id: &WorkspaceId) -> Statement {
+    sql!(WAKE_WAITING, at_once = DUE_AT_ONCE, kind = JobKind::SimulationRun.as_str(), most = RUNS_WOKEN_MAX,)
+        .in_workspace(workspace_id)
+}
+
+/// Fails the batch unless everything that is left is still reserved by calls under way, so that one of them will wake
+/// who waits.
+pub fn still_taken(services: &Services, workspace_id: &WorkspaceId, now_ms: i64) -> Statement {
+    sql!(
+        format!(
+            "INSERT INTO batch_guard (ok) SELECT 0 FROM workspaces WHERE id = :ws AND ({RESERVED} = 0
+             OR COALESCE({LIMIT} - {SPENT} - {RESERVED}, 1) > 0 OR {SPENT} >= {LIMIT})"
+        ),
+        ceiling = services.config().ceilings.monthly_spend_limit_microusd,
+        month = month(now_ms),
+        call = "",
+    )
+    .in_workspace(workspace_id)
+}
+
+/// What the models of a live conversation may cost at most.
+pub fn wanted_by_models(services: &Services, model: &str) -> i64 {
+    if services.config().catalog.may_cost(model) { LIVE_COST_MICROUSD_MAX } else { 0 }
 }
 
 #[cfg(test)]

@@ -33,6 +33,7 @@ mod round_trips;
 mod runs;
 mod simulations;
 mod snapshots;
+mod spending;
 mod tools;
 mod webhook_changes;
 mod webhooks;

@@ -72,13 +72,18 @@ fn a_run_whose_end_is_written_later_is_analyzed_once() {
         "/simulations",
         json!({"assistant_id": assistant.id, "persona_id": persona.id, "scenario_id": scenario.id}),
     );
+    world.patch("/workspace", json!({"monthly_spend_limit_microusd": 5_000})).ok();
     let run = world.create(&format!("/simulations/{}/runs", simulation.id), json!({"seed": 7}));
     let sandbox = world.sandbox().unwrap();
     assert_eq!(incidents(&world), 1);
     let read = || world.get(format!("/simulations/runs/{}", run.id)).ok().json;
     assert_eq!((requests.analyses(), &read()["status"]), (1, &json!("running")), "the end was not stored");
+    // The run holds its money until the next process has ended it.
+    let reserved = || world.get("/workspace").ok()["reserved_microusd"].clone();
+    assert_eq!((reserved(), &read()["max_cost_microusd"]), (json!(5_000), &json!(5_000)));
     sandbox.advance(JOB_LEASE_MS);
     let over = world.settle(&run.id);
+    assert_eq!(reserved(), 0);
     assert_eq!((&over["status"], requests.analyses()), (&json!("completed"), 1), "{over:#}");
     assert_eq!(over["call"]["analysis"]["method"], "model");
     let cost = requests.total() * REQUEST_MICROUSD;

@@ -7,6 +7,7 @@ mod batch;
 mod models_that_fail;
 mod receivers_that_hang;
 mod seeded;
+mod spending;
 mod support;
 mod taken_over;
 mod tools_that_fail;

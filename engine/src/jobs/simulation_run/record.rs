@@ -14,23 +14,34 @@ use crate::sql;
 use crate::storage::batch::Batch;
 use crate::storage::calls::{self, Call, Costs, EndedCall, NewCall, Source};
 use crate::storage::events::EventKind;
+use crate::storage::fault::Fault;
 use crate::storage::jobs::Job;
 use crate::storage::runs::{RunDetail, RunError, RunStatus};
 use crate::storage::snapshots::AssistantSnapshot;
-use crate::storage::spending;
+use crate::storage::spending::{self, Reservation};
 
-/// Opens the call of the run.
-pub async fn open_call(services: &Services, job: &Job, started: &Started) -> Result<(), Failure> {
+/// Opens the call of the run, which may cost `max_cost_microusd`.
+pub async fn open_call(
+    services: &Services,
+    job: &Job,
+    started: &Started,
+    max_cost_microusd: i64,
+    reservation: Option<Reservation>,
+) -> Result<(), Fault> {
     let new = &started.call;
     let mut batch = Batch::from([job.guard()]);
     batch.extend(calls::write::insert(new));
     let update = sql!(
-        "UPDATE runs SET call_id = :call WHERE workspace_id = :ws AND id = :run",
+        "UPDATE runs SET call_id = :call, max_cost_microusd = :max_cost WHERE workspace_id = :ws AND id = :run",
         run = &started.run.id,
         call = &new.id,
+        max_cost = max_cost_microusd,
     );
     batch.push(update.in_workspace(&job.workspace_id));
     let (subscribers, now_ms) = (&started.subscribers, services.ports().clock.now_ms());
+    if let Some(reservation) = reservation {
+        batch.extend(spending::reserve(services, &job.workspace_id, &new.id, now_ms, reservation));
+    }
     batch.emit(services, &job.workspace_id, subscribers, EventKind::CallStarted, now_ms, || {
         Ok(json!({"call": Call::of(new, None, None)?}))
     })?;
@@ -133,7 +144,7 @@ pub async fn end_run(
     batch.push(drive.delete_journal());
     let kind = if has_failed { EventKind::SimulationRunError } else { EventKind::SimulationRunCompleted };
     batch.emit(services, &job.workspace_id, &subscribers, kind, now_ms, || {
-        Ok(json!({"run": RunDetail::of(run, &result.evaluations, call)?}))
+        Ok(json!({"run": RunDetail::of(run, &result.evaluations, Some(call))?}))
     })?;
     batch.finish(job);
     batch.write(services).await?;

@@ -1,7 +1,6 @@
 //! An incoming call: routes it to the assistant of its number, and answers or declines it.
-use crate::base::error::Code;
 use crate::base::ids::{AssistantId, WorkspaceId};
-use crate::base::limits::{PHONE_CALL_SECONDS_MAX, PHONE_CONNECT_MS};
+use crate::base::limits::PHONE_CONNECT_MS;
 use crate::base::time::Timestamp;
 use crate::carriers::{Carrier, CarrierName, Connect, IncomingCall, Progress, Refusal, Reply, Report};
 use crate::conversation::EndedReason;
@@ -11,7 +10,7 @@ use crate::live::telephony::leg::{Leg, Placing, command_id};
 use crate::live::telephony::token::CallToken;
 use crate::live::telephony::{CallUrls, status};
 use crate::ports::DatabaseError;
-use crate::ports::statement::{Row, Rows, Statement};
+use crate::ports::statement::{Row, Statement};
 use crate::services::Services;
 use crate::speech;
 use crate::sql;
@@ -19,7 +18,7 @@ use crate::storage::batch::Batch;
 use crate::storage::calls::{CallStatus, Direction, NewCall, Source};
 use crate::storage::events::{self, Subscribers};
 use crate::storage::fault::{Fault, retry_stale};
-use crate::storage::spending;
+use crate::storage::spending::{self, Budget, PhoneGrant};
 
 /// Answers or declines the call.
 pub async fn answer(services: &Services, carrier: &dyn Carrier, call: IncomingCall) -> Result<Reply, Fault> {
@@ -56,15 +55,16 @@ async fn route(services: &Services, carrier: &dyn Carrier, call: &IncomingCall) 
         Leg::select_by_carrier(provider, &call.carrier_call_id),
         sql!(
             "SELECT n.workspace_id AS workspace_id, a.id AS assistant_id, a.revision AS revision, a.model AS model,
-             a.voice AS voice, w.calls_at_once AS calls_at_once,
+             a.voice AS voice, MIN(w.calls_at_once, :most) AS calls_at_once,
              (SELECT COUNT(*) FROM phone_calls AS p WHERE p.workspace_id = n.workspace_id AND p.is_over = 0) AS calls
              FROM numbers AS n JOIN assistants AS a ON a.id = n.assistant_id JOIN workspaces AS w ON w.id = n.workspace_id
              WHERE n.number = :number AND n.provider = :provider",
             number = &call.to,
             provider = provider.as_str(),
+            most = services.config().ceilings.calls_at_once,
         ),
         in_workspace_of_number(events::callers_subscribers(), call),
-        in_workspace_of_number(spending::select(now.ms()), call),
+        in_workspace_of_number(spending::select(services, now.ms()), call),
     ];
     let [legs, binding, subscribers, spending] = services.read(reads).await?;
     // Carriers repeat their callbacks.
@@ -82,13 +82,13 @@ async fn route(services: &Services, carrier: &dyn Carrier, call: &IncomingCall) 
     let binding = Binding::read(row)?;
     let new = binding.call(services, provider, call, now);
     let subscribers = Subscribers::read(&subscribers)?;
-    match binding.decline_reason(&spending)? {
-        Some(reason) => {
+    match binding.grant(services, provider, Budget::read(Some(&spending))?) {
+        Err(reason) => {
             decline(services, &new, &subscribers, reason).await?;
             Ok(carrier.refuse(call, Refusal::Busy))
         }
-        None => {
-            let leg = begin(services, &new, call, &subscribers).await?;
+        Ok(grant) => {
+            let leg = begin(services, &new, call, &subscribers, grant).await?;
             connect(services, carrier, &leg, call)
         }
     }
@@ -123,22 +123,23 @@ impl Binding {
         })
     }
 
-    /// Why the call cannot be accepted now.
-    fn decline_reason(&self, spending: &Rows) -> Result<Option<EndedReason>, Fault> {
+    /// What the call gets, or why it cannot be accepted now.
+    fn grant(
+        &self,
+        services: &Services,
+        provider: CarrierName,
+        budget: Budget,
+    ) -> Result<PhoneGrant, EndedReason> {
         if !speech::can_speak(&self.voice) {
-            return Ok(Some(EndedReason::ModelFailed));
+            return Err(EndedReason::ModelFailed);
         }
         if self.calls >= self.calls_at_once {
-            return Ok(Some(EndedReason::Busy));
+            return Err(EndedReason::Busy);
         }
+        let per_minute = services.config().carriers.rates().microusd_per_minute(provider);
+        let models = spending::wanted_by_models(services, &self.model);
         // The carrier costs money with every model.
-        match spending::check(Some(spending), true) {
-            Ok(()) => Ok(None),
-            Err(Fault::Refused(error)) if error.code == Code::SpendLimitReached => {
-                Ok(Some(EndedReason::CostLimit))
-            }
-            Err(fault) => Err(fault),
-        }
+        budget.grant_call(models, per_minute).map_err(|_| EndedReason::CostLimit)
     }
 
     fn call(
@@ -176,10 +177,15 @@ async fn begin(
     new: &NewCall,
     call: &IncomingCall,
     subscribers: &Subscribers,
+    grant: PhoneGrant,
 ) -> Result<Leg, Fault> {
-    let leg =
-        Leg::new(new, services.new_id(), call.region_url.clone(), Placing::Incoming, PHONE_CALL_SECONDS_MAX)?;
-    let mut batch = Batch::from([leg.concurrency_guard()]);
+    let PhoneGrant { reservation, max_seconds } = grant;
+    let leg = Leg::new(new, services.new_id(), call.region_url.clone(), Placing::Incoming, max_seconds)?;
+    let mut batch = Batch::from([leg.concurrency_guard(services)]);
+    if let Some(reservation) = reservation {
+        let now_ms = new.started_at.ms();
+        batch.extend(spending::reserve(services, &new.workspace_id, &new.id, now_ms, reservation));
+    }
     begin_call(services, &mut batch, new, &leg, subscribers, new.started_at + PHONE_CONNECT_MS)?;
     write(services, batch).await?;
     Ok(leg)

@@ -1,6 +1,6 @@
 //! Opens the media socket of a telephone call. If no conversation is possible, the call ends.
 use crate::base::error::{Code, Error};
-use crate::base::limits::{PHONE_END_MARGIN_MS, PHONE_SILENCE_MS};
+use crate::base::limits::{LIVE_COST_MICROUSD_MAX, PHONE_END_MARGIN_MS, PHONE_SILENCE_MS};
 use crate::carriers::{Callback, Carrier, CarrierName, End};
 use crate::conversation::{CallFault, EndedReason};
 use crate::live::admission::{Admission, Starter, admit};
@@ -20,6 +20,7 @@ use crate::storage::calls::{self, NewCall};
 use crate::storage::events::{self, Subscribers};
 use crate::storage::fault::{Fault, retry_stale};
 use crate::storage::snapshots::{AssistantSnapshot, assistant_reads, assistant_snapshot};
+use crate::storage::spending::{self, Budget, Reservation};
 
 /// Opens the media socket of a call; its token cannot be used again. The call counts as answered when audio arrives.
 pub async fn open(
@@ -56,6 +57,7 @@ struct Opened {
     call: NewCall,
     lease: JobLease,
     assistant: AssistantSnapshot,
+    max_cost_microusd: i64,
 }
 
 impl Opened {
@@ -67,6 +69,7 @@ impl Opened {
             assistant: self.assistant,
             max_duration_ms: self.leg.max_seconds * 1_000 - PHONE_END_MARGIN_MS,
             silence_ms: PHONE_SILENCE_MS,
+            max_cost_microusd: self.max_cost_microusd,
             on_phone: true,
             phone_media: Some(PhoneMedia::new(carrier.media_codec())),
             _admission: admission,
@@ -130,9 +133,12 @@ async fn open_call(services: &Services, provider: CarrierName, token: &CallToken
         .into_iter()
         .map(|statement| statement.in_workspace(workspace_id))
         .collect();
+    let now = services.now();
     reads.push(calls::select_for(workspace_id, call_id));
+    reads.push(Reservation::select(workspace_id, call_id));
+    reads.push(spending::select_beside(services, now.ms(), Some(call_id)).in_workspace(workspace_id));
     let rows = ports.database.read(reads).await?;
-    let [assistant @ .., call] = &rows[..] else {
+    let [assistant @ .., call, reserved, budget] = &rows[..] else {
         return Err(Fault::Bug("a batch lacks answers".to_owned()));
     };
     let assistant = assistant_snapshot(assistant)?.filter(|assistant| speech::can_speak(&assistant.voice));
@@ -142,7 +148,6 @@ async fn open_call(services: &Services, provider: CarrierName, token: &CallToken
         end_unserved(services, before, CallFault::Operator).await?;
         return Err(Error::not_found("assistant").into());
     };
-    let now = services.now();
     let mut call = NewCall::read(row, workspace_id)?;
     let is_unchanged = (call.assistant_revision, &call.model, &call.voice)
         == (assistant.revision, &assistant.model, &assistant.voice);
@@ -159,9 +164,22 @@ async fn open_call(services: &Services, provider: CarrierName, token: &CallToken
     let mut statements = leg.change().to_vec();
     statements.extend(lease.acquire(now.ms()));
     statements.push(call_journal::open(workspace_id, call_id));
+    let mut reserved = Reservation::first(reserved)?;
     if !is_unchanged {
         statements.extend(calls::write::spoken_by(&call));
+        // Another model may have another price.
+        let wanted = spending::wanted_by_models(services, &call.model);
+        let renewed = Budget::read(Some(budget))?.with_models(reserved, wanted);
+        if let Some(renewed) = renewed.filter(|renewed| Some(*renewed) != reserved) {
+            statements.extend(spending::reserve(services, workspace_id, call_id, now.ms(), renewed));
+            reserved = Some(renewed);
+        }
     }
+    // A model without a price costs nothing, and needs no reservation.
+    let max_cost_microusd = match reserved {
+        Some(reserved) if spending::wanted_by_models(services, &call.model) > 0 => reserved.models_microusd,
+        _ => LIVE_COST_MICROUSD_MAX,
+    };
     ports.database.write(statements).await?;
-    Ok(Opened { leg, call, lease, assistant })
+    Ok(Opened { leg, call, lease, assistant, max_cost_microusd })
 }

@@ -102,7 +102,7 @@ pub struct DryRun {
 async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     let body: Body = input.body()?;
     let Query { dry_run } = input.query()?;
-    let found = context.read_each(plan::reads(context.now_ms, &body)).await?;
+    let found = context.read_each(plan::reads(&context.services, context.now_ms, &body)).await?;
     let plan = Plan::new(context, &body, &found)?;
     if dry_run {
         let answer = plan.dry_run(&body);

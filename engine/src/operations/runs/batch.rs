@@ -15,7 +15,7 @@ use crate::sql;
 use crate::storage::fault::Fault;
 use crate::storage::runs::{Run, RunMode};
 use crate::storage::snapshots::{assistant_reads, assistant_snapshot};
-use crate::storage::spending;
+use crate::storage::spending::{self, Budget};
 
 /// `POST /simulations/runs/batch`
 pub const OPERATION: Operation = Operation::post(
@@ -83,7 +83,7 @@ async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
         id = &assistant_id,
         most = BATCH_SNAPSHOTS_BYTES_MAX
     );
-    let budget = spending::select(context.now_ms);
+    let budget = spending::select(&context.services, context.now_ms);
     let [attached @ .., size, simulations, budget] =
         context.read_each([assistant, tools, documents, size, simulations, budget]).await?;
     if let Some(row) = size.first()
@@ -112,7 +112,7 @@ async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
         spends |= snapshot.models(&assistant).any(|model| model != RULES_MODEL);
         launched.push(launch.run(context, row.id("id")?, &snapshot, seed)?);
     }
-    spending::check(Some(&budget), spends)?;
+    Budget::read(Some(&budget))?.check(spends)?;
     if launched.is_empty() {
         let message = "has no simulation; create one first";
         return Err(Error::field("assistant_id", message).into());

@@ -14,7 +14,7 @@ use crate::sql;
 use crate::storage::fault::Fault;
 use crate::storage::runs::{Run, RunMode};
 use crate::storage::snapshots::{assistant_reads, assistant_snapshot};
-use crate::storage::spending;
+use crate::storage::spending::{self, Budget};
 
 /// `POST /simulations/{id}/runs`
 pub const OPERATION: Operation = Operation::post("start_simulation_run", "/simulations/{id}/runs", run!(run))
@@ -56,7 +56,7 @@ async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
         format!("SELECT {SIMULATION_COLUMNS} WHERE simulations.workspace_id = :ws AND simulations.id = :id"),
         id = &id
     );
-    let budget = spending::select(context.now_ms);
+    let budget = spending::select(&context.services, context.now_ms);
     let [attached @ .., simulation, budget] =
         context.read_each([assistant, tools, documents, simulation, budget]).await?;
     let (Some(assistant), Some(row)) = (assistant_snapshot(&attached)?, simulation.first()) else {
@@ -64,7 +64,7 @@ async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     };
     let snapshot = simulation_snapshot(row)?;
     let spends = snapshot.models(&assistant).any(|model| model != RULES_MODEL);
-    spending::check(Some(&budget), spends)?;
+    Budget::read(Some(&budget))?.check(spends)?;
     let launch = Launch {
         assistant: &assistant,
         mode,

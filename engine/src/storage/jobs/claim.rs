@@ -36,7 +36,7 @@ impl Services {
                    AND own.due_at <= :now ORDER BY own.due_at, own.id LIMIT CAST(:most AS INTEGER))
                )
                SELECT id FROM due WHERE kind <> 'simulation_run' OR place <=
-                 (SELECT runs_at_once FROM workspaces WHERE workspaces.id = due.workspace_id)
+                 (SELECT MIN(runs_at_once, :runs_at_once_max) FROM workspaces WHERE workspaces.id = due.workspace_id)
                  - (SELECT COUNT(*) FROM jobs AS busy WHERE busy.kind = due.kind AND busy.workspace_id = due.workspace_id
                     AND busy.due_at > :now AND busy.lease IS NOT NULL)
                ORDER BY place, due_at, id LIMIT CAST(:most AS INTEGER))
@@ -45,6 +45,7 @@ impl Services {
             leased_until = now_ms + JOB_LEASE_MS,
             now = now_ms,
             most = i64::try_from(most).unwrap_or(i64::from(u16::MAX)),
+            runs_at_once_max = self.config().ceilings.runs_at_once,
             kinds = names(kinds)
         );
         let [claimed, _] = self.write([claim, runs::mark_running(&lease, now_ms)]).await?;

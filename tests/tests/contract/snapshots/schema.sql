@@ -342,6 +342,15 @@ CREATE TABLE spending (
   microusd INTEGER NOT NULL,
   PRIMARY KEY (workspace_id, month)
 ) STRICT, WITHOUT ROWID;
+CREATE TABLE spending_reservations (
+  workspace_id TEXT NOT NULL REFERENCES workspaces (id),
+  call_id TEXT NOT NULL,
+  -- Carrier and models together.
+  microusd INTEGER NOT NULL,
+  -- The part for the models.
+  models_microusd INTEGER NOT NULL,
+  PRIMARY KEY (workspace_id, call_id)
+) STRICT, WITHOUT ROWID;
 CREATE TABLE tools (
   id TEXT PRIMARY KEY,
   workspace_id TEXT NOT NULL REFERENCES workspaces (id),

@@ -17,10 +17,11 @@ const COLUMNS: &str =
 impl Leg {
     /// Fails the batch that inserts the row when the workspace has reached its limit of concurrent calls: calls that
     /// begin at the same moment all pass the earlier check.
-    pub fn concurrency_guard(&self) -> Statement {
+    pub fn concurrency_guard(&self, services: &Services) -> Statement {
         sql!(
-            "INSERT INTO batch_guard (ok) SELECT 0 FROM workspaces AS w WHERE w.id = :ws AND w.calls_at_once <=
-             (SELECT COUNT(*) FROM phone_calls AS p WHERE p.workspace_id = :ws AND p.is_over = 0)"
+            "INSERT INTO batch_guard (ok) SELECT 0 FROM workspaces AS w WHERE w.id = :ws AND MIN(w.calls_at_once, :most) <=
+             (SELECT COUNT(*) FROM phone_calls AS p WHERE p.workspace_id = :ws AND p.is_over = 0)",
+            most = services.config().ceilings.calls_at_once,
         )
         .in_workspace(&self.workspace_id)
     }

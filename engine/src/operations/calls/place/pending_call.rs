@@ -5,7 +5,7 @@ use super::plan::Ready;
 use super::{Answer, Body};
 use crate::base::error::{Code, Error};
 use crate::base::ids::CallId;
-use crate::base::limits::{PHONE_CALL_SECONDS_MAX, PHONE_CONNECT_MS, PHONE_QUEUE_MS, PHONE_RING_SECONDS};
+use crate::base::limits::{PHONE_CONNECT_MS, PHONE_QUEUE_MS, PHONE_RING_SECONDS};
 use crate::base::time::Timestamp;
 use crate::carriers::{End, Order, Placed, Rejection, RejectionCause};
 use crate::conversation::{CallFault, EndedReason};
@@ -21,11 +21,13 @@ use crate::storage::batch::Batch;
 use crate::storage::calls::{self, Call, CallStatus, Direction, NewCall, Source};
 use crate::storage::events::{self, Subscribers};
 use crate::storage::fault::{Fault, retry_stale};
+use crate::storage::spending::{self, Reservation};
 
 /// A call before its request to the carrier.
 pub(super) struct PendingCall {
     call: NewCall,
     leg: Leg,
+    reservation: Option<Reservation>,
     now: Timestamp,
 }
 
@@ -61,15 +63,20 @@ impl PendingCall {
             answered_at: None,
             simulation_run_id: None,
         };
-        let leg = Leg::new(&call, services.new_id(), None, Placing::Asking, PHONE_CALL_SECONDS_MAX)?;
-        Ok(Self { now: call.started_at, call, leg })
+        let leg = Leg::new(&call, services.new_id(), None, Placing::Asking, ready.grant.max_seconds)?;
+        Ok(Self { now: call.started_at, call, leg, reservation: ready.grant.reservation })
     }
 
     /// Stores the intent. Under an Idempotency-Key, a second request gets the response that this one is in progress.
     pub(super) async fn write(&self, context: &mut Context, subscribers: &Subscribers) -> Result<(), Fault> {
-        let mut batch = Batch::from([self.leg.concurrency_guard()]);
+        let mut batch = Batch::from([self.leg.concurrency_guard(&context.services)]);
         let due_at = self.now + PHONE_CONNECT_MS;
         begin_call(&context.services, &mut batch, &self.call, &self.leg, subscribers, due_at)?;
+        if let Some(reservation) = self.reservation {
+            let Leg { workspace_id, call_id, .. } = &self.leg;
+            let (services, now_ms) = (&context.services, self.now.ms());
+            batch.extend(spending::reserve(services, workspace_id, call_id, now_ms, reservation));
+        }
         context.commit_intent(batch, &self.in_progress()).await
     }
 

@@ -17,10 +17,10 @@ use crate::speech;
 use crate::sql;
 use crate::storage::events;
 use crate::storage::fault::Fault;
-use crate::storage::spending;
+use crate::storage::spending::{self, Budget, PhoneGrant};
 
 /// The statements for [`Plan::new`]; the subscribers come last.
-pub(super) fn reads(now_ms: i64, body: &Body) -> [Statement; 5] {
+pub(super) fn reads(services: &Services, now_ms: i64, body: &Body) -> [Statement; 5] {
     [
         sql!(
             "SELECT id, revision, model, voice FROM assistants WHERE workspace_id = :ws AND id = :assistant",
@@ -34,10 +34,11 @@ pub(super) fn reads(now_ms: i64, body: &Body) -> [Statement; 5] {
             assistant = &body.assistant_id,
         ),
         sql!(
-            "SELECT calls_at_once, (SELECT COUNT(*) FROM phone_calls WHERE workspace_id = :ws AND is_over = 0) AS calls
-             FROM workspaces WHERE id = :ws"
+            "SELECT MIN(calls_at_once, :most) AS calls_at_once, (SELECT COUNT(*) FROM phone_calls WHERE workspace_id = :ws AND is_over = 0) AS calls
+             FROM workspaces WHERE id = :ws",
+            most = services.config().ceilings.calls_at_once,
         ),
-        spending::select(now_ms),
+        spending::select(services, now_ms),
         events::callers_subscribers(),
     ]
 }
@@ -48,6 +49,7 @@ pub(super) struct Plan<'a> {
     assistant: Option<Assistant>,
     from: Option<(E164, CarrierName)>,
     to: E164,
+    grant: Option<PhoneGrant>,
     problems: Vec<Error>,
 }
 
@@ -66,11 +68,14 @@ pub(super) struct Ready {
     pub(super) from: E164,
     pub(super) to: E164,
     pub(super) carrier: Arc<dyn Carrier>,
+    /// How long it may last, and what it reserves.
+    pub(super) grant: PhoneGrant,
 }
 
 impl<'a> Plan<'a> {
     pub(super) fn new(context: &'a Context, body: &Body, found: &[Rows; 5]) -> Result<Self, Fault> {
         let [assistant, numbers, room, budget, _] = found;
+        let services = &context.services;
         let mut problems = Vec::new();
         let assistant = assistant.first().map(Assistant::read).transpose()?;
         match &assistant {
@@ -96,17 +101,22 @@ impl<'a> Plan<'a> {
             problems.push(error);
         }
         // The carrier costs money with every model.
-        match spending::check(Some(budget), true) {
-            Ok(()) => {}
-            Err(Fault::Refused(error)) => problems.push(error),
-            Err(fault) => return Err(fault),
-        }
+        let models = assistant.as_ref().map_or(0, |one| spending::wanted_by_models(services, &one.model));
+        let rates = services.config().carriers.rates();
+        let per_minute = from.as_ref().map_or(0, |(_, provider)| rates.microusd_per_minute(*provider));
+        let grant = match Budget::read(Some(budget))?.grant_call(models, per_minute) {
+            Ok(grant) => Some(grant),
+            Err(error) => {
+                problems.push(error);
+                None
+            }
+        };
         if let Some(row) = room.first()
             && row.integer("calls")? >= row.integer("calls_at_once")?
         {
             problems.push(too_many_calls(row)?);
         }
-        Ok(Self { services: &context.services, assistant, from, to: body.to.clone(), problems })
+        Ok(Self { services, assistant, from, to: body.to.clone(), grant, problems })
     }
 
     pub(super) fn dry_run(&self, body: &Body) -> DryRun {
@@ -137,12 +147,13 @@ impl<'a> Plan<'a> {
         if let Some(error) = self.problems.into_iter().next() {
             return Err(error.into());
         }
-        let (Some(assistant), Some((from, provider))) = (self.assistant, self.from) else {
+        let (Some(assistant), Some((from, provider)), Some(grant)) = (self.assistant, self.from, self.grant)
+        else {
             return Err(Fault::Bug("a plan without a problem is whole".to_owned()));
         };
         let carrier = self.services.config().carriers.get(provider).cloned();
         let carrier = carrier.ok_or_else(|| Fault::Bug("the carrier was there a moment ago".to_owned()))?;
-        Ok(Ready { assistant, from, to: self.to, carrier })
+        Ok(Ready { assistant, from, to: self.to, carrier, grant })
     }
 }
 

@@ -1,0 +1,248 @@
+//! How much of a month's money a conversation gets. Pure arithmetic.
+use serde_json::json;
+
+use crate::base::error::{Code, Error};
+use crate::base::limits::{PHONE_CALL_SECONDS_MAX, PHONE_CALL_SECONDS_MIN};
+use crate::ports::DatabaseError;
+use crate::ports::statement::{Row, Rows};
+use crate::storage::spending::Reservation;
+
+const MINUTE_SECONDS: i64 = 60;
+
+/// The limit of a month and what is gone of it, in millionths of a US dollar.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Budget {
+    /// The limit that applies; `None` for no limit.
+    pub limit: Option<i64>,
+    /// What was spent this month.
+    pub spent: i64,
+    /// What calls under way may still spend.
+    pub reserved: i64,
+}
+
+/// What a conversation gets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Grant {
+    /// It may start, and reserves nothing: there is no limit, or it is free.
+    Free,
+    /// It may start, and reserves this much, at least 1; it may not spend more.
+    Reserve(i64),
+    /// Calls under way have reserved everything that is left. They will return what they do not spend.
+    Taken,
+    /// The limit is reached.
+    Spent,
+}
+
+/// What a telephone call gets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PhoneGrant {
+    /// What it reserves; `None` for nothing.
+    pub reservation: Option<Reservation>,
+    /// How long it may last.
+    pub max_seconds: i64,
+}
+
+impl Budget {
+    /// The row of [`select`](super::select). Without a row there is no workspace, and no limit.
+    pub fn read(rows: Option<&Rows>) -> Result<Self, DatabaseError> {
+        let read = |row: Row<'_>| {
+            Ok(Self {
+                limit: row.optional_integer("spend_limit")?,
+                spent: row.integer("spent")?,
+                reserved: row.integer("reserved")?,
+            })
+        };
+        rows.and_then(Rows::first).map_or(Ok(Self::default()), read)
+    }
+
+    /// What nobody has spent or reserved; `None` without a limit.
+    pub fn left(&self) -> Option<i64> {
+        self.limit.map(|limit| limit.saturating_sub(self.spent).saturating_sub(self.reserved).max(0))
+    }
+
+    fn is_spent(&self) -> bool {
+        self.limit.is_some_and(|limit| self.spent >= limit)
+    }
+
+    /// What a conversation gets that may cost `wanted`; 0 for one without prices.
+    pub fn grant(&self, wanted: i64) -> Grant {
+        match self.left() {
+            _ if self.is_spent() => Grant::Spent,
+            None => Grant::Free,
+            Some(_) if wanted <= 0 => Grant::Free,
+            Some(0) => Grant::Taken,
+            Some(left) => Grant::Reserve(wanted.min(left)),
+        }
+    }
+
+    /// What a telephone call gets whose models may cost `models`, with a carrier that costs `per_minute`. If the whole
+    /// does not fit, both parts shrink alike, to whole minutes. A call too short for a conversation is not begun.
+    pub fn grant_call(&self, models: i64, per_minute: i64) -> Result<PhoneGrant, Error> {
+        let (models, per_minute) = (models.max(0), per_minute.max(0));
+        let minutes = PHONE_CALL_SECONDS_MAX / MINUTE_SECONDS;
+        let carrier = per_minute.saturating_mul(minutes);
+        let wanted = carrier.saturating_add(models);
+        let granted = match self.grant(wanted) {
+            Grant::Free => {
+                return Ok(PhoneGrant { reservation: None, max_seconds: PHONE_CALL_SECONDS_MAX });
+            }
+            Grant::Taken | Grant::Spent => return Err(self.refusal()),
+            Grant::Reserve(granted) => granted,
+        };
+        if granted == wanted {
+            let reservation = Some(Reservation { microusd: wanted, models_microusd: models });
+            return Ok(PhoneGrant { reservation, max_seconds: PHONE_CALL_SECONDS_MAX });
+        }
+        let minutes = if per_minute == 0 {
+            minutes
+        } else {
+            let part = i128::from(granted) * i128::from(carrier) / i128::from(wanted);
+            let fits = i64::try_from(part / i128::from(per_minute)).unwrap_or(minutes);
+            fits.clamp(PHONE_CALL_SECONDS_MIN / MINUTE_SECONDS, minutes)
+        };
+        let rest = granted.saturating_sub(per_minute.saturating_mul(minutes));
+        if rest < i64::from(models > 0) {
+            return Err(self.refusal());
+        }
+        let models = models.min(rest);
+        let microusd = per_minute * minutes + models;
+        let reservation = Some(Reservation { microusd, models_microusd: models });
+        Ok(PhoneGrant { reservation, max_seconds: minutes * MINUTE_SECONDS })
+    }
+
+    /// The reservation of a call whose models may now cost `wanted`; `self` does not count what it has reserved. A call
+    /// under way is not refused: with nothing left, its models may cost nothing.
+    pub fn with_models(&self, before: Option<Reservation>, wanted: i64) -> Option<Reservation> {
+        let carrier = before.map_or(0, |before| before.microusd - before.models_microusd);
+        let models_microusd = wanted.min(self.left()?.saturating_sub(carrier)).max(0);
+        Some(Reservation { microusd: carrier.saturating_add(models_microusd), models_microusd })
+    }
+
+    /// The same as an error, when nothing can start: for operations that cost money.
+    pub fn check(&self, spends: bool) -> Result<(), Error> {
+        if spends && self.is_spent() { Err(self.refusal()) } else { Ok(()) }
+    }
+
+    /// The reservation for models that may cost `wanted`, or the error when none is possible.
+    pub fn reserve(&self, wanted: i64) -> Result<Option<Reservation>, Error> {
+        match self.grant(wanted) {
+            Grant::Free => Ok(None),
+            Grant::Reserve(microusd) => Ok(Some(Reservation::for_models(microusd))),
+            Grant::Taken | Grant::Spent => Err(self.refusal()),
+        }
+    }
+
+    /// Why nothing can start.
+    pub fn refusal(&self) -> Error {
+        let Self { limit, spent, reserved } = *self;
+        let limit = limit.unwrap_or_default();
+        let mut message = format!(
+            "This workspace has spent {spent} of the {limit} millionths of a US dollar it may spend this month"
+        );
+        if !self.is_spent() {
+            message += &format!(
+                ", and conversations under way may spend {reserved} more. They give back what they do not spend: try \
+                 again when one has ended"
+            );
+        }
+        message += ". Raise monthly_spend_limit_microusd (PATCH /workspace), as far as the operator allows, or wait for the next month.";
+        let details =
+            json!({"limit_microusd": limit, "spent_microusd": spent, "reserved_microusd": reserved});
+        Error::new(Code::SpendLimitReached, message).with_details(details)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::base::limits::INTEGER_MAX;
+
+    fn budget(limit: i64, spent: i64, reserved: i64) -> Budget {
+        Budget { limit: Some(limit), spent, reserved }
+    }
+
+    #[test]
+    fn a_conversation_gets_its_own_cap_or_what_is_left() {
+        assert_eq!(Budget::default().grant(INTEGER_MAX), Grant::Free);
+        assert_eq!(budget(1_000, 0, 0).grant(300), Grant::Reserve(300));
+        assert_eq!(budget(1_000, 200, 300).grant(INTEGER_MAX), Grant::Reserve(500));
+        assert_eq!(budget(1_000, 200, 800).grant(1), Grant::Taken);
+        assert_eq!(budget(1_000, 200, 800).grant(0), Grant::Free);
+        assert_eq!(budget(1_000, 1_000, 0).grant(0), Grant::Spent);
+        assert_eq!(budget(0, 0, 0).grant(1), Grant::Spent);
+    }
+
+    #[test]
+    fn a_call_shrinks_to_whole_minutes() {
+        let grant = |left, models, per_minute| budget(left, 0, 0).grant_call(models, per_minute).ok();
+        let got = |microusd, models_microusd, minutes: i64| {
+            let reservation = Some(Reservation { microusd, models_microusd });
+            Some(PhoneGrant { reservation, max_seconds: minutes * 60 })
+        };
+        assert_eq!(grant(2_000_000, 1_000_000, 10_000), got(1_600_000, 1_000_000, 60));
+        // Half of it: half of the minutes, half of the models.
+        assert_eq!(grant(800_000, 1_000_000, 10_000), got(800_000, 500_000, 30));
+        assert_eq!(grant(30_001, 1_000_000, 10_000), got(30_001, 1, 3));
+        assert_eq!(grant(30_000, 1_000_000, 10_000), None);
+        assert_eq!(grant(30_000, 0, 10_000), got(30_000, 0, 3));
+        assert_eq!(grant(5, 1_000_000, 0), got(5, 5, 60));
+        assert_eq!(Budget::default().grant_call(5, 5).unwrap().reservation, None);
+    }
+
+    /// What may happen to a workspace's money.
+    #[derive(Debug, Clone)]
+    enum Step {
+        /// A conversation that may cost this starts.
+        Start(i64),
+        /// A telephone call: models, price of a minute.
+        Call(i64, i64),
+        /// The nth conversation under way ends after it spent these thousandths of its reservation, and one answer more.
+        End(usize, i64, i64),
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        prop_oneof![
+            (0..=INTEGER_MAX).prop_map(Step::Start),
+            (0_i64..2_000).prop_map(Step::Start),
+            (0_i64..2_000, 0_i64..50).prop_map(|(models, rate)| Step::Call(models, rate)),
+            (any::<usize>(), 0_i64..=1_000, 0_i64..100).prop_map(|(n, part, over)| Step::End(n, part, over)),
+        ]
+    }
+
+    proptest! {
+        /// Whatever starts and ends in whatever order: spent and reserved together pass the limit by at most one answer
+        /// of each conversation, nobody gets more than it wants, and what ended holds nothing.
+        #[test]
+        fn a_limit_is_passed_by_answers_only(
+            limit in 0_i64..100_000,
+            steps in prop::collection::vec(step(), 0..200),
+        ) {
+            let mut budget = budget(limit, 0, 0);
+            let (mut under_way, mut answers): (Vec<i64>, i64) = (Vec::new(), 0);
+            for step in steps {
+                match step {
+                    Step::Start(wanted) => if let Grant::Reserve(got) = budget.grant(wanted) {
+                        prop_assert!(1 <= got && got <= wanted);
+                        under_way.push(got);
+                    },
+                    Step::Call(models, rate) => if let Ok(got) = budget.grant_call(models, rate)
+                        && let Some(Reservation { microusd, models_microusd }) = got.reservation {
+                        prop_assert!(models_microusd <= models && (models == 0 || models_microusd > 0));
+                        prop_assert_eq!(microusd, models_microusd + rate * got.max_seconds / 60);
+                        prop_assert!((PHONE_CALL_SECONDS_MIN..=PHONE_CALL_SECONDS_MAX).contains(&got.max_seconds));
+                        under_way.push(microusd);
+                    },
+                    Step::End(n, part, over) => if !under_way.is_empty() {
+                        let reserved = under_way.swap_remove(n % under_way.len());
+                        budget.spent += reserved * part / 1_000 + over;
+                        answers += over;
+                    },
+                }
+                budget.reserved = under_way.iter().sum();
+                prop_assert!(budget.spent + budget.reserved <= limit + answers, "{:?}", budget);
+            }
+        }
+    }
+}
