@@ -1,4 +1,5 @@
 //! Shared by REST and MCP: the services, everything derived from the operation table, and the count of wrong keys.
+use std::net::IpAddr;
 use std::sync::Mutex;
 
 use bytes::Bytes;
@@ -10,6 +11,7 @@ use crate::base::response::{error_response, with_incident};
 use crate::config::Config;
 use crate::interfaces::Interfaces;
 use crate::interfaces::generated::Documents;
+use crate::interfaces::host::response_budget::ResponseBudget;
 use crate::interfaces::throttle::Throttle;
 use crate::operations::auth::{self, Credential};
 use crate::operations::context::Context;
@@ -22,13 +24,15 @@ pub struct Api {
     services: Services,
     interfaces: Interfaces,
     throttle: Mutex<Throttle>,
+    responses: ResponseBudget,
 }
 
 impl Api {
     /// Builds the interfaces from settings and ports. Fails only if the operation table is inconsistent.
     pub fn new(config: Config, ports: Ports, documents: Documents) -> Result<Self, Fault> {
         let interfaces = Interfaces::new(&config, documents)?;
-        Ok(Self { services: Services::new(config, ports), interfaces, throttle: Mutex::default() })
+        let services = Services::new(config, ports);
+        Ok(Self { services, interfaces, throttle: Mutex::default(), responses: ResponseBudget::default() })
     }
 
     /// Settings, ports and ids.
@@ -39,6 +43,17 @@ impl Api {
     /// The interfaces derived from the operation table.
     pub fn interfaces(&self) -> &Interfaces {
         &self.interfaces
+    }
+
+    /// The memory for responses that are being sent.
+    pub(crate) fn responses(&self) -> &ResponseBudget {
+        &self.responses
+    }
+
+    /// The address under which a request without a valid key is counted.
+    pub(crate) fn client_address(&self, incoming: &Incoming) -> IpAddr {
+        let trusted = &self.services.config().trusted_proxies;
+        auth::client_address(incoming.request.headers(), incoming.peer, trusted)
     }
 
     /// The state of a request, with the credential from its Authorization header.
@@ -69,8 +84,7 @@ impl Api {
         if error.code != Code::Unauthorized || !presented {
             return None;
         }
-        let trusted = &self.services.config().trusted_proxies;
-        let address = auth::client_address(incoming.request.headers(), incoming.peer, trusted);
+        let address = self.client_address(incoming);
         let wait_s = {
             let mut throttle = self.throttle.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
             throttle.wrong_key(address, now_ms)

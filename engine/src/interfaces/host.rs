@@ -2,6 +2,7 @@
 //! ready to send. The engine re-exports these types for hosts.
 mod admission;
 mod prepared_response;
+pub(crate) mod response_budget;
 mod routes;
 
 pub(crate) use admission::begin;

@@ -160,7 +160,7 @@ impl PendingRequest {
     pub async fn answer(self) -> PreparedResponse {
         let (api, incoming, trace) = self.request.into_incoming(self.body.whole());
         let response = routes::respond(&api, &incoming, trace.request_id()).await;
-        trace.prepare(&api, response)
+        trace.prepare(&api, &incoming, response)
     }
 
     /// The response to a request whose body was not received. The host closes the connection after it.
