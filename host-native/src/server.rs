@@ -11,16 +11,18 @@ use std::time::{Duration, Instant};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use sidetone_engine::base::limits::{RESPONSE_WINDOW_BYTES_MIN, RESPONSE_WINDOW_MS};
 use sidetone_engine::engine::Engine;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
-use write_timeout::WriteTimeout;
+use write_timeout::{FloorSwitch, ReadingFloor, WriteTimeout};
 
 /// A connection, idle or not, is closed after this time without a complete request head.
 const HEAD_READ_MS: u64 = 60_000;
-/// A connection is closed when its client reads nothing of a response for this long.
-const WRITE_STALL_MS: u64 = 30_000;
+/// A connection is closed when its client reads a response more slowly than this.
+const READING_FLOOR: ReadingFloor =
+    ReadingFloor { bytes: RESPONSE_WINDOW_BYTES_MIN, window: Duration::from_millis(RESPONSE_WINDOW_MS) };
 /// Concurrent connections; further ones wait to be accepted.
 const CONNECTIONS_MAX: usize = 10_000;
 /// Open files reserved for everything except connections: the database, its readers, outgoing requests.
@@ -46,6 +48,8 @@ struct Host {
 #[derive(Clone)]
 struct Connection {
     peer: SocketAddr,
+    /// The floor for reading responses.
+    floor: FloorSwitch,
     /// One of [`CONNECTIONS_MAX`] slots. A WebSocket keeps it after the HTTP connection has ended.
     _slot: Arc<OwnedSemaphorePermit>,
 }
@@ -70,7 +74,6 @@ pub async fn serve(listener: TcpListener, engine: Engine, mut stop: watch::Recei
             let answering = request::answer(host.clone(), connection.clone(), request);
             async move { Ok::<_, Infallible>(answering.await) }
         });
-        let stream = WriteTimeout::new(stream, Duration::from_millis(WRITE_STALL_MS));
         let serving = http.serve_connection(TokioIo::new(stream), service).with_upgrades();
         let mut stop = stop.clone();
         tokio::spawn(async move {
@@ -135,13 +138,15 @@ struct Acceptor {
 }
 
 impl Acceptor {
-    async fn accept(&mut self) -> Option<(TcpStream, Connection)> {
+    async fn accept(&mut self) -> Option<(WriteTimeout<TcpStream>, Connection)> {
         let slot = self.slots.clone().acquire_owned().await.ok()?;
         match self.listener.accept().await {
             Ok((stream, peer)) => {
                 // Responses are small and written at once: waiting to fill a packet would only delay them.
                 let _ = stream.set_nodelay(true);
-                Some((stream, Connection { peer, _slot: Arc::new(slot) }))
+                let stream = WriteTimeout::new(stream, READING_FLOOR);
+                let connection = Connection { peer, floor: stream.switch(), _slot: Arc::new(slot) };
+                Some((stream, connection))
             }
             Err(error) => {
                 // Probably out of file descriptors: wait for connections to end.
