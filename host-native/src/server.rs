@@ -16,19 +16,22 @@ use hyper::body::{Body, Frame, SizeHint};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use sidetone_engine::base::limits::{HEAD_BYTES_MAX, HEAD_READ_MS};
+use sidetone_engine::base::limits::{
+    HEAD_BYTES_MAX, HEAD_READ_MS, RESPONSE_WINDOW_BYTES_MIN, RESPONSE_WINDOW_MS,
+};
 use sidetone_engine::engine::Engine;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
 use connections::{Connection, Connections, OpenRequest};
 use watched::{Limits, Watched};
-use write_timeout::WriteTimeout;
+use write_timeout::{ReadingFloor, WriteTimeout};
 
 /// A connection is closed after this time without a byte of the next request.
 const IDLE_MS: u64 = 60_000;
-/// A connection is closed when its client reads nothing of a response for this long.
-const WRITE_STALL_MS: u64 = 30_000;
+/// A connection is closed when its client reads a response more slowly than this.
+const READING_FLOOR: ReadingFloor =
+    ReadingFloor { bytes: RESPONSE_WINDOW_BYTES_MIN, window: Duration::from_millis(RESPONSE_WINDOW_MS) };
 /// Concurrent connections, shared among client addresses.
 const CONNECTIONS_MAX: usize = 14_000;
 /// Open files reserved for everything except connections: the database, its readers, outgoing requests.
@@ -114,7 +117,7 @@ async fn serve_http(
     limits: Limits,
 ) {
     let mut stop = host.stop.clone();
-    let stream = WriteTimeout::new(stream, Duration::from_millis(WRITE_STALL_MS));
+    let stream = WriteTimeout::new(stream, READING_FLOOR, connection.floor.clone());
     let stream = Watched::new(stream, connection.place().clone(), host.engine.clone(), limits);
     let held = connection.clone();
     let service = service_fn(move |request| {

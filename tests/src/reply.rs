@@ -105,6 +105,16 @@ impl Reply {
         self.headers.get(name).and_then(|value| value.to_str().ok())
     }
 
+    /// The path and query of the next part of a list, from the `Link` header.
+    #[track_caller]
+    pub fn next(&self) -> Option<String> {
+        let link = self.header("link")?;
+        let url =
+            link.strip_prefix('<').and_then(|link| link.strip_suffix(">; rel=\"next\"")).expect("rel=next");
+        let path = url.splitn(4, '/').nth(3).expect("an absolute URL");
+        Some(format!("/{path}"))
+    }
+
     /// The ids of a list, in order.
     #[track_caller]
     pub fn ids(&self) -> Vec<String> {
@@ -121,6 +131,8 @@ pub struct ToolReply {
     pub json: Value,
     /// Whether this repeats a stored response.
     pub replayed: bool,
+    /// What continues the list, if there is more.
+    pub next_after: Option<String>,
 }
 
 impl std::ops::Index<&str> for ToolReply {
@@ -138,20 +150,35 @@ impl ToolReply {
         let result = &reply.json["result"];
         assert!(result.is_object(), "no tool result: {reply:?}");
         let content = result["content"].as_array().expect("content is a list");
-        assert_eq!(content.len(), 1, "{result}");
         assert_eq!(content[0]["type"], "text", "{result}");
         let text = content[0]["text"].as_str().expect("a text block");
         let json: Value = serde_json::from_str(text).expect("the text block is the REST body");
         let structured = &result["structuredContent"];
-        match &json {
-            Value::Array(_) => assert_eq!(*structured, json!({ "items": json })),
-            _ => assert_eq!(*structured, json),
-        }
+        let next_after = match (&json, structured["next_after"].as_str()) {
+            (Value::Array(_), Some(next)) => {
+                assert_eq!(*structured, json!({"items": json, "next_after": next}));
+                Some(next.to_owned())
+            }
+            (Value::Array(_), None) => {
+                assert_eq!(*structured, json!({ "items": json }));
+                None
+            }
+            _ => {
+                assert_eq!(*structured, json);
+                None
+            }
+        };
+        // Clients that show only texts get it in a text of its own.
+        let more: Vec<Value> = next_after
+            .iter()
+            .map(|next| json!({"type": "text", "text": json!({ "next_after": next }).to_string()}))
+            .collect();
+        assert_eq!(content[1..], more, "{result}");
         assert!(structured.is_object(), "{result}");
         let is_error = result["isError"].as_bool().expect("isError is always said");
         assert_eq!(is_error, json.get("error").is_some_and(|error| error.get("code").is_some()), "{result}");
         let replayed = result["_meta"]["sidetone/idempotent-replayed"] == json!(true);
-        Self { is_error, json, replayed }
+        Self { is_error, json, replayed, next_after }
     }
 
     /// Expects success.

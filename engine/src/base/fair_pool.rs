@@ -115,6 +115,12 @@ impl<K: Ord + Clone> SharedPool<K> {
         taken.then(|| Share { pool: self.clone(), holder: holder.clone(), amount, kept })
     }
 
+    /// Counts `amount` for `holder` whether it is fair or not: for what is held already.
+    pub fn add(&self, holder: &K, amount: u64) -> Share<K> {
+        self.with(|pool| pool.add(holder, amount));
+        Share { pool: self.clone(), holder: holder.clone(), amount, kept: 0 }
+    }
+
     /// What nobody has.
     pub fn free(&self) -> u64 {
         self.with(|pool| pool.free())
@@ -202,6 +208,16 @@ mod tests {
         let mut share = pool.take(&"a", 3, 0).unwrap();
         assert!(share.grow(2) && !share.grow(6));
         assert_eq!((share.amount(), pool.free()), (5, 5));
+        drop(share);
+        assert_eq!(pool.free(), 10);
+    }
+
+    #[test]
+    fn what_is_held_already_counts_beyond_the_capacity() {
+        let pool = SharedPool::new(FairPool::new(10));
+        let share = pool.add(&"a", 12);
+        assert_eq!((share.amount(), pool.free()), (12, 0));
+        assert!(pool.take(&"b", 1, 0).is_none());
         drop(share);
         assert_eq!(pool.free(), 10);
     }

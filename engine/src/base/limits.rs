@@ -156,6 +156,22 @@ pub const TOOL_TIMEOUT_MS_MAX: u64 = 30_000;
 pub const TOOL_TIMEOUT_MS_DEFAULT: i64 = 5_000;
 /// Size of a tool's response; a larger one is an error result.
 pub const TOOL_RESPONSE_BYTES_MAX: usize = 64 * 1024;
+/// Assistants of a workspace.
+pub const ASSISTANTS_MAX: i64 = 10_000;
+/// Tools of a workspace.
+pub const TOOLS_MAX: i64 = 10_000;
+/// Knowledge documents of a workspace.
+pub const DOCUMENTS_MAX: i64 = 10_000;
+/// Personas of a workspace.
+pub const PERSONAS_MAX: i64 = 10_000;
+/// Scenarios of a workspace.
+pub const SCENARIOS_MAX: i64 = 10_000;
+/// Simulations of a workspace.
+pub const SIMULATIONS_MAX: i64 = 10_000;
+/// Number bindings of a workspace.
+pub const NUMBERS_MAX: i64 = 10_000;
+/// API keys of a workspace that are not revoked.
+pub const KEYS_MAX: i64 = 1_000;
 /// Webhooks of a workspace: the batch that changes data also writes one delivery per webhook for its event.
 pub const WEBHOOKS_MAX: i64 = 250;
 /// Entries in a webhook's `events`.
@@ -194,6 +210,18 @@ pub const REGION_CHARS_MAX: u64 = 64;
 pub const PAGE_ROWS_DEFAULT: i64 = 200;
 /// Largest number of rows per page.
 pub const PAGE_ROWS_MAX: u64 = 1_000;
+/// Size of all responses that clients have not read yet, in one process.
+pub const RESPONSES_BYTES_MAX: u64 = 128 * 1024 * 1024;
+/// A response up to this size takes hardly more memory than its connection, and is not counted.
+pub const RESPONSE_SMALL_BYTES: u64 = 16 * 1024;
+/// Time in which a client must read [`RESPONSE_WINDOW_BYTES_MIN`] of a response that waits for it.
+pub const RESPONSE_WINDOW_MS: u64 = 30_000;
+/// What a client must read of a response in that time: 6.4 KiB a second.
+pub const RESPONSE_WINDOW_BYTES_MIN: u64 = 192 * 1024;
+/// Size of the rows of one part of a list; a single row may be larger.
+pub const PAGE_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// Length of what continues a list (`after`).
+pub const CURSOR_CHARS_MAX: u64 = 400;
 /// Largest page number: keeps `page × limit` exact in a float.
 pub const PAGE_MAX: u64 = 1_000_000_000;
 /// Size of a run's snapshot of its assistant or scenario: a row of D1 holds 2 MB.

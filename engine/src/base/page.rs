@@ -44,4 +44,9 @@ impl Pagination {
         let total_pages = (total + page.limit - 1) / page.limit;
         Self { page: page.page, limit: page.limit, total, total_pages }
     }
+
+    /// The number of the page after this one; `None` on the last.
+    pub fn next(&self) -> Option<i64> {
+        (self.page < self.total_pages).then_some(self.page + 1)
+    }
 }

@@ -1,4 +1,5 @@
 //! Shared by REST and MCP: the services, everything derived from the operation table, and the count of wrong keys.
+use std::net::IpAddr;
 use std::sync::Mutex;
 
 use bytes::Bytes;
@@ -11,6 +12,7 @@ use crate::config::Config;
 use crate::interfaces::Interfaces;
 use crate::interfaces::generated::Documents;
 use crate::interfaces::host::Bodies;
+use crate::interfaces::host::response_budget::ResponseBudget;
 use crate::interfaces::throttle::Throttle;
 use crate::operations::auth::{self, Credential};
 use crate::operations::context::Context;
@@ -24,6 +26,7 @@ pub struct Api {
     interfaces: Interfaces,
     throttle: Mutex<Throttle>,
     bodies: Bodies,
+    responses: ResponseBudget,
 }
 
 impl Api {
@@ -35,6 +38,7 @@ impl Api {
             interfaces,
             throttle: Mutex::default(),
             bodies: Bodies::default(),
+            responses: ResponseBudget::default(),
         })
     }
 
@@ -51,6 +55,17 @@ impl Api {
     /// The interfaces derived from the operation table.
     pub fn interfaces(&self) -> &Interfaces {
         &self.interfaces
+    }
+
+    /// The memory for responses that are being sent.
+    pub(crate) fn responses(&self) -> &ResponseBudget {
+        &self.responses
+    }
+
+    /// The address under which a request without a valid key is counted.
+    pub(crate) fn client_address(&self, incoming: &Incoming) -> IpAddr {
+        let trusted = &self.services.config().trusted_proxies;
+        auth::client_address(incoming.request.headers(), incoming.peer, trusted)
     }
 
     /// The state of a request, with the credential from its Authorization header.
@@ -81,8 +96,7 @@ impl Api {
         if error.code != Code::Unauthorized || !presented {
             return None;
         }
-        let trusted = &self.services.config().trusted_proxies;
-        let address = auth::client_address(incoming.request.headers(), incoming.peer, trusted);
+        let address = self.client_address(incoming);
         let wait_s = {
             let mut throttle = self.throttle.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
             throttle.wrong_key(address, now_ms)

@@ -10,7 +10,7 @@ use crate::interfaces::generated::RequestSchemas;
 use crate::live;
 use crate::operations::all_problems;
 use crate::operations::context::{Context, Identity};
-use crate::operations::operation::{File, Input, Operation, Output};
+use crate::operations::operation::{File, Input, Next, Operation, Output};
 use crate::operations::validate::{self, Place, Strictness};
 use crate::storage::fault::Fault;
 use crate::storage::idempotency::{Idempotency, OneTimeSecret, Stored};
@@ -46,6 +46,8 @@ pub struct Answer {
     pub replayed: bool,
     /// What is sent in place of a body.
     pub file: Option<Box<File>>,
+    /// Where a list continues.
+    pub next: Option<Next>,
 }
 
 /// Runs `operation`.
@@ -84,7 +86,7 @@ pub async fn dispatch(
                     return Err(error.into());
                 }
                 let Stored { status, body, etag, reveal } = *stored;
-                return answer(context, Output { status, body, etag, reveal, file: None }, true);
+                return answer(context, Output { status, body, etag, reveal, file: None, next: None }, true);
             }
             Err(fault) => return Err(fault),
         }
@@ -210,12 +212,12 @@ fn checked_query(
 }
 
 fn answer(context: &Context, output: Output, replayed: bool) -> Result<Answer, Fault> {
-    let Output { status, body, etag, reveal, file } = output;
+    let Output { status, body, etag, reveal, file, next } = output;
     let body = match (body, reveal) {
         (Some(body), Some(reveal)) => Some(with_secret(context, &body, &reveal)?),
         (body, _) => body,
     };
-    Ok(Answer { status, body, etag, replayed, file })
+    Ok(Answer { status, body, etag, replayed, file, next })
 }
 
 fn with_secret(context: &Context, body: &str, reveal: &OneTimeSecret) -> Result<String, Fault> {

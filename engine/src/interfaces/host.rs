@@ -3,6 +3,7 @@
 mod admission;
 mod bodies;
 mod prepared_response;
+pub(crate) mod response_budget;
 mod routes;
 
 pub(crate) use admission::begin;

@@ -16,6 +16,7 @@ use crate::base::response::{
     empty_response, error_response, json_response, method_not_allowed, with_incident,
 };
 use crate::interfaces::api::Api;
+use crate::interfaces::host::response_budget;
 use crate::interfaces::mcp::message::{Message, Refusal};
 use crate::interfaces::{dispatch, rest};
 use crate::operations::context::Context;
@@ -80,7 +81,8 @@ async fn post(api: &Api, incoming: &Incoming, now_ms: i64, request_id: &RequestI
     };
     match outcome {
         Ok(Some(reply)) => {
-            let response = json_response(reply.status, Bytes::from(reply.text));
+            let mut response = json_response(reply.status, Bytes::from(reply.text));
+            response_budget::answered(&mut response, &context);
             with_incident(response, context.incident.take())
         }
         Ok(None) => empty_response(StatusCode::ACCEPTED),

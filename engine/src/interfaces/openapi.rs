@@ -74,7 +74,7 @@ fn describe(operation: &Operation, requests: &RequestSchemas, generator: &mut Sc
         "summary": operation.title,
         "description": operation.description,
         "parameters": parameters(operation, requests),
-        "responses": responses(operation, generator),
+        "responses": responses(operation, requests, generator),
     });
     if let (Some(body), Some(shape)) = (&requests.body, operation.body) {
         described["requestBody"] = json!({
@@ -129,7 +129,7 @@ fn parameters(operation: &Operation, requests: &RequestSchemas) -> Value {
     parameters.into()
 }
 
-fn responses(operation: &Operation, generator: &mut SchemaGenerator) -> Value {
+fn responses(operation: &Operation, requests: &RequestSchemas, generator: &mut SchemaGenerator) -> Value {
     let mut responses = Map::new();
     let mut success = json!({"description": match operation.success {
         Success::Ok => "Success. The body is the result.",
@@ -144,7 +144,7 @@ fn responses(operation: &Operation, generator: &mut SchemaGenerator) -> Value {
         revised = body["$ref"] == "#/components/schemas/Assistant";
         success["content"] = json!({"application/json": {"schema": body}});
     }
-    success["headers"] = success_headers(operation, revised);
+    success["headers"] = success_headers(operation, requests, revised);
     if operation.success == Success::Audio {
         success["content"] = json!({"audio/wav": {}});
         let mut part = success.clone();
@@ -198,10 +198,14 @@ fn responses(operation: &Operation, generator: &mut SchemaGenerator) -> Value {
     responses.into()
 }
 
-fn success_headers(operation: &Operation, revised: bool) -> Value {
+fn success_headers(operation: &Operation, requests: &RequestSchemas, revised: bool) -> Value {
     let mut headers = json!({"X-Request-Id": {"description": "The id of the request, as in the server's log.", "schema": {"type": "string"}}});
     if revised {
         headers["ETag"] = json!({"description": "The revision of the assistant, for `If-Match`.", "schema": {"type": "string"}});
+    }
+    let query = requests.query.as_ref().and_then(|query| query["properties"].as_object());
+    if query.is_some_and(|query| query.contains_key("after") || query.contains_key("page")) {
+        headers["Link"] = json!({"description": "`<URL>; rel=\"next\"`: the next part of the list (RFC 8288). Missing at the end of the list.", "schema": {"type": "string"}});
     }
     if operation.success == Success::Audio {
         headers["Accept-Ranges"] = json!({"schema": {"const": "bytes"}});

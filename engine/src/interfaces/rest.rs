@@ -1,6 +1,6 @@
 //! REST: converts a request to an operation's input, and its output to a response.
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode, header};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode, Uri, header};
 use serde_json::{Map, Value};
 
 use crate::base::error::{Code, Error, FieldProblem};
@@ -13,9 +13,10 @@ use crate::base::response::{
 use crate::base::whole_number;
 use crate::interfaces::api::Api;
 use crate::interfaces::dispatch::{self, Answer, Raw};
+use crate::interfaces::host::response_budget;
 use crate::interfaces::range::{self, Wanted};
 use crate::operations::context::Context;
-use crate::operations::operation::{File, Operation};
+use crate::operations::operation::{File, Next, Operation};
 use crate::operations::validate::Strictness;
 use crate::ports::Incoming;
 use crate::ports::blobs::{ByteRange, Slice};
@@ -38,10 +39,11 @@ pub async fn handle(api: &Api, incoming: &Incoming, now_ms: i64, request_id: &Re
     };
     match outcome {
         Ok(mut answer) => {
-            let response = match answer.file.take() {
+            let mut response = match answer.file.take() {
                 Some(file) => send(*file, request.method(), request.headers(), request_id),
-                None => respond(answer),
+                None => respond(answer, &api.services().config().base_url, request.uri()),
             };
+            response_budget::answered(&mut response, &context);
             with_incident(response, context.incident.take())
         }
         Err(fault) => api.refuse(fault, incoming, now_ms, request_id),
@@ -193,8 +195,8 @@ fn set(response: &mut Response<Bytes>, name: HeaderName, value: &str) {
     }
 }
 
-fn respond(answer: Answer) -> Response<Bytes> {
-    let Answer { status, body, etag, replayed, file: _ } = answer;
+fn respond(answer: Answer, base_url: &str, uri: &Uri) -> Response<Bytes> {
+    let Answer { status, body, etag, replayed, next, file: _ } = answer;
     let mut response = match body {
         Some(body) => json_response(status, Bytes::from(body)),
         None => empty_response(StatusCode::NO_CONTENT),
@@ -204,8 +206,20 @@ fn respond(answer: Answer) -> Response<Bytes> {
     {
         response.headers_mut().insert(header::ETAG, etag);
     }
+    if let Some(next) = next {
+        set(&mut response, header::LINK, &link(base_url, uri, &next));
+    }
     if replayed {
         response.headers_mut().insert(IDEMPOTENT_REPLAYED, HeaderValue::from_static("true"));
     }
     response
+}
+
+/// The request for the next part of a list (RFC 8288): the same one with another position.
+fn link(base_url: &str, uri: &Uri, next: &Next) -> String {
+    let mut query = form_urlencoded::Serializer::new(String::new());
+    let sent = form_urlencoded::parse(uri.query().unwrap_or_default().as_bytes());
+    query.extend_pairs(sent.filter(|(name, _)| name != next.parameter));
+    query.append_pair(next.parameter, &next.value);
+    format!("<{base_url}{}?{}>; rel=\"next\"", uri.path(), query.finish())
 }

@@ -58,7 +58,7 @@ resource! {
 
 /// `GET /assistants`
 pub const LIST: Operation = resource::list::<Assistant>("list_assistants")
-    .docs("List assistants", "Lists all assistants of the workspace, newest first.");
+    .docs("List assistants", "Lists the assistants of the workspace, newest first.");
 
 /// `GET /assistants/{id}`
 pub const GET: Operation = resource::get::<Assistant>("get_assistant").docs(
@@ -92,6 +92,8 @@ pub const DELETE: Operation = Operation::delete("delete_assistant", Assistant::P
     );
 
 impl Resource for Assistant {
+    const LIMIT: i64 = limits::ASSISTANTS_MAX;
+
     fn normalize(draft: &mut Draft, config: &Config) {
         if draft.model.is_empty() {
             draft.model.clone_from(&config.default_model);

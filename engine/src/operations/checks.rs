@@ -4,6 +4,9 @@ use crate::base::targets::{PublicUrl, TargetError};
 use crate::config::Config;
 use crate::models::settings::provider_of;
 use crate::operations::validate;
+use crate::ports::statement::Statement;
+use crate::sql;
+use crate::storage::fault::Fault;
 
 /// Refuses a model whose provider is not configured, by the name of the field.
 pub(crate) fn check_model(field: &str, value: Option<&str>, config: &Config) -> Result<(), Error> {
@@ -37,4 +40,24 @@ pub(crate) fn check_target(url: &str, config: &Config, mut problems: Vec<FieldPr
         Ok(_) => {}
     }
     validate::refuse(&problems)
+}
+
+/// Undoes the batch when the workspace has `most` rows of the table already, of which `filter` (`AND …`) may leave some
+/// out. It is part of the write, so several requests at once do not pass it; it reads at most `most` entries of an index.
+pub(crate) fn room(table: &str, filter: &str, most: i64) -> Statement {
+    sql!(format!(
+        "INSERT INTO batch_guard (room) SELECT 0 WHERE (SELECT COUNT(*) FROM
+         (SELECT 1 FROM {table} WHERE workspace_id = :ws{filter} LIMIT {most})) >= {most}"
+    ))
+}
+
+/// Turns what [`room`] undoes into a 409.
+pub(crate) fn explain_room(fault: Fault, noun: &str, most: i64) -> Fault {
+    match fault {
+        Fault::Storage(error) if error.is_constraint("limit_reached") => {
+            let message = format!("This workspace has {most} {noun}s, which is the limit. Delete one first.");
+            Error::new(Code::LimitReached, message).into()
+        }
+        other => other,
+    }
 }

@@ -41,6 +41,7 @@ pub struct Context {
     /// Whether the next batch is the first of this attempt.
     fresh: bool,
     provisioned: bool,
+    has_written: bool,
 }
 
 enum Access {
@@ -60,6 +61,7 @@ impl Context {
             identity: None,
             fresh: true,
             provisioned: false,
+            has_written: false,
         }
     }
 
@@ -74,11 +76,16 @@ impl Context {
         self.identity = None;
     }
 
-    /// The state for the next message of a JSON-RPC batch, as if it were a request of its own. Only the incident stays:
-    /// all messages share one entry in the log.
+    /// The state for the next message of a JSON-RPC batch, as if it were a request of its own. What
+    /// concerns the response stays: all messages share one, and its entry in the log.
     pub fn next_message(&mut self) {
         let next = Self::new(self.services.clone(), self.now_ms, self.key_hash.take());
-        *self = Self { incident: self.incident.take(), ..next };
+        *self = Self { incident: self.incident.take(), has_written: self.has_written, ..next };
+    }
+
+    /// Whether anything was written.
+    pub fn has_written(&self) -> bool {
+        self.has_written
     }
 
     /// Looks up the API key with a batch of its own, for responses that need no other batch.
@@ -122,6 +129,7 @@ impl Context {
         }
         let (statements, wakes) = batch.into_parts();
         let rows = self.batch(statements, Access::Write).await?;
+        self.has_written = true;
         for wake in wakes {
             self.services.ports().queue.wake(&wake);
         }

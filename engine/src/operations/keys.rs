@@ -3,10 +3,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::base::api_key::ApiKey;
+use crate::base::error::Code;
 use crate::base::ids::KeyId;
 use crate::base::limits;
 use crate::base::time::Timestamp;
+use crate::operations::checks;
 use crate::operations::context::Context;
+use crate::operations::listing::{self, List, Part};
 use crate::operations::operation::{Input, Operation, Output};
 use crate::operations::resource;
 use crate::sql;
@@ -44,6 +47,7 @@ pub const LIST: Operation = Operation::get("list_api_keys", "/keys", run!(list))
         "Lists the workspace's keys that are not revoked, newest first. The keys themselves are not stored: `hint` \
         shows a key's last 4 characters.",
     )
+    .query::<Part>()
     .returns::<Vec<Key>>();
 
 /// `POST /keys`
@@ -53,7 +57,8 @@ pub const CREATE: Operation = Operation::post("create_api_key", "/keys", run!(cr
         "Creates a key with full access to the workspace. It is shown only once: only its SHA-256 hash is stored.",
     )
     .body::<Draft>()
-    .returns::<CreatedKey>();
+    .returns::<CreatedKey>()
+    .errors(&[Code::LimitReached]);
 
 /// `DELETE /keys/{id}`
 pub const REVOKE: Operation = Operation::delete("revoke_api_key", "/keys/{id}", run!(revoke)).docs(
@@ -71,12 +76,14 @@ struct CreatedKey {
     key: Option<String>,
 }
 
-async fn list(context: &mut Context, _: &Input) -> Result<Output, Fault> {
-    let columns = Key::COLUMNS;
-    let select = sql!(format!(
-        "SELECT {columns} FROM api_keys WHERE workspace_id = :ws AND revoked_at IS NULL ORDER BY id DESC"
-    ));
-    resource::run_list(context, select, Key::read).await
+const NOUN: &str = "API key";
+const IN_USE: &str = " AND revoked_at IS NULL";
+
+async fn list(context: &mut Context, input: &Input) -> Result<Output, Fault> {
+    let (table, columns, bytes, read) = ("api_keys", Key::COLUMNS, "0", Key::read);
+    let key = listing::Key::newest::<KeyId>();
+    let list = List { table, columns, bytes, key, filter: IN_USE, values: Vec::new(), read };
+    listing::run(context, input.query()?, list).await
 }
 
 async fn create(context: &mut Context, input: &Input) -> Result<Output, Fault> {
@@ -96,7 +103,9 @@ async fn create(context: &mut Context, input: &Input) -> Result<Output, Fault> {
         created_at = created_at
     );
     let secret = OneTimeSecret::ApiKey { key: Some(key.as_str().to_owned()) };
-    context.commit(vec![insert], Output::created(&entry)?.revealing(secret)).await
+    let room = checks::room("api_keys", IN_USE, limits::KEYS_MAX);
+    let committed = context.commit([room, insert], Output::created(&entry)?.revealing(secret)).await;
+    committed.map_err(|fault| checks::explain_room(fault, NOUN, limits::KEYS_MAX))
 }
 
 async fn revoke(context: &mut Context, input: &Input) -> Result<Output, Fault> {
@@ -106,5 +115,5 @@ async fn revoke(context: &mut Context, input: &Input) -> Result<Output, Fault> {
         id = &input.id::<KeyId>(),
         now = context.now_ms
     );
-    resource::write_one(context, vec![revoke], "API key").await
+    resource::write_one(context, vec![revoke], NOUN).await
 }

@@ -5,6 +5,7 @@ use crate::base::limits;
 use crate::base::time::Timestamp;
 use crate::operations::assistants::attachments;
 use crate::operations::context::Context;
+use crate::operations::listing::{self, List, Part};
 use crate::operations::operation::{Input, Operation, Output};
 use crate::operations::resource::{self, Declared, Resource, resource};
 use crate::ports::statement::Statement;
@@ -62,8 +63,9 @@ record! {
 pub const LIST: Operation = Operation::get("list_knowledge_documents", Document::PATH, run!(list))
     .docs(
         "List knowledge documents",
-        "Lists all documents of the workspace, newest first, without their content.",
+        "Lists the documents of the workspace, newest first, without their content.",
     )
+    .query::<Part>()
     .returns::<Vec<DocumentSummary>>();
 
 /// `GET /knowledge/{id}`
@@ -76,7 +78,7 @@ pub const CREATE: Operation = resource::create::<Document>("create_knowledge_doc
         "Create a knowledge document",
         "Creates a plain-text document of at most 50 KiB. Attach it to an assistant to use it.",
     )
-    .errors(&[Code::NameTaken]);
+    .errors(&[Code::NameTaken, Code::LimitReached]);
 
 /// `PATCH /knowledge/{id}`
 pub const UPDATE: Operation = resource::update::<Document>("update_knowledge_document")
@@ -94,6 +96,8 @@ pub const DELETE: Operation = resource::delete::<Document>("delete_knowledge_doc
 );
 
 impl Resource for Document {
+    const LIMIT: i64 = limits::DOCUMENTS_MAX;
+
     fn updated_with(&self, _: &Self, _: &Context) -> Batch {
         Batch::from([knowledge_fits("document_id", &self.id)])
     }
@@ -136,10 +140,12 @@ pub(crate) fn too_much_knowledge(field: &str) -> Error {
     Error::field(field, message)
 }
 
-async fn list(context: &mut Context, _: &Input) -> Result<Output, Fault> {
-    let columns = DocumentSummary::COLUMNS;
-    let select = sql!(format!("SELECT {columns} FROM documents WHERE workspace_id = :ws ORDER BY id DESC"));
-    resource::run_list(context, select, DocumentSummary::read).await
+async fn list(context: &mut Context, input: &Input) -> Result<Output, Fault> {
+    let (columns, read) = (DocumentSummary::COLUMNS, DocumentSummary::read);
+    let all = resource::all::<Document>();
+    let list =
+        List { columns, bytes: "0", read, table: all.table, key: all.key, filter: "", values: Vec::new() };
+    listing::run(context, input.query()?, list).await
 }
 
 fn size_bytes(draft: &Draft) -> i64 {

@@ -9,7 +9,9 @@ use crate::base::limits;
 use crate::base::phone::E164;
 use crate::base::time::Timestamp;
 use crate::carriers::CarrierName;
+use crate::operations::checks;
 use crate::operations::context::Context;
+use crate::operations::listing::{self, Key, List, Part};
 use crate::operations::operation::{Effects, Input, Operation, Output};
 use crate::operations::resource;
 use crate::ports::statement::Row;
@@ -18,7 +20,8 @@ use crate::storage::fault::Fault;
 
 /// `GET /numbers`
 pub const LIST: Operation = Operation::get("list_numbers", "/numbers", run!(list))
-    .docs("List number bindings", "Lists all number bindings of the workspace, by number.")
+    .docs("List number bindings", "Lists the number bindings of the workspace, by number.")
+    .query::<Part>()
     .returns::<Vec<Number>>();
 
 /// `PUT /numbers/{number}`
@@ -31,7 +34,7 @@ pub const BIND: Operation = Operation::put("bind_number", "/numbers/{number}", r
     )
     .body::<Draft>()
     .returns::<Number>()
-    .errors(&[Code::InvalidParameter, Code::NumberInUse]);
+    .errors(&[Code::InvalidParameter, Code::NumberInUse, Code::LimitReached]);
 
 /// `DELETE /numbers/{number}`
 pub const UNBIND: Operation = Operation::delete("unbind_number", "/numbers/{number}", run!(unbind))
@@ -89,9 +92,13 @@ fn number(input: &Input) -> Result<E164, Error> {
     })
 }
 
-async fn list(context: &mut Context, _: &Input) -> Result<Output, Fault> {
-    let select = sql!(format!("SELECT {COLUMNS} FROM numbers WHERE workspace_id = :ws ORDER BY number"));
-    resource::run_list(context, select, Number::read).await
+const NOUN: &str = "number binding";
+
+async fn list(context: &mut Context, input: &Input) -> Result<Output, Fault> {
+    let key = Key::ascending("number", |text| E164::parse(text).is_ok_and(|number| number.as_str() == text));
+    let (table, columns, bytes, read) = ("numbers", COLUMNS, "0", Number::read);
+    let list = List { table, columns, bytes, key, filter: "", values: Vec::new(), read };
+    listing::run(context, input.query()?, list).await
 }
 
 async fn bind(context: &mut Context, input: &Input) -> Result<Output, Fault> {
@@ -115,6 +122,7 @@ async fn bind(context: &mut Context, input: &Input) -> Result<Output, Fault> {
         row => row.map(Number::read).transpose()?,
     };
     let now = Timestamp::from_ms(context.now_ms);
+    let is_new = bound.is_none();
     let created_at = match &bound {
         Some(bound) if bound.draft == draft => return Output::ok(bound),
         Some(bound) => bound.created_at,
@@ -139,7 +147,12 @@ async fn bind(context: &mut Context, input: &Input) -> Result<Output, Fault> {
         number = number.as_str()
     );
     let next = Number { number: number.as_str().to_owned(), draft, created_at, updated_at: now };
-    context.commit(vec![upsert, guard], Output::ok(&next)?).await
+    let mut statements = vec![upsert, guard];
+    if is_new {
+        statements.insert(0, checks::room("numbers", "", limits::NUMBERS_MAX));
+    }
+    let committed = context.commit(statements, Output::ok(&next)?).await;
+    committed.map_err(|fault| checks::explain_room(fault, NOUN, limits::NUMBERS_MAX))
 }
 
 async fn unbind(context: &mut Context, input: &Input) -> Result<Output, Fault> {
@@ -147,5 +160,5 @@ async fn unbind(context: &mut Context, input: &Input) -> Result<Output, Fault> {
         "DELETE FROM numbers WHERE workspace_id = :ws AND number = :number RETURNING number",
         number = number(input)?.as_str()
     );
-    resource::write_one(context, vec![delete], "number binding").await
+    resource::write_one(context, vec![delete], NOUN).await
 }

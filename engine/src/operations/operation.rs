@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::base::error::{Code, Error};
 use crate::base::ids::Id;
+use crate::base::page::Pagination;
 use crate::operations::all_problems::{self, Problems};
 use crate::operations::context::Context;
 use crate::operations::field_at_fault;
@@ -354,6 +355,29 @@ pub struct Output {
     pub reveal: Option<OneTimeSecret>,
     /// A file sent in place of the body.
     pub file: Option<Box<File>>,
+    /// Where a list continues; `None` at its end.
+    pub next: Option<Next>,
+}
+
+/// The query parameter that continues a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Next {
+    /// `after` or `page`.
+    pub parameter: &'static str,
+    /// Its value.
+    pub value: String,
+}
+
+impl Next {
+    /// Continues after a row.
+    pub fn after(cursor: String) -> Self {
+        Self { parameter: "after", value: cursor }
+    }
+
+    /// Continues with a page.
+    pub fn page(number: i64) -> Self {
+        Self { parameter: "page", value: number.to_string() }
+    }
 }
 
 /// A blob as a response: REST sends it, or the requested part of it.
@@ -385,23 +409,32 @@ impl Output {
     /// An error to store as the response under an Idempotency-Key.
     pub fn failure(error: &Error) -> Self {
         let body = serde_json::json!({"code": error.code.as_str(), "message": error.message, "details": error.details});
-        Self {
-            status: error.code.status(),
-            body: Some(body.to_string()),
-            etag: None,
-            reveal: None,
-            file: None,
-        }
+        Self::text(error.code.status(), body.to_string())
     }
 
     /// 204.
     pub fn empty() -> Self {
-        Self { status: 204, body: None, etag: None, reveal: None, file: None }
+        Self::new(204, None)
     }
 
     /// 200 with a file.
     pub fn file(file: File) -> Self {
-        Self { status: 200, body: None, etag: None, reveal: None, file: Some(Box::new(file)) }
+        Self { file: Some(Box::new(file)), ..Self::new(200, None) }
+    }
+
+    /// A body that is JSON already.
+    pub fn text(status: u16, body: String) -> Self {
+        Self::new(status, Some(body))
+    }
+
+    /// The same with the next page.
+    pub fn with_page_after(mut self, pagination: Pagination) -> Self {
+        self.next = pagination.next().map(Next::page);
+        self
+    }
+
+    fn new(status: u16, body: Option<String>) -> Self {
+        Self { status, body, etag: None, reveal: None, file: None, next: None }
     }
 
     /// The same with an `ETag`.
@@ -419,6 +452,6 @@ impl Output {
     fn json(status: u16, body: &impl Serialize) -> Result<Self, Fault> {
         let text = serde_json::to_string(body)
             .map_err(|error| Fault::Bug(format!("a response does not serialise: {error}")))?;
-        Ok(Self { status, body: Some(text), etag: None, reveal: None, file: None })
+        Ok(Self::text(status, text))
     }
 }

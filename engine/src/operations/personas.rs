@@ -35,7 +35,7 @@ resource! {
 
 /// `GET /simulations/personas`
 pub const LIST: Operation = resource::list::<Persona>("list_simulation_personas")
-    .docs("List personas", "Lists all personas of the workspace, newest first.");
+    .docs("List personas", "Lists the personas of the workspace, newest first.");
 
 /// `GET /simulations/personas/{id}`
 pub const GET: Operation =
@@ -58,6 +58,8 @@ pub const DELETE: Operation = resource::delete::<Persona>("delete_simulation_per
 );
 
 impl Resource for Persona {
+    const LIMIT: i64 = limits::PERSONAS_MAX;
+
     fn check(draft: &Draft, config: &Config) -> Result<(), Error> {
         check_model("model", draft.model.as_deref(), config)
     }

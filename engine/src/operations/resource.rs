@@ -16,7 +16,9 @@ use crate::base::error::{Code, Error};
 use crate::base::ids::Id;
 use crate::base::time::Timestamp;
 use crate::config::Config;
+use crate::operations::checks;
 use crate::operations::context::Context;
+use crate::operations::listing::{Key, List};
 use crate::operations::operation::{Input, Output, from_map};
 use crate::ports::statement::{Row, Rows, Statement, Value as SqlValue};
 use crate::storage::batch::Batch;
@@ -25,7 +27,8 @@ use crate::storage::idempotency::OneTimeSecret;
 
 pub(crate) use declare::resource;
 pub(crate) use standard::{Created, create, delete, get, list, update};
-pub(crate) use statements::{change, insert, select_all, select_one, unchanged};
+use statements::insert;
+pub(crate) use statements::{change, select_one, unchanged};
 
 /// What `resource!` writes.
 pub(crate) trait Declared: Serialize + JsonSchema + Clone + Send + Sync + 'static {
@@ -39,6 +42,8 @@ pub(crate) trait Declared: Serialize + JsonSchema + Clone + Send + Sync + 'stati
     const PATH_OF_ONE: &'static str;
     /// The columns that [`Declared::read`] takes.
     const COLUMNS: &'static str;
+    /// The size of a row's fields, an SQL expression.
+    const BYTES: &'static str;
     /// Rendered at compile time, like all constant texts.
     const INSERT: &'static str;
     const UPDATE: &'static str;
@@ -57,7 +62,7 @@ pub(crate) trait Declared: Serialize + JsonSchema + Clone + Send + Sync + 'stati
 /// The specifics of a resource.
 pub(crate) trait Resource: Declared {
     /// How many of them a workspace can have.
-    const LIMIT: Option<i64> = None;
+    const LIMIT: i64;
 
     /// Fills in defaults and brings values into their normal form.
     fn normalize(_draft: &mut Self::Draft, _config: &Config) {}
@@ -93,14 +98,20 @@ pub(crate) trait Resource: Declared {
     }
 }
 
-/// The rows of `select` as a JSON array.
-pub(crate) async fn run_list<T: Serialize>(
-    context: &mut Context,
-    select: Statement,
-    read: fn(Row<'_>) -> Result<T, Fault>,
-) -> Result<Output, Fault> {
-    let [rows] = context.read_each([select]).await?;
-    Output::ok(&rows.iter().map(read).collect::<Result<Vec<T>, Fault>>()?)
+/// All resources of the workspace, newest first.
+pub(crate) fn all<R: Declared>() -> List<R> {
+    let (table, columns, bytes, read) = (R::TABLE, R::COLUMNS, R::BYTES, R::read);
+    List { table, columns, bytes, key: Key::newest::<R::Id>(), filter: "", values: Vec::new(), read }
+}
+
+/// [`insert`], unless the workspace has [`Resource::LIMIT`] of them; [`explain_limit`] explains that.
+pub(crate) fn insert_within_limit<R: Resource>(resource: &R) -> [Statement; 2] {
+    [checks::room(R::TABLE, "", R::LIMIT), insert(resource)]
+}
+
+/// The error when [`insert_within_limit`] found no room.
+pub(crate) fn explain_limit<R: Resource>(fault: Fault) -> Fault {
+    checks::explain_room(fault, R::NOUN, R::LIMIT)
 }
 
 /// Writes; the last statement returns the row that it has deleted or changed, else it is a 404.

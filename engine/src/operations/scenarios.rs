@@ -40,7 +40,7 @@ resource! {
 
 /// `GET /simulations/scenarios`
 pub const LIST: Operation = resource::list::<Scenario>("list_simulation_scenarios")
-    .docs("List scenarios", "Lists all scenarios of the workspace, newest first.");
+    .docs("List scenarios", "Lists the scenarios of the workspace, newest first.");
 
 /// `GET /simulations/scenarios/{id}`
 pub const GET: Operation =
@@ -65,6 +65,8 @@ pub const DELETE: Operation = resource::delete::<Scenario>("delete_simulation_sc
 );
 
 impl Resource for Scenario {
+    const LIMIT: i64 = limits::SCENARIOS_MAX;
+
     fn check(draft: &Draft, config: &Config) -> Result<(), Error> {
         check_model("judge_model", draft.judge_model.as_deref(), config)
     }

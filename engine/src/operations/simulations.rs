@@ -3,11 +3,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::base::error::FieldProblem;
+use crate::base::error::{Code, FieldProblem};
 use crate::base::ids::{AssistantId, PersonaId, ScenarioId, SimulationId};
 use crate::base::limits;
 use crate::base::time::Timestamp;
 use crate::operations::context::Context;
+use crate::operations::listing::{self, Part};
 use crate::operations::operation::{Input, Operation, Output};
 use crate::operations::resource::{self, Declared, Resource, resource};
 use crate::operations::validate;
@@ -53,7 +54,8 @@ pub const CREATE: Operation = Operation::post("create_simulation", Simulation::P
         "Pairs an assistant with a persona and a scenario. Nothing runs until a run is started.",
     )
     .body::<Body>()
-    .returns::<Simulation>();
+    .returns::<Simulation>()
+    .errors(&[Code::LimitReached]);
 
 /// `PATCH /simulations/{id}`
 pub const UPDATE: Operation = Operation::patch("update_simulation", Simulation::PATH_OF_ONE, run!(update))
@@ -70,13 +72,17 @@ pub const DELETE: Operation = resource::delete::<Simulation>("delete_simulation"
     "Deletes a simulation permanently. Its runs and their configuration are kept.",
 );
 
-impl Resource for Simulation {}
+impl Resource for Simulation {
+    const LIMIT: i64 = limits::SIMULATIONS_MAX;
+}
 
 /// Which simulations.
 #[derive(Deserialize, JsonSchema)]
 struct Filter {
     /// Filter by assistant.
     assistant_id: Option<AssistantId>,
+    #[serde(flatten)]
+    part: Part,
 }
 
 /// The default name joins two names, so it may be longer than one.
@@ -108,18 +114,13 @@ impl Body {
 }
 
 async fn list(context: &mut Context, input: &Input) -> Result<Output, Fault> {
-    let Filter { assistant_id } = input.query()?;
-    let select = match assistant_id {
-        Some(id) => sql!(
-            format!(
-                "SELECT {} FROM simulations WHERE workspace_id = :ws AND assistant_id = :id ORDER BY id DESC",
-                Simulation::COLUMNS
-            ),
-            id = &id
-        ),
-        None => resource::select_all::<Simulation>(),
-    };
-    resource::run_list(context, select, Simulation::read).await
+    let Filter { assistant_id, part } = input.query()?;
+    let mut list = resource::all::<Simulation>();
+    if let Some(id) = assistant_id {
+        list.filter = " AND assistant_id = :assistant_id";
+        list.values.push(("assistant_id", (&id).into()));
+    }
+    listing::run(context, part, list).await
 }
 
 async fn create(context: &mut Context, input: &Input) -> Result<Output, Fault> {
@@ -127,7 +128,9 @@ async fn create(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     let rows = context.read(names(input, None).to_vec()).await?;
     let draft = body.named(&rows)?;
     let simulation = Simulation::new(context.services.new_id(), draft, Timestamp::from_ms(context.now_ms));
-    context.commit(vec![resource::insert(&simulation)], Output::created(&simulation)?).await
+    let insert = resource::insert_within_limit(&simulation);
+    let committed = context.commit(insert, Output::created(&simulation)?).await;
+    committed.map_err(resource::explain_limit::<Simulation>)
 }
 
 async fn update(context: &mut Context, input: &Input) -> Result<Output, Fault> {

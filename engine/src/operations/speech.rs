@@ -5,6 +5,7 @@ use serde::Serialize;
 use crate::models::RULES_MODEL;
 use crate::models::settings::{ModelSettings, provider_of};
 use crate::operations::context::Context;
+use crate::operations::listing::{self, Part};
 use crate::operations::operation::{Input, Operation, Output};
 use crate::storage::fault::Fault;
 use crate::storage::snapshots::PipelineMode;
@@ -16,6 +17,7 @@ pub const LIST_TTS_RATES: Operation = Operation::get("list_tts_rates", "/tts/rat
         "Lists the voices whose rates are known, with their price per 1,000 characters in millionths of a US dollar. \
         `builtin/tone` is a tone code for tests: free, deterministic and readable by its own transcriber.",
     )
+    .query::<Part>()
     .returns::<Vec<TtsRate>>();
 
 /// `GET /models`
@@ -26,6 +28,7 @@ pub const LIST_MODELS: Operation = Operation::get("list_models", "/models", run!
         that the operator has described are listed separately, with their prices. `builtin/rules` is a rule model: \
         free, offline and deterministic; it answers from knowledge, calls matching tools, and is not a language model.",
     )
+    .query::<Part>()
     .returns::<Vec<Model>>();
 
 /// A voice and its price.
@@ -60,18 +63,19 @@ pub struct Model {
     output_microusd_per_1m_tokens: Option<u64>,
 }
 
-async fn rates(context: &mut Context, _: &Input) -> Result<Output, Fault> {
+async fn rates(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     context.authenticate().await?;
-    Output::ok(&[TtsRate {
+    let rates = [TtsRate {
         voice: "builtin/tone",
         provider: "builtin",
         microusd_per_1k_chars: 0,
         languages: vec!["*"],
         pipeline_modes: vec![PipelineMode::Cascading],
-    }])
+    }];
+    listing::of_all(&input.query()?, &rates, |rate| rate.voice)
 }
 
-async fn models(context: &mut Context, _: &Input) -> Result<Output, Fault> {
+async fn models(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     context.authenticate().await?;
     let config = context.services.config();
     let mut models = Vec::new();
@@ -106,5 +110,5 @@ async fn models(context: &mut Context, _: &Input) -> Result<Output, Fault> {
             is_here(&config.default_model) && !config.catalog.models.contains_key(&config.default_model);
         models.push(any);
     }
-    Output::ok(&models)
+    listing::of_all(&input.query()?, &models, |model| &model.model)
 }

@@ -53,7 +53,7 @@ resource! {
 
 /// `GET /tools`
 pub const LIST: Operation = resource::list::<Tool>("list_tools")
-    .docs("List tools", "Lists all HTTP tools of the workspace, newest first.");
+    .docs("List tools", "Lists the HTTP tools of the workspace, newest first.");
 
 /// `GET /tools/{id}`
 pub const GET: Operation = resource::get::<Tool>("get_tool").docs("Get a tool", "Returns one HTTP tool.");
@@ -66,7 +66,7 @@ pub const CREATE: Operation = resource::create::<Tool>("create_tool")
         once: callbacks are signed with it (Standard Webhooks). Attach the tool to an assistant to use it.",
     )
     .returns::<Created<Tool>>()
-    .errors(&[Code::PrivateTarget, Code::NameTaken]);
+    .errors(&[Code::PrivateTarget, Code::NameTaken, Code::LimitReached]);
 
 /// `PATCH /tools/{id}`
 pub const UPDATE: Operation = resource::update::<Tool>("update_tool")
@@ -92,6 +92,8 @@ pub const ROTATE_SECRET: Operation =
     );
 
 impl Resource for Tool {
+    const LIMIT: i64 = limits::TOOLS_MAX;
+
     fn check(draft: &Draft, config: &Config) -> Result<(), Error> {
         let mut problems = Vec::new();
         if !is_function_name(&draft.name) {

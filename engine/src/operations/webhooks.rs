@@ -48,7 +48,7 @@ resource! {
 
 /// `GET /webhooks`
 pub const LIST: Operation = resource::list::<Webhook>("list_webhooks")
-    .docs("List webhooks", "Lists all webhooks of the workspace, newest first.");
+    .docs("List webhooks", "Lists the webhooks of the workspace, newest first.");
 
 /// `POST /webhooks`
 pub const CREATE: Operation = resource::create::<Webhook>("create_webhook")
@@ -85,7 +85,7 @@ pub const ROTATE_SECRET: Operation =
     );
 
 impl Resource for Webhook {
-    const LIMIT: Option<i64> = Some(limits::WEBHOOKS_MAX);
+    const LIMIT: i64 = limits::WEBHOOKS_MAX;
 
     /// Keeps each type of event once, in the given order.
     fn normalize(draft: &mut Draft, _: &Config) {

@@ -10,6 +10,8 @@ use sidetone_engine::base::fair_pool::{FairPool, Share, SharedPool};
 use sidetone_engine::base::network::network_of;
 use tokio::sync::Notify;
 
+use super::write_timeout::FloorSwitch;
+
 /// Total size of unfinished heads, without the beginning of each.
 const HEADS_BYTES_MAX: u64 = 36 * 1024 * 1024;
 /// How long a new connection waits for one that is being closed.
@@ -91,6 +93,8 @@ pub struct Place {
 #[derive(Clone)]
 pub struct Connection {
     pub(super) peer: SocketAddr,
+    /// The floor for reading responses.
+    pub(super) floor: FloorSwitch,
     place: Arc<Place>,
 }
 
@@ -112,7 +116,11 @@ impl Connections {
         let address = network_of(peer.ip());
         for _ in 0..ATTEMPTS {
             if let Some(share) = self.pool.take(&address, 1, 0) {
-                return Some(Connection { peer, place: self.enter(address, share) });
+                return Some(Connection {
+                    peer,
+                    floor: FloorSwitch::on(),
+                    place: self.enter(address, share),
+                });
             }
             let ended = self.ended.notified();
             if !self.make_room(&address) {

@@ -63,6 +63,7 @@ pub async fn answer(
         Ok(SocketAdmission::Refused(response)) => return send(*response),
         Err(panic) => return send(trace.broken(format!("a panic: {}", panic_message(&*panic)))),
     };
+    connection.floor.turn_off();
     let Upgrade { connection: upgrading, accept } = upgrade;
     tokio::spawn(async move {
         let call_id = session.call_id().clone();

@@ -151,7 +151,7 @@ fn an_unknown_part_of_a_request_is_called_what_it_is() {
     let webhook = world.webhook().id;
     let reply = world.get(format!("/webhooks/{webhook}/deliveries?size=1")).refused("validation_failed");
     assert_eq!(problem(&reply), "is not a query parameter; query parameters are: status, page, limit");
-    let reply = world.get("/assistants?limit=1").refused("validation_failed");
+    let reply = world.get("/workspace?limit=1").refused("validation_failed");
     assert_eq!(problem(&reply), "is not a query parameter; no query parameters are accepted");
     let reply = world.post("/keys", json!({"name": "A", "scope": "all"})).refused("validation_failed");
     assert_eq!(problem(&reply), "is not a field; fields are: name");

@@ -10,7 +10,13 @@ const MESSAGES_MAX: usize = 50;
 #[test]
 fn a_key_of_one_message_does_not_reach_the_next() {
     let world = World::new();
-    let create = |id: i64, key: &str| tool(id, "create_assistant", json!({"idempotency_key": key, "data": {"name": "A", "instructions": "B"}}));
+    let create = |id: i64, key: &str| {
+        tool(
+            id,
+            "create_assistant",
+            json!({"idempotency_key": key, "data": {"name": "A", "instructions": "B"}}),
+        )
+    };
     let ping = |id: i64| json!({"jsonrpc": "2.0", "id": id, "method": "ping"});
     let invalid = |id: i64| tool(id, "create_tool", json!({"data": {}}));
     let list = |id: i64| tool(id, "list_assistants", json!({}));

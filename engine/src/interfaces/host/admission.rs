@@ -211,7 +211,7 @@ impl PendingRequest {
         let _memory = self.memory;
         let (api, incoming, trace) = self.request.into_incoming(self.body.whole());
         let response = routes::respond(&api, &incoming, trace.request_id()).await;
-        trace.prepare(&api, response)
+        trace.prepare(&api, &incoming, response)
     }
 
     /// The response to a request whose body was not received. The host closes the connection after it.

@@ -4,16 +4,19 @@ use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use futures_util::StreamExt;
 use http::{Method, Response, StatusCode, Uri};
 
 use crate::base::error::{Code, Error};
+use crate::base::fair_pool::Share;
 use crate::base::ids::{Id, Ids, RequestId};
-use crate::base::limits::HEAD_BYTES_MAX;
+use crate::base::limits::{BLOB_PIECE_BYTES, HEAD_BYTES_MAX};
 use crate::base::response::{Incident, error_response, finish, with_incident};
 use crate::interfaces::api::Api;
+use crate::interfaces::host::response_budget::{self, Recipient};
 use crate::live::telephony::without_token;
 use crate::ports::blobs::{self, BlobError, Slice};
-use crate::ports::{Blobs, BoxStream, Clock, Random};
+use crate::ports::{Blobs, BoxStream, Clock, Incoming, Random};
 use crate::storage::fault::Fault;
 use crate::storage::recordings::NotServed;
 
@@ -67,7 +70,12 @@ pub struct BlobResponse {
     slice: Slice,
     trace: RequestTrace,
     blobs: Arc<dyn Blobs>,
+    /// The memory for its pieces.
+    share: Option<Share<Recipient>>,
 }
+
+/// The memory of a streamed blob: the piece that is being sent and the next one.
+const STREAMED_BYTES: u64 = 2 * BLOB_PIECE_BYTES;
 
 impl BlobResponse {
     /// The part of the blob to open, for hosts with their own way of streaming blobs.
@@ -76,15 +84,23 @@ impl BlobResponse {
     }
 
     /// Opens the blob through the port. The stream has pieces of bounded size.
-    pub async fn open(self) -> (FinalResponse, Option<BoxStream<'static, Result<Bytes, BlobError>>>) {
+    pub async fn open(mut self) -> (FinalResponse, Option<BoxStream<'static, Result<Bytes, BlobError>>>) {
+        let share = self.share.take();
         let opened = blobs::open(self.blobs.clone(), self.slice.clone()).await;
-        self.resolve(opened)
+        let (response, stream) = self.resolve(opened);
+        // The share is returned with the stream.
+        let held = stream.map(|stream| -> BoxStream<'static, _> {
+            Box::pin(stream.inspect(move |_| {
+                let _ = &share;
+            }))
+        });
+        (response, held)
     }
 
     /// The response after opening the blob: its head and the stream, or an error response without a stream. `Ok(None)`:
     /// the blob does not exist.
     pub fn resolve<S>(self, opened: Result<Option<S>, BlobError>) -> (FinalResponse, Option<S>) {
-        let Self { response, slice, trace, blobs: _ } = self;
+        let Self { response, slice, trace, blobs: _, share: _ } = self;
         match opened {
             Ok(Some(stream)) => (trace.complete(response), Some(stream)),
             Ok(None) => {
@@ -137,13 +153,31 @@ impl RequestTrace {
         FinalResponse { response, record }
     }
 
-    /// The result of a response whose body may be a blob.
-    pub(crate) fn prepare(self, api: &Api, mut response: Response<Bytes>) -> PreparedResponse {
-        match response.extensions_mut().remove::<Slice>() {
-            None => PreparedResponse::Complete(self.complete(response)),
+    /// The result of a response whose body may be a blob. Its memory comes from the budget for responses.
+    pub(crate) fn prepare(
+        self,
+        api: &Api,
+        incoming: &Incoming,
+        mut response: Response<Bytes>,
+    ) -> PreparedResponse {
+        let slice = response.extensions_mut().remove::<Slice>();
+        let bytes = match &slice {
+            Some(slice) => slice.range.bytes.min(STREAMED_BYTES),
+            None => response_budget::memory_of(response.body()),
+        };
+        let address = || api.client_address(incoming);
+        let share = match api.responses().take(&mut response, bytes, address) {
+            Ok(share) => share,
+            Err(error) => return PreparedResponse::Complete(self.refuse(&error, None)),
+        };
+        match slice {
+            None => {
+                let response = response.map(|body| response_budget::holding(body, share));
+                PreparedResponse::Complete(self.complete(response))
+            }
             Some(slice) => {
                 let blobs = api.services().ports().blobs.clone();
-                PreparedResponse::Blob(BlobResponse { response, slice, trace: self, blobs })
+                PreparedResponse::Blob(BlobResponse { response, slice, trace: self, blobs, share })
             }
         }
     }

@@ -19,6 +19,8 @@ pub struct ToolResult {
     body: String,
     is_error: bool,
     replayed: bool,
+    /// The argument that continues a list.
+    next_after: Option<String>,
 }
 
 /// Calls a tool. `refused` is what is wrong with the document as a whole. The outer error is a wrong key or a failure
@@ -63,7 +65,7 @@ pub async fn call(
     // Any other error is the tool's result: an HTTP error would make clients drop the connection.
     context.incident = context.incident.take().or(incident);
     let body = error.to_json(request_id).to_string();
-    Ok(Ok(ToolResult { body, is_error: true, replayed: error.replayed }))
+    Ok(Ok(ToolResult { body, is_error: true, replayed: error.replayed, next_after: None }))
 }
 
 fn not_an_object() -> Refusal {
@@ -132,18 +134,23 @@ fn raw(operation: &'static Operation, mut arguments: Map<String, Value>) -> Resu
 impl ToolResult {
     fn of(answer: Answer) -> Self {
         let body = answer.body.unwrap_or_else(|| "{}".to_owned());
-        Self { body, is_error: false, replayed: answer.replayed }
+        // The other lists say in their bodies how many pages there are.
+        let next_after = answer.next.filter(|next| next.parameter == "after").map(|next| next.value);
+        Self { body, is_error: false, replayed: answer.replayed, next_after }
     }
 
     /// As a JSON-RPC result: the exact REST JSON as text, and the same as structured content
-    /// (lists wrapped, since clients take only objects). `modern` is the metadata of revision
-    /// 2026-07-28.
+    /// (lists wrapped, since clients take only objects). Where a list continues is beside its items, and
+    /// in a second text for clients that show only texts. `modern` is the metadata of revision 2026-07-28.
     pub fn text(&self, modern: Option<&Value>) -> String {
         let mut result = Map::new();
         if modern.is_some() {
             result.insert("resultType".to_owned(), "complete".into());
         }
-        result.insert("content".to_owned(), json!([{"type": "text", "text": self.body}]));
+        let mut content = vec![json!({"type": "text", "text": self.body})];
+        let next = self.next_after.as_ref().map(|after| json!({"next_after": after}).to_string());
+        content.extend(next.as_ref().map(|next| json!({"type": "text", "text": next})));
+        result.insert("content".to_owned(), content.into());
         result.insert("isError".to_owned(), self.is_error.into());
         let mut meta = modern.cloned();
         if self.replayed {
@@ -159,7 +166,10 @@ impl ToolResult {
         if self.body.starts_with('[') {
             text.push_str("{\"items\":");
             text.push_str(&self.body);
-            text.push('}');
+            match next.as_deref().and_then(|next| next.strip_prefix('{')) {
+                Some(next) => text.extend([",", next]),
+                None => text.push('}'),
+            }
         } else {
             text.push_str(&self.body);
         }

@@ -108,7 +108,7 @@ async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     let base_url = &context.services.config().base_url;
     let calls = listed.iter().map(|row| Call::read(row, base_url)).collect::<Result<_, _>>()?;
     let pagination = Pagination::new(page, stats.total);
-    Output::ok(&CallList { calls, stats, pagination })
+    Ok(Output::ok(&CallList { calls, stats, pagination })?.with_page_after(pagination))
 }
 
 fn filter(query: Query) -> Result<CallFilter, Error> {

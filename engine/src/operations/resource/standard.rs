@@ -2,22 +2,24 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::statements::{self, change, insert, select_all};
-use super::{Resource, check_revision, ok, one, overlaid, run_list, write_one};
-use crate::base::error::{Code, Error, FieldProblem};
+use super::statements::{self, change};
+use super::{
+    Resource, all, check_revision, explain_limit, insert_within_limit, ok, one, overlaid, write_one,
+};
+use crate::base::error::{Code, FieldProblem};
 use crate::base::time::Timestamp;
 use crate::config::Config;
 use crate::operations::all_problems::SoundFields;
 use crate::operations::context::Context;
+use crate::operations::listing::{self, Part};
 use crate::operations::operation::{Input, Operation, Output};
-use crate::ports::statement::Statement;
-use crate::sql;
 use crate::storage::batch::Batch;
 use crate::storage::fault::Fault;
 
 /// `GET` of all.
 pub(crate) const fn list<R: Resource>(id: &'static str) -> Operation {
-    Operation::get(id, R::PATH, |context, _| Box::pin(run_list(context, select_all::<R>(), R::read)))
+    Operation::get(id, R::PATH, |context, input| Box::pin(run_list::<R>(context, input)))
+        .query::<Part>()
         .returns::<Vec<R>>()
 }
 
@@ -32,6 +34,7 @@ pub(crate) const fn create<R: Resource>(id: &'static str) -> Operation {
         .body::<R::Draft>()
         .listing_problems(problems::<R>)
         .returns::<R>()
+        .errors(&[Code::LimitReached])
 }
 
 /// `PATCH`.
@@ -70,6 +73,10 @@ pub(crate) struct Created<T> {
     signing_secret: String,
 }
 
+async fn run_list<R: Resource>(context: &mut Context, input: &Input) -> Result<Output, Fault> {
+    listing::run(context, input.query()?, all::<R>()).await
+}
+
 async fn run_get<R: Resource>(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     ok(&one::<R>(context, &input.id()).await?)
 }
@@ -78,15 +85,11 @@ async fn run_create<R: Resource>(context: &mut Context, input: &Input) -> Result
     let mut draft: R::Draft = input.body()?;
     R::normalize(&mut draft, context.services.config());
     R::check(&draft, context.services.config())?;
-    let mut statements = Vec::new();
-    if let Some(limit) = R::LIMIT {
-        statements.push(room(context, R::TABLE, R::NOUN, limit).await?);
-    }
     let resource = R::new(context.services.new_id(), draft, Timestamp::from_ms(context.now_ms));
-    statements.push(insert(&resource));
     let output =
         Output { etag: resource.etag(), reveal: R::secret(resource.id(), 1), ..Output::created(&resource)? };
-    context.commit(statements, output).await.map_err(|fault| resource.explain(fault))
+    let committed = context.commit(insert_within_limit(&resource), output).await;
+    committed.map_err(|fault| resource.explain(explain_limit::<R>(fault)))
 }
 
 async fn run_update<R: Resource>(context: &mut Context, input: &Input) -> Result<Output, Fault> {
@@ -109,20 +112,4 @@ async fn run_delete<R: Resource>(context: &mut Context, input: &Input) -> Result
     let mut statements = R::deleted_with(&id, Timestamp::from_ms(context.now_ms));
     statements.push(statements::delete::<R>(&id));
     write_one(context, statements, R::NOUN).await
-}
-
-/// Refuses one more than `limit`. The guard it returns refuses it again when several are created at once.
-async fn room(context: &mut Context, table: &str, noun: &str, limit: i64) -> Result<Statement, Fault> {
-    let count = sql!(format!("SELECT COUNT(*) AS count FROM {table} WHERE workspace_id = :ws"));
-    let [rows] = context.read_each([count]).await?;
-    if rows.first().map(|row| row.integer("count")).transpose()?.is_some_and(|count| count >= limit) {
-        let message = format!("This workspace has {limit} {noun}s, which is the limit. Delete one first.");
-        return Err(Error::new(Code::LimitReached, message).into());
-    }
-    Ok(sql!(
-        format!(
-            "INSERT INTO batch_guard (ok) SELECT 0 WHERE (SELECT COUNT(*) FROM {table} WHERE workspace_id = :ws) >= :limit"
-        ),
-        limit = limit
-    ))
 }

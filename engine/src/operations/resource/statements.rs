@@ -5,10 +5,6 @@ use crate::base::ids::Id;
 use crate::ports::statement::Statement;
 use crate::sql;
 
-pub(crate) fn select_all<R: Declared>() -> Statement {
-    all(R::COLUMNS, R::TABLE)
-}
-
 pub(crate) fn select_one<R: Declared>(id: &R::Id) -> Statement {
     one(R::COLUMNS, R::TABLE, id.as_str())
 }
@@ -30,10 +26,6 @@ pub(crate) fn unchanged<R: Declared>(resource: &R) -> Statement {
 /// Deletes a row and returns its id.
 pub(super) fn delete<R: Declared>(id: &R::Id) -> Statement {
     deletion(R::TABLE, id.as_str())
-}
-
-fn all(columns: &str, table: &str) -> Statement {
-    sql!(format!("SELECT {columns} FROM {table} WHERE workspace_id = :ws ORDER BY id DESC"))
 }
 
 fn one(columns: &str, table: &str, id: &str) -> Statement {

@@ -57,5 +57,5 @@ async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     ];
     let [count, rows] = context.read_each(paging::select("runs", Run::COLUMNS, filters, page)).await?;
     let (runs, pagination) = paging::read(page, &count, &rows, Run::read)?;
-    Output::ok(&RunList { runs, pagination })
+    Ok(Output::ok(&RunList { runs, pagination })?.with_page_after(pagination))
 }

@@ -65,5 +65,5 @@ async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
         return Err(Error::not_found("webhook").into());
     }
     let (deliveries, pagination) = paging::read(page, &count, &rows, Delivery::read)?;
-    Output::ok(&DeliveryList { deliveries, pagination })
+    Ok(Output::ok(&DeliveryList { deliveries, pagination })?.with_page_after(pagination))
 }

@@ -1,4 +1,5 @@
 CREATE INDEX api_keys_by_workspace ON api_keys (workspace_id, id);
+CREATE INDEX api_keys_in_use ON api_keys (workspace_id, id) WHERE revoked_at IS NULL;
 CREATE INDEX assistant_documents_by_document ON assistant_documents (document_id);
 CREATE INDEX assistant_tools_by_tool ON assistant_tools (tool_id);
 CREATE INDEX assistants_by_workspace ON assistants (workspace_id, id);
@@ -82,7 +83,7 @@ CREATE TABLE batch_guard (
   ok INTEGER NOT NULL DEFAULT 1 CONSTRAINT stale CHECK (ok = 1),
   key_ok INTEGER NOT NULL DEFAULT 1 CONSTRAINT unknown_key CHECK (key_ok = 1),
   knowledge_fits INTEGER NOT NULL DEFAULT 1 CONSTRAINT knowledge_limit CHECK (knowledge_fits = 1)
-) STRICT;
+, room INTEGER NOT NULL DEFAULT 1 CONSTRAINT limit_reached CHECK (room = 1)) STRICT;
 CREATE TABLE call_groups (
   -- Of this database: a workspace that moves to another gets others, its calls' seq likewise.
   id INTEGER PRIMARY KEY,
