@@ -3,7 +3,7 @@ use std::net::IpAddr;
 
 use crate::base::api_key::ApiKey;
 use crate::base::limits::{
-    CALLS_AT_ONCE_MAX, INTEGER_MAX, MEMORY_MB_DEFAULT, MEMORY_MB_MIN, RUNS_AT_ONCE_MAX,
+    APOLOGY_CHARS_MAX, CALLS_AT_ONCE_MAX, INTEGER_MAX, MEMORY_MB_DEFAULT, MEMORY_MB_MIN, RUNS_AT_ONCE_MAX,
 };
 use crate::base::setting::SettingError;
 use crate::carriers::{self, Carriers};
@@ -16,6 +16,7 @@ pub const SETTINGS: &[&str] = &[
     "SIDETONE_BOOTSTRAP_KEYS",
     "SIDETONE_DEFAULT_MODEL",
     "SIDETONE_DEFAULT_VOICE",
+    "SIDETONE_APOLOGY",
     "SIDETONE_OPENAI_API_KEY",
     "SIDETONE_OPENAI_BASE_URL",
     "SIDETONE_PROVIDERS",
@@ -27,6 +28,9 @@ pub const SETTINGS: &[&str] = &[
     "SIDETONE_RUNS_AT_ONCE",
     "SIDETONE_CALLS_AT_ONCE",
 ];
+
+/// Said on the telephone when the assistant's model fails.
+const DEFAULT_APOLOGY: &str = "I am sorry, I have a technical problem. Please call again later.";
 
 /// Variables of clients, which the guides export on the machine that also runs the service.
 const CLIENT_VARIABLES: &[&str] = &["SIDETONE_KEY"];
@@ -44,6 +48,8 @@ pub struct Config {
     pub default_model: String,
     /// The default voice of assistants.
     pub default_voice: String,
+    /// What an assistant says on the telephone before it hangs up because its model failed.
+    pub apology: String,
     /// The configured providers, and the operator's settings for individual models.
     pub catalog: ModelCatalog,
     /// For development only: allows tools and webhooks with private addresses.
@@ -122,6 +128,7 @@ impl Config {
             bootstrap_hashes: bootstrap_hashes(get("SIDETONE_BOOTSTRAP_KEYS"))?,
             default_model: model,
             default_voice: voice,
+            apology: apology(get("SIDETONE_APOLOGY"))?,
             catalog: ModelCatalog { providers, models },
             allow_private_targets: switch(get("SIDETONE_ALLOW_PRIVATE_TARGETS"))?,
             carriers: Carriers::from_settings(get)?,
@@ -152,6 +159,17 @@ impl Config {
         }
         warnings
     }
+}
+
+fn apology(text: Option<String>) -> Result<String, SettingError> {
+    let text = text.map_or_else(|| DEFAULT_APOLOGY.to_owned(), |text| text.trim().to_owned());
+    let chars = text.chars().count();
+    if chars > APOLOGY_CHARS_MAX {
+        let message =
+            format!("has {chars} characters, more than {APOLOGY_CHARS_MAX}: it is one short sentence");
+        return Err(SettingError { name: "SIDETONE_APOLOGY", message });
+    }
+    Ok(text)
 }
 
 fn http_url(name: &'static str, text: &str) -> Result<String, SettingError> {
@@ -269,6 +287,7 @@ mod tests {
             ("SIDETONE_MONTHLY_SPEND_LIMIT_MICROUSD", "5 dollars"),
             ("SIDETONE_RUNS_AT_ONCE", "0"),
             ("SIDETONE_CALLS_AT_ONCE", "10001"),
+            ("SIDETONE_APOLOGY", &"x".repeat(APOLOGY_CHARS_MAX + 1)),
         ] {
             assert_eq!(read(&[(name, value)]).err().map(|error| error.name), Some(name), "{value}");
         }

@@ -43,6 +43,9 @@ pub const PHONE_REPORT_WAIT_MS: i64 = 30_000;
 pub const PHONE_START_MS: i64 = 10_000;
 /// How often a conversation reads its leg: whether the carrier reported the end, or a hang-up was requested.
 pub const PHONE_LEG_CHECK_MS: i64 = 5_000;
+/// How often the journal records how much of the assistant's line was heard while it is spoken: after a crash, the line is
+/// cut there.
+pub const PHONE_HEARD_MS: i64 = 2_000;
 /// Unreadable or misplaced carrier messages before the call is ended: five seconds of audio.
 pub const PHONE_WRONG_MESSAGES_MAX: u32 = 250;
 /// Audio sent to a carrier ahead of playback.
@@ -64,6 +67,8 @@ pub const PHONE_BURST_MS: i64 = 10_000;
 pub const PHONE_KEYS_MS: i64 = 2_000;
 /// Keys in one such line.
 pub const PHONE_KEYS_MAX: usize = 64;
+/// Length of the sentence that an assistant says when its model fails.
+pub const APOLOGY_CHARS_MAX: usize = 300;
 /// On a telephone, nothing heard for this long during the user's turn is a silence.
 pub const PHONE_SILENCE_MS: i64 = 20_000;
 /// Concurrent telephone calls of a workspace.

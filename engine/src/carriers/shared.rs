@@ -84,10 +84,20 @@ pub fn rejection(status: u16, code: Option<String>, message: &str) -> Rejection 
     let cause = match status {
         401..=403 => RejectionCause::Account,
         429 => RejectionCause::Busy,
+        400..=499 if blames_our_number(message) => RejectionCause::Account,
         400..=499 => RejectionCause::Request,
         _ => RejectionCause::Carrier,
     };
     Rejection { code: code.unwrap_or_else(|| status.to_string()), message: sanitized(message), cause }
+}
+
+/// Whether a carrier's message about a request complains about the calling number: it is one of the operator's account,
+/// and not what the caller of the API has chosen.
+pub fn blames_our_number(message: &str) -> bool {
+    let mut words = message.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+    words.any(|word| {
+        ["from", "src", "caller_id", "callerid"].iter().any(|name| word.eq_ignore_ascii_case(name))
+    })
 }
 
 /// A carrier's message for logs and errors: truncated, and without our tokens if it quotes one of our URLs.

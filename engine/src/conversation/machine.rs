@@ -9,6 +9,7 @@ use std::collections::VecDeque;
 
 pub use messages::{Input, Output, Party, WaitingFor};
 use serde::{Deserialize, Serialize};
+use speech::LineUnderWay;
 use tools::PendingToolCall;
 
 use super::transcript::{TranscriptRole, TranscriptRow};
@@ -38,6 +39,9 @@ pub struct ConversationSetup {
     /// and the user's silence counts from that input. A line of text is delivered at once.
     #[serde(default)]
     pub is_spoken: bool,
+    /// What the assistant says before the conversation ends because its model failed; when empty, nothing.
+    #[serde(default)]
+    pub apology: String,
 }
 
 /// One conversation, seen from the assistant's side.
@@ -58,6 +62,7 @@ pub struct ConversationSetup {
 /// # let setup = ConversationSetup {
 /// #     id: "call_1".into(), instructions: String::new(), first_message: "Hello!".into(),
 /// #     knowledge: vec![], tools: vec![], seed: 7, limits: Default::default(), is_spoken: false,
+/// #     apology: String::new(),
 /// # };
 /// let model = RulesAssistant::new(&setup.knowledge, &setup.tools);
 /// let mut conversation = Conversation::new(setup);
@@ -91,7 +96,8 @@ pub struct ConversationSetup {
 /// assert!(conversation.ended().is_some());
 /// ```
 ///
-/// Inputs that do not apply to the current state are ignored. A time before the latest one counts as the latest one.
+/// Inputs that do not apply to the current state are ignored. A time before the latest one counts as the latest one,
+/// except for an end that was found late: it takes back the time that passed since, but no row.
 /// The whole state serialises: a driver can store it between two inputs, and calls [`resume`](Self::resume) after
 /// loading it to repeat the open requests.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -117,8 +123,9 @@ pub struct Conversation {
     pending: Vec<PendingToolCall>,
     /// Lines of the user during a tool call. They join the history after the result, which must follow its call.
     held: Vec<String>,
-    /// The index of the row that the assistant is speaking.
-    speaking: Option<usize>,
+    /// The lines that the assistant is speaking, in their order. A spoken line is added while earlier ones are still
+    /// being played; a written one replaces them.
+    speaking: VecDeque<LineUnderWay>,
     /// Whether audio of the assistant is being played.
     #[serde(default)]
     is_being_spoken: bool,
@@ -160,7 +167,7 @@ impl Conversation {
             repeats: 0,
             pending: Vec::new(),
             held: Vec::new(),
-            speaking: None,
+            speaking: VecDeque::new(),
             is_being_spoken: false,
             failure: None,
             history: Vec::new(),
@@ -173,13 +180,17 @@ impl Conversation {
     /// Handles an input at `now_ms`, on any clock that is the same for all inputs. Drain [`poll`](Self::poll)
     /// afterwards.
     pub fn handle(&mut self, now_ms: i64, input: Input) {
-        if self.ended().is_some() && input != Input::Spoken {
+        if self.ended().is_some() && !input.is_about_a_line() {
             return;
         }
         if self.state == State::New {
             self.started_ms = now_ms;
         }
-        self.offset_ms = self.offset_ms.max(now_ms.saturating_sub(self.started_ms));
+        let offset_ms = now_ms.saturating_sub(self.started_ms);
+        self.offset_ms = match input.may_be_found_late() {
+            true => offset_ms.max(self.last_row_ms()),
+            false => offset_ms.max(self.offset_ms),
+        };
         if input.is_activity() {
             self.note_activity();
         }
@@ -299,6 +310,12 @@ impl Conversation {
         self.offset_ms
     }
 
+    /// The time of the latest input, on the clock of [`handle`](Self::handle); after the end, the time of the end.
+    #[must_use]
+    pub const fn now_ms(&self) -> i64 {
+        self.started_ms.saturating_add(self.offset_ms)
+    }
+
     fn start(&mut self) {
         if self.state != State::New {
             return;
@@ -323,7 +340,7 @@ impl Conversation {
             return;
         }
         let row = self.row(TranscriptRole::Dtmf, keys.clone(), self.offset_ms);
-        self.speaking = None;
+        self.line_answered();
         if self.record(row) {
             self.add_user_message(format!("(pressed {keys} on the telephone's keys)"));
             self.request_reply();
@@ -352,7 +369,7 @@ impl Conversation {
         let text = truncate(text, TEXT_BYTES_MAX);
         let end_ms = self.offset_ms;
         let start_ms = end_ms.saturating_sub(duration_ms.max(0)).max(0);
-        self.speaking = None;
+        self.line_answered();
         let row = self.row(TranscriptRole::User, text.clone(), start_ms);
         if !self.record(row) {
             return false;
@@ -399,6 +416,11 @@ impl Conversation {
             return;
         }
         self.failure = Some(truncate(reason, TEXT_BYTES_MAX));
+        let apology = self.setup.apology.clone();
+        if !apology.trim().is_empty() && !self.speak(apology) {
+            // It exceeds the transcript's limit, which is not the reason of this end.
+            self.outputs.retain(|output| !matches!(output, Output::Ended { .. }));
+        }
         self.end(EndedReason::ModelFailed);
     }
 
@@ -416,5 +438,7 @@ impl Conversation {
 
 #[cfg(test)]
 mod replay_tests;
+#[cfg(test)]
+mod speech_tests;
 #[cfg(test)]
 mod tests;

@@ -34,9 +34,10 @@ pub struct TranscriptRow {
     pub start_ms: i64,
     /// When it ended, in ms from the start of the conversation.
     pub end_ms: i64,
-    /// Whether the user interrupted the line (barge-in): `text` then has only the part that was heard.
+    /// Whether the line was cut off, because the user interrupted it (barge-in) or the call ended: `text` then has only the
+    /// part that was heard.
     pub interrupted: bool,
-    /// The complete line if it was interrupted; otherwise null.
+    /// The complete line if it was cut off; otherwise null.
     pub intended_text: Option<String>,
     /// The tool's name (tool rows only).
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -48,7 +49,8 @@ pub struct TranscriptRow {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arguments: Option<Value>,
     /// On a `tool_result` row, true when the tool failed. On a `tool_call` row, true when the call was rejected and not
-    /// sent (an unknown tool, too many calls). Tool rows only.
+    /// sent (an unknown tool, arguments that do not fit its parameters, too many calls); its result says why. Tool rows
+    /// only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub is_error: Option<bool>,
 }

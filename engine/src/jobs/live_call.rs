@@ -108,7 +108,7 @@ async fn end_abandoned_call(services: &Services, job: &Job, found: Found) -> Res
     let end = EndOfCall {
         ended: match leg {
             Some(leg) if leg.media_started_at.is_none() => without_audio(leg, &call, now),
-            _ => without_process(&call, found.progress),
+            _ => without_process(&call, leg, found.progress),
         },
         call: &call,
         leg,
@@ -124,10 +124,11 @@ async fn end_abandoned_call(services: &Services, job: &Job, found: Found) -> Res
 }
 
 /// The end of a conversation whose process is gone, from its journal.
-fn without_process(call: &NewCall, progress: CallProgress) -> EndedCall {
+fn without_process(call: &NewCall, leg: Option<&Leg>, progress: CallProgress) -> EndedCall {
     // The process was alive at its last write; how much longer is unknown.
     let answered_at = call.answered_at.unwrap_or(call.started_at);
-    let ended_at = answered_at + progress.offset_ms;
+    let began_at = leg.and_then(|leg| leg.media_started_at).unwrap_or(answered_at);
+    let ended_at = began_at + progress.offset_ms;
     ended::after_conversation(progress, EndedReason::Aborted, None, answered_at, ended_at)
 }
 

@@ -13,7 +13,7 @@ use crate::storage::cost::Cost;
 /// The progress of a conversation.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct CallProgress {
-    /// The time of the latest input, in ms from the start.
+    /// The time of the latest entry, in ms from the start.
     pub offset_ms: i64,
     /// The cost of the models so far.
     pub spent: Cost,
@@ -46,9 +46,15 @@ pub fn save(
         offset_ms = offset_ms,
         spent = json!(spent).to_string()
     )];
-    let contents = rows.iter().map(|row| json!(row).to_string());
-    statements.extend(lists(contents).iter().map(|list| insert(workspace_id, call_id, list)));
+    statements.extend(save_rows(workspace_id, call_id, rows));
     statements
+}
+
+/// Inserts or replaces rows, each as it would be if the process died now: of a line being spoken, the part that was
+/// heard. Does nothing if the call has ended meanwhile.
+pub fn save_rows(workspace_id: &WorkspaceId, call_id: &CallId, rows: &[TranscriptRow]) -> Vec<Statement> {
+    let contents = rows.iter().map(|row| json!(row).to_string());
+    lists(contents).iter().map(|list| insert(workspace_id, call_id, list)).collect()
 }
 
 /// Splits entries into lists that fit into one statement.
@@ -66,11 +72,11 @@ pub(crate) fn lists(entries: impl IntoIterator<Item = String>) -> Vec<Vec<String
     lists
 }
 
-/// Inserts or replaces rows by their position: an interruption changes how much of a stored line was heard.
 fn insert(workspace_id: &WorkspaceId, call_id: &CallId, list: &[String]) -> Statement {
     sql!(
         "INSERT INTO live_call_rows (workspace_id, call_id, place, content)
-         SELECT :workspace_id, :call_id, json_extract(value, '$.index'), value FROM json_each(:rows) WHERE true
+         SELECT :workspace_id, :call_id, json_extract(value, '$.index'), value FROM json_each(:rows)
+         WHERE EXISTS (SELECT 1 FROM live_calls WHERE workspace_id = :workspace_id AND call_id = :call_id)
          ON CONFLICT DO UPDATE SET content = excluded.content",
         workspace_id = workspace_id,
         call_id = call_id,
@@ -99,11 +105,12 @@ pub fn read(live: &Rows, rows: &Rows) -> Result<CallProgress, DatabaseError> {
     let Some(live) = live.first() else {
         return Ok(CallProgress::default());
     };
-    Ok(CallProgress {
-        offset_ms: live.integer("offset_ms")?,
-        spent: live.json("spent")?,
-        transcript: rows.iter().map(|row| row.json("content")).collect::<Result<_, _>>()?,
-    })
+    let transcript: Vec<TranscriptRow> =
+        rows.iter().map(|row| row.json("content")).collect::<Result<_, _>>()?;
+    // A line being spoken is written more often than the rest.
+    let last_row_ms = transcript.iter().map(|row| row.end_ms).max().unwrap_or(0);
+    let offset_ms = live.integer("offset_ms")?.max(last_row_ms);
+    Ok(CallProgress { offset_ms, spent: live.json("spent")?, transcript })
 }
 
 /// Deletes the journal of an ended call, which contains everything in it.

@@ -17,11 +17,11 @@ use super::call_journal;
 use super::peer::{Peer, PeerEvent};
 use super::session::LiveSession;
 use super::tool_calls::{CommittedCall, ToolAnswer, ToolCall, ToolCaller};
-use crate::base::limits::{LIVE_LEASE_EXTEND_MS, PHONE_LEG_CHECK_MS, PHONE_REPORT_WAIT_MS};
+use crate::base::limits::{LIVE_LEASE_EXTEND_MS, PHONE_HEARD_MS, PHONE_LEG_CHECK_MS, PHONE_REPORT_WAIT_MS};
 use crate::base::time::Timestamp;
 use crate::conversation::{
     AssistantReply, AssistantTurn, CallFault, Conversation, ConversationLimits, ConversationSetup,
-    EndedReason, Input, Output, Party, ToolSpec,
+    EndedReason, Input, Output, ToolSpec,
 };
 use crate::live::telephony::leg::Leg;
 use crate::models::AssistantModel;
@@ -60,6 +60,10 @@ pub(super) struct Drive<'a> {
     extend_lease_at_ms: i64,
     /// When the call's leg is read next.
     check_leg_at_ms: i64,
+    /// When it is recorded next how much of a line was heard.
+    save_heard_at_ms: i64,
+    /// Whether nothing more can be said: the connection or the carrier's line has ended, or a hang-up was requested.
+    is_line_over: bool,
     /// The cause of the end, if the reason does not determine it.
     fault: Option<CallFault>,
     /// When the call was answered.
@@ -89,6 +93,7 @@ impl<'a> Drive<'a> {
                 ..ConversationLimits::default()
             },
             is_spoken: session.on_phone,
+            apology: session.apology(),
         });
         Self {
             session,
@@ -103,6 +108,8 @@ impl<'a> Drive<'a> {
             saved_rows: 0,
             extend_lease_at_ms: now_ms + LIVE_LEASE_EXTEND_MS,
             check_leg_at_ms: if session.on_phone { now_ms + PHONE_LEG_CHECK_MS } else { i64::MAX },
+            save_heard_at_ms: now_ms,
+            is_line_over: false,
             fault: None,
             answered_at: session.call.answered_at.map(Timestamp::ms),
             is_released: false,
@@ -148,7 +155,7 @@ impl<'a> Drive<'a> {
         }
         self.handle(Input::Start);
         if let Err(event) = opened {
-            self.peer_event(event);
+            self.peer_event(event, &*peer);
         }
         loop {
             self.execute_outputs(peer).await?;
@@ -157,7 +164,7 @@ impl<'a> Drive<'a> {
             }
             match self.next(peer).await {
                 Event::Done(done) => self.completed(done),
-                Event::PeerEvent(event) => self.peer_event(event),
+                Event::PeerEvent(event) => self.peer_event(event, &*peer),
             }
         }
     }
@@ -179,7 +186,8 @@ impl<'a> Drive<'a> {
             // The end of the call writes all rows.
             return Ok(());
         }
-        let calls = self.save(calls).await?;
+        let heard = peer.heard_permille(self.now_ms());
+        let calls = self.save(calls, &heard).await?;
         if let Some(request) = ask {
             self.ask(request);
         }
@@ -194,25 +202,31 @@ impl<'a> Drive<'a> {
         while let Some(row) = self.conversation.transcript().get(self.sent_rows) {
             self.sent_rows += 1;
             if peer.send_row(row).await.is_err() {
-                self.handle(Input::HangUp { by: Party::User });
+                self.peer_event(PeerEvent::Gone, &*peer);
                 return;
             }
         }
     }
 
     /// Writes new transcript rows and extends the lease. A tool call is stored before its request is sent; the same
-    /// batch reads the carrier's reports.
-    async fn save(&mut self, calls: Vec<ToolCall>) -> Result<Vec<CommittedCall<'a>>, Fault> {
+    /// batch reads the carrier's reports. Lines being spoken are written as far as they were `heard`, in thousandths.
+    async fn save(&mut self, calls: Vec<ToolCall>, heard: &[u32]) -> Result<Vec<CommittedCall<'a>>, Fault> {
         let now_ms = self.now_ms();
         let session = self.session;
-        let rows = self.conversation.transcript().get(self.saved_rows..).unwrap_or_default();
-        if rows.is_empty() && calls.is_empty() && now_ms < self.extend_lease_at_ms {
+        let saved_rows = self.saved_rows.min(self.conversation.transcript().len());
+        let has_rows = saved_rows < self.conversation.transcript().len();
+        if !has_rows && calls.is_empty() && now_ms < self.extend_lease_at_ms {
             if now_ms >= self.check_leg_at_ms {
                 self.check_leg().await?;
+            }
+            if now_ms >= self.save_heard_at_ms {
+                self.save_heard(now_ms, heard).await?;
             }
             return Ok(Vec::new());
         }
         let call = &session.call;
+        let rows = &self.conversation.rows_as_heard(saved_rows, now_ms, heard);
+        self.save_heard_at_ms = now_ms + PHONE_HEARD_MS;
         let mut statements = session.lease.extend(now_ms).to_vec();
         let offset_ms = self.conversation.offset_ms();
         statements.extend(call_journal::save(&call.workspace_id, &call.id, offset_ms, self.spent, rows));
@@ -222,6 +236,20 @@ impl<'a> Drive<'a> {
         self.extend_lease_at_ms = now_ms + LIVE_LEASE_EXTEND_MS;
         self.apply_leg(Leg::first(committed.rows.first())?);
         Ok(committed.calls)
+    }
+
+    /// Writes how much of the lines being spoken was heard.
+    async fn save_heard(&mut self, now_ms: i64, heard: &[u32]) -> Result<(), Fault> {
+        let Some(speaking) = self.conversation.speaking().filter(|_| self.conversation.ended().is_none())
+        else {
+            return Ok(());
+        };
+        let call = &self.session.call;
+        let rows = self.conversation.rows_as_heard(speaking, now_ms, heard);
+        let statements = call_journal::save_rows(&call.workspace_id, &call.id, &rows);
+        self.session.services.ports().database.write(statements).await?;
+        self.save_heard_at_ms = now_ms + PHONE_HEARD_MS;
+        Ok(())
     }
 
     fn ask(&mut self, request: u64) {
@@ -249,7 +277,8 @@ impl<'a> Drive<'a> {
     /// Waits for the first of: a result, an event of the peer, or the deadline.
     async fn next(&mut self, peer: &mut dyn Peer) -> Event {
         let timeout_ms = self.conversation.poll_timeout().unwrap_or(i64::MAX);
-        let until_ms = timeout_ms.min(self.extend_lease_at_ms).min(self.check_leg_at_ms);
+        let heard_ms = self.conversation.speaking().map_or(i64::MAX, |_| self.save_heard_at_ms);
+        let until_ms = timeout_ms.min(self.extend_lease_at_ms).min(self.check_leg_at_ms).min(heard_ms);
         let (thinking, calling) = (&mut self.thinking, &mut self.calling);
         let done = poll_fn(|context| {
             if let Some(question) = thinking
@@ -290,7 +319,12 @@ impl<'a> Drive<'a> {
         }
     }
 
-    fn peer_event(&mut self, event: PeerEvent) {
+    fn peer_event(&mut self, event: PeerEvent, peer: &dyn Peer) {
+        let mut at_ms = self.now_ms();
+        if matches!(event, PeerEvent::Gone | PeerEvent::Stop { .. }) {
+            self.is_line_over = true;
+            at_ms = peer.ended_at_ms().unwrap_or(at_ms);
+        }
         match event {
             // These change the row of the line, which may be stored already.
             PeerEvent::Interrupted { .. } | PeerEvent::Spoken => {
@@ -300,7 +334,7 @@ impl<'a> Drive<'a> {
             PeerEvent::Stop { fault, .. } => self.fault = Some(fault),
             _ => {}
         }
-        self.handle(event.into_input());
+        self.conversation.handle(at_ms, event.into_input());
     }
 
     fn handle(&mut self, input: Input) {

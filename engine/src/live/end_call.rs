@@ -95,6 +95,7 @@ pub(crate) fn end_call(services: &Services, batch: &mut Batch, end: EndOfCall<'_
         // Some carriers assign a new id once the call is in progress.
         call.carrier_call_id.clone_from(&leg.carrier_call_id);
         ended::apply_carrier_facts(&mut ended, leg);
+        ended::apply_end_of_line(&mut ended, leg);
         ended::apply_carrier_price(&mut ended, leg, services.config().carriers.rates());
         batch.extend(Leg { is_over: true, ..leg.clone() }.change());
         if matches!(job, CallJob::Unclaimed) {

@@ -22,9 +22,16 @@ pub trait Peer: Movable {
     /// Reports a new transcript row.
     fn send_row<'a>(&'a mut self, row: &'a TranscriptRow) -> BoxFuture<'a, Result<(), Gone>>;
 
-    /// The conversation has ended, but its end is not stored yet: plays the last line to its end if possible. Returns
-    /// true if it was played completely.
-    fn finish(&mut self, reason: EndedReason) -> BoxFuture<'_, bool>;
+    /// How much of each line being spoken was heard by `at_ms`, in thousandths, in the order of the lines. Empty if
+    /// nothing is being spoken.
+    fn heard_permille(&self, at_ms: i64) -> Vec<u32>;
+
+    /// When the connection ended, once it has. An event may be received later.
+    fn ended_at_ms(&self) -> Option<i64>;
+
+    /// The conversation has ended, but its end is not stored yet: plays the last lines to their end if possible.
+    /// Returns what happened to them, each with its time.
+    fn finish(&mut self) -> BoxFuture<'_, Vec<(i64, PeerEvent)>>;
 
     /// Reports that the call has ended and is stored, and closes the connection.
     fn end<'a>(&'a mut self, call_id: &'a CallId, reason: EndedReason, duration_ms: i64)
@@ -44,12 +51,12 @@ pub enum PeerEvent {
         /// How long the speech took, in ms; 0 for typed text.
         duration_ms: i64,
     },
-    /// The user interrupted the assistant, with the part of its last line that was played, in thousandths.
+    /// The user interrupted the assistant, with the part of the first line being spoken that was played, in thousandths.
     Interrupted {
         /// 0: nothing was played. 1,000: all of it was.
         heard_permille: u32,
     },
-    /// The assistant's last line was played completely.
+    /// The first of the lines being spoken was played completely.
     Spoken,
     /// The user pressed keys.
     Keys(String),
@@ -69,6 +76,16 @@ pub enum PeerEvent {
 }
 
 impl PeerEvent {
+    /// The events of lines that are cut, of each of which this part was heard, in thousandths.
+    pub fn lines_cut(heard_permille: &[u32]) -> Vec<Self> {
+        let whole = heard_permille.iter().take_while(|heard| **heard >= 1_000).count();
+        // The last line is interrupted even if all of it was heard.
+        let whole = whole.min(heard_permille.len().saturating_sub(1));
+        let mut events = vec![Self::Spoken; whole];
+        events.extend(heard_permille.get(whole).map(|heard| Self::Interrupted { heard_permille: *heard }));
+        events
+    }
+
     /// The matching input of the conversation.
     #[must_use]
     pub fn into_input(self) -> Input {

@@ -58,6 +58,14 @@ impl LiveSession {
         self.run(&mut NoSocket).await
     }
 
+    /// What the assistant says if its model fails: a telephone cannot show an error.
+    pub(super) fn apology(&self) -> String {
+        match self.on_phone {
+            true => self.services.config().apology.clone(),
+            false => String::new(),
+        }
+    }
+
     async fn drive(&self, peer: &mut dyn Peer) -> Option<String> {
         let specs = self.assistant.tool_specs();
         let model = asking::assistant_model(&self.services, &self.assistant, &specs);

@@ -131,8 +131,16 @@ impl Peer for TextPeer<'_> {
         })
     }
 
-    fn finish(&mut self, _: EndedReason) -> BoxFuture<'_, bool> {
-        Box::pin(async { false })
+    fn heard_permille(&self, _: i64) -> Vec<u32> {
+        Vec::new()
+    }
+
+    fn ended_at_ms(&self) -> Option<i64> {
+        None
+    }
+
+    fn finish(&mut self) -> BoxFuture<'_, Vec<(i64, PeerEvent)>> {
+        Box::pin(async { Vec::new() })
     }
 
     fn end<'a>(

@@ -2,11 +2,9 @@
 use bytes::Bytes;
 use serde_json::{Value, json};
 
-use crate::base::error::FieldProblem;
 use crate::base::ids::WorkspaceId;
 use crate::base::limits::TOOL_RESPONSE_BYTES_MAX;
 use crate::base::targets::PublicUrl;
-use crate::base::tool_parameters::ToolParameters;
 use crate::ports::statement::{Rows, Statement};
 use crate::ports::{DatabaseError, Egress, HttpError, HttpRequest};
 use crate::services::Services;
@@ -36,7 +34,8 @@ pub(super) fn read_secrets(
     }
 }
 
-/// Calls the tool and returns its response as text, or the reason of its failure. `id` is the same in every retry, so
+/// Calls the tool with arguments that fit its parameters, which the conversation has checked. Returns its response as
+/// text, or the reason of its failure. `id` is the same in every retry, so
 /// that the endpoint can recognise a repetition.
 pub(super) async fn call(
     services: &Services,
@@ -46,7 +45,6 @@ pub(super) async fn call(
     arguments: &Value,
     call: &NewCall,
 ) -> Result<String, String> {
-    check_arguments(tool, arguments)?;
     let request = request(services, tool, secrets, id, arguments, call)?;
     match services.ports().http.send(request).await {
         Ok(reply) => {
@@ -63,15 +61,6 @@ pub(super) async fn call(
         }
         Err(HttpError::Failed(_)) => Err("the tool could not be reached".to_owned()),
     }
-}
-
-fn check_arguments(tool: &ToolSnapshot, arguments: &Value) -> Result<(), String> {
-    let joined = |problems: Vec<FieldProblem>| {
-        let all: Vec<String> =
-            problems.iter().map(|problem| format!("{} {}", problem.field, problem.message)).collect();
-        format!("the arguments do not fit the tool's parameters: {}", all.join("; "))
-    };
-    ToolParameters::parse(&tool.parameters).map_err(joined)?.check_arguments(arguments).map_err(joined)
 }
 
 fn request(

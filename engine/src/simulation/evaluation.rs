@@ -199,7 +199,9 @@ impl Evaluation {
             let reason = format!("The model asked for it in row {index}, but the call was refused.");
             return self.result(false, Some(index), reason);
         }
-        let others = transcript.iter().filter(|row| row.role == TranscriptRole::ToolCall).count();
+        let is_made =
+            |row: &&TranscriptRow| row.role == TranscriptRole::ToolCall && row.is_error != Some(true);
+        let others = transcript.iter().filter(is_made).count();
         let reason = match others {
             0 => "No tool was called.".to_owned(),
             1 => "1 tool call was made, none of this tool.".to_owned(),

@@ -181,6 +181,7 @@ impl Simulation {
             limits: setup.limits,
             // Time is virtual, and no user can be silent.
             is_spoken: false,
+            apology: String::new(),
         });
         let mut simulation = Self {
             conversation,

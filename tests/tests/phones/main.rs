@@ -21,6 +21,7 @@ macro_rules! with_each_carrier {
     };
 }
 
+mod cut_short;
 mod hang_up;
 mod inbound;
 mod media;

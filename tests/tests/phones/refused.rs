@@ -7,6 +7,7 @@ use crate::support::{Desk, a_number};
 
 with_each_carrier!(
     a_rejected_order_ends_the_call,
+    a_number_that_the_carrier_does_not_own_is_the_operators_fault,
     an_unknown_result_is_settled_by_a_callback,
     a_replayed_error_is_marked_as_replayed,
     a_late_answer_belongs_to_one_order,
@@ -37,6 +38,14 @@ fn a_rejected_order_ends_the_call(provider: &'static str) {
         assert!(reasons.contains(&call["ended_reason"].as_str().unwrap()), "{ending}: {call}");
         assert_ne!(call["fault"], "none", "{call}");
     }
+}
+
+fn a_number_that_the_carrier_does_not_own_is_the_operators_fault(provider: &'static str) {
+    let desk = Desk::new(provider);
+    let to = a_number("0403");
+    desk.order(&to).refused("carrier_rejected");
+    let call = desk.over(desk.only_call()["id"].as_str().unwrap());
+    desk.expect(&call, &json!({"outcome": "failed", "ended_reason": "carrier_refused", "fault": "operator"}));
 }
 
 fn an_unknown_result_is_settled_by_a_callback(provider: &'static str) {

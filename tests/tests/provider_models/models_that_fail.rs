@@ -19,6 +19,7 @@ fn permanent_failures_of_a_model_end_the_run_and_its_call_has_the_fault() {
         ("broken", "model_unavailable", "provider"),
         ("no-quota", "model_rate_limited", "operator"),
         ("rejects", "model_rejected", "provider"),
+        ("no-such-model", "model_rejected", "operator"),
         ("garbage", "model_garbled", "provider"),
         ("cut-always", "model_unavailable", "provider"),
         ("says-nothing", "model_garbled", "provider"),
@@ -46,9 +47,11 @@ fn permanent_failures_of_a_model_end_the_run_and_its_call_has_the_fault() {
 
 #[test]
 fn a_model_gets_an_error_for_invalid_tool_calls_and_continues() {
-    for (model, words) in
-        [("unknown-tool", "There is no such tool"), ("bad-arguments", "must be a JSON object")]
-    {
+    for (model, words) in [
+        ("unknown-tool", "There is no such tool"),
+        ("bad-arguments", "must be a JSON object"),
+        ("unfit-arguments", "do not fit"),
+    ] {
         let fixture = Fixture::new(model);
         let run = fixture.run(&["Where is it?"]);
         assert_eq!(run["status"], "completed", "{model}: {run:#}");
@@ -57,6 +60,24 @@ fn a_model_gets_an_error_for_invalid_tool_calls_and_continues() {
         assert!(result["text"].as_str().unwrap().contains(words), "{model}: {result}");
         assert_eq!(fixture.tool.count(), 0, "{model}: no tool was called");
     }
+}
+
+/// A call that never went out was not made, whatever looks at the transcript.
+#[test]
+fn a_refused_tool_call_counts_as_not_made() {
+    let fixture = Fixture::new("unfit-arguments");
+    let evaluations = json!([{"kind": "tool_call", "includes": "lookup"}]);
+    let simulation = fixture.simulation(&["Where is it?"], evaluations);
+    let run = fixture.world.create(&format!("/simulations/{}/runs", simulation.id), json!({"seed": 7}));
+    let run = fixture.world.settle(&run.id);
+    let call = rows(&run["transcript"], "tool_call")[0];
+    assert_eq!(call["is_error"], true, "{call}");
+    let result = rows(&run["transcript"], "tool_result")[0];
+    let why = "The arguments do not fit the tool's parameters: order must be a string";
+    assert!(result["text"].as_str().unwrap().starts_with(why), "{result}");
+    let evaluation = &run["evaluations"][0];
+    assert_eq!((&run["passed"], &evaluation["passed"]), (&json!(false), &json!(false)), "{evaluation}");
+    assert_eq!(fixture.tool.count(), 0);
 }
 
 #[test]

@@ -141,6 +141,9 @@ fn rejections_have_a_cause() {
         assert_eq!((found.code, found.cause), (status.to_string(), cause));
         assert_eq!(found.message, "to parameter is invalid");
     }
+    for ours in [r#"{"error":"from parameter is not owned"}"#, r#"{"error":{"from":["is not yours"]}}"#] {
+        assert_eq!(no(400, ours).cause, RejectionCause::Account, "{ours}");
+    }
     assert_eq!(no(400, r#"{"error":{"to":["is missing"]}}"#).message, r#"{"to":["is missing"]}"#);
     assert_eq!(no(401, "Could not verify").message, "Plivo answered with status 401");
     let secrets = json!({"error": format!("answer_url https://v.example.com/t/secret of {TOKEN} is bad")});

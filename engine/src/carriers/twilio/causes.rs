@@ -57,6 +57,8 @@ pub fn rejection(code: u32) -> Option<RejectionCause> {
         21_203 | 21_215 | 21_216 | 13_227 | 32_205 => RejectionCause::Account,
         // A trial account can only call verified numbers.
         21_219 | 573_005 => RejectionCause::Account,
+        // The account does not own the calling number, or has not verified it.
+        21_210 | 21_212 | 21_213 => RejectionCause::Account,
         // The numbers and other parameters of the Calls resource.
         21_200..=21_299 => RejectionCause::Request,
         _ => return None,

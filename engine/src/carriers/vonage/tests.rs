@@ -166,6 +166,9 @@ fn rejections_have_code_message_and_cause() {
     let field = rejected(400, field);
     assert_eq!((field.code.as_str(), field.cause), ("400", RejectionCause::Request));
     assert_eq!(field.message, "Bad Request: to[0].number: must be a number");
+    let ours =
+        r#"{"title":"Bad Request","invalid_parameters":[{"name":"from.number","reason":"is not yours"}]}"#;
+    assert_eq!(rejected(400, ours).cause, RejectionCause::Account);
     let busy = rejected(429, "slow down");
     assert_eq!((busy.code.as_str(), busy.message.as_str()), ("429", "HTTP 429"));
     assert_eq!(busy.cause, RejectionCause::Busy);

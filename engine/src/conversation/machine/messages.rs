@@ -43,9 +43,10 @@ pub enum Input {
         /// `0`–`9`, `*`, `#`, `A`–`D`, in their order.
         keys: String,
     },
-    /// The user interrupted the assistant's last line: the conversation continues with the part that was heard.
+    /// The lines being spoken were cut: the user interrupted the assistant, and the conversation continues with the part
+    /// that was heard; or the conversation has ended in the middle of them.
     Interrupted {
-        /// The part of the line that was heard, in thousandths.
+        /// The part of the first of these lines that was heard, in thousandths. Nothing was heard of the others.
         heard_permille: u32,
     },
     /// The user was silent during their turn. For drivers without a clock, such as a simulated caller without a line;
@@ -80,7 +81,7 @@ pub enum Input {
     /// Time has passed: the user may have been silent for too long, or the time limit may be reached. Due at
     /// [`Conversation::poll_timeout`]; harmless at any other time.
     Tick,
-    /// The assistant's last line was played completely. Sets the row's `end_ms`, also after the end of the
+    /// The first of the lines being spoken was played completely. Sets the row's `end_ms`, also after the end of the
     /// conversation.
     Spoken,
     /// One side hung up.
@@ -98,6 +99,16 @@ pub enum Input {
 }
 
 impl Input {
+    /// Whether the input says how much of a line was played: it counts after the end, too.
+    pub(super) const fn is_about_a_line(&self) -> bool {
+        matches!(self, Self::Spoken | Self::Interrupted { .. })
+    }
+
+    /// Whether the input is an end from outside, whose time may be before the latest input.
+    pub(super) const fn may_be_found_late(&self) -> bool {
+        matches!(self, Self::HangUp { .. } | Self::Stop { .. })
+    }
+
     /// Whether the input is activity of the user, which ends a silence.
     pub(super) const fn is_activity(&self) -> bool {
         match self {
@@ -142,7 +153,7 @@ pub enum Output {
         id: String,
         /// One of the attached tools.
         name: String,
-        /// A JSON object; not validated against the tool's schema yet.
+        /// A JSON object that fits the tool's `parameters`.
         arguments: Value,
     },
     /// The conversation has ended; nothing comes after this.

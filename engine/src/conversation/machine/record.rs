@@ -9,6 +9,11 @@ impl Conversation {
         TranscriptRow::new(self.transcript.len(), role, text, start_ms, self.offset_ms)
     }
 
+    /// The latest time in the transcript's rows, in ms from the start.
+    pub(super) fn last_row_ms(&self) -> i64 {
+        self.transcript.iter().map(|row| row.end_ms.max(row.start_ms)).max().unwrap_or(0)
+    }
+
     /// Adds the row, or ends the conversation if the row exceeds the transcript's limit. Returns whether it was added.
     pub(super) fn record(&mut self, row: TranscriptRow) -> bool {
         let bytes = self.transcript_bytes.saturating_add(row_bytes(&row));
@@ -26,12 +31,13 @@ impl Conversation {
 /// The brackets of the JSON array around the rows.
 pub(super) const BRACKETS_BYTES: usize = 2;
 
-/// The size of the row as JSON with its comma. `end_ms` may later become longer, so its maximum length is added.
+/// The size of the row as JSON with its comma. `start_ms` and `end_ms` may later become longer, so twice their maximum
+/// length is added.
 pub(super) fn row_bytes(row: &TranscriptRow) -> usize {
-    const COMMA_AND_END_MS_BYTES: usize = 1 + 20;
+    const COMMA_AND_TIMES_BYTES: usize = 1 + 2 * 20;
     let mut count = Count(0);
     match serde_json::to_writer(&mut count, row) {
-        Ok(()) => count.0.saturating_add(COMMA_AND_END_MS_BYTES),
+        Ok(()) => count.0.saturating_add(COMMA_AND_TIMES_BYTES),
         // Serialising our own types cannot fail.
         Err(_) => usize::MAX,
     }

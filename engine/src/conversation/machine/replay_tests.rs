@@ -233,6 +233,7 @@ fn setup(is_spoken: bool) -> ConversationSetup {
         seed: 1,
         limits,
         is_spoken,
+        apology: String::new(),
     }
 }
 

@@ -1,31 +1,55 @@
 //! The assistant's lines, and how much of each was heard.
+use serde::{Deserialize, Serialize};
+
 use super::record::{BRACKETS_BYTES, row_bytes};
 use super::{Conversation, Output};
 use crate::base::text::{casefold, truncate};
-use crate::conversation::transcript::TranscriptRole;
+use crate::conversation::transcript::{TranscriptRole, TranscriptRow};
 use crate::conversation::{EndedReason, Message, TEXT_BYTES_MAX, TRANSCRIPT_BYTES_MAX};
 
+/// A line that is being played.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct LineUnderWay {
+    /// The index of its transcript row.
+    row: usize,
+    /// The index of its message in the model's history.
+    message: usize,
+}
+
+/// The whole line, in thousandths.
+const WHOLE_PERMILLE: u32 = 1_000;
+
 impl Conversation {
-    /// The index of the row that the assistant is speaking, if any.
+    /// The index of the first row that the assistant is speaking, if any.
     #[must_use]
-    pub const fn speaking(&self) -> Option<usize> {
-        self.speaking
+    pub fn speaking(&self) -> Option<usize> {
+        self.speaking.front().filter(|_| self.is_being_spoken).map(|line| line.row)
     }
 
+    /// The rows from `from`, as they would be if the conversation ended at `now_ms`. `heard_permille` has the part of
+    /// each line being spoken that was heard; nothing was heard of further lines.
+    #[must_use]
+    pub fn rows_as_heard(&self, from: usize, now_ms: i64, heard_permille: &[u32]) -> Vec<TranscriptRow> {
+        let mut rows = self.transcript.get(from..).unwrap_or_default().to_vec();
+        if !self.is_being_spoken {
+            return rows;
+        }
+        let end_ms = self.offset_ms.max(now_ms.saturating_sub(self.started_ms));
+        let mut transcript_bytes = self.transcript_bytes;
+        for (nth, line) in self.speaking.iter().enumerate() {
+            let heard_permille = heard_permille.get(nth).copied().unwrap_or(0);
+            if let Some(row) = line.row.checked_sub(from).and_then(|place| rows.get_mut(place)) {
+                transcript_bytes = cut(row, heard_permille, end_ms, transcript_bytes);
+            }
+        }
+        rows
+    }
+
+    /// Says a line. It may be the last one within the limits.
     pub(super) fn say(&mut self, text: String) {
-        let text = truncate(text, TEXT_BYTES_MAX);
-        let row = self.row(TranscriptRole::Assistant, text.clone(), self.offset_ms);
-        self.speaking = Some(row.index);
-        if !self.record(row) {
+        if !self.speak(text) {
             return;
         }
-        self.history.push(Message::Assistant { text: text.clone() });
-        self.turns = self.turns.saturating_add(1);
-        let line = casefold(&text);
-        self.repeats = if line == self.last_line { self.repeats.saturating_add(1) } else { 1 };
-        self.last_line = line;
-        self.is_being_spoken = self.setup.is_spoken;
-        self.outputs.push_back(Output::Say { text });
         if self.turns >= self.setup.limits.turns_max {
             self.end(EndedReason::TurnLimit);
         } else if self.repeats >= self.setup.limits.repeats_max {
@@ -33,43 +57,78 @@ impl Conversation {
         }
     }
 
-    pub(super) fn spoken(&mut self) {
-        self.is_being_spoken = false;
-        let end_ms = self.offset_ms;
-        if let Some(row) = self.speaking.take().and_then(|index| self.transcript.get_mut(index)) {
-            row.end_ms = end_ms;
+    /// Says a line whatever the limits of turns and repetitions. Returns false if it exceeds the transcript's limit.
+    pub(super) fn speak(&mut self, text: String) -> bool {
+        let text = truncate(text, TEXT_BYTES_MAX);
+        let row = self.row(TranscriptRole::Assistant, text.clone(), self.offset_ms);
+        let line = LineUnderWay { row: row.index, message: self.history.len() };
+        if !self.record(row) {
+            return false;
+        }
+        self.line_answered();
+        self.speaking.push_back(line);
+        self.history.push(Message::Assistant { text: text.clone() });
+        self.turns = self.turns.saturating_add(1);
+        let line = casefold(&text);
+        self.repeats = if line == self.last_line { self.repeats.saturating_add(1) } else { 1 };
+        self.last_line = line;
+        self.is_being_spoken = self.setup.is_spoken;
+        self.outputs.push_back(Output::Say { text });
+        true
+    }
+
+    /// The conversation continues after a line: a written one cannot be interrupted any more.
+    pub(super) fn line_answered(&mut self) {
+        if !self.is_being_spoken {
+            self.speaking.clear();
         }
     }
 
-    /// Cuts the interrupted line to the part that was heard. The transcript keeps the complete line as well; the
-    /// model's history has only the heard part.
-    pub(super) fn interrupted(&mut self, heard_permille: u32) {
-        self.is_being_spoken = false;
+    pub(super) fn spoken(&mut self) {
         let end_ms = self.offset_ms;
-        let Some(row) = self.speaking.take().and_then(|index| self.transcript.get_mut(index)) else { return };
-        row.end_ms = end_ms;
-        if heard_permille >= 1_000 {
-            return;
+        if let Some(row) = self.speaking.pop_front().and_then(|line| self.transcript.get_mut(line.row)) {
+            row.end_ms = end_ms;
         }
-        let others = self.transcript_bytes.saturating_sub(row_bytes(row));
-        let intended = std::mem::take(&mut row.text);
-        row.text = heard_part(&intended, heard_permille).to_owned();
-        row.interrupted = true;
-        let heard = row.text.clone();
-        row.intended_text = Some(intended);
-        if others.saturating_add(row_bytes(row)) > TRANSCRIPT_BYTES_MAX - BRACKETS_BYTES {
-            // Both texts exceed the limit: keep the heard part.
-            row.intended_text = None;
-        }
-        self.transcript_bytes = others.saturating_add(row_bytes(row));
-        let line = self.history.iter_mut().rev().find_map(|message| match message {
-            Message::Assistant { text } => Some(text),
-            _ => None,
-        });
-        if let Some(line) = line {
-            *line = format!("{heard}…");
+        self.is_being_spoken &= !self.speaking.is_empty();
+        // The next line begins where this one ends.
+        if let Some(row) = self.speaking.front().and_then(|line| self.transcript.get_mut(line.row)) {
+            (row.start_ms, row.end_ms) = (end_ms, end_ms);
         }
     }
+
+    /// Cuts the lines being spoken to the part that was heard. The transcript keeps the complete lines as well; the
+    /// model's history has only the heard part.
+    pub(super) fn interrupted(&mut self, mut heard_permille: u32) {
+        self.is_being_spoken = false;
+        for line in std::mem::take(&mut self.speaking) {
+            let Some(row) = self.transcript.get_mut(line.row) else { continue };
+            self.transcript_bytes = cut(row, heard_permille, self.offset_ms, self.transcript_bytes);
+            if let Some(Message::Assistant { text }) = self.history.get_mut(line.message)
+                && row.interrupted
+            {
+                *text = format!("{}…", row.text);
+            }
+            heard_permille = 0;
+        }
+    }
+}
+
+/// Ends the row of a line of which this part was heard, whatever cut it. Returns the transcript's size afterwards.
+fn cut(row: &mut TranscriptRow, heard_permille: u32, end_ms: i64, transcript_bytes: usize) -> usize {
+    row.end_ms = end_ms;
+    if heard_permille >= WHOLE_PERMILLE {
+        return transcript_bytes;
+    }
+    let others = transcript_bytes.saturating_sub(row_bytes(row));
+    let intended = std::mem::take(&mut row.text);
+    row.text = heard_part(&intended, heard_permille).to_owned();
+    row.interrupted = true;
+    row.intended_text = Some(intended);
+    if others.saturating_add(row_bytes(row)) > TRANSCRIPT_BYTES_MAX - BRACKETS_BYTES {
+        // Both texts exceed the limit: keep the heard part.
+        row.intended_text = None;
+    }
+    others.saturating_add(row_bytes(row))
 }
 
 /// The first `permille` thousandths of a text, cut at the end of a word.

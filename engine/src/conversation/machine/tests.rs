@@ -451,6 +451,7 @@ fn setup(first_message: &str) -> ConversationSetup {
         seed: 1,
         limits: ConversationLimits::default(),
         is_spoken: false,
+        apology: String::new(),
     }
 }
 

@@ -3,10 +3,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{Conversation, Output, State};
+use crate::base::error::FieldProblem;
 use crate::base::text::{truncate, truncate_with_note};
+use crate::base::tool_parameters::ToolParameters;
 use crate::conversation::transcript::TranscriptRole;
 use crate::conversation::{
-    EndedReason, Message, TEXT_BYTES_MAX, TOOL_NAME_BYTES_MAX, TOOL_RESULT_BYTES_MAX, ToolRequest,
+    EndedReason, Message, TEXT_BYTES_MAX, TOOL_NAME_BYTES_MAX, TOOL_RESULT_BYTES_MAX, ToolRequest, ToolSpec,
 };
 
 /// A call without a result.
@@ -61,14 +63,15 @@ impl Conversation {
     /// Why a call is rejected; `None` if it can be sent.
     fn rejection(&self, request: &ToolRequest) -> Option<String> {
         if self.tool_calls_this_turn >= self.setup.limits.tool_calls_per_turn_max {
-            Some("No further tool call is possible in this turn: answer the user now.".to_owned())
-        } else if !self.setup.tools.iter().any(|tool| tool.name == request.name) {
-            Some(self.unknown_tool())
-        } else if !request.arguments.is_object() {
-            Some("The arguments must be a JSON object.".to_owned())
-        } else {
-            None
+            return Some("No further tool call is possible in this turn: answer the user now.".to_owned());
         }
+        let Some(tool) = self.setup.tools.iter().find(|tool| tool.name == request.name) else {
+            return Some(self.unknown_tool());
+        };
+        if !request.arguments.is_object() {
+            return Some("The arguments must be a JSON object.".to_owned());
+        }
+        unfit_arguments(tool, &request.arguments)
     }
 
     fn record_call(&mut self, request: ToolRequest, is_rejected: bool) -> PendingToolCall {
@@ -124,4 +127,13 @@ impl Conversation {
         self.history.extend(self.held.drain(..).map(|text| Message::User { text }));
         self.ask_model();
     }
+}
+
+/// Why the arguments do not fit the tool's `parameters`; `None` if they do.
+fn unfit_arguments(tool: &ToolSpec, arguments: &Value) -> Option<String> {
+    let checked =
+        ToolParameters::parse(&tool.parameters).and_then(|schema| schema.check_arguments(arguments));
+    let problem = |problem: &FieldProblem| format!("{} {}", problem.field, problem.message);
+    let problems: Vec<String> = checked.err()?.iter().map(problem).collect();
+    Some(format!("The arguments do not fit the tool's parameters: {}.", problems.join("; ")))
 }

@@ -4,10 +4,10 @@ use futures_util::stream::FuturesUnordered;
 use super::Drive;
 use crate::base::limits::LEASED_ATTEMPTS_MAX;
 use crate::base::time::Timestamp;
-use crate::conversation::{EndedReason, Input};
+use crate::conversation::EndedReason;
 use crate::live::call_journal::CallProgress;
 use crate::live::end_call::{CallJob, EndOfCall, LineEnd, end_call, ended};
-use crate::live::peer::Peer;
+use crate::live::peer::{Peer, PeerEvent};
 use crate::live::telephony::leg::Leg;
 use crate::storage::batch::Batch;
 use crate::storage::events::{self, Subscribers};
@@ -20,9 +20,7 @@ impl Drive<'_> {
         self.thinking = None;
         self.calling = FuturesUnordered::new();
         let reason = self.conversation.ended().unwrap_or(EndedReason::Aborted);
-        if peer.finish(reason).await {
-            self.handle(Input::Spoken);
-        }
+        self.settle_lines(peer, reason).await;
         for _ in 0..LEASED_ATTEMPTS_MAX {
             match self.write_end(reason).await {
                 Ok(()) => {
@@ -39,10 +37,33 @@ impl Drive<'_> {
         Err(Fault::Stale)
     }
 
+    /// Plays the last lines to their end, unless nobody can hear them, and records how much of them was heard.
+    async fn settle_lines(&mut self, peer: &mut dyn Peer, reason: EndedReason) {
+        let is_cut = self.is_line_over
+            || matches!(
+                reason,
+                EndedReason::UserHungUp
+                    | EndedReason::HungUpByRequest
+                    | EndedReason::MediaLost
+                    | EndedReason::Aborted
+            );
+        let events = if is_cut {
+            let ended_at_ms = self.conversation.now_ms();
+            let cut = PeerEvent::lines_cut(&peer.heard_permille(ended_at_ms));
+            cut.into_iter().map(|event| (ended_at_ms, event)).collect()
+        } else {
+            peer.finish().await
+        };
+        for (at_ms, event) in events {
+            self.conversation.handle(at_ms, event.into_input());
+        }
+    }
+
     async fn write_end(&mut self, reason: EndedReason) -> Result<(), Fault> {
         let session = self.session;
         let (services, call) = (&session.services, &session.call);
         let now = Timestamp::from_ms(self.now_ms());
+        let ended_at = Timestamp::from_ms(self.conversation.now_ms());
         let progress = CallProgress {
             offset_ms: self.conversation.offset_ms(),
             spent: self.spent,
@@ -56,7 +77,7 @@ impl Drive<'_> {
         let end = EndOfCall {
             call,
             leg: leg.as_ref(),
-            ended: ended::after_conversation(progress, reason, self.fault, answered_at, now),
+            ended: ended::after_conversation(progress, reason, self.fault, answered_at, ended_at),
             analysis: None,
             subscribers: &Subscribers::read(&subscribers)?,
             job: CallJob::Conversation(&session.lease),

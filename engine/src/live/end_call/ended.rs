@@ -116,6 +116,19 @@ pub(super) fn apply_carrier_facts(ended: &mut EndedCall, leg: &Leg) {
     }
 }
 
+/// The call was over when the carrier reported the end of its line, if that was before the conversation noticed.
+pub(super) fn apply_end_of_line(ended: &mut EndedCall, leg: &Leg) {
+    let Some(over_at) = leg.media_started_at.and(leg.line_over_at()) else { return };
+    let rows = ended.transcript.iter();
+    let last_row_ms = rows.map(|row| row.end_ms.max(row.start_ms)).max().unwrap_or(0);
+    // What is in the transcript has been.
+    let late_ms = (ended.ended_at - over_at).min(ended.duration_ms - last_row_ms);
+    if late_ms > 0 {
+        ended.duration_ms -= late_ms;
+        ended.ended_at = ended.ended_at + -late_ms;
+    }
+}
+
 /// Adds the carrier's price, as far as it is known.
 pub(super) fn apply_carrier_price(ended: &mut EndedCall, leg: &Leg, rates: &Rates) {
     if let Some(microusd) = rates.cost_microusd(leg.provider, leg.facts.billed, ended.duration_ms) {

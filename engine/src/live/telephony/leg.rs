@@ -76,6 +76,9 @@ pub struct CarrierFacts {
     /// How the call ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub end: Option<End>,
+    /// When it was reported, in ms since 1970; absent in reports from before this was recorded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub end_reported_ms: Option<i64>,
     /// The price.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub billed: Option<Billed>,
@@ -145,6 +148,16 @@ impl Leg {
             Some(end) => Some((end.reason, Some(end.fault))),
             None => None,
         }
+    }
+
+    /// When the cause of [`stop_reason`](Self::stop_reason) came: the carrier's report, or else the request to hang up.
+    pub fn stopped_at(&self) -> Option<Timestamp> {
+        self.line_over_at().or(self.hang_up_at)
+    }
+
+    /// When the carrier reported the end of its line.
+    pub fn line_over_at(&self) -> Option<Timestamp> {
+        self.facts.end_reported_ms.map(Timestamp::from_ms)
     }
 
     /// The command that ends the call at the carrier; `None` when the carrier has not assigned an id.
@@ -245,6 +258,7 @@ mod tests {
     #[test]
     fn stored_facts_are_read_unchanged() {
         let facts = CarrierFacts {
+            end_reported_ms: Some(1_000),
             end: Some(End::of(EndedReason::Busy, "busy 486").lasting(Some(0)).ended_by(Some(Side::Callee))),
             billed: Some(Billed { duration_ms: Some(0), cost_microusd: Some(13_000) }),
             answered: true,

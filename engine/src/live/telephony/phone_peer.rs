@@ -54,6 +54,8 @@ pub struct PhonePeer {
     events: VecDeque<PeerEvent>,
     /// Why the call has ended.
     ended: Option<PeerEvent>,
+    /// When it ended.
+    ended_at_ms: Option<i64>,
     /// Frames waiting to be sent.
     frames: VecDeque<Vec<i16>>,
     /// Whether [`PhoneOutput::Clear`] must be sent before anything else.
@@ -65,8 +67,8 @@ pub struct PhonePeer {
     progress_at_ms: i64,
     /// When waiting frames are sent next.
     send_at_ms: Option<i64>,
-    /// The line being spoken.
-    line: Option<SpokenLine>,
+    /// The lines being spoken, in their order.
+    lines: VecDeque<SpokenLine>,
     /// Pressed keys that are not reported yet.
     keys: String,
     /// When they are reported.
@@ -85,6 +87,15 @@ struct SpokenLine {
     until_ms: i64,
 }
 
+impl SpokenLine {
+    /// The part of the line that was heard when `heard_ms` of all audio were, in thousandths.
+    fn heard_permille(self, heard_ms: i64) -> u32 {
+        let whole_ms = (self.until_ms - self.from_ms).max(1);
+        let heard_ms = (heard_ms - self.from_ms).max(0);
+        u32::try_from(heard_ms.saturating_mul(1_000) / whole_ms).unwrap_or(1_000).min(1_000)
+    }
+}
+
 const LOST: PeerEvent = PeerEvent::Stop { reason: EndedReason::MediaLost, fault: CallFault::Carrier };
 const STOPPING: PeerEvent = PeerEvent::Stop { reason: EndedReason::Aborted, fault: CallFault::Platform };
 
@@ -97,13 +108,14 @@ impl PhonePeer {
             decoder: ToneDecoder::new(rate),
             events: VecDeque::new(),
             ended: None,
+            ended_at_ms: None,
             frames: VecDeque::new(),
             must_clear: false,
             playback: Playback::default(),
             unmarked_ms: 0,
             progress_at_ms: 0,
             send_at_ms: None,
-            line: None,
+            lines: VecDeque::new(),
             keys: String::new(),
             keys_at_ms: 0,
             started_at_ms: None,
@@ -128,6 +140,9 @@ impl PhonePeer {
             }
             PhoneInput::Stopping => self.ended = Some(STOPPING),
             PhoneInput::Gone => self.ended = Some(PeerEvent::Gone),
+        }
+        if self.ended.is_some() {
+            self.ended_at_ms = Some(now_ms);
         }
     }
 
@@ -157,11 +172,17 @@ impl PhonePeer {
         self.events.pop_front().or_else(|| self.ended.clone())
     }
 
+    /// Whether an event waits for [`poll_event`](Self::poll_event), other than the end.
+    #[must_use]
+    pub fn has_events(&self) -> bool {
+        !self.events.is_empty()
+    }
+
     /// When [`PhoneInput::Tick`] and [`poll_output`](Self::poll_output) are due, without earlier inputs.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<i64> {
         let keys = (!self.keys.is_empty()).then_some(self.keys_at_ms);
-        let marks = self.line.map(|_| self.marks_are_late_at_ms());
+        let marks = self.is_speaking().then(|| self.marks_are_late_at_ms());
         [keys, marks, self.send_at_ms].into_iter().flatten().min()
     }
 
@@ -169,6 +190,12 @@ impl PhonePeer {
     #[must_use]
     pub const fn ended(&self) -> Option<&PeerEvent> {
         self.ended.as_ref()
+    }
+
+    /// When the call has ended, once it has.
+    #[must_use]
+    pub const fn ended_at_ms(&self) -> Option<i64> {
+        self.ended_at_ms
     }
 
     /// Whether the media stream has begun.
@@ -179,8 +206,15 @@ impl PhonePeer {
 
     /// Whether the assistant's speech is still being played.
     #[must_use]
-    pub const fn is_speaking(&self) -> bool {
-        self.line.is_some()
+    pub fn is_speaking(&self) -> bool {
+        !self.lines.is_empty()
+    }
+
+    /// How much of each line being spoken was heard by `at_ms`, in thousandths.
+    #[must_use]
+    pub fn heard_permille(&self, at_ms: i64) -> Vec<u32> {
+        let heard_ms = self.playback.heard_ms(at_ms);
+        self.lines.iter().map(|line| line.heard_permille(heard_ms)).collect()
     }
 
     /// When all speech will have been played and its last mark returned, if the carrier plays in real time.
@@ -232,22 +266,21 @@ impl PhonePeer {
         let audio = ToneEncoder::speak(text, self.rate);
         self.frames.extend(audio.chunks_exact(self.rate.frame_samples()).map(<[i16]>::to_vec));
         let until_ms = self.playback.sent_ms() + self.queued_ms();
-        // Consecutive lines count as one.
-        let from_ms = self.line.map_or(from_ms, |line| line.from_ms);
-        self.line = Some(SpokenLine { from_ms, until_ms });
+        self.lines.push_back(SpokenLine { from_ms, until_ms });
     }
 
     /// Stops the assistant if it speaks.
     fn interrupt(&mut self, now_ms: i64) {
-        let Some(SpokenLine { from_ms, until_ms }) = self.line.take() else { return };
+        if !self.is_speaking() {
+            return;
+        }
+        let heard_permille = self.heard_permille(now_ms);
+        self.lines.clear();
         self.frames.clear();
         self.unmarked_ms = 0;
         self.must_clear = true;
-        let heard_ms = (self.playback.cleared(now_ms) - from_ms).max(0);
-        let whole_ms = (until_ms - from_ms).max(1);
-        let heard_permille =
-            u32::try_from(heard_ms.saturating_mul(1_000) / whole_ms).unwrap_or(1_000).min(1_000);
-        self.events.push_back(PeerEvent::Interrupted { heard_permille });
+        self.playback.cleared(now_ms);
+        self.events.extend(PeerEvent::lines_cut(&heard_permille));
     }
 
     fn played(&mut self, now_ms: i64, name: &str) {
@@ -261,7 +294,7 @@ impl PhonePeer {
     /// Treats all sent audio as played when the carrier returns no marks, or has lost them: otherwise the line would
     /// never end, and silence after it would not be detected.
     fn expire_marks(&mut self, now_ms: i64) {
-        if self.line.is_some() && now_ms >= self.marks_are_late_at_ms() {
+        if self.is_speaking() && now_ms >= self.marks_are_late_at_ms() {
             self.mark_sent(now_ms);
             self.playback.all_played(now_ms);
             self.progress_at_ms = now_ms;
@@ -274,11 +307,9 @@ impl PhonePeer {
     }
 
     fn report_spoken(&mut self, now_ms: i64) {
-        if let Some(line) = self.line
-            && self.frames.is_empty()
-            && self.playback.heard_ms(now_ms) >= line.until_ms
-        {
-            self.line = None;
+        let heard_ms = self.playback.heard_ms(now_ms);
+        while self.lines.front().is_some_and(|line| line.until_ms <= heard_ms) {
+            self.lines.pop_front();
             self.events.push_back(PeerEvent::Spoken);
         }
     }

@@ -50,8 +50,10 @@ impl PhoneSocket<'_> {
                 PhoneOutput::Mark(mark) => self.codec.mark(&mark.to_string()),
                 PhoneOutput::Clear => self.codec.clear(),
             };
+            // A connection that takes nothing any more was lost when it stopped, not when the host gave up.
+            let since_ms = self.clock.now_ms();
             if self.socket.send(message).await.is_err() {
-                self.handle(PhoneInput::Gone);
+                self.peer.handle(since_ms, PhoneInput::Gone);
                 return Err(Gone);
             }
         }
@@ -107,18 +109,26 @@ impl PhoneSocket<'_> {
         }
     }
 
-    /// Plays the remaining speech, but not beyond the lease. Returns whether all of it was played.
-    async fn play_remaining(&mut self) -> bool {
+    /// Plays the remaining speech, but not beyond the lease.
+    async fn play_remaining(&mut self) -> Vec<(i64, PeerEvent)> {
         let now_ms = self.clock.now_ms();
         let until_ms = self.peer.playback_ends_at_ms(now_ms).min(now_ms + PHONE_FINAL_PLAYBACK_MS);
-        while self.peer.is_speaking() && self.clock.now_ms() < until_ms {
-            match self.next(until_ms).await {
-                PeerEvent::Spoken => return true,
-                PeerEvent::Gone | PeerEvent::Stop { .. } | PeerEvent::Interrupted { .. } => return false,
-                _ => {}
+        let mut played = Vec::new();
+        let mut is_over = false;
+        while !is_over
+            && (self.peer.is_speaking() || self.peer.has_events())
+            && self.clock.now_ms() < until_ms
+        {
+            let event = self.next(until_ms).await;
+            is_over = matches!(event, PeerEvent::Gone | PeerEvent::Stop { .. });
+            if matches!(event, PeerEvent::Spoken | PeerEvent::Interrupted { .. }) {
+                played.push((self.clock.now_ms(), event));
             }
         }
-        false
+        let over_at_ms = self.peer.ended_at_ms().unwrap_or_else(|| self.clock.now_ms());
+        let cut = PeerEvent::lines_cut(&self.peer.heard_permille(over_at_ms));
+        played.extend(cut.into_iter().map(|event| (over_at_ms, event)));
+        played
     }
 }
 
@@ -140,16 +150,16 @@ impl Peer for PhoneSocket<'_> {
         })
     }
 
-    fn finish(&mut self, reason: EndedReason) -> BoxFuture<'_, bool> {
-        // After a hang-up or an abort, nothing more is played.
-        let is_aborted = matches!(
-            reason,
-            EndedReason::UserHungUp
-                | EndedReason::HungUpByRequest
-                | EndedReason::MediaLost
-                | EndedReason::Aborted
-        );
-        Box::pin(async move { !is_aborted && self.play_remaining().await })
+    fn heard_permille(&self, at_ms: i64) -> Vec<u32> {
+        self.peer.heard_permille(at_ms)
+    }
+
+    fn ended_at_ms(&self) -> Option<i64> {
+        self.peer.ended_at_ms()
+    }
+
+    fn finish(&mut self) -> BoxFuture<'_, Vec<(i64, PeerEvent)>> {
+        Box::pin(self.play_remaining())
     }
 
     fn end<'a>(&'a mut self, _: &'a CallId, _: EndedReason, _: i64) -> BoxFuture<'a, ()> {
@@ -261,7 +271,8 @@ mod tests {
         let mut peer = PhoneMedia::new(Box::new(EmptyCodec)).into_peer(&mut socket, &clock);
         let row = line(&"x".repeat(MAX_CHARS));
         assert_eq!(peer.send_row(&row).now_or_never(), Some(Ok(())));
-        assert_eq!(peer.finish(EndedReason::AssistantEnded).now_or_never(), Some(false));
+        let played = peer.finish().now_or_never().unwrap();
+        assert!(matches!(played[..], [(_, PeerEvent::Interrupted { .. })]), "{played:?}");
         let passed_ms = clock.now_ms() - 1_000;
         assert!(passed_ms <= PHONE_FINAL_PLAYBACK_MS, "{passed_ms} ms");
     }

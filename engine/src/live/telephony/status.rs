@@ -77,7 +77,10 @@ impl<'a> Change<'a> {
         facts.billed = merge_billed(facts.billed, report.billed);
         let mut end = None;
         if let Some(Progress::Ended(reported)) = &report.progress {
-            facts.end.get_or_insert_with(|| reported.clone());
+            if facts.end.is_none() {
+                facts.end = Some(reported.clone());
+                facts.end_reported_ms = Some(services.ports().clock.now_ms());
+            }
             // A running conversation ends its own call and uses these facts.
             end = facts.end.clone().filter(|_| !before.is_over && before.media_started_at.is_none());
         }

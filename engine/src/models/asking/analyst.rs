@@ -9,6 +9,7 @@ use super::provider::ProviderModel;
 use crate::base::limits::SUMMARY_BYTES_MAX;
 use crate::base::text::{collapse_whitespace, truncate};
 use crate::conversation::Sentiment;
+use crate::conversation::transcript::TranscriptRole;
 use crate::models::openai::completion::Completion;
 use crate::models::openai::messages::{system, user};
 use crate::models::openai::request::ChatRequest;
@@ -66,7 +67,13 @@ const PROMPT: &str = "You look back at a telephone call between a user and an as
     sentences\", \"sentiment\": \"how the user felt: positive, neutral, negative, or unknown\"}";
 
 fn request(turn: &AnalysisTurn<'_>) -> ChatRequest {
-    let rows = turn.transcript.iter().map(|row| json!({"role": row.role, "text": shown(&row.text)}));
+    let rows = turn.transcript.iter().map(|row| {
+        let mut shown = json!({"role": row.role, "text": shown(&row.text)});
+        if row.role == TranscriptRole::ToolCall && row.is_error == Some(true) {
+            shown["refused"] = json!("this call was never made");
+        }
+        shown
+    });
     let call = json!({"rows": within(rows.collect())});
     ChatRequest { messages: vec![system(PROMPT), user(&call.to_string())], tools: Vec::new(), seed: Some(0) }
 }

@@ -201,7 +201,13 @@ fn reported(error: &ProviderError, pause_ms: Option<u64>, options: Option<Option
                 Some(left) => Next::Without(left),
                 None => Next::GiveUp,
             };
-            AttemptError::new(FailureCode::Rejected, format!("rejected the request{status}{said}"), next)
+            // Its name is a setting of the operator's, like its provider's key.
+            let fault = match error.is_unknown_model() && matches!(next, Next::GiveUp) {
+                true => CallFault::Operator,
+                false => CallFault::Provider,
+            };
+            let what = format!("rejected the request{status}{said}");
+            AttemptError { fault, ..AttemptError::new(FailureCode::Rejected, what, next) }
         }
         ErrorClass::Timeout => AttemptError::new(
             FailureCode::Timeout,

@@ -78,6 +78,32 @@ impl ProviderError {
         }
     }
 
+    /// Whether the provider does not know the model. Providers word it differently, some with status 400.
+    pub fn is_unknown_model(&self) -> bool {
+        if self.class() != ErrorClass::Request {
+            return false;
+        }
+        let kind = self.kind.to_ascii_lowercase();
+        let message = self.message.to_ascii_lowercase();
+        let unknown = [
+            "not found",
+            "not exist",
+            "unknown",
+            "invalid model",
+            "not a valid model",
+            "no such",
+            "not available",
+            "not supported for api version",
+        ];
+        let is_about_a_model = message.contains("model") && !message.contains("parameter");
+        // An address without chat completions answers 404, too: that is the operator's setting as well.
+        self.status == Some(404)
+            || (kind.contains("model")
+                && ["not_found", "invalid", "not_available"].iter().any(|word| kind.contains(word)))
+            || ((self.param == "model" || is_about_a_model)
+                && unknown.iter().any(|words| message.contains(words)))
+    }
+
     /// The provider's message for the assistant's owner: addresses and anything that looks like a key, even truncated or
     /// masked, are replaced with `…`.
     pub fn shown(&self) -> String {
@@ -234,6 +260,45 @@ mod tests {
         assert_eq!(class(None, "requests rate_limit_exceeded"), ErrorClass::RateLimit);
         assert_eq!(class(None, "invalid_request_error"), ErrorClass::Request);
         assert_eq!(class(None, "server_error"), ErrorClass::Unavailable);
+    }
+
+    #[test]
+    fn an_unknown_model_is_recognized_in_every_wording() {
+        let error = |status, body: Value| ProviderError::read(&body, Some(status));
+        for (status, body) in [
+            (
+                404,
+                json!({"error": {"message": "The model `x` does not exist", "type": "invalid_request_error", "code": "model_not_found"}}),
+            ),
+            (
+                404,
+                json!({"error": {"message": "model 'x' not found, try pulling it first", "type": "api_error"}}),
+            ),
+            (404, json!(null)),
+            (
+                400,
+                json!({"object": "error", "message": "Invalid model: x", "type": "invalid_model", "code": "1500"}),
+            ),
+            (400, json!({"error": {"message": "x is not a valid model ID", "code": 400}})),
+            (
+                400,
+                json!({"error": {"message": "Model Not Exist", "type": "invalid_request_error", "param": null}}),
+            ),
+        ] {
+            assert!(error(status, body.clone()).is_unknown_model(), "{body}");
+        }
+        for (status, body) in [
+            (
+                400,
+                json!({"error": {"message": "Unsupported parameter: 'max_tokens' is not supported with this model.", "param": "max_tokens"}}),
+            ),
+            (400, json!({"error": {"message": "This model's maximum context length is 8192 tokens."}})),
+            (422, json!({"detail": [{"loc": ["body", "seed"], "msg": "unknown field"}]})),
+            (401, json!({"error": {"message": "model not found for this key"}})),
+            (503, json!({"error": {"message": "model not found on any server"}})),
+        ] {
+            assert!(!error(status, body.clone()).is_unknown_model(), "{body}");
+        }
     }
 
     #[test]

@@ -8,6 +8,7 @@ pub const BEHAVIOURS: &[(&str, Behaviour)] = &[
     ("0202", Behaviour::Late),
     ("0400", Behaviour::BadNumber),
     ("0401", Behaviour::Unauthorized),
+    ("0403", Behaviour::NotOurs),
     ("0429", Behaviour::TooMany),
     ("0500", Behaviour::Broken),
     ("0201", Behaviour::NoId),
@@ -24,7 +25,7 @@ pub fn behaviour(number: &str) -> Behaviour {
 impl Behaviour {
     /// Whether the call may exist and ring although the response did not confirm it.
     pub fn has_the_call(self) -> bool {
-        !matches!(self, Self::BadNumber | Self::Unauthorized | Self::TooMany)
+        !matches!(self, Self::BadNumber | Self::NotOurs | Self::Unauthorized | Self::TooMany)
     }
 }
 

@@ -74,6 +74,9 @@ impl Wire for TelnyxWire {
                 "The 'to' parameter must be in E164 format.",
                 Some("/to"),
             ),
+            Behaviour::NotOurs => {
+                error(403, "10010", "Authorization failed", "Unverified origination number D51", None)
+            }
             Behaviour::Unauthorized => unauthorized(),
             Behaviour::TooMany => {
                 let detail = "You have exceeded the maximum number of allowed requests.";

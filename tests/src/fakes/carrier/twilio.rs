@@ -59,6 +59,11 @@ impl Wire for TwilioWire {
                 21_211,
                 "The phone number you are attempting to call, 5551234567, is not valid.",
             ),
+            Behaviour::NotOurs => api::error(
+                400,
+                21_210,
+                "The source phone number provided, 5551234567, is not yet verified for your account.",
+            ),
             Behaviour::Unauthorized => api::error(401, 20_003, "Authenticate"),
             Behaviour::TooMany => api::error(429, 20_429, "Too Many Requests"),
             Behaviour::Broken => api::error(500, 20_500, "An internal server error has occurred"),

@@ -176,6 +176,7 @@ impl Wire for VonageWire {
     fn refused(&self, behaviour: Behaviour) -> Option<ApiReply> {
         Some(match behaviour {
             Behaviour::BadNumber => bad_request("to[0].number: must be a number in E.164"),
+            Behaviour::NotOurs => bad_request("from.number: is not linked to this application"),
             Behaviour::Unauthorized => unauthorized("no such application"),
             Behaviour::TooMany => problem(429, "Too Many Requests", "Please slow down", None),
             Behaviour::Broken => problem(500, "Internal Server Error", "Something went wrong", None),

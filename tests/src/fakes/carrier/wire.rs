@@ -190,6 +190,8 @@ pub enum Behaviour {
     Late,
     /// The number is invalid.
     BadNumber,
+    /// Rejected: the account does not own the calling number.
+    NotOurs,
     /// The credentials are rejected (401).
     Unauthorized,
     /// Too many requests (429).

@@ -107,8 +107,8 @@ impl Reply {
 pub fn act(model: &str, body: &Value, first: bool) -> Act {
     let echo = || Reply::say(last_user(body));
     Act::Reply(match model {
-        "echo" | "tools" | "parallel-tools" | "unknown-tool" | "bad-arguments" | "says-goodbye"
-        | "repeats"
+        "echo" | "tools" | "parallel-tools" | "unknown-tool" | "bad-arguments" | "unfit-arguments"
+        | "says-goodbye" | "repeats"
             if looks_back(body) =>
         {
             analyst()
@@ -121,6 +121,8 @@ pub fn act(model: &str, body: &Value, first: bool) -> Act {
             calls: vec![(own_tools(body)[0].clone(), "{\"x\": ".to_owned())],
             ..Reply::default()
         }),
+        "unfit-arguments" => after_tools(body)
+            .unwrap_or_else(|| Reply::call(own_tools(body)[0].clone(), &json!({"order": 17}))),
         "says-goodbye" => Reply::call("end_call", &json!({"last_words": "Goodbye, and thank you."})),
         "repeats" => Reply::say("I am here to help."),
         "says-nothing" => Reply::say(""),

@@ -196,6 +196,7 @@ impl Default for Call {
             seed: 1,
             limits,
             is_spoken: true,
+            apology: String::new(),
         };
         Self {
             peer: PhonePeer::new(RATE),

@@ -36,6 +36,7 @@ pub(super) fn refused(behaviour: Behaviour) -> Option<ApiReply> {
     Some(match behaviour {
         Behaviour::Take | Behaviour::Late | Behaviour::Hang | Behaviour::Cut => return None,
         Behaviour::BadNumber => error(400, "to parameter is invalid"),
+        Behaviour::NotOurs => error(400, "from parameter is not a number of this account"),
         Behaviour::Unauthorized => unauthorized(),
         Behaviour::TooMany => error(429, "You have exceeded the number of requests allowed"),
         Behaviour::Broken => error(500, "Internal Server Error"),

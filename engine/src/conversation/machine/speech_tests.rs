@@ -1,0 +1,123 @@
+//! What was heard of the assistant's lines, whatever ends them.
+use serde_json::json;
+
+use super::*;
+use crate::conversation::ToolRequest;
+
+const LINE: &str = "One two three four five six seven eight nine ten.";
+
+#[test]
+fn a_line_is_cut_after_the_end_of_the_conversation() {
+    let mut call = spoken(LINE);
+    call.handle(3_000, Input::HangUp { by: Party::User });
+    call.handle(3_000, Input::Interrupted { heard_permille: 500 });
+    let row = &call.transcript()[0];
+    assert_eq!((row.text.as_str(), row.interrupted), ("One two three four five", true));
+    assert_eq!((row.intended_text.as_deref(), row.start_ms, row.end_ms), (Some(LINE), 0, 3_000));
+    assert_eq!((call.ended(), call.offset_ms()), (Some(EndedReason::UserHungUp), 3_000));
+}
+
+#[test]
+fn an_end_that_is_found_late_was_at_its_own_time() {
+    let mut call = spoken(LINE);
+    call.handle(4_000, Input::Tick);
+    call.handle(7_842, Input::Noise);
+    call.handle(3_300, Input::Stop { reason: EndedReason::UserHungUp });
+    call.handle(3_300, Input::Interrupted { heard_permille: 100 });
+    assert_eq!((call.offset_ms(), call.now_ms()), (3_300, 3_300));
+    assert_eq!(call.transcript()[0].end_ms, 3_300);
+    // What is in the transcript was said before the end.
+    let mut call = spoken(LINE);
+    call.handle(2_000, Input::Spoken);
+    call.handle(5_000, user("Hello?"));
+    call.handle(3_300, Input::Stop { reason: EndedReason::UserHungUp });
+    assert_eq!(call.offset_ms(), 5_000);
+}
+
+#[test]
+fn each_of_several_lines_has_its_own_time_and_cut() {
+    let mut call = spoken("");
+    call.handle(1_000, user("Order 7?"));
+    let calls = vec![ToolRequest { name: "order".into(), arguments: json!({}) }];
+    let reply = AssistantReply::CallTools { text: "One moment please.".into(), calls };
+    call.handle(1_100, Input::AssistantReply { request: 1, reply });
+    let result = Input::ToolResult { id: "c_t1".into(), text: "sent".into(), is_error: false };
+    call.handle(1_200, result);
+    let reply = AssistantReply::Say { text: LINE.into() };
+    call.handle(1_300, Input::AssistantReply { request: 2, reply });
+    assert_eq!(call.speaking(), Some(1));
+    let heard = call.rows_as_heard(1, 1_500, &[400]);
+    let texts: Vec<_> = heard.iter().map(|row| (row.text.as_str(), row.interrupted)).collect();
+    assert_eq!(texts[0], ("One", true));
+    assert_eq!((texts[3], heard[3].intended_text.as_deref()), (("", true), Some(LINE)), "it has not begun");
+    call.handle(2_000, Input::Spoken);
+    assert_eq!(call.speaking(), Some(4));
+    let heard = call.rows_as_heard(4, 3_500, &[500]);
+    call.handle(3_500, Input::Interrupted { heard_permille: 500 });
+    let rows = call.transcript();
+    assert_eq!((rows[1].start_ms, rows[1].end_ms, rows[1].interrupted), (1_100, 2_000, false));
+    assert_eq!((rows[4].start_ms, rows[4].end_ms, rows[4].interrupted), (2_000, 3_500, true));
+    assert_eq!(heard, rows[4..], "the journal has the same cut as the transcript");
+    assert_eq!(call.history().last(), Some(&Message::Assistant { text: "One two three four five…".into() }));
+}
+
+#[test]
+fn a_failed_model_is_apologized_for() {
+    let mut call = spoken("Hello.");
+    call.handle(1_000, Input::Spoken);
+    call.handle(2_000, user("Are you open?"));
+    call.handle(3_000, Input::ModelFailed { request: 1, reason: "gone".into() });
+    assert_eq!(call.transcript().last().unwrap().text, "I am sorry.");
+    assert_eq!(call.ended(), Some(EndedReason::ModelFailed));
+    call.handle(4_000, Input::Spoken);
+    assert_eq!((call.transcript().last().unwrap().end_ms, call.offset_ms()), (4_000, 4_000));
+    // The limits do not change the reason.
+    let mut call = spoken("I am sorry.");
+    call.setup.limits.turns_max = 3;
+    call.setup.limits.repeats_max = 2;
+    call.handle(2_000, user("Are you open?"));
+    call.handle(3_000, Input::ModelFailed { request: 1, reason: "gone".into() });
+    let ends = std::iter::from_fn(|| call.poll()).filter(|output| matches!(output, Output::Ended { .. }));
+    assert_eq!(ends.collect::<Vec<_>>(), [Output::Ended { reason: EndedReason::ModelFailed }]);
+}
+
+#[test]
+fn arguments_that_do_not_fit_are_refused_before_the_call() {
+    let mut call = spoken("");
+    call.handle(1_000, user("Order 7?"));
+    let reply = AssistantReply::call("order", json!({"number": "seven"}));
+    call.handle(1_100, Input::AssistantReply { request: 1, reply });
+    let outputs: Vec<_> = std::iter::from_fn(|| call.poll()).collect();
+    assert!(!outputs.iter().any(|output| matches!(output, Output::CallTool { .. })), "{outputs:?}");
+    let [_, made, result] = call.transcript() else { panic!("{:?}", call.transcript()) };
+    assert_eq!((made.is_error, result.is_error), (Some(true), Some(true)));
+    assert!(
+        result.text.starts_with("The arguments do not fit the tool's parameters: number "),
+        "{}",
+        result.text
+    );
+}
+
+fn spoken(first_message: &str) -> Conversation {
+    let mut call = Conversation::new(ConversationSetup {
+        id: "c".into(),
+        instructions: String::new(),
+        first_message: first_message.into(),
+        knowledge: Vec::new(),
+        tools: vec![ToolSpec {
+            name: "order".into(),
+            description: String::new(),
+            parameters: json!({"type": "object", "properties": {"number": {"type": "integer"}}}),
+        }],
+        seed: 1,
+        limits: ConversationLimits::default(),
+        is_spoken: true,
+        apology: "I am sorry.".into(),
+    });
+    call.handle(0, Input::Start);
+    call
+}
+
+fn user(text: &str) -> Input {
+    Input::UserText { text: text.into(), duration_ms: 0 }
+}

@@ -1,0 +1,76 @@
+//! The binary is killed (SIGKILL) while it greets a caller at each of the four carriers: the log says how much of the
+//! greeting was heard, and how long the call lasted.
+#![allow(missing_docs, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use sidetone_tests::fakes::carrier::{Carriers, PROVIDERS, Phone};
+use sidetone_tests::process::{Folder, Server, bootstrap_key};
+
+const LISTENED: Duration = Duration::from_millis(6_200);
+const TIMEOUT: Duration = Duration::from_secs(30);
+
+#[test]
+fn a_kill_in_the_greeting_leaves_a_line_cut_where_it_was_heard() {
+    let folder = Folder::new();
+    let data = folder.path().join("data");
+    let key = bootstrap_key(11);
+    let carriers = Carriers::shared();
+    let mut settings = carriers.settings();
+    settings.push(("SIDETONE_BOOTSTRAP_KEYS", key.clone()));
+    let settings: Vec<(&str, &str)> = settings.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    let server = Server::start(&data, &settings);
+    carriers.serve(server.address());
+    let greeting = "We have a great many things to tell you about our opening hours. ".repeat(12);
+    let greeting = greeting.trim();
+    let mut client = server.connect(&key);
+    let assistant = json!({"name": "Desk", "instructions": "Be kind.", "first_message": greeting,
+                           "model": "builtin/rules", "voice": "builtin/tone"});
+    let assistant = client.expect(201, "POST", "/assistants", Some(&assistant))["id"].clone();
+    let phones: Vec<Phone> = (PROVIDERS.iter().zip(0..))
+        .map(|(provider, nth)| {
+            let (from, to) = (format!("+4420000{nth}0000"), format!("+4420000{nth}7777"));
+            let binding = json!({"assistant_id": assistant, "provider": provider});
+            client.send("PUT", &format!("/numbers/{from}"), &[], Some(&binding)).expect("an answer");
+            let order = json!({"assistant_id": assistant, "to": to, "from": from});
+            client.expect(201, "POST", "/calls/outbound", Some(&order));
+            let mut phone = carriers.get(provider).rings(&to);
+            phone.ring();
+            phone.answer();
+            phone
+        })
+        .collect();
+    std::thread::sleep(LISTENED);
+    server.kill();
+    drop(phones);
+    let server = Server::start(&data, &settings);
+    carriers.serve(server.address());
+    let mut client = server.connect(&key);
+    let deadline = Instant::now() + TIMEOUT;
+    let calls = loop {
+        let calls = client.expect(200, "GET", "/calls", None)["calls"].clone();
+        let calls: Vec<Value> = calls.as_array().expect("a list").clone();
+        if calls.iter().all(|call| call["status"] == "ended") {
+            break calls;
+        }
+        assert!(Instant::now() < deadline, "{calls:#?}");
+        std::thread::sleep(Duration::from_millis(50));
+    };
+    assert_eq!(calls.len(), PROVIDERS.len());
+    for call in calls {
+        let id = call["id"].as_str().expect("an id");
+        let call = client.expect(200, "GET", &format!("/calls/{id}"), None);
+        let row = &call["transcript"][0];
+        assert_eq!(call["ended_reason"], "aborted", "{call:#}");
+        assert_eq!(
+            (&row["interrupted"], &row["intended_text"]),
+            (&json!(true), &json!(greeting)),
+            "{call:#}"
+        );
+        let heard = row["text"].as_str().expect("a text");
+        assert!(greeting.starts_with(heard), "{heard:?}");
+        assert!(!heard.is_empty() && heard.len() < greeting.len() / 2, "{heard:?}");
+        assert!(call["duration_ms"].as_i64().expect("a duration") >= 2_000, "{call:#}");
+    }
+    assert!(server.stop().success(), "the server stops cleanly");
+}
