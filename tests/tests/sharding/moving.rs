@@ -102,10 +102,13 @@ fn requests_during_a_move_are_applied_once_or_can_be_retried() {
         let known = made.entry(name.clone()).or_insert_with(|| id.clone());
         assert_eq!(*known, id, "{name}: a retry returns the same resource");
     }
-    let list = cluster.send(&isolates[0], &tenant, |world| world.get("/assistants")).unwrap().ok().json;
+    let (mut list, mut path) = (Vec::new(), Some("/assistants?limit=1000".to_owned()));
+    while let Some(here) = path {
+        let part = cluster.send(&isolates[0], &tenant, |world| world.get(&here)).unwrap().ok();
+        path = part.next();
+        list.extend(part.json.as_array().unwrap().clone());
+    }
     let listed: Vec<(&str, &str)> = list
-        .as_array()
-        .unwrap()
         .iter()
         .map(|one| (one["name"].as_str().unwrap(), one["id"].as_str().unwrap()))
         .filter(|(name, _)| name.starts_with("request "))
