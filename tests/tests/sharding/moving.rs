@@ -275,6 +275,11 @@ fn furnished(cluster: &Cluster, shard: usize) -> (World, String) {
     // The rows of a run with a slow model.
     let mut rows = vec![sql!("INSERT INTO conversation_journal (workspace_id, conversation_id, place, entry)
          SELECT workspace_id, id, 0, '{}' FROM runs WHERE workspace_id = :workspace_id AND status = 'completed'", workspace_id = &id)];
+    rows.push(sql!(
+        "INSERT INTO spending_reservations (workspace_id, call_id, microusd, models_microusd)
+         SELECT workspace_id, call_id, 5, 5 FROM live_calls WHERE workspace_id = :workspace_id",
+        workspace_id = &id
+    ));
     rows.extend(spending::add(&WorkspaceId::from_stored(&*id), STARTED_AT_MS, 5));
     tenant.write(rows);
     // Some examples have executed jobs, so this adds queued runs.
