@@ -24,6 +24,7 @@ mod live;
 mod mcp;
 mod model_costs;
 mod model_faults;
+mod neighbours;
 mod numbers;
 mod outcomes;
 mod properties;
