@@ -15,15 +15,17 @@ use crate::server::panic_message;
 /// Passes hints to the runners of this process.
 #[derive(Default)]
 pub struct Wakes {
-    conversations: Notify,
+    calls: Notify,
     deliveries: Notify,
+    runs: Notify,
 }
 
 impl Wakes {
     fn of(&self, queue: JobQueue) -> &Notify {
         match queue {
-            JobQueue::Conversations => &self.conversations,
+            JobQueue::Calls => &self.calls,
             JobQueue::Deliveries => &self.deliveries,
+            JobQueue::Runs => &self.runs,
         }
     }
 }

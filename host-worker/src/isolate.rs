@@ -51,8 +51,11 @@ thread_local! {
 const DATABASE: &str = "DB";
 /// The binding of the bucket.
 const BUCKET: &str = "RECORDINGS";
-/// The binding of the queue for conversations.
-const CONVERSATIONS: &str = "JOBS";
+/// The binding of the queue for runs.
+const RUNS: &str = "JOBS";
+/// The binding of the queue for what calls still need. A deployment for an earlier version has none; there, the hints go
+/// with those for runs.
+const CALLS: &str = "CALLS";
 /// The binding of the queue for deliveries to webhooks.
 const DELIVERIES: &str = "DELIVERIES";
 /// A placeholder for the public URL before the first request; jobs do not use the URL.
@@ -101,7 +104,8 @@ fn create(env: &Env, default_base_url: &str) -> Result<Service, NotReady> {
     let binding =
         |error: worker::Error| NotReady { name: "wrangler.toml".to_owned(), detail: error.to_string() };
     let queue = |name| env.queue(name).map_err(binding);
-    let wakes = Arc::new(Wakes::new(queue(CONVERSATIONS)?, queue(DELIVERIES)?));
+    let calls = queue(CALLS).or_else(|_| queue(RUNS))?;
+    let wakes = Arc::new(Wakes::new(calls, queue(DELIVERIES)?, queue(RUNS)?));
     let blobs = Arc::new(R2::new(env.bucket(BUCKET).map_err(binding)?));
     let ports = Ports {
         database: Arc::new(D1::new(env.d1(DATABASE).map_err(binding)?)),

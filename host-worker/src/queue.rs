@@ -1,6 +1,6 @@
 //! Hints that jobs are due, over Cloudflare Queues. A message names a job queue and jobs in it. It may be lost,
 //! duplicated or late: the cron trigger finds all due jobs. Each job queue has its own Cloudflare queue, so an
-//! unresponsive receiver delays deliveries but no conversation.
+//! unresponsive receiver delays deliveries but no run, and a run delays no hang-up.
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
@@ -28,8 +28,9 @@ pub struct Hint {
 
 /// Collects hints until the invocation sends them: `wake` is synchronous, sending is not.
 pub struct Wakes {
-    conversations: worker::Queue,
+    calls: worker::Queue,
     deliveries: worker::Queue,
+    runs: worker::Queue,
     collected: Mutex<Vec<Wake>>,
 }
 
@@ -41,8 +42,8 @@ impl Queue for Wakes {
 
 impl Wakes {
     /// With the Cloudflare queue of each job queue.
-    pub fn new(conversations: worker::Queue, deliveries: worker::Queue) -> Self {
-        Self { conversations, deliveries, collected: Mutex::default() }
+    pub fn new(calls: worker::Queue, deliveries: worker::Queue, runs: worker::Queue) -> Self {
+        Self { calls, deliveries, runs, collected: Mutex::default() }
     }
 
     /// Whether there are no hints to send.
@@ -78,8 +79,9 @@ impl Wakes {
 
     fn of(&self, queue: JobQueue) -> &worker::Queue {
         match queue {
-            JobQueue::Conversations => &self.conversations,
+            JobQueue::Calls => &self.calls,
             JobQueue::Deliveries => &self.deliveries,
+            JobQueue::Runs => &self.runs,
         }
     }
 

@@ -108,6 +108,7 @@ function worker(env, context) {
     ...env,
     DB: faultyDatabase(env.DB),
     JOBS: faultyQueue(env.JOBS),
+    CALLS: faultyQueue(env.CALLS),
     DELIVERIES: faultyQueue(env.DELIVERIES),
   });
 }

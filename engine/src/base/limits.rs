@@ -203,10 +203,12 @@ pub const DELIVERY_ROUNDS_MAX: usize = 16;
 pub const EVENT_BYTES_MAX: usize = 1_800_000;
 /// Retention of events and deliveries.
 pub const EVENT_KEPT_MS: i64 = 30 * 24 * 60 * 60 * 1000;
-/// Old rows that one statement of a sweep removes.
+/// Expired rows of a kind that one round of the sweep removes.
 pub const SWEEP_ROWS_MAX: i64 = 500;
-/// Statements per sweep; the rest waits for the next sweep.
-pub const SWEEP_CHUNKS_MAX: usize = 8;
+/// Total size of the events that one round removes with their deliveries, when there is more than one.
+pub const SWEEP_BYTES_MAX: i64 = 8 * 1024 * 1024;
+/// Events without deliveries that one round removes.
+pub const SWEEP_LONE_EVENTS_MAX: i64 = 50;
 /// After a rotation, the old secret signs for this long unless the request shortens it.
 pub const SECRET_OVERLAP_MS_MAX: u64 = 24 * 60 * 60 * 1000;
 /// Length of a carrier's region.
@@ -263,8 +265,10 @@ pub const RECORDING_RATE_HZ_MIN: u32 = 8_000;
 pub const RECORDING_RATE_HZ_MAX: u32 = 48_000;
 /// A recording whose write takes longer counts as failed, and its blob is removed.
 pub const RECORDING_WRITE_MS_MAX: i64 = 24 * 60 * 60 * 1000;
-/// Recordings that one sweep removes: each takes a request, and an invocation at the edge has 50.
+/// Recordings that one round of the sweep removes: each takes a request, and an invocation at the edge has 50.
 pub const RECORDINGS_SWEPT_MAX: usize = 16;
+/// When the sweep tries again to remove a recording that could not be removed.
+pub const RECORDING_RETRY_MS: i64 = 10 * 60 * 1000;
 /// Resolution of a waveform.
 pub const WAVEFORM_PEAKS_PER_SECOND: u32 = 10;
 /// Bytes of a blob in memory while it is streamed.
@@ -288,6 +292,13 @@ pub const INVALID_CREDENTIALS_WINDOW_MS: i64 = 60_000;
 /// Addresses that are tracked; beyond that the older half is dropped.
 pub const INVALID_CREDENTIALS_ADDRESSES_MAX: usize = 10_000;
 
+/// Simulation runs of a workspace that a process runs at once, when no other workspace has any; they mostly wait for models
+/// and tools. There is an eighth more of places, for the others.
+pub const RUNS_AT_ONCE: u64 = 64;
+/// Likewise, hang-ups; and likewise, calls that are settled and analyzed.
+pub const CALL_JOBS_AT_ONCE: u64 = 64;
+/// Likewise, webhooks. Deliveries only wait, and an unresponsive receiver takes long.
+pub const DELIVERY_JOBS_AT_ONCE: u64 = 128;
 /// Lease on a claimed job.
 pub const JOB_LEASE_MS: i64 = 60_000;
 /// Attempts of a job. The end of its process counts as an attempt, so the limit exceeds the number of restarts on a bad

@@ -12,6 +12,8 @@ use crate::storage::jobs::JobKind;
 const SLOTS: usize = 4;
 /// Claims per invocation: with a few batches per job, this stays within the 50 queries of the free plan.
 const CLAIMS_MAX: usize = 4;
+/// Rounds of the sweep when the timer fires: one batch each, and the requests for recordings.
+const SWEEP_ROUNDS_MAX: usize = 4;
 /// How many jobs one invocation runs, and so how many one hint may represent.
 pub const JOBS_PER_INVOCATION: usize = SLOTS * CLAIMS_MAX;
 
@@ -43,9 +45,11 @@ impl Invocation {
         owner: &str,
         hints: impl IntoIterator<Item = Option<&'a str>>,
     ) -> Self {
-        let named: Option<Vec<JobQueue>> =
-            hints.into_iter().map(|name| name.and_then(JobQueue::parse)).collect();
-        let is_named = |queue: &JobQueue| named.as_ref().is_none_or(|named| named.contains(queue));
+        let named: Option<Vec<Vec<JobQueue>>> =
+            hints.into_iter().map(|name| name.and_then(JobQueue::named_by)).collect();
+        let is_named = |queue: &JobQueue| {
+            named.as_ref().is_none_or(|named| named.iter().flatten().any(|one| one == queue))
+        };
         let queues: Vec<JobQueue> = JobQueue::ALL.iter().copied().filter(is_named).collect();
         let claims_max = CLAIMS_MAX / queues.len().max(1);
         let parts = queues.into_iter().map(|queue| Part::Jobs { queue, claims_max }).collect();
@@ -56,16 +60,16 @@ impl Invocation {
     pub(crate) fn scheduled(services: Services, owner: &str) -> Self {
         let claims_max = CLAIMS_MAX / JobQueue::ALL.len();
         let jobs = |queue| Part::Jobs { queue, claims_max };
-        // Deliveries first: they end within their timeout, while conversations take longer.
-        let parts = [Part::Sweep, jobs(JobQueue::Deliveries), jobs(JobQueue::Conversations)];
-        Self { services, owner: owner.to_owned(), parts: parts.into() }
+        // Runs last: they take longest.
+        let parts = std::iter::once(Part::Sweep).chain(JobQueue::ALL.iter().copied().map(jobs));
+        Self { services, owner: owner.to_owned(), parts: parts.collect() }
     }
 
     /// Runs the next part. A host that collects hints sends them after each part, because a part can take long.
     pub async fn next(&mut self) -> Option<Report> {
         Some(match self.parts.pop_front()? {
             Part::Sweep => {
-                let failure = self.services.sweep().await.err();
+                let failure = self.services.sweep_rounds(SWEEP_ROUNDS_MAX, 0).await.1;
                 let incidents = failure.iter().map(sweep_failed).collect();
                 Report { incidents, retry_hints: false }
             }

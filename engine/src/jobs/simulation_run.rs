@@ -7,6 +7,7 @@ mod start;
 
 use crate::base::ids::{CallId, RunId};
 use crate::jobs::Failure;
+use crate::jobs::give_way::GiveWay;
 use crate::jobs::run_journal::{Journal, JournalEntry};
 use crate::services::Services;
 use crate::simulation::{SimulationFailure, SimulationPart};
@@ -19,7 +20,7 @@ use crate::storage::snapshots::{AssistantSnapshot, SimulationSnapshot};
 use drive::{Drive, Driven};
 
 /// Runs the simulation of the job.
-pub async fn run(services: &Services, job: &Job, run_id: &RunId) -> Result<(), Failure> {
+pub async fn run(services: &Services, job: &Job, run_id: &RunId, give_way: &GiveWay) -> Result<(), Failure> {
     let Some(Loaded { mut started, journal, inputs, is_open }) = load(services, job, run_id).await? else {
         return nothing_to_do(services, job).await;
     };
@@ -27,7 +28,7 @@ pub async fn run(services: &Services, job: &Job, run_id: &RunId) -> Result<(), F
         return Ok(());
     }
     let mut drive = Drive::new(services, job, &started, journal, inputs);
-    let driven = drive.run().await?;
+    let driven = drive.run(give_way).await?;
     let error = driven.result.as_ref().err().map(|failure| run_error(&driven, failure));
     record::end_run(services, job, &started, &mut drive, driven, error).await
 }

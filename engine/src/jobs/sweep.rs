@@ -1,50 +1,212 @@
 //! The sweep: deletes expired rows and removes unreachable blobs.
+//!
+//! It goes in rounds. Each kind of row has its own statement in a round, of a limited size, so none waits for another
+//! and no round blocks other writes for long. As long as a round finds something, another follows soon.
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use crate::base::ids::{self, prefix};
-use crate::base::limits::{EVENT_KEPT_MS, IDEMPOTENCY_WINDOW_MS, SWEEP_CHUNKS_MAX, SWEEP_ROWS_MAX};
+use crate::base::limits::{
+    EVENT_KEPT_MS, IDEMPOTENCY_WINDOW_MS, SWEEP_BYTES_MAX, SWEEP_LONE_EVENTS_MAX, SWEEP_ROWS_MAX,
+};
+use crate::ports::statement::{Rows, Statement};
 use crate::services::Services;
 use crate::sql;
 use crate::storage::fault::Fault;
 use crate::storage::recordings;
 
 /// The deliveries of an event are created right after it, so their ids contain the same time or a slightly later one. An
-/// event is deleted this much later, when its deliveries must be gone.
+/// event without deliveries is deleted this much later, so that no event goes before its deliveries.
 const MARGIN_MS: i64 = 60_000;
+/// How often a process looks for something to remove.
+const SWEEP_MS: i64 = 5 * 60 * 1000;
+/// Rounds in a row; then the process looks at its other work.
+const ROUNDS_MAX: usize = 32;
+/// Between two rounds, so that other writes are not behind the sweep's all the time.
+const ROUND_PAUSE_MS: u64 = 10;
+/// How soon the sweep goes on when there is more to remove.
+const CONTINUE_MS: u64 = 100;
+
+/// The result of a round.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Round {
+    /// Something was removed, so there may be more.
+    pub more: bool,
+}
 
 impl Services {
-    /// Deletes expired rows and removes unreachable blobs. It is cheap; a host calls it regularly.
-    pub async fn sweep(&self) -> Result<(), Fault> {
-        let now_ms = self.ports().clock.now_ms();
-        let delete_keys = sql!(
-            "DELETE FROM idempotency_keys WHERE created_at <= :until",
-            until = now_ms - IDEMPOTENCY_WINDOW_MS
-        );
-        // An expired token is rejected anyway.
-        let delete_tokens = sql!("DELETE FROM used_test_tokens WHERE expires_at <= :now", now = now_ms);
-        let [abandon, due] = recordings::due(now_ms);
-        let [.., due] = self.write([delete_keys, delete_tokens, abandon, due]).await?;
-        let oldest_ms = now_ms - EVENT_KEPT_MS;
-        let mut chunks = SWEEP_CHUNKS_MAX;
-        self.delete_older("deliveries", &ids::lower_bound(prefix::DELIVERY, oldest_ms), &mut chunks).await?;
-        self.delete_older("events", &ids::lower_bound(prefix::EVENT, oldest_ms - MARGIN_MS), &mut chunks)
-            .await?;
-        self.remove_recordings(&due).await
+    /// One round: deletes expired rows and removes unreachable blobs, a limited number of each kind.
+    pub async fn sweep(&self) -> Result<Round, Fault> {
+        let (round, failed) = self.round().await?;
+        failed.map_or(Ok(round), Err)
     }
 
-    /// Deletes rows whose ids sort before `bound`, a limited number in each batch: a large batch would block other writes.
-    async fn delete_older(&self, table: &'static str, bound: &str, chunks: &mut usize) -> Result<(), Fault> {
-        while *chunks > 0 {
-            *chunks -= 1;
-            let delete = sql!(
-                format!(
-                    "DELETE FROM {table} WHERE id IN (SELECT id FROM {table} WHERE id < :bound ORDER BY id LIMIT {SWEEP_ROWS_MAX}) RETURNING 1 AS gone"
-                ),
-                bound = bound
-            );
-            let [gone] = self.write([delete]).await?;
-            if gone.values.len() < usize::try_from(SWEEP_ROWS_MAX).unwrap_or(usize::MAX) {
-                break;
+    /// The round, and why a blob was not removed: it is tried again later, and is in the way of nothing else.
+    async fn round(&self) -> Result<(Round, Option<Fault>), Fault> {
+        let now_ms = self.ports().clock.now_ms();
+        let oldest_ms = now_ms - EVENT_KEPT_MS;
+        let deliveries = ids::lower_bound(prefix::DELIVERY, oldest_ms);
+        let lone_events = ids::lower_bound(prefix::EVENT, oldest_ms - MARGIN_MS);
+        let [abandon, due] = recordings::due(now_ms);
+        let rows = [
+            delete_idempotency_keys(now_ms - IDEMPOTENCY_WINDOW_MS),
+            delete_tokens(now_ms),
+            delete_events_of_deliveries(&deliveries),
+            delete_deliveries(&deliveries),
+            delete_lone_events(&lone_events, &deliveries),
+            abandon,
+            // What was abandoned is among these.
+            due,
+        ];
+        let [keys, tokens, _, deliveries, events, _, due] = self.write(rows).await?;
+        let removed = [keys, tokens, deliveries, events].iter().any(|rows| !is_empty(rows));
+        let failed = self.remove_recordings(&due).await?;
+        Ok((Round { more: removed || !is_empty(&due) }, failed.map(Fault::from)))
+    }
+
+    /// At most so many rounds; returns whether there may be more to remove, and errors for the log.
+    pub(super) async fn sweep_rounds(&self, rounds: usize, pause_ms: u64) -> (Round, Option<Fault>) {
+        let mut last_failure = None;
+        for _ in 0..rounds {
+            match self.round().await {
+                Err(fault) => return (Round { more: false }, Some(fault)),
+                Ok((Round { more }, failed)) => {
+                    last_failure = failed.or(last_failure);
+                    if !more {
+                        return (Round { more }, last_failure);
+                    }
+                }
+            }
+            if pause_ms > 0 {
+                self.ports().clock.sleep(pause_ms).await;
             }
         }
-        Ok(())
+        (Round { more: true }, last_failure)
+    }
+}
+
+fn is_empty(rows: &Rows) -> bool {
+    rows.values.is_empty()
+}
+
+fn delete_idempotency_keys(until_ms: i64) -> Statement {
+    sql!(
+        "DELETE FROM idempotency_keys WHERE (workspace_id, key) IN (
+           SELECT workspace_id, key FROM idempotency_keys WHERE created_at <= :until ORDER BY created_at LIMIT CAST(:most AS INTEGER)) RETURNING 1 AS gone",
+        until = until_ms,
+        most = SWEEP_ROWS_MAX
+    )
+}
+
+/// An expired token is rejected anyway.
+fn delete_tokens(now_ms: i64) -> Statement {
+    sql!(
+        "DELETE FROM used_test_tokens WHERE id IN (
+           SELECT id FROM used_test_tokens WHERE expires_at <= :now ORDER BY expires_at LIMIT CAST(:most AS INTEGER)) RETURNING 1 AS gone",
+        now = now_ms,
+        most = SWEEP_ROWS_MAX
+    )
+}
+
+/// The events of the deliveries that [`delete_deliveries`] deletes.
+fn delete_events_of_deliveries(bound: &str) -> Statement {
+    sql!(
+        "DELETE FROM events WHERE id IN (SELECT event_id FROM (
+           SELECT event_id, SUM(body_bytes) OVER (ORDER BY id) - body_bytes AS bytes_before
+           FROM (SELECT id, event_id, body_bytes FROM deliveries WHERE id < :bound ORDER BY id LIMIT CAST(:most AS INTEGER))
+         ) WHERE bytes_before < :bytes_max)",
+        bound = bound,
+        most = SWEEP_ROWS_MAX,
+        bytes_max = SWEEP_BYTES_MAX
+    )
+}
+
+/// The oldest deliveries whose ids sort before `bound`; their bodies limit how many.
+fn delete_deliveries(bound: &str) -> Statement {
+    sql!(
+        "DELETE FROM deliveries WHERE id IN (SELECT id FROM (
+           SELECT id, SUM(body_bytes) OVER (ORDER BY id) - body_bytes AS bytes_before
+           FROM (SELECT id, body_bytes FROM deliveries WHERE id < :bound ORDER BY id LIMIT CAST(:most AS INTEGER))
+         ) WHERE bytes_before < :bytes_max) RETURNING 1 AS gone",
+        bound = bound,
+        most = SWEEP_ROWS_MAX,
+        bytes_max = SWEEP_BYTES_MAX
+    )
+}
+
+/// Events whose deliveries are gone. Earlier versions left them behind; their sizes are unknown, so they are few.
+/// They wait until the expired deliveries are gone.
+fn delete_lone_events(bound: &str, deliveries: &str) -> Statement {
+    sql!(
+        "DELETE FROM events WHERE id IN (
+           SELECT id FROM events WHERE id < :bound AND NOT EXISTS (SELECT 1 FROM deliveries WHERE deliveries.id < :deliveries)
+           ORDER BY id LIMIT CAST(:most AS INTEGER)) RETURNING 1 AS gone",
+        bound = bound,
+        deliveries = deliveries,
+        most = SWEEP_LONE_EVENTS_MAX
+    )
+}
+
+/// Decides when a process sweeps; shared with the sweep that runs beside its jobs.
+#[derive(Clone)]
+pub(super) struct Sweeper {
+    next_ms: i64,
+    state: Arc<State>,
+}
+
+#[derive(Default)]
+struct State {
+    is_sweeping: AtomicBool,
+    more: AtomicBool,
+}
+
+impl Sweeper {
+    pub fn new(now_ms: i64) -> Self {
+        Self { next_ms: now_ms + SWEEP_MS, state: Arc::default() }
+    }
+
+    /// Whether a sweep is under way.
+    pub fn is_sweeping(&self) -> bool {
+        self.state.is_sweeping.load(Ordering::Relaxed)
+    }
+
+    /// Whether the process should sweep now; [`Sweeper::sweep`] follows.
+    pub fn starts(&mut self, now_ms: i64) -> bool {
+        // The clock may be set back.
+        self.next_ms = self.next_ms.min(now_ms + SWEEP_MS);
+        let starts = !self.is_sweeping() && (self.more() || now_ms > self.next_ms);
+        if starts {
+            self.next_ms = now_ms + SWEEP_MS;
+            self.state.is_sweeping.store(true, Ordering::Relaxed);
+        }
+        starts
+    }
+
+    /// The longest pause until [`Sweeper::starts`] is asked again.
+    pub fn wait_ms(&self) -> u64 {
+        if self.more() || self.is_sweeping() { CONTINUE_MS } else { u64::MAX }
+    }
+
+    /// Sweeps.
+    pub async fn sweep(&self, services: &Services) -> Option<Fault> {
+        // Also when the sweep is dropped or panics.
+        let _end = EndOnDrop(&self.state);
+        self.state.more.store(false, Ordering::Relaxed);
+        let (Round { more }, failure) = services.sweep_rounds(ROUNDS_MAX, ROUND_PAUSE_MS).await;
+        // When storage fails, the next regular sweep tries again.
+        self.state.more.store(more, Ordering::Relaxed);
+        failure
+    }
+
+    fn more(&self) -> bool {
+        self.state.more.load(Ordering::Relaxed)
+    }
+}
+
+struct EndOnDrop<'a>(&'a State);
+
+impl Drop for EndOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.is_sweeping.store(false, Ordering::Relaxed);
     }
 }

@@ -1,6 +1,7 @@
 //! Rows of jobs: work that outlives a request. The batch that causes a job inserts its row, and the batch that finishes
 //! the job deletes it.
 pub(crate) mod claim;
+pub(crate) mod fair_claim;
 
 use crate::base::ids::{CallId, Id, JobId, RunId, WebhookId, WorkspaceId};
 use crate::ports::statement::Statement;
@@ -27,7 +28,8 @@ impl JobKind {
     /// The queue that jobs of this kind wait in.
     pub fn queue(self) -> JobQueue {
         match self {
-            Self::SimulationRun | Self::LiveCall | Self::HangUp => JobQueue::Conversations,
+            Self::SimulationRun => JobQueue::Runs,
+            Self::LiveCall | Self::HangUp => JobQueue::Calls,
             Self::WebhookDelivery => JobQueue::Deliveries,
         }
     }
@@ -136,6 +138,17 @@ impl Job {
     /// Fails the batch when another process holds the lease.
     pub(crate) fn guard(&self) -> Statement {
         lease_guard(&self.id, &self.lease)
+    }
+
+    /// Releases the job for another workspace's, to go on as soon as there is room. The attempt does not count. Follows
+    /// [`Job::guard`].
+    pub(crate) fn give_way(&self) -> Statement {
+        sql!(
+            "UPDATE jobs SET lease = NULL, due_at = :due_at, attempts = attempts - 1 WHERE id = :id AND lease = :lease",
+            id = &self.id,
+            lease = &self.lease,
+            due_at = DUE_AT_ONCE
+        )
     }
 
     /// Finishes the job without further writes. Fails when another process holds the lease.

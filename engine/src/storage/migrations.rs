@@ -25,6 +25,7 @@ pub const MIGRATIONS: &[Migration] = &[
     migration!("0006_recordings.sql"),
     migration!("0007_phone_calls.sql"),
     migration!("0008_uncounted_answers.sql"),
+    migration!("0009_leased_jobs.sql"),
     migration!("0010_spending_reservations.sql"),
     migration!("0011_limits.sql"),
     migration!("0012_service_facts.sql"),

@@ -170,8 +170,7 @@ fn a_worker_reports_due_jobs_and_the_wait_time() {
     assert_eq!(started.first_key, None, "a workspace already exists");
     let queues: Vec<JobQueue> = started.workers.iter().map(|worker| worker.queue()).collect();
     assert_eq!(queues, JobQueue::ALL);
-    let mut worker =
-        started.workers.into_iter().find(|worker| worker.queue() == JobQueue::Conversations).unwrap();
+    let mut worker = started.workers.into_iter().find(|worker| worker.queue() == JobQueue::Runs).unwrap();
     let idle = block_on(worker.step(0));
     assert!(idle.jobs.is_empty() && idle.until_running.is_none() && idle.wait_ms >= 1_000);
     let simulation = world.simulation();
@@ -186,7 +185,7 @@ fn a_worker_reports_due_jobs_and_the_wait_time() {
     let step = block_on(worker.step(0));
     assert_eq!(step.jobs.iter().map(|job| block_on(job.run())).collect::<Vec<_>>(), [None]);
     assert_eq!(world.get("/simulations/runs?status=completed").ok()["pagination"]["total"], 1);
-    assert_eq!(block_on(worker.step(1_000)).until_running, Some(32), "all slots are taken");
+    assert_eq!(block_on(worker.step(1_000)).until_running, Some(36), "all slots are taken");
     assert_eq!(block_on(worker.stop()), None);
 }
 
@@ -208,13 +207,16 @@ fn an_invocation_runs_the_queues_named_by_its_hints() {
         (parts, done.as_i64().unwrap())
     };
     assert_eq!(parts(&[Some("deliveries")]), (1, 0));
-    assert_eq!(parts(&[Some("conversations"), Some("conversations")]), (1, 2));
-    assert_eq!(parts(&[Some("deliveries"), Some("something newer")]), (2, 3));
-    assert_eq!(parts(&[None]), (2, 4));
+    assert_eq!(parts(&[Some("calls")]), (1, 0));
+    // The name in hints of earlier versions, for both.
+    assert_eq!(parts(&[Some("conversations"), Some("conversations")]), (2, 3));
+    assert_eq!(parts(&[Some("runs"), Some("runs")]), (1, 4));
+    assert_eq!(parts(&[Some("deliveries"), Some("something newer")]), (3, 5));
+    assert_eq!(parts(&[None]), (3, 6));
     world.create(&format!("/simulations/{}/runs", simulation.id), json!({"seed": 7}));
     let mut scheduled = engine.scheduled_jobs("edge");
     while let Some(report) = block_on(scheduled.next()) {
         assert!(report.incidents.is_empty(), "{report:?}");
     }
-    assert_eq!(world.get("/simulations/runs?status=completed").ok()["pagination"]["total"], 5);
+    assert_eq!(world.get("/simulations/runs?status=completed").ok()["pagination"]["total"], 7);
 }

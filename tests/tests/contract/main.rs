@@ -26,6 +26,7 @@ mod mcp;
 mod mcp_batches;
 mod model_costs;
 mod model_faults;
+mod neighbours;
 mod numbers;
 mod outcomes;
 mod properties;

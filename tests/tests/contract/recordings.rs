@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use sidetone::blobs::Files;
 use sidetone::sandbox::{MemoryBlobs, memory};
 use sidetone_engine::base::ids::{CallId, Id as _, RecordingId, WorkspaceId};
-use sidetone_engine::base::limits::RECORDING_WRITE_MS_MAX;
+use sidetone_engine::base::limits::{RECORDING_RETRY_MS, RECORDING_WRITE_MS_MAX, RECORDINGS_SWEPT_MAX};
 use sidetone_engine::ports::{BlobError, BlobKey, Blobs, BoxFuture, ByteRange};
 use sidetone_engine::sql;
 use sidetone_engine::storage::fault::Fault;
@@ -280,6 +280,28 @@ fn a_failed_put_is_never_served_and_its_remains_are_swept() {
 }
 
 #[test]
+fn blobs_that_cannot_be_deleted_are_not_in_the_way_of_others() {
+    let (world, blobs) = unreliable();
+    let calls: Vec<_> = (0..RECORDINGS_SWEPT_MAX * 2).map(|_| world.a_recorded_call()).collect();
+    let delete = |calls: &[Created]| {
+        for call in calls {
+            world.delete(format!("/calls/{}/recording", call.id)).empty();
+        }
+    };
+    // A round is full of those that cannot be deleted.
+    blobs.fails.store(true, Ordering::SeqCst);
+    delete(&calls[..RECORDINGS_SWEPT_MAX]);
+    assert!(wait(world.direct_access().sweep()).is_err());
+    delete(&calls[RECORDINGS_SWEPT_MAX..]);
+    blobs.fails.store(false, Ordering::SeqCst);
+    let before = blobs.memory.keys().len();
+    wait(world.direct_access().sweep()).unwrap();
+    let after = blobs.memory.keys().len();
+    assert_eq!(before - after, RECORDINGS_SWEPT_MAX, "the next round is for the others");
+    assert!(!wait(world.direct_access().sweep()).unwrap().more);
+}
+
+#[test]
 fn a_blob_that_cannot_be_deleted_is_unreachable_and_swept_later() {
     let (world, blobs) = unreliable();
     let call = world.a_recorded_call();
@@ -290,6 +312,9 @@ fn a_blob_that_cannot_be_deleted_is_unreachable_and_swept_later() {
     assert_eq!(blobs.memory.keys().len(), 1);
     assert!(wait(world.direct_access().sweep()).is_err(), "the sweep reports it");
     blobs.fails.store(false, Ordering::SeqCst);
+    wait(world.direct_access().sweep()).unwrap();
+    assert_eq!(blobs.memory.keys().len(), 1, "it is tried again later");
+    world.sandbox().unwrap().advance(RECORDING_RETRY_MS);
     wait(world.direct_access().sweep()).unwrap();
     assert_eq!(blobs.memory.keys(), []);
     // The next sweep has nothing left to do.

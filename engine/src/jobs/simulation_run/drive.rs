@@ -8,6 +8,7 @@ use crate::base::text::truncate;
 use crate::conversation::CallFault;
 use crate::conversation::transcript::{TranscriptRole, TranscriptRow};
 use crate::jobs::Failure;
+use crate::jobs::give_way::GiveWay;
 use crate::jobs::run_journal::{Journal, JournalEntry};
 use crate::live::asking::{Asked, CostLimit};
 use crate::live::tool_calls::{CommittedCall, ToolAnswer, ToolCall, ToolCaller};
@@ -115,11 +116,15 @@ impl<'a> Drive<'a> {
     }
 
     /// Runs the simulation to its end. An error is internal: the job is released, or another process holds its lease.
-    pub async fn run(&mut self) -> Result<Driven, Failure> {
+    pub async fn run(&mut self, give_way: &GiveWay) -> Result<Driven, Failure> {
         let specs = self.started.assistant.tool_specs();
         let mut models = Models::new(self.services, self.started, &specs);
         loop {
-            match self.next() {
+            let next = self.next();
+            if give_way.is_asked() && !matches!(next, Next::End(_)) {
+                return Err(self.give_way().await?);
+            }
+            match next {
                 Next::End(result) => return Ok(self.driven(result)),
                 Next::CallTools(calls) => self.call_tools(calls).await?,
                 Next::Ask(part) => self.ask(part, &mut models).await?,
@@ -234,8 +239,25 @@ impl<'a> Drive<'a> {
         self.leased_until_ms = lease.until_ms;
         let mut statements = lease.statements;
         statements.extend(self.journal.save());
+        statements.push(self.progress());
+        let committed = self.tools.commit(statements, calls, None).await?;
+        self.saved_at_ms = now_ms;
+        Ok(committed.calls)
+    }
+
+    /// Stores the journal and the run's progress, and releases the lease. The journal continues elsewhere.
+    async fn give_way(&mut self) -> Result<Failure, Failure> {
+        let mut statements = vec![self.job.guard()];
+        statements.extend(self.journal.save());
+        statements.extend([self.progress(), self.job.give_way()]);
+        self.services.ports().database.write(statements).await?;
+        Ok(Failure::GaveWay)
+    }
+
+    /// The statement that stores how far the run is.
+    fn progress(&self) -> Statement {
         let conversation = self.simulation.conversation();
-        statements.push(sql!(
+        sql!(
             "UPDATE runs SET turns = :turns, last_line = :last_line, cost_microusd = :cost_microusd
              WHERE workspace_id = :workspace_id AND id = :id",
             workspace_id = &self.job.workspace_id,
@@ -243,10 +265,7 @@ impl<'a> Drive<'a> {
             turns = i64::from(conversation.turns()),
             last_line = last_line(conversation.transcript()),
             cost_microusd = self.total.microusd,
-        ));
-        let committed = self.tools.commit(statements, calls, None).await?;
-        self.saved_at_ms = now_ms;
-        Ok(committed.calls)
+        )
     }
 
     /// The webhooks that subscribe to the end. They are read again after an external request, since they may have

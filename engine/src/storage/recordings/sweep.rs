@@ -2,7 +2,8 @@
 use serde_json::json;
 
 use crate::base::ids::RecordingId;
-use crate::base::limits::RECORDINGS_SWEPT_MAX;
+use crate::base::limits::{RECORDING_RETRY_MS, RECORDINGS_SWEPT_MAX, SWEEP_ROWS_MAX};
+use crate::ports::BlobError;
 use crate::ports::statement::{Rows, Statement};
 use crate::services::Services;
 use crate::sql;
@@ -14,12 +15,14 @@ use crate::storage::recordings::key;
 pub(crate) fn due(now_ms: i64) -> [Statement; 2] {
     [
         sql!(
-            "UPDATE recordings SET state = 'abandoned', peaks = NULL WHERE state = 'writing' AND due_at <= :now",
-            now = now_ms
+            "UPDATE recordings SET state = 'abandoned', peaks = NULL WHERE id IN (
+               SELECT id FROM recordings WHERE state = 'writing' AND due_at <= :now ORDER BY due_at LIMIT CAST(:most AS INTEGER))",
+            now = now_ms,
+            most = SWEEP_ROWS_MAX
         ),
         sql!(
             format!(
-                "SELECT id, workspace_id, call_id FROM recordings WHERE due_at <= :now ORDER BY due_at LIMIT {RECORDINGS_SWEPT_MAX}"
+                "SELECT id, workspace_id, call_id FROM recordings WHERE state <> 'writing' AND due_at <= :now ORDER BY due_at LIMIT {RECORDINGS_SWEPT_MAX}"
             ),
             now = now_ms
         ),
@@ -28,15 +31,18 @@ pub(crate) fn due(now_ms: i64) -> [Statement; 2] {
 
 impl Services {
     /// Removes the blobs of these rows, then the rows; the row of a deleted recording stays. A blob that cannot be removed
-    /// is left to the next sweep and blocks no other.
-    pub(crate) async fn remove_recordings(&self, due: &Rows) -> Result<(), Fault> {
-        let (mut removed, mut failed) = (Vec::new(), None);
+    /// is tried again later and is in the way of no other; returns why.
+    pub(crate) async fn remove_recordings(&self, due: &Rows) -> Result<Option<BlobError>, Fault> {
+        let (mut removed, mut postponed, mut failed) = (Vec::new(), Vec::new(), None);
         for row in due.iter() {
             let id: RecordingId = row.id("id")?;
             let key = key(&row.id("workspace_id")?, &row.id("call_id")?, &id)?;
             match self.ports().blobs.delete(&key).await {
                 Ok(()) => removed.push(id),
-                Err(error) => failed = Some(error),
+                Err(error) => {
+                    postponed.push(id);
+                    failed = Some(error);
+                }
             }
         }
         if !removed.is_empty() {
@@ -53,6 +59,14 @@ impl Services {
             ];
             self.write(gone).await?;
         }
-        failed.map_or(Ok(()), |error| Err(error.into()))
+        if !postponed.is_empty() {
+            let later = sql!(
+                "UPDATE recordings SET due_at = :later WHERE id IN (SELECT value FROM json_each(:list)) AND due_at IS NOT NULL",
+                later = self.ports().clock.now_ms() + RECORDING_RETRY_MS,
+                list = json!(postponed).to_string()
+            );
+            self.write([later]).await?;
+        }
+        Ok(failed)
     }
 }

@@ -19,6 +19,7 @@ CREATE INDEX jobs_by_kind ON jobs (kind, due_at);
 CREATE INDEX jobs_by_kind_and_workspace ON jobs (kind, workspace_id, due_at, id);
 CREATE INDEX jobs_by_lease ON jobs (lease);
 CREATE INDEX jobs_by_subject ON jobs (subject_id);
+CREATE INDEX jobs_leased ON jobs (kind, workspace_id, due_at) WHERE lease IS NOT NULL;
 CREATE UNIQUE INDEX jobs_one_a_webhook ON jobs (subject_id) WHERE kind = 'webhook_delivery';
 CREATE INDEX numbers_by_assistant ON numbers (assistant_id);
 CREATE INDEX numbers_by_workspace ON numbers (workspace_id, number);
