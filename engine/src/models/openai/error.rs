@@ -140,7 +140,8 @@ fn places(error: &Value) -> Vec<String> {
         Value::Array(items) => items.iter().flat_map(places).collect(),
         Value::Object(fields) => {
             let own = fields.get("loc").map(place).filter(|place| !place.is_empty());
-            let inner = fields.iter().filter(|(name, _)| matches!(name.as_str(), "message" | "detail" | "errors"));
+            let inner =
+                fields.iter().filter(|(name, _)| matches!(name.as_str(), "message" | "detail" | "errors"));
             own.into_iter().chain(inner.flat_map(|(_, value)| places(value))).collect()
         }
         _ => Vec::new(),

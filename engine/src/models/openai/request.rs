@@ -139,7 +139,9 @@ mod tests {
 
     #[test]
     fn the_most_precise_place_of_an_error_counts() {
-        let refused = |error: ProviderError| Options::ALL.without_refused(&error).map(|left| OPTIONAL.map(|name| left.has(name)));
+        let refused = |error: ProviderError| {
+            Options::ALL.without_refused(&error).map(|left| OPTIONAL.map(|name| left.has(name)))
+        };
         let error = ProviderError {
             param: "body.seed".into(),
             message: "Extra inputs".into(),
@@ -147,10 +149,17 @@ mod tests {
             ..ProviderError::default()
         };
         assert_eq!(refused(error), Some([false, true, true]));
-        let page = ProviderError { body: "<p>unknown field `stream_options`</p>".into(), ..ProviderError::default() };
+        let page = ProviderError {
+            body: "<p>unknown field `stream_options`</p>".into(),
+            ..ProviderError::default()
+        };
         assert_eq!(refused(page), Some([true, false, true]));
         for other in ["seeded", "linseed", "my_seed", "max_completion_tokens_2", ""] {
-            assert_eq!(refused(ProviderError { body: other.into(), ..ProviderError::default() }), None, "{other}");
+            assert_eq!(
+                refused(ProviderError { body: other.into(), ..ProviderError::default() }),
+                None,
+                "{other}"
+            );
         }
     }
 

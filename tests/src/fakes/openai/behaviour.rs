@@ -31,7 +31,10 @@ pub const MODELS: &[(&str, &str)] = &[
     ("broken-once", "503 the first time, then echoes"),
     ("rejects", "400 always"),
     ("picky", "refuses `seed`, else echoes"),
-    ("strict-…", "refuses `seed` and `max_completion_tokens` in the words of [`refusal::FORMS`], else echoes"),
+    (
+        "strict-…",
+        "refuses `seed` and `max_completion_tokens` in the words of [`refusal::FORMS`], else echoes",
+    ),
     ("no-usage", "echoes without token counts"),
     ("refuses", "answers with a refusal"),
     ("error-in-stream", "begins to answer, then reports an error in the stream"),

@@ -25,7 +25,9 @@ pub const FORMS: &[(&str, Refusal)] = &[
         (422, json!({ "detail": detail }).to_string())
     }),
     ("vllm", |name, _| {
-        let message = format!("[{{'type': 'extra_forbidden', 'loc': ('body', '{name}'), 'msg': 'Extra inputs are not permitted'}}]");
+        let message = format!(
+            "[{{'type': 'extra_forbidden', 'loc': ('body', '{name}'), 'msg': 'Extra inputs are not permitted'}}]"
+        );
         (400, json!({"object": "error", "message": message, "type": "BadRequestError", "param": null, "code": 400}).to_string())
     }),
     ("google", |name, _| {
@@ -33,7 +35,8 @@ pub const FORMS: &[(&str, Refusal)] = &[
         (400, json!([{"error": {"code": 400, "message": message, "status": "INVALID_ARGUMENT"}}]).to_string())
     }),
     ("groq", |name, _| {
-        let error = json!({"message": format!("property '{name}' is unsupported"), "type": "invalid_request_error"});
+        let error =
+            json!({"message": format!("property '{name}' is unsupported"), "type": "invalid_request_error"});
         (400, json!({ "error": error }).to_string())
     }),
     ("text", |name, _| (400, format!("Failed to deserialize the JSON body: unknown field `{name}`"))),
