@@ -4,6 +4,7 @@
 mod hang_up;
 mod invocation;
 mod live_call;
+mod retention;
 mod run_journal;
 mod simulation_run;
 mod sweep;

@@ -27,6 +27,7 @@ impl Services {
         self.delete_older("deliveries", &ids::lower_bound(prefix::DELIVERY, oldest_ms), &mut chunks).await?;
         self.delete_older("events", &ids::lower_bound(prefix::EVENT, oldest_ms - MARGIN_MS), &mut chunks)
             .await?;
+        self.apply_retention(now_ms).await?;
         self.remove_recordings(&due).await
     }
 

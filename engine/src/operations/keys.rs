@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::base::api_key::ApiKey;
 use crate::base::ids::KeyId;
 use crate::base::limits;
+use crate::base::setting::Secret;
 use crate::base::time::Timestamp;
 use crate::operations::context::Context;
 use crate::operations::operation::{Input, Operation, Output};
@@ -95,7 +96,7 @@ async fn create(context: &mut Context, input: &Input) -> Result<Output, Fault> {
         hint = &entry.hint,
         created_at = created_at
     );
-    let secret = OneTimeSecret::ApiKey { key: Some(key.as_str().to_owned()) };
+    let secret = OneTimeSecret::ApiKey { key: Some(Secret::new(key.as_str())) };
     context.commit(vec![insert], Output::created(&entry)?.revealing(secret)).await
 }
 

@@ -99,6 +99,7 @@ pub static OPERATIONS: &[Operation] = table![
         calls::recording::DOWNLOAD,
         calls::waveform::OPERATION,
         calls::recording::DELETE,
+        calls::delete::OPERATION,
     ],
     "Webhooks" => [
         webhooks::LIST,

@@ -25,4 +25,5 @@ pub const MIGRATIONS: &[Migration] = &[
     migration!("0006_recordings.sql"),
     migration!("0007_phone_calls.sql"),
     migration!("0008_uncounted_answers.sql"),
+    migration!("0015_erase.sql"),
 ];

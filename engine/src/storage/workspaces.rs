@@ -8,8 +8,8 @@ use crate::services::Services;
 use crate::sql;
 use crate::storage::fault::Fault;
 
-/// A workspace that was just created.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A workspace that was just created. It has no `Debug`, which would show the key.
+#[derive(Clone, PartialEq, Eq)]
 pub struct NewWorkspace {
     /// `ws_…`
     pub workspace_id: WorkspaceId,

@@ -3,18 +3,22 @@
 //! batch is rolled back alone.
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::mpsc::{self, TrySendError};
+use std::sync::mpsc::{self, RecvTimeoutError, TrySendError};
+use std::time::{Duration, Instant};
 
 use sidetone_engine::ports::DatabaseError;
 use sidetone_engine::ports::statement::{Rows, Statement};
 use tokio::sync::oneshot;
 
-use super::connection::{Session, begin, command, write_one, write_within};
+use super::connection::{Session, begin, command, truncate_log, write_one, write_within};
 
 /// Maximum number of batches in one transaction, which limits how long the first one waits.
 const GROUP_BATCHES_MAX: usize = 256;
 /// Maximum number of waiting batches; beyond it, requests are asked to retry later.
 const WAITING_BATCHES_MAX: usize = 8_192;
+
+/// How long the write-ahead log keeps what was deleted.
+const LOG_KEPT: Duration = Duration::from_secs(10);
 
 type Answer = Result<Vec<Rows>, DatabaseError>;
 
@@ -70,7 +74,8 @@ impl Drop for Writer {
 }
 
 fn write_groups(session: &Session, waiting: &mpsc::Receiver<Work>) {
-    while let Ok(first) = waiting.recv() {
+    let mut log = Log::default();
+    while let Some(first) = log.next(session, waiting) {
         let mut group = vec![first];
         while group.len() < GROUP_BATCHES_MAX
             && let Ok(next) = waiting.try_recv()
@@ -85,6 +90,37 @@ fn write_groups(session: &Session, waiting: &mpsc::Receiver<Work>) {
         for (work, answer) in group.into_iter().zip(answers) {
             // The requester may have been dropped.
             let _ = work.answer.send(answer);
+        }
+    }
+}
+
+/// When the write-ahead log was emptied last.
+#[derive(Default)]
+struct Log {
+    /// When the next attempt is due; `None` while the log is empty.
+    due: Option<Instant>,
+}
+
+impl Log {
+    /// The next batch; `None` when the writer has stopped. Empties the log when that is due, busy or not.
+    fn next(&mut self, session: &Session, waiting: &mpsc::Receiver<Work>) -> Option<Work> {
+        loop {
+            let found = match self.due {
+                None => waiting.recv().map_err(|_| RecvTimeoutError::Disconnected),
+                Some(due) => waiting.recv_timeout(due.saturating_duration_since(Instant::now())),
+            };
+            if self.due.is_some_and(|due| due <= Instant::now()) {
+                let emptied = truncate_log(session).unwrap_or(false);
+                self.due = (!emptied).then(|| Instant::now() + LOG_KEPT);
+            }
+            match found {
+                Ok(work) => {
+                    self.due.get_or_insert_with(|| Instant::now() + LOG_KEPT);
+                    return Some(work);
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return None,
+            }
         }
     }
 }
