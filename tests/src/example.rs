@@ -1,6 +1,7 @@
 //! Example calls as the service stores them.
 use bytes::Bytes;
 use serde_json::json;
+use sidetone_engine::base::ids::CallId;
 use sidetone_engine::base::time::Timestamp;
 use sidetone_engine::carriers::CarrierName;
 use sidetone_engine::conversation::transcript::{TranscriptRole, TranscriptRow};
@@ -36,6 +37,11 @@ pub fn new_call(world: &World) -> NewCall {
         answered_at: None,
         simulation_run_id: None,
     }
+}
+
+/// The id of a new call.
+pub fn new_id(world: &World) -> CallId {
+    world.direct_access().new_id()
 }
 
 /// A successful conversation, with a transcript row of every type that has its own fields.

@@ -58,6 +58,8 @@ codes! {
     NumberInUse = 409 "number_in_use";
     /// A run in progress cannot be deleted.
     RunInProgress = 409 "run_in_progress";
+    /// A call that has not ended cannot be deleted.
+    CallInProgress = 409 "call_in_progress";
     /// The recording is still being written.
     RecordingNotReady = 409 "recording_not_ready";
     /// The webhook is disabled and receives nothing.

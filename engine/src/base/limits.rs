@@ -209,6 +209,20 @@ pub const SWEEP_ROWS_MAX: i64 = 500;
 pub const SWEEP_BYTES_MAX: i64 = 8 * 1024 * 1024;
 /// Events without deliveries that one round removes.
 pub const SWEEP_LONE_EVENTS_MAX: i64 = 50;
+/// Longest retention of calls and recordings that a workspace can set, in days.
+pub const RETENTION_DAYS_MAX: u64 = 3_650;
+/// Workspaces per sweep whose calls, or recordings, are older than they are kept; the rest waits for the next sweep.
+pub const RETENTION_WORKSPACES_MAX: usize = 16;
+/// Batches per sweep that delete such calls, and such recordings, each of one workspace.
+pub const RETENTION_CHUNKS_MAX: usize = 16;
+/// Calls of one such batch.
+pub const RETENTION_CALLS_MAX: i64 = 50;
+/// Recordings of one such batch.
+pub const RETENTION_RECORDINGS_MAX: i64 = 200;
+/// Pages of the text index that one batch of a sweep merges while words of deleted calls are in it.
+pub const SEARCH_MERGE_PAGES: i64 = 256;
+/// Such batches per sweep.
+pub const SEARCH_MERGES_MAX: usize = 8;
 /// After a rotation, the old secret signs for this long unless the request shortens it.
 pub const SECRET_OVERLAP_MS_MAX: u64 = 24 * 60 * 60 * 1000;
 /// Length of a carrier's region.

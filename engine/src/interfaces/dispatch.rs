@@ -229,7 +229,9 @@ fn with_secret(context: &Context, body: &str, reveal: &OneTimeSecret) -> Result<
         OneTimeSecret::Webhook { id, version } => {
             vec![("signing_secret", signing_secret(server_secret, SecretOwner::Webhook(id), *version).into())]
         }
-        OneTimeSecret::ApiKey { key } => vec![("key", key.clone().map_or(Value::Null, Value::String))],
+        OneTimeSecret::ApiKey { key } => {
+            vec![("key", key.as_ref().map_or(Value::Null, |key| key.reveal().into()))]
+        }
         OneTimeSecret::TestToken { token } => {
             let token = token.sign(server_secret)?;
             let base_url = &context.services.config().base_url;

@@ -5,6 +5,7 @@ mod give_way;
 mod hang_up;
 mod invocation;
 mod live_call;
+mod retention;
 mod run_journal;
 mod simulation_run;
 mod sweep;

@@ -61,7 +61,8 @@ impl Services {
         let [keys, tokens, _, deliveries, events, _, due] = self.write(rows).await?;
         let removed = [keys, tokens, deliveries, events].iter().any(|rows| !is_empty(rows));
         let failed = self.remove_recordings(&due).await?;
-        Ok((Round { more: removed || !is_empty(&due) }, failed.map(Fault::from)))
+        let more = self.apply_retention(now_ms).await?;
+        Ok((Round { more: more || removed || !is_empty(&due) }, failed.map(Fault::from)))
     }
 
     /// At most so many rounds; returns whether there may be more to remove, and errors for the log.

@@ -207,7 +207,8 @@ fn wake(services: &Services, job: &Job, postponed: &Rows) -> Result<(), Failure>
 }
 
 /// One statement for all outcomes. A delivery that was canceled during the attempt stays canceled; one whose schedule was
-/// restarted during the attempt stays pending unless it was delivered.
+/// restarted during the attempt stays pending unless it was delivered. If its call was deleted during the attempt, the
+/// response is not kept: it may repeat the event.
 fn update(outcomes: &[Outcome], now_ms: i64) -> Statement {
     let list: Vec<_> = outcomes
         .iter()
@@ -224,7 +225,8 @@ fn update(outcomes: &[Outcome], now_ms: i64) -> Statement {
            failures = CASE WHEN due_at IS json_extract(value, '$.was_due_at') THEN json_extract(value, '$.failures') ELSE failures END,
            last_status = json_extract(value, '$.last_status'),
            last_error = json_extract(value, '$.last_error'),
-           last_response = json_extract(value, '$.last_response'),
+           last_response = CASE WHEN EXISTS (SELECT 1 FROM events WHERE events.id = deliveries.event_id)
+             THEN json_extract(value, '$.last_response') END,
            delivered_at = CASE json_extract(value, '$.status') WHEN 'delivered' THEN :now ELSE delivered_at END,
            due_at = CASE WHEN json_extract(value, '$.status') = 'delivered' THEN NULL
              WHEN due_at IS json_extract(value, '$.was_due_at') THEN json_extract(value, '$.due_at') ELSE due_at END,

@@ -1,4 +1,5 @@
 //! Calls: the log of all telephone calls, browser tests and simulated calls.
+pub(crate) mod delete;
 pub(crate) mod get;
 pub(crate) mod hang_up;
 pub(crate) mod list;

@@ -292,6 +292,16 @@ impl Context {
             return auth::wrong_key().into();
         }
         self.provisioned = true;
+        // A revoked key stays unknown: it must not cost a write each time.
+        let revoked = sql!(
+            "SELECT 1 AS known FROM api_keys WHERE hash = :hash AND revoked_at IS NOT NULL",
+            hash = hash
+        );
+        match self.services.read([revoked]).await {
+            Ok([rows]) if !rows.is_empty() => return auth::wrong_key().into(),
+            Ok(_) => {}
+            Err(error) => return error.into(),
+        }
         let workspace: WorkspaceId = self.services.new_id();
         let statements = [
             sql!(

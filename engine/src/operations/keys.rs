@@ -6,6 +6,7 @@ use crate::base::api_key::ApiKey;
 use crate::base::error::Code;
 use crate::base::ids::KeyId;
 use crate::base::limits;
+use crate::base::setting::Secret;
 use crate::base::time::Timestamp;
 use crate::operations::checks;
 use crate::operations::context::Context;
@@ -102,7 +103,7 @@ async fn create(context: &mut Context, input: &Input) -> Result<Output, Fault> {
         hint = &entry.hint,
         created_at = created_at
     );
-    let secret = OneTimeSecret::ApiKey { key: Some(key.as_str().to_owned()) };
+    let secret = OneTimeSecret::ApiKey { key: Some(Secret::new(key.as_str())) };
     let room = checks::room("api_keys", IN_USE, limits::KEYS_MAX);
     let committed = context.commit([room, insert], Output::created(&entry)?.revealing(secret)).await;
     committed.map_err(|fault| checks::explain_room(fault, NOUN, limits::KEYS_MAX))

@@ -100,6 +100,7 @@ pub static OPERATIONS: &[Operation] = table![
         calls::recording::DOWNLOAD,
         calls::waveform::OPERATION,
         calls::recording::DELETE,
+        calls::delete::OPERATION,
     ],
     "Webhooks" => [
         webhooks::LIST,

@@ -50,6 +50,15 @@ struct Draft {
     /// declined.
     #[schemars(range(min = 1, max = limits::CALLS_AT_ONCE_MAX))]
     calls_at_once: i64,
+    /// Calls are deleted this many days after they ended, with their recordings; null keeps them.
+    #[serde(default)]
+    #[schemars(range(min = 1, max = limits::RETENTION_DAYS_MAX))]
+    call_retention_days: Option<i64>,
+    /// Recordings are deleted this many days after they were stored, their calls stay; null keeps them as long as
+    /// their calls.
+    #[serde(default)]
+    #[schemars(range(min = 1, max = limits::RETENTION_DAYS_MAX))]
+    recording_retention_days: Option<i64>,
 }
 
 /// A workspace.
@@ -78,6 +87,8 @@ impl Workspace {
             monthly_spend_limit_microusd: row.optional_integer("monthly_spend_limit_microusd")?,
             runs_at_once: row.integer("runs_at_once")?,
             calls_at_once: row.integer("calls_at_once")?,
+            call_retention_days: row.optional_integer("call_retention_days")?,
+            recording_retention_days: row.optional_integer("recording_retention_days")?,
         };
         Ok(Self {
             id: row.id("id")?,
@@ -119,7 +130,8 @@ impl Draft {
 
 async fn load(context: &mut Context) -> Result<Workspace, Fault> {
     let select = sql!(
-        "SELECT id, name, monthly_spend_limit_microusd, runs_at_once, calls_at_once, created_at,
+        "SELECT id, name, monthly_spend_limit_microusd, runs_at_once, calls_at_once,
+         call_retention_days, recording_retention_days, created_at,
          COALESCE((SELECT microusd FROM spending WHERE spending.workspace_id = :ws AND month = :month), 0) AS spent,
          COALESCE((SELECT SUM(microusd) FROM spending_reservations AS r WHERE r.workspace_id = :ws), 0) AS reserved
          FROM workspaces WHERE id = :ws",
@@ -144,19 +156,24 @@ async fn update(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     let before = &current.draft;
     let guard = sql!(
         "INSERT INTO batch_guard (ok) SELECT 0 WHERE NOT EXISTS (SELECT 1 FROM workspaces WHERE id = :ws
-         AND name = :name AND monthly_spend_limit_microusd IS :spend AND runs_at_once = :runs AND calls_at_once = :calls)",
+         AND name = :name AND monthly_spend_limit_microusd IS :spend AND runs_at_once = :runs AND calls_at_once = :calls
+         AND call_retention_days IS :call_days AND recording_retention_days IS :recording_days)",
         name = &before.name,
         spend = before.monthly_spend_limit_microusd,
         runs = before.runs_at_once,
-        calls = before.calls_at_once
+        calls = before.calls_at_once,
+        call_days = before.call_retention_days,
+        recording_days = before.recording_retention_days
     );
     let update = sql!(
         "UPDATE workspaces SET name = :name, monthly_spend_limit_microusd = :spend, runs_at_once = :runs,
-         calls_at_once = :calls WHERE id = :ws",
+         calls_at_once = :calls, call_retention_days = :call_days, recording_retention_days = :recording_days WHERE id = :ws",
         name = &draft.name,
         spend = draft.monthly_spend_limit_microusd,
         runs = draft.runs_at_once,
-        calls = draft.calls_at_once
+        calls = draft.calls_at_once,
+        call_days = draft.call_retention_days,
+        recording_days = draft.recording_retention_days
     );
     let warnings = draft.warnings(context.services.config());
     let next = Workspace { draft, warnings, ..current };

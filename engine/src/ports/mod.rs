@@ -147,8 +147,8 @@ pub enum Egress {
     Operator,
 }
 
-/// An outgoing request.
-#[derive(Debug, Clone, PartialEq)]
+/// An outgoing request. `Debug` hides the values of its headers, keys among them.
+#[derive(Clone, PartialEq)]
 pub struct HttpRequest {
     /// `GET`, `POST`, …
     pub method: &'static str,
@@ -164,6 +164,18 @@ pub struct HttpRequest {
     pub response_bytes_max: usize,
     /// Which addresses the host may connect to.
     pub egress: Egress,
+}
+
+impl std::fmt::Debug for HttpRequest {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let headers: Vec<&str> = self.headers.iter().map(|(name, _)| *name).collect();
+        f.debug_struct("HttpRequest")
+            .field("method", &self.method)
+            .field("url", &self.url)
+            .field("headers", &headers)
+            .field("body", &self.body)
+            .finish_non_exhaustive()
+    }
 }
 
 /// The response to an outgoing request. Redirects are not followed: a 3xx is a response.

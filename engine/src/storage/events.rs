@@ -101,6 +101,8 @@ struct Event {
     id: EventId,
     kind: EventKind,
     body: String,
+    /// The call that the event tells about: it goes with the call.
+    call_id: Option<String>,
     deliveries: Vec<NewDelivery>,
     now_ms: i64,
 }
@@ -133,7 +135,9 @@ impl Event {
         });
         let deliveries = deliveries.collect();
         let body = body(&id, kind, workspace_id, data, now_ms);
-        Some(Self { id, kind, body, deliveries, now_ms })
+        let call_id =
+            data["call"]["id"].as_str().or_else(|| data["run"]["call_id"].as_str()).map(str::to_owned);
+        Some(Self { id, kind, body, call_id, deliveries, now_ms })
     }
 
     fn batch(self, workspace_id: &WorkspaceId) -> Batch {
@@ -151,12 +155,13 @@ impl Event {
         let list = json!(self.deliveries).to_string();
         let kind = self.kind.as_str();
         let event = sql!(
-            "INSERT INTO events (id, workspace_id, type, body, created_at) SELECT :id, :ws, :kind, :body, :now
+            "INSERT INTO events (id, workspace_id, type, body, call_id, created_at) SELECT :id, :ws, :kind, :body, :call_id, :now
              WHERE EXISTS (SELECT 1 FROM webhooks WHERE workspace_id = :ws AND enabled = 1
              AND id IN (SELECT json_extract(value, '$.webhook_id') FROM json_each(:webhooks)))",
             id = &self.id,
             kind = kind,
             body = &self.body,
+            call_id = self.call_id.clone(),
             now = self.now_ms,
             webhooks = &list
         );

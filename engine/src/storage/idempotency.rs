@@ -8,6 +8,7 @@ use serde_json::Value;
 use crate::base::error::{Code, Error};
 use crate::base::ids::{ToolId, WebhookId};
 use crate::base::limits::{IDEMPOTENCY_KEY_CHARS_MAX, IDEMPOTENCY_WINDOW_MS};
+use crate::base::setting::Secret;
 use crate::ports::statement::{Row, Statement};
 use crate::sql;
 use crate::storage::test_token::TestToken;
@@ -41,7 +42,7 @@ pub enum OneTimeSecret {
     ApiKey {
         /// The key, present only in the first response; never serialised.
         #[serde(skip)]
-        key: Option<String>,
+        key: Option<Secret>,
     },
     /// A test token and its URLs, signed again: a replay returns the same ones.
     TestToken {

@@ -29,4 +29,5 @@ pub const MIGRATIONS: &[Migration] = &[
     migration!("0010_spending_reservations.sql"),
     migration!("0011_limits.sql"),
     migration!("0012_service_facts.sql"),
+    migration!("0015_erase.sql"),
 ];

@@ -10,6 +10,7 @@ mod sweep;
 pub(crate) mod wav;
 pub(crate) mod waveform;
 
+pub(crate) use read::delete_before;
 pub use read::{NotServed, State, columns, delete, ready, select};
 pub use store::{Kept, store};
 pub(crate) use sweep::due;

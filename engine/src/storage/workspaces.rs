@@ -12,8 +12,8 @@ use crate::storage::service_facts;
 /// The name of a workspace's first key.
 const FIRST_KEY: &str = "first key";
 
-/// A workspace that was just created.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A workspace that was just created. It has no `Debug`, which would show the key.
+#[derive(Clone, PartialEq, Eq)]
 pub struct NewWorkspace {
     /// `ws_…`
     pub workspace_id: WorkspaceId,

@@ -84,17 +84,20 @@ pub fn open(path: &Path) -> rusqlite::Result<Session> {
     let session = Session::new(Connection::open(path)?)?;
     session.connection.pragma_update(None, "journal_mode", "WAL")?;
     session.connection.pragma_update(None, "synchronous", "FULL")?;
+    // What is deleted is overwritten with zeros, in the text index too.
+    session.connection.pragma_update(None, "secure_delete", "ON")?;
     session.connection.pragma_update(None, "journal_size_limit", LOG_BYTES_KEPT_MAX)?;
     Ok(session)
 }
 
-/// Moves the write-ahead log into the database and empties it, unless somebody else uses it at the moment.
-pub fn checkpoint(session: &mut Session) -> rusqlite::Result<()> {
-    let connection = session.connection();
-    connection.busy_timeout(Duration::ZERO)?;
-    let checkpointed = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
-    connection.busy_timeout(Duration::from_millis(BUSY_MS))?;
-    checkpointed
+/// Writes the write-ahead log back and empties it, so that it keeps nothing that was deleted. `false` if a reader is in
+/// the way; this does not wait for it.
+pub fn truncate_log(session: &Session) -> rusqlite::Result<bool> {
+    session.connection.busy_timeout(Duration::ZERO)?;
+    let busy =
+        session.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, i64>(0));
+    session.connection.busy_timeout(Duration::from_millis(BUSY_MS))?;
+    Ok(busy? == 0)
 }
 
 /// Opens a read-only connection.

@@ -5,13 +5,13 @@ use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError, TrySendError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use sidetone_engine::ports::DatabaseError;
 use sidetone_engine::ports::statement::{Rows, Statement, only_removes};
 use tokio::sync::oneshot;
 
-use super::connection::{Session, begin, checkpoint, command, write_one, write_within};
+use super::connection::{Session, begin, command, truncate_log, write_one, write_within};
 use super::reserve::Reserve;
 
 /// Maximum number of batches in one transaction, which limits how long the first one waits.
@@ -21,6 +21,8 @@ const WAITING_BATCHES_MAX: usize = 8_192;
 
 /// How often a full disk is looked at when nothing is to be written.
 const REFILL: Duration = Duration::from_secs(2);
+/// How long the write-ahead log keeps what was deleted.
+const LOG_KEPT: Duration = Duration::from_secs(10);
 
 type Answer = Result<Vec<Rows>, DatabaseError>;
 
@@ -80,9 +82,12 @@ impl Drop for Writer {
     }
 }
 
-fn write_groups(session: &mut Session, waiting: &mpsc::Receiver<Work>, reserve: &Reserve) {
+fn write_groups(session: &Session, waiting: &mpsc::Receiver<Work>, reserve: &Reserve) {
+    let mut log = Log::default();
     loop {
-        let first = match waiting.recv_timeout(REFILL) {
+        let found = waiting.recv_timeout(log.wait().min(REFILL));
+        log.empty_if_due(session);
+        let first = match found {
             Ok(first) => first,
             Err(RecvTimeoutError::Timeout) => {
                 make_room(session, reserve);
@@ -90,6 +95,7 @@ fn write_groups(session: &mut Session, waiting: &mpsc::Receiver<Work>, reserve: 
             }
             Err(RecvTimeoutError::Disconnected) => return,
         };
+        log.written();
         let mut group = vec![first];
         while group.len() < GROUP_BATCHES_MAX
             && let Ok(next) = waiting.try_recv()
@@ -120,10 +126,10 @@ fn write_groups(session: &mut Session, waiting: &mpsc::Receiver<Work>, reserve: 
 }
 
 /// Whether everything can be written. On a full disk, tries to get the space for it back.
-fn make_room(session: &mut Session, reserve: &Reserve) -> bool {
+fn make_room(session: &Session, reserve: &Reserve) -> bool {
     if !reserve.has_room() {
         // What was deleted is in the log, too, until it is emptied.
-        let _ = checkpoint(session);
+        let _ = truncate_log(session);
     }
     reserve.refill()
 }
@@ -145,6 +151,31 @@ fn write_group(session: &Session, group: &[Work]) -> Vec<Answer> {
         [one] => vec![write_one(session, one)],
         many => write_together(session, many),
     })
+
+/// When the write-ahead log is emptied next, so that it keeps nothing that was deleted.
+#[derive(Default)]
+struct Log {
+    /// `None` while the log is empty.
+    due: Option<Instant>,
+}
+
+impl Log {
+    fn wait(&self) -> Duration {
+        self.due.map_or(Duration::MAX, |due| due.saturating_duration_since(Instant::now()))
+    }
+
+    fn written(&mut self) {
+        self.due.get_or_insert_with(|| Instant::now() + LOG_KEPT);
+    }
+
+    /// A reader may be in the way; then it is tried again later.
+    fn empty_if_due(&mut self, session: &Session) {
+        if self.due.is_some_and(|due| due <= Instant::now()) {
+            let emptied = truncate_log(session).unwrap_or(false);
+            self.due = (!emptied).then(|| Instant::now() + LOG_KEPT);
+        }
+    }
+}
 }
 
 /// Runs `write`; a panic fails its group only, and the thread continues.

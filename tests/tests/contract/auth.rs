@@ -1,7 +1,10 @@
 //! Authentication, the limit for invalid keys, and Idempotency-Keys.
+use std::sync::Arc;
+
 use http::Method;
 use serde_json::{Value, json};
 use sidetone_engine::base::api_key::ApiKey;
+use sidetone_tests::faults::{FaultyDatabase, StorageFault};
 use sidetone_tests::{Reply, World};
 
 #[test]
@@ -108,6 +111,18 @@ fn each_bootstrap_key_creates_a_workspace() {
     first.get("/assistants").refused("unauthorized");
     first.post("/assistants", json!({})).refused("unauthorized");
     second.get("/assistants").ok();
+}
+
+#[test]
+fn a_revoked_bootstrap_key_causes_no_write() {
+    let key = unknown_key(13);
+    let database = Arc::new(FaultyDatabase::default());
+    let world = World::over_with(database.clone(), &[("SIDETONE_BOOTSTRAP_KEYS", &key)]).with_key(&key);
+    let listed = world.get("/keys").ok();
+    world.delete(format!("/keys/{}", listed.ids()[0])).empty();
+    // A write would fail, and the answer would be another one.
+    database.fail_write(1, StorageFault::Before);
+    world.get("/assistants").refused("unauthorized");
 }
 
 #[test]

@@ -49,6 +49,8 @@ enum Action {
     /// A repeated insert, as by a job that runs twice.
     InsertAgain(Index),
     EndAgain(Index, Ending),
+    /// A request, refused while the call has not ended.
+    Delete(Index),
 }
 
 #[derive(Debug, Clone)]
@@ -155,6 +157,17 @@ fn apply(world: &World, actions: &[Action]) -> Vec<ExpectedCall> {
             Action::InsertAgain(index) => {
                 let Some(at) = picked(index) else { continue };
                 world.write(write::insert(&known[at].new));
+            }
+            Action::Delete(index) => {
+                let Some(at) = picked(index) else { continue };
+                let reply = world.delete(format!("/calls/{}", known[at].new.id));
+                match known[at].ended {
+                    Some(_) => {
+                        assert_eq!(reply.status, 204);
+                        known.remove(at);
+                    }
+                    None => drop(reply.refused("call_in_progress")),
+                }
             }
             Action::EndAgain(index, ending) => {
                 let Some(at) = picked(index) else { continue };
@@ -375,6 +388,7 @@ fn action() -> impl Strategy<Value = Action> {
         2 => (any::<Index>(), 0..3_i64).prop_map(|(index, price)| Action::Reprice(index, price)),
         1 => any::<Index>().prop_map(Action::InsertAgain),
         1 => (any::<Index>(), ending()).prop_map(|(index, ending)| Action::EndAgain(index, ending)),
+        2 => any::<Index>().prop_map(Action::Delete),
     ]
 }
 

@@ -14,6 +14,7 @@ mod call_properties;
 mod calls;
 mod carriers;
 mod deliveries;
+mod erasing;
 mod error_messages;
 mod every_operation;
 mod faults;

@@ -16,8 +16,8 @@ use crate::carriers::callback::{Check, Forged};
 /// Vonage's tokens have some 500 bytes.
 const TOKEN_BYTES_MAX: usize = 4 * 1024;
 
-/// The account whose tokens are accepted.
-#[derive(Debug, Clone, Copy)]
+/// The account whose tokens are accepted. It has no `Debug`, which would show the secret.
+#[derive(Clone, Copy)]
 pub struct Account<'a> {
     /// The signature secret of the account's callbacks.
     pub secret: &'a str,

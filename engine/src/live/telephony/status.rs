@@ -46,6 +46,10 @@ async fn apply_once(
     let reads =
         [calls::select_for(&before.workspace_id, &before.call_id), events::subscribers(&before.workspace_id)];
     let [call, subscribers] = services.read(reads).await?;
+    if call.is_empty() {
+        // The call was deleted; its leg waits for the hang-up only.
+        return Ok(Some(before));
+    }
     change.batch(services, &call, &subscribers)?.write(services).await?;
     Ok(Some(change.after))
 }

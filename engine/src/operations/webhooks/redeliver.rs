@@ -33,11 +33,21 @@ async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
         webhook_id = &webhook_id,
         id = &input.second_id::<DeliveryId>()
     );
-    let [webhook, delivery] =
-        context.read_each([resource::select_one::<Webhook>(&webhook_id), select]).await?;
+    let event = sql!(
+        "SELECT 1 AS known FROM events WHERE workspace_id = :ws AND id = (SELECT event_id FROM deliveries
+         WHERE workspace_id = :ws AND webhook_id = :webhook_id AND id = :id)",
+        webhook_id = &webhook_id,
+        id = &input.second_id::<DeliveryId>()
+    );
+    let [webhook, delivery, event] =
+        context.read_each([resource::select_one::<Webhook>(&webhook_id), select, event]).await?;
     let webhook: Webhook = resource::found(&webhook)?;
     let delivery = Delivery::read(delivery.first().ok_or_else(|| Error::not_found("delivery"))?)?;
     webhook.check_enabled()?;
+    if event.is_empty() {
+        let message = "The event of this delivery was deleted with its call, so it cannot be sent again.";
+        return Err(Error::new(Code::NotFound, message).into());
+    }
     let now = Timestamp::from_ms(context.now_ms);
     let delivery = Delivery { status: DeliveryStatus::Pending, next_attempt_at: Some(now), ..delivery };
     let again = sql!(
@@ -45,7 +55,11 @@ async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
         id = &delivery.id,
         now = now
     );
-    let mut batch = Batch::from([resource::unchanged(&webhook), again]);
+    let still_there = sql!(
+        "INSERT INTO batch_guard (ok) SELECT 0 WHERE NOT EXISTS (SELECT 1 FROM events WHERE workspace_id = :ws AND id = :event_id)",
+        event_id = &delivery.event_id
+    );
+    let mut batch = Batch::from([resource::unchanged(&webhook), still_there, again]);
     batch.append(webhook.deliver_now(context));
     context.commit(batch, Output::created(&delivery)?).await
 }

@@ -24,6 +24,31 @@ pub fn index(workspace_id: &WorkspaceId, id: &CallId) -> Statement {
     )
 }
 
+/// How many workspaces have words of deleted calls in the index, and of those a merge under way covers.
+pub(crate) fn erasures() -> Statement {
+    sql!("SELECT COUNT(*) AS workspaces, COALESCE(MAX(merging), 0) AS merging FROM search_erasures")
+}
+
+/// Merges some pages of the index's segments, which drops entries that are only marked as deleted. A merge that has not
+/// `begun` takes in all segments. The rows of the second and the fourth statement tell how much has changed.
+pub(crate) fn merge(pages: i64, begun: bool) -> [Statement; 4] {
+    let changes = || sql!("SELECT total_changes() AS changes");
+    [
+        sql!("UPDATE search_erasures SET merging = 1 WHERE merging = 0 AND :begun = 0", begun = begun),
+        changes(),
+        sql!(
+            "INSERT INTO call_search (call_search, rank) VALUES ('merge', CAST(:pages AS INTEGER))",
+            pages = if begun { pages } else { -pages }
+        ),
+        changes(),
+    ]
+}
+
+/// The merge under way is complete.
+pub(crate) fn merged() -> Statement {
+    sql!("DELETE FROM search_erasures WHERE merging = 1")
+}
+
 /// The word that a workspace is indexed by: without the `_`, at which the tokenizer would split it.
 fn workspace_word(workspace: &str) -> String {
     format!("replace({workspace}, '_', '')")

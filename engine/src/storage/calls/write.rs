@@ -3,6 +3,7 @@
 //!
 //! Each list of statements may run twice: an existing call is not inserted again, an ended call does not end again. The
 //! call's own row is therefore written after its sums.
+pub(crate) mod erase;
 mod new_call;
 mod regroup;
 

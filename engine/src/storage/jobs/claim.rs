@@ -139,7 +139,7 @@ pub(crate) struct Claimed {
 /// Counts what is due and what is leased. The recursive step goes from workspace to workspace along the index, so the
 /// cost grows with the number of workspaces that have jobs, not with the number of jobs. A live conversation has leased
 /// the job of its call, but nobody runs it.
-fn demands(claim: Claim<'_>, now_ms: i64) -> Statement {
+fn demands(claim: Claim<'_>, runs_at_once_max: i64, now_ms: i64) -> Statement {
     sql!(
         "WITH RECURSIVE waiting (kind, workspace) AS (
            SELECT value, (SELECT MIN(workspace_id) FROM jobs WHERE jobs.kind = value) FROM json_each(:kinds)

@@ -44,6 +44,31 @@ pub fn delete(call_id: &CallId, now_ms: i64) -> Vec<Statement> {
     ]
 }
 
+/// The statements that delete the workspace's oldest recordings stored before a time; the last one returns their ids.
+pub fn delete_before(until_ms: i64, most: i64, now_ms: i64) -> Vec<Statement> {
+    const OLDEST: &str =
+        "FROM recordings WHERE workspace_id = :ws AND state = 'ready' AND created_at < :until
+        ORDER BY created_at, id LIMIT CAST(:most AS INTEGER)";
+    vec![
+        sql!(
+            format!(
+                "UPDATE calls SET recording_ms = NULL WHERE workspace_id = :ws AND id IN (SELECT call_id {OLDEST})"
+            ),
+            until = until_ms,
+            most = most
+        ),
+        sql!(
+            format!(
+                "UPDATE recordings SET state = 'deleted', due_at = :now, peaks = NULL
+                 WHERE workspace_id = :ws AND id IN (SELECT id {OLDEST}) RETURNING id"
+            ),
+            until = until_ms,
+            most = most,
+            now = now_ms
+        ),
+    ]
+}
+
 crate::words! {
     /// The state of a recording.
     plain State {

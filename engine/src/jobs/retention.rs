@@ -1,0 +1,116 @@
+//! What a workspace keeps for a number of days only: its calls and its recordings. A part of the sweep, with a budget of
+//! its own. The workspaces take turns, the longest overdue first, so a large one does not keep the others waiting.
+use std::collections::VecDeque;
+
+use crate::base::ids::WorkspaceId;
+use crate::base::limits::{
+    RETENTION_CALLS_MAX, RETENTION_CHUNKS_MAX, RETENTION_RECORDINGS_MAX, RETENTION_WORKSPACES_MAX,
+    SEARCH_MERGE_PAGES, SEARCH_MERGES_MAX,
+};
+use crate::ports::statement::{Rows, Statement};
+use crate::services::Services;
+use crate::sql;
+use crate::storage::calls::search;
+use crate::storage::calls::write::erase::{Which, erase};
+use crate::storage::fault::Fault;
+use crate::storage::recordings;
+
+/// A workspace with something to delete: what is older than `until_ms`.
+struct Due {
+    workspace_id: WorkspaceId,
+    until_ms: i64,
+}
+
+/// What is kept for a time.
+#[derive(Clone, Copy)]
+enum Kept {
+    Calls,
+    Recordings,
+}
+
+impl Kept {
+    /// The workspaces with something to delete.
+    fn due(self, now_ms: i64) -> Statement {
+        let (days, oldest) = match self {
+            Self::Calls => (
+                "call_retention_days",
+                "SELECT ended_at FROM calls WHERE workspace_id = w.id AND ended_at IS NOT NULL ORDER BY ended_at LIMIT 1",
+            ),
+            Self::Recordings => (
+                "recording_retention_days",
+                "SELECT created_at FROM recordings WHERE workspace_id = w.id AND state = 'ready' ORDER BY created_at LIMIT 1",
+            ),
+        };
+        sql!(
+            format!(
+                "SELECT id, until FROM (SELECT w.id AS id, CAST(:now AS INTEGER) - w.{days} * 86400000 AS until, ({oldest}) AS oldest
+                 FROM workspaces AS w WHERE w.{days} IS NOT NULL) WHERE oldest < until
+                 ORDER BY oldest - until LIMIT {RETENTION_WORKSPACES_MAX}"
+            ),
+            now = now_ms
+        )
+    }
+
+    /// Deletes the oldest of a workspace; the last statement returns a row for each.
+    fn delete(self, due: &Due, now_ms: i64) -> Vec<Statement> {
+        let until_ms = due.until_ms;
+        let statements = match self {
+            Self::Calls => erase(Which::EndedBefore { until_ms, most: RETENTION_CALLS_MAX }, now_ms),
+            Self::Recordings => recordings::delete_before(until_ms, RETENTION_RECORDINGS_MAX, now_ms),
+        };
+        statements.into_iter().map(|statement| statement.in_workspace(&due.workspace_id)).collect()
+    }
+
+    const fn most(self) -> i64 {
+        match self {
+            Self::Calls => RETENTION_CALLS_MAX,
+            Self::Recordings => RETENTION_RECORDINGS_MAX,
+        }
+    }
+}
+
+impl Services {
+    /// Deletes what workspaces no longer keep, then continues to remove the words of deleted calls from the text index.
+    /// Returns whether there is more to do.
+    pub(super) async fn apply_retention(&self, now_ms: i64) -> Result<bool, Fault> {
+        let mut more = false;
+        for kept in [Kept::Calls, Kept::Recordings] {
+            let [due] = self.read([kept.due(now_ms)]).await?;
+            let mut turns = due
+                .iter()
+                .map(|row| Ok(Due { workspace_id: row.id("id")?, until_ms: row.integer("until")? }))
+                .collect::<Result<VecDeque<_>, Fault>>()?;
+            for _ in 0..RETENTION_CHUNKS_MAX {
+                let Some(due) = turns.pop_front() else { break };
+                let rows = self.ports().database.write(kept.delete(&due, now_ms)).await?;
+                let deleted = rows.last().map_or(0, |rows| rows.values.len());
+                if i64::try_from(deleted).unwrap_or(0) == kept.most() {
+                    turns.push_back(due);
+                }
+            }
+            more |= !turns.is_empty();
+        }
+        Ok(self.erase_words().await? || more)
+    }
+
+    /// Merges segments of the text index while words of deleted calls may be in them: a limited number of pages in each
+    /// batch, because a merge blocks other writes.
+    async fn erase_words(&self) -> Result<bool, Fault> {
+        let [found] = self.read([search::erasures()]).await?;
+        let Some(row) = found.first().filter(|row| row.integer("workspaces").unwrap_or(0) > 0) else {
+            return Ok(false);
+        };
+        let mut begun = row.integer("merging")? > 0;
+        for _ in 0..SEARCH_MERGES_MAX {
+            let [_, before, _, after] = self.write(search::merge(SEARCH_MERGE_PAGES, begun)).await?;
+            begun = true;
+            let changes = |rows: &Rows| rows.first().map_or(Ok(0), |row| row.integer("changes"));
+            // As SQLite documents it: one change is the command itself.
+            if changes(&after)? - changes(&before)? < 2 {
+                self.write([search::merged()]).await?;
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
