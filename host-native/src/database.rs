@@ -118,7 +118,7 @@ fn settle(path: &Path, session: &mut Session) -> Result<(), OpenError> {
         }
     }
     data::sync_folder(path)?;
-    if let Err(error) = connection::checkpoint(session) {
+    if let Err(error) = connection::truncate_log(session) {
         tracing::warn!(%error, "the write-ahead log stays as it is");
     }
     Ok(())

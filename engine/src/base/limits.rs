@@ -101,8 +101,6 @@ pub const LIVE_SESSIONS_MAX: u64 = 1_000;
 pub const LIVE_SESSIONS_FOR_NEWCOMERS: u64 = 20;
 /// Percentage of the conversations and of the memory that browser tests leave to telephone calls.
 pub const KEPT_FOR_PHONES_PERCENT: u64 = 10;
-/// Percentage of the memory that simulation runs, which can wait, leave to live conversations.
-pub const MEMORY_KEPT_FOR_LIVE_PERCENT: u64 = 25;
 /// Percentage of the memory that workspaces that use some leave to those that use none.
 pub const MEMORY_FOR_NEWCOMERS_PERCENT: u64 = 5;
 /// Memory of one conversation beside its assistant.

@@ -1,12 +1,10 @@
 //! Decides whether one more conversation may start in this process. Workspaces share its places and its memory fairly:
 //! one alone may use most of both, and one that has nothing yet finds room. Telephone calls come first, because a caller
-//! cannot try again later as a browser test can; runs come last, because they can wait.
+//! cannot try again later as a browser test can.
 use crate::base::error::{Code, Error};
 use crate::base::fair_pool::Share;
 use crate::base::ids::WorkspaceId;
-use crate::base::limits::{
-    CONVERSATION_MEMORY_BYTES, KEPT_FOR_PHONES_PERCENT, LIVE_SESSIONS_MAX, MEMORY_KEPT_FOR_LIVE_PERCENT,
-};
+use crate::base::limits::{CONVERSATION_MEMORY_BYTES, KEPT_FOR_PHONES_PERCENT, LIVE_SESSIONS_MAX};
 use crate::services::Services;
 
 /// What starts a conversation, and so what it leaves to the others.
@@ -14,7 +12,6 @@ use crate::services::Services;
 pub(crate) enum Starter {
     Browser,
     Phone,
-    Run,
 }
 
 impl Starter {
@@ -23,7 +20,6 @@ impl Starter {
         let percent = match self {
             Self::Browser => KEPT_FOR_PHONES_PERCENT,
             Self::Phone => 0,
-            Self::Run => MEMORY_KEPT_FOR_LIVE_PERCENT,
         };
         services.config().memory_bytes / 100 * percent
     }
@@ -32,7 +28,7 @@ impl Starter {
     const fn kept_places(self) -> u64 {
         match self {
             Self::Browser => LIVE_SESSIONS_MAX * KEPT_FOR_PHONES_PERCENT / 100,
-            Self::Phone | Self::Run => 0,
+            Self::Phone => 0,
         }
     }
 }
@@ -40,19 +36,13 @@ impl Starter {
 /// What a conversation holds of this process, beside its assistant. Dropping it returns it.
 #[derive(Debug)]
 pub(crate) struct Admission {
-    _place: Option<Share<WorkspaceId>>,
+    _place: Share<WorkspaceId>,
     _memory: Share<WorkspaceId>,
 }
 
 /// Admits one conversation; `None` while others have what it needs.
 pub(crate) fn admit(services: &Services, workspace_id: &WorkspaceId, starter: Starter) -> Option<Admission> {
-    let place = match starter {
-        // The slots of the job queue limit runs.
-        Starter::Run => None,
-        Starter::Browser | Starter::Phone => {
-            Some(services.live_places().take(workspace_id, 1, starter.kept_places())?)
-        }
-    };
+    let place = services.live_places().take(workspace_id, 1, starter.kept_places())?;
     let memory =
         services.memory().take(workspace_id, CONVERSATION_MEMORY_BYTES, starter.kept_memory(services))?;
     Some(Admission { _place: place, _memory: memory })

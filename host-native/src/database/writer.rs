@@ -39,9 +39,9 @@ pub struct Writer {
 
 impl Writer {
     /// Starts the thread.
-    pub fn start(mut session: Session, reserve: Arc<Reserve>) -> Self {
+    pub fn start(session: Session, reserve: Arc<Reserve>) -> Self {
         let (queue, waiting) = mpsc::sync_channel(WAITING_BATCHES_MAX);
-        let thread = std::thread::spawn(move || write_groups(&mut session, &waiting, &reserve));
+        let thread = std::thread::spawn(move || write_groups(&session, &waiting, &reserve));
         Self { queue: Some(queue), thread: Some(thread) }
     }
 
@@ -151,6 +151,7 @@ fn write_group(session: &Session, group: &[Work]) -> Vec<Answer> {
         [one] => vec![write_one(session, one)],
         many => write_together(session, many),
     })
+}
 
 /// When the write-ahead log is emptied next, so that it keeps nothing that was deleted.
 #[derive(Default)]
@@ -175,7 +176,6 @@ impl Log {
             self.due = (!emptied).then(|| Instant::now() + LOG_KEPT);
         }
     }
-}
 }
 
 /// Runs `write`; a panic fails its group only, and the thread continues.

@@ -154,7 +154,7 @@ mod tests {
         }
 
         fn demands(&self) -> Vec<Demand<u8>> {
-            let since = |holder| self.since.get(holder).copied().unwrap_or(0);
+            let since = |holder: &u8| self.since.get(holder).copied().unwrap_or(0);
             let demand = |(holder, due): (&u8, &u64)| Demand {
                 oldest_due_ms: since(holder),
                 ..demand(*holder, *due, self.held(*holder))

@@ -10,10 +10,12 @@ CREATE INDEX calls_by_ended_at ON calls (workspace_id, ended_at, seq, group_id, 
 CREATE INDEX calls_by_group ON calls (group_id, started_at);
 CREATE INDEX calls_by_started_at ON calls (workspace_id, started_at, seq, group_id, duration_ms, cost_microusd);
 CREATE INDEX deliveries_by_due ON deliveries (webhook_id, due_at, id) WHERE due_at IS NOT NULL;
+CREATE INDEX deliveries_by_event ON deliveries (event_id);
 CREATE INDEX deliveries_by_status ON deliveries (workspace_id, webhook_id, status, id);
 CREATE INDEX deliveries_by_webhook ON deliveries (workspace_id, webhook_id, id);
 CREATE UNIQUE INDEX documents_by_name ON documents (workspace_id, name);
 CREATE INDEX documents_by_workspace ON documents (workspace_id, id);
+CREATE INDEX events_by_call ON events (workspace_id, call_id) WHERE call_id IS NOT NULL;
 CREATE INDEX idempotency_keys_by_age ON idempotency_keys (created_at);
 CREATE INDEX jobs_by_kind ON jobs (kind, due_at);
 CREATE INDEX jobs_by_kind_and_workspace ON jobs (kind, workspace_id, due_at, id);
@@ -26,6 +28,7 @@ CREATE INDEX numbers_by_workspace ON numbers (workspace_id, number);
 CREATE INDEX personas_by_workspace ON personas (workspace_id, id);
 CREATE UNIQUE INDEX phone_calls_by_carrier ON phone_calls (provider, carrier_call_id) WHERE carrier_call_id IS NOT NULL;
 CREATE INDEX phone_calls_under_way ON phone_calls (workspace_id) WHERE is_over = 0;
+CREATE INDEX recordings_by_age ON recordings (workspace_id, created_at, id) WHERE state = 'ready';
 CREATE INDEX recordings_due ON recordings (due_at) WHERE due_at IS NOT NULL;
 CREATE UNIQUE INDEX recordings_one_a_call ON recordings (call_id) WHERE state <> 'abandoned';
 CREATE INDEX runs_by_assistant ON runs (workspace_id, assistant_id, id);
@@ -193,7 +196,7 @@ CREATE TABLE events (
   type TEXT NOT NULL,
   body TEXT NOT NULL,
   created_at INTEGER NOT NULL
-) STRICT;
+, call_id TEXT) STRICT;
 CREATE TABLE idempotency_keys (
   workspace_id TEXT NOT NULL REFERENCES workspaces (id),
   key TEXT NOT NULL,
@@ -275,10 +278,10 @@ CREATE TABLE phone_calls (
   version INTEGER NOT NULL,
   created_at INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
-CREATE TABLE recordings (
+CREATE TABLE "recordings" (
   id TEXT PRIMARY KEY,
   workspace_id TEXT NOT NULL REFERENCES workspaces (id),
-  call_id TEXT NOT NULL REFERENCES calls (id),
+  call_id TEXT NOT NULL,
   state TEXT NOT NULL,
   due_at INTEGER,
   size_bytes INTEGER NOT NULL,
@@ -317,6 +320,10 @@ CREATE TABLE scenarios (
   created_at INTEGER NOT NULL,
   updated_at INTEGER NOT NULL
 , judge_model TEXT) STRICT;
+CREATE TABLE search_erasures (
+  workspace_id TEXT PRIMARY KEY REFERENCES workspaces (id),
+  merging INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
 CREATE TABLE service_facts (
   name TEXT PRIMARY KEY,
   value TEXT NOT NULL
@@ -387,4 +394,4 @@ CREATE TABLE workspaces (
   id TEXT PRIMARY KEY,
   name TEXT NOT NULL,
   created_at INTEGER NOT NULL
-, monthly_spend_limit_microusd INTEGER, runs_at_once INTEGER NOT NULL DEFAULT 64, calls_at_once INTEGER NOT NULL DEFAULT 100) STRICT;
+, monthly_spend_limit_microusd INTEGER, runs_at_once INTEGER NOT NULL DEFAULT 64, calls_at_once INTEGER NOT NULL DEFAULT 100, call_retention_days INTEGER, recording_retention_days INTEGER) STRICT;
