@@ -51,7 +51,8 @@ function faultyDatabase(db) {
       db.prepare("INSERT INTO batch_guard (ok) VALUES (0)"),
     ]);
   const batch = async (statements) => {
-    const leased = statements.some((one) => one.statement.includes("lease"));
+    const writes = statements.some((one) => !/^\s*(SELECT|WITH)\b/.test(one.statement));
+    const leased = writes && statements.some((one) => one.statement.includes("lease"));
     const kill = leased ? next(plan.kills, "leases") : "none";
     if (kill !== "none") {
       if (kill === "after") await db.batch(statements);

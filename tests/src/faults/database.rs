@@ -75,7 +75,7 @@ impl FaultyDatabase {
     fn fate(&self, batch: &[Statement], is_write: bool) -> Fate {
         let mut planned = self.planned();
         let planned = &mut *planned;
-        if batch.iter().any(|statement| statement.sql.contains("lease")) {
+        if is_write && batch.iter().any(|statement| statement.sql.contains("lease")) {
             planned.counts.leases += 1;
             let kill = planned.plan.kills.get(planned.counts.leases - 1);
             if let Some(moment) = kill.copied().flatten() {

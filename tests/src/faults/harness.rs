@@ -57,7 +57,7 @@ enum Host {
 pub struct Counts {
     /// Database batches except the final ones of a job runner.
     pub storage: usize,
-    /// Batches that name a lease.
+    /// Written batches that name a lease.
     pub leases: usize,
     /// Hints sent to the queue.
     pub hints: usize,

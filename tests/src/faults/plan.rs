@@ -19,7 +19,7 @@ pub struct FaultPlan {
     pub storage: Vec<StorageFault>,
     /// Messages to the queue.
     pub hints: Vec<HintFault>,
-    /// Batches that name a lease: the steps of a job runner (claim, extend, finish, release). The runner is killed, like an
+    /// Written batches that name a lease: the steps of a job runner (claim, extend, finish, release). The runner is killed, like an
     /// evicted isolate.
     pub kills: Vec<Option<Moment>>,
 }

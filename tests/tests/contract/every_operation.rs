@@ -250,7 +250,9 @@ fn only_known_fields_allow_null() {
             "update_simulation name",
             "update_simulation_persona model",
             "update_simulation_scenario judge_model",
+            "update_workspace call_retention_days",
             "update_workspace monthly_spend_limit_microusd",
+            "update_workspace recording_retention_days",
         ]
     );
 }

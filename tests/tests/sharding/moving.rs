@@ -280,6 +280,11 @@ fn furnished(cluster: &Cluster, shard: usize) -> (World, String) {
          SELECT workspace_id, call_id, 5, 5 FROM live_calls WHERE workspace_id = :workspace_id",
         workspace_id = &id
     ));
+    // As after a deleted call.
+    rows.push(sql!(
+        "INSERT INTO search_erasures (workspace_id, merging) VALUES (:workspace_id, 0)",
+        workspace_id = &id
+    ));
     rows.extend(spending::add(&WorkspaceId::from_stored(&*id), STARTED_AT_MS, 5));
     tenant.write(rows);
     // Some examples have executed jobs, so this adds queued runs.
