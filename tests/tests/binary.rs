@@ -421,13 +421,13 @@ fn a_first_key_that_was_never_printed_is_replaced() {
         .and_then(|file| file.execute("INSERT INTO service_facts SELECT 'unseen_key', id FROM api_keys", []))
         .expect("the database can be written");
     let server = Server::start(&data, &[]);
-    let second = key_in(server.welcome().split_once("shown this once").expect("a key is shown").1);
+    let second = key_in(server.welcome().split_once("shown only once").expect("a key is shown").1);
     assert_ne!(first, second);
     server.connect(&second).expect(200, "GET", "/assistants", None);
     server.connect(&first).expect(401, "GET", "/assistants", None);
     assert!(server.stop().success());
     let server = Server::start(&data, &[]);
-    assert!(!server.welcome().contains("shown this once"), "{}", server.welcome());
+    assert!(!server.welcome().contains("shown only once"), "{}", server.welcome());
     server.connect(&second).expect(200, "GET", "/assistants", None);
 }
 
