@@ -1,0 +1,131 @@
+//! What a provider's protocol exchanges with its server: HTTP requests and WebSockets, as values.
+//!
+//! A protocol ([`super::transcriber::Transcriber`], [`super::synthesizer::Synthesizer`]) is a pure state machine. It asks
+//! for exchanges with [`Transmit`]; its driver performs them over the ports and reports with [`Arrival`].
+use bytes::Bytes;
+
+use crate::ports::{HttpRequest, SocketMessage};
+
+/// Identifies an exchange within one protocol; never used twice.
+pub type ExchangeId = u32;
+
+/// A WebSocket to open (RFC 6455), at an address that the operator configured. `Debug` hides the values of its headers.
+#[derive(Clone, PartialEq)]
+pub struct SocketRequest {
+    /// Absolute `wss://` or `ws://` URL.
+    pub url: String,
+    /// Names in lower case.
+    pub headers: Vec<(&'static str, String)>,
+    /// Subprotocols to offer, in order.
+    pub subprotocols: Vec<String>,
+}
+
+impl std::fmt::Debug for SocketRequest {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let headers: Vec<&str> = self.headers.iter().map(|(name, _)| *name).collect();
+        let url = self.url.split('?').next().unwrap_or_default();
+        f.debug_struct("SocketRequest").field("url", &url).field("headers", &headers).finish_non_exhaustive()
+    }
+}
+
+/// What the driver must do, in order.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Transmit {
+    /// Send a request. [`Arrival::Head`], [`Arrival::Body`]… and [`Arrival::End`] follow, or [`Arrival::Failed`].
+    Request {
+        /// The exchange.
+        id: ExchangeId,
+        /// The request.
+        request: HttpRequest,
+    },
+    /// Open a socket. [`Arrival::Opened`], [`Arrival::Message`]… and [`Arrival::Closed`] follow, or
+    /// [`Arrival::Failed`].
+    Connect {
+        /// The exchange.
+        id: ExchangeId,
+        /// The socket.
+        request: SocketRequest,
+    },
+    /// Send a message on an open socket.
+    Send {
+        /// The exchange.
+        id: ExchangeId,
+        /// The message.
+        message: SocketMessage,
+    },
+    /// End an exchange at once. No further arrival of it is passed on.
+    Drop {
+        /// The exchange.
+        id: ExchangeId,
+    },
+}
+
+/// What arrived from the server.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Arrival {
+    /// The head of a response.
+    Head {
+        /// The status code.
+        status: u16,
+        /// Names in lower case.
+        headers: Vec<(String, String)>,
+    },
+    /// A piece of a response's body, of any size.
+    Body(Bytes),
+    /// The end of a response's body.
+    End,
+    /// The socket is open.
+    Opened,
+    /// A message of the socket.
+    Message(SocketMessage),
+    /// The socket was closed by the server.
+    Closed {
+        /// The close code of RFC 6455 (7.4); 1006 without a close frame.
+        code: u16,
+        /// Its reason; may be empty.
+        reason: String,
+    },
+    /// There is no connection, or it broke.
+    Failed(ExchangeFailure),
+}
+
+/// Why an exchange failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ExchangeFailure {
+    /// The deadline passed.
+    Timeout,
+    /// The server refused to open the socket, with this HTTP status and the beginning of its body.
+    Rejected {
+        /// The status code.
+        status: u16,
+        /// At most [`EXCHANGE_ERROR_BYTES_MAX`] bytes, as text.
+        body: String,
+    },
+    /// The response exceeds its size limit.
+    TooLarge,
+    /// The connection failed; the text is for logs.
+    Broken(String),
+}
+
+/// The most bytes of a failed exchange's body that a protocol looks at.
+pub const EXCHANGE_ERROR_BYTES_MAX: usize = 4 * 1024;
+
+/// A provider's failure, as the operator reads it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SpeechFailure {
+    /// What happened, for the log and the call's record; without keys and addresses.
+    pub message: String,
+    /// Who can resolve it.
+    pub fault: SpeechFault,
+    /// Whether another attempt can succeed.
+    pub is_temporary: bool,
+}
+
+/// The party that can resolve a failure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SpeechFault {
+    /// The operator: the key, the account, the model's or voice's name.
+    Operator,
+    /// The provider.
+    Provider,
+}
