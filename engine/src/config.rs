@@ -1,4 +1,5 @@
 //! The settings that all hosts share, read once at startup. An invalid setting stops the startup with its name.
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use crate::base::api_key::ApiKey;
@@ -7,7 +8,8 @@ use crate::base::limits::{
 };
 use crate::base::setting::SettingError;
 use crate::carriers::{self, Carriers};
-use crate::models::settings::{self, ModelCatalog, provider_of};
+use crate::models::settings::{self, ModelCatalog, ModelProvider, provider_of};
+use crate::speech::settings::{self as speech_settings, SpeechApi, SpeechCatalog, SpeechProvider, TONE};
 
 /// Settings that the engine reads; every host uses the same names.
 pub const SETTINGS: &[&str] = &[
@@ -52,6 +54,8 @@ pub struct Config {
     pub apology: String,
     /// The configured providers, and the operator's settings for individual models.
     pub catalog: ModelCatalog,
+    /// The configured providers of speech, and the operator's settings for voices and transcribers.
+    pub speech: SpeechCatalog,
     /// For development only: allows tools and webhooks with private addresses.
     pub allow_private_targets: bool,
     /// The operator's accounts with telephone carriers.
@@ -108,18 +112,21 @@ impl Config {
         let providers = settings::read_providers(get)?;
         let models = settings::read_models(get("SIDETONE_MODELS"), &providers)?;
         let model = get("SIDETONE_DEFAULT_MODEL").unwrap_or_else(|| "builtin/rules".to_owned());
-        let voice = get("SIDETONE_DEFAULT_VOICE").unwrap_or_else(|| "builtin/tone".to_owned());
-        for (name, value) in [("SIDETONE_DEFAULT_MODEL", &model), ("SIDETONE_DEFAULT_VOICE", &voice)] {
-            if !provider_of(value).is_some_and(|provider| providers.contains_key(provider)) {
-                let known: Vec<&str> = providers.keys().map(String::as_str).collect();
-                return Err(SettingError {
-                    name,
-                    message: format!(
-                        "`{value}` is not `provider/name` of a configured provider ({})",
-                        known.join(", ")
-                    ),
-                });
-            }
+        let speech = SpeechCatalog::from_settings(get, speech_servers(&providers))?;
+        let voice = get("SIDETONE_DEFAULT_VOICE").unwrap_or_else(|| TONE.to_owned());
+        let not_configured = |name: &'static str, value: &str, mut known: Vec<&str>| {
+            known.sort_unstable();
+            let known = known.join(", ");
+            let message = format!("`{value}` is not `provider/name` of a configured provider ({known})");
+            Err(SettingError { name, message })
+        };
+        if !provider_of(&model).is_some_and(|provider| providers.contains_key(provider)) {
+            let known = providers.keys().map(String::as_str).collect();
+            return not_configured("SIDETONE_DEFAULT_MODEL", &model, known);
+        }
+        if voice != TONE && speech.speaker(&voice).is_none() {
+            let known = speech.providers.keys().map(String::as_str).chain(["builtin"]).collect();
+            return not_configured("SIDETONE_DEFAULT_VOICE", &voice, known);
         }
         let base_url = get("SIDETONE_BASE_URL").unwrap_or_else(|| default_base_url.to_owned());
         Ok(Self {
@@ -130,6 +137,7 @@ impl Config {
             default_voice: voice,
             apology: apology(get("SIDETONE_APOLOGY"))?,
             catalog: ModelCatalog { providers, models },
+            speech,
             allow_private_targets: switch(get("SIDETONE_ALLOW_PRIVATE_TARGETS"))?,
             carriers: Carriers::from_settings(get)?,
             trusted_proxies: proxies(get("SIDETONE_TRUSTED_PROXIES"))?,
@@ -142,7 +150,9 @@ impl Config {
     /// that are dangerous. `names` are those of everything that is set, `own` the settings that only the host reads.
     pub fn warnings(&self, names: impl Iterator<Item = String>, own: &[&str]) -> Vec<String> {
         let is_known = |name: &str| {
-            [SETTINGS, carriers::SETTINGS, own, CLIENT_VARIABLES].iter().any(|known| known.contains(&name))
+            [SETTINGS, carriers::SETTINGS, speech_settings::SETTINGS, own, CLIENT_VARIABLES]
+                .iter()
+                .any(|known| known.contains(&name))
         };
         let unknown = names.filter(|name| name.starts_with("SIDETONE_") && !is_known(name));
         let mut warnings: Vec<String> = unknown
@@ -159,6 +169,21 @@ impl Config {
         }
         warnings
     }
+}
+
+/// The OpenAI-compatible servers of models: each may recognise and synthesize speech, too.
+fn speech_servers(
+    providers: &BTreeMap<String, ModelProvider>,
+) -> impl Iterator<Item = (String, SpeechProvider)> {
+    providers.iter().filter_map(|(name, provider)| {
+        let endpoint = provider.endpoint.as_ref()?;
+        let provider = SpeechProvider {
+            api: SpeechApi::OpenAi,
+            base_url: endpoint.base_url.clone(),
+            api_key: endpoint.api_key.clone(),
+        };
+        Some((name.clone(), provider))
+    })
 }
 
 fn apology(text: Option<String>) -> Result<String, SettingError> {

@@ -2,10 +2,9 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
-use url::Url;
 
 use crate::base::limits::{INTEGER_MAX, KNOWLEDGE_PER_ASSISTANT_BYTES_MAX, MODEL_FALLBACKS_MAX};
-use crate::base::setting::{Secret, SettingError};
+use crate::base::setting::{Secret, SettingError, api_key, base_url_of};
 
 /// The default endpoint of the provider `openai`.
 const OPENAI_BASE_URL: &str = "https://api.openai.com/v1";
@@ -146,34 +145,6 @@ fn further_providers(text: &str) -> Result<BTreeMap<String, ModelProvider>, Sett
         providers.insert(name, ModelProvider { realtime: false, endpoint: Some(endpoint) });
     }
     Ok(providers)
-}
-
-/// Checks a base URL and removes a trailing slash. The error does not quote it: it may contain a password.
-fn base_url_of(name: &'static str, text: &str) -> Result<String, SettingError> {
-    let wrong = |message: &str| SettingError { name, message: message.to_owned() };
-    let text = text.trim().trim_end_matches('/');
-    let url =
-        Url::parse(text).map_err(|_| wrong("a base_url is not a URL such as https://api.example.com/v1"))?;
-    if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
-        return Err(wrong("a base_url is not a URL such as https://api.example.com/v1"));
-    }
-    if url.query().is_some() || url.fragment().is_some() {
-        return Err(wrong("a base_url must not contain `?` or `#`"));
-    }
-    if !url.username().is_empty() || url.password().is_some() {
-        return Err(wrong("a base_url must not contain a user name or password; put the key into api_key"));
-    }
-    Ok(text.to_owned())
-}
-
-/// Checks that a key is valid in a header.
-fn api_key(name: &'static str, text: &str) -> Result<Secret, SettingError> {
-    let text = text.trim();
-    if text.bytes().all(|byte| byte.is_ascii_graphic()) {
-        return Ok(Secret::new(text.to_owned()));
-    }
-    let message = "an API key contains a space or another invalid character".to_owned();
-    Err(SettingError { name, message })
 }
 
 /// Reads SIDETONE_MODELS, by `provider/name`.

@@ -3,6 +3,7 @@ pub mod audio;
 pub mod exchange;
 pub mod g711;
 pub mod playback;
+pub mod settings;
 pub mod synthesizer;
 pub mod tone;
 pub mod transcriber;

@@ -1,0 +1,244 @@
+//! Settings of speech: which providers can recognise and synthesize speech, with their prices and fallbacks.
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use crate::base::limits::INTEGER_MAX;
+use crate::base::setting::{Secret, SettingError, api_key, base_url_of};
+
+/// The settings read here.
+pub const SETTINGS: &[&str] = &[
+    "SIDETONE_DEEPGRAM_API_KEY",
+    "SIDETONE_DEEPGRAM_BASE_URL",
+    "SIDETONE_ELEVENLABS_API_KEY",
+    "SIDETONE_ELEVENLABS_BASE_URL",
+    "SIDETONE_CARTESIA_API_KEY",
+    "SIDETONE_CARTESIA_BASE_URL",
+    "SIDETONE_DEFAULT_TRANSCRIBER",
+    "SIDETONE_TRANSCRIBERS",
+    "SIDETONE_VOICES",
+];
+
+/// The offline voice, and the transcriber that reads it.
+pub const TONE: &str = "builtin/tone";
+/// The browser's own recogniser and voices.
+pub const BROWSER: &str = "builtin/browser";
+
+/// The most fallbacks of a voice.
+pub const VOICE_FALLBACKS_MAX: usize = 3;
+
+/// The protocol of a speech provider.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SpeechApi {
+    /// OpenAI's HTTP API: `/audio/speech` and `/audio/transcriptions`. Also spoken by Kokoro-FastAPI, speaches, Piper
+    /// servers, whisper servers and Groq.
+    OpenAi,
+    /// Deepgram: `listen` (v1, and v2 for Flux) and `speak`.
+    Deepgram,
+    /// ElevenLabs: speech only.
+    ElevenLabs,
+    /// Cartesia: speech only.
+    Cartesia,
+}
+
+/// A provider of speech.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SpeechProvider {
+    /// Its protocol.
+    pub api: SpeechApi,
+    /// Without a trailing slash.
+    pub base_url: String,
+    /// The API key; `None` for a server without authentication.
+    pub api_key: Option<Secret>,
+}
+
+/// The operator's settings for one voice; all are optional.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct VoiceSettings {
+    /// The model that speaks with this voice, for providers with several.
+    pub model: Option<String>,
+    /// Price of 1,000 characters, in millionths of a US dollar.
+    pub microusd_per_1k_chars: Option<u64>,
+    /// Voices (`provider/name`) that take over, in this order, when this one fails.
+    pub fallback: Vec<String>,
+}
+
+/// The operator's settings for one transcriber; all are optional.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct TranscriberRates {
+    /// Price of a minute of audio, in millionths of a US dollar.
+    pub microusd_per_minute: Option<u64>,
+}
+
+/// The configured providers of speech, and the operator's settings for voices and transcribers.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SpeechCatalog {
+    /// Providers by name, without `builtin`.
+    pub providers: BTreeMap<String, SpeechProvider>,
+    /// Settings of voices by `provider/name`.
+    pub voices: BTreeMap<String, VoiceSettings>,
+    /// Settings of transcribers by `provider/name`.
+    pub transcribers: BTreeMap<String, TranscriberRates>,
+    /// The transcriber of assistants that name none.
+    pub default_transcriber: Option<String>,
+}
+
+impl SpeechProvider {
+    /// Whether it synthesizes speech.
+    #[must_use]
+    pub const fn can_speak(&self) -> bool {
+        match self.api {
+            SpeechApi::OpenAi | SpeechApi::Deepgram | SpeechApi::ElevenLabs | SpeechApi::Cartesia => true,
+        }
+    }
+
+    /// Whether it recognises speech.
+    #[must_use]
+    pub const fn can_hear(&self) -> bool {
+        matches!(self.api, SpeechApi::OpenAi | SpeechApi::Deepgram)
+    }
+}
+
+impl SpeechCatalog {
+    /// Reads the settings through `get`. `openai` has the OpenAI-compatible servers that are configured for models.
+    ///
+    /// # Errors
+    ///
+    /// An invalid setting, by name.
+    pub fn from_settings(
+        get: impl Fn(&str) -> Option<String>,
+        openai: impl Iterator<Item = (String, SpeechProvider)>,
+    ) -> Result<Self, SettingError> {
+        let mut providers: BTreeMap<String, SpeechProvider> = openai.collect();
+        for (name, api, [key_name, url_name], default_url) in [
+            (
+                "deepgram",
+                SpeechApi::Deepgram,
+                ["SIDETONE_DEEPGRAM_API_KEY", "SIDETONE_DEEPGRAM_BASE_URL"],
+                "https://api.deepgram.com",
+            ),
+            (
+                "elevenlabs",
+                SpeechApi::ElevenLabs,
+                ["SIDETONE_ELEVENLABS_API_KEY", "SIDETONE_ELEVENLABS_BASE_URL"],
+                "https://api.elevenlabs.io",
+            ),
+            (
+                "cartesia",
+                SpeechApi::Cartesia,
+                ["SIDETONE_CARTESIA_API_KEY", "SIDETONE_CARTESIA_BASE_URL"],
+                "https://api.cartesia.ai",
+            ),
+        ] {
+            let Some(key) = get(key_name) else { continue };
+            let base_url = get(url_name).unwrap_or_else(|| default_url.to_owned());
+            let provider = SpeechProvider {
+                api,
+                base_url: base_url_of(url_name, &base_url)?,
+                api_key: Some(api_key(key_name, &key)?),
+            };
+            providers.insert(name.to_owned(), provider);
+        }
+        let mut catalog = Self { providers, ..Self::default() };
+        catalog.voices = read_map("SIDETONE_VOICES", get("SIDETONE_VOICES"))?;
+        catalog.transcribers = read_map("SIDETONE_TRANSCRIBERS", get("SIDETONE_TRANSCRIBERS"))?;
+        catalog.default_transcriber = get("SIDETONE_DEFAULT_TRANSCRIBER").map(|text| text.trim().to_owned());
+        catalog.check()?;
+        Ok(catalog)
+    }
+
+    /// The provider of a voice (`provider/name`), if it can speak.
+    #[must_use]
+    pub fn speaker(&self, voice: &str) -> Option<(&SpeechProvider, &str)> {
+        self.provider(voice).filter(|(provider, _)| provider.can_speak())
+    }
+
+    /// The provider of a transcriber (`provider/name`), if it can hear.
+    #[must_use]
+    pub fn hearer<'a>(&'a self, transcriber: &'a str) -> Option<(&'a SpeechProvider, &'a str)> {
+        self.provider(transcriber).filter(|(provider, _)| provider.can_hear())
+    }
+
+    fn provider<'a>(&'a self, name: &'a str) -> Option<(&'a SpeechProvider, &'a str)> {
+        let (provider, name) = name.split_once('/')?;
+        (!name.is_empty()).then_some((self.providers.get(provider)?, name))
+    }
+
+    fn check(&self) -> Result<(), SettingError> {
+        let wrong = |name: &'static str, message: String| Err(SettingError { name, message });
+        for (voice, settings) in &self.voices {
+            if self.speaker(voice).is_none() {
+                return wrong("SIDETONE_VOICES", format!("`{voice}` is no voice of a configured provider"));
+            }
+            if settings.fallback.len() > VOICE_FALLBACKS_MAX {
+                let message = format!("`{voice}` has more than {VOICE_FALLBACKS_MAX} fallbacks");
+                return wrong("SIDETONE_VOICES", message);
+            }
+            // The tone code is no fallback: a person would hear a modem.
+            for other in &settings.fallback {
+                if other == voice || self.speaker(other).is_none() {
+                    let message = format!(
+                        "`{other}` cannot be a fallback of `{voice}`: it must be another voice of a configured provider"
+                    );
+                    return wrong("SIDETONE_VOICES", message);
+                }
+            }
+            if settings.microusd_per_1k_chars.is_some_and(is_too_large) {
+                return wrong("SIDETONE_VOICES", format!("`{voice}` has a rate above {INTEGER_MAX}"));
+            }
+        }
+        for (transcriber, rates) in &self.transcribers {
+            if self.hearer(transcriber).is_none() {
+                let message = format!("`{transcriber}` is no transcriber of a configured provider");
+                return wrong("SIDETONE_TRANSCRIBERS", message);
+            }
+            if rates.microusd_per_minute.is_some_and(is_too_large) {
+                let message = format!("`{transcriber}` has a rate above {INTEGER_MAX}");
+                return wrong("SIDETONE_TRANSCRIBERS", message);
+            }
+        }
+        match &self.default_transcriber {
+            Some(name) if name != TONE && self.hearer(name).is_none() => wrong(
+                "SIDETONE_DEFAULT_TRANSCRIBER",
+                format!("`{name}` is not `provider/name` of a configured provider that recognises speech"),
+            ),
+            _ => Ok(()),
+        }
+    }
+
+    /// The price of speech, in millionths of a US dollar, rounded up; 0 without a rate.
+    #[must_use]
+    pub fn speech_microusd(&self, voice: &str, chars: u64) -> i64 {
+        let rate = self.voices.get(voice).and_then(|settings| settings.microusd_per_1k_chars);
+        price(chars, rate, 1_000)
+    }
+
+    /// The price of transcribed audio, in millionths of a US dollar, rounded up; 0 without a rate.
+    #[must_use]
+    pub fn transcription_microusd(&self, transcriber: &str, audio_ms: i64) -> i64 {
+        let rate = self.transcribers.get(transcriber).and_then(|rates| rates.microusd_per_minute);
+        price(audio_ms.max(0).unsigned_abs(), rate, 60_000)
+    }
+}
+
+fn price(amount: u64, rate: Option<u64>, per: u128) -> i64 {
+    let price = (u128::from(amount) * u128::from(rate.unwrap_or(0))).div_ceil(per);
+    i64::try_from(price).unwrap_or(INTEGER_MAX).min(INTEGER_MAX)
+}
+
+const fn is_too_large(rate: u64) -> bool {
+    rate > INTEGER_MAX.unsigned_abs()
+}
+
+fn read_map<T: for<'de> Deserialize<'de>>(
+    name: &'static str,
+    text: Option<String>,
+) -> Result<BTreeMap<String, T>, SettingError> {
+    let Some(text) = text else { return Ok(BTreeMap::new()) };
+    serde_json::from_str(&text).map_err(|error| SettingError {
+        name,
+        message: format!("{error}; expected {{\"provider/name\": {{…}}}}"),
+    })
+}
