@@ -362,3 +362,23 @@ pub const MODEL_ROW_BYTES_MAX: usize = 16 * 1024;
 pub const SUMMARY_BYTES_MAX: usize = 1_000;
 /// Size of a judge's reason.
 pub const REASON_BYTES_MAX: usize = 1_000;
+/// The least and most that an assistant's end of turn can be set to.
+pub const END_OF_TURN_MS_MIN: i64 = 100;
+/// See [`END_OF_TURN_MS_MIN`].
+pub const END_OF_TURN_MS_MAX: i64 = 10_000;
+/// Words that interrupt an assistant.
+pub const INTERRUPTION_WORDS_MAX: i64 = 10;
+/// Characters of what an assistant says while it waits for a tool.
+pub const FILLER_CHARS_MAX: usize = 200;
+/// Key terms of an assistant.
+pub const KEYTERMS_MAX: usize = 100;
+/// Characters of a key term.
+pub const KEYTERM_CHARS_MAX: usize = 50;
+/// Characters of a language tag (BCP 47, section 4.4.1).
+pub const LANGUAGE_CHARS_MAX: usize = 35;
+/// Time for opening an outgoing WebSocket.
+pub const SOCKET_CONNECT_MS: u64 = 10_000;
+/// Size of a message that arrives on an outgoing WebSocket.
+pub const CLIENT_MESSAGE_BYTES_MAX: usize = 1024 * 1024;
+/// Messages that wait to be sent on an outgoing WebSocket: half a minute of speech.
+pub const CLIENT_QUEUE_BYTES_MAX: usize = 1024 * 1024;

@@ -26,9 +26,11 @@ pub(crate) mod page;
 pub(crate) mod peer;
 pub(crate) mod session;
 pub mod telephony;
+mod speech_exchanges;
 mod text_peer;
 mod tool_callback;
 pub(crate) mod tool_calls;
+mod voice_of_call;
 
 pub use session::LiveSession;
 

@@ -6,6 +6,7 @@ use super::peer::Peer;
 use super::text_peer::TextPeer;
 use crate::base::ids::CallId;
 use crate::live::lease::JobLease;
+use crate::live::speech_exchanges::SpeechExchanges;
 use crate::live::telephony::phone_socket::PhoneMedia;
 use crate::ports::{BoxFuture, Gone, Received, Socket, SocketMessage};
 use crate::services::Services;
@@ -40,14 +41,16 @@ impl LiveSession {
     /// Runs the conversation to its end and closes the socket. Returns errors for the host's log. If the host drops the
     /// future, the call's job ends the call.
     pub async fn run(mut self, socket: &mut dyn Socket) -> Option<String> {
-        let clock = self.services.ports().clock.clone();
+        let services = self.services.clone();
+        let clock = services.ports().clock.clone();
         match self.phone_media.take() {
             None => {
                 let seconds = u16::try_from(self.max_duration_ms / 1_000).unwrap_or(u16::MAX);
                 self.drive(&mut TextPeer::new(socket, &*clock, seconds)).await
             }
             Some(media) => {
-                let mut peer = media.into_peer(socket, &*clock);
+                let exchanges = SpeechExchanges::new(services.ports());
+                let mut peer = media.into_peer(socket, &*clock, exchanges);
                 self.drive(&mut peer).await
             }
         }

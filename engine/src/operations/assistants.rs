@@ -7,11 +7,13 @@ use crate::base::ids::{AssistantId, DocumentId, ToolId};
 use crate::base::limits;
 use crate::config::Config;
 use crate::models::settings::provider_of;
-use crate::operations::checks::unknown_provider;
+use crate::operations::checks::{unknown_provider, unknown_speech_provider};
 use crate::operations::context::Context;
 use crate::operations::operation::{Input, Operation, Output};
 use crate::operations::resource::{self, Declared, Resource, resource};
 use crate::operations::validate;
+use crate::speech::options::SpeechOptions;
+use crate::speech::settings::{BROWSER, SpeechProvider, TONE};
 use crate::sql;
 use crate::storage::fault::Fault;
 use crate::storage::snapshots::PipelineMode;
@@ -43,6 +45,26 @@ resource! {
             /// How speech is processed.
             #[serde(default)]
             pipeline_mode: PipelineMode,
+            /// `provider/name` of a configured provider that recognises speech, such as `deepgram/nova-3`. Default: the
+            /// server's. Assistants with the voice `builtin/tone` or `builtin/browser` hear with its counterpart.
+            #[serde(default)]
+            #[schemars(length(max = limits::MODEL_CHARS_MAX))]
+            transcriber: String,
+            /// The language of the conversation (BCP 47), such as `en` or `pt-BR`; when empty, the transcriber detects it
+            /// if it can.
+            #[serde(default)]
+            #[schemars(length(max = limits::LANGUAGE_CHARS_MAX))]
+            language: String,
+            /// Names and terms that callers are likely to say, for the transcriber.
+            #[serde(default)]
+            #[schemars(length(max = limits::KEYTERMS_MAX), inner(length(min = 1, max = limits::KEYTERM_CHARS_MAX)))]
+            keyterms: Vec<String>,
+            /// How the assistant takes turns and speaks.
+            #[serde(default)]
+            speech: SpeechOptions,
+            /// Whether calls are recorded.
+            #[serde(default = "recorded")]
+            record: bool,
         },
         computed: {
             /// Attached tools, in order.
@@ -54,6 +76,10 @@ resource! {
         revision,
     }
     noun: "assistant", table: "assistants", path: "/assistants"
+}
+
+const fn recorded() -> bool {
+    true
 }
 
 /// `GET /assistants`
@@ -105,18 +131,41 @@ impl Resource for Assistant {
 
     fn check(draft: &Draft, config: &Config) -> Result<(), Error> {
         let mut problems = Vec::new();
-        for (field, value) in [("model", &draft.model), ("voice", &draft.voice)] {
-            let provider = provider_of(value).and_then(|name| config.catalog.providers.get(name));
-            let Some(provider) = provider else {
-                problems.push(FieldProblem::new(field, unknown_provider(value, config)));
-                continue;
-            };
-            if field == "model" && draft.pipeline_mode == PipelineMode::Realtime && !provider.realtime {
-                problems.push(FieldProblem::new(
-                    "pipeline_mode",
-                    format!("realtime needs a model of a realtime-capable provider, which `{value}` is not; use cascading"),
-                ));
-            }
+        let mut refuse = |field: &str, message: String| problems.push(FieldProblem::new(field, message));
+        match provider_of(&draft.model).and_then(|name| config.catalog.providers.get(name)) {
+            None => refuse("model", unknown_provider(&draft.model, config)),
+            Some(provider) if draft.pipeline_mode == PipelineMode::Realtime && !provider.realtime => refuse(
+                "pipeline_mode",
+                format!(
+                    "realtime needs a model of a realtime-capable provider, which `{}` is not; use cascading",
+                    draft.model
+                ),
+            ),
+            Some(_) => {}
+        }
+        let is_builtin = [TONE, BROWSER].contains(&draft.voice.as_str());
+        if !is_builtin && config.speech.speaker(&draft.voice).is_none() {
+            refuse("voice", unknown_speech_provider(&draft.voice, config, SpeechProvider::can_speak));
+        }
+        if !draft.transcriber.is_empty()
+            && draft.transcriber != TONE
+            && config.speech.hearer(&draft.transcriber).is_none()
+        {
+            let message = unknown_speech_provider(&draft.transcriber, config, SpeechProvider::can_hear);
+            refuse("transcriber", message);
+        }
+        let language = draft.language.as_str();
+        let is_tag = |part: &str| {
+            (1..=8).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_alphanumeric())
+        };
+        if !language.is_empty() && !language.split('-').all(is_tag) {
+            refuse("language", "must be a language tag such as `en` or `pt-BR` (BCP 47)".to_owned());
+        }
+        if draft.speech.end_of_turn_min_ms > draft.speech.end_of_turn_max_ms {
+            refuse(
+                "speech.end_of_turn_max_ms",
+                format!("must be at least end_of_turn_min_ms, {}", draft.speech.end_of_turn_min_ms),
+            );
         }
         validate::refuse(&problems)
     }

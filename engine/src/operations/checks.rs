@@ -5,6 +5,7 @@ use crate::config::Config;
 use crate::models::settings::provider_of;
 use crate::operations::validate;
 use crate::ports::statement::Statement;
+use crate::speech::settings::SpeechProvider;
 use crate::sql;
 use crate::storage::fault::Fault;
 
@@ -23,6 +24,21 @@ pub(crate) fn unknown_provider(value: &str, config: &Config) -> String {
     let known = known.join(", ");
     match provider_of(value) {
         Some(provider) => format!("provider `{provider}` is not configured; configured: {known}"),
+        None => format!("must be `provider/name`; configured providers: {known}"),
+    }
+}
+
+/// Why a voice or a transcriber cannot be used: `can` says which providers could.
+pub(crate) fn unknown_speech_provider(
+    value: &str,
+    config: &Config,
+    can: impl Fn(&SpeechProvider) -> bool,
+) -> String {
+    let able = config.speech.providers.iter().filter(|(_, provider)| can(provider));
+    let known: Vec<&str> = ["builtin"].into_iter().chain(able.map(|(name, _)| name.as_str())).collect();
+    let known = known.join(", ");
+    match provider_of(value) {
+        Some(provider) => format!("provider `{provider}` is not configured for speech; configured: {known}"),
         None => format!("must be `provider/name`; configured providers: {known}"),
     }
 }

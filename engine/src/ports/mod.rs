@@ -19,11 +19,15 @@ mod job_queue;
 mod keys;
 pub(crate) mod sockets;
 pub mod statement;
+mod web_sockets;
 
 pub use database_error::DatabaseError;
 pub use job_queue::JobQueue;
 pub use keys::Keys;
 pub use sockets::{Gone, Received, Socket, SocketMessage};
+pub use web_sockets::{
+    ClientReceived, ClientSender, ClientSocket, EXCHANGE_ERROR_BYTES_MAX, ExchangeFailure, SocketRequest, WebSockets,
+};
 
 /// A boxed future: `Send` on hosts with threads.
 #[cfg(not(target_arch = "wasm32"))]
@@ -262,6 +266,8 @@ pub struct Ports {
     pub queue: Arc<dyn Queue>,
     /// Outgoing requests.
     pub http: Arc<dyn Http>,
+    /// Outgoing WebSockets.
+    pub web_sockets: Arc<dyn WebSockets>,
     /// Signatures with key pairs.
     pub keys: Arc<dyn Keys>,
 }

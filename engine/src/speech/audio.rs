@@ -31,6 +31,11 @@ impl Rate {
         }
     }
 
+    /// The duration of this many samples, rounded down.
+    pub const fn ms_of(self, samples: usize) -> i64 {
+        samples as i64 * 1_000 / self.hz() as i64
+    }
+
     /// Samples per frame of [`FRAME_MS`].
     pub const fn frame_samples(self) -> usize {
         self.hz() as usize / 50

@@ -5,28 +5,10 @@
 use bytes::Bytes;
 
 use crate::ports::{HttpRequest, SocketMessage};
+pub use crate::ports::{EXCHANGE_ERROR_BYTES_MAX, ExchangeFailure, SocketRequest};
 
 /// Identifies an exchange within one protocol; never used twice.
 pub type ExchangeId = u32;
-
-/// A WebSocket to open (RFC 6455), at an address that the operator configured. `Debug` hides the values of its headers.
-#[derive(Clone, PartialEq)]
-pub struct SocketRequest {
-    /// Absolute `wss://` or `ws://` URL.
-    pub url: String,
-    /// Names in lower case.
-    pub headers: Vec<(&'static str, String)>,
-    /// Subprotocols to offer, in order.
-    pub subprotocols: Vec<String>,
-}
-
-impl std::fmt::Debug for SocketRequest {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let headers: Vec<&str> = self.headers.iter().map(|(name, _)| *name).collect();
-        let url = self.url.split('?').next().unwrap_or_default();
-        f.debug_struct("SocketRequest").field("url", &url).field("headers", &headers).finish_non_exhaustive()
-    }
-}
 
 /// What the driver must do, in order.
 #[derive(Debug, Clone, PartialEq)]
@@ -88,27 +70,6 @@ pub enum Arrival {
     /// There is no connection, or it broke.
     Failed(ExchangeFailure),
 }
-
-/// Why an exchange failed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ExchangeFailure {
-    /// The deadline passed.
-    Timeout,
-    /// The server refused to open the socket, with this HTTP status and the beginning of its body.
-    Rejected {
-        /// The status code.
-        status: u16,
-        /// At most [`EXCHANGE_ERROR_BYTES_MAX`] bytes, as text.
-        body: String,
-    },
-    /// The response exceeds its size limit.
-    TooLarge,
-    /// The connection failed; the text is for logs.
-    Broken(String),
-}
-
-/// The most bytes of a failed exchange's body that a protocol looks at.
-pub const EXCHANGE_ERROR_BYTES_MAX: usize = 4 * 1024;
 
 /// A provider's failure, as the operator reads it.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,13 +2,13 @@
 pub mod audio;
 pub mod exchange;
 pub mod g711;
+pub mod listener;
+pub mod options;
 pub mod playback;
+pub mod player;
 pub mod settings;
+pub mod spoken_line;
 pub mod synthesizer;
 pub mod tone;
 pub mod transcriber;
-
-/// Whether a voice (`provider/name`) works on the telephone. Providers' voices are not supported yet.
-pub fn can_speak(voice: &str) -> bool {
-    voice == "builtin/tone"
-}
+pub mod voice;

@@ -151,7 +151,7 @@ impl SpeechCatalog {
 
     /// The provider of a voice (`provider/name`), if it can speak.
     #[must_use]
-    pub fn speaker(&self, voice: &str) -> Option<(&SpeechProvider, &str)> {
+    pub fn speaker<'a>(&'a self, voice: &'a str) -> Option<(&'a SpeechProvider, &'a str)> {
         self.provider(voice).filter(|(provider, _)| provider.can_speak())
     }
 
@@ -159,6 +159,39 @@ impl SpeechCatalog {
     #[must_use]
     pub fn hearer<'a>(&'a self, transcriber: &'a str) -> Option<(&'a SpeechProvider, &'a str)> {
         self.provider(transcriber).filter(|(provider, _)| provider.can_hear())
+    }
+
+    /// The transcriber of a conversation: the one that the assistant names, else the operator's default, else one of the
+    /// voice's own provider. The tone code is heard by its own decoder.
+    ///
+    /// # Errors
+    ///
+    /// Why an assistant with this voice cannot talk on a line; for the assistant's author.
+    pub fn transcriber_of(&self, voice: &str, named: &str) -> Result<String, String> {
+        match voice {
+            TONE => return Ok(TONE.to_owned()),
+            BROWSER => return Err(format!("{BROWSER} is for browser tests alone")),
+            _ => {}
+        }
+        let Some((provider, _)) = self.speaker(voice) else {
+            return Err(format!("`{voice}` is no voice of a configured provider"));
+        };
+        let named = Some(named).filter(|name| !name.is_empty() && *name != TONE);
+        let chosen = named.or(self.default_transcriber.as_deref().filter(|name| *name != TONE));
+        if let Some(name) = chosen {
+            return match self.hearer(name) {
+                Some(_) => Ok(name.to_owned()),
+                None => Err(format!("`{name}` is no transcriber of a configured provider")),
+            };
+        }
+        let provider_name = voice.split('/').next().unwrap_or_default();
+        match provider.api {
+            SpeechApi::Deepgram => Ok(format!("{provider_name}/nova-3")),
+            SpeechApi::OpenAi if provider_name == "openai" => Ok("openai/gpt-4o-mini-transcribe".to_owned()),
+            _ => Err("no transcriber is configured: set `transcriber`, or the operator sets \
+                SIDETONE_DEFAULT_TRANSCRIBER"
+                .to_owned()),
+        }
     }
 
     fn provider<'a>(&'a self, name: &'a str) -> Option<(&'a SpeechProvider, &'a str)> {
@@ -241,4 +274,70 @@ fn read_map<T: for<'de> Deserialize<'de>>(
         name,
         message: format!("{error}; expected {{\"provider/name\": {{…}}}}"),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn catalog(pairs: &[(&str, &str)]) -> Result<SpeechCatalog, SettingError> {
+        let pairs: BTreeMap<_, _> = pairs.iter().copied().collect();
+        let local = SpeechProvider {
+            api: SpeechApi::OpenAi,
+            base_url: "http://127.0.0.1:1/v1".to_owned(),
+            api_key: None,
+        };
+        let get = |name: &str| pairs.get(name).map(|value| (*value).to_owned());
+        SpeechCatalog::from_settings(get, [("local".to_owned(), local)].into_iter())
+    }
+
+    #[test]
+    fn a_voice_finds_its_transcriber() {
+        let deepgram = ("SIDETONE_DEEPGRAM_API_KEY", "k");
+        let default = ("SIDETONE_DEFAULT_TRANSCRIBER", "local/whisper");
+        let speech = catalog(&[deepgram]).unwrap();
+        let of = |voice: &str, named: &str| speech.transcriber_of(voice, named).ok();
+        assert_eq!(of(TONE, ""), Some(TONE.to_owned()));
+        assert_eq!(of("deepgram/aura-2-thalia-en", ""), Some("deepgram/nova-3".to_owned()));
+        assert_eq!(of("local/af_heart", ""), None);
+        assert_eq!(of("local/af_heart", "local/whisper"), Some("local/whisper".to_owned()));
+        assert_eq!(of("local/af_heart", "elevenlabs/x"), None);
+        assert_eq!(of(BROWSER, ""), None);
+        assert_eq!(of("nobody/x", "local/whisper"), None);
+        let speech = catalog(&[deepgram, default]).unwrap();
+        let of = |voice: &str, named: &str| speech.transcriber_of(voice, named).ok();
+        assert_eq!(of("deepgram/aura-2-thalia-en", ""), Some("local/whisper".to_owned()));
+    }
+
+    #[test]
+    fn prices_are_rounded_up() {
+        let speech = catalog(&[
+            ("SIDETONE_VOICES", r#"{"local/v": {"microusd_per_1k_chars": 15000}}"#),
+            ("SIDETONE_TRANSCRIBERS", r#"{"local/t": {"microusd_per_minute": 4300}}"#),
+        ]);
+        let speech = speech.unwrap();
+        assert_eq!(speech.speech_microusd("local/v", 1), 15);
+        assert_eq!(speech.speech_microusd("local/other", 1_000), 0);
+        assert_eq!(speech.transcription_microusd("local/t", 1), 1);
+        assert_eq!(speech.transcription_microusd("local/t", 120_000), 8_600);
+    }
+
+    #[test]
+    fn invalid_settings_are_named_and_no_key_is_shown() {
+        for (name, value) in [
+            ("SIDETONE_VOICES", "[]"),
+            ("SIDETONE_VOICES", r#"{"nobody/v": {}}"#),
+            ("SIDETONE_VOICES", r#"{"local/v": {"fallback": ["local/v"]}}"#),
+            ("SIDETONE_VOICES", r#"{"local/v": {"fallback": ["builtin/tone"]}}"#),
+            ("SIDETONE_TRANSCRIBERS", r#"{"elevenlabs/t": {}}"#),
+            ("SIDETONE_DEFAULT_TRANSCRIBER", "elevenlabs/t"),
+            ("SIDETONE_DEEPGRAM_API_KEY", "hush hush"),
+        ] {
+            let error = catalog(&[(name, value), ("SIDETONE_ELEVENLABS_API_KEY", "hush")]).unwrap_err();
+            assert_eq!(error.name, name, "{value}");
+            assert!(!error.to_string().contains("hush"), "{error}");
+        }
+        let shown = format!("{:?}", catalog(&[("SIDETONE_CARTESIA_API_KEY", "hush")]).unwrap());
+        assert!(!shown.contains("hush"), "{shown}");
+    }
 }

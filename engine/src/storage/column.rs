@@ -8,6 +8,7 @@ use crate::base::time::Timestamp;
 use crate::base::words::Word;
 use crate::ports::DatabaseError;
 use crate::ports::statement::{Row, Value};
+use crate::speech::options::SpeechOptions;
 
 /// A type that is stored in one column.
 pub(crate) trait Column: Sized {
@@ -38,6 +39,7 @@ columns! {
     bool: flag, |flag| (*flag).into();
     Timestamp: timestamp, |time| (*time).into();
     Map<String, serde_json::Value>: json, json;
+    SpeechOptions: json, json;
     ids::AssistantId: id, id;
     ids::BatchId: id, id;
     ids::CallId: id, id;

@@ -6,6 +6,7 @@ use crate::base::ids::{AssistantId, Id, ToolId};
 use crate::conversation::{Knowledge, ToolSpec};
 use crate::ports::statement::{Rows, Statement};
 use crate::simulation::evaluation::Evaluation;
+use crate::speech::options::SpeechOptions;
 use crate::sql;
 use crate::storage::fault::Fault;
 
@@ -26,12 +27,31 @@ pub struct AssistantSnapshot {
     pub voice: String,
     /// How speech is processed.
     pub pipeline_mode: PipelineMode,
+    /// The assistant's transcriber; empty for the server's default.
+    #[serde(default)]
+    pub transcriber: String,
+    /// The language of the conversation; empty if unknown.
+    #[serde(default)]
+    pub language: String,
+    /// Names and terms for the transcriber.
+    #[serde(default)]
+    pub keyterms: Vec<String>,
+    /// How the assistant takes turns and speaks.
+    #[serde(default)]
+    pub speech: SpeechOptions,
+    /// Whether its calls are recorded.
+    #[serde(default = "recorded")]
+    pub record: bool,
     /// The assistant's revision.
     pub revision: i64,
     /// Attached tools, in order.
     pub tools: Vec<ToolSnapshot>,
     /// Attached documents, in order.
     pub knowledge: Vec<Knowledge>,
+}
+
+const fn recorded() -> bool {
+    true
 }
 
 impl AssistantSnapshot {
@@ -100,7 +120,8 @@ pub(crate) fn assistant_reads(assistant: &'static str, id: &impl Id) -> [Stateme
     [
         sql!(
             format!(
-                "SELECT id, name, instructions, first_message, model, voice, pipeline_mode, revision
+                "SELECT id, name, instructions, first_message, model, voice, pipeline_mode,
+                   transcriber, language, keyterms, speech, record, revision
                  FROM assistants WHERE workspace_id = :ws AND id = {assistant}"
             ),
             id = id
@@ -159,6 +180,11 @@ pub(crate) fn assistant_snapshot(rows: &[Rows]) -> Result<Option<AssistantSnapsh
         model: row.text("model")?,
         voice: row.text("voice")?,
         pipeline_mode: row.word("pipeline_mode")?,
+        transcriber: row.text("transcriber")?,
+        language: row.text("language")?,
+        keyterms: row.json("keyterms")?,
+        speech: row.json("speech")?,
+        record: row.flag("record")?,
         revision: row.integer("revision")?,
         tools,
         knowledge,

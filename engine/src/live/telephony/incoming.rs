@@ -55,7 +55,7 @@ async fn route(services: &Services, carrier: &dyn Carrier, call: &IncomingCall) 
         Leg::select_by_carrier(provider, &call.carrier_call_id),
         sql!(
             "SELECT n.workspace_id AS workspace_id, a.id AS assistant_id, a.revision AS revision, a.model AS model,
-             a.voice AS voice, MIN(w.calls_at_once, :most) AS calls_at_once,
+             a.voice AS voice, a.transcriber AS transcriber, MIN(w.calls_at_once, :most) AS calls_at_once,
              (SELECT COUNT(*) FROM phone_calls AS p WHERE p.workspace_id = n.workspace_id AND p.is_over = 0) AS calls
              FROM numbers AS n JOIN assistants AS a ON a.id = n.assistant_id JOIN workspaces AS w ON w.id = n.workspace_id
              WHERE n.number = :number AND n.provider = :provider",
@@ -106,6 +106,7 @@ struct Binding {
     revision: i64,
     model: String,
     voice: String,
+    transcriber: String,
     calls: i64,
     calls_at_once: i64,
 }
@@ -118,6 +119,7 @@ impl Binding {
             revision: row.integer("revision")?,
             model: row.text("model")?,
             voice: row.text("voice")?,
+            transcriber: row.text("transcriber")?,
             calls: row.integer("calls")?,
             calls_at_once: row.integer("calls_at_once")?,
         })
@@ -130,7 +132,7 @@ impl Binding {
         provider: CarrierName,
         budget: Budget,
     ) -> Result<PhoneGrant, EndedReason> {
-        if !speech::can_speak(&self.voice) {
+        if services.config().speech.transcriber_of(&self.voice, &self.transcriber).is_err() {
             return Err(EndedReason::ModelFailed);
         }
         if self.calls >= self.calls_at_once {

@@ -10,11 +10,11 @@ use crate::live::telephony::callbacks::{carrier, verify};
 use crate::live::telephony::leg::Leg;
 use crate::live::telephony::phone_socket::PhoneMedia;
 use crate::live::telephony::token::{CallToken, Purpose};
+use crate::live::voice_of_call::voice_of;
 use crate::live::{LiveSession, call_journal, socket_origin};
 use crate::ports::Incoming;
 use crate::ports::statement::Statement;
 use crate::services::Services;
-use crate::speech;
 use crate::storage::batch::Batch;
 use crate::storage::calls::{self, NewCall};
 use crate::storage::events::{self, Subscribers};
@@ -62,6 +62,8 @@ struct Opened {
 
 impl Opened {
     fn session(self, services: &Services, carrier: &dyn Carrier, admission: Admission) -> LiveSession {
+        let voice = |rate| voice_of(&services.config().speech, &self.assistant, rate);
+        let phone_media = Some(PhoneMedia::new(carrier.media_codec(), voice));
         LiveSession {
             services: services.clone(),
             call: self.call,
@@ -71,7 +73,7 @@ impl Opened {
             silence_ms: PHONE_SILENCE_MS,
             max_cost_microusd: self.max_cost_microusd,
             on_phone: true,
-            phone_media: Some(PhoneMedia::new(carrier.media_codec())),
+            phone_media,
             _admission: admission,
         }
     }
@@ -141,7 +143,10 @@ async fn open_call(services: &Services, provider: CarrierName, token: &CallToken
     let [assistant @ .., call, reserved, budget] = &rows[..] else {
         return Err(Fault::Bug("a batch lacks answers".to_owned()));
     };
-    let assistant = assistant_snapshot(assistant)?.filter(|assistant| speech::can_speak(&assistant.voice));
+    let can_talk = |assistant: &AssistantSnapshot| {
+        services.config().speech.transcriber_of(&assistant.voice, &assistant.transcriber).is_ok()
+    };
+    let assistant = assistant_snapshot(assistant)?.filter(can_talk);
     let row = call.first().ok_or_else(|| Error::not_found("call"))?;
     let Some(mut assistant) = assistant else {
         // The assistant was deleted while the call rang, or has a voice that does not work on the telephone.

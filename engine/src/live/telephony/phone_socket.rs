@@ -1,28 +1,43 @@
 //! A telephone call's media socket: connects a [`PhonePeer`] to the socket and converts messages with the carrier's
 //! [`MediaCodec`].
+use std::pin::pin;
+
+use futures_util::future::{Either, select};
+
 use crate::base::ids::CallId;
 use crate::base::limits::{PHONE_FINAL_PLAYBACK_MS, PHONE_START_MS};
 use crate::carriers::MediaCodec;
 use crate::conversation::EndedReason;
 use crate::conversation::transcript::{TranscriptRole, TranscriptRow};
 use crate::live::peer::{Peer, PeerEvent};
+use crate::live::speech_exchanges::SpeechExchanges;
 use crate::live::telephony::phone_peer::{PhoneInput, PhoneOutput, PhonePeer};
 use crate::ports::{BoxFuture, Clock, Gone, Received, Socket};
+use crate::speech::audio::Rate;
+use crate::speech::voice::Voice;
 use crate::storage::calls::Call;
 
-/// A codec before its socket is open.
-pub struct PhoneMedia(Box<dyn MediaCodec>);
+/// A codec and a voice before their socket is open.
+pub struct PhoneMedia {
+    codec: Box<dyn MediaCodec>,
+    peer: PhonePeer,
+}
 
 impl PhoneMedia {
-    /// With the carrier's codec.
-    pub fn new(codec: Box<dyn MediaCodec>) -> Self {
-        Self(codec)
+    /// With the carrier's codec; `voice` makes the voice for its rate.
+    pub fn new(codec: Box<dyn MediaCodec>, voice: impl FnOnce(Rate) -> Voice) -> Self {
+        let rate = codec.format().rate;
+        Self { codec, peer: PhonePeer::new(rate, voice(rate)) }
     }
 
-    /// The peer on this socket.
-    pub fn into_peer<'a>(self, socket: &'a mut dyn Socket, clock: &'a dyn Clock) -> PhoneSocket<'a> {
-        let peer = PhonePeer::new(self.0.format().rate);
-        PhoneSocket { socket, clock, codec: self.0, peer }
+    /// The peer on this socket. `exchanges` reach the providers of the voice.
+    pub(crate) fn into_peer<'a>(
+        self,
+        socket: &'a mut dyn Socket,
+        clock: &'a dyn Clock,
+        exchanges: SpeechExchanges<'a>,
+    ) -> PhoneSocket<'a> {
+        PhoneSocket { socket, clock, exchanges, codec: self.codec, peer: self.peer }
     }
 }
 
@@ -30,6 +45,7 @@ impl PhoneMedia {
 pub struct PhoneSocket<'a> {
     socket: &'a mut dyn Socket,
     clock: &'a dyn Clock,
+    exchanges: SpeechExchanges<'a>,
     codec: Box<dyn MediaCodec>,
     peer: PhonePeer,
 }
@@ -37,6 +53,9 @@ pub struct PhoneSocket<'a> {
 impl PhoneSocket<'_> {
     fn handle(&mut self, input: PhoneInput) {
         self.peer.handle(self.clock.now_ms(), input);
+        while let Some((party, transmit)) = self.peer.poll_transmit() {
+            self.exchanges.perform(party, transmit);
+        }
     }
 
     /// Sends all outputs that are due.
@@ -60,9 +79,15 @@ impl PhoneSocket<'_> {
         Ok(())
     }
 
-    /// Waits for one message from the carrier, until `until_ms` at most.
+    /// Waits for one message from the carrier or a speech provider, until `until_ms` at most.
     async fn receive(&mut self, until_ms: i64) {
-        let input = match self.socket.receive(until_ms).await {
+        let received = match select(self.socket.receive(until_ms), pin!(self.exchanges.next())).await {
+            Either::Left((received, _)) => received,
+            Either::Right(((party, id, arrival), _)) => {
+                return self.handle(PhoneInput::Arrived(party, id, arrival));
+            }
+        };
+        let input = match received {
             Received::Message(message) => match self.codec.read(message) {
                 Ok(events) => {
                     return events.into_iter().for_each(|event| self.handle(PhoneInput::Media(event)));
@@ -251,7 +276,7 @@ mod tests {
         static CLOCK: AutoClock = AutoClock(AtomicI64::new(1_000));
         let clock = &CLOCK;
         let mut socket = SilentSocket(clock);
-        let mut peer = PhoneMedia::new(Box::new(EmptyCodec)).into_peer(&mut socket, &clock);
+        let mut peer = quiet_peer(&mut socket, &clock);
         for chars in [50, 1_000] {
             assert_eq!(peer.send_row(&line(&"x".repeat(chars))).now_or_never(), Some(Ok(())));
             let mut waited = 0;
@@ -268,7 +293,7 @@ mod tests {
         static CLOCK: AutoClock = AutoClock(AtomicI64::new(1_000));
         let clock = &CLOCK;
         let mut socket = SilentSocket(clock);
-        let mut peer = PhoneMedia::new(Box::new(EmptyCodec)).into_peer(&mut socket, &clock);
+        let mut peer = quiet_peer(&mut socket, &clock);
         let row = line(&"x".repeat(MAX_CHARS));
         assert_eq!(peer.send_row(&row).now_or_never(), Some(Ok(())));
         let played = peer.finish().now_or_never().unwrap();

@@ -83,7 +83,7 @@ fn audio_faster_than_real_time_ends_the_call() {
     assert_eq!(peer.poll_event(), Some(LOST));
     assert_eq!(peer.poll_event(), Some(LOST));
     // Audio before the start of the stream does too.
-    let mut peer = PhonePeer::new(RATE);
+    let mut peer = PhonePeer::new(RATE, tone());
     peer.handle(0, seconds(1));
     assert_eq!(peer.ended(), Some(&LOST));
 }
@@ -144,7 +144,7 @@ fn a_call_replays_from_its_inputs() {
 }
 
 fn started() -> PhonePeer {
-    let mut peer = PhonePeer::new(RATE);
+    let mut peer = PhonePeer::new(RATE, tone());
     peer.handle(0, PhoneInput::Media(MediaEvent::Started { carrier_call_id: None }));
     peer
 }
@@ -199,7 +199,7 @@ impl Default for Call {
             apology: String::new(),
         };
         Self {
-            peer: PhonePeer::new(RATE),
+            peer: PhonePeer::new(RATE, tone()),
             conversation: Conversation::new(setup),
             outputs: Vec::new(),
             sent: Vec::new(),

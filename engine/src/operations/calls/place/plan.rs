@@ -23,7 +23,7 @@ use crate::storage::spending::{self, Budget, PhoneGrant};
 pub(super) fn reads(services: &Services, now_ms: i64, body: &Body) -> [Statement; 5] {
     [
         sql!(
-            "SELECT id, revision, model, voice FROM assistants WHERE workspace_id = :ws AND id = :assistant",
+            "SELECT id, revision, model, voice, transcriber FROM assistants WHERE workspace_id = :ws AND id = :assistant",
             assistant = &body.assistant_id,
         ),
         sql!(
@@ -60,6 +60,7 @@ pub(super) struct Assistant {
     pub(super) revision: i64,
     pub(super) model: String,
     pub(super) voice: String,
+    transcriber: String,
 }
 
 /// A call that can be placed.
@@ -80,14 +81,12 @@ impl<'a> Plan<'a> {
         let assistant = assistant.first().map(Assistant::read).transpose()?;
         match &assistant {
             None => problems.push(Error::field("assistant_id", "is not an assistant of this workspace")),
-            Some(assistant) if !speech::can_speak(&assistant.voice) => {
-                let message = format!(
-                    "speaks with {}, which cannot be used on the telephone yet: use builtin/tone",
-                    assistant.voice
-                );
-                problems.push(Error::field("assistant_id", message));
+            Some(Assistant { voice, transcriber, .. }) => {
+                if let Err(why) = services.config().speech.transcriber_of(voice, transcriber) {
+                    let message = format!("has a voice that cannot be used on the telephone: {why}");
+                    problems.push(Error::field("assistant_id", message));
+                }
             }
-            Some(_) => {}
         }
         let from = from_number(body, numbers, &mut problems)?;
         if let Some((number, _)) = &from
@@ -164,6 +163,7 @@ impl Assistant {
             revision: row.integer("revision")?,
             model: row.text("model")?,
             voice: row.text("voice")?,
+            transcriber: row.text("transcriber")?,
         })
     }
 }

@@ -1,0 +1,7 @@
+-- How assistants hear and speak.
+
+ALTER TABLE assistants ADD COLUMN transcriber TEXT NOT NULL DEFAULT '';
+ALTER TABLE assistants ADD COLUMN language TEXT NOT NULL DEFAULT '';
+ALTER TABLE assistants ADD COLUMN keyterms TEXT NOT NULL DEFAULT '[]';
+ALTER TABLE assistants ADD COLUMN speech TEXT NOT NULL DEFAULT '{}';
+ALTER TABLE assistants ADD COLUMN record INTEGER NOT NULL DEFAULT 1;

@@ -1,0 +1,172 @@
+//! Performs what the protocols of speech providers ask for, over the ports.
+use std::collections::BTreeMap;
+
+use futures_util::StreamExt;
+use futures_util::future::{AbortHandle, Abortable};
+use futures_util::stream::{self, SelectAll, Stream};
+
+use crate::ports::{
+    BoxStream, ClientReceived, ClientSender, HttpError, HttpRequest, Ports, SocketRequest,
+};
+use crate::speech::exchange::{Arrival, EXCHANGE_ERROR_BYTES_MAX, ExchangeFailure, ExchangeId, Transmit};
+use crate::speech::voice::Party;
+
+/// The exchanges with the speech providers of one conversation.
+pub(super) struct SpeechExchanges<'a> {
+    ports: &'a Ports,
+    arrivals: SelectAll<BoxStream<'a, Step>>,
+    running: BTreeMap<(Party, ExchangeId), Running>,
+}
+
+struct Running {
+    abort: AbortHandle,
+    /// Of an open socket.
+    sender: Option<Box<dyn ClientSender>>,
+}
+
+/// What one exchange produces.
+struct Step {
+    key: (Party, ExchangeId),
+    arrival: Arrival,
+    /// With [`Arrival::Opened`].
+    sender: Option<Box<dyn ClientSender>>,
+}
+
+impl<'a> SpeechExchanges<'a> {
+    pub(super) fn new(ports: &'a Ports) -> Self {
+        Self { ports, arrivals: SelectAll::new(), running: BTreeMap::new() }
+    }
+
+    /// Does what a protocol asks for. An error of a socket arrives as any other.
+    pub(super) fn perform(&mut self, party: Party, transmit: Transmit) {
+        match transmit {
+            Transmit::Request { id, request } => {
+                let steps = request_steps(self.ports, request);
+                self.begin((party, id), steps.map(|arrival| (arrival, None)).boxed_here());
+            }
+            Transmit::Connect { id, request } => {
+                let steps = socket_steps(self.ports, request);
+                self.begin((party, id), steps.boxed_here());
+            }
+            Transmit::Send { id, message } => {
+                let key = (party, id);
+                let sent = match self.running.get_mut(&key).and_then(|running| running.sender.as_mut()) {
+                    Some(sender) => sender.send(message),
+                    None => return,
+                };
+                if sent.is_err() {
+                    self.end(key);
+                    let failure = ExchangeFailure::Broken("the server reads too slowly".to_owned());
+                    let step = Step { key, arrival: Arrival::Failed(failure), sender: None };
+                    self.arrivals.push(stream::iter([step]).boxed_here());
+                }
+            }
+            Transmit::Drop { id } => self.end((party, id)),
+        }
+    }
+
+    /// The next arrival; pending while there is none.
+    pub(super) async fn next(&mut self) -> (Party, ExchangeId, Arrival) {
+        loop {
+            match self.arrivals.next().await {
+                Some(Step { key, arrival, sender }) => {
+                    if let (Some(sender), Some(running)) = (sender, self.running.get_mut(&key)) {
+                        running.sender = Some(sender);
+                    }
+                    if matches!(arrival, Arrival::End | Arrival::Closed { .. } | Arrival::Failed(_)) {
+                        self.running.remove(&key);
+                    }
+                    return (key.0, key.1, arrival);
+                }
+                None => std::future::pending().await,
+            }
+        }
+    }
+
+    fn begin(
+        &mut self,
+        key: (Party, ExchangeId),
+        steps: BoxStream<'a, (Arrival, Option<Box<dyn ClientSender>>)>,
+    ) {
+        let (abort, registration) = AbortHandle::new_pair();
+        let steps = steps.map(move |(arrival, sender)| Step { key, arrival, sender });
+        self.arrivals.push(Abortable::new(steps, registration).boxed_here());
+        self.running.insert(key, Running { abort, sender: None });
+    }
+
+    fn end(&mut self, key: (Party, ExchangeId)) {
+        if let Some(running) = self.running.remove(&key) {
+            running.abort.abort();
+        }
+    }
+}
+
+/// Boxes a stream as [`BoxStream`], which is `Send` on hosts with threads only.
+trait BoxedHere<'a>: Stream {
+    fn boxed_here(self) -> BoxStream<'a, Self::Item>;
+}
+
+#[cfg(not(target_arch = "wasm32"))]
+impl<'a, S: Stream + Send + 'a> BoxedHere<'a> for S {
+    fn boxed_here(self) -> BoxStream<'a, Self::Item> {
+        Box::pin(self)
+    }
+}
+
+#[cfg(target_arch = "wasm32")]
+impl<'a, S: Stream + 'a> BoxedHere<'a> for S {
+    fn boxed_here(self) -> BoxStream<'a, Self::Item> {
+        Box::pin(self)
+    }
+}
+
+fn request_steps(ports: &Ports, request: HttpRequest) -> impl Stream<Item = Arrival> {
+    stream::once(ports.http.open(request)).flat_map(|opened| match opened {
+        Ok(http) => {
+            let head = Arrival::Head { status: http.status, headers: http.headers };
+            let body = http.body.map(|piece| match piece {
+                Ok(bytes) => Arrival::Body(bytes),
+                Err(error) => Arrival::Failed(failure(error)),
+            });
+            // Nothing follows a failure: it has ended the exchange.
+            let body = body.chain(stream::iter([Arrival::End])).scan(false, |is_over, arrival| {
+                let next = (!*is_over).then_some(arrival);
+                *is_over = matches!(next, Some(Arrival::Failed(_)) | None);
+                std::future::ready(next)
+            });
+            stream::iter([head]).chain(body).left_stream()
+        }
+        Err(error) => stream::iter([Arrival::Failed(failure(error))]).right_stream(),
+    })
+}
+
+fn failure(error: HttpError) -> ExchangeFailure {
+    match error {
+        HttpError::Timeout => ExchangeFailure::Timeout,
+        HttpError::TooLarge(_) => ExchangeFailure::TooLarge,
+        HttpError::Refused => ExchangeFailure::Broken("the address is not allowed".to_owned()),
+        HttpError::Failed(why) => ExchangeFailure::Broken(why),
+    }
+}
+
+fn socket_steps(
+    ports: &Ports,
+    request: SocketRequest,
+) -> impl Stream<Item = (Arrival, Option<Box<dyn ClientSender>>)> {
+    stream::once(ports.web_sockets.connect(request)).flat_map(|connected| match connected {
+        Ok(socket) => {
+            let opened = stream::iter([(Arrival::Opened, Some(socket.sender))]);
+            let received = socket.received.map(|received| match received {
+                ClientReceived::Message(message) => (Arrival::Message(message), None),
+                ClientReceived::Closed { code, reason } => (Arrival::Closed { code, reason }, None),
+            });
+            opened.chain(received).left_stream()
+        }
+        Err(ExchangeFailure::Rejected { status, mut body }) => {
+            body.truncate(body.floor_char_boundary(EXCHANGE_ERROR_BYTES_MAX));
+            let failure = ExchangeFailure::Rejected { status, body };
+            stream::iter([(Arrival::Failed(failure), None)]).right_stream()
+        }
+        Err(failure) => stream::iter([(Arrival::Failed(failure), None)]).right_stream(),
+    })
+}

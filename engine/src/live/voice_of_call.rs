@@ -1,0 +1,88 @@
+//! The voice and the ear of a conversation, as its assistant and the operator set them.
+use crate::base::setting::Secret;
+use crate::speech::audio::Rate;
+use crate::speech::end_of_turn::Patience;
+use crate::speech::listener::Listener;
+use crate::speech::settings::{SpeechApi, SpeechCatalog, TONE};
+use crate::speech::synthesizer::Synthesizer;
+use crate::speech::synthesizers::{self, Fallback, SynthesizerKind, SynthesizerSettings};
+use crate::speech::tone::ToneDecoder;
+use crate::speech::transcribers::{self, TranscriberKind, TranscriberSettings};
+use crate::speech::voice::{Ear, Mouth, TurnTaking, Voice};
+use crate::storage::snapshots::AssistantSnapshot;
+
+/// The voice of a conversation on a line of this rate. What is not configured any more is replaced by the tone code, which
+/// nobody understands: check [`SpeechCatalog::transcriber_of`] first.
+pub(super) fn voice_of(speech: &SpeechCatalog, assistant: &AssistantSnapshot, rate: Rate) -> Voice {
+    let turn_taking = TurnTaking {
+        interruptible: assistant.speech.interruptible,
+        interruption_words_min: usize::try_from(assistant.speech.interruption_words_min).unwrap_or(0),
+        language: assistant.language.clone(),
+    };
+    let ear = ear(speech, assistant, rate).unwrap_or_else(|| Ear::Tone(ToneDecoder::new(rate)));
+    let mouth = mouth(speech, assistant).unwrap_or(Mouth::Tone);
+    Voice::new(rate, ear, mouth, turn_taking, false)
+}
+
+fn ear(speech: &SpeechCatalog, assistant: &AssistantSnapshot, rate: Rate) -> Option<Ear> {
+    let name = speech.transcriber_of(&assistant.voice, &assistant.transcriber).ok()?;
+    if name == TONE {
+        return None;
+    }
+    let (provider, model) = speech.hearer(&name)?;
+    let kind = match provider.api {
+        SpeechApi::Deepgram => TranscriberKind::of("deepgram", model),
+        SpeechApi::OpenAi | SpeechApi::ElevenLabs | SpeechApi::Cartesia => TranscriberKind::of("openai", model),
+    };
+    let settings = TranscriberSettings {
+        base_url: provider.base_url.clone(),
+        api_key: provider.api_key.clone().unwrap_or_else(|| Secret::new("")),
+        model: model.to_owned(),
+        language: Some(assistant.language.clone()).filter(|language| !language.is_empty()),
+        keyterms: assistant.keyterms.clone(),
+    };
+    let default = Patience::default();
+    let (min_ms, max_ms) = (assistant.speech.end_of_turn_min_ms, assistant.speech.end_of_turn_max_ms);
+    let patience =
+        Patience { min_ms, max_ms, unfinished_ms: default.unfinished_ms.max(min_ms), ..default };
+    let transcriber = transcribers::new(kind, settings, rate);
+    Some(Ear::Speech(Box::new(Listener::new(rate, transcriber, patience, &assistant.language))))
+}
+
+fn mouth(speech: &SpeechCatalog, assistant: &AssistantSnapshot) -> Option<Mouth> {
+    let first = synthesizer(speech, assistant, &assistant.voice)?;
+    let fallbacks = speech.voices.get(&assistant.voice).map(|settings| settings.fallback.as_slice());
+    let others: Vec<_> = fallbacks
+        .unwrap_or_default()
+        .iter()
+        .filter_map(|voice| synthesizer(speech, assistant, voice))
+        .collect();
+    Some(Mouth::Speech(match others.is_empty() {
+        true => first,
+        false => Box::new(Fallback::new(first, others)),
+    }))
+}
+
+fn synthesizer(
+    speech: &SpeechCatalog,
+    assistant: &AssistantSnapshot,
+    voice: &str,
+) -> Option<Box<dyn Synthesizer>> {
+    let (provider, name) = speech.speaker(voice)?;
+    let (kind, path) = match provider.api {
+        SpeechApi::OpenAi => (SynthesizerKind::OpenAi, ""),
+        SpeechApi::Deepgram => (SynthesizerKind::Aura, "/v1"),
+        SpeechApi::ElevenLabs => (SynthesizerKind::ElevenLabs, "/v1"),
+        SpeechApi::Cartesia => (SynthesizerKind::Cartesia, ""),
+    };
+    let speed = assistant.speech.speed;
+    let settings = SynthesizerSettings {
+        base_url: format!("{}{path}", provider.base_url),
+        api_key: provider.api_key.clone(),
+        model: speech.voices.get(voice).and_then(|settings| settings.model.clone()),
+        voice: name.to_owned(),
+        language: Some(assistant.language.clone()).filter(|language| !language.is_empty()),
+        speed: ((speed - 1.0).abs() > f64::EPSILON).then_some(speed),
+    };
+    Some(synthesizers::new(kind, settings))
+}

@@ -1,0 +1,339 @@
+//! What the person on a line says: joins voice activity, a transcriber, and the decision when a turn ends.
+use std::collections::VecDeque;
+
+use super::audio::Rate;
+use super::end_of_turn::{Expected, Patience, TurnSoFar, turn_ends_at_ms};
+use super::exchange::{Arrival, ExchangeId, SpeechFailure, Transmit};
+use super::resample::Resampler;
+use super::transcriber::{Transcriber, TranscriberEvent};
+use super::voice_activity::{VoiceActivity, VoiceEvent};
+
+/// This much voice is somebody who wants to speak; less may be a cough.
+const WANTS_TO_SPEAK_MS: i64 = 200;
+/// After this much silence, and with a transcript, the turn has probably ended.
+const PROBABLY_ENDED_MS: i64 = 250;
+
+/// What was heard, in order.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Heard {
+    /// Somebody speaks, whatever it is.
+    VoiceBegan,
+    /// Nobody speaks any more.
+    VoiceEnded,
+    /// The words of the turn so far; never empty.
+    Words(String),
+    /// The turn had no words: a cough, noise, music.
+    NoWords,
+    /// The turn has probably ended, with these words.
+    ProbablySaid(String),
+    /// The person went on after [`Heard::ProbablySaid`].
+    WentOn,
+    /// The turn has ended.
+    Said {
+        /// Its words; never empty.
+        text: String,
+        /// From the first voice to the last.
+        duration_ms: i64,
+    },
+    /// Speech was lost.
+    Failed(SpeechFailure),
+}
+
+/// A turn of the person that has not ended.
+#[derive(Debug)]
+struct Turn {
+    began_ms: i64,
+    voiced_until_ms: i64,
+    /// Whether the person is speaking at present.
+    is_voiced: bool,
+    /// Whether [`Heard::VoiceBegan`] was reported for the present voice.
+    is_announced: bool,
+    /// The words that are final.
+    words: String,
+    /// The words after them that are not.
+    partial: String,
+    /// Whether [`Heard::ProbablySaid`] was reported and not taken back.
+    is_probably_over: bool,
+}
+
+impl Turn {
+    const fn new(began_ms: i64) -> Self {
+        Self {
+            began_ms,
+            voiced_until_ms: began_ms,
+            is_voiced: false,
+            is_announced: false,
+            words: String::new(),
+            partial: String::new(),
+            is_probably_over: false,
+        }
+    }
+
+    fn text(&self) -> String {
+        let mut text = self.words.clone();
+        join(&mut text, &self.partial);
+        text
+    }
+}
+
+fn join(text: &mut String, more: &str) {
+    let more = more.trim();
+    if !more.is_empty() {
+        if !text.is_empty() {
+            text.push(' ');
+        }
+        text.push_str(more);
+    }
+}
+
+/// Listens to one person. After each call, drain [`poll_transmit`](Self::poll_transmit) and [`poll_heard`](Self::poll_heard),
+/// then wait no longer than [`poll_timeout`](Self::poll_timeout) and call [`tick`](Self::tick).
+pub struct Listener {
+    rate: Rate,
+    activity: VoiceActivity,
+    transcriber: Box<dyn Transcriber>,
+    resampler: Resampler,
+    patience: Patience,
+    language: String,
+    /// Samples received so far.
+    samples: u64,
+    turn: Option<Turn>,
+    /// Utterances without a result. Those of turns that are over come first.
+    pending: usize,
+    /// How many of them belong to turns that are over: their results are dropped.
+    pending_of_past: usize,
+    heard: VecDeque<Heard>,
+}
+
+impl Listener {
+    /// Listens to audio of this rate, in this language (BCP 47; empty if unknown).
+    #[must_use]
+    pub fn new(rate: Rate, transcriber: Box<dyn Transcriber>, patience: Patience, language: &str) -> Self {
+        Self {
+            rate,
+            activity: VoiceActivity::new(rate),
+            resampler: Resampler::new(rate.hz(), transcriber.rate().hz()),
+            transcriber,
+            patience,
+            language: language.to_owned(),
+            samples: 0,
+            turn: None,
+            pending: 0,
+            pending_of_past: 0,
+            heard: VecDeque::new(),
+        }
+    }
+
+    /// Takes the next audio of the person.
+    pub fn hear(&mut self, now_ms: i64, samples: &[i16]) {
+        self.samples += samples.len() as u64;
+        let events = self.activity.hear(samples);
+        let audio = self.resampler.push(samples);
+        self.transcriber.hear(now_ms, &audio);
+        for event in events {
+            match event {
+                VoiceEvent::SpeechBegan { at } => self.speech_began(now_ms, at),
+                VoiceEvent::SpeechEnded { at } => self.speech_ended(now_ms, at),
+            }
+        }
+        let voiced_ms = self.activity.voiced_ms();
+        let voiced_until_ms = self.activity.voiced_until().map(|at| self.time_of(now_ms, at));
+        if let Some(turn) = self.turn.as_mut().filter(|turn| turn.is_voiced) {
+            turn.voiced_until_ms = voiced_until_ms.unwrap_or(turn.voiced_until_ms);
+            if voiced_ms >= WANTS_TO_SPEAK_MS && !turn.is_announced {
+                turn.is_announced = true;
+                self.heard.push_back(Heard::VoiceBegan);
+            }
+        }
+        self.understand(now_ms);
+    }
+
+    /// Something arrived from the transcriber's provider.
+    pub fn arrived(&mut self, now_ms: i64, id: ExchangeId, arrival: Arrival) {
+        self.transcriber.arrived(now_ms, id, arrival);
+        self.understand(now_ms);
+    }
+
+    /// Time has passed.
+    pub fn tick(&mut self, now_ms: i64) {
+        self.transcriber.tick(now_ms);
+        self.understand(now_ms);
+    }
+
+    /// The call ends.
+    pub fn close(&mut self, now_ms: i64) {
+        self.transcriber.close(now_ms);
+    }
+
+    /// The next thing to transmit.
+    pub fn poll_transmit(&mut self) -> Option<Transmit> {
+        self.transcriber.poll_transmit()
+    }
+
+    /// What was heard next.
+    pub fn poll_heard(&mut self) -> Option<Heard> {
+        self.heard.pop_front()
+    }
+
+    /// When [`tick`](Self::tick) is due.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<i64> {
+        [self.transcriber.poll_timeout(), self.turn_ends_at_ms(), self.probably_ends_at_ms()]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    /// Audio that the provider bills so far, in ms.
+    #[must_use]
+    pub fn billed_ms(&self) -> i64 {
+        self.transcriber.billed_ms()
+    }
+
+    fn speech_began(&mut self, now_ms: i64, at: u64) {
+        self.transcriber.speech_began(now_ms);
+        let began_ms = self.time_of(now_ms, at);
+        let turn = self.turn.get_or_insert_with(|| Turn::new(began_ms));
+        turn.is_voiced = true;
+        turn.is_announced = false;
+        if std::mem::take(&mut turn.is_probably_over) {
+            self.heard.push_back(Heard::WentOn);
+        }
+    }
+
+    fn speech_ended(&mut self, now_ms: i64, at: u64) {
+        self.transcriber.speech_ended(now_ms);
+        self.pending += 1;
+        let ended_ms = self.time_of(now_ms, at);
+        if let Some(turn) = &mut self.turn {
+            turn.is_voiced = false;
+            turn.voiced_until_ms = ended_ms;
+            if turn.is_announced {
+                self.heard.push_back(Heard::VoiceEnded);
+            }
+        }
+    }
+
+    /// Takes the transcriber's events, and then decides whether the turn is over.
+    fn understand(&mut self, now_ms: i64) {
+        while let Some(event) = self.transcriber.poll_event() {
+            match event {
+                TranscriberEvent::Partial(text) => self.partial(&text),
+                TranscriberEvent::Final(text) => self.finalised(&text),
+                TranscriberEvent::LikelyEnd(text) => self.probably_over(&text),
+                TranscriberEvent::Resumed => self.went_on(),
+                TranscriberEvent::TurnEnded(text) => self.turn_ended(now_ms, text),
+                TranscriberEvent::Failed(failure) => {
+                    self.finalised("");
+                    self.heard.push_back(Heard::Failed(failure));
+                }
+            }
+        }
+        if self.probably_ends_at_ms().is_some_and(|at_ms| now_ms >= at_ms)
+            && let Some(text) = self.turn.as_ref().map(Turn::text)
+        {
+            self.probably_over(&text);
+        }
+        if self.turn_ends_at_ms().is_some_and(|at_ms| now_ms >= at_ms)
+            && let Some(turn) = self.turn.take()
+        {
+            self.pending_of_past = self.pending;
+            let text = turn.text();
+            let duration_ms = turn.voiced_until_ms - turn.began_ms;
+            self.heard.push_back(match text.is_empty() {
+                true => Heard::NoWords,
+                false => Heard::Said { text, duration_ms },
+            });
+        }
+    }
+
+    fn partial(&mut self, text: &str) {
+        let is_of_past = self.pending_of_past > 0;
+        if let Some(turn) = self.turn.as_mut().filter(|_| !is_of_past) {
+            turn.partial = text.trim().to_owned();
+            let text = turn.text();
+            if !text.is_empty() {
+                self.heard.push_back(Heard::Words(text));
+            }
+        }
+    }
+
+    fn finalised(&mut self, text: &str) {
+        self.pending = self.pending.saturating_sub(1);
+        if self.pending_of_past > 0 {
+            self.pending_of_past -= 1;
+            return;
+        }
+        if let Some(turn) = &mut self.turn {
+            turn.partial.clear();
+            join(&mut turn.words, text);
+            if !text.trim().is_empty() {
+                self.heard.push_back(Heard::Words(turn.text()));
+            }
+        }
+    }
+
+    fn probably_over(&mut self, text: &str) {
+        let text = text.trim();
+        if let Some(turn) = self.turn.as_mut().filter(|_| !text.is_empty()) {
+            turn.is_probably_over = true;
+            self.heard.push_back(Heard::ProbablySaid(text.to_owned()));
+        }
+    }
+
+    fn went_on(&mut self) {
+        if let Some(turn) = &mut self.turn
+            && std::mem::take(&mut turn.is_probably_over)
+        {
+            self.heard.push_back(Heard::WentOn);
+        }
+    }
+
+    /// The provider has decided that the turn is over, with the results of all its utterances.
+    fn turn_ended(&mut self, now_ms: i64, text: String) {
+        self.pending = 0;
+        self.pending_of_past = 0;
+        let (began_ms, until_ms) =
+            self.turn.take().map_or((now_ms, now_ms), |turn| (turn.began_ms, turn.voiced_until_ms));
+        self.heard.push_back(match text.trim() {
+            "" => Heard::NoWords,
+            text => Heard::Said { text: text.to_owned(), duration_ms: until_ms - began_ms },
+        });
+    }
+
+    /// When the turn ends. Not before there are words, while a result is to come.
+    fn turn_ends_at_ms(&self) -> Option<i64> {
+        let turn = self.turn.as_ref().filter(|turn| !turn.is_voiced)?;
+        let is_pending = self.pending > self.pending_of_past;
+        let text = turn.text();
+        if is_pending && text.is_empty() {
+            return None;
+        }
+        // A provider that detects turns decides; this is then only a backstop.
+        let awaits_result = is_pending || self.transcriber.detects_turns();
+        let so_far = TurnSoFar {
+            voiced_until_ms: turn.voiced_until_ms,
+            text: &text,
+            final_wait_ms: awaits_result.then(|| self.transcriber.final_wait_ms()),
+            expected: Expected::Anything,
+            language: &self.language,
+        };
+        Some(turn_ends_at_ms(self.patience, &so_far))
+    }
+
+    /// When the turn has probably ended, if that is not reported yet.
+    fn probably_ends_at_ms(&self) -> Option<i64> {
+        let turn = self.turn.as_ref().filter(|turn| !turn.is_voiced && !turn.is_probably_over)?;
+        let is_complete = self.pending == self.pending_of_past && !turn.words.is_empty();
+        (is_complete && !self.transcriber.detects_turns()).then_some(turn.voiced_until_ms + PROBABLY_ENDED_MS)
+    }
+
+    /// The time of a position in the audio, of which the last sample arrived just now.
+    fn time_of(&self, now_ms: i64, at: u64) -> i64 {
+        let since = self.samples.saturating_sub(at).saturating_mul(1_000) / u64::from(self.rate.hz());
+        now_ms - i64::try_from(since).unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests;

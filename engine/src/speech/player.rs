@@ -1,0 +1,319 @@
+//! Plays the assistant's lines on a line: frames are sent ahead of time, marks say how much was played, and playback can
+//! pause and go on.
+use std::collections::VecDeque;
+
+use super::audio::{FRAME_MS, Rate};
+use super::playback::Playback;
+use super::synthesizer::LineId;
+use crate::base::limits::{PHONE_AHEAD_MS, PHONE_MARK_LATE_MS, PHONE_MARK_MS};
+
+/// An output to the line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PlayerOutput {
+    /// One frame to play.
+    Audio(Vec<i16>),
+    /// Requests a mark with this number: the line returns it when all earlier audio was played.
+    Mark(u64),
+    /// Discards audio that was not played.
+    Clear,
+}
+
+/// How far the playback of a line has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LineProgress {
+    /// The line.
+    pub line: LineId,
+    /// How much of it was heard.
+    pub heard_ms: i64,
+    /// How much audio it has so far.
+    pub audio_ms: i64,
+    /// Whether that is all of its audio.
+    pub is_complete: bool,
+}
+
+/// Audio that was heard, for a recording.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HeardFrame {
+    /// When its playback ended, by the clock and the marks.
+    pub until_ms: i64,
+    /// Its samples.
+    pub samples: Vec<i16>,
+}
+
+/// A line whose playback is not over. Its frames are counted from the first frame ever queued.
+#[derive(Debug, Clone, Copy)]
+struct Line {
+    id: LineId,
+    from: i64,
+    until: i64,
+    is_complete: bool,
+}
+
+/// Plays lines one after the other. After each call, drain [`poll_output`](Self::poll_output), then wait no longer than
+/// [`poll_timeout`](Self::poll_timeout) and call [`tick`](Self::tick).
+pub struct Player {
+    rate: Rate,
+    lines: VecDeque<Line>,
+    /// The audio that was not heard yet, in frames; the first `sent` of them were sent.
+    unheard: VecDeque<Vec<i16>>,
+    sent: usize,
+    /// The number of frames before `unheard`.
+    heard: i64,
+    /// What playback said when that number was last corrected.
+    heard_at_ms: i64,
+    heard_frames_then: i64,
+    /// Samples of the last line that do not fill a frame yet.
+    partial: Vec<i16>,
+    playback: Playback,
+    must_clear: bool,
+    is_paused: bool,
+    /// Audio sent since the last mark.
+    unmarked_ms: i64,
+    /// When audio was last sent, or a mark last returned.
+    progress_at_ms: i64,
+    /// When waiting frames are sent next.
+    send_at_ms: Option<i64>,
+    /// Frames that were heard and not taken.
+    recorded: VecDeque<HeardFrame>,
+    is_recorded: bool,
+}
+
+impl Player {
+    /// Nothing to play yet. With `is_recorded`, take what was heard with [`take_heard`](Self::take_heard).
+    #[must_use]
+    pub fn new(rate: Rate, is_recorded: bool) -> Self {
+        Self {
+            rate,
+            lines: VecDeque::new(),
+            unheard: VecDeque::new(),
+            sent: 0,
+            heard: 0,
+            heard_at_ms: 0,
+            heard_frames_then: 0,
+            partial: Vec::new(),
+            playback: Playback::default(),
+            must_clear: false,
+            is_paused: false,
+            unmarked_ms: 0,
+            progress_at_ms: 0,
+            send_at_ms: None,
+            recorded: VecDeque::new(),
+            is_recorded,
+        }
+    }
+
+    /// Adds a line after the others. Lines get their audio in this order.
+    pub fn begin_line(&mut self, line: LineId) {
+        let from = self.queued_until();
+        self.lines.push_back(Line { id: line, from, until: from, is_complete: false });
+    }
+
+    /// Adds audio to the last line that was begun.
+    pub fn add_audio(&mut self, line: LineId, samples: &[i16]) {
+        if self.lines.back().is_none_or(|last| last.id != line || last.is_complete) {
+            return;
+        }
+        self.partial.extend_from_slice(samples);
+        let whole = self.partial.len() - self.partial.len() % self.rate.frame_samples();
+        let frames = self.partial.drain(..whole).collect::<Vec<_>>();
+        self.unheard.extend(frames.chunks_exact(self.rate.frame_samples()).map(<[i16]>::to_vec));
+        self.extend_last_line();
+    }
+
+    /// The line has no more audio. Its last frame is filled with silence.
+    pub fn finish_line(&mut self, line: LineId) {
+        let Some(last) = self.lines.iter_mut().find(|known| known.id == line) else { return };
+        last.is_complete = true;
+        if !self.partial.is_empty() {
+            let mut frame = std::mem::take(&mut self.partial);
+            frame.resize(self.rate.frame_samples(), 0);
+            self.unheard.push_back(frame);
+            self.extend_last_line();
+        }
+    }
+
+    /// A mark was returned.
+    pub fn played(&mut self, now_ms: i64, mark: u64) {
+        self.playback.played(now_ms, mark);
+        self.progress_at_ms = now_ms;
+        self.advance(now_ms);
+    }
+
+    /// Treats all sent audio as played when the line returns no marks, or has lost them: otherwise playback would never end.
+    pub fn tick(&mut self, now_ms: i64) {
+        if self.sent > 0 && now_ms >= self.marks_are_late_at_ms() {
+            self.mark_sent(now_ms);
+            self.playback.all_played(now_ms);
+            self.progress_at_ms = now_ms;
+        }
+        self.advance(now_ms);
+    }
+
+    /// Stops playback at once; [`resume`](Self::resume) goes on where it stopped.
+    pub fn pause(&mut self, now_ms: i64) {
+        if !self.is_paused {
+            self.is_paused = true;
+            self.discard_sent(now_ms);
+        }
+    }
+
+    /// Ends a pause.
+    pub fn resume(&mut self, now_ms: i64) {
+        self.is_paused = false;
+        self.progress_at_ms = now_ms;
+    }
+
+    /// Discards all lines; returns how far each had come.
+    pub fn cut(&mut self, now_ms: i64) -> Vec<LineProgress> {
+        let progress = self.progress(now_ms);
+        self.discard_sent(now_ms);
+        self.heard += self.unheard.len() as i64;
+        self.heard_frames_then = self.heard;
+        self.unheard.clear();
+        self.partial.clear();
+        self.lines.clear();
+        self.is_paused = false;
+        progress
+    }
+
+    /// The lines whose playback is over, in order.
+    pub fn take_played(&mut self, now_ms: i64) -> Vec<LineProgress> {
+        self.advance(now_ms);
+        let mut over = Vec::new();
+        while let Some(line) = self.lines.front().filter(|line| line.is_complete && line.until <= self.heard) {
+            over.push(self.progress_of(line, line.until));
+            self.lines.pop_front();
+        }
+        over
+    }
+
+    /// How far each line being played, or waiting, has come by `at_ms`.
+    #[must_use]
+    pub fn progress(&self, at_ms: i64) -> Vec<LineProgress> {
+        let heard = self.heard_frames(at_ms);
+        self.lines.iter().map(|line| self.progress_of(line, heard)).collect()
+    }
+
+    /// Frames that were heard since the last call, in order.
+    pub fn take_heard(&mut self) -> impl Iterator<Item = HeardFrame> + '_ {
+        self.recorded.drain(..)
+    }
+
+    /// The next output that is due.
+    pub fn poll_output(&mut self, now_ms: i64) -> Option<PlayerOutput> {
+        self.send_at_ms = None;
+        if std::mem::take(&mut self.must_clear) {
+            return Some(PlayerOutput::Clear);
+        }
+        let waiting = if self.is_paused { 0 } else { self.unheard.len().saturating_sub(self.sent) };
+        if self.unmarked_ms > 0 && (self.unmarked_ms >= PHONE_MARK_MS || waiting == 0) {
+            return Some(PlayerOutput::Mark(self.mark_sent(now_ms)));
+        }
+        if waiting == 0 {
+            return None;
+        }
+        let ahead_ms = self.playback.sent_ms() - self.playback.heard_ms(now_ms) + self.unmarked_ms;
+        if ahead_ms >= PHONE_AHEAD_MS {
+            self.send_at_ms = Some(now_ms + PHONE_MARK_MS / 2);
+            return None;
+        }
+        let frame = self.unheard.get(self.sent)?.clone();
+        if self.sent == 0 && self.unmarked_ms == 0 {
+            self.progress_at_ms = now_ms;
+        }
+        self.sent += 1;
+        self.unmarked_ms += FRAME_MS;
+        self.progress_at_ms = now_ms;
+        Some(PlayerOutput::Audio(frame))
+    }
+
+    /// When [`tick`](Self::tick) and [`poll_output`](Self::poll_output) are due.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<i64> {
+        let marks = (self.sent > 0).then(|| self.marks_are_late_at_ms());
+        [marks, self.send_at_ms].into_iter().flatten().min()
+    }
+
+    /// Whether a line is being played, or waits.
+    #[must_use]
+    pub fn is_playing(&self) -> bool {
+        !self.lines.is_empty()
+    }
+
+    /// Whether playback is paused.
+    #[must_use]
+    pub const fn is_paused(&self) -> bool {
+        self.is_paused
+    }
+
+    /// When everything will have been played and its last mark returned, if the line plays in real time.
+    #[must_use]
+    pub fn ends_at_ms(&self, now_ms: i64) -> i64 {
+        let queued = self.unheard.len().saturating_sub(self.sent) as i64;
+        self.playback.over_at_ms(now_ms) + self.unmarked_ms + queued * FRAME_MS + PHONE_MARK_LATE_MS
+    }
+
+    fn extend_last_line(&mut self) {
+        let until = self.queued_until();
+        if let Some(line) = self.lines.back_mut() {
+            line.until = until;
+        }
+    }
+
+    /// The number of frames ever queued.
+    fn queued_until(&self) -> i64 {
+        self.heard + self.unheard.len() as i64
+    }
+
+    /// The number of frames heard by `at_ms`; a frame counts when it is over.
+    fn heard_frames(&self, at_ms: i64) -> i64 {
+        let since = (self.playback.heard_ms(at_ms) - self.heard_at_ms) / FRAME_MS;
+        (self.heard_frames_then + since).max(self.heard).min(self.heard + self.sent as i64)
+    }
+
+    /// Forgets the frames that were heard, and keeps them for the recording.
+    fn advance(&mut self, now_ms: i64) {
+        let heard = self.heard_frames(now_ms);
+        let over_ms = self.playback.heard_ms(now_ms);
+        while self.heard < heard {
+            let Some(frame) = self.unheard.pop_front() else { break };
+            self.heard += 1;
+            self.sent = self.sent.saturating_sub(1);
+            if self.is_recorded {
+                let played_ms = self.heard_at_ms + (self.heard - self.heard_frames_then) * FRAME_MS;
+                self.recorded.push_back(HeardFrame { until_ms: now_ms - (over_ms - played_ms), samples: frame });
+            }
+        }
+    }
+
+    /// Takes back what was sent and not heard.
+    fn discard_sent(&mut self, now_ms: i64) {
+        self.advance(now_ms);
+        self.must_clear |= self.sent > 0;
+        self.sent = 0;
+        self.unmarked_ms = 0;
+        self.heard_at_ms = self.playback.cleared(now_ms);
+        self.heard_frames_then = self.heard;
+    }
+
+    fn progress_of(&self, line: &Line, heard: i64) -> LineProgress {
+        LineProgress {
+            line: line.id,
+            heard_ms: (heard.min(line.until) - line.from).max(0) * FRAME_MS,
+            audio_ms: (line.until - line.from) * FRAME_MS,
+            is_complete: line.is_complete,
+        }
+    }
+
+    const fn marks_are_late_at_ms(&self) -> i64 {
+        self.progress_at_ms + PHONE_AHEAD_MS + PHONE_MARK_LATE_MS
+    }
+
+    /// Moves the audio since the last mark to the sent total, and returns the mark to request.
+    fn mark_sent(&mut self, now_ms: i64) -> u64 {
+        self.playback.sent(now_ms, std::mem::take(&mut self.unmarked_ms))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,112 @@
+//! A line that the assistant speaks: its text in parts, the audio of each, and how much of the text was heard.
+use super::heard_text::{SpokenPart, heard_text};
+use super::player::LineProgress;
+use super::sentence_cutter::SentenceCutter;
+use super::speakable::Speakable;
+use super::synthesizer::{LineId, WordTime};
+
+/// A line being synthesized or played.
+#[derive(Debug)]
+pub struct SpokenLine {
+    /// The line.
+    pub id: LineId,
+    /// Empty if the text passes evenly with the audio.
+    parts: Vec<SpokenPart>,
+    words: Vec<WordTime>,
+    /// The audio so far, in ms.
+    audio_ms: i64,
+}
+
+impl SpokenLine {
+    /// Divides a text into parts to be synthesized one after the other.
+    #[must_use]
+    pub fn new(id: LineId, text: &str, language: &str) -> Self {
+        let mut cutter = SentenceCutter::default();
+        let mut sources = cutter.push(text);
+        sources.extend(cutter.finish());
+        let part = |source: String| SpokenPart {
+            spoken: Speakable::new(&source, language),
+            source,
+            audio_ms: 0,
+            is_complete: false,
+        };
+        Self { id, parts: sources.into_iter().map(part).collect(), words: Vec::new(), audio_ms: 0 }
+    }
+
+    /// A line whose text passes evenly with its audio, as in the tone code.
+    #[must_use]
+    pub const fn even(id: LineId) -> Self {
+        Self { id, parts: Vec::new(), words: Vec::new(), audio_ms: 0 }
+    }
+
+    /// The texts to synthesize, in order; empty ones have nothing to speak.
+    pub fn spoken_texts(&self) -> impl Iterator<Item = &str> {
+        self.parts.iter().map(|part| part.spoken.text())
+    }
+
+    /// The line has this much more audio.
+    pub fn add_audio(&mut self, ms: i64) {
+        self.audio_ms += ms;
+        let before: i64 = self.parts.iter().filter(|part| part.is_complete).map(|part| part.audio_ms).sum();
+        if let Some(part) = self.parts.iter_mut().find(|part| !part.is_complete) {
+            part.audio_ms = self.audio_ms - before;
+        }
+    }
+
+    /// When its words are spoken.
+    pub fn add_words(&mut self, words: Vec<WordTime>) {
+        for word in &words {
+            self.part_ends(word.text_end, word.end_ms);
+        }
+        self.words.extend(words);
+    }
+
+    /// The audio so far speaks the text up to here.
+    pub fn text_ends(&mut self, text_end: usize) {
+        self.part_ends(text_end, self.audio_ms);
+    }
+
+    /// All of its audio is there.
+    pub fn complete(&mut self) {
+        let mut before = 0;
+        for part in &mut self.parts {
+            if !part.is_complete {
+                part.audio_ms = self.audio_ms - before;
+                part.is_complete = true;
+            }
+            before += part.audio_ms;
+        }
+    }
+
+    /// How much of the text was heard, in thousandths of its bytes, at the end of a word.
+    #[must_use]
+    pub fn heard_permille(&self, progress: Option<LineProgress>) -> u32 {
+        let Some(progress) = progress else { return 0 };
+        if progress.is_complete && progress.heard_ms >= progress.audio_ms && self.parts.iter().all(|part| part.is_complete) {
+            return 1_000;
+        }
+        if self.parts.is_empty() {
+            let permille = progress.heard_ms * 1_000 / progress.audio_ms.max(1);
+            return u32::try_from(permille).unwrap_or(0).min(1_000);
+        }
+        let whole: usize = self.parts.iter().map(|part| part.source.len()).sum();
+        let heard = heard_text(&self.parts, &self.words, progress.heard_ms).text.len();
+        u32::try_from((heard * 1_000).div_ceil(whole.max(1))).unwrap_or(1_000).min(1_000)
+    }
+
+    /// Ends all parts whose text ends at or before `text_end`, where the line's audio is at `at_ms`.
+    fn part_ends(&mut self, text_end: usize, at_ms: i64) {
+        let (mut end, mut before) = (0, 0);
+        for part in &mut self.parts {
+            end += part.spoken.text().len();
+            if end > text_end {
+                break;
+            }
+            if !part.is_complete {
+                part.audio_ms = (at_ms - before).max(0);
+                part.is_complete = true;
+            }
+            before += part.audio_ms;
+        }
+    }
+}

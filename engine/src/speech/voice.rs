@@ -1,0 +1,490 @@
+//! The audio of one conversation: what the person says, what the assistant speaks, and who gives way. A pure state machine
+//! for every kind of line: telephone, browser, simulation.
+use std::collections::VecDeque;
+
+use super::audio::Rate;
+use super::backchannel::is_backchannel;
+use super::echo::{Echo, echo};
+use super::exchange::{Arrival, ExchangeId, SpeechFailure, Transmit};
+use super::listener::{Heard, Listener};
+use super::player::{HeardFrame, LineProgress, Player, PlayerOutput};
+use super::resample::Resampler;
+use super::spoken_line::SpokenLine;
+use super::synthesizer::{LineId, Synthesizer, SynthesizerEvent};
+use super::tone::{ToneDecoder, ToneEncoder, ToneHeard};
+
+/// A paused line goes on when this much time has passed after the voice without a word.
+const RESUME_MS: i64 = 1_500;
+
+/// How the person is understood.
+pub enum Ear {
+    /// The tone code.
+    Tone(ToneDecoder),
+    /// Speech.
+    Speech(Box<Listener>),
+}
+
+/// How the assistant speaks.
+pub enum Mouth {
+    /// The tone code.
+    Tone,
+    /// Speech.
+    Speech(Box<dyn Synthesizer>),
+}
+
+/// How the assistant takes turns.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TurnTaking {
+    /// Whether it can be interrupted.
+    pub interruptible: bool,
+    /// How many words interrupt it.
+    pub interruption_words_min: usize,
+    /// The language (BCP 47); empty if unknown.
+    pub language: String,
+}
+
+impl Default for TurnTaking {
+    fn default() -> Self {
+        Self { interruptible: true, interruption_words_min: 1, language: String::new() }
+    }
+}
+
+/// What happened.
+#[derive(Debug, Clone, PartialEq)]
+pub enum VoiceEvent {
+    /// The person said something.
+    Said {
+        /// The text.
+        text: String,
+        /// How long it took.
+        duration_ms: i64,
+    },
+    /// The person has probably said this and ended the turn.
+    ProbablySaid(String),
+    /// The person goes on after [`VoiceEvent::ProbablySaid`].
+    WentOn,
+    /// The lines being spoken are cut; this much of each was heard, in thousandths.
+    Cut(Vec<u32>),
+    /// The first of the lines being spoken was played completely.
+    Spoken,
+    /// Sounds without meaning.
+    Noise,
+    /// Speech could not be recognised, or synthesized.
+    Failed(SpeechFailure),
+}
+
+/// The party of an exchange.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Party {
+    /// The transcriber.
+    Transcriber,
+    /// The synthesizer.
+    Synthesizer,
+}
+
+/// Joins an ear, a mouth and the player between them. After each call, drain [`poll_output`](Self::poll_output),
+/// [`poll_transmit`](Self::poll_transmit) and [`poll_event`](Self::poll_event), then wait no longer than
+/// [`poll_timeout`](Self::poll_timeout) and call [`tick`](Self::tick).
+pub struct Voice {
+    rate: Rate,
+    ear: Ear,
+    mouth: Mouth,
+    turn_taking: TurnTaking,
+    player: Player,
+    /// The lines being spoken, in their order.
+    lines: VecDeque<SpokenLine>,
+    last_line: LineId,
+    /// Converts the audio of the line being synthesized.
+    resampler: Option<(LineId, Resampler)>,
+    /// When a paused line goes on.
+    resume_at_ms: Option<i64>,
+    /// What was spoken lately, which may come back as echo.
+    spoken_text: String,
+    events: VecDeque<VoiceEvent>,
+}
+
+/// The end of what was spoken, for the comparison with echo.
+const SPOKEN_TEXT_BYTES_MAX: usize = 2_000;
+
+impl Voice {
+    /// A line of this rate, on which nothing was said. With `is_recorded`, take what was heard with
+    /// [`take_heard`](Self::take_heard).
+    #[must_use]
+    pub fn new(rate: Rate, ear: Ear, mouth: Mouth, turn_taking: TurnTaking, is_recorded: bool) -> Self {
+        Self {
+            rate,
+            ear,
+            mouth,
+            turn_taking,
+            player: Player::new(rate, is_recorded),
+            lines: VecDeque::new(),
+            last_line: 0,
+            resampler: None,
+            resume_at_ms: None,
+            spoken_text: String::new(),
+            events: VecDeque::new(),
+        }
+    }
+
+    /// The tone code in both directions.
+    #[must_use]
+    pub fn tone(rate: Rate, turn_taking: TurnTaking, is_recorded: bool) -> Self {
+        Self::new(rate, Ear::Tone(ToneDecoder::new(rate)), Mouth::Tone, turn_taking, is_recorded)
+    }
+
+    /// Takes audio of the person.
+    pub fn hear(&mut self, now_ms: i64, samples: &[i16]) {
+        match &mut self.ear {
+            Ear::Tone(decoder) => {
+                for heard in decoder.hear(samples) {
+                    match heard {
+                        ToneHeard::Began => self.interrupt(now_ms),
+                        ToneHeard::Said { text, duration_ms } => {
+                            self.events.push_back(VoiceEvent::Said { text, duration_ms });
+                        }
+                        ToneHeard::Garbled { .. } => self.events.push_back(VoiceEvent::Noise),
+                    }
+                }
+            }
+            Ear::Speech(listener) => listener.hear(now_ms, samples),
+        }
+        self.understand(now_ms);
+    }
+
+    /// Speaks a line after the earlier ones.
+    pub fn say(&mut self, now_ms: i64, text: &str) {
+        self.last_line += 1;
+        let id = self.last_line;
+        self.spoken_text.push(' ');
+        self.spoken_text.push_str(text);
+        let surplus = self.spoken_text.len().saturating_sub(SPOKEN_TEXT_BYTES_MAX);
+        self.spoken_text.drain(..self.spoken_text.ceil_char_boundary(surplus));
+        match &mut self.mouth {
+            Mouth::Tone => {
+                self.player.begin_line(id);
+                self.player.add_audio(id, &ToneEncoder::speak(text, self.rate));
+                self.player.finish_line(id);
+                self.lines.push_back(SpokenLine::even(id));
+            }
+            Mouth::Speech(synthesizer) => {
+                let line = SpokenLine::new(id, text, &self.turn_taking.language);
+                for spoken in line.spoken_texts().filter(|spoken| !spoken.trim().is_empty()) {
+                    synthesizer.speak(now_ms, id, spoken);
+                }
+                synthesizer.finish(now_ms, id);
+                self.lines.push_back(line);
+            }
+        }
+        self.synthesized(now_ms);
+    }
+
+    /// The person pressed a key, which interrupts the assistant as speech does.
+    pub fn key_pressed(&mut self, now_ms: i64) {
+        self.interrupt(now_ms);
+    }
+
+    /// The line has returned a mark.
+    pub fn played(&mut self, now_ms: i64, mark: u64) {
+        self.player.played(now_ms, mark);
+        self.report_spoken(now_ms);
+    }
+
+    /// Something arrived on an exchange.
+    pub fn arrived(&mut self, now_ms: i64, party: Party, id: ExchangeId, arrival: Arrival) {
+        match (party, &mut self.ear, &mut self.mouth) {
+            (Party::Transcriber, Ear::Speech(listener), _) => listener.arrived(now_ms, id, arrival),
+            (Party::Synthesizer, _, Mouth::Speech(synthesizer)) => synthesizer.arrived(now_ms, id, arrival),
+            _ => {}
+        }
+        self.synthesized(now_ms);
+        self.understand(now_ms);
+    }
+
+    /// Time has passed.
+    pub fn tick(&mut self, now_ms: i64) {
+        if let Ear::Speech(listener) = &mut self.ear {
+            listener.tick(now_ms);
+        }
+        if let Mouth::Speech(synthesizer) = &mut self.mouth {
+            synthesizer.tick(now_ms);
+        }
+        self.player.tick(now_ms);
+        if self.resume_at_ms.is_some_and(|at_ms| now_ms >= at_ms) {
+            self.resume(now_ms);
+        }
+        self.synthesized(now_ms);
+        self.understand(now_ms);
+        self.report_spoken(now_ms);
+    }
+
+    /// The call ends.
+    pub fn close(&mut self, now_ms: i64) {
+        if let Ear::Speech(listener) = &mut self.ear {
+            listener.close(now_ms);
+        }
+        if let Mouth::Speech(synthesizer) = &mut self.mouth {
+            synthesizer.close(now_ms);
+        }
+    }
+
+    /// The next output to the line.
+    pub fn poll_output(&mut self, now_ms: i64) -> Option<PlayerOutput> {
+        self.player.poll_output(now_ms)
+    }
+
+    /// The next thing to transmit to a provider.
+    pub fn poll_transmit(&mut self) -> Option<(Party, Transmit)> {
+        if let Ear::Speech(listener) = &mut self.ear
+            && let Some(transmit) = listener.poll_transmit()
+        {
+            return Some((Party::Transcriber, transmit));
+        }
+        match &mut self.mouth {
+            Mouth::Speech(synthesizer) => {
+                synthesizer.poll_transmit().map(|transmit| (Party::Synthesizer, transmit))
+            }
+            Mouth::Tone => None,
+        }
+    }
+
+    /// The next event.
+    pub fn poll_event(&mut self) -> Option<VoiceEvent> {
+        self.events.pop_front()
+    }
+
+    /// Whether an event waits.
+    #[must_use]
+    pub fn has_events(&self) -> bool {
+        !self.events.is_empty()
+    }
+
+    /// When [`tick`](Self::tick) and [`poll_output`](Self::poll_output) are due.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<i64> {
+        let ear = match &self.ear {
+            Ear::Speech(listener) => listener.poll_timeout(),
+            Ear::Tone(_) => None,
+        };
+        let mouth = match &self.mouth {
+            Mouth::Speech(synthesizer) => synthesizer.poll_timeout(),
+            Mouth::Tone => None,
+        };
+        [ear, mouth, self.player.poll_timeout(), self.resume_at_ms].into_iter().flatten().min()
+    }
+
+    /// Whether the assistant's speech is being played, or waits.
+    #[must_use]
+    pub fn is_speaking(&self) -> bool {
+        !self.lines.is_empty()
+    }
+
+    /// How much of each line being spoken was heard by `at_ms`, in thousandths.
+    #[must_use]
+    pub fn heard_permille(&self, at_ms: i64) -> Vec<u32> {
+        permille_of(&self.lines, &self.player.progress(at_ms))
+    }
+
+    /// When all speech will have been played, if the line plays in real time.
+    #[must_use]
+    pub fn ends_at_ms(&self, now_ms: i64) -> i64 {
+        self.player.ends_at_ms(now_ms)
+    }
+
+    /// Audio of the assistant that was heard since the last call.
+    pub fn take_heard(&mut self) -> impl Iterator<Item = HeardFrame> + '_ {
+        self.player.take_heard()
+    }
+
+    /// What the providers bill so far: audio transcribed in ms, and characters spoken.
+    #[must_use]
+    pub fn billed(&self) -> (i64, u64) {
+        let heard_ms = match &self.ear {
+            Ear::Speech(listener) => listener.billed_ms(),
+            Ear::Tone(_) => 0,
+        };
+        let spoken_chars = match &self.mouth {
+            Mouth::Speech(synthesizer) => synthesizer.billed_chars(),
+            Mouth::Tone => 0,
+        };
+        (heard_ms, spoken_chars)
+    }
+
+    /// Takes what the listener heard.
+    fn understand(&mut self, now_ms: i64) {
+        while let Ear::Speech(listener) = &mut self.ear
+            && let Some(heard) = listener.poll_heard()
+        {
+            self.heard(now_ms, heard);
+        }
+    }
+
+    fn heard(&mut self, now_ms: i64, heard: Heard) {
+        match heard {
+            Heard::VoiceBegan => {
+                self.resume_at_ms = None;
+                if self.is_speaking() && self.turn_taking.interruptible {
+                    self.player.pause(now_ms);
+                }
+            }
+            Heard::VoiceEnded => {
+                if self.player.is_paused() {
+                    self.resume_at_ms = Some(now_ms + RESUME_MS);
+                }
+            }
+            Heard::Words(text) => {
+                if self.turn_taking.interruptible && self.is_speaking() && self.interrupts(&text) {
+                    self.interrupt(now_ms);
+                }
+            }
+            Heard::NoWords => {
+                self.resume(now_ms);
+                self.events.push_back(VoiceEvent::Noise);
+            }
+            Heard::ProbablySaid(text) => {
+                if !self.is_speaking() {
+                    self.events.push_back(VoiceEvent::ProbablySaid(text));
+                }
+            }
+            Heard::WentOn => self.events.push_back(VoiceEvent::WentOn),
+            Heard::Said { text, duration_ms } => {
+                // An acknowledgement or an echo of a line is no turn.
+                if self.is_speaking() && (self.is_acknowledgement(&text) || self.is_echo(&text)) {
+                    self.resume(now_ms);
+                    self.events.push_back(VoiceEvent::Noise);
+                    return;
+                }
+                if self.turn_taking.interruptible {
+                    self.interrupt(now_ms);
+                }
+                self.events.push_back(VoiceEvent::Said { text, duration_ms });
+            }
+            Heard::Failed(failure) => self.events.push_back(VoiceEvent::Failed(failure)),
+        }
+    }
+
+    /// Whether words over the assistant's speech interrupt it.
+    fn interrupts(&self, text: &str) -> bool {
+        text.split_whitespace().count() >= self.turn_taking.interruption_words_min
+            && !self.is_acknowledgement(text)
+            && !self.is_echo(text)
+    }
+
+    fn is_acknowledgement(&self, text: &str) -> bool {
+        is_backchannel(text, &self.turn_taking.language)
+    }
+
+    fn is_echo(&self, text: &str) -> bool {
+        echo(text, &self.spoken_text) == Echo::Yes
+    }
+
+    /// Cuts what the assistant says.
+    fn interrupt(&mut self, now_ms: i64) {
+        self.resume_at_ms = None;
+        let progress = self.player.cut(now_ms);
+        if self.lines.is_empty() {
+            return;
+        }
+        let heard = permille_of(&self.lines, &progress);
+        for line in std::mem::take(&mut self.lines) {
+            if let Mouth::Speech(synthesizer) = &mut self.mouth {
+                synthesizer.cancel(now_ms, line.id);
+            }
+        }
+        self.events.push_back(VoiceEvent::Cut(heard));
+    }
+
+    fn resume(&mut self, now_ms: i64) {
+        self.resume_at_ms = None;
+        self.player.resume(now_ms);
+    }
+
+    /// Takes what the synthesizer made.
+    fn synthesized(&mut self, now_ms: i64) {
+        while let Mouth::Speech(synthesizer) = &mut self.mouth
+            && let Some(event) = synthesizer.poll_event()
+        {
+            let rate = synthesizer.rate();
+            match event {
+                SynthesizerEvent::Audio { line, samples } => self.audio(line, rate, &samples),
+                SynthesizerEvent::Words { line, words } => self.with_line(line, |line| line.add_words(words)),
+                SynthesizerEvent::PartEnd { line, text_end } => {
+                    self.with_line(line, |line| line.text_ends(text_end));
+                }
+                SynthesizerEvent::VoiceFailed { failure, .. } => {
+                    self.events.push_back(VoiceEvent::Failed(failure));
+                }
+                SynthesizerEvent::Done { line } => {
+                    self.audio_ended(line);
+                    self.with_line(line, SpokenLine::complete);
+                }
+                SynthesizerEvent::Failed { line, failure } => {
+                    // What was synthesized is played. Its text ends there.
+                    self.audio_ended(line);
+                    self.events.push_back(VoiceEvent::Failed(failure));
+                }
+            }
+        }
+        self.report_spoken(now_ms);
+    }
+
+    fn audio(&mut self, line: LineId, rate: Rate, samples: &[i16]) {
+        if !self.lines.iter().any(|known| known.id == line) {
+            return;
+        }
+        let is_new = self.resampler.as_ref().is_none_or(|(id, _)| *id != line);
+        if is_new {
+            self.resampler = Some((line, Resampler::new(rate.hz(), self.rate.hz())));
+            self.player.begin_line(line);
+        }
+        if let Some((_, resampler)) = &mut self.resampler {
+            let samples = resampler.push(samples);
+            self.player.add_audio(line, &samples);
+        }
+        let ms = rate.ms_of(samples.len());
+        self.with_line(line, |line| line.add_audio(ms));
+    }
+
+    /// All audio of a line has arrived.
+    fn audio_ended(&mut self, line: LineId) {
+        match self.resampler.take() {
+            Some((id, mut resampler)) if id == line => {
+                let rest = resampler.flush();
+                self.player.add_audio(line, &rest);
+            }
+            // A line without audio.
+            other => {
+                self.resampler = other;
+                self.player.begin_line(line);
+            }
+        }
+        self.player.finish_line(line);
+    }
+
+    fn with_line(&mut self, id: LineId, change: impl FnOnce(&mut SpokenLine)) {
+        if let Some(line) = self.lines.iter_mut().find(|line| line.id == id) {
+            change(line);
+        }
+    }
+
+    fn report_spoken(&mut self, now_ms: i64) {
+        for progress in self.player.take_played(now_ms) {
+            if self.lines.front().is_none_or(|line| line.id != progress.line) {
+                continue;
+            }
+            let Some(line) = self.lines.pop_front() else { continue };
+            self.events.push_back(match line.heard_permille(Some(progress)) {
+                1_000 => VoiceEvent::Spoken,
+                heard => VoiceEvent::Cut(vec![heard]),
+            });
+        }
+    }
+}
+
+/// How much of each line was heard, in thousandths.
+fn permille_of(lines: &VecDeque<SpokenLine>, progress: &[LineProgress]) -> Vec<u32> {
+    let of = |line: &SpokenLine| progress.iter().find(|one| one.line == line.id).copied();
+    lines.iter().map(|line| line.heard_permille(of(line))).collect()
+}
+
+#[cfg(test)]
+mod tests;
