@@ -4,6 +4,7 @@ pub mod exchange;
 pub mod g711;
 pub mod playback;
 pub mod synthesizer;
+pub mod synthesizers;
 pub mod tone;
 pub mod transcriber;
 
