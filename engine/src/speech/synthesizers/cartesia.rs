@@ -36,7 +36,10 @@ impl Cartesia {
         set("model_id", json!(settings.model.as_deref().unwrap_or(MODEL)));
         set("transcript", json!(transcript));
         set("voice", json!({ "id": settings.voice }));
-        set("output_format", json!({ "container": "raw", "encoding": "pcm_s16le", "sample_rate": RATE.hz() }));
+        set(
+            "output_format",
+            json!({ "container": "raw", "encoding": "pcm_s16le", "sample_rate": RATE.hz() }),
+        );
         set("continue", json!(is_continued));
         set("max_buffer_delay_ms", json!(0));
         set("add_timestamps", json!(true));
@@ -97,7 +100,8 @@ impl Dialect for Cartesia {
         let named = message.get("context_id").and_then(Value::as_str);
         let kind = message.get("type").and_then(Value::as_str);
         if kind == Some("error") {
-            let status = message.get("status_code").and_then(Value::as_u64).and_then(|code| u16::try_from(code).ok());
+            let status =
+                message.get("status_code").and_then(Value::as_u64).and_then(|code| u16::try_from(code).ok());
             let said: Vec<&str> = ["title", "message", "error", "error_code"]
                 .iter()
                 .filter_map(|name| message.get(name).and_then(Value::as_str))
@@ -126,11 +130,13 @@ impl Dialect for Cartesia {
                 });
             }
             Some("timestamps") => {
-                let list = |name: &str| message.get("word_timestamps").and_then(|times| times.get(name)?.as_array());
+                let list =
+                    |name: &str| message.get("word_timestamps").and_then(|times| times.get(name)?.as_array());
                 if let (Some(words), Some(ends)) = (list("words"), list("end")) {
-                    let timed = words.iter().zip(ends).filter_map(|(word, end)| {
-                        Some((word.as_str()?.to_owned(), end.as_f64()? * 1_000.0))
-                    });
+                    let timed = words
+                        .iter()
+                        .zip(ends)
+                        .filter_map(|(word, end)| Some((word.as_str()?.to_owned(), end.as_f64()? * 1_000.0)));
                     heard.push(Heard::Words { context, words: timed.collect(), is_relative: false });
                 }
             }

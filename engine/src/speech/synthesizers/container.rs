@@ -1,7 +1,7 @@
 //! The audio in the body of a response: plain samples, or a WAV file whatever was asked for.
+use super::RATE;
 use super::lines::Pcm;
 use super::rate_adapter::RateAdapter;
-use super::RATE;
 
 /// So many bytes tell what a body is.
 const SNIFF_BYTES: usize = 16;
@@ -35,7 +35,8 @@ impl Container {
         let mut fields = whole.split(';').map(str::trim);
         let name = fields.next().unwrap_or_default();
         let is_text = name.starts_with("text/") || name.ends_with("json") || name.ends_with("xml");
-        let coded = ["audio/ogg", "audio/opus", "audio/aac", "audio/flac", "audio/x-flac", "audio/webm", "audio/mp4"];
+        let coded =
+            ["audio/ogg", "audio/opus", "audio/aac", "audio/flac", "audio/x-flac", "audio/webm", "audio/mp4"];
         if is_text || coded.contains(&name) {
             return Err(format!("{name} instead of audio samples"));
         }
@@ -107,7 +108,8 @@ impl Container {
                 return Err(format!("{name} instead of audio samples"));
             }
         }
-        if head.len() >= 4 && head.iter().all(|byte| (0x20..0x7F).contains(byte) || b"\t\r\n".contains(byte)) {
+        if head.len() >= 4 && head.iter().all(|byte| (0x20..0x7F).contains(byte) || b"\t\r\n".contains(byte))
+        {
             return Err("text instead of audio samples".to_owned());
         }
         match mp3_frame_bytes(head) {
@@ -138,7 +140,9 @@ impl Container {
             if name == b"data" {
                 let (channels, hz, bits) = format.ok_or("a WAV file without a format")?;
                 if channels != 1 || bits != 16 {
-                    return Err(format!("WAV with {channels} channels of {bits} bits; it must be mono with 16 bits"));
+                    return Err(format!(
+                        "WAV with {channels} channels of {bits} bits; it must be mono with 16 bits"
+                    ));
                 }
                 self.adapter = Some(adapter(hz)?);
                 // A file that is made while it is sent does not know its size.
@@ -153,7 +157,8 @@ impl Container {
                 if !matches!(kind, Some(1 | 0xFFFE)) {
                     return Err("compressed WAV instead of audio samples".to_owned());
                 }
-                format = channels.zip(u32_at(fmt, 4)).zip(u16_at(fmt, 14)).map(|((c, hz), bits)| (c, hz, bits));
+                format =
+                    channels.zip(u32_at(fmt, 4)).zip(u16_at(fmt, 14)).map(|((c, hz), bits)| (c, hz, bits));
             }
             at = content.saturating_add(size as usize).saturating_add(size as usize % 2);
             if at > WAV_HEAD_BYTES_MAX {
@@ -169,7 +174,8 @@ impl Container {
 }
 
 fn adapter(hz: u32) -> Result<RateAdapter, String> {
-    RateAdapter::new(hz, RATE.hz()).ok_or_else(|| format!("audio of {hz} samples per second, which cannot be converted"))
+    RateAdapter::new(hz, RATE.hz())
+        .ok_or_else(|| format!("audio of {hz} samples per second, which cannot be converted"))
 }
 
 fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {

@@ -40,7 +40,15 @@ impl ElevenLabs {
     /// The protocol for a voice.
     pub(super) fn new(settings: SynthesizerSettings) -> Self {
         let (closing, word) = (VecDeque::new(), String::new());
-        Self { settings, context: None, is_finished: false, closing, word, word_end_ms: 0.0, keepalive_ms: i64::MAX }
+        Self {
+            settings,
+            context: None,
+            is_finished: false,
+            closing,
+            word,
+            word_end_ms: 0.0,
+            keepalive_ms: i64::MAX,
+        }
     }
 
     /// Characters with their times, as words.
@@ -52,7 +60,8 @@ impl ElevenLabs {
         let starts = list(["charStartTimesMs", "char_start_times_ms"]).unwrap_or_default();
         let durations = list(["charDurationsMs", "char_durations_ms"]).unwrap_or_default();
         for ((text, start), duration) in chars.iter().zip(starts).zip(durations) {
-            let (Some(text), Some(start), Some(duration)) = (text.as_str(), start.as_f64(), duration.as_f64())
+            let (Some(text), Some(start), Some(duration)) =
+                (text.as_str(), start.as_f64(), duration.as_f64())
             else {
                 continue;
             };
@@ -83,7 +92,8 @@ impl Dialect for ElevenLabs {
     const TEXT_BYTES_MAX: usize = 4_000;
 
     fn request(&self) -> SocketRequest {
-        let voice = percent_encoding::utf8_percent_encode(&self.settings.voice, percent_encoding::NON_ALPHANUMERIC);
+        let voice =
+            percent_encoding::utf8_percent_encode(&self.settings.voice, percent_encoding::NON_ALPHANUMERIC);
         let format = format!("pcm_{}", RATE.hz());
         let query = [
             ("model_id", self.settings.model.as_deref()),
@@ -176,7 +186,9 @@ impl Dialect for ElevenLabs {
     fn read(&mut self, message: &SocketMessage, heard: &mut Vec<Heard>) {
         let SocketMessage::Text(text) = message else { return };
         let Ok(message) = serde_json::from_str::<Value>(text) else { return };
-        let field = |names: [&str; 2]| names.iter().find_map(|name| message.get(name)).filter(|value| !value.is_null());
+        let field = |names: [&str; 2]| {
+            names.iter().find_map(|name| message.get(name)).filter(|value| !value.is_null())
+        };
         let named = field(["contextId", "context_id"]).and_then(Value::as_str).and_then(context_of);
         if let Some(error) = field(["error", "error"]) {
             let said = [error.as_str(), message.get("message").and_then(Value::as_str)];
@@ -186,8 +198,8 @@ impl Dialect for ElevenLabs {
             return;
         }
         let Some(context) = named else { return };
-        let is_final =
-            field(["isFinal", "is_final"]).is_some_and(|value| value == &json!(true) || value == &json!("true"));
+        let is_final = field(["isFinal", "is_final"])
+            .is_some_and(|value| value == &json!(true) || value == &json!("true"));
         if self.context == Some(context) {
             self.read_own(context, &message, is_final, heard);
         }

@@ -134,7 +134,8 @@ fn is_host(word: &str) -> bool {
         None => (host, false),
     };
     let labels: Vec<&str> = host.split('.').collect();
-    let is_label = |label: &&str| !label.is_empty() && label.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
+    let is_label =
+        |label: &&str| !label.is_empty() && label.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
     let is_number = |label: &str| label.chars().all(|c| c.is_ascii_digit());
     if is_port && labels.iter().all(is_label) && !is_number(host) {
         return true;
@@ -154,9 +155,15 @@ mod tests {
     #[test]
     fn refused_keys_and_unknown_voices_are_the_operators() {
         for (status, body) in [
-            (401, r#"{"error":{"message":"Incorrect API key provided: sk-ab***yz.","code":"invalid_api_key"}}"#),
+            (
+                401,
+                r#"{"error":{"message":"Incorrect API key provided: sk-ab***yz.","code":"invalid_api_key"}}"#,
+            ),
             (401, r#"{"err_code":"INVALID_AUTH","err_msg":"Invalid credentials.","request_id":"r"}"#),
-            (404, r#"{"detail":{"status":"voice_not_found","message":"A voice with that id was not found"}}"#),
+            (
+                404,
+                r#"{"detail":{"status":"voice_not_found","message":"A voice with that id was not found"}}"#,
+            ),
             (402, ""),
             (429, r#"{"error":{"message":"You exceeded your current quota"}}"#),
         ] {

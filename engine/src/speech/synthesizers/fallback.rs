@@ -77,7 +77,12 @@ impl Fallback {
         let rate = first.rate();
         let voices = std::iter::once(first)
             .chain(others)
-            .map(|synthesizer| Voice { synthesizer, last_line: 0, rests_until_ms: i64::MIN, has_started: false })
+            .map(|synthesizer| Voice {
+                synthesizer,
+                last_line: 0,
+                rests_until_ms: i64::MIN,
+                has_started: false,
+            })
             .collect();
         Self { voices, rate, lines: Lines::new(rate), progress: None, is_closed: false }
     }
@@ -153,9 +158,11 @@ impl Fallback {
                 }
                 progress.tried.push(voice);
                 let base_ms = self.lines.get(id).map_or(0, |line| line.audio_ms());
-                progress.attempt = self.voices.get_mut(voice).map(|at| at.begin(voice, progress.given, base_ms, self.rate));
+                progress.attempt =
+                    self.voices.get_mut(voice).map(|at| at.begin(voice, progress.given, base_ms, self.rate));
             }
-            let text = self.lines.get(id).and_then(|line| line.text.get(progress.given..end)).unwrap_or_default();
+            let text =
+                self.lines.get(id).and_then(|line| line.text.get(progress.given..end)).unwrap_or_default();
             progress.given = end;
             if let Some(attempt) = &progress.attempt
                 && let Some(voice) = self.voices.get_mut(attempt.voice)
@@ -169,7 +176,9 @@ impl Fallback {
     fn take(&mut self, now_ms: i64) -> bool {
         let mut has_changed = false;
         for index in 0..self.voices.len() {
-            while let Some(event) = self.voices.get_mut(index).and_then(|voice| voice.synthesizer.poll_event()) {
+            while let Some(event) =
+                self.voices.get_mut(index).and_then(|voice| voice.synthesizer.poll_event())
+            {
                 let attempt = self.progress.as_ref().and_then(|progress| progress.attempt.as_ref());
                 if attempt.is_some_and(|attempt| attempt.voice == index && attempt.line == line_of(&event)) {
                     has_changed |= self.took(now_ms, event);
@@ -198,7 +207,9 @@ impl Fallback {
             SynthesizerEvent::Words { words, .. } => {
                 let start = attempt.start;
                 attempt.has_words = true;
-                attempt.words.extend(words.into_iter().map(|word| WordTime { text_end: start + word.text_end, ..word }));
+                attempt.words.extend(
+                    words.into_iter().map(|word| WordTime { text_end: start + word.text_end, ..word }),
+                );
                 attempt.reach(attempt.audio_ms(), line, &mut self.lines);
             }
             SynthesizerEvent::PartEnd { text_end, .. } => {
@@ -224,7 +235,8 @@ impl Fallback {
                     progress.given = attempt.spoken(&line.text, &line.parts);
                 }
                 if let Some(voice) = self.voices.get_mut(attempt.voice) {
-                    let until_ms = if failure.is_temporary { now_ms.saturating_add(REST_MS) } else { i64::MAX };
+                    let until_ms =
+                        if failure.is_temporary { now_ms.saturating_add(REST_MS) } else { i64::MAX };
                     voice.rests_until_ms = voice.rests_until_ms.max(until_ms);
                 }
                 (progress.attempt, progress.last_failure) = (None, Some(failure));
@@ -318,7 +330,8 @@ fn words_within(text: &str, chars: usize) -> usize {
     let mut end = 0;
     let mut last = ' ';
     for (count, (at, c)) in text.char_indices().enumerate() {
-        let is_end = !last.is_whitespace() && (c.is_whitespace() || (is_ideograph(last) && c.is_alphanumeric()));
+        let is_end =
+            !last.is_whitespace() && (c.is_whitespace() || (is_ideograph(last) && c.is_alphanumeric()));
         if is_end {
             end = at;
         }

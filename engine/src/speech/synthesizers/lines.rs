@@ -101,7 +101,16 @@ impl Lines {
             self.newest = Some(id);
             let (text, parts, words) = (String::new(), Vec::new(), WordMap::default());
             let rate = self.rate;
-            self.open.push_back(Line { id, rate, text, parts, is_finished: false, samples: 0, words, spoken: 0 });
+            self.open.push_back(Line {
+                id,
+                rate,
+                text,
+                parts,
+                is_finished: false,
+                samples: 0,
+                words,
+                spoken: 0,
+            });
             if self.open.len() > LINES_MAX {
                 self.fail(id, temporary("Too many lines wait to be spoken"));
                 return None;

@@ -13,7 +13,9 @@ use super::lines::{FIRST_AUDIO_MS, LINE_AUDIO_MS_MAX, Lines, STALL_MS, pieces};
 use super::{RATE, SynthesizerSettings};
 use crate::ports::{Egress, HttpRequest};
 use crate::speech::audio::Rate;
-use crate::speech::exchange::{Arrival, EXCHANGE_ERROR_BYTES_MAX, ExchangeFailure, ExchangeId, SpeechFailure, Transmit};
+use crate::speech::exchange::{
+    Arrival, EXCHANGE_ERROR_BYTES_MAX, ExchangeFailure, ExchangeId, SpeechFailure, Transmit,
+};
 use crate::speech::synthesizer::{LineId, Synthesizer, SynthesizerEvent};
 
 /// The provider's name in messages.
@@ -114,8 +116,14 @@ impl OpenAi {
         let id = self.next_id;
         self.next_id = self.next_id.wrapping_add(1);
         self.billed_chars += part.text.trim().chars().count() as u64;
-        part.exchange =
-            Some(Exchange { id, body: Body::Awaited, held: Vec::new(), has_audio: false, last_ms: now_ms, end: None });
+        part.exchange = Some(Exchange {
+            id,
+            body: Body::Awaited,
+            held: Vec::new(),
+            has_audio: false,
+            last_ms: now_ms,
+            end: None,
+        });
         self.transmits.push_back(Transmit::Request { id, request });
     }
 
@@ -124,7 +132,9 @@ impl OpenAi {
         let (lines, transmits) = (&self.lines, &mut self.transmits);
         self.parts.retain(|part| {
             let is_open = lines.get(part.line).is_some();
-            if let Some(exchange) = part.exchange.as_ref().filter(|exchange| !is_open && exchange.end.is_none()) {
+            if let Some(exchange) =
+                part.exchange.as_ref().filter(|exchange| !is_open && exchange.end.is_none())
+            {
                 transmits.push_back(Transmit::Drop { id: exchange.id });
             }
             is_open

@@ -36,7 +36,8 @@ impl RateAdapter {
         let band = (f64::from(to_hz) / f64::from(from_hz)).min(1.0);
         let width = CROSSINGS / band;
         let half = width.ceil() as usize;
-        let phases = (0..up).map(|phase| weights(half, width, band * PASS, phase as f64 / up as f64)).collect();
+        let phases =
+            (0..up).map(|phase| weights(half, width, band * PASS, phase as f64 / up as f64)).collect();
         // The silence before the audio puts the middle of the filter on its first sample.
         Some(Self { phases, down, input: vec![0.0; half.saturating_sub(1)], at: 0, phase: 0, half })
     }
@@ -111,7 +112,8 @@ mod tests {
                 assert!(out.len().abs_diff(to as usize) <= 1, "{from} to {to}: {} samples", out.len());
                 let expected = tone(1_000.0, to);
                 let middle = to as usize / 4..to as usize / 2;
-                let worst = out[middle.clone()].iter().zip(&expected[middle]).map(|(a, b)| a.abs_diff(*b)).max();
+                let worst =
+                    out[middle.clone()].iter().zip(&expected[middle]).map(|(a, b)| a.abs_diff(*b)).max();
                 assert!(worst.unwrap() < 80, "{from} to {to}: off by {worst:?}");
             }
         }

@@ -1,10 +1,10 @@
 //! What the protocols over a WebSocket have in common: lines one at a time, their deadlines, the connection.
 use bytes::Bytes;
 
+use super::RATE;
 use super::failure::temporary;
 use super::lines::{FIRST_AUDIO_MS, Lines, Pcm, STALL_MS, pieces};
 use super::socket_link::{LinkEvent, SocketLink};
-use super::RATE;
 use crate::ports::SocketMessage;
 use crate::ports::sockets::Movable;
 use crate::speech::audio::Rate;
@@ -275,7 +275,10 @@ impl<D: Dialect> Streaming<D> {
                 if self.active.as_ref().is_some_and(|active| active.is_finish_sent) {
                     self.complete();
                 } else {
-                    self.fail(now_ms, temporary(format!("{} ended the line before its text did", D::PROVIDER)));
+                    self.fail(
+                        now_ms,
+                        temporary(format!("{} ended the line before its text did", D::PROVIDER)),
+                    );
                 }
             }
             Heard::Failed { context, failure } if context.is_some() && context == own => {

@@ -185,7 +185,9 @@ impl Bench {
     /// The messages sent since the last look.
     pub(super) fn messages(&mut self) -> Vec<Value> {
         let sent = self.sent.drain(..).filter_map(|transmit| match transmit {
-            Transmit::Send { message: SocketMessage::Text(text), .. } => Some(serde_json::from_str(&text).unwrap()),
+            Transmit::Send { message: SocketMessage::Text(text), .. } => {
+                Some(serde_json::from_str(&text).unwrap())
+            }
             _ => None,
         });
         sent.collect()
@@ -233,7 +235,9 @@ pub(super) enum Step {
 }
 
 /// Arrivals as a provider could send them, right and wrong, and steps of the caller in between.
-pub(super) fn steps(message: impl Strategy<Value = SocketMessage> + 'static) -> impl Strategy<Value = Vec<Step>> {
+pub(super) fn steps(
+    message: impl Strategy<Value = SocketMessage> + 'static,
+) -> impl Strategy<Value = Vec<Step>> {
     let bytes = prop::collection::vec(any::<u8>(), 0..40);
     let arrival = prop_oneof![
         4 => Just(Arrival::Opened),
@@ -281,7 +285,9 @@ pub(super) fn play(voice: impl Synthesizer + 'static, steps: Vec<Step>) {
             Step::Cancel(line) => bench.cancel(line),
             Step::Pass(ms) => bench.pass(ms),
             // Mostly of the newest exchange, sometimes of one that is over.
-            Step::Arrive(back, arrival) => bench.arrive(newest.saturating_sub(back.saturating_sub(4)), arrival),
+            Step::Arrive(back, arrival) => {
+                bench.arrive(newest.saturating_sub(back.saturating_sub(4)), arrival)
+            }
             Step::Close => {
                 bench.close();
                 is_closed = true;
@@ -302,12 +308,17 @@ pub(super) fn play(voice: impl Synthesizer + 'static, steps: Vec<Step>) {
     for line in bench.finished.clone() {
         let told = bench.of(line);
         let is_over = told.is_done != told.failure.is_some();
-        assert!(is_over || bench.cancelled.contains(&line) || line > bench.last_line, "line {line} is not over: {told:?}");
+        assert!(
+            is_over || bench.cancelled.contains(&line) || line > bench.last_line,
+            "line {line} is not over: {told:?}"
+        );
     }
 }
 
 /// Any JSON message with one of these values in each field.
-pub(super) fn message(fields: &'static [(&'static str, &'static [&'static str])]) -> impl Strategy<Value = SocketMessage> {
+pub(super) fn message(
+    fields: &'static [(&'static str, &'static [&'static str])],
+) -> impl Strategy<Value = SocketMessage> {
     let json = prop::collection::vec(0usize..8, fields.len()).prop_map(move |picks| {
         let mut message = json!({});
         for ((name, values), pick) in fields.iter().zip(picks) {
@@ -317,6 +328,7 @@ pub(super) fn message(fields: &'static [(&'static str, &'static [&'static str])]
         }
         SocketMessage::Text(message.to_string())
     });
-    let bytes = prop::collection::vec(any::<u8>(), 0..40).prop_map(|bytes| SocketMessage::Binary(bytes.into()));
+    let bytes =
+        prop::collection::vec(any::<u8>(), 0..40).prop_map(|bytes| SocketMessage::Binary(bytes.into()));
     prop_oneof![8 => json, 2 => bytes, 1 => "\\PC{0,20}".prop_map(SocketMessage::Text)]
 }

@@ -126,7 +126,10 @@ mod tests {
     fn words_move_the_cursor_over_our_text() {
         assert_eq!(ends("Hello, you!", &["Hello", "you"]), ["Hello,", "Hello, you!"]);
         assert_eq!(ends("well-known fact", &["well", "known", "fact"]), ["well-known", "well-known fact"]);
-        assert_eq!(ends("Costs 20 € here", &["Costs", "twenty", "euros", "here"]), ["Costs", "Costs 20 € here"]);
+        assert_eq!(
+            ends("Costs 20 € here", &["Costs", "twenty", "euros", "here"]),
+            ["Costs", "Costs 20 € here"]
+        );
         assert_eq!(ends("A b", &["<spell>A</spell>", "—", "<break/>b"]), ["A", "A b"]);
         assert_eq!(ends("你好。再见", &["你", "好", "再", "见"]), ["你", "你好", "你好。再", "你好。再见"]);
         assert_eq!(ends("one two", &["three", "<", ""]), [""; 0]);
