@@ -9,6 +9,7 @@ pub mod player;
 pub mod settings;
 pub mod spoken_line;
 pub mod synthesizer;
+pub mod synthesizers;
 pub mod tone;
 pub mod transcriber;
 pub mod voice;

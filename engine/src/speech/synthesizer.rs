@@ -11,11 +11,15 @@ pub type LineId = u64;
 /// 1. A line is one or more [`speak`](Self::speak), each a sentence or clause that ends at a word boundary, then
 ///    [`finish`](Self::finish). Its audio arrives in order. Lines are synthesized in order, one at a time where the provider
 ///    requires it.
-/// 2. [`cancel`](Self::cancel) ends a line at once, and nothing of it is reported afterwards.
+/// 2. [`cancel`](Self::cancel) ends a line at once, and nothing of it is reported afterwards. [`close`](Self::close) does
+///    that with every line.
 /// 3. After each call, drain [`poll_transmit`](Self::poll_transmit) and [`poll_event`](Self::poll_event), then wait no
 ///    longer than [`poll_timeout`](Self::poll_timeout) and call [`tick`](Self::tick).
-/// 4. Every finished line gets exactly one [`SynthesizerEvent::Done`] or [`SynthesizerEvent::Failed`]. A line without any
-///    audio has failed, and so has one whose first audio does not come within 3 s of its text.
+/// 4. Every finished line gets exactly one [`SynthesizerEvent::Done`] or [`SynthesizerEvent::Failed`], and nothing after it.
+///    `Failed` may come before [`finish`](Self::finish). A line without any audio has failed, and so has one whose first audio
+///    does not come within 3 s of its text (or of the end of the line before it).
+/// 5. A [`tick`](Self::tick) before the first line opens the connection ahead of it; [`poll_timeout`](Self::poll_timeout)
+///    asks for one.
 pub trait Synthesizer: Movable {
     /// The rate of the audio that it makes; known before the first line.
     fn rate(&self) -> Rate;
@@ -67,6 +71,21 @@ pub enum SynthesizerEvent {
         line: LineId,
         /// The words.
         words: Vec<WordTime>,
+    },
+    /// The audio reported so far speaks the text as far as here, the end of a part. Protocols report this that have no word
+    /// times but know where a part's audio ends.
+    PartEnd {
+        /// The line.
+        line: LineId,
+        /// As for [`WordTime::text_end`].
+        text_end: usize,
+    },
+    /// A voice failed, and another one went on with the line.
+    VoiceFailed {
+        /// The line.
+        line: LineId,
+        /// Why.
+        failure: SpeechFailure,
     },
     /// All audio of the line has been reported.
     Done {

@@ -1,0 +1,118 @@
+//! The voices of providers.
+//!
+//! Each file is one provider's protocol. Those over a WebSocket share [`streaming`], which knows about lines, deadlines and
+//! connections; the protocol itself is a [`streaming::Dialect`].
+use crate::base::setting::Secret;
+
+use super::audio::Rate;
+use super::synthesizer::Synthesizer;
+
+mod aura;
+mod cartesia;
+mod container;
+mod elevenlabs;
+mod failure;
+mod fallback;
+mod lines;
+mod openai;
+mod rate_adapter;
+mod socket_link;
+mod streaming;
+#[cfg(test)]
+mod testing;
+mod word_map;
+
+pub use fallback::Fallback;
+
+/// The rate of every provider's audio. One rate for all of them means that a change of the voice in the middle of a line
+/// needs no conversion.
+const RATE: Rate = Rate::Khz24;
+
+/// A provider of voices.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SynthesizerKind {
+    /// OpenAI and servers with the same interface: `POST {base_url}/audio/speech`.
+    OpenAi,
+    /// Deepgram Aura.
+    Aura,
+    /// ElevenLabs.
+    ElevenLabs,
+    /// Cartesia.
+    Cartesia,
+}
+
+impl SynthesizerKind {
+    /// The address of the provider's own service, in the form of [`SynthesizerSettings::base_url`].
+    #[must_use]
+    pub const fn base_url(self) -> &'static str {
+        match self {
+            Self::OpenAi => "https://api.openai.com/v1",
+            Self::Aura => "wss://api.deepgram.com/v1",
+            Self::ElevenLabs => "wss://api.elevenlabs.io/v1",
+            Self::Cartesia => "wss://api.cartesia.ai",
+        }
+    }
+}
+
+/// How to reach a voice.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SynthesizerSettings {
+    /// Up to the path of the interface: see [`SynthesizerKind::base_url`]. `http` and `ws` are the same here, and so are
+    /// `https` and `wss`.
+    pub base_url: String,
+    /// The key, where the server wants one.
+    pub api_key: Option<Secret>,
+    /// The model, where the provider has several for a voice.
+    pub model: Option<String>,
+    /// The voice, by the provider's name or id.
+    pub voice: String,
+    /// The language of the text (`en`, `de`, …), where the provider can be told.
+    pub language: Option<String>,
+    /// The speed of speech; 1 is the voice's own.
+    pub speed: Option<f64>,
+}
+
+impl SynthesizerSettings {
+    /// An address below the base, with another scheme for the same security.
+    fn address(&self, plain: &str, secure: &str, path: &str) -> String {
+        let base = self.base_url.trim_end_matches('/');
+        match base.split_once("://") {
+            Some(("http" | "ws", rest)) => format!("{plain}://{rest}{path}"),
+            Some(("https" | "wss", rest)) => format!("{secure}://{rest}{path}"),
+            _ => format!("{base}{path}"),
+        }
+    }
+
+    /// The address of a request.
+    fn http(&self, path: &str) -> String {
+        self.address("http", "https", path)
+    }
+
+    /// The address of a socket.
+    fn socket(&self, path: &str, query: &[(&str, Option<&str>)]) -> String {
+        let mut pairs = form_urlencoded::Serializer::new(String::new());
+        for (name, value) in query {
+            if let Some(value) = value {
+                pairs.append_pair(name, value);
+            }
+        }
+        self.address("ws", "wss", &format!("{path}?{}", pairs.finish()))
+    }
+
+    /// The key as a header with a prefix before it.
+    fn key_header(&self, name: &'static str, prefix: &str) -> Vec<(&'static str, String)> {
+        self.api_key.iter().map(|key| (name, format!("{prefix}{}", key.reveal()))).collect()
+    }
+}
+
+/// A voice of a provider, for one call.
+#[must_use]
+pub fn new(kind: SynthesizerKind, settings: SynthesizerSettings) -> Box<dyn Synthesizer> {
+    use streaming::Streaming;
+    match kind {
+        SynthesizerKind::OpenAi => Box::new(openai::OpenAi::new(settings)),
+        SynthesizerKind::Aura => Box::new(Streaming::new(aura::Aura::new(settings))),
+        SynthesizerKind::ElevenLabs => Box::new(Streaming::new(elevenlabs::ElevenLabs::new(settings))),
+        SynthesizerKind::Cartesia => Box::new(Streaming::new(cartesia::Cartesia::new(settings))),
+    }
+}

@@ -1,0 +1,295 @@
+//! The lines at hand, and what is reported of them. Holds every protocol to the rules of [`super::super::synthesizer`].
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use super::failure::{lasting, temporary};
+use super::word_map::WordMap;
+use crate::speech::audio::Rate;
+use crate::speech::exchange::SpeechFailure;
+use crate::speech::synthesizer::{LineId, SynthesizerEvent};
+
+/// The most lines at a time.
+const LINES_MAX: usize = 64;
+/// The most text of a line.
+pub(super) const LINE_TEXT_BYTES_MAX: usize = 64 * 1024;
+/// The most audio of a line: ten minutes.
+pub(super) const LINE_AUDIO_MS_MAX: i64 = 600_000;
+/// How long the first audio of a line is awaited.
+pub(super) const FIRST_AUDIO_MS: i64 = 3_000;
+/// How long more audio is awaited that must come.
+pub(super) const STALL_MS: i64 = 5_000;
+
+/// A line that has not ended.
+#[derive(Debug)]
+pub(super) struct Line {
+    /// Its id.
+    pub(super) id: LineId,
+    rate: Rate,
+    /// All its text so far.
+    pub(super) text: String,
+    /// The parts to speak; those without a word are left out.
+    pub(super) parts: Vec<Range<usize>>,
+    /// Whether it has no more text.
+    pub(super) is_finished: bool,
+    samples: u64,
+    words: WordMap,
+    /// The end of the text that is known to be spoken.
+    spoken: usize,
+}
+
+impl Line {
+    /// The text of a part.
+    pub(super) fn part(&self, index: usize) -> Option<&str> {
+        self.parts.get(index).and_then(|range| self.text.get(range.clone()))
+    }
+
+    /// Its audio so far, in ms.
+    pub(super) fn audio_ms(&self) -> i64 {
+        audio_ms(self.samples, self.rate)
+    }
+}
+
+/// The duration of audio in ms.
+pub(super) fn audio_ms(samples: u64, rate: Rate) -> i64 {
+    i64::try_from(samples.saturating_mul(1_000) / u64::from(rate.hz())).unwrap_or(i64::MAX)
+}
+
+/// The lines at hand, in order.
+#[derive(Debug)]
+pub(super) struct Lines {
+    rate: Rate,
+    open: VecDeque<Line>,
+    newest: Option<LineId>,
+    events: VecDeque<SynthesizerEvent>,
+}
+
+impl Lines {
+    /// No lines, with audio of this rate.
+    pub(super) fn new(rate: Rate) -> Self {
+        Self { rate, open: VecDeque::new(), newest: None, events: VecDeque::new() }
+    }
+
+    /// Adds text. Text of a line that has ended is ignored.
+    pub(super) fn speak(&mut self, id: LineId, text: &str) {
+        let Some(line) = self.line(id) else { return };
+        if line.is_finished {
+            return;
+        }
+        if line.text.len() + text.len() > LINE_TEXT_BYTES_MAX {
+            self.fail(id, lasting("The line is too long to speak"));
+            return;
+        }
+        let start = line.text.len();
+        line.text.push_str(text);
+        if text.chars().any(is_spoken) {
+            line.parts.push(start..start + text.len());
+        }
+    }
+
+    /// The line has no more text.
+    pub(super) fn finish(&mut self, id: LineId) {
+        let Some(line) = self.line(id) else { return };
+        line.is_finished = true;
+        if line.parts.is_empty() {
+            self.fail(id, lasting("The line has no words to speak"));
+        }
+    }
+
+    /// The open line with this id; a new one if the id is new.
+    fn line(&mut self, id: LineId) -> Option<&mut Line> {
+        if self.newest.is_none_or(|newest| id > newest) {
+            self.newest = Some(id);
+            let (text, parts, words) = (String::new(), Vec::new(), WordMap::default());
+            let rate = self.rate;
+            self.open.push_back(Line {
+                id,
+                rate,
+                text,
+                parts,
+                is_finished: false,
+                samples: 0,
+                words,
+                spoken: 0,
+            });
+            if self.open.len() > LINES_MAX {
+                self.fail(id, temporary("Too many lines wait to be spoken"));
+                return None;
+            }
+        }
+        self.open.iter_mut().find(|line| line.id == id)
+    }
+
+    /// Forgets a line and what has not been taken of its events.
+    pub(super) fn cancel(&mut self, id: LineId) {
+        self.newest = self.newest.max(Some(id));
+        self.open.retain(|line| line.id != id);
+        self.events.retain(|event| line_of(event) != id);
+    }
+
+    /// Forgets all lines.
+    pub(super) fn clear(&mut self) {
+        *self = Self { newest: Some(LineId::MAX), ..Self::new(self.rate) };
+    }
+
+    /// The line whose turn it is.
+    pub(super) fn front(&self) -> Option<&Line> {
+        self.open.front()
+    }
+
+    /// An open line.
+    pub(super) fn get(&self, id: LineId) -> Option<&Line> {
+        self.open.iter().find(|line| line.id == id)
+    }
+
+    fn get_mut(&mut self, id: LineId) -> Option<&mut Line> {
+        self.open.iter_mut().find(|line| line.id == id)
+    }
+
+    /// Reports audio. `false`: the line has ended, because of this audio at the latest.
+    pub(super) fn audio(&mut self, id: LineId, samples: Vec<i16>) -> bool {
+        let Some(line) = self.get_mut(id) else { return false };
+        if samples.is_empty() {
+            return true;
+        }
+        line.samples += samples.len() as u64;
+        if line.audio_ms() > LINE_AUDIO_MS_MAX {
+            self.fail(id, lasting("The voice made more than ten minutes of audio for one line"));
+            return false;
+        }
+        self.events.push_back(SynthesizerEvent::Audio { line: id, samples });
+        true
+    }
+
+    /// Reports words with their ends in ms from the beginning of the line's audio.
+    pub(super) fn words(&mut self, id: LineId, words: &[(String, f64)]) {
+        let Some(line) = self.get_mut(id) else { return };
+        let limit = LINE_AUDIO_MS_MAX as f64;
+        let mut found = Vec::new();
+        for (word, end_ms) in words {
+            let end_ms = if end_ms.is_finite() { end_ms.clamp(0.0, limit) as i64 } else { continue };
+            if let Some(time) = line.words.find(&line.text, word, end_ms)
+                && time.text_end > line.spoken
+            {
+                line.spoken = time.text_end;
+                found.push(time);
+            }
+        }
+        if !found.is_empty() {
+            self.events.push_back(SynthesizerEvent::Words { line: id, words: found });
+        }
+    }
+
+    /// The audio so far speaks a part to its end.
+    pub(super) fn part_end(&mut self, id: LineId, index: usize) {
+        let Some(line) = self.get_mut(id) else { return };
+        if let Some(range) = line.parts.get(index)
+            && range.end > line.spoken
+            && line.samples > 0
+        {
+            line.spoken = range.end;
+            let text_end = range.end;
+            self.events.push_back(SynthesizerEvent::PartEnd { line: id, text_end });
+        }
+    }
+
+    /// The provider has spoken the whole line.
+    pub(super) fn complete(&mut self, id: LineId, provider: &str) {
+        match self.get(id) {
+            Some(line) if line.samples == 0 => {
+                self.fail(id, temporary(format!("{provider} made no audio for the line")));
+            }
+            Some(_) => {
+                self.open.retain(|line| line.id != id);
+                self.events.push_back(SynthesizerEvent::Done { line: id });
+            }
+            None => {}
+        }
+    }
+
+    /// The line cannot be completed.
+    pub(super) fn fail(&mut self, id: LineId, failure: SpeechFailure) {
+        if self.get(id).is_some() {
+            self.open.retain(|line| line.id != id);
+            self.events.push_back(SynthesizerEvent::Failed { line: id, failure });
+        }
+    }
+
+    /// No line can be completed.
+    pub(super) fn fail_all(&mut self, failure: &SpeechFailure) {
+        while let Some(line) = self.open.front() {
+            let id = line.id;
+            self.fail(id, failure.clone());
+        }
+    }
+
+    /// Reports what a voice below reported, of an open line.
+    pub(super) fn report(&mut self, event: SynthesizerEvent) {
+        if self.get(line_of(&event)).is_some() {
+            self.events.push_back(event);
+        }
+    }
+
+    /// The next event.
+    pub(super) fn poll_event(&mut self) -> Option<SynthesizerEvent> {
+        self.events.pop_front()
+    }
+}
+
+/// The line that an event is about.
+pub(super) fn line_of(event: &SynthesizerEvent) -> LineId {
+    match event {
+        SynthesizerEvent::Audio { line, .. }
+        | SynthesizerEvent::Words { line, .. }
+        | SynthesizerEvent::PartEnd { line, .. }
+        | SynthesizerEvent::VoiceFailed { line, .. }
+        | SynthesizerEvent::Done { line }
+        | SynthesizerEvent::Failed { line, .. } => *line,
+    }
+}
+
+/// Whether a voice says something for a character.
+pub(super) fn is_spoken(c: char) -> bool {
+    c.is_alphanumeric() || "%&+=@#$€£¥§°".contains(c)
+}
+
+/// Little-endian 16-bit samples in pieces of any size: a piece may end inside a sample.
+#[derive(Debug, Default)]
+pub(super) struct Pcm {
+    half: Option<u8>,
+}
+
+impl Pcm {
+    /// The samples that are complete.
+    pub(super) fn samples(&mut self, bytes: &[u8]) -> Vec<i16> {
+        let mut samples = Vec::with_capacity(bytes.len() / 2 + 1);
+        let mut rest = bytes;
+        if let (Some(low), Some((high, after))) = (self.half, bytes.split_first()) {
+            samples.push(i16::from_le_bytes([low, *high]));
+            self.half = None;
+            rest = after;
+        }
+        let (pairs, odd) = rest.as_chunks::<2>();
+        samples.extend(pairs.iter().map(|pair| i16::from_le_bytes(*pair)));
+        if let Some(low) = odd.first() {
+            self.half = Some(*low);
+        }
+        samples
+    }
+}
+
+/// Splits text into pieces of at most `bytes_max` bytes, between words where there are any.
+pub(super) fn pieces(text: &str, bytes_max: usize) -> Vec<&str> {
+    let mut pieces = Vec::new();
+    let mut rest = text;
+    while rest.len() > bytes_max {
+        let limit = rest.floor_char_boundary(bytes_max);
+        let head = rest.get(..limit).unwrap_or_default();
+        let cut = head.rfind(char::is_whitespace).map_or(limit, |at| rest.ceil_char_boundary(at + 1));
+        let Some((piece, after)) = rest.split_at_checked(cut).filter(|_| cut > 0) else { break };
+        pieces.push(piece);
+        rest = after;
+    }
+    pieces.push(rest);
+    pieces.retain(|piece| piece.chars().any(is_spoken));
+    pieces
+}
