@@ -6,6 +6,7 @@ pub mod playback;
 pub mod synthesizer;
 pub mod tone;
 pub mod transcriber;
+pub mod transcribers;
 
 /// Whether a voice (`provider/name`) works on the telephone. Providers' voices are not supported yet.
 pub fn can_speak(voice: &str) -> bool {
