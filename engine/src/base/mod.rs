@@ -10,6 +10,7 @@ pub mod limits;
 pub mod network;
 pub(crate) mod page;
 pub mod phone;
+pub(crate) mod provider_error;
 pub(crate) mod response;
 pub mod setting;
 pub mod targets;

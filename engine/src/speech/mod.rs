@@ -12,4 +12,5 @@ pub mod synthesizer;
 pub mod synthesizers;
 pub mod tone;
 pub mod transcriber;
+pub mod transcribers;
 pub mod voice;

@@ -13,8 +13,11 @@ use crate::ports::sockets::Movable;
 /// 3. A broken connection is opened again, and audio that was not finalised is sent again (at most the last 10 s).
 ///    [`TranscriberEvent::Failed`] comes when that does not help: three attempts in a row, pauses of 0, 0.5 and 2 s.
 /// 4. Every utterance that [`speech_ended`](Self::speech_ended) reported gets exactly one [`TranscriberEvent::Final`], in
-///    order, or one [`TranscriberEvent::Failed`]; with [`detects_turns`](Self::detects_turns), each
-///    [`TranscriberEvent::TurnEnded`] takes its place.
+///    order, or one [`TranscriberEvent::Failed`], within bounded time even if the driver reports nothing more. With
+///    [`detects_turns`](Self::detects_turns), one [`TranscriberEvent::TurnEnded`] or `Failed` stands for all utterances since
+///    the previous one: a turn may have several, and may end before our own detector notices.
+/// 5. After [`close`](Self::close), utterances without a result get theirs, and later ones fail. When
+///    [`poll_timeout`](Self::poll_timeout) is `None`, nothing more follows.
 pub trait Transcriber: Movable {
     /// The rate of the audio that it takes.
     fn rate(&self) -> Rate;
@@ -71,6 +74,6 @@ pub enum TranscriberEvent {
     Resumed,
     /// The provider decided that the turn is over, with all its words.
     TurnEnded(String),
-    /// The utterance was lost, or the provider cannot be used at all.
+    /// The oldest utterance without a result (or the turn) was lost. If the failure is not temporary, so are all later ones.
     Failed(SpeechFailure),
 }

@@ -4,11 +4,11 @@ use bytes::Bytes;
 use super::outcome::FailureCode;
 use super::provider::Target;
 use crate::base::limits::{MODEL_ERROR_BYTES_MAX, MODEL_RESPONSE_BYTES_MAX};
+use crate::base::provider_error::{ErrorClass, ProviderError};
 use crate::conversation::CallFault;
 use crate::models::openai::completion::{
     Completion, CompletionError, CompletionReader, Progress, TokenCount,
 };
-use crate::models::openai::error::{ErrorClass, ProviderError};
 use crate::models::openai::request::{ChatRequest, Options};
 use crate::ports::{Egress, HttpError, HttpRequest, HttpStream, Ports};
 

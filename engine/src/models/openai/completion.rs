@@ -3,9 +3,9 @@
 use serde_json::Value;
 
 use super::calls::{CallFragment, Calls};
-use super::error::{ProviderError, reported_error};
 use super::sse::{SseEvent, SseReader};
 use crate::base::limits::{MODEL_BYTES_PER_TOKEN, MODEL_RESPONSE_BYTES_MAX, MODEL_TEXT_BYTES_MAX};
+use crate::base::provider_error::{ProviderError, reported_error};
 use crate::conversation::ToolRequest;
 
 /// A model's completion.

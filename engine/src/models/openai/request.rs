@@ -1,8 +1,8 @@
 //! The body of a chat completion request.
 use serde_json::{Map, Value, json};
 
-use super::error::ProviderError;
 use crate::base::limits::MODEL_REPLY_TOKENS_MAX;
+use crate::base::provider_error::ProviderError;
 use crate::conversation::ToolSpec;
 
 /// A request, independent of the model.

@@ -1,4 +1,4 @@
-//! Errors as reported by OpenAI and by compatible servers.
+//! Errors as providers report them: OpenAI, compatible servers, and providers of speech.
 use serde_json::Value;
 
 use crate::base::limits::{MODEL_ERROR_BYTES_MAX, MODEL_ERROR_TEXT_BYTES_MAX};
@@ -107,10 +107,15 @@ impl ProviderError {
     /// The provider's message for the assistant's owner: addresses and anything that looks like a key, even truncated or
     /// masked, are replaced with `…`.
     pub fn shown(&self) -> String {
-        let kept: Vec<&str> =
-            self.message.split_whitespace().map(|word| if is_private(word) { "…" } else { word }).collect();
-        truncate(kept.join(" "), MODEL_ERROR_TEXT_BYTES_MAX)
+        shown(&self.message)
     }
+}
+
+/// A provider's words without addresses and keys, at most [`MODEL_ERROR_TEXT_BYTES_MAX`] bytes of them.
+pub fn shown(text: &str) -> String {
+    let kept: Vec<&str> =
+        text.split_whitespace().map(|word| if is_private(word) { "…" } else { word }).collect();
+    truncate(kept.join(" "), MODEL_ERROR_TEXT_BYTES_MAX)
 }
 
 /// How to react to an error.
@@ -138,8 +143,8 @@ pub fn reported_error(value: &Value) -> Option<ProviderError> {
     (is_list || has_error || is_error).then(|| ProviderError::read(value, None))
 }
 
-/// What an error says, in any of these forms: a text, an object with `message`, `msg`, `detail` or `errors` (each in one
-/// of these forms again), or a list of them.
+/// What an error says, in any of these forms: a text, an object with `message`, `msg`, `detail`, `errors`, `err_msg` or
+/// `description` (each in one of these forms again), or a list of them.
 fn said(error: &Value) -> String {
     match error {
         Value::String(text) => text.clone(),
@@ -148,7 +153,7 @@ fn said(error: &Value) -> String {
             items.collect::<Vec<_>>().join("; ")
         }
         Value::Object(fields) => {
-            let inner = ["message", "msg", "detail", "errors"].iter().filter_map(|name| fields.get(*name));
+            let inner = SAYING.iter().filter_map(|name| fields.get(*name));
             let text = inner.map(said).find(|text| !text.is_empty()).unwrap_or_default();
             match fields.get("loc").map(place) {
                 Some(place) if !place.is_empty() => format!("{place}: {text}"),
@@ -158,6 +163,9 @@ fn said(error: &Value) -> String {
         _ => String::new(),
     }
 }
+
+/// The fields in which providers say what is wrong; the last two are Deepgram's.
+const SAYING: [&str; 6] = ["message", "msg", "detail", "errors", "err_msg", "description"];
 
 /// Every `loc` in an error: validators list the places of the fields that they reject. Depth is bounded by the JSON
 /// parser's limit.

@@ -1,0 +1,187 @@
+//! The protocols of speech recognition providers, each a [`Transcriber`]: pure state machines without a socket or a clock.
+//!
+//! | file | protocol |
+//! | --- | --- |
+//! | `deepgram.rs` | Deepgram, streaming (`/v1/listen`) |
+//! | `flux.rs` | Deepgram Flux, streaming, which decides itself when a turn ends (`/v2/listen`) |
+//! | `openai_file.rs` | OpenAI and compatible servers: a request for each utterance (`/audio/transcriptions`) |
+//! | `openai_realtime.rs` | OpenAI and compatible servers: a transcription session over a WebSocket |
+//!
+//! What they share: the connection with its retries (`socket_link.rs`), the audio that may have to be sent again
+//! (`audio_log.rs`), the events and their texts (`events.rs`), and what a failure says and whose it is (`report.rs`).
+use crate::base::limits::{SPEECH_KEYTERMS_BYTES_MAX, SPEECH_KEYTERMS_MAX};
+use crate::base::setting::Secret;
+
+use super::audio::Rate;
+use super::transcriber::Transcriber;
+
+mod audio_log;
+mod deepgram;
+mod events;
+mod flux;
+mod multipart;
+mod openai_file;
+mod openai_realtime;
+mod report;
+mod socket_link;
+
+#[cfg(test)]
+mod properties;
+#[cfg(test)]
+mod test_driver;
+
+/// A protocol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TranscriberKind {
+    /// Deepgram's streaming recognition.
+    Deepgram,
+    /// Deepgram's recognition that detects turns.
+    DeepgramFlux,
+    /// A request for each utterance, at OpenAI or a compatible server.
+    OpenaiFile,
+    /// A transcription session, at OpenAI or a compatible server.
+    OpenaiRealtime,
+}
+
+impl TranscriberKind {
+    /// Every kind.
+    pub const ALL: [Self; 4] = [Self::Deepgram, Self::DeepgramFlux, Self::OpenaiFile, Self::OpenaiRealtime];
+
+    /// The protocol for a provider's model. Every provider but Deepgram is an OpenAI-compatible server, and all of those
+    /// have [`TranscriberKind::OpenaiFile`].
+    #[must_use]
+    pub fn of(provider: &str, model: &str) -> Self {
+        match provider {
+            "deepgram" if model.starts_with("flux") => Self::DeepgramFlux,
+            "deepgram" => Self::Deepgram,
+            _ if model.contains("-realtime") || model.contains("-live") => Self::OpenaiRealtime,
+            _ => Self::OpenaiFile,
+        }
+    }
+
+    /// How long after the end of speech a final transcript is awaited: the 99th percentile as the field measured it. Flux
+    /// has no such figure, because it ends the turn itself: after [`flux::TURN_END_MS`] without speech at the latest.
+    #[must_use]
+    pub const fn final_wait_ms(self) -> i64 {
+        match self {
+            Self::Deepgram => 350,
+            Self::DeepgramFlux => flux::TURN_END_MS + 500,
+            Self::OpenaiFile => 2_010,
+            Self::OpenaiRealtime => 1_660,
+        }
+    }
+
+    /// The name in messages for the operator.
+    const fn label(self) -> &'static str {
+        match self {
+            Self::Deepgram => "Deepgram",
+            Self::DeepgramFlux => "Deepgram Flux",
+            Self::OpenaiFile | Self::OpenaiRealtime => "the transcription server",
+        }
+    }
+}
+
+/// What a protocol needs to know.
+#[derive(Debug, Clone)]
+pub struct TranscriberSettings {
+    /// Without a trailing slash. Deepgram: without the version (`https://api.deepgram.com`); OpenAI and compatible servers:
+    /// with it (`https://api.openai.com/v1`). For sockets, `https` and `http` stand for `wss` and `ws`, and a base that
+    /// already ends in `/realtime` is taken as it is.
+    pub base_url: String,
+    /// May be empty for a server without authentication.
+    pub api_key: Secret,
+    /// The model's name at the provider.
+    pub model: String,
+    /// BCP 47; `None` leaves it to the provider.
+    pub language: Option<String>,
+    /// Words that the person is likely to say.
+    pub keyterms: Vec<String>,
+}
+
+impl TranscriberSettings {
+    /// `en` of `en-US`.
+    fn primary_language(&self) -> Option<String> {
+        let tag = self.language.as_deref()?;
+        let primary = tag.split(['-', '_']).next().unwrap_or_default();
+        (!primary.is_empty()).then(|| primary.to_ascii_lowercase())
+    }
+
+    /// The key terms that fit: not empty, without line breaks, at most [`SPEECH_KEYTERMS_MAX`] of them.
+    fn fitting_keyterms(&self) -> Vec<String> {
+        let mut bytes = 0;
+        let terms = self.keyterms.iter().map(|term| events::spoken(term)).filter(|term| !term.is_empty());
+        terms
+            .take(SPEECH_KEYTERMS_MAX)
+            .take_while(|term| {
+                bytes += term.len() + 2;
+                bytes <= SPEECH_KEYTERMS_BYTES_MAX
+            })
+            .collect()
+    }
+}
+
+/// The transcriber of one person in one call. `line_rate` is the rate at which the person is heard: the transcriber takes
+/// no more than that carries, where its provider allows it.
+#[must_use]
+pub fn new(kind: TranscriberKind, settings: TranscriberSettings, line_rate: Rate) -> Box<dyn Transcriber> {
+    match kind {
+        TranscriberKind::Deepgram => Box::new(deepgram::Deepgram::new(&settings, line_rate)),
+        TranscriberKind::DeepgramFlux => Box::new(flux::Flux::new(&settings, line_rate)),
+        TranscriberKind::OpenaiFile => Box::new(openai_file::OpenaiFile::new(settings, line_rate)),
+        TranscriberKind::OpenaiRealtime => Box::new(openai_realtime::OpenaiRealtime::new(&settings)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_model_decides_the_protocol() {
+        for (provider, model, kind) in [
+            ("deepgram", "nova-3", TranscriberKind::Deepgram),
+            ("deepgram", "flux-general-en", TranscriberKind::DeepgramFlux),
+            ("openai", "gpt-transcribe", TranscriberKind::OpenaiFile),
+            ("openai", "gpt-live-transcribe", TranscriberKind::OpenaiRealtime),
+            ("openai", "gpt-realtime-whisper", TranscriberKind::OpenaiRealtime),
+            ("local", "faster-distil-whisper-small.en", TranscriberKind::OpenaiFile),
+        ] {
+            assert_eq!(TranscriberKind::of(provider, model), kind, "{provider}/{model}");
+        }
+    }
+
+    #[test]
+    fn key_terms_and_languages_are_bounded() {
+        let settings = TranscriberSettings {
+            base_url: String::new(),
+            api_key: Secret::new("k"),
+            model: String::new(),
+            language: Some("de-CH".into()),
+            keyterms: [" Sidetone\n ", "", "\0"].map(str::to_owned).to_vec(),
+        };
+        assert_eq!(settings.primary_language().as_deref(), Some("de"));
+        assert_eq!(settings.fitting_keyterms(), ["Sidetone"]);
+        let many = TranscriberSettings { keyterms: vec!["term".into(); 1_000], ..settings.clone() };
+        assert_eq!(many.fitting_keyterms().len(), SPEECH_KEYTERMS_MAX);
+        let long = TranscriberSettings { keyterms: vec!["x".repeat(900); 5], ..settings };
+        assert_eq!(long.fitting_keyterms().len(), 2);
+    }
+
+    #[test]
+    fn every_kind_waits_as_its_row_says() {
+        for kind in TranscriberKind::ALL {
+            let settings = TranscriberSettings {
+                base_url: "https://stt.example".into(),
+                api_key: Secret::new("k"),
+                model: "m".into(),
+                language: None,
+                keyterms: vec![],
+            };
+            let transcriber = new(kind, settings, Rate::Khz8);
+            assert_eq!(transcriber.final_wait_ms(), kind.final_wait_ms());
+            assert_eq!(transcriber.detects_turns(), kind == TranscriberKind::DeepgramFlux);
+            let rate = if kind == TranscriberKind::OpenaiRealtime { Rate::Khz24 } else { Rate::Khz8 };
+            assert_eq!(transcriber.rate(), rate);
+        }
+    }
+}
