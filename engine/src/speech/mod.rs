@@ -1,12 +1,19 @@
 //! Speech synthesis and recognition.
 pub mod audio;
+pub mod backchannel;
+pub mod echo;
+pub mod end_of_turn;
 pub mod exchange;
 pub mod g711;
+pub mod heard_text;
 pub mod listener;
 pub mod options;
 pub mod playback;
 pub mod player;
+pub mod resample;
+pub mod sentence_cutter;
 pub mod settings;
+pub mod speakable;
 pub mod spoken_line;
 pub mod synthesizer;
 pub mod synthesizers;
@@ -14,3 +21,5 @@ pub mod tone;
 pub mod transcriber;
 pub mod transcribers;
 pub mod voice;
+pub mod voice_activity;
+pub mod words;
