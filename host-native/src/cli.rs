@@ -24,6 +24,7 @@ use crate::runner::{Runner, Wakes};
 use crate::server;
 use crate::settings::{self, HOST_SETTINGS, Settings};
 use crate::system::{SystemClock, SystemRandom};
+use crate::web_socket_client::WebSocketClient;
 
 /// Grace period for claimed jobs after the signal to stop.
 const JOBS_SHUTDOWN_MS: u64 = 10_000;
@@ -197,6 +198,7 @@ fn service(settings: &Settings, data: &DataFolder, listen: SocketAddr) -> Result
         random: Arc::new(SystemRandom),
         queue: wakes.clone(),
         http: Arc::new(HttpClient::new()?),
+        web_sockets: Arc::new(WebSocketClient::new()?),
         keys: Arc::new(RingKeys),
     };
     Ok(Service { engine: Engine::new(config, ports).map_err(failure)?, wakes, warnings })

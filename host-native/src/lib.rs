@@ -12,5 +12,6 @@ pub mod sandbox;
 pub mod server;
 pub mod settings;
 pub mod system;
+pub mod web_socket_client;
 
 pub use sandbox::Sandbox;

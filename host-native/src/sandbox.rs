@@ -13,7 +13,7 @@ use futures_util::TryStreamExt;
 use serde_json::{Value, json};
 use sidetone_engine::config::Config;
 use sidetone_engine::engine::{Admission, Engine, FinalResponse, PreparedResponse, SocketAdmission};
-use sidetone_engine::ports::{Blobs, Database, HttpError, HttpReply, HttpRequest, Ports, Wake};
+use sidetone_engine::ports::{Blobs, Database, HttpError, HttpReply, HttpRequest, NoWebSockets, Ports, Wake};
 use sidetone_engine::services::Services;
 use sidetone_engine::storage::jobs::JobKind;
 
@@ -126,6 +126,7 @@ impl Sandbox {
             random: Arc::new(SeededRandom::default()),
             queue: hints.clone(),
             http: http.clone(),
+            web_sockets: Arc::new(NoWebSockets),
             keys: Arc::new(RingKeys),
         };
         let engine = Engine::new(config, ports).expect("a valid operation table");

@@ -280,6 +280,7 @@ mod tests {
             random: Arc::new(crate::system::SystemRandom),
             queue: Arc::new(crate::runner::Wakes::default()),
             http: Arc::new(crate::http_client::HttpClient::new().unwrap()),
+            web_sockets: Arc::new(sidetone_engine::ports::NoWebSockets),
             keys: Arc::new(crate::keys::RingKeys),
         };
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -16,6 +16,7 @@ use crate::queue::Wakes;
 use crate::r2::R2;
 use crate::settings;
 use crate::system::{PlatformClock, PlatformRandom};
+use crate::web_sockets::PlatformWebSockets;
 
 /// The service of an isolate. Cheap to clone.
 #[derive(Clone)]
@@ -114,6 +115,7 @@ fn create(env: &Env, default_base_url: &str) -> Result<Service, NotReady> {
         random: Arc::new(PlatformRandom),
         queue: wakes.clone(),
         http: Arc::new(PlatformHttp),
+        web_sockets: Arc::new(PlatformWebSockets),
         keys: Arc::new(PlatformKeys),
     };
     let documents = Documents::embedded(include_str!(concat!(env!("OUT_DIR"), "/documents")));

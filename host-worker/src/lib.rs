@@ -11,6 +11,7 @@ mod server;
 mod settings;
 mod socket;
 mod system;
+mod web_sockets;
 
 use worker::web_sys::{Request, Response};
 use worker::{Context, Env, MessageBatch, ScheduleContext, ScheduledEvent, event};

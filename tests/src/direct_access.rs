@@ -15,7 +15,8 @@ use sidetone::system::{SystemClock, SystemRandom};
 use sidetone_engine::config::Config;
 use sidetone_engine::ports::statement::{Rows, Statement, Value};
 use sidetone_engine::ports::{
-    BlobError, BlobKey, Blobs, BoxFuture, ByteRange, Database, DatabaseError, Ports, Queue, Wake,
+    BlobError, BlobKey, Blobs, BoxFuture, ByteRange, Database, DatabaseError, NoWebSockets, Ports, Queue,
+    Wake,
 };
 use sidetone_engine::services::Services;
 
@@ -51,6 +52,7 @@ fn services(database: Arc<dyn Database>, blobs: Arc<dyn Blobs>) -> Services {
         random: Arc::new(SystemRandom),
         queue: Arc::new(NoQueue),
         http: Arc::new(HttpClient::new().expect("a client can be made")),
+        web_sockets: Arc::new(NoWebSockets),
         keys: Arc::new(RingKeys),
     };
     Services::new(config, ports)

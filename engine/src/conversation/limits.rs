@@ -13,6 +13,8 @@ pub const REPEATS_MAX: u32 = 8;
 pub const SILENCES_MAX: u32 = 3;
 /// The maximum size of one line in bytes; the rest is cut off, marked by `…`.
 pub const TEXT_BYTES_MAX: usize = 65_536;
+/// Rows of the role `system` in a transcript.
+pub const NOTES_MAX: usize = 20;
 /// The maximum size of one tool result in bytes, including the mark for a cut.
 pub const TOOL_RESULT_BYTES_MAX: usize = 8_192;
 /// The maximum size of a transcript as JSON, in bytes. A row that would exceed it ends the conversation.

@@ -13,7 +13,7 @@ use speech::LineUnderWay;
 use tools::PendingToolCall;
 
 use super::transcript::{TranscriptRole, TranscriptRow};
-use super::{ConversationLimits, EndedReason, TEXT_BYTES_MAX};
+use super::{ConversationLimits, EndedReason, NOTES_MAX, TEXT_BYTES_MAX};
 use crate::base::text::truncate;
 use crate::conversation::{AssistantReply, AssistantTurn, Knowledge, Message, ToolSpec};
 
@@ -205,6 +205,7 @@ impl Conversation {
             Input::Keys { keys } => self.keys(keys),
             Input::Interrupted { heard_permille } => self.interrupted(heard_permille),
             Input::Noise => {}
+            Input::Note { text } => self.note(text),
             Input::Tick => self.time_passed(),
             Input::Spoken => self.spoken(),
             Input::HangUp { by: Party::User } => self.end(EndedReason::UserHungUp),
@@ -344,6 +345,14 @@ impl Conversation {
         if self.record(row) {
             self.add_user_message(format!("(pressed {keys} on the telephone's keys)"));
             self.request_reply();
+        }
+    }
+
+    fn note(&mut self, text: String) {
+        let notes = self.transcript.iter().filter(|row| row.role == TranscriptRole::System).count();
+        if self.state != State::New && notes < NOTES_MAX {
+            let row = self.row(TranscriptRole::System, truncate(text, TEXT_BYTES_MAX), self.offset_ms);
+            self.record(row);
         }
     }
 

@@ -17,6 +17,7 @@ use crate::live::telephony::leg::{Leg, Placing};
 use crate::models::{AnalysisTurn, Analyst, RULES_MODEL, rules};
 use crate::ports::statement::{Row, Rows};
 use crate::services::Services;
+use crate::speech::settings::TONE;
 use crate::storage::batch::Batch;
 use crate::storage::calls::{self, Analysis, AnalysisMethod, Call, CallStatus, EndedCall, NewCall};
 use crate::storage::cost::Cost;
@@ -200,7 +201,7 @@ async fn reserve_analysis(
     let now_ms = services.ports().clock.now_ms();
     let select = spending::select_beside(services, now_ms, Some(call_id)).in_workspace(workspace_id);
     let [budget] = services.read([select]).await?;
-    let grant = Budget::read(Some(&budget))?.grant(spending::wanted_by_models(services, model));
+    let grant = Budget::read(Some(&budget))?.grant(spending::wanted_by_models(services, model, TONE));
     let mut statements = job.extend(now_ms, ANSWER_MS).statements;
     let most_microusd = match grant {
         Grant::Free => LIVE_COST_MICROUSD_MAX,

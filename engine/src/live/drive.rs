@@ -26,6 +26,7 @@ use crate::conversation::{
 use crate::live::telephony::leg::Leg;
 use crate::models::AssistantModel;
 use crate::ports::BoxFuture;
+use crate::speech::exchange::{SpeechFailure, SpeechFault};
 use crate::storage::calls::Call;
 use crate::storage::cost::Cost;
 use crate::storage::fault::Fault;
@@ -166,6 +167,9 @@ impl<'a> Drive<'a> {
                 Event::Done(done) => self.completed(done),
                 Event::PeerEvent(event) => self.peer_event(event, &*peer),
             }
+            for failure in peer.take_speech_failures() {
+                self.speech_failed(failure);
+            }
         }
     }
 
@@ -186,6 +190,7 @@ impl<'a> Drive<'a> {
             // The end of the call writes all rows.
             return Ok(());
         }
+        self.count_speech(peer);
         let heard = peer.heard_permille(self.now_ms());
         let calls = self.save(calls, &heard).await?;
         if let Some(request) = ask {
@@ -316,6 +321,29 @@ impl<'a> Drive<'a> {
             Done::Tool(ToolAnswer { id, text, is_error }) => {
                 self.handle(Input::ToolResult { id, text, is_error });
             }
+        }
+    }
+
+    /// A voice or a transcriber failed. If it fails for good, nobody can talk any more.
+    fn speech_failed(&mut self, failure: SpeechFailure) {
+        self.handle(Input::Note { text: failure.message });
+        if !failure.is_temporary {
+            self.fault = Some(match failure.fault {
+                SpeechFault::Operator => CallFault::Operator,
+                SpeechFault::Provider => CallFault::Provider,
+            });
+            self.handle(Input::Stop { reason: EndedReason::ModelFailed });
+        }
+    }
+
+    /// Takes over what speech costs by now.
+    fn count_speech(&mut self, peer: &dyn Peer) {
+        let (heard_ms, spoken_chars) = peer.speech_billed();
+        if heard_ms > 0 || spoken_chars > 0 {
+            let (speech, assistant) = (&self.session.services.config().speech, &self.session.assistant);
+            let transcriber = speech.transcriber_of(&assistant.voice, &assistant.transcriber);
+            let stt = transcriber.map_or(0, |name| speech.transcription_microusd(&name, heard_ms));
+            self.spent.set_speech(stt, speech.speech_microusd(&assistant.voice, spoken_chars));
         }
     }
 

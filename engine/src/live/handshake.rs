@@ -1,4 +1,6 @@
 //! WebSocket requests: reads the token and opens the call. The host performs the upgrade.
+use std::sync::Mutex;
+
 use bytes::Bytes;
 use http::{Method, Response, header};
 use serde_json::json;
@@ -17,6 +19,7 @@ use crate::models::RULES_MODEL;
 use crate::ports::statement::Statement;
 use crate::ports::{DatabaseError, Incoming};
 use crate::services::Services;
+use crate::speech::settings::TONE;
 use crate::sql;
 use crate::storage::batch::Batch;
 use crate::storage::calls::{self, Call, NewCall, Source};
@@ -118,7 +121,7 @@ async fn open(services: &Services, incoming: &Incoming) -> Result<LiveSession, F
         silence_ms: LIVE_SILENCE_MS,
         max_cost_microusd: opened.max_cost_microusd,
         on_phone: false,
-        phone_media: None,
+        phone_media: Mutex::new(None),
         _admission: admission,
     })
 }
@@ -153,7 +156,7 @@ async fn open_call(services: &Services, token: &TestToken) -> Result<Opened, Fau
     };
     let budget = Budget::read(Some(spending))?;
     budget.check(assistant.model != RULES_MODEL)?;
-    let wanted = spending::wanted_by_models(services, &assistant.model);
+    let wanted = spending::wanted_by_models(services, &assistant.model, TONE);
     // Free conversations start whatever is left.
     let reservation = if wanted > 0 { budget.reserve(wanted)? } else { None };
     let subscribers = Subscribers::read(subscribers)?;

@@ -4,6 +4,7 @@ use crate::conversation::transcript::TranscriptRow;
 use crate::conversation::{CallFault, EndedReason, Input, Party};
 use crate::ports::sockets::Movable;
 use crate::ports::{BoxFuture, Gone};
+use crate::speech::exchange::SpeechFailure;
 use crate::storage::calls::Call;
 
 /// The transport of a conversation, as its driver uses it.
@@ -25,6 +26,17 @@ pub trait Peer: Movable {
     /// How much of each line being spoken was heard by `at_ms`, in thousandths, in the order of the lines. Empty if
     /// nothing is being spoken.
     fn heard_permille(&self, at_ms: i64) -> Vec<u32>;
+
+    /// What the providers of speech bill so far: audio transcribed in ms, and characters spoken. A peer without speech costs
+    /// nothing.
+    fn speech_billed(&self) -> (i64, u64) {
+        (0, 0)
+    }
+
+    /// What went wrong with speech since the last call, for the operator.
+    fn take_speech_failures(&mut self) -> Vec<SpeechFailure> {
+        Vec::new()
+    }
 
     /// When the connection ended, once it has. An event may be received later.
     fn ended_at_ms(&self) -> Option<i64>;

@@ -1,4 +1,6 @@
 //! An accepted live conversation, before its socket is open.
+use std::sync::{Mutex, PoisonError};
+
 use super::admission::Admission;
 use super::asking;
 use super::drive::Drive;
@@ -27,8 +29,9 @@ pub struct LiveSession {
     pub(crate) max_cost_microusd: i64,
     /// Whether the call uses a carrier.
     pub(crate) on_phone: bool,
-    /// The carrier's codec; `None` for a text client.
-    pub(crate) phone_media: Option<PhoneMedia>,
+    /// The carrier's codec and the voice; `None` for a text client. Never locked: a voice cannot be shared between threads,
+    /// and the rest of a session is.
+    pub(crate) phone_media: Mutex<Option<PhoneMedia>>,
     pub(crate) _admission: Admission,
 }
 
@@ -43,7 +46,8 @@ impl LiveSession {
     pub async fn run(mut self, socket: &mut dyn Socket) -> Option<String> {
         let services = self.services.clone();
         let clock = services.ports().clock.clone();
-        match self.phone_media.take() {
+        let media = self.phone_media.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+        match media {
             None => {
                 let seconds = u16::try_from(self.max_duration_ms / 1_000).unwrap_or(u16::MAX);
                 self.drive(&mut TextPeer::new(socket, &*clock, seconds)).await

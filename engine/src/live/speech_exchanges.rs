@@ -5,15 +5,14 @@ use futures_util::StreamExt;
 use futures_util::future::{AbortHandle, Abortable};
 use futures_util::stream::{self, SelectAll, Stream};
 
-use crate::ports::{
-    BoxStream, ClientReceived, ClientSender, HttpError, HttpRequest, Ports, SocketRequest,
-};
+use crate::ports::{BoxStream, ClientReceived, ClientSender, HttpError, HttpRequest, Ports, SocketRequest};
 use crate::speech::exchange::{Arrival, EXCHANGE_ERROR_BYTES_MAX, ExchangeFailure, ExchangeId, Transmit};
 use crate::speech::voice::Party;
 
 /// The exchanges with the speech providers of one conversation.
 pub(super) struct SpeechExchanges<'a> {
-    ports: &'a Ports,
+    /// `None` where no provider is reached.
+    ports: Option<&'a Ports>,
     arrivals: SelectAll<BoxStream<'a, Step>>,
     running: BTreeMap<(Party, ExchangeId), Running>,
 }
@@ -34,18 +33,25 @@ struct Step {
 
 impl<'a> SpeechExchanges<'a> {
     pub(super) fn new(ports: &'a Ports) -> Self {
-        Self { ports, arrivals: SelectAll::new(), running: BTreeMap::new() }
+        Self { ports: Some(ports), arrivals: SelectAll::new(), running: BTreeMap::new() }
+    }
+
+    /// For voices without a provider.
+    #[cfg(test)]
+    pub(super) fn none() -> Self {
+        Self { ports: None, arrivals: SelectAll::new(), running: BTreeMap::new() }
     }
 
     /// Does what a protocol asks for. An error of a socket arrives as any other.
     pub(super) fn perform(&mut self, party: Party, transmit: Transmit) {
+        let Some(ports) = self.ports else { return };
         match transmit {
             Transmit::Request { id, request } => {
-                let steps = request_steps(self.ports, request);
+                let steps = request_steps(ports, request);
                 self.begin((party, id), steps.map(|arrival| (arrival, None)).boxed_here());
             }
             Transmit::Connect { id, request } => {
-                let steps = socket_steps(self.ports, request);
+                let steps = socket_steps(ports, request);
                 self.begin((party, id), steps.boxed_here());
             }
             Transmit::Send { id, message } => {

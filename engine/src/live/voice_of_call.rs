@@ -32,7 +32,9 @@ fn ear(speech: &SpeechCatalog, assistant: &AssistantSnapshot, rate: Rate) -> Opt
     let (provider, model) = speech.hearer(&name)?;
     let kind = match provider.api {
         SpeechApi::Deepgram => TranscriberKind::of("deepgram", model),
-        SpeechApi::OpenAi | SpeechApi::ElevenLabs | SpeechApi::Cartesia => TranscriberKind::of("openai", model),
+        SpeechApi::OpenAi | SpeechApi::ElevenLabs | SpeechApi::Cartesia => {
+            TranscriberKind::of("openai", model)
+        }
     };
     let settings = TranscriberSettings {
         base_url: provider.base_url.clone(),
@@ -43,8 +45,7 @@ fn ear(speech: &SpeechCatalog, assistant: &AssistantSnapshot, rate: Rate) -> Opt
     };
     let default = Patience::default();
     let (min_ms, max_ms) = (assistant.speech.end_of_turn_min_ms, assistant.speech.end_of_turn_max_ms);
-    let patience =
-        Patience { min_ms, max_ms, unfinished_ms: default.unfinished_ms.max(min_ms), ..default };
+    let patience = Patience { min_ms, max_ms, unfinished_ms: default.unfinished_ms.max(min_ms), ..default };
     let transcriber = transcribers::new(kind, settings, rate);
     Some(Ear::Speech(Box::new(Listener::new(rate, transcriber, patience, &assistant.language))))
 }

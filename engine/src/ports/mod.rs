@@ -26,7 +26,8 @@ pub use job_queue::JobQueue;
 pub use keys::Keys;
 pub use sockets::{Gone, Received, Socket, SocketMessage};
 pub use web_sockets::{
-    ClientReceived, ClientSender, ClientSocket, EXCHANGE_ERROR_BYTES_MAX, ExchangeFailure, SocketRequest, WebSockets,
+    ClientReceived, ClientSender, ClientSocket, EXCHANGE_ERROR_BYTES_MAX, ExchangeFailure, NoWebSockets,
+    SocketRequest, WebSockets,
 };
 
 /// A boxed future: `Send` on hosts with threads.

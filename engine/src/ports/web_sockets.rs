@@ -82,3 +82,13 @@ pub enum ClientReceived {
         reason: String,
     },
 }
+
+/// A host without outgoing sockets: every attempt fails.
+#[derive(Debug, Clone, Copy)]
+pub struct NoWebSockets;
+
+impl WebSockets for NoWebSockets {
+    fn connect(&self, _: SocketRequest) -> BoxFuture<'_, Result<ClientSocket, ExchangeFailure>> {
+        Box::pin(async { Err(ExchangeFailure::Broken("this host opens no sockets".to_owned())) })
+    }
+}

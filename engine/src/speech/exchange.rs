@@ -4,8 +4,8 @@
 //! for exchanges with [`Transmit`]; its driver performs them over the ports and reports with [`Arrival`].
 use bytes::Bytes;
 
-use crate::ports::{HttpRequest, SocketMessage};
 pub use crate::ports::{EXCHANGE_ERROR_BYTES_MAX, ExchangeFailure, SocketRequest};
+use crate::ports::{HttpRequest, SocketMessage};
 
 /// Identifies an exchange within one protocol; never used twice.
 pub type ExchangeId = u32;

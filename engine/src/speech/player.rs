@@ -180,7 +180,8 @@ impl Player {
     pub fn take_played(&mut self, now_ms: i64) -> Vec<LineProgress> {
         self.advance(now_ms);
         let mut over = Vec::new();
-        while let Some(line) = self.lines.front().filter(|line| line.is_complete && line.until <= self.heard) {
+        while let Some(line) = self.lines.front().filter(|line| line.is_complete && line.until <= self.heard)
+        {
             over.push(self.progress_of(line, line.until));
             self.lines.pop_front();
         }
@@ -281,7 +282,8 @@ impl Player {
             self.sent = self.sent.saturating_sub(1);
             if self.is_recorded {
                 let played_ms = self.heard_at_ms + (self.heard - self.heard_frames_then) * FRAME_MS;
-                self.recorded.push_back(HeardFrame { until_ms: now_ms - (over_ms - played_ms), samples: frame });
+                self.recorded
+                    .push_back(HeardFrame { until_ms: now_ms - (over_ms - played_ms), samples: frame });
             }
         }
     }

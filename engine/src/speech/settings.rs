@@ -241,6 +241,22 @@ impl SpeechCatalog {
         }
     }
 
+    /// Whether a conversation with this voice may have a cost: the voice, one of its fallbacks, or a transcriber has a price.
+    #[must_use]
+    pub fn may_cost(&self, voice: &str) -> bool {
+        if voice == TONE {
+            return false;
+        }
+        let settings = |voice: &str| self.voices.get(voice);
+        let has_price = |voice: &str| {
+            settings(voice).and_then(|settings| settings.microusd_per_1k_chars).is_some_and(|rate| rate > 0)
+        };
+        let fallbacks = settings(voice).map_or(&[][..], |settings| &settings.fallback);
+        has_price(voice)
+            || fallbacks.iter().any(|voice| has_price(voice))
+            || self.transcribers.values().any(|rates| rates.microusd_per_minute.is_some_and(|rate| rate > 0))
+    }
+
     /// The price of speech, in millionths of a US dollar, rounded up; 0 without a rate.
     #[must_use]
     pub fn speech_microusd(&self, voice: &str, chars: u64) -> i64 {

@@ -82,7 +82,10 @@ impl SpokenLine {
     #[must_use]
     pub fn heard_permille(&self, progress: Option<LineProgress>) -> u32 {
         let Some(progress) = progress else { return 0 };
-        if progress.is_complete && progress.heard_ms >= progress.audio_ms && self.parts.iter().all(|part| part.is_complete) {
+        if progress.is_complete
+            && progress.heard_ms >= progress.audio_ms
+            && self.parts.iter().all(|part| part.is_complete)
+        {
             return 1_000;
         }
         if self.parts.is_empty() {

@@ -1,4 +1,4 @@
-//! The cost of the models in a conversation.
+//! The cost of the models and the speech in a conversation.
 use serde::{Deserialize, Serialize};
 
 use crate::base::limits::INTEGER_MAX;
@@ -15,8 +15,19 @@ pub struct Cost {
     /// Responses without a token count, for which `microusd` holds an estimate. Journals of earlier versions lack it.
     #[serde(default)]
     pub uncounted_answers: i64,
-    /// Millionths of a US dollar.
+    /// Everything, in millionths of a US dollar.
     pub microusd: i64,
+    /// The part of it for speech recognition.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub stt_microusd: i64,
+    /// The part of it for speech synthesis.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub tts_microusd: i64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+const fn is_zero(microusd: &i64) -> bool {
+    *microusd == 0
 }
 
 impl Cost {
@@ -26,6 +37,20 @@ impl Cost {
         self.output_tokens = self.output_tokens.saturating_add(other.output_tokens);
         self.uncounted_answers = self.uncounted_answers.saturating_add(other.uncounted_answers);
         self.microusd = self.microusd.saturating_add(other.microusd);
+        self.stt_microusd = self.stt_microusd.saturating_add(other.stt_microusd);
+        self.tts_microusd = self.tts_microusd.saturating_add(other.tts_microusd);
+    }
+
+    /// Replaces the cost of speech by what it is now.
+    pub fn set_speech(&mut self, stt_microusd: i64, tts_microusd: i64) {
+        let models = self.models_microusd();
+        (self.stt_microusd, self.tts_microusd) = (stt_microusd, tts_microusd);
+        self.microusd = models.saturating_add(stt_microusd).saturating_add(tts_microusd);
+    }
+
+    /// The part for models.
+    pub const fn models_microusd(&self) -> i64 {
+        self.microusd.saturating_sub(self.stt_microusd).saturating_sub(self.tts_microusd)
     }
 
     /// The part that a call reports.
@@ -49,6 +74,8 @@ impl Cost {
             output_tokens: tokens(usage.output_tokens),
             uncounted_answers: i64::from(usage.uncounted_answers),
             microusd,
+            stt_microusd: 0,
+            tts_microusd: 0,
         }
     }
 }
@@ -61,7 +88,8 @@ mod tests {
     fn a_journal_of_an_earlier_version_is_read() {
         let spent: Cost =
             serde_json::from_str(r#"{"input_tokens": 3, "output_tokens": 2, "microusd": 1}"#).unwrap();
-        let expected = Cost { input_tokens: 3, output_tokens: 2, uncounted_answers: 0, microusd: 1 };
+        let expected =
+            Cost { input_tokens: 3, output_tokens: 2, uncounted_answers: 0, microusd: 1, ..Cost::default() };
         assert_eq!(spent, expected);
     }
 }

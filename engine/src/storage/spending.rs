@@ -173,9 +173,11 @@ pub fn still_taken(services: &Services, workspace_id: &WorkspaceId, now_ms: i64)
     .in_workspace(workspace_id)
 }
 
-/// What the models of a live conversation may cost at most.
-pub fn wanted_by_models(services: &Services, model: &str) -> i64 {
-    if services.config().catalog.may_cost(model) { LIVE_COST_MICROUSD_MAX } else { 0 }
+/// What the model and the speech of a live conversation may cost at most.
+pub fn wanted_by_models(services: &Services, model: &str, voice: &str) -> i64 {
+    let config = services.config();
+    let may_cost = config.catalog.may_cost(model) || config.speech.may_cost(voice);
+    if may_cost { LIVE_COST_MICROUSD_MAX } else { 0 }
 }
 
 #[cfg(test)]

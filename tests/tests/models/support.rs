@@ -12,7 +12,7 @@ use sidetone_engine::config::Config;
 use sidetone_engine::conversation::{AssistantReply, AssistantTurn, Knowledge, Message, ToolSpec};
 use sidetone_engine::models::{Answered, AssistantModel, ModelFailure};
 use sidetone_engine::ports::{
-    BoxFuture, Clock, Http, HttpError, HttpReply, HttpRequest, HttpStream, Ports, Queue, Wake,
+    BoxFuture, Clock, Http, HttpError, HttpReply, HttpRequest, HttpStream, NoWebSockets, Ports, Queue, Wake,
 };
 use sidetone_engine::services::Services;
 use sidetone_tests::fakes::openai::{Asked, OpenAi};
@@ -63,6 +63,7 @@ impl Service {
             random: Arc::new(SystemRandom),
             queue: Arc::new(NoQueue),
             http: Arc::new(ShortDeadlineClient(HttpClient::new().unwrap())),
+            web_sockets: Arc::new(NoWebSockets),
             keys: Arc::new(RingKeys),
         };
         Self {

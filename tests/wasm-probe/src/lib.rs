@@ -13,7 +13,7 @@ use sidetone_engine::interfaces::generated::Documents;
 use sidetone_engine::ports::statement::{Rows, Statement};
 use sidetone_engine::ports::{
     BlobError, BlobKey, Blobs, BoxFuture, ByteRange, Clock, Database, DatabaseError, Http, HttpError,
-    HttpReply, HttpRequest, Keys, Ports, Queue, Random, Wake,
+    HttpReply, HttpRequest, Keys, NoWebSockets, Ports, Queue, Random, Wake,
 };
 
 struct Nothing;
@@ -93,6 +93,7 @@ pub extern "C" fn probe() -> u32 {
         random: nothing.clone(),
         queue: nothing.clone(),
         http: nothing.clone(),
+        web_sockets: Arc::new(NoWebSockets),
         keys: nothing,
     };
     let secret = "0123456789abcdef".repeat(4);

@@ -78,6 +78,12 @@ pub enum Input {
         /// Whether the tool failed.
         is_error: bool,
     },
+    /// The service reports something that the owner must know: a failed voice, a failed transcriber. Adds a row of the role
+    /// `system`, which the model does not see. At most [`NOTES_MAX`](crate::conversation::NOTES_MAX) of them.
+    Note {
+        /// What happened.
+        text: String,
+    },
     /// Time has passed: the user may have been silent for too long, or the time limit may be reached. Due at
     /// [`Conversation::poll_timeout`]; harmless at any other time.
     Tick,
@@ -123,6 +129,7 @@ impl Input {
             Self::AssistantReply { .. }
             | Self::ModelFailed { .. }
             | Self::ToolResult { .. }
+            | Self::Note { .. }
             | Self::Tick
             | Self::HangUp { .. }
             | Self::CostLimit

@@ -57,6 +57,7 @@ impl Drive<'_> {
         for (at_ms, event) in events {
             self.conversation.handle(at_ms, event.into_input());
         }
+        self.count_speech(peer);
     }
 
     async fn write_end(&mut self, reason: EndedReason) -> Result<(), Fault> {

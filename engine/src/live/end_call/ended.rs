@@ -19,7 +19,7 @@ pub(crate) fn after_conversation(
     EndedCall {
         duration_ms: offset_ms,
         transcript,
-        costs: Costs::of(0, 0, spent.microusd, 0),
+        costs: Costs::of(0, spent.stt_microusd, spent.models_microusd(), spent.tts_microusd),
         usage: spent.usage(),
         ..without_conversation(
             reason.outcome(),

@@ -12,7 +12,6 @@ use crate::live::telephony::{CallUrls, status};
 use crate::ports::DatabaseError;
 use crate::ports::statement::{Row, Statement};
 use crate::services::Services;
-use crate::speech;
 use crate::sql;
 use crate::storage::batch::Batch;
 use crate::storage::calls::{CallStatus, Direction, NewCall, Source};
@@ -139,7 +138,7 @@ impl Binding {
             return Err(EndedReason::Busy);
         }
         let per_minute = services.config().carriers.rates().microusd_per_minute(provider);
-        let models = spending::wanted_by_models(services, &self.model);
+        let models = spending::wanted_by_models(services, &self.model, &self.voice);
         // The carrier costs money with every model.
         budget.grant_call(models, per_minute).map_err(|_| EndedReason::CostLimit)
     }

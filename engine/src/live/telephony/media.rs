@@ -1,4 +1,6 @@
 //! Opens the media socket of a telephone call. If no conversation is possible, the call ends.
+use std::sync::Mutex;
+
 use crate::base::error::{Code, Error};
 use crate::base::limits::{LIVE_COST_MICROUSD_MAX, PHONE_END_MARGIN_MS, PHONE_SILENCE_MS};
 use crate::carriers::{Callback, Carrier, CarrierName, End};
@@ -63,7 +65,7 @@ struct Opened {
 impl Opened {
     fn session(self, services: &Services, carrier: &dyn Carrier, admission: Admission) -> LiveSession {
         let voice = |rate| voice_of(&services.config().speech, &self.assistant, rate);
-        let phone_media = Some(PhoneMedia::new(carrier.media_codec(), voice));
+        let phone_media = Mutex::new(Some(PhoneMedia::new(carrier.media_codec(), voice)));
         LiveSession {
             services: services.clone(),
             call: self.call,
@@ -173,7 +175,7 @@ async fn open_call(services: &Services, provider: CarrierName, token: &CallToken
     if !is_unchanged {
         statements.extend(calls::write::spoken_by(&call));
         // Another model may have another price.
-        let wanted = spending::wanted_by_models(services, &call.model);
+        let wanted = spending::wanted_by_models(services, &call.model, &call.voice);
         let renewed = Budget::read(Some(budget))?.with_models(reserved, wanted);
         if let Some(renewed) = renewed.filter(|renewed| Some(*renewed) != reserved) {
             statements.extend(spending::reserve(services, workspace_id, call_id, now.ms(), renewed));
@@ -182,7 +184,9 @@ async fn open_call(services: &Services, provider: CarrierName, token: &CallToken
     }
     // A model without a price costs nothing, and needs no reservation.
     let max_cost_microusd = match reserved {
-        Some(reserved) if spending::wanted_by_models(services, &call.model) > 0 => reserved.models_microusd,
+        Some(reserved) if spending::wanted_by_models(services, &call.model, &call.voice) > 0 => {
+            reserved.models_microusd
+        }
         _ => LIVE_COST_MICROUSD_MAX,
     };
     ports.database.write(statements).await?;

@@ -221,7 +221,11 @@ impl PhonePeer {
                 VoiceEvent::Cut(heard) => self.events.extend(PeerEvent::lines_cut(&heard)),
                 VoiceEvent::Spoken => self.events.push_back(PeerEvent::Spoken),
                 VoiceEvent::Noise => self.events.push_back(PeerEvent::Noise),
-                VoiceEvent::Failed(failure) => self.failures.push(failure),
+                VoiceEvent::Failed(failure) => {
+                    self.failures.push(failure);
+                    // So that the failure is taken.
+                    self.events.push_back(PeerEvent::Noise);
+                }
                 VoiceEvent::ProbablySaid(_) | VoiceEvent::WentOn => {}
             }
         }

@@ -14,6 +14,7 @@ use crate::live::speech_exchanges::SpeechExchanges;
 use crate::live::telephony::phone_peer::{PhoneInput, PhoneOutput, PhonePeer};
 use crate::ports::{BoxFuture, Clock, Gone, Received, Socket};
 use crate::speech::audio::Rate;
+use crate::speech::exchange::SpeechFailure;
 use crate::speech::voice::Voice;
 use crate::storage::calls::Call;
 
@@ -31,7 +32,7 @@ impl PhoneMedia {
     }
 
     /// The peer on this socket. `exchanges` reach the providers of the voice.
-    pub(crate) fn into_peer<'a>(
+    pub(in crate::live) fn into_peer<'a>(
         self,
         socket: &'a mut dyn Socket,
         clock: &'a dyn Clock,
@@ -81,25 +82,35 @@ impl PhoneSocket<'_> {
 
     /// Waits for one message from the carrier or a speech provider, until `until_ms` at most.
     async fn receive(&mut self, until_ms: i64) {
-        let received = match select(self.socket.receive(until_ms), pin!(self.exchanges.next())).await {
-            Either::Left((received, _)) => received,
-            Either::Right(((party, id, arrival), _)) => {
-                return self.handle(PhoneInput::Arrived(party, id, arrival));
-            }
+        let next = match select(self.socket.receive(until_ms), pin!(self.exchanges.next())).await {
+            Either::Left((received, _)) => Ok(received),
+            Either::Right((arrived, _)) => Err(arrived),
         };
-        let input = match received {
+        let input = match next {
+            Err((party, id, arrival)) => PhoneInput::Arrived(party, id, arrival),
+            Ok(received) => match self.media_input(received) {
+                Some(input) => input,
+                None => return,
+            },
+        };
+        self.handle(input);
+    }
+
+    /// The input of what the carrier sent; `None` when it was handled, or nothing came.
+    fn media_input(&mut self, received: Received) -> Option<PhoneInput> {
+        Some(match received {
             Received::Message(message) => match self.codec.read(message) {
                 Ok(events) => {
-                    return events.into_iter().for_each(|event| self.handle(PhoneInput::Media(event)));
+                    events.into_iter().for_each(|event| self.handle(PhoneInput::Media(event)));
+                    return None;
                 }
                 Err(_) => PhoneInput::Unreadable,
             },
             Received::TooLarge => PhoneInput::TooLarge,
-            Received::Nothing => return,
+            Received::Nothing => return None,
             Received::Stopping => PhoneInput::Stopping,
             Received::Gone => PhoneInput::Gone,
-        };
-        self.handle(input);
+        })
     }
 
     async fn next(&mut self, until_ms: i64) -> PeerEvent {
@@ -179,6 +190,14 @@ impl Peer for PhoneSocket<'_> {
         self.peer.heard_permille(at_ms)
     }
 
+    fn speech_billed(&self) -> (i64, u64) {
+        self.peer.billed()
+    }
+
+    fn take_speech_failures(&mut self) -> Vec<SpeechFailure> {
+        self.peer.take_failures()
+    }
+
     fn ended_at_ms(&self) -> Option<i64> {
         self.peer.ended_at_ms()
     }
@@ -205,8 +224,8 @@ mod tests {
     use super::*;
     use crate::carriers::{MediaError, MediaEvent, MediaFormat, MediaMessage};
     use crate::ports::SocketMessage;
-    use crate::speech::audio::Rate;
     use crate::speech::tone::MAX_CHARS;
+    use crate::speech::voice::TurnTaking;
 
     /// A clock that advances with each wait.
     struct AutoClock(AtomicI64);
@@ -269,6 +288,11 @@ mod tests {
             "index": 0, "role": "assistant", "text": text, "start_ms": 0, "end_ms": 0, "interrupted": false,
         });
         serde_json::from_value(row).unwrap()
+    }
+
+    fn quiet_peer<'a>(socket: &'a mut dyn Socket, clock: &'a dyn Clock) -> PhoneSocket<'a> {
+        let voice = |rate| Voice::tone(rate, TurnTaking::default(), false);
+        PhoneMedia::new(Box::new(EmptyCodec), voice).into_peer(socket, clock, SpeechExchanges::none())
     }
 
     #[test]

@@ -4,11 +4,19 @@ use std::collections::BTreeMap;
 use serde_json::json;
 
 use super::*;
+use crate::base::limits::{PHONE_AHEAD_MS, PHONE_MARK_LATE_MS, PHONE_MARK_MS};
 use crate::conversation::{
     AssistantReply, Conversation, ConversationLimits, ConversationSetup, Input, Output,
 };
+use crate::speech::audio::FRAME_MS;
+use crate::speech::tone::ToneEncoder;
+use crate::speech::voice::TurnTaking;
 
 const RATE: Rate = Rate::Khz8;
+
+fn tone() -> Voice {
+    Voice::tone(RATE, TurnTaking::default(), false)
+}
 
 #[test]
 fn a_line_is_spoken_once_its_marks_return() {

@@ -13,7 +13,6 @@ use crate::operations::context::Context;
 use crate::operations::validate;
 use crate::ports::statement::{Row, Rows, Statement};
 use crate::services::Services;
-use crate::speech;
 use crate::sql;
 use crate::storage::events;
 use crate::storage::fault::Fault;
@@ -100,7 +99,8 @@ impl<'a> Plan<'a> {
             problems.push(error);
         }
         // The carrier costs money with every model.
-        let models = assistant.as_ref().map_or(0, |one| spending::wanted_by_models(services, &one.model));
+        let models =
+            assistant.as_ref().map_or(0, |one| spending::wanted_by_models(services, &one.model, &one.voice));
         let rates = services.config().carriers.rates();
         let per_minute = from.as_ref().map_or(0, |(_, provider)| rates.microusd_per_minute(*provider));
         let grant = match Budget::read(Some(budget))?.grant_call(models, per_minute) {

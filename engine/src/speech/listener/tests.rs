@@ -1,0 +1,166 @@
+//! Scenarios with a scripted transcriber and a sound that the detector takes for a voice.
+use super::*;
+
+/// A transcriber that answers every utterance with the next of its texts, when it is told to.
+#[derive(Default)]
+struct Script {
+    events: VecDeque<TranscriberEvent>,
+}
+
+impl Transcriber for std::sync::Arc<std::sync::Mutex<Script>> {
+    fn rate(&self) -> Rate {
+        Rate::Khz16
+    }
+
+    fn final_wait_ms(&self) -> i64 {
+        1_000
+    }
+
+    fn hear(&mut self, _: i64, _: &[i16]) {}
+
+    fn speech_began(&mut self, _: i64) {}
+
+    fn speech_ended(&mut self, _: i64) {}
+
+    fn close(&mut self, _: i64) {}
+
+    fn arrived(&mut self, _: i64, _: ExchangeId, _: Arrival) {}
+
+    fn tick(&mut self, _: i64) {}
+
+    fn poll_transmit(&mut self) -> Option<Transmit> {
+        None
+    }
+
+    fn poll_event(&mut self) -> Option<TranscriberEvent> {
+        self.lock().unwrap().events.pop_front()
+    }
+
+    fn poll_timeout(&self) -> Option<i64> {
+        None
+    }
+
+    fn billed_ms(&self) -> i64 {
+        0
+    }
+}
+
+struct Scene {
+    listener: Listener,
+    script: std::sync::Arc<std::sync::Mutex<Script>>,
+    now_ms: i64,
+    heard: Vec<(i64, Heard)>,
+}
+
+impl Scene {
+    fn new() -> Self {
+        let script = std::sync::Arc::new(std::sync::Mutex::new(Script::default()));
+        let listener = Listener::new(Rate::Khz16, Box::new(script.clone()), Patience::default(), "en");
+        Self { listener, script, now_ms: 0, heard: Vec::new() }
+    }
+
+    fn hear(&mut self, ms: i64, is_voice: bool) {
+        for _ in 0..ms / 20 {
+            let samples = if is_voice { voice(self.now_ms) } else { vec![0; 320] };
+            self.now_ms += 20;
+            self.listener.hear(self.now_ms, &samples);
+            self.listener.tick(self.now_ms);
+            while let Some(heard) = self.listener.poll_heard() {
+                self.heard.push((self.now_ms, heard));
+            }
+        }
+    }
+
+    fn transcribed(&self, event: TranscriberEvent) {
+        self.script.lock().unwrap().events.push_back(event);
+    }
+
+    fn said(&self) -> Vec<(i64, &str)> {
+        let said = |(at_ms, heard): &'_ (i64, Heard)| match heard {
+            Heard::Said { .. } => Some(*at_ms),
+            _ => None,
+        };
+        self.heard
+            .iter()
+            .filter_map(|one| {
+                let at_ms = said(one)?;
+                match &one.1 {
+                    Heard::Said { text, .. } => Some((at_ms, text.as_str())),
+                    _ => None,
+                }
+            })
+            .collect()
+    }
+}
+
+/// 20 ms of a voiced sound: a fundamental of 120 Hz with formants, whose loudness changes four times a second.
+fn voice(at_ms: i64) -> Vec<i16> {
+    (0..320)
+        .map(|n| {
+            let t = at_ms as f64 / 1_000.0 + f64::from(n) / 16_000.0;
+            let sum: f64 = (1..30)
+                .map(|harmonic| {
+                    let hz = 120.0 * f64::from(harmonic);
+                    let near = |formant: f64, width: f64| (-((hz - formant) / width).powi(2)).exp();
+                    let level = near(600.0, 150.0) + 0.6 * near(1_200.0, 200.0) + 0.3 * near(2_500.0, 300.0);
+                    level * (std::f64::consts::TAU * hz * t).sin()
+                })
+                .sum();
+            let loudness = 0.6 + 0.4 * (std::f64::consts::TAU * 4.0 * t).sin();
+            (sum * loudness * 5_000.0) as i16
+        })
+        .collect()
+}
+
+#[test]
+fn a_turn_ends_after_silence_when_its_words_are_complete() {
+    let mut scene = Scene::new();
+    scene.hear(500, false);
+    scene.hear(1_500, true);
+    scene.hear(300, false);
+    assert!(scene.heard.iter().any(|(_, heard)| *heard == Heard::VoiceBegan), "{:?}", scene.heard);
+    scene.transcribed(TranscriberEvent::Final("When do you open?".into()));
+    scene.hear(3_000, false);
+    let said = scene.said();
+    assert_eq!(said.len(), 1, "{:?}", scene.heard);
+    assert_eq!(said[0].1, "When do you open?");
+    assert!((2_400..2_700).contains(&said[0].0), "{said:?}");
+}
+
+#[test]
+fn an_unfinished_sentence_waits_for_its_end() {
+    let mut scene = Scene::new();
+    scene.hear(1_500, true);
+    scene.hear(300, false);
+    scene.transcribed(TranscriberEvent::Final("I would like a table for".into()));
+    scene.hear(500, false);
+    assert!(scene.said().is_empty());
+    scene.hear(800, true);
+    scene.hear(300, false);
+    scene.transcribed(TranscriberEvent::Final("two people.".into()));
+    scene.hear(2_000, false);
+    let texts: Vec<_> = scene.said().into_iter().map(|(_, text)| text).collect();
+    assert_eq!(texts, ["I would like a table for two people."]);
+}
+
+#[test]
+fn speech_without_words_is_no_turn() {
+    let mut scene = Scene::new();
+    scene.hear(600, true);
+    scene.hear(300, false);
+    scene.transcribed(TranscriberEvent::Final(String::new()));
+    scene.hear(1_000, false);
+    assert!(scene.said().is_empty());
+    assert!(scene.heard.iter().any(|(_, heard)| *heard == Heard::NoWords));
+}
+
+#[test]
+fn a_late_transcript_ends_the_turn_at_once() {
+    let mut scene = Scene::new();
+    scene.hear(1_000, true);
+    scene.hear(6_000, false);
+    assert!(scene.said().is_empty());
+    scene.transcribed(TranscriberEvent::Final("Hello.".into()));
+    scene.hear(40, false);
+    assert_eq!(scene.said().len(), 1);
+}

@@ -1,0 +1,155 @@
+//! Outgoing WebSockets: the handshake (RFC 6455, 4.1) by reqwest, which brings TLS and the roots, the frames by tungstenite.
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use futures_util::stream::{self, SplitSink};
+use futures_util::{SinkExt, StreamExt};
+use reqwest::header::{
+    CONNECTION, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_PROTOCOL, SEC_WEBSOCKET_VERSION,
+    UPGRADE,
+};
+use reqwest::redirect::Policy;
+use reqwest::{Client, Response, StatusCode, Upgraded};
+use sidetone_engine::base::limits::{CLIENT_MESSAGE_BYTES_MAX, CLIENT_QUEUE_BYTES_MAX, SOCKET_CONNECT_MS};
+use sidetone_engine::ports::{
+    BoxFuture, ClientReceived, ClientSender, ClientSocket, EXCHANGE_ERROR_BYTES_MAX, ExchangeFailure, Gone,
+    SocketMessage, SocketRequest, WebSockets,
+};
+use tokio::sync::mpsc;
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::handshake::client::generate_key;
+use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
+use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
+
+type Stream = WebSocketStream<Upgraded>;
+
+/// Opens WebSockets.
+pub struct WebSocketClient(Client);
+
+impl WebSocketClient {
+    /// Builds the client.
+    pub fn new() -> Result<Self, reqwest::Error> {
+        // Fails if a provider is installed already, which is fine.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        Ok(Self(Client::builder().redirect(Policy::none()).no_proxy().build()?))
+    }
+
+    async fn open(&self, request: SocketRequest) -> Result<ClientSocket, ExchangeFailure> {
+        let key = generate_key();
+        let mut outgoing = self
+            .0
+            .get(request.url.replacen("ws", "http", 1))
+            .header(CONNECTION, "Upgrade")
+            .header(UPGRADE, "websocket")
+            .header(SEC_WEBSOCKET_VERSION, "13")
+            .header(SEC_WEBSOCKET_KEY, &key);
+        if !request.subprotocols.is_empty() {
+            outgoing = outgoing.header(SEC_WEBSOCKET_PROTOCOL, request.subprotocols.join(", "));
+        }
+        for (name, value) in request.headers {
+            outgoing = outgoing.header(name, value);
+        }
+        let response = outgoing.send().await.map_err(|error| broken(&error))?;
+        if response.status() != StatusCode::SWITCHING_PROTOCOLS {
+            return Err(rejected(response).await);
+        }
+        let accepted = response.headers().get(SEC_WEBSOCKET_ACCEPT).map(|value| value.as_bytes());
+        if accepted != Some(derive_accept_key(key.as_bytes()).as_bytes()) {
+            return Err(ExchangeFailure::Broken("the server's handshake is wrong".to_owned()));
+        }
+        let stream = response.upgrade().await.map_err(|error| broken(&error))?;
+        let config = WebSocketConfig::default()
+            .max_message_size(Some(CLIENT_MESSAGE_BYTES_MAX))
+            .max_frame_size(Some(CLIENT_MESSAGE_BYTES_MAX));
+        let (sink, received) =
+            WebSocketStream::from_raw_socket(stream, Role::Client, Some(config)).await.split();
+        let received = stream::unfold(Some(received), async |received| {
+            let mut received = received?;
+            loop {
+                let next = match received.next().await {
+                    Some(Ok(Message::Text(text))) => SocketMessage::Text(text.as_str().to_owned()),
+                    Some(Ok(Message::Binary(bytes))) => SocketMessage::Binary(bytes),
+                    Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_))) => continue,
+                    Some(Ok(Message::Close(Some(frame)))) => {
+                        let (code, reason) = (frame.code.into(), frame.reason.to_string());
+                        return Some((ClientReceived::Closed { code, reason }, None));
+                    }
+                    Some(Ok(Message::Close(None)) | Err(_)) | None => {
+                        let closed = ClientReceived::Closed { code: 1006, reason: String::new() };
+                        return Some((closed, None));
+                    }
+                };
+                return Some((ClientReceived::Message(next), Some(received)));
+            }
+        });
+        Ok(ClientSocket { sender: Box::new(Sender::start(sink)), received: Box::pin(received) })
+    }
+}
+
+impl WebSockets for WebSocketClient {
+    fn connect(&self, request: SocketRequest) -> BoxFuture<'_, Result<ClientSocket, ExchangeFailure>> {
+        Box::pin(async move {
+            let limit = Duration::from_millis(SOCKET_CONNECT_MS);
+            tokio::time::timeout(limit, self.open(request)).await.unwrap_or(Err(ExchangeFailure::Timeout))
+        })
+    }
+}
+
+/// The queue of a socket; a task writes what is in it, and closes the socket when the queue ends.
+struct Sender {
+    queue: mpsc::UnboundedSender<Message>,
+    waiting_bytes: Arc<AtomicUsize>,
+}
+
+impl Sender {
+    fn start(mut sink: SplitSink<Stream, Message>) -> Self {
+        let (queue, mut waiting) = mpsc::unbounded_channel::<Message>();
+        let waiting_bytes = Arc::new(AtomicUsize::new(0));
+        let counter = waiting_bytes.clone();
+        tokio::spawn(async move {
+            while let Some(message) = waiting.recv().await {
+                let bytes = message.len();
+                if sink.send(message).await.is_err() {
+                    return;
+                }
+                counter.fetch_sub(bytes, Ordering::Relaxed);
+            }
+            let _ = sink.close().await;
+        });
+        Self { queue, waiting_bytes }
+    }
+}
+
+impl ClientSender for Sender {
+    fn send(&mut self, message: SocketMessage) -> Result<(), Gone> {
+        let message = match message {
+            SocketMessage::Text(text) => Message::text(text),
+            SocketMessage::Binary(bytes) => Message::binary(bytes),
+        };
+        let bytes = message.len();
+        if self.waiting_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes > CLIENT_QUEUE_BYTES_MAX {
+            return Err(Gone);
+        }
+        self.queue.send(message).map_err(|_| Gone)
+    }
+}
+
+async fn rejected(mut response: Response) -> ExchangeFailure {
+    let status = response.status().as_u16();
+    let mut body = Vec::new();
+    while body.len() < EXCHANGE_ERROR_BYTES_MAX
+        && let Ok(Some(piece)) = response.chunk().await
+    {
+        body.extend_from_slice(&piece[..piece.len().min(EXCHANGE_ERROR_BYTES_MAX - body.len())]);
+    }
+    ExchangeFailure::Rejected { status, body: String::from_utf8_lossy(&body).into_owned() }
+}
+
+fn broken(error: &reqwest::Error) -> ExchangeFailure {
+    match error.is_timeout() {
+        true => ExchangeFailure::Timeout,
+        false => ExchangeFailure::Broken(error.to_string()),
+    }
+}

@@ -1,0 +1,112 @@
+//! Outgoing WebSockets over the platform's `fetch`: a request with `Upgrade: websocket`, which takes headers of ours.
+use std::time::Duration;
+
+use futures_channel::mpsc;
+use futures_util::StreamExt;
+use futures_util::future::{Either, select};
+use sidetone_engine::base::limits::SOCKET_CONNECT_MS;
+use sidetone_engine::ports::{
+    BoxFuture, ClientReceived, ClientSender, ClientSocket, EXCHANGE_ERROR_BYTES_MAX, ExchangeFailure, Gone,
+    SocketMessage, SocketRequest, WebSockets,
+};
+use worker::js_sys::Reflect;
+use worker::wasm_bindgen::JsValue;
+use worker::wasm_bindgen_futures::spawn_local;
+use worker::{Delay, Fetch, Headers, Method, Request, RequestInit, WebSocket, WebsocketEvent};
+
+/// Messages that wait to be read. A provider that sends more at once is cut off.
+const RECEIVED_MAX: usize = 1_024;
+
+/// The platform's sockets.
+pub struct PlatformWebSockets;
+
+impl WebSockets for PlatformWebSockets {
+    fn connect(&self, request: SocketRequest) -> BoxFuture<'_, Result<ClientSocket, ExchangeFailure>> {
+        Box::pin(async move {
+            let late = Delay::from(Duration::from_millis(SOCKET_CONNECT_MS));
+            match select(Box::pin(open(request)), late).await {
+                Either::Left((opened, _)) => opened,
+                Either::Right(_) => Err(ExchangeFailure::Timeout),
+            }
+        })
+    }
+}
+
+async fn open(request: SocketRequest) -> Result<ClientSocket, ExchangeFailure> {
+    let mut response = Fetch::Request(outgoing(&request).map_err(broken)?).send().await.map_err(broken)?;
+    let Some(socket) = response.websocket() else {
+        let mut body = response.text().await.unwrap_or_default();
+        body.truncate(body.floor_char_boundary(EXCHANGE_ERROR_BYTES_MAX));
+        return Err(ExchangeFailure::Rejected { status: response.status_code(), body });
+    };
+    let (queue, received) = mpsc::channel(RECEIVED_MAX);
+    spawn_local(receive(socket.clone(), queue));
+    Ok(ClientSocket { sender: Box::new(Sender(socket)), received: Box::pin(received) })
+}
+
+/// Passes on what arrives, until the socket or its reader has gone.
+async fn receive(socket: WebSocket, mut queue: mpsc::Sender<ClientReceived>) {
+    let Ok(mut events) = socket.events() else { return };
+    // Otherwise the platform delivers binary messages as blobs, which can only be read asynchronously.
+    let platform: &JsValue = socket.as_ref().as_ref();
+    if Reflect::set(platform, &"binaryType".into(), &"arraybuffer".into()).is_err()
+        || socket.accept().is_err()
+    {
+        return;
+    }
+    while let Some(event) = events.next().await {
+        let received = match event {
+            Ok(WebsocketEvent::Message(message)) => ClientReceived::Message(match message.text() {
+                Some(text) => SocketMessage::Text(text),
+                None => SocketMessage::Binary(message.bytes().unwrap_or_default().into()),
+            }),
+            Ok(WebsocketEvent::Close(close)) => {
+                ClientReceived::Closed { code: close.code(), reason: close.reason() }
+            }
+            Err(_) => ClientReceived::Closed { code: 1006, reason: String::new() },
+        };
+        let is_over = matches!(received, ClientReceived::Closed { .. });
+        if queue.try_send(received).is_err() || is_over {
+            break;
+        }
+    }
+    let _ = socket.close(Some(1000), Some(""));
+}
+
+/// Closes the socket when it is dropped.
+struct Sender(WebSocket);
+
+impl ClientSender for Sender {
+    fn send(&mut self, message: SocketMessage) -> Result<(), Gone> {
+        match message {
+            SocketMessage::Text(text) => self.0.send_with_str(text),
+            SocketMessage::Binary(bytes) => self.0.send_with_bytes(bytes),
+        }
+        .map_err(|_| Gone)
+    }
+}
+
+impl Drop for Sender {
+    fn drop(&mut self) {
+        let _ = self.0.close(Some(1000), Some(""));
+    }
+}
+
+fn broken(error: worker::Error) -> ExchangeFailure {
+    ExchangeFailure::Broken(error.to_string())
+}
+
+/// `fetch` opens sockets at `https` and `http` addresses.
+fn outgoing(request: &SocketRequest) -> worker::Result<Request> {
+    let headers = Headers::new();
+    headers.set("upgrade", "websocket")?;
+    if !request.subprotocols.is_empty() {
+        headers.set("sec-websocket-protocol", &request.subprotocols.join(", "))?;
+    }
+    for (name, value) in &request.headers {
+        headers.append(name, value)?;
+    }
+    let mut init = RequestInit::new();
+    init.with_method(Method::Get).with_headers(headers);
+    Request::new_with_init(&request.url.replacen("ws", "http", 1), &init)
+}
