@@ -27,6 +27,12 @@ pub fn settings() -> Vec<(&'static str, String)> {
     vec![
         ("SIDETONE_PROVIDERS", providers.to_string()),
         ("SIDETONE_MODELS", json!(models).to_string()),
+        (
+            "SIDETONE_VOICES",
+            json!({"fake/alto": {"microusd_per_1k_chars": 15_000}, "fake/page": {"fallback": ["fake/alto"]}})
+                .to_string(),
+        ),
+        ("SIDETONE_TRANSCRIBERS", json!({"fake/scribe": {"microusd_per_minute": 6_000}}).to_string()),
         ("SIDETONE_ALLOW_PRIVATE_TARGETS", "1".to_owned()),
     ]
 }

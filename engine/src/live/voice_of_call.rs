@@ -77,10 +77,12 @@ fn synthesizer(
         SpeechApi::Cartesia => (SynthesizerKind::Cartesia, ""),
     };
     let speed = assistant.speech.speed;
+    // OpenAI's own server requires a model; compatible ones have one.
+    let default_model = voice.starts_with("openai/").then(|| "gpt-4o-mini-tts".to_owned());
     let settings = SynthesizerSettings {
         base_url: format!("{}{path}", provider.base_url),
         api_key: provider.api_key.clone(),
-        model: speech.voices.get(voice).and_then(|settings| settings.model.clone()),
+        model: speech.voices.get(voice).and_then(|settings| settings.model.clone()).or(default_model),
         voice: name.to_owned(),
         language: Some(assistant.language.clone()).filter(|language| !language.is_empty()),
         speed: ((speed - 1.0).abs() > f64::EPSILON).then_some(speed),

@@ -5,8 +5,9 @@ pub mod behaviour;
 mod check;
 pub mod refusal;
 mod shape;
+pub mod speech;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -50,6 +51,8 @@ struct Seen {
     asked: Mutex<Vec<Asked>>,
     /// Pairs of key and model seen so far: some models behave differently the first time.
     known: Mutex<BTreeSet<(String, String)>>,
+    /// What is said on the telephone, by the key term of the transcription.
+    said: Mutex<BTreeMap<String, VecDeque<String>>>,
 }
 
 impl OpenAi {
@@ -62,6 +65,8 @@ impl OpenAi {
         let router = Router::new()
             .route("/v1/chat/completions", post(completions))
             .route("/v1/models", get(models))
+            .route("/v1/audio/speech", post(speech::speech))
+            .route("/v1/audio/transcriptions", post(speech::transcription))
             .with_state(seen.clone());
         std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -76,6 +81,12 @@ impl OpenAi {
     /// The value for `base_url`.
     pub fn base_url(&self) -> String {
         format!("http://{}/v1", self.address)
+    }
+
+    /// The next utterances with this key term (`prompt`) are transcribed as these texts. Further ones have no words.
+    pub fn will_hear(&self, term: &str, texts: &[&str]) {
+        let texts = texts.iter().map(|text| (*text).to_owned());
+        lock(&self.seen.said).entry(term.to_owned()).or_default().extend(texts);
     }
 
     /// The requests with this key, oldest first.

@@ -1,0 +1,107 @@
+//! Speech: `/v1/audio/speech` makes a voice-like sound that lasts as long as its text would, and
+//! `/v1/audio/transcriptions` understands what the test has announced.
+use std::convert::Infallible;
+use std::io::Cursor;
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{HeaderMap, header};
+use axum::response::Response;
+use bytes::Bytes;
+use futures_util::stream;
+use serde_json::{Value, json};
+
+use super::{Seen, error, json_response, lock, raw, wrong_key};
+
+/// The rate of `response_format: "pcm"`.
+const RATE_HZ: u32 = 24_000;
+/// How long a character takes.
+pub const CHAR_MS: u64 = 60;
+
+/// A voice-like sound: harmonics of `pitch_hz` with the formants of a vowel, in syllables of a quarter of a second.
+#[must_use]
+pub fn voice(pitch_hz: f64, ms: u64, rate_hz: u32) -> Vec<i16> {
+    let samples = ms * u64::from(rate_hz) / 1_000;
+    let near = |hz: f64, formant: f64, width: f64| (-((hz - formant) / width).powi(2)).exp();
+    let harmonics: Vec<(f64, f64)> = (1..30)
+        .map(|n| f64::from(n) * pitch_hz)
+        .filter(|hz| *hz < f64::from(rate_hz) / 2.5)
+        .map(|hz| {
+            let level =
+                near(hz, 600.0, 150.0) + 0.6 * near(hz, 1_200.0, 200.0) + 0.3 * near(hz, 2_500.0, 300.0);
+            (hz, level)
+        })
+        .collect();
+    (0..samples)
+        .map(|n| {
+            let t = n as f64 / f64::from(rate_hz);
+            let wave = |hz: f64| (std::f64::consts::TAU * hz * t).sin();
+            let sum: f64 = harmonics.iter().map(|(hz, level)| level * wave(*hz)).sum();
+            (sum * (0.6 + 0.4 * wave(4.0)) * 5_000.0) as i16
+        })
+        .collect()
+}
+
+pub(super) async fn speech(headers: HeaderMap, body: Bytes) -> Response {
+    if let Some(refusal) = wrong_key(&headers) {
+        return refusal;
+    }
+    let Ok(body) = serde_json::from_slice::<Value>(&body) else {
+        return error(400, "We could not parse the JSON body of your request.", "invalid_request_error", "");
+    };
+    let text = body["input"].as_str().unwrap_or_default();
+    match body["voice"].as_str() {
+        Some("page") => return raw(200, "text/html", Body::from("<!doctype html><title>Welcome</title>")),
+        Some("mute") => return raw(200, "audio/pcm", Body::empty()),
+        Some("unknown") | None => return error(400, "Invalid voice.", "invalid_request_error", "voice"),
+        Some(_) => {}
+    }
+    if text.is_empty() || body["response_format"] != "pcm" {
+        return error(400, "Invalid input.", "invalid_request_error", "input");
+    }
+    let samples = voice(200.0, text.chars().count() as u64 * CHAR_MS, RATE_HZ);
+    let bytes: Vec<u8> = samples.iter().flat_map(|sample| sample.to_le_bytes()).collect();
+    // Pieces of an odd size, as servers send them.
+    let pieces: Vec<_> =
+        bytes.chunks(4_801).map(|piece| Ok::<_, Infallible>(Bytes::copy_from_slice(piece))).collect();
+    raw(200, "audio/pcm", Body::from_stream(stream::iter(pieces)))
+}
+
+pub(super) async fn transcription(
+    State(seen): State<Arc<Seen>>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
+    if let Some(refusal) = wrong_key(&headers) {
+        return refusal;
+    }
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let Some((_, boundary)) = kind.split_once("boundary=") else {
+        return error(400, "The body is no multipart form.", "invalid_request_error", "");
+    };
+    let boundary = boundary.trim_matches('"');
+    let Some(file) = part(&body, boundary, "file") else {
+        return error(400, "`file` is missing.", "invalid_request_error", "file");
+    };
+    if part(&body, boundary, "model").is_none() {
+        return error(400, "`model` is missing.", "invalid_request_error", "model");
+    }
+    if hound::WavReader::new(Cursor::new(file)).is_err() {
+        return error(400, "Invalid file format.", "invalid_request_error", "file");
+    }
+    let term = part(&body, boundary, "prompt").map(String::from_utf8_lossy).unwrap_or_default().into_owned();
+    let text = lock(&seen.said).get_mut(&term).and_then(|texts| texts.pop_front()).unwrap_or_default();
+    json_response(200, &json!({"text": text}))
+}
+
+/// The content of a form's part (RFC 7578).
+fn part<'a>(body: &'a [u8], boundary: &str, name: &str) -> Option<&'a [u8]> {
+    let find = |from: usize, wanted: &[u8]| {
+        body[from..].windows(wanted.len()).position(|window| window == wanted).map(|at| from + at)
+    };
+    let head = find(0, format!("name=\"{name}\"").as_bytes())?;
+    let from = find(head, b"\r\n\r\n")? + 4;
+    let until = find(from, format!("\r\n--{boundary}").as_bytes())?;
+    Some(&body[from..until])
+}

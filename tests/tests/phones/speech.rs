@@ -1,0 +1,69 @@
+//! Conversations with a voice and a transcriber of a provider.
+use std::time::Duration;
+
+use serde_json::json;
+use sidetone_tests::fakes;
+use sidetone_tests::fakes::openai::speech::{CHAR_MS, voice};
+
+use crate::support::{Desk, GREETING, Person, texts};
+
+with_each_carrier!(a_person_talks_with_a_providers_voice, a_failed_voice_is_replaced_and_noted);
+
+/// A desk that speaks with this voice of the fake, and hears what the test announces.
+fn desk(provider: &'static str, voice: &str) -> (Desk, String) {
+    let desk = Desk::new(provider);
+    let term = format!("term {}", desk.number);
+    let assistant =
+        json!({"voice": voice, "transcriber": "fake/scribe", "keyterms": [term], "language": "en"});
+    desk.world.patch(&format!("/assistants/{}", desk.assistant.id), assistant).ok();
+    (desk, term)
+}
+
+/// Speaks in real time, with silence afterwards.
+fn speak(person: &Person, ms: u64) {
+    let rate = person.rate();
+    let mut samples = voice(120.0, ms, rate.hz());
+    samples.extend(vec![0; rate.frame_samples() * 50]);
+    person.say(&samples);
+}
+
+/// Waits until this much speech has been heard in total; a text lasts [`CHAR_MS`] a character.
+fn hears_ms(person: &Person, ms: u64) {
+    let rate_hz = u64::from(person.rate().hz());
+    person.hear_until("speech", |heard| (heard.len() as u64 * 1_000 / rate_hz >= ms).then_some(()));
+}
+
+fn a_person_talks_with_a_providers_voice(provider: &'static str) {
+    let (desk, term) = desk(provider, "fake/alto");
+    fakes::shared().will_hear(&term, &["When do you open on Saturday?"]);
+    let (id, mut person) = desk.connected();
+    let greeting_ms = GREETING.len() as u64 * CHAR_MS;
+    hears_ms(&person, greeting_ms);
+    speak(&person, 1_200);
+    // What the assistant says is known from the transcript; how long it lasts from its text.
+    let call = desk.until(&id, "answered", |call| texts(call, "assistant").len() == 2);
+    assert_eq!(texts(&call, "user"), ["When do you open on Saturday?"]);
+    let answer = texts(&call, "assistant")[1].to_owned();
+    std::thread::sleep(Duration::from_millis(100));
+    hears_ms(&person, greeting_ms + 300);
+    person.hang_up();
+    let call = desk.over(&id);
+    desk.expect(&call, &json!({"ended_reason": "user_hung_up", "fault": "none"}));
+    let costs = &call["costs"];
+    assert!(
+        costs["stt_microusd"].as_i64().unwrap() > 0 && costs["tts_microusd"].as_i64().unwrap() > 0,
+        "{costs}"
+    );
+    let row = call["transcript"].as_array().unwrap().iter().rfind(|row| row["role"] == "assistant").unwrap();
+    assert_eq!(row["interrupted"], true, "hung up in the middle: {row}");
+    assert_eq!(row["intended_text"].as_str().unwrap_or_default(), answer);
+}
+
+fn a_failed_voice_is_replaced_and_noted(provider: &'static str) {
+    let (desk, _) = desk(provider, "fake/page");
+    let (id, mut person) = desk.connected();
+    hears_ms(&person, GREETING.len() as u64 * CHAR_MS);
+    person.hang_up();
+    let call = desk.over(&id);
+    assert_eq!(texts(&call, "system").len(), 1, "{call}");
+}
