@@ -28,6 +28,10 @@ impl Events {
     pub(super) fn push(&mut self, event: TranscriberEvent) {
         if !matches!(event, TranscriberEvent::LikelyEnd(_) | TranscriberEvent::Resumed) {
             self.partial.clear();
+            // The words so far are of no use where all of them follow at once.
+            if matches!(self.waiting.back(), Some(TranscriberEvent::Partial(_))) {
+                self.waiting.pop_back();
+            }
         }
         self.waiting.push_back(event);
     }
@@ -121,9 +125,10 @@ mod tests {
             events.partial(format!("word {n}"));
         }
         events.partial(String::new());
+        assert_eq!(events.pop(), Some(TranscriberEvent::Partial("word 999".into())));
+        events.partial("word 1000".into());
         events.push(TranscriberEvent::Final("word".into()));
         events.partial("word".into());
-        assert_eq!(events.pop(), Some(TranscriberEvent::Partial("word 999".into())));
         assert_eq!(events.pop(), Some(TranscriberEvent::Final("word".into())));
         assert_eq!(events.pop(), Some(TranscriberEvent::Partial("word".into())));
         events.partial("word".into());

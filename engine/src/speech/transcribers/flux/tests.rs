@@ -134,7 +134,8 @@ fn silence_stands_in_for_audio_that_stopped() {
     call.sent();
     call.wait(2_100);
     let silence = call.sent_bytes();
-    assert!(silence.len() >= 8 * 1_900 && silence.iter().all(|byte| *byte == crate::speech::g711::SILENCE));
+    let silent = silence.iter().filter(|byte| **byte == crate::speech::g711::SILENCE).count();
+    assert_eq!((silence.len(), silent), (8 * 2_000, 8 * 1_960));
     assert_eq!(call.transcriber.billed_ms(), 1_000 + 400 + 2_000 - 40);
 }
 
@@ -212,7 +213,7 @@ fn a_flood_is_bounded() {
     let mut flood = Flux::new(&settings("flux-general-en"), Rate::Khz8);
     flood.hear(0, &[0; 8_000]);
     flood.arrived(0, 0, Arrival::Opened);
-    for n in 0..5_000 {
+    for n in 0..500 {
         let event = ["EndOfTurn", "EagerEndOfTurn", "TurnResumed", "Update"][n % 4];
         let text = info(event, 0, 0.0, &format!("{n} {}", "word ".repeat(5_000))).to_string();
         flood.arrived(0, 0, Arrival::Message(SocketMessage::Text(text)));
