@@ -101,10 +101,8 @@ impl Container {
         if head.starts_with(b"RIFF") && head.get(8..12) == Some(b"WAVE".as_slice()) {
             return self.wav_head(body);
         }
-        for (magic, name) in
-            [(b"ID3".as_slice(), "MP3"), (b"OggS", "Ogg"), (b"fLaC", "FLAC"), (b"RIFX", "big-endian WAV")]
-        {
-            if head.starts_with(magic) {
+        for (magic, name) in [("ID3", "MP3"), ("OggS", "Ogg"), ("fLaC", "FLAC"), ("RIFX", "big-endian WAV")] {
+            if head.starts_with(magic.as_bytes()) {
                 return Err(format!("{name} instead of audio samples"));
             }
         }

@@ -215,8 +215,8 @@ impl OpenAi {
 }
 
 impl Exchange {
-    /// Takes what arrived. `Some`: the exchange must be dropped.
-    fn arrived(&mut self, now_ms: i64, arrival: Arrival) -> Option<()> {
+    /// Takes what arrived. `true`: it is of no use, and the exchange must be dropped.
+    fn arrived(&mut self, now_ms: i64, arrival: Arrival) -> bool {
         let unusable = |what: String| lasting(format!("{PROVIDER} answered with {what}"));
         match arrival {
             Arrival::Head { status: status @ 200..300, headers } => {
@@ -225,7 +225,7 @@ impl Exchange {
                     Ok(container) => self.body = Body::Audio(container),
                     Err(what) => {
                         self.end = Some(Err(unusable(format!("status {status} and {what}"))));
-                        return Some(());
+                        return true;
                     }
                 }
             }
@@ -235,7 +235,7 @@ impl Exchange {
                     Ok(samples) => self.audio(now_ms, samples),
                     Err(what) => {
                         self.end = Some(Err(unusable(what)));
-                        return Some(());
+                        return true;
                     }
                 },
                 Body::Error(_, body) => {
@@ -263,7 +263,7 @@ impl Exchange {
             // Sockets have these.
             Arrival::Opened | Arrival::Message(_) | Arrival::Closed { .. } => {}
         }
-        None
+        false
     }
 
     fn audio(&mut self, now_ms: i64, samples: Vec<i16>) {
@@ -338,7 +338,7 @@ impl Synthesizer for OpenAi {
         if exchange.is_worth_repeating(&arrival) && !part.has_been_repeated {
             part.has_been_repeated = true;
             self.ask(now_ms, index);
-        } else if exchange.arrived(now_ms, arrival).is_some() {
+        } else if exchange.arrived(now_ms, arrival) {
             self.transmits.push_back(Transmit::Drop { id });
         } else if exchange.held.len() > HELD_SAMPLES_MAX && part.turn_ms.is_none() {
             // Too much to hold: asked for again when its turn comes.

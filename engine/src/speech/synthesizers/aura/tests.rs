@@ -156,8 +156,8 @@ fn a_refused_key_fails_the_line_at_once_and_names_the_operator() {
     let mut bench = bench();
     bench.line(1, "One.");
     let (id, _) = bench.connect();
-    let body = r#"{"err_code":"INVALID_AUTH","err_msg":"Invalid credentials for key-1 at api.example.com."}"#
-        .to_owned();
+    let body =
+        r#"{"err_code":"INVALID_AUTH","err_msg":"Invalid credentials at api.example.com."}"#.to_owned();
     bench.arrive(id, Arrival::Failed(ExchangeFailure::Rejected { status: 401, body }));
     let failure = bench.failure(1);
     assert_eq!((failure.fault, failure.is_temporary), (SpeechFault::Operator, false));
