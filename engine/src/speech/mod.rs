@@ -13,8 +13,8 @@ pub mod speakable;
 pub mod synthesizer;
 pub mod tone;
 pub mod transcriber;
+pub mod vocabulary;
 pub mod voice_activity;
-pub mod words;
 
 /// Whether a voice (`provider/name`) works on the telephone. Providers' voices are not supported yet.
 pub fn can_speak(voice: &str) -> bool {
