@@ -1,5 +1,5 @@
 //! Acknowledgements: what listeners say to show that they listen, without wanting to speak themselves.
-use super::words::{vocabulary, words_of};
+use super::vocabulary::{Vocabulary, words_of};
 
 /// Most words of an acknowledgement.
 const WORDS_MAX: usize = 2;
@@ -20,7 +20,7 @@ pub fn is_backchannel(text: &str, language: &str) -> bool {
     if words.is_empty() || words.len() > WORDS_MAX || text.contains(['?', '？', '؟']) {
         return false;
     }
-    let known = vocabulary(language).acknowledgements;
+    let known = Vocabulary::of(language).acknowledgements;
     known.contains(&words.join(" ").as_str()) || words.iter().all(|word| known.contains(&word.as_str()))
 }
 

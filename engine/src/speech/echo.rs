@@ -1,5 +1,5 @@
 //! The assistant's own words that come back from the person's telephone.
-use super::words::words_of;
+use super::vocabulary::words_of;
 
 /// A few equal words may be a choice ("Tuesday") or a repetition by the person; from this many on they are echo.
 const CERTAIN_WORDS: usize = 3;

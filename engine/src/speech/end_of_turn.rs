@@ -1,5 +1,5 @@
 //! When a person has finished speaking: from silence, and from what was said.
-use super::words::{Vocabulary, vocabulary, words_of};
+use super::vocabulary::{Vocabulary, words_of};
 
 /// How long to wait for more, in ms since the person last spoke.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,7 +64,7 @@ pub struct TurnSoFar<'a> {
 /// ```
 #[must_use]
 pub fn turn_ends_at_ms(patience: Patience, turn: &TurnSoFar) -> i64 {
-    let wait_ms = match Ending::of(turn.text, turn.expected, vocabulary(turn.language)) {
+    let wait_ms = match Ending::of(turn.text, turn.expected, Vocabulary::of(turn.language)) {
         Ending::Complete => patience.min_ms,
         // Many transcribers write no punctuation: half-way.
         Ending::Open => i64::midpoint(patience.min_ms, patience.unfinished_ms),

@@ -1,7 +1,7 @@
 //! What a person heard of a line when its playback stopped.
 use super::speakable::Speakable;
 use super::synthesizer::WordTime;
-use super::words::is_word_by_itself;
+use super::vocabulary::is_word_by_itself;
 
 /// How long a character takes when nothing is known yet: a slow speaker, so that too little counts as heard.
 const CHAR_MS: i64 = 75;

@@ -73,6 +73,8 @@ pub struct Player {
     progress_at_ms: i64,
     /// When waiting frames are sent next.
     send_at_ms: Option<i64>,
+    /// Whether a line may be over: a mark was returned, or a line has become complete.
+    has_news: bool,
     /// Frames that were heard and not taken.
     recorded: VecDeque<HeardFrame>,
     is_recorded: bool,
@@ -97,6 +99,7 @@ impl Player {
             unmarked_ms: 0,
             progress_at_ms: 0,
             send_at_ms: None,
+            has_news: false,
             recorded: VecDeque::new(),
             is_recorded,
         }
@@ -124,6 +127,7 @@ impl Player {
     pub fn finish_line(&mut self, line: LineId) {
         let Some(last) = self.lines.iter_mut().find(|known| known.id == line) else { return };
         last.is_complete = true;
+        self.has_news = true;
         if !self.partial.is_empty() {
             let mut frame = std::mem::take(&mut self.partial);
             frame.resize(self.rate.frame_samples(), 0);
@@ -136,6 +140,7 @@ impl Player {
     pub fn played(&mut self, now_ms: i64, mark: u64) {
         self.playback.played(now_ms, mark);
         self.progress_at_ms = now_ms;
+        self.has_news = true;
         self.advance(now_ms);
     }
 
@@ -145,6 +150,7 @@ impl Player {
             self.mark_sent(now_ms);
             self.playback.all_played(now_ms);
             self.progress_at_ms = now_ms;
+            self.has_news = true;
         }
         self.advance(now_ms);
     }
@@ -176,10 +182,13 @@ impl Player {
         progress
     }
 
-    /// The lines whose playback is over, in order.
+    /// The lines whose playback is over, in order. The clock alone does not end a line: its mark does.
     pub fn take_played(&mut self, now_ms: i64) -> Vec<LineProgress> {
         self.advance(now_ms);
         let mut over = Vec::new();
+        if !std::mem::take(&mut self.has_news) {
+            return over;
+        }
         while let Some(line) = self.lines.front().filter(|line| line.is_complete && line.until <= self.heard)
         {
             over.push(self.progress_of(line, line.until));

@@ -1,5 +1,5 @@
 //! Divides the text of a model into sentences while it arrives.
-use super::words::is_word_by_itself;
+use super::vocabulary::is_word_by_itself;
 
 /// Shorter sentences are joined with the next: a voice sounds better with more of the text.
 const MIN_LENGTH: usize = 20;

@@ -278,10 +278,17 @@ impl<'a> Scanner<'a> {
 
 /// Whether a character is an emoji or only changes how another one looks.
 const fn is_silent(character: char) -> bool {
-    matches!(character, '\u{1f000}'..='\u{1fbff}' | '\u{2600}'..='\u{27bf}' | '\u{2b00}'..='\u{2bff}' | '\u{fe00}'..='\u{fe0f}'
-        | '\u{20e3}' | '\u{e0020}'..='\u{e007f}' | '\u{200b}' | '\u{2060}' | '\u{feff}')
-        // Joins emoji; between letters it belongs to some scripts, and a voice ignores it in all others.
-        || character == '\u{200d}'
+    matches!(
+        character,
+        '\u{1f000}'..='\u{1fbff}'
+            | '\u{2600}'..='\u{27bf}'
+            | '\u{2b00}'..='\u{2bff}'
+            | '\u{fe00}'..='\u{fe0f}'
+            | '\u{20e3}'
+            | '\u{e0020}'..='\u{e007f}'
+            // Invisible. One joins emoji; between letters a voice does not need it.
+            | '\u{200b}' | '\u{200d}' | '\u{2060}' | '\u{feff}'
+    )
 }
 
 /// The target of a link that begins here.

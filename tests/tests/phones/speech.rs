@@ -2,8 +2,9 @@
 use std::time::Duration;
 
 use serde_json::json;
+use sidetone_engine::speech::speech_like::speech_like;
 use sidetone_tests::fakes;
-use sidetone_tests::fakes::openai::speech::{CHAR_MS, voice};
+use sidetone_tests::fakes::openai::speech::CHAR_MS;
 
 use crate::support::{Desk, GREETING, Person, texts};
 
@@ -20,24 +21,24 @@ fn desk(provider: &'static str, voice: &str) -> (Desk, String) {
 }
 
 /// Speaks in real time, with silence afterwards.
-fn speak(person: &Person, ms: u64) {
+fn speak(person: &Person, ms: i64) {
     let rate = person.rate();
-    let mut samples = voice(120.0, ms, rate.hz());
+    let mut samples = speech_like(ms, rate, 120.0);
     samples.extend(vec![0; rate.frame_samples() * 50]);
     person.say(&samples);
 }
 
 /// Waits until this much speech has been heard in total; a text lasts [`CHAR_MS`] a character.
-fn hears_ms(person: &Person, ms: u64) {
-    let rate_hz = u64::from(person.rate().hz());
-    person.hear_until("speech", |heard| (heard.len() as u64 * 1_000 / rate_hz >= ms).then_some(()));
+fn hears_ms(person: &Person, ms: i64) {
+    let rate = person.rate();
+    person.hear_until("speech", |heard| (rate.ms_of(heard.len()) >= ms).then_some(()));
 }
 
 fn a_person_talks_with_a_providers_voice(provider: &'static str) {
     let (desk, term) = desk(provider, "fake/alto");
     fakes::shared().will_hear(&term, &["When do you open on Saturday?"]);
     let (id, mut person) = desk.connected();
-    let greeting_ms = GREETING.len() as u64 * CHAR_MS;
+    let greeting_ms = GREETING.len() as i64 * CHAR_MS;
     hears_ms(&person, greeting_ms);
     speak(&person, 1_200);
     // What the assistant says is known from the transcript; how long it lasts from its text.
@@ -62,7 +63,7 @@ fn a_person_talks_with_a_providers_voice(provider: &'static str) {
 fn a_failed_voice_is_replaced_and_noted(provider: &'static str) {
     let (desk, _) = desk(provider, "fake/page");
     let (id, mut person) = desk.connected();
-    hears_ms(&person, GREETING.len() as u64 * CHAR_MS);
+    hears_ms(&person, GREETING.len() as i64 * CHAR_MS);
     person.hang_up();
     let call = desk.over(&id);
     assert_eq!(texts(&call, "system").len(), 1, "{call}");

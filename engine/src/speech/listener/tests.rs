@@ -1,5 +1,6 @@
 //! Scenarios with a scripted transcriber and a sound that the detector takes for a voice.
 use super::*;
+use crate::speech::speech_like::speech_like;
 
 /// A transcriber that answers every utterance with the next of its texts, when it is told to.
 #[derive(Default)]
@@ -60,10 +61,10 @@ impl Scene {
     }
 
     fn hear(&mut self, ms: i64, is_voice: bool) {
-        for _ in 0..ms / 20 {
-            let samples = if is_voice { voice(self.now_ms) } else { vec![0; 320] };
+        let sound = if is_voice { speech_like(ms, Rate::Khz16, 120.0) } else { vec![0; (ms * 16) as usize] };
+        for samples in sound.chunks_exact(320) {
             self.now_ms += 20;
-            self.listener.hear(self.now_ms, &samples);
+            self.listener.hear(self.now_ms, samples);
             self.listener.tick(self.now_ms);
             while let Some(heard) = self.listener.poll_heard() {
                 self.heard.push((self.now_ms, heard));
@@ -76,40 +77,14 @@ impl Scene {
     }
 
     fn said(&self) -> Vec<(i64, &str)> {
-        let said = |(at_ms, heard): &'_ (i64, Heard)| match heard {
-            Heard::Said { .. } => Some(*at_ms),
-            _ => None,
-        };
         self.heard
             .iter()
-            .filter_map(|one| {
-                let at_ms = said(one)?;
-                match &one.1 {
-                    Heard::Said { text, .. } => Some((at_ms, text.as_str())),
-                    _ => None,
-                }
+            .filter_map(|(at_ms, heard)| match heard {
+                Heard::Said { text, .. } => Some((*at_ms, text.as_str())),
+                _ => None,
             })
             .collect()
     }
-}
-
-/// 20 ms of a voiced sound: a fundamental of 120 Hz with formants, whose loudness changes four times a second.
-fn voice(at_ms: i64) -> Vec<i16> {
-    (0..320)
-        .map(|n| {
-            let t = at_ms as f64 / 1_000.0 + f64::from(n) / 16_000.0;
-            let sum: f64 = (1..30)
-                .map(|harmonic| {
-                    let hz = 120.0 * f64::from(harmonic);
-                    let near = |formant: f64, width: f64| (-((hz - formant) / width).powi(2)).exp();
-                    let level = near(600.0, 150.0) + 0.6 * near(1_200.0, 200.0) + 0.3 * near(2_500.0, 300.0);
-                    level * (std::f64::consts::TAU * hz * t).sin()
-                })
-                .sum();
-            let loudness = 0.6 + 0.4 * (std::f64::consts::TAU * 4.0 * t).sin();
-            (sum * loudness * 5_000.0) as i16
-        })
-        .collect()
 }
 
 #[test]

@@ -33,7 +33,7 @@ fn a_line_is_over_when_its_last_mark_returns() {
     assert_eq!(over, [LineProgress { line: 1, heard_ms: 600, audio_ms: 600, is_complete: true }]);
     assert!(!player.is_playing());
     let heard: Vec<_> = player.take_heard().collect();
-    assert_eq!((heard.len(), heard[0].until_ms, heard[29].until_ms), (30, 1_040, 1_620));
+    assert_eq!((heard.len(), heard[0].until_ms, heard[29].until_ms), (30, 1_020, 1_620));
 }
 
 #[test]

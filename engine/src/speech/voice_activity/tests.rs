@@ -4,18 +4,10 @@ use std::f64::consts::TAU;
 use proptest::prelude::*;
 
 use super::*;
+use crate::speech::speech_like::speech_like;
 use crate::speech::tone::ToneEncoder;
 
 const RATES: [Rate; 3] = [Rate::Khz8, Rate::Khz16, Rate::Khz24];
-
-/// Frequencies of the three resonances of vowels as in "father", "see", "you", "bed", "go".
-const VOWELS: [[f64; 3]; 5] = [
-    [730.0, 1_090.0, 2_440.0],
-    [270.0, 2_290.0, 3_010.0],
-    [300.0, 870.0, 2_240.0],
-    [530.0, 1_840.0, 2_480.0],
-    [450.0, 800.0, 2_830.0],
-];
 
 fn samples_of(ms: i64, rate: Rate) -> usize {
     ms as usize * rate.hz() as usize / 1_000
@@ -45,36 +37,8 @@ fn chord(ms: i64, rate: Rate, frequencies: &[f64]) -> Vec<i16> {
         .collect()
 }
 
-/// Speech-like sound: a vowel every 180 ms.
 fn speech(ms: i64, rate: Rate) -> Vec<i16> {
-    let hz = f64::from(rate.hz());
-    let mut phase = 0.0;
-    let mut resonators = [[0.0_f64; 2]; 3];
-    let mut sound: Vec<f64> = Vec::new();
-    for place in 0..samples_of(ms, rate) {
-        let time = place as f64 / hz;
-        let syllable = time / 0.18;
-        let within = syllable.fract();
-        let pitch = 120.0 + 25.0 * (TAU * 0.7 * time).sin() + 6.0 * (TAU * 5.0 * time).sin();
-        phase += pitch / hz;
-        let pulse = if phase >= 1.0 { 1.0 } else { 0.0 };
-        phase -= pulse;
-        let [from, to] = [0, 1].map(|next| VOWELS[(syllable as usize + next) % VOWELS.len()]);
-        let loud = 0.3 + 0.7 * (TAU / 2.0 * within).sin();
-        let mut sum = 0.0;
-        for (which, state) in resonators.iter_mut().enumerate() {
-            let glide = ((within - 0.6) / 0.4).max(0.0);
-            let frequency = from[which] + (to[which] - from[which]) * glide;
-            let radius = (-TAU / 2.0 * (60.0 + 40.0 * which as f64) / hz).exp();
-            let next = pulse * loud + 2.0 * radius * (TAU * frequency / hz).cos() * state[0]
-                - radius * radius * state[1];
-            *state = [next, state[0]];
-            sum += next / (1.0 + which as f64);
-        }
-        sound.push(sum);
-    }
-    let loudest = sound.iter().fold(1e-9_f64, |loudest, sample| loudest.max(sample.abs()));
-    sound.iter().map(|sample| (sample / loudest * 16_000.0) as i16).collect()
+    speech_like(ms, rate, 120.0)
 }
 
 /// What is detected in a sound after half a second of silence and before a whole one, in ms.

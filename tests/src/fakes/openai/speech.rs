@@ -11,37 +11,13 @@ use axum::response::Response;
 use bytes::Bytes;
 use futures_util::stream;
 use serde_json::{Value, json};
+use sidetone_engine::speech::audio::Rate;
+use sidetone_engine::speech::speech_like::speech_like;
 
 use super::{Seen, error, json_response, lock, raw, wrong_key};
 
-/// The rate of `response_format: "pcm"`.
-const RATE_HZ: u32 = 24_000;
 /// How long a character takes.
-pub const CHAR_MS: u64 = 60;
-
-/// A voice-like sound: harmonics of `pitch_hz` with the formants of a vowel, in syllables of a quarter of a second.
-#[must_use]
-pub fn voice(pitch_hz: f64, ms: u64, rate_hz: u32) -> Vec<i16> {
-    let samples = ms * u64::from(rate_hz) / 1_000;
-    let near = |hz: f64, formant: f64, width: f64| (-((hz - formant) / width).powi(2)).exp();
-    let harmonics: Vec<(f64, f64)> = (1..30)
-        .map(|n| f64::from(n) * pitch_hz)
-        .filter(|hz| *hz < f64::from(rate_hz) / 2.5)
-        .map(|hz| {
-            let level =
-                near(hz, 600.0, 150.0) + 0.6 * near(hz, 1_200.0, 200.0) + 0.3 * near(hz, 2_500.0, 300.0);
-            (hz, level)
-        })
-        .collect();
-    (0..samples)
-        .map(|n| {
-            let t = n as f64 / f64::from(rate_hz);
-            let wave = |hz: f64| (std::f64::consts::TAU * hz * t).sin();
-            let sum: f64 = harmonics.iter().map(|(hz, level)| level * wave(*hz)).sum();
-            (sum * (0.6 + 0.4 * wave(4.0)) * 5_000.0) as i16
-        })
-        .collect()
-}
+pub const CHAR_MS: i64 = 60;
 
 pub(super) async fn speech(headers: HeaderMap, body: Bytes) -> Response {
     if let Some(refusal) = wrong_key(&headers) {
@@ -60,7 +36,7 @@ pub(super) async fn speech(headers: HeaderMap, body: Bytes) -> Response {
     if text.is_empty() || body["response_format"] != "pcm" {
         return error(400, "Invalid input.", "invalid_request_error", "input");
     }
-    let samples = voice(200.0, text.chars().count() as u64 * CHAR_MS, RATE_HZ);
+    let samples = speech_like(text.chars().count() as i64 * CHAR_MS, Rate::Khz24, 200.0);
     let bytes: Vec<u8> = samples.iter().flat_map(|sample| sample.to_le_bytes()).collect();
     // Pieces of an odd size, as servers send them.
     let pieces: Vec<_> =

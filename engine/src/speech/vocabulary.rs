@@ -4,7 +4,7 @@
 /// without spaces between words are words of their own.
 ///
 /// ```
-/// use sidetone_engine::speech::words::words_of;
+/// use sidetone_engine::speech::vocabulary::words_of;
 ///
 /// assert_eq!(words_of("Uh-huh… I’m Ann!"), ["uh-huh", "i'm", "ann"]);
 /// assert_eq!(words_of("你好"), ["你", "好"]);
@@ -44,7 +44,14 @@ pub fn words_of(text: &str) -> Vec<String> {
 /// Whether a character belongs to a script that has no spaces between words: Chinese and Japanese.
 #[must_use]
 pub const fn is_word_by_itself(character: char) -> bool {
-    matches!(character, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{2fa1f}')
+    matches!(
+        character,
+        '\u{3040}'..='\u{30ff}'
+            | '\u{3400}'..='\u{4dbf}'
+            | '\u{4e00}'..='\u{9fff}'
+            | '\u{f900}'..='\u{faff}'
+            | '\u{20000}'..='\u{2fa1f}'
+    )
 }
 
 /// What words of one language say about a conversation. All are written as [`words_of`] gives them.
@@ -53,7 +60,7 @@ pub struct Vocabulary {
     /// Somebody who says one of these last goes on: conjunctions, articles, hesitation, and such prepositions and pronouns as
     /// rarely end a sentence.
     pub unfinished: &'static [&'static str],
-    /// Complete answers of one or two words.
+    /// Complete answers of a few words.
     pub answers: &'static [&'static str],
     /// What listeners say to show that they listen, also two words at a time.
     pub acknowledgements: &'static [&'static str],
@@ -61,12 +68,18 @@ pub struct Vocabulary {
     pub digits: &'static [&'static str],
 }
 
-/// The vocabulary of a language, given as a BCP 47 tag (`en`, `de-CH`). Other languages have an empty one.
-#[must_use]
-pub fn vocabulary(language: &str) -> &'static Vocabulary {
-    let primary = language.split(['-', '_']).next().unwrap_or_default();
-    let known = [("en", &ENGLISH), ("de", &GERMAN), ("es", &SPANISH), ("fr", &FRENCH)];
-    known.into_iter().find(|(tag, _)| primary.eq_ignore_ascii_case(tag)).map_or(&NEUTRAL, |(_, words)| words)
+impl Vocabulary {
+    /// The vocabulary of a language, given as a BCP 47 tag (`en`, `de-CH`). All others share one that is
+    /// almost empty.
+    #[must_use]
+    pub fn of(language: &str) -> &'static Self {
+        let primary = language.split(['-', '_']).next().unwrap_or_default();
+        let known = [("en", &ENGLISH), ("de", &GERMAN), ("es", &SPANISH), ("fr", &FRENCH)];
+        known
+            .into_iter()
+            .find(|(tag, _)| primary.eq_ignore_ascii_case(tag))
+            .map_or(&NEUTRAL, |(_, words)| words)
+    }
 }
 
 /// Nothing is known of the language.
@@ -440,7 +453,7 @@ mod tests {
     #[test]
     fn every_entry_is_written_as_it_is_looked_up() {
         for language in ["en", "de", "es", "fr", "tlh"] {
-            let words = vocabulary(language);
+            let words = Vocabulary::of(language);
             for entry in [words.unfinished, words.answers, words.acknowledgements, words.digits].concat() {
                 let looked_up = words_of(entry).join(" ");
                 assert_eq!(looked_up, entry, "{language}");
@@ -450,10 +463,10 @@ mod tests {
 
     #[test]
     fn a_tag_selects_by_its_language() {
-        assert_eq!(vocabulary("de-CH"), &GERMAN);
-        assert_eq!(vocabulary("EN_us"), &ENGLISH);
-        assert_eq!(vocabulary(""), &NEUTRAL);
-        assert_eq!(vocabulary("enx"), &NEUTRAL);
+        assert_eq!(Vocabulary::of("de-CH"), &GERMAN);
+        assert_eq!(Vocabulary::of("EN_us"), &ENGLISH);
+        assert_eq!(Vocabulary::of(""), &NEUTRAL);
+        assert_eq!(Vocabulary::of("enx"), &NEUTRAL);
     }
 
     #[test]
