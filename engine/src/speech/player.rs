@@ -146,7 +146,7 @@ impl Player {
 
     /// Treats all sent audio as played when the line returns no marks, or has lost them: otherwise playback would never end.
     pub fn tick(&mut self, now_ms: i64) {
-        if self.sent > 0 && now_ms >= self.marks_are_late_at_ms() {
+        if self.awaits_marks() && now_ms >= self.marks_are_late_at_ms() {
             self.mark_sent(now_ms);
             self.playback.all_played(now_ms);
             self.progress_at_ms = now_ms;
@@ -228,9 +228,6 @@ impl Player {
             return None;
         }
         let frame = self.unheard.get(self.sent)?.clone();
-        if self.sent == 0 && self.unmarked_ms == 0 {
-            self.progress_at_ms = now_ms;
-        }
         self.sent += 1;
         self.unmarked_ms += FRAME_MS;
         self.progress_at_ms = now_ms;
@@ -240,7 +237,7 @@ impl Player {
     /// When [`tick`](Self::tick) and [`poll_output`](Self::poll_output) are due.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<i64> {
-        let marks = (self.sent > 0).then(|| self.marks_are_late_at_ms());
+        let marks = self.awaits_marks().then(|| self.marks_are_late_at_ms());
         [marks, self.send_at_ms].into_iter().flatten().min()
     }
 
@@ -314,6 +311,10 @@ impl Player {
             audio_ms: (line.until - line.from) * FRAME_MS,
             is_complete: line.is_complete,
         }
+    }
+
+    fn awaits_marks(&self) -> bool {
+        self.unmarked_ms > 0 || !self.playback.is_idle()
     }
 
     const fn marks_are_late_at_ms(&self) -> i64 {

@@ -121,6 +121,7 @@ fn an_unfinished_sentence_waits_for_its_end() {
 #[test]
 fn speech_without_words_is_no_turn() {
     let mut scene = Scene::new();
+    scene.hear(500, false);
     scene.hear(600, true);
     scene.hear(300, false);
     scene.transcribed(TranscriberEvent::Final(String::new()));
