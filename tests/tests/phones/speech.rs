@@ -1,6 +1,4 @@
 //! Conversations with a voice and a transcriber of a provider.
-use std::time::Duration;
-
 use serde_json::json;
 use sidetone_engine::speech::speech_like::speech_like;
 use sidetone_tests::fakes;
@@ -41,15 +39,11 @@ fn a_person_talks_with_a_providers_voice(provider: &'static str) {
     let greeting_ms = GREETING.len() as i64 * CHAR_MS;
     hears_ms(&person, greeting_ms);
     speak(&person, 1_200);
-    // What the assistant says is known from the transcript; how long it lasts from its text.
-    let call = desk.until(&id, "answered", |call| texts(call, "assistant").len() == 2);
-    assert_eq!(texts(&call, "user"), ["When do you open on Saturday?"]);
-    let answer = texts(&call, "assistant")[1].to_owned();
-    std::thread::sleep(Duration::from_millis(100));
-    hears_ms(&person, greeting_ms + 300);
+    hears_ms(&person, greeting_ms + 600);
     person.hang_up();
     let call = desk.over(&id);
     desk.expect(&call, &json!({"ended_reason": "user_hung_up", "fault": "none"}));
+    assert_eq!(texts(&call, "user"), ["When do you open on Saturday?"]);
     let costs = &call["costs"];
     assert!(
         costs["stt_microusd"].as_i64().unwrap() > 0 && costs["tts_microusd"].as_i64().unwrap() > 0,
@@ -57,7 +51,8 @@ fn a_person_talks_with_a_providers_voice(provider: &'static str) {
     );
     let row = call["transcript"].as_array().unwrap().iter().rfind(|row| row["role"] == "assistant").unwrap();
     assert_eq!(row["interrupted"], true, "hung up in the middle: {row}");
-    assert_eq!(row["intended_text"].as_str().unwrap_or_default(), answer);
+    assert!(row["intended_text"].as_str().unwrap_or_default().contains("open at ten"), "{row}");
+    assert!(texts(&call, "assistant").starts_with(&[GREETING]), "{call}");
 }
 
 fn a_failed_voice_is_replaced_and_noted(provider: &'static str) {
