@@ -51,6 +51,7 @@ impl Services {
         let rows = [
             delete_idempotency_keys(now_ms - IDEMPOTENCY_WINDOW_MS),
             delete_tokens(now_ms),
+            delete_carrier_tokens(now_ms),
             delete_events_of_deliveries(&deliveries),
             delete_deliveries(&deliveries),
             delete_lone_events(&lone_events, &deliveries),
@@ -58,8 +59,8 @@ impl Services {
             // What was abandoned is among these.
             due,
         ];
-        let [keys, tokens, _, deliveries, events, _, due] = self.write(rows).await?;
-        let removed = [keys, tokens, deliveries, events].iter().any(|rows| !is_empty(rows));
+        let [keys, tokens, carriers, _, deliveries, events, _, due] = self.write(rows).await?;
+        let removed = [keys, tokens, carriers, deliveries, events].iter().any(|rows| !is_empty(rows));
         let failed = self.remove_recordings(&due).await?;
         let more = self.apply_retention(now_ms).await?;
         Ok((Round { more: more || removed || !is_empty(&due) }, failed.map(Fault::from)))
@@ -104,6 +105,16 @@ fn delete_tokens(now_ms: i64) -> Statement {
     sql!(
         "DELETE FROM used_test_tokens WHERE id IN (
            SELECT id FROM used_test_tokens WHERE expires_at <= :now ORDER BY expires_at LIMIT CAST(:most AS INTEGER)) RETURNING 1 AS gone",
+        now = now_ms,
+        most = SWEEP_ROWS_MAX
+    )
+}
+
+/// As above.
+fn delete_carrier_tokens(now_ms: i64) -> Statement {
+    sql!(
+        "DELETE FROM carrier_tokens WHERE (provider, id) IN (
+           SELECT provider, id FROM carrier_tokens WHERE expires_at <= :now ORDER BY expires_at LIMIT CAST(:most AS INTEGER)) RETURNING 1 AS gone",
         now = now_ms,
         most = SWEEP_ROWS_MAX
     )

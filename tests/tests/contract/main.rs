@@ -18,6 +18,7 @@ mod erasing;
 mod error_messages;
 mod every_operation;
 mod faults;
+mod grants;
 mod hosts;
 mod keys;
 mod knowledge;

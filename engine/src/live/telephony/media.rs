@@ -40,7 +40,7 @@ pub async fn open(
         body: &[],
         now_ms: services.ports().clock.now_ms(),
     };
-    verify(services, carrier.check_media(&callback)).await?;
+    verify(services, provider, &callback, carrier.check_media(&callback)).await?;
     let Some(token) = CallToken::read(&services.config().secret, Purpose::Media, token) else {
         let message = "This is not the media socket of a call: this service did not issue its address.";
         return Err(Error::new(Code::InvalidToken, message).into());
