@@ -9,6 +9,7 @@ CREATE INDEX calls_by_duration_ms ON calls (workspace_id, duration_ms, seq, grou
 CREATE INDEX calls_by_ended_at ON calls (workspace_id, ended_at, seq, group_id, started_at);
 CREATE INDEX calls_by_group ON calls (group_id, started_at);
 CREATE INDEX calls_by_started_at ON calls (workspace_id, started_at, seq, group_id, duration_ms, cost_microusd);
+CREATE INDEX carrier_tokens_by_expiry ON carrier_tokens (expires_at);
 CREATE INDEX deliveries_by_due ON deliveries (webhook_id, due_at, id) WHERE due_at IS NOT NULL;
 CREATE INDEX deliveries_by_event ON deliveries (event_id);
 CREATE INDEX deliveries_by_status ON deliveries (workspace_id, webhook_id, status, id);
@@ -155,6 +156,15 @@ CREATE TABLE calls (
   transcript_bytes INTEGER NOT NULL,
   simulation_run_id TEXT
 , llm_uncounted_answers INTEGER NOT NULL DEFAULT 0) STRICT;
+CREATE TABLE carrier_tokens (
+  provider TEXT NOT NULL,
+  -- The carrier's id of the token.
+  id TEXT NOT NULL,
+  -- SHA-256 of method, URL and body.
+  request TEXT NOT NULL,
+  expires_at INTEGER NOT NULL,
+  PRIMARY KEY (provider, id)
+) STRICT, WITHOUT ROWID;
 CREATE TABLE conversation_journal (
   workspace_id TEXT NOT NULL REFERENCES workspaces (id),
   conversation_id TEXT NOT NULL,
