@@ -70,23 +70,28 @@ pub fn receive(stream: TcpStream, head_only: bool) -> io::Result<Reply> {
         let name = HeaderName::from_bytes(name.as_bytes()).map_err(io::Error::other)?;
         headers.append(name, HeaderValue::from_bytes(value.trim().as_bytes()).map_err(io::Error::other)?);
     }
+    let body = if head_only { Vec::new() } else { body(&mut reader, &headers)? };
+    Ok(Reply::new(status, headers, body.into()))
+}
+
+/// Reads the body that follows a head.
+pub fn body(reader: &mut impl BufRead, headers: &HeaderMap) -> io::Result<Vec<u8>> {
     let chunked = headers.get("transfer-encoding").is_some();
     let length = headers.get("content-length").and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
     let mut body = Vec::new();
     match length {
-        _ if head_only => {}
         Some(length) => {
             reader.take(length).read_to_end(&mut body)?;
             if body.len() as u64 != length {
                 return Err(malformed("the body is cut off"));
             }
         }
-        None if chunked => body = chunks(&mut reader)?,
+        None if chunked => body = chunks(reader)?,
         None => {
             reader.read_to_end(&mut body)?;
         }
     }
-    Ok(Reply::new(status, headers, body.into()))
+    Ok(body)
 }
 
 fn chunks(reader: &mut impl BufRead) -> io::Result<Vec<u8>> {
