@@ -26,6 +26,7 @@ mod lists;
 mod live;
 mod mcp;
 mod mcp_batches;
+mod memory;
 mod model_costs;
 mod model_faults;
 mod neighbours;
