@@ -1,10 +1,11 @@
 //! A minimal HTTP/1.1 client that can also send invalid requests.
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue};
+use tokio::net::TcpSocket;
 
 use crate::reply::Reply;
 
@@ -45,6 +46,36 @@ pub fn begin(address: SocketAddr, request: &http::Request<Bytes>) -> io::Result<
 /// Opens a connection for a test that writes raw bytes.
 pub fn connect(address: SocketAddr) -> io::Result<TcpStream> {
     let stream = TcpStream::connect(address)?;
+    stream.set_nodelay(true)?;
+    stream.set_read_timeout(Some(Duration::from_millis(ANSWER_MS)))?;
+    stream.set_write_timeout(Some(Duration::from_millis(ANSWER_MS)))?;
+    Ok(stream)
+}
+
+/// Opens a connection from this address of this machine, which has all of 127.0.0.0/8.
+pub fn connect_from(source: Ipv4Addr, address: SocketAddr) -> io::Result<TcpStream> {
+    connect_with(source, address, None)
+}
+
+/// The same, for a client that takes as few bytes as the system allows until it reads them.
+pub fn connect_slowly(source: Ipv4Addr, address: SocketAddr) -> io::Result<TcpStream> {
+    const BUFFER_BYTES: u32 = 4_096;
+    connect_with(source, address, Some(BUFFER_BYTES))
+}
+
+/// The standard library binds no connecting socket.
+fn connect_with(source: Ipv4Addr, address: SocketAddr, buffer_bytes: Option<u32>) -> io::Result<TcpStream> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
+    let stream = runtime.block_on(async {
+        let socket = TcpSocket::new_v4()?;
+        socket.bind(SocketAddr::from((source, 0)))?;
+        if let Some(bytes) = buffer_bytes {
+            socket.set_recv_buffer_size(bytes)?;
+        }
+        socket.connect(address).await
+    })?;
+    let stream = stream.into_std()?;
+    stream.set_nonblocking(false)?;
     stream.set_nodelay(true)?;
     stream.set_read_timeout(Some(Duration::from_millis(ANSWER_MS)))?;
     stream.set_write_timeout(Some(Duration::from_millis(ANSWER_MS)))?;
