@@ -223,6 +223,10 @@ pub const SWEEP_ROWS_MAX: i64 = 500;
 pub const SWEEP_BYTES_MAX: i64 = 8 * 1024 * 1024;
 /// Events without deliveries that one round removes.
 pub const SWEEP_LONE_EVENTS_MAX: i64 = 50;
+/// Events of earlier versions whose call one round finds out; their sizes are unknown, so they are few.
+pub const SWEEP_UNREAD_EVENTS_MAX: i64 = 50;
+/// How long after the end of a deleted call its carrier may still report a price, which then counts.
+pub const LATE_PRICE_MS: i64 = 24 * 60 * 60 * 1000;
 /// Longest retention of calls and recordings that a workspace can set, in days.
 pub const RETENTION_DAYS_MAX: u64 = 3_650;
 /// Workspaces per sweep whose calls, or recordings, are older than they are kept; the rest waits for the next sweep.
