@@ -31,8 +31,8 @@ const CEILING_OF_OTHERS: i64 = 20_000;
 fn live(seed: u64) -> Findings {
     let mut settings = outside::settings();
     settings.extend(TelnyxWire.settings("http://telnyx.example"));
-    // Room for about two hundred conversations, which the greedy want for themselves.
-    settings.push(("SIDETONE_MEMORY_MB", "64".to_owned()));
+    // Room for about a hundred and fifty conversations, which the greedy want for themselves.
+    settings.push(("SIDETONE_MEMORY_MB", "48".to_owned()));
     let mut service = Service::start(&settings, seed);
     let mut choices = Choices(seed);
     let characters = plan::characters(&mut choices);
@@ -58,12 +58,6 @@ fn live(seed: u64) -> Findings {
             count_at_ms += COUNT_MS;
         }
         service.run_until(at_ms);
-        eprintln!(
-            "CPU {:?} at {} h: {number} {:?} {act:?}",
-            cpu(),
-            (at_ms - START_MS) as f64 / 3.6e6,
-            characters[number]
-        );
         workspaces[number].act(&mut service, &mut plan, &act);
     }
     service.run_until(END_MS);
@@ -90,10 +84,4 @@ fn a_day_without_starvation_or_passed_ceilings_and_the_same_again() {
     day.nothing_is_left_but_what_its_own_workspace_overfilled();
     day.no_ceiling_was_passed();
     assert_eq!(day.digest(), again.digest(), "the same seed gives the same day");
-}
-
-fn cpu() -> f64 {
-    let stat = std::fs::read_to_string("/proc/thread-self/stat").unwrap();
-    let f: Vec<&str> = stat.rsplit(')').next().unwrap().split_whitespace().collect();
-    f[11].parse::<f64>().unwrap() / 100.0
 }

@@ -11,7 +11,7 @@ const HOUR_MS: i64 = 60 * MINUTE_MS;
 /// The end of the day.
 pub const END_MS: i64 = START_MS + 24 * HOUR_MS;
 /// When the greedy and the hostile do their worst, all at once. The last time is shortly before the end.
-const STORMS_MS: [i64; 3] = [START_MS + 4 * HOUR_MS, START_MS + 13 * HOUR_MS, END_MS - 10 * MINUTE_MS];
+const STORMS_MS: [i64; 2] = [START_MS + 9 * HOUR_MS, END_MS - 10 * MINUTE_MS];
 /// How long honest work goes on beside it.
 const STORM_LASTS_MS: u64 = 100_000;
 
@@ -92,20 +92,20 @@ impl Plan {
                             add(meanwhile(), act);
                         }
                     }
-                    add(STORMS_MS[1] + below(choices, STORM_LASTS_MS), Act::Call);
+                    add(STORMS_MS[0] + below(choices, STORM_LASTS_MS), Act::Call);
                 }
                 Character::Greedy => {
                     for storm_ms in STORMS_MS {
-                        add(storm_ms + below(choices, 2_000), Act::ManyRuns(16));
-                        add(storm_ms + below(choices, 2_000), Act::ManyTalks(14));
-                        (0..3).for_each(|_| add(storm_ms + below(choices, STORM_LASTS_MS), Act::Lists));
+                        add(storm_ms + below(choices, 2_000), Act::ManyRuns(8));
+                        add(storm_ms + below(choices, 2_000), Act::ManyTalks(12));
+                        add(storm_ms + below(choices, STORM_LASTS_MS), Act::Lists);
                     }
                 }
                 Character::Hostile => {
                     for storm_ms in STORMS_MS {
-                        add(storm_ms + below(choices, 500), Act::HangingRuns(12));
-                        add(storm_ms + below(choices, 2_000), Act::DearRuns(3));
-                        (0..2).for_each(|_| add(storm_ms + below(choices, 20_000), Act::Test));
+                        add(storm_ms + below(choices, 500), Act::HangingRuns(8));
+                        add(storm_ms + below(choices, 2_000), Act::DearRuns(2));
+                        (0..2).for_each(|_| add(storm_ms + below(choices, 5_000), Act::Test));
                         add(storm_ms + below(choices, STORM_LASTS_MS), Act::LargeBodies);
                     }
                 }
@@ -116,7 +116,7 @@ impl Plan {
             all.nth(nth).unwrap_or_default()
         };
         plan.add(STORMS_MS[0], hostile(0), Act::HugeRuns(4));
-        plan.add(STORMS_MS[2] + 5_000, hostile(1), Act::Overfill(30));
+        plan.add(STORMS_MS[1] + 5_000, hostile(1), Act::Overfill(30));
         plan
     }
 

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
-use http::{HeaderMap, Method};
+use http::Method;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use sidetone::keys::RingKeys;
@@ -18,6 +18,9 @@ use sidetone_engine::ports::{Clock, JobQueue, Ports, Queue, Random, Wake};
 use crate::guest::Guest;
 use crate::outside::{Outside, OutsidePort};
 use crate::time::{Tasks, Time, TimePort, lock};
+
+/// The address of the service.
+pub const BASE_URL: &str = "http://sandbox.example";
 
 /// A running service.
 pub struct Service {
@@ -46,7 +49,7 @@ impl Service {
     pub fn start(settings: &[(&'static str, String)], seed: u64) -> Self {
         let lookup =
             |name: &str| settings.iter().find(|(known, _)| *known == name).map(|(_, value)| value.clone());
-        let config = Config::from_settings(lookup, "http://sandbox.example", "no secret of anybody");
+        let config = Config::from_settings(lookup, BASE_URL, "no secret of anybody");
         let time = Time::new();
         let outside = Outside::new(&time);
         let hints = Arc::new(Hints::default());
@@ -92,8 +95,8 @@ impl Service {
         Reply::new(parts.status.as_u16(), parts.headers, body)
     }
 
-    /// Opens the WebSocket of a test token for a guest; the reason when the service does not want it.
-    pub fn connect(&mut self, peer: Ipv4Addr, path: &str, guest: Guest) -> Result<(), Value> {
+    /// Opens the WebSocket of a test token for a guest; the refusal when the service does not want it.
+    pub fn connect(&mut self, peer: Ipv4Addr, path: &str, guest: Guest) -> Result<(), Box<Reply>> {
         let request = http::Request::get(path).header("upgrade", "websocket").body(()).unwrap();
         let (head, ()) = request.into_parts();
         let admission = self.engine.begin(head, Some(IpAddr::V4(peer)), Some(()));
@@ -102,8 +105,8 @@ impl Service {
             SocketAdmission::Refused(response) => {
                 let (response, record) = response.into_parts();
                 assert!(record.status().as_u16() != 500, "{path}: {record}");
-                let body = response.into_body();
-                Err(Reply::new(record.status().as_u16(), HeaderMap::new(), body).json)
+                let (parts, body) = response.into_parts();
+                Err(Box::new(Reply::new(parts.status.as_u16(), parts.headers, body)))
             }
             SocketAdmission::Accepted(session) => {
                 let (mut guest, incidents) = (guest, self.incidents.clone());

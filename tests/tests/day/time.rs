@@ -121,10 +121,12 @@ impl Clock for TimePort {
     }
 }
 
+type Task = Pin<Box<dyn Future<Output = ()>>>;
+
 /// What runs.
 #[derive(Default)]
 pub struct Tasks {
-    all: BTreeMap<u64, (Pin<Box<dyn Future<Output = ()>>>, Waker)>,
+    all: BTreeMap<u64, (Task, Waker)>,
     woken: Arc<Mutex<VecDeque<u64>>>,
     next: u64,
 }

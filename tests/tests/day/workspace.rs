@@ -4,17 +4,17 @@ use std::net::Ipv4Addr;
 use http::Method;
 use serde_json::{Value, json};
 use sidetone::sandbox::Reply;
-use sidetone_engine::base::limits::{BODY_BYTES_MAX, DOCUMENT_BYTES_MAX, INTEGER_MAX, TOOL_TIMEOUT_MS_MAX};
+use sidetone_engine::base::limits::{
+    BODY_BYTES_MAX, DOCUMENT_BYTES_MAX, INTEGER_MAX, PAGE_ROWS_MAX, TOOL_TIMEOUT_MS_MAX,
+};
 use sidetone_tests::fakes::carrier::telnyx::TelnyxWire;
 use sidetone_tests::fakes::carrier::{CallEvent, EndKind, PhoneCall, Public, Wire};
 
 use crate::guest::Guest;
 use crate::outside::{HANGING_RECEIVER, HANGING_TOOL, receiver_of};
 use crate::plan::{Act, Character, Plan};
-use crate::service::{Service, request};
+use crate::service::{BASE_URL, Service, request};
 
-/// The largest page of a list.
-const PAGE_ROWS: usize = 1_000;
 /// How long a telephone rings before the carrier says that it is busy.
 const RINGS_MS: i64 = 20_000;
 /// Webhooks of a hostile workspace.
@@ -89,7 +89,12 @@ impl Workspace {
                     self.webhooks.push(self.webhook(service, HANGING_RECEIVER, "webhook.test"));
                 }
             }
-            _ => self.webhooks.push(self.webhook(service, &receiver_of(self.number), "*")),
+            Character::Greedy => {
+                let webhook = self.webhook(service, &receiver_of(self.number), "simulation.run.completed");
+                self.webhooks.push(webhook);
+            }
+            Character::Honest => self.webhooks.push(self.webhook(service, &receiver_of(self.number), "*")),
+            Character::Idle => {}
         }
         if self.character == Character::Honest {
             let binding = json!({"assistant_id": self.assistant, "provider": "telnyx"});
@@ -103,7 +108,7 @@ impl Workspace {
         match act {
             Act::Look => {
                 let looked = self.get(service, "/workspace");
-                assert_eq!(looked["spent_this_month_microusd"].is_i64(), true, "{looked}");
+                assert!(looked["spent_this_month_microusd"].is_i64(), "{looked}");
             }
             Act::Run => self.run(service, &self.simulation.clone(), &json!({"seed": 7})),
             Act::Talk => {
@@ -165,15 +170,13 @@ impl Workspace {
 
     /// Everything in a list.
     pub fn list(&self, service: &Service, path: &str, name: &str) -> Vec<Value> {
-        let mut all = Vec::new();
-        for page in 1.. {
-            let list = self.get(service, &format!("{path}?limit={PAGE_ROWS}&page={page}"));
-            let rows = list[name].as_array().unwrap_or_else(|| panic!("{path}: {list}"));
-            all.extend(rows.iter().cloned());
-            if all.len() as u64 >= list["pagination"]["total"].as_u64().unwrap() {
-                break;
-            }
-            assert!(!rows.is_empty(), "{path}: {list}");
+        let (mut all, mut next) = (Vec::new(), Some(format!("{path}?limit={PAGE_ROWS_MAX}")));
+        while let Some(path) = next.take() {
+            let list = self.ask(service, Method::GET, &path, None);
+            assert_eq!(list.status, 200, "{path}: {}", list.json);
+            all.extend(list[name].as_array().unwrap().iter().cloned());
+            let link = list.headers.get("link").map(|link| link.to_str().unwrap());
+            next = link.map(|link| link.split(['<', '>']).nth(1).unwrap().replace(BASE_URL, ""));
         }
         all
     }
@@ -255,8 +258,8 @@ impl Workspace {
         let token = self.try_post(service, &path, &json!({"max_duration_seconds": 120}));
         let Some(url) = token["websocket_url"].as_str() else { return };
         let (_, path) = url.split_once(".example").unwrap();
-        if let Err(why) = service.connect(self.address, path, guest) {
-            self.is_refused(503, &why);
+        if let Err(refusal) = service.connect(self.address, path, guest) {
+            self.is_refused(refusal.status, &refusal.json);
         }
     }
 
@@ -271,14 +274,13 @@ impl Workspace {
             to: "+14155557777".to_owned(),
             outbound: true,
             status_url: order["webhook_url"].as_str().unwrap().to_owned(),
-            voice_url: "http://sandbox.example/carriers/telnyx/voice".to_owned(),
+            voice_url: format!("{BASE_URL}/carriers/telnyx/voice"),
             format: order["stream_url"].as_str().unwrap().to_owned(),
         };
         plan.add(service.now_ms() + RINGS_MS, self.number, Act::IsBusy(Box::new(call)));
     }
 
     fn is_busy(service: &Service, call: &PhoneCall) {
-        const BASE_URL: &str = "http://sandbox.example";
         let public = Public { base_url: BASE_URL.to_owned() };
         let event = CallEvent::Ended { how: EndKind::Busy, seconds: 0 };
         let callback = TelnyxWire.callback(&public, call, &event, 0, service.now_ms() / 1_000).unwrap();
