@@ -32,7 +32,8 @@ fn live(seed: u64) -> Findings {
     let mut settings = outside::settings();
     settings.extend(TelnyxWire.settings("http://telnyx.example"));
     // Room for about a hundred and fifty conversations, which the greedy want for themselves.
-    settings.push(("SIDETONE_MEMORY_MB", "48".to_owned()));
+    // Less than the greedy want for themselves.
+    settings.push(("SIDETONE_MEMORY_MB", "256".to_owned()));
     let mut service = Service::start(&settings, seed);
     let mut choices = Choices(seed);
     let characters = plan::characters(&mut choices);

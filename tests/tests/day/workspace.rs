@@ -174,7 +174,9 @@ impl Workspace {
         while let Some(path) = next.take() {
             let list = self.ask(service, Method::GET, &path, None);
             assert_eq!(list.status, 200, "{path}: {}", list.json);
-            all.extend(list[name].as_array().unwrap().iter().cloned());
+            // Most lists are arrays; those of calls and runs are objects.
+            let page = list.json.as_array().or(list[name].as_array());
+            all.extend(page.unwrap().iter().cloned());
             let link = list.headers.get("link").map(|link| link.to_str().unwrap());
             next = link.map(|link| link.split(['<', '>']).nth(1).unwrap().replace(BASE_URL, ""));
         }
