@@ -1,8 +1,7 @@
 //! An accepted live conversation, before its socket is open.
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::admission::Admission;
-use super::asking;
 use super::drive::Drive;
 use super::peer::Peer;
 use super::text_peer::TextPeer;
@@ -10,17 +9,19 @@ use crate::base::ids::CallId;
 use crate::live::lease::JobLease;
 use crate::live::speech_exchanges::SpeechExchanges;
 use crate::live::telephony::phone_socket::PhoneMedia;
+use crate::models::AssistantInUse;
 use crate::ports::{BoxFuture, Gone, Received, Socket, SocketMessage};
 use crate::services::Services;
 use crate::storage::calls::NewCall;
-use crate::storage::snapshots::AssistantSnapshot;
 
 /// An accepted call whose socket is not open yet.
 pub struct LiveSession {
     pub(crate) services: Services,
     pub(crate) call: NewCall,
     pub(crate) lease: JobLease,
-    pub(crate) assistant: AssistantSnapshot,
+    pub(crate) assistant: Arc<AssistantInUse>,
+    /// The assistant's instructions, and what is special about this call.
+    pub(crate) instructions: String,
     /// The maximum duration of the conversation.
     pub(crate) max_duration_ms: i64,
     /// How long the user may be silent.
@@ -32,7 +33,7 @@ pub struct LiveSession {
     /// The carrier's codec and the voice; `None` for a text client. Never locked: a voice cannot be shared between threads,
     /// and the rest of a session is.
     pub(crate) phone_media: Mutex<Option<PhoneMedia>>,
-    pub(crate) _admission: Admission,
+    pub(crate) admission: Admission,
 }
 
 impl LiveSession {
@@ -74,9 +75,7 @@ impl LiveSession {
     }
 
     async fn drive(&self, peer: &mut dyn Peer) -> Option<String> {
-        let specs = self.assistant.tool_specs();
-        let model = asking::assistant_model(&self.services, &self.assistant, &specs);
-        let drive = Drive::new(self, &specs, &model);
+        let drive = Drive::new(self);
         drive.run(peer).await.err().map(|fault| format!("{}: {fault:?}", self.call.id))
     }
 }

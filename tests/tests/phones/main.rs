@@ -27,6 +27,7 @@ mod inbound;
 mod media;
 mod outbound;
 mod refused;
+mod replays;
 mod speech;
 mod status;
 mod support;

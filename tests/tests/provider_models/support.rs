@@ -5,7 +5,7 @@ use sidetone_tests::{Created, World};
 use std::time::{Duration, Instant};
 
 /// How long to wait for events.
-const EVENTS_MS: u64 = 20_000;
+const EVENTS_MS: u64 = 60_000;
 
 /// The fixture of a scenario.
 pub struct Fixture {

@@ -7,7 +7,7 @@ use sidetone_engine::ports::Database;
 use sidetone_engine::ports::statement::{Rows, Statement};
 
 /// Tables without rows of workspaces, which are not moved.
-const OF_THE_DATABASE: &[&str] = &["batch_guard", "migrations", "service_facts"];
+const OF_THE_DATABASE: &[&str] = &["batch_guard", "carrier_tokens", "migrations", "service_facts"];
 
 /// The text index and its internal tables. They have no owner column: each entry contains its workspace as a word. The
 /// index is not copied but rebuilt from the calls.
