@@ -71,7 +71,8 @@ struct Attempt {
 }
 
 impl Fallback {
-    /// `first`, with `others` in the order in which they take its place.
+    /// `first`, with `others` in the order in which they take its place. The same voice may come twice: it then gets another
+    /// attempt at the rest of a line whose connection broke.
     #[must_use]
     pub fn new(first: Box<dyn Synthesizer>, others: Vec<Box<dyn Synthesizer>>) -> Self {
         let rate = first.rate();

@@ -145,7 +145,7 @@ fn a_connection_is_replaced_before_it_is_an_hour_old() {
     bench.json(id, flushed(0));
     bench.messages();
     bench.pass(Aura::CONNECTION_MS_MAX);
-    assert!(Aura::CONNECTION_MS_MAX < 3_600_000);
+    const { assert!(Aura::CONNECTION_MS_MAX < 3_600_000) };
     assert_eq!(bench.sent.first(), Some(&Transmit::Drop { id }));
     let next = bench.open();
     assert_ne!(next, id);
@@ -300,6 +300,20 @@ fn lines_without_words_and_too_much_text_fail() {
     let messages = bench.messages();
     assert_eq!(messages.len(), 4);
     assert!(messages.iter().all(|message| message.to_string().len() < 2_000));
+}
+
+#[test]
+fn lines_that_wait_are_bounded() {
+    let mut bench = bench();
+    for line in 1..=65 {
+        bench.line(line, "Wait.");
+    }
+    assert_eq!(bench.of(64).failure, None);
+    assert!(bench.failure(65).message.contains("Too many"));
+    bench.pass(3_000);
+    assert!(bench.failure(1).is_temporary);
+    bench.line(66, "There is room again.");
+    assert_eq!(bench.of(66).failure, None);
 }
 
 proptest! {

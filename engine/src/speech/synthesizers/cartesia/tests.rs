@@ -35,7 +35,7 @@ fn two_lines_with_words() {
         "continue": true, "max_buffer_delay_ms": 0, "add_timestamps": true, "use_normalized_timestamps": false,
         "language": "en", "generation_config": { "speed": 1.5 },
     });
-    assert_eq!(first, [expected.clone()]);
+    assert_eq!(first, std::slice::from_ref(&expected));
     bench.finish(1);
     let mut end = expected;
     end["transcript"] = json!("");
