@@ -101,8 +101,9 @@ pub(crate) fn no_room() -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::fair_pool::SharedPool;
     use crate::base::ids::Id;
-    use crate::base::limits::*;
+    use crate::base::limits;
     use crate::base::tool_parameters::TOOL_PARAMETERS_BYTES_MAX;
     use crate::models::AssistantInUse;
     use crate::services::memory_pool;
@@ -112,16 +113,17 @@ mod tests {
     #[test]
     fn the_largest_assistant_fits_the_least_memory() {
         const BYTES_PER_CHAR: u64 = 4;
-        let bytes = MEMORY_MB_MIN * 1024 * 1024;
-        let tools = TOOLS_PER_ASSISTANT_MAX as u64;
-        let knowledge = KNOWLEDGE_PER_ASSISTANT_BYTES_MAX.unsigned_abs();
-        let index = knowledge * KNOWLEDGE_INDEX_MEMORY_PER_BYTE + tools * TOOL_INDEX_MEMORY_BYTES;
-        let tool = TOOL_PARAMETERS_BYTES_MAX as u64 + TOOL_DESCRIPTION_CHARS_MAX * BYTES_PER_CHAR;
-        let live = tools * tool + knowledge + INSTRUCTIONS_BYTES_MAX as u64;
+        let bytes = limits::MEMORY_MB_MIN * 1024 * 1024;
+        let tools = limits::TOOLS_PER_ASSISTANT_MAX as u64;
+        let knowledge = limits::KNOWLEDGE_PER_ASSISTANT_BYTES_MAX.unsigned_abs();
+        let index =
+            knowledge * limits::KNOWLEDGE_INDEX_MEMORY_PER_BYTE + tools * limits::TOOL_INDEX_MEMORY_BYTES;
+        let tool = TOOL_PARAMETERS_BYTES_MAX as u64 + limits::TOOL_DESCRIPTION_CHARS_MAX * BYTES_PER_CHAR;
+        let live = tools * tool + knowledge + limits::INSTRUCTIONS_BYTES_MAX as u64;
         let evaluations = (EVALUATIONS_PER_SCENARIO_MAX * EVALUATION_INCLUDES_CHARS_MAX) as u64;
-        let simulation = 2 * INSTRUCTIONS_BYTES_MAX as u64 + evaluations * BYTES_PER_CHAR;
-        let simulation = simulation * SIMULATION_MEMORY_PER_BYTE;
-        let run = SNAPSHOT_BYTES_MAX as u64;
+        let simulation = 2 * limits::INSTRUCTIONS_BYTES_MAX as u64 + evaluations * BYTES_PER_CHAR;
+        let simulation = simulation * limits::SIMULATION_MEMORY_PER_BYTE;
+        let run = limits::SNAPSHOT_BYTES_MAX as u64;
         for (starter, text, simulation) in
             [(Starter::Browser, live, 0), (Starter::Phone, live, 0), (Starter::Run, run, simulation)]
         {
@@ -139,7 +141,7 @@ mod tests {
 
     #[test]
     fn a_long_transcript_counts() {
-        let pool = crate::base::fair_pool::SharedPool::new(memory_pool(1_000_000));
+        let pool = SharedPool::new(memory_pool(1_000_000));
         let memory = pool.take(&WorkspaceId::from_stored("ws_1"), 300_000, 0).unwrap();
         let admission = Admission { _place: None, memory };
         let mut growth = admission.growth();
