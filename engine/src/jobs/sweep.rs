@@ -61,7 +61,7 @@ impl Services {
         let [keys, tokens, _, deliveries, events, _, due] = self.write(rows).await?;
         let removed = [keys, tokens, deliveries, events].iter().any(|rows| !is_empty(rows));
         let failed = self.remove_recordings(&due).await?;
-        let more = self.apply_retention(now_ms).await?;
+        let more = self.upgrade_search().await? | self.apply_retention(now_ms).await?;
         Ok((Round { more: more || removed || !is_empty(&due) }, failed.map(Fault::from)))
     }
 
