@@ -51,7 +51,7 @@ impl CallLog {
     pub fn filled(calls: usize) -> Self {
         let folder = Folder::new();
         let database = Sqlite::open(&folder.path().join("sidetone.db"), 0).expect("a database file");
-        let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
         let database = Arc::new(Blocking { database, runtime: std::sync::Mutex::new(runtime) });
         let sandbox = Arc::new(Sandbox::over(database.clone(), &[]));
         let key = sandbox.key().to_owned();
@@ -259,7 +259,7 @@ impl Random {
     }
 }
 
-/// A database file with blocking writes.
+/// A database file with blocking reads and writes.
 struct Blocking {
     database: Sqlite,
     runtime: std::sync::Mutex<tokio::runtime::Runtime>,
@@ -267,7 +267,9 @@ struct Blocking {
 
 impl Database for Blocking {
     fn read(&self, batch: Vec<Statement>) -> BoxFuture<'_, Result<Vec<Rows>, DatabaseError>> {
-        self.database.read(batch)
+        // Long reads run on other threads, which need a runtime.
+        let read = self.runtime.lock().unwrap().block_on(self.database.read(batch));
+        Box::pin(async move { read })
     }
 
     fn write(&self, batch: Vec<Statement>) -> BoxFuture<'_, Result<Vec<Rows>, DatabaseError>> {
