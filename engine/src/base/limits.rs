@@ -224,7 +224,7 @@ pub const SEARCH_MERGES_MAX: usize = 8;
 /// Calls that one batch of a sweep moves from the text index of an earlier version.
 pub const SEARCH_UPGRADE_CALLS_MAX: i64 = 100;
 /// Their transcripts, without the last one: D1 holds texts of 2 MB.
-pub const SEARCH_UPGRADE_BYTES_MAX: i64 = 512 * 1024;
+pub const SEARCH_UPGRADE_BYTES_MAX: i64 = 256 * 1024;
 /// Such batches per sweep.
 pub const SEARCH_UPGRADE_BATCHES_MAX: usize = 8;
 /// After a rotation, the old secret signs for this long unless the request shortens it.

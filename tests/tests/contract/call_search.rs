@@ -77,7 +77,10 @@ fn texts_are_split_as_sqlite_splits_them() {
         )
         .unwrap();
     let mut insert = database.prepare("INSERT INTO texts (rowid, text) VALUES (?1, ?2)").unwrap();
-    for c in (1..=u32::from(char::MAX)).filter_map(char::from_u32) {
+    // Beyond the third plane, thousands in a row are alike.
+    let sparse = (0x3_0000..=u32::from(char::MAX)).step_by(251);
+    let chars: Vec<char> = (1..0x3_0000).chain(sparse).filter_map(char::from_u32).collect();
+    for &c in &chars {
         insert.execute((u32::from(c), format!("a{c}b {c}c"))).unwrap();
     }
     let mut select = database.prepare("SELECT doc, COUNT(*) FROM words GROUP BY doc").unwrap();
@@ -89,7 +92,7 @@ fn texts_are_split_as_sqlite_splits_them() {
         assert_eq!(search::tokens(&format!("a{c}b {c}c")).count(), words as usize, "{c:?}");
         checked += 1;
     }
-    assert_eq!(checked, 0x11_0000 - 0x800 - 1);
+    assert_eq!(checked, chars.len());
 }
 
 #[test]
