@@ -93,6 +93,7 @@ type Failure = Box<dyn std::error::Error>;
 
 /// Runs the command line. The caller prints an error as one line on standard error.
 pub fn main() -> Result<(), Failure> {
+    memory::use_small_pages();
     let arguments = Arguments::parse();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     if matches!(arguments.command, Some(Command::Secrets { command: None })) {

@@ -1,5 +1,5 @@
-//! The cost of a long call log: every kind of list over a million calls compared with ten thousand calls, and the rate of
-//! writes at either size. Run with `cargo bench -p sidetone-tests --bench calls`. `SIDETONE_BENCH_ENFORCE=1` makes a missed
+//! The cost of a long call log: every kind of list over a million calls compared with ten thousand calls, searches of
+//! other workspaces beside a million calls compared with none, and the rate of writes at either size. Run with `cargo bench -p sidetone-tests --bench calls`. `SIDETONE_BENCH_ENFORCE=1` makes a missed
 //! bound an error, `SIDETONE_BENCH_CALLS` sets a size other than a million.
 //!
 //! Both logs are SQLite files as the binary has them, queried in this process, one request after the other. Requests
@@ -27,6 +27,8 @@ const LARGE_CALLS: usize = 1_000_000;
 const TURNS: usize = 25;
 /// The allowed ratio for a hundred times the calls.
 const RATIO_MAX: f64 = 3.0;
+/// The allowed ratio of a search beside the large log.
+const NEIGHBOUR_RATIO_MAX: f64 = 2.0;
 /// Calls written to measure the write rate.
 const INGESTED_CALLS: usize = 10_000;
 
@@ -59,6 +61,7 @@ fn main() -> ExitCode {
             missed.push(title);
         }
     }
+    searches(&large, &mut missed);
     for (title, at_once) in [("finished calls, one a batch", false), ("finished calls, 100 a batch", true)] {
         let rate = |log: &mut CallLog| {
             let started = Instant::now();
@@ -83,6 +86,33 @@ fn main() -> ExitCode {
     match std::env::var("SIDETONE_BENCH_ENFORCE").as_deref() {
         Ok("1") => ExitCode::FAILURE,
         _ => ExitCode::SUCCESS,
+    }
+}
+
+/// Searches of workspaces that have few calls, in a database of their own and in that of the large log.
+fn searches(large: &CallLog, missed: &mut Vec<String>) {
+    println!("\n{:<64} {:>10} {:>10} {:>7}", "", "alone", "beside", "ratio");
+    let alone = CallLog::filled(0);
+    for calls in [0, 1_000] {
+        let (alone, beside) = (alone.neighbour(calls), large.neighbour(calls));
+        for search in ["b", "ba", "call", "zanzibar", "b c"] {
+            let query = format!("limit=20&search={}", search.replace(' ', "%20"));
+            let (mut alone_us, mut beside_us) = (Vec::new(), Vec::new());
+            for _ in 0..TURNS {
+                alone_us.push(alone.ask_us(&query));
+                beside_us.push(beside.ask_us(&query));
+            }
+            let (alone_us, beside_us) = (quartile(alone_us), quartile(beside_us));
+            let title = format!("search for `{search}` among {calls} calls");
+            let ratio = beside_us / alone_us;
+            let verdict = if ratio <= NEIGHBOUR_RATIO_MAX { "holds" } else { "MISSED" };
+            println!(
+                "{title:<64} {alone_us:>10.0} {beside_us:>10.0} {ratio:>7.2}  <= {NEIGHBOUR_RATIO_MAX} {verdict} (us)"
+            );
+            if ratio > NEIGHBOUR_RATIO_MAX {
+                missed.push(title);
+            }
+        }
     }
 }
 

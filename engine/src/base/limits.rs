@@ -241,6 +241,12 @@ pub const RETENTION_RECORDINGS_MAX: i64 = 200;
 pub const SEARCH_MERGE_PAGES: i64 = 256;
 /// Such batches per sweep.
 pub const SEARCH_MERGES_MAX: usize = 8;
+/// Calls that one batch of a sweep moves from the text index of an earlier version.
+pub const SEARCH_UPGRADE_CALLS_MAX: i64 = 100;
+/// Their transcripts, without the last one: D1 holds texts of 2 MB.
+pub const SEARCH_UPGRADE_BYTES_MAX: i64 = 256 * 1024;
+/// Such batches per sweep.
+pub const SEARCH_UPGRADE_BATCHES_MAX: usize = 8;
 /// After a rotation, the old secret signs for this long unless the request shortens it.
 pub const SECRET_OVERLAP_MS_MAX: u64 = 24 * 60 * 60 * 1000;
 /// Length of a carrier's region.
@@ -287,8 +293,8 @@ pub const RUN_WAIT_MS_MAX: i64 = 30_000;
 pub const RUNS_WOKEN_MAX: i64 = 16;
 /// Length of a search text.
 pub const SEARCH_CHARS_MAX: u64 = 500;
-/// Size of all transcripts in one list of calls.
-pub const CALL_LIST_TRANSCRIPTS_BYTES_MAX: i64 = 4 * 1024 * 1024;
+/// Size of a call in a list, without its transcript and its analysis.
+pub const CALL_ROW_BYTES_MAX: i64 = 1_500;
 /// Size of a recording: two and a half hours of two channels at 8 kHz.
 pub const RECORDING_BYTES_MAX: usize = 288 * 1024 * 1024;
 /// Lowest sample rate of a recording: that of the telephone network.

@@ -2,7 +2,7 @@
 use serde_json::Value;
 
 use crate::base::limits::{MODEL_ERROR_BYTES_MAX, MODEL_ERROR_TEXT_BYTES_MAX};
-use crate::base::text::{collapse_whitespace, truncate};
+use crate::base::text::{collapse_whitespace, truncate, without_controls};
 
 /// An error reported by a provider, with an HTTP status or inside a 200 response.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -123,7 +123,7 @@ impl ProviderError {
 pub fn shown(text: &str) -> String {
     let kept: Vec<&str> =
         text.split_whitespace().map(|word| if is_private(word) { "…" } else { word }).collect();
-    truncate(kept.join(" "), MODEL_ERROR_TEXT_BYTES_MAX)
+    truncate(without_controls(&kept.join(" ")), MODEL_ERROR_TEXT_BYTES_MAX)
 }
 
 /// How to react to an error.

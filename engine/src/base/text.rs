@@ -38,6 +38,12 @@ pub fn collapse_whitespace(text: &str) -> String {
     out
 }
 
+/// Replaces control characters other than white space with spaces: JSON would write each in six bytes.
+#[must_use]
+pub fn without_controls(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() && !c.is_whitespace() { ' ' } else { c }).collect()
+}
+
 /// Truncates the text at a character boundary and appends `…` when it is longer than `bytes_max`.
 #[must_use]
 pub fn truncate(mut text: String, bytes_max: usize) -> String {

@@ -7,6 +7,7 @@ mod invocation;
 mod live_call;
 mod retention;
 mod run_journal;
+mod search_upgrade;
 mod simulation_run;
 mod sweep;
 mod webhook_delivery;

@@ -103,11 +103,13 @@ impl Services {
         };
         let mut begun = row.integer("merging")? > 0;
         for _ in 0..SEARCH_MERGES_MAX {
-            let [_, before, _, after] = self.write(search::merge(SEARCH_MERGE_PAGES, begun)).await?;
+            let [_, before, _, between, _, after] =
+                self.write(search::merge(SEARCH_MERGE_PAGES, begun)).await?;
             begun = true;
             let changes = |rows: &Rows| rows.first().map_or(Ok(0), |row| row.integer("changes"));
+            let (before, between, after) = (changes(&before)?, changes(&between)?, changes(&after)?);
             // As SQLite documents it: one change is the command itself.
-            if changes(&after)? - changes(&before)? < 2 {
+            if between - before < 2 && after - between < 2 {
                 self.write([search::merged()]).await?;
                 return Ok(Round { more: false });
             }

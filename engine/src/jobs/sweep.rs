@@ -74,6 +74,7 @@ impl Services {
             true => self.apply_retention(now_ms).await?,
             false => Round { more: true },
         };
+        let more = more | self.upgrade_search().await?;
         Ok((Round { more: more || found || !is_empty(&due) }, failed.map(Fault::from)))
     }
 

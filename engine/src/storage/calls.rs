@@ -20,6 +20,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::base::ids::{AssistantId, CallId, RunId, WorkspaceId};
+use crate::base::text::without_controls;
 use crate::base::time::Timestamp;
 use crate::carriers::CarrierName;
 use crate::conversation::transcript::TranscriptRow;
@@ -177,6 +178,7 @@ impl Analysis {
     /// An analysis by a model or by rules that keeps the call's outcome.
     #[must_use]
     pub fn of(found: models::Analysis, method: AnalysisMethod) -> Self {
-        Self { summary: found.summary, sentiment: found.sentiment, outcome: None, method }
+        let summary = without_controls(&found.summary);
+        Self { summary, sentiment: found.sentiment, outcome: None, method }
     }
 }

@@ -31,5 +31,6 @@ pub const MIGRATIONS: &[Migration] = &[
     migration!("0012_service_facts.sql"),
     migration!("0015_erase.sql"),
     migration!("0016_carrier_tokens.sql"),
-    migration!("0017_voice.sql"),
+    migration!("0017_search.sql"),
+    migration!("0018_voice.sql"),
 ];

@@ -32,44 +32,66 @@ const SELECTIVE_CALLS: usize = 5;
 
 /// A call log and the engine that queries it.
 pub struct CallLog {
-    sandbox: Sandbox,
+    sandbox: Arc<Sandbox>,
+    key: String,
     database: Arc<Blocking>,
     workspace_id: String,
     calls: usize,
+    /// Where the numbers in its calls' ids begin: ids are unique in the database.
+    first: usize,
     /// The number of calls in the year.
     planned: usize,
     random: Random,
     /// Must outlive the database in it.
-    _folder: Folder,
+    _folder: Arc<Folder>,
 }
 
 impl CallLog {
-    /// Creates a log of this size.
+    /// Creates a log of this size, the first one of its database.
     pub fn filled(calls: usize) -> Self {
         let folder = Folder::new();
         let database = Sqlite::open(&folder.path().join("sidetone.db"), 0).expect("a database file");
-        let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
         let database = Arc::new(Blocking { database, runtime: std::sync::Mutex::new(runtime) });
-        let sandbox = Sandbox::over(database.clone(), &[]);
-        let hash = ApiKey::parse(sandbox.key()).expect("a key").sha256_hex();
+        let sandbox = Arc::new(Sandbox::over(database.clone(), &[]));
+        let key = sandbox.key().to_owned();
+        let mut log = Self::of_key(key, sandbox, database, Arc::new(folder));
+        log.planned = calls;
+        let started = Instant::now();
+        log.write(calls, FILLED_AT_ONCE);
+        let time = started.elapsed().as_secs_f64();
+        if calls > 0 {
+            println!("{calls} calls written in {time:.1} s: {:.0} calls/s", calls as f64 / time);
+        }
+        log
+    }
+
+    /// The log of another workspace in the same database.
+    pub fn neighbour(&self, calls: usize) -> Self {
+        let key = self.sandbox.create_workspace("neighbour");
+        let mut log = Self::of_key(key, self.sandbox.clone(), self.database.clone(), self._folder.clone());
+        (log.planned, log.first) = (calls, 1_000_000_000);
+        log.write(calls, FILLED_AT_ONCE);
+        log
+    }
+
+    fn of_key(key: String, sandbox: Arc<Sandbox>, database: Arc<Blocking>, folder: Arc<Folder>) -> Self {
+        let hash = ApiKey::parse(&key).expect("a key").sha256_hex();
         let rows = sidetone::sandbox::block_on(
             database.read(vec![sql!("SELECT workspace_id FROM api_keys WHERE hash = :hash", hash = hash)]),
         );
         let workspace_id = rows.unwrap()[0].first().unwrap().text("workspace_id").unwrap();
-        let mut log = Self {
+        Self {
             sandbox,
+            key,
             database,
             workspace_id,
             calls: 0,
-            planned: calls,
+            first: 0,
+            planned: 0,
             random: Random(42),
             _folder: folder,
-        };
-        let started = Instant::now();
-        log.write(calls, FILLED_AT_ONCE);
-        let time = started.elapsed().as_secs_f64();
-        println!("{calls} calls written in {time:.1} s: {:.0} calls/s", calls as f64 / time);
-        log
+        }
     }
 
     /// The number of calls.
@@ -80,7 +102,7 @@ impl CallLog {
     /// Requests a list; returns the response time.
     pub fn ask_us(&self, query: &str) -> f64 {
         let request = http::Request::get(format!("/calls?{query}"))
-            .header("authorization", format!("Bearer {}", self.sandbox.key()));
+            .header("authorization", format!("Bearer {}", self.key));
         let request = request.body(Default::default()).expect("a request");
         let started = Instant::now();
         let outcome = sidetone::sandbox::block_on(self.sandbox.engine().handle(request, None));
@@ -156,7 +178,7 @@ impl CallLog {
         let number = |random: &mut Random| telephone.then(|| format!("+1415{:07}", random.below(10_000_000)));
         let new = NewCall {
             workspace_id: WorkspaceId::from_stored(self.workspace_id.clone()),
-            id: CallId::from_stored(format!("call_{n:026}")),
+            id: CallId::from_stored(format!("call_{:026}", self.first + n)),
             assistant_id: AssistantId::from_stored(format!("asst_{assistant}")),
             assistant_revision: 1,
             source,
@@ -237,7 +259,7 @@ impl Random {
     }
 }
 
-/// A database file with blocking writes.
+/// A database file with blocking reads and writes.
 struct Blocking {
     database: Sqlite,
     runtime: std::sync::Mutex<tokio::runtime::Runtime>,
@@ -245,7 +267,9 @@ struct Blocking {
 
 impl Database for Blocking {
     fn read(&self, batch: Vec<Statement>) -> BoxFuture<'_, Result<Vec<Rows>, DatabaseError>> {
-        self.database.read(batch)
+        // Long reads run on other threads, which need a runtime.
+        let read = self.runtime.lock().unwrap().block_on(self.database.read(batch));
+        Box::pin(async move { read })
     }
 
     fn write(&self, batch: Vec<Statement>) -> BoxFuture<'_, Result<Vec<Rows>, DatabaseError>> {

@@ -3,9 +3,10 @@
 use serde_json::{Value, json};
 use sidetone_engine::base::api_key::ApiKey;
 use sidetone_engine::base::ids::{CallId, Id as _, RunId};
+use sidetone_engine::base::limits::SUMMARY_BYTES_MAX;
 use sidetone_engine::base::time::Timestamp;
 use sidetone_engine::conversation::transcript::{TranscriptRole, TranscriptRow};
-use sidetone_engine::storage::calls::{Call, CallStatus, NewCall, write};
+use sidetone_engine::storage::calls::{Analysis, Call, CallStatus, NewCall, write};
 use sidetone_tests::call::encoded;
 use sidetone_tests::reply::ids_of;
 use sidetone_tests::{World, example};
@@ -373,9 +374,9 @@ fn pages_have_no_gaps_or_duplicates() {
 
 #[test]
 #[cfg_attr(not(test_host = "sandbox"), ignore = "needs the manual clock")]
-fn a_list_contains_at_most_4_mib_of_transcripts() {
+fn a_list_has_at_most_4_mib() {
     let world = World::with_manual_clock();
-    const EACH: usize = 1024 * 1024 - 200;
+    const EACH: usize = 1024 * 1024 - 4 * 1024;
     let make = |size: usize| -> NewCall {
         let new = example::new_call(&world);
         let mut ended = example::ended_call();
@@ -397,5 +398,28 @@ fn a_list_contains_at_most_4_mib_of_transcripts() {
         "all later transcripts are omitted, even small ones"
     );
     assert!(world.get(format!("/calls/{}", small.id)).ok()["transcript"].is_array());
-    assert!(list.body.len() < 4 * 1024 * 1024 + 64 * 1024);
+    assert!(list.body.len() < 4 * 1024 * 1024);
+}
+
+#[test]
+#[cfg_attr(not(test_host = "sandbox"), ignore = "needs the manual clock")]
+fn the_largest_page_has_at_most_4_mib() {
+    let world = World::with_manual_clock();
+    let quotes = |bytes: usize| "\"".repeat(bytes);
+    let analysis = Analysis { summary: quotes(SUMMARY_BYTES_MAX), ..example::analysis() };
+    let mut ended = example::ended_call();
+    ended.transcript = vec![TranscriptRow::new(0, TranscriptRole::User, quotes(4_000), 0, 1)];
+    for _ in 0..10 {
+        let calls = (0..100).flat_map(|_| {
+            let mut new = example::new_call(&world);
+            new.carrier_call_id = Some(quotes(100));
+            write::record(&new, Some(&ended), Some(&analysis))
+        });
+        world.write(calls.collect());
+    }
+    let list = world.get("/calls?limit=1000").ok();
+    let calls = list["calls"].as_array().unwrap();
+    assert_eq!(calls.len(), 1_000);
+    assert!(calls[0]["transcript"].is_array() && calls[999]["transcript"].is_null());
+    assert!(list.body.len() < 4 * 1024 * 1024, "{}", list.body.len());
 }

@@ -51,6 +51,7 @@ fn rows_with(world: &World, word: &str) -> i64 {
     let select = sql!(
         "SELECT (SELECT COUNT(*) FROM events WHERE workspace_id = :workspace_id AND instr(body, :word))
            + (SELECT COUNT(*) FROM call_transcripts WHERE workspace_id = :workspace_id AND instr(content, :word))
+           + (SELECT COUNT(*) FROM call_words WHERE workspace_id = :workspace_id AND instr(heads || COALESCE(said, ''), :word))
            + (SELECT COUNT(*) FROM runs WHERE workspace_id = :workspace_id AND (instr(transcript, :word) OR instr(last_line, :word)))
            + (SELECT COUNT(*) FROM deliveries WHERE workspace_id = :workspace_id AND instr(last_response, :word)) AS found",
         workspace_id = &world.workspace_id(),
@@ -245,10 +246,8 @@ fn words_of_deleted_calls_leave_the_text_index() {
     }
     let hex: String = word.bytes().map(|byte| format!("{byte:02X}")).collect();
     let indexed = || {
-        let select = sql!(
-            "SELECT COUNT(*) AS found FROM call_search_data WHERE instr(hex(block), :word)",
-            word = &hex
-        );
+        let select =
+            sql!("SELECT COUNT(*) AS found FROM call_index_data WHERE instr(hex(block), :word)", word = &hex);
         let rows = wait(world.direct_access().ports().database.read(vec![select])).unwrap();
         rows[0].first().unwrap().integer("found").unwrap()
     };

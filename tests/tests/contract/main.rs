@@ -11,6 +11,7 @@ mod assistants;
 mod auth;
 mod bad_input;
 mod call_properties;
+mod call_search;
 mod calls;
 mod carriers;
 mod deliveries;

@@ -1,6 +1,10 @@
 //! Runs: starting one or a batch, listing, deleting while queued. How they end is in `outcomes`.
 use serde_json::{Value, json};
 use sidetone::sandbox::block_on;
+use sidetone_engine::base::limits::{
+    LAST_LINE_BYTES_MAX, MODEL_ERROR_TEXT_BYTES_MAX, PAGE_BYTES_MAX, PAGE_ROWS_MAX,
+};
+use sidetone_engine::sql;
 use sidetone_engine::storage::jobs::JobKind;
 use sidetone_tests::World;
 use sidetone_tests::call::UNKNOWN_ID;
@@ -140,6 +144,31 @@ fn runs_are_listed_newest_first_in_pages() {
     assert_eq!(
         World::new().get("/simulations/runs").ok()["pagination"],
         json!({"page": 1, "limit": 200, "total": 0, "total_pages": 0})
+    );
+}
+
+#[test]
+fn the_largest_page_has_at_most_4_mib() {
+    let world = World::new();
+    let run = world.run();
+    let quotes = |bytes: usize| "\"".repeat(bytes);
+    let message = format!("The assistant's model failed: {}", quotes(MODEL_ERROR_TEXT_BYTES_MAX));
+    let update = sql!(
+        "UPDATE runs SET status = 'error', last_line = :last_line, error = :error, started_at = 1, completed_at = 1,
+         call_id = :call WHERE workspace_id = :workspace_id AND id = :id",
+        last_line = quotes(LAST_LINE_BYTES_MAX),
+        error = json!({"code": "provider_not_configured", "message": message}).to_string(),
+        call = format!("call_{}", "0".repeat(26)),
+        workspace_id = &world.workspace_id(),
+        id = &run.id
+    );
+    world.write(vec![update]);
+    let list = world.get("/simulations/runs?limit=1").ok();
+    assert_eq!(list["runs"][0]["error"]["message"], message);
+    assert!(
+        list.body.len() * usize::try_from(PAGE_ROWS_MAX).unwrap() <= PAGE_BYTES_MAX,
+        "{}",
+        list.body.len()
     );
 }
 

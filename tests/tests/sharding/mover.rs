@@ -135,7 +135,7 @@ impl Mover {
     /// The number of the workspace's rows on a shard, by table, and of its entries in the text index.
     pub fn rows(&self, shard: usize) -> Vec<(String, usize)> {
         let count = |table: &Table| (table.name.clone(), self.select(table, shard, "").values.len());
-        let entries = ("call_search".to_owned(), self.entries(shard));
+        let entries = ("call_index".to_owned(), self.entries(shard));
         self.tables.iter().map(count).chain([entries]).collect()
     }
 
@@ -174,7 +174,7 @@ impl Mover {
         let calls = self.read(self.to, sql!(calls, workspace = &self.workspace));
         let workspace_id = WorkspaceId::from_stored(&*self.workspace);
         let statements: Vec<Statement> =
-            calls.iter().map(|call| search::index(&workspace_id, &call.id("id").unwrap())).collect();
+            calls.iter().flat_map(|call| search::index(&workspace_id, &call.id("id").unwrap())).collect();
         let indexed = statements.len();
         if indexed > 0 {
             self.write(self.to, statements);
@@ -184,10 +184,9 @@ impl Mover {
 
     /// The number of the workspace's entries in the text index.
     fn entries(&self, shard: usize) -> usize {
-        let word = self.workspace.replace('_', "");
         let count = sql!(
-            "SELECT COUNT(*) AS entries FROM call_search WHERE call_search MATCH :call_search",
-            call_search = format!("workspace : \"{word}\"")
+            "SELECT COUNT(*) AS entries FROM call_index WHERE rowid IN (SELECT seq FROM calls WHERE workspace_id = :workspace)",
+            workspace = &self.workspace
         );
         let rows = self.read(shard, count);
         usize::try_from(rows.first().unwrap().integer("entries").unwrap()).unwrap()
@@ -227,7 +226,7 @@ impl Mover {
         let tables = self.tables.iter().rev().filter(|table| !but.contains(&table.name.as_str()));
         // The calls are needed to find the entries.
         let entries = sql!(
-            "DELETE FROM call_search WHERE rowid IN (SELECT seq FROM calls WHERE workspace_id = :workspace_id)",
+            "DELETE FROM call_index WHERE rowid IN (SELECT seq FROM calls WHERE workspace_id = :workspace_id)",
             workspace_id = &self.workspace
         );
         self.write(shard, [entries].into_iter().chain(tables.map(delete)).collect());

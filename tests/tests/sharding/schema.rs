@@ -7,12 +7,23 @@ use sidetone_engine::ports::Database;
 use sidetone_engine::ports::statement::{Rows, Statement};
 
 /// Tables without rows of workspaces, which are not moved.
-const OF_THE_DATABASE: &[&str] = &["batch_guard", "carrier_tokens", "migrations", "service_facts"];
+const OF_THE_DATABASE: &[&str] =
+    &["batch_guard", "carrier_tokens", "migrations", "search_upgrade", "service_facts"];
 
-/// The text index and its internal tables. They have no owner column: each entry contains its workspace as a word. The
-/// index is not copied but rebuilt from the calls.
-const OF_THE_TEXT_INDEX: &[&str] =
-    &["call_search", "call_search_config", "call_search_data", "call_search_docsize", "call_search_idx"];
+/// The text index, its former version, and their internal tables. They have no owner column: each entry contains its
+/// workspace in its words. The index is not copied but written again from the words of the calls.
+const OF_THE_TEXT_INDEX: &[&str] = &[
+    "call_index",
+    "call_index_config",
+    "call_index_data",
+    "call_index_docsize",
+    "call_index_idx",
+    "call_search",
+    "call_search_config",
+    "call_search_data",
+    "call_search_docsize",
+    "call_search_idx",
+];
 
 /// Why a number that is local to its database may be unique.
 const NUMBER: &str = "a local number of the database; moved rows get a new one";
@@ -27,6 +38,7 @@ const ACROSS_WORKSPACES: &[(&str, &str, &str)] = &[
     ("assistants", "id", "a ULID"),
     ("call_groups", "id", NUMBER),
     ("call_transcripts", "seq", NUMBER),
+    ("call_words", "seq", NUMBER),
     ("calls", "id", "a ULID"),
     ("calls", "seq", NUMBER),
     ("conversation_journal", "conversation_id, place", "begins with an id of one workspace"),
@@ -197,7 +209,10 @@ fn rows_with_a_local_number_have_other_unique_columns() {
         );
         columns.push(format!("{table}.{}", one.column));
     }
-    assert_eq!(columns, ["call_rollups.group_id", "calls.group_id", "call_transcripts.seq"]);
+    assert_eq!(
+        columns,
+        ["call_rollups.group_id", "calls.group_id", "call_transcripts.seq", "call_words.seq"]
+    );
 }
 
 #[test]

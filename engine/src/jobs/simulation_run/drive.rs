@@ -4,7 +4,7 @@ use futures_util::future::join_all;
 use super::Started;
 use super::models::Models;
 use crate::base::limits::{CHECKPOINT_MS, LAST_LINE_BYTES_MAX, MODEL_TOTAL_MS};
-use crate::base::text::truncate;
+use crate::base::text::{truncate, without_controls};
 use crate::conversation::CallFault;
 use crate::conversation::transcript::{TranscriptRole, TranscriptRow};
 use crate::jobs::Failure;
@@ -319,7 +319,7 @@ impl<'a> Drive<'a> {
 pub fn last_line(transcript: &[TranscriptRow]) -> Option<String> {
     let spoken = |row: &&TranscriptRow| matches!(row.role, TranscriptRole::User | TranscriptRole::Assistant);
     let row = transcript.iter().rev().find(spoken)?;
-    Some(truncate(row.text.clone(), LAST_LINE_BYTES_MAX))
+    Some(truncate(without_controls(&row.text), LAST_LINE_BYTES_MAX))
 }
 
 fn setup(started: &Started) -> SimulationSetup {

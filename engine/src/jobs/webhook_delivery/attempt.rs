@@ -145,14 +145,15 @@ fn retry_after(reply: &HttpReply) -> Option<&str> {
     found.map(|(_, value)| value.as_str())
 }
 
-/// The beginning of the response as text, without U+0000, which is not allowed in our texts.
+/// The beginning of the response as text. Without control characters: U+0000 is not allowed in our texts, and in JSON each
+/// of the others would take six bytes.
 fn kept(body: &[u8]) -> Option<String> {
     if body.is_empty() {
         return None;
     }
     let mut text =
         String::from_utf8_lossy(&body[..body.len().min(DELIVERY_RESPONSE_KEPT_BYTES_MAX)]).into_owned();
-    text = text.replace('\0', "\u{fffd}");
+    text = text.replace(|c: char| c.is_control() && !c.is_whitespace(), "\u{fffd}");
     text.truncate(text.floor_char_boundary(DELIVERY_RESPONSE_KEPT_BYTES_MAX));
     Some(text)
 }

@@ -62,7 +62,7 @@ pub struct Call {
     /// The caller's sentiment; null until the call is analyzed.
     sentiment: Option<Sentiment>,
     /// The transcript, oldest row first; times count from the start of the conversation. It is written when the call
-    /// ends. In a list, it is null from the row at which the page's transcripts exceed 4 MiB in total; reading a single
+    /// ends. In a list, it is null from the row at which the page would exceed 4 MiB; reading a single
     /// call always returns it.
     #[schemars(with = "Option<Vec<TranscriptRow>>")]
     transcript: Option<Box<RawValue>>,

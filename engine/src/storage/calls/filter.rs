@@ -78,15 +78,15 @@ impl CallFilter {
         sql
     }
 
-    /// ` AND …` on the rowid of the text index.
+    /// A SELECT of the `seq` of the calls that the text index finds.
     pub(super) fn found(&self, binds: &mut Binds) -> Option<String> {
         let text = self.search.as_deref()?;
         Some(match search::words(text) {
             Some(words) => {
                 let words = binds.add(words);
-                format!("call_search MATCH {}", search::expression(&words))
+                search::found(&words)
             }
-            None => "false".to_owned(),
+            None => "SELECT NULL AS seq WHERE false".to_owned(),
         })
     }
 }

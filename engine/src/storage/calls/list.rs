@@ -5,7 +5,7 @@
 //! roll-ups tell in advance which plan is cheaper. One statement holds both, and the plan that is not chosen costs
 //! nothing. When calls are sorted by start, the roll-ups also tell on which day a far page begins, so that only the calls
 //! of that day are skipped one by one.
-use crate::base::limits::CALL_LIST_TRANSCRIPTS_BYTES_MAX;
+use crate::base::limits::{CALL_ROW_BYTES_MAX, PAGE_BYTES_MAX};
 use crate::base::page::Page;
 use crate::ports::statement::Statement;
 use crate::storage::calls::call::COLUMNS;
@@ -70,18 +70,20 @@ impl Order {
 const GATHER_STEPS: i64 = 2;
 const GATHER_AND_LOOKUP_STEPS: i64 = 10;
 
-/// The rows of the page, for [`crate::storage::calls::Call::read`]. Transcripts that do not fit are NULL.
+/// The rows of the page, for [`crate::storage::calls::Call::read`]. Transcripts that do not fit beside the rest of all
+/// rows are NULL.
 pub fn select(filter: &CallFilter, sort: Sort, order: Order, page: Page) -> Statement {
     let mut list = List { filter, sort, order, page, binds: Binds::default() };
     let found = list.expressions();
     let (column, order) = (sort.column(), order.word());
     list.binds.statement(format!(
         "WITH {found},
-         sized AS (SELECT c.seq AS seq, SUM(c.transcript_bytes) OVER (ORDER BY c.{column} {order}, c.seq {order}) AS bytes
+         sized AS (SELECT c.seq AS seq, SUM(c.transcript_bytes) OVER (ORDER BY c.{column} {order}, c.seq {order})
+             + SUM({CALL_ROW_BYTES_MAX} + COALESCE(octet_length(c.analysis), 0)) OVER () AS bytes
            FROM page CROSS JOIN calls AS c ON c.seq = page.seq)
-         SELECT {COLUMNS}, CASE WHEN bytes <= {CALL_LIST_TRANSCRIPTS_BYTES_MAX} THEN COALESCE(t.content, '[]') END AS transcript
+         SELECT {COLUMNS}, CASE WHEN bytes <= {PAGE_BYTES_MAX} THEN COALESCE(t.content, '[]') END AS transcript
          FROM sized CROSS JOIN calls AS c ON c.seq = sized.seq JOIN call_groups AS g ON g.id = c.group_id
-         LEFT JOIN call_transcripts AS t ON t.seq = c.seq AND bytes <= {CALL_LIST_TRANSCRIPTS_BYTES_MAX}
+         LEFT JOIN call_transcripts AS t ON t.seq = c.seq AND bytes <= {PAGE_BYTES_MAX}
          ORDER BY c.{column} {order}, c.seq {order}"
     ))
 }
@@ -120,8 +122,8 @@ impl List<'_> {
         let started = self.filter.started("calls.started_at", &mut self.binds);
         let (picked, limited) = (self.in_picked("calls.group_id"), self.limited("1"));
         format!(
-            "SELECT calls.seq AS seq FROM call_search CROSS JOIN calls ON calls.seq = call_search.rowid
-             WHERE {matches} AND calls.workspace_id = :ws{started}{picked} {limited}"
+            "SELECT calls.seq AS seq FROM ({matches}) AS found CROSS JOIN calls ON calls.seq = found.seq
+             WHERE calls.workspace_id = :ws{started}{picked} {limited}"
         )
     }
 

@@ -80,7 +80,7 @@ pub fn select(filter: &CallFilter) -> Statement {
             let picked = if filter.has_groups() { " AND c.group_id IN (SELECT id FROM picked)" } else { "" };
             let counted = format!(
                 "SELECT c.group_id AS group_id, 1 AS calls, COALESCE(c.duration_ms, 0) AS duration_ms, c.cost_microusd AS cost_microusd
-                 FROM call_search JOIN calls AS c ON c.seq = call_search.rowid WHERE {found} AND c.workspace_id = :ws{}{picked}",
+                 FROM ({found}) AS found CROSS JOIN calls AS c ON c.seq = found.seq WHERE c.workspace_id = :ws{}{picked}",
                 filter.started("c.started_at", &mut binds)
             );
             (format!("picked AS MATERIALIZED ({})", filter.groups(&mut binds)), counted)

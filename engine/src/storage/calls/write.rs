@@ -40,7 +40,8 @@ pub fn record(new: &NewCall, ended: Option<&EndedCall>, analysis: Option<&Analys
         );
         statements.push(insert.in_workspace(&new.workspace_id));
     }
-    statements.push(search::index(&new.workspace_id, &new.id));
+    statements.push(search::insert(new, ended, analysis));
+    statements.extend(search::index(&new.workspace_id, &new.id));
     statements
 }
 
@@ -71,7 +72,10 @@ pub fn carried(workspace_id: &WorkspaceId, id: &CallId, carrier_call_id: &str) -
         call = id,
         carrier_call = carrier_call_id,
     );
-    vec![update.in_workspace(workspace_id), search::index(workspace_id, id)]
+    let mut statements =
+        vec![update.in_workspace(workspace_id), search::carried(workspace_id, id, carrier_call_id)];
+    statements.extend(search::index(workspace_id, id));
+    statements
 }
 
 /// Ends a call; does nothing to a call that has ended. With an `analysis`, it is the same as [`end`] and [`analyzed`]
@@ -135,8 +139,9 @@ pub fn end(
         bytes = bytes,
         analysis = analysis.map(|analysis| serde_json::json!(analysis).to_string()),
     );
+    statements.push(search::end(workspace_id, id, ended, analysis));
     statements.extend([insert, update].map(|statement| statement.in_workspace(workspace_id)));
-    statements.push(search::index(workspace_id, id));
+    statements.extend(search::index(workspace_id, id));
     statements
 }
 
@@ -226,6 +231,7 @@ pub fn analyzed(workspace_id: &WorkspaceId, id: &CallId, analysis: &Analysis) ->
         analysis = serde_json::json!(analysis).to_string(),
     );
     statements.push(update.in_workspace(workspace_id));
-    statements.push(search::index(workspace_id, id));
+    statements.push(search::analyzed(workspace_id, id, analysis));
+    statements.extend(search::index(workspace_id, id));
     statements
 }

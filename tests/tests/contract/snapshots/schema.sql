@@ -104,6 +104,14 @@ CREATE TABLE call_groups (
   sentiment TEXT NOT NULL,
   UNIQUE (workspace_id, assistant_id, source, model, voice, outcome, sentiment)
 ) STRICT;
+CREATE VIRTUAL TABLE call_index USING fts5 (
+  about, said, said2, said3, said4,
+  content = '', contentless_delete = 1, tokenize = "unicode61 remove_diacritics 2 tokenchars '.'"
+);
+CREATE TABLE 'call_index_config'(k PRIMARY KEY, v) WITHOUT ROWID;
+CREATE TABLE 'call_index_data'(id INTEGER PRIMARY KEY, block BLOB);
+CREATE TABLE 'call_index_docsize'(id INTEGER PRIMARY KEY, sz BLOB, origin INTEGER);
+CREATE TABLE 'call_index_idx'(segid, term, pgno, PRIMARY KEY(segid, term)) WITHOUT ROWID;
 CREATE TABLE call_rollups (
   workspace_id TEXT NOT NULL REFERENCES workspaces (id),
   group_id INTEGER NOT NULL REFERENCES call_groups (id),
@@ -125,6 +133,14 @@ CREATE TABLE call_transcripts (
   seq INTEGER PRIMARY KEY REFERENCES calls (seq),
   workspace_id TEXT NOT NULL REFERENCES workspaces (id),
   content TEXT NOT NULL
+) STRICT;
+CREATE TABLE call_words (
+  seq INTEGER PRIMARY KEY REFERENCES calls (seq),
+  workspace_id TEXT NOT NULL REFERENCES workspaces (id),
+  heads TEXT NOT NULL,
+  carrier TEXT,
+  summary TEXT,
+  said TEXT
 ) STRICT;
 CREATE TABLE calls (
   seq INTEGER PRIMARY KEY,
@@ -337,6 +353,7 @@ CREATE TABLE search_erasures (
   workspace_id TEXT PRIMARY KEY REFERENCES workspaces (id),
   merging INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
+CREATE TABLE search_upgrade (below INTEGER NOT NULL) STRICT;
 CREATE TABLE service_facts (
   name TEXT PRIMARY KEY,
   value TEXT NOT NULL

@@ -28,7 +28,9 @@ pub(crate) enum Which<'a> {
 pub(crate) fn erase(which: Which<'_>, now_ms: i64) -> Vec<Statement> {
     let mut statements = sums(which);
     let rows = [
+        "DELETE FROM call_index WHERE rowid IN (SELECT seq FROM {gone})",
         "DELETE FROM call_search WHERE rowid IN (SELECT seq FROM {gone})",
+        "DELETE FROM call_words WHERE workspace_id = :ws AND seq IN (SELECT seq FROM {gone})",
         "DELETE FROM call_transcripts WHERE workspace_id = :ws AND seq IN (SELECT seq FROM {gone})",
         // A delivery that was never attempted has told nobody anything; the others are history, without what was said.
         "DELETE FROM deliveries WHERE +workspace_id = :ws AND status = 'pending' AND attempts = 0 AND event_id IN {events}",
