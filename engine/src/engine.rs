@@ -43,6 +43,8 @@ pub struct Started {
     /// The API key of the first workspace, on the first start only. It cannot be read again. After it was shown, call
     /// [`Engine::first_key_shown`]; otherwise the next start returns another one.
     pub first_key: Option<String>,
+    /// What is dangerous about the settings together with the data; for the log.
+    pub warnings: Vec<String>,
     /// One worker per job queue; the host runs all of them.
     pub workers: Vec<QueueWorker>,
 }
@@ -95,8 +97,9 @@ impl Engine {
         services.check_secret().await?;
         services.release_all_leases().await?;
         let first_key = services.first_workspace().await?;
+        let warnings = services.ungranted_numbers_warning().await?.into_iter().collect();
         let worker = |queue: &JobQueue| QueueWorker::new(services.clone(), *queue, owner);
-        Ok(Started { first_key, workers: JobQueue::ALL.iter().map(worker).collect() })
+        Ok(Started { first_key, warnings, workers: JobQueue::ALL.iter().map(worker).collect() })
     }
 
     /// The operator has seen [`Started::first_key`].

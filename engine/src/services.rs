@@ -5,8 +5,10 @@ use std::sync::Arc;
 use crate::base::fair_pool::{FairPool, SharedPool};
 use crate::base::ids::{Id, Ids, WorkspaceId};
 use crate::base::limits::{LIVE_SESSIONS_FOR_NEWCOMERS, LIVE_SESSIONS_MAX, MEMORY_FOR_NEWCOMERS_PERCENT};
+use crate::base::shared_cache::SharedCache;
 use crate::base::time::Timestamp;
 use crate::config::Config;
+use crate::models::AssistantInUse;
 use crate::ports::statement::{Rows, Statement};
 use crate::ports::{DatabaseError, Ports};
 
@@ -22,21 +24,24 @@ struct Inner {
     ids: Ids,
     live_places: SharedPool<WorkspaceId>,
     memory: SharedPool<WorkspaceId>,
+    assistants: AssistantsInUse,
 }
+
+/// The assistants in use, by workspace and by the id of their snapshot or of their version.
+type AssistantsInUse = SharedCache<(WorkspaceId, String), AssistantInUse>;
 
 impl Services {
     /// Combines settings and ports.
     pub fn new(config: Config, ports: Ports) -> Self {
         let places = FairPool::new(LIVE_SESSIONS_MAX).keeping_for_newcomers(LIVE_SESSIONS_FOR_NEWCOMERS);
-        let memory_bytes = config.memory_bytes;
-        let memory = FairPool::new(memory_bytes)
-            .keeping_for_newcomers(memory_bytes / 100 * MEMORY_FOR_NEWCOMERS_PERCENT);
+        let memory = memory_pool(config.memory_bytes);
         let inner = Inner {
             config,
             ports,
             ids: Ids::default(),
             live_places: SharedPool::new(places),
             memory: SharedPool::new(memory),
+            assistants: SharedCache::default(),
         };
         Self { inner: Arc::new(inner) }
     }
@@ -86,10 +91,20 @@ impl Services {
         &self.inner.live_places
     }
 
+    /// The assistants that conversations use now.
+    pub(crate) fn assistants(&self) -> &AssistantsInUse {
+        &self.inner.assistants
+    }
+
     /// The memory for conversations in this process, in bytes.
     pub(crate) fn memory(&self) -> &SharedPool<WorkspaceId> {
         &self.inner.memory
     }
+}
+
+/// Memory that workspaces share.
+pub(crate) fn memory_pool(bytes: u64) -> FairPool<WorkspaceId> {
+    FairPool::new(bytes).keeping_for_newcomers(bytes / 100 * MEMORY_FOR_NEWCOMERS_PERCENT)
 }
 
 fn one_for_each<const N: usize>(rows: Vec<Rows>) -> Result<[Rows; N], DatabaseError> {

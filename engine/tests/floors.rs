@@ -1,8 +1,12 @@
 //! Holds the engine's modules to their floors: a module imports only from its own floor and the floors below it, so
 //! no two of them can import each other.
 #![allow(clippy::unwrap_used, reason = "a test")]
+mod common;
+
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+
+use common::rust_files;
 
 /// The modules at the top of `src`, from the ground up. ARCHITECTURE.md says in a sentence what each of them holds.
 const FLOORS: [&str; 15] = [
@@ -137,16 +141,4 @@ fn list_heads(list: &str) -> Vec<(usize, String)> {
 
 fn word(text: &str) -> String {
     text.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect()
-}
-
-fn rust_files(folder: &Path, files: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            rust_files(&path, files);
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
-            files.push(path);
-        }
-    }
-    files.sort();
 }

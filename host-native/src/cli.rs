@@ -214,7 +214,8 @@ async fn serve(settings: &Settings, data: &DataFolder) -> Result<(), Failure> {
     let Service { engine, wakes, warnings } = service(settings, data, address)?;
     warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
     // The lock guarantees that no other server uses this folder.
-    let Started { first_key, workers } = engine.start(&owner()).await.map_err(failure)?;
+    let Started { first_key, warnings, workers } = engine.start(&owner()).await.map_err(failure)?;
+    warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
     match (print_line(&welcome(&engine, address, first_key.as_deref())), first_key) {
         (Ok(()), Some(_)) => engine.first_key_shown().await.map_err(failure)?,
         (Ok(()), None) => {}

@@ -42,9 +42,11 @@ const ACCEPT_LOG_MS: u64 = 1_000;
 /// Grace period for open requests after the signal to stop.
 const SHUTDOWN_MS: u64 = 10_000;
 
-#[derive(Clone)]
+/// What serving a connection needs besides the connection.
 struct Host {
     engine: Engine,
+    http: http1::Builder,
+    limits: Limits,
     /// Becomes true when the service is to stop.
     stop: watch::Receiver<bool>,
 }
@@ -62,11 +64,11 @@ async fn serve_within(
     connections_max: usize,
     limits: Limits,
 ) {
-    let host = Host { engine, stop: stop.clone() };
     let mut http = http1::Builder::new();
     // `Watched` has a time limit of its own for heads.
     http.timer(TokioTimer::new()).header_read_timeout(None);
     http.max_header_size(HEAD_BYTES_MAX).max_buf_size(HEAD_BYTES_MAX);
+    let host = Arc::new(Host { engine, http, limits, stop: stop.clone() });
     let connections = Connections::new(connections_max);
     let mut acceptor = Acceptor { listener, connections: connections.clone(), logged: None };
     while !*stop.borrow() {
@@ -75,7 +77,7 @@ async fn serve_within(
             _ = stop.changed() => continue,
         };
         if let Some((stream, connection)) = accepted {
-            tokio::spawn(converse(http.clone(), host.clone(), stream, connection, limits));
+            tokio::spawn(host.clone().converse(stream, connection));
         }
     }
     drop(acceptor);
@@ -85,66 +87,56 @@ async fn serve_within(
     }
 }
 
-/// Serves one connection to its end.
-async fn converse(
-    http: http1::Builder,
-    host: Host,
-    stream: TcpStream,
-    connection: Connection,
-    limits: Limits,
-) {
-    let mut stop = host.stop.clone();
-    // hyper's buffers are only made for a client that sends something. `readable` would also return without a byte.
-    let mut first = [0; 1];
-    tokio::select! {
-        peeked = tokio::time::timeout(limits.idle, stream.peek(&mut first)) => {
-            if !matches!(peeked, Ok(Ok(1..))) {
-                return;
-            }
-        }
-        () = connection.closed() => return,
-        () = stopped(&mut stop) => return,
-    }
-    // Boxed, so that a silent connection has no memory for it.
-    Box::pin(serve_http(http, host, stream, connection, limits)).await;
-}
-
-async fn serve_http(
-    http: http1::Builder,
-    host: Host,
-    stream: TcpStream,
-    connection: Connection,
-    limits: Limits,
-) {
-    let mut stop = host.stop.clone();
-    let stream = WriteTimeout::new(stream, READING_FLOOR, connection.floor.clone());
-    let stream = Watched::new(stream, connection.place().clone(), host.engine.clone(), limits);
-    let held = connection.clone();
-    let service = service_fn(move |request| {
-        let open = connection.begin_request();
-        // Boxed: hyper keeps the space for it between requests.
-        let answering = Box::pin(request::answer(host.clone(), connection.clone(), request));
-        async move {
-            let response = answering.await;
-            let open = match response.status() {
-                StatusCode::SWITCHING_PROTOCOLS => {
-                    open.upgraded();
-                    None
+impl Host {
+    /// Serves one connection to its end.
+    async fn converse(self: Arc<Self>, stream: TcpStream, connection: Connection) {
+        let mut stop = self.stop.clone();
+        // hyper's buffers are only made for a client that sends something. `readable` would also return without a byte.
+        let mut first = [0; 1];
+        tokio::select! {
+            peeked = tokio::time::timeout(self.limits.idle, stream.peek(&mut first)) => {
+                if !matches!(peeked, Ok(Ok(1..))) {
+                    return;
                 }
-                _ => Some(open),
-            };
-            Ok::<_, Infallible>(response.map(|body| Held { body, _open: open }))
+            }
+            () = connection.closed() => return,
+            () = stopped(&mut stop) => return,
         }
-    });
-    let serving = http.serve_connection(TokioIo::new(stream), service).with_upgrades();
-    tokio::pin!(serving);
-    // A broken connection requires no action.
-    tokio::select! {
-        _ = serving.as_mut() => {}
-        () = held.closed() => {}
-        () = stopped(&mut stop) => {
-            serving.as_mut().graceful_shutdown();
-            let _ = serving.await;
+        // Boxed, so that a silent connection has no memory for it.
+        Box::pin(self.serve_http(stream, connection)).await;
+    }
+
+    async fn serve_http(self: Arc<Self>, stream: TcpStream, connection: Connection) {
+        let mut stop = self.stop.clone();
+        let stream = WriteTimeout::new(stream, READING_FLOOR, connection.floor.clone());
+        let stream = Watched::new(stream, connection.place().clone(), self.engine.clone(), self.limits);
+        let (http, held) = (self.http.clone(), connection.clone());
+        let service = service_fn(move |request| {
+            let open = connection.begin_request();
+            // Boxed: hyper keeps the space for it between requests.
+            let answering = Box::pin(request::answer(self.clone(), connection.clone(), request));
+            async move {
+                let response = answering.await;
+                let open = match response.status() {
+                    StatusCode::SWITCHING_PROTOCOLS => {
+                        open.upgraded();
+                        None
+                    }
+                    _ => Some(open),
+                };
+                Ok::<_, Infallible>(response.map(|body| Held { body, _open: open }))
+            }
+        });
+        let serving = http.serve_connection(TokioIo::new(stream), service).with_upgrades();
+        tokio::pin!(serving);
+        // A broken connection requires no action.
+        tokio::select! {
+            _ = serving.as_mut() => {}
+            () = held.closed() => {}
+            () = stopped(&mut stop) => {
+                serving.as_mut().graceful_shutdown();
+                let _ = serving.await;
+            }
         }
     }
 }

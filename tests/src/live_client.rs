@@ -1,5 +1,6 @@
 //! A client of live conversations, on any host.
 use std::collections::VecDeque;
+use std::io::{BufReader, Cursor, Read as _};
 use std::net::{SocketAddr, TcpStream};
 
 use serde_json::Value;
@@ -30,15 +31,17 @@ impl<'a> LiveClient<'a> {
     /// Over TCP; `Err` is the response if the service does not upgrade.
     pub fn over_tcp(address: SocketAddr, path: &str) -> Result<Self, Box<Reply>> {
         let stream = wire::connect(address).expect("the service listens");
+        let rest = stream.try_clone().expect("a second handle");
         match tungstenite::client(format!("ws://{address}{path}"), stream) {
             Ok((socket, _)) => {
                 Ok(Self { end: End::Wire(Box::new(socket)), waiting: VecDeque::new(), closed: None })
             }
             Err(HandshakeError::Failure(tungstenite::Error::Http(response))) => {
-                // The library does not read the body of a rejection.
-                let (parts, body) = response.into_parts();
-                let body = body.unwrap_or_default().into();
-                Err(Box::new(Reply::new(parts.status.as_u16(), parts.headers, body)))
+                // The library has read as much of the body as came with the head.
+                let (parts, begun) = response.into_parts();
+                let mut body = Cursor::new(begun.unwrap_or_default()).chain(BufReader::new(rest));
+                let body = wire::body(&mut body, &parts.headers).expect("the body of a rejection");
+                Err(Box::new(Reply::new(parts.status.as_u16(), parts.headers, body.into())))
             }
             Err(error) => panic!("{path}: {error}"),
         }

@@ -1,7 +1,7 @@
 //! The real binary in its own process: started, called over TCP, stopped or killed.
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::OnceLock;
@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use sidetone_engine::base::api_key::ApiKey;
+
+use crate::wire;
 
 /// How long to wait for the start.
 const START_MS: u64 = 20_000;
@@ -217,6 +219,7 @@ impl std::ops::Index<&str> for Answer {
 /// A keep-alive connection with one request at a time.
 pub struct Client {
     address: SocketAddr,
+    source: Option<Ipv4Addr>,
     key: String,
     stream: Option<BufReader<TcpStream>>,
 }
@@ -224,7 +227,13 @@ pub struct Client {
 impl Client {
     /// Connects on first use.
     pub fn new(address: SocketAddr, key: &str) -> Self {
-        Self { address, key: key.to_owned(), stream: None }
+        Self { address, source: None, key: key.to_owned(), stream: None }
+    }
+
+    /// The same from this address of this machine.
+    #[must_use]
+    pub fn from(self, source: Ipv4Addr) -> Self {
+        Self { source: Some(source), ..self }
     }
 
     /// Sends a request; `Err` when the connection breaks before the response is complete.
@@ -258,7 +267,7 @@ impl Client {
     ) -> std::io::Result<Answer> {
         let stream = match &mut self.stream {
             Some(stream) => stream,
-            empty => empty.insert(connect(self.address)?),
+            empty => empty.insert(connect(self.source, self.address)?),
         };
         let body = body.map(Value::to_string).unwrap_or_default();
         let mut request = request_head(method, path, &self.key, headers, body.len());
@@ -287,8 +296,11 @@ pub fn request_head(
     head
 }
 
-fn connect(address: SocketAddr) -> std::io::Result<BufReader<TcpStream>> {
-    let stream = TcpStream::connect(address)?;
+fn connect(source: Option<Ipv4Addr>, address: SocketAddr) -> std::io::Result<BufReader<TcpStream>> {
+    let stream = match source {
+        Some(source) => wire::connect_from(source, address)?,
+        None => TcpStream::connect(address)?,
+    };
     stream.set_nodelay(true)?;
     stream.set_read_timeout(Some(Duration::from_millis(ANSWER_MS)))?;
     Ok(BufReader::new(stream))

@@ -1,10 +1,11 @@
 //! A minimal HTTP/1.1 client that can also send invalid requests.
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue};
+use tokio::net::TcpSocket;
 
 use crate::reply::Reply;
 
@@ -51,6 +52,36 @@ pub fn connect(address: SocketAddr) -> io::Result<TcpStream> {
     Ok(stream)
 }
 
+/// Opens a connection from this address of this machine, which has all of 127.0.0.0/8.
+pub fn connect_from(source: Ipv4Addr, address: SocketAddr) -> io::Result<TcpStream> {
+    connect_with(source, address, None)
+}
+
+/// The same, for a client that takes as few bytes as the system allows until it reads them.
+pub fn connect_slowly(source: Ipv4Addr, address: SocketAddr) -> io::Result<TcpStream> {
+    const BUFFER_BYTES: u32 = 4_096;
+    connect_with(source, address, Some(BUFFER_BYTES))
+}
+
+/// The standard library binds no connecting socket.
+fn connect_with(source: Ipv4Addr, address: SocketAddr, buffer_bytes: Option<u32>) -> io::Result<TcpStream> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
+    let stream = runtime.block_on(async {
+        let socket = TcpSocket::new_v4()?;
+        socket.bind(SocketAddr::from((source, 0)))?;
+        if let Some(bytes) = buffer_bytes {
+            socket.set_recv_buffer_size(bytes)?;
+        }
+        socket.connect(address).await
+    })?;
+    let stream = stream.into_std()?;
+    stream.set_nonblocking(false)?;
+    stream.set_nodelay(true)?;
+    stream.set_read_timeout(Some(Duration::from_millis(ANSWER_MS)))?;
+    stream.set_write_timeout(Some(Duration::from_millis(ANSWER_MS)))?;
+    Ok(stream)
+}
+
 /// Reads one response.
 pub fn receive(stream: TcpStream, head_only: bool) -> io::Result<Reply> {
     let mut reader = BufReader::new(stream);
@@ -70,23 +101,28 @@ pub fn receive(stream: TcpStream, head_only: bool) -> io::Result<Reply> {
         let name = HeaderName::from_bytes(name.as_bytes()).map_err(io::Error::other)?;
         headers.append(name, HeaderValue::from_bytes(value.trim().as_bytes()).map_err(io::Error::other)?);
     }
+    let body = if head_only { Vec::new() } else { body(&mut reader, &headers)? };
+    Ok(Reply::new(status, headers, body.into()))
+}
+
+/// Reads the body that follows a head.
+pub fn body(reader: &mut impl BufRead, headers: &HeaderMap) -> io::Result<Vec<u8>> {
     let chunked = headers.get("transfer-encoding").is_some();
     let length = headers.get("content-length").and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
     let mut body = Vec::new();
     match length {
-        _ if head_only => {}
         Some(length) => {
             reader.take(length).read_to_end(&mut body)?;
             if body.len() as u64 != length {
                 return Err(malformed("the body is cut off"));
             }
         }
-        None if chunked => body = chunks(&mut reader)?,
+        None if chunked => body = chunks(reader)?,
         None => {
             reader.read_to_end(&mut body)?;
         }
     }
-    Ok(Reply::new(status, headers, body.into()))
+    Ok(body)
 }
 
 fn chunks(reader: &mut impl BufRead) -> io::Result<Vec<u8>> {

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 use serde_json::json;
+use sidetone_tests::fakes::carrier::default_account;
 use sidetone_tests::process::{self, Folder, Server, bootstrap_key, read_answer, request_head};
 
 #[test]
@@ -429,6 +430,52 @@ fn a_first_key_that_was_never_printed_is_replaced() {
     let server = Server::start(&data, &[]);
     assert!(!server.welcome().contains("shown only once"), "{}", server.welcome());
     server.connect(&second).expect(200, "GET", "/assistants", None);
+}
+
+#[test]
+fn numbers_that_the_operator_has_given_are_their_workspaces_alone() {
+    const NUMBER: &str = "/numbers/+14155550100";
+    let folder = Folder::new();
+    let data = folder.path().join("data");
+    let keys = [bootstrap_key(6), bootstrap_key(7)];
+    let both = keys.join(",");
+    let carrier = default_account();
+    let mut settings: Vec<(&str, &str)> =
+        carrier.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    settings.push(("SIDETONE_BOOTSTRAP_KEYS", &both));
+    let server = Server::start(&data, &settings);
+    let clients = keys.each_ref().map(|key| server.connect(key));
+    let [(id, body), (_, other_body)] = clients.map(|mut client| {
+        let id = client.expect(200, "GET", "/workspace", None)["id"].as_str().expect("an id").to_owned();
+        let assistant = json!({"name": "Desk", "instructions": "Be kind.", "voice": "builtin/tone"});
+        let assistant = client.expect(201, "POST", "/assistants", Some(&assistant));
+        (id, json!({"assistant_id": assistant["id"], "provider": "twilio"}))
+    });
+    // Whoever comes first has it; the next start warns of that.
+    server.connect(&keys[1]).expect(200, "PUT", NUMBER, Some(&other_body));
+    server.connect(&keys[0]).expect(409, "PUT", NUMBER, Some(&body));
+    assert!(!server.log().contains("SIDETONE_NUMBERS"), "there was no workspace yet: {}", server.log());
+    assert!(server.stop().success());
+    let server = Server::start(&data, &settings);
+    assert_eq!(server.log().matches("SIDETONE_NUMBERS is not set").count(), 1, "{}", server.log());
+    assert!(server.stop().success());
+
+    let numbers = json!({"+14155550100": id}).to_string();
+    settings.push(("SIDETONE_NUMBERS", &numbers));
+    let server = Server::start(&data, &settings);
+    assert_eq!(server.log().matches("SIDETONE_NUMBERS").count(), 1, "no warning any more: {}", server.log());
+    let [mut first, mut other] = keys.each_ref().map(|key| server.connect(key));
+    let order =
+        json!({"assistant_id": other_body["assistant_id"], "to": "+14155557777", "from": "+14155550100"});
+    other.expect(422, "POST", "/calls/outbound", Some(&order));
+    other.expect(409, "PUT", NUMBER, Some(&other_body));
+    first.expect(200, "PUT", NUMBER, Some(&body));
+    assert_eq!(other.expect(200, "GET", "/numbers", None), json!([]));
+    assert!(server.stop().success());
+
+    let wrong = json!({"+14155550100": "default"}).to_string();
+    let line = refused(&process::run(&data, &[("SIDETONE_NUMBERS", &wrong)], &[]));
+    assert!(line.contains("SIDETONE_NUMBERS"), "{line}");
 }
 
 /// The error, which must be one line.

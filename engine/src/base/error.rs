@@ -54,7 +54,7 @@ codes! {
     RevisionConflict = 409 "revision_conflict";
     /// The workspace already has a resource with this name.
     NameTaken = 409 "name_taken";
-    /// Another workspace owns the number.
+    /// Another workspace owns the number, or the operator has not given it to this one.
     NumberInUse = 409 "number_in_use";
     /// A run in progress cannot be deleted.
     RunInProgress = 409 "run_in_progress";

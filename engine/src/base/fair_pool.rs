@@ -151,6 +151,22 @@ impl<K: Ord + Clone> Share<K> {
         taken
     }
 
+    /// Counts `more`, whether it is fair or not: for what is held already.
+    pub fn add(&mut self, more: u64) {
+        self.pool.with(|pool| pool.add(&self.holder, more));
+        self.amount = self.amount.saturating_add(more);
+    }
+
+    /// Takes another share for the same holder; `None` when that is not fair or not there.
+    pub fn another(&self, amount: u64) -> Option<Self> {
+        self.pool.take(&self.holder, amount, self.kept)
+    }
+
+    /// A share of nothing for the same holder, to be added to.
+    pub fn nothing(&self) -> Self {
+        Self { pool: self.pool.clone(), holder: self.holder.clone(), amount: 0, kept: self.kept }
+    }
+
     /// How much it is.
     pub fn amount(&self) -> u64 {
         self.amount
@@ -208,6 +224,9 @@ mod tests {
         let mut share = pool.take(&"a", 3, 0).unwrap();
         assert!(share.grow(2) && !share.grow(6));
         assert_eq!((share.amount(), pool.free()), (5, 5));
+        assert!(share.another(2).is_some_and(|other| other.amount() == 2) && share.another(6).is_none());
+        share.add(7);
+        assert_eq!((share.amount(), pool.free()), (12, 0));
         drop(share);
         assert_eq!(pool.free(), 10);
     }

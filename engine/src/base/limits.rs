@@ -101,10 +101,26 @@ pub const LIVE_SESSIONS_MAX: u64 = 1_000;
 pub const LIVE_SESSIONS_FOR_NEWCOMERS: u64 = 20;
 /// Percentage of the conversations and of the memory that browser tests leave to telephone calls.
 pub const KEPT_FOR_PHONES_PERCENT: u64 = 10;
+/// Percentage of the memory that runs leave to live conversations: runs can wait.
+pub const MEMORY_KEPT_FOR_LIVE_PERCENT: u64 = 25;
 /// Percentage of the memory that workspaces that use some leave to those that use none.
 pub const MEMORY_FOR_NEWCOMERS_PERCENT: u64 = 5;
 /// Memory of one conversation beside its assistant.
 pub const CONVERSATION_MEMORY_BYTES: u64 = 300 * 1024;
+/// Memory of an assistant in use, for each byte of its stored text: the text itself, the text as its model takes it, and
+/// while it is read, what it is read from.
+pub const ASSISTANT_MEMORY_PER_BYTE: u64 = 3;
+/// Memory of what the rule model finds knowledge with, for each byte of it.
+pub const KNOWLEDGE_INDEX_MEMORY_PER_BYTE: u64 = 24;
+/// Memory of what the rule model finds a tool with.
+pub const TOOL_INDEX_MEMORY_BYTES: u64 = 16 * 1024;
+/// Memory of a simulation, for each byte of its stored text: the text, as its simulation takes it, the caller's lines, and
+/// the results of its evaluations.
+pub const SIMULATION_MEMORY_PER_BYTE: u64 = 4;
+/// Memory of a conversation for each byte of its transcript: the transcript, the history, and the request to a model.
+pub const TRANSCRIPT_MEMORY_PER_BYTE: u64 = 4;
+/// The size of a transcript that [`CONVERSATION_MEMORY_BYTES`] includes.
+pub const TRANSCRIPT_INCLUDED_BYTES: u64 = 32 * 1024;
 /// Memory for conversations where the host does not measure the machine's.
 pub const MEMORY_MB_DEFAULT: u64 = 1_024;
 /// Least memory for conversations: what the largest assistant and a few conversations need.
@@ -207,6 +223,10 @@ pub const SWEEP_ROWS_MAX: i64 = 500;
 pub const SWEEP_BYTES_MAX: i64 = 8 * 1024 * 1024;
 /// Events without deliveries that one round removes.
 pub const SWEEP_LONE_EVENTS_MAX: i64 = 50;
+/// Events of earlier versions whose call one round finds out; their sizes are unknown, so they are few.
+pub const SWEEP_UNREAD_EVENTS_MAX: i64 = 50;
+/// How long after the end of a deleted call its carrier may still report a price, which then counts.
+pub const LATE_PRICE_MS: i64 = 24 * 60 * 60 * 1000;
 /// Longest retention of calls and recordings that a workspace can set, in days.
 pub const RETENTION_DAYS_MAX: u64 = 3_650;
 /// Workspaces per sweep whose calls, or recordings, are older than they are kept; the rest waits for the next sweep.
@@ -265,10 +285,10 @@ pub const LAST_LINE_BYTES_MAX: usize = 200;
 pub const CHECKPOINT_MS: i64 = 3_000;
 /// Default model cost of one run, in millionths of a US dollar.
 pub const RUN_COST_MICROUSD_DEFAULT: i64 = 1_000_000;
-/// Shortest pause of a queued run that waits for money reserved by other conversations.
-pub const RUN_MONEY_WAIT_MS_MIN: i64 = 1_000;
+/// Shortest pause of a queued run that waits for money or memory that other conversations have.
+pub const RUN_WAIT_MS_MIN: i64 = 1_000;
 /// Longest such pause.
-pub const RUN_MONEY_WAIT_MS_MAX: i64 = 30_000;
+pub const RUN_WAIT_MS_MAX: i64 = 30_000;
 /// Waiting runs that continue when a conversation gives its reservation back.
 pub const RUNS_WOKEN_MAX: i64 = 16;
 /// Length of a search text.

@@ -3,6 +3,8 @@ use std::borrow::Cow;
 
 use http::HeaderMap;
 
+use crate::base::hash::sha256_hex;
+
 /// A carrier's callback, or its request for a media socket.
 #[derive(Debug, Clone, Copy)]
 pub struct Callback<'a> {
@@ -20,6 +22,12 @@ pub struct Callback<'a> {
 }
 
 impl<'a> Callback<'a> {
+    /// SHA-256 of what distinguishes requests with the same token: method, URL and body.
+    pub fn fingerprint(&self) -> String {
+        let Self { method, url, body, .. } = self;
+        sha256_hex(format!("{method} {url} {}", sha256_hex(body)).as_bytes())
+    }
+
     /// A header as text; `None` when it is missing or not text.
     pub fn header(&self, name: &str) -> Option<&'a str> {
         self.headers.get(name)?.to_str().ok()
@@ -63,6 +71,14 @@ impl<'a> Callback<'a> {
 pub enum Check {
     /// The signature is valid.
     Genuine,
+    /// The signature is valid, but covers a token and not the whole request. The caller accepts the token with the first
+    /// request that it comes with, and with repetitions of that.
+    GenuineToken {
+        /// The carrier's id of the token; no two tokens have the same.
+        id: String,
+        /// When the token is rejected for its age, so that nobody has to remember it any longer.
+        expires_at_ms: i64,
+    },
     /// The callback is genuine if this Ed25519 signature (RFC 8032) is valid; the caller verifies it with the `Keys` port.
     Ed25519 {
         /// The carrier's public key.
@@ -87,6 +103,8 @@ pub enum Forged {
     Malformed,
     /// The signature does not match this account and request.
     Wrong,
+    /// The signature's token came with another request before.
+    Replayed,
     /// The signature's time differs from the clock by more than [`crate::base::limits::CARRIER_SIGNATURE_AGE_MS_MAX`].
     Stale,
 }

@@ -5,6 +5,7 @@
 //!
 //! Each carrier's file names the sources of its wire formats.
 pub(crate) mod callback;
+pub(crate) mod grants;
 pub(crate) mod media;
 mod name;
 pub mod order;
@@ -21,6 +22,7 @@ use std::fmt;
 use std::sync::Arc;
 
 pub use callback::{Callback, Check, Forged};
+pub use grants::Grants;
 pub use media::{MediaCodec, MediaError, MediaEvent, MediaFormat, MediaMessage};
 pub use name::CarrierName;
 pub use order::{Authorization, Order, Outgoing, Placed, PrivateKey, Rejection, RejectionCause};
@@ -133,11 +135,12 @@ pub fn refusal_without_account(provider: CarrierName) -> Option<Reply> {
     }
 }
 
-/// The configured carriers and their rates.
+/// The configured carriers, their rates, and whose their numbers are.
 #[derive(Clone, Default)]
 pub struct Carriers {
     accounts: BTreeMap<&'static str, Arc<dyn Carrier>>,
     rates: Rates,
+    grants: Grants,
 }
 
 /// The settings of all carriers; every host uses the same names.
@@ -158,6 +161,7 @@ pub const SETTINGS: &[&str] = &[
     "SIDETONE_VONAGE_SIGNATURE_SECRET",
     "SIDETONE_VONAGE_BASE_URL",
     rates::SETTING,
+    grants::SETTING,
 ];
 
 impl Carriers {
@@ -175,12 +179,23 @@ impl Carriers {
         Ok(Self {
             accounts: found.map(|carrier| (carrier.provider().as_str(), carrier)).collect(),
             rates: Rates::read(get(rates::SETTING))?,
+            grants: Grants::read(get(grants::SETTING))?,
         })
     }
 
     /// The rates of carriers that do not report costs.
     pub fn rates(&self) -> &Rates {
         &self.rates
+    }
+
+    /// Which workspace may use which number.
+    pub fn grants(&self) -> &Grants {
+        &self.grants
+    }
+
+    /// Whether a number of a configured account goes to the workspace that binds it first.
+    pub fn has_ungranted_numbers(&self) -> bool {
+        !self.accounts.is_empty() && !self.grants.are_set()
     }
 
     /// A warning that names the configured carriers without a rate; `None` when all have one. A spending limit cannot hold

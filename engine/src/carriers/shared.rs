@@ -93,11 +93,31 @@ pub fn rejection(status: u16, code: Option<String>, message: &str) -> Rejection 
 
 /// Whether a carrier's message about a request complains about the calling number: it is one of the operator's account,
 /// and not what the caller of the API has chosen.
-pub fn blames_our_number(message: &str) -> bool {
-    let mut words = message.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
-    words.any(|word| {
-        ["from", "src", "caller_id", "callerid"].iter().any(|name| word.eq_ignore_ascii_case(name))
+fn blames_our_number(message: &str) -> bool {
+    let message = message.to_ascii_lowercase();
+    ["src", "caller_id", "callerid", "from"].iter().any(|name| {
+        message.match_indices(name).any(|(at, _)| {
+            let (before, after) = (&message[..at], &message[at + name.len()..]);
+            let is_word = !before.ends_with(in_name) && !after.starts_with(in_name);
+            is_word && (*name != "from" || is_field_name(before, after))
+        })
     })
+}
+
+/// Whether a word that is also a preposition names a field: it begins the message or a part of it, is quoted, is part of
+/// a path (`from.number`), has a colon, or the word after it says so.
+fn is_field_name(before: &str, after: &str) -> bool {
+    let begins = before.trim_end().is_empty() || before.trim_end().ends_with(':');
+    let is_marked = before.ends_with(['"', '\'', '`', '/'])
+        || after.starts_with([':', '['])
+        || after.strip_prefix('.').is_some_and(|rest| rest.starts_with(in_name));
+    let next = after.trim_start().split(|c| !in_name(c)).next();
+    begins || is_marked || next.is_some_and(|next| ["number", "parameter", "field"].contains(&next))
+}
+
+/// Whether a name of a field may contain this character.
+fn in_name(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '_'
 }
 
 /// A carrier's message for logs and errors: truncated, and without our tokens if it quotes one of our URLs.
@@ -172,6 +192,29 @@ mod tests {
         }
         let words = "Call CA0123456789abcdef0123456789abcdef is not in-progress. Größe: 3.";
         assert_eq!(rejection(400, None, words).message, words);
+    }
+
+    #[test]
+    fn only_a_field_called_from_blames_our_number() {
+        for ours in [
+            "from parameter is not owned",
+            r#"{"from":["is not yours"]}"#,
+            "Bad Request: from.number: is not yours",
+            "Invalid 'From' value",
+            "The From number is not verified",
+            "caller_id is not verified",
+        ] {
+            assert!(blames_our_number(ours), "{ours}");
+        }
+        for other in [
+            "to: cannot be reached from your region",
+            "The request came from a proxy.",
+            "answer_url: no document came from.",
+            "Remove the prefix from it",
+            "fromage is invalid",
+        ] {
+            assert!(!blames_our_number(other), "{other}");
+        }
     }
 
     #[test]

@@ -6,6 +6,7 @@ mod timing;
 mod tools;
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 pub use messages::{Input, Output, Party, WaitingFor};
 use serde::{Deserialize, Serialize};
@@ -27,9 +28,9 @@ pub struct ConversationSetup {
     /// The assistant's opening message; when empty, the assistant waits for the user.
     pub first_message: String,
     /// Attached documents.
-    pub knowledge: Vec<Knowledge>,
+    pub knowledge: Arc<[Knowledge]>,
     /// Attached tools.
-    pub tools: Vec<ToolSpec>,
+    pub tools: Arc<[ToolSpec]>,
     /// The model's seed: the same seed and inputs produce the same conversation.
     pub seed: u64,
     /// The limits of the conversation.
@@ -61,7 +62,7 @@ pub struct ConversationSetup {
 ///
 /// # let setup = ConversationSetup {
 /// #     id: "call_1".into(), instructions: String::new(), first_message: "Hello!".into(),
-/// #     knowledge: vec![], tools: vec![], seed: 7, limits: Default::default(), is_spoken: false,
+/// #     knowledge: vec![].into(), tools: vec![].into(), seed: 7, limits: Default::default(), is_spoken: false,
 /// #     apology: String::new(),
 /// # };
 /// let model = RulesAssistant::new(&setup.knowledge, &setup.tools);
@@ -263,6 +264,12 @@ impl Conversation {
     #[must_use]
     pub fn transcript(&self) -> &[TranscriptRow] {
         &self.transcript
+    }
+
+    /// An upper bound of the transcript's size as JSON, in bytes.
+    #[must_use]
+    pub const fn transcript_bytes(&self) -> usize {
+        self.transcript_bytes
     }
 
     /// The conversation so far, for models.

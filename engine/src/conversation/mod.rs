@@ -1,6 +1,7 @@
 //! One conversation between a user and an assistant, as a pure state machine.
 //!
 //! [`Conversation`] makes the decisions and a driver executes them. [`transcript`] has the rows that result.
+mod configuration;
 mod ended_reason;
 mod limits;
 mod machine;
@@ -8,6 +9,7 @@ mod model_turn;
 mod outcome;
 pub mod transcript;
 
+pub use configuration::{AssistantSnapshot, PipelineMode, ToolMethod, ToolSnapshot};
 pub use ended_reason::EndedReason;
 pub use limits::{
     ConversationLimits, DURATION_MS_MAX, REPEATS_MAX, SILENCES_MAX, TEXT_BYTES_MAX, TOOL_CALLS_PER_TURN_MAX,

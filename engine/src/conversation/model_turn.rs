@@ -2,6 +2,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::base::json_text::JsonText;
+
 /// One entry of the history that a model receives, oldest first.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "role", rename_all = "snake_case")]
@@ -46,7 +48,7 @@ pub struct ToolSpec {
     /// The owner's description of the tool; may be empty.
     pub description: String,
     /// JSON Schema (`type: object`) of its arguments.
-    pub parameters: Value,
+    pub parameters: JsonText,
 }
 
 /// A knowledge document as a model sees it.

@@ -96,7 +96,7 @@ fn query(text: &str) -> Result<Map<String, Value>, Error> {
 }
 
 fn body(operation: &Operation, headers: &HeaderMap, bytes: &[u8]) -> Result<Value, Error> {
-    if bytes.iter().all(u8::is_ascii_whitespace) {
+    if bytes.is_empty() {
         if operation.body_may_be_empty() {
             return Ok(Value::Object(Map::new()));
         }

@@ -5,7 +5,6 @@ use crate::base::limits::JOB_ATTEMPTS_MAX;
 use crate::live::telephony::hang_up;
 use crate::live::telephony::leg::Leg;
 use crate::services::Services;
-use crate::sql;
 use crate::storage::jobs::Job;
 
 pub(super) async fn run(services: &Services, job: &Job, call_id: &CallId) -> Result<(), Failure> {
@@ -17,13 +16,6 @@ pub(super) async fn run(services: &Services, job: &Job, call_id: &CallId) -> Res
     {
         return Err(Failure::Again(format!("{fault:?}")));
     }
-    // The leg of a call that was deleted was kept for this.
-    let forget = sql!(
-        "DELETE FROM phone_calls WHERE workspace_id = :ws AND call_id = :call
-         AND NOT EXISTS (SELECT 1 FROM calls WHERE calls.workspace_id = :ws AND calls.id = :call)",
-        call = call_id
-    );
-    let finished = job.finished([forget.in_workspace(&job.workspace_id)]);
-    services.ports().database.write(finished).await?;
+    services.ports().database.write(job.finished([])).await?;
     Ok(())
 }

@@ -52,7 +52,8 @@ enum Failure {
     LostLease,
     /// The job is retried later.
     Again(String),
-    /// The job has released its lease, so that another workspace gets its place. It continues later.
+    /// The job has released its lease, because another workspace needs its place, or because it waits for memory. It
+    /// continues later.
     GaveWay,
 }
 

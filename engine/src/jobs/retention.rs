@@ -7,6 +7,7 @@ use crate::base::limits::{
     RETENTION_CALLS_MAX, RETENTION_CHUNKS_MAX, RETENTION_RECORDINGS_MAX, RETENTION_WORKSPACES_MAX,
     SEARCH_MERGE_PAGES, SEARCH_MERGES_MAX,
 };
+use crate::jobs::sweep::Round;
 use crate::ports::statement::{Rows, Statement};
 use crate::services::Services;
 use crate::sql;
@@ -71,8 +72,7 @@ impl Kept {
 
 impl Services {
     /// Deletes what workspaces no longer keep, then continues to remove the words of deleted calls from the text index.
-    /// Returns whether there is more to do.
-    pub(super) async fn apply_retention(&self, now_ms: i64) -> Result<bool, Fault> {
+    pub(super) async fn apply_retention(&self, now_ms: i64) -> Result<Round, Fault> {
         let mut more = false;
         for kept in [Kept::Calls, Kept::Recordings] {
             let [due] = self.read([kept.due(now_ms)]).await?;
@@ -90,15 +90,16 @@ impl Services {
             }
             more |= !turns.is_empty();
         }
-        Ok(self.erase_words().await? || more)
+        let words = self.erase_words().await?;
+        Ok(Round { more: more || words.more })
     }
 
     /// Merges segments of the text index while words of deleted calls may be in them: a limited number of pages in each
     /// batch, because a merge blocks other writes.
-    async fn erase_words(&self) -> Result<bool, Fault> {
+    async fn erase_words(&self) -> Result<Round, Fault> {
         let [found] = self.read([search::erasures()]).await?;
         let Some(row) = found.first().filter(|row| row.integer("workspaces").unwrap_or(0) > 0) else {
-            return Ok(false);
+            return Ok(Round { more: false });
         };
         let mut begun = row.integer("merging")? > 0;
         for _ in 0..SEARCH_MERGES_MAX {
@@ -110,9 +111,9 @@ impl Services {
             // As SQLite documents it: one change is the command itself.
             if between - before < 2 && after - between < 2 {
                 self.write([search::merged()]).await?;
-                return Ok(false);
+                return Ok(Round { more: false });
             }
         }
-        Ok(true)
+        Ok(Round { more: true })
     }
 }

@@ -5,18 +5,26 @@ mod models;
 mod record;
 mod start;
 
+use std::sync::Arc;
+
 use crate::base::ids::{CallId, RunId};
+use crate::base::limits::SIMULATION_MEMORY_PER_BYTE;
 use crate::jobs::Failure;
 use crate::jobs::give_way::GiveWay;
 use crate::jobs::run_journal::{Journal, JournalEntry};
+use crate::live::admission::{Admission, Starter, admit};
+use crate::live::assistants::{self, Stored};
+use crate::models::AssistantInUse;
+use crate::ports::statement::Row;
 use crate::services::Services;
 use crate::simulation::{SimulationFailure, SimulationPart};
 use crate::sql;
 use crate::storage::calls::NewCall;
 use crate::storage::events::{self, Subscribers};
+use crate::storage::fault::Fault;
 use crate::storage::jobs::Job;
 use crate::storage::runs::{Run, RunError};
-use crate::storage::snapshots::{AssistantSnapshot, SimulationSnapshot};
+use crate::storage::snapshots::{SimulationSnapshot, Snapshot};
 use drive::{Drive, Driven};
 
 /// Runs the simulation of the job.
@@ -71,7 +79,8 @@ struct Started {
     seed: i64,
     max_cost_microusd: i64,
     call: NewCall,
-    assistant: AssistantSnapshot,
+    assistant: Arc<AssistantInUse>,
+    admission: Admission,
     simulation: SimulationSnapshot,
     subscribers: Subscribers,
 }
@@ -85,37 +94,63 @@ struct Loaded {
     is_open: bool,
 }
 
-/// Reads the run.
+/// Reads the run, once there is memory for it.
 async fn load(services: &Services, job: &Job, run_id: &RunId) -> Result<Option<Loaded>, Failure> {
-    let batch = vec![
-        Run::select(&job.workspace_id, run_id),
-        sql!("SELECT started_at, assistants.content AS assistant, simulations.content AS simulation FROM runs
-             JOIN snapshots AS assistants ON assistants.workspace_id = runs.workspace_id AND assistants.id = runs.assistant_snapshot
-             JOIN snapshots AS simulations ON simulations.workspace_id = runs.workspace_id AND simulations.id = runs.simulation_snapshot
-             WHERE runs.id = :id AND runs.workspace_id = :workspace_id AND status = 'running'", id = run_id, workspace_id = &job.workspace_id),
-        Journal::select(job, run_id),
-        events::subscribers(&job.workspace_id),
-    ];
-    let rows = services.ports().database.read(batch).await?;
-    let [run, snapshots, journal, subscribers] = &rows[..] else {
-        return Err(Failure::Again("a batch lacks answers".to_owned()));
-    };
-    let (Some(run), Some(snapshots)) = (run.first(), snapshots.first()) else {
+    let workspace_id = &job.workspace_id;
+    let sizes = sql!(
+        "SELECT started_at, runs.assistant_snapshot AS assistant, OCTET_LENGTH(assistants.content) AS assistant_bytes,
+         runs.simulation_snapshot AS simulation, OCTET_LENGTH(simulations.content) AS simulation_bytes FROM runs
+         JOIN snapshots AS assistants ON assistants.workspace_id = runs.workspace_id AND assistants.id = runs.assistant_snapshot
+         JOIN snapshots AS simulations ON simulations.workspace_id = runs.workspace_id AND simulations.id = runs.simulation_snapshot
+         WHERE runs.id = :id AND runs.workspace_id = :workspace_id AND status = 'running'",
+        id = run_id,
+        workspace_id = workspace_id
+    );
+    let [run, row, subscribers] =
+        services.read([Run::select(workspace_id, run_id), sizes, events::subscribers(workspace_id)]).await?;
+    let (Some(run), Some(row)) = (run.first(), row.first()) else {
         return Ok(None);
     };
     let run = Run::read(run)?;
+    let Some((admission, assistant)) = room(services, job, row).await? else {
+        start::wait_in_queue(services, job, &run, None).await?;
+        return Err(Failure::GaveWay);
+    };
+    let simulation = Snapshot::select(workspace_id, row.str("simulation")?);
+    let [simulation, journal] = services.read([simulation, Journal::select(job, run_id)]).await?;
+    let Some(simulation) = simulation.first() else {
+        return Ok(None);
+    };
     let is_open = run.call_id.is_some();
     let call_id = run.call_id.clone().unwrap_or_else(|| services.new_id::<CallId>());
-    let assistant = snapshots.json("assistant")?;
     let started = Started {
         seed: run.seed,
         max_cost_microusd: run.max_cost_microusd,
-        call: record::new_call(job, run_id, call_id, &assistant, snapshots.integer("started_at")?),
+        call: record::new_call(job, run_id, call_id, &assistant, row.integer("started_at")?),
         assistant,
-        simulation: snapshots.json("simulation")?,
-        subscribers: Subscribers::read(subscribers)?,
+        admission,
+        simulation: simulation.json("content")?,
+        subscribers: Subscribers::read(&subscribers)?,
         run,
     };
-    let (journal, inputs) = Journal::read(job, run_id, journal)?;
+    let (journal, inputs) = Journal::read(job, run_id, &journal)?;
     Ok(Some(Loaded { started, journal, inputs, is_open }))
+}
+
+/// Memory for the run, and its assistant; `None` while others have it.
+async fn room(
+    services: &Services,
+    job: &Job,
+    row: Row<'_>,
+) -> Result<Option<(Admission, Arc<AssistantInUse>)>, Fault> {
+    let Some(mut admission) = admit(services, &job.workspace_id, Starter::Run) else {
+        return Ok(None);
+    };
+    let bytes = |column| Ok::<_, Fault>(row.integer(column)?.unsigned_abs());
+    if !admission.fits(bytes("simulation_bytes")?.saturating_mul(SIMULATION_MEMORY_PER_BYTE)) {
+        return Ok(None);
+    }
+    let stored = Stored { id: row.str("assistant")?, bytes: bytes("assistant_bytes")? };
+    let assistant = assistants::of_run(services, &job.workspace_id, stored, &mut admission).await?;
+    Ok(assistant.map(|assistant| (admission, assistant)))
 }

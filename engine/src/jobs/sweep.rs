@@ -8,11 +8,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::base::ids::{self, prefix};
 use crate::base::limits::{
     EVENT_KEPT_MS, IDEMPOTENCY_WINDOW_MS, SWEEP_BYTES_MAX, SWEEP_LONE_EVENTS_MAX, SWEEP_ROWS_MAX,
+    SWEEP_UNREAD_EVENTS_MAX,
 };
 use crate::ports::statement::{Rows, Statement};
 use crate::services::Services;
 use crate::sql;
+use crate::storage::events::CALL_IN_BODY;
 use crate::storage::fault::Fault;
+use crate::storage::jobs::JobKind;
 use crate::storage::recordings;
 
 /// The deliveries of an event are created right after it, so their ids contain the same time or a slightly later one. An
@@ -30,7 +33,7 @@ const CONTINUE_MS: u64 = 100;
 /// The result of a round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Round {
-    /// Something was removed, so there may be more.
+    /// Something was found, so there may be more.
     pub more: bool,
 }
 
@@ -51,18 +54,28 @@ impl Services {
         let rows = [
             delete_idempotency_keys(now_ms - IDEMPOTENCY_WINDOW_MS),
             delete_tokens(now_ms),
+            delete_carrier_tokens(now_ms),
             delete_events_of_deliveries(&deliveries),
             delete_deliveries(&deliveries),
             delete_lone_events(&lone_events, &deliveries),
+            delete_legs(now_ms),
+            name_calls_of_events(),
             abandon,
             // What was abandoned is among these.
             due,
         ];
-        let [keys, tokens, _, deliveries, events, _, due] = self.write(rows).await?;
-        let removed = [keys, tokens, deliveries, events].iter().any(|rows| !is_empty(rows));
+        let [keys, tokens, carriers, _, deliveries, events, legs, named, _, due] = self.write(rows).await?;
+        let found = [&keys, &tokens, &carriers, &deliveries, &events, &legs, &named]
+            .into_iter()
+            .any(|rows| !is_empty(rows));
         let failed = self.remove_recordings(&due).await?;
-        let more = self.upgrade_search().await? | self.apply_retention(now_ms).await?;
-        Ok((Round { more: more || removed || !is_empty(&due) }, failed.map(Fault::from)))
+        // Deleting calls is slow while it has to look into the bodies of events.
+        let Round { more } = match is_empty(&named) {
+            true => self.apply_retention(now_ms).await?,
+            false => Round { more: true },
+        };
+        let more = more | self.upgrade_search().await?;
+        Ok((Round { more: more || found || !is_empty(&due) }, failed.map(Fault::from)))
     }
 
     /// At most so many rounds; returns whether there may be more to remove, and errors for the log.
@@ -109,30 +122,35 @@ fn delete_tokens(now_ms: i64) -> Statement {
     )
 }
 
-/// The events of the deliveries that [`delete_deliveries`] deletes.
-fn delete_events_of_deliveries(bound: &str) -> Statement {
+/// As above.
+fn delete_carrier_tokens(now_ms: i64) -> Statement {
     sql!(
-        "DELETE FROM events WHERE id IN (SELECT event_id FROM (
-           SELECT event_id, SUM(body_bytes) OVER (ORDER BY id) - body_bytes AS bytes_before
-           FROM (SELECT id, event_id, body_bytes FROM deliveries WHERE id < :bound ORDER BY id LIMIT CAST(:most AS INTEGER))
-         ) WHERE bytes_before < :bytes_max)",
-        bound = bound,
-        most = SWEEP_ROWS_MAX,
-        bytes_max = SWEEP_BYTES_MAX
+        "DELETE FROM carrier_tokens WHERE (provider, id) IN (
+           SELECT provider, id FROM carrier_tokens WHERE expires_at <= :now ORDER BY expires_at LIMIT CAST(:most AS INTEGER)) RETURNING 1 AS gone",
+        now = now_ms,
+        most = SWEEP_ROWS_MAX
     )
 }
 
-/// The oldest deliveries whose ids sort before `bound`; their bodies limit how many.
+/// The events of the deliveries that [`delete_deliveries`] deletes.
+fn delete_events_of_deliveries(bound: &str) -> Statement {
+    of_oldest_deliveries("DELETE FROM events WHERE id IN (SELECT event_id FROM {oldest})", bound)
+}
+
 fn delete_deliveries(bound: &str) -> Statement {
-    sql!(
-        "DELETE FROM deliveries WHERE id IN (SELECT id FROM (
-           SELECT id, SUM(body_bytes) OVER (ORDER BY id) - body_bytes AS bytes_before
-           FROM (SELECT id, body_bytes FROM deliveries WHERE id < :bound ORDER BY id LIMIT CAST(:most AS INTEGER))
-         ) WHERE bytes_before < :bytes_max) RETURNING 1 AS gone",
-        bound = bound,
-        most = SWEEP_ROWS_MAX,
-        bytes_max = SWEEP_BYTES_MAX
+    of_oldest_deliveries(
+        "DELETE FROM deliveries WHERE id IN (SELECT id FROM {oldest}) RETURNING 1 AS gone",
+        bound,
     )
+}
+
+/// `{oldest}` in the text are the oldest deliveries whose ids sort before `bound`; their bodies limit how many.
+fn of_oldest_deliveries(sql: &str, bound: &str) -> Statement {
+    let oldest = "(SELECT id, event_id FROM (
+        SELECT id, event_id, SUM(body_bytes) OVER (ORDER BY id) - body_bytes AS bytes_before
+        FROM (SELECT id, event_id, body_bytes FROM deliveries WHERE id < :bound ORDER BY id LIMIT CAST(:most AS INTEGER))
+      ) WHERE bytes_before < :bytes_max)";
+    sql!(sql.replace("{oldest}", oldest), bound = bound, most = SWEEP_ROWS_MAX, bytes_max = SWEEP_BYTES_MAX)
 }
 
 /// Events whose deliveries are gone. Earlier versions left them behind; their sizes are unknown, so they are few.
@@ -145,6 +163,31 @@ fn delete_lone_events(bound: &str, deliveries: &str) -> Statement {
         bound = bound,
         deliveries = deliveries,
         most = SWEEP_LONE_EVENTS_MAX
+    )
+}
+
+/// Finds out which calls events of an earlier version tell about: it did not store that.
+fn name_calls_of_events() -> Statement {
+    sql!(
+        format!(
+            "UPDATE events SET call_id = CASE type WHEN 'webhook.test' THEN '' ELSE {CALL_IN_BODY} END WHERE id IN (
+               SELECT id FROM events INDEXED BY events_of_unknown_calls WHERE call_id IS NULL
+               LIMIT CAST(:most AS INTEGER)) RETURNING 1 AS named"
+        ),
+        most = SWEEP_UNREAD_EVENTS_MAX
+    )
+}
+
+/// Legs of deleted calls, whose carriers report nothing more. A job that still has to hang up needs its leg.
+fn delete_legs(now_ms: i64) -> Statement {
+    sql!(
+        "DELETE FROM phone_calls WHERE call_id IN (
+           SELECT call_id FROM phone_calls AS leg WHERE delete_at <= :now
+           AND NOT EXISTS (SELECT 1 FROM jobs WHERE jobs.subject_id = leg.call_id AND +jobs.kind = :hang_up)
+           ORDER BY delete_at LIMIT CAST(:most AS INTEGER)) RETURNING 1 AS gone",
+        now = now_ms,
+        hang_up = JobKind::HangUp.as_str(),
+        most = SWEEP_ROWS_MAX
     )
 }
 

@@ -79,7 +79,7 @@ impl QueueWorker {
         let sweeping = self.sweeper.as_ref().is_some_and(Sweeper::is_sweeping);
         let free = (self.slots + usize::from(sweeping)).saturating_sub(running);
         let claim = Claim { kinds: &self.kinds, places: places(self.queue), most: free };
-        let mut step = match self.services.claim(&self.owner, claim).await {
+        let mut step = match self.services.claim_in_queue(&self.owner, claim).await {
             Ok(claimed) => self.start(claimed, running, free).await,
             Err(fault) => Step {
                 jobs: Vec::new(),

@@ -4,7 +4,10 @@
 use crate::base::error::{Code, Error};
 use crate::base::fair_pool::Share;
 use crate::base::ids::WorkspaceId;
-use crate::base::limits::{CONVERSATION_MEMORY_BYTES, KEPT_FOR_PHONES_PERCENT, LIVE_SESSIONS_MAX};
+use crate::base::limits::{
+    CONVERSATION_MEMORY_BYTES, KEPT_FOR_PHONES_PERCENT, LIVE_SESSIONS_MAX, MEMORY_KEPT_FOR_LIVE_PERCENT,
+    TRANSCRIPT_INCLUDED_BYTES, TRANSCRIPT_MEMORY_PER_BYTE,
+};
 use crate::services::Services;
 
 /// What starts a conversation, and so what it leaves to the others.
@@ -12,23 +15,25 @@ use crate::services::Services;
 pub(crate) enum Starter {
     Browser,
     Phone,
+    Run,
 }
 
 impl Starter {
-    /// How much of the memory stays free.
-    pub(crate) fn kept_memory(self, services: &Services) -> u64 {
+    /// How much of this memory stays free.
+    fn kept_memory(self, memory_bytes: u64) -> u64 {
         let percent = match self {
             Self::Browser => KEPT_FOR_PHONES_PERCENT,
             Self::Phone => 0,
+            Self::Run => MEMORY_KEPT_FOR_LIVE_PERCENT,
         };
-        services.config().memory_bytes / 100 * percent
+        memory_bytes / 100 * percent
     }
 
     /// How many places stay free.
     const fn kept_places(self) -> u64 {
         match self {
             Self::Browser => LIVE_SESSIONS_MAX * KEPT_FOR_PHONES_PERCENT / 100,
-            Self::Phone => 0,
+            Self::Phone | Self::Run => 0,
         }
     }
 }
@@ -36,16 +41,53 @@ impl Starter {
 /// What a conversation holds of this process, beside its assistant. Dropping it returns it.
 #[derive(Debug)]
 pub(crate) struct Admission {
-    _place: Share<WorkspaceId>,
-    _memory: Share<WorkspaceId>,
+    _place: Option<Share<WorkspaceId>>,
+    memory: Share<WorkspaceId>,
+}
+
+impl Admission {
+    /// Memory beside that of the conversation, which others can share; `None` while others have it.
+    pub(crate) fn another(&self, bytes: u64) -> Option<Share<WorkspaceId>> {
+        self.memory.another(bytes)
+    }
+
+    /// Whether the conversation may take so much more memory, which then counts for it.
+    #[must_use]
+    pub(crate) fn fits(&mut self, bytes: u64) -> bool {
+        bytes == 0 || self.memory.grow(bytes)
+    }
+
+    /// Counts what the conversation grows by.
+    pub(crate) fn growth(&self) -> Growth {
+        Growth(self.memory.nothing())
+    }
+}
+
+/// The memory of a conversation that has grown. It is counted as it is: a conversation under way is not refused any more.
+#[derive(Debug)]
+pub(crate) struct Growth(Share<WorkspaceId>);
+
+impl Growth {
+    /// Counts a transcript of this size.
+    pub(crate) fn count(&mut self, transcript_bytes: usize) {
+        let beyond = (transcript_bytes as u64).saturating_sub(TRANSCRIPT_INCLUDED_BYTES);
+        let memory = beyond.saturating_mul(TRANSCRIPT_MEMORY_PER_BYTE);
+        self.0.add(memory.saturating_sub(self.0.amount()));
+    }
 }
 
 /// Admits one conversation; `None` while others have what it needs.
 pub(crate) fn admit(services: &Services, workspace_id: &WorkspaceId, starter: Starter) -> Option<Admission> {
-    let place = services.live_places().take(workspace_id, 1, starter.kept_places())?;
-    let memory =
-        services.memory().take(workspace_id, CONVERSATION_MEMORY_BYTES, starter.kept_memory(services))?;
-    Some(Admission { _place: place, _memory: memory })
+    let place = match starter {
+        // The places of the job queue limit runs.
+        Starter::Run => None,
+        Starter::Browser | Starter::Phone => {
+            Some(services.live_places().take(workspace_id, 1, starter.kept_places())?)
+        }
+    };
+    let kept = starter.kept_memory(services.config().memory_bytes);
+    let memory = services.memory().take(workspace_id, CONVERSATION_MEMORY_BYTES, kept)?;
+    Some(Admission { _place: place, memory })
 }
 
 /// The refusal of a browser test.
@@ -54,4 +96,59 @@ pub(crate) fn no_room() -> Error {
     let mut error = Error::new(Code::Unavailable, message);
     error.retry_after_s = Some(10);
     error
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::ids::Id;
+    use crate::base::limits::*;
+    use crate::base::tool_parameters::TOOL_PARAMETERS_BYTES_MAX;
+    use crate::models::AssistantInUse;
+    use crate::services::memory_pool;
+    use crate::simulation::evaluation::{EVALUATION_INCLUDES_CHARS_MAX, EVALUATIONS_PER_SCENARIO_MAX};
+
+    /// Otherwise a run would wait for ever.
+    #[test]
+    fn the_largest_assistant_fits_the_least_memory() {
+        const BYTES_PER_CHAR: u64 = 4;
+        let bytes = MEMORY_MB_MIN * 1024 * 1024;
+        let tools = TOOLS_PER_ASSISTANT_MAX as u64;
+        let knowledge = KNOWLEDGE_PER_ASSISTANT_BYTES_MAX.unsigned_abs();
+        let index = knowledge * KNOWLEDGE_INDEX_MEMORY_PER_BYTE + tools * TOOL_INDEX_MEMORY_BYTES;
+        let tool = TOOL_PARAMETERS_BYTES_MAX as u64 + TOOL_DESCRIPTION_CHARS_MAX * BYTES_PER_CHAR;
+        let live = tools * tool + knowledge + INSTRUCTIONS_BYTES_MAX as u64;
+        let evaluations = (EVALUATIONS_PER_SCENARIO_MAX * EVALUATION_INCLUDES_CHARS_MAX) as u64;
+        let simulation = 2 * INSTRUCTIONS_BYTES_MAX as u64 + evaluations * BYTES_PER_CHAR;
+        let simulation = simulation * SIMULATION_MEMORY_PER_BYTE;
+        let run = SNAPSHOT_BYTES_MAX as u64;
+        for (starter, text, simulation) in
+            [(Starter::Browser, live, 0), (Starter::Phone, live, 0), (Starter::Run, run, simulation)]
+        {
+            let loading = AssistantInUse::memory_of_text(text);
+            for (what, more) in [("rules", (text + index).saturating_sub(loading)), ("provider", text)] {
+                let mut pool = memory_pool(bytes);
+                let workspace = WorkspaceId::from_stored("ws_1");
+                for amount in [CONVERSATION_MEMORY_BYTES, simulation, loading, more] {
+                    let fits = pool.take(&workspace, amount, starter.kept_memory(bytes));
+                    assert!(fits, "{starter:?}, {what}: {amount} of {}", pool.free());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_long_transcript_counts() {
+        let pool = crate::base::fair_pool::SharedPool::new(memory_pool(1_000_000));
+        let memory = pool.take(&WorkspaceId::from_stored("ws_1"), 300_000, 0).unwrap();
+        let admission = Admission { _place: None, memory };
+        let mut growth = admission.growth();
+        growth.count(10_000);
+        assert_eq!(pool.free(), 700_000);
+        growth.count(132_768);
+        growth.count(132_768);
+        assert_eq!(pool.free(), 300_000);
+        drop((growth, admission));
+        assert_eq!(pool.free(), 1_000_000);
+    }
 }

@@ -1,9 +1,8 @@
 //! Requests to the models of a conversation, with their cost limits; used by live conversations and simulation runs.
-use crate::conversation::{AssistantReply, AssistantTurn, ToolSpec};
+use crate::conversation::{AssistantReply, AssistantTurn};
 use crate::models::{Answered, AssistantModel, ModelFailure, RULES_MODEL};
 use crate::services::Services;
 use crate::storage::cost::Cost;
-use crate::storage::snapshots::AssistantSnapshot;
 
 /// A model, or the error that prevents its use.
 pub(crate) type Model<M> = Result<M, ModelFailure>;
@@ -43,15 +42,6 @@ impl CostLimit {
     pub(crate) fn allows(self, model: &str, spent: Cost) -> bool {
         model == RULES_MODEL || self.left_microusd(spent) > 0
     }
-}
-
-/// The model of an assistant with these tools.
-pub(crate) fn assistant_model(
-    services: &Services,
-    assistant: &AssistantSnapshot,
-    tools: &[ToolSpec],
-) -> Model<AssistantModel> {
-    AssistantModel::new(&services.config().catalog, &assistant.model, &assistant.knowledge, tools)
 }
 
 /// Asks an assistant's model for its next step.

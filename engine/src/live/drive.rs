@@ -12,7 +12,8 @@ use futures_util::StreamExt;
 use futures_util::future::{Either, select};
 use futures_util::stream::FuturesUnordered;
 
-use super::asking::{Asked, CostLimit, Model, ask_assistant};
+use super::admission::Growth;
+use super::asking::{Asked, CostLimit, ask_assistant};
 use super::call_journal;
 use super::peer::{Peer, PeerEvent};
 use super::session::LiveSession;
@@ -21,10 +22,9 @@ use crate::base::limits::{LIVE_LEASE_EXTEND_MS, PHONE_HEARD_MS, PHONE_LEG_CHECK_
 use crate::base::time::Timestamp;
 use crate::conversation::{
     AssistantReply, AssistantTurn, CallFault, Conversation, ConversationLimits, ConversationSetup,
-    EndedReason, Input, Output, ToolSpec,
+    EndedReason, Input, Output,
 };
 use crate::live::telephony::leg::Leg;
-use crate::models::AssistantModel;
 use crate::ports::BoxFuture;
 use crate::storage::calls::Call;
 use crate::storage::cost::Cost;
@@ -44,14 +44,13 @@ enum Event {
 /// A running conversation.
 pub(super) struct Drive<'a> {
     session: &'a LiveSession,
-    specs: &'a [ToolSpec],
-    model: &'a Model<AssistantModel>,
     tools: ToolCaller<'a>,
     conversation: Conversation,
     /// The latest request to the model; a new one replaces it.
     thinking: Option<BoxFuture<'a, Done>>,
     calling: FuturesUnordered<BoxFuture<'a, Done>>,
     spent: Cost,
+    growth: Growth,
     /// The number of transcript rows sent to the peer.
     sent_rows: usize,
     /// The number of transcript rows stored in their current form.
@@ -73,19 +72,15 @@ pub(super) struct Drive<'a> {
 }
 
 impl<'a> Drive<'a> {
-    pub(super) fn new(
-        session: &'a LiveSession,
-        specs: &'a [ToolSpec],
-        model: &'a Model<AssistantModel>,
-    ) -> Self {
+    pub(super) fn new(session: &'a LiveSession) -> Self {
         let now_ms = session.services.ports().clock.now_ms();
         let assistant = &session.assistant;
         let conversation = Conversation::new(ConversationSetup {
             id: session.call.id.to_string(),
-            instructions: assistant.instructions.clone(),
+            instructions: session.instructions.clone(),
             first_message: assistant.first_message.clone(),
-            knowledge: Vec::new(),
-            tools: specs.to_vec(),
+            knowledge: assistant.knowledge.clone(),
+            tools: assistant.specs().clone(),
             seed: seed(session),
             limits: ConversationLimits {
                 duration_ms_max: session.max_duration_ms,
@@ -97,13 +92,12 @@ impl<'a> Drive<'a> {
         });
         Self {
             session,
-            specs,
-            model,
             tools: ToolCaller::new(&session.services, assistant, &session.call),
             conversation,
             thinking: None,
             calling: FuturesUnordered::new(),
             spent: Cost::default(),
+            growth: session.admission.growth(),
             sent_rows: 0,
             saved_rows: 0,
             extend_lease_at_ms: now_ms + LIVE_LEASE_EXTEND_MS,
@@ -181,6 +175,7 @@ impl<'a> Drive<'a> {
                 Output::CallTool { id, name, arguments } => calls.push(ToolCall { id, name, arguments }),
             }
         }
+        self.growth.count(self.conversation.transcript_bytes());
         self.send_rows(peer).await;
         if self.conversation.ended().is_some() {
             // The end of the call writes all rows.
@@ -253,7 +248,7 @@ impl<'a> Drive<'a> {
     }
 
     fn ask(&mut self, request: u64) {
-        let Self { session: LiveSession { services, assistant, .. }, specs, model, spent, .. } = *self;
+        let Self { session: LiveSession { services, assistant, instructions, .. }, spent, .. } = *self;
         let limit = CostLimit { microusd: self.session.max_cost_microusd };
         if !limit.allows(&assistant.model, spent) {
             return self.handle(Input::CostLimit);
@@ -263,13 +258,13 @@ impl<'a> Drive<'a> {
         let (history, seed) = (turn.history.to_vec(), turn.seed);
         self.thinking = Some(Box::pin(async move {
             let turn = AssistantTurn {
-                instructions: &assistant.instructions,
+                instructions,
                 knowledge: &assistant.knowledge,
-                tools: specs,
+                tools: assistant.specs(),
                 history: &history,
                 seed,
             };
-            let asked = ask_assistant(services, model, &turn, limit.left_microusd(spent)).await;
+            let asked = ask_assistant(services, assistant.model(), &turn, limit.left_microusd(spent)).await;
             Done::Model { request, asked }
         }));
     }

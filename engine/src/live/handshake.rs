@@ -1,9 +1,12 @@
 //! WebSocket requests: reads the token and opens the call. The host performs the upgrade.
+use std::sync::Arc;
+
 use bytes::Bytes;
 use http::{Method, Response, header};
 use serde_json::json;
 
-use super::admission::{Starter, admit, no_room};
+use super::admission::{Admission, Starter, admit, no_room};
+use super::assistants::{self, Lookup};
 use super::call_journal;
 use super::session::LiveSession;
 use crate::base::error::{Code, Error};
@@ -13,7 +16,7 @@ use crate::base::response::{error_response, method_not_allowed};
 use crate::base::time::Timestamp;
 use crate::live::lease::JobLease;
 use crate::live::telephony::{self, Route};
-use crate::models::RULES_MODEL;
+use crate::models::{AssistantInUse, RULES_MODEL};
 use crate::ports::statement::Statement;
 use crate::ports::{DatabaseError, Incoming};
 use crate::services::Services;
@@ -22,7 +25,7 @@ use crate::storage::batch::Batch;
 use crate::storage::calls::{self, Call, NewCall, Source};
 use crate::storage::events::{self, EventKind, Subscribers};
 use crate::storage::fault::{Fault, retry_stale};
-use crate::storage::snapshots::{AssistantSnapshot, assistant_reads, assistant_snapshot};
+use crate::storage::snapshots::AssistantVersion;
 use crate::storage::spending::{self, Budget};
 use crate::storage::test_token::TestToken;
 
@@ -107,56 +110,60 @@ async fn check(services: &Services, incoming: &Incoming, now_ms: i64) -> Result<
 
 async fn open(services: &Services, incoming: &Incoming) -> Result<LiveSession, Fault> {
     let token = token(services, incoming, services.ports().clock.now_ms())?;
-    let admission = admit(services, &token.workspace_id, Starter::Browser).ok_or_else(no_room)?;
-    let opened = retry_stale(|| open_call(services, &token)).await?;
+    let opened = retry_stale(|| open_call(services, &token)).await?.ok_or_else(no_room)?;
     Ok(LiveSession {
         services: services.clone(),
         call: opened.call,
         lease: opened.lease,
+        instructions: opened.assistant.instructions.clone(),
         assistant: opened.assistant,
         max_duration_ms: i64::from(token.max_duration_seconds) * 1_000,
         silence_ms: LIVE_SILENCE_MS,
         max_cost_microusd: opened.max_cost_microusd,
         on_phone: false,
         phone_media: None,
-        _admission: admission,
+        admission: opened.admission,
     })
 }
 
 struct Opened {
     call: NewCall,
     lease: JobLease,
-    assistant: AssistantSnapshot,
+    assistant: Arc<AssistantInUse>,
     max_cost_microusd: i64,
+    admission: Admission,
 }
 
-/// Reads the conversation's configuration, then opens the call and uses up the token in one batch.
-async fn open_call(services: &Services, token: &TestToken) -> Result<Opened, Fault> {
-    let ports = services.ports();
-    let workspace_id = &token.workspace_id;
-    let now_ms = ports.clock.now_ms();
-    let mut reads: Vec<Statement> = assistant_reads(":id", &token.assistant_id)
-        .into_iter()
-        .chain([spending::select(services, now_ms), events::callers_subscribers()])
-        .map(|statement| statement.in_workspace(workspace_id))
-        .collect();
-    reads.push(select_used(token));
-    let rows = ports.database.read(reads).await?;
-    let [assistant @ .., spending, subscribers, used_rows] = &rows[..] else {
-        return Err(Fault::Bug("a batch lacks answers".to_owned()));
+/// Reads the conversation's configuration, then opens the call and uses up the token in one batch. `None`: there is no
+/// room for it now.
+async fn open_call(services: &Services, token: &TestToken) -> Result<Option<Opened>, Fault> {
+    let Some(mut admission) = admit(services, &token.workspace_id, Starter::Browser) else {
+        return Ok(None);
     };
+    let workspace_id = &token.workspace_id;
+    let now_ms = services.ports().clock.now_ms();
+    let version = AssistantVersion::select(&token.assistant_id).in_workspace(workspace_id);
+    let spending = spending::select(services, now_ms).in_workspace(workspace_id);
+    let subscribers = events::callers_subscribers().in_workspace(workspace_id);
+    let [version, spending, subscribers, used_rows] =
+        services.read([version, spending, subscribers, select_used(token)]).await?;
     if !used_rows.is_empty() {
         return Err(token_used().into());
     }
-    let Some(assistant) = assistant_snapshot(assistant)? else {
-        return Err(Error::not_found("assistant").into());
+    let version = AssistantVersion::read(&version)?;
+    let found =
+        assistants::current(services, workspace_id, &token.assistant_id, version, &mut admission).await?;
+    let assistant = match found {
+        Lookup::Found(assistant) => assistant,
+        Lookup::Missing => return Err(Error::not_found("assistant").into()),
+        Lookup::NoRoom => return Ok(None),
     };
-    let budget = Budget::read(Some(spending))?;
+    let budget = Budget::read(Some(&spending))?;
     budget.check(assistant.model != RULES_MODEL)?;
     let wanted = spending::wanted_by_models(services, &assistant.model);
     // Free conversations start whatever is left.
     let reservation = if wanted > 0 { budget.reserve(wanted)? } else { None };
-    let subscribers = Subscribers::read(subscribers)?;
+    let subscribers = Subscribers::read(&subscribers)?;
 
     let call = NewCall::without_telephone(
         workspace_id.clone(),
@@ -205,5 +212,5 @@ async fn open_call(services: &Services, token: &TestToken) -> Result<Opened, Fau
         Err(error) => return Err(error.into()),
     }
     let max_cost_microusd = reservation.map_or(LIVE_COST_MICROUSD_MAX, |one| one.models_microusd);
-    Ok(Opened { call, lease, assistant, max_cost_microusd })
+    Ok(Some(Opened { call, lease, assistant, max_cost_microusd, admission }))
 }

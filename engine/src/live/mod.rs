@@ -15,6 +15,7 @@
 //! ```
 pub(crate) mod admission;
 pub(crate) mod asking;
+pub(crate) mod assistants;
 pub(crate) mod call_journal;
 mod drive;
 pub(crate) mod end_call;

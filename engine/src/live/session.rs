@@ -1,23 +1,26 @@
 //! An accepted live conversation, before its socket is open.
+use std::sync::Arc;
+
 use super::admission::Admission;
-use super::asking;
 use super::drive::Drive;
 use super::peer::Peer;
 use super::text_peer::TextPeer;
 use crate::base::ids::CallId;
 use crate::live::lease::JobLease;
 use crate::live::telephony::phone_socket::PhoneMedia;
+use crate::models::AssistantInUse;
 use crate::ports::{BoxFuture, Gone, Received, Socket, SocketMessage};
 use crate::services::Services;
 use crate::storage::calls::NewCall;
-use crate::storage::snapshots::AssistantSnapshot;
 
 /// An accepted call whose socket is not open yet.
 pub struct LiveSession {
     pub(crate) services: Services,
     pub(crate) call: NewCall,
     pub(crate) lease: JobLease,
-    pub(crate) assistant: AssistantSnapshot,
+    pub(crate) assistant: Arc<AssistantInUse>,
+    /// The assistant's instructions, and what is special about this call.
+    pub(crate) instructions: String,
     /// The maximum duration of the conversation.
     pub(crate) max_duration_ms: i64,
     /// How long the user may be silent.
@@ -28,7 +31,7 @@ pub struct LiveSession {
     pub(crate) on_phone: bool,
     /// The carrier's codec; `None` for a text client.
     pub(crate) phone_media: Option<PhoneMedia>,
-    pub(crate) _admission: Admission,
+    pub(crate) admission: Admission,
 }
 
 impl LiveSession {
@@ -67,9 +70,7 @@ impl LiveSession {
     }
 
     async fn drive(&self, peer: &mut dyn Peer) -> Option<String> {
-        let specs = self.assistant.tool_specs();
-        let model = asking::assistant_model(&self.services, &self.assistant, &specs);
-        let drive = Drive::new(self, &specs, &model);
+        let drive = Drive::new(self);
         drive.run(peer).await.err().map(|fault| format!("{}: {fault:?}", self.call.id))
     }
 }

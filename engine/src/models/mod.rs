@@ -4,6 +4,7 @@
 //! adapter translates them to its wire format ([`openai`]). [`AssistantModel`], [`CallerModel`], [`JudgeModel`] and
 //! [`Analyst`] hide the difference.
 mod asking;
+mod in_use;
 pub mod openai;
 pub mod rules;
 pub(crate) mod settings;
@@ -13,6 +14,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::conversation::transcript::TranscriptRow;
 use crate::conversation::{Message, Sentiment};
+
+pub use in_use::AssistantInUse;
 
 pub use asking::{
     Analyst, Answered, AssistantModel, CallerModel, FailureCode, JudgeModel, ModelFailure, RULES_MODEL, Usage,

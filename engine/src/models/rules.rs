@@ -20,6 +20,7 @@ mod knowledge_search;
 #[cfg(test)]
 mod linear_time_tests;
 mod phrases;
+mod postings;
 mod quotes;
 mod sentences;
 mod tools;

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::base::error::{Code, Error, FieldProblem};
-use crate::base::ids::AssistantId;
+use crate::base::ids::{AssistantId, WorkspaceId};
 use crate::base::limits;
 use crate::base::phone::E164;
 use crate::base::time::Timestamp;
@@ -30,7 +30,8 @@ pub const BIND: Operation = Operation::put("bind_number", "/numbers/{number}", r
     .docs(
         "Bind a number to an assistant",
         "Routes incoming calls to the number to an assistant and replaces any previous binding. Only the routing \
-        changes: configure the carrier's webhook at the carrier. Live calls stay with their assistant.",
+        changes: configure the carrier's webhook at the carrier. Live calls stay with their assistant. The operator of \
+        the service can give each number to one workspace; then no other can bind it.",
     )
     .body::<Draft>()
     .returns::<Number>()
@@ -114,7 +115,17 @@ async fn bind(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     if assistant.is_empty() {
         return Err(Error::field("assistant_id", "is no assistant of this workspace").into());
     }
+    let grants = context.services.config().carriers.grants();
+    if !grants.permit(context.workspace_id()?, number.as_str()) {
+        return Err(not_granted(context.workspace_id()?));
+    }
+    let mut is_taken_over = false;
     let bound = match bound.first() {
+        // Bound before the operator decided about numbers.
+        Some(row) if !row.flag("ours")? && grants.are_set() => {
+            is_taken_over = true;
+            None
+        }
         Some(row) if !row.flag("ours")? => {
             let message = "Another workspace has bound this number. Unbind it there first.";
             return Err(Error::new(Code::NumberInUse, message).into());
@@ -151,8 +162,23 @@ async fn bind(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     if is_new {
         statements.insert(0, checks::room("numbers", "", limits::NUMBERS_MAX));
     }
+    if is_taken_over {
+        let release = sql!(
+            "DELETE FROM numbers WHERE number = :number AND workspace_id <> :ws",
+            number = number.as_str()
+        );
+        statements.insert(0, release);
+    }
     let committed = context.commit(statements, Output::ok(&next)?).await;
     committed.map_err(|fault| checks::explain_room(fault, NOUN, limits::NUMBERS_MAX))
+}
+
+fn not_granted(workspace_id: &WorkspaceId) -> Fault {
+    let message = format!(
+        "The operator of this service has not given this number to this workspace. Ask the operator to add it to \
+         SIDETONE_NUMBERS, for {workspace_id}."
+    );
+    Error::new(Code::NumberInUse, message).into()
 }
 
 async fn unbind(context: &mut Context, input: &Input) -> Result<Output, Fault> {

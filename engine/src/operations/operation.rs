@@ -14,7 +14,7 @@ use crate::operations::schema::{self, SchemaOf};
 use crate::ports::BoxFuture;
 use crate::ports::blobs::BlobKey;
 use crate::storage::fault::Fault;
-use crate::storage::idempotency::OneTimeSecret;
+use crate::storage::idempotency::{OneTimeSecret, Stored};
 
 /// One row of the table in [`crate::operations`].
 pub struct Operation {
@@ -408,8 +408,7 @@ impl Output {
 
     /// An error to store as the response under an Idempotency-Key.
     pub fn failure(error: &Error) -> Self {
-        let body = serde_json::json!({"code": error.code.as_str(), "message": error.message, "details": error.details});
-        Self::text(error.code.status(), body.to_string())
+        Self::text(error.code.status(), Stored::failure_body(error))
     }
 
     /// 204.

@@ -9,7 +9,6 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::base::error::Error;
-use crate::base::hash::sha256_hex;
 use crate::base::ids::{BatchId, JobId, SimulationId};
 use crate::base::limits::{SNAPSHOT_BYTES_MAX, STATEMENT_LIST_BYTES_MAX};
 use crate::base::time::Timestamp;
@@ -20,27 +19,18 @@ use crate::storage::batch::Batch;
 use crate::storage::fault::Fault;
 use crate::storage::jobs::{self, JobKind};
 use crate::storage::runs::{Run, RunMode, RunStatus};
-use crate::storage::snapshots::{AssistantSnapshot, SimulationSnapshot};
+use crate::storage::snapshots::{AssistantSnapshot, SimulationSnapshot, Snapshot};
 
-/// A content-addressed snapshot.
-struct Snapshot {
-    id: String,
-    content: String,
-}
-
-impl Snapshot {
-    /// Refuses a snapshot that no row can hold; `field` is the field that selected it.
-    fn of(value: &impl Serialize, field: &str) -> Result<Self, Fault> {
-        let content = serde_json::to_string(value)
-            .map_err(|error| Fault::Bug(format!("a snapshot does not serialise: {error}")))?;
-        if content.len() > SNAPSHOT_BYTES_MAX {
-            let message = format!(
-                "is too large to run: instructions, tools and knowledge, or persona, scenario and evaluations, take at most {SNAPSHOT_BYTES_MAX} bytes together"
-            );
-            return Err(Error::field(field, message).into());
-        }
-        Ok(Self { id: sha256_hex(content.as_bytes()), content })
+/// The snapshot of a configuration. Refuses one that no row can hold; `field` is the field that selected it.
+fn snapshot(value: &impl Serialize, field: &str) -> Result<Snapshot, Fault> {
+    let snapshot = Snapshot::of(value)?;
+    if snapshot.content.len() > SNAPSHOT_BYTES_MAX {
+        let message = format!(
+            "is too large to run: instructions, tools and knowledge, or persona, scenario and evaluations, take at most {SNAPSHOT_BYTES_MAX} bytes together"
+        );
+        return Err(Error::field(field, message).into());
     }
+    Ok(snapshot)
 }
 
 /// Refuses modes that cannot be run yet.
@@ -119,13 +109,13 @@ impl Launch<'_> {
             completed_at: None,
             call_id: None,
         };
-        Ok(Launched { run, simulation: Snapshot::of(simulation, "simulation_id")? })
+        Ok(Launched { run, simulation: snapshot(simulation, "simulation_id")? })
     }
 
     /// What queues `launched`: few however many runs there are, since the lists go in
     /// as JSON.
     fn batch(&self, context: &Context, launched: &[Launched]) -> Result<Batch, Fault> {
-        let assistant = Snapshot::of(self.assistant, "assistant_id")?;
+        let assistant = snapshot(self.assistant, "assistant_id")?;
         let snapshots = std::iter::once(&assistant).chain(launched.iter().map(|one| &one.simulation));
         let mut batch = Batch::from(insert_snapshots(snapshots));
         let mut rows = Vec::with_capacity(launched.len());

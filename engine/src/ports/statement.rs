@@ -1,11 +1,16 @@
 //! SQL as data: statements with bound values, and result rows.
+mod render;
+mod rows;
+
 use std::borrow::Cow;
-use std::sync::Arc;
 
 use crate::base::ids::{Id, WorkspaceId};
 use crate::base::time::Timestamp;
-use crate::base::words::Word;
-use crate::ports::DatabaseError;
+
+use self::render::{is_workspace, name_end, push_number};
+#[doc(hidden)]
+pub use self::render::{render, rendered_length, utf8};
+pub use self::rows::{Row, Rows};
 
 /// One SQL statement and its values, as [`sql!`](crate::sql) builds it. In the statements of an operation `:ws` stands
 /// for the caller's workspace; `crate::operations::context::Context` replaces it.
@@ -102,6 +107,9 @@ pub fn only_removes(batch: &[Statement]) -> bool {
         "INSERT INTO batch_guard",
         "INSERT INTO idempotency_keys",
         "INSERT INTO service_facts",
+        // Sums without the deleted calls, and where their words still are.
+        "INSERT INTO call_rollups",
+        "INSERT INTO search_erasures",
     ];
     let begins = |statement: &Statement, words: &[&str]| {
         let sql = statement.sql.trim_start();
@@ -155,130 +163,6 @@ macro_rules! rendered_sql {
     }};
 }
 
-/// The length of the result of [`render`]. Fails to compile unless the parameters of `text`, `:ws` aside, are
-/// exactly `names`.
-#[doc(hidden)]
-pub const fn rendered_length(text: &str, names: &[&str]) -> usize {
-    let (bytes, mut at, mut length, mut used) = (text.as_bytes(), 0, 0, 0u128);
-    while at < bytes.len() {
-        let (end, index) = parameter(bytes, at, names);
-        match index {
-            Some(index) => {
-                used |= 1 << index;
-                length += 1 + digits(index + 1);
-            }
-            None => {
-                assert!(
-                    end == at || is_workspace(bytes, at, end),
-                    "a parameter of the statement has no value"
-                );
-                length += if end > at { end - at } else { 1 };
-            }
-        }
-        at = if end > at { end } else { at + 1 };
-    }
-    assert!(used == (1 << names.len()) - 1, "a value has no parameter in the statement");
-    length
-}
-
-/// `text` with `?1`, `?2`, … in place of its `names`.
-#[doc(hidden)]
-pub const fn render<const LENGTH: usize>(text: &str, names: &[&str]) -> [u8; LENGTH] {
-    let (bytes, mut at, mut rendered, mut length) = (text.as_bytes(), 0, [0; LENGTH], 0);
-    while at < bytes.len() {
-        let (end, index) = parameter(bytes, at, names);
-        if let Some(index) = index {
-            let number = index + 1;
-            rendered[length] = b'?';
-            if number >= 10 {
-                rendered[length + 1] = b'0' + (number / 10) as u8;
-            }
-            rendered[length + digits(number)] = b'0' + (number % 10) as u8;
-            length += 1 + digits(number);
-            at = end;
-        } else {
-            // A name that stays as it is, or one byte.
-            let end = if end > at { end } else { at + 1 };
-            while at < end {
-                rendered[length] = bytes[at];
-                length += 1;
-                at += 1;
-            }
-        }
-    }
-    rendered
-}
-
-/// The rendered text.
-#[doc(hidden)]
-#[allow(clippy::panic, reason = "runs at compile time only")]
-pub const fn utf8(rendered: &'static [u8]) -> &'static str {
-    match std::str::from_utf8(rendered) {
-        Ok(text) => text,
-        Err(_) => panic!("rendering keeps UTF-8"),
-    }
-}
-
-const fn digits(number: usize) -> usize {
-    assert!(number < 100, "a statement takes fewer values");
-    if number < 10 { 1 } else { 2 }
-}
-
-/// Appends a number without `format!`, which would take longer than the rest of the rendering.
-fn push_number(text: &mut String, number: usize) {
-    if number >= 10 {
-        push_number(text, number / 10);
-    }
-    text.push(char::from(b'0' + (number % 10) as u8));
-}
-
-/// The end of the name whose colon is at `at`, and its index in `names`.
-const fn parameter(bytes: &[u8], at: usize, names: &[&str]) -> (usize, Option<usize>) {
-    let end = name_end(bytes, at);
-    let mut index = 0;
-    while end > at && index < names.len() {
-        if is_name(bytes, at + 1, end, names[index].as_bytes()) {
-            return (end, Some(index));
-        }
-        index += 1;
-    }
-    (end, None)
-}
-
-/// Whether the name from `at` to `end` is `:ws`, which [`Statement::with_workspace`] replaces.
-const fn is_workspace(bytes: &[u8], at: usize, end: usize) -> bool {
-    end > at && is_name(bytes, at + 1, end, b"ws")
-}
-
-/// The end of the name whose colon is at `at`; `at` itself if no name begins there.
-const fn name_end(bytes: &[u8], at: usize) -> usize {
-    let starts = bytes[at] == b':'
-        && at + 1 < bytes.len()
-        && (bytes[at + 1].is_ascii_lowercase() || bytes[at + 1] == b'_');
-    if !starts {
-        return at;
-    }
-    let mut end = at + 1;
-    while end < bytes.len() && (bytes[end].is_ascii_alphanumeric() || bytes[end] == b'_') {
-        end += 1;
-    }
-    end
-}
-
-const fn is_name(bytes: &[u8], start: usize, end: usize, name: &[u8]) -> bool {
-    if end - start != name.len() {
-        return false;
-    }
-    let mut offset = 0;
-    while offset < name.len() {
-        if bytes[start + offset] != name[offset] {
-            return false;
-        }
-        offset += 1;
-    }
-    true
-}
-
 /// A value as both hosts bind and return it.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
@@ -330,146 +214,6 @@ impl<T: Into<Value>> From<Option<T>> for Value {
     fn from(option: Option<T>) -> Self {
         option.map_or(Self::Null, Into::into)
     }
-}
-
-/// The result of one statement.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Rows {
-    /// Column names, in order.
-    pub columns: Arc<[String]>,
-    /// The rows; each has as many values as `columns`.
-    pub values: Vec<Vec<Value>>,
-}
-
-impl Rows {
-    /// All rows, in order.
-    pub fn iter(&self) -> impl Iterator<Item = Row<'_>> {
-        self.values.iter().map(|values| Row { columns: &self.columns, values })
-    }
-
-    /// The first row, if any.
-    pub fn first(&self) -> Option<Row<'_>> {
-        self.values.first().map(|values| Row { columns: &self.columns, values })
-    }
-
-    /// Whether there are no rows.
-    pub fn is_empty(&self) -> bool {
-        self.values.is_empty()
-    }
-}
-
-/// One row of a result. The methods fail with [`DatabaseError::Shape`] when a column is missing or has another type.
-#[derive(Debug, Clone, Copy)]
-pub struct Row<'a> {
-    columns: &'a [String],
-    values: &'a [Value],
-}
-
-impl<'a> Row<'a> {
-    fn value(&self, column: &str) -> Result<&'a Value, DatabaseError> {
-        self.columns
-            .iter()
-            .position(|name| name == column)
-            .and_then(|at| self.values.get(at))
-            .ok_or_else(|| DatabaseError::Shape(format!("no column {column}")))
-    }
-
-    /// Whether the column is NULL.
-    pub fn is_null(&self, column: &str) -> Result<bool, DatabaseError> {
-        Ok(*self.value(column)? == Value::Null)
-    }
-
-    /// A NOT NULL column of type TEXT.
-    pub fn text(&self, column: &str) -> Result<String, DatabaseError> {
-        self.str(column).map(str::to_owned)
-    }
-
-    /// A NOT NULL column of type TEXT, borrowed.
-    pub fn str(&self, column: &str) -> Result<&'a str, DatabaseError> {
-        match self.value(column)? {
-            Value::Text(text) => Ok(text),
-            Value::Null => Err(DatabaseError::Shape(format!("{column} is NULL"))),
-            Value::Number(_) => Err(DatabaseError::Shape(format!("{column} is a number"))),
-        }
-    }
-
-    /// A nullable column of type TEXT.
-    pub fn optional_text(&self, column: &str) -> Result<Option<String>, DatabaseError> {
-        match self.value(column)? {
-            Value::Text(text) => Ok(Some(text.clone())),
-            Value::Null => Ok(None),
-            Value::Number(_) => Err(DatabaseError::Shape(format!("{column} is a number"))),
-        }
-    }
-
-    /// A NOT NULL column of type INTEGER.
-    pub fn integer(&self, column: &str) -> Result<i64, DatabaseError> {
-        self.optional_integer(column)?.ok_or_else(|| DatabaseError::Shape(format!("{column} is NULL")))
-    }
-
-    /// A nullable column of type INTEGER.
-    pub fn optional_integer(&self, column: &str) -> Result<Option<i64>, DatabaseError> {
-        match self.value(column)? {
-            Value::Number(number) => Ok(Some(*number as i64)),
-            Value::Null => Ok(None),
-            Value::Text(_) => Err(DatabaseError::Shape(format!("{column} is a text"))),
-        }
-    }
-
-    /// A TEXT column that holds an id.
-    pub fn id<I: Id>(&self, column: &str) -> Result<I, DatabaseError> {
-        self.text(column).map(I::from_stored)
-    }
-
-    /// The same for a column that may be NULL.
-    pub fn optional_id<I: Id>(&self, column: &str) -> Result<Option<I>, DatabaseError> {
-        Ok(self.optional_text(column)?.map(I::from_stored))
-    }
-
-    /// An INTEGER column that holds milliseconds since 1970.
-    pub fn timestamp(&self, column: &str) -> Result<Timestamp, DatabaseError> {
-        self.integer(column).map(Timestamp::from_ms)
-    }
-
-    /// The same for a column that may be NULL.
-    pub fn optional_timestamp(&self, column: &str) -> Result<Option<Timestamp>, DatabaseError> {
-        Ok(self.optional_integer(column)?.map(Timestamp::from_ms))
-    }
-
-    /// A NOT NULL column that holds 0 or 1.
-    pub fn flag(&self, column: &str) -> Result<bool, DatabaseError> {
-        Ok(self.integer(column)? != 0)
-    }
-
-    /// A NOT NULL column that holds a word of a closed list.
-    pub fn word<W: Word>(&self, column: &str) -> Result<W, DatabaseError> {
-        self.str(column).and_then(|text| parse_word(column, text))
-    }
-
-    /// A nullable column that holds a word of a closed list; an empty text counts as NULL.
-    pub fn optional_word<W: Word>(&self, column: &str) -> Result<Option<W>, DatabaseError> {
-        let text = self.optional_text(column)?.filter(|text| !text.is_empty());
-        text.map(|text| parse_word(column, &text)).transpose()
-    }
-
-    /// A NOT NULL column that holds JSON.
-    pub fn json<T: serde::de::DeserializeOwned>(&self, column: &str) -> Result<T, DatabaseError> {
-        match self.value(column)? {
-            Value::Text(text) => {
-                serde_json::from_str(text).map_err(|error| DatabaseError::Shape(format!("{column}: {error}")))
-            }
-            _ => Err(DatabaseError::Shape(format!("{column} is not a text"))),
-        }
-    }
-}
-
-fn parse_word<W: Word>(column: &str, text: &str) -> Result<W, DatabaseError> {
-    W::from_word(text).ok_or_else(|| unknown_word(column, text, W::LIST))
-}
-
-#[cold]
-fn unknown_word(column: &str, text: &str, list: &str) -> DatabaseError {
-    DatabaseError::Shape(format!("{column}: `{text}` is not a {list}"))
 }
 
 #[cfg(test)]

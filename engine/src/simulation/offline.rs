@@ -146,7 +146,7 @@ mod tests {
     fn large_knowledge_is_supported() {
         let mut setup = setup();
         let content = "Nothing about much is written here at all. ".repeat(4_800);
-        setup.assistant.knowledge.push(Knowledge { name: "Filler".into(), content });
+        add_knowledge(&mut setup, Knowledge { name: "Filler".into(), content });
         assert!(run(setup).unwrap().passed);
     }
 
@@ -178,7 +178,7 @@ mod tests {
         for break_or_mark in ["\r", "\n", "'", "'a ", "dr. "] {
             let mut setup = setup();
             let content = format!("a{}b", break_or_mark.repeat(51_198 / break_or_mark.len()));
-            setup.assistant.knowledge = vec![Knowledge { name: "x".into(), content }; 4];
+            setup.assistant.knowledge = vec![Knowledge { name: "x".into(), content }; 4].into();
             setup.scenario = break_or_mark.repeat(32_000 / break_or_mark.len());
             let started = now();
             run(setup).unwrap();
@@ -199,7 +199,7 @@ mod tests {
             scenario in ".{0,120}", first_message in ".{0,20}", content in ".{0,80}", seed: u64,
         ) {
             let mut setup = setup();
-            setup.assistant.knowledge.push(Knowledge { name: "More".into(), content });
+            add_knowledge(&mut setup, Knowledge { name: "More".into(), content });
             setup.assistant.first_message = first_message;
             setup.scenario = scenario;
             setup.seed = seed;
@@ -219,6 +219,11 @@ mod tests {
         })
     }
 
+    fn add_knowledge(setup: &mut SimulationSetup, one: Knowledge) {
+        let all = setup.assistant.knowledge.iter().cloned().chain([one]);
+        setup.assistant.knowledge = all.collect();
+    }
+
     fn setup() -> SimulationSetup {
         SimulationSetup {
             run_id: Id::from_stored("run_1"),
@@ -228,13 +233,16 @@ mod tests {
                 knowledge: vec![Knowledge {
                     name: "Hours".into(),
                     content: "We open at nine on Saturday. We are closed on Sunday.".into(),
-                }],
+                }]
+                .into(),
                 tools: vec![ToolSpec {
                     name: "lookup_order".into(),
                     description: "Finds an order.".into(),
                     parameters: json!({"type": "object", "required": ["order_id"],
-                        "properties": {"order_id": {"type": "string"}}}),
-                }],
+                        "properties": {"order_id": {"type": "string"}}})
+                    .into(),
+                }]
+                .into(),
             },
             persona: "A patient customer.".into(),
             scenario: "Ask \"When do you open on Saturday?\", then \"Where is order A-17?\".".into(),

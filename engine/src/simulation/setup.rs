@@ -1,4 +1,6 @@
 //! The configuration of a simulation.
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use crate::base::ids::RunId;
@@ -37,9 +39,9 @@ pub struct SimulatedAssistant {
     /// The opening message; when empty, the assistant waits for the caller.
     pub first_message: String,
     /// Attached documents.
-    pub knowledge: Vec<Knowledge>,
+    pub knowledge: Arc<[Knowledge]>,
     /// Attached tools.
-    pub tools: Vec<ToolSpec>,
+    pub tools: Arc<[ToolSpec]>,
 }
 
 impl SimulationSetup {

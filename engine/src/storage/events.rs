@@ -101,8 +101,8 @@ struct Event {
     id: EventId,
     kind: EventKind,
     body: String,
-    /// The call that the event tells about: it goes with the call.
-    call_id: Option<String>,
+    /// The call that the event tells about: it goes with the call. Empty when it is about none.
+    call_id: String,
     deliveries: Vec<NewDelivery>,
     now_ms: i64,
 }
@@ -136,7 +136,8 @@ impl Event {
         let deliveries = deliveries.collect();
         let body = body(&id, kind, workspace_id, data, now_ms);
         let call_id =
-            data["call"]["id"].as_str().or_else(|| data["run"]["call_id"].as_str()).map(str::to_owned);
+            data["call"]["id"].as_str().or_else(|| data["run"]["call_id"].as_str()).unwrap_or_default();
+        let call_id = call_id.to_owned();
         Some(Self { id, kind, body, call_id, deliveries, now_ms })
     }
 
@@ -161,7 +162,7 @@ impl Event {
             id = &self.id,
             kind = kind,
             body = &self.body,
-            call_id = self.call_id.clone(),
+            call_id = &self.call_id,
             now = self.now_ms,
             webhooks = &list
         );
@@ -179,6 +180,10 @@ impl Event {
         vec![event, deliveries, wake_delivery_workers(&list, self.now_ms)]
     }
 }
+
+/// The call in the body of an event of an earlier version, which stored no `call_id` with it. SQL.
+pub(crate) const CALL_IN_BODY: &str =
+    "COALESCE(json_extract(body, '$.data.call.id'), json_extract(body, '$.data.run.call_id'), '')";
 
 /// Makes a job due for each webhook of a list `{webhook_id, job_id}`. A leased job is not changed: it looks for new
 /// deliveries in the batch that would end it.

@@ -3,7 +3,7 @@
 //! The batch of the change also stores the response, so either both exist or neither. The stored response contains no
 //! secrets: [`OneTimeSecret`] describes how to derive them again.
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::base::error::{Code, Error};
 use crate::base::ids::{ToolId, WebhookId};
@@ -65,6 +65,11 @@ pub struct Stored {
 }
 
 impl Stored {
+    /// An error in the form in which it is stored; [`Stored::failure`] reads it.
+    pub fn failure_body(error: &Error) -> String {
+        json!({"code": error.code.as_str(), "message": error.message, "details": error.details}).to_string()
+    }
+
     /// The error, when the response is one.
     pub fn failure(&self) -> Option<Error> {
         let text = self.body.as_deref().filter(|_| self.status >= 400)?;
@@ -100,7 +105,7 @@ impl Idempotency {
             );
             return Err(Error::fields(Code::InvalidParameter, &[problem]));
         }
-        let request = serde_json::json!([operation, path, sorted(query), sorted(body)]);
+        let request = json!([operation, path, sorted(query), sorted(body)]);
         Ok(Self {
             key: key.to_owned(),
             fingerprint: crate::base::hash::sha256_hex(request.to_string().as_bytes()),

@@ -140,14 +140,13 @@ impl Job {
         lease_guard(&self.id, &self.lease)
     }
 
-    /// Releases the job for another workspace's, to go on as soon as there is room. The attempt does not count. Follows
-    /// [`Job::guard`].
-    pub(crate) fn give_way(&self) -> Statement {
+    /// Releases the job, to go on from `due_at`. The attempt does not count. Follows [`Job::guard`].
+    pub(crate) fn put_back(&self, due_at: i64) -> Statement {
         sql!(
             "UPDATE jobs SET lease = NULL, due_at = :due_at, attempts = attempts - 1 WHERE id = :id AND lease = :lease",
             id = &self.id,
             lease = &self.lease,
-            due_at = DUE_AT_ONCE
+            due_at = due_at
         )
     }
 

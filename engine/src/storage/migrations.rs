@@ -30,5 +30,6 @@ pub const MIGRATIONS: &[Migration] = &[
     migration!("0011_limits.sql"),
     migration!("0012_service_facts.sql"),
     migration!("0015_erase.sql"),
+    migration!("0016_carrier_tokens.sql"),
     migration!("0017_search.sql"),
 ];

@@ -1,6 +1,7 @@
 //! Stored data: batches of statements, calls, runs, events, recordings, jobs, spending.
 pub mod batch;
 pub mod calls;
+pub(crate) mod carrier_tokens;
 pub(crate) mod column;
 pub(crate) mod cost;
 pub(crate) mod deliveries;

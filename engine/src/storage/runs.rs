@@ -155,6 +155,16 @@ impl RunDetail {
     }
 }
 
+/// Marks a run as queued again, because it could not start. One whose call is open stays in progress.
+pub fn mark_queued(workspace_id: &WorkspaceId, id: &RunId) -> Statement {
+    sql!(
+        "UPDATE runs SET status = 'queued', started_at = NULL
+         WHERE workspace_id = :workspace_id AND id = :id AND status = 'running' AND call_id IS NULL",
+        workspace_id = workspace_id,
+        id = id
+    )
+}
+
 /// Marks the runs of claimed jobs as in progress, in the batch that claims the jobs.
 pub fn mark_running(lease: &str, now_ms: i64) -> Statement {
     sql!(

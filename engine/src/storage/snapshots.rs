@@ -2,69 +2,37 @@
 //! scenario.
 use serde::{Deserialize, Serialize};
 
-use crate::base::ids::{AssistantId, Id, ToolId};
-use crate::conversation::{Knowledge, ToolSpec};
+use crate::base::hash::sha256_hex;
+use crate::base::ids::{AssistantId, Id, WorkspaceId};
+use crate::conversation::Knowledge;
+pub use crate::conversation::{AssistantSnapshot, PipelineMode, ToolMethod, ToolSnapshot};
 use crate::ports::statement::{Rows, Statement};
 use crate::simulation::evaluation::Evaluation;
 use crate::sql;
 use crate::storage::fault::Fault;
 
-/// The assistant's configuration as stored with a run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct AssistantSnapshot {
-    /// The assistant's id.
-    pub id: AssistantId,
-    /// The assistant's name.
-    pub name: String,
-    /// The assistant's instructions.
-    pub instructions: String,
-    /// The assistant's opening message.
-    pub first_message: String,
-    /// The assistant's model.
-    pub model: String,
-    /// The assistant's voice.
-    pub voice: String,
-    /// How speech is processed.
-    pub pipeline_mode: PipelineMode,
-    /// The assistant's revision.
-    pub revision: i64,
-    /// Attached tools, in order.
-    pub tools: Vec<ToolSnapshot>,
-    /// Attached documents, in order.
-    pub knowledge: Vec<Knowledge>,
+/// What a run keeps of its configuration, under the hash of its content: runs with the same one share it.
+pub(crate) struct Snapshot {
+    pub id: String,
+    pub content: String,
 }
 
-impl AssistantSnapshot {
-    /// The tools in the form that models take.
-    pub fn tool_specs(&self) -> Vec<ToolSpec> {
-        let spec = |tool: &ToolSnapshot| ToolSpec {
-            name: tool.name.clone(),
-            description: tool.description.clone(),
-            parameters: tool.parameters.clone(),
-        };
-        self.tools.iter().map(spec).collect()
+impl Snapshot {
+    /// The snapshot of this configuration.
+    pub fn of(value: &impl Serialize) -> Result<Self, Fault> {
+        let content = serde_json::to_string(value)
+            .map_err(|error| Fault::Bug(format!("a snapshot does not serialise: {error}")))?;
+        Ok(Self { id: sha256_hex(content.as_bytes()), content })
     }
-}
 
-/// A tool's configuration as stored with a run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ToolSnapshot {
-    /// The tool's id.
-    pub id: ToolId,
-    /// The function name.
-    pub name: String,
-    /// The URL.
-    pub url: String,
-    /// The HTTP method.
-    pub method: ToolMethod,
-    /// The description for the model.
-    pub description: String,
-    /// The JSON Schema of the arguments.
-    pub parameters: serde_json::Value,
-    /// The timeout of a call.
-    pub timeout_ms: i64,
-    /// The versions of the secret when the run was started; each call reads the current ones.
-    pub secret_version: i64,
+    /// Reads the `content` of one.
+    pub fn select(workspace_id: &WorkspaceId, id: &str) -> Statement {
+        sql!(
+            "SELECT content FROM snapshots WHERE workspace_id = :workspace_id AND id = :id",
+            workspace_id = workspace_id,
+            id = id
+        )
+    }
 }
 
 impl SimulationSnapshot {
@@ -92,6 +60,44 @@ pub struct SimulationSnapshot {
     pub scenario: String,
     /// The criteria of the run.
     pub evaluations: Vec<Evaluation>,
+}
+
+/// What an assistant's configuration is identified by, and its size; it costs little to read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct AssistantVersion {
+    /// A hash of the revisions of the assistant, its tools and its documents.
+    pub id: String,
+    /// The size of its texts.
+    pub bytes: u64,
+}
+
+impl AssistantVersion {
+    /// Reads the version of an assistant of workspace `:ws`.
+    pub fn select(assistant_id: &AssistantId) -> Statement {
+        sql!(
+            "SELECT id || ' ' || revision || COALESCE(tools, '') || COALESCE(documents, '') AS version,
+               OCTET_LENGTH(name) + OCTET_LENGTH(instructions) + OCTET_LENGTH(first_message)
+               + COALESCE(tools_bytes, 0) + COALESCE(documents_bytes, 0) AS bytes
+             FROM assistants,
+             (SELECT GROUP_CONCAT(' ' || tools.id || ' ' || revision || ' ' || secret_version, '') AS tools,
+                SUM(OCTET_LENGTH(name) + OCTET_LENGTH(url) + OCTET_LENGTH(description) + OCTET_LENGTH(parameters)) AS tools_bytes
+              FROM assistant_tools AS attached JOIN tools ON tools.id = attached.tool_id
+              WHERE attached.workspace_id = :ws AND attached.assistant_id = :id),
+             (SELECT GROUP_CONCAT(' ' || documents.id || ' ' || revision, '') AS documents,
+                SUM(OCTET_LENGTH(name) + OCTET_LENGTH(content)) AS documents_bytes
+              FROM assistant_documents AS attached JOIN documents ON documents.id = attached.document_id
+              WHERE attached.workspace_id = :ws AND attached.assistant_id = :id)
+             WHERE workspace_id = :ws AND id = :id",
+            id = assistant_id
+        )
+    }
+
+    /// Reads the row of [`AssistantVersion::select`]; `None` without such an assistant.
+    pub fn read(rows: &Rows) -> Result<Option<Self>, Fault> {
+        let Some(row) = rows.first() else { return Ok(None) };
+        let id = sha256_hex(row.str("version")?.as_bytes());
+        Ok(Some(Self { id, bytes: row.integer("bytes")?.unsigned_abs() }))
+    }
 }
 
 /// Reads an assistant and its attachments. `assistant` is an SQL expression of the assistant's id, which may use the
@@ -163,31 +169,4 @@ pub(crate) fn assistant_snapshot(rows: &[Rows]) -> Result<Option<AssistantSnapsh
         tools,
         knowledge,
     }))
-}
-
-crate::words! {
-    /// The HTTP method of a tool.
-    #[derive(Default)]
-    #[allow(missing_docs, reason = "the names say it")]
-    json ToolMethod {
-        Get = "GET",
-        #[default]
-        Post = "POST",
-        Put = "PUT",
-        Patch = "PATCH",
-        Delete = "DELETE",
-    }
-}
-
-crate::words! {
-    /// How speech is processed.
-    #[derive(Default)]
-    json PipelineMode {
-        /// One model takes and returns speech. Requires a realtime-capable provider. Not available yet: calls use
-        /// `cascading`.
-        Realtime = "realtime",
-        /// Speech to text, a language model, text to speech.
-        #[default]
-        Cascading = "cascading",
-    }
 }

@@ -3,6 +3,7 @@ use crate::base::api_key::ApiKey;
 use crate::base::error::Error;
 use crate::base::ids::{KeyId, WorkspaceId};
 use crate::base::limits::NAME_CHARS_MAX;
+use crate::carriers::grants;
 use crate::ports::statement::Statement;
 use crate::services::Services;
 use crate::sql;
@@ -56,6 +57,21 @@ impl Services {
                 Err(Error::field("workspace", format!("several are named `{workspace}`; give the id")).into())
             }
         }
+    }
+
+    /// A warning when several workspaces compete for the operator's numbers.
+    pub(crate) async fn ungranted_numbers_warning(&self) -> Result<Option<String>, Fault> {
+        if !self.config().carriers.has_ungranted_numbers() {
+            return Ok(None);
+        }
+        let [workspaces] = self.read([sql!("SELECT id FROM workspaces LIMIT 2")]).await?;
+        Ok((workspaces.iter().count() > 1).then(|| {
+            format!(
+                "{} is not set: any workspace can bind any number of your carriers' accounts that no other has bound, \
+                 answer its calls and place calls from it",
+                grants::SETTING
+            )
+        }))
     }
 
     /// On the first start, creates a workspace and returns its API key; later `None`. A key that was created and not

@@ -2,6 +2,7 @@
 use std::error::Error;
 use std::io;
 use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -31,7 +32,7 @@ pub type ResponseBody = Either<Full<Bytes>, StreamBody<BoxStream<'static, io::Re
 
 /// Answers a request.
 pub async fn answer(
-    host: Host,
+    host: Arc<Host>,
     connection: Connection,
     request: Request<Incoming>,
 ) -> Response<ResponseBody> {

@@ -1,5 +1,6 @@
 //! WebSockets: the upgrade, and the implementation of the engine's [`Socket`].
 use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::{FutureExt, SinkExt, StreamExt};
@@ -52,7 +53,7 @@ impl Upgrade {
 
 /// Opens the call, upgrades the connection, and runs the conversation in a separate task.
 pub async fn answer(
-    host: Host,
+    host: Arc<Host>,
     connection: Connection,
     pending: PendingSocket,
     upgrade: Upgrade,
@@ -67,7 +68,7 @@ pub async fn answer(
     let Upgrade { connection: upgrading, accept } = upgrade;
     tokio::spawn(async move {
         let call_id = session.call_id().clone();
-        let conversation = AssertUnwindSafe(converse(session, upgrading, host.stop)).catch_unwind();
+        let conversation = AssertUnwindSafe(converse(session, upgrading, host.stop.clone())).catch_unwind();
         let incident = match conversation.await {
             Ok(incident) => incident,
             // The call's job ends the call when the lease expires.

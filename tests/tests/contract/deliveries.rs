@@ -3,51 +3,13 @@
 use http::Method;
 use serde_json::{Value, json};
 use sidetone::sandbox::block_on;
-use sidetone_engine::base::limits::{DELIVERY_RETRY_MS, EVENT_KEPT_MS, SECRET_OVERLAP_MS_MAX};
+use sidetone_engine::base::limits::{DELIVERY_RETRY_MS, EVENT_KEPT_MS};
 use sidetone_engine::ports::{HttpError, HttpReply, HttpRequest};
 use sidetone_engine::storage::batch::Batch;
 use sidetone_engine::storage::events::{self, EventKind, Subscribers};
-use sidetone_engine::storage::signing::webhook_signature;
 use sidetone_tests::{Created, World};
 
-#[test]
-#[cfg_attr(not(test_host = "sandbox"), ignore = "needs the manual clock")]
-fn a_test_event_is_signed_and_sent_only_to_that_webhook() {
-    let world = World::with_manual_clock();
-    let sandbox = world.sandbox().unwrap();
-    let webhook = world.webhook();
-    world.create("/webhooks", json!({"url": "https://other.example/", "events": ["*"]}));
-    let delivery = test(&world, &webhook);
-    assert!(delivery.id.starts_with("dlv_") && text(&delivery["event_id"]).starts_with("evt_"));
-    assert_eq!(
-        delivery.json,
-        json!({"id": delivery.id, "webhook_id": webhook.id, "event_id": delivery["event_id"], "type": "webhook.test",
-               "status": "pending", "attempts": 0, "next_attempt_at": delivery["created_at"], "last_status": null,
-               "last_error": null, "last_response": null, "created_at": delivery["created_at"], "delivered_at": null})
-    );
-    sandbox.answer_http(204, "");
-    sandbox.run_jobs();
-    let sent = sandbox.sent_http();
-    let [request] = sent.as_slice() else { panic!("one request: {sent:?}") };
-    assert_eq!((request.method, request.url.as_str()), ("POST", "https://receiver.example/"));
-    assert_eq!(header(request, "content-type"), "application/json");
-    assert_eq!(header(request, "webhook-id"), delivery["event_id"]);
-    verify(request, text(&webhook["signing_secret"]));
-    let mut shown = webhook.json.clone();
-    shown.as_object_mut().unwrap().shift_remove("signing_secret");
-    let body: Value = serde_json::from_slice(&request.body).unwrap();
-    assert_eq!(body["id"], delivery["event_id"]);
-    assert_eq!(body["type"], "webhook.test");
-    assert_eq!(body["created_at"], delivery["created_at"]);
-    assert!(text(&body["workspace_id"]).starts_with("ws_"));
-    assert_eq!(body["data"], json!({"webhook": shown}), "the event contains the webhook as REST returns it");
-    assert_eq!(body.as_object().unwrap().len(), 5);
-    let read = only(&world, &webhook);
-    assert_eq!((&read["status"], &read["attempts"]), (&json!("delivered"), &json!(1)));
-    assert_eq!((&read["last_status"], &read["next_attempt_at"]), (&json!(204), &Value::Null));
-    assert_eq!(read["delivered_at"], delivery["created_at"]);
-    assert_eq!(sandbox.run_jobs(), 0, "no job is left");
-}
+use super::delivery_signatures::verify;
 
 #[test]
 #[cfg_attr(not(test_host = "sandbox"), ignore = "needs the manual clock")]
@@ -363,72 +325,6 @@ fn only_subscribed_events_are_stored_and_sent() {
 }
 
 #[test]
-#[cfg_attr(not(test_host = "sandbox"), ignore = "needs the manual clock")]
-fn after_a_rotation_both_secrets_sign_until_the_overlap_ends() {
-    let world = World::with_manual_clock();
-    let sandbox = world.sandbox().unwrap();
-    let webhook = world.webhook();
-    let old = text(&webhook["signing_secret"]).to_owned();
-    let rotated = world.post(format!("/webhooks/{}/rotate-secret", webhook.id), json!({})).created();
-    let new = text(&rotated["signing_secret"]).to_owned();
-    assert_ne!(old, new);
-    assert_eq!(rotated["old_secret_until"], "2026-01-02T00:00:00.000Z");
-    let send = || {
-        test(&world, &webhook);
-        sandbox.answer_http(200, "");
-        sandbox.run_jobs();
-        sandbox.sent_http().pop().unwrap()
-    };
-    let request = send();
-    verify(&request, &old);
-    verify(&request, &new);
-    assert_eq!(header(&request, "webhook-signature").split(' ').count(), 2);
-    assert!(
-        header(&request, "webhook-signature").starts_with(&signature(&request, &new)),
-        "the newest secret signs first"
-    );
-    sandbox.advance(i64::try_from(SECRET_OVERLAP_MS_MAX).unwrap());
-    assert_eq!(header(&send(), "webhook-signature").split(' ').count(), 1);
-
-    // Without an overlap, the old secret stops at once.
-    let path = format!("/webhooks/{}/rotate-secret", webhook.id);
-    let third = world.post_once(&path, "once", json!({"overlap_ms": 0})).created();
-    let again = world.post_once(&path, "once", json!({"overlap_ms": 0})).created();
-    assert_eq!(again["signing_secret"], third["signing_secret"], "a replay returns the same secret");
-    let request = send();
-    assert_eq!(header(&request, "webhook-signature"), signature(&request, text(&third["signing_secret"])));
-    world.post(&path, json!({"overlap_ms": SECRET_OVERLAP_MS_MAX + 1})).refused("validation_failed");
-}
-
-#[test]
-#[cfg_attr(not(test_host = "sandbox"), ignore = "needs the manual clock")]
-fn tool_calls_are_signed_with_the_current_secrets() {
-    let world = World::with_manual_clock();
-    let sandbox = world.sandbox().unwrap();
-    for (overlap_ms, deleted) in [(60_000, false), (0, false), (60_000, true)] {
-        let world = world.other();
-        let (tool, run) = run_with_tool(&world);
-        let path = format!("/tools/{}", tool.id);
-        let rotated =
-            world.post(format!("{path}/rotate-secret"), json!({"overlap_ms": overlap_ms})).created();
-        assert_eq!(rotated["name"], tool["name"]);
-        if deleted {
-            world.delete(&path).empty();
-        }
-        sandbox.answer_http(200, "{}");
-        assert_eq!(world.settle(&run.id)["status"], "completed");
-        let request = sandbox.sent_http().pop().expect("the tool was called");
-        let (old, new) = (text(&tool["signing_secret"]), text(&rotated["signing_secret"]));
-        let expected = match (deleted, overlap_ms) {
-            (true, _) => signature(&request, old),
-            (false, 0) => signature(&request, new),
-            (false, _) => format!("{} {}", signature(&request, new), signature(&request, old)),
-        };
-        assert_eq!(header(&request, "webhook-signature"), expected, "{overlap_ms} {deleted}");
-    }
-}
-
-#[test]
 fn a_delivery_is_found_only_under_its_webhook_and_workspace() {
     let world = World::new();
     let (one, two) = (world.webhook(), world.webhook());
@@ -516,7 +412,7 @@ pub fn list(world: &World, webhook: &Created, query: &str) -> Vec<Value> {
 
 /// The webhook's only delivery.
 #[track_caller]
-fn only(world: &World, webhook: &Created) -> Value {
+pub(super) fn only(world: &World, webhook: &Created) -> Value {
     let all = list(world, webhook, "");
     assert_eq!(all.len(), 1, "{all:?}");
     all[0].clone()
@@ -539,7 +435,7 @@ fn emit(world: &World, kind: EventKind, data: &Value) {
     block_on(batch.write(engine)).unwrap();
 }
 
-fn run_with_tool(world: &World) -> (Created, Created) {
+pub(super) fn run_with_tool(world: &World) -> (Created, Created) {
     let assistant = world.assistant();
     let tool = world.create(
         "/tools",
@@ -569,22 +465,11 @@ fn flood(status: u16) -> Result<HttpReply, HttpError> {
     Err(HttpError::TooLarge(HttpReply { status, headers: Vec::new(), body }))
 }
 
-fn header(request: &HttpRequest, name: &str) -> String {
+pub(super) fn header(request: &HttpRequest, name: &str) -> String {
     let found = request.headers.iter().find(|(known, _)| *known == name);
     found.map(|(_, value)| value.clone()).unwrap_or_else(|| panic!("no {name}"))
 }
 
-fn signature(request: &HttpRequest, secret: &str) -> String {
-    let timestamp_s = header(request, "webhook-timestamp").parse().unwrap();
-    webhook_signature(secret, &header(request, "webhook-id"), timestamp_s, &request.body)
-}
-
-#[track_caller]
-fn verify(request: &HttpRequest, secret: &str) {
-    let all = header(request, "webhook-signature");
-    assert!(all.split(' ').any(|one| one == signature(request, secret)), "{all}");
-}
-
-fn text(value: &Value) -> &str {
+pub(super) fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_else(|| panic!("a text: {value}"))
 }

@@ -74,7 +74,7 @@ fn a_deleted_call_is_gone_with_everything_that_tells_about_it() {
     let call = call_saying(&world, &word);
     world.store(&call.id, example::recording(16_000)).unwrap();
     announce(&world, EventKind::CallEnded, &world.get(format!("/calls/{}", call.id)).ok().json);
-    assert_eq!(rows_with(&world, &word), 3, "a transcript and two events");
+    assert_eq!(rows_with(&world, &word), 4, "a transcript, its words, and two events");
     let path = format!("/calls/{}", call.id);
     let search = format!("/calls?search={word}");
     assert_eq!(world.get(&search).ok()["stats"]["total"], 1);
@@ -99,6 +99,28 @@ fn a_deleted_call_is_gone_with_everything_that_tells_about_it() {
     {
         // Attempted before the deletion, on hosts that deliver by themselves.
         assert_eq!((&delivery["status"], &delivery["last_response"]), (&json!("canceled"), &Value::Null));
+    }
+}
+
+#[test]
+fn events_of_an_earlier_version_go_with_their_call_too() {
+    let world = World::new();
+    let hook = world.webhook();
+    world.patch(format!("/webhooks/{}", hook.id), json!({"events": ["*"]})).ok();
+    for reads_first in [false, true] {
+        let word = marker();
+        let call = call_saying(&world, &word);
+        announce(&world, EventKind::CallEnded, &world.get(format!("/calls/{}", call.id)).ok().json);
+        assert_eq!(rows_with(&world, &word), 3, "a transcript, its words, and an event");
+        // An earlier version did not store which call it is about.
+        world.write(vec![sql!("UPDATE events SET call_id = NULL")]);
+        if reads_first {
+            sweep(&world);
+            let unread = sql!("SELECT 1 AS one FROM events WHERE call_id IS NULL");
+            assert!(wait(world.direct_access().ports().database.read(vec![unread])).unwrap()[0].is_empty());
+        }
+        assert_eq!(world.delete(format!("/calls/{}", call.id)).status, 204);
+        assert_eq!(rows_with(&world, &word), 0);
     }
 }
 

@@ -1,8 +1,6 @@
 //! MCP on one URL for both eras: tables of requests and expected responses.
 use http::Method;
 use serde_json::{Value, json};
-use sidetone_engine::operations::OPERATIONS;
-use sidetone_engine::operations::operation::Effects;
 use sidetone_tests::{Reply, World};
 
 const MODERN: &str = "2026-07-28";
@@ -467,121 +465,12 @@ fn if_revision_works_like_if_match() {
         .naming(&["data"]);
 }
 
-/// Checks the subset of JSON Schema that every model API and client accepts.
-#[test]
-fn the_tool_list_is_compatible_with_all_clients() {
-    let world = World::new();
-    let reply = world.mcp(request("tools/list", json!({}))).ok();
-    let list = result(&reply);
-    assert!(reply.body.len() < 100_000, "{} bytes", reply.body.len());
-    let tools = list["tools"].as_array().unwrap();
-    let names: Vec<&str> = tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
-    let operations = || OPERATIONS.iter().filter(|operation| operation.is_tool());
-    let expected: Vec<&str> = operations().map(|operation| operation.id).collect();
-    assert_eq!(names, expected, "a tool for every operation, in the order of the table");
-    assert!(!names.contains(&"download_recording"), "tools cannot return audio");
-    for (tool, operation) in tools.iter().zip(operations()) {
-        let name = operation.id;
-        assert!(name.len() <= 40, "{name}");
-        assert!(name.starts_with(|c: char| c.is_ascii_lowercase()), "{name}");
-        assert!(name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_'), "{name}");
-        let keys: Vec<&String> = tool.as_object().unwrap().keys().collect();
-        assert_eq!(
-            keys,
-            ["name", "title", "description", "inputSchema", "annotations"],
-            "{name}: no outputSchema"
-        );
-        assert!(tool["title"].as_str().is_some_and(|title| !title.is_empty()), "{name}");
-        assert!(tool["description"].as_str().is_some_and(|text| (10..=2048).contains(&text.len())), "{name}");
-        let annotations = &tool["annotations"];
-        let read = operation.effects == Effects::Read;
-        assert_eq!(annotations["readOnlyHint"], read, "{name}");
-        assert_eq!(annotations["destructiveHint"], operation.effects == Effects::Delete, "{name}");
-        assert_eq!(annotations["openWorldHint"], operation.reaches_out(), "{name}");
-        assert_eq!(
-            annotations["idempotentHint"].as_bool(),
-            Some(matches!(operation.effects, Effects::Read | Effects::Replace | Effects::Delete)),
-            "{name}"
-        );
-        let schema = &tool["inputSchema"];
-        assert_eq!(schema["type"], "object", "{name}");
-        assert!(schema["properties"].is_object() && schema["required"].is_array(), "{name}");
-        assert_eq!(schema["additionalProperties"], false, "{name}");
-        let required = schema["required"].as_array().unwrap();
-        for path in operation.path_names() {
-            assert!(required.contains(&json!(path)), "{name}: {path}");
-        }
-        assert_eq!(required.contains(&json!("confirm")), operation.spends(), "{name}");
-        assert_eq!(schema["properties"]["confirm"]["type"] == "boolean", operation.spends(), "{name}");
-        assert_eq!(schema["properties"]["if_revision"]["type"] == "integer", operation.revision, "{name}");
-        assert_eq!(schema["properties"].get("data").is_some(), operation.body.is_some(), "{name}");
-        lint(schema, name);
-        no_nulls(tool, name);
-    }
-}
-
-fn lint(schema: &Value, at: &str) {
-    const KEYWORDS: [&str; 12] = [
-        "type",
-        "properties",
-        "required",
-        "items",
-        "enum",
-        "description",
-        "minimum",
-        "maximum",
-        "minLength",
-        "maxLength",
-        "pattern",
-        "additionalProperties",
-    ];
-    let map = schema.as_object().unwrap_or_else(|| panic!("{at}: a schema is an object: {schema}"));
-    for keyword in map.keys() {
-        assert!(KEYWORDS.contains(&keyword.as_str()), "{at}: `{keyword}` is not supported everywhere");
-    }
-    let kind =
-        schema["type"].as_str().unwrap_or_else(|| panic!("{at}: expected one type, as a string: {schema}"));
-    assert!(["object", "array", "string", "integer", "number", "boolean"].contains(&kind), "{at}: {kind}");
-    if let Some(values) = schema.get("enum") {
-        let values = values.as_array().unwrap();
-        assert!(!values.is_empty() && values.iter().all(Value::is_string), "{at}: {values:?}");
-    }
-    if kind == "array" {
-        assert!(schema["items"].is_object(), "{at}: an array needs items");
-        lint(&schema["items"], &format!("{at}[]"));
-    }
-    if kind == "object" {
-        assert!(schema["properties"].is_object(), "{at}: an object needs properties");
-    }
-    if let Some(additional) = schema.get("additionalProperties") {
-        assert!(additional.is_boolean(), "{at}: {additional}");
-    }
-    let properties = schema["properties"].as_object();
-    for name in schema["required"].as_array().into_iter().flatten() {
-        assert!(properties.is_some_and(|all| all.contains_key(name.as_str().unwrap())), "{at}: {name}");
-    }
-    for (name, property) in properties.into_iter().flatten() {
-        assert!((1..=64).contains(&name.len()), "{at}.{name}");
-        assert!(name.chars().all(|c| c.is_ascii_alphanumeric() || "_.-".contains(c)), "{at}.{name}");
-        lint(property, &format!("{at}.{name}"));
-    }
-}
-
-fn no_nulls(value: &Value, at: &str) {
-    match value {
-        Value::Null => panic!("{at}: clients reject null"),
-        Value::Array(items) => items.iter().for_each(|item| no_nulls(item, at)),
-        Value::Object(map) => map.iter().for_each(|(name, value)| no_nulls(value, &format!("{at}.{name}"))),
-        _ => {}
-    }
-}
-
-fn request(method: &str, params: Value) -> Value {
+pub(super) fn request(method: &str, params: Value) -> Value {
     json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
 }
 
 #[track_caller]
-fn result(reply: &Reply) -> Value {
+pub(super) fn result(reply: &Reply) -> Value {
     assert!(reply["result"].is_object(), "{reply:?}");
     reply["result"].clone()
 }

@@ -9,7 +9,10 @@ use sidetone::sandbox::memory;
 use sidetone_engine::operations::OPERATIONS;
 use sidetone_engine::operations::operation::{Effects, Operation};
 use sidetone_engine::ports::statement::{Rows, Statement};
-use sidetone_engine::ports::{BoxFuture, Database, DatabaseError};
+use sidetone_engine::ports::{BoxFuture, Database, DatabaseError, HttpReply};
+use sidetone_tests::fakes::carrier::telnyx::TelnyxWire;
+use sidetone_tests::fakes::carrier::vonage::VonageWire;
+use sidetone_tests::fakes::carrier::{CallEvent, CallbackRequest, EndKind, PhoneCall, Public, Wire};
 use sidetone_tests::{Call, World};
 
 /// Batches of a read, including the look-up of the key.
@@ -88,6 +91,58 @@ fn a_rejected_request_is_one_read() {
     }
 }
 
+/// Telnyx signs the whole request. Vonage does not, so each of its callbacks writes which request its token came with
+/// before anything else.
+#[test]
+fn a_carriers_callback_stays_within_its_round_trips() {
+    const NUMBER: &str = "+14155550100";
+    const NOW_S: i64 = 1_767_225_600;
+    let wires: [(Arc<dyn Wire>, usize); 2] =
+        [(Arc::new(TelnyxWire), 0), (Arc::new(VonageWire::default()), 1)];
+    for (wire, own_writes) in wires {
+        let provider = wire.provider();
+        let settings = wire.settings("http://carrier.example");
+        let settings: Vec<(&str, &str)> =
+            settings.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        let (world, database) = counting_with(&settings);
+        world
+            .sandbox()
+            .unwrap()
+            .answer_http_with(|_| Ok(HttpReply { status: 200, headers: Vec::new(), body: "{}".into() }));
+        let binding = json!({"assistant_id": world.assistant().id, "provider": provider});
+        world.put(format!("/numbers/{NUMBER}"), binding).ok();
+        let base_url = "http://sandbox.example";
+        let call = PhoneCall {
+            carrier_call_id: "63f61863-4a51-4f6b-86e1-46edebcf9356".to_owned(),
+            other_id: "0ccc7b54-4df3-4bca-a65a-3da1ecc777f0".to_owned(),
+            from: "+14155550123".to_owned(),
+            to: NUMBER.to_owned(),
+            outbound: false,
+            status_url: format!("{base_url}/carriers/{provider}/status"),
+            voice_url: format!("{base_url}/carriers/{provider}/voice"),
+            format: String::new(),
+        };
+        let public = Public { base_url: base_url.to_owned() };
+        let callback = |event| wire.callback(&public, &call, event, 0, NOW_S).unwrap();
+        let trips = |callback: &CallbackRequest| {
+            let path = callback.url.strip_prefix(base_url).unwrap();
+            let mut request = http::Request::builder().method(callback.method).uri(path);
+            for (name, value) in &callback.headers {
+                request = request.header(*name, value);
+            }
+            database.take();
+            world.send_unchecked(request.body(callback.body.clone().into()).unwrap()).ok();
+            database.take()
+        };
+        let announced = callback(&CallEvent::Incoming);
+        let new = Trips { reads: 1, writes: 1 + own_writes };
+        assert_eq!(trips(&announced), new, "{provider}: a new call");
+        assert_eq!(trips(&announced), Trips { reads: 1, writes: own_writes }, "{provider}: its repetition");
+        let ended = callback(&CallEvent::Ended { how: EndKind::HungUp, seconds: 0 });
+        assert_eq!(trips(&ended), Trips { reads: 2, writes: 1 + own_writes }, "{provider}: its end");
+    }
+}
+
 fn most(operation: &Operation) -> usize {
     match operation.effects {
         Effects::Read => READ_TRIPS_MAX,
@@ -152,7 +207,11 @@ impl Database for Counting {
 }
 
 fn counting() -> (World, Arc<Counting>) {
+    counting_with(&[])
+}
+
+fn counting_with(settings: &[(&str, &str)]) -> (World, Arc<Counting>) {
     let database =
         Arc::new(Counting { memory: memory(), reads: AtomicUsize::new(0), writes: AtomicUsize::new(0) });
-    (World::over(database.clone()), database)
+    (World::over_with(database.clone(), settings), database)
 }

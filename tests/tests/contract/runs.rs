@@ -63,8 +63,10 @@ fn the_body_of_a_start_is_optional() {
     let world = World::new();
     let path = format!("/simulations/{}/runs", world.simulation().id);
     world.call(http::Method::POST, &path, None).created();
-    let blank = world.request(http::Method::POST, &path).header("content-type", "application/json");
-    world.send(blank.body(" \r\n".into()).unwrap()).created();
+    for blank in [" ", "\r\n", "\x0c"] {
+        let request = world.request(http::Method::POST, &path).header("content-type", "application/json");
+        world.send(request.body(blank.into()).unwrap()).refused("invalid_json");
+    }
 }
 
 #[test]

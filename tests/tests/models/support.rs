@@ -116,7 +116,7 @@ pub fn tools() -> Vec<ToolSpec> {
     let tool = |name: &str, parameters: Value| ToolSpec {
         name: name.to_owned(),
         description: "A tool.".to_owned(),
-        parameters,
+        parameters: parameters.into(),
     };
     vec![
         tool("lookup", json!({"type": "object", "properties": {"order": {"type": "string"}}})),

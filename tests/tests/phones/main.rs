@@ -27,5 +27,6 @@ mod inbound;
 mod media;
 mod outbound;
 mod refused;
+mod replays;
 mod status;
 mod support;

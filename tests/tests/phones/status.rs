@@ -135,6 +135,48 @@ fn forged_announcements_are_not_answered(provider: &'static str) {
     assert!(desk.calls().is_empty());
 }
 
+/// Telnyx reports its price after the end, and may correct it. The money was spent, whether or not the call was deleted
+/// meanwhile.
+#[test]
+fn a_price_that_arrives_after_its_call_was_deleted_counts() {
+    let desk = Desk::new("telnyx");
+    let (id, mut person) = desk.connected();
+    assert_eq!(person.hears(), GREETING);
+    person.hang_up();
+    desk.over(&id);
+    let spent = || desk.world.get("/workspace").ok()["spent_this_month_microusd"].as_i64().unwrap();
+    let before = spent();
+    assert_eq!(desk.world.delete(format!("/calls/{id}")).status, 204);
+    person.tell(&CallEvent::Priced { seconds: 150 });
+    let after = spent();
+    assert!(after > before, "{before} {after}");
+    person.tell(&CallEvent::Priced { seconds: 150 });
+    assert_eq!(spent(), after, "it counts once");
+    desk.world.get(format!("/calls/{id}")).refused("not_found");
+}
+
+/// A response stored under an Idempotency-Key is the call as it was: it goes with the call, the key stays.
+#[test]
+fn a_deleted_call_is_in_no_stored_response() {
+    let desk = Desk::new("twilio");
+    let (id, mut person) = desk.connected();
+    assert_eq!(person.hears(), GREETING);
+    person.hang_up();
+    let number = desk.over(&id)["from"].clone();
+    let hang_up = || desk.world.post_once(format!("/calls/{id}/hang-up"), "once", json!({}));
+    assert_eq!(hang_up().ok()["from"], number);
+    assert_eq!(hang_up().ok()["from"], number, "the stored response");
+    assert_eq!(desk.world.delete(format!("/calls/{id}")).status, 204);
+    hang_up().refused("not_found");
+    let stored = sidetone_engine::sql!(
+        "SELECT 1 AS one FROM idempotency_keys WHERE instr(body, :number)",
+        number = number.as_str().unwrap()
+    );
+    let engine = desk.world.direct_access();
+    let found = sidetone_tests::direct_access::wait(engine.ports().database.read(vec![stored])).unwrap();
+    assert!(found[0].is_empty());
+}
+
 /// Vonage reports two legs, the telephone's and the media socket's, with the same statuses. Only the first one is the call.
 #[test]
 fn events_of_vonages_second_leg_are_ignored() {

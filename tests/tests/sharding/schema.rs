@@ -7,7 +7,8 @@ use sidetone_engine::ports::Database;
 use sidetone_engine::ports::statement::{Rows, Statement};
 
 /// Tables without rows of workspaces, which are not moved.
-const OF_THE_DATABASE: &[&str] = &["batch_guard", "migrations", "search_upgrade", "service_facts"];
+const OF_THE_DATABASE: &[&str] =
+    &["batch_guard", "carrier_tokens", "migrations", "search_upgrade", "service_facts"];
 
 /// The text index, its former version, and their internal tables. They have no owner column: each entry contains its
 /// workspace in its words. The index is not copied but written again from the words of the calls.

@@ -16,6 +16,9 @@ use crate::carriers::callback::{Check, Forged};
 /// Vonage's tokens have some 500 bytes.
 const TOKEN_BYTES_MAX: usize = 4 * 1024;
 
+/// Vonage's ids of tokens are UUIDs; this leaves room.
+const TOKEN_ID_BYTES_MAX: usize = 100;
+
 /// The account whose tokens are accepted. It has no `Debug`, which would show the secret.
 #[derive(Clone, Copy)]
 pub struct Account<'a> {
@@ -32,9 +35,10 @@ pub struct Account<'a> {
 /// 1. The algorithm must be HS256, whatever the token's header says.
 /// 2. The body's hash must match if there is a body. For a `GET`, Vonage hashes its own JSON form of the query, whose spelling
 ///    is undocumented, so that hash is not compared.
+/// 3. The URL is in no claim, so the token is good for one request ([`Check::GenuineToken`]).
 pub fn check(account: &Account<'_>, authorization: Option<&str>, body: &[u8], now_ms: i64) -> Check {
     match verify(account, authorization, body, now_ms) {
-        Ok(()) => Check::Genuine,
+        Ok(genuine) => genuine,
         Err(why) => Check::Forged(why),
     }
 }
@@ -47,6 +51,7 @@ struct Header {
 #[derive(Deserialize)]
 struct Claims {
     iat: i64,
+    jti: String,
     exp: Option<i64>,
     iss: Option<String>,
     api_key: Option<String>,
@@ -59,7 +64,7 @@ fn verify(
     authorization: Option<&str>,
     body: &[u8],
     now_ms: i64,
-) -> Result<(), Forged> {
+) -> Result<Check, Forged> {
     let token = bearer(authorization.ok_or(Forged::Missing)?).ok_or(Forged::Malformed)?;
     let (signed, signature) = token.rsplit_once('.').ok_or(Forged::Malformed)?;
     let (header, claims) = signed.split_once('.').ok_or(Forged::Malformed)?;
@@ -76,14 +81,19 @@ fn verify(
     if !is_ours {
         return Err(Forged::Wrong);
     }
-    let age_ms = now_ms.saturating_sub(claims.iat.saturating_mul(1_000));
+    if claims.jti.is_empty() || claims.jti.len() > TOKEN_ID_BYTES_MAX {
+        return Err(Forged::Malformed);
+    }
+    let issued_at_ms = claims.iat.saturating_mul(1_000);
+    let age_ms = now_ms.saturating_sub(issued_at_ms);
     let is_over = claims.exp.is_some_and(|exp| exp.saturating_mul(1_000) <= now_ms);
     if age_ms.saturating_abs() > CARRIER_SIGNATURE_AGE_MS_MAX || is_over {
         return Err(Forged::Stale);
     }
     let fits = body.is_empty()
         || claims.payload_hash.is_some_and(|hash| hash.eq_ignore_ascii_case(&sha256_hex(body)));
-    fits.then_some(()).ok_or(Forged::Wrong)
+    let expires_at_ms = issued_at_ms.saturating_add(CARRIER_SIGNATURE_AGE_MS_MAX + 1);
+    fits.then_some(Check::GenuineToken { id: claims.jti, expires_at_ms }).ok_or(Forged::Wrong)
 }
 
 /// The token of `Bearer …` (RFC 6750, 2.1; the scheme is case-insensitive).
@@ -110,6 +120,7 @@ mod tests {
     const WRONG_SECRET: &str = "ZYtdTtGV3BCFN7tWmOWr1md66XsquMggr4W2cTtXtcPgf55555";
     const TOKEN: &str = "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJpYXQiOjE1ODc0OTQ5NjIsImp0aSI6ImM1YmE4ZjI0LTFhMTQtNGMxMC1iZmRmLTNmYmU4Y2U1MTFiNSIsImlzcyI6IlZvbmFnZSIsInBheWxvYWRfaGFzaCI6ImQ2YzBlNzRiNTg1N2RmMjBlM2I3ZTUxYjMwYzBjMmE0MGVjNzNhNzc4NzliNmYwNzRkZGM3YTIzMTdkZDAzMWIiLCJhcGlfa2V5IjoiYTFiMmMzZCIsImFwcGxpY2F0aW9uX2lkIjoiYWFhYWFhYWEtYmJiYi1jY2NjLWRkZGQtMDEyMzQ1Njc4OWFiIn0.JQRKi1d0SQitmjPINfTWMpt3XZkGsLbD7EjCdXoNSbk";
     const IAT_MS: i64 = 1_587_494_962_000;
+    const JTI: &str = "c5ba8f24-1a14-4c10-bfdf-3fbe8ce511b5";
 
     const ACCOUNT: Account<'_> = Account {
         secret: SECRET,
@@ -125,9 +136,15 @@ mod tests {
     }
 
     fn claims(body: &[u8]) -> Value {
-        json!({"iat": IAT_MS / 1_000, "jti": "c5ba8f24-1a14-4c10-bfdf-3fbe8ce511b5", "iss": "Vonage",
+        json!({"iat": IAT_MS / 1_000, "jti": JTI, "iss": "Vonage",
                "payload_hash": sha256_hex(body), "api_key": ACCOUNT.api_key,
                "application_id": ACCOUNT.application_id})
+    }
+
+    /// What every genuine token of these tests gives.
+    fn genuine() -> Check {
+        let expires_at_ms = IAT_MS + CARRIER_SIGNATURE_AGE_MS_MAX + 1;
+        Check::GenuineToken { id: JTI.to_owned(), expires_at_ms }
     }
 
     fn header() -> Value {
@@ -140,7 +157,7 @@ mod tests {
 
     #[test]
     fn accepts_the_published_token() {
-        assert_eq!(checked(TOKEN, b"", IAT_MS), Check::Genuine);
+        assert_eq!(checked(TOKEN, b"", IAT_MS), genuine());
         let mut published = claims(b"");
         published["payload_hash"] = json!("d6c0e74b5857df20e3b7e51b30c0c2a40ec73a77879b6f074ddc7a2317dd031b");
         assert_eq!(token(&header(), &published, SECRET), TOKEN);
@@ -155,7 +172,7 @@ mod tests {
     fn a_token_covers_its_body() {
         let body = br#"{"status":"ringing","uuid":"u"}"#;
         let whole = token(&header(), &claims(body), SECRET);
-        assert_eq!(checked(&whole, body, IAT_MS), Check::Genuine);
+        assert_eq!(checked(&whole, body, IAT_MS), genuine());
         assert_eq!(
             checked(&whole, br#"{"status":"answered","uuid":"u"}"#, IAT_MS),
             Check::Forged(Forged::Wrong)
@@ -164,15 +181,15 @@ mod tests {
         bare.as_object_mut().unwrap().shift_remove("payload_hash");
         let bare = token(&header(), &bare, SECRET);
         assert_eq!(checked(&bare, body, IAT_MS), Check::Forged(Forged::Wrong));
-        assert_eq!(checked(&bare, b"", IAT_MS), Check::Genuine);
+        assert_eq!(checked(&bare, b"", IAT_MS), genuine());
     }
 
     #[test]
     fn a_token_is_valid_for_five_minutes() {
         let limit = CARRIER_SIGNATURE_AGE_MS_MAX;
         for (now_ms, expected) in [
-            (IAT_MS + limit, Check::Genuine),
-            (IAT_MS - limit, Check::Genuine),
+            (IAT_MS + limit, genuine()),
+            (IAT_MS - limit, genuine()),
             (IAT_MS + limit + 1, Check::Forged(Forged::Stale)),
             (IAT_MS - limit - 1, Check::Forged(Forged::Stale)),
             (0, Check::Forged(Forged::Stale)),
@@ -183,7 +200,7 @@ mod tests {
         let mut short = claims(b"");
         short["exp"] = json!(IAT_MS / 1_000 + 10);
         let short = token(&header(), &short, SECRET);
-        assert_eq!(checked(&short, b"", IAT_MS + 9_999), Check::Genuine);
+        assert_eq!(checked(&short, b"", IAT_MS + 9_999), genuine());
         assert_eq!(checked(&short, b"", IAT_MS + 10_000), Check::Forged(Forged::Stale));
     }
 
@@ -194,8 +211,8 @@ mod tests {
             claims[name] = value;
             checked(&token(&header(), &claims, SECRET), b"", IAT_MS)
         };
-        assert_eq!(with("extra", json!(1)), Check::Genuine);
-        assert_eq!(with("application_id", Value::Null), Check::Genuine);
+        assert_eq!(with("extra", json!(1)), genuine());
+        assert_eq!(with("application_id", Value::Null), genuine());
         for (name, value) in [
             ("iss", json!("vonage")),
             ("iss", Value::Null),
@@ -205,13 +222,25 @@ mod tests {
         ] {
             assert_eq!(with(name, value.clone()), Check::Forged(Forged::Wrong), "{name} {value}");
         }
-        for (name, value) in [("iat", json!("soon")), ("iat", Value::Null), ("api_key", json!(7))] {
+        let long = "a".repeat(TOKEN_ID_BYTES_MAX + 1);
+        for (name, value) in [
+            ("iat", json!("soon")),
+            ("iat", Value::Null),
+            ("api_key", json!(7)),
+            ("jti", Value::Null),
+            ("jti", json!("")),
+            ("jti", json!(long)),
+        ] {
             assert_eq!(with(name, value.clone()), Check::Forged(Forged::Malformed), "{name} {value}");
         }
         for alg in ["none", "HS512", "RS256", "hs256", ""] {
             let token = token(&json!({"alg": alg}), &claims(b""), SECRET);
             assert_eq!(checked(&token, b"", IAT_MS), Check::Forged(Forged::Wrong), "{alg}");
         }
+        let mut nameless = claims(b"");
+        nameless.as_object_mut().unwrap().shift_remove("jti");
+        let nameless = token(&header(), &nameless, SECRET);
+        assert_eq!(checked(&nameless, b"", IAT_MS), Check::Forged(Forged::Malformed));
         let (signed, _) = TOKEN.rsplit_once('.').unwrap();
         assert_eq!(checked(&format!("{signed}."), b"", IAT_MS), Check::Forged(Forged::Wrong));
     }
@@ -219,7 +248,7 @@ mod tests {
     #[test]
     fn missing_and_malformed_tokens_are_distinguished() {
         assert_eq!(check(&ACCOUNT, None, b"", IAT_MS), Check::Forged(Forged::Missing));
-        assert_eq!(check(&ACCOUNT, Some(&format!("bearer  {TOKEN}")), b"", IAT_MS), Check::Genuine);
+        assert_eq!(check(&ACCOUNT, Some(&format!("bearer  {TOKEN}")), b"", IAT_MS), genuine());
         let long = "a".repeat(TOKEN_BYTES_MAX + 1);
         for wrong in ["", "Bearer", "Bearer ", "Bearer a.b", "Bearer a.b.c", "Basic YTpi", TOKEN, &long] {
             let check = check(&ACCOUNT, Some(wrong), b"", IAT_MS);

@@ -224,12 +224,13 @@ fn setup(is_spoken: bool) -> ConversationSetup {
         id: "c".into(),
         instructions: "Be kind.".into(),
         first_message: "Hello, this is the shop.".into(),
-        knowledge: Vec::new(),
+        knowledge: Vec::new().into(),
         tools: vec![ToolSpec {
             name: "order".into(),
             description: String::new(),
-            parameters: json!({"type": "object"}),
-        }],
+            parameters: json!({"type": "object"}).into(),
+        }]
+        .into(),
         seed: 1,
         limits,
         is_spoken,

@@ -103,12 +103,13 @@ fn spoken(first_message: &str) -> Conversation {
         id: "c".into(),
         instructions: String::new(),
         first_message: first_message.into(),
-        knowledge: Vec::new(),
+        knowledge: Vec::new().into(),
         tools: vec![ToolSpec {
             name: "order".into(),
             description: String::new(),
-            parameters: json!({"type": "object", "properties": {"number": {"type": "integer"}}}),
-        }],
+            parameters: json!({"type": "object", "properties": {"number": {"type": "integer"}}}).into(),
+        }]
+        .into(),
         seed: 1,
         limits: ConversationLimits::default(),
         is_spoken: true,

@@ -442,12 +442,13 @@ fn setup(first_message: &str) -> ConversationSetup {
         id: "c".into(),
         instructions: "Be kind.".into(),
         first_message: first_message.into(),
-        knowledge: Vec::new(),
+        knowledge: Vec::new().into(),
         tools: vec![ToolSpec {
             name: "order".into(),
             description: String::new(),
-            parameters: json!({"type": "object"}),
-        }],
+            parameters: json!({"type": "object"}).into(),
+        }]
+        .into(),
         seed: 1,
         limits: ConversationLimits::default(),
         is_spoken: false,

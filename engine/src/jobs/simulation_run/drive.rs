@@ -10,6 +10,7 @@ use crate::conversation::transcript::{TranscriptRole, TranscriptRow};
 use crate::jobs::Failure;
 use crate::jobs::give_way::GiveWay;
 use crate::jobs::run_journal::{Journal, JournalEntry};
+use crate::live::admission::Growth;
 use crate::live::asking::{Asked, CostLimit};
 use crate::live::tool_calls::{CommittedCall, ToolAnswer, ToolCall, ToolCaller};
 use crate::models::{AnalysisTurn, Analyst, FailureCode, RULES_MODEL, rules};
@@ -23,7 +24,7 @@ use crate::sql;
 use crate::storage::calls::{Analysis, AnalysisMethod};
 use crate::storage::cost::Cost;
 use crate::storage::events::{self, Subscribers};
-use crate::storage::jobs::Job;
+use crate::storage::jobs::{DUE_AT_ONCE, Job};
 
 /// The timeout of a model request, including its retries.
 const ANSWER_MS: i64 = MODEL_TOTAL_MS as i64;
@@ -51,6 +52,7 @@ pub struct Drive<'a> {
     assistant: Cost,
     total: Cost,
     failure: Option<(FailureCode, CallFault)>,
+    growth: Growth,
     /// Whether the job has used all of its attempts: no model is asked any more.
     attempts_exhausted: bool,
     /// Whether an external request was made.
@@ -86,6 +88,7 @@ impl<'a> Drive<'a> {
             assistant: Cost::default(),
             total: Cost::default(),
             failure: None,
+            growth: started.admission.growth(),
             attempts_exhausted: false,
             has_waited: false,
             saved_at_ms: now_ms,
@@ -117,8 +120,7 @@ impl<'a> Drive<'a> {
 
     /// Runs the simulation to its end. An error is internal: the job is released, or another process holds its lease.
     pub async fn run(&mut self, give_way: &GiveWay) -> Result<Driven, Failure> {
-        let specs = self.started.assistant.tool_specs();
-        let mut models = Models::new(self.services, self.started, &specs);
+        let mut models = Models::new(self.services, self.started);
         loop {
             let next = self.next();
             if give_way.is_asked() && !matches!(next, Next::End(_)) {
@@ -196,6 +198,7 @@ impl<'a> Drive<'a> {
             self.assistant.add(entry.spent);
         }
         self.simulation.handle(entry.input);
+        self.growth.count(self.simulation.conversation().transcript_bytes());
     }
 
     /// Sends the tool calls of one reply together. Each is stored first, with an id that is the same in every retry.
@@ -249,7 +252,7 @@ impl<'a> Drive<'a> {
     async fn give_way(&mut self) -> Result<Failure, Failure> {
         let mut statements = vec![self.job.guard()];
         statements.extend(self.journal.save());
-        statements.extend([self.progress(), self.job.give_way()]);
+        statements.extend([self.progress(), self.job.put_back(DUE_AT_ONCE)]);
         self.services.ports().database.write(statements).await?;
         Ok(Failure::GaveWay)
     }
@@ -327,7 +330,7 @@ fn setup(started: &Started) -> SimulationSetup {
             instructions: assistant.instructions.clone(),
             first_message: assistant.first_message.clone(),
             knowledge: assistant.knowledge.clone(),
-            tools: assistant.tool_specs(),
+            tools: assistant.specs().clone(),
         },
         persona: simulation.persona.clone(),
         scenario: simulation.scenario.clone(),

@@ -1,7 +1,6 @@
 //! The models of a simulation: the caller's, the assistant's and the judge's.
 use super::Started;
-use crate::conversation::ToolSpec;
-use crate::live::asking::{Asked, Model, ask_assistant, assistant_model};
+use crate::live::asking::{Asked, Model, ask_assistant};
 use crate::models::{AssistantModel, CallerModel, JudgeModel};
 use crate::services::Services;
 use crate::simulation::{Input, Simulation, SimulationPart};
@@ -10,13 +9,13 @@ use crate::simulation::{Input, Simulation, SimulationPart};
 pub struct Models<'a> {
     services: &'a Services,
     caller: (&'a str, Model<CallerModel>),
-    assistant: (&'a str, Model<AssistantModel>),
+    assistant: (&'a str, &'a Model<AssistantModel>),
     judge: (&'a str, Model<JudgeModel>),
 }
 
 impl<'a> Models<'a> {
     /// The models of a run: caller and judge use the assistant's unless the simulation names others.
-    pub fn new(services: &'a Services, started: &'a Started, tools: &[ToolSpec]) -> Self {
+    pub fn new(services: &'a Services, started: &'a Started) -> Self {
         let Started { assistant, simulation, .. } = started;
         let catalog = &services.config().catalog;
         let caller = simulation.caller_model.as_deref().unwrap_or(&assistant.model);
@@ -24,7 +23,7 @@ impl<'a> Models<'a> {
         Self {
             services,
             caller: (caller, CallerModel::new(catalog, caller, &simulation.scenario)),
-            assistant: (&assistant.model, assistant_model(services, assistant, tools)),
+            assistant: (&assistant.model, assistant.model()),
             judge: (judge, JudgeModel::new(catalog, judge)),
         }
     }
@@ -56,7 +55,7 @@ impl<'a> Models<'a> {
             }
             SimulationPart::Assistant => {
                 let turn = simulation.assistant_turn();
-                let asked = ask_assistant(self.services, &self.assistant.1, &turn, left_microusd).await;
+                let asked = ask_assistant(self.services, self.assistant.1, &turn, left_microusd).await;
                 asked.map(|reply| Input::AssistantReply { reply })
             }
             SimulationPart::Judge => {

@@ -1,22 +1,24 @@
-//! The start of a run: whether its workspace has money for it, and how much of it the run may spend.
+//! The start of a run: whether its workspace has money for it, and how much of it the run may spend. A run for which there
+//! is no money or no memory waits in the queue.
 use serde_json::json;
 
 use super::{Started, record};
 use crate::base::error::Error;
-use crate::base::limits::{LEASED_ATTEMPTS_MAX, RUN_MONEY_WAIT_MS_MAX, RUN_MONEY_WAIT_MS_MIN};
+use crate::base::limits::{LEASED_ATTEMPTS_MAX, RUN_WAIT_MS_MAX, RUN_WAIT_MS_MIN};
 use crate::base::time::Timestamp;
 use crate::jobs::Failure;
 use crate::models::RULES_MODEL;
+use crate::ports::statement::Statement;
 use crate::services::Services;
 use crate::sql;
 use crate::storage::batch::Batch;
 use crate::storage::events::EventKind;
 use crate::storage::fault::{Fault, retry_stale_within};
 use crate::storage::jobs::{Job, JobKind};
-use crate::storage::runs::{RunDetail, RunError, RunStatus};
+use crate::storage::runs::{self, Run, RunDetail, RunError, RunStatus};
 use crate::storage::spending::{self, Budget, Grant, Reservation};
 
-/// The share of its age that a run waits until it asks for money again.
+/// The share of its age that a run waits until it asks again.
 const WAIT_PER_AGE: i64 = 8;
 
 /// Opens the run's call, with the cost limit that its workspace's money allows. False when the run does not start now: it
@@ -52,7 +54,9 @@ async fn attempt(services: &Services, job: &Job, started: &Started) -> Result<Op
             Ok(Some(microusd))
         }
         Grant::Taken => {
-            wait_in_queue(services, job, started, now_ms).await?;
+            // What is left is reserved by calls under way, whose ends wake the run.
+            let guard = spending::still_taken(services, &job.workspace_id, now_ms);
+            wait_in_queue(services, job, &started.run, Some(guard)).await?;
             Ok(None)
         }
         Grant::Spent => {
@@ -62,23 +66,19 @@ async fn attempt(services: &Services, job: &Job, started: &Started) -> Result<Op
     }
 }
 
-/// Puts the run back into the queue: what is left is reserved by calls under way, whose ends wake it. The pause grows
-/// with the time that it has waited, for money that comes from elsewhere, such as a higher limit.
-async fn wait_in_queue(services: &Services, job: &Job, started: &Started, now_ms: i64) -> Result<(), Fault> {
-    let age_ms = now_ms.saturating_sub(started.run.created_at.ms());
-    let due_at = now_ms + (age_ms / WAIT_PER_AGE).clamp(RUN_MONEY_WAIT_MS_MIN, RUN_MONEY_WAIT_MS_MAX);
-    let mut batch = Batch::from([job.guard(), spending::still_taken(services, &job.workspace_id, now_ms)]);
-    // It was no attempt: nothing has been tried.
-    batch.push(sql!(
-        "UPDATE jobs SET lease = NULL, due_at = :due_at, attempts = attempts - 1 WHERE id = :id",
-        id = &job.id,
-        due_at = due_at
-    ));
-    let queued = sql!(
-        "UPDATE runs SET status = 'queued', started_at = NULL WHERE workspace_id = :ws AND id = :run",
-        run = &started.run.id
-    );
-    batch.push(queued.in_workspace(&job.workspace_id));
+/// Puts the run back into the queue, if the `guard` allows it. The pause grows with the time that it has waited.
+pub(super) async fn wait_in_queue(
+    services: &Services,
+    job: &Job,
+    run: &Run,
+    guard: Option<Statement>,
+) -> Result<(), Fault> {
+    let now_ms = services.ports().clock.now_ms();
+    let age_ms = now_ms.saturating_sub(run.created_at.ms());
+    let due_at = now_ms + (age_ms / WAIT_PER_AGE).clamp(RUN_WAIT_MS_MIN, RUN_WAIT_MS_MAX);
+    let mut batch = Batch::from([job.guard()]);
+    batch.extend(guard);
+    batch.extend([job.put_back(due_at), runs::mark_queued(&job.workspace_id, &run.id)]);
     batch.wake(JobKind::SimulationRun, &job.id, due_at);
     batch.write(services).await?;
     Ok(())

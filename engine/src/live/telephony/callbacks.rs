@@ -15,6 +15,7 @@ use crate::live::telephony::token::{CallToken, Purpose};
 use crate::live::telephony::{Route, client, incoming, status};
 use crate::ports::Incoming;
 use crate::services::Services;
+use crate::storage::carrier_tokens;
 use crate::storage::fault::Fault;
 
 /// The response to a request below [`PATH`](super::PATH) that needs no body: nobody calls there, or a carrier does with
@@ -84,10 +85,24 @@ pub(crate) fn carrier(services: &Services, provider: CarrierName) -> Result<&dyn
     })
 }
 
-/// Rejects callbacks without a valid signature of the carrier.
-pub(super) async fn verify(services: &Services, check: Check) -> Result<(), Error> {
+/// Rejects requests without a valid signature of the carrier, and those whose token came with another request before.
+/// Nothing is written for a request that anybody else could have made.
+pub(super) async fn verify(
+    services: &Services,
+    provider: CarrierName,
+    callback: &Callback<'_>,
+    check: Check,
+) -> Result<(), Fault> {
     let forged = match check {
         Check::Genuine | Check::Unsigned => return Ok(()),
+        // A repetition of the same request is a carrier's retry.
+        Check::GenuineToken { id, expires_at_ms } => {
+            let fingerprint = callback.fingerprint();
+            match carrier_tokens::bind(services, provider, &id, &fingerprint, expires_at_ms).await? {
+                true => return Ok(()),
+                false => Forged::Replayed,
+            }
+        }
         Check::Ed25519 { public_key, message, signature } => {
             let keys = &services.ports().keys;
             match keys.verify_ed25519(public_key, Bytes::from(message), signature).await {
@@ -103,9 +118,11 @@ pub(super) async fn verify(services: &Services, check: Check) -> Result<(), Erro
         Forged::Wrong => {
             "its signature does not match; is SIDETONE_BASE_URL the address that the carrier calls?"
         }
+        Forged::Replayed => "its token came with another request before",
         Forged::Stale => "its timestamp is too old, or in the future",
     };
-    Err(Error::new(Code::InvalidSignature, format!("This request is not a callback of the carrier: {why}.")))
+    let message = format!("This request is not a callback of the carrier: {why}.");
+    Err(Error::new(Code::InvalidSignature, message).into())
 }
 
 async fn answer(services: &Services, incoming: &Incoming, provider: CarrierName) -> Result<Reply, Fault> {
@@ -127,7 +144,7 @@ async fn answer(services: &Services, incoming: &Incoming, provider: CarrierName)
     if check == Check::Unsigned {
         return Err(Fault::Bug("a carrier that does not sign its callbacks".to_owned()));
     }
-    verify(services, check).await?;
+    verify(services, provider, &callback, check).await?;
     let token = callback.query_pairs().into_iter().find(|(name, _)| name == "call");
     let token =
         token.and_then(|(_, text)| CallToken::read(&services.config().secret, Purpose::Callback, &text));

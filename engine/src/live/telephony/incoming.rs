@@ -76,10 +76,12 @@ async fn route(services: &Services, carrier: &dyn Carrier, call: &IncomingCall) 
             None => connect(services, carrier, &leg, call),
         };
     }
-    let Some(row) = binding.first() else {
+    // A binding from before the operator decided about numbers may be another workspace's.
+    let grants = services.config().carriers.grants();
+    let binding = binding.first().map(Binding::read).transpose()?;
+    let Some(binding) = binding.filter(|binding| grants.permit(&binding.workspace_id, &call.to)) else {
         return Ok(carrier.refuse(call, Refusal::Unbound));
     };
-    let binding = Binding::read(row)?;
     let new = binding.call(services, provider, call, now);
     let subscribers = Subscribers::read(&subscribers)?;
     match binding.grant(services, provider, Budget::read(Some(&spending))?) {

@@ -82,6 +82,9 @@ pub struct CarrierFacts {
     /// The price.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub billed: Option<Billed>,
+    /// What was counted of a call that is deleted: its own row no longer says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub counted: Option<Counted>,
     /// Whether the call was answered, by a person or a machine.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub answered: bool,
@@ -91,6 +94,15 @@ pub struct CarrierFacts {
     /// The carrier's code and message when it rejected the call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rejection: Option<(String, String)>,
+}
+
+/// What the month's spending contains of a telephone call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counted {
+    /// The carrier's part of the costs.
+    pub telephony_microusd: i64,
+    /// The duration by our clock.
+    pub duration_ms: i64,
 }
 
 impl CarrierFacts {
@@ -261,6 +273,7 @@ mod tests {
             end_reported_ms: Some(1_000),
             end: Some(End::of(EndedReason::Busy, "busy 486").lasting(Some(0)).ended_by(Some(Side::Callee))),
             billed: Some(Billed { duration_ms: Some(0), cost_microusd: Some(13_000) }),
+            counted: Some(Counted { telephony_microusd: 7, duration_ms: 8 }),
             answered: true,
             machine: Some(false),
             rejection: Some(("21211".to_owned(), "no".to_owned())),

@@ -1,9 +1,12 @@
 //! Opens the media socket of a telephone call. If no conversation is possible, the call ends.
+use std::sync::Arc;
+
 use crate::base::error::{Code, Error};
 use crate::base::limits::{LIVE_COST_MICROUSD_MAX, PHONE_END_MARGIN_MS, PHONE_SILENCE_MS};
 use crate::carriers::{Callback, Carrier, CarrierName, End};
 use crate::conversation::{CallFault, EndedReason};
 use crate::live::admission::{Admission, Starter, admit};
+use crate::live::assistants::{self, Lookup};
 use crate::live::end_call::{EndOfCall, end_call};
 use crate::live::lease::JobLease;
 use crate::live::telephony::callbacks::{carrier, verify};
@@ -11,15 +14,15 @@ use crate::live::telephony::leg::Leg;
 use crate::live::telephony::phone_socket::PhoneMedia;
 use crate::live::telephony::token::{CallToken, Purpose};
 use crate::live::{LiveSession, call_journal, socket_origin};
+use crate::models::AssistantInUse;
 use crate::ports::Incoming;
-use crate::ports::statement::Statement;
 use crate::services::Services;
 use crate::speech;
 use crate::storage::batch::Batch;
 use crate::storage::calls::{self, NewCall};
 use crate::storage::events::{self, Subscribers};
 use crate::storage::fault::{Fault, retry_stale};
-use crate::storage::snapshots::{AssistantSnapshot, assistant_reads, assistant_snapshot};
+use crate::storage::snapshots::AssistantVersion;
 use crate::storage::spending::{self, Budget, Reservation};
 
 /// Opens the media socket of a call; its token cannot be used again. The call counts as answered when audio arrives.
@@ -40,39 +43,41 @@ pub async fn open(
         body: &[],
         now_ms: services.ports().clock.now_ms(),
     };
-    verify(services, carrier.check_media(&callback)).await?;
+    verify(services, provider, &callback, carrier.check_media(&callback)).await?;
     let Some(token) = CallToken::read(&services.config().secret, Purpose::Media, token) else {
         let message = "This is not the media socket of a call: this service did not issue its address.";
         return Err(Error::new(Code::InvalidToken, message).into());
     };
-    let Some(admission) = admit(services, &token.workspace_id, Starter::Phone) else {
-        return Err(reject_over_limit(services, provider, &token).await);
-    };
-    let opened = retry_stale(|| open_call(services, provider, &token)).await?;
-    Ok(opened.session(services, carrier, admission))
+    match retry_stale(|| open_call(services, provider, &token)).await? {
+        Some(opened) => Ok(opened.session(services, carrier)),
+        None => Err(reject_over_limit(services, provider, &token).await),
+    }
 }
 
 struct Opened {
     leg: Leg,
     call: NewCall,
     lease: JobLease,
-    assistant: AssistantSnapshot,
+    assistant: Arc<AssistantInUse>,
+    instructions: String,
     max_cost_microusd: i64,
+    admission: Admission,
 }
 
 impl Opened {
-    fn session(self, services: &Services, carrier: &dyn Carrier, admission: Admission) -> LiveSession {
+    fn session(self, services: &Services, carrier: &dyn Carrier) -> LiveSession {
         LiveSession {
             services: services.clone(),
             call: self.call,
             lease: self.lease,
             assistant: self.assistant,
+            instructions: self.instructions,
             max_duration_ms: self.leg.max_seconds * 1_000 - PHONE_END_MARGIN_MS,
             silence_ms: PHONE_SILENCE_MS,
             max_cost_microusd: self.max_cost_microusd,
             on_phone: true,
             phone_media: Some(PhoneMedia::new(carrier.media_codec())),
-            _admission: admission,
+            admission: self.admission,
         }
     }
 }
@@ -125,25 +130,36 @@ async fn end_unserved(services: &Services, leg: Leg, fault: CallFault) -> Result
     Ok(())
 }
 
-async fn open_call(services: &Services, provider: CarrierName, token: &CallToken) -> Result<Opened, Fault> {
+/// `None`: there is no room for the conversation now.
+async fn open_call(
+    services: &Services,
+    provider: CarrierName,
+    token: &CallToken,
+) -> Result<Option<Opened>, Fault> {
     let CallToken { workspace_id, call_id } = token;
-    let ports = services.ports();
-    let before = unopened_leg(services, provider, token).await?;
-    let mut reads: Vec<Statement> = assistant_reads(":id", &before.assistant_id)
-        .into_iter()
-        .map(|statement| statement.in_workspace(workspace_id))
-        .collect();
-    let now = services.now();
-    reads.push(calls::select_for(workspace_id, call_id));
-    reads.push(Reservation::select(workspace_id, call_id));
-    reads.push(spending::select_beside(services, now.ms(), Some(call_id)).in_workspace(workspace_id));
-    let rows = ports.database.read(reads).await?;
-    let [assistant @ .., call, reserved, budget] = &rows[..] else {
-        return Err(Fault::Bug("a batch lacks answers".to_owned()));
+    let Some(mut admission) = admit(services, workspace_id, Starter::Phone) else {
+        return Ok(None);
     };
-    let assistant = assistant_snapshot(assistant)?.filter(|assistant| speech::can_speak(&assistant.voice));
+    let before = unopened_leg(services, provider, token).await?;
+    let now = services.now();
+    let [version, call, reserved, budget] = services
+        .read([
+            AssistantVersion::select(&before.assistant_id).in_workspace(workspace_id),
+            calls::select_for(workspace_id, call_id),
+            Reservation::select(workspace_id, call_id),
+            spending::select_beside(services, now.ms(), Some(call_id)).in_workspace(workspace_id),
+        ])
+        .await?;
+    let version = AssistantVersion::read(&version)?;
+    let found =
+        assistants::current(services, workspace_id, &before.assistant_id, version, &mut admission).await?;
+    let assistant = match found {
+        Lookup::Found(assistant) => Some(assistant).filter(|assistant| speech::can_speak(&assistant.voice)),
+        Lookup::Missing => None,
+        Lookup::NoRoom => return Ok(None),
+    };
     let row = call.first().ok_or_else(|| Error::not_found("call"))?;
-    let Some(mut assistant) = assistant else {
+    let Some(assistant) = assistant else {
         // The assistant was deleted while the call rang, or has a voice that does not work on the telephone.
         end_unserved(services, before, CallFault::Operator).await?;
         return Err(Error::not_found("assistant").into());
@@ -154,22 +170,21 @@ async fn open_call(services: &Services, provider: CarrierName, token: &CallToken
     call.assistant_revision = assistant.revision;
     call.model.clone_from(&assistant.model);
     call.voice.clone_from(&assistant.voice);
+    let mut instructions = assistant.instructions.clone();
     if let Some(number) = &call.user_number {
-        assistant
-            .instructions
-            .push_str(&format!("\n\nThis call is placed on behalf of the person at {number}."));
+        instructions.push_str(&format!("\n\nThis call is placed on behalf of the person at {number}."));
     }
     let leg = Leg { media_at: Some(now), ..before };
     let lease = JobLease::for_job(services, workspace_id, call_id, &leg.job_id);
     let mut statements = leg.change().to_vec();
     statements.extend(lease.acquire(now.ms()));
     statements.push(call_journal::open(workspace_id, call_id));
-    let mut reserved = Reservation::first(reserved)?;
+    let mut reserved = Reservation::first(&reserved)?;
     if !is_unchanged {
         statements.extend(calls::write::spoken_by(&call));
         // Another model may have another price.
         let wanted = spending::wanted_by_models(services, &call.model);
-        let renewed = Budget::read(Some(budget))?.with_models(reserved, wanted);
+        let renewed = Budget::read(Some(&budget))?.with_models(reserved, wanted);
         if let Some(renewed) = renewed.filter(|renewed| Some(*renewed) != reserved) {
             statements.extend(spending::reserve(services, workspace_id, call_id, now.ms(), renewed));
             reserved = Some(renewed);
@@ -180,6 +195,6 @@ async fn open_call(services: &Services, provider: CarrierName, token: &CallToken
         Some(reserved) if spending::wanted_by_models(services, &call.model) > 0 => reserved.models_microusd,
         _ => LIVE_COST_MICROUSD_MAX,
     };
-    ports.database.write(statements).await?;
-    Ok(Opened { leg, call, lease, assistant, max_cost_microusd })
+    services.ports().database.write(statements).await?;
+    Ok(Some(Opened { leg, call, lease, assistant, instructions, max_cost_microusd, admission }))
 }

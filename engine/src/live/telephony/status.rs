@@ -3,7 +3,7 @@ use crate::base::limits::PHONE_CONNECT_MS;
 use crate::base::time::Timestamp;
 use crate::carriers::{Billed, CarrierName, End, Progress, Rates, Report};
 use crate::live::end_call::{EndOfCall, end_call};
-use crate::live::telephony::leg::{DueIf, Leg, Placing};
+use crate::live::telephony::leg::{Counted, DueIf, Leg, Placing};
 use crate::live::telephony::token::CallToken;
 use crate::ports::statement::{Row, Rows};
 use crate::services::Services;
@@ -46,11 +46,7 @@ async fn apply_once(
     let reads =
         [calls::select_for(&before.workspace_id, &before.call_id), events::subscribers(&before.workspace_id)];
     let [call, subscribers] = services.read(reads).await?;
-    if call.is_empty() {
-        // The call was deleted; its leg waits for the hang-up only.
-        return Ok(Some(before));
-    }
-    change.batch(services, &call, &subscribers)?.write(services).await?;
+    change.batch(services, call.first(), &subscribers)?.write(services).await?;
     Ok(Some(change.after))
 }
 
@@ -104,10 +100,9 @@ impl<'a> Change<'a> {
         }
     }
 
-    /// The batch to write.
-    fn batch(&self, services: &Services, call: &Rows, subscribers: &Rows) -> Result<Batch, Fault> {
+    /// The batch to write. Without a call, it was deleted: its leg still learns about the line and the price.
+    fn batch(&self, services: &Services, call: Option<Row<'_>>, subscribers: &Rows) -> Result<Batch, Fault> {
         let Leg { workspace_id, call_id, is_over, .. } = self.before;
-        let row = call.first().ok_or_else(|| Fault::Bug(format!("{call_id} is not in the log")))?;
         let leg = &self.after;
         let mut batch = Batch::default();
         if let Some(id) = &leg.carrier_call_id
@@ -116,13 +111,19 @@ impl<'a> Change<'a> {
             batch.extend(calls::write::carried(workspace_id, call_id, id));
         }
         if let Some(end) = &self.end {
-            let call = NewCall::read(row, workspace_id)?;
+            let call = call.ok_or_else(|| Fault::Bug(format!("{call_id} is not in the log")))?;
+            let call = NewCall::read(call, workspace_id)?;
             let subscribers = Subscribers::read(subscribers)?;
             let end = EndOfCall::never_connected(&call, leg, end, &subscribers, self.now);
             end_call(services, &mut batch, end)?;
             return Ok(batch);
         }
-        batch.extend(leg.change());
+        let price = self.late_price(call, services.config().carriers.rates())?;
+        let mut facts = leg.facts.clone();
+        if let (None, Some(LatePrice { after, .. })) = (call, price) {
+            facts.counted = Some(after);
+        }
+        batch.extend(Leg { facts, ..leg.clone() }.change());
         if let Some(status) = self.status() {
             if !is_over {
                 batch.extend(calls::write::advance(workspace_id, call_id, status, self.now));
@@ -133,25 +134,45 @@ impl<'a> Change<'a> {
                 leg.hang_up_later(services, self.now, &mut batch);
             }
         }
-        if *is_over && leg.facts.billed != self.before.facts.billed {
-            self.reprice(row, services.config().carriers.rates(), &mut batch)?;
+        if let Some(LatePrice { before, after }) = price {
+            let more = after.telephony_microusd - before.telephony_microusd;
+            if let Some(call) = call {
+                let total = call.integer("cost_microusd")? + more;
+                batch.extend(calls::write::repriced(workspace_id, call_id, after.telephony_microusd, total));
+            }
+            batch.extend(spending::add(workspace_id, self.now.ms(), more));
         }
         Ok(batch)
     }
 
-    /// Corrects the costs: the carrier reported its price after the call ended.
-    fn reprice(&self, row: Row<'_>, rates: &Rates, batch: &mut Batch) -> Result<(), Fault> {
-        let Leg { workspace_id, call_id, provider, .. } = self.before;
-        let ours_ms = row.optional_integer("duration_ms")?.unwrap_or(0);
-        let Some(microusd) = rates.cost_microusd(*provider, self.after.facts.billed, ours_ms) else {
-            return Ok(());
+    /// The price, if the carrier reports it only after the call ended.
+    fn late_price(&self, call: Option<Row<'_>>, rates: &Rates) -> Result<Option<LatePrice>, Fault> {
+        let Leg { provider, is_over, facts, .. } = self.before;
+        if !is_over || self.after.facts.billed == facts.billed {
+            return Ok(None);
+        }
+        let before = match call {
+            Some(call) => Some(Counted {
+                telephony_microusd: call.integer("telephony_microusd")?,
+                duration_ms: call.optional_integer("duration_ms")?.unwrap_or(0),
+            }),
+            None => facts.counted,
         };
-        let before = row.integer("telephony_microusd")?;
-        let total = row.integer("cost_microusd")? - before + microusd;
-        batch.extend(calls::write::repriced(workspace_id, call_id, microusd, total));
-        batch.extend(spending::add(workspace_id, self.now.ms(), microusd - before));
-        Ok(())
+        Ok(before.and_then(|before| {
+            let cost = rates.cost_microusd(*provider, self.after.facts.billed, before.duration_ms);
+            cost.map(|telephony_microusd| LatePrice {
+                before,
+                after: Counted { telephony_microusd, ..before },
+            })
+        }))
     }
+}
+
+/// What the month contains of a call, and what it should contain.
+#[derive(Clone, Copy)]
+struct LatePrice {
+    before: Counted,
+    after: Counted,
 }
 
 /// Combines what two reports say about the price.

@@ -3,6 +3,7 @@ use serde_json::json;
 use super::RULES_MODEL;
 use super::outcome::{Answered, ModelFailure};
 use super::provider::{ProviderModel, Target};
+use crate::base::json_text::JsonText;
 use crate::conversation::{AssistantReply, AssistantTurn, Knowledge, ToolSpec};
 use crate::models::openai::completion::Completion;
 use crate::models::openai::messages::{for_assistant, knowledge_text, system};
@@ -14,12 +15,18 @@ use crate::ports::Ports;
 /// The function that ends the call, unless one of the assistant's own tools has this name.
 const END_CALL: &str = "end_call";
 
-/// The model of an assistant. Create one per conversation.
+/// The model of an assistant. Conversations with the same assistant share it.
 pub struct AssistantModel(Backend);
 
 enum Backend {
     Rules(RulesAssistant),
-    Provider(ProviderModel),
+    Provider {
+        model: ProviderModel,
+        /// The tools as the provider takes them.
+        tools: Vec<JsonText>,
+        /// Whether one of them is [`END_CALL`] of ours.
+        hangs_up: bool,
+    },
 }
 
 impl AssistantModel {
@@ -36,7 +43,11 @@ impl AssistantModel {
     ) -> Result<Self, ModelFailure> {
         Ok(Self(match model {
             RULES_MODEL => Backend::Rules(RulesAssistant::new(knowledge, tools)),
-            other => Backend::Provider(ProviderModel::new(catalog, other)?),
+            other => {
+                let hangs_up = tools.iter().all(|tool| tool.name != END_CALL);
+                let model = ProviderModel::new(catalog, other)?;
+                Backend::Provider { model, tools: as_sent(tools, hangs_up), hangs_up }
+            }
         }))
     }
 
@@ -55,16 +66,29 @@ impl AssistantModel {
     ) -> Result<Answered<AssistantReply>, ModelFailure> {
         match &self.0 {
             Backend::Rules(rules) => Ok(Answered::free(rules.reply(turn))),
-            Backend::Provider(provider) => {
-                let hangs_up = turn.tools.iter().all(|tool| tool.name != END_CALL);
-                let ask = |target: &Target| request(turn, target.settings.knowledge_bytes(), hangs_up);
-                provider.ask(ports, budget_microusd, ask, |answer| read(answer, hangs_up)).await
+            Backend::Provider { model, tools, hangs_up } => {
+                let ask =
+                    |target: &Target| request(turn, target.settings.knowledge_bytes(), tools, *hangs_up);
+                model.ask(ports, budget_microusd, ask, |answer| read(answer, *hangs_up)).await
             }
         }
     }
 }
 
-fn request(turn: &AssistantTurn<'_>, knowledge_bytes_max: usize, hangs_up: bool) -> ChatRequest {
+fn as_sent(tools: &[ToolSpec], hangs_up: bool) -> Vec<JsonText> {
+    let mut sent: Vec<_> = tools.iter().map(tool).collect();
+    if hangs_up {
+        sent.push(tool(&hang_up_tool(END_CALL, "Ends the call. Say goodbye first, or in last_words.")));
+    }
+    sent
+}
+
+fn request(
+    turn: &AssistantTurn<'_>,
+    knowledge_bytes_max: usize,
+    tools: &[JsonText],
+    hangs_up: bool,
+) -> ChatRequest {
     let mut prompt = turn.instructions.trim().to_owned();
     prompt.push_str(
         "\n\nYou are speaking with somebody: what you write is said aloud. Write plain words, without markup.",
@@ -80,18 +104,14 @@ fn request(turn: &AssistantTurn<'_>, knowledge_bytes_max: usize, hangs_up: bool)
     }
     let mut messages = vec![system(&prompt)];
     messages.append(&mut for_assistant(turn.history));
-    let mut tools: Vec<_> = turn.tools.iter().map(tool).collect();
-    if hangs_up {
-        tools.push(tool(&hang_up_tool(END_CALL, "Ends the call. Say goodbye first, or in last_words.")));
-    }
-    ChatRequest { messages, tools, seed: Some(turn.seed) }
+    ChatRequest { messages, tools: tools.to_vec(), seed: Some(turn.seed) }
 }
 
 /// A function that the model calls to hang up.
 pub(super) fn hang_up_tool(name: &str, description: &str) -> ToolSpec {
     let parameters = json!({"type": "object", "properties": {"last_words": {
         "type": "string", "description": "What is said before hanging up, if it is not said yet."}}});
-    ToolSpec { name: name.to_owned(), description: description.to_owned(), parameters }
+    ToolSpec { name: name.to_owned(), description: description.to_owned(), parameters: parameters.into() }
 }
 
 /// The last words of a call to that function; `None` when it was not called.
@@ -127,11 +147,12 @@ mod tests {
 
     #[test]
     fn an_own_tool_may_be_called_end_call() {
-        let own = ToolSpec { name: END_CALL.into(), description: "Mine.".into(), parameters: json!({}) };
+        let own =
+            ToolSpec { name: END_CALL.into(), description: "Mine.".into(), parameters: json!({}).into() };
         let history = [Message::User { text: "Bye".into() }];
         let turn =
             AssistantTurn { instructions: "", knowledge: &[], tools: &[own], history: &history, seed: 1 };
-        let request = request(&turn, 0, false);
+        let request = request(&turn, 0, &as_sent(turn.tools, false), false);
         assert_eq!(request.tools.len(), 1);
         assert!(!request.messages[0].to_string().contains(END_CALL));
         let answer = Completion { calls: vec![call(END_CALL)], ..Completion::default() };

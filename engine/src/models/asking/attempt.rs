@@ -63,7 +63,7 @@ pub async fn attempt(
     options: Options,
     deadline_ms: u64,
 ) -> Attempt {
-    let body = Bytes::from(request.body(&target.name, options).to_string());
+    let body = Bytes::from(request.body(&target.name, options));
     let request_bytes = body.len();
     let mut headers = vec![
         ("content-type", "application/json".to_owned()),

@@ -95,13 +95,22 @@ impl ProviderError {
             "not available",
             "not supported for api version",
         ];
-        let is_about_a_model = message.contains("model") && !message.contains("parameter");
-        // An address without chat completions answers 404, too: that is the operator's setting as well.
-        self.status == Some(404)
+        let is_about_a_model =
+            self.param.is_empty() && message.contains("model") && !message.contains("parameter");
+        (self.status == Some(404) && self.misses_model_or_address(&message))
             || (kind.contains("model")
                 && ["not_found", "invalid", "not_available"].iter().any(|word| kind.contains(word)))
             || ((self.param == "model" || is_about_a_model)
                 && unknown.iter().any(|words| message.contains(words)))
+    }
+
+    /// Whether a 404 is about the model or the address, both of which are the operator's settings: an address without chat
+    /// completions answers 404, too. Other things that a request names can be missing as well.
+    fn misses_model_or_address(&self, message: &str) -> bool {
+        let settings = ["model", "deployment", "engine", "endpoint", "url", "path", "route", "page"];
+        let says_nothing = message.is_empty() || message.trim_end_matches('.') == "not found";
+        matches!(self.param.as_str(), "" | "model")
+            && (says_nothing || settings.iter().any(|word| message.contains(word)))
     }
 
     /// The provider's message for the assistant's owner: addresses and anything that looks like a key, even truncated or
@@ -275,6 +284,9 @@ mod tests {
                 json!({"error": {"message": "model 'x' not found, try pulling it first", "type": "api_error"}}),
             ),
             (404, json!(null)),
+            (404, json!({"detail": "Not Found"})),
+            (404, json!({"error": {"message": "Invalid URL (POST /v2/chat/completions)", "param": null}})),
+            (404, json!({"error": {"message": "The model `x` has been deprecated", "param": "model"}})),
             (
                 400,
                 json!({"object": "error", "message": "Invalid model: x", "type": "invalid_model", "code": "1500"}),
@@ -295,6 +307,8 @@ mod tests {
             (400, json!({"error": {"message": "This model's maximum context length is 8192 tokens."}})),
             (422, json!({"detail": [{"loc": ["body", "seed"], "msg": "unknown field"}]})),
             (401, json!({"error": {"message": "model not found for this key"}})),
+            (404, json!({"error": {"message": "File file_1 not found", "param": null}})),
+            (404, json!({"error": {"message": "No such tool for this model", "param": "tools"}})),
             (503, json!({"error": {"message": "model not found on any server"}})),
         ] {
             assert!(!error(status, body.clone()).is_unknown_model(), "{body}");

@@ -1,7 +1,9 @@
 //! The body of a chat completion request.
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::error::ProviderError;
+use crate::base::json_text::JsonText;
 use crate::base::limits::MODEL_REPLY_TOKENS_MAX;
 use crate::conversation::ToolSpec;
 
@@ -11,7 +13,7 @@ pub struct ChatRequest {
     /// `messages`, starting with the system message.
     pub messages: Vec<Value>,
     /// `tools`.
-    pub tools: Vec<Value>,
+    pub tools: Vec<JsonText>,
     /// With the same seed and messages, servers that support it give the same answer.
     pub seed: Option<u64>,
 }
@@ -69,33 +71,50 @@ impl ChatRequest {
     /// The body of `POST …/chat/completions`. The answer is streamed, so that one that stalls or does not end is detected
     /// early.
     #[must_use]
-    pub fn body(&self, model: &str, options: Options) -> Value {
-        let mut body = Map::new();
-        body.insert("model".into(), model.into());
-        body.insert("messages".into(), self.messages.clone().into());
-        if !self.tools.is_empty() {
-            body.insert("tools".into(), self.tools.clone().into());
-        }
-        body.insert("stream".into(), true.into());
-        if options.has("stream_options") {
-            body.insert("stream_options".into(), json!({"include_usage": true}));
-        }
-        if options.has("max_completion_tokens") {
-            body.insert("max_completion_tokens".into(), MODEL_REPLY_TOKENS_MAX.into());
-        }
-        if let Some(seed) = self.seed.filter(|_| options.has("seed")) {
+    pub fn body(&self, model: &str, options: Options) -> Vec<u8> {
+        let stream_options = options.has("stream_options").then(|| json!({"include_usage": true}));
+        let body = Body {
+            model,
+            messages: &self.messages,
+            tools: &self.tools,
+            stream: true,
+            stream_options,
+            max_completion_tokens: options.has("max_completion_tokens").then_some(MODEL_REPLY_TOKENS_MAX),
             // Servers differ in the width of a seed; all accept 31 bits.
-            body.insert("seed".into(), (seed & 0x7fff_ffff).into());
-        }
-        body.into()
+            seed: self.seed.filter(|_| options.has("seed")).map(|seed| seed & 0x7fff_ffff),
+        };
+        let tools_bytes: usize = self.tools.iter().map(|tool| tool.as_str().len() + 1).sum();
+        let mut text = Vec::with_capacity(tools_bytes + OTHER_BYTES);
+        // Text and numbers can always be written.
+        serde_json::to_writer(&mut text, &body).unwrap_or_default();
+        text
     }
+}
+
+/// The usual size of a request beside its tools.
+const OTHER_BYTES: usize = 8 * 1024;
+
+/// A request as it is sent. It is written straight from its parts, because the tools can be large.
+#[derive(Serialize)]
+struct Body<'a> {
+    model: &'a str,
+    messages: &'a [Value],
+    #[serde(skip_serializing_if = "<[JsonText]>::is_empty")]
+    tools: &'a [JsonText],
+    stream: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stream_options: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_completion_tokens: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seed: Option<u64>,
 }
 
 /// An entry of `tools`.
 #[must_use]
-pub fn tool(spec: &ToolSpec) -> Value {
-    let mut parameters = match &spec.parameters {
-        Value::Object(schema) => schema.clone(),
+pub fn tool(spec: &ToolSpec) -> JsonText {
+    let mut parameters = match spec.parameters.parse() {
+        Value::Object(schema) => schema,
         _ => Map::new(),
     };
     // OpenAI rejects an object schema without properties; JSON Schema allows it.
@@ -103,6 +122,7 @@ pub fn tool(spec: &ToolSpec) -> Value {
     parameters.entry("properties").or_insert_with(|| json!({}));
     json!({"type": "function", "function": {
         "name": spec.name, "description": spec.description, "parameters": parameters}})
+    .into()
 }
 
 #[cfg(test)]
@@ -114,7 +134,7 @@ mod tests {
         let request =
             ChatRequest { messages: vec![json!({"role": "user"})], tools: vec![], seed: Some(u64::MAX) };
         assert_eq!(
-            request.body("m", Options::ALL).to_string(),
+            String::from_utf8(request.body("m", Options::ALL)).unwrap(),
             r#"{"model":"m","messages":[{"role":"user"}],"stream":true,"stream_options":{"include_usage":true},"max_completion_tokens":4096,"seed":2147483647}"#
         );
     }
@@ -129,9 +149,9 @@ mod tests {
         let left = Options::ALL.without_refused(&error("seed", "")).unwrap();
         let left = left.without_refused(&error("", "Extra inputs: max_completion_tokens")).unwrap();
         assert_eq!(left.without_refused(&error("seed", "no model of that name")), None);
-        let body = ChatRequest { seed: Some(1), ..ChatRequest::default() }.body("m", left).to_string();
+        let body = ChatRequest { seed: Some(1), ..ChatRequest::default() }.body("m", left);
         assert_eq!(
-            body,
+            String::from_utf8(body).unwrap(),
             r#"{"model":"m","messages":[],"stream":true,"stream_options":{"include_usage":true}}"#
         );
         assert_eq!(Options::from_bits(left.bits()), left);
@@ -165,8 +185,14 @@ mod tests {
 
     #[test]
     fn a_schema_gets_the_fields_that_openai_requires() {
-        let spec =
-            ToolSpec { name: "f".into(), description: "d".into(), parameters: json!({"type": "object"}) };
-        assert_eq!(tool(&spec)["function"]["parameters"], json!({"type": "object", "properties": {}}));
+        let spec = ToolSpec {
+            name: "f".into(),
+            description: "d".into(),
+            parameters: json!({"type": "object"}).into(),
+        };
+        assert_eq!(
+            tool(&spec).parse()["function"]["parameters"],
+            json!({"type": "object", "properties": {}})
+        );
     }
 }

@@ -62,7 +62,7 @@ impl RulesAssistant {
         let known = answer.as_ref().map_or(0, |answer| answer.matched);
         let tool = self.tools.best(&unique_terms(&text)).filter(|tool| tool.matched >= known);
         if let Some(tool) = tool.and_then(|tool| turn.tools.get(tool.index)) {
-            return AssistantReply::call(&tool.name, Value::Object(fill(&tool.parameters, &text)));
+            return AssistantReply::call(&tool.name, Value::Object(fill(&tool.parameters.parse(), &text)));
         }
         if let Some(answer) = answer {
             return say(answer.text);
@@ -219,7 +219,8 @@ mod tests {
             name: "refund_order".into(),
             description: "Refunds an order.".into(),
             parameters: json!({"type": "object", "required": ["order_id"],
-                "properties": {"order_id": {"type": "string"}}}),
+                "properties": {"order_id": {"type": "string"}}})
+            .into(),
         }]
     }
 

@@ -1,6 +1,7 @@
 //! Answers questions from documents: BM25 over their sentences.
-use std::collections::BTreeMap;
+use std::ops::Range;
 
+use super::postings::Postings;
 use super::sentences::sentences;
 use super::words::{terms, unique};
 use crate::base::text::{collapse_whitespace, truncate};
@@ -31,13 +32,20 @@ const WEIGHT_MIN: u64 = ONE / 4;
 #[derive(Debug, Clone, Default)]
 pub(super) struct KnowledgeIndex {
     sentences: Vec<Sentence>,
-    /// Term → the sentences that contain it, in order, with its frequency.
-    postings: BTreeMap<String, Vec<(usize, u64)>>,
+    /// The sentences that contain a term, with its frequency.
+    postings: Postings<Posting>,
     /// The sections: the sentences under one document name and heading.
     sections: Vec<Section>,
-    /// Term → the sections whose name or heading contains it, in order.
-    section_terms: BTreeMap<String, Vec<usize>>,
+    /// The sections whose name or heading contains a term.
+    section_terms: Postings<u32>,
     terms_total: u64,
+}
+
+/// A term's frequency in a sentence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Posting {
+    sentence: u32,
+    times: u32,
 }
 
 /// The best sentences for a question.
@@ -52,14 +60,20 @@ pub(super) struct KnowledgeAnswer {
 
 #[derive(Debug, Clone)]
 struct Sentence {
-    text: String,
-    terms: u64,
+    text: Box<str>,
+    terms: u32,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Section {
-    first: usize,
-    end: usize,
+    first: u32,
+    end: u32,
+}
+
+impl Section {
+    const fn range(self) -> Range<usize> {
+        self.first as usize..self.end as usize
+    }
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -72,14 +86,14 @@ struct Score {
 
 impl KnowledgeIndex {
     pub(super) fn new(knowledge: &[Knowledge]) -> Self {
-        let mut index = Self::default();
+        let mut building = Building::default();
         for document in knowledge {
             let name = truncate(document.name.clone(), TITLE_BYTES_MAX);
             for (heading, block) in blocks(&document.content) {
-                index.add_section(&format!("{name} {heading}"), &block);
+                building.add_section(&format!("{name} {heading}"), &block);
             }
         }
-        index
+        building.finish()
     }
 
     /// The best answer to any sentence of the text.
@@ -95,31 +109,6 @@ impl KnowledgeIndex {
             }
         }
         best
-    }
-
-    fn add_section(&mut self, name: &str, block: &str) {
-        let first = self.sentences.len();
-        for sentence in sentences(block) {
-            let place = self.sentences.len();
-            let terms = terms(sentence);
-            self.terms_total += terms.len() as u64;
-            self.sentences.push(Sentence { text: collapse_whitespace(sentence), terms: terms.len() as u64 });
-            for term in terms {
-                let postings = self.postings.entry(term).or_default();
-                match postings.last_mut() {
-                    Some((last, count)) if *last == place => *count += 1,
-                    _ => postings.push((place, 1)),
-                }
-            }
-        }
-        let section = Section { first, end: self.sentences.len() };
-        if section.first == section.end {
-            return;
-        }
-        for term in unique(terms(name)).into_iter().take(SECTION_TERMS_MAX) {
-            self.section_terms.entry(term).or_default().push(self.sections.len());
-        }
-        self.sections.push(section);
     }
 
     fn best_sentences(&self, question: &[String]) -> Option<KnowledgeAnswer> {
@@ -156,29 +145,84 @@ impl KnowledgeIndex {
 
     /// BM25 with k1 = 1.2 and b = 0.75; a term in the section's name counts half as much as one in the sentence.
     fn add_scores(&self, term: &str, number: usize, scores: &mut [Score]) {
-        let inside = self.postings.get(term).map_or(&[][..], Vec::as_slice);
-        let sections = self.section_terms.get(term).map_or(&[][..], Vec::as_slice);
-        let under = sections.iter().filter_map(|place| self.sections.get(*place));
-        let holders = inside.len() + under.clone().map(|s| s.end - s.first).sum::<usize>();
+        let inside = self.postings.of(term);
+        let sections = self.section_terms.of(term);
+        let under = sections.iter().filter_map(|place| self.sections.get(*place as usize));
+        let holders = inside.len() + under.clone().map(|section| section.range().len()).sum::<usize>();
         let count = self.sentences.len() as u64;
         let holders = (holders as u64).min(count);
         // ln(1 + (N - n + ½) / (n + ½)), as the difference of two logarithms.
         let weight = log2(2 * count + 2).saturating_sub(log2(2 * holders + 1)).max(WEIGHT_MIN);
-        for (place, times) in inside {
-            let (Some(sentence), Some(score)) = (self.sentences.get(*place), scores.get_mut(*place)) else {
+        for posting in inside {
+            let (place, times) = (posting.sentence as usize, u64::from(posting.times));
+            let (Some(sentence), Some(score)) = (self.sentences.get(place), scores.get_mut(place)) else {
                 continue;
             };
             // tf · (k1 + 1) / (tf + k1 · (1 - b + b · length / average)), in hundredths.
-            let length = 75 * sentence.terms * count / self.terms_total.max(1);
+            let length = 75 * u64::from(sentence.terms) * count / self.terms_total.max(1);
             let share = weight * times * 220 / (times * 100 + 120 * (25 + length) / 100);
             score.add(share, number);
         }
         for section in under {
-            for score in scores.get_mut(section.first..section.end).unwrap_or_default() {
+            for score in scores.get_mut(section.range()).unwrap_or_default() {
                 score.add(weight / 2, number);
             }
         }
     }
+}
+
+/// An index that documents are added to.
+#[derive(Default)]
+struct Building {
+    sentences: Vec<Sentence>,
+    found: Vec<(Box<str>, Posting)>,
+    sections: Vec<Section>,
+    named: Vec<(Box<str>, u32)>,
+    terms_total: u64,
+}
+
+impl Building {
+    fn add_section(&mut self, name: &str, block: &str) {
+        let first = count(self.sentences.len());
+        for sentence in sentences(block) {
+            let place = count(self.sentences.len());
+            let mut terms = terms(sentence);
+            self.terms_total += terms.len() as u64;
+            self.sentences
+                .push(Sentence { text: collapse_whitespace(sentence).into(), terms: count(terms.len()) });
+            terms.sort_unstable();
+            for same in terms.chunk_by_mut(|one, other| one == other) {
+                let posting = Posting { sentence: place, times: count(same.len()) };
+                let term = same.first_mut().map(std::mem::take).unwrap_or_default();
+                self.found.push((term.into(), posting));
+            }
+        }
+        let section = Section { first, end: count(self.sentences.len()) };
+        if section.first == section.end {
+            return;
+        }
+        for term in unique(terms(name)).into_iter().take(SECTION_TERMS_MAX) {
+            self.named.push((term.into(), count(self.sections.len())));
+        }
+        self.sections.push(section);
+    }
+
+    fn finish(mut self) -> KnowledgeIndex {
+        self.sentences.shrink_to_fit();
+        self.sections.shrink_to_fit();
+        KnowledgeIndex {
+            sentences: self.sentences,
+            postings: Postings::new(self.found),
+            sections: self.sections,
+            section_terms: Postings::new(self.named),
+            terms_total: self.terms_total,
+        }
+    }
+}
+
+/// Documents are far smaller than 4 GB.
+fn count(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
 }
 
 impl Score {
@@ -234,7 +278,7 @@ fn blocks(content: &str) -> Vec<(String, String)> {
 
 /// The sentence, with a full stop when it ends in a letter or digit.
 fn ended(sentence: &Sentence) -> String {
-    let mut text = sentence.text.clone();
+    let mut text = sentence.text.to_string();
     if text.ends_with(char::is_alphanumeric) {
         text.push('.');
     }

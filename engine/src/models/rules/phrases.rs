@@ -113,6 +113,6 @@ mod tests {
     }
 
     fn tool(name: &str, description: &str) -> ToolSpec {
-        ToolSpec { name: name.into(), description: description.into(), parameters: Value::Null }
+        ToolSpec { name: name.into(), description: description.into(), parameters: Value::Null.into() }
     }
 }

@@ -1,7 +1,7 @@
 //! Selects the attached tool that the user's words ask for.
 use std::collections::BTreeSet;
 
-use super::words::{identifier_words, is_stop, stemmed, terms};
+use super::words::{identifier_words, is_stop, stemmed, unique_terms};
 use crate::conversation::ToolSpec;
 
 /// Words in tool names that do not distinguish tools.
@@ -10,6 +10,9 @@ const WEAK_WORDS: [&str; 27] = [
     "make", "new", "post", "query", "read", "retrieve", "run", "search", "send", "set", "show", "tool",
     "update", "v1",
 ];
+
+/// Different terms of a description that are kept: more than one in words has.
+const DESCRIPTION_TERMS_MAX: usize = 256;
 
 /// The terms of the tools' names and descriptions.
 #[derive(Debug, Clone, Default)]
@@ -67,9 +70,10 @@ impl ToolWords {
         }
         let strong: BTreeSet<_> = strong.into_iter().map(|word| stemmed(word)).collect();
         let weak: BTreeSet<_> = weak.into_iter().map(|word| stemmed(word)).collect();
-        let description = terms(&tool.description)
+        let description = unique_terms(&tool.description)
             .into_iter()
             .filter(|term| !strong.contains(term) && !weak.contains(term))
+            .take(DESCRIPTION_TERMS_MAX)
             .collect();
         Self { strong, weak, description }
     }
@@ -125,23 +129,25 @@ mod tests {
         assert_eq!(chosen("Tell me a joke"), None);
         assert_eq!(chosen(""), None);
         assert_eq!(ToolIndex::new(&[]).best(&["order".into()]), None);
-        let nameless = ToolSpec { name: "_".into(), description: String::new(), parameters: Value::Null };
+        let nameless =
+            ToolSpec { name: "_".into(), description: String::new(), parameters: Value::Null.into() };
         assert_eq!(ToolIndex::new(&[nameless]).best(&["order".into()]), None);
     }
 
     #[test]
     fn names_in_other_scripts_work() {
-        let tool = ToolSpec { name: "x".into(), description: "予約する".into(), parameters: Value::Null };
-        assert!(ToolIndex::new(&[tool]).best(&terms("予約する")).is_some());
+        let tool =
+            ToolSpec { name: "x".into(), description: "予約する".into(), parameters: Value::Null.into() };
+        assert!(ToolIndex::new(&[tool]).best(&unique_terms("予約する")).is_some());
     }
 
     fn chosen(text: &str) -> Option<&'static str> {
         let tools = TOOLS.map(|(name, description)| ToolSpec {
             name: name.into(),
             description: description.into(),
-            parameters: Value::Null,
+            parameters: Value::Null.into(),
         });
-        let tool = ToolIndex::new(&tools).best(&terms(text))?;
+        let tool = ToolIndex::new(&tools).best(&unique_terms(text))?;
         Some(TOOLS[tool.index].0)
     }
 }

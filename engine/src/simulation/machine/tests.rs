@@ -222,8 +222,9 @@ fn setup(first_message: &str, kinds: &[&str]) -> SimulationSetup {
             tools: vec![conversation::ToolSpec {
                 name: "order".into(),
                 description: String::new(),
-                parameters: json!({"type": "object"}),
-            }],
+                parameters: json!({"type": "object"}).into(),
+            }]
+            .into(),
             ..SimulatedAssistant::default()
         },
         persona: "Anybody.".into(),

@@ -21,16 +21,16 @@ impl Services {
             let kinds: Vec<JobKind> = kinds.iter().copied().filter(|kind| kind.queue() == *queue).collect();
             if jobs.len() < most && !kinds.is_empty() {
                 let claim = Claim { kinds: &kinds, places: PLACES_OF_ALL_PROCESSES, most: most - jobs.len() };
-                jobs.extend(self.claim(owner, claim).await?.jobs);
+                jobs.extend(self.claim_in_queue(owner, claim).await?.jobs);
             }
         }
         jobs.sort_by(|one, other| one.id.cmp(&other.id));
         Ok(jobs)
     }
 
-    /// Claims due jobs. [`fair_claim::decide`] says how many of which workspace and kind; SQL only counts, and takes the
+    /// Claims due jobs of one queue. [`fair_claim::decide`] says how many of which workspace and kind; SQL only counts, and takes the
     /// oldest.
-    pub(crate) async fn claim(&self, owner: &str, claim: Claim<'_>) -> Result<Claimed, Fault> {
+    pub(crate) async fn claim_in_queue(&self, owner: &str, claim: Claim<'_>) -> Result<Claimed, Fault> {
         let now_ms = self.ports().clock.now_ms();
         let [demands] = self.read([demands(claim, self.config().ceilings.runs_at_once, now_ms)]).await?;
         let demands: Vec<_> = demands.iter().map(read_demand).collect::<Result<_, Fault>>()?;

@@ -226,9 +226,26 @@ impl Phone {
         self.held.as_ref().map_or(0, Vec::len)
     }
 
+    /// A held callback; `nth` counts from 0.
+    #[track_caller]
+    pub fn held_callback(&self, nth: usize) -> &CallbackRequest {
+        &self.held.as_ref().expect("callbacks are held")[nth]
+    }
+
     /// Number of sent callbacks.
     pub fn sent(&self) -> usize {
         self.sent.len()
+    }
+
+    /// A sent callback; `nth` counts from 0.
+    #[track_caller]
+    pub fn sent_callback(&self, nth: usize) -> &CallbackRequest {
+        &self.sent[nth]
+    }
+
+    /// Sends any request to the service; returns its response.
+    pub fn send(&self, request: &CallbackRequest) -> Reply {
+        self.server.send(request).expect("the service answers")
     }
 
     /// Repeats a callback byte by byte; `nth` counts the sent ones from 0.

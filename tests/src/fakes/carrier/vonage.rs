@@ -8,6 +8,7 @@ mod ncco;
 pub mod token;
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -301,14 +302,16 @@ fn post(url: &str, body: &Value, now_s: i64) -> CallbackRequest {
     CallbackRequest { method: "POST", url: url.to_owned(), headers, body }
 }
 
+/// Each token has an id of its own, also for the same body.
 fn bearer(body: &[u8], now_s: i64) -> String {
-    let payload_hash = token::sha256(body);
+    static TOKENS: AtomicU64 = AtomicU64::new(0);
+    let nth = TOKENS.fetch_add(1, Ordering::Relaxed);
+    let id = token::sha256(format!("{}-{nth}-{now_s}", std::process::id()).as_bytes());
     let claims = json!({
         "iat": now_s,
-        "jti": format!("{}-{}-4{}-8{}-{}", &payload_hash[..8], &payload_hash[8..12], &payload_hash[12..15],
-                       &payload_hash[15..18], &payload_hash[18..30]),
+        "jti": format!("{}-{}-4{}-8{}-{}", &id[..8], &id[8..12], &id[12..15], &id[15..18], &id[18..30]),
         "iss": "Vonage",
-        "payload_hash": payload_hash,
+        "payload_hash": token::sha256(body),
         "api_key": API_KEY,
         "application_id": APPLICATION_ID,
     });

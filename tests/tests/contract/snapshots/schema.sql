@@ -9,14 +9,17 @@ CREATE INDEX calls_by_duration_ms ON calls (workspace_id, duration_ms, seq, grou
 CREATE INDEX calls_by_ended_at ON calls (workspace_id, ended_at, seq, group_id, started_at);
 CREATE INDEX calls_by_group ON calls (group_id, started_at);
 CREATE INDEX calls_by_started_at ON calls (workspace_id, started_at, seq, group_id, duration_ms, cost_microusd);
+CREATE INDEX carrier_tokens_by_expiry ON carrier_tokens (expires_at);
 CREATE INDEX deliveries_by_due ON deliveries (webhook_id, due_at, id) WHERE due_at IS NOT NULL;
 CREATE INDEX deliveries_by_event ON deliveries (event_id);
 CREATE INDEX deliveries_by_status ON deliveries (workspace_id, webhook_id, status, id);
 CREATE INDEX deliveries_by_webhook ON deliveries (workspace_id, webhook_id, id);
 CREATE UNIQUE INDEX documents_by_name ON documents (workspace_id, name);
 CREATE INDEX documents_by_workspace ON documents (workspace_id, id);
-CREATE INDEX events_by_call ON events (workspace_id, call_id) WHERE call_id IS NOT NULL;
+CREATE INDEX events_by_call ON events (workspace_id, call_id) WHERE call_id <> '';
+CREATE INDEX events_of_unknown_calls ON events (workspace_id, id) WHERE call_id IS NULL;
 CREATE INDEX idempotency_keys_by_age ON idempotency_keys (created_at);
+CREATE INDEX idempotency_keys_by_id ON idempotency_keys (workspace_id, json_extract(body, '$.id'));
 CREATE INDEX jobs_by_kind ON jobs (kind, due_at);
 CREATE INDEX jobs_by_kind_and_workspace ON jobs (kind, workspace_id, due_at, id);
 CREATE INDEX jobs_by_lease ON jobs (lease);
@@ -27,6 +30,7 @@ CREATE INDEX numbers_by_assistant ON numbers (assistant_id);
 CREATE INDEX numbers_by_workspace ON numbers (workspace_id, number);
 CREATE INDEX personas_by_workspace ON personas (workspace_id, id);
 CREATE UNIQUE INDEX phone_calls_by_carrier ON phone_calls (provider, carrier_call_id) WHERE carrier_call_id IS NOT NULL;
+CREATE INDEX phone_calls_to_delete ON phone_calls (delete_at) WHERE delete_at IS NOT NULL;
 CREATE INDEX phone_calls_under_way ON phone_calls (workspace_id) WHERE is_over = 0;
 CREATE INDEX recordings_by_age ON recordings (workspace_id, created_at, id) WHERE state = 'ready';
 CREATE INDEX recordings_due ON recordings (due_at) WHERE due_at IS NOT NULL;
@@ -171,6 +175,15 @@ CREATE TABLE calls (
   transcript_bytes INTEGER NOT NULL,
   simulation_run_id TEXT
 , llm_uncounted_answers INTEGER NOT NULL DEFAULT 0) STRICT;
+CREATE TABLE carrier_tokens (
+  provider TEXT NOT NULL,
+  -- The carrier's id of the token.
+  id TEXT NOT NULL,
+  -- SHA-256 of method, URL and body.
+  request TEXT NOT NULL,
+  expires_at INTEGER NOT NULL,
+  PRIMARY KEY (provider, id)
+) STRICT, WITHOUT ROWID;
 CREATE TABLE conversation_journal (
   workspace_id TEXT NOT NULL REFERENCES workspaces (id),
   conversation_id TEXT NOT NULL,
@@ -293,7 +306,7 @@ CREATE TABLE phone_calls (
   -- Counts changes: whoever ends the call has seen the last one.
   version INTEGER NOT NULL,
   created_at INTEGER NOT NULL
-) STRICT, WITHOUT ROWID;
+, delete_at INTEGER) STRICT, WITHOUT ROWID;
 CREATE TABLE "recordings" (
   id TEXT PRIMARY KEY,
   workspace_id TEXT NOT NULL REFERENCES workspaces (id),

@@ -89,7 +89,7 @@ impl<'a> Plan<'a> {
             }
             Some(_) => {}
         }
-        let from = from_number(body, numbers, &mut problems)?;
+        let from = from_number(context, body, numbers, &mut problems)?;
         if let Some((number, _)) = &from
             && *number == body.to
         {
@@ -169,6 +169,7 @@ impl Assistant {
 }
 
 fn from_number(
+    context: &Context,
     body: &Body,
     numbers: &Rows,
     problems: &mut Vec<Error>,
@@ -180,7 +181,12 @@ fn from_number(
             let stored = |what: &str| Fault::Bug(format!("numbers: {what}"));
             let number = E164::parse(row.str("number")?).map_err(|_| stored("number"))?;
             let provider = CarrierName::parse(row.str("provider")?).ok_or_else(|| stored("provider"))?;
-            return Ok(Some((number, provider)));
+            let grants = context.services.config().carriers.grants();
+            if grants.permit(context.workspace_id()?, number.as_str()) {
+                return Ok(Some((number, provider)));
+            }
+            // Bound before the operator decided about numbers.
+            "is not a number that the operator of this service has given to this workspace (SIDETONE_NUMBERS)"
         }
         (Some(_), None, _) => "is not a number of this workspace: bind it first (PUT /numbers/{number})",
         (None, None, _) => "is required: no number is bound to this assistant",

@@ -11,8 +11,15 @@ impl Phone {
     /// Opens the media socket without sending anything.
     #[track_caller]
     pub fn open_socket(&mut self) {
+        let headers = self.server.wire().socket_headers(self.media_url());
+        self.open_socket_with(&headers);
+    }
+
+    /// The same with these headers.
+    #[track_caller]
+    pub fn open_socket_with(&mut self, headers: &[(&'static str, String)]) {
         let url = self.media_url().to_owned();
-        match self.try_socket(&url) {
+        match self.try_socket_with(&url, headers) {
             Ok(line) => self.line = Some(line),
             Err(OpenError::Refused(status)) => panic!("the service rejects the media socket: {status}"),
             Err(OpenError::Broken(error)) => panic!("the media socket: {error}"),
@@ -31,7 +38,13 @@ impl Phone {
     /// Tries to open another media socket at any URL, with this carrier's headers. The error is the status of the rejection.
     #[track_caller]
     pub fn try_media_socket(&self, url: &str) -> Result<(), u16> {
-        match self.try_socket(url) {
+        self.try_media_socket_with(url, &self.server.wire().socket_headers(url))
+    }
+
+    /// The same with these headers.
+    #[track_caller]
+    pub fn try_media_socket_with(&self, url: &str, headers: &[(&'static str, String)]) -> Result<(), u16> {
+        match self.try_socket_with(url, headers) {
             Ok(_) => Ok(()),
             Err(OpenError::Refused(status)) => Err(status),
             Err(OpenError::Broken(error)) => panic!("{url}: {error}"),
@@ -174,9 +187,13 @@ impl Phone {
 
     #[track_caller]
     fn try_socket(&self, url: &str) -> Result<Line, OpenError> {
+        self.try_socket_with(url, &self.server.wire().socket_headers(url))
+    }
+
+    #[track_caller]
+    fn try_socket_with(&self, url: &str, headers: &[(&'static str, String)]) -> Result<Line, OpenError> {
         let (address, path) = self.server.locate(url);
-        let wire = self.server.wire();
-        Line::open(address, &path, &wire.socket_headers(url), wire.media(&self.call), self.pace)
+        Line::open(address, &path, headers, self.server.wire().media(&self.call), self.pace)
     }
 
     #[track_caller]

@@ -86,9 +86,13 @@ fn received<T>(request: &CallbackRequest, now_s: i64, then: impl FnOnce(&Callbac
 
 fn told(carrier: &Arc<dyn Carrier>, request: &CallbackRequest) -> Vec<CarrierEvent> {
     received(request, NOW_S, |callback| {
-        assert_eq!(carrier.check(callback), Check::Genuine);
+        assert!(is_genuine(&carrier.check(callback)));
         carrier.read(callback).unwrap()
     })
+}
+
+fn is_genuine(check: &Check) -> bool {
+    matches!(check, Check::GenuineToken { .. })
 }
 
 fn happens(wire: &VonageWire, call: &PhoneCall, event: &CallEvent) -> CallbackRequest {
@@ -270,7 +274,7 @@ fn forgeries_are_detected() {
     let genuine = happens(&wire, &call(true), &CallEvent::Answered);
     let check =
         |request: &CallbackRequest, now_s| received(request, now_s, |callback| carrier.check(callback));
-    assert_eq!(check(&genuine, NOW_S), Check::Genuine);
+    assert!(is_genuine(&check(&genuine, NOW_S)));
     assert_eq!(check(&genuine, NOW_S + 301), Check::Forged(Forged::Stale));
     let mut changed = genuine.clone();
     changed.body = String::from_utf8(changed.body).unwrap().replace("answered", "completed").into_bytes();
@@ -291,7 +295,9 @@ fn the_socket_has_a_token_if_the_document_requests_it() {
     let now_s = wire.state().clock_s();
     let check =
         |request: &CallbackRequest| received(request, now_s, |callback| carrier.check_media(callback));
-    assert_eq!(check(&request), Check::Genuine);
+    assert!(is_genuine(&check(&request)));
+    let again = CallbackRequest { headers: wire.socket_headers(MEDIA), ..request.clone() };
+    assert_ne!(check(&again), check(&request), "each token has an id of its own");
     assert_eq!(check(&CallbackRequest { headers: Vec::new(), ..request }), Check::Forged(Forged::Missing));
 }
 

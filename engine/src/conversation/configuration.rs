@@ -1,0 +1,93 @@
+//! The configuration of an assistant, as a conversation starts with it.
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::base::ids::{AssistantId, ToolId};
+use crate::base::json_text::JsonText;
+use crate::conversation::{Knowledge, ToolSpec};
+
+/// The assistant's configuration as stored with a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AssistantSnapshot {
+    /// The assistant's id.
+    pub id: AssistantId,
+    /// The assistant's name.
+    pub name: String,
+    /// The assistant's instructions.
+    pub instructions: String,
+    /// The assistant's opening message.
+    pub first_message: String,
+    /// The assistant's model.
+    pub model: String,
+    /// The assistant's voice.
+    pub voice: String,
+    /// How speech is processed.
+    pub pipeline_mode: PipelineMode,
+    /// The assistant's revision.
+    pub revision: i64,
+    /// Attached tools, in order.
+    pub tools: Vec<ToolSnapshot>,
+    /// Attached documents, in order.
+    pub knowledge: Arc<[Knowledge]>,
+}
+
+impl AssistantSnapshot {
+    /// The tools in the form that models take.
+    pub fn tool_specs(&self) -> Arc<[ToolSpec]> {
+        let spec = |tool: &ToolSnapshot| ToolSpec {
+            name: tool.name.clone(),
+            description: tool.description.clone(),
+            parameters: tool.parameters.clone(),
+        };
+        self.tools.iter().map(spec).collect()
+    }
+}
+
+/// A tool's configuration as stored with a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ToolSnapshot {
+    /// The tool's id.
+    pub id: ToolId,
+    /// The function name.
+    pub name: String,
+    /// The URL.
+    pub url: String,
+    /// The HTTP method.
+    pub method: ToolMethod,
+    /// The description for the model.
+    pub description: String,
+    /// The JSON Schema of the arguments.
+    pub parameters: JsonText,
+    /// The timeout of a call.
+    pub timeout_ms: i64,
+    /// The versions of the secret when the run was started; each call reads the current ones.
+    pub secret_version: i64,
+}
+
+crate::words! {
+    /// The HTTP method of a tool.
+    #[derive(Default)]
+    #[allow(missing_docs, reason = "the names say it")]
+    json ToolMethod {
+        Get = "GET",
+        #[default]
+        Post = "POST",
+        Put = "PUT",
+        Patch = "PATCH",
+        Delete = "DELETE",
+    }
+}
+
+crate::words! {
+    /// How speech is processed.
+    #[derive(Default)]
+    json PipelineMode {
+        /// One model takes and returns speech. Requires a realtime-capable provider. Not available yet: calls use
+        /// `cascading`.
+        Realtime = "realtime",
+        /// Speech to text, a language model, text to speech.
+        #[default]
+        Cascading = "cascading",
+    }
+}
