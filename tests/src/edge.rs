@@ -46,13 +46,14 @@ impl Edge {
         SHARED.get_or_init(start).clone()
     }
 
-    /// The Worker of this process with an account at each carrier's fake.
+    /// The Worker of this process with an account at each carrier's fake, and with direct access to its storage.
     pub fn shared_with_phones() -> Arc<Self> {
         static SHARED: OnceLock<Arc<Edge>> = OnceLock::new();
         let start = || {
             let carriers = Carriers::shared();
             let settings = carriers.settings();
-            let settings: Vec<_> = settings.iter().map(|(name, value)| (*name, value.as_str())).collect();
+            let mut settings: Vec<_> = settings.iter().map(|(name, value)| (*name, value.as_str())).collect();
+            settings.push(("WORKER_ENTRY", "direct_access.mjs"));
             let edge = Self::start(&settings);
             carriers.serve(edge.address);
             Arc::new(edge)

@@ -133,6 +133,11 @@ impl Receiver {
 /// Whether the connection stays open.
 fn answer(stream: &mut TcpStream, behaviour: &ReceiverBehaviour) -> std::io::Result<bool> {
     match behaviour {
+        // A response without content has no body (RFC 9110, 15.3.5): one would be read as the next response.
+        ReceiverBehaviour::Status(204) => {
+            write!(stream, "HTTP/1.1 204 X\r\n\r\n")?;
+            Ok(true)
+        }
         ReceiverBehaviour::Status(status) => {
             write!(stream, "HTTP/1.1 {status} X\r\ncontent-length: 2\r\n\r\nok")?;
             Ok(true)

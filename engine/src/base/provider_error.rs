@@ -95,7 +95,8 @@ impl ProviderError {
             "not available",
             "not supported for api version",
         ];
-        let is_about_a_model = message.contains("model") && !message.contains("parameter");
+        let is_about_a_model =
+            self.param.is_empty() && message.contains("model") && !message.contains("parameter");
         (self.status == Some(404) && self.misses_model_or_address(&message))
             || (kind.contains("model")
                 && ["not_found", "invalid", "not_available"].iter().any(|word| kind.contains(word)))

@@ -74,7 +74,7 @@ fn a_deleted_call_is_gone_with_everything_that_tells_about_it() {
     let call = call_saying(&world, &word);
     world.store(&call.id, example::recording(16_000)).unwrap();
     announce(&world, EventKind::CallEnded, &world.get(format!("/calls/{}", call.id)).ok().json);
-    assert_eq!(rows_with(&world, &word), 3, "a transcript and two events");
+    assert_eq!(rows_with(&world, &word), 4, "a transcript, its words, and two events");
     let path = format!("/calls/{}", call.id);
     let search = format!("/calls?search={word}");
     assert_eq!(world.get(&search).ok()["stats"]["total"], 1);
@@ -111,7 +111,7 @@ fn events_of_an_earlier_version_go_with_their_call_too() {
         let word = marker();
         let call = call_saying(&world, &word);
         announce(&world, EventKind::CallEnded, &world.get(format!("/calls/{}", call.id)).ok().json);
-        assert_eq!(rows_with(&world, &word), 2, "a transcript and an event");
+        assert_eq!(rows_with(&world, &word), 3, "a transcript, its words, and an event");
         // An earlier version did not store which call it is about.
         world.write(vec![sql!("UPDATE events SET call_id = NULL")]);
         if reads_first {

@@ -31,7 +31,6 @@ const CEILING_OF_OTHERS: i64 = 20_000;
 fn live(seed: u64) -> Findings {
     let mut settings = outside::settings();
     settings.extend(TelnyxWire.settings("http://telnyx.example"));
-    // Room for about a hundred and fifty conversations, which the greedy want for themselves.
     // Less than the greedy want for themselves.
     settings.push(("SIDETONE_MEMORY_MB", "256".to_owned()));
     let mut service = Service::start(&settings, seed);

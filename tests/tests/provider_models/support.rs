@@ -4,8 +4,9 @@ use sidetone_tests::receiver::{Received, Receiver, ReceiverBehaviour};
 use sidetone_tests::{Created, World};
 use std::time::{Duration, Instant};
 
-/// How long to wait for events.
-const EVENTS_MS: u64 = 60_000;
+/// How long to wait for events. The local platform has one consumer of deliveries at a time, which may be waiting for a
+/// receiver of another test.
+const EVENTS_MS: u64 = 180_000;
 
 /// The fixture of a scenario.
 pub struct Fixture {

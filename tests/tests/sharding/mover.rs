@@ -175,11 +175,10 @@ impl Mover {
         let workspace_id = WorkspaceId::from_stored(&*self.workspace);
         let statements: Vec<Statement> =
             calls.iter().flat_map(|call| search::index(&workspace_id, &call.id("id").unwrap())).collect();
-        let indexed = statements.len();
-        if indexed > 0 {
+        if !statements.is_empty() {
             self.write(self.to, statements);
         }
-        indexed
+        calls.values.len()
     }
 
     /// The number of the workspace's entries in the text index.
