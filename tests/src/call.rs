@@ -197,6 +197,9 @@ fn value(world: &World, operation: &Operation, name: &str, schema: &Value) -> Va
         "url" => return "https://example.com/example".into(),
         "model" | "judge_model" => return "builtin/rules".into(),
         "voice" => return "builtin/tone".into(),
+        // The default; others have to be configured.
+        "transcriber" => return "".into(),
+        "language" => return "pt-BR".into(),
         "parameters" => return json!({"type": "object", "properties": {"day": {"type": "string"}}}),
         "ttl_seconds" | "max_duration_seconds" => return 60.into(),
         "mode" => return "chat".into(),
@@ -212,6 +215,7 @@ fn value(world: &World, operation: &Operation, name: &str, schema: &Value) -> Va
     match types(schema).first() {
         Some(&"string") => format!("example_{}", world.count()).into(),
         Some(&"integer") => schema["maximum"].as_i64().unwrap_or(1_000).min(1_000).into(),
+        Some(&"number") => schema["maximum"].as_f64().unwrap_or(1.5).into(),
         Some(&"boolean") => true.into(),
         Some(&"array") => json!([value(world, operation, name, &schema["items"])]),
         Some(&"object") => {

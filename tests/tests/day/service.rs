@@ -60,6 +60,7 @@ impl Service {
             random: Arc::new(SeededRandom { seed, counter: Mutex::default() }),
             queue: hints.clone(),
             http: Arc::new(OutsidePort(outside.clone())),
+            web_sockets: Arc::new(sidetone_engine::ports::NoWebSockets),
             keys: Arc::new(RingKeys),
         };
         let engine = Engine::new(config.unwrap(), ports).unwrap();
