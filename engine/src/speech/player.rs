@@ -197,10 +197,11 @@ impl Player {
         over
     }
 
-    /// How far each line being played, or waiting, has come by `at_ms`.
+    /// How far each line being played, or waiting, has come by `at_ms`. That may be in the past: the end of a call is
+    /// noticed after it.
     #[must_use]
     pub fn progress(&self, at_ms: i64) -> Vec<LineProgress> {
-        let heard = self.heard_frames(at_ms);
+        let heard = self.heard_by(at_ms);
         self.lines.iter().map(|line| self.progress_of(line, heard)).collect()
     }
 
@@ -273,14 +274,14 @@ impl Player {
     }
 
     /// The number of frames heard by `at_ms`; a frame counts when it is over.
-    fn heard_frames(&self, at_ms: i64) -> i64 {
+    fn heard_by(&self, at_ms: i64) -> i64 {
         let since = (self.playback.heard_ms(at_ms) - self.heard_at_ms) / FRAME_MS;
-        (self.heard_frames_then + since).max(self.heard).min(self.heard + self.sent as i64)
+        (self.heard_frames_then + since).min(self.heard + self.sent as i64)
     }
 
     /// Forgets the frames that were heard, and keeps them for the recording.
     fn advance(&mut self, now_ms: i64) {
-        let heard = self.heard_frames(now_ms);
+        let heard = self.heard_by(now_ms);
         let over_ms = self.playback.heard_ms(now_ms);
         while self.heard < heard {
             let Some(frame) = self.unheard.pop_front() else { break };
