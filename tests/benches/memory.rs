@@ -162,7 +162,8 @@ impl Bench {
 
     /// Starts so many runs of each assistant and waits for their ends; returns by how much the memory grew at most.
     fn runs(&mut self, assistants: &[String], of_each: u64) -> u64 {
-        let persona = self.create("/simulations/personas", &json!({"name": "Ann", "system_prompt": "You are patient."}));
+        let persona = self
+            .create("/simulations/personas", &json!({"name": "Ann", "system_prompt": "You are patient."}));
         let scenario =
             json!({"name": "Hours", "instructions": "Ask \"When do you open?\".", "evaluations": []});
         let scenario = self.create("/simulations/scenarios", &scenario);
