@@ -90,6 +90,7 @@ impl<'a> Drive<'a> {
             },
             is_spoken: session.on_phone,
             apology: session.apology(),
+            filler: assistant.speech.filler.clone(),
         });
         Self {
             session,
