@@ -90,6 +90,7 @@ impl<'a> Drive<'a> {
             },
             is_spoken: session.on_phone,
             apology: session.apology(),
+            filler: assistant.speech.filler.clone(),
         });
         Self {
             session,
@@ -158,7 +159,12 @@ impl<'a> Drive<'a> {
                 return Ok(());
             }
             match self.next(peer).await {
-                Event::Done(done) => self.completed(done),
+                Event::Done(done) => {
+                    if matches!(&done, Done::Model { asked, .. } if asked.answer.is_ok()) {
+                        peer.model_answered();
+                    }
+                    self.completed(done);
+                }
                 Event::PeerEvent(event) => self.peer_event(event, &*peer),
             }
             for failure in peer.take_speech_failures() {

@@ -5,6 +5,7 @@ use crate::conversation::{CallFault, EndedReason, Input, Party};
 use crate::ports::sockets::Movable;
 use crate::ports::{BoxFuture, Gone};
 use crate::speech::exchange::SpeechFailure;
+use crate::speech::turn_times::TurnTimes;
 use crate::storage::calls::Call;
 
 /// The transport of a conversation, as its driver uses it.
@@ -31,6 +32,14 @@ pub trait Peer: Movable {
     /// nothing.
     fn speech_billed(&self) -> (i64, u64) {
         (0, 0)
+    }
+
+    /// The model has answered, and what it says follows.
+    fn model_answered(&mut self) {}
+
+    /// The times of the user's spoken turns so far, on the service's clock. Text has none.
+    fn turns(&self) -> Vec<TurnTimes> {
+        Vec::new()
     }
 
     /// What went wrong with speech since the last call, for the operator.

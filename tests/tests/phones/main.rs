@@ -28,6 +28,7 @@ mod media;
 mod outbound;
 mod refused;
 mod replays;
+mod slow_tools;
 mod speech;
 mod status;
 mod support;

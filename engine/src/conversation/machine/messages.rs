@@ -84,7 +84,8 @@ pub enum Input {
         /// What happened.
         text: String,
     },
-    /// Time has passed: the user may have been silent for too long, or the time limit may be reached. Due at
+    /// Time has passed: the user may have been silent for too long, or have waited for a tool, or the time limit may be
+    /// reached. Due at
     /// [`Conversation::poll_timeout`]; harmless at any other time.
     Tick,
     /// The first of the lines being spoken was played completely. Sets the row's `end_ms`, also after the end of the

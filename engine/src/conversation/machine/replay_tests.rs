@@ -235,6 +235,7 @@ fn setup(is_spoken: bool) -> ConversationSetup {
         limits,
         is_spoken,
         apology: String::new(),
+        filler: "One moment, I am looking.".into(),
     }
 }
 

@@ -12,8 +12,8 @@ use crate::conversation::{EndedReason, Message, TEXT_BYTES_MAX, TRANSCRIPT_BYTES
 pub(super) struct LineUnderWay {
     /// The index of its transcript row.
     row: usize,
-    /// The index of its message in the model's history.
-    message: usize,
+    /// The index of its message in the model's history; `None` for a line that the model does not know of.
+    message: Option<usize>,
 }
 
 /// The whole line, in thousandths.
@@ -60,18 +60,27 @@ impl Conversation {
     /// Says a line whatever the limits of turns and repetitions. Returns false if it exceeds the transcript's limit.
     pub(super) fn speak(&mut self, text: String) -> bool {
         let text = truncate(text, TEXT_BYTES_MAX);
+        if !self.utter(text.clone(), Some(self.history.len())) {
+            return false;
+        }
+        self.turns = self.turns.saturating_add(1);
+        let line = casefold(&text);
+        self.repeats = if line == self.last_line { self.repeats.saturating_add(1) } else { 1 };
+        self.last_line = line;
+        self.history.push(Message::Assistant { text });
+        true
+    }
+
+    /// Records a line of the assistant and says it after the earlier ones. `message` is its future index in the model's
+    /// history. Returns false if it exceeds the transcript's limit.
+    pub(super) fn utter(&mut self, text: String, message: Option<usize>) -> bool {
         let row = self.row(TranscriptRole::Assistant, text.clone(), self.offset_ms);
-        let line = LineUnderWay { row: row.index, message: self.history.len() };
+        let line = LineUnderWay { row: row.index, message };
         if !self.record(row) {
             return false;
         }
         self.line_answered();
         self.speaking.push_back(line);
-        self.history.push(Message::Assistant { text: text.clone() });
-        self.turns = self.turns.saturating_add(1);
-        let line = casefold(&text);
-        self.repeats = if line == self.last_line { self.repeats.saturating_add(1) } else { 1 };
-        self.last_line = line;
         self.is_being_spoken = self.setup.is_spoken;
         self.outputs.push_back(Output::Say { text });
         true
@@ -103,7 +112,8 @@ impl Conversation {
         for line in std::mem::take(&mut self.speaking) {
             let Some(row) = self.transcript.get_mut(line.row) else { continue };
             self.transcript_bytes = cut(row, heard_permille, self.offset_ms, self.transcript_bytes);
-            if let Some(Message::Assistant { text }) = self.history.get_mut(line.message)
+            if let Some(Message::Assistant { text }) =
+                line.message.and_then(|message| self.history.get_mut(message))
                 && row.interrupted
             {
                 *text = format!("{}…", row.text);

@@ -22,7 +22,7 @@ impl Drive<'_> {
         let reason = self.conversation.ended().unwrap_or(EndedReason::Aborted);
         self.settle_lines(peer, reason).await;
         for _ in 0..LEASED_ATTEMPTS_MAX {
-            match self.write_end(reason).await {
+            match self.write_end(peer, reason).await {
                 Ok(()) => {
                     let duration_ms = self.conversation.offset_ms();
                     peer.end(&self.session.call.id, reason, duration_ms).await;
@@ -60,15 +60,19 @@ impl Drive<'_> {
         self.count_speech(peer);
     }
 
-    async fn write_end(&mut self, reason: EndedReason) -> Result<(), Fault> {
+    async fn write_end(&mut self, peer: &dyn Peer, reason: EndedReason) -> Result<(), Fault> {
         let session = self.session;
         let (services, call) = (&session.services, &session.call);
         let now = Timestamp::from_ms(self.now_ms());
         let ended_at = Timestamp::from_ms(self.conversation.now_ms());
+        let conversation = &self.conversation;
+        let started_ms = conversation.now_ms() - conversation.offset_ms();
+        let turns = peer.turns().into_iter().map(|turn| turn.since(started_ms)).collect();
         let progress = CallProgress {
             offset_ms: self.conversation.offset_ms(),
             spent: self.spent,
             transcript: self.conversation.transcript().to_vec(),
+            turns,
         };
         let reads = [events::subscribers(&call.workspace_id), Leg::select(&call.workspace_id, &call.id)];
         let [subscribers, leg] = services.read(reads).await?;

@@ -9,6 +9,7 @@ use crate::live::peer::PeerEvent;
 use crate::speech::audio::Rate;
 use crate::speech::exchange::{Arrival, ExchangeId, SpeechFailure, Transmit};
 pub use crate::speech::player::PlayerOutput as PhoneOutput;
+use crate::speech::turn_times::TurnTimes;
 use crate::speech::voice::{Party, Voice, VoiceEvent};
 
 /// An input of the machine.
@@ -20,6 +21,8 @@ pub enum PhoneInput {
     Unreadable,
     /// A message from the carrier that exceeds the size limit.
     TooLarge,
+    /// The model has answered.
+    Answered,
     /// Speech of the assistant, to play after its earlier speech.
     Say(String),
     /// Something arrived from a speech provider.
@@ -87,6 +90,7 @@ impl PhonePeer {
             PhoneInput::Media(event) => self.media(now_ms, event),
             PhoneInput::Unreadable => self.wrong_message(),
             PhoneInput::TooLarge => self.ended = Some(LOST),
+            PhoneInput::Answered => self.voice.model_answered(now_ms),
             PhoneInput::Say(text) => self.voice.say(now_ms, &text),
             PhoneInput::Arrived(party, id, arrival) => self.voice.arrived(now_ms, party, id, arrival),
             PhoneInput::Tick => {
@@ -171,6 +175,12 @@ impl PhonePeer {
     #[must_use]
     pub fn billed(&self) -> (i64, u64) {
         self.voice.billed()
+    }
+
+    /// The caller's turns so far, on the clock of [`handle`](Self::handle).
+    #[must_use]
+    pub fn turns(&self) -> Vec<TurnTimes> {
+        self.voice.turns()
     }
 
     /// The failures of speech providers since the last call.
