@@ -29,8 +29,8 @@ mod tests {
 
     use crate::conversation::transcript::TranscriptRole;
     use crate::conversation::{
-        AssistantReply, Conversation, ConversationLimits, ConversationSetup, Input, Message, Output, ToolRequest,
-        ToolSpec, WaitingFor,
+        AssistantReply, Conversation, ConversationLimits, ConversationSetup, Input, Message, Output,
+        ToolRequest, ToolSpec, WaitingFor,
     };
 
     const FILLER: &str = "One moment, I am looking.";
