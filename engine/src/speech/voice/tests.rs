@@ -42,7 +42,11 @@ fn each_turn_has_the_times_of_its_steps() {
         voice.hear(now_ms + 145, &[0; 160]);
         let turn = voice.turns()[nth];
         assert!(said_ms.is_some());
-        assert_eq!((turn.end_of_speech_ms, turn.transcript_ms), (said_ms, said_ms), "tones end where they are understood");
+        assert_eq!(
+            (turn.end_of_speech_ms, turn.transcript_ms),
+            (said_ms, said_ms),
+            "tones end where they are understood"
+        );
         assert_eq!(
             (turn.model_first_ms, turn.speech_first_ms, turn.heard_first_ms),
             (Some(now_ms + 100), Some(now_ms + 110), Some(now_ms + 125)),
