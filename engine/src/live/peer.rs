@@ -72,6 +72,10 @@ pub enum PeerEvent {
         /// How long the speech took, in ms; 0 for typed text.
         duration_ms: i64,
     },
+    /// The user has probably said this and ended the turn; [`PeerEvent::Said`] or [`PeerEvent::WentOn`] follows.
+    ProbablySaid(String),
+    /// The user goes on after [`PeerEvent::ProbablySaid`].
+    WentOn,
     /// The user interrupted the assistant, with the part of the first line being spoken that was played, in thousandths.
     Interrupted {
         /// 0: nothing was played. 1,000: all of it was.
@@ -115,7 +119,8 @@ impl PeerEvent {
             Self::Interrupted { heard_permille } => Input::Interrupted { heard_permille },
             Self::Spoken => Input::Spoken,
             Self::Keys(keys) => Input::Keys { keys },
-            Self::Noise => Input::Noise,
+            // What was probably said becomes a line once it was said for certain.
+            Self::Noise | Self::ProbablySaid(_) | Self::WentOn => Input::Noise,
             Self::Gone => Input::HangUp { by: Party::User },
             Self::Stop { reason, .. } => Input::Stop { reason },
             Self::Nothing => Input::Tick,

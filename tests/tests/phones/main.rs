@@ -32,3 +32,4 @@ mod slow_tools;
 mod speech;
 mod status;
 mod support;
+mod thinking_early;

@@ -27,7 +27,7 @@ impl Conversation {
 mod tests {
     use serde_json::json;
 
-    use crate::conversation::transcript::TranscriptRole;
+    use crate::conversation::transcript::TranscriptRole::{Assistant, ToolCall, ToolResult, User};
     use crate::conversation::{
         AssistantReply, Conversation, ConversationLimits, ConversationSetup, Input, Message, Output,
         ToolRequest, ToolSpec, WaitingFor,
@@ -67,7 +67,6 @@ mod tests {
         call.handle(4_000, Input::Spoken);
         let rows = call.transcript();
         let roles: Vec<_> = rows.iter().map(|row| row.role).collect();
-        use TranscriptRole::{Assistant, ToolCall, ToolResult, User};
         assert_eq!(roles, [User, ToolCall, Assistant, ToolResult, Assistant]);
         assert_eq!((rows[2].start_ms, rows[2].end_ms, rows[4].start_ms), (2_500, 4_000, 4_000));
         assert_eq!(call.speaking(), Some(4));

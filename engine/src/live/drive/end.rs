@@ -9,6 +9,7 @@ use crate::live::call_journal::CallProgress;
 use crate::live::end_call::{CallJob, EndOfCall, LineEnd, end_call, ended};
 use crate::live::peer::{Peer, PeerEvent};
 use crate::live::telephony::leg::Leg;
+use crate::speech::turn_times::TurnTimes;
 use crate::storage::batch::Batch;
 use crate::storage::events::{self, Subscribers};
 use crate::storage::fault::Fault;
@@ -18,11 +19,14 @@ impl Drive<'_> {
     pub(super) async fn end(&mut self, peer: &mut dyn Peer) -> Result<(), Fault> {
         // Pending model requests and tool calls are aborted.
         self.thinking = None;
+        self.forget_early();
         self.calling = FuturesUnordered::new();
         let reason = self.conversation.ended().unwrap_or(EndedReason::Aborted);
         self.settle_lines(peer, reason).await;
+        let started_ms = self.conversation.now_ms() - self.conversation.offset_ms();
+        let turns: Vec<_> = peer.turns().into_iter().map(|turn| turn.since(started_ms)).collect();
         for _ in 0..LEASED_ATTEMPTS_MAX {
-            match self.write_end(peer, reason).await {
+            match self.write_end(reason, turns.clone()).await {
                 Ok(()) => {
                     let duration_ms = self.conversation.offset_ms();
                     peer.end(&self.session.call.id, reason, duration_ms).await;
@@ -60,14 +64,11 @@ impl Drive<'_> {
         self.count_speech(peer);
     }
 
-    async fn write_end(&mut self, peer: &dyn Peer, reason: EndedReason) -> Result<(), Fault> {
+    async fn write_end(&mut self, reason: EndedReason, turns: Vec<TurnTimes>) -> Result<(), Fault> {
         let session = self.session;
         let (services, call) = (&session.services, &session.call);
         let now = Timestamp::from_ms(self.now_ms());
         let ended_at = Timestamp::from_ms(self.conversation.now_ms());
-        let conversation = &self.conversation;
-        let started_ms = conversation.now_ms() - conversation.offset_ms();
-        let turns = peer.turns().into_iter().map(|turn| turn.since(started_ms)).collect();
         let progress = CallProgress {
             offset_ms: self.conversation.offset_ms(),
             spent: self.spent,

@@ -236,7 +236,8 @@ impl PhonePeer {
                     // So that the failure is taken.
                     self.events.push_back(PeerEvent::Noise);
                 }
-                VoiceEvent::ProbablySaid(_) | VoiceEvent::WentOn => {}
+                VoiceEvent::ProbablySaid(text) => self.events.push_back(PeerEvent::ProbablySaid(text)),
+                VoiceEvent::WentOn => self.events.push_back(PeerEvent::WentOn),
             }
         }
     }
