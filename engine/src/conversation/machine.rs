@@ -134,8 +134,8 @@ pub struct Conversation {
     waiting_since_ms: i64,
     #[serde(default)]
     has_filled: bool,
-    /// The lines that the assistant is speaking, in their order. A spoken line is added while earlier ones are still
-    /// being played; a written one replaces them.
+    /// The lines that the assistant is speaking, in their order: spoken ones that are still being played, or the written
+    /// ones since the user's last line, which the client may speak.
     speaking: VecDeque<LineUnderWay>,
     /// Whether audio of the assistant is being played.
     #[serde(default)]
@@ -218,6 +218,7 @@ impl Conversation {
             Input::ToolResult { id, text, is_error } => self.tool_result(&id, text, is_error),
             Input::Keys { keys } => self.keys(keys),
             Input::Interrupted { heard_permille } => self.interrupted(heard_permille),
+            Input::Heard { row, chars } => self.heard(row, chars),
             Input::Noise => {}
             Input::Note { text } => self.note(text),
             Input::Tick => self.time_passed(),

@@ -368,9 +368,10 @@ impl<'a> Drive<'a> {
         }
         match event {
             // These change the row of the line, which may be stored already.
-            PeerEvent::Interrupted { .. } | PeerEvent::Spoken => {
+            PeerEvent::Interrupted { .. } | PeerEvent::Spoken | PeerEvent::Heard { .. } => {
                 let saved_rows = self.saved_rows;
-                self.saved_rows = self.conversation.speaking().map_or(saved_rows, |row| row.min(saved_rows));
+                self.saved_rows =
+                    self.conversation.first_open_line().map_or(saved_rows, |row| row.min(saved_rows));
             }
             PeerEvent::Stop { fault, .. } => self.fault = Some(fault),
             PeerEvent::ProbablySaid(ref text) => self.think_early(text.clone()),

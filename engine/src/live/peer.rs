@@ -83,6 +83,13 @@ pub enum PeerEvent {
     },
     /// The first of the lines being spoken was played completely.
     Spoken,
+    /// A client that speaks the lines itself has stopped speaking this one.
+    Heard {
+        /// The index of its transcript row.
+        row: usize,
+        /// How many of its characters were heard.
+        chars: usize,
+    },
     /// The user pressed keys.
     Keys(String),
     /// Activity without content.
@@ -118,6 +125,7 @@ impl PeerEvent {
             Self::Said { text, duration_ms } => Input::UserText { text, duration_ms },
             Self::Interrupted { heard_permille } => Input::Interrupted { heard_permille },
             Self::Spoken => Input::Spoken,
+            Self::Heard { row, chars } => Input::Heard { row, chars },
             Self::Keys(keys) => Input::Keys { keys },
             // What was probably said becomes a line once it was said for certain.
             Self::Noise | Self::ProbablySaid(_) | Self::WentOn => Input::Noise,

@@ -13,7 +13,7 @@ use crate::operations::operation::{Input, Operation, Output};
 use crate::operations::resource::{self, Declared, Resource, resource};
 use crate::operations::validate;
 use crate::speech::options::SpeechOptions;
-use crate::speech::settings::{SpeechProvider, TONE};
+use crate::speech::settings::{BROWSER, SpeechProvider, TONE};
 use crate::sql;
 use crate::storage::fault::Fault;
 use crate::storage::snapshots::PipelineMode;
@@ -46,7 +46,7 @@ resource! {
             #[serde(default)]
             pipeline_mode: PipelineMode,
             /// `provider/name` of a configured provider that recognises speech, such as `deepgram/nova-3`. Default: the
-            /// server's. Assistants with the voice `builtin/tone` hear with its counterpart.
+            /// server's. Assistants with the voice `builtin/tone` or `builtin/browser` hear with its counterpart.
             #[serde(default)]
             #[schemars(length(max = limits::MODEL_CHARS_MAX))]
             transcriber: String,
@@ -136,7 +136,8 @@ impl Resource for Assistant {
             ),
             Some(_) => {}
         }
-        if draft.voice != TONE && config.speech.speaker(&draft.voice).is_none() {
+        let is_builtin = [TONE, BROWSER].contains(&draft.voice.as_str());
+        if !is_builtin && config.speech.speaker(&draft.voice).is_none() {
             refuse("voice", unknown_speech_provider(&draft.voice, config, SpeechProvider::can_speak));
         }
         if !draft.transcriber.is_empty()

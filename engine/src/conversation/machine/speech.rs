@@ -26,6 +26,13 @@ impl Conversation {
         self.speaking.front().filter(|_| self.is_being_spoken).map(|line| line.row)
     }
 
+    /// The index of the first row that can still be cut, if any: one being spoken, or a written one that the user has not
+    /// answered.
+    #[must_use]
+    pub fn first_open_line(&self) -> Option<usize> {
+        self.speaking.front().map(|line| line.row)
+    }
+
     /// The rows from `from`, as they would be if the conversation ended at `now_ms`. `heard_permille` has the part of
     /// each line being spoken that was heard; nothing was heard of further lines.
     #[must_use]
@@ -79,14 +86,13 @@ impl Conversation {
         if !self.record(row) {
             return false;
         }
-        self.line_answered();
         self.speaking.push_back(line);
         self.is_being_spoken = self.setup.is_spoken;
         self.outputs.push_back(Output::Say { text });
         true
     }
 
-    /// The conversation continues after a line: a written one cannot be interrupted any more.
+    /// The user answers: written lines cannot be interrupted any more.
     pub(super) fn line_answered(&mut self) {
         if !self.is_being_spoken {
             self.speaking.clear();
@@ -102,6 +108,26 @@ impl Conversation {
         // The next line begins where this one ends.
         if let Some(row) = self.speaking.front().and_then(|line| self.transcript.get_mut(line.row)) {
             (row.start_ms, row.end_ms) = (end_ms, end_ms);
+        }
+    }
+
+    /// The client has spoken this many characters of a line, and the lines before it.
+    pub(super) fn heard(&mut self, row: usize, chars: usize) {
+        let Some(before) = self.speaking.iter().position(|line| line.row == row) else { return };
+        let Some(text) = self.transcript.get(row).map(|row| row.text.as_str()) else { return };
+        let rest =
+            text.char_indices().nth(chars).map(|(heard_bytes, _)| (heard_bytes as u64, text.len() as u64));
+        self.note_activity();
+        for _ in 0..before {
+            self.spoken();
+        }
+        match rest {
+            // Rounded up, so that the last word that was heard is kept.
+            Some((heard, all)) => {
+                let permille = heard.saturating_mul(u64::from(WHOLE_PERMILLE)).div_ceil(all.max(1));
+                self.interrupted(u32::try_from(permille).unwrap_or(WHOLE_PERMILLE));
+            }
+            None => self.spoken(),
         }
     }
 
