@@ -16,7 +16,7 @@ use futures_util::stream::FuturesUnordered;
 use early::Early;
 
 use super::admission::Growth;
-use super::asking::{Asked, CostLimit, ask_assistant};
+use super::asking::{Asked, CostLimit, ask_assistant, cost_of_dropped};
 use super::call_journal;
 use super::peer::{Peer, PeerEvent};
 use super::session::LiveSession;
@@ -267,7 +267,16 @@ impl<'a> Drive<'a> {
         Ok(())
     }
 
+    /// Drops the question whose answer is awaited; its cost counts, because the provider has the request.
+    fn forget_question(&mut self) {
+        if self.thinking.take().is_some() {
+            let turn = turn_of(self.session, self.conversation.history(), self.conversation.assistant_turn().seed);
+            self.spent.add(cost_of_dropped(self.session.assistant.model(), &turn));
+        }
+    }
+
     fn ask(&mut self, request: u64) {
+        self.forget_question();
         let limit = CostLimit { microusd: self.session.max_cost_microusd };
         if !limit.allows(&self.session.assistant.model, self.spent) {
             return self.handle(Input::CostLimit);

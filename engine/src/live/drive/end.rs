@@ -18,7 +18,7 @@ impl Drive<'_> {
     /// Ends the call in one batch, then notifies the peer.
     pub(super) async fn end(&mut self, peer: &mut dyn Peer) -> Result<(), Fault> {
         // Pending model requests and tool calls are aborted.
-        self.thinking = None;
+        self.forget_question();
         self.forget_early();
         self.calling = FuturesUnordered::new();
         let reason = self.conversation.ended().unwrap_or(EndedReason::Aborted);
