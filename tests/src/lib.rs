@@ -9,6 +9,7 @@
 )]
 
 pub mod blobs;
+pub mod browser;
 pub mod call;
 pub mod carrier_samples;
 pub mod choices;
@@ -28,6 +29,7 @@ pub mod reply;
 pub mod wire;
 pub mod world;
 
+pub use browser::Browser;
 pub use call::Call;
 pub use choices::Choices;
 pub use live_client::LiveClient;

@@ -1,10 +1,11 @@
 //! A client of live conversations, on any host.
 use std::collections::VecDeque;
-use std::io::{BufReader, Cursor, Read as _};
+use std::io::{BufReader, Cursor, ErrorKind, Read as _};
 use std::net::{SocketAddr, TcpStream};
 
 use serde_json::Value;
 use sidetone::sandbox::SandboxSocket;
+use sidetone_engine::ports::SocketMessage;
 use tungstenite::{HandshakeError, Message, WebSocket};
 
 use crate::reply::Reply;
@@ -58,10 +59,52 @@ impl<'a> LiveClient<'a> {
 
     /// Sends a binary message of this size.
     pub fn send_binary(&mut self, bytes: usize) {
+        self.send_bytes(vec![7; bytes]);
+    }
+
+    /// Sends a binary message.
+    pub fn send_bytes(&mut self, bytes: Vec<u8>) {
         match &mut self.end {
-            End::Sandbox(socket) => socket.send_binary(vec![0; bytes]),
-            End::Wire(socket) => drop(socket.send(Message::binary(vec![7; bytes]))),
+            End::Sandbox(socket) => socket.send_binary(bytes),
+            End::Wire(socket) => drop(socket.send(Message::binary(bytes))),
         }
+    }
+
+    /// The messages that have arrived, without waiting.
+    pub fn arrived(&mut self) -> Vec<SocketMessage> {
+        let mut messages = Vec::new();
+        match &mut self.end {
+            End::Sandbox(socket) => {
+                messages = socket.messages();
+                self.closed = socket.closed();
+            }
+            End::Wire(socket) => {
+                socket.get_ref().set_nonblocking(true).expect("a socket");
+                while self.closed.is_none() {
+                    match socket.read() {
+                        Ok(Message::Text(text)) => {
+                            messages.push(SocketMessage::Text(text.as_str().to_owned()))
+                        }
+                        Ok(Message::Binary(bytes)) => messages.push(SocketMessage::Binary(bytes)),
+                        Ok(Message::Close(frame)) => {
+                            self.closed = Some(frame.map_or(1005, |frame| frame.code.into()));
+                            // Completes the closing handshake.
+                            let _ = socket.flush();
+                        }
+                        Ok(_) => {}
+                        Err(tungstenite::Error::Io(error)) if error.kind() == ErrorKind::WouldBlock => break,
+                        Err(_) => self.closed = Some(1006),
+                    }
+                }
+                socket.get_ref().set_nonblocking(false).expect("a socket");
+            }
+        }
+        messages
+    }
+
+    /// The close code, once the service has closed the socket.
+    pub const fn closed(&self) -> Option<u16> {
+        self.closed
     }
 
     /// Sends a text of the user.

@@ -52,6 +52,8 @@ pub const PHONE_WRONG_MESSAGES_MAX: u32 = 250;
 pub const PHONE_AHEAD_MS: i64 = 10_000;
 /// How often the carrier is asked (by a mark) what it has played.
 pub const PHONE_MARK_MS: i64 = 1_000;
+/// The same for a browser, which answers cheaply: what was heard is known this exactly.
+pub const BROWSER_MARK_MS: i64 = 100;
 /// A line without a confirming mark counts as played this long after the end of its audio.
 pub const PHONE_MARK_LATE_MS: i64 = 2_000;
 /// Time for playing the remaining speech after a conversation. The lease is not extended during it.

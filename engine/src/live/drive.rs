@@ -61,6 +61,8 @@ pub(super) struct Drive<'a> {
     growth: Growth,
     /// The number of transcript rows sent to the peer.
     sent_rows: usize,
+    /// The rows that were cut since the peer was told last.
+    cut_rows: Vec<usize>,
     /// The number of transcript rows stored in their current form.
     saved_rows: usize,
     /// When the lease is extended next.
@@ -95,7 +97,7 @@ impl<'a> Drive<'a> {
                 silence_ms: Some(session.silence_ms),
                 ..ConversationLimits::default()
             },
-            is_spoken: session.on_phone,
+            is_spoken: session.is_spoken,
             apology: session.apology(),
             filler: assistant.speech.filler.clone(),
         });
@@ -110,6 +112,7 @@ impl<'a> Drive<'a> {
             spent: Cost::default(),
             growth: session.admission.growth(),
             sent_rows: 0,
+            cut_rows: Vec::new(),
             saved_rows: 0,
             extend_lease_at_ms: now_ms + LIVE_LEASE_EXTEND_MS,
             check_leg_at_ms: if session.on_phone { now_ms + PHONE_LEG_CHECK_MS } else { i64::MAX },
@@ -214,6 +217,12 @@ impl<'a> Drive<'a> {
 
     /// Sends new transcript rows to the peer. A closed connection counts as a hang-up.
     async fn send_rows(&mut self, peer: &mut dyn Peer) {
+        for row in std::mem::take(&mut self.cut_rows) {
+            if let Some(row) = self.conversation.transcript().get(row).filter(|row| row.interrupted) {
+                // If the connection is closed, the next row or event says so.
+                let _ = peer.cut_row(row).await;
+            }
+        }
         while let Some(row) = self.conversation.transcript().get(self.sent_rows) {
             self.sent_rows += 1;
             if peer.send_row(row).await.is_err() {
@@ -270,7 +279,8 @@ impl<'a> Drive<'a> {
     /// Drops the question whose answer is awaited; its cost counts, because the provider has the request.
     fn forget_question(&mut self) {
         if self.thinking.take().is_some() {
-            let turn = turn_of(self.session, self.conversation.history(), self.conversation.assistant_turn().seed);
+            let turn =
+                turn_of(self.session, self.conversation.history(), self.conversation.assistant_turn().seed);
             self.spent.add(cost_of_dropped(self.session.assistant.model(), &turn));
         }
     }
@@ -386,6 +396,14 @@ impl<'a> Drive<'a> {
             PeerEvent::ProbablySaid(ref text) => self.think_early(text.clone()),
             PeerEvent::WentOn => self.forget_early(),
             _ => {}
+        }
+        self.settle(at_ms, event);
+    }
+
+    /// Passes an event on, and remembers which row it cuts.
+    fn settle(&mut self, at_ms: i64, event: PeerEvent) {
+        if matches!(event, PeerEvent::Interrupted { .. }) {
+            self.cut_rows.extend(self.conversation.first_open_line());
         }
         self.conversation.handle(at_ms, event.into_input());
     }

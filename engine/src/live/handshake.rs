@@ -7,6 +7,7 @@ use serde_json::json;
 
 use super::admission::{Admission, Starter, admit, no_room};
 use super::assistants::{self, Lookup};
+use super::browser_line::BrowserLine;
 use super::call_journal;
 use super::session::LiveSession;
 use crate::base::error::{Code, Error};
@@ -15,7 +16,9 @@ use crate::base::limits::{LIVE_COST_MICROUSD_MAX, LIVE_SILENCE_MS};
 use crate::base::response::{error_response, method_not_allowed};
 use crate::base::time::Timestamp;
 use crate::live::lease::JobLease;
+use crate::live::telephony::phone_socket::PhoneMedia;
 use crate::live::telephony::{self, Route};
+use crate::live::voice_of_call::voice_of;
 use crate::models::{AssistantInUse, RULES_MODEL};
 use crate::ports::statement::Statement;
 use crate::ports::{DatabaseError, Incoming};
@@ -102,6 +105,7 @@ fn select_used(token: &TestToken) -> Statement {
 
 async fn check(services: &Services, incoming: &Incoming, now_ms: i64) -> Result<(), Fault> {
     let token = token(services, incoming, now_ms)?;
+    Audio::of(incoming)?;
     let rows = services.ports().database.read(vec![select_used(&token)]).await?;
     match rows.first() {
         Some(rows) if !rows.is_empty() => Err(token_used().into()),
@@ -109,9 +113,54 @@ async fn check(services: &Services, incoming: &Incoming, now_ms: i64) -> Result<
     }
 }
 
+/// What a client can do with audio, as the address of its socket says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Audio {
+    /// It writes.
+    None,
+    /// It has a person, who understands speech.
+    Speech,
+    /// It has a program, which also understands the tone code.
+    Tone,
+}
+
+impl Audio {
+    fn of(incoming: &Incoming) -> Result<Self, Error> {
+        let query = incoming.request.uri().query().unwrap_or_default();
+        let named = form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == "audio");
+        match named.as_ref().map(|(_, value)| value.as_ref()) {
+            None => Ok(Self::None),
+            Some("speech") => Ok(Self::Speech),
+            Some("tone") => Ok(Self::Tone),
+            Some(_) => {
+                let message = "is `speech`, or `tone` for a client that understands the voice builtin/tone; leave it out to write";
+                Err(Error::field("audio", message))
+            }
+        }
+    }
+
+    /// Whether the service speaks with this assistant's voice. Otherwise the conversation is written.
+    fn has_voice(self, services: &Services, assistant: &AssistantInUse) -> bool {
+        let is_understood = match self {
+            Self::None => false,
+            Self::Speech => assistant.voice != TONE,
+            Self::Tone => true,
+        };
+        let speech = &services.config().speech;
+        is_understood && speech.transcriber_of(&assistant.voice, &assistant.transcriber).is_ok()
+    }
+}
+
 async fn open(services: &Services, incoming: &Incoming) -> Result<LiveSession, Fault> {
-    let token = token(services, incoming, services.ports().clock.now_ms())?;
-    let opened = retry_stale(|| open_call(services, &token)).await?.ok_or_else(no_room)?;
+    let now_ms = services.ports().clock.now_ms();
+    let token = token(services, incoming, now_ms)?;
+    let audio = Audio::of(incoming)?;
+    let opened = retry_stale(|| open_call(services, &token, audio)).await?.ok_or_else(no_room)?;
+    let assistant = &opened.assistant;
+    let media = opened.is_spoken.then(|| {
+        let line = BrowserLine::new(now_ms, token.max_duration_seconds, assistant.language.clone());
+        PhoneMedia::browser(line, |rate| voice_of(&services.config().speech, assistant, rate))
+    });
     Ok(LiveSession {
         services: services.clone(),
         call: opened.call,
@@ -122,7 +171,8 @@ async fn open(services: &Services, incoming: &Incoming) -> Result<LiveSession, F
         silence_ms: LIVE_SILENCE_MS,
         max_cost_microusd: opened.max_cost_microusd,
         on_phone: false,
-        phone_media: Mutex::new(None),
+        is_spoken: opened.is_spoken,
+        media: Mutex::new(media),
         admission: opened.admission,
     })
 }
@@ -132,12 +182,13 @@ struct Opened {
     lease: JobLease,
     assistant: Arc<AssistantInUse>,
     max_cost_microusd: i64,
+    is_spoken: bool,
     admission: Admission,
 }
 
 /// Reads the conversation's configuration, then opens the call and uses up the token in one batch. `None`: there is no
 /// room for it now.
-async fn open_call(services: &Services, token: &TestToken) -> Result<Option<Opened>, Fault> {
+async fn open_call(services: &Services, token: &TestToken, audio: Audio) -> Result<Option<Opened>, Fault> {
     let Some(mut admission) = admit(services, &token.workspace_id, Starter::Browser) else {
         return Ok(None);
     };
@@ -161,7 +212,10 @@ async fn open_call(services: &Services, token: &TestToken) -> Result<Option<Open
     };
     let budget = Budget::read(Some(&spending))?;
     budget.check(assistant.model != RULES_MODEL)?;
-    let wanted = spending::wanted_by_models(services, &assistant.model, TONE);
+    let is_spoken = audio.has_voice(services, &assistant);
+    // In a written conversation no voice is asked.
+    let voice = if is_spoken { &assistant.voice } else { TONE };
+    let wanted = spending::wanted_by_models(services, &assistant.model, voice);
     // Free conversations start whatever is left.
     let reservation = if wanted > 0 { budget.reserve(wanted)? } else { None };
     let subscribers = Subscribers::read(&subscribers)?;
@@ -213,5 +267,5 @@ async fn open_call(services: &Services, token: &TestToken) -> Result<Option<Open
         Err(error) => return Err(error.into()),
     }
     let max_cost_microusd = reservation.map_or(LIVE_COST_MICROUSD_MAX, |one| one.models_microusd);
-    Ok(Some(Opened { call, lease, assistant, max_cost_microusd, admission }))
+    Ok(Some(Opened { call, lease, assistant, max_cost_microusd, is_spoken, admission }))
 }

@@ -1,8 +1,8 @@
 //! The messages on the socket: one JSON object per text message, distinguished by `type`.
 //!
 //! From the client: `{"type": "user_text", "text": "…"}`, `{"type": "heard", "index": 2, "chars": 17}`,
-//! `{"type": "hang_up"}`.
-//! To the client: [`ServerMessage`]. Binary messages are reserved for speech.
+//! `{"type": "played", "mark": 3}`, `{"type": "hang_up"}`.
+//! To the client: [`ServerMessage`]. Binary messages are audio, in both directions ([`AudioFormat`]).
 use serde::Serialize;
 use serde_json::Value;
 
@@ -12,6 +12,8 @@ use crate::base::json::{self, JsonError};
 use crate::base::limits::LIVE_TEXT_CHARS_MAX;
 use crate::conversation::transcript::{TranscriptRole, TranscriptRow};
 use crate::conversation::{EndedReason, TEXT_BYTES_MAX};
+use crate::speech::audio::{FRAME_MS, Rate};
+use crate::speech::turn_times::TurnTimes;
 use crate::storage::calls::Call;
 
 /// A message from the client.
@@ -26,8 +28,28 @@ pub enum ClientMessage {
         /// How many characters of it were heard.
         chars: usize,
     },
+    /// The client has played all audio before this mark.
+    Played(u64),
     /// The user hangs up.
     HangUp,
+}
+
+/// The audio of both directions: binary messages with samples, mono.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct AudioFormat {
+    /// Signed 16-bit samples, the lower byte first.
+    encoding: &'static str,
+    /// Samples per second.
+    rate: u32,
+    /// How much audio a message of the service has. The client's may have any whole number of samples.
+    frame_ms: i64,
+}
+
+impl AudioFormat {
+    /// The format with this rate.
+    pub const fn of(rate: Rate) -> Self {
+        Self { encoding: "pcm_s16le", rate: rate.hz(), frame_ms: FRAME_MS }
+    }
 }
 
 /// A message from the service.
@@ -42,6 +64,15 @@ pub enum ServerMessage<'a> {
         max_duration_seconds: u16,
         /// The assistant's language (BCP 47), for a client that speaks; may be empty.
         language: &'a str,
+        /// The format of the audio; null in a written conversation.
+        audio: Option<AudioFormat>,
+    },
+    /// What the user said or typed, in a conversation with audio.
+    UserText {
+        /// The index of the transcript row.
+        index: usize,
+        /// The text.
+        text: &'a str,
     },
     /// The assistant said something.
     AssistantText {
@@ -50,6 +81,28 @@ pub enum ServerMessage<'a> {
         /// The text.
         text: &'a str,
     },
+    /// An assistant's line was cut.
+    LineCut {
+        /// The index of its transcript row.
+        index: usize,
+        /// What was heard of it.
+        heard: &'a str,
+    },
+    /// The user has begun to hear the answer.
+    Turn {
+        /// How long after the end of the user's speech.
+        latency_ms: i64,
+        /// When each step was done.
+        #[serde(flatten)]
+        times: TurnTimes,
+    },
+    /// Return this number as `played` when all earlier audio has been played.
+    Mark {
+        /// The number.
+        mark: u64,
+    },
+    /// Discard all audio that has not been played, with its marks.
+    Clear,
     /// The assistant calls a tool.
     ToolCall {
         /// The index of the transcript row.
@@ -126,8 +179,8 @@ pub fn of_row(row: &TranscriptRow) -> Option<ServerMessage<'_>> {
 
 /// Parses a client's message; the error says how to correct it.
 pub fn read(text: &str) -> Result<ClientMessage, String> {
-    const FORMS: &str = "Send {\"type\": \"user_text\", \"text\": \"…\"}, {\"type\": \"heard\", \"index\": 2, \"chars\": 17} \
-        or {\"type\": \"hang_up\"}.";
+    const FORMS: &str = "Send {\"type\": \"user_text\", \"text\": \"…\"}, {\"type\": \"heard\", \"index\": 2, \"chars\": 17}, \
+        {\"type\": \"played\", \"mark\": 3} or {\"type\": \"hang_up\"}.";
     let value = json::read(text.as_bytes()).map_err(|error| match error {
         JsonError::Unreadable { message } => format!("The message is not valid JSON: {message} {FORMS}"),
         JsonError::Refused { field, message } => format!("{field} {message}. {FORMS}"),
@@ -144,6 +197,10 @@ pub fn read(text: &str) -> Result<ClientMessage, String> {
         "heard" => ClientMessage::Heard {
             index: whole_number("index", fields.remove("index"))?,
             chars: whole_number("chars", fields.remove("chars"))?,
+        },
+        "played" => match fields.remove("mark").as_ref().and_then(Value::as_u64) {
+            Some(mark) => ClientMessage::Played(mark),
+            None => return Err("`played` requires `mark`, the number of a mark.".to_owned()),
         },
         "hang_up" => ClientMessage::HangUp,
         other => return Err(format!("There is no message of type `{}`. {FORMS}", shortened(other))),
@@ -188,6 +245,7 @@ mod tests {
         assert_eq!(read(r#"{"type":"hang_up"}"#), Ok(ClientMessage::HangUp));
         let heard = read(r#"{"type": "heard", "index": 2, "chars": 0}"#);
         assert_eq!(heard, Ok(ClientMessage::Heard { index: 2, chars: 0 }));
+        assert_eq!(read(r#"{"type": "played", "mark": 3}"#), Ok(ClientMessage::Played(3)));
         let longest = "ü".repeat(LIVE_TEXT_CHARS_MAX);
         assert!(read(&format!(r#"{{"type":"user_text","text":"{longest}"}}"#)).is_ok());
     }
@@ -212,6 +270,9 @@ mod tests {
             (r#"{"type": "heard", "index": 2, "chars": 1.5}"#, "requires `chars`"),
             (r#"{"type": "heard", "index": 2, "chars": 65537}"#, "from 0 to 65536"),
             (r#"{"type": "heard", "index": 2, "chars": 3, "text": "Hi"}"#, "`text` is not a field"),
+            (r#"{"type": "played"}"#, "requires `mark`"),
+            (r#"{"type": "played", "mark": -1}"#, "requires `mark`"),
+            (r#"{"type": "played", "mark": "3"}"#, "requires `mark`"),
             (r#"{"type": "hang_up", "text": "Hi"}"#, "`text` is not a field"),
             (r#"{"type": "hang_up", "type": "hang_up"}"#, "type"),
             (&long, "more than 4000"),

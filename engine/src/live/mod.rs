@@ -1,4 +1,4 @@
-//! Live conversations: a user talks to an assistant over a text WebSocket or a telephone.
+//! Live conversations: a user talks to an assistant over a browser's WebSocket, written or aloud, or a telephone.
 //!
 //! `handshake` opens the call of a WebSocket request, `session` runs the conversation, `message` has the wire
 //! format, `call_journal` stores the progress in case the process dies. `end_call` ends every call; `jobs::live_call` ends
@@ -16,11 +16,14 @@
 pub(crate) mod admission;
 pub(crate) mod asking;
 pub(crate) mod assistants;
+mod browser_line;
 pub(crate) mod call_journal;
+mod client_rules;
 mod drive;
 pub(crate) mod end_call;
 pub(crate) mod handshake;
 pub(crate) mod lease;
+mod line;
 pub(crate) mod message;
 mod message_rate;
 pub(crate) mod page;
@@ -37,6 +40,8 @@ pub use session::LiveSession;
 
 /// The page for talking to an assistant.
 pub const PAGE_PATH: &str = "/voice-test";
+/// The script of the page's audio.
+pub const WORKLETS_PATH: &str = "/voice-test/audio.js";
 /// The WebSocket of the page.
 pub const SOCKET_PATH: &str = "/voice-test/socket";
 

@@ -1,5 +1,5 @@
-//! `/voice-test`: a page for talking to an assistant, aloud or by text. Its speech is the browser's own: the socket carries
-//! text alone. The page is static: its script reads the token from the address and
+//! `/voice-test`: a page for talking to an assistant, aloud or by text. The assistant speaks with its own voice, over the
+//! socket, or, where it has none, with the browser's. The page is static: its script reads the token from the address and
 //! uses it only when the button is pressed.
 use std::sync::LazyLock;
 
@@ -13,15 +13,21 @@ use super::socket_origin;
 use crate::config::Config;
 
 const STYLE: &str = include_str!("page/page.css");
-/// One script: the browser's voice and ear, the line of time, and the page that uses them.
-const SCRIPT: &str =
-    concat!(include_str!("page/speech.js"), include_str!("page/trace.js"), include_str!("page/page.js"));
+/// One script: the browser's voice and ear, the assistant's voice, the line of time, and the page that uses them.
+const SCRIPT: &str = concat!(
+    include_str!("page/speech.js"),
+    include_str!("page/line.js"),
+    include_str!("page/trace.js"),
+    include_str!("page/page.js")
+);
+/// What runs on the browser's audio thread, which loads it from an address of its own.
+const WORKLETS: &str = include_str!("page/worklets.js");
 const BODY: &str = include_str!("page/page.html");
 
 static PAGE: LazyLock<String> =
     LazyLock::new(|| BODY.replace("/*style*/", STYLE).replace("/*script*/", SCRIPT));
 
-/// The page. It loads nothing from elsewhere and runs only its own inline script.
+/// The page. It loads nothing from elsewhere and runs only its own scripts.
 pub fn response(config: &Config) -> Response<Bytes> {
     let mut response = Response::new(Bytes::from_static(PAGE.as_bytes()));
     let headers = response.headers_mut();
@@ -36,7 +42,17 @@ pub fn response(config: &Config) -> Response<Bytes> {
     response
 }
 
-/// Not every browser includes the page's own WebSocket in `'self'`, so its URL is listed as well.
+/// The script of the audio thread.
+pub fn worklets() -> Response<Bytes> {
+    let mut response = Response::new(Bytes::from_static(WORKLETS.as_bytes()));
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/javascript; charset=utf-8"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert("x-robots-tag", HeaderValue::from_static("noindex"));
+    response
+}
+
+/// `'self'` is for [`worklets`]; the service has no other script. Not every browser includes the page's own WebSocket in `'self'`, so its URL is listed as well.
 fn policy(base_url: &str) -> String {
     let own = socket_origin(base_url);
     let own = own.split_once("://").map_or("", |(scheme, rest)| {
@@ -44,7 +60,7 @@ fn policy(base_url: &str) -> String {
         &own[..scheme.len() + "://".len() + host.len()]
     });
     format!(
-        "default-src 'none'; script-src '{}'; style-src '{}'; connect-src 'self' {own}; base-uri 'none'; \
+        "default-src 'none'; script-src '{}' 'self'; style-src '{}'; connect-src 'self' {own}; base-uri 'none'; \
          form-action 'none'; frame-ancestors 'none'",
         hash(SCRIPT),
         hash(STYLE)

@@ -24,6 +24,11 @@ pub trait Peer: Movable {
     /// Reports a new transcript row.
     fn send_row<'a>(&'a mut self, row: &'a TranscriptRow) -> BoxFuture<'a, Result<(), Gone>>;
 
+    /// Reports that a row of the assistant was cut, and what was heard of it. A client that speaks the lines itself knows.
+    fn cut_row<'a>(&'a mut self, _row: &'a TranscriptRow) -> BoxFuture<'a, Result<(), Gone>> {
+        Box::pin(async { Ok(()) })
+    }
+
     /// How much of each line being spoken was heard by `at_ms`, in thousandths, in the order of the lines. Empty if
     /// nothing is being spoken.
     fn heard_permille(&self, at_ms: i64) -> Vec<u32>;

@@ -30,9 +30,11 @@ pub struct LiveSession {
     pub(crate) max_cost_microusd: i64,
     /// Whether the call uses a carrier.
     pub(crate) on_phone: bool,
-    /// The carrier's codec and the voice; `None` for a text client. Never locked: a voice cannot be shared between threads,
-    /// and the rest of a session is.
-    pub(crate) phone_media: Mutex<Option<PhoneMedia>>,
+    /// Whether the service speaks the assistant's lines.
+    pub(crate) is_spoken: bool,
+    /// The line and the voice; `None` for a text client. Never locked: a voice cannot be shared between threads, and the
+    /// rest of a session is.
+    pub(crate) media: Mutex<Option<PhoneMedia>>,
     pub(crate) admission: Admission,
 }
 
@@ -47,7 +49,7 @@ impl LiveSession {
     pub async fn run(mut self, socket: &mut dyn Socket) -> Option<String> {
         let services = self.services.clone();
         let clock = services.ports().clock.clone();
-        let media = self.phone_media.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+        let media = self.media.get_mut().unwrap_or_else(PoisonError::into_inner).take();
         match media {
             None => {
                 let seconds = u16::try_from(self.max_duration_ms / 1_000).unwrap_or(u16::MAX);
@@ -67,9 +69,9 @@ impl LiveSession {
         self.run(&mut NoSocket).await
     }
 
-    /// What the assistant says if its model fails: a telephone cannot show an error.
+    /// What the assistant says if its model fails: who listens sees no error.
     pub(super) fn apology(&self) -> String {
-        match self.on_phone {
+        match self.is_spoken {
             true => self.services.config().apology.clone(),
             false => String::new(),
         }

@@ -67,6 +67,8 @@ pub struct Player {
     playback: Playback,
     must_clear: bool,
     is_paused: bool,
+    /// How often a mark is requested.
+    mark_ms: i64,
     /// Audio sent since the last mark.
     unmarked_ms: i64,
     /// When audio was last sent, or a mark last returned.
@@ -96,6 +98,7 @@ impl Player {
             playback: Playback::default(),
             must_clear: false,
             is_paused: false,
+            mark_ms: PHONE_MARK_MS,
             unmarked_ms: 0,
             progress_at_ms: 0,
             send_at_ms: None,
@@ -103,6 +106,11 @@ impl Player {
             recorded: VecDeque::new(),
             is_recorded,
         }
+    }
+
+    /// Requests a mark after this much audio: more of them say more exactly what was heard.
+    pub const fn mark_every(&mut self, ms: i64) {
+        self.mark_ms = ms;
     }
 
     /// Adds a line after the others. Lines get their audio in this order.
@@ -217,7 +225,7 @@ impl Player {
             return Some(PlayerOutput::Clear);
         }
         let waiting = if self.is_paused { 0 } else { self.unheard.len().saturating_sub(self.sent) };
-        if self.unmarked_ms > 0 && (self.unmarked_ms >= PHONE_MARK_MS || waiting == 0) {
+        if self.unmarked_ms > 0 && (self.unmarked_ms >= self.mark_ms || waiting == 0) {
             return Some(PlayerOutput::Mark(self.mark_sent(now_ms)));
         }
         if waiting == 0 {

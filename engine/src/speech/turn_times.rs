@@ -72,6 +72,12 @@ impl TurnClock {
         self.answer = Answer::Line;
     }
 
+    /// The latest turn.
+    #[must_use]
+    pub fn last_turn(&self) -> Option<TurnTimes> {
+        self.turns.back().copied()
+    }
+
     /// The model has answered.
     pub fn model_answered(&mut self, now_ms: i64) {
         if let Some(turn) = self.turns.back_mut() {

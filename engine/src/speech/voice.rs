@@ -131,6 +131,13 @@ impl Voice {
         }
     }
 
+    /// The same for a line that returns a mark after each piece of this length.
+    #[must_use]
+    pub const fn with_marks_every(mut self, ms: i64) -> Self {
+        self.player.mark_every(ms);
+        self
+    }
+
     /// The tone code in both directions.
     #[must_use]
     pub fn tone(rate: Rate, turn_taking: TurnTaking, is_recorded: bool) -> Self {

@@ -27,6 +27,7 @@ mod keys;
 mod knowledge;
 mod lists;
 mod live;
+mod live_audio;
 mod mcp;
 mod mcp_batches;
 mod mcp_tool_list;

@@ -23,6 +23,7 @@ pub(crate) async fn respond(api: &Api, incoming: &Incoming, request_id: &Request
         }
         "/docs" => Some(document(docs::page, api.interfaces().docs(), request_id)),
         live::PAGE_PATH => Some(live::page::response(services.config())),
+        live::WORKLETS_PATH => Some(live::page::worklets()),
         _ => None,
     };
     if let Some(response) = open {

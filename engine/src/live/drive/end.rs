@@ -59,8 +59,9 @@ impl Drive<'_> {
             peer.finish().await
         };
         for (at_ms, event) in events {
-            self.conversation.handle(at_ms, event.into_input());
+            self.settle(at_ms, event);
         }
+        self.send_rows(peer).await;
         self.count_speech(peer);
     }
 

@@ -67,7 +67,7 @@ struct Opened {
 impl Opened {
     fn session(self, services: &Services, carrier: &dyn Carrier) -> LiveSession {
         let voice = |rate| voice_of(&services.config().speech, &self.assistant, rate);
-        let phone_media = Mutex::new(Some(PhoneMedia::new(carrier.media_codec(), voice)));
+        let media = Mutex::new(Some(PhoneMedia::new(carrier.media_codec(), voice)));
         LiveSession {
             services: services.clone(),
             call: self.call,
@@ -78,7 +78,8 @@ impl Opened {
             silence_ms: PHONE_SILENCE_MS,
             max_cost_microusd: self.max_cost_microusd,
             on_phone: true,
-            phone_media,
+            is_spoken: true,
+            media,
             admission: self.admission,
         }
     }

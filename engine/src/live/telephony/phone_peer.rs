@@ -21,6 +21,10 @@ pub enum PhoneInput {
     Unreadable,
     /// A message from the carrier that exceeds the size limit.
     TooLarge,
+    /// The user typed a text, on a line that has a keyboard. It interrupts the assistant as speech does.
+    Typed(String),
+    /// The conversation must end: the other end breaks its rules, or the service stops.
+    End(PeerEvent),
     /// The model has answered.
     Answered,
     /// Speech of the assistant, to play after its earlier speech.
@@ -57,9 +61,10 @@ pub struct PhonePeer {
     /// Received samples. They are summed because a message may contain a fraction of a millisecond.
     samples: i64,
     wrong_messages: u32,
+    /// Whose fault it is if the stream is not one.
+    fault: CallFault,
 }
 
-const LOST: PeerEvent = PeerEvent::Stop { reason: EndedReason::MediaLost, fault: CallFault::Carrier };
 const STOPPING: PeerEvent = PeerEvent::Stop { reason: EndedReason::Aborted, fault: CallFault::Platform };
 
 impl PhonePeer {
@@ -78,7 +83,15 @@ impl PhonePeer {
             started_at_ms: None,
             samples: 0,
             wrong_messages: 0,
+            fault: CallFault::Carrier,
         }
+    }
+
+    /// The same with somebody else at fault if the stream breaks its rules.
+    #[must_use]
+    pub const fn with_fault(mut self, fault: CallFault) -> Self {
+        self.fault = fault;
+        self
     }
 
     /// Handles an input at `now_ms`. Inputs after the end are ignored.
@@ -89,7 +102,13 @@ impl PhonePeer {
         match input {
             PhoneInput::Media(event) => self.media(now_ms, event),
             PhoneInput::Unreadable => self.wrong_message(),
-            PhoneInput::TooLarge => self.ended = Some(LOST),
+            PhoneInput::TooLarge => self.ended = Some(self.lost()),
+            PhoneInput::Typed(text) => {
+                self.voice.key_pressed(now_ms);
+                self.take_voice_events();
+                self.events.push_back(PeerEvent::Said { text, duration_ms: 0 });
+            }
+            PhoneInput::End(end) => self.ended = Some(end),
             PhoneInput::Answered => self.voice.model_answered(now_ms),
             PhoneInput::Say(text) => self.voice.say(now_ms, &text),
             PhoneInput::Arrived(party, id, arrival) => self.voice.arrived(now_ms, party, id, arrival),
@@ -183,6 +202,12 @@ impl PhonePeer {
         self.voice.turns()
     }
 
+    /// The caller's latest turn.
+    #[must_use]
+    pub fn last_turn(&self) -> Option<TurnTimes> {
+        self.voice.last_turn()
+    }
+
     /// The failures of speech providers since the last call.
     pub fn take_failures(&mut self) -> Vec<SpeechFailure> {
         std::mem::take(&mut self.failures)
@@ -216,7 +241,7 @@ impl PhonePeer {
         let burst = |at_ms: i64| audio_ms > (now_ms - at_ms).saturating_add(PHONE_BURST_MS);
         if self.started_at_ms.is_none_or(burst) {
             // Telephones send in real time; faster audio is a protocol error.
-            self.ended = Some(LOST);
+            self.ended = Some(self.lost());
             return;
         }
         self.voice.hear(now_ms, samples);
@@ -258,8 +283,12 @@ impl PhonePeer {
     fn wrong_message(&mut self) {
         self.wrong_messages += 1;
         if self.wrong_messages >= PHONE_WRONG_MESSAGES_MAX {
-            self.ended = Some(LOST);
+            self.ended = Some(self.lost());
         }
+    }
+
+    const fn lost(&self) -> PeerEvent {
+        PeerEvent::Stop { reason: EndedReason::MediaLost, fault: self.fault }
     }
 }
 

@@ -1,35 +1,45 @@
-//! A telephone call's media socket: connects a [`PhonePeer`] to the socket and converts messages with the carrier's
-//! [`MediaCodec`].
+//! The socket of a conversation with audio, a carrier's or a browser's: connects a [`PhonePeer`] to the socket and converts
+//! messages with the [`Line`].
 use std::pin::pin;
 
 use futures_util::future::{Either, select};
 
 use crate::base::ids::CallId;
-use crate::base::limits::{PHONE_FINAL_PLAYBACK_MS, PHONE_START_MS};
-use crate::carriers::MediaCodec;
-use crate::conversation::EndedReason;
+use crate::base::limits::{BROWSER_MARK_MS, PHONE_FINAL_PLAYBACK_MS, PHONE_START_MS};
+use crate::carriers::{MediaCodec, MediaEvent};
 use crate::conversation::transcript::{TranscriptRole, TranscriptRow};
+use crate::conversation::{CallFault, EndedReason};
+use crate::live::browser_line::BrowserLine;
+use crate::live::line::{CarrierLine, Farewell, Line, LineRead};
 use crate::live::peer::{Peer, PeerEvent};
 use crate::live::speech_exchanges::SpeechExchanges;
 use crate::live::telephony::phone_peer::{PhoneInput, PhoneOutput, PhonePeer};
-use crate::ports::{BoxFuture, Clock, Gone, Received, Socket};
+use crate::ports::{BoxFuture, Clock, Gone, Socket, SocketMessage};
 use crate::speech::audio::Rate;
 use crate::speech::exchange::SpeechFailure;
 use crate::speech::turn_times::TurnTimes;
 use crate::speech::voice::Voice;
 use crate::storage::calls::Call;
 
-/// A codec and a voice before their socket is open.
+/// A line and a voice before their socket is open.
 pub struct PhoneMedia {
-    codec: Box<dyn MediaCodec>,
+    line: Box<dyn Line>,
     peer: PhonePeer,
 }
 
 impl PhoneMedia {
     /// With the carrier's codec; `voice` makes the voice for its rate.
     pub fn new(codec: Box<dyn MediaCodec>, voice: impl FnOnce(Rate) -> Voice) -> Self {
-        let rate = codec.format().rate;
-        Self { codec, peer: PhonePeer::new(rate, voice(rate)) }
+        let line = Box::new(CarrierLine(codec));
+        let rate = line.rate();
+        Self { line, peer: PhonePeer::new(rate, voice(rate)) }
+    }
+
+    /// Of a browser.
+    pub(in crate::live) fn browser(line: BrowserLine, voice: impl FnOnce(Rate) -> Voice) -> Self {
+        let rate = line.rate();
+        let voice = voice(rate).with_marks_every(BROWSER_MARK_MS);
+        Self { line: Box::new(line), peer: PhonePeer::new(rate, voice).with_fault(CallFault::Caller) }
     }
 
     /// The peer on this socket. `exchanges` reach the providers of the voice.
@@ -39,17 +49,19 @@ impl PhoneMedia {
         clock: &'a dyn Clock,
         exchanges: SpeechExchanges<'a>,
     ) -> PhoneSocket<'a> {
-        PhoneSocket { socket, clock, exchanges, codec: self.codec, peer: self.peer }
+        PhoneSocket { socket, clock, exchanges, line: self.line, peer: self.peer, turn_told: None }
     }
 }
 
-/// The peer of a telephone call: the state machine and its socket.
+/// The peer of a conversation with audio: the state machine and its socket.
 pub struct PhoneSocket<'a> {
     socket: &'a mut dyn Socket,
     clock: &'a dyn Clock,
     exchanges: SpeechExchanges<'a>,
-    codec: Box<dyn MediaCodec>,
+    line: Box<dyn Line>,
     peer: PhonePeer,
+    /// The last turn whose times the line was told, by the time of its transcript.
+    turn_told: Option<i64>,
 }
 
 impl PhoneSocket<'_> {
@@ -67,18 +79,38 @@ impl PhoneSocket<'_> {
         }
         while let Some(output) = self.peer.poll_output(self.clock.now_ms()) {
             let message = match output {
-                PhoneOutput::Audio(frame) => self.codec.audio(&frame),
-                PhoneOutput::Mark(mark) => self.codec.mark(&mark.to_string()),
-                PhoneOutput::Clear => self.codec.clear(),
+                PhoneOutput::Audio(frame) => self.line.audio(&frame),
+                PhoneOutput::Mark(mark) => self.line.mark(mark),
+                PhoneOutput::Clear => self.line.clear(),
             };
-            // A connection that takes nothing any more was lost when it stopped, not when the host gave up.
-            let since_ms = self.clock.now_ms();
-            if self.socket.send(message).await.is_err() {
-                self.peer.handle(since_ms, PhoneInput::Gone);
-                return Err(Gone);
-            }
+            self.send(message).await?;
         }
         Ok(())
+    }
+
+    async fn send(&mut self, message: SocketMessage) -> Result<(), Gone> {
+        // A connection that takes nothing any more was lost when it stopped, not when the host gave up.
+        let since_ms = self.clock.now_ms();
+        if self.socket.send(message).await.is_err() {
+            self.peer.handle(since_ms, PhoneInput::Gone);
+            return Err(Gone);
+        }
+        Ok(())
+    }
+
+    /// Tells the line the times of the latest turn, once its answer is heard.
+    async fn tell_turn(&mut self) -> Result<(), Gone> {
+        let Some(turn) = self.peer.last_turn().filter(|turn| turn.heard_first_ms.is_some()) else {
+            return Ok(());
+        };
+        if self.turn_told == turn.transcript_ms {
+            return Ok(());
+        }
+        self.turn_told = turn.transcript_ms;
+        match self.line.turn(turn) {
+            Some(message) => self.send(message).await,
+            None => Ok(()),
+        }
     }
 
     /// Waits for one message from the carrier or a speech provider, until `until_ms` at most.
@@ -87,38 +119,28 @@ impl PhoneSocket<'_> {
             Either::Left((received, _)) => Ok(received),
             Either::Right((arrived, _)) => Err(arrived),
         };
-        let input = match next {
-            Err((party, id, arrival)) => PhoneInput::Arrived(party, id, arrival),
-            Ok(received) => match self.media_input(received) {
-                Some(input) => input,
-                None => return,
-            },
-        };
-        self.handle(input);
-    }
-
-    /// The input of what the carrier sent; `None` when it was handled, or nothing came.
-    fn media_input(&mut self, received: Received) -> Option<PhoneInput> {
-        Some(match received {
-            Received::Message(message) => match self.codec.read(message) {
-                Ok(events) => {
-                    events.into_iter().for_each(|event| self.handle(PhoneInput::Media(event)));
-                    return None;
+        match next {
+            Err((party, id, arrival)) => self.handle(PhoneInput::Arrived(party, id, arrival)),
+            Ok(received) => {
+                let LineRead { inputs, answer } = self.line.read(self.clock.now_ms(), received);
+                // The answer comes first: an input may end the conversation.
+                if let Some(answer) = answer
+                    && self.send(answer).await.is_err()
+                {
+                    return;
                 }
-                Err(_) => PhoneInput::Unreadable,
-            },
-            Received::TooLarge => PhoneInput::TooLarge,
-            Received::Nothing => return None,
-            Received::Stopping => PhoneInput::Stopping,
-            Received::Gone => PhoneInput::Gone,
-        })
+                inputs.into_iter().for_each(|input| self.handle(input));
+            }
+        }
     }
 
     async fn next(&mut self, until_ms: i64) -> PeerEvent {
         loop {
             self.handle(PhoneInput::Tick);
             // `poll_event` reports a closed socket.
-            let _ = self.flush().await;
+            if self.flush().await.is_ok() {
+                let _ = self.tell_turn().await;
+            }
             if let Some(event) = self.peer.poll_event() {
                 return event;
             }
@@ -130,7 +152,11 @@ impl PhoneSocket<'_> {
         }
     }
 
-    async fn started(&mut self) -> Result<(), PeerEvent> {
+    async fn started(&mut self, call: &Call) -> Result<(), PeerEvent> {
+        if let Some(message) = self.line.opened(self.clock.now_ms(), call) {
+            self.handle(PhoneInput::Media(MediaEvent::Started { carrier_call_id: None }));
+            return self.send(message).await.map_err(|Gone| PeerEvent::Gone);
+        }
         let until_ms = self.clock.now_ms() + PHONE_START_MS;
         loop {
             if let Some(end) = self.peer.ended() {
@@ -144,6 +170,14 @@ impl PhoneSocket<'_> {
             }
             self.receive(until_ms).await;
         }
+    }
+
+    async fn leave(&mut self, farewell: Farewell) {
+        for message in farewell.messages {
+            // An error means that the other end has disconnected, so it is ignored.
+            let _ = self.socket.send(message).await;
+        }
+        self.socket.close(farewell.code, farewell.reason).await;
     }
 
     /// Plays the remaining speech, but not beyond the lease.
@@ -170,8 +204,8 @@ impl PhoneSocket<'_> {
 }
 
 impl Peer for PhoneSocket<'_> {
-    fn open<'a>(&'a mut self, _: &'a Call) -> BoxFuture<'a, Result<(), PeerEvent>> {
-        Box::pin(self.started())
+    fn open<'a>(&'a mut self, call: &'a Call) -> BoxFuture<'a, Result<(), PeerEvent>> {
+        Box::pin(self.started(call))
     }
 
     fn next_event(&mut self, until_ms: i64) -> BoxFuture<'_, PeerEvent> {
@@ -183,7 +217,19 @@ impl Peer for PhoneSocket<'_> {
             if row.role == TranscriptRole::Assistant {
                 self.handle(PhoneInput::Say(row.text.clone()));
             }
+            if let Some(message) = self.line.row(row) {
+                self.send(message).await?;
+            }
             self.flush().await
+        })
+    }
+
+    fn cut_row<'a>(&'a mut self, row: &'a TranscriptRow) -> BoxFuture<'a, Result<(), Gone>> {
+        Box::pin(async move {
+            match self.line.row(row) {
+                Some(message) => self.send(message).await,
+                None => Ok(()),
+            }
         })
     }
 
@@ -215,12 +261,14 @@ impl Peer for PhoneSocket<'_> {
         Box::pin(self.play_remaining())
     }
 
-    fn end<'a>(&'a mut self, _: &'a CallId, _: EndedReason, _: i64) -> BoxFuture<'a, ()> {
-        self.socket.close(1000, "the call has ended")
+    fn end<'a>(&'a mut self, id: &'a CallId, reason: EndedReason, duration_ms: i64) -> BoxFuture<'a, ()> {
+        let farewell = self.line.ended(id, reason, duration_ms);
+        Box::pin(self.leave(farewell))
     }
 
     fn fail(&mut self) -> BoxFuture<'_, ()> {
-        self.socket.close(1011, "internal error")
+        let farewell = self.line.failed();
+        Box::pin(self.leave(farewell))
     }
 }
 
@@ -231,8 +279,8 @@ mod tests {
     use futures_util::FutureExt;
 
     use super::*;
-    use crate::carriers::{MediaError, MediaEvent, MediaFormat, MediaMessage};
-    use crate::ports::SocketMessage;
+    use crate::carriers::{MediaError, MediaFormat, MediaMessage};
+    use crate::ports::Received;
     use crate::speech::tone::MAX_CHARS;
     use crate::speech::voice::TurnTaking;
 

@@ -14,6 +14,12 @@ impl Voice {
         self.turn_clock.turns()
     }
 
+    /// The person's latest turn.
+    #[must_use]
+    pub fn last_turn(&self) -> Option<TurnTimes> {
+        self.turn_clock.last_turn()
+    }
+
     /// Looks whether the person began to hear the answer.
     pub(super) fn note_playback(&mut self, now_ms: i64) {
         let Some(line) = self.turn_clock.awaits_playback_of() else { return };

@@ -12,6 +12,8 @@ use crate::speech::audio::FRAME_MS;
 use crate::speech::tone::ToneEncoder;
 use crate::speech::voice::TurnTaking;
 
+const LOST: PeerEvent = PeerEvent::Stop { reason: EndedReason::MediaLost, fault: CallFault::Carrier };
+
 const RATE: Rate = Rate::Khz8;
 
 fn tone() -> Voice {

@@ -1,0 +1,119 @@
+//! A line with audio, as the conversation's socket uses it: a carrier's media socket, or a browser.
+use crate::base::ids::CallId;
+use crate::carriers::MediaCodec;
+use crate::conversation::EndedReason;
+use crate::conversation::transcript::TranscriptRow;
+use crate::live::telephony::phone_peer::PhoneInput;
+use crate::ports::sockets::Movable;
+use crate::ports::{Received, SocketMessage};
+use crate::speech::audio::Rate;
+use crate::speech::turn_times::TurnTimes;
+use crate::storage::calls::Call;
+
+/// What a received message means.
+#[derive(Debug, Default)]
+pub(in crate::live) struct LineRead {
+    /// The inputs of the machine, in order.
+    pub(in crate::live) inputs: Vec<PhoneInput>,
+    /// What is answered at once.
+    pub(in crate::live) answer: Option<SocketMessage>,
+}
+
+impl LineRead {
+    /// One input and no answer.
+    pub(in crate::live) fn of(input: PhoneInput) -> Self {
+        Self { inputs: vec![input], answer: None }
+    }
+}
+
+/// The last messages on a line, and how its socket is closed.
+pub(in crate::live) struct Farewell {
+    /// What is said before.
+    pub(in crate::live) messages: Vec<SocketMessage>,
+    /// The close code (RFC 6455, 7.4).
+    pub(in crate::live) code: u16,
+    /// Its reason.
+    pub(in crate::live) reason: &'static str,
+}
+
+/// The messages of one kind of line. Audio goes in whole frames of 20 ms at [`Line::rate`].
+///
+/// A telephone has nothing but audio; a browser also shows the conversation, so the other messages are empty by default.
+pub(in crate::live) trait Line: Movable {
+    /// The sample rate of both directions.
+    fn rate(&self) -> Rate;
+
+    /// What was received at `now_ms`.
+    fn read(&mut self, now_ms: i64, received: Received) -> LineRead;
+
+    /// A message with one frame to play.
+    fn audio(&mut self, frame: &[i16]) -> SocketMessage;
+
+    /// Requests a confirmation when all earlier audio has been played.
+    fn mark(&mut self, mark: u64) -> SocketMessage;
+
+    /// Discards audio that has not been played.
+    fn clear(&mut self) -> SocketMessage;
+
+    /// The first message. A line that has one is open at once; another says itself when its stream begins.
+    fn opened(&mut self, _now_ms: i64, _call: &Call) -> Option<SocketMessage> {
+        None
+    }
+
+    /// Reports a row of the transcript, or that one was cut.
+    fn row(&mut self, _row: &TranscriptRow) -> Option<SocketMessage> {
+        None
+    }
+
+    /// Reports how long an answer took, once it is heard.
+    fn turn(&mut self, _turn: TurnTimes) -> Option<SocketMessage> {
+        None
+    }
+
+    /// The end of the call.
+    fn ended(&mut self, _call_id: &CallId, _reason: EndedReason, _duration_ms: i64) -> Farewell {
+        Farewell { messages: Vec::new(), code: 1000, reason: "the call has ended" }
+    }
+
+    /// An internal error.
+    fn failed(&mut self) -> Farewell {
+        Farewell { messages: Vec::new(), code: 1011, reason: "internal error" }
+    }
+}
+
+/// A carrier's media socket.
+pub(in crate::live) struct CarrierLine(pub(in crate::live) Box<dyn MediaCodec>);
+
+impl Line for CarrierLine {
+    fn rate(&self) -> Rate {
+        self.0.format().rate
+    }
+
+    fn read(&mut self, _: i64, received: Received) -> LineRead {
+        LineRead::of(match received {
+            Received::Message(message) => match self.0.read(message) {
+                Ok(events) => {
+                    let inputs = events.into_iter().map(PhoneInput::Media).collect();
+                    return LineRead { inputs, answer: None };
+                }
+                Err(_) => PhoneInput::Unreadable,
+            },
+            Received::TooLarge => PhoneInput::TooLarge,
+            Received::Nothing => return LineRead::default(),
+            Received::Stopping => PhoneInput::Stopping,
+            Received::Gone => PhoneInput::Gone,
+        })
+    }
+
+    fn audio(&mut self, frame: &[i16]) -> SocketMessage {
+        self.0.audio(frame)
+    }
+
+    fn mark(&mut self, mark: u64) -> SocketMessage {
+        self.0.mark(&mark.to_string())
+    }
+
+    fn clear(&mut self) -> SocketMessage {
+        self.0.clear()
+    }
+}
