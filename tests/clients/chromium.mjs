@@ -8,11 +8,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 const PATIENCE_MS = 15_000;
 
-/** Starts Chromium, passes it to `use`, and ends it whatever happens. */
-export async function withChromium(use) {
+/** Starts Chromium, with more flags, passes it to `use`, and ends it whatever happens. */
+export async function withChromium(use, moreFlags = []) {
   const profile = await mkdtemp(join(tmpdir(), 'chromium-'));
   const flags = ['--headless=new', '--no-sandbox', '--disable-gpu', '--remote-debugging-port=0', '--use-fake-device-for-media-stream'];
-  const child = spawn(process.env.CHROMIUM ?? 'chromium', [...flags, `--user-data-dir=${profile}`, 'about:blank'], {
+  const child = spawn(process.env.CHROMIUM ?? 'chromium', [...flags, ...moreFlags, `--user-data-dir=${profile}`, 'about:blank'], {
     stdio: ['ignore', 'ignore', 'pipe'],
   });
   const gone = new Promise((resolve) => child.once('exit', resolve));

@@ -2,20 +2,11 @@
 // speaks, and speaks what the page hears. Everything behind it is real, down to the transcript over REST.
 // With SHOTS set to a folder, it also takes screenshots.
 import assert from 'node:assert/strict';
-import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 
 import { withChromium } from './chromium.mjs';
+import { pageTools } from './page-tools.mjs';
 
-const { SIDETONE_URL, SIDETONE_KEY, SHOTS } = process.env;
-
-async function api(method, path, body) {
-  const headers = { Authorization: `Bearer ${SIDETONE_KEY}`, 'Content-Type': 'application/json' };
-  const answer = await fetch(SIDETONE_URL + path, { method, headers, body: body && JSON.stringify(body) });
-  const text = await answer.text();
-  assert.ok(answer.ok, `${method} ${path}: ${text}`);
-  return text && JSON.parse(text);
-}
+const { api, link, text, press, shot, ended } = pageTools();
 
 const SPEECH = `
   window.uttered = [];
@@ -48,32 +39,6 @@ const assistant = await api('POST', '/assistants', {
 });
 await api('PUT', `/assistants/${assistant.id}/knowledge`, { knowledge_ids: [knowledge.id] });
 
-const link = async () => {
-  const { url } = await api('POST', `/assistants/${assistant.id}/test-token`, {});
-  const { pathname, search } = new URL(url);
-  return SIDETONE_URL + pathname + search;
-};
-const text = (id) => `document.getElementById(${JSON.stringify(id)}).innerText`;
-const press = (page, id) => page.run(`document.getElementById(${JSON.stringify(id)}).click()`);
-const shot = async (page, name) => {
-  if (!SHOTS) return;
-  for (const scheme of ['light', 'dark']) {
-    for (const width of [1000, 360]) {
-      await page.scheme(scheme);
-      await page.size(width, width === 360 ? 740 : 760);
-      await sleep(250);
-      await page.shot(join(SHOTS, `${name}-${scheme}-${width}.png`));
-    }
-  }
-};
-const ended = async (id) => {
-  for (let tries = 0; tries < 100; tries += 1, await sleep(100)) {
-    const call = await api('GET', `/calls/${id}`);
-    if (call.status === 'ended') return call;
-  }
-  throw new Error(`call ${id} did not end`);
-};
-
 /** Presses Talk and waits for the greeting. */
 async function talking(page) {
   await press(page, 'talk');
@@ -83,10 +48,11 @@ async function talking(page) {
 
 const checks = {
   async 'a spoken turn gets a spoken answer'(browser) {
-    const page = await browser.open(await link(), { first: SPEECH });
+    const page = await browser.open(await link(assistant.id), { first: SPEECH });
     assert.match(await page.run('document.body.innerText'), /may send audio to its vendor/);
     await shot(page, 'idle');
     const id = await talking(page);
+    assert.match(await page.run(text('notice')), /^Uses your browser's speech recognition/);
     assert.deepEqual(await page.run('[utteredIn, heardIn()]'), ['en-GB', 'en-GB']);
     assert.match(await page.run(text('left')), /^\d+:\d\d left$/);
     // Its own voice, recognised by the microphone, is not an interruption.
@@ -112,7 +78,7 @@ const checks = {
   },
 
   async 'speaking over a line cuts it'(browser) {
-    const page = await browser.open(await link(), { first: SPEECH });
+    const page = await browser.open(await link(assistant.id), { first: SPEECH });
     const id = await talking(page);
     await page.run('spoken()');
     await page.until('isSpeaking()');
@@ -134,7 +100,7 @@ const checks = {
   },
 
   async 'a denied microphone is explained, and typing works'(browser) {
-    const page = await browser.open(await link(), { first: SPEECH, microphone: 'denied' });
+    const page = await browser.open(await link(assistant.id), { first: SPEECH, microphone: 'denied' });
     await press(page, 'talk');
     await page.until(`${text('problem')}.includes('The microphone is blocked')`);
     await shot(page, 'denied');
@@ -142,17 +108,23 @@ const checks = {
   },
 
   async 'without the Web Speech API, the page says so, and typing works'(browser) {
-    const page = await browser.open(await link(), { first: SILENT });
-    assert.match(await page.run(text('problem')), /no speech recognition/);
+    const page = await browser.open(await link(assistant.id), { first: SILENT });
+    // Only the conversation says whether the assistant has a voice of its own.
+    await press(page, 'talk');
+    await page.until(`${text('problem')}.includes('no speech recognition')`);
     assert.equal(await page.run(`document.getElementById('talk').hidden`), true);
     await shot(page, 'no-speech');
-    await typed(page);
+    await asked(page);
   },
 };
 
 async function typed(page) {
   await press(page, 'type');
   await page.until(`${text('state')} === 'Connected'`);
+  await asked(page);
+}
+
+async function asked(page) {
   await page.run(`document.getElementById('text').value = 'When do you open on Saturday?'; document.getElementById('say').requestSubmit()`);
   await page.until(`/open at ten/.test(${text('lines')})`);
 }

@@ -12,7 +12,15 @@
   };
   // Beside the page, wherever the service is; the token stays in the query.
   const address = new URL("voice-test/socket" + location.search, new URL(".", location.href));
+  const script = new URL("voice-test/audio.js", new URL(".", location.href));
+  const NOTICE = {
+    service: "The assistant speaks with its own voice. Your microphone goes to this service and the assistant's speech recognition.",
+    browser: "Uses your browser's speech recognition, which may send audio to its vendor, and your browser's voices. Headphones work best.",
+  };
   const trace = newTrace(at("trace"));
+  // The browser's audio, and the assistant's voice on it.
+  let sound = null;
+  let voice = null;
   let socket = null;
   let live = false;
   let aloud = false;
@@ -64,7 +72,8 @@
     }
   };
   const said = (text) => {
-    line("user", "You", text);
+    // A service that speaks says itself what was said.
+    if (!voice) line("user", "You", text);
     send({ type: "user_text", text });
     if (aloud) at("speaking").textContent = "thinking";
   };
@@ -99,6 +108,29 @@
   });
 
   const tick = () => { at("left").textContent = clock(Math.max(0, endsAt - performance.now())) + " left"; };
+  const beginVoice = (rate) => {
+    at("notice").textContent = NOTICE.service;
+    voice = newLine(sound, microphone, rate, {
+      // A connection that takes no more loses audio instead of delaying it.
+      audio: (piece) => { if (live && socket.bufferedAmount < 64000) socket.send(piece); },
+      played: (mark) => send({ type: "played", mark }),
+      level: (level) => {
+        trace.voice(level);
+        if (!live) return;
+        if (level > 0.01) at("speaking").textContent = "speaking";
+        else if (at("speaking").textContent === "speaking") at("speaking").textContent = "listening";
+        at("hearing").textContent = trace.caller() ? "speaking" : "listening";
+      },
+    });
+  };
+  const beginSpeech = (name) => {
+    const lack = speechLacks();
+    if (sound) { sound.close(); sound = null; }
+    if (!aloud) return;
+    if (lack) { aloud = false; problem(lack); show("notice", false); return; }
+    at("notice").textContent = name === "builtin/browser" ? NOTICE.browser : "The voice " + name + " cannot be used here. " + NOTICE.browser;
+    ear.start();
+  };
   const begin = (message) => {
     live = true;
     startedAt = performance.now();
@@ -111,17 +143,19 @@
     ear.language = message.language;
     for (const id of ["left", "say", "end"]) show(id, true);
     show("type", false);
+    if (message.audio) beginVoice(message.audio.rate); else beginSpeech(message.call.voice);
     show("talk", !aloud && !speechLacks());
     at("talk").disabled = false;
     at("speaking").textContent = "listening";
     at("hearing").textContent = aloud ? "listening" : "typing";
-    if (aloud) ear.start(); else at("text").focus();
+    if (!aloud) at("text").focus();
     trace.run();
   };
   const over = (kind, word, text) => {
     live = false;
     clearInterval(ticking);
     ear.stop();
+    if (voice) { voice.clear(); voice.end(); }
     interim("");
     state(kind, word);
     status(text);
@@ -137,11 +171,20 @@
     assistant_text: (message) => {
       const row = line("assistant", "Assistant", message.text);
       rows.set(message.index, row);
+      if (voice) return;
       if (!aloud) { latency(row); return; }
       mouth.say(message.index, message.text);
       // The person is talking over it already.
       if (heardWords) mouth.cut();
     },
+    user_text: (message) => { line("user", "You", message.text); at("speaking").textContent = "thinking"; },
+    line_cut: (message) => { const row = rows.get(message.index); if (row) cutRow(row, message.heard); },
+    turn: (message) => {
+      const row = [...rows.values()].pop();
+      if (row) row.note("answered after " + (message.latency_ms / 1000).toFixed(1) + " s");
+    },
+    mark: (message) => { if (voice) voice.mark(message.mark); },
+    clear: () => { if (voice) voice.clear(); },
     tool_call: (message) => line("tool", "Tool call", message.name + " " + JSON.stringify(message.arguments)),
     tool_result: (message) => line("tool", message.is_error ? "Tool failed" : "Tool result", message.name + ": " + message.text),
     error: (message) => line("error", "Error", message.message),
@@ -161,11 +204,14 @@
     state("wait", "Connecting");
     for (const id of ["talk", "type"]) at(id).disabled = true;
     const url = new URL(address);
+    if (sound) url.searchParams.set("audio", "speech");
     url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
     let opened = false;
     socket = new WebSocket(url);
+    socket.binaryType = "arraybuffer";
     socket.addEventListener("open", () => { opened = true; });
     socket.addEventListener("message", (event) => {
+      if (typeof event.data !== "string") { if (voice) voice.play(event.data); return; }
       const message = JSON.parse(event.data);
       if (received[message.type]) received[message.type](message);
     });
@@ -182,16 +228,23 @@
     at("talk").disabled = true;
     try {
       if (!navigator.mediaDevices) throw new DOMException("", "SecurityError");
-      microphone = await navigator.mediaDevices.getUserMedia({ audio: { echoCancellation: true } });
+      microphone = await navigator.mediaDevices.getUserMedia({ audio: { channelCount: 1, echoCancellation: true, noiseSuppression: true, autoGainControl: true } });
     } catch (error) {
       const kind = { NotFoundError: "missing", SecurityError: "insecure" }[error.name] || "denied";
       problem(MICROPHONE[kind]);
       at("talk").disabled = false;
       return;
     }
-    trace.hear(microphone);
     aloud = true;
-    if (!socket) { connect(); return; }
+    for (const track of microphone.getTracks()) track.addEventListener("ended", () => { if (live) problem(MICROPHONE.missing); });
+    if (!socket) {
+      // Without it the browser's own voice remains.
+      try { if (!audioLacks()) sound = await newSound(script); } catch { sound = null; }
+      trace.hear(microphone, sound || undefined);
+      connect();
+      return;
+    }
+    trace.hear(microphone);
     show("talk", false);
     at("hearing").textContent = "listening";
     ear.start();
@@ -203,14 +256,14 @@
     const text = at("text").value;
     if (!text.trim()) return;
     mouth.cut();
-    saidAt = performance.now();
+    if (!voice) saidAt = performance.now();
     said(text);
     at("text").value = "";
   });
   at("end").addEventListener("click", () => { mouth.cut(); send({ type: "hang_up" }); });
   addEventListener("pagehide", () => { mouth.cut(); if (socket) socket.close(); });
 
-  const lack = speechLacks();
+  const lack = audioLacks() && speechLacks();
   if (lack) {
     problem(lack);
     for (const id of ["talk", "notice"]) show(id, false);

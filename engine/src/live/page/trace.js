@@ -40,8 +40,7 @@ const newTrace = (canvas) => {
   addEventListener("resize", draw);
   requestAnimationFrame(draw);
   return {
-    hear: (stream) => {
-      const audio = new AudioContext();
+    hear: (stream, audio = new AudioContext()) => {
       meter = audio.createAnalyser();
       meter.fftSize = 1024;
       samples = new Uint8Array(meter.fftSize);
@@ -49,6 +48,8 @@ const newTrace = (canvas) => {
     },
     // The Web Speech API gives no samples of its voice: a word that begins is all that can be shown.
     word: () => { now.assistant = 0.5 + Math.random() * 0.4; },
+    voice: (level) => { now.assistant = Math.max(now.assistant, Math.min(1, level * 1.5)); },
+    caller: () => levels.length > 0 && levels[levels.length - 1].caller > 0.15,
     run: () => { timer = timer || setInterval(sample, 50); },
     stop: () => { clearInterval(timer); timer = 0; meter = null; draw(); },
   };
