@@ -48,14 +48,14 @@ fn main() -> ExitCode {
             tools: 64,
             parameters: schema(json!({"enum": words})),
             documents: vec![],
-            counted_kb: 64 * 27 * 4,
+            counted_kb: 64 * 27 * 3,
         },
         Case {
             name: "64 tools of 27 KB, numbers",
             tools: 64,
             parameters: schema(json!({"examples": numbers})),
             documents: vec![],
-            counted_kb: 64 * 27 * 4,
+            counted_kb: 64 * 27 * 3,
         },
         Case {
             name: "knowledge without spaces",

@@ -109,7 +109,7 @@ pub const MEMORY_FOR_NEWCOMERS_PERCENT: u64 = 5;
 pub const CONVERSATION_MEMORY_BYTES: u64 = 300 * 1024;
 /// Memory of an assistant in use, for each byte of its stored text: the text itself, the text as its model takes it, and
 /// while it is read, what it is read from.
-pub const ASSISTANT_MEMORY_PER_BYTE: u64 = 4;
+pub const ASSISTANT_MEMORY_PER_BYTE: u64 = 3;
 /// Memory of what the rule model finds knowledge with, for each byte of it.
 pub const KNOWLEDGE_INDEX_MEMORY_PER_BYTE: u64 = 24;
 /// Memory of what the rule model finds a tool with.
