@@ -270,7 +270,8 @@ impl<'a> Drive<'a> {
     /// Drops the question whose answer is awaited; its cost counts, because the provider has the request.
     fn forget_question(&mut self) {
         if self.thinking.take().is_some() {
-            let turn = turn_of(self.session, self.conversation.history(), self.conversation.assistant_turn().seed);
+            let turn =
+                turn_of(self.session, self.conversation.history(), self.conversation.assistant_turn().seed);
             self.spent.add(cost_of_dropped(self.session.assistant.model(), &turn));
         }
     }

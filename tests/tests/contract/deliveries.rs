@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use sidetone::sandbox::block_on;
 use sidetone_engine::base::limits::{DELIVERIES_WAITING_MAX, DELIVERY_RETRY_MS, EVENT_KEPT_MS};
 use sidetone_engine::ports::{HttpError, HttpReply, HttpRequest};
+use sidetone_engine::sql;
 use sidetone_engine::storage::batch::Batch;
 use sidetone_engine::storage::events::{self, EventKind, Subscribers};
 use sidetone_tests::{Created, World};
