@@ -150,7 +150,7 @@ mod tests {
         const MEMORY: u64 = 64 * 1024 * 1024;
         const ASSISTANT: u64 = 1024 * 1024;
         for starter in [Starter::Browser, Starter::Phone, Starter::Run] {
-            let pool = crate::base::fair_pool::SharedPool::new(memory_pool(MEMORY));
+            let pool = SharedPool::new(memory_pool(MEMORY));
             let mut held = Vec::new();
             for greedy in 0..4 {
                 let greedy = WorkspaceId::from_stored(&format!("ws_greedy{greedy}"));
