@@ -7,7 +7,7 @@ crate::words! {
         Inbound = "inbound",
         /// An outgoing telephone call.
         Outbound = "outbound",
-        /// A test conversation in a browser, in text for now.
+        /// A test conversation in a browser.
         Browser = "browser",
         /// A simulation run.
         Simulation = "simulation",
