@@ -5,10 +5,7 @@ use std::time::Duration;
 
 use futures_util::stream::{self, SplitSink};
 use futures_util::{SinkExt, StreamExt};
-use reqwest::header::{
-    CONNECTION, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_PROTOCOL, SEC_WEBSOCKET_VERSION,
-    UPGRADE,
-};
+use reqwest::header::{CONNECTION, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_VERSION};
 use reqwest::redirect::Policy;
 use reqwest::{Client, Response, StatusCode, Upgraded};
 use sidetone_engine::base::limits::{CLIENT_MESSAGE_BYTES_MAX, CLIENT_QUEUE_BYTES_MAX, SOCKET_CONNECT_MS};
@@ -40,15 +37,11 @@ impl WebSocketClient {
         let key = generate_key();
         let mut outgoing = self
             .0
-            .get(request.url.replacen("ws", "http", 1))
+            .get(request.http_url())
             .header(CONNECTION, "Upgrade")
-            .header(UPGRADE, "websocket")
             .header(SEC_WEBSOCKET_VERSION, "13")
             .header(SEC_WEBSOCKET_KEY, &key);
-        if !request.subprotocols.is_empty() {
-            outgoing = outgoing.header(SEC_WEBSOCKET_PROTOCOL, request.subprotocols.join(", "));
-        }
-        for (name, value) in request.headers {
+        for (name, value) in request.http_headers() {
             outgoing = outgoing.header(name, value);
         }
         let response = outgoing.send().await.map_err(|error| broken(&error))?;
@@ -77,8 +70,7 @@ impl WebSocketClient {
                         return Some((ClientReceived::Closed { code, reason }, None));
                     }
                     Some(Ok(Message::Close(None)) | Err(_)) | None => {
-                        let closed = ClientReceived::Closed { code: 1006, reason: String::new() };
-                        return Some((closed, None));
+                        return Some((ClientReceived::lost(), None));
                     }
                 };
                 return Some((ClientReceived::Message(next), Some(received)));
@@ -142,9 +134,9 @@ async fn rejected(mut response: Response) -> ExchangeFailure {
     while body.len() < EXCHANGE_ERROR_BYTES_MAX
         && let Ok(Some(piece)) = response.chunk().await
     {
-        body.extend_from_slice(&piece[..piece.len().min(EXCHANGE_ERROR_BYTES_MAX - body.len())]);
+        body.extend_from_slice(&piece);
     }
-    ExchangeFailure::Rejected { status, body: String::from_utf8_lossy(&body).into_owned() }
+    ExchangeFailure::rejected(status, &body)
 }
 
 fn broken(error: &reqwest::Error) -> ExchangeFailure {

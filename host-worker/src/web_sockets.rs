@@ -40,7 +40,7 @@ async fn open(request: SocketRequest) -> Result<ClientSocket, ExchangeFailure> {
     let mut response = Fetch::Request(outgoing(&request).map_err(broken)?).send().await.map_err(broken)?;
     let status = response.status_code();
     if status != SWITCHING_PROTOCOLS {
-        return Err(ExchangeFailure::Rejected { status, body: beginning_of_body(&mut response).await });
+        return Err(ExchangeFailure::rejected(status, &beginning_of_body(&mut response).await));
     }
     let socket = response.websocket().ok_or_else(|| ExchangeFailure::Broken("no socket".to_owned()))?;
     let (queue, received) = mpsc::channel(RECEIVED_MAX);
@@ -49,7 +49,7 @@ async fn open(request: SocketRequest) -> Result<ClientSocket, ExchangeFailure> {
 }
 
 /// Why a provider refuses, as far as it is read.
-async fn beginning_of_body(response: &mut Response) -> String {
+async fn beginning_of_body(response: &mut Response) -> Vec<u8> {
     let mut body = Vec::new();
     if let Ok(mut pieces) = response.stream() {
         while body.len() < EXCHANGE_ERROR_BYTES_MAX
@@ -58,8 +58,7 @@ async fn beginning_of_body(response: &mut Response) -> String {
             body.extend(piece);
         }
     }
-    body.truncate(EXCHANGE_ERROR_BYTES_MAX);
-    String::from_utf8_lossy(&body).into_owned()
+    body
 }
 
 /// Passes on what arrives, until the socket or its reader has gone.
@@ -81,7 +80,7 @@ async fn receive(socket: WebSocket, mut queue: mpsc::Sender<ClientReceived>) {
             Ok(WebsocketEvent::Close(close)) => {
                 ClientReceived::Closed { code: close.code(), reason: close.reason() }
             }
-            Err(_) => ClientReceived::Closed { code: 1006, reason: String::new() },
+            Err(_) => ClientReceived::lost(),
         };
         let is_over = matches!(received, ClientReceived::Closed { .. });
         if queue.try_send(received).is_err() || is_over {
@@ -117,14 +116,10 @@ fn broken(error: worker::Error) -> ExchangeFailure {
 /// `fetch` opens sockets at `https` and `http` addresses.
 fn outgoing(request: &SocketRequest) -> worker::Result<Request> {
     let headers = Headers::new();
-    headers.set("upgrade", "websocket")?;
-    if !request.subprotocols.is_empty() {
-        headers.set("sec-websocket-protocol", &request.subprotocols.join(", "))?;
-    }
-    for (name, value) in &request.headers {
-        headers.append(name, value)?;
+    for (name, value) in request.http_headers() {
+        headers.append(name, &value)?;
     }
     let mut init = RequestInit::new();
     init.with_method(Method::Get).with_headers(headers).with_redirect(RequestRedirect::Manual);
-    Request::new_with_init(&request.url.replacen("ws", "http", 1), &init)
+    Request::new_with_init(&request.http_url(), &init)
 }

@@ -1,5 +1,5 @@
 // A stand-in for a server with OpenAI's speech API: a voice that hums as long as its text would last, and a transcriber that
-// understands what the test has announced.
+// understands what the test has announced. It also has the calendar of a dental practice, a tool.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
@@ -31,11 +31,16 @@ export async function speechServer() {
       response.writeHead(200, { 'Content-Type': 'application/json' }).end(JSON.stringify({ text: said.shift() ?? '' }));
       return;
     }
+    if (request.url === '/appointments') {
+      response.writeHead(200, { 'Content-Type': 'text/plain' }).end('Booked: Saturday, 11:00, Dr Okafor.');
+      return;
+    }
     response.writeHead(404).end();
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
-  return { said, heard, url: `http://127.0.0.1:${server.address().port}/v1`, close: () => server.close() };
+  const origin = `http://127.0.0.1:${server.address().port}`;
+  return { said, heard, url: `${origin}/v1`, toolUrl: `${origin}/appointments`, close: () => server.close() };
 }
 
 /** A sound like a person's speech: pulses of a voice through the resonances of vowels, in syllables. */

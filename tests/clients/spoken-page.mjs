@@ -25,6 +25,7 @@ if (!process.argv.includes('--inside')) {
   const settings = {
     SIDETONE_PROVIDERS: JSON.stringify({ near: { base_url: speech.url, api_key: 'key' } }),
     SIDETONE_ALLOW_PRIVATE_TARGETS: '1',
+    TOOL_URL: speech.toolUrl,
   };
   const here = fileURLToPath(import.meta.url);
   // The stand-in stays in this process; the checks say over IPC what it will hear, and ask what it heard.
@@ -57,6 +58,10 @@ const assistant = async (first_message) => {
     voice: 'near/alto', transcriber: 'near/scribe', language: 'en-GB',
   });
   await api('PUT', `/assistants/${id}/knowledge`, { knowledge_ids: [hours.id] });
+  const tool = await api('POST', '/tools', {
+    name: `book_appointment_${assistants}`, description: 'Books an appointment at the practice', url: process.env.TOOL_URL, parameters: { type: 'object' },
+  });
+  await api('PUT', `/assistants/${id}/tools`, { tool_ids: [tool.id] });
   return id;
 };
 
@@ -150,9 +155,14 @@ const checks = {
       await page.until(`/open at ten/.test(${text('lines')}) && document.querySelector('li del') !== null`);
       await page.until(`${text('speaking')} === 'speaking'`);
       await page.until(`${text('speaking')} === 'listening'`);
+      await page.run(`document.getElementById('text').value = 'Please book an appointment on Saturday at eleven'; document.getElementById('say').requestSubmit()`);
+      await page.until(`/Tool call/.test(${text('lines')}) && /Saturday, 11:00, Dr Okafor/.test(${text('lines')})`);
+      await page.until(`${text('speaking')} === 'speaking'`);
+      await shot(page, 'own-voice-tools');
       await press(page, 'end');
       const call = await ended(id);
-      assert.deepEqual(call.transcript.map((row) => [row.role, row.interrupted]), [['assistant', true], ['user', false], ['assistant', false]], JSON.stringify(call.transcript));
+      const [greeting, , answer, , tool] = call.transcript;
+      assert.deepEqual([greeting.interrupted, answer.interrupted, tool.role], [true, false, 'tool_call'], JSON.stringify(call.transcript));
     });
   },
 };

@@ -13,6 +13,24 @@ pub struct SocketRequest {
     pub subprotocols: Vec<String>,
 }
 
+impl SocketRequest {
+    /// The address of the request that asks for the upgrade: `https` for `wss`, `http` for `ws`.
+    #[must_use]
+    pub fn http_url(&self) -> String {
+        self.url.replacen("ws", "http", 1)
+    }
+
+    /// The request's headers: that it asks for a WebSocket, the subprotocols if there are any, and its own.
+    pub fn http_headers(&self) -> impl Iterator<Item = (&'static str, String)> + '_ {
+        let subprotocols =
+            (!self.subprotocols.is_empty()).then(|| ("sec-websocket-protocol", self.subprotocols.join(", ")));
+        [("upgrade", "websocket".to_owned())]
+            .into_iter()
+            .chain(subprotocols)
+            .chain(self.headers.iter().cloned())
+    }
+}
+
 impl std::fmt::Debug for SocketRequest {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let headers: Vec<&str> = self.headers.iter().map(|(name, _)| *name).collect();
@@ -37,6 +55,15 @@ pub enum ExchangeFailure {
     TooLarge,
     /// The connection failed; the text is for logs.
     Broken(String),
+}
+
+impl ExchangeFailure {
+    /// The server answered with this status and a body that begins like this.
+    #[must_use]
+    pub fn rejected(status: u16, body: &[u8]) -> Self {
+        let body = body.get(..EXCHANGE_ERROR_BYTES_MAX).unwrap_or(body);
+        Self::Rejected { status, body: String::from_utf8_lossy(body).into_owned() }
+    }
 }
 
 /// The most bytes of a failed exchange's body that a protocol looks at.
@@ -83,6 +110,14 @@ pub enum ClientReceived {
     },
 }
 
+impl ClientReceived {
+    /// The end without a close frame (RFC 6455, 7.1.5).
+    #[must_use]
+    pub const fn lost() -> Self {
+        Self::Closed { code: 1006, reason: String::new() }
+    }
+}
+
 /// A host without outgoing sockets: every attempt fails.
 #[derive(Debug, Clone, Copy)]
 pub struct NoWebSockets;
@@ -90,5 +125,34 @@ pub struct NoWebSockets;
 impl WebSockets for NoWebSockets {
     fn connect(&self, _: SocketRequest) -> BoxFuture<'_, Result<ClientSocket, ExchangeFailure>> {
         Box::pin(async { Err(ExchangeFailure::Broken("this host opens no sockets".to_owned())) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_request_of_a_socket() {
+        let request = SocketRequest {
+            url: "wss://voice.example/v1/listen?ws=1".to_owned(),
+            headers: vec![("authorization", "Token k".to_owned())],
+            subprotocols: vec!["a".to_owned(), "b".to_owned()],
+        };
+        assert_eq!(request.http_url(), "https://voice.example/v1/listen?ws=1");
+        let headers: Vec<_> =
+            request.http_headers().map(|(name, value)| format!("{name}: {value}")).collect();
+        assert_eq!(headers, ["upgrade: websocket", "sec-websocket-protocol: a, b", "authorization: Token k"]);
+    }
+
+    #[test]
+    fn of_a_refusal_the_beginning_is_kept() {
+        let long = vec![b'x'; 2 * EXCHANGE_ERROR_BYTES_MAX];
+        let ExchangeFailure::Rejected { status: 403, body } = ExchangeFailure::rejected(403, &long) else {
+            panic!("a rejection")
+        };
+        assert_eq!(body.len(), EXCHANGE_ERROR_BYTES_MAX);
+        let short = ExchangeFailure::Rejected { status: 401, body: "no".to_owned() };
+        assert_eq!(ExchangeFailure::rejected(401, b"no"), short);
     }
 }

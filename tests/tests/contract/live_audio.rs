@@ -217,10 +217,10 @@ fn audio_that_is_faster_than_a_person_ends_the_conversation() {
 /// The page has a person, who does not understand tones: it speaks and listens itself then.
 #[test]
 fn without_a_voice_the_conversation_is_written() {
-    let world = World::new();
     for (voice, audio) in
         [("builtin/tone", "speech"), ("builtin/browser", "speech"), ("builtin/browser", "tone")]
     {
+        let world = World::new();
         let mut browser = Browser::open(&world, &front_desk(&world, &json!({"voice": voice})), audio);
         assert_eq!(browser.expect("call_started")["audio"], Value::Null, "{voice} {audio}");
         browser.send_audio(&[0; 320]);

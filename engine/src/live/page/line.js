@@ -4,11 +4,11 @@
 // What this browser lacks for it, in words; empty if it has everything.
 const audioLacks = () => (window.AudioContext && window.AudioWorkletNode ? "" : "This browser has no audio worklets. Type below, or open the link in a newer browser.");
 
-// Made when a button is pressed: before that, browsers let no page make a sound.
+// Made while a button is pressed: otherwise browsers let no page make a sound. None if the worklets cannot be loaded.
 const newSound = async (script) => {
   const context = new AudioContext();
-  await context.audioWorklet.addModule(script);
-  await context.resume();
+  context.resume().catch(() => {});
+  try { await context.audioWorklet.addModule(script); } catch { context.close(); return null; }
   return context;
 };
 

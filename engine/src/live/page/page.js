@@ -108,7 +108,12 @@
   });
 
   const tick = () => { at("left").textContent = clock(Math.max(0, endsAt - performance.now())) + " left"; };
+  const release = () => {
+    if (microphone) for (const track of microphone.getTracks()) track.stop();
+    microphone = null;
+  };
   const beginVoice = (rate) => {
+    let loudAt = 0;
     at("notice").textContent = NOTICE.service;
     voice = newLine(sound, microphone, rate, {
       // A connection that takes no more loses audio instead of delaying it.
@@ -117,8 +122,9 @@
       level: (level) => {
         trace.voice(level);
         if (!live) return;
-        if (level > 0.01) at("speaking").textContent = "speaking";
-        else if (at("speaking").textContent === "speaking") at("speaking").textContent = "listening";
+        // A pause within a sentence is not its end.
+        if (level > 0.01) { loudAt = performance.now(); at("speaking").textContent = "speaking"; }
+        else if (at("speaking").textContent === "speaking" && performance.now() - loudAt > 400) at("speaking").textContent = "listening";
         at("hearing").textContent = trace.caller() ? "speaking" : "listening";
       },
     });
@@ -127,7 +133,7 @@
     const lack = speechLacks();
     if (sound) { sound.close(); sound = null; }
     if (!aloud) return;
-    if (lack) { aloud = false; problem(lack); show("notice", false); return; }
+    if (lack) { aloud = false; release(); problem(lack); show("notice", false); return; }
     at("notice").textContent = name === "builtin/browser" ? NOTICE.browser : "The voice " + name + " cannot be used here. " + NOTICE.browser;
     ear.start();
   };
@@ -162,8 +168,7 @@
     for (const id of ["say", "end", "talk", "type", "left"]) show(id, false);
     at("hearing").textContent = "not connected";
     if (!mouth.speaking()) at("speaking").textContent = "not connected";
-    if (microphone) for (const track of microphone.getTracks()) track.stop();
-    microphone = null;
+    release();
     if (!mouth.speaking()) trace.stop();
   };
   const received = {
@@ -226,6 +231,7 @@
   const talk = async () => {
     problem("");
     at("talk").disabled = true;
+    const opening = socket || audioLacks() ? null : newSound(script);
     try {
       if (!navigator.mediaDevices) throw new DOMException("", "SecurityError");
       microphone = await navigator.mediaDevices.getUserMedia({ audio: { channelCount: 1, echoCancellation: true, noiseSuppression: true, autoGainControl: true } });
@@ -233,13 +239,15 @@
       const kind = { NotFoundError: "missing", SecurityError: "insecure" }[error.name] || "denied";
       problem(MICROPHONE[kind]);
       at("talk").disabled = false;
+      const unused = await opening;
+      if (unused) unused.close();
       return;
     }
     aloud = true;
     for (const track of microphone.getTracks()) track.addEventListener("ended", () => { if (live) problem(MICROPHONE.missing); });
     if (!socket) {
       // Without it the browser's own voice remains.
-      try { if (!audioLacks()) sound = await newSound(script); } catch { sound = null; }
+      sound = await opening;
       trace.hear(microphone, sound || undefined);
       connect();
       return;

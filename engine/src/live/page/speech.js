@@ -133,10 +133,10 @@ const newEar = (on) => {
 // What this browser lacks for speech, in words; empty if it has everything.
 const speechLacks = () => {
   if (!(window.SpeechRecognition || window.webkitSpeechRecognition)) {
-    return "This browser has no speech recognition. Type below, or open the link in Chrome, Edge or Safari.";
+    return "This browser has no speech recognition. Type below, or open a new link in Chrome, Edge or Safari.";
   }
   if (!window.speechSynthesis || !window.SpeechSynthesisUtterance) {
-    return "This browser has no voices. Type below, or open the link in Chrome, Edge or Safari.";
+    return "This browser has no voices. Type below, or open a new link in Chrome, Edge or Safari.";
   }
   return "";
 };
