@@ -109,7 +109,7 @@ pub const MEMORY_FOR_NEWCOMERS_PERCENT: u64 = 5;
 pub const CONVERSATION_MEMORY_BYTES: u64 = 300 * 1024;
 /// Memory of an assistant in use, for each byte of its stored text: the text itself, the text as its model takes it, and
 /// while it is read, what it is read from.
-pub const ASSISTANT_MEMORY_PER_BYTE: u64 = 3;
+pub const ASSISTANT_MEMORY_PER_BYTE: u64 = 4;
 /// Memory of what the rule model finds knowledge with, for each byte of it.
 pub const KNOWLEDGE_INDEX_MEMORY_PER_BYTE: u64 = 24;
 /// Memory of what the rule model finds a tool with.
@@ -124,7 +124,7 @@ pub const TRANSCRIPT_INCLUDED_BYTES: u64 = 32 * 1024;
 /// Memory for conversations where the host does not measure the machine's.
 pub const MEMORY_MB_DEFAULT: u64 = 1_024;
 /// Least memory for conversations: what the largest assistant and a few conversations need.
-pub const MEMORY_MB_MIN: u64 = 16;
+pub const MEMORY_MB_MIN: u64 = 24;
 /// Length of a line of text in a live conversation.
 pub const LIVE_TEXT_CHARS_MAX: usize = 4_000;
 /// In a text conversation, nothing received for this long during the user's turn is a silence.
