@@ -1,7 +1,7 @@
 //! The limits of the service, each with its unit at the end of its name. A limit that one module alone knows stands there:
 //! those of a conversation in `conversation/limits.rs`, of a tool's schema in `base/tool_parameters.rs`, of an evaluation in
 //! `simulation/evaluation.rs`. `docs/settings-and-limits.md` has all that a user or an operator can reach;
-//! `tests/limits.rs` compares it with these constants.
+//! `tests/limits/` compares it with these constants.
 
 /// Size of a request body; a host rejects a larger one before it has read all of it.
 pub const BODY_BYTES_MAX: usize = 1024 * 1024;

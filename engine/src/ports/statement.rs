@@ -79,8 +79,8 @@ impl Statement {
     }
 }
 
-/// Whether a batch of reads can take long: a search, a list of calls, statistics. A host with threads runs it beside the
-/// requests, and interrupts it after [`LONG_READ_MS`](crate::base::limits::LONG_READ_MS).
+/// Whether a batch of reads can take long: a search, or a statement that begins with `WITH`, as those of lists, pages of
+/// calls, statistics and claims do. A host with threads runs it beside the requests, and interrupts it after [`LONG_READ_MS`](crate::base::limits::LONG_READ_MS).
 pub fn can_be_long(batch: &[Statement]) -> bool {
     batch.iter().any(|statement| statement.sql.starts_with("WITH ") || statement.sql.contains(" MATCH "))
 }

@@ -1,4 +1,4 @@
-//! Compares the rows of `docs/settings-and-limits.md` whose constants are this host's; `engine/tests/limits.rs` compares
+//! Compares the rows of `docs/settings-and-limits.md` whose constants are this host's; `engine/tests/limits/` compares
 //! the others.
 use super::connections::HEADS_BYTES_MAX;
 use super::watched::HEAD_BYTES_FREE;
