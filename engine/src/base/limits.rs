@@ -112,7 +112,7 @@ pub const MEMORY_FOR_NEWCOMERS_PERCENT: u64 = 5;
 pub const CONVERSATION_MEMORY_BYTES: u64 = 300 * 1024;
 /// Memory of an assistant in use, for each byte of its stored text: the text itself, the text as its model takes it, and
 /// while it is read, what it is read from.
-pub const ASSISTANT_MEMORY_PER_BYTE: u64 = 3;
+pub const ASSISTANT_MEMORY_PER_BYTE: u64 = 4;
 /// Memory of what the rule model finds knowledge with, for each byte of it.
 pub const KNOWLEDGE_INDEX_MEMORY_PER_BYTE: u64 = 24;
 /// Memory of what the rule model finds a tool with.
@@ -127,7 +127,7 @@ pub const TRANSCRIPT_INCLUDED_BYTES: u64 = 32 * 1024;
 /// Memory for conversations where the host does not measure the machine's.
 pub const MEMORY_MB_DEFAULT: u64 = 1_024;
 /// Least memory for conversations: what the largest assistant and a few conversations need.
-pub const MEMORY_MB_MIN: u64 = 16;
+pub const MEMORY_MB_MIN: u64 = 24;
 /// Length of a line of text in a live conversation.
 pub const LIVE_TEXT_CHARS_MAX: usize = 4_000;
 /// In a text conversation, nothing received for this long during the user's turn is a silence.
@@ -198,6 +198,9 @@ pub const KEYS_MAX: i64 = 1_000;
 pub const WEBHOOKS_MAX: i64 = 250;
 /// Entries in a webhook's `events`.
 pub const WEBHOOK_EVENTS_MAX: u64 = 16;
+/// Deliveries of a workspace that may wait for their receivers, shared equally by its webhooks. A webhook whose receiver
+/// fails while more than its part waits is disabled.
+pub const DELIVERIES_WAITING_MAX: i64 = 50_000;
 /// Deadline of one delivery attempt (Standard Webhooks: 15 to 30 s).
 pub const DELIVERY_DEADLINE_MS: u64 = 15_000;
 /// Bytes of a receiver's response that are read.

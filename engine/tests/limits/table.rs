@@ -217,7 +217,7 @@ fn budgets() -> Vec<Limit> {
 fn memory() -> Vec<Limit> {
     let percent = |percent: u64| format!("{percent} %");
     let for_runs = format!(
-        "{MEMORY_KEPT_FOR_LIVE_PERCENT} %; runs of a workspace that has none yet leave {KEPT_FOR_PHONES_PERCENT} %"
+        "{MEMORY_KEPT_FOR_LIVE_PERCENT} %; the first run of a workspace that has none leaves {KEPT_FOR_PHONES_PERCENT} %"
     );
     let rules = format!(
         "1 byte for each byte of its texts, {KNOWLEDGE_INDEX_MEMORY_PER_BYTE} for each byte of its knowledge, and {} \
