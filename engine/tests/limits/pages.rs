@@ -1,5 +1,6 @@
 //! The numbers that other pages repeat.
 use sidetone_engine::base::error::PROBLEMS_MAX;
+use sidetone_engine::base::fair_pool::THRESHOLD;
 use sidetone_engine::base::limits::*;
 use sidetone_engine::base::targets::URL_BYTES_MAX;
 use sidetone_engine::base::tool_parameters::{TOOL_PARAMETERS_BYTES_MAX, TOOL_PARAMETERS_DEPTH_MAX};
@@ -13,7 +14,7 @@ use crate::PAGE;
 use crate::render::{bytes, characters, count, duration, megabytes, plain_bytes, word};
 use crate::sources::{of_migrations, of_source};
 
-/// What other pages repeat of the table, and the chapter on settings of its own page.
+/// What other pages repeat of the table, and what its own page says outside of the cells that are compared.
 pub fn repeated() -> Vec<(&'static str, Vec<String>)> {
     let token_seconds = format!("{TEST_TOKEN_SECONDS_MIN} to {}", count(TEST_TOKEN_SECONDS_MAX));
     let retention = format!("(1 to {};", count(RETENTION_DAYS_MAX));
@@ -29,6 +30,16 @@ pub fn repeated() -> Vec<(&'static str, Vec<String>)> {
         (
             PAGE,
             vec![
+                format!(
+                    "a transcript above {} counts {TRANSCRIPT_MEMORY_PER_BYTE} bytes for each further byte",
+                    bytes(TRANSCRIPT_INCLUDED_BYTES)
+                ),
+                format!("leaves {LIVE_SESSIONS_FOR_NEWCOMERS} to those that have none"),
+                format!("at most {} times what is still free", word(THRESHOLD)),
+                format!(
+                    "the binary continues after 0.{} s",
+                    of_source("engine/src/jobs/sweep.rs", "CONTINUE_MS").trim_end_matches("00")
+                ),
                 format!("at least {MEMORY_MB_MIN}; see [Budgets]"),
                 format!(
                     "{} on a Worker; {} where it cannot be measured",
