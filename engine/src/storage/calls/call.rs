@@ -12,7 +12,7 @@ use crate::conversation::{CallFault, EndedReason, Outcome, Sentiment};
 use crate::ports::DatabaseError;
 use crate::ports::statement::{Row, Statement};
 use crate::sql;
-use crate::storage::calls::words::{CallStatus, Direction, Source};
+use crate::storage::calls::enums::{CallStatus, Direction, Source};
 use crate::storage::calls::{Analysis, Costs, EndedCall, NewCall, Usage};
 use crate::storage::fault::Fault;
 
