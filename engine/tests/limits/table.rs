@@ -204,6 +204,7 @@ fn budgets() -> Vec<Limit> {
         most("jobs at once of each queue (Worker)", shared_places(at_the_edge, "")),
         most("jobs of one queue message (Worker)", count(JOBS_PER_INVOCATION)),
         most("events that are sent to a webhook at once", webhook),
+        most("deliveries that wait for their receivers", count(DELIVERIES_WAITING_MAX)),
         most("pause of a queued run that waits for money or memory", pause),
         most("request bodies with a valid API key (self-hosted)", bytes(BODIES_BYTES_MAX)),
         most("request bodies without one (self-hosted)", bytes(UNKNOWN_BODIES_BYTES_MAX)),
