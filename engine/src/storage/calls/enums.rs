@@ -1,4 +1,4 @@
-//! The enums of a call: source, direction, status and analyst.
+//! The enums of the call log: source, direction and status of a call, and who analyzed it.
 
 crate::words! {
     /// Where a call comes from.
