@@ -3,6 +3,7 @@
 //! is the transport. Models and tools are used as in simulation runs (`asking`, `tool_calls`).
 mod end;
 mod on_phone;
+mod recording;
 
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
@@ -12,6 +13,7 @@ use futures_util::StreamExt;
 use futures_util::future::{Either, select};
 use futures_util::stream::FuturesUnordered;
 
+use self::recording::RecordingWriter;
 use super::admission::Growth;
 use super::asking::{Asked, CostLimit, ask_assistant};
 use super::call_journal;
@@ -46,6 +48,7 @@ enum Event {
 pub(super) struct Drive<'a> {
     session: &'a LiveSession,
     tools: ToolCaller<'a>,
+    recording: RecordingWriter<'a>,
     conversation: Conversation,
     /// The latest request to the model; a new one replaces it.
     thinking: Option<BoxFuture<'a, Done>>,
@@ -93,6 +96,7 @@ impl<'a> Drive<'a> {
         });
         Self {
             session,
+            recording: RecordingWriter::new(session),
             tools: ToolCaller::new(&session.services, assistant, &session.call),
             conversation,
             thinking: None,
@@ -148,12 +152,14 @@ impl<'a> Drive<'a> {
                 Err(_) => return self.release_unconnected(PHONE_REPORT_WAIT_MS).await,
             }
         }
+        peer.begin_recording(self.now_ms());
         self.handle(Input::Start);
         if let Err(event) = opened {
             self.peer_event(event, &*peer);
         }
         loop {
             self.execute_outputs(peer).await?;
+            self.take_segments(peer, false);
             if self.conversation.ended().is_some() {
                 return Ok(());
             }
@@ -279,8 +285,9 @@ impl<'a> Drive<'a> {
         let timeout_ms = self.conversation.poll_timeout().unwrap_or(i64::MAX);
         let heard_ms = self.conversation.speaking().map_or(i64::MAX, |_| self.save_heard_at_ms);
         let until_ms = timeout_ms.min(self.extend_lease_at_ms).min(self.check_leg_at_ms).min(heard_ms);
-        let (thinking, calling) = (&mut self.thinking, &mut self.calling);
+        let (thinking, calling, recording) = (&mut self.thinking, &mut self.calling, &mut self.recording);
         let done = poll_fn(|context| {
+            recording.poll(context);
             if let Some(question) = thinking
                 && let Poll::Ready(done) = Pin::as_mut(question).poll(context)
             {
@@ -296,6 +303,14 @@ impl<'a> Drive<'a> {
         match select(pin!(done), peer.next_event(until_ms)).await {
             Either::Left((done, _)) => Event::Done(done),
             Either::Right((event, _)) => Event::PeerEvent(event),
+        }
+    }
+
+    /// Takes what was recorded; with `is_over`, the rest of it.
+    fn take_segments(&mut self, peer: &mut dyn Peer, is_over: bool) {
+        let at_ms = if is_over { self.conversation.now_ms() } else { self.now_ms() };
+        while let Some(segment) = peer.take_segment(at_ms, is_over) {
+            self.recording.add(segment);
         }
     }
 

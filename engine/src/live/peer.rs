@@ -5,6 +5,7 @@ use crate::conversation::{CallFault, EndedReason, Input, Party};
 use crate::ports::sockets::Movable;
 use crate::ports::{BoxFuture, Gone};
 use crate::speech::exchange::SpeechFailure;
+use crate::speech::recorder::Segment;
 use crate::storage::calls::Call;
 
 /// The transport of a conversation, as its driver uses it.
@@ -36,6 +37,14 @@ pub trait Peer: Movable {
     /// What went wrong with speech since the last call, for the operator.
     fn take_speech_failures(&mut self) -> Vec<SpeechFailure> {
         Vec::new()
+    }
+
+    /// The conversation begins, and with it the recording of a peer with audio.
+    fn begin_recording(&mut self, _now_ms: i64) {}
+
+    /// The next segment of the recording that is complete at `now_ms`; with `is_over`, the rest of it.
+    fn take_segment(&mut self, _now_ms: i64, _is_over: bool) -> Option<Segment> {
+        None
     }
 
     /// When the connection ended, once it has. An event may be received later.

@@ -132,6 +132,12 @@ impl Voice {
         Self::new(rate, Ear::Tone(ToneDecoder::new(rate)), Mouth::Tone, turn_taking, is_recorded)
     }
 
+    /// Whether what was heard is kept for [`take_heard`](Self::take_heard).
+    #[must_use]
+    pub const fn is_recorded(&self) -> bool {
+        self.player.is_recorded()
+    }
+
     /// Takes audio of the person.
     pub fn hear(&mut self, now_ms: i64, samples: &[i16]) {
         match &mut self.ear {
@@ -291,8 +297,8 @@ impl Voice {
     }
 
     /// Audio of the assistant that was heard since the last call.
-    pub fn take_heard(&mut self) -> impl Iterator<Item = HeardFrame> + '_ {
-        self.player.take_heard()
+    pub fn take_heard(&mut self, now_ms: i64) -> impl Iterator<Item = HeardFrame> + '_ {
+        self.player.take_heard(now_ms)
     }
 
     /// What the providers bill so far: audio transcribed in ms, and characters spoken.

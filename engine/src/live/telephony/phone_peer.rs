@@ -9,6 +9,7 @@ use crate::live::peer::PeerEvent;
 use crate::speech::audio::Rate;
 use crate::speech::exchange::{Arrival, ExchangeId, SpeechFailure, Transmit};
 pub use crate::speech::player::PlayerOutput as PhoneOutput;
+use crate::speech::recorder::{Recorder, Segment};
 use crate::speech::voice::{Party, Voice, VoiceEvent};
 
 /// An input of the machine.
@@ -38,6 +39,8 @@ pub enum PhoneInput {
 pub struct PhonePeer {
     rate: Rate,
     voice: Voice,
+    /// If the call is recorded.
+    recorder: Option<Recorder>,
     events: VecDeque<PeerEvent>,
     /// Failures of speech providers, oldest first.
     failures: Vec<SpeechFailure>,
@@ -65,6 +68,7 @@ impl PhonePeer {
     pub fn new(rate: Rate, voice: Voice) -> Self {
         Self {
             rate,
+            recorder: voice.is_recorded().then(|| Recorder::new(rate)),
             voice,
             events: VecDeque::new(),
             failures: Vec::new(),
@@ -173,6 +177,23 @@ impl PhonePeer {
         self.voice.billed()
     }
 
+    /// The conversation begins, and with it the recording.
+    pub fn begin_recording(&mut self, now_ms: i64) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.begin(now_ms);
+        }
+    }
+
+    /// The next segment of the recording that is complete at `now_ms`; with `is_over`, the rest of it.
+    pub fn take_segment(&mut self, now_ms: i64, is_over: bool) -> Option<Segment> {
+        let recorder = self.recorder.as_mut()?;
+        let heard_ms = self.ended_at_ms.map_or(now_ms, |ended_at_ms| ended_at_ms.min(now_ms));
+        for frame in self.voice.take_heard(heard_ms) {
+            recorder.played(frame.until_ms, &frame.samples);
+        }
+        if is_over { recorder.finish(heard_ms) } else { recorder.take_segment(now_ms) }
+    }
+
     /// The failures of speech providers since the last call.
     pub fn take_failures(&mut self) -> Vec<SpeechFailure> {
         std::mem::take(&mut self.failures)
@@ -208,6 +229,9 @@ impl PhonePeer {
             // Telephones send in real time; faster audio is a protocol error.
             self.ended = Some(LOST);
             return;
+        }
+        if let Some(recorder) = &mut self.recorder {
+            recorder.hear(now_ms, samples);
         }
         self.voice.hear(now_ms, samples);
     }

@@ -40,7 +40,8 @@ impl Waveform {
     }
 }
 
-/// Peaks in the stored form: one byte each, channel after channel.
+/// Peaks in the stored form: one byte each, channel after channel. The column may have several of them, separated by
+/// commas: those of consecutive segments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Peaks(Vec<u8>);
 
@@ -52,8 +53,16 @@ impl Peaks {
 
     /// Decodes the column.
     pub fn from_text(text: &str) -> Result<Self, DatabaseError> {
-        let bytes = STANDARD.decode(text);
-        bytes.map(Self).map_err(|error| DatabaseError::Shape(format!("peaks: {error}")))
+        let mut channels = [Vec::new(), Vec::new()];
+        for segment in text.split(',') {
+            let bytes = STANDARD.decode(segment);
+            let bytes = bytes.map_err(|error| DatabaseError::Shape(format!("peaks: {error}")))?;
+            let (caller, assistant) = bytes.split_at(bytes.len() / 2);
+            let [callers, assistants] = &mut channels;
+            callers.extend_from_slice(caller);
+            assistants.extend_from_slice(assistant);
+        }
+        Ok(Self(channels.concat()))
     }
 
     /// The peaks of each channel, from 0 to 1.
