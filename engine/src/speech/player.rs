@@ -173,6 +173,8 @@ impl Player {
     pub fn resume(&mut self, now_ms: i64) {
         self.is_paused = false;
         self.progress_at_ms = now_ms;
+        // A line that was over when the pause discarded its mark.
+        self.has_news = true;
     }
 
     /// Discards all lines; returns how far each had come.

@@ -89,6 +89,15 @@ fn a_line_without_marks_is_over_after_a_while() {
     assert_eq!(player.take_played(at_ms).len(), 1);
 }
 
+#[test]
+fn a_line_ends_whose_mark_a_pause_discarded() {
+    let mut player = spoken(20);
+    flush(&mut player, 0);
+    player.pause(20);
+    player.resume(20);
+    assert_eq!(player.take_played(20).len(), 1);
+}
+
 proptest! {
     #[test]
     fn nothing_is_heard_twice_or_lost(steps in prop::collection::vec((0_u8..7, 0_i64..900), 1..80)) {
