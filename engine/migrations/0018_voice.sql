@@ -12,3 +12,6 @@ ALTER TABLE assistants ADD COLUMN record INTEGER NOT NULL DEFAULT 1;
 ALTER TABLE recordings ADD COLUMN segments INTEGER;
 ALTER TABLE recordings ADD COLUMN rate_hz INTEGER;
 ALTER TABLE recordings ADD COLUMN missing_ms INTEGER;
+
+-- When the steps from each spoken turn of the caller to the assistant's answer were done, a list.
+ALTER TABLE call_transcripts ADD COLUMN turns TEXT NOT NULL DEFAULT '[]';

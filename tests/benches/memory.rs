@@ -162,10 +162,11 @@ impl Bench {
 
     /// Starts so many runs of each assistant and waits for their ends; returns by how much the memory grew at most.
     fn runs(&mut self, assistants: &[String], of_each: u64) -> u64 {
-        let persona = self.create("/personas", &json!({"name": "Ann", "system_prompt": "You are patient."}));
+        let persona = self
+            .create("/simulations/personas", &json!({"name": "Ann", "system_prompt": "You are patient."}));
         let scenario =
             json!({"name": "Hours", "instructions": "Ask \"When do you open?\".", "evaluations": []});
-        let scenario = self.create("/scenarios", &scenario);
+        let scenario = self.create("/simulations/scenarios", &scenario);
         let mut simulations = Vec::new();
         for assistant in assistants {
             for _ in 0..of_each {

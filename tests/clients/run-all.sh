@@ -51,6 +51,7 @@ check "Vonage's own packages" ./carriers.sh vonage
 check 'Standard Webhooks' ./deliveries.sh
 check 'README, the tour' python3 readme.py curl
 check 'docs/mcp.md' "$python_v2" readme.py mcp
+CHROMIUM=$("$ci/chromium") check 'the test page in Chromium' node test-page.mjs
 check 'OpenAPI 3.1' ./openapi.sh
 check 'schemathesis' ./schemathesis.sh
 

@@ -6,6 +6,7 @@ use sidetone_engine::base::time::Timestamp;
 use sidetone_engine::carriers::CarrierName;
 use sidetone_engine::conversation::transcript::{TranscriptRole, TranscriptRow};
 use sidetone_engine::conversation::{CallFault, EndedReason, Outcome, Sentiment};
+use sidetone_engine::speech::turn_times::TurnTimes;
 use sidetone_engine::storage::calls::{
     Analysis, AnalysisMethod, CallStatus, Costs, Direction, EndedCall, NewCall, Source, Usage,
 };
@@ -67,6 +68,13 @@ pub fn ended_call() -> EndedCall {
             asked,
             cut,
         ],
+        turns: vec![TurnTimes {
+            end_of_speech_ms: Some(2_900),
+            transcript_ms: Some(2_980),
+            model_first_ms: Some(2_990),
+            speech_first_ms: Some(3_400),
+            heard_first_ms: None,
+        }],
         costs: Costs::of(10, 20, 30, 40),
         usage: Usage { llm_input_tokens: 500, llm_output_tokens: 60, llm_uncounted_answers: 1 },
     }

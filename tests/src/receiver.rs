@@ -16,6 +16,8 @@ pub enum ReceiverBehaviour {
     With(u16, &'static str, String),
     /// Reads the request and never answers.
     Hang,
+    /// Reads the request and answers once the behaviour is another one.
+    Hold,
     /// Closes the connection.
     Reset,
     /// Answers with this status and an endless body.
@@ -105,6 +107,14 @@ impl Receiver {
         self.received()
     }
 
+    fn once_released(&self, mut behaviour: ReceiverBehaviour) -> ReceiverBehaviour {
+        while behaviour == ReceiverBehaviour::Hold {
+            std::thread::sleep(Duration::from_millis(5));
+            behaviour = self.lock().behaviour.clone();
+        }
+        behaviour
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
@@ -123,6 +133,7 @@ impl Receiver {
                 state.received.push(received);
                 state.behaviour.clone()
             };
+            let behaviour = self.once_released(behaviour);
             if !answer(reader.get_mut(), &behaviour).unwrap_or(false) {
                 return;
             }
@@ -146,7 +157,7 @@ fn answer(stream: &mut TcpStream, behaviour: &ReceiverBehaviour) -> std::io::Res
             write!(stream, "HTTP/1.1 {status} X\r\n{name}: {value}\r\ncontent-length: 2\r\n\r\nno")?;
             Ok(true)
         }
-        ReceiverBehaviour::Hang => {
+        ReceiverBehaviour::Hang | ReceiverBehaviour::Hold => {
             // Waits until the other side gives up.
             let _ = stream.read(&mut [0; 1]);
             Ok(false)

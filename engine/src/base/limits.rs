@@ -445,6 +445,10 @@ pub const END_OF_TURN_MS_MAX: i64 = 10_000;
 pub const INTERRUPTION_WORDS_MAX: i64 = 10;
 /// Characters of what an assistant says while it waits for a tool.
 pub const FILLER_CHARS_MAX: usize = 200;
+/// How often the model is asked early in one turn.
+pub const EARLY_QUESTIONS_MAX: u32 = 3;
+/// Turns of a call whose times are kept: the latest.
+pub const CALL_TURNS_MAX: usize = 200;
 /// Key terms of an assistant.
 pub const KEYTERMS_MAX: usize = 100;
 /// Characters of a key term.

@@ -7,6 +7,8 @@ pub const TURNS_MAX: u32 = 500;
 pub const DURATION_MS_MAX: i64 = 60 * 60 * 1000;
 /// Tool calls between one line of the user and the assistant's answer.
 pub const TOOL_CALLS_PER_TURN_MAX: u32 = 8;
+/// How long the user hears nothing, while a tool runs, until the assistant says its filler.
+pub const FILLER_AFTER_MS: i64 = 1_500;
 /// How often in a row the assistant may repeat a line (ignoring case and white space).
 pub const REPEATS_MAX: u32 = 8;
 /// How often in a row the user may stay silent.

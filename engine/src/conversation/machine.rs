@@ -1,4 +1,5 @@
 //! The state machine of a conversation.
+mod filler;
 mod messages;
 mod record;
 mod speech;
@@ -43,6 +44,9 @@ pub struct ConversationSetup {
     /// What the assistant says before the conversation ends because its model failed; when empty, nothing.
     #[serde(default)]
     pub apology: String,
+    /// What a spoken assistant says when the user waits for a tool; when empty, nothing.
+    #[serde(default)]
+    pub filler: String,
 }
 
 /// One conversation, seen from the assistant's side.
@@ -63,7 +67,7 @@ pub struct ConversationSetup {
 /// # let setup = ConversationSetup {
 /// #     id: "call_1".into(), instructions: String::new(), first_message: "Hello!".into(),
 /// #     knowledge: vec![].into(), tools: vec![].into(), seed: 7, limits: Default::default(), is_spoken: false,
-/// #     apology: String::new(),
+/// #     apology: String::new(), filler: String::new(),
 /// # };
 /// let model = RulesAssistant::new(&setup.knowledge, &setup.tools);
 /// let mut conversation = Conversation::new(setup);
@@ -124,8 +128,14 @@ pub struct Conversation {
     pending: Vec<PendingToolCall>,
     /// Lines of the user during a tool call. They join the history after the result, which must follow its call.
     held: Vec<String>,
-    /// The lines that the assistant is speaking, in their order. A spoken line is added while earlier ones are still
-    /// being played; a written one replaces them.
+    /// From when the user has waited for tools without a sound from either side, and whether the filler was said in
+    /// this turn.
+    #[serde(default)]
+    waiting_since_ms: i64,
+    #[serde(default)]
+    has_filled: bool,
+    /// The lines that the assistant is speaking, in their order: spoken ones that are still being played, or the written
+    /// ones since the user's last line, which the client may speak.
     speaking: VecDeque<LineUnderWay>,
     /// Whether audio of the assistant is being played.
     #[serde(default)]
@@ -168,6 +178,8 @@ impl Conversation {
             repeats: 0,
             pending: Vec::new(),
             held: Vec::new(),
+            waiting_since_ms: 0,
+            has_filled: false,
             speaking: VecDeque::new(),
             is_being_spoken: false,
             failure: None,
@@ -194,6 +206,7 @@ impl Conversation {
         };
         if input.is_activity() {
             self.note_activity();
+            self.waiting_since_ms = self.offset_ms;
         }
         match input {
             Input::Start => self.start(),
@@ -205,6 +218,7 @@ impl Conversation {
             Input::ToolResult { id, text, is_error } => self.tool_result(&id, text, is_error),
             Input::Keys { keys } => self.keys(keys),
             Input::Interrupted { heard_permille } => self.interrupted(heard_permille),
+            Input::Heard { row, chars } => self.heard(row, chars),
             Input::Noise => {}
             Input::Note { text } => self.note(text),
             Input::Tick => self.time_passed(),
@@ -369,9 +383,15 @@ impl Conversation {
             return self.end(EndedReason::TurnLimit);
         }
         if self.state != State::Calling {
-            self.tool_calls_this_turn = 0;
+            self.begin_turn();
             self.ask_model();
         }
+    }
+
+    /// What is limited per turn counts from here.
+    const fn begin_turn(&mut self) {
+        self.tool_calls_this_turn = 0;
+        self.has_filled = false;
     }
 
     fn user_goodbye(&mut self, text: String, duration_ms: i64) {

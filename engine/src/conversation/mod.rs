@@ -12,8 +12,9 @@ pub mod transcript;
 pub use configuration::{AssistantSnapshot, PipelineMode, ToolMethod, ToolSnapshot};
 pub use ended_reason::EndedReason;
 pub use limits::{
-    ConversationLimits, DURATION_MS_MAX, NOTES_MAX, REPEATS_MAX, SILENCES_MAX, TEXT_BYTES_MAX,
-    TOOL_CALLS_PER_TURN_MAX, TOOL_NAME_BYTES_MAX, TOOL_RESULT_BYTES_MAX, TRANSCRIPT_BYTES_MAX, TURNS_MAX,
+    ConversationLimits, DURATION_MS_MAX, FILLER_AFTER_MS, NOTES_MAX, REPEATS_MAX, SILENCES_MAX,
+    TEXT_BYTES_MAX, TOOL_CALLS_PER_TURN_MAX, TOOL_NAME_BYTES_MAX, TOOL_RESULT_BYTES_MAX,
+    TRANSCRIPT_BYTES_MAX, TURNS_MAX,
 };
 pub use machine::{Conversation, ConversationSetup, Input, Output, Party, WaitingFor};
 pub use model_turn::{AssistantReply, AssistantTurn, Knowledge, Message, ToolRequest, ToolSpec};

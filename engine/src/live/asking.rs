@@ -44,6 +44,11 @@ impl CostLimit {
     }
 }
 
+/// What a request costs that was dropped before its answer.
+pub(crate) fn cost_of_dropped(model: &Model<AssistantModel>, turn: &AssistantTurn<'_>) -> Cost {
+    model.as_ref().map_or_else(|_| Cost::default(), |model| Cost::of(&Ok(model.dropped(turn))))
+}
+
 /// Asks an assistant's model for its next step.
 pub(crate) async fn ask_assistant(
     services: &Services,

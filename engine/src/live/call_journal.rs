@@ -6,6 +6,7 @@ use crate::base::limits::STATEMENT_LIST_BYTES_MAX;
 use crate::conversation::transcript::TranscriptRow;
 use crate::ports::DatabaseError;
 use crate::ports::statement::{Rows, Statement};
+use crate::speech::turn_times::TurnTimes;
 use crate::sql;
 
 use crate::storage::cost::Cost;
@@ -19,6 +20,8 @@ pub struct CallProgress {
     pub spent: Cost,
     /// The transcript so far.
     pub transcript: Vec<TranscriptRow>,
+    /// The times of the spoken turns. The journal does not have them: they are lost with the process.
+    pub turns: Vec<TurnTimes>,
 }
 
 /// Creates the journal of a call.
@@ -110,7 +113,7 @@ pub fn read(live: &Rows, rows: &Rows) -> Result<CallProgress, DatabaseError> {
     // A line being spoken is written more often than the rest.
     let last_row_ms = transcript.iter().map(|row| row.end_ms).max().unwrap_or(0);
     let offset_ms = live.integer("offset_ms")?.max(last_row_ms);
-    Ok(CallProgress { offset_ms, spent: live.json("spent")?, transcript })
+    Ok(CallProgress { offset_ms, spent: live.json("spent")?, transcript, turns: Vec::new() })
 }
 
 /// Deletes the journal of an ended call, which contains everything in it.

@@ -1,6 +1,7 @@
 //! Drives one live conversation: receives the peer's events, asks the model, calls the tools, writes the journal, ends
 //! the call. The [`Conversation`] makes all decisions, including those about silence and the time limit; the [`Peer`]
 //! is the transport. Models and tools are used as in simulation runs (`asking`, `tool_calls`).
+mod early;
 mod end;
 mod on_phone;
 mod recording;
@@ -13,9 +14,11 @@ use futures_util::StreamExt;
 use futures_util::future::{Either, select};
 use futures_util::stream::FuturesUnordered;
 
+use early::Early;
+
 use self::recording::RecordingWriter;
 use super::admission::Growth;
-use super::asking::{Asked, CostLimit, ask_assistant};
+use super::asking::{Asked, CostLimit, ask_assistant, cost_of_dropped};
 use super::call_journal;
 use super::peer::{Peer, PeerEvent};
 use super::session::LiveSession;
@@ -24,7 +27,7 @@ use crate::base::limits::{LIVE_LEASE_EXTEND_MS, PHONE_HEARD_MS, PHONE_LEG_CHECK_
 use crate::base::time::Timestamp;
 use crate::conversation::{
     AssistantReply, AssistantTurn, CallFault, Conversation, ConversationLimits, ConversationSetup,
-    EndedReason, Input, Output,
+    EndedReason, Input, Message, Output,
 };
 use crate::live::telephony::leg::Leg;
 use crate::ports::BoxFuture;
@@ -53,6 +56,10 @@ pub(super) struct Drive<'a> {
     /// The latest request to the model; a new one replaces it.
     thinking: Option<BoxFuture<'a, Done>>,
     calling: FuturesUnordered<BoxFuture<'a, Done>>,
+    /// A request that was made before the user's turn has ended.
+    early: Option<Early<'a>>,
+    /// How many such requests this turn had.
+    early_questions: u32,
     spent: Cost,
     growth: Growth,
     /// The number of transcript rows sent to the peer.
@@ -93,6 +100,7 @@ impl<'a> Drive<'a> {
             },
             is_spoken: session.on_phone,
             apology: session.apology(),
+            filler: assistant.speech.filler.clone(),
         });
         Self {
             session,
@@ -101,6 +109,8 @@ impl<'a> Drive<'a> {
             conversation,
             thinking: None,
             calling: FuturesUnordered::new(),
+            early: None,
+            early_questions: 0,
             spent: Cost::default(),
             growth: session.admission.growth(),
             sent_rows: 0,
@@ -164,7 +174,12 @@ impl<'a> Drive<'a> {
                 return Ok(());
             }
             match self.next(peer).await {
-                Event::Done(done) => self.completed(done),
+                Event::Done(done) => {
+                    if matches!(&done, Done::Model { asked, .. } if asked.answer.is_ok()) {
+                        peer.model_answered();
+                    }
+                    self.completed(done);
+                }
                 Event::PeerEvent(event) => self.peer_event(event, &*peer),
             }
             for failure in peer.take_speech_failures() {
@@ -258,26 +273,36 @@ impl<'a> Drive<'a> {
         Ok(())
     }
 
+    /// Drops the question whose answer is awaited; its cost counts, because the provider has the request.
+    fn forget_question(&mut self) {
+        if self.thinking.take().is_some() {
+            let turn =
+                turn_of(self.session, self.conversation.history(), self.conversation.assistant_turn().seed);
+            self.spent.add(cost_of_dropped(self.session.assistant.model(), &turn));
+        }
+    }
+
     fn ask(&mut self, request: u64) {
-        let Self { session: LiveSession { services, assistant, instructions, .. }, spent, .. } = *self;
+        self.forget_question();
         let limit = CostLimit { microusd: self.session.max_cost_microusd };
-        if !limit.allows(&assistant.model, spent) {
+        if !limit.allows(&self.session.assistant.model, self.spent) {
             return self.handle(Input::CostLimit);
         }
-        let turn = self.conversation.assistant_turn();
-        // Copies, because the user may continue while the model responds.
-        let (history, seed) = (turn.history.to_vec(), turn.seed);
-        self.thinking = Some(Box::pin(async move {
-            let turn = AssistantTurn {
-                instructions,
-                knowledge: &assistant.knowledge,
-                tools: assistant.specs(),
-                history: &history,
-                seed,
-            };
-            let asked = ask_assistant(services, assistant.model(), &turn, limit.left_microusd(spent)).await;
-            Done::Model { request, asked }
-        }));
+        let question =
+            self.take_early().unwrap_or_else(|| self.question(self.conversation.history().to_vec()));
+        self.thinking = Some(Box::pin(async move { Done::Model { request, asked: question.await } }));
+    }
+
+    /// A request to the model about this history, a copy, because the user may continue while the model responds.
+    fn question(&self, history: Vec<Message>) -> BoxFuture<'a, Asked<AssistantReply>> {
+        let session = self.session;
+        let limit = CostLimit { microusd: session.max_cost_microusd };
+        let left_microusd = limit.left_microusd(self.spent);
+        let seed = self.conversation.assistant_turn().seed;
+        Box::pin(async move {
+            let turn = turn_of(session, &history, seed);
+            ask_assistant(&session.services, session.assistant.model(), &turn, left_microusd).await
+        })
     }
 
     /// Waits for the first of: a result, an event of the peer, or the deadline.
@@ -285,9 +310,13 @@ impl<'a> Drive<'a> {
         let timeout_ms = self.conversation.poll_timeout().unwrap_or(i64::MAX);
         let heard_ms = self.conversation.speaking().map_or(i64::MAX, |_| self.save_heard_at_ms);
         let until_ms = timeout_ms.min(self.extend_lease_at_ms).min(self.check_leg_at_ms).min(heard_ms);
-        let (thinking, calling, recording) = (&mut self.thinking, &mut self.calling, &mut self.recording);
+        let (thinking, calling) = (&mut self.thinking, &mut self.calling);
+        let (early, recording) = (&mut self.early, &mut self.recording);
         let done = poll_fn(|context| {
             recording.poll(context);
+            if let Some(early) = early {
+                early.poll(context);
+            }
             if let Some(question) = thinking
                 && let Poll::Ready(done) = Pin::as_mut(question).poll(context)
             {
@@ -365,11 +394,14 @@ impl<'a> Drive<'a> {
         }
         match event {
             // These change the row of the line, which may be stored already.
-            PeerEvent::Interrupted { .. } | PeerEvent::Spoken => {
+            PeerEvent::Interrupted { .. } | PeerEvent::Spoken | PeerEvent::Heard { .. } => {
                 let saved_rows = self.saved_rows;
-                self.saved_rows = self.conversation.speaking().map_or(saved_rows, |row| row.min(saved_rows));
+                self.saved_rows =
+                    self.conversation.first_open_line().map_or(saved_rows, |row| row.min(saved_rows));
             }
             PeerEvent::Stop { fault, .. } => self.fault = Some(fault),
+            PeerEvent::ProbablySaid(ref text) => self.think_early(text.clone()),
+            PeerEvent::WentOn => self.forget_early(),
             _ => {}
         }
         self.conversation.handle(at_ms, event.into_input());
@@ -381,6 +413,17 @@ impl<'a> Drive<'a> {
 
     fn now_ms(&self) -> i64 {
         self.session.services.ports().clock.now_ms()
+    }
+}
+
+/// The model's input with this history.
+fn turn_of<'a>(session: &'a LiveSession, history: &'a [Message], seed: u64) -> AssistantTurn<'a> {
+    AssistantTurn {
+        instructions: &session.instructions,
+        knowledge: &session.assistant.knowledge,
+        tools: session.assistant.specs(),
+        history,
+        seed,
     }
 }
 

@@ -1,6 +1,7 @@
 //! The messages on the socket: one JSON object per text message, distinguished by `type`.
 //!
-//! From the client: `{"type": "user_text", "text": "…"}`, `{"type": "hang_up"}`.
+//! From the client: `{"type": "user_text", "text": "…"}`, `{"type": "heard", "index": 2, "chars": 17}`,
+//! `{"type": "hang_up"}`.
 //! To the client: [`ServerMessage`]. Binary messages are reserved for speech.
 use serde::Serialize;
 use serde_json::Value;
@@ -9,8 +10,8 @@ use crate::base::field::shortened;
 use crate::base::ids::CallId;
 use crate::base::json::{self, JsonError};
 use crate::base::limits::LIVE_TEXT_CHARS_MAX;
-use crate::conversation::EndedReason;
 use crate::conversation::transcript::{TranscriptRole, TranscriptRow};
+use crate::conversation::{EndedReason, TEXT_BYTES_MAX};
 use crate::storage::calls::Call;
 
 /// A message from the client.
@@ -18,6 +19,13 @@ use crate::storage::calls::Call;
 pub enum ClientMessage {
     /// The user sent a line.
     UserText(String),
+    /// The client has stopped speaking a line of the assistant: at its end, or because the user interrupted it.
+    Heard {
+        /// The index of the line's transcript row.
+        index: usize,
+        /// How many characters of it were heard.
+        chars: usize,
+    },
     /// The user hangs up.
     HangUp,
 }
@@ -32,6 +40,8 @@ pub enum ServerMessage<'a> {
         call: &'a Call,
         /// The maximum duration of the conversation, in seconds.
         max_duration_seconds: u16,
+        /// The assistant's language (BCP 47), for a client that speaks; may be empty.
+        language: &'a str,
     },
     /// The assistant said something.
     AssistantText {
@@ -116,7 +126,8 @@ pub fn of_row(row: &TranscriptRow) -> Option<ServerMessage<'_>> {
 
 /// Parses a client's message; the error says how to correct it.
 pub fn read(text: &str) -> Result<ClientMessage, String> {
-    const FORMS: &str = "Send {\"type\": \"user_text\", \"text\": \"…\"} or {\"type\": \"hang_up\"}.";
+    const FORMS: &str = "Send {\"type\": \"user_text\", \"text\": \"…\"}, {\"type\": \"heard\", \"index\": 2, \"chars\": 17} \
+        or {\"type\": \"hang_up\"}.";
     let value = json::read(text.as_bytes()).map_err(|error| match error {
         JsonError::Unreadable { message } => format!("The message is not valid JSON: {message} {FORMS}"),
         JsonError::Refused { field, message } => format!("{field} {message}. {FORMS}"),
@@ -130,12 +141,25 @@ pub fn read(text: &str) -> Result<ClientMessage, String> {
     };
     let message = match kind.as_str() {
         "user_text" => ClientMessage::UserText(user_text(fields.remove("text"))?),
+        "heard" => ClientMessage::Heard {
+            index: whole_number("index", fields.remove("index"))?,
+            chars: whole_number("chars", fields.remove("chars"))?,
+        },
         "hang_up" => ClientMessage::HangUp,
         other => return Err(format!("There is no message of type `{}`. {FORMS}", shortened(other))),
     };
     match fields.keys().next() {
         Some(name) => Err(format!("`{}` is not a field of `{kind}`; leave it out.", shortened(name))),
         None => Ok(message),
+    }
+}
+
+/// A number of `heard`. No transcript has more rows, and no line more characters, than a line may have bytes.
+fn whole_number(name: &str, value: Option<Value>) -> Result<usize, String> {
+    let number = value.as_ref().and_then(Value::as_u64).and_then(|number| usize::try_from(number).ok());
+    match number {
+        Some(number) if number <= TEXT_BYTES_MAX => Ok(number),
+        _ => Err(format!("`heard` requires `{name}`, a whole number from 0 to {TEXT_BYTES_MAX}.")),
     }
 }
 
@@ -162,6 +186,8 @@ mod tests {
         let said = read(r#"{"type": "user_text", "text": "Hi"}"#);
         assert_eq!(said, Ok(ClientMessage::UserText("Hi".to_owned())));
         assert_eq!(read(r#"{"type":"hang_up"}"#), Ok(ClientMessage::HangUp));
+        let heard = read(r#"{"type": "heard", "index": 2, "chars": 0}"#);
+        assert_eq!(heard, Ok(ClientMessage::Heard { index: 2, chars: 0 }));
         let longest = "ü".repeat(LIVE_TEXT_CHARS_MAX);
         assert!(read(&format!(r#"{{"type":"user_text","text":"{longest}"}}"#)).is_ok());
     }
@@ -180,6 +206,12 @@ mod tests {
             (r#"{"type": "user_text", "text": null}"#, "requires `text`"),
             (r#"{"type": "user_text", "text": " "}"#, "is empty"),
             (r#"{"type": "user_text", "text": "Hi", "voice": 1}"#, "`voice` is not a field"),
+            (r#"{"type": "heard", "index": 2}"#, "requires `chars`"),
+            (r#"{"type": "heard", "index": -1, "chars": 3}"#, "requires `index`"),
+            (r#"{"type": "heard", "index": 2, "chars": "3"}"#, "requires `chars`"),
+            (r#"{"type": "heard", "index": 2, "chars": 1.5}"#, "requires `chars`"),
+            (r#"{"type": "heard", "index": 2, "chars": 65537}"#, "from 0 to 65536"),
+            (r#"{"type": "heard", "index": 2, "chars": 3, "text": "Hi"}"#, "`text` is not a field"),
             (r#"{"type": "hang_up", "text": "Hi"}"#, "`text` is not a field"),
             (r#"{"type": "hang_up", "type": "hang_up"}"#, "type"),
             (&long, "more than 4000"),

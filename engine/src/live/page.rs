@@ -1,4 +1,5 @@
-//! `/voice-test`: a page for talking to an assistant. It is static: its script reads the token from the address and
+//! `/voice-test`: a page for talking to an assistant, aloud or by text. Its speech is the browser's own: the socket carries
+//! text alone. The page is static: its script reads the token from the address and
 //! uses it only when the button is pressed.
 use std::sync::LazyLock;
 
@@ -12,7 +13,9 @@ use super::socket_origin;
 use crate::config::Config;
 
 const STYLE: &str = include_str!("page/page.css");
-const SCRIPT: &str = include_str!("page/page.js");
+/// One script: the browser's voice and ear, the line of time, and the page that uses them.
+const SCRIPT: &str =
+    concat!(include_str!("page/speech.js"), include_str!("page/trace.js"), include_str!("page/page.js"));
 const BODY: &str = include_str!("page/page.html");
 
 static PAGE: LazyLock<String> =

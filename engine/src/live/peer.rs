@@ -6,6 +6,7 @@ use crate::ports::sockets::Movable;
 use crate::ports::{BoxFuture, Gone};
 use crate::speech::exchange::SpeechFailure;
 use crate::speech::recorder::Segment;
+use crate::speech::turn_times::TurnTimes;
 use crate::storage::calls::Call;
 
 /// The transport of a conversation, as its driver uses it.
@@ -32,6 +33,14 @@ pub trait Peer: Movable {
     /// nothing.
     fn speech_billed(&self) -> (i64, u64) {
         (0, 0)
+    }
+
+    /// The model has answered, and what it says follows.
+    fn model_answered(&mut self) {}
+
+    /// The times of the user's spoken turns so far, on the service's clock. Text has none.
+    fn turns(&self) -> Vec<TurnTimes> {
+        Vec::new()
     }
 
     /// What went wrong with speech since the last call, for the operator.
@@ -72,6 +81,10 @@ pub enum PeerEvent {
         /// How long the speech took, in ms; 0 for typed text.
         duration_ms: i64,
     },
+    /// The user has probably said this and ended the turn; [`PeerEvent::Said`] or [`PeerEvent::WentOn`] follows.
+    ProbablySaid(String),
+    /// The user goes on after [`PeerEvent::ProbablySaid`].
+    WentOn,
     /// The user interrupted the assistant, with the part of the first line being spoken that was played, in thousandths.
     Interrupted {
         /// 0: nothing was played. 1,000: all of it was.
@@ -79,6 +92,13 @@ pub enum PeerEvent {
     },
     /// The first of the lines being spoken was played completely.
     Spoken,
+    /// A client that speaks the lines itself has stopped speaking this one.
+    Heard {
+        /// The index of its transcript row.
+        row: usize,
+        /// How many of its characters were heard.
+        chars: usize,
+    },
     /// The user pressed keys.
     Keys(String),
     /// Activity without content.
@@ -114,8 +134,10 @@ impl PeerEvent {
             Self::Said { text, duration_ms } => Input::UserText { text, duration_ms },
             Self::Interrupted { heard_permille } => Input::Interrupted { heard_permille },
             Self::Spoken => Input::Spoken,
+            Self::Heard { row, chars } => Input::Heard { row, chars },
             Self::Keys(keys) => Input::Keys { keys },
-            Self::Noise => Input::Noise,
+            // What was probably said becomes a line once it was said for certain.
+            Self::Noise | Self::ProbablySaid(_) | Self::WentOn => Input::Noise,
             Self::Gone => Input::HangUp { by: Party::User },
             Self::Stop { reason, .. } => Input::Stop { reason },
             Self::Nothing => Input::Tick,

@@ -51,7 +51,8 @@ impl LiveSession {
         match media {
             None => {
                 let seconds = u16::try_from(self.max_duration_ms / 1_000).unwrap_or(u16::MAX);
-                self.drive(&mut TextPeer::new(socket, &*clock, seconds)).await
+                let language = self.assistant.language.clone();
+                self.drive(&mut TextPeer::new(socket, &*clock, seconds, language)).await
             }
             Some(media) => {
                 let exchanges = SpeechExchanges::new(services.ports());

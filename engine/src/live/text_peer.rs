@@ -14,6 +14,7 @@ pub struct TextPeer<'a> {
     socket: &'a mut dyn Socket,
     clock: &'a dyn Clock,
     max_duration_seconds: u16,
+    language: String,
     rate_limit: RateLimit,
     wrong_messages: u32,
     close: Close,
@@ -43,9 +44,22 @@ impl Close {
 
 impl<'a> TextPeer<'a> {
     /// The client of `socket`.
-    pub fn new(socket: &'a mut dyn Socket, clock: &'a dyn Clock, max_duration_seconds: u16) -> Self {
+    pub fn new(
+        socket: &'a mut dyn Socket,
+        clock: &'a dyn Clock,
+        max_duration_seconds: u16,
+        language: String,
+    ) -> Self {
         let rate_limit = RateLimit::new(clock.now_ms());
-        Self { socket, clock, max_duration_seconds, rate_limit, wrong_messages: 0, close: Close::Normal }
+        Self {
+            socket,
+            clock,
+            max_duration_seconds,
+            language,
+            rate_limit,
+            wrong_messages: 0,
+            close: Close::Normal,
+        }
     }
 
     async fn send(&mut self, message: ServerMessage<'_>) -> Result<(), Gone> {
@@ -63,6 +77,7 @@ impl<'a> TextPeer<'a> {
                 };
                 match read {
                     Ok(ClientMessage::UserText(text)) => PeerEvent::Said { text, duration_ms: 0 },
+                    Ok(ClientMessage::Heard { index, chars }) => PeerEvent::Heard { row: index, chars },
                     Ok(ClientMessage::HangUp) => PeerEvent::Gone,
                     Err((code, message)) => self.reject(code, message).await,
                 }
@@ -108,9 +123,9 @@ impl<'a> TextPeer<'a> {
 
 impl Peer for TextPeer<'_> {
     fn open<'a>(&'a mut self, call: &'a Call) -> BoxFuture<'a, Result<(), PeerEvent>> {
-        let max_duration_seconds = self.max_duration_seconds;
         Box::pin(async move {
-            let started = ServerMessage::CallStarted { call, max_duration_seconds };
+            let (max_duration_seconds, language) = (self.max_duration_seconds, self.language.clone());
+            let started = ServerMessage::CallStarted { call, max_duration_seconds, language: &language };
             self.send(started).await.map_err(|Gone| PeerEvent::Gone)
         })
     }

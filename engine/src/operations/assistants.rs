@@ -62,7 +62,7 @@ resource! {
             /// How the assistant takes turns and speaks.
             #[serde(default)]
             speech: SpeechOptions,
-            /// Whether calls are recorded.
+            /// Whether calls are recorded. If not, nothing of their audio is kept.
             #[serde(default = "recorded")]
             record: bool,
         },

@@ -7,6 +7,7 @@ use crate::models::settings::{ModelSettings, provider_of};
 use crate::operations::context::Context;
 use crate::operations::listing::{self, Part};
 use crate::operations::operation::{Input, Operation, Output};
+use crate::speech::settings::{BROWSER, TONE};
 use crate::storage::fault::Fault;
 use crate::storage::snapshots::PipelineMode;
 
@@ -15,7 +16,9 @@ pub const LIST_TTS_RATES: Operation = Operation::get("list_tts_rates", "/tts/rat
     .docs(
         "List speech rates",
         "Lists the voices whose rates are known, with their price per 1,000 characters in millionths of a US dollar. \
-        `builtin/tone` is a tone code for tests: free, deterministic and readable by its own transcriber.",
+        `builtin/tone` is a tone code for tests: free, deterministic and readable by its own transcriber. \
+        `builtin/browser` stands for the voices and the recogniser of the caller's browser: free, and for browser tests \
+        alone.",
     )
     .query::<Part>()
     .returns::<Vec<TtsRate>>();
@@ -65,13 +68,13 @@ pub struct Model {
 
 async fn rates(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     context.authenticate().await?;
-    let rates = [TtsRate {
-        voice: "builtin/tone",
+    let rates = [BROWSER, TONE].map(|voice| TtsRate {
+        voice,
         provider: "builtin",
         microusd_per_1k_chars: 0,
         languages: vec!["*"],
         pipeline_modes: vec![PipelineMode::Cascading],
-    }];
+    });
     listing::of_all(&input.query()?, &rates, |rate| rate.voice)
 }
 

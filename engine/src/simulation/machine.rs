@@ -182,6 +182,7 @@ impl Simulation {
             // Time is virtual, and no user can be silent.
             is_spoken: false,
             apology: String::new(),
+            filler: String::new(),
         });
         let mut simulation = Self {
             conversation,

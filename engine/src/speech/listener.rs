@@ -34,6 +34,8 @@ pub enum Heard {
         text: String,
         /// From the first voice to the last.
         duration_ms: i64,
+        /// When the last voice was.
+        until_ms: i64,
     },
     /// Speech was lost.
     Failed(SpeechFailure),
@@ -239,10 +241,11 @@ impl Listener {
         {
             self.pending_of_past = self.pending;
             let text = turn.text();
-            let duration_ms = turn.voiced_until_ms - turn.began_ms;
+            let until_ms = turn.voiced_until_ms;
+            let duration_ms = until_ms - turn.began_ms;
             self.heard.push_back(match text.is_empty() {
                 true => Heard::NoWords,
-                false => Heard::Said { text, duration_ms },
+                false => Heard::Said { text, duration_ms, until_ms },
             });
         }
     }
@@ -297,7 +300,7 @@ impl Listener {
             self.turn.take().map_or((now_ms, now_ms), |turn| (turn.began_ms, turn.voiced_until_ms));
         self.heard.push_back(match text.trim() {
             "" => Heard::NoWords,
-            text => Heard::Said { text: text.to_owned(), duration_ms: until_ms - began_ms },
+            text => Heard::Said { text: text.to_owned(), duration_ms: until_ms - began_ms, until_ms },
         });
     }
 

@@ -22,6 +22,7 @@ pub mod synthesizers;
 pub mod tone;
 pub mod transcriber;
 pub mod transcribers;
+pub mod turn_times;
 pub mod vocabulary;
 pub mod voice;
 pub mod voice_activity;

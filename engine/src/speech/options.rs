@@ -23,7 +23,8 @@ pub struct SpeechOptions {
     /// Whether the model is asked as soon as the turn has probably ended. Its answer is spoken only if the caller does not
     /// go on; tools are never called early.
     pub think_early: bool,
-    /// What the assistant says when a tool takes longer than 1.5 seconds; when empty, nothing.
+    /// What the assistant says when a tool takes longer than 1.5 seconds and nothing else is heard; when empty, nothing.
+    /// Once per turn, on the telephone only. The model does not learn of it.
     #[schemars(length(max = limits::FILLER_CHARS_MAX))]
     pub filler: String,
     /// The speed of the voice, for voices with a variable speed: 1 is normal.

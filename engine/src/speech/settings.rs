@@ -21,7 +21,8 @@ pub const SETTINGS: &[&str] = &[
 
 /// The offline voice, and the transcriber that reads it.
 pub const TONE: &str = "builtin/tone";
-/// The browser's own recogniser and voices.
+/// The browser's own recogniser and voices: the page of a test token speaks the lines itself, over the text socket. On a
+/// telephone it is refused.
 pub const BROWSER: &str = "builtin/browser";
 
 /// The most fallbacks of a voice.
@@ -244,7 +245,7 @@ impl SpeechCatalog {
     /// Whether a conversation with this voice may have a cost: the voice, one of its fallbacks, or a transcriber has a price.
     #[must_use]
     pub fn may_cost(&self, voice: &str) -> bool {
-        if voice == TONE {
+        if [TONE, BROWSER].contains(&voice) {
             return false;
         }
         let settings = |voice: &str| self.voices.get(voice);

@@ -1,5 +1,7 @@
 //! The audio of one conversation: what the person says, what the assistant speaks, and who gives way. A pure state machine
 //! for every kind of line: telephone, browser, simulation.
+mod heard;
+
 use std::collections::VecDeque;
 
 use super::audio::Rate;
@@ -12,6 +14,7 @@ use super::resample::Resampler;
 use super::spoken_line::SpokenLine;
 use super::synthesizer::{LineId, Synthesizer, SynthesizerEvent};
 use super::tone::{ToneDecoder, ToneEncoder, ToneHeard};
+use super::turn_times::TurnClock;
 
 /// A paused line goes on when this much time has passed after the voice without a word.
 const RESUME_MS: i64 = 1_500;
@@ -100,6 +103,7 @@ pub struct Voice {
     resume_at_ms: Option<i64>,
     /// What was spoken lately, which may come back as echo.
     spoken_text: String,
+    turn_clock: TurnClock,
     events: VecDeque<VoiceEvent>,
 }
 
@@ -122,6 +126,7 @@ impl Voice {
             resampler: None,
             resume_at_ms: None,
             spoken_text: String::new(),
+            turn_clock: TurnClock::default(),
             events: VecDeque::new(),
         }
     }
@@ -146,6 +151,7 @@ impl Voice {
                     match heard {
                         ToneHeard::Began => self.interrupt(now_ms),
                         ToneHeard::Said { text, duration_ms } => {
+                            self.turn_clock.turn_ended(now_ms, now_ms);
                             self.events.push_back(VoiceEvent::Said { text, duration_ms });
                         }
                         ToneHeard::Garbled { .. } => self.events.push_back(VoiceEvent::Noise),
@@ -154,6 +160,7 @@ impl Voice {
             }
             Ear::Speech(listener) => listener.hear(now_ms, samples),
         }
+        self.note_playback(now_ms);
         self.understand(now_ms);
     }
 
@@ -161,6 +168,7 @@ impl Voice {
     pub fn say(&mut self, now_ms: i64, text: &str) {
         self.last_line += 1;
         let id = self.last_line;
+        self.turn_clock.line_said(id);
         self.spoken_text.push(' ');
         self.spoken_text.push_str(text);
         let surplus = self.spoken_text.len().saturating_sub(SPOKEN_TEXT_BYTES_MAX);
@@ -170,6 +178,7 @@ impl Voice {
                 self.player.begin_line(id);
                 self.player.add_audio(id, &ToneEncoder::speak(text, self.rate));
                 self.player.finish_line(id);
+                self.turn_clock.audio_arrived(id, now_ms);
                 self.lines.push_back(SpokenLine::even(id));
             }
             Mouth::Speech(synthesizer) => {
@@ -352,7 +361,7 @@ impl Voice {
                 }
             }
             Heard::WentOn => self.events.push_back(VoiceEvent::WentOn),
-            Heard::Said { text, duration_ms } => {
+            Heard::Said { text, duration_ms, until_ms } => {
                 // An acknowledgement or an echo of a line is no turn.
                 if self.is_speaking() && (self.is_acknowledgement(&text) || self.is_echo(&text)) {
                     self.resume(now_ms);
@@ -362,6 +371,7 @@ impl Voice {
                 if self.turn_taking.interruptible {
                     self.interrupt(now_ms);
                 }
+                self.turn_clock.turn_ended(until_ms, now_ms);
                 self.events.push_back(VoiceEvent::Said { text, duration_ms });
             }
             Heard::Failed(failure) => self.events.push_back(VoiceEvent::Failed(failure)),
@@ -386,6 +396,7 @@ impl Voice {
     /// Cuts what the assistant says.
     fn interrupt(&mut self, now_ms: i64) {
         self.resume_at_ms = None;
+        self.note_playback(now_ms);
         let progress = self.player.cut(now_ms);
         if self.lines.is_empty() {
             return;
@@ -411,7 +422,10 @@ impl Voice {
         {
             let rate = synthesizer.rate();
             match event {
-                SynthesizerEvent::Audio { line, samples } => self.audio(line, rate, &samples),
+                SynthesizerEvent::Audio { line, samples } => {
+                    self.turn_clock.audio_arrived(line, now_ms);
+                    self.audio(line, rate, &samples);
+                }
                 SynthesizerEvent::Words { line, words } => self.with_line(line, |line| line.add_words(words)),
                 SynthesizerEvent::PartEnd { line, text_end } => {
                     self.with_line(line, |line| line.text_ends(text_end));
@@ -469,19 +483,6 @@ impl Voice {
     fn with_line(&mut self, id: LineId, change: impl FnOnce(&mut SpokenLine)) {
         if let Some(line) = self.lines.iter_mut().find(|line| line.id == id) {
             change(line);
-        }
-    }
-
-    fn report_spoken(&mut self, now_ms: i64) {
-        for progress in self.player.take_played(now_ms) {
-            if self.lines.front().is_none_or(|line| line.id != progress.line) {
-                continue;
-            }
-            let Some(line) = self.lines.pop_front() else { continue };
-            self.events.push_back(match line.heard_permille(Some(progress)) {
-                1_000 => VoiceEvent::Spoken,
-                heard => VoiceEvent::Cut(vec![heard]),
-            });
         }
     }
 }

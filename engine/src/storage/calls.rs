@@ -26,6 +26,7 @@ use crate::carriers::CarrierName;
 use crate::conversation::transcript::TranscriptRow;
 use crate::conversation::{CallFault, EndedReason, Outcome, Sentiment};
 use crate::models;
+use crate::speech::turn_times::TurnTimes;
 use crate::storage::snapshots::AssistantSnapshot;
 
 /// A new call.
@@ -115,6 +116,8 @@ pub struct EndedCall {
     pub fault: CallFault,
     /// The transcript.
     pub transcript: Vec<TranscriptRow>,
+    /// The times of the caller's spoken turns.
+    pub turns: Vec<TurnTimes>,
     /// The costs.
     pub costs: Costs,
     /// The model's token usage.

@@ -14,6 +14,10 @@ use super::turns::Turns;
 /// Idle reading connections to keep; more are opened under load and closed afterwards.
 const IDLE_READERS_MAX: usize = 16;
 
+/// Long reads at once. The system shares the cores among them, so that a quick search of one workspace does not wait
+/// until the slow ones of others are over; one workspace leaves a core to everybody else.
+const TURNS_PER_CORE: usize = 4;
+
 /// The connections.
 #[derive(Clone)]
 pub struct Readers {
@@ -27,12 +31,11 @@ impl Readers {
     /// Opens a first connection. A read that can be long is interrupted after `deadline`.
     pub fn open(path: &Path, deadline: Duration) -> rusqlite::Result<Self> {
         let first = connection::open_reader(path)?;
-        // One core stays free for point reads and everything else.
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         Ok(Self {
             path: PathBuf::from(path).into(),
             idle: Arc::new(Mutex::new(vec![first])),
-            turns: Turns::new(cores.saturating_sub(1).max(1)),
+            turns: Turns::new(TURNS_PER_CORE * cores, cores.saturating_sub(1).max(1)),
             deadline,
         })
     }

@@ -1,5 +1,6 @@
-//! Turns for long reads: a few run at once, and the next turn goes to whoever has the fewest, then to who waits longest.
-//! One asker may have all turns as long as nobody else asks.
+//! Turns for long reads: a few run at once, one asker has some of them at most, and the next turn goes to whoever has the
+//! fewest, then to whoever got one the longest ago. A search of one workspace so waits for no search of another one, as
+//! long as not many search at once.
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -16,8 +17,20 @@ pub struct Turns(Arc<Mutex<State>>);
 
 struct State {
     free: usize,
-    running: BTreeMap<String, usize>,
+    /// How many turns one asker can have at once.
+    of_one: usize,
+    /// Turns that were ever given.
+    given: u64,
+    /// Those who have turns or wait.
+    askers: BTreeMap<String, Asker>,
     waiting: VecDeque<(String, oneshot::Sender<Turn>)>,
+}
+
+#[derive(Default)]
+struct Asker {
+    running: usize,
+    /// The number of its latest turn.
+    latest: u64,
 }
 
 /// The right to read; dropping it passes it on.
@@ -27,17 +40,17 @@ pub struct Turn {
 }
 
 impl Turns {
-    /// `count` reads at once.
-    pub fn new(count: usize) -> Self {
-        let state = State { free: count, running: BTreeMap::new(), waiting: VecDeque::new() };
-        Self(Arc::new(Mutex::new(state)))
+    /// `count` reads at once, at most `of_one` of them of one asker.
+    pub fn new(count: usize, of_one: usize) -> Self {
+        let (askers, waiting) = (BTreeMap::new(), VecDeque::new());
+        Self(Arc::new(Mutex::new(State { free: count, of_one, given: 0, askers, waiting })))
     }
 
     /// Waits for a turn; `None` when too many wait.
     pub async fn take(&self, asker: &str) -> Option<Turn> {
         let waiting = {
             let mut state = self.state();
-            if state.free > 0 {
+            if state.free > 0 && state.may_run(asker) {
                 state.free -= 1;
                 return Some(self.turn(&mut state, asker.to_owned()));
             }
@@ -55,22 +68,24 @@ impl Turns {
     }
 
     fn turn(&self, state: &mut State, asker: String) -> Turn {
-        *state.running.entry(asker.clone()).or_default() += 1;
+        state.given += 1;
+        let latest = state.given;
+        let running = state.askers.get(&asker).map_or(0, |known| known.running) + 1;
+        state.askers.insert(asker.clone(), Asker { running, latest });
         Turn { asker, turns: self.clone() }
     }
 
     /// A turn is over: the next one. Returns a turn that was not taken, to be dropped without the lock.
     fn pass_on(&self, asker: &str) -> Option<Turn> {
         let mut state = self.state();
-        if let Some(running) = state.running.get_mut(asker) {
-            *running -= 1;
-            if *running == 0 {
-                state.running.remove(asker);
-            }
+        if let Some(known) = state.askers.get_mut(asker) {
+            known.running = known.running.saturating_sub(1);
         }
-        let next = (0..state.waiting.len())
-            .min_by_key(|at| state.running.get(&state.waiting[*at].0).copied().unwrap_or_default());
-        match next.and_then(|at| state.waiting.remove(at)) {
+        let next =
+            (0..state.waiting.len()).filter(|at| state.may_run(&state.waiting[*at].0)).min_by_key(|at| {
+                state.askers.get(&state.waiting[*at].0).map(|known| (known.running, known.latest))
+            });
+        let untaken = match next.and_then(|at| state.waiting.remove(at)) {
             Some((asker, waiting)) => {
                 let turn = self.turn(&mut state, asker);
                 waiting.send(turn).err()
@@ -79,11 +94,20 @@ impl Turns {
                 state.free += 1;
                 None
             }
-        }
+        };
+        let State { askers, waiting, .. } = &mut *state;
+        askers.retain(|name, known| known.running > 0 || waiting.iter().any(|(other, _)| other == name));
+        untaken
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn may_run(&self, asker: &str) -> bool {
+        self.askers.get(asker).is_none_or(|known| known.running < self.of_one)
     }
 }
 
@@ -98,18 +122,19 @@ impl Drop for Turn {
 mod tests {
     use super::*;
 
+    fn waiting(turns: &Turns, asker: &'static str) -> tokio::task::JoinHandle<Option<Turn>> {
+        let turns = turns.clone();
+        tokio::spawn(async move { turns.take(asker).await })
+    }
+
     #[tokio::test]
     async fn who_has_the_fewest_is_next() {
-        let turns = Turns::new(2);
+        let turns = Turns::new(2, 2);
         let first = turns.take("greedy").await.unwrap();
         let second = turns.take("greedy").await.unwrap();
-        let waiting = |asker: &'static str| {
-            let turns = turns.clone();
-            tokio::spawn(async move { turns.take(asker).await })
-        };
-        let greedy: Vec<_> = (0..10).map(|_| waiting("greedy")).collect();
+        let greedy: Vec<_> = (0..10).map(|_| waiting(&turns, "greedy")).collect();
         tokio::task::yield_now().await;
-        let honest = waiting("honest");
+        let honest = waiting(&turns, "honest");
         tokio::task::yield_now().await;
         drop(first);
         assert!(honest.await.unwrap().is_some(), "before ten others that asked earlier");
@@ -117,12 +142,43 @@ mod tests {
         for one in greedy {
             assert!(one.await.unwrap().is_some());
         }
-        assert_eq!(turns.state().free, 2);
+        assert_eq!((turns.state().free, turns.state().askers.len()), (2, 0));
+    }
+
+    #[tokio::test]
+    async fn a_turn_stays_free_for_others() {
+        let turns = Turns::new(3, 2);
+        let held = [turns.take("greedy").await.unwrap(), turns.take("greedy").await.unwrap()];
+        let third = waiting(&turns, "greedy");
+        tokio::task::yield_now().await;
+        assert!(!third.is_finished());
+        for _ in 0..10 {
+            assert!(turns.take("honest").await.is_some(), "at once");
+        }
+        assert!(!third.is_finished(), "what others leave is not for it");
+        drop(held);
+        assert!(third.await.unwrap().is_some());
+        assert_eq!((turns.state().free, turns.state().askers.len()), (3, 0));
+    }
+
+    #[tokio::test]
+    async fn who_had_a_turn_is_behind_who_had_none() {
+        let turns = Turns::new(1, 1);
+        let held = turns.take("greedy").await.unwrap();
+        let greedy: Vec<_> = (0..3).map(|_| waiting(&turns, "greedy")).collect();
+        tokio::task::yield_now().await;
+        let honest = waiting(&turns, "honest");
+        tokio::task::yield_now().await;
+        drop(held);
+        assert!(honest.await.unwrap().is_some());
+        for one in greedy {
+            assert!(one.await.unwrap().is_some());
+        }
     }
 
     #[tokio::test]
     async fn who_no_longer_waits_gets_no_turn() {
-        let turns = Turns::new(1);
+        let turns = Turns::new(1, 1);
         let held = turns.take("a").await.unwrap();
         let gone = tokio::spawn({
             let turns = turns.clone();

@@ -102,6 +102,7 @@ fn ended(nth: usize) -> EndedCall {
         ended_reason: Some(EndedReason::UserHungUp),
         fault: CallFault::None,
         transcript: (0..10).map(line).collect(),
+        turns: Vec::new(),
         costs: Costs::of(0, 0, 0, 0),
         usage: Usage { llm_input_tokens: 0, llm_output_tokens: 0, llm_uncounted_answers: 0 },
     }

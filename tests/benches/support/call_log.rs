@@ -205,6 +205,7 @@ impl CallLog {
             ended_reason: Some(EndedReason::UserHungUp),
             fault: CallFault::None,
             transcript,
+            turns: Vec::new(),
             costs: Costs::of(duration_ms / 10, duration_ms / 20, duration_ms / 15, duration_ms / 12),
             usage: Usage { llm_input_tokens: 4_000, llm_output_tokens: 300, llm_uncounted_answers: 0 },
         };

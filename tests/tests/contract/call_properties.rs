@@ -255,6 +255,13 @@ fn text(known: &ExpectedCall) -> String {
     serde_json::to_string(&call).unwrap()
 }
 
+/// As a list has it.
+fn listed(known: &ExpectedCall) -> Value {
+    let mut call: Value = serde_json::from_str(&text(known)).unwrap();
+    call["turns"] = Value::Null;
+    call
+}
+
 impl Query {
     fn uri(&self) -> String {
         let mut parts = vec![format!("page={}", self.page), format!("limit={}", self.limit)];
@@ -306,7 +313,7 @@ impl Query {
         let mut passing: Vec<(usize, &ExpectedCall, Value)> = known
             .iter()
             .enumerate()
-            .map(|(at, one)| (at, one, serde_json::from_str(&text(one)).unwrap()))
+            .map(|(at, one)| (at, one, listed(one)))
             .filter(|(_, one, call)| self.passes(one, call))
             .collect();
         passing.sort_by_key(|(at, one, _)| {

@@ -29,6 +29,8 @@ mod outbound;
 mod recordings;
 mod refused;
 mod replays;
+mod slow_tools;
 mod speech;
 mod status;
 mod support;
+mod thinking_early;

@@ -44,6 +44,12 @@ fn a_person_talks_with_a_providers_voice(provider: &'static str) {
     let call = desk.over(&id);
     desk.expect(&call, &json!({"ended_reason": "user_hung_up", "fault": "none"}));
     assert_eq!(texts(&call, "user"), ["When do you open on Saturday?"]);
+    let turns = call["turns"].as_array().unwrap();
+    let ms = |step: &str| turns[0][step].as_i64().unwrap_or_else(|| panic!("{turns:?}"));
+    let steps = ["end_of_speech_ms", "transcript_ms", "model_first_ms", "speech_first_ms", "heard_first_ms"];
+    assert!(turns.len() == 1 && steps.is_sorted_by_key(|step| ms(step)), "{turns:?}");
+    // Half a second of silence ends a turn.
+    assert!(ms("end_of_speech_ms") >= greeting_ms && ms("transcript_ms") - ms("end_of_speech_ms") >= 500);
     let costs = &call["costs"];
     assert!(
         costs["stt_microusd"].as_i64().unwrap() > 0 && costs["tts_microusd"].as_i64().unwrap() > 0,

@@ -219,3 +219,24 @@ fn a_process_that_dies_holds_no_money() {
     assert_eq!((&run["status"], &run["max_cost_microusd"]), (&json!("completed"), &json!(500)), "{run:#}");
     assert_eq!(reserved(world), 0);
 }
+
+/// The provider has the request, and may answer it.
+#[test]
+#[cfg_attr(test_host = "sandbox", ignore = "needs a request that stays under way")]
+fn an_answer_that_a_hang_up_cuts_off_is_not_free() {
+    let fixture = Fixture::new("hangs");
+    let world = &fixture.world;
+    let mut client = begun(world, &fixture);
+    client.say(&"Tell me everything. ".repeat(100));
+    // The line is on its way to the model before the next message is read.
+    std::thread::sleep(Duration::from_millis(500));
+    client.send(&json!({"type": "hang_up"}).to_string());
+    client.rest();
+    let path = format!("/calls?assistant_id={}", fixture.assistant.id);
+    let call = world.get(path).ok()["calls"][0].clone();
+    assert_eq!(call["status"], "ended", "{call:#}");
+    // 2,000 letters are some 500 tokens at 2 microusd each.
+    assert!(call["costs"]["llm_microusd"].as_i64().unwrap() > 500, "{call:#}");
+    assert_eq!(call["usage"]["llm_uncounted_answers"], 1, "{call:#}");
+    assert!(money(world).0 >= call["costs"]["llm_microusd"].as_i64().unwrap());
+}

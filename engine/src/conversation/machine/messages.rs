@@ -49,6 +49,15 @@ pub enum Input {
         /// The part of the first of these lines that was heard, in thousandths. Nothing was heard of the others.
         heard_permille: u32,
     },
+    /// A client that speaks the lines itself has stopped speaking one of them. Ignored unless the assistant said the line
+    /// after the user's last one.
+    Heard {
+        /// The index of the line's transcript row.
+        row: usize,
+        /// How many of its characters were heard; all of them, or more, if the line was spoken to its end. Nothing was
+        /// heard of later lines if this one was cut.
+        chars: usize,
+    },
     /// The user was silent during their turn. For drivers without a clock, such as a simulated caller without a line;
     /// with [`silence_ms`](crate::conversation::ConversationLimits::silence_ms) the conversation detects silence on
     /// [`Input::Tick`].
@@ -84,7 +93,8 @@ pub enum Input {
         /// What happened.
         text: String,
     },
-    /// Time has passed: the user may have been silent for too long, or the time limit may be reached. Due at
+    /// Time has passed: the user may have been silent for too long, or have waited for a tool, or the time limit may be
+    /// reached. Due at
     /// [`Conversation::poll_timeout`]; harmless at any other time.
     Tick,
     /// The first of the lines being spoken was played completely. Sets the row's `end_ms`, also after the end of the
@@ -107,7 +117,7 @@ pub enum Input {
 impl Input {
     /// Whether the input says how much of a line was played: it counts after the end, too.
     pub(super) const fn is_about_a_line(&self) -> bool {
-        matches!(self, Self::Spoken | Self::Interrupted { .. })
+        matches!(self, Self::Spoken | Self::Interrupted { .. } | Self::Heard { .. })
     }
 
     /// Whether the input is an end from outside, whose time may be before the latest input.
@@ -131,6 +141,8 @@ impl Input {
             | Self::ToolResult { .. }
             | Self::Note { .. }
             | Self::Tick
+            // It is activity only if the line is known.
+            | Self::Heard { .. }
             | Self::HangUp { .. }
             | Self::CostLimit
             | Self::Stop { .. } => false,

@@ -118,6 +118,7 @@ fn step() -> impl Strategy<Value = Step> {
     let input = prop_oneof![
         6 => ".{1,8}".prop_map(|text| user(&text)),
         2 => (0..1_200_u32).prop_map(|heard_permille| Input::Interrupted { heard_permille }),
+        2 => (0..12_usize, 0..16_usize).prop_map(|(row, chars)| Input::Heard { row, chars }),
         1 => "[0-9#*]{1,3}".prop_map(|keys| Input::Keys { keys }),
         4 => Just(Input::Spoken),
         2 => Just(Input::Noise),
@@ -235,6 +236,7 @@ fn setup(is_spoken: bool) -> ConversationSetup {
         limits,
         is_spoken,
         apology: String::new(),
+        filler: "One moment, I am looking.".into(),
     }
 }
 

@@ -12,8 +12,8 @@ use crate::conversation::{EndedReason, Message, TEXT_BYTES_MAX, TRANSCRIPT_BYTES
 pub(super) struct LineUnderWay {
     /// The index of its transcript row.
     row: usize,
-    /// The index of its message in the model's history.
-    message: usize,
+    /// The index of its message in the model's history; `None` for a line that the model does not know of.
+    message: Option<usize>,
 }
 
 /// The whole line, in thousandths.
@@ -24,6 +24,13 @@ impl Conversation {
     #[must_use]
     pub fn speaking(&self) -> Option<usize> {
         self.speaking.front().filter(|_| self.is_being_spoken).map(|line| line.row)
+    }
+
+    /// The index of the first row that can still be cut, if any: one being spoken, or a written one that the user has not
+    /// answered.
+    #[must_use]
+    pub fn first_open_line(&self) -> Option<usize> {
+        self.speaking.front().map(|line| line.row)
     }
 
     /// The rows from `from`, as they would be if the conversation ended at `now_ms`. `heard_permille` has the part of
@@ -60,24 +67,32 @@ impl Conversation {
     /// Says a line whatever the limits of turns and repetitions. Returns false if it exceeds the transcript's limit.
     pub(super) fn speak(&mut self, text: String) -> bool {
         let text = truncate(text, TEXT_BYTES_MAX);
-        let row = self.row(TranscriptRole::Assistant, text.clone(), self.offset_ms);
-        let line = LineUnderWay { row: row.index, message: self.history.len() };
-        if !self.record(row) {
+        if !self.utter(text.clone(), Some(self.history.len())) {
             return false;
         }
-        self.line_answered();
-        self.speaking.push_back(line);
-        self.history.push(Message::Assistant { text: text.clone() });
         self.turns = self.turns.saturating_add(1);
         let line = casefold(&text);
         self.repeats = if line == self.last_line { self.repeats.saturating_add(1) } else { 1 };
         self.last_line = line;
+        self.history.push(Message::Assistant { text });
+        true
+    }
+
+    /// Records a line of the assistant and says it after the earlier ones. `message` is its future index in the model's
+    /// history. Returns false if it exceeds the transcript's limit.
+    pub(super) fn utter(&mut self, text: String, message: Option<usize>) -> bool {
+        let row = self.row(TranscriptRole::Assistant, text.clone(), self.offset_ms);
+        let line = LineUnderWay { row: row.index, message };
+        if !self.record(row) {
+            return false;
+        }
+        self.speaking.push_back(line);
         self.is_being_spoken = self.setup.is_spoken;
         self.outputs.push_back(Output::Say { text });
         true
     }
 
-    /// The conversation continues after a line: a written one cannot be interrupted any more.
+    /// The user answers: written lines cannot be interrupted any more.
     pub(super) fn line_answered(&mut self) {
         if !self.is_being_spoken {
             self.speaking.clear();
@@ -96,6 +111,26 @@ impl Conversation {
         }
     }
 
+    /// The client has spoken this many characters of a line, and the lines before it.
+    pub(super) fn heard(&mut self, row: usize, chars: usize) {
+        let Some(before) = self.speaking.iter().position(|line| line.row == row) else { return };
+        let Some(text) = self.transcript.get(row).map(|row| row.text.as_str()) else { return };
+        let rest =
+            text.char_indices().nth(chars).map(|(heard_bytes, _)| (heard_bytes as u64, text.len() as u64));
+        self.note_activity();
+        for _ in 0..before {
+            self.spoken();
+        }
+        match rest {
+            // Rounded up, so that the last word that was heard is kept.
+            Some((heard, all)) => {
+                let permille = heard.saturating_mul(u64::from(WHOLE_PERMILLE)).div_ceil(all.max(1));
+                self.interrupted(u32::try_from(permille).unwrap_or(WHOLE_PERMILLE));
+            }
+            None => self.spoken(),
+        }
+    }
+
     /// Cuts the lines being spoken to the part that was heard. The transcript keeps the complete lines as well; the
     /// model's history has only the heard part.
     pub(super) fn interrupted(&mut self, mut heard_permille: u32) {
@@ -103,7 +138,8 @@ impl Conversation {
         for line in std::mem::take(&mut self.speaking) {
             let Some(row) = self.transcript.get_mut(line.row) else { continue };
             self.transcript_bytes = cut(row, heard_permille, self.offset_ms, self.transcript_bytes);
-            if let Some(Message::Assistant { text }) = self.history.get_mut(line.message)
+            if let Some(Message::Assistant { text }) =
+                line.message.and_then(|message| self.history.get_mut(message))
                 && row.interrupted
             {
                 *text = format!("{}…", row.text);

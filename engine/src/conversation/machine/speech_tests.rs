@@ -114,6 +114,7 @@ fn spoken(first_message: &str) -> Conversation {
         limits: ConversationLimits::default(),
         is_spoken: true,
         apology: "I am sorry.".into(),
+        filler: "I am looking.".into(),
     });
     call.handle(0, Input::Start);
     call

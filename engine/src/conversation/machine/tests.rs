@@ -453,6 +453,7 @@ fn setup(first_message: &str) -> ConversationSetup {
         limits: ConversationLimits::default(),
         is_spoken: false,
         apology: String::new(),
+        filler: "One moment, I am looking.".into(),
     }
 }
 

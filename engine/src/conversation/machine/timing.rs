@@ -1,4 +1,4 @@
-//! The time limit, and the detection of silence.
+//! The time limit, the detection of silence, and the wait for tools.
 use super::{Conversation, State};
 use crate::conversation::EndedReason;
 
@@ -11,17 +11,25 @@ impl Conversation {
             return None;
         }
         let limit_ms = self.setup.limits.duration_ms_max;
-        let due_ms = self.silent_at_ms().map_or(limit_ms, |silent_at_ms| silent_at_ms.min(limit_ms));
+        let due_ms =
+            [self.silent_at_ms(), self.filler_at_ms()].into_iter().flatten().fold(limit_ms, i64::min);
         Some(self.started_ms.saturating_add(due_ms))
     }
 
-    /// Counts a silence that is due. [`handle`](Self::handle) checks the time limit, because every input can reach it;
-    /// it takes precedence over a silence.
+    /// Counts a silence, or says the filler, if it is due. [`handle`](Self::handle) checks the time limit, because every
+    /// input can reach it; it takes precedence over both.
     pub(super) fn time_passed(&mut self) {
-        let is_silent = self.silent_at_ms().is_some_and(|silent_at_ms| self.offset_ms >= silent_at_ms);
-        if is_silent && self.offset_ms < self.setup.limits.duration_ms_max {
+        if self.offset_ms >= self.setup.limits.duration_ms_max {
+            return;
+        }
+        let is_due = |at_ms: Option<i64>| at_ms.is_some_and(|at_ms| self.offset_ms >= at_ms);
+        let (is_silent, is_filler_due) = (is_due(self.silent_at_ms()), is_due(self.filler_at_ms()));
+        if is_silent {
             self.note_activity();
             self.count_silence();
+        }
+        if is_filler_due {
+            self.fill();
         }
     }
 

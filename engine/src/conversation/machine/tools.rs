@@ -40,6 +40,7 @@ impl Conversation {
         if self.ended().is_some() {
             return;
         }
+        self.waiting_since_ms = self.offset_ms;
         let mut rejected = Vec::new();
         for request in calls {
             let rejection = self.rejection(&request);
@@ -122,7 +123,7 @@ impl Conversation {
             return;
         }
         if !self.held.is_empty() {
-            self.tool_calls_this_turn = 0;
+            self.begin_turn();
         }
         self.history.extend(self.held.drain(..).map(|text| Message::User { text }));
         self.ask_model();

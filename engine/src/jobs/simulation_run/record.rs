@@ -91,6 +91,7 @@ pub async fn end_run(
         ended_reason: Some(ended_reason),
         fault: model_failure.map_or(ended_reason.fault(), |(_, fault)| fault),
         transcript: result.transcript,
+        turns: Vec::new(),
         costs: Costs::of(0, 0, call_cost.microusd, 0),
         usage: call_cost.usage(),
     };

@@ -9,6 +9,7 @@ use crate::live::call_journal::CallProgress;
 use crate::live::end_call::{CallJob, EndOfCall, LineEnd, end_call, ended};
 use crate::live::peer::{Peer, PeerEvent};
 use crate::live::telephony::leg::Leg;
+use crate::speech::turn_times::TurnTimes;
 use crate::storage::batch::Batch;
 use crate::storage::events::{self, Subscribers};
 use crate::storage::fault::Fault;
@@ -18,14 +19,17 @@ impl Drive<'_> {
     /// Ends the call in one batch, then notifies the peer.
     pub(super) async fn end(&mut self, peer: &mut dyn Peer) -> Result<(), Fault> {
         // Pending model requests and tool calls are aborted.
-        self.thinking = None;
+        self.forget_question();
+        self.forget_early();
         self.calling = FuturesUnordered::new();
         let reason = self.conversation.ended().unwrap_or(EndedReason::Aborted);
         self.settle_lines(peer, reason).await;
         self.take_segments(peer, true);
         self.recording.finish().await;
+        let started_ms = self.conversation.now_ms() - self.conversation.offset_ms();
+        let turns: Vec<_> = peer.turns().into_iter().map(|turn| turn.since(started_ms)).collect();
         for _ in 0..LEASED_ATTEMPTS_MAX {
-            match self.write_end(reason).await {
+            match self.write_end(reason, turns.clone()).await {
                 Ok(()) => {
                     let duration_ms = self.conversation.offset_ms();
                     peer.end(&self.session.call.id, reason, duration_ms).await;
@@ -63,7 +67,7 @@ impl Drive<'_> {
         self.count_speech(peer);
     }
 
-    async fn write_end(&mut self, reason: EndedReason) -> Result<(), Fault> {
+    async fn write_end(&mut self, reason: EndedReason, turns: Vec<TurnTimes>) -> Result<(), Fault> {
         let session = self.session;
         let (services, call) = (&session.services, &session.call);
         let now = Timestamp::from_ms(self.now_ms());
@@ -72,6 +76,7 @@ impl Drive<'_> {
             offset_ms: self.conversation.offset_ms(),
             spent: self.spent,
             transcript: self.conversation.transcript().to_vec(),
+            turns,
         };
         let reads = [
             events::subscribers(&call.workspace_id),

@@ -15,10 +15,11 @@ pub(crate) fn after_conversation(
     answered_at: Timestamp,
     ended_at: Timestamp,
 ) -> EndedCall {
-    let CallProgress { offset_ms, spent, transcript } = progress;
+    let CallProgress { offset_ms, spent, transcript, turns } = progress;
     EndedCall {
         duration_ms: offset_ms,
         transcript,
+        turns,
         costs: Costs::of(0, spent.stt_microusd, spent.models_microusd(), spent.tts_microusd),
         usage: spent.usage(),
         ..without_conversation(
@@ -71,6 +72,7 @@ fn without_conversation(
         ended_reason: Some(reason),
         fault,
         transcript: Vec::new(),
+        turns: Vec::new(),
         costs: Costs::default(),
         usage: Usage::default(),
     }

@@ -1,62 +1,220 @@
-"use strict";
 (() => {
   const at = (id) => document.getElementById(id);
+  const show = (id, yes) => { at(id).hidden = !yes; };
   const status = (text) => { at("status").textContent = text; };
-  const line = (kind, text) => {
-    const item = document.createElement("li");
-    item.className = kind;
-    item.textContent = text;
-    at("lines").append(item);
-    item.scrollIntoView({ block: "nearest" });
+  const state = (kind, word) => { at("state").dataset.state = kind; at("state").textContent = word; };
+  const problem = (text) => { at("problem").textContent = text; show("problem", text !== ""); };
+  const clock = (ms) => Math.floor(ms / 60000) + ":" + String(Math.floor(ms / 1000) % 60).padStart(2, "0");
+  const MICROPHONE = {
+    denied: "The microphone is blocked for this page. Allow it in the browser's address bar or site settings, then press Talk. You can also type.",
+    missing: "No microphone was found. Connect one, then press Talk. You can also type.",
+    insecure: "Browsers give the microphone only to pages on https or localhost. Open the link there, or type.",
   };
-  const talking = (yes) => { at("say").hidden = !yes; at("end").hidden = !yes; };
   // Beside the page, wherever the service is; the token stays in the query.
   const address = new URL("voice-test/socket" + location.search, new URL(".", location.href));
-  let socket;
-  const show = {
-    call_started: (m) => { status("Connected for at most " + m.max_duration_seconds + " s. Call " + m.call.id); talking(true); at("text").focus(); },
-    assistant_text: (m) => line("assistant", m.text),
-    tool_call: (m) => line("tool", m.name + " " + JSON.stringify(m.arguments)),
-    tool_result: (m) => line("tool", m.name + (m.is_error ? " failed: " : " → ") + m.text),
-    error: (m) => line("error", m.message),
-    call_ended: (m) => status("The conversation is over (" + m.ended_reason + "). Call " + m.call_id),
+  const trace = newTrace(at("trace"));
+  let socket = null;
+  let live = false;
+  let aloud = false;
+  let startedAt = 0;
+  let endsAt = 0;
+  let ticking = 0;
+  let heardWords = "";
+  // When the person's last words ended; an answer has its latency from there.
+  let saidAt = 0;
+  const rows = new Map();
+
+  const line = (kind, who, text) => {
+    const item = document.createElement("li");
+    item.className = kind;
+    const part = (name, content) => { const one = document.createElement(name); one.textContent = content; item.append(one); return one; };
+    part("time", clock(performance.now() - startedAt));
+    part("b", who);
+    const words = part("p", text);
+    const note = (content) => {
+      const small = item.querySelector("small") || part("small", "");
+      small.textContent = [small.textContent, content].filter(Boolean).join(" · ");
+    };
+    at("lines").append(item);
+    item.scrollIntoView({ block: "nearest" });
+    return { words, note, text };
+  };
+  const cutRow = (row, heard) => {
+    row.words.textContent = heard;
+    const rest = document.createElement("del");
+    rest.textContent = row.text.slice(heard.length);
+    row.words.append(rest);
+    row.note("interrupted");
+  };
+  const latency = (row) => {
+    if (!row || !saidAt) return;
+    row.note("answered after " + ((performance.now() - saidAt) / 1000).toFixed(1) + " s");
+    saidAt = 0;
   };
   const send = (message) => { if (socket && socket.readyState === WebSocket.OPEN) socket.send(JSON.stringify(message)); };
+  const interim = (text) => {
+    heardWords = text;
+    show("interim", text !== "");
+    if (!text) return;
+    at("interim").replaceChildren();
+    for (const [name, content] of [["time", clock(performance.now() - startedAt)], ["b", "You"], ["span", text]]) {
+      const one = document.createElement(name);
+      one.textContent = content;
+      at("interim").append(one);
+    }
+  };
+  const said = (text) => {
+    line("user", "You", text);
+    send({ type: "user_text", text });
+    if (aloud) at("speaking").textContent = "thinking";
+  };
+
+  const mouth = newMouth({
+    start: (index) => { latency(rows.get(index)); at("speaking").textContent = "speaking"; },
+    word: trace.word,
+    stop: (index, heard) => {
+      const row = rows.get(index);
+      if (row && heard.length < row.text.length) cutRow(row, heard);
+      send({ type: "heard", index, chars: charsOf(heard) });
+      at("speaking").textContent = live ? "listening" : "not connected";
+    },
+    fail: problem,
+  });
+  const ear = newEar({
+    interim: (text) => {
+      if (text && mouth.echoes(text)) return;
+      if (text) { mouth.cut(); saidAt = performance.now(); at("hearing").textContent = "speaking"; }
+      interim(text);
+    },
+    final: (text) => {
+      if (!text || !live || mouth.echoes(text)) return;
+      mouth.cut();
+      // Of a result that had no words on the way, only its arrival is known.
+      if (!heardWords) saidAt = performance.now();
+      interim("");
+      at("hearing").textContent = "listening";
+      said(text.slice(0, 4000));
+    },
+    fail: (why) => { problem(MICROPHONE[why] || why); at("hearing").textContent = "typing"; show("talk", true); },
+  });
+
+  const tick = () => { at("left").textContent = clock(Math.max(0, endsAt - performance.now())) + " left"; };
+  const begin = (message) => {
+    live = true;
+    startedAt = performance.now();
+    endsAt = startedAt + message.max_duration_seconds * 1000;
+    ticking = setInterval(tick, 1000);
+    tick();
+    state("live", "Connected");
+    status("Call " + message.call.id);
+    mouth.language(message.language);
+    ear.language = message.language;
+    for (const id of ["left", "say", "end"]) show(id, true);
+    show("type", false);
+    show("talk", !aloud && !speechLacks());
+    at("talk").disabled = false;
+    at("speaking").textContent = "listening";
+    at("hearing").textContent = aloud ? "listening" : "typing";
+    if (aloud) ear.start(); else at("text").focus();
+    trace.run();
+  };
+  const over = (kind, word, text) => {
+    live = false;
+    clearInterval(ticking);
+    ear.stop();
+    interim("");
+    state(kind, word);
+    status(text);
+    for (const id of ["say", "end", "talk", "type", "left"]) show(id, false);
+    at("hearing").textContent = "not connected";
+    if (!mouth.speaking()) at("speaking").textContent = "not connected";
+    if (microphone) for (const track of microphone.getTracks()) track.stop();
+    microphone = null;
+    if (!mouth.speaking()) trace.stop();
+  };
+  const received = {
+    call_started: begin,
+    assistant_text: (message) => {
+      const row = line("assistant", "Assistant", message.text);
+      rows.set(message.index, row);
+      if (!aloud) { latency(row); return; }
+      mouth.say(message.index, message.text);
+      // The person is talking over it already.
+      if (heardWords) mouth.cut();
+    },
+    tool_call: (message) => line("tool", "Tool call", message.name + " " + JSON.stringify(message.arguments)),
+    tool_result: (message) => line("tool", message.is_error ? "Tool failed" : "Tool result", message.name + ": " + message.text),
+    error: (message) => line("error", "Error", message.message),
+    call_ended: (message) => {
+      if (message.ended_reason === "user_hung_up") mouth.cut();
+      over("ready", "Ended", "The conversation is over (" + message.ended_reason + ", " + clock(message.duration_ms) + "). Call " + message.call_id);
+    },
+  };
   // A browser does not tell why a socket was refused; the same address without the upgrade does.
   const why = async () => {
     try {
       const answer = await fetch(address, { cache: "no-store", credentials: "omit" });
-      status((await answer.json()).error.message);
-    } catch { status("The service cannot be reached."); }
+      over("bad", "Refused", (await answer.json()).error.message);
+    } catch { over("bad", "Refused", "The service cannot be reached."); }
   };
-  at("start").addEventListener("click", () => {
-    at("start").hidden = true;
-    status("Connecting …");
+  const connect = () => {
+    state("wait", "Connecting");
+    for (const id of ["talk", "type"]) at(id).disabled = true;
     const url = new URL(address);
     url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
     let opened = false;
-    let over = false;
     socket = new WebSocket(url);
     socket.addEventListener("open", () => { opened = true; });
     socket.addEventListener("message", (event) => {
       const message = JSON.parse(event.data);
-      over = over || message.type === "call_ended";
-      const shown = show[message.type];
-      if (shown) shown(message);
+      if (received[message.type]) received[message.type](message);
     });
     socket.addEventListener("close", (event) => {
-      talking(false);
       if (!opened) why();
-      else if (!over) status("The connection was closed (" + event.code + " " + event.reason + ").");
+      else if (live) over("bad", "Disconnected", "The connection was closed (" + event.code + " " + event.reason + ").");
     });
-  });
+  };
+
+  // The microphone comes before the socket: a link whose microphone was denied is not used up.
+  let microphone = null;
+  const talk = async () => {
+    problem("");
+    at("talk").disabled = true;
+    try {
+      if (!navigator.mediaDevices) throw new DOMException("", "SecurityError");
+      microphone = await navigator.mediaDevices.getUserMedia({ audio: { echoCancellation: true } });
+    } catch (error) {
+      const kind = { NotFoundError: "missing", SecurityError: "insecure" }[error.name] || "denied";
+      problem(MICROPHONE[kind]);
+      at("talk").disabled = false;
+      return;
+    }
+    trace.hear(microphone);
+    aloud = true;
+    if (!socket) { connect(); return; }
+    show("talk", false);
+    at("hearing").textContent = "listening";
+    ear.start();
+  };
+  at("talk").addEventListener("click", talk);
+  at("type").addEventListener("click", connect);
   at("say").addEventListener("submit", (event) => {
     event.preventDefault();
     const text = at("text").value;
     if (!text.trim()) return;
-    line("user", text);
-    send({ type: "user_text", text });
+    mouth.cut();
+    saidAt = performance.now();
+    said(text);
     at("text").value = "";
   });
-  at("end").addEventListener("click", () => send({ type: "hang_up" }));
+  at("end").addEventListener("click", () => { mouth.cut(); send({ type: "hang_up" }); });
+  addEventListener("pagehide", () => { mouth.cut(); if (socket) socket.close(); });
+
+  const lack = speechLacks();
+  if (lack) {
+    problem(lack);
+    for (const id of ["talk", "notice"]) show(id, false);
+    at("type").textContent = "Start";
+    at("type").classList.add("primary");
+  }
 })();

@@ -10,6 +10,7 @@ use crate::speech::audio::Rate;
 use crate::speech::exchange::{Arrival, ExchangeId, SpeechFailure, Transmit};
 pub use crate::speech::player::PlayerOutput as PhoneOutput;
 use crate::speech::recorder::{Recorder, Segment};
+use crate::speech::turn_times::TurnTimes;
 use crate::speech::voice::{Party, Voice, VoiceEvent};
 
 /// An input of the machine.
@@ -21,6 +22,8 @@ pub enum PhoneInput {
     Unreadable,
     /// A message from the carrier that exceeds the size limit.
     TooLarge,
+    /// The model has answered.
+    Answered,
     /// Speech of the assistant, to play after its earlier speech.
     Say(String),
     /// Something arrived from a speech provider.
@@ -91,6 +94,7 @@ impl PhonePeer {
             PhoneInput::Media(event) => self.media(now_ms, event),
             PhoneInput::Unreadable => self.wrong_message(),
             PhoneInput::TooLarge => self.ended = Some(LOST),
+            PhoneInput::Answered => self.voice.model_answered(now_ms),
             PhoneInput::Say(text) => self.voice.say(now_ms, &text),
             PhoneInput::Arrived(party, id, arrival) => self.voice.arrived(now_ms, party, id, arrival),
             PhoneInput::Tick => {
@@ -194,6 +198,12 @@ impl PhonePeer {
         if is_over { recorder.finish(heard_ms) } else { recorder.take_segment(now_ms) }
     }
 
+    /// The caller's turns so far, on the clock of [`handle`](Self::handle).
+    #[must_use]
+    pub fn turns(&self) -> Vec<TurnTimes> {
+        self.voice.turns()
+    }
+
     /// The failures of speech providers since the last call.
     pub fn take_failures(&mut self) -> Vec<SpeechFailure> {
         std::mem::take(&mut self.failures)
@@ -250,7 +260,8 @@ impl PhonePeer {
                     // So that the failure is taken.
                     self.events.push_back(PeerEvent::Noise);
                 }
-                VoiceEvent::ProbablySaid(_) | VoiceEvent::WentOn => {}
+                VoiceEvent::ProbablySaid(text) => self.events.push_back(PeerEvent::ProbablySaid(text)),
+                VoiceEvent::WentOn => self.events.push_back(PeerEvent::WentOn),
             }
         }
     }

@@ -16,6 +16,7 @@ use crate::ports::{BoxFuture, Clock, Gone, Received, Socket};
 use crate::speech::audio::Rate;
 use crate::speech::exchange::SpeechFailure;
 use crate::speech::recorder::Segment;
+use crate::speech::turn_times::TurnTimes;
 use crate::speech::voice::Voice;
 use crate::storage::calls::Call;
 
@@ -193,6 +194,14 @@ impl Peer for PhoneSocket<'_> {
 
     fn speech_billed(&self) -> (i64, u64) {
         self.peer.billed()
+    }
+
+    fn model_answered(&mut self) {
+        self.handle(PhoneInput::Answered);
+    }
+
+    fn turns(&self) -> Vec<TurnTimes> {
+        self.peer.turns()
     }
 
     fn take_speech_failures(&mut self) -> Vec<SpeechFailure> {

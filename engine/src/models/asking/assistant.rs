@@ -73,6 +73,17 @@ impl AssistantModel {
             }
         }
     }
+
+    /// What a request costs that was dropped before its answer was there: an estimate of its input.
+    #[must_use]
+    pub fn dropped(&self, turn: &AssistantTurn<'_>) -> Answered<()> {
+        match &self.0 {
+            Backend::Rules(_) => Answered::free(()),
+            Backend::Provider { model, tools, hangs_up } => {
+                model.dropped(|target| request(turn, target.settings.knowledge_bytes(), tools, *hangs_up))
+            }
+        }
+    }
 }
 
 fn as_sent(tools: &[ToolSpec], hangs_up: bool) -> Vec<JsonText> {

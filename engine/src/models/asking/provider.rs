@@ -9,7 +9,7 @@ use crate::base::limits::{
     MODEL_TOTAL_MS,
 };
 use crate::conversation::CallFault;
-use crate::models::openai::completion::{Completion, Finish};
+use crate::models::openai::completion::{Completion, Finish, TokenCount};
 use crate::models::openai::request::{ChatRequest, Options};
 use crate::models::settings::{Endpoint, ModelCatalog, ModelSettings, provider_of};
 use crate::ports::Ports;
@@ -75,6 +75,18 @@ impl ProviderModel {
         let Budget { usage, cost_microusd, requests, .. } = budget;
         let message = format!("{}.", failures.join("; "));
         Err(ModelFailure { code, fault, message, usage, cost_microusd, requests })
+    }
+}
+
+impl ProviderModel {
+    /// What a request to the first model costs that was dropped before its answer was there: an estimate of its input.
+    pub fn dropped(&self, request: impl Fn(&Target) -> ChatRequest) -> Answered<()> {
+        let Some(target) = self.targets.first() else { return Answered::free(()) };
+        let options = Options::from_bits(target.options.load(Ordering::Relaxed));
+        let tokens = TokenCount::estimate(request(target).body(&target.name, options).len(), 0);
+        let cost_microusd = target.settings.cost_microusd(tokens.input, tokens.output);
+        let usage = Usage { uncounted_answers: 1, ..Usage::default() };
+        Answered { reply: (), usage, cost_microusd, requests: 1 }
     }
 }
 

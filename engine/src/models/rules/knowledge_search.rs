@@ -17,9 +17,9 @@ const COVERAGE_MIN_PERCENT: usize = 40;
 const COVERAGE_MIN_TERMS: usize = 3;
 /// A line of at most this many bytes that ends in a colon is a heading.
 const HEADING_BYTES_MAX: usize = 80;
-/// Bytes of a document's name and of a heading that are indexed, because every section below is found by them.
+/// Bytes of a document's name and of a heading that are indexed, because every sentence below is found by them.
 const TITLE_BYTES_MAX: usize = 240;
-/// Most terms of a section's name.
+/// Most terms of the names that a sentence is under.
 const SECTION_TERMS_MAX: usize = 24;
 
 /// Scores are fixed-point numbers with 16 fractional bits: floating-point logarithms may differ between machines in their
@@ -34,9 +34,10 @@ pub(super) struct KnowledgeIndex {
     sentences: Vec<Sentence>,
     /// The sentences that contain a term, with its frequency.
     postings: Postings<Posting>,
-    /// The sections: the sentences under one document name and heading.
+    /// The sections: the sentences of a document, under a title, or under a heading.
     sections: Vec<Section>,
-    /// The sections whose name or heading contains a term.
+    /// The sections whose name contains a term. No section within another one repeats a term of its name, so each sentence
+    /// is under a term once.
     section_terms: Postings<u32>,
     terms_total: u64,
 }
@@ -88,10 +89,13 @@ impl KnowledgeIndex {
     pub(super) fn new(knowledge: &[Knowledge]) -> Self {
         let mut building = Building::default();
         for document in knowledge {
-            let name = truncate(document.name.clone(), TITLE_BYTES_MAX);
-            for (heading, block) in blocks(&document.content) {
-                building.add_section(&format!("{name} {heading}"), &block);
+            building.name(0, truncate(document.name.clone(), TITLE_BYTES_MAX));
+            for Block { title, heading, text } in blocks(&document.content) {
+                building.name(1, title);
+                building.name(2, heading);
+                building.add_sentences(&text);
             }
+            building.close(0);
         }
         building.finish()
     }
@@ -178,12 +182,47 @@ struct Building {
     found: Vec<(Box<str>, Posting)>,
     sections: Vec<Section>,
     named: Vec<(Box<str>, u32)>,
+    /// The open sections, each within the one before: the document, the title, the heading.
+    open: Vec<Open>,
     terms_total: u64,
 }
 
+/// A section to which sentences are being added.
+struct Open {
+    name: String,
+    /// The terms of the name that the sections around it do not have.
+    terms: Vec<String>,
+    first: u32,
+}
+
 impl Building {
-    fn add_section(&mut self, name: &str, block: &str) {
-        let first = count(self.sentences.len());
+    /// What follows is in the section of that name, within the section one level above.
+    fn name(&mut self, level: usize, name: String) {
+        if self.open.get(level).is_some_and(|open| open.name == name) {
+            return;
+        }
+        self.close(level);
+        let around: usize = self.open.iter().map(|open| open.terms.len()).sum();
+        let is_new = |term: &String| !self.open.iter().any(|open| open.terms.contains(term));
+        let more =
+            unique(terms(&name)).into_iter().filter(is_new).take(SECTION_TERMS_MAX.saturating_sub(around));
+        let (terms, first) = (more.collect(), count(self.sentences.len()));
+        self.open.push(Open { name, terms, first });
+    }
+
+    /// Ends the sections from this level down.
+    fn close(&mut self, level: usize) {
+        let end = count(self.sentences.len());
+        for Open { terms, first, .. } in self.open.drain(level.min(self.open.len())..) {
+            if first < end && !terms.is_empty() {
+                let section = count(self.sections.len());
+                self.named.extend(terms.into_iter().map(|term| (term.into(), section)));
+                self.sections.push(Section { first, end });
+            }
+        }
+    }
+
+    fn add_sentences(&mut self, block: &str) {
         for sentence in sentences(block) {
             let place = count(self.sentences.len());
             let mut terms = terms(sentence);
@@ -197,14 +236,6 @@ impl Building {
                 self.found.push((term.into(), posting));
             }
         }
-        let section = Section { first, end: count(self.sentences.len()) };
-        if section.first == section.end {
-            return;
-        }
-        for term in unique(terms(name)).into_iter().take(SECTION_TERMS_MAX) {
-            self.named.push((term.into(), count(self.sections.len())));
-        }
-        self.sections.push(section);
     }
 
     fn finish(mut self) -> KnowledgeIndex {
@@ -235,45 +266,54 @@ impl Score {
     }
 }
 
-/// Splits the text at its headings. A heading is a line that starts with `#`, or a short line that ends in a colon; the
-/// latter applies up to the next blank line.
-fn blocks(content: &str) -> Vec<(String, String)> {
-    let mut out = Vec::new();
-    let mut heading = String::new();
-    let mut title = String::new();
-    let mut block = String::new();
-    let mut flush = |title: &str, heading: &str, block: &mut String| {
-        if !block.is_empty() {
-            out.push((format!("{title} {heading}"), std::mem::take(block)));
+/// Lines under a title and a heading.
+struct Block {
+    title: String,
+    heading: String,
+    text: String,
+}
+
+/// Splits the text at its titles, which are lines that start with `#`, and at its headings: short lines that end in a colon
+/// and apply up to the next blank line.
+fn blocks(content: &str) -> impl Iterator<Item = Block> + '_ {
+    let mut lines = content.lines();
+    let (mut title, mut heading) = (String::new(), String::new());
+    let mut is_over = false;
+    std::iter::from_fn(move || {
+        let mut text = String::new();
+        while !is_over {
+            let Some(line) = lines.next() else {
+                is_over = true;
+                break;
+            };
+            let trimmed = line.trim();
+            let (next_title, next_heading) = if trimmed.starts_with('#') {
+                let next = truncate(trimmed.trim_start_matches('#').trim().to_owned(), TITLE_BYTES_MAX);
+                (Some(next), String::new())
+            } else if trimmed.ends_with(':') && trimmed.len() <= HEADING_BYTES_MAX {
+                (None, trimmed.to_owned())
+            } else if trimmed.is_empty() && text.is_empty() {
+                // A block starts with a non-blank line, so that an empty block is recognised at once.
+                continue;
+            } else if trimmed.is_empty() && !heading.is_empty() {
+                (None, String::new())
+            } else {
+                text.push_str(line);
+                text.push('\n');
+                continue;
+            };
+            let block =
+                Block { title: title.clone(), heading: std::mem::replace(&mut heading, next_heading), text };
+            if let Some(next) = next_title {
+                title = next;
+            }
+            if !block.text.is_empty() {
+                return Some(block);
+            }
+            text = block.text;
         }
-    };
-    for line in content.lines() {
-        let trimmed = line.trim();
-        if trimmed.starts_with('#') {
-            flush(&title, &heading, &mut block);
-            title = truncate(trimmed.trim_start_matches('#').trim().to_owned(), TITLE_BYTES_MAX);
-            heading.clear();
-            continue;
-        }
-        if trimmed.ends_with(':') && trimmed.len() <= HEADING_BYTES_MAX {
-            flush(&title, &heading, &mut block);
-            heading = trimmed.to_owned();
-            continue;
-        }
-        if trimmed.is_empty() && block.is_empty() {
-            // A block starts with a non-blank line, so that an empty block is recognised at once.
-            continue;
-        }
-        if trimmed.is_empty() && !heading.is_empty() {
-            flush(&title, &heading, &mut block);
-            heading.clear();
-            continue;
-        }
-        block.push_str(line);
-        block.push('\n');
-    }
-    flush(&title, &heading, &mut block);
-    out
+        (!text.is_empty()).then(|| Block { title: title.clone(), heading: heading.clone(), text })
+    })
 }
 
 /// The sentence, with a full stop when it ends in a letter or digit.

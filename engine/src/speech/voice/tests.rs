@@ -21,3 +21,37 @@ fn a_tone_line_is_heard_to_its_end_or_cut_where_it_was_interrupted() {
     assert_eq!(voice.poll_output(whole_ms + 200), Some(PlayerOutput::Clear));
     assert!(!voice.is_speaking());
 }
+
+#[test]
+fn each_turn_has_the_times_of_its_steps() {
+    let mut voice = Voice::tone(Rate::Khz8, TurnTaking::default(), false);
+    voice.say(0, "Hello.");
+    while voice.poll_output(0).is_some() {}
+    for (nth, asked) in ["Are you open?", "And on Sunday?"].into_iter().enumerate() {
+        let began_ms = 5_000 * (1 + nth as i64);
+        let (mut now_ms, mut said_ms) = (began_ms, None);
+        for frame in ToneEncoder::speak(asked, Rate::Khz8).chunks(Rate::Khz8.frame_samples()) {
+            now_ms += 20;
+            voice.hear(now_ms, frame);
+            said_ms = said_ms.or((voice.turns().len() > nth).then_some(now_ms));
+        }
+        voice.model_answered(now_ms + 100);
+        voice.say(now_ms + 110, "Yes, we are.");
+        while voice.poll_output(now_ms + 110).is_some() {}
+        voice.hear(now_ms + 125, &[0; 120]);
+        voice.hear(now_ms + 145, &[0; 160]);
+        let turn = voice.turns()[nth];
+        assert!(said_ms.is_some());
+        assert_eq!(
+            (turn.end_of_speech_ms, turn.transcript_ms),
+            (said_ms, said_ms),
+            "tones end where they are understood"
+        );
+        assert_eq!(
+            (turn.model_first_ms, turn.speech_first_ms, turn.heard_first_ms),
+            (Some(now_ms + 100), Some(now_ms + 110), Some(now_ms + 125)),
+            "to the frame: {turn:?}"
+        );
+    }
+    assert_eq!(voice.turns().len(), 2, "the greeting is no turn's");
+}

@@ -11,6 +11,7 @@ use crate::conversation::transcript::TranscriptRow;
 use crate::conversation::{CallFault, EndedReason, Outcome, Sentiment};
 use crate::ports::DatabaseError;
 use crate::ports::statement::{Row, Statement};
+use crate::speech::turn_times::TurnTimes;
 use crate::sql;
 use crate::storage::calls::words::{CallStatus, Direction, Source};
 use crate::storage::calls::{Analysis, Costs, EndedCall, NewCall, Usage};
@@ -66,6 +67,10 @@ pub struct Call {
     /// call always returns it.
     #[schemars(with = "Option<Vec<TranscriptRow>>")]
     transcript: Option<Box<RawValue>>,
+    /// When the steps from each spoken turn of the caller to the assistant's answer were done: the latest 200 turns, oldest
+    /// first, written when the call ends. A conversation by text has none, nor has one that the service lost in a
+    /// crash. Null in lists; reading a single call always returns it.
+    turns: Option<Vec<TurnTimes>>,
     /// The analysis; null until the call is analyzed.
     analysis: Option<Analysis>,
     /// The costs; zero until the call ends.
@@ -137,7 +142,7 @@ pub fn select_for(workspace_id: &WorkspaceId, id: &CallId) -> Statement {
 
 fn select_where(condition: &str) -> String {
     format!(
-        "SELECT {COLUMNS}, COALESCE(t.content, '[]') AS transcript FROM calls AS c
+        "SELECT {COLUMNS}, COALESCE(t.content, '[]') AS transcript, COALESCE(t.turns, '[]') AS turns FROM calls AS c
          JOIN call_groups AS g ON g.id = c.group_id LEFT JOIN call_transcripts AS t ON t.seq = c.seq WHERE {condition}"
     )
 }
@@ -171,6 +176,10 @@ impl Call {
             fault: row.optional_word("fault")?,
             sentiment: row.optional_word("sentiment")?,
             transcript: row.optional_text("transcript")?.map(raw).transpose()?,
+            turns: match row.optional_text("turns")? {
+                Some(_) => Some(row.json("turns")?),
+                None => None,
+            },
             analysis: match row.optional_text("analysis")? {
                 Some(_) => Some(row.json("analysis")?),
                 None => None,
@@ -235,6 +244,7 @@ impl Call {
             fault: ended.map(|ended| ended.fault),
             sentiment: analysis.map(|analysis| analysis.sentiment),
             transcript: Some(raw(transcript)?),
+            turns: Some(ended.map(|ended| ended.turns.clone()).unwrap_or_default()),
             analysis: analysis.cloned(),
             costs: ended.map(|ended| ended.costs).unwrap_or_default(),
             usage: ended.map(|ended| ended.usage).unwrap_or_default(),
@@ -272,6 +282,11 @@ impl NewCall {
 /// The transcript as it is stored and returned.
 pub(super) fn transcript(ended: &EndedCall) -> String {
     json!(ended.transcript).to_string()
+}
+
+/// The times of the turns as they are stored.
+pub(super) fn turns(ended: &EndedCall) -> String {
+    json!(ended.turns).to_string()
 }
 
 /// The word that is stored for an [`EndedReason`].

@@ -81,7 +81,8 @@ pub fn select(filter: &CallFilter, sort: Sort, order: Order, page: Page) -> Stat
          sized AS (SELECT c.seq AS seq, SUM(c.transcript_bytes) OVER (ORDER BY c.{column} {order}, c.seq {order})
              + SUM({CALL_ROW_BYTES_MAX} + COALESCE(octet_length(c.analysis), 0)) OVER () AS bytes
            FROM page CROSS JOIN calls AS c ON c.seq = page.seq)
-         SELECT {COLUMNS}, CASE WHEN bytes <= {PAGE_BYTES_MAX} THEN COALESCE(t.content, '[]') END AS transcript
+         SELECT {COLUMNS}, CASE WHEN bytes <= {PAGE_BYTES_MAX} THEN COALESCE(t.content, '[]') END AS transcript,
+         NULL AS turns
          FROM sized CROSS JOIN calls AS c ON c.seq = sized.seq JOIN call_groups AS g ON g.id = c.group_id
          LEFT JOIN call_transcripts AS t ON t.seq = c.seq AND bytes <= {PAGE_BYTES_MAX}
          ORDER BY c.{column} {order}, c.seq {order}"

@@ -13,7 +13,7 @@ use crate::base::ids::{CallId, WorkspaceId};
 use crate::base::time::Timestamp;
 use crate::ports::statement::Statement;
 use crate::sql;
-use crate::storage::calls::call::{ended_reason, transcript};
+use crate::storage::calls::call::{ended_reason, transcript, turns};
 use crate::storage::calls::{Analysis, CallStatus, EndedCall, NewCall, search};
 
 /// Inserts a call.
@@ -33,10 +33,11 @@ pub fn record(new: &NewCall, ended: Option<&EndedCall>, analysis: Option<&Analys
     let mut statements = vec![insert.groups(), insert.sums(ended), insert.call(ended, analysis)];
     if let Some(ended) = ended {
         let insert = sql!(
-            "INSERT INTO call_transcripts (seq, workspace_id, content)
-             SELECT seq, workspace_id, :transcript FROM calls WHERE workspace_id = :ws AND id = :call ON CONFLICT DO NOTHING",
+            "INSERT INTO call_transcripts (seq, workspace_id, content, turns)
+             SELECT seq, workspace_id, :transcript, :turns FROM calls WHERE workspace_id = :ws AND id = :call ON CONFLICT DO NOTHING",
             call = &new.id,
             transcript = transcript(ended),
+            turns = turns(ended),
         );
         statements.push(insert.in_workspace(&new.workspace_id));
     }
@@ -103,11 +104,12 @@ pub fn end(
     let bytes = transcript.len() as i64;
     let mut statements = regroup.statements();
     let insert = sql!(
-        "INSERT INTO call_transcripts (seq, workspace_id, content)
-         SELECT seq, workspace_id, :transcript FROM calls WHERE workspace_id = :ws AND id = :call AND status <> 'ended'
+        "INSERT INTO call_transcripts (seq, workspace_id, content, turns)
+         SELECT seq, workspace_id, :transcript, :turns FROM calls WHERE workspace_id = :ws AND id = :call AND status <> 'ended'
          ON CONFLICT DO NOTHING",
         call = id,
         transcript = transcript,
+        turns = turns(ended),
     );
     let update = sql!(
         format!(

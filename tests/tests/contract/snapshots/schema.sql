@@ -133,7 +133,7 @@ CREATE TABLE call_transcripts (
   seq INTEGER PRIMARY KEY REFERENCES calls (seq),
   workspace_id TEXT NOT NULL REFERENCES workspaces (id),
   content TEXT NOT NULL
-) STRICT;
+, turns TEXT NOT NULL DEFAULT '[]') STRICT;
 CREATE TABLE call_words (
   seq INTEGER PRIMARY KEY REFERENCES calls (seq),
   workspace_id TEXT NOT NULL REFERENCES workspaces (id),

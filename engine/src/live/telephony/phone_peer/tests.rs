@@ -205,6 +205,7 @@ impl Default for Call {
             limits,
             is_spoken: true,
             apology: String::new(),
+            filler: String::new(),
         };
         Self {
             peer: PhonePeer::new(RATE, tone()),

@@ -1,0 +1,91 @@
+//! Asks the model before the user's turn has ended for certain. What it answers is held back until the turn has ended with
+//! the same words, and dropped if the user goes on; so its tools are never called early either.
+use std::future::ready;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use super::{Drive, turn_of};
+use crate::base::limits::EARLY_QUESTIONS_MAX;
+use crate::base::text::truncate;
+use crate::conversation::{AssistantReply, Message, TEXT_BYTES_MAX, WaitingFor};
+use crate::live::asking::{Asked, CostLimit, cost_of_dropped};
+use crate::models::RULES_MODEL;
+use crate::ports::BoxFuture;
+
+/// A question that was asked early.
+pub(super) struct Early<'a> {
+    /// What the model was asked about: the history with the line that the user has probably said.
+    history: Vec<Message>,
+    answer: Answer<'a>,
+}
+
+enum Answer<'a> {
+    Awaited(BoxFuture<'a, Asked<AssistantReply>>),
+    There(Asked<AssistantReply>),
+}
+
+impl Early<'_> {
+    /// Takes the answer if it has come.
+    pub(super) fn poll(&mut self, context: &mut Context<'_>) {
+        if let Answer::Awaited(question) = &mut self.answer
+            && let Poll::Ready(asked) = Pin::as_mut(question).poll(context)
+        {
+            self.answer = Answer::There(asked);
+        }
+    }
+}
+
+impl<'a> Drive<'a> {
+    /// The user has probably said this.
+    pub(super) fn think_early(&mut self, text: String) {
+        let assistant = &self.session.assistant;
+        let limit = CostLimit { microusd: self.session.max_cost_microusd };
+        if !assistant.speech.think_early
+            // It answers at once.
+            || assistant.model == RULES_MODEL
+            || self.conversation.waiting_for() != WaitingFor::User
+            || self.early_questions >= EARLY_QUESTIONS_MAX
+            || !limit.allows(&assistant.model, self.spent)
+        {
+            return;
+        }
+        let mut history = self.conversation.history().to_vec();
+        history.push(Message::User { text: truncate(text, TEXT_BYTES_MAX) });
+        if self.early.as_ref().is_some_and(|early| early.history == history) {
+            return;
+        }
+        self.forget_early();
+        self.early_questions += 1;
+        let answer = Answer::Awaited(self.question(history.clone()));
+        self.early = Some(Early { history, answer });
+    }
+
+    /// Drops the early question; its cost counts.
+    pub(super) fn forget_early(&mut self) {
+        let Some(Early { history, answer }) = self.early.take() else { return };
+        self.spent.add(match answer {
+            Answer::There(asked) => asked.cost,
+            Answer::Awaited(_) => {
+                let turn = turn_of(self.session, &history, self.conversation.assistant_turn().seed);
+                cost_of_dropped(self.session.assistant.model(), &turn)
+            }
+        });
+    }
+
+    /// The early question, if it is the one to ask now and has not failed.
+    pub(super) fn take_early(&mut self) -> Option<BoxFuture<'a, Asked<AssistantReply>>> {
+        self.early_questions = 0;
+        if self.early.as_ref()?.history != self.conversation.history() {
+            self.forget_early();
+            return None;
+        }
+        match self.early.take()?.answer {
+            Answer::Awaited(question) => Some(question),
+            Answer::There(asked) if asked.answer.is_ok() => Some(Box::pin(ready(asked))),
+            Answer::There(failed) => {
+                self.spent.add(failed.cost);
+                None
+            }
+        }
+    }
+}

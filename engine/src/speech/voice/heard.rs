@@ -1,0 +1,40 @@
+//! What the person has heard of the assistant's lines, and how long that took.
+use super::{Voice, VoiceEvent};
+use crate::speech::turn_times::TurnTimes;
+
+impl Voice {
+    /// The model has answered what the person said.
+    pub fn model_answered(&mut self, now_ms: i64) {
+        self.turn_clock.model_answered(now_ms);
+    }
+
+    /// The person's turns so far, on the clock of the other calls.
+    #[must_use]
+    pub fn turns(&self) -> Vec<TurnTimes> {
+        self.turn_clock.turns()
+    }
+
+    /// Looks whether the person began to hear the answer.
+    pub(super) fn note_playback(&mut self, now_ms: i64) {
+        let Some(line) = self.turn_clock.awaits_playback_of() else { return };
+        let progress = self.player.progress(now_ms).into_iter().find(|one| one.line == line);
+        if let Some(heard_ms) = progress.map(|one| one.heard_ms).filter(|heard_ms| *heard_ms > 0) {
+            self.turn_clock.playback_began(now_ms - heard_ms);
+        }
+    }
+
+    /// Reports the lines whose playback is over.
+    pub(super) fn report_spoken(&mut self, now_ms: i64) {
+        self.note_playback(now_ms);
+        for progress in self.player.take_played(now_ms) {
+            if self.lines.front().is_none_or(|line| line.id != progress.line) {
+                continue;
+            }
+            let Some(line) = self.lines.pop_front() else { continue };
+            self.events.push_back(match line.heard_permille(Some(progress)) {
+                1_000 => VoiceEvent::Spoken,
+                heard => VoiceEvent::Cut(vec![heard]),
+            });
+        }
+    }
+}

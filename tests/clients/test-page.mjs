@@ -1,0 +1,166 @@
+// The page of a test token in a real Chromium. The Web Speech API is replaced at its border: the test hears what the page
+// speaks, and speaks what the page hears. Everything behind it is real, down to the transcript over REST.
+// With SHOTS set to a folder, it also takes screenshots.
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+import { withChromium } from './chromium.mjs';
+
+const { SIDETONE_URL, SIDETONE_KEY, SHOTS } = process.env;
+
+async function api(method, path, body) {
+  const headers = { Authorization: `Bearer ${SIDETONE_KEY}`, 'Content-Type': 'application/json' };
+  const answer = await fetch(SIDETONE_URL + path, { method, headers, body: body && JSON.stringify(body) });
+  const text = await answer.text();
+  assert.ok(answer.ok, `${method} ${path}: ${text}`);
+  return text && JSON.parse(text);
+}
+
+const SPEECH = `
+  window.uttered = [];
+  let speaking = null, listening = null;
+  class Recognition {
+    start() { listening = this; }
+    abort() { if (listening === this) listening = null; }
+  }
+  window.SpeechRecognition = window.webkitSpeechRecognition = Recognition;
+  window.SpeechSynthesisUtterance = class { constructor(text) { this.text = text; } };
+  Object.defineProperty(window, 'speechSynthesis', { value: {
+    speak(utterance) { uttered.push(utterance.text); window.utteredIn = utterance.lang; speaking = utterance; setTimeout(() => utterance.onstart()); },
+    cancel() { const cut = speaking; speaking = null; if (cut) setTimeout(() => cut.onerror({ error: 'canceled' })); },
+  } });
+  window.word = (at) => speaking.onboundary({ name: 'word', charIndex: at });
+  window.spoken = () => { const done = speaking; speaking = null; done.onend(); };
+  window.isSpeaking = () => speaking !== null;
+  window.heardIn = () => listening?.lang;
+  window.hear = (transcript, isFinal) => listening.onresult({ resultIndex: 0, results: [Object.assign([{ transcript }], { isFinal })] });
+`;
+const SILENT = 'window.SpeechRecognition = window.webkitSpeechRecognition = undefined;';
+const GREETING = 'Good morning, Harbour Dental. How can I help you today?';
+
+const knowledge = await api('POST', '/knowledge', {
+  name: `Hours ${Date.now()}`, content: 'On Saturday we open at ten and close at two in the afternoon.',
+});
+const assistant = await api('POST', '/assistants', {
+  name: 'Harbour Dental', instructions: 'You answer the telephone of a dental practice.',
+  first_message: GREETING, voice: 'builtin/browser', language: 'en-GB',
+});
+await api('PUT', `/assistants/${assistant.id}/knowledge`, { knowledge_ids: [knowledge.id] });
+
+const link = async () => {
+  const { url } = await api('POST', `/assistants/${assistant.id}/test-token`, {});
+  const { pathname, search } = new URL(url);
+  return SIDETONE_URL + pathname + search;
+};
+const text = (id) => `document.getElementById(${JSON.stringify(id)}).innerText`;
+const press = (page, id) => page.run(`document.getElementById(${JSON.stringify(id)}).click()`);
+const shot = async (page, name) => {
+  if (!SHOTS) return;
+  for (const scheme of ['light', 'dark']) {
+    for (const width of [1000, 360]) {
+      await page.scheme(scheme);
+      await page.size(width, width === 360 ? 740 : 760);
+      await sleep(250);
+      await page.shot(join(SHOTS, `${name}-${scheme}-${width}.png`));
+    }
+  }
+};
+const ended = async (id) => {
+  for (let tries = 0; tries < 100; tries += 1, await sleep(100)) {
+    const call = await api('GET', `/calls/${id}`);
+    if (call.status === 'ended') return call;
+  }
+  throw new Error(`call ${id} did not end`);
+};
+
+/** Presses Talk and waits for the greeting. */
+async function talking(page) {
+  await press(page, 'talk');
+  await page.until(`${text('state')} === 'Connected' && isSpeaking()`);
+  return /call_\w+/.exec(await page.run(text('status')))[0];
+}
+
+const checks = {
+  async 'a spoken turn gets a spoken answer'(browser) {
+    const page = await browser.open(await link(), { first: SPEECH });
+    assert.match(await page.run('document.body.innerText'), /may send audio to its vendor/);
+    await shot(page, 'idle');
+    const id = await talking(page);
+    assert.deepEqual(await page.run('[utteredIn, heardIn()]'), ['en-GB', 'en-GB']);
+    assert.match(await page.run(text('left')), /^\d+:\d\d left$/);
+    // Its own voice, recognised by the microphone, is not an interruption.
+    await page.run(`hear('good morning harbour dental', true)`);
+    assert.equal(await page.run('isSpeaking()'), true);
+    await page.run('spoken()');
+    await page.until('isSpeaking()');
+    await page.run('spoken()');
+    assert.equal(await page.run(`uttered.join('')`), GREETING);
+    await page.run(`hear('When do you open', false)`);
+    assert.match(await page.run(text('interim')), /When do you open/);
+    await shot(page, 'listening');
+    await page.run(`hear('When do you open on Saturday?', true)`);
+    await page.until(`uttered.length === 3 && isSpeaking()`);
+    assert.match(await page.run('uttered[2]'), /open at ten/);
+    await page.until(`/answered after \\d+\\.\\d s/.test(${text('lines')})`);
+    await page.run('spoken()');
+    await press(page, 'end');
+    await page.until(`${text('state')} === 'Ended'`);
+    const call = await ended(id);
+    assert.equal(call.voice, 'builtin/browser');
+    assert.deepEqual(call.transcript.map((row) => [row.role, row.interrupted]), [['assistant', false], ['user', false], ['assistant', false]]);
+  },
+
+  async 'speaking over a line cuts it'(browser) {
+    const page = await browser.open(await link(), { first: SPEECH });
+    const id = await talking(page);
+    await page.run('spoken()');
+    await page.until('isSpeaking()');
+    await page.run(`word('How can '.length)`);
+    await page.run(`hear('Sorry, when do you', false)`);
+    assert.equal(await page.run('isSpeaking()'), false);
+    assert.equal(await page.run(`document.querySelector('li del').textContent`), 'I help you today?');
+    await page.run(`hear('Sorry, when do you open on Saturday?', true)`);
+    await page.until('isSpeaking()');
+    await page.run(`word(uttered.at(-1).indexOf('open'))`);
+    await shot(page, 'interrupted');
+    // The person leaves in the middle of the answer.
+    await page.leave();
+    const call = await ended(id);
+    const [greeting, , answer] = call.transcript;
+    assert.deepEqual([greeting.interrupted, greeting.text, greeting.intended_text], [true, 'Good morning, Harbour Dental. How can', GREETING]);
+    assert.deepEqual([answer.interrupted, answer.text], [true, 'On Saturday we'], JSON.stringify(answer));
+    assert.equal(call.ended_reason, 'user_hung_up');
+  },
+
+  async 'a denied microphone is explained, and typing works'(browser) {
+    const page = await browser.open(await link(), { first: SPEECH, microphone: 'denied' });
+    await press(page, 'talk');
+    await page.until(`${text('problem')}.includes('The microphone is blocked')`);
+    await shot(page, 'denied');
+    await typed(page);
+  },
+
+  async 'without the Web Speech API, the page says so, and typing works'(browser) {
+    const page = await browser.open(await link(), { first: SILENT });
+    assert.match(await page.run(text('problem')), /no speech recognition/);
+    assert.equal(await page.run(`document.getElementById('talk').hidden`), true);
+    await shot(page, 'no-speech');
+    await typed(page);
+  },
+};
+
+async function typed(page) {
+  await press(page, 'type');
+  await page.until(`${text('state')} === 'Connected'`);
+  await page.run(`document.getElementById('text').value = 'When do you open on Saturday?'; document.getElementById('say').requestSubmit()`);
+  await page.until(`/open at ten/.test(${text('lines')})`);
+}
+
+await withChromium(async (browser) => {
+  for (const [name, check] of Object.entries(checks)) {
+    await check(browser);
+    console.log(`ok ${name}`);
+  }
+  assert.deepEqual(browser.errors, [], 'no script of a page failed');
+});

@@ -1,0 +1,141 @@
+//! The model is asked before the caller's turn has ended for certain.
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use sidetone_engine::speech::speech_like::speech_like;
+use sidetone_tests::fakes;
+
+use crate::support::{Desk, Person, TIMEOUT_MS, texts};
+
+with_each_carrier!(
+    the_answer_is_ready_when_the_turn_ends,
+    an_answer_is_thrown_away_when_the_caller_goes_on,
+    tools_are_not_called_early,
+    nothing_is_asked_early_if_the_author_says_so,
+);
+
+/// The silence that ends a turn: long enough for the test to act before.
+const END_OF_TURN_MS: i64 = 5_000;
+
+/// A desk that says nothing first, on this model, and hears what the test announces with the returned term.
+fn desk(provider: &'static str, model: &str, think_early: bool) -> (Desk, String) {
+    let desk = Desk::with_model(provider, model);
+    let term = format!("term {}", desk.number);
+    let assistant = json!({
+        "first_message": "", "voice": "fake/alto", "transcriber": "fake/scribe", "keyterms": [term], "language": "en",
+        "speech": {"think_early": think_early, "end_of_turn_min_ms": END_OF_TURN_MS, "end_of_turn_max_ms": END_OF_TURN_MS},
+    });
+    desk.world.patch(format!("/assistants/{}", desk.assistant.id), assistant).ok();
+    (desk, term)
+}
+
+/// Speaks, and is silent for a second.
+fn speak(person: &Person) {
+    let rate = person.rate();
+    let mut samples = speech_like(1_200, rate, 120.0);
+    samples.extend(vec![0; rate.frame_samples() * 50]);
+    person.say(&samples);
+}
+
+/// How often the assistant's model was asked to answer this line.
+fn asked(line: &str) -> usize {
+    let is_about = |body: &Value| {
+        let messages = body["messages"].as_array().unwrap();
+        let prompt = messages[0]["content"].as_str().unwrap_or_default();
+        prompt.starts_with("Be kind.")
+            && messages.iter().rfind(|one| one["role"] == "user").unwrap()["content"] == line
+    };
+    fakes::shared().asked("key-of-the-fake").iter().filter(|asked| is_about(&asked.body)).count()
+}
+
+#[track_caller]
+fn until(what: &str, is_so: impl Fn() -> bool) {
+    let started = Instant::now();
+    while !is_so() {
+        assert!(started.elapsed() < Duration::from_millis(TIMEOUT_MS), "never: {what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+fn hears_something(person: &Person) {
+    person.hear_until("speech", |heard| heard.iter().any(|sample| sample.abs() > 1_000).then_some(()));
+}
+
+fn the_answer_is_ready_when_the_turn_ends(provider: &'static str) {
+    let (desk, term) = desk(provider, "fake/echo", true);
+    let line = format!("Early question of {}.", desk.number);
+    fakes::shared().will_hear(&term, &[&line]);
+    let (id, mut person) = desk.connected();
+    speak(&person);
+    hears_something(&person);
+    person.hang_up();
+    let call = desk.over(&id);
+    assert_eq!(texts(&call, "user"), [&line]);
+    assert_eq!(asked(&line), 1, "the early answer is the answer");
+    assert_eq!(call["transcript"][1]["role"], "assistant", "{call}");
+    assert!(
+        call["turns"][0]["model_first_ms"].as_i64() >= call["turns"][0]["transcript_ms"].as_i64(),
+        "held back"
+    );
+}
+
+fn an_answer_is_thrown_away_when_the_caller_goes_on(provider: &'static str) {
+    let (desk, term) = desk(provider, "fake/echo", true);
+    let first = format!("First part of {}.", desk.number);
+    fakes::shared().will_hear(&term, &[&first, "And the second."]);
+    let both = format!("{first} And the second.");
+    let (id, mut person) = desk.connected();
+    speak(&person);
+    until("asked early", || asked(&first) == 1);
+    speak(&person);
+    hears_something(&person);
+    person.hang_up();
+    let call = desk.over(&id);
+    assert_eq!(texts(&call, "user"), [&both]);
+    assert!(texts(&call, "assistant").iter().all(|said| both.starts_with(said)), "{call}");
+    assert_eq!((asked(&first), asked(&both)), (1, 1));
+    // The fake counts a word as a token. A request that was cancelled in time is estimated.
+    let words = |text: &str| i64::try_from(text.split_whitespace().count()).unwrap();
+    let usage = &call["usage"];
+    assert!(
+        usage["llm_output_tokens"] == words(&first) + words(&both) || usage["llm_uncounted_answers"] == 1,
+        "{usage}"
+    );
+}
+
+fn tools_are_not_called_early(provider: &'static str) {
+    let (desk, term) = desk(provider, "fake/tools", true);
+    let tool = desk.world.create(
+        "/tools",
+        json!({"name": "note", "description": "Takes a note.", "url": desk.webhook.url(), "parameters": {"type": "object"}}),
+    );
+    let path = format!("/assistants/{}/tools", desk.assistant.id);
+    desk.world.put(path, json!({"tool_ids": [tool.id]})).ok();
+    let line = format!("Note the order of {}.", desk.number);
+    fakes::shared().will_hear(&term, &[&line]);
+    let (id, mut person) = desk.connected();
+    speak(&person);
+    until("asked early", || asked(&line) == 1);
+    // The caller does not wait for the answer.
+    person.hang_up();
+    let call = desk.over(&id);
+    assert_eq!(texts(&call, "tool_call"), [""; 0], "{call}");
+    assert!(
+        call["usage"]["llm_output_tokens"].as_i64() > Some(0) || call["usage"]["llm_uncounted_answers"] == 1
+    );
+}
+
+fn nothing_is_asked_early_if_the_author_says_so(provider: &'static str) {
+    let (desk, term) = desk(provider, "fake/echo", false);
+    let first = format!("Patience of {}.", desk.number);
+    fakes::shared().will_hear(&term, &[&first, "And the second."]);
+    let (id, mut person) = desk.connected();
+    speak(&person);
+    person.heard_for(3_000);
+    speak(&person);
+    hears_something(&person);
+    person.hang_up();
+    let call = desk.over(&id);
+    assert_eq!(texts(&call, "user"), [format!("{first} And the second.")]);
+    assert_eq!(asked(&first), 0);
+}
