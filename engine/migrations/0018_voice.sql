@@ -8,8 +8,10 @@ ALTER TABLE assistants ADD COLUMN record INTEGER NOT NULL DEFAULT 1;
 
 -- A recording that is written while its call runs consists of segments of the same duration (the last may be shorter)
 -- without a head: `recordings/<workspace>/<call>.<id>.<n>.pcm`. `segments`: how many are complete, NULL for one WAV file;
--- another one may be half written. `rate_hz`: its samples per second. `missing_ms`: audio of the caller that never arrived.
+-- another one may be half written. `segment_ms`: their duration. `rate_hz`: samples per second. `missing_ms`: audio of the
+-- caller that never arrived.
 ALTER TABLE recordings ADD COLUMN segments INTEGER;
+ALTER TABLE recordings ADD COLUMN segment_ms INTEGER;
 ALTER TABLE recordings ADD COLUMN rate_hz INTEGER;
 ALTER TABLE recordings ADD COLUMN missing_ms INTEGER;
 

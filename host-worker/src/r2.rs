@@ -1,6 +1,5 @@
 //! Blobs as objects of an R2 bucket. R2 is strongly consistent, and writes are atomic.
 use bytes::Bytes;
-use sidetone_engine::base::limits::BLOB_PIECE_BYTES;
 use sidetone_engine::ports::blobs::{Piece, Slice, StoredFile};
 use sidetone_engine::ports::{BlobError, BlobKey, Blobs, BoxFuture, ByteRange};
 use worker::Bucket;
@@ -27,16 +26,18 @@ impl R2 {
                 answer(open(&self.0, key.as_str(), slice.range.first as f64, slice.range.bytes as f64))
                     .await?
             }
-            StoredFile::Segments { .. } => answer(join(&self.0, &pieces(slice.clone()))).await?,
+            StoredFile::Segments { .. } => {
+                answer(join(&self.0, &pieces(slice.clone()), slice.range.bytes as f64)).await?
+            }
         };
         Ok((!found.is_null()).then(|| found.unchecked_into()))
     }
 }
 
-/// What to send one after the other: bytes, or a key, an offset and a length.
+/// What to send one after the other: bytes, or a key, an offset and a length. A segment is one request.
 fn pieces(mut slice: Slice) -> Array {
     let pieces = Array::new();
-    while let Some(piece) = slice.next_piece(BLOB_PIECE_BYTES) {
+    while let Some(piece) = slice.next_piece(u64::MAX) {
         match piece {
             Piece::Bytes(bytes) => pieces.push(&Uint8Array::from(bytes.as_ref())),
             Piece::Blob(key, range) => pieces.push(&Array::of3(
@@ -57,18 +58,27 @@ export const size = async (bucket, key) => (await bucket.head(key))?.size ?? nul
 export const open = async (bucket, key, first, bytes) => (await bucket.get(key, range(first, bytes)))?.body ?? null;
 export const read = async (bucket, key, first, bytes) =>
   (await (await bucket.get(key, range(first, bytes)))?.arrayBuffer()) ?? null;
-const piece = async (bucket, piece) => piece instanceof Uint8Array ? piece : part(await read(bucket, ...piece));
-const part = (buffer) => { if (buffer === null) throw new Error("a segment is missing"); return new Uint8Array(buffer); };
-export const join = async (bucket, pieces) => {
-  const isStored = pieces[0] instanceof Uint8Array ? pieces[1] : pieces[0];
-  if (isStored && (await bucket.head(isStored[0])) === null) return null;
-  let next = 0;
-  return new ReadableStream({
-    async pull(stream) {
-      if (next === pieces.length) return stream.close();
-      stream.enqueue(await piece(bucket, pieces[next++]));
-    },
-  });
+const send = async (bucket, pieces, stream) => {
+  for (const piece of pieces) {
+    if (piece instanceof Uint8Array) {
+      const writer = stream.getWriter();
+      await writer.write(piece);
+      writer.releaseLock();
+      continue;
+    }
+    const body = await open(bucket, ...piece);
+    if (body === null) throw new Error("a segment is missing");
+    await body.pipeTo(stream, { preventClose: true });
+  }
+  await stream.close();
+};
+export const join = async (bucket, pieces, bytes) => {
+  const stored = pieces.find((piece) => !(piece instanceof Uint8Array));
+  if (stored && (await bucket.head(stored[0])) === null) return null;
+  const { readable, writable } = new FixedLengthStream(bytes);
+  // Whoever reads sees the failure; who has gone away does not want to.
+  send(bucket, pieces, writable).catch((error) => writable.abort(error).catch(() => {}));
+  return readable;
 };
 export const remove = (bucket, key) => bucket.delete(key);
 "#)]
@@ -77,7 +87,7 @@ extern "C" {
     fn size(bucket: &JsValue, key: &str) -> Promise;
     fn open(bucket: &JsValue, key: &str, first: f64, bytes: f64) -> Promise;
     fn read(bucket: &JsValue, key: &str, first: f64, bytes: f64) -> Promise;
-    fn join(bucket: &JsValue, pieces: &Array) -> Promise;
+    fn join(bucket: &JsValue, pieces: &Array, bytes: f64) -> Promise;
     fn remove(bucket: &JsValue, key: &str) -> Promise;
     #[wasm_bindgen(js_name = remove)]
     fn remove_all(bucket: &JsValue, keys: &Array) -> Promise;
@@ -105,6 +115,10 @@ impl Blobs for R2 {
     fn delete(&self, key: &BlobKey) -> BoxFuture<'_, Result<(), BlobError>> {
         let removed = remove(&self.0, key.as_str());
         Box::pin(async move { answer(removed).await.map(drop) })
+    }
+
+    fn is_metered(&self) -> bool {
+        true
     }
 
     /// R2 removes up to 1,000 objects in one request.

@@ -162,7 +162,7 @@ impl<'a> Drive<'a> {
                 Err(_) => return self.release_unconnected(PHONE_REPORT_WAIT_MS).await,
             }
         }
-        peer.begin_recording(self.now_ms());
+        peer.begin_recording(self.now_ms(), recordings::segment_ms(&self.session.services));
         self.handle(Input::Start);
         if let Err(event) = opened {
             self.peer_event(event, &*peer);
@@ -394,7 +394,10 @@ impl<'a> Drive<'a> {
         }
         match event {
             // These change the row of the line, which may be stored already.
-            PeerEvent::Interrupted { .. } | PeerEvent::Spoken | PeerEvent::Heard { .. } => {
+            PeerEvent::LineBegan { .. }
+            | PeerEvent::Interrupted { .. }
+            | PeerEvent::Spoken
+            | PeerEvent::Heard { .. } => {
                 let saved_rows = self.saved_rows;
                 self.saved_rows =
                     self.conversation.first_open_line().map_or(saved_rows, |row| row.min(saved_rows));

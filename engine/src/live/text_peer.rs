@@ -76,7 +76,9 @@ impl<'a> TextPeer<'a> {
                     }
                 };
                 match read {
-                    Ok(ClientMessage::UserText(text)) => PeerEvent::Said { text, duration_ms: 0 },
+                    Ok(ClientMessage::UserText(text)) => {
+                        PeerEvent::Said { text, duration_ms: 0, silence_ms: 0 }
+                    }
                     Ok(ClientMessage::Heard { index, chars }) => PeerEvent::Heard { row: index, chars },
                     Ok(ClientMessage::HangUp) => PeerEvent::Gone,
                     Err((code, message)) => self.reject(code, message).await,

@@ -118,6 +118,10 @@ pub trait Blobs: Port {
             Ok(())
         })
     }
+    /// Whether each request is counted and limited, so that few large blobs are better than many small ones.
+    fn is_metered(&self) -> bool {
+        false
+    }
 }
 
 /// The clock. It may stop or jump; the engine only compares and adds times.

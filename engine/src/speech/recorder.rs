@@ -3,14 +3,17 @@
 //! The rate is the line's: nothing is gained by another one, and no audio is converted.
 use super::audio::Rate;
 
-/// Duration of a segment; the last one may be shorter. A crash loses no more than this and [`LATE_MS`].
-pub const SEGMENT_MS: i64 = 5_000;
 /// Bytes of a frame: one sample of each channel.
 pub const FRAME_BYTES: u64 = 4;
-/// How late audio may be known: a segment is cut this long after its end.
+/// How late audio may be known: a segment is cut this long after its end, so a crash loses no more than both.
 const LATE_MS: i64 = 1_000;
-/// Audio of the caller may arrive this much later, or earlier, than its predecessor's end.
-const JITTER_MS: i64 = 100;
+/// Audio of the caller may arrive this much later than its predecessor's end. Short, because the silence of a longer delay
+/// is taken back when the audio follows.
+const JITTER_MS: i64 = 40;
+/// Audio of the caller may arrive this much earlier than it was spoken.
+const EARLY_MS: i64 = 100;
+/// A gap begins with the latest audio, once more and fading out over this time: a hard edge would be heard as a click.
+const FADE_MS: i64 = 40;
 /// The same for what was played: its times come from the clock, corrected by marks.
 const PLAYED_JITTER_MS: i64 = 40;
 /// Audio further ahead of the last cut is not kept, so that memory is bounded.
@@ -49,7 +52,7 @@ struct Gap {
 /// use sidetone_engine::speech::recorder::Recorder;
 ///
 /// let mut recorder = Recorder::new(Rate::Khz8);
-/// recorder.begin(1_000);
+/// recorder.begin(1_000, 5_000);
 /// recorder.hear(1_020, &[7; 160]);
 /// recorder.played(1_040, &[9; 160]);
 /// let end = recorder.finish(1_050).unwrap();
@@ -59,6 +62,8 @@ struct Gap {
 #[derive(Debug)]
 pub struct Recorder {
     rate: Rate,
+    /// Duration of a segment; the last one may be shorter.
+    segment_ms: i64,
     /// The time of the first sample that was not cut yet.
     from_ms: Option<i64>,
     caller: Vec<i16>,
@@ -74,6 +79,7 @@ impl Recorder {
     pub const fn new(rate: Rate) -> Self {
         Self {
             rate,
+            segment_ms: 0,
             from_ms: None,
             caller: Vec::new(),
             assistant: Vec::new(),
@@ -83,8 +89,9 @@ impl Recorder {
         }
     }
 
-    /// The recording begins: offset 0 of the transcript.
-    pub fn begin(&mut self, now_ms: i64) {
+    /// The recording begins: offset 0 of the transcript. It is cut into segments of this duration.
+    pub fn begin(&mut self, now_ms: i64, segment_ms: i64) {
+        self.segment_ms = segment_ms.max(1);
         self.from_ms.get_or_insert(now_ms);
     }
 
@@ -95,11 +102,12 @@ impl Recorder {
         let late = start - self.caller.len() as i64;
         if late > self.samples(JITTER_MS) {
             let gap = Gap { from: self.caller.len(), samples: usize::try_from(late).unwrap_or(0) };
-            self.caller.resize(gap.from + gap.samples, 0);
             if self.has_heard {
+                self.fade_out(gap.samples);
                 self.missing_samples += gap.samples;
                 self.gap = Some(gap);
             }
+            self.caller.resize(gap.from + gap.samples, 0);
         }
         self.has_heard = true;
         // What arrived before the recording began is not part of it.
@@ -123,13 +131,13 @@ impl Recorder {
     /// The next segment that is complete at `now_ms`.
     pub fn take_segment(&mut self, now_ms: i64) -> Option<Segment> {
         let from_ms = self.from_ms?;
-        (now_ms >= from_ms + SEGMENT_MS + LATE_MS).then(|| self.cut(from_ms, SEGMENT_MS))
+        (now_ms >= from_ms + self.segment_ms + LATE_MS).then(|| self.cut(from_ms, self.segment_ms))
     }
 
     /// The rest, up to the end of the conversation; call it until it returns nothing.
     pub fn finish(&mut self, ended_at_ms: i64) -> Option<Segment> {
         let from_ms = self.from_ms?;
-        let left_ms = (ended_at_ms - from_ms).min(SEGMENT_MS);
+        let left_ms = (ended_at_ms - from_ms).min(self.segment_ms);
         (left_ms > 0).then(|| self.cut(from_ms, left_ms))
     }
 
@@ -137,6 +145,17 @@ impl Recorder {
     fn place(&self, at_ms: i64) -> Option<i64> {
         let passed_ms = at_ms - self.from_ms?;
         (0 < passed_ms && passed_ms <= BUFFERED_MS_MAX).then(|| self.samples(passed_ms))
+    }
+
+    /// Adds the latest audio once more, fading out, but no more than `most` samples.
+    fn fade_out(&mut self, most: usize) {
+        let fade = usize::try_from(self.samples(FADE_MS)).unwrap_or(0).min(most).min(self.caller.len());
+        let from = self.caller.len() - fade;
+        for n in 0..fade {
+            let sample = i64::from(self.caller.get(from + n).copied().unwrap_or(0));
+            let faded = sample * (fade - n) as i64 / fade as i64;
+            self.caller.push(i16::try_from(faded).unwrap_or(0));
+        }
     }
 
     /// Delayed audio arrives faster than it is spoken: it takes the place of the silence that was put there for it.
@@ -150,7 +169,7 @@ impl Recorder {
             gap.samples -= closed;
             self.missing_samples -= closed.min(self.missing_samples);
         }
-        let latest = usize::try_from(end + self.samples(JITTER_MS)).unwrap_or(0);
+        let latest = usize::try_from(end + self.samples(EARLY_MS)).unwrap_or(0);
         self.caller.truncate(latest);
     }
 

@@ -61,6 +61,8 @@ pub enum VoiceEvent {
         text: String,
         /// How long it took.
         duration_ms: i64,
+        /// How long ago it ended.
+        silence_ms: i64,
     },
     /// The person has probably said this and ended the turn.
     ProbablySaid(String),
@@ -68,6 +70,11 @@ pub enum VoiceEvent {
     WentOn,
     /// The lines being spoken are cut; this much of each was heard, in thousandths.
     Cut(Vec<u32>),
+    /// The playback of the first of the lines being spoken began.
+    LineBegan {
+        /// When.
+        at_ms: i64,
+    },
     /// The first of the lines being spoken was played completely.
     Spoken,
     /// Sounds without meaning.
@@ -97,6 +104,8 @@ pub struct Voice {
     /// The lines being spoken, in their order.
     lines: VecDeque<SpokenLine>,
     last_line: LineId,
+    /// The latest line whose playback was reported to have begun.
+    line_begun: LineId,
     /// Converts the audio of the line being synthesized.
     resampler: Option<(LineId, Resampler)>,
     /// When a paused line goes on.
@@ -123,6 +132,7 @@ impl Voice {
             player: Player::new(rate, is_recorded),
             lines: VecDeque::new(),
             last_line: 0,
+            line_begun: 0,
             resampler: None,
             resume_at_ms: None,
             spoken_text: String::new(),
@@ -152,7 +162,7 @@ impl Voice {
                         ToneHeard::Began => self.interrupt(now_ms),
                         ToneHeard::Said { text, duration_ms } => {
                             self.turn_clock.turn_ended(now_ms, now_ms);
-                            self.events.push_back(VoiceEvent::Said { text, duration_ms });
+                            self.events.push_back(VoiceEvent::Said { text, duration_ms, silence_ms: 0 });
                         }
                         ToneHeard::Garbled { .. } => self.events.push_back(VoiceEvent::Noise),
                     }
@@ -372,7 +382,8 @@ impl Voice {
                     self.interrupt(now_ms);
                 }
                 self.turn_clock.turn_ended(until_ms, now_ms);
-                self.events.push_back(VoiceEvent::Said { text, duration_ms });
+                let silence_ms = (now_ms - until_ms).max(0);
+                self.events.push_back(VoiceEvent::Said { text, duration_ms, silence_ms });
             }
             Heard::Failed(failure) => self.events.push_back(VoiceEvent::Failed(failure)),
         }

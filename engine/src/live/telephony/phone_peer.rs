@@ -181,10 +181,10 @@ impl PhonePeer {
         self.voice.billed()
     }
 
-    /// The conversation begins, and with it the recording.
-    pub fn begin_recording(&mut self, now_ms: i64) {
+    /// The conversation begins, and with it the recording, in segments of this duration.
+    pub fn begin_recording(&mut self, now_ms: i64, segment_ms: i64) {
         if let Some(recorder) = &mut self.recorder {
-            recorder.begin(now_ms);
+            recorder.begin(now_ms, segment_ms);
         }
     }
 
@@ -249,9 +249,10 @@ impl PhonePeer {
     fn take_voice_events(&mut self) {
         while let Some(event) = self.voice.poll_event() {
             match event {
-                VoiceEvent::Said { text, duration_ms } => {
-                    self.events.push_back(PeerEvent::Said { text, duration_ms });
+                VoiceEvent::Said { text, duration_ms, silence_ms } => {
+                    self.events.push_back(PeerEvent::Said { text, duration_ms, silence_ms });
                 }
+                VoiceEvent::LineBegan { at_ms } => self.events.push_back(PeerEvent::LineBegan { at_ms }),
                 VoiceEvent::Cut(heard) => self.events.extend(PeerEvent::lines_cut(&heard)),
                 VoiceEvent::Spoken => self.events.push_back(PeerEvent::Spoken),
                 VoiceEvent::Noise => self.events.push_back(PeerEvent::Noise),

@@ -208,8 +208,8 @@ impl Peer for PhoneSocket<'_> {
         self.peer.take_failures()
     }
 
-    fn begin_recording(&mut self, now_ms: i64) {
-        self.peer.begin_recording(now_ms);
+    fn begin_recording(&mut self, now_ms: i64, segment_ms: i64) {
+        self.peer.begin_recording(now_ms, segment_ms);
     }
 
     fn take_segment(&mut self, now_ms: i64, is_over: bool) -> Option<Segment> {

@@ -3,10 +3,11 @@ use proptest::prelude::*;
 use super::*;
 
 const FRAME: usize = 160;
+const SEGMENT_MS: i64 = 5_000;
 
 fn begun() -> Recorder {
     let mut recorder = Recorder::new(Rate::Khz8);
-    recorder.begin(0);
+    recorder.begin(0, SEGMENT_MS);
     recorder
 }
 

@@ -4,19 +4,27 @@ use bytes::Bytes;
 
 use crate::base::hash::sha256_hex;
 use crate::base::ids::{CallId, RecordingId, WorkspaceId};
-use crate::base::limits::RECORDING_WRITE_MS_MAX;
+use crate::base::limits::{RECORDING_SEGMENT_METERED_MS, RECORDING_SEGMENT_MS, RECORDING_WRITE_MS_MAX};
 use crate::ports::BlobError;
 use crate::ports::blobs::StoredFile;
 use crate::ports::statement::{Row, Statement};
 use crate::services::Services;
 use crate::speech::audio::Rate;
-use crate::speech::recorder::{FRAME_BYTES, SEGMENT_MS, Segment};
+use crate::speech::recorder::{FRAME_BYTES, Segment};
 use crate::sql;
 use crate::storage::fault::Fault;
 use crate::storage::recordings::{key, waveform};
 
 /// The head of a WAV file.
 const HEAD_BYTES: u64 = 44;
+
+/// The duration of the segments that this service writes.
+pub(crate) fn segment_ms(services: &Services) -> i64 {
+    match services.ports().blobs.is_metered() {
+        true => RECORDING_SEGMENT_METERED_MS,
+        false => RECORDING_SEGMENT_MS,
+    }
+}
 
 /// A recording that is being written.
 #[derive(Debug, Clone)]
@@ -45,7 +53,8 @@ impl Recording {
     /// recording has ended.
     pub(crate) async fn write(mut self, services: &Services, segment: &Segment) -> Result<Self, Fault> {
         if self.segments == 0 {
-            services.write([self.insert(services.ports().clock.now_ms())]).await?;
+            let now_ms = services.ports().clock.now_ms();
+            services.write([self.insert(now_ms, segment_ms(services))]).await?;
         }
         let key = key(&self.workspace_id, &self.call_id, &self.id)?.segment(self.segments);
         services.ports().blobs.put(&key, segment.bytes().into()).await?;
@@ -73,11 +82,11 @@ impl Recording {
     }
 
     /// The bytes never change once they can be read, so the id identifies them.
-    fn insert(&self, now_ms: i64) -> Statement {
+    fn insert(&self, now_ms: i64, segment_ms: i64) -> Statement {
         sql!(
             "INSERT INTO recordings (id, workspace_id, call_id, state, due_at, size_bytes, sha256, duration_ms, created_at,
-               segments, rate_hz)
-             SELECT :id, workspace_id, id, 'writing', :due_at, :size_bytes, :sha256, 0, :now, 0, :rate_hz FROM calls
+               segments, segment_ms, rate_hz)
+             SELECT :id, workspace_id, id, 'writing', :due_at, :size_bytes, :sha256, 0, :now, 0, :segment_ms, :rate_hz FROM calls
              WHERE workspace_id = :workspace_id AND id = :call_id AND status <> 'ended'
              AND NOT EXISTS (SELECT 1 FROM recordings WHERE call_id = :call_id AND state <> 'abandoned')",
             id = &self.id,
@@ -87,6 +96,7 @@ impl Recording {
             size_bytes = HEAD_BYTES as i64,
             sha256 = sha256_hex(self.id.to_string().as_bytes()),
             now = now_ms,
+            segment_ms = segment_ms,
             rate_hz = i64::from(self.rate.hz())
         )
     }
@@ -145,7 +155,8 @@ pub(crate) fn file(workspace_id: &WorkspaceId, call_id: &CallId, row: &Row<'_>) 
     }
     let rate_hz = u32::try_from(row.integer("rate_hz")?).unwrap_or(0);
     let audio_bytes = u64::try_from(row.integer("size_bytes")?).unwrap_or(0).saturating_sub(HEAD_BYTES);
-    let segment_bytes = u64::from(rate_hz) * FRAME_BYTES * SEGMENT_MS.unsigned_abs() / 1_000;
+    let segment_ms = row.integer("segment_ms")?.unsigned_abs();
+    let segment_bytes = u64::from(rate_hz) * FRAME_BYTES * segment_ms / 1_000;
     Ok(StoredFile::Segments { head: head(rate_hz, audio_bytes), key, segment_bytes: segment_bytes.max(1) })
 }
 
