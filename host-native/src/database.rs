@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use sidetone_engine::base::limits::LONG_READ_MS;
-use sidetone_engine::ports::statement::{Rows, Statement, can_be_long};
+use sidetone_engine::ports::statement::{Rows, Statement, long_read_of};
 use sidetone_engine::ports::{BoxFuture, Database, DatabaseError, NotWritable};
 
 use crate::data;
@@ -136,9 +136,9 @@ fn copy(source: &rusqlite::Connection, part: &Path, target: &Path) -> Result<(),
 
 impl Database for Sqlite {
     fn read(&self, batch: Vec<Statement>) -> BoxFuture<'_, Result<Vec<Rows>, DatabaseError>> {
-        match can_be_long(&batch) {
-            true => Box::pin(self.readers.read_long(batch)),
-            false => Box::pin(async move { self.readers.read_here(&batch) }),
+        match long_read_of(&batch).map(str::to_owned) {
+            Some(asker) => Box::pin(self.readers.read_long(asker, batch)),
+            None => Box::pin(async move { self.readers.read_here(&batch) }),
         }
     }
 

@@ -11,6 +11,29 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// How many times the free amount a holder may have.
 pub const THRESHOLD: u64 = 8;
 
+/// What a request leaves free, for requests that matter more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Kept {
+    /// When its holder has something already.
+    pub by_holder: u64,
+    /// When its holder has nothing yet.
+    pub by_newcomer: u64,
+}
+
+impl From<u64> for Kept {
+    fn from(amount: u64) -> Self {
+        Self { by_holder: amount, by_newcomer: amount }
+    }
+}
+
+/// How a request is judged.
+#[derive(Debug, Clone, Copy)]
+struct Standing {
+    is_newcomer: bool,
+    /// What it leaves free.
+    kept: u64,
+}
+
 /// A limited amount and who holds how much of it. A state machine without clock or lock; see [`SharedPool`].
 #[derive(Debug, Clone)]
 pub struct FairPool<K> {
@@ -42,10 +65,21 @@ impl<K: Ord + Clone> FairPool<K> {
 
     /// Takes `amount` for `holder`, and leaves at least `kept` free, for requests that matter more. Changes nothing and
     /// returns false when that is not fair or not there.
-    pub fn take(&mut self, holder: &K, amount: u64, kept: u64) -> bool {
+    pub fn take(&mut self, holder: &K, amount: u64, kept: impl Into<Kept>) -> bool {
+        self.take_as(self.standing(holder, kept.into()), holder, amount)
+    }
+
+    fn standing(&self, holder: &K, kept: Kept) -> Standing {
+        match self.held_by(holder) {
+            0 => Standing { is_newcomer: true, kept: kept.by_newcomer },
+            _ => Standing { is_newcomer: false, kept: kept.by_holder },
+        }
+    }
+
+    fn take_as(&mut self, standing: Standing, holder: &K, amount: u64) -> bool {
         let held = self.held_by(holder);
-        let for_newcomers = if held > 0 { self.for_newcomers } else { 0 };
-        let free = self.free().saturating_sub(kept).saturating_sub(for_newcomers);
+        let for_newcomers = if standing.is_newcomer { 0 } else { self.for_newcomers };
+        let free = self.free().saturating_sub(standing.kept).saturating_sub(for_newcomers);
         // Compared with what is free afterwards: a large request must leave room, too. The last unit is for a newcomer.
         let is_fair = amount <= free
             && (held.saturating_add(amount) <= (free - amount).saturating_mul(THRESHOLD)
@@ -110,15 +144,24 @@ impl<K: Ord + Clone> SharedPool<K> {
     }
 
     /// Takes `amount` for `holder`, leaving `kept` free; `None` when that is not fair or not there.
-    pub fn take(&self, holder: &K, amount: u64, kept: u64) -> Option<Share<K>> {
-        let taken = self.with(|pool| pool.take(holder, amount, kept));
-        taken.then(|| Share { pool: self.clone(), holder: holder.clone(), amount, kept })
+    pub fn take(&self, holder: &K, amount: u64, kept: impl Into<Kept>) -> Option<Share<K>> {
+        let standing = self.with(|pool| pool.standing(holder, kept.into()));
+        self.take_as(standing, holder, amount)
+    }
+
+    fn take_as(&self, standing: Standing, holder: &K, amount: u64) -> Option<Share<K>> {
+        let taken = self.with(|pool| pool.take_as(standing, holder, amount));
+        taken.then(|| Share { pool: self.clone(), holder: holder.clone(), amount, standing })
     }
 
     /// Counts `amount` for `holder` whether it is fair or not: for what is held already.
     pub fn add(&self, holder: &K, amount: u64) -> Share<K> {
-        self.with(|pool| pool.add(holder, amount));
-        Share { pool: self.clone(), holder: holder.clone(), amount, kept: 0 }
+        let standing = self.with(|pool| {
+            let standing = pool.standing(holder, 0.into());
+            pool.add(holder, amount);
+            standing
+        });
+        Share { pool: self.clone(), holder: holder.clone(), amount, standing }
     }
 
     /// What nobody has.
@@ -131,20 +174,21 @@ impl<K: Ord + Clone> SharedPool<K> {
     }
 }
 
-/// What somebody holds of a [`SharedPool`]; dropping it returns it.
+/// What somebody holds of a [`SharedPool`]; dropping it returns it. What is added to the first share of a newcomer is
+/// judged like the share itself: whoever was let in with a first part also gets the rest.
 #[derive(Debug)]
 pub struct Share<K: Ord + Clone> {
     pool: SharedPool<K>,
     holder: K,
     amount: u64,
-    kept: u64,
+    standing: Standing,
 }
 
 impl<K: Ord + Clone> Share<K> {
     /// Takes `more`; false when that is not fair or not there, and nothing changes.
     #[must_use]
     pub fn grow(&mut self, more: u64) -> bool {
-        let taken = self.pool.with(|pool| pool.take(&self.holder, more, self.kept));
+        let taken = self.pool.with(|pool| pool.take_as(self.standing, &self.holder, more));
         if taken {
             self.amount = self.amount.saturating_add(more);
         }
@@ -159,12 +203,12 @@ impl<K: Ord + Clone> Share<K> {
 
     /// Takes another share for the same holder; `None` when that is not fair or not there.
     pub fn another(&self, amount: u64) -> Option<Self> {
-        self.pool.take(&self.holder, amount, self.kept)
+        self.pool.take_as(self.standing, &self.holder, amount)
     }
 
     /// A share of nothing for the same holder, to be added to.
     pub fn nothing(&self) -> Self {
-        Self { pool: self.pool.clone(), holder: self.holder.clone(), amount: 0, kept: self.kept }
+        Self { pool: self.pool.clone(), holder: self.holder.clone(), amount: 0, standing: self.standing }
     }
 
     /// How much it is.
@@ -229,6 +273,20 @@ mod tests {
         assert_eq!((share.amount(), pool.free()), (12, 0));
         drop(share);
         assert_eq!(pool.free(), 10);
+    }
+
+    #[test]
+    fn a_newcomer_gets_the_rest_of_what_its_first_share_needs() {
+        let pool = SharedPool::new(FairPool::new(100).keeping_for_newcomers(20));
+        let kept = Kept { by_holder: 25, by_newcomer: 10 };
+        let greedy: Vec<_> = std::iter::from_fn(|| pool.take(&"greedy", 1, 10)).collect();
+        assert_eq!((greedy.len(), pool.free()), (62, 38));
+        let _others: Vec<_> = ["a", "b", "c"].iter().map(|other| pool.take(other, 3, 10).unwrap()).collect();
+        assert_eq!(pool.free(), 29);
+        let mut first = pool.take(&"newcomer", 2, kept).unwrap();
+        assert!(pool.take(&"newcomer", 1, kept).is_none(), "a second one is no newcomer's");
+        assert!(first.grow(4) && first.another(4).is_some());
+        assert!(!first.grow(20), "what is kept for telephones");
     }
 
     #[test]

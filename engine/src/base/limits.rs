@@ -195,6 +195,9 @@ pub const KEYS_MAX: i64 = 1_000;
 pub const WEBHOOKS_MAX: i64 = 250;
 /// Entries in a webhook's `events`.
 pub const WEBHOOK_EVENTS_MAX: u64 = 16;
+/// Deliveries of a workspace that may wait for their receivers, shared equally by its webhooks. A webhook whose receiver
+/// fails while more than its part waits is disabled.
+pub const DELIVERIES_WAITING_MAX: i64 = 50_000;
 /// Deadline of one delivery attempt (Standard Webhooks: 15 to 30 s).
 pub const DELIVERY_DEADLINE_MS: u64 = 15_000;
 /// Bytes of a receiver's response that are read.

@@ -12,7 +12,9 @@ use serde_json::json;
 
 use super::{Failure, Share};
 use crate::base::ids::{DeliveryId, EventId, WebhookId};
-use crate::base::limits::{DELIVERIES_AT_ONCE, DELIVERIES_AT_ONCE_BYTES_MAX, JOB_LEASE_MS};
+use crate::base::limits::{
+    DELIVERIES_AT_ONCE, DELIVERIES_AT_ONCE_BYTES_MAX, DELIVERIES_WAITING_MAX, JOB_LEASE_MS,
+};
 use crate::base::time::Timestamp;
 use crate::ports::Wake;
 use crate::ports::statement::{Row, Rows, Statement};
@@ -132,14 +134,9 @@ async fn record(
     let now_ms = services.ports().clock.now_ms();
     let mut batch = Batch::from([job.guard(), update(outcomes, now_ms)]);
     if outcomes.iter().any(|outcome| outcome.gone) {
-        // Unless its URL has been changed meanwhile.
-        batch.push(sql!(
-            "UPDATE webhooks SET enabled = 0, revision = revision + 1, updated_at = :now
-             WHERE id = :id AND enabled = 1 AND url = :url",
-            id = &receiver.id,
-            url = &receiver.url,
-            now = now_ms
-        ));
+        batch.push(disable(job, receiver, now_ms, 0));
+    } else if outcomes.iter().all(|outcome| outcome.status != "delivered") {
+        batch.push(disable(job, receiver, now_ms, DELIVERIES_WAITING_MAX));
     }
     batch.extend(postpone(job, &receiver.id, now_ms, !last));
     batch.push(select_postponed(job));
@@ -155,6 +152,22 @@ async fn record(
     };
     wake(services, job, postponed)?;
     Ok(if kept.is_empty() { Round::Over } else { Round::More })
+}
+
+/// Disables the webhook when more than its part of `waiting` deliveries waits; not if its URL has changed since it was
+/// read. What waits stays, and is sent once the webhook is enabled again.
+fn disable(job: &Job, receiver: &Receiver, now_ms: i64, waiting: i64) -> Statement {
+    sql!(
+        "UPDATE webhooks SET enabled = 0, revision = revision + 1, updated_at = :now
+         WHERE workspace_id = :workspace_id AND id = :id AND enabled = 1 AND url = :url AND (:waiting = 0 OR EXISTS (
+           SELECT 1 FROM deliveries WHERE webhook_id = :id AND due_at IS NOT NULL LIMIT 1
+           OFFSET :waiting / (SELECT COUNT(*) FROM webhooks WHERE workspace_id = :workspace_id)))",
+        workspace_id = &job.workspace_id,
+        id = &receiver.id,
+        url = &receiver.url,
+        waiting = waiting,
+        now = now_ms
+    )
 }
 
 /// Ends the job when there was nothing to send.

@@ -2,7 +2,7 @@
 //! one alone may use most of both, and one that has nothing yet finds room. Telephone calls come first, because a caller
 //! cannot try again later as a browser test can.
 use crate::base::error::{Code, Error};
-use crate::base::fair_pool::Share;
+use crate::base::fair_pool::{Kept, Share};
 use crate::base::ids::WorkspaceId;
 use crate::base::limits::{
     CONVERSATION_MEMORY_BYTES, KEPT_FOR_PHONES_PERCENT, LIVE_SESSIONS_MAX, MEMORY_KEPT_FOR_LIVE_PERCENT,
@@ -19,14 +19,17 @@ pub(crate) enum Starter {
 }
 
 impl Starter {
-    /// How much of this memory stays free.
-    fn kept_memory(self, memory_bytes: u64) -> u64 {
-        let percent = match self {
-            Self::Browser => KEPT_FOR_PHONES_PERCENT,
-            Self::Phone => 0,
-            Self::Run => MEMORY_KEPT_FOR_LIVE_PERCENT,
-        };
-        memory_bytes / 100 * percent
+    /// How much of this memory stays free. The first run of a workspace is not behind the conversations of others.
+    fn kept_memory(self, memory_bytes: u64) -> Kept {
+        let percent = |percent| memory_bytes / 100 * percent;
+        match self {
+            Self::Browser => percent(KEPT_FOR_PHONES_PERCENT).into(),
+            Self::Phone => 0.into(),
+            Self::Run => Kept {
+                by_holder: percent(MEMORY_KEPT_FOR_LIVE_PERCENT),
+                by_newcomer: percent(KEPT_FOR_PHONES_PERCENT),
+            },
+        }
     }
 
     /// How many places stay free.
@@ -132,10 +135,33 @@ mod tests {
                 let mut pool = memory_pool(bytes);
                 let workspace = WorkspaceId::from_stored("ws_1");
                 for amount in [CONVERSATION_MEMORY_BYTES, simulation, loading, more] {
-                    let fits = pool.take(&workspace, amount, starter.kept_memory(bytes));
+                    let kept = starter.kept_memory(bytes).by_holder;
+                    let fits = pool.take(&workspace, amount, kept);
                     assert!(fits, "{starter:?}, {what}: {amount} of {}", pool.free());
                 }
             }
+        }
+    }
+
+    /// Some workspaces hold as many conversations as they can get: the first conversation or run of another one, with an
+    /// assistant of ordinary size, still begins.
+    #[test]
+    fn a_newcomer_finds_memory_for_a_conversation_and_for_its_assistant() {
+        const MEMORY: u64 = 64 * 1024 * 1024;
+        const ASSISTANT: u64 = 1024 * 1024;
+        for starter in [Starter::Browser, Starter::Phone, Starter::Run] {
+            let pool = crate::base::fair_pool::SharedPool::new(memory_pool(MEMORY));
+            let mut held = Vec::new();
+            for greedy in 0..4 {
+                let greedy = WorkspaceId::from_stored(&format!("ws_greedy{greedy}"));
+                let kept = Starter::Browser.kept_memory(MEMORY);
+                let take = || pool.take(&greedy, CONVERSATION_MEMORY_BYTES, kept);
+                held.extend(std::iter::from_fn(take));
+            }
+            let newcomer = WorkspaceId::from_stored("ws_newcomer");
+            let first = pool.take(&newcomer, CONVERSATION_MEMORY_BYTES, starter.kept_memory(MEMORY));
+            let first = first.unwrap_or_else(|| panic!("{starter:?}: {} free", pool.free()));
+            assert!(first.another(ASSISTANT).is_some(), "{starter:?}: {} free", pool.free());
         }
     }
 

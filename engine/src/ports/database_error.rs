@@ -8,6 +8,8 @@ pub enum DatabaseError {
     Shape(String),
     /// A read was interrupted: it took longer than [`LONG_READ_MS`](crate::base::limits::LONG_READ_MS).
     TooLong,
+    /// A read was not begun: too many that can be long wait already.
+    TooManyWait,
     /// The database did not respond, is full, or failed; whether the batch was committed is unknown.
     Unavailable(String),
 }

@@ -79,20 +79,19 @@ impl Statement {
     }
 }
 
-/// Whether a batch of reads can take long: a search, a list of calls, statistics. A host with threads runs it beside the
-/// requests, and interrupts it after [`LONG_READ_MS`](crate::base::limits::LONG_READ_MS).
-pub fn can_be_long(batch: &[Statement]) -> bool {
-    batch.iter().any(|statement| statement.sql.starts_with("WITH ") || statement.sql.contains(" MATCH "))
-}
-
-/// For whom a batch is: the workspace, or the API key whose workspace is not known yet. `None`: for the service.
-pub fn asker(batch: &[Statement]) -> Option<&str> {
+/// For whom a batch reads that can take long: a search, a list, statistics. The workspace, or the API key whose workspace
+/// is not known yet. A host with threads runs such a batch beside the requests, and interrupts it after
+/// [`LONG_READ_MS`](crate::base::limits::LONG_READ_MS). `None`: it takes no time, or the service itself asks.
+pub fn long_read_of(batch: &[Statement]) -> Option<&str> {
     const HASH_CHARS: usize = 64;
-    batch.iter().flat_map(|statement| &statement.params).find_map(|value| match value {
-        Value::Text(text) if text.starts_with(WorkspaceId::PREFIX) => Some(text.as_str()),
-        Value::Text(text) if text.len() == HASH_CHARS && text.bytes().all(|c| c.is_ascii_hexdigit()) => {
-            Some(text.as_str())
-        }
+    let is_long = |one: &&Statement| one.sql.starts_with("WITH ") || one.sql.contains(" MATCH ");
+    let is_asker = |text: &str| {
+        text.starts_with(WorkspaceId::PREFIX)
+            || text.len() == HASH_CHARS && text.bytes().all(|c| c.is_ascii_hexdigit())
+    };
+    // `:ws` is always bound last: nothing that a caller sends passes for somebody else.
+    batch.iter().filter(is_long).find_map(|statement| match statement.params.last() {
+        Some(Value::Text(text)) if is_asker(text) => Some(text.as_str()),
         _ => None,
     })
 }
@@ -244,6 +243,18 @@ mod tests {
         let bound = statement.in_workspace(&WorkspaceId::from_stored("ws_1"));
         assert_eq!(bound.sql, "SELECT ':1', 'é' FROM t WHERE ws = ?3 AND b = ?2 AND a = ?1 OR b = ?2");
         assert_eq!(bound.params[2], Value::Text("ws_1".to_owned()));
+    }
+
+    #[test]
+    fn a_long_read_is_of_the_workspace_that_it_reads_whatever_it_looks_for() {
+        let (own, key) = (WorkspaceId::from_stored("ws_1"), "ab".repeat(32));
+        let search = || sql!("SELECT 1 FROM words WHERE words MATCH :text AND :ws <> ''", text = "ws_2");
+        assert_eq!(long_read_of(&[search().in_workspace(&own)]), Some("ws_1"));
+        assert_eq!(long_read_of(&[search().with_workspace("?", &key, "")]), Some(key.as_str()));
+        let point = sql!("SELECT 1 FROM calls WHERE workspace_id = :ws").in_workspace(&own);
+        assert_eq!(long_read_of(&[point]), None);
+        let service = sql!("WITH due AS (SELECT :now AS now) SELECT now FROM due", now = 1);
+        assert_eq!(long_read_of(&[service]), None, "the job queue waits for no search");
     }
 
     #[test]

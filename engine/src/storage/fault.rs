@@ -70,6 +70,13 @@ impl Fault {
                 error.retry_after_s = Some(1);
                 (error, Some(detail))
             }
+            Self::Storage(DatabaseError::TooManyWait) => {
+                let message = "Too many searches, lists or statistics of this workspace wait already. Wait for their answers, then \
+                    try again.";
+                let mut error = Error::new(Code::Unavailable, message);
+                error.retry_after_s = Some(1);
+                (error, None)
+            }
             Self::Storage(DatabaseError::TooLong) => {
                 let message = format!(
                     "This took longer than {} s. Narrow it: search for longer or rarer words, or limit the time with \

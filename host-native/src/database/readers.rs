@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rusqlite::InterruptHandle;
 use sidetone_engine::ports::DatabaseError;
-use sidetone_engine::ports::statement::{Rows, Statement, asker};
+use sidetone_engine::ports::statement::{Rows, Statement};
 
 use super::connection::{self, Session};
 use super::turns::Turns;
@@ -48,13 +48,13 @@ impl Readers {
         rows
     }
 
-    /// Reads on another thread.
-    pub async fn read_long(&self, batch: Vec<Statement>) -> Result<Vec<Rows>, DatabaseError> {
+    /// Reads on another thread, when it is this asker's turn.
+    pub async fn read_long(&self, asker: String, batch: Vec<Statement>) -> Result<Vec<Rows>, DatabaseError> {
         let until = tokio::time::Instant::now() + self.deadline;
-        let waiting = self.turns.take(asker(&batch).unwrap_or_default());
+        let waiting = self.turns.take(&asker);
         let turn = match tokio::time::timeout_at(until, waiting).await {
             Ok(Some(turn)) => turn,
-            Ok(None) => return Err(DatabaseError::Unavailable("too many long reads wait".to_owned())),
+            Ok(None) => return Err(DatabaseError::TooManyWait),
             Err(_) => return Err(DatabaseError::TooLong),
         };
         let session = self.session()?;
@@ -109,6 +109,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use sidetone_engine::base::ids::{Id, WorkspaceId};
+    use sidetone_engine::ports::Database;
     use sidetone_engine::sql;
     use std::time::Instant;
 
@@ -127,7 +129,7 @@ mod tests {
         for _ in 0..2 {
             let long = tokio::spawn({
                 let readers = readers.clone();
-                async move { readers.read_long(endless()).await }
+                async move { readers.read_long("ws_1".to_owned(), endless()).await }
             });
             let started = Instant::now();
             for _ in 0..100 {
@@ -137,7 +139,31 @@ mod tests {
             assert_eq!(long.await.unwrap(), Err(DatabaseError::TooLong));
         }
         // It no longer runs: its turn is free.
-        assert!(readers.read_long(vec![sql!("WITH a AS (SELECT 1 AS one) SELECT one FROM a")]).await.is_ok());
+        assert!(
+            readers
+                .read_long("ws_1".to_owned(), vec![sql!("WITH a AS (SELECT 1 AS one) SELECT one FROM a")])
+                .await
+                .is_ok()
+        );
+    }
+
+    /// The job queue finds its work beside the searches of everybody.
+    #[tokio::test(flavor = "multi_thread")]
+    async fn the_service_waits_for_no_turn() {
+        let folder = tempfile::tempdir().unwrap();
+        let database = crate::database::Sqlite::open(&folder.path().join("a.db"), 0).unwrap();
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let all_turns: Vec<_> = (0..TURNS_PER_CORE * cores).map(|n| format!("ws_{n}")).collect();
+        let mut held = Vec::new();
+        for asker in &all_turns {
+            held.push(database.readers.turns.take(asker).await.unwrap());
+        }
+        let of_service = sql!("WITH a AS (SELECT 1 AS one) SELECT one FROM a");
+        let read = database.read(vec![of_service]);
+        assert!(tokio::time::timeout(Duration::from_secs(3), read).await.is_ok_and(|rows| rows.is_ok()));
+        let search = sql!("WITH a AS (SELECT :ws AS one) SELECT one FROM a");
+        let read = database.read(vec![search.in_workspace(&WorkspaceId::from_stored("ws_x"))]);
+        assert!(tokio::time::timeout(Duration::from_millis(200), read).await.is_err(), "a search waits");
     }
 
     #[tokio::test(flavor = "multi_thread")]
@@ -146,9 +172,12 @@ mod tests {
         let path = folder.path().join("a.db");
         drop(connection::open(&path).unwrap());
         let readers = Readers::open(&path, Duration::from_secs(60)).unwrap();
-        let dropped = tokio::time::timeout(Duration::from_millis(200), readers.read_long(endless())).await;
+        let dropped =
+            tokio::time::timeout(Duration::from_millis(200), readers.read_long("ws_1".to_owned(), endless()))
+                .await;
         assert!(dropped.is_err());
-        let next = readers.read_long(vec![sql!("WITH a AS (SELECT 1 AS one) SELECT one FROM a")]);
+        let next =
+            readers.read_long("ws_1".to_owned(), vec![sql!("WITH a AS (SELECT 1 AS one) SELECT one FROM a")]);
         assert!(tokio::time::timeout(Duration::from_secs(10), next).await.is_ok_and(|rows| rows.is_ok()));
     }
 }

@@ -127,6 +127,11 @@ mod tests {
         tokio::spawn(async move { turns.take(asker).await })
     }
 
+    fn free_and_known(turns: &Turns) -> (usize, usize) {
+        let state = turns.state();
+        (state.free, state.askers.len())
+    }
+
     #[tokio::test]
     async fn who_has_the_fewest_is_next() {
         let turns = Turns::new(2, 2);
@@ -142,7 +147,7 @@ mod tests {
         for one in greedy {
             assert!(one.await.unwrap().is_some());
         }
-        assert_eq!((turns.state().free, turns.state().askers.len()), (2, 0));
+        assert_eq!(free_and_known(&turns), (2, 0));
     }
 
     #[tokio::test]
@@ -158,7 +163,7 @@ mod tests {
         assert!(!third.is_finished(), "what others leave is not for it");
         drop(held);
         assert!(third.await.unwrap().is_some());
-        assert_eq!((turns.state().free, turns.state().askers.len()), (3, 0));
+        assert_eq!(free_and_known(&turns), (3, 0));
     }
 
     #[tokio::test]

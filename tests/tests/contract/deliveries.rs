@@ -3,8 +3,9 @@
 use http::Method;
 use serde_json::{Value, json};
 use sidetone::sandbox::block_on;
-use sidetone_engine::base::limits::{DELIVERY_RETRY_MS, EVENT_KEPT_MS};
+use sidetone_engine::base::limits::{DELIVERIES_WAITING_MAX, DELIVERY_RETRY_MS, EVENT_KEPT_MS};
 use sidetone_engine::ports::{HttpError, HttpReply, HttpRequest};
+use sidetone_engine::sql;
 use sidetone_engine::storage::batch::Batch;
 use sidetone_engine::storage::events::{self, EventKind, Subscribers};
 use sidetone_tests::{Created, World};
@@ -128,6 +129,48 @@ fn a_410_disables_the_webhook() {
     let path = format!("/webhooks/{}/deliveries/{}/redeliver", webhook.id, delivery.id);
     world.post(path, json!({})).refused("webhook_disabled");
     assert_eq!(sandbox.run_jobs(), 0);
+}
+
+#[test]
+#[cfg_attr(not(test_host = "sandbox"), ignore = "needs the manual clock")]
+fn a_webhook_is_disabled_when_it_fails_and_too_many_deliveries_wait_for_it() {
+    let world = World::with_manual_clock();
+    let sandbox = world.sandbox().unwrap();
+    let [failing, accepting] = [0, 1].map(|_| world.webhook());
+    let fill = |webhook: &Created, count: i64| {
+        let id = webhook.id.as_str();
+        world.write(vec![sql!(
+            "INSERT INTO deliveries (id, workspace_id, webhook_id, event_id, type, body_bytes, status, attempts, failures, due_at, created_at)
+             WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < :count)
+             SELECT 'dlv_' || :id || i, webhooks.workspace_id, webhooks.id, 'evt_1', 'call.ended', 0, 'pending', 1, 1, :later, 0
+             FROM n CROSS JOIN webhooks WHERE webhooks.id = :id",
+            id = id,
+            count = count,
+            later = i64::MAX
+        )]);
+    };
+    let is_enabled = |webhook: &Created| {
+        let all = world.get("/webhooks").ok().json;
+        let one = all.as_array().unwrap().iter().find(|one| one["id"] == webhook.id.as_str()).cloned();
+        one.unwrap()["enabled"] == true
+    };
+    // Each of two webhooks may have half of what the workspace may have.
+    let part = DELIVERIES_WAITING_MAX / 2;
+    fill(&failing, part - 1);
+    test(&world, &failing);
+    sandbox.answer_http(503, "");
+    assert_eq!(sandbox.run_jobs(), 1);
+    assert!(is_enabled(&failing), "its part and no more");
+    fill(&accepting, part + 1);
+    test(&world, &accepting);
+    sandbox.answer_http(200, "");
+    assert_eq!(sandbox.run_jobs(), 1);
+    assert!(is_enabled(&accepting), "its receiver accepts");
+    test(&world, &failing);
+    sandbox.answer_http(503, "");
+    assert_eq!(sandbox.run_jobs(), 1);
+    assert!(!is_enabled(&failing));
+    assert_eq!(list(&world, &failing, "?status=pending&limit=1").len(), 1, "what waits stays");
 }
 
 #[test]
