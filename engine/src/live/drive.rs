@@ -35,6 +35,7 @@ use crate::speech::exchange::{SpeechFailure, SpeechFault};
 use crate::storage::calls::Call;
 use crate::storage::cost::Cost;
 use crate::storage::fault::Fault;
+use crate::storage::recordings;
 
 /// The result of a model request or a tool call.
 enum Done {

@@ -148,6 +148,7 @@ impl Input {
             | Self::ToolResult { .. }
             | Self::Note { .. }
             | Self::Tick
+            | Self::LineBegan { .. }
             // It is activity only if the line is known.
             | Self::Heard { .. }
             | Self::HangUp { .. }

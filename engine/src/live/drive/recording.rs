@@ -60,6 +60,14 @@ impl<'a> RecordingWriter<'a> {
 
     /// Writes the rest, but does not keep the end of the call waiting for long.
     pub(super) async fn finish(&mut self) {
+        std::future::poll_fn(|context| {
+            self.poll(context);
+            Poll::Ready(())
+        })
+        .await;
+        if self.writing.is_none() {
+            return;
+        }
         let clock = &self.session.services.ports().clock;
         let late = clock.sleep(RECORDING_FINAL_MS);
         let written = std::future::poll_fn(|context| {
