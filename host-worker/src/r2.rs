@@ -1,9 +1,9 @@
 //! Blobs as objects of an R2 bucket. R2 is strongly consistent, and writes are atomic.
 use bytes::Bytes;
-use sidetone_engine::ports::blobs::Slice;
+use sidetone_engine::ports::blobs::{Piece, Slice, StoredFile};
 use sidetone_engine::ports::{BlobError, BlobKey, Blobs, BoxFuture, ByteRange};
 use worker::Bucket;
-use worker::js_sys::{self, Promise, Uint8Array};
+use worker::js_sys::{self, Array, Promise, Uint8Array};
 use worker::wasm_bindgen::prelude::wasm_bindgen;
 use worker::wasm_bindgen::{JsCast, JsValue};
 use worker::wasm_bindgen_futures::JsFuture;
@@ -21,10 +21,33 @@ impl R2 {
     /// A slice as a stream of the platform, which sends it to the client without using processor time here. `None`: the
     /// object does not exist.
     pub async fn stream(&self, slice: &Slice) -> Result<Option<ReadableStream>, BlobError> {
-        let Slice { key, range } = slice;
-        let found = answer(open(&self.0, key.as_str(), range.first as f64, range.bytes as f64)).await?;
+        let found = match &slice.file {
+            StoredFile::Whole(key) => {
+                answer(open(&self.0, key.as_str(), slice.range.first as f64, slice.range.bytes as f64))
+                    .await?
+            }
+            StoredFile::Segments { .. } => {
+                answer(join(&self.0, &pieces(slice.clone()), slice.range.bytes as f64)).await?
+            }
+        };
         Ok((!found.is_null()).then(|| found.unchecked_into()))
     }
+}
+
+/// What to send one after the other: bytes, or a key, an offset and a length. A segment is one request.
+fn pieces(mut slice: Slice) -> Array {
+    let pieces = Array::new();
+    while let Some(piece) = slice.next_piece(u64::MAX) {
+        match piece {
+            Piece::Bytes(bytes) => pieces.push(&Uint8Array::from(bytes.as_ref())),
+            Piece::Blob(key, range) => pieces.push(&Array::of3(
+                &key.as_str().into(),
+                &(range.first as f64).into(),
+                &(range.bytes as f64).into(),
+            )),
+        };
+    }
+    pieces
 }
 
 // Only the required part of R2: the bindings of the `worker` crate are ten times as large.
@@ -35,6 +58,28 @@ export const size = async (bucket, key) => (await bucket.head(key))?.size ?? nul
 export const open = async (bucket, key, first, bytes) => (await bucket.get(key, range(first, bytes)))?.body ?? null;
 export const read = async (bucket, key, first, bytes) =>
   (await (await bucket.get(key, range(first, bytes)))?.arrayBuffer()) ?? null;
+const send = async (bucket, pieces, stream) => {
+  for (const piece of pieces) {
+    if (piece instanceof Uint8Array) {
+      const writer = stream.getWriter();
+      await writer.write(piece);
+      writer.releaseLock();
+      continue;
+    }
+    const body = await open(bucket, ...piece);
+    if (body === null) throw new Error("a segment is missing");
+    await body.pipeTo(stream, { preventClose: true });
+  }
+  await stream.close();
+};
+export const join = async (bucket, pieces, bytes) => {
+  const stored = pieces.find((piece) => !(piece instanceof Uint8Array));
+  if (stored && (await bucket.head(stored[0])) === null) return null;
+  const { readable, writable } = new FixedLengthStream(bytes);
+  // Whoever reads sees the failure; who has gone away does not want to.
+  send(bucket, pieces, writable).catch((error) => writable.abort(error).catch(() => {}));
+  return readable;
+};
 export const remove = (bucket, key) => bucket.delete(key);
 "#)]
 extern "C" {
@@ -42,7 +87,10 @@ extern "C" {
     fn size(bucket: &JsValue, key: &str) -> Promise;
     fn open(bucket: &JsValue, key: &str, first: f64, bytes: f64) -> Promise;
     fn read(bucket: &JsValue, key: &str, first: f64, bytes: f64) -> Promise;
+    fn join(bucket: &JsValue, pieces: &Array, bytes: f64) -> Promise;
     fn remove(bucket: &JsValue, key: &str) -> Promise;
+    #[wasm_bindgen(js_name = remove)]
+    fn remove_all(bucket: &JsValue, keys: &Array) -> Promise;
 }
 
 impl Blobs for R2 {
@@ -67,6 +115,24 @@ impl Blobs for R2 {
     fn delete(&self, key: &BlobKey) -> BoxFuture<'_, Result<(), BlobError>> {
         let removed = remove(&self.0, key.as_str());
         Box::pin(async move { answer(removed).await.map(drop) })
+    }
+
+    fn is_metered(&self) -> bool {
+        true
+    }
+
+    /// R2 removes up to 1,000 objects in one request.
+    fn delete_all(&self, keys: Vec<BlobKey>) -> BoxFuture<'_, Result<(), BlobError>> {
+        let removed: Vec<Promise> = keys
+            .chunks(1_000)
+            .map(|keys| remove_all(&self.0, &keys.iter().map(|key| JsValue::from(key.as_str())).collect()))
+            .collect();
+        Box::pin(async move {
+            for removed in removed {
+                answer(removed).await?;
+            }
+            Ok(())
+        })
     }
 }
 

@@ -37,12 +37,19 @@ pub struct AssistantSnapshot {
     /// How the assistant takes turns and speaks.
     #[serde(default)]
     pub speech: SpeechOptions,
+    /// Whether its calls are recorded.
+    #[serde(default = "recorded")]
+    pub record: bool,
     /// The assistant's revision.
     pub revision: i64,
     /// Attached tools, in order.
     pub tools: Vec<ToolSnapshot>,
     /// Attached documents, in order.
     pub knowledge: Arc<[Knowledge]>,
+}
+
+const fn recorded() -> bool {
+    true
 }
 
 impl AssistantSnapshot {

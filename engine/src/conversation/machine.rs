@@ -73,7 +73,7 @@ pub struct ConversationSetup {
 /// let mut conversation = Conversation::new(setup);
 /// let mut inputs = std::collections::VecDeque::from([
 ///     Input::Start,
-///     Input::UserText { text: "Hi there".into(), duration_ms: 0 },
+///     Input::UserText { text: "Hi there".into(), duration_ms: 0, silence_ms: 0 },
 ///     Input::HangUp { by: Party::User },
 /// ]);
 /// let mut said = Vec::new();
@@ -210,7 +210,9 @@ impl Conversation {
         }
         match input {
             Input::Start => self.start(),
-            Input::UserText { text, duration_ms } => self.user_text(text, duration_ms),
+            Input::UserText { text, duration_ms, silence_ms } => {
+                self.user_text(text, duration_ms, silence_ms)
+            }
             Input::UserGoodbye { text, duration_ms } => self.user_goodbye(text, duration_ms),
             Input::Silence => self.count_silence(),
             Input::AssistantReply { request, reply } => self.assistant_reply(request, reply),
@@ -222,6 +224,7 @@ impl Conversation {
             Input::Noise => {}
             Input::Note { text } => self.note(text),
             Input::Tick => self.time_passed(),
+            Input::LineBegan { at_ms } => self.line_began(at_ms),
             Input::Spoken => self.spoken(),
             Input::HangUp { by: Party::User } => self.end(EndedReason::UserHungUp),
             Input::HangUp { by: Party::Assistant } => self.end(EndedReason::AssistantEnded),
@@ -349,8 +352,11 @@ impl Conversation {
         }
     }
 
-    fn user_text(&mut self, text: String, duration_ms: i64) {
-        if self.state == State::New || text.trim().is_empty() || !self.record_user_line(text, duration_ms) {
+    fn user_text(&mut self, text: String, duration_ms: i64, silence_ms: i64) {
+        if self.state == State::New
+            || text.trim().is_empty()
+            || !self.record_user_line(text, duration_ms, silence_ms)
+        {
             return;
         }
         self.request_reply();
@@ -395,18 +401,18 @@ impl Conversation {
     }
 
     fn user_goodbye(&mut self, text: String, duration_ms: i64) {
-        if self.state == State::New || text.trim().is_empty() || self.record_user_line(text, duration_ms) {
+        if self.state == State::New || text.trim().is_empty() || self.record_user_line(text, duration_ms, 0) {
             self.end(EndedReason::UserHungUp);
         }
     }
 
     /// Records a line of the user. Returns false if it exceeds the transcript's limit.
-    fn record_user_line(&mut self, text: String, duration_ms: i64) -> bool {
+    fn record_user_line(&mut self, text: String, duration_ms: i64, silence_ms: i64) -> bool {
         let text = truncate(text, TEXT_BYTES_MAX);
-        let end_ms = self.offset_ms;
+        let end_ms = self.offset_ms.saturating_sub(silence_ms.max(0)).max(0);
         let start_ms = end_ms.saturating_sub(duration_ms.max(0)).max(0);
         self.line_answered();
-        let row = self.row(TranscriptRole::User, text.clone(), start_ms);
+        let row = TranscriptRow { end_ms, ..self.row(TranscriptRole::User, text.clone(), start_ms) };
         if !self.record(row) {
             return false;
         }

@@ -159,7 +159,7 @@ fn if_match(headers: &HeaderMap) -> Result<Option<i64>, Error> {
 
 /// The head of a response whose body is a blob or a part of one; the host streams the body.
 fn send(file: File, method: &Method, headers: &HeaderMap, request_id: &RequestId) -> Response<Bytes> {
-    let File { key, size_bytes: size, etag, media_type, name } = file;
+    let File { file, size_bytes: size, etag, media_type, name } = file;
     let whole = ByteRange { first: 0, bytes: size };
     let (status, range) = match range::wanted(method, headers, size, &etag) {
         Wanted::Whole => (StatusCode::OK, whole),
@@ -184,7 +184,7 @@ fn send(file: File, method: &Method, headers: &HeaderMap, request_id: &RequestId
         set(&mut response, header::CONTENT_RANGE, &format!("bytes {}-{last}/{size}", range.first));
     }
     if *method == Method::GET && range.bytes > 0 {
-        response.extensions_mut().insert(Slice { key, range });
+        response.extensions_mut().insert(Slice { file, range });
     }
     response
 }

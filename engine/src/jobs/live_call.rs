@@ -24,6 +24,7 @@ use crate::storage::cost::Cost;
 use crate::storage::events::{self, EventKind, Subscribers};
 use crate::storage::fault::{Fault, retry_stale_within};
 use crate::storage::jobs::Job;
+use crate::storage::recordings;
 use crate::storage::spending::{self, Budget, Grant, Reservation};
 
 /// The timeout of a model request, including its retries.
@@ -58,6 +59,8 @@ struct Found {
     /// The leg of a telephone call.
     leg: Option<Leg>,
     subscribers: Subscribers,
+    /// What was recorded of a call that has not ended.
+    recorded_ms: Option<i64>,
 }
 
 impl Found {
@@ -86,8 +89,9 @@ async fn load(services: &Services, job: &Job, call_id: &CallId) -> Result<Option
         live,
         rows,
         Leg::select(&job.workspace_id, call_id),
+        recordings::in_progress(&job.workspace_id, call_id),
     ];
-    let [call, subscribers, live, rows, leg] = services.read(reads).await?;
+    let [call, subscribers, live, rows, leg, recording] = services.read(reads).await?;
     let Some(row) = call.first() else {
         return Ok(None);
     };
@@ -96,6 +100,7 @@ async fn load(services: &Services, job: &Job, call_id: &CallId) -> Result<Option
         progress: call_journal::read(&live, &rows)?,
         leg: Leg::first(Some(&leg))?,
         subscribers: Subscribers::read(&subscribers)?,
+        recorded_ms: recording.first().map(|row| row.integer("duration_ms")).transpose()?,
         row: call,
     }))
 }
@@ -114,6 +119,7 @@ async fn end_abandoned_call(services: &Services, job: &Job, found: Found) -> Res
         call: &call,
         leg,
         analysis: None,
+        recorded_ms: found.recorded_ms,
         subscribers: &found.subscribers,
         job: CallJob::LeasedByCaller,
         line_end: LineEnd::HangUpByJob,

@@ -4,6 +4,7 @@
 mod early;
 mod end;
 mod on_phone;
+mod recording;
 
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
@@ -15,6 +16,7 @@ use futures_util::stream::FuturesUnordered;
 
 use early::Early;
 
+use self::recording::RecordingWriter;
 use super::admission::Growth;
 use super::asking::{Asked, CostLimit, ask_assistant, cost_of_dropped};
 use super::call_journal;
@@ -33,6 +35,7 @@ use crate::speech::exchange::{SpeechFailure, SpeechFault};
 use crate::storage::calls::Call;
 use crate::storage::cost::Cost;
 use crate::storage::fault::Fault;
+use crate::storage::recordings;
 
 /// The result of a model request or a tool call.
 enum Done {
@@ -49,6 +52,7 @@ enum Event {
 pub(super) struct Drive<'a> {
     session: &'a LiveSession,
     tools: ToolCaller<'a>,
+    recording: RecordingWriter<'a>,
     conversation: Conversation,
     /// The latest request to the model; a new one replaces it.
     thinking: Option<BoxFuture<'a, Done>>,
@@ -103,6 +107,7 @@ impl<'a> Drive<'a> {
         });
         Self {
             session,
+            recording: RecordingWriter::new(session),
             tools: ToolCaller::new(&session.services, assistant, &session.call),
             conversation,
             thinking: None,
@@ -161,12 +166,14 @@ impl<'a> Drive<'a> {
                 Err(_) => return self.release_unconnected(PHONE_REPORT_WAIT_MS).await,
             }
         }
+        peer.begin_recording(self.now_ms(), recordings::segment_ms(&self.session.services));
         self.handle(Input::Start);
         if let Err(event) = opened {
             self.peer_event(event, &*peer);
         }
         loop {
             self.execute_outputs(peer).await?;
+            self.take_segments(peer, false);
             if self.conversation.ended().is_some() {
                 return Ok(());
             }
@@ -313,8 +320,10 @@ impl<'a> Drive<'a> {
         let timeout_ms = self.conversation.poll_timeout().unwrap_or(i64::MAX);
         let heard_ms = self.conversation.speaking().map_or(i64::MAX, |_| self.save_heard_at_ms);
         let until_ms = timeout_ms.min(self.extend_lease_at_ms).min(self.check_leg_at_ms).min(heard_ms);
-        let (thinking, calling, early) = (&mut self.thinking, &mut self.calling, &mut self.early);
+        let (thinking, calling) = (&mut self.thinking, &mut self.calling);
+        let (early, recording) = (&mut self.early, &mut self.recording);
         let done = poll_fn(|context| {
+            recording.poll(context);
             if let Some(early) = early {
                 early.poll(context);
             }
@@ -333,6 +342,14 @@ impl<'a> Drive<'a> {
         match select(pin!(done), peer.next_event(until_ms)).await {
             Either::Left((done, _)) => Event::Done(done),
             Either::Right((event, _)) => Event::PeerEvent(event),
+        }
+    }
+
+    /// Takes what was recorded; with `is_over`, the rest of it.
+    fn take_segments(&mut self, peer: &mut dyn Peer, is_over: bool) {
+        let at_ms = if is_over { self.conversation.now_ms() } else { self.now_ms() };
+        while let Some(segment) = peer.take_segment(at_ms, is_over) {
+            self.recording.add(segment);
         }
     }
 
@@ -387,7 +404,10 @@ impl<'a> Drive<'a> {
         }
         match event {
             // These change the row of the line, which may be stored already.
-            PeerEvent::Interrupted { .. } | PeerEvent::Spoken | PeerEvent::Heard { .. } => {
+            PeerEvent::LineBegan { .. }
+            | PeerEvent::Interrupted { .. }
+            | PeerEvent::Spoken
+            | PeerEvent::Heard { .. } => {
                 let saved_rows = self.saved_rows;
                 self.saved_rows =
                     self.conversation.first_open_line().map_or(saved_rows, |row| row.min(saved_rows));

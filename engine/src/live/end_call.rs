@@ -16,6 +16,7 @@ use crate::storage::calls::{self, Analysis, Call, EndedCall, NewCall};
 use crate::storage::events::{EventKind, Subscribers};
 use crate::storage::fault::Fault;
 use crate::storage::jobs::JobKind;
+use crate::storage::recordings;
 use crate::storage::spending;
 
 /// The end of a call.
@@ -28,6 +29,8 @@ pub(crate) struct EndOfCall<'a> {
     pub(crate) ended: EndedCall,
     /// The analysis, if there is one already.
     pub(crate) analysis: Option<&'a Analysis>,
+    /// What was recorded of it while it ran.
+    pub(crate) recorded_ms: Option<i64>,
     /// The current webhooks: they may have changed since the call began.
     pub(crate) subscribers: &'a Subscribers,
     /// The state of the call's job.
@@ -52,6 +55,7 @@ impl<'a> EndOfCall<'a> {
             leg: Some(leg),
             ended: ended::never_connected(leg, end, call.answered_at, now),
             analysis: None,
+            recorded_ms: None,
             subscribers,
             job: CallJob::Unclaimed,
             line_end: LineEnd::HangUpByJob,
@@ -84,7 +88,7 @@ pub(crate) enum LineEnd {
 ///
 /// The batch fails if the leg has changed since it was read, so only one of several concurrent ends is stored.
 pub(crate) fn end_call(services: &Services, batch: &mut Batch, end: EndOfCall<'_>) -> Result<(), Fault> {
-    let EndOfCall { call, leg, mut ended, analysis, subscribers, job, line_end, now } = end;
+    let EndOfCall { call, leg, mut ended, analysis, recorded_ms, subscribers, job, line_end, now } = end;
     let NewCall { workspace_id, id, .. } = call;
     if let CallJob::Conversation(lease) = &job {
         batch.extend(lease.release());
@@ -106,10 +110,24 @@ pub(crate) fn end_call(services: &Services, batch: &mut Batch, end: EndOfCall<'_
         }
     }
     batch.extend(calls::write::end(workspace_id, id, &ended, analysis));
+    batch.extend(recordings::end(workspace_id, id, recorded_ms, now.ms()));
     batch.extend(call_journal::delete(workspace_id, id));
     batch.extend(spending::add(workspace_id, now.ms(), ended.costs.total_microusd));
     batch.extend(spending::release(workspace_id, id));
-    batch.emit(services, workspace_id, subscribers, EventKind::CallEnded, now.ms(), || {
-        Ok(json!({"call": Call::of(&call, Some(&ended), analysis)?}))
-    })
+    let as_read = || {
+        let call = Call::of(&call, Some(&ended), analysis)?;
+        let base_url = &services.config().base_url;
+        let call = match recorded_ms {
+            Some(recorded_ms) => call.recorded(base_url, recorded_ms),
+            None => call,
+        };
+        Ok(json!({ "call": call }))
+    };
+    batch.emit(services, workspace_id, subscribers, EventKind::CallEnded, now.ms(), as_read)?;
+    match recorded_ms {
+        Some(_) => {
+            batch.emit(services, workspace_id, subscribers, EventKind::RecordingReady, now.ms(), as_read)
+        }
+        None => Ok(()),
+    }
 }

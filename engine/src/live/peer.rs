@@ -5,6 +5,7 @@ use crate::conversation::{CallFault, EndedReason, Input, Party};
 use crate::ports::sockets::Movable;
 use crate::ports::{BoxFuture, Gone};
 use crate::speech::exchange::SpeechFailure;
+use crate::speech::recorder::Segment;
 use crate::speech::turn_times::TurnTimes;
 use crate::storage::calls::Call;
 
@@ -52,6 +53,14 @@ pub trait Peer: Movable {
         Vec::new()
     }
 
+    /// The conversation begins, and with it the recording of a peer with audio, in segments of this duration.
+    fn begin_recording(&mut self, _now_ms: i64, _segment_ms: i64) {}
+
+    /// The next segment of the recording that is complete at `now_ms`; with `is_over`, the rest of it.
+    fn take_segment(&mut self, _now_ms: i64, _is_over: bool) -> Option<Segment> {
+        None
+    }
+
     /// When the connection ended, once it has. An event may be received later.
     fn ended_at_ms(&self) -> Option<i64>;
 
@@ -76,6 +85,8 @@ pub enum PeerEvent {
         text: String,
         /// How long the speech took, in ms; 0 for typed text.
         duration_ms: i64,
+        /// How long ago it ended, in ms: what it takes to notice and understand it.
+        silence_ms: i64,
     },
     /// The user has probably said this and ended the turn; [`PeerEvent::Said`] or [`PeerEvent::WentOn`] follows.
     ProbablySaid(String),
@@ -85,6 +96,11 @@ pub enum PeerEvent {
     Interrupted {
         /// 0: nothing was played. 1,000: all of it was.
         heard_permille: u32,
+    },
+    /// The playback of the first of the lines being spoken began.
+    LineBegan {
+        /// When, on the service's clock.
+        at_ms: i64,
     },
     /// The first of the lines being spoken was played completely.
     Spoken,
@@ -127,7 +143,8 @@ impl PeerEvent {
     #[must_use]
     pub fn into_input(self) -> Input {
         match self {
-            Self::Said { text, duration_ms } => Input::UserText { text, duration_ms },
+            Self::Said { text, duration_ms, silence_ms } => Input::UserText { text, duration_ms, silence_ms },
+            Self::LineBegan { at_ms } => Input::LineBegan { at_ms },
             Self::Interrupted { heard_permille } => Input::Interrupted { heard_permille },
             Self::Spoken => Input::Spoken,
             Self::Heard { row, chars } => Input::Heard { row, chars },

@@ -42,7 +42,9 @@ impl<'a> TextPeer<'a> {
         let refusal = match received {
             Received::Message(SocketMessage::Text(text)) => {
                 match self.rules.read(self.clock.now_ms(), &text) {
-                    Ok(ClientMessage::UserText(text)) => return PeerEvent::Said { text, duration_ms: 0 },
+                    Ok(ClientMessage::UserText(text)) => {
+                        return PeerEvent::Said { text, duration_ms: 0, silence_ms: 0 };
+                    }
                     Ok(ClientMessage::Heard { index, chars }) => {
                         return PeerEvent::Heard { row: index, chars };
                     }

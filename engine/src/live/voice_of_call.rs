@@ -21,7 +21,7 @@ pub(super) fn voice_of(speech: &SpeechCatalog, assistant: &AssistantSnapshot, ra
     };
     let ear = ear(speech, assistant, rate).unwrap_or_else(|| Ear::Tone(Box::new(ToneDecoder::new(rate))));
     let mouth = mouth(speech, assistant).unwrap_or(Mouth::Tone);
-    Voice::new(rate, ear, mouth, turn_taking, false)
+    Voice::new(rate, ear, mouth, turn_taking, assistant.record)
 }
 
 fn ear(speech: &SpeechCatalog, assistant: &AssistantSnapshot, rate: Rate) -> Option<Ear> {

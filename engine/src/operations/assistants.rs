@@ -62,6 +62,9 @@ resource! {
             /// How the assistant takes turns and speaks.
             #[serde(default)]
             speech: SpeechOptions,
+            /// Whether calls are recorded. If not, nothing of their audio is kept.
+            #[serde(default = "recorded")]
+            record: bool,
         },
         computed: {
             /// Attached tools, in order.
@@ -73,6 +76,10 @@ resource! {
         revision,
     }
     noun: "assistant", table: "assistants", path: "/assistants"
+}
+
+const fn recorded() -> bool {
+    true
 }
 
 /// `GET /assistants`

@@ -12,7 +12,7 @@ use crate::operations::context::Context;
 use crate::operations::field_at_fault;
 use crate::operations::schema::{self, SchemaOf};
 use crate::ports::BoxFuture;
-use crate::ports::blobs::BlobKey;
+use crate::ports::blobs::StoredFile;
 use crate::storage::fault::Fault;
 use crate::storage::idempotency::{OneTimeSecret, Stored};
 
@@ -383,9 +383,9 @@ impl Next {
 /// A blob as a response: REST sends it, or the requested part of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct File {
-    /// Where the blob is stored.
-    pub key: BlobKey,
-    /// The size of the blob.
+    /// Where it is stored.
+    pub file: StoredFile,
+    /// Its size.
     pub size_bytes: u64,
     /// The field value of `ETag`: changes whenever a byte changes.
     pub etag: String,

@@ -30,6 +30,12 @@ impl BlobKey {
             .then(|| Self(format!("recordings/{workspace_id}/{call_id}.{recording_id}.wav")))
     }
 
+    /// The key of a segment of this recording: its `.wav` becomes `.<n>.pcm`.
+    #[must_use]
+    pub fn segment(&self, n: u64) -> Self {
+        Self(format!("{}.{n}.pcm", self.0.strip_suffix(".wav").unwrap_or(&self.0)))
+    }
+
     /// The key as a path, as hosts use it.
     pub fn as_str(&self) -> &str {
         &self.0
@@ -58,10 +64,74 @@ pub struct BlobError(pub String);
 /// in memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Slice {
-    /// The blob.
-    pub key: BlobKey,
+    /// The file.
+    pub file: StoredFile,
     /// The bytes to send.
     pub range: ByteRange,
+}
+
+/// How a file is stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StoredFile {
+    /// As one blob.
+    Whole(BlobKey),
+    /// As a head, and segments of the same size; only the last may be smaller.
+    Segments {
+        /// The first bytes, which are in no blob.
+        head: Bytes,
+        /// The key that [`BlobKey::segment`] derives the segments' keys from.
+        key: BlobKey,
+        /// The size of a segment.
+        segment_bytes: u64,
+    },
+}
+
+impl StoredFile {
+    /// The key that names the file.
+    #[must_use]
+    pub const fn key(&self) -> &BlobKey {
+        match self {
+            Self::Whole(key) | Self::Segments { key, .. } => key,
+        }
+    }
+}
+
+/// Consecutive bytes of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Piece {
+    /// These.
+    Bytes(Bytes),
+    /// A range of a blob.
+    Blob(BlobKey, ByteRange),
+}
+
+impl Slice {
+    /// Removes the next piece, of at most so many bytes; `None` at the end.
+    pub fn next_piece(&mut self, bytes_max: u64) -> Option<Piece> {
+        let first = self.range.first;
+        let wanted = self.range.bytes.min(bytes_max);
+        if wanted == 0 {
+            return None;
+        }
+        let (piece, bytes) = match &self.file {
+            StoredFile::Whole(key) => (Piece::Blob(key.clone(), ByteRange { first, bytes: wanted }), wanted),
+            StoredFile::Segments { head, key, segment_bytes } => match first.checked_sub(head.len() as u64) {
+                None => {
+                    let from = usize::try_from(first).unwrap_or(head.len());
+                    let until = from + usize::try_from(wanted).unwrap_or(head.len()).min(head.len() - from);
+                    (Piece::Bytes(head.slice(from..until)), (until - from) as u64)
+                }
+                Some(place) => {
+                    let (n, first) = (place / segment_bytes, place % segment_bytes);
+                    let bytes = wanted.min(segment_bytes - first);
+                    (Piece::Blob(key.segment(n), ByteRange { first, bytes }), bytes)
+                }
+            },
+        };
+        self.range.first += bytes;
+        self.range.bytes -= bytes;
+        Some(piece)
+    }
 }
 
 /// Streams a slice in pieces of [`BLOB_PIECE_BYTES`], for hosts without a better way. `None` when the blob does not exist;
@@ -77,7 +147,7 @@ pub async fn open(
         }
         match piece(&*blobs, &mut slice).await? {
             Some(bytes) => Ok(Some((bytes, (blobs, slice)))),
-            None => Err(BlobError(format!("{} was removed while it was read", slice.key.as_str()))),
+            None => Err(BlobError(format!("{} was removed while it was read", slice.file.key().as_str()))),
         }
     });
     Ok(Some(Box::pin(stream::iter([Ok(first)]).chain(rest))))
@@ -85,14 +155,17 @@ pub async fn open(
 
 /// Reads the next piece and removes it from the slice.
 async fn piece(blobs: &dyn Blobs, slice: &mut Slice) -> Result<Option<Bytes>, BlobError> {
-    let wanted = ByteRange { first: slice.range.first, bytes: slice.range.bytes.min(BLOB_PIECE_BYTES) };
-    let Some(bytes) = blobs.get(&slice.key, wanted).await? else { return Ok(None) };
-    if bytes.len() as u64 != wanted.bytes {
-        return Err(BlobError(format!("{} is shorter than its row states", slice.key.as_str())));
+    match slice.next_piece(BLOB_PIECE_BYTES) {
+        None => Ok(Some(Bytes::new())),
+        Some(Piece::Bytes(bytes)) => Ok(Some(bytes)),
+        Some(Piece::Blob(key, range)) => {
+            let Some(bytes) = blobs.get(&key, range).await? else { return Ok(None) };
+            if bytes.len() as u64 != range.bytes {
+                return Err(BlobError(format!("{} is shorter than its row states", key.as_str())));
+            }
+            Ok(Some(bytes))
+        }
     }
-    slice.range.first += wanted.bytes;
-    slice.range.bytes -= wanted.bytes;
-    Ok(Some(bytes))
 }
 
 #[cfg(test)]
@@ -102,6 +175,31 @@ mod tests {
     fn key([workspace, call, recording]: [&str; 3]) -> Option<BlobKey> {
         let (workspace, call) = (WorkspaceId::from_stored(workspace), CallId::from_stored(call));
         BlobKey::recording(&workspace, &call, &RecordingId::from_stored(recording))
+    }
+
+    #[test]
+    fn segments_are_read_as_one_file() {
+        let key = key(["ws_1", "call_2", "rec_3"]).unwrap();
+        assert_eq!(key.segment(12).as_str(), "recordings/ws_1/call_2.rec_3.12.pcm");
+        let head = Bytes::from_static(b"HEAD");
+        let of = |n: u64, place: u64| 10 * (n + 1) + place;
+        let audio = (0..11).map(|n| of(n / 5, n % 5));
+        let whole: Vec<u64> = head.iter().map(|byte| u64::from(*byte)).chain(audio).collect();
+        for (first, until) in (0..15).flat_map(|first| (first + 1..=15).map(move |until| (first, until))) {
+            let file = StoredFile::Segments { head: head.clone(), key: key.clone(), segment_bytes: 5 };
+            let mut slice = Slice { file, range: ByteRange { first, bytes: until - first } };
+            let mut read = Vec::new();
+            while let Some(piece) = slice.next_piece(3) {
+                match piece {
+                    Piece::Bytes(bytes) => read.extend(bytes.iter().map(|byte| u64::from(*byte))),
+                    Piece::Blob(named, range) => {
+                        let n = (0..3).find(|n| key.segment(*n) == named).unwrap();
+                        read.extend((range.first..range.first + range.bytes).map(|place| of(n, place)));
+                    }
+                }
+            }
+            assert_eq!(read, whole[first as usize..until as usize], "{first} {until}");
+        }
     }
 
     #[test]

@@ -109,6 +109,19 @@ pub trait Blobs: Port {
     fn get(&self, key: &BlobKey, range: ByteRange) -> BoxFuture<'_, Result<Option<Bytes>, BlobError>>;
     /// Removes a blob permanently.
     fn delete(&self, key: &BlobKey) -> BoxFuture<'_, Result<(), BlobError>>;
+    /// The same for several. Storage that can do it in one request does.
+    fn delete_all(&self, keys: Vec<BlobKey>) -> BoxFuture<'_, Result<(), BlobError>> {
+        Box::pin(async move {
+            for key in keys {
+                self.delete(&key).await?;
+            }
+            Ok(())
+        })
+    }
+    /// Whether each request is counted and limited, so that few large blobs are better than many small ones.
+    fn is_metered(&self) -> bool {
+        false
+    }
 }
 
 /// The clock. It may stop or jump; the engine only compares and adds times.

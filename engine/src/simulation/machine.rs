@@ -304,7 +304,7 @@ impl Simulation {
             return self.tell(if hangs_up {
                 conversation::Input::UserGoodbye { text, duration_ms }
             } else {
-                conversation::Input::UserText { text, duration_ms }
+                conversation::Input::UserText { text, duration_ms, silence_ms: 0 }
             });
         }
         if reply.hang_up {

@@ -10,6 +10,7 @@ pub mod listener;
 pub mod options;
 pub mod playback;
 pub mod player;
+pub mod recorder;
 pub mod resample;
 pub mod sentence_cutter;
 pub mod settings;

@@ -144,6 +144,12 @@ impl Player {
         }
     }
 
+    /// Whether what was heard is kept for [`take_heard`](Self::take_heard).
+    #[must_use]
+    pub const fn is_recorded(&self) -> bool {
+        self.is_recorded
+    }
+
     /// A mark was returned.
     pub fn played(&mut self, now_ms: i64, mark: u64) {
         self.playback.played(now_ms, mark);
@@ -216,7 +222,8 @@ impl Player {
     }
 
     /// Frames that were heard since the last call, in order.
-    pub fn take_heard(&mut self) -> impl Iterator<Item = HeardFrame> + '_ {
+    pub fn take_heard(&mut self, now_ms: i64) -> impl Iterator<Item = HeardFrame> + '_ {
+        self.advance(now_ms);
         self.recorded.drain(..)
     }
 

@@ -61,6 +61,8 @@ pub enum VoiceEvent {
         text: String,
         /// How long it took.
         duration_ms: i64,
+        /// How long ago it ended.
+        silence_ms: i64,
     },
     /// The person has probably said this and ended the turn.
     ProbablySaid(String),
@@ -68,6 +70,11 @@ pub enum VoiceEvent {
     WentOn,
     /// The lines being spoken are cut; this much of each was heard, in thousandths.
     Cut(Vec<u32>),
+    /// The playback of the first of the lines being spoken began.
+    LineBegan {
+        /// When.
+        at_ms: i64,
+    },
     /// The first of the lines being spoken was played completely.
     Spoken,
     /// Sounds without meaning.
@@ -97,6 +104,8 @@ pub struct Voice {
     /// The lines being spoken, in their order.
     lines: VecDeque<SpokenLine>,
     last_line: LineId,
+    /// The latest line whose playback was reported to have begun.
+    line_begun: LineId,
     /// Converts the audio of the line being synthesized.
     resampler: Option<(LineId, Resampler)>,
     /// When a paused line goes on.
@@ -123,6 +132,7 @@ impl Voice {
             player: Player::new(rate, is_recorded),
             lines: VecDeque::new(),
             last_line: 0,
+            line_begun: 0,
             resampler: None,
             resume_at_ms: None,
             spoken_text: String::new(),
@@ -144,6 +154,12 @@ impl Voice {
         Self::new(rate, Ear::Tone(Box::new(ToneDecoder::new(rate))), Mouth::Tone, turn_taking, is_recorded)
     }
 
+    /// Whether what was heard is kept for [`take_heard`](Self::take_heard).
+    #[must_use]
+    pub const fn is_recorded(&self) -> bool {
+        self.player.is_recorded()
+    }
+
     /// Takes audio of the person.
     pub fn hear(&mut self, now_ms: i64, samples: &[i16]) {
         match &mut self.ear {
@@ -153,7 +169,7 @@ impl Voice {
                         ToneHeard::Began => self.interrupt(now_ms),
                         ToneHeard::Said { text, duration_ms } => {
                             self.turn_clock.turn_ended(now_ms, now_ms);
-                            self.events.push_back(VoiceEvent::Said { text, duration_ms });
+                            self.events.push_back(VoiceEvent::Said { text, duration_ms, silence_ms: 0 });
                         }
                         ToneHeard::Garbled { .. } => self.events.push_back(VoiceEvent::Noise),
                     }
@@ -307,8 +323,8 @@ impl Voice {
     }
 
     /// Audio of the assistant that was heard since the last call.
-    pub fn take_heard(&mut self) -> impl Iterator<Item = HeardFrame> + '_ {
-        self.player.take_heard()
+    pub fn take_heard(&mut self, now_ms: i64) -> impl Iterator<Item = HeardFrame> + '_ {
+        self.player.take_heard(now_ms)
     }
 
     /// What the providers bill so far: audio transcribed in ms, and characters spoken.
@@ -373,7 +389,8 @@ impl Voice {
                     self.interrupt(now_ms);
                 }
                 self.turn_clock.turn_ended(until_ms, now_ms);
-                self.events.push_back(VoiceEvent::Said { text, duration_ms });
+                let silence_ms = (now_ms - until_ms).max(0);
+                self.events.push_back(VoiceEvent::Said { text, duration_ms, silence_ms });
             }
             Heard::Failed(failure) => self.events.push_back(VoiceEvent::Failed(failure)),
         }

@@ -3,13 +3,16 @@
 //! The audio is a blob, its metadata a row (`0006_recordings.sql`). A blob is reachable only through a row in the state
 //! `ready`, so the row is written before the blob and outlives it: [`store`] writes the row (`writing`), the blob, the row
 //! (`ready`); deleting writes the row (`deleted`), then removes the blob; the sweep removes what a crash in between leaves
-//! behind. No partial recording is served, and no blob stays for ever.
+//! behind. A telephone call is recorded while it runs, in segments (`in_segments`): a blob each, and what they contain in
+//! the row. No partial recording is served, and no blob stays for ever.
+mod in_segments;
 mod read;
 mod store;
 mod sweep;
 pub(crate) mod wav;
 pub(crate) mod waveform;
 
+pub(crate) use in_segments::{Recording, end, file, in_progress, remove, segment_ms};
 pub(crate) use read::delete_before;
 pub use read::{NotServed, State, columns, delete, ready, select};
 pub use store::{Kept, store};

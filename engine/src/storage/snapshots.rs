@@ -107,7 +107,7 @@ pub(crate) fn assistant_reads(assistant: &'static str, id: &impl Id) -> [Stateme
         sql!(
             format!(
                 "SELECT id, name, instructions, first_message, model, voice, pipeline_mode,
-                   transcriber, language, keyterms, speech, revision
+                   transcriber, language, keyterms, speech, record, revision
                  FROM assistants WHERE workspace_id = :ws AND id = {assistant}"
             ),
             id = id
@@ -170,6 +170,7 @@ pub(crate) fn assistant_snapshot(rows: &[Rows]) -> Result<Option<AssistantSnapsh
         language: row.text("language")?,
         keyterms: row.json("keyterms")?,
         speech: row.json("speech")?,
+        record: row.flag("record")?,
         revision: row.integer("revision")?,
         tools,
         knowledge,

@@ -1,4 +1,9 @@
 //! An assistant with a telephone number at a scripted carrier, and what the carrier tells the service.
+use std::sync::Arc;
+
+use sidetone::sandbox::{MemoryBlobs, memory};
+use sidetone_engine::ports::Blobs;
+
 use super::*;
 
 pub(super) const OURS: &str = "+14155550100";
@@ -22,6 +27,14 @@ impl Desk {
     }
 
     pub(super) fn with_settings(own: &[(&'static str, &str)]) -> Self {
+        Self::with(own, Arc::new(MemoryBlobs::default()))
+    }
+
+    pub(super) fn with_blobs(blobs: Arc<dyn Blobs>) -> Self {
+        Self::with(&[], blobs)
+    }
+
+    fn with(own: &[(&'static str, &str)], blobs: Arc<dyn Blobs>) -> Self {
         let mut settings = TelnyxWire.settings("http://telnyx.example");
         settings.extend(own.iter().map(|(name, value)| (*name, (*value).to_owned())));
         settings.push((
@@ -30,7 +43,7 @@ impl Desk {
         ));
         let settings: Vec<(&str, &str)> =
             settings.iter().map(|(name, value)| (*name, value.as_str())).collect();
-        let sandbox = Sandbox::with_settings(&settings);
+        let sandbox = Sandbox::over_both(Arc::new(memory()), blobs, &settings);
         let assistant = sandbox.post(
             "/assistants",
             json!({"name": "Front desk", "instructions": "Be kind.", "first_message": "Hello.", "voice": "builtin/tone"}),

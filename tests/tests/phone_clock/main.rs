@@ -2,6 +2,7 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 mod capacity;
 mod desk;
+mod recordings;
 mod records;
 mod rejections;
 mod replays;

@@ -26,6 +26,7 @@ mod hang_up;
 mod inbound;
 mod media;
 mod outbound;
+mod recordings;
 mod refused;
 mod replays;
 mod slow_tools;

@@ -9,7 +9,7 @@ use crate::support::{Desk, GREETING, Person, texts};
 with_each_carrier!(a_person_talks_with_a_providers_voice, a_failed_voice_is_replaced_and_noted);
 
 /// A desk that speaks with this voice of the fake, and hears what the test announces.
-fn desk(provider: &'static str, voice: &str) -> (Desk, String) {
+pub fn desk(provider: &'static str, voice: &str) -> (Desk, String) {
     let desk = Desk::new(provider);
     let term = format!("term {}", desk.number);
     let assistant =
@@ -19,7 +19,7 @@ fn desk(provider: &'static str, voice: &str) -> (Desk, String) {
 }
 
 /// Speaks in real time, with silence afterwards.
-fn speak(person: &Person, ms: i64) {
+pub fn speak(person: &Person, ms: i64) {
     let rate = person.rate();
     let mut samples = speech_like(ms, rate, 120.0);
     samples.extend(vec![0; rate.frame_samples() * 50]);
@@ -27,7 +27,7 @@ fn speak(person: &Person, ms: i64) {
 }
 
 /// Waits until this much speech has been heard in total; a text lasts [`CHAR_MS`] a character.
-fn hears_ms(person: &Person, ms: i64) {
+pub fn hears_ms(person: &Person, ms: i64) {
     let rate = person.rate();
     person.hear_until("speech", |heard| (rate.ms_of(heard.len()) >= ms).then_some(()));
 }

@@ -151,7 +151,7 @@ mod tests {
     }
 
     fn user(text: &str) -> Input {
-        Input::UserText { text: text.into(), duration_ms: 0 }
+        Input::UserText { text: text.into(), duration_ms: 0, silence_ms: 0 }
     }
 
     fn reply(request: u64, text: &str) -> Input {

@@ -29,6 +29,8 @@ pub enum Input {
         text: String,
         /// How long the speech took, in ms; 0 for typed text.
         duration_ms: i64,
+        /// How long ago it ended, in ms.
+        silence_ms: i64,
     },
     /// The user's last line before they hung up. It is not answered and ends the conversation as
     /// [`EndedReason::UserHungUp`], even if it is the last line within the limits.
@@ -97,6 +99,11 @@ pub enum Input {
     /// reached. Due at
     /// [`Conversation::poll_timeout`]; harmless at any other time.
     Tick,
+    /// The playback of the first of the lines being spoken began: its row starts there, not where its text was known.
+    LineBegan {
+        /// When, on the clock of [`Conversation::handle`](super::Conversation::handle).
+        at_ms: i64,
+    },
     /// The first of the lines being spoken was played completely. Sets the row's `end_ms`, also after the end of the
     /// conversation.
     Spoken,
@@ -117,7 +124,7 @@ pub enum Input {
 impl Input {
     /// Whether the input says how much of a line was played: it counts after the end, too.
     pub(super) const fn is_about_a_line(&self) -> bool {
-        matches!(self, Self::Spoken | Self::Interrupted { .. } | Self::Heard { .. })
+        matches!(self, Self::LineBegan { .. } | Self::Spoken | Self::Interrupted { .. } | Self::Heard { .. })
     }
 
     /// Whether the input is an end from outside, whose time may be before the latest input.
@@ -141,6 +148,7 @@ impl Input {
             | Self::ToolResult { .. }
             | Self::Note { .. }
             | Self::Tick
+            | Self::LineBegan { .. }
             // It is activity only if the line is known.
             | Self::Heard { .. }
             | Self::HangUp { .. }

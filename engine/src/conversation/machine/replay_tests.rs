@@ -241,7 +241,7 @@ fn setup(is_spoken: bool) -> ConversationSetup {
 }
 
 fn user(text: &str) -> Input {
-    Input::UserText { text: text.into(), duration_ms: 700 }
+    Input::UserText { text: text.into(), duration_ms: 700, silence_ms: 0 }
 }
 
 fn reply(request: u64, text: &str) -> Input {

@@ -99,6 +99,14 @@ impl Conversation {
         }
     }
 
+    /// The first line being spoken is heard since `at_ms`.
+    pub(super) fn line_began(&mut self, at_ms: i64) {
+        let start_ms = at_ms.saturating_sub(self.started_ms).clamp(0, self.offset_ms);
+        if let Some(row) = self.speaking.front().and_then(|line| self.transcript.get_mut(line.row)) {
+            (row.start_ms, row.end_ms) = (start_ms, row.end_ms.max(start_ms));
+        }
+    }
+
     pub(super) fn spoken(&mut self) {
         let end_ms = self.offset_ms;
         if let Some(row) = self.speaking.pop_front().and_then(|line| self.transcript.get_mut(line.row)) {

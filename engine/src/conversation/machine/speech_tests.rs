@@ -121,5 +121,5 @@ fn spoken(first_message: &str) -> Conversation {
 }
 
 fn user(text: &str) -> Input {
-    Input::UserText { text: text.into(), duration_ms: 0 }
+    Input::UserText { text: text.into(), duration_ms: 0, silence_ms: 0 }
 }

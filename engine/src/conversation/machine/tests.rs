@@ -31,7 +31,7 @@ fn rows_carry_offsets_from_the_start() {
     let mut conversation = Conversation::new(setup("Hello!"));
     conversation.handle(10_000, Input::Start);
     conversation.handle(10_400, Input::Spoken);
-    conversation.handle(12_000, Input::UserText { text: "Hi".into(), duration_ms: 600 });
+    conversation.handle(12_000, Input::UserText { text: "Hi".into(), duration_ms: 600, silence_ms: 0 });
     conversation.handle(11_000, reply(1, "Yes."));
     let times: Vec<_> = conversation.transcript().iter().map(|row| (row.start_ms, row.end_ms)).collect();
     assert_eq!(times, [(0, 400), (1_400, 2_000), (2_000, 2_000)]);
@@ -378,7 +378,7 @@ fn input() -> impl Strategy<Value = Input> {
     prop_oneof![
         2 => Just(Input::Start),
         6 => (".{0,3}", any::<i64>())
-            .prop_map(|(text, duration_ms)| Input::UserText { text, duration_ms }),
+            .prop_map(|(text, duration_ms)| Input::UserText { text, duration_ms, silence_ms: 0 }),
         1 => (".{0,3}", any::<i64>())
             .prop_map(|(text, duration_ms)| Input::UserGoodbye { text, duration_ms }),
         1 => Just(Input::Silence),
@@ -458,7 +458,7 @@ fn setup(first_message: &str) -> ConversationSetup {
 }
 
 fn user(text: &str) -> Input {
-    Input::UserText { text: text.into(), duration_ms: 0 }
+    Input::UserText { text: text.into(), duration_ms: 0, silence_ms: 0 }
 }
 
 fn goodbye(text: &str) -> Input {

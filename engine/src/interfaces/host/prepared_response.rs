@@ -104,7 +104,8 @@ impl BlobResponse {
         match opened {
             Ok(Some(stream)) => (trace.complete(response), Some(stream)),
             Ok(None) => {
-                let detail = format!("{} is not in storage; was it deleted just now?", slice.key.as_str());
+                let detail =
+                    format!("{} is not in storage; was it deleted just now?", slice.file.key().as_str());
                 (trace.refuse(&NotServed::None.into(), Some(detail)), None)
             }
             Err(error) => (trace.fault(error.into()), None),

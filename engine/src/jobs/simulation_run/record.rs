@@ -105,6 +105,7 @@ pub async fn end_run(
         leg: None,
         ended,
         analysis: Some(&analysis),
+        recorded_ms: None,
         subscribers: &subscribers,
         // The job belongs to the run, and finishes with it.
         job: CallJob::LeasedByCaller,

@@ -13,6 +13,7 @@ use crate::speech::turn_times::TurnTimes;
 use crate::storage::batch::Batch;
 use crate::storage::events::{self, Subscribers};
 use crate::storage::fault::Fault;
+use crate::storage::recordings;
 
 impl Drive<'_> {
     /// Ends the call in one batch, then notifies the peer.
@@ -23,6 +24,8 @@ impl Drive<'_> {
         self.calling = FuturesUnordered::new();
         let reason = self.conversation.ended().unwrap_or(EndedReason::Aborted);
         self.settle_lines(peer, reason).await;
+        self.take_segments(peer, true);
+        self.recording.finish().await;
         let started_ms = self.conversation.now_ms() - self.conversation.offset_ms();
         let turns: Vec<_> = peer.turns().into_iter().map(|turn| turn.since(started_ms)).collect();
         for _ in 0..LEASED_ATTEMPTS_MAX {
@@ -76,8 +79,12 @@ impl Drive<'_> {
             transcript: self.conversation.transcript().to_vec(),
             turns,
         };
-        let reads = [events::subscribers(&call.workspace_id), Leg::select(&call.workspace_id, &call.id)];
-        let [subscribers, leg] = services.read(reads).await?;
+        let reads = [
+            events::subscribers(&call.workspace_id),
+            Leg::select(&call.workspace_id, &call.id),
+            recordings::in_progress(&call.workspace_id, &call.id),
+        ];
+        let [subscribers, leg, recording] = services.read(reads).await?;
         let leg = Leg::first(Some(&leg))?;
         let answered_at = self.answered_at.map_or(call.started_at, Timestamp::from_ms);
         let mut batch = Batch::default();
@@ -86,6 +93,7 @@ impl Drive<'_> {
             leg: leg.as_ref(),
             ended: ended::after_conversation(progress, reason, self.fault, answered_at, ended_at),
             analysis: None,
+            recorded_ms: recording.first().map(|row| row.integer("duration_ms")).transpose()?,
             subscribers: &Subscribers::read(&subscribers)?,
             job: CallJob::Conversation(&session.lease),
             line_end: LineEnd::HangUpByJob,

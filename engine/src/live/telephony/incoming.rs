@@ -209,6 +209,7 @@ async fn decline(
         leg: Some(&leg),
         ended: ended::declined(reason, new.started_at),
         analysis: None,
+        recorded_ms: None,
         subscribers,
         job: CallJob::Unclaimed,
         line_end: LineEnd::Declined,

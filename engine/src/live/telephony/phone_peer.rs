@@ -9,6 +9,7 @@ use crate::live::peer::PeerEvent;
 use crate::speech::audio::Rate;
 use crate::speech::exchange::{Arrival, ExchangeId, SpeechFailure, Transmit};
 pub use crate::speech::player::PlayerOutput as PhoneOutput;
+use crate::speech::recorder::{Recorder, Segment};
 use crate::speech::turn_times::TurnTimes;
 use crate::speech::voice::{Party, Voice, VoiceEvent};
 
@@ -45,6 +46,8 @@ pub enum PhoneInput {
 pub struct PhonePeer {
     rate: Rate,
     voice: Voice,
+    /// If the call is recorded.
+    recorder: Option<Recorder>,
     events: VecDeque<PeerEvent>,
     /// Failures of speech providers, oldest first.
     failures: Vec<SpeechFailure>,
@@ -73,6 +76,7 @@ impl PhonePeer {
     pub fn new(rate: Rate, voice: Voice) -> Self {
         Self {
             rate,
+            recorder: voice.is_recorded().then(|| Recorder::new(rate)),
             voice,
             events: VecDeque::new(),
             failures: Vec::new(),
@@ -196,6 +200,23 @@ impl PhonePeer {
         self.voice.billed()
     }
 
+    /// The conversation begins, and with it the recording, in segments of this duration.
+    pub fn begin_recording(&mut self, now_ms: i64, segment_ms: i64) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.begin(now_ms, segment_ms);
+        }
+    }
+
+    /// The next segment of the recording that is complete at `now_ms`; with `is_over`, the rest of it.
+    pub fn take_segment(&mut self, now_ms: i64, is_over: bool) -> Option<Segment> {
+        let recorder = self.recorder.as_mut()?;
+        let heard_ms = self.ended_at_ms.map_or(now_ms, |ended_at_ms| ended_at_ms.min(now_ms));
+        for frame in self.voice.take_heard(heard_ms) {
+            recorder.played(frame.until_ms, &frame.samples);
+        }
+        if is_over { recorder.finish(heard_ms) } else { recorder.take_segment(now_ms) }
+    }
+
     /// The caller's turns so far, on the clock of [`handle`](Self::handle).
     #[must_use]
     pub fn turns(&self) -> Vec<TurnTimes> {
@@ -244,15 +265,19 @@ impl PhonePeer {
             self.ended = Some(self.lost());
             return;
         }
+        if let Some(recorder) = &mut self.recorder {
+            recorder.hear(now_ms, samples);
+        }
         self.voice.hear(now_ms, samples);
     }
 
     fn take_voice_events(&mut self) {
         while let Some(event) = self.voice.poll_event() {
             match event {
-                VoiceEvent::Said { text, duration_ms } => {
-                    self.events.push_back(PeerEvent::Said { text, duration_ms });
+                VoiceEvent::Said { text, duration_ms, silence_ms } => {
+                    self.events.push_back(PeerEvent::Said { text, duration_ms, silence_ms });
                 }
+                VoiceEvent::LineBegan { at_ms } => self.events.push_back(PeerEvent::LineBegan { at_ms }),
                 VoiceEvent::Cut(heard) => self.events.extend(PeerEvent::lines_cut(&heard)),
                 VoiceEvent::Spoken => self.events.push_back(PeerEvent::Spoken),
                 VoiceEvent::Noise => self.events.push_back(PeerEvent::Noise),

@@ -17,6 +17,7 @@ use crate::live::telephony::phone_peer::{PhoneInput, PhoneOutput, PhonePeer};
 use crate::ports::{BoxFuture, Clock, Gone, Socket, SocketMessage};
 use crate::speech::audio::Rate;
 use crate::speech::exchange::SpeechFailure;
+use crate::speech::recorder::Segment;
 use crate::speech::turn_times::TurnTimes;
 use crate::speech::voice::Voice;
 use crate::storage::calls::Call;
@@ -251,6 +252,14 @@ impl Peer for PhoneSocket<'_> {
 
     fn take_speech_failures(&mut self) -> Vec<SpeechFailure> {
         self.peer.take_failures()
+    }
+
+    fn begin_recording(&mut self, now_ms: i64, segment_ms: i64) {
+        self.peer.begin_recording(now_ms, segment_ms);
+    }
+
+    fn take_segment(&mut self, now_ms: i64, is_over: bool) -> Option<Segment> {
+        self.peer.take_segment(now_ms, is_over)
     }
 
     fn ended_at_ms(&self) -> Option<i64> {

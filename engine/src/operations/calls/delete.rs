@@ -24,7 +24,7 @@ async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     let mut statements = vec![
         sql!("SELECT status FROM calls WHERE workspace_id = :ws AND id = :id", id = id),
         sql!(
-            "SELECT id FROM recordings WHERE workspace_id = :ws AND call_id = :id AND state = 'ready' AND state <> 'abandoned'",
+            "SELECT id, segments FROM recordings WHERE workspace_id = :ws AND call_id = :id AND state = 'ready' AND state <> 'abandoned'",
             id = id
         ),
     ];
@@ -37,8 +37,9 @@ async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
         return Err(Error::new(Code::CallInProgress, message).into());
     }
     if let Some(recording) = rows.get(1).and_then(Rows::first) {
-        let key = recordings::key(context.workspace_id()?, id, &recording.id("id")?)?;
-        if let Err(error) = context.services.ports().blobs.delete(&key).await {
+        if let Err(error) =
+            recordings::remove(&context.services, context.workspace_id()?, id, &recording).await?
+        {
             context.incident = Some(format!("a recording's blob is left to the sweep: {error:?}"));
         }
     }

@@ -29,7 +29,7 @@ async fn download(context: &mut Context, input: &Input) -> Result<Output, Fault>
     let row = recordings::ready(&rows)?;
     let size_bytes = u64::try_from(row.integer("size_bytes")?).unwrap_or(0);
     Ok(Output::file(File {
-        key: recordings::key(context.workspace_id()?, &call_id, &row.id("id")?)?,
+        file: recordings::file(context.workspace_id()?, &call_id, &row)?,
         size_bytes,
         etag: format!("\"{}\"", row.str("sha256")?),
         media_type: "audio/wav",
@@ -40,12 +40,12 @@ async fn download(context: &mut Context, input: &Input) -> Result<Output, Fault>
 /// The row is deleted first: from then on the blob cannot be downloaded, and the sweep removes it if this fails.
 async fn delete(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     let call_id = input.id();
-    let mut statements = vec![recordings::select(&call_id, columns::NONE)];
+    let mut statements = vec![recordings::select(&call_id, columns::BLOBS)];
     statements.extend(recordings::delete(&call_id, context.now_ms));
     let rows = context.write(statements).await?;
     let row = recordings::ready(&rows)?;
-    let key = recordings::key(context.workspace_id()?, &call_id, &row.id("id")?)?;
-    if let Err(error) = context.services.ports().blobs.delete(&key).await {
+    if let Err(error) = recordings::remove(&context.services, context.workspace_id()?, &call_id, &row).await?
+    {
         context.incident = Some(format!("a recording's blob is left to the sweep: {error:?}"));
     }
     Ok(Output::empty())

@@ -21,5 +21,6 @@ async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     let rows = context.read(vec![recordings::select(&id, columns::WAVEFORM)]).await?;
     let row = recordings::ready(&rows)?;
     let peaks = Peaks::from_text(row.str("peaks")?)?;
-    Output::ok(&Waveform::new(id, row.integer("duration_ms")?, &peaks))
+    let missing_ms = row.optional_integer("missing_ms")?.unwrap_or(0);
+    Output::ok(&Waveform::new(id, row.integer("duration_ms")?, missing_ms, &peaks))
 }

@@ -32,7 +32,7 @@ fn a_line_is_over_when_its_last_mark_returns() {
     let over = player.take_played(1_620);
     assert_eq!(over, [LineProgress { line: 1, heard_ms: 600, audio_ms: 600, is_complete: true }]);
     assert!(!player.is_playing());
-    let heard: Vec<_> = player.take_heard().collect();
+    let heard: Vec<_> = player.take_heard(1_620).collect();
     assert_eq!((heard.len(), heard[0].until_ms, heard[29].until_ms), (30, 1_020, 1_620));
 }
 
@@ -58,7 +58,7 @@ fn a_paused_line_goes_on_where_it_stopped() {
     assert_eq!(player.progress(2_300)[0].heard_ms, 700);
     player.played(2_610, mark);
     assert_eq!(player.take_played(2_610).len(), 1);
-    assert_eq!(player.take_heard().count(), 50);
+    assert_eq!(player.take_heard(2_610).count(), 50);
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn a_cut_line_was_heard_up_to_the_cut() {
     // Audio of a discarded line that comes late.
     player.add_audio(2, &[1; FRAME]);
     assert_eq!(player.poll_output(520), None);
-    assert_eq!(player.take_heard().count(), 25);
+    assert_eq!(player.take_heard(520).count(), 25);
 }
 
 #[test]
@@ -128,7 +128,7 @@ proptest! {
             marks.extend(flush(&mut player, now_ms));
             player.tick(now_ms);
             player.take_played(now_ms);
-            heard += player.take_heard().count() as i64;
+            heard += player.take_heard(now_ms).count() as i64;
             prop_assert!(heard + cut <= queued);
         }
         player.resume(now_ms);
@@ -138,7 +138,7 @@ proptest! {
             flush(&mut player, now_ms);
             player.take_played(now_ms);
         }
-        heard += player.take_heard().count() as i64;
+        heard += player.take_heard(now_ms).count() as i64;
         prop_assert_eq!(heard + cut, queued);
         prop_assert!(!player.is_playing());
     }

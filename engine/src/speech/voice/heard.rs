@@ -20,8 +20,9 @@ impl Voice {
         self.turn_clock.last_turn()
     }
 
-    /// Looks whether the person began to hear the answer.
+    /// Looks whether the person began to hear the first line, and the answer.
     pub(super) fn note_playback(&mut self, now_ms: i64) {
+        self.note_first_line(now_ms);
         let Some(line) = self.turn_clock.awaits_playback_of() else { return };
         let progress = self.player.progress(now_ms).into_iter().find(|one| one.line == line);
         if let Some(heard_ms) = progress.map(|one| one.heard_ms).filter(|heard_ms| *heard_ms > 0) {
@@ -32,7 +33,8 @@ impl Voice {
     /// Reports the lines whose playback is over.
     pub(super) fn report_spoken(&mut self, now_ms: i64) {
         self.note_playback(now_ms);
-        for progress in self.player.take_played(now_ms) {
+        let over = self.player.take_played(now_ms);
+        for progress in over {
             if self.lines.front().is_none_or(|line| line.id != progress.line) {
                 continue;
             }
@@ -41,6 +43,19 @@ impl Voice {
                 1_000 => VoiceEvent::Spoken,
                 heard => VoiceEvent::Cut(vec![heard]),
             });
+            self.note_first_line(now_ms);
+        }
+    }
+
+    /// Reports once when the playback of the first line began: the lines before it are over.
+    fn note_first_line(&mut self, now_ms: i64) {
+        let Some(line) = self.lines.front().map(|line| line.id).filter(|line| *line > self.line_begun) else {
+            return;
+        };
+        let progress = self.player.progress(now_ms).into_iter().find(|one| one.line == line);
+        if let Some(heard_ms) = progress.map(|one| one.heard_ms).filter(|heard_ms| *heard_ms > 0) {
+            self.line_begun = line;
+            self.events.push_back(VoiceEvent::LineBegan { at_ms: now_ms - heard_ms });
         }
     }
 }

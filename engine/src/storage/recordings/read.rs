@@ -8,11 +8,13 @@ use crate::storage::fault::Fault;
 /// Lists of columns for [`select`].
 pub mod columns {
     /// For a download.
-    pub const FILE: &str = "r.id AS id, r.size_bytes AS size_bytes, r.sha256 AS sha256";
+    pub const FILE: &str =
+        "r.id AS id, r.size_bytes AS size_bytes, r.sha256 AS sha256, r.segments AS segments,
+           r.segment_ms AS segment_ms, r.rate_hz AS rate_hz";
     /// For a waveform.
-    pub const WAVEFORM: &str = "r.duration_ms AS duration_ms, r.peaks AS peaks";
-    /// For an existence check.
-    pub const NONE: &str = "r.id AS id";
+    pub const WAVEFORM: &str = "r.duration_ms AS duration_ms, r.missing_ms AS missing_ms, r.peaks AS peaks";
+    /// For removing its blobs.
+    pub const BLOBS: &str = "r.id AS id, r.segments AS segments";
 }
 
 /// The recording of a call of the caller's workspace: no row when there is no such call.

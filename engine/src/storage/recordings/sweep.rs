@@ -8,7 +8,7 @@ use crate::ports::statement::{Rows, Statement};
 use crate::services::Services;
 use crate::sql;
 use crate::storage::fault::Fault;
-use crate::storage::recordings::key;
+use crate::storage::recordings::remove;
 
 /// Marks attempts that must have ended as abandoned, then selects the due removals. The last statement's rows are for
 /// [`Services::remove_recordings`].
@@ -22,7 +22,7 @@ pub(crate) fn due(now_ms: i64) -> [Statement; 2] {
         ),
         sql!(
             format!(
-                "SELECT id, workspace_id, call_id FROM recordings WHERE state <> 'writing' AND due_at <= :now ORDER BY due_at LIMIT {RECORDINGS_SWEPT_MAX}"
+                "SELECT id, workspace_id, call_id, segments FROM recordings WHERE state <> 'writing' AND due_at <= :now ORDER BY due_at LIMIT {RECORDINGS_SWEPT_MAX}"
             ),
             now = now_ms
         ),
@@ -36,8 +36,7 @@ impl Services {
         let (mut removed, mut postponed, mut failed) = (Vec::new(), Vec::new(), None);
         for row in due.iter() {
             let id: RecordingId = row.id("id")?;
-            let key = key(&row.id("workspace_id")?, &row.id("call_id")?, &id)?;
-            match self.ports().blobs.delete(&key).await {
+            match remove(self, &row.id("workspace_id")?, &row.id("call_id")?, &row).await? {
                 Ok(()) => removed.push(id),
                 Err(error) => {
                     postponed.push(id);

@@ -20,6 +20,8 @@ pub struct Waveform {
     pub channels: Vec<Channel>,
     /// Peaks per second of each channel; the last peak may cover a shorter time.
     pub peaks_per_second: u32,
+    /// How much of the caller's audio was lost on the way and is silent here. 0 if that is not known.
+    pub missing_ms: i64,
 }
 
 /// One channel of a waveform.
@@ -33,14 +35,15 @@ pub struct Channel {
 
 impl Waveform {
     /// As the API returns it.
-    pub fn new(call_id: CallId, duration_ms: i64, peaks: &Peaks) -> Self {
+    pub fn new(call_id: CallId, duration_ms: i64, missing_ms: i64, peaks: &Peaks) -> Self {
         let channels = CHANNELS.into_iter().zip(peaks.channels());
         let channels = channels.map(|(name, peaks)| Channel { name, peaks }).collect();
-        Self { call_id, duration_ms, channels, peaks_per_second: WAVEFORM_PEAKS_PER_SECOND }
+        Self { call_id, duration_ms, channels, peaks_per_second: WAVEFORM_PEAKS_PER_SECOND, missing_ms }
     }
 }
 
-/// Peaks in the stored form: one byte each, channel after channel.
+/// Peaks in the stored form: one byte each, channel after channel. The column may have several of them, separated by
+/// commas: those of consecutive segments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Peaks(Vec<u8>);
 
@@ -52,8 +55,16 @@ impl Peaks {
 
     /// Decodes the column.
     pub fn from_text(text: &str) -> Result<Self, DatabaseError> {
-        let bytes = STANDARD.decode(text);
-        bytes.map(Self).map_err(|error| DatabaseError::Shape(format!("peaks: {error}")))
+        let mut channels = [Vec::new(), Vec::new()];
+        for segment in text.split(',') {
+            let bytes = STANDARD.decode(segment);
+            let bytes = bytes.map_err(|error| DatabaseError::Shape(format!("peaks: {error}")))?;
+            let (caller, assistant) = bytes.split_at(bytes.len() / 2);
+            let [callers, assistants] = &mut channels;
+            callers.extend_from_slice(caller);
+            assistants.extend_from_slice(assistant);
+        }
+        Ok(Self(channels.concat()))
     }
 
     /// The peaks of each channel, from 0 to 1.
@@ -144,7 +155,7 @@ mod tests {
         let made = peaks(8_000, (0..80_000).map(|n| [(n % 32_768) as i16, -((n % 977) as i16)]));
         assert_eq!(Peaks::from_text(&made.to_text()).unwrap(), made);
         assert!(Peaks::from_text("no base64!").is_err());
-        let waveform = json!(Waveform::new(CallId::from_stored("call_1"), 10_000, &made));
+        let waveform = json!(Waveform::new(CallId::from_stored("call_1"), 10_000, 0, &made));
         assert_eq!(waveform["channels"][0]["name"], "caller");
         assert_eq!(waveform["channels"][1]["peaks"].as_array().unwrap().len(), 100);
         assert_eq!(waveform["peaks_per_second"], 10);

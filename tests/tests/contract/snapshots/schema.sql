@@ -318,7 +318,7 @@ CREATE TABLE "recordings" (
   duration_ms INTEGER NOT NULL,
   peaks TEXT,
   created_at INTEGER NOT NULL
-) STRICT;
+, segments INTEGER, segment_ms INTEGER, rate_hz INTEGER, missing_ms INTEGER) STRICT;
 CREATE TABLE runs (
   id TEXT PRIMARY KEY,
   workspace_id TEXT NOT NULL REFERENCES workspaces (id),

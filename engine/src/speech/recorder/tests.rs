@@ -1,0 +1,105 @@
+use proptest::prelude::*;
+
+use super::*;
+
+const FRAME: usize = 160;
+const SEGMENT_MS: i64 = 5_000;
+
+fn begun() -> Recorder {
+    let mut recorder = Recorder::new(Rate::Khz8);
+    recorder.begin(0, SEGMENT_MS);
+    recorder
+}
+
+/// The recording of what is left, in one piece.
+fn rest(recorder: &mut Recorder, ended_at_ms: i64) -> Vec<[i16; 2]> {
+    std::iter::from_fn(|| recorder.finish(ended_at_ms)).flat_map(|segment| segment.frames).collect()
+}
+
+#[test]
+fn what_is_missing_is_silence_and_counted() {
+    let mut recorder = begun();
+    recorder.hear(20, &[1; FRAME]);
+    recorder.hear(520, &[2; FRAME]);
+    let end = recorder.finish(540).unwrap();
+    assert_eq!(end.missing_ms, 480);
+    let caller: Vec<i16> = end.frames.iter().map(|frame| frame[0]).collect();
+    assert_eq!(caller, [vec![1; FRAME], vec![0; 480 * 8], vec![2; FRAME], vec![0; FRAME]].concat());
+}
+
+#[test]
+fn delayed_audio_takes_the_place_of_its_silence() {
+    let mut recorder = begun();
+    recorder.hear(20, &[1; FRAME]);
+    // Nothing for half a second, then all of it at once.
+    for n in 0..25 {
+        recorder.hear(520, &[10 + n; FRAME]);
+    }
+    let end = recorder.finish(520).unwrap();
+    assert_eq!(end.missing_ms, 0);
+    let expected: Vec<i16> = std::iter::once(1).chain(10..35).flat_map(|n| [n; FRAME]).collect();
+    assert_eq!(end.frames.iter().map(|frame| frame[0]).collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn jitter_leaves_no_holes() {
+    let mut recorder = begun();
+    for n in 0..100 {
+        recorder.hear(20 * (n + 1) + [0, 60, 30, 5][n as usize % 4], &[1; FRAME]);
+    }
+    let frames = rest(&mut recorder, 2_000);
+    assert!(frames[1_600..].iter().all(|frame| frame[0] == 1));
+}
+
+#[test]
+fn an_interruption_leaves_silence_until_the_next_line() {
+    let mut recorder = begun();
+    for n in 1..=10 {
+        recorder.played(1_000 + n * 20, &[5; FRAME]);
+    }
+    recorder.played(3_020, &[6; FRAME]);
+    let frames = rest(&mut recorder, 4_000);
+    let of = |ms: usize| frames[ms * 8][1];
+    assert_eq!([of(999), of(1_000), of(1_199), of(1_200), of(2_999), of(3_000)], [0, 5, 5, 0, 0, 6]);
+    assert_eq!(frames.len(), 32_000);
+}
+
+#[test]
+fn a_segment_is_cut_when_nothing_more_can_come() {
+    let mut recorder = begun();
+    recorder.hear(20, &[1; FRAME]);
+    assert_eq!(recorder.take_segment(SEGMENT_MS + LATE_MS - 1), None);
+    recorder.played(SEGMENT_MS + 10, &[3; FRAME]);
+    let segment = recorder.take_segment(SEGMENT_MS + LATE_MS).unwrap();
+    assert_eq!(segment.frames.len() as i64, SEGMENT_MS * 8);
+    assert_eq!(segment.frames.last(), Some(&[0, 3]));
+    assert_eq!(recorder.take_segment(SEGMENT_MS + LATE_MS), None);
+    let end = recorder.finish(SEGMENT_MS + 20).unwrap();
+    assert_eq!((end.frames[79], end.frames[80], end.frames.len()), ([0, 3], [0, 0], 160));
+    assert_eq!(recorder.finish(SEGMENT_MS + 20), None);
+}
+
+proptest! {
+    #[test]
+    fn the_recording_is_as_long_as_the_conversation(
+        steps in prop::collection::vec((0_u8..3, 0_i64..900, 1_usize..400), 0..80),
+    ) {
+        let mut recorder = begun();
+        let (mut now_ms, mut samples) = (0, 0);
+        for (kind, pause_ms, length) in steps {
+            now_ms += pause_ms;
+            match kind {
+                0 => recorder.hear(now_ms, &vec![1; length]),
+                1 => recorder.played(now_ms, &vec![2; length]),
+                _ => {
+                    while let Some(segment) = recorder.take_segment(now_ms) {
+                        prop_assert_eq!(segment.frames.len() as i64, SEGMENT_MS * 8);
+                        samples += segment.frames.len() as i64;
+                    }
+                }
+            }
+        }
+        samples += rest(&mut recorder, now_ms).len() as i64;
+        prop_assert_eq!(samples, now_ms * 8);
+    }
+}
