@@ -10,6 +10,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use sidetone_engine::base::limits::{ASSISTANT_MEMORY_PER_BYTE, KNOWLEDGE_INDEX_MEMORY_PER_BYTE};
 use sidetone_tests::LiveClient;
 use sidetone_tests::process::{Client, Folder, Server, bootstrap_key};
 
@@ -48,28 +49,28 @@ fn main() -> ExitCode {
             tools: 64,
             parameters: schema(json!({"enum": words})),
             documents: vec![],
-            counted_kb: 64 * 27 * 3,
+            counted_kb: 64 * 27 * ASSISTANT_MEMORY_PER_BYTE,
         },
         Case {
             name: "64 tools of 27 KB, numbers",
             tools: 64,
             parameters: schema(json!({"examples": numbers})),
             documents: vec![],
-            counted_kb: 64 * 27 * 3,
+            counted_kb: 64 * 27 * ASSISTANT_MEMORY_PER_BYTE,
         },
         Case {
             name: "knowledge without spaces",
             tools: 0,
             parameters: none.clone(),
             documents: (0..4).map(|n| document(n * 4_000)).collect(),
-            counted_kb: 4 * 47 * 25,
+            counted_kb: 4 * 47 * (1 + KNOWLEDGE_INDEX_MEMORY_PER_BYTE),
         },
         Case {
             name: "knowledge of short sections",
             tools: 0,
             parameters: none,
             documents: (0..4).map(sections).collect(),
-            counted_kb: 4 * 50 * 25,
+            counted_kb: 4 * 50 * (1 + KNOWLEDGE_INDEX_MEMORY_PER_BYTE),
         },
     ];
     let mut kept = true;
