@@ -110,7 +110,7 @@ impl PhonePeer {
             PhoneInput::Typed(text) => {
                 self.voice.key_pressed(now_ms);
                 self.take_voice_events();
-                self.events.push_back(PeerEvent::Said { text, duration_ms: 0 });
+                self.events.push_back(PeerEvent::Said { text, duration_ms: 0, silence_ms: 0 });
             }
             PhoneInput::End(end) => self.ended = Some(end),
             PhoneInput::Answered => self.voice.model_answered(now_ms),
