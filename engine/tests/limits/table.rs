@@ -150,11 +150,6 @@ fn conversations() -> Vec<Limit> {
 }
 
 fn models_and_events() -> Vec<Limit> {
-    // Two channels of two bytes.
-    let hour = 2 * 2 * u64::from(RECORDING_RATE_HZ_MIN) * 3_600 / 1_000_000;
-    let ms = |ms: i64| duration(ms.unsigned_abs());
-    let segment = format!("{}; on a Worker {}", ms(RECORDING_SEGMENT_MS), ms(RECORDING_SEGMENT_METERED_MS));
-    let waiting = format!("{RECORDING_WAITING_MAX}, each tried {RECORDING_TRIES} times");
     vec![
         most("one attempt to get an answer", duration(MODEL_ATTEMPT_MS)),
         most("attempts of one model", count(MODEL_ATTEMPTS_MAX)),
@@ -167,9 +162,10 @@ fn models_and_events() -> Vec<Limit> {
         most("one delivery of an event", duration(DELIVERY_DEADLINE_MS)),
         most("attempts of a delivery", count(DELIVERY_RETRY_MS.len() + 1)),
         most("size of an event", megabytes(EVENT_BYTES_MAX)),
-        most("a recording", format!("the whole call, so {hour} MB an hour in two channels at 8 kHz")),
-        most("segment of a recording", segment),
-        most("segments that wait for storage", waiting),
+        most("a segment of a recording (self-hosted)", duration(RECORDING_SEGMENT_MS.unsigned_abs())),
+        most("a segment of a recording (Worker)", duration(RECORDING_SEGMENT_METERED_MS.unsigned_abs())),
+        most("segments of a recording that wait for storage", count(RECORDING_WAITING_MAX)),
+        most("time that the end of a call waits for its recording", duration(RECORDING_FINAL_MS)),
     ]
 }
 
