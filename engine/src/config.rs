@@ -306,7 +306,7 @@ mod tests {
             ("SIDETONE_PROVIDERS", r#"{"builtin": {"base_url": "https://a.example"}}"#),
             ("SIDETONE_ALLOW_PRIVATE_TARGETS", "yes"),
             ("SIDETONE_TRUSTED_PROXIES", "proxy.example"),
-            ("SIDETONE_MEMORY_MB", "15"),
+            ("SIDETONE_MEMORY_MB", "23"),
             ("SIDETONE_MEMORY_MB", "half"),
             ("SIDETONE_MONTHLY_SPEND_LIMIT_MICROUSD", "-1"),
             ("SIDETONE_MONTHLY_SPEND_LIMIT_MICROUSD", "5 dollars"),

@@ -1,5 +1,7 @@
 //! The HTTP server: accepts a limited number of connections and passes their requests to `request`.
 mod connections;
+#[cfg(test)]
+mod limits_page_tests;
 mod request;
 mod socket;
 mod watched;

@@ -12,10 +12,14 @@ use sidetone_engine::ports::{
 use worker::js_sys::Reflect;
 use worker::wasm_bindgen::JsValue;
 use worker::wasm_bindgen_futures::spawn_local;
-use worker::{Delay, Fetch, Headers, Method, Request, RequestInit, WebSocket, WebsocketEvent};
+use worker::{
+    Delay, Fetch, Headers, Method, Request, RequestInit, RequestRedirect, Response, WebSocket, WebsocketEvent,
+};
 
 /// Messages that wait to be read. A provider that sends more at once is cut off.
 const RECEIVED_MAX: usize = 1_024;
+/// The status of an opened socket.
+const SWITCHING_PROTOCOLS: u16 = 101;
 
 /// The platform's sockets.
 pub struct PlatformWebSockets;
@@ -34,14 +38,28 @@ impl WebSockets for PlatformWebSockets {
 
 async fn open(request: SocketRequest) -> Result<ClientSocket, ExchangeFailure> {
     let mut response = Fetch::Request(outgoing(&request).map_err(broken)?).send().await.map_err(broken)?;
-    let Some(socket) = response.websocket() else {
-        let mut body = response.text().await.unwrap_or_default();
-        body.truncate(body.floor_char_boundary(EXCHANGE_ERROR_BYTES_MAX));
-        return Err(ExchangeFailure::Rejected { status: response.status_code(), body });
-    };
+    let status = response.status_code();
+    if status != SWITCHING_PROTOCOLS {
+        return Err(ExchangeFailure::Rejected { status, body: beginning_of_body(&mut response).await });
+    }
+    let socket = response.websocket().ok_or_else(|| ExchangeFailure::Broken("no socket".to_owned()))?;
     let (queue, received) = mpsc::channel(RECEIVED_MAX);
     spawn_local(receive(socket.clone(), queue));
     Ok(ClientSocket { sender: Box::new(Sender(socket)), received: Box::pin(received) })
+}
+
+/// Why a provider refuses, as far as it is read.
+async fn beginning_of_body(response: &mut Response) -> String {
+    let mut body = Vec::new();
+    if let Ok(mut pieces) = response.stream() {
+        while body.len() < EXCHANGE_ERROR_BYTES_MAX
+            && let Some(Ok(piece)) = pieces.next().await
+        {
+            body.extend(piece);
+        }
+    }
+    body.truncate(EXCHANGE_ERROR_BYTES_MAX);
+    String::from_utf8_lossy(&body).into_owned()
 }
 
 /// Passes on what arrives, until the socket or its reader has gone.
@@ -107,6 +125,6 @@ fn outgoing(request: &SocketRequest) -> worker::Result<Request> {
         headers.append(name, value)?;
     }
     let mut init = RequestInit::new();
-    init.with_method(Method::Get).with_headers(headers);
+    init.with_method(Method::Get).with_headers(headers).with_redirect(RequestRedirect::Manual);
     Request::new_with_init(&request.url.replacen("ws", "http", 1), &init)
 }

@@ -1,4 +1,7 @@
-//! Every limit, defined once, with its unit at the end of its name. Schemas, checks and documentation use these constants.
+//! The limits of the service, each with its unit at the end of its name. A limit that one module alone knows stands there:
+//! those of a conversation in `conversation/limits.rs`, of a tool's schema in `base/tool_parameters.rs`, of an evaluation in
+//! `simulation/evaluation.rs`. `docs/settings-and-limits.md` has all that a user or an operator can reach;
+//! `tests/limits/` compares it with these constants.
 
 /// Size of a request body; a host rejects a larger one before it has read all of it.
 pub const BODY_BYTES_MAX: usize = 1024 * 1024;
@@ -109,7 +112,7 @@ pub const MEMORY_FOR_NEWCOMERS_PERCENT: u64 = 5;
 pub const CONVERSATION_MEMORY_BYTES: u64 = 300 * 1024;
 /// Memory of an assistant in use, for each byte of its stored text: the text itself, the text as its model takes it, and
 /// while it is read, what it is read from.
-pub const ASSISTANT_MEMORY_PER_BYTE: u64 = 3;
+pub const ASSISTANT_MEMORY_PER_BYTE: u64 = 4;
 /// Memory of what the rule model finds knowledge with, for each byte of it.
 pub const KNOWLEDGE_INDEX_MEMORY_PER_BYTE: u64 = 24;
 /// Memory of what the rule model finds a tool with.
@@ -124,7 +127,7 @@ pub const TRANSCRIPT_INCLUDED_BYTES: u64 = 32 * 1024;
 /// Memory for conversations where the host does not measure the machine's.
 pub const MEMORY_MB_DEFAULT: u64 = 1_024;
 /// Least memory for conversations: what the largest assistant and a few conversations need.
-pub const MEMORY_MB_MIN: u64 = 16;
+pub const MEMORY_MB_MIN: u64 = 24;
 /// Length of a line of text in a live conversation.
 pub const LIVE_TEXT_CHARS_MAX: usize = 4_000;
 /// In a text conversation, nothing received for this long during the user's turn is a silence.
@@ -220,6 +223,12 @@ pub const DELIVERY_ROUNDS_MAX: usize = 16;
 pub const EVENT_BYTES_MAX: usize = 1_800_000;
 /// Retention of events and deliveries.
 pub const EVENT_KEPT_MS: i64 = 30 * 24 * 60 * 60 * 1000;
+/// How often a long-running process begins to sweep. At the edge the cron in `wrangler.toml` says it.
+pub const SWEEP_MS: i64 = 5 * 60 * 1000;
+/// Rounds of the sweep in a row; then such a process looks at its other work.
+pub const SWEEP_ROUNDS_MAX: usize = 32;
+/// Rounds of the sweep in one invocation at the edge: one batch each, and the requests for recordings.
+pub const SWEEP_ROUNDS_PER_INVOCATION_MAX: usize = 4;
 /// Expired rows of a kind that one round of the sweep removes.
 pub const SWEEP_ROWS_MAX: i64 = 500;
 /// Total size of the events that one round removes with their deliveries, when there is more than one.
@@ -232,23 +241,24 @@ pub const SWEEP_UNREAD_EVENTS_MAX: i64 = 50;
 pub const LATE_PRICE_MS: i64 = 24 * 60 * 60 * 1000;
 /// Longest retention of calls and recordings that a workspace can set, in days.
 pub const RETENTION_DAYS_MAX: u64 = 3_650;
-/// Workspaces per sweep whose calls, or recordings, are older than they are kept; the rest waits for the next sweep.
+/// Workspaces per round of the sweep whose calls, or recordings, are older than they are kept; the rest waits for the next
+/// round.
 pub const RETENTION_WORKSPACES_MAX: usize = 16;
-/// Batches per sweep that delete such calls, and such recordings, each of one workspace.
+/// Batches per round that delete such calls, and as many that delete such recordings, each of one workspace.
 pub const RETENTION_CHUNKS_MAX: usize = 16;
 /// Calls of one such batch.
 pub const RETENTION_CALLS_MAX: i64 = 50;
 /// Recordings of one such batch.
 pub const RETENTION_RECORDINGS_MAX: i64 = 200;
-/// Pages of the text index that one batch of a sweep merges while words of deleted calls are in it.
+/// Pages of the text index that one batch of the sweep merges while words of deleted calls are in it.
 pub const SEARCH_MERGE_PAGES: i64 = 256;
-/// Such batches per sweep.
+/// Such batches per round.
 pub const SEARCH_MERGES_MAX: usize = 8;
-/// Calls that one batch of a sweep moves from the text index of an earlier version.
+/// Calls that one batch of the sweep moves from the text index of an earlier version.
 pub const SEARCH_UPGRADE_CALLS_MAX: i64 = 100;
 /// Their transcripts, without the last one: D1 holds texts of 2 MB.
 pub const SEARCH_UPGRADE_BYTES_MAX: i64 = 256 * 1024;
-/// Such batches per sweep.
+/// Such batches per round.
 pub const SEARCH_UPGRADE_BATCHES_MAX: usize = 8;
 /// After a rotation, the old secret signs for this long unless the request shortens it.
 pub const SECRET_OVERLAP_MS_MAX: u64 = 24 * 60 * 60 * 1000;
@@ -270,6 +280,10 @@ pub const RESPONSE_WINDOW_BYTES_MIN: u64 = 192 * 1024;
 pub const PAGE_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// Length of what continues a list (`after`).
 pub const CURSOR_CHARS_MAX: u64 = 400;
+/// Messages of one JSON-RPC batch (a feature of MCP's revision 2025-03-26).
+pub const MCP_BATCH_MESSAGES_MAX: usize = 50;
+/// Once the replies of such a batch exceed this size, its remaining requests are rejected.
+pub const MCP_BATCH_REPLIES_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// Largest page number: keeps `page × limit` exact in a float.
 pub const PAGE_MAX: u64 = 1_000_000_000;
 /// Size of a run's snapshot of its assistant or scenario: a row of D1 holds 2 MB.

@@ -76,8 +76,8 @@ pub trait Carrier: Port {
     fn media_codec(&self) -> Box<dyn MediaCodec>;
 }
 
-/// The content of an answer document or command.
-#[derive(Debug, Clone, Copy)]
+/// The content of an answer document or command. Not printable: its URLs contain tokens.
+#[derive(Clone, Copy)]
 pub struct Connect<'a> {
     /// The carrier's call id; `""` where the document needs none.
     pub carrier_call_id: &'a str,

@@ -5,8 +5,8 @@ use serde_json::Value;
 use crate::base::phone::E164;
 use crate::base::setting::Secret;
 
-/// The parameters of an outgoing call.
-#[derive(Debug, Clone, Copy)]
+/// The parameters of an outgoing call. Not printable: its URLs contain tokens.
+#[derive(Clone, Copy)]
 pub struct Order<'a> {
     /// The calling number: one of ours.
     pub from: &'a E164,

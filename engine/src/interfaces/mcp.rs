@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 use crate::base::error::{Code, Error};
 use crate::base::ids::RequestId;
+use crate::base::limits::{MCP_BATCH_MESSAGES_MAX, MCP_BATCH_REPLIES_BYTES_MAX};
 use crate::base::response::{
     empty_response, error_response, json_response, method_not_allowed, with_incident,
 };
@@ -30,10 +31,6 @@ const MODERN_VERSIONS: &[&str] = &["2026-07-28"];
 /// The revision that the specification assumes without a version header.
 const ASSUMED_VERSION: &str = "2025-03-26";
 const VERSION_HEADER: &str = "mcp-protocol-version";
-/// Messages in one JSON-RPC batch (a 2025-03-26 feature).
-const BATCH_MESSAGES_MAX: usize = 50;
-/// When the replies of a batch exceed this size, its remaining requests are rejected.
-const BATCH_REPLIES_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 const INSTRUCTIONS: &str = "Sidetone manages voice assistants: configure them, give them tools and \
     knowledge, and test them with simulated callers. Path and query values are top-level arguments, the \
@@ -200,8 +197,8 @@ async fn batch(
     if version.unwrap_or(ASSUMED_VERSION) != ASSUMED_VERSION {
         return refuse("JSON-RPC batches exist only in revision 2025-03-26: send one message.");
     }
-    if messages.is_empty() || messages.len() > BATCH_MESSAGES_MAX {
-        return refuse("A batch holds 1 to 50 messages.");
+    if messages.is_empty() || messages.len() > MCP_BATCH_MESSAGES_MAX {
+        return refuse(&format!("A batch holds 1 to {MCP_BATCH_MESSAGES_MAX} messages."));
     }
     if messages.iter().any(|message| modern::is_modern(&message["params"])) {
         return refuse("Revision 2026-07-28 has no batches: send one message.");
@@ -215,7 +212,7 @@ async fn batch(
         match Message::read(message) {
             Err(refusal) => replies.push(refusal.reply(400, &Value::Null).text),
             Ok(Message::Response | Message::Notification) => {}
-            Ok(Message::Request(request)) if replied_bytes > BATCH_REPLIES_BYTES_MAX => {
+            Ok(Message::Request(request)) if replied_bytes > MCP_BATCH_REPLIES_BYTES_MAX => {
                 let message =
                     "Not done: the answers before it are too large for one batch. Send it by itself.";
                 replies.push(Refusal::new(message::INVALID_REQUEST, message).reply(200, &request.id).text);

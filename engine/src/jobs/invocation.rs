@@ -3,6 +3,7 @@ use std::collections::VecDeque;
 
 use super::worker::{job_failed, sweep_failed, unreadable};
 use crate::base::ids::{Id, JobId};
+use crate::base::limits::SWEEP_ROUNDS_PER_INVOCATION_MAX;
 use crate::ports::{JobQueue, Wake};
 use crate::services::Services;
 use crate::storage::jobs::JobKind;
@@ -12,8 +13,6 @@ use crate::storage::jobs::JobKind;
 const SLOTS: usize = 4;
 /// Claims per invocation: with a few batches per job, this stays within the 50 queries of the free plan.
 const CLAIMS_MAX: usize = 4;
-/// Rounds of the sweep when the timer fires: one batch each, and the requests for recordings.
-const SWEEP_ROUNDS_MAX: usize = 4;
 /// How many jobs one invocation runs, and so how many one hint may represent.
 pub const JOBS_PER_INVOCATION: usize = SLOTS * CLAIMS_MAX;
 
@@ -69,7 +68,7 @@ impl Invocation {
     pub async fn next(&mut self) -> Option<Report> {
         Some(match self.parts.pop_front()? {
             Part::Sweep => {
-                let failure = self.services.sweep_rounds(SWEEP_ROUNDS_MAX, 0).await.1;
+                let failure = self.services.sweep_rounds(SWEEP_ROUNDS_PER_INVOCATION_MAX, 0).await.1;
                 let incidents = failure.iter().map(sweep_failed).collect();
                 Report { incidents, retry_hints: false }
             }

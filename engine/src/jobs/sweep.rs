@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::base::ids::{self, prefix};
 use crate::base::limits::{
-    EVENT_KEPT_MS, IDEMPOTENCY_WINDOW_MS, SWEEP_BYTES_MAX, SWEEP_LONE_EVENTS_MAX, SWEEP_ROWS_MAX,
-    SWEEP_UNREAD_EVENTS_MAX,
+    EVENT_KEPT_MS, IDEMPOTENCY_WINDOW_MS, SWEEP_BYTES_MAX, SWEEP_LONE_EVENTS_MAX, SWEEP_MS, SWEEP_ROUNDS_MAX,
+    SWEEP_ROWS_MAX, SWEEP_UNREAD_EVENTS_MAX,
 };
 use crate::ports::statement::{Rows, Statement};
 use crate::services::Services;
@@ -21,10 +21,6 @@ use crate::storage::recordings;
 /// The deliveries of an event are created right after it, so their ids contain the same time or a slightly later one. An
 /// event without deliveries is deleted this much later, so that no event goes before its deliveries.
 const MARGIN_MS: i64 = 60_000;
-/// How often a process looks for something to remove.
-const SWEEP_MS: i64 = 5 * 60 * 1000;
-/// Rounds in a row; then the process looks at its other work.
-const ROUNDS_MAX: usize = 32;
 /// Between two rounds, so that other writes are not behind the sweep's all the time.
 const ROUND_PAUSE_MS: u64 = 10;
 /// How soon the sweep goes on when there is more to remove.
@@ -236,7 +232,7 @@ impl Sweeper {
         // Also when the sweep is dropped or panics.
         let _end = EndOnDrop(&self.state);
         self.state.more.store(false, Ordering::Relaxed);
-        let (Round { more }, failure) = services.sweep_rounds(ROUNDS_MAX, ROUND_PAUSE_MS).await;
+        let (Round { more }, failure) = services.sweep_rounds(SWEEP_ROUNDS_MAX, ROUND_PAUSE_MS).await;
         // When storage fails, the next regular sweep tries again.
         self.state.more.store(more, Ordering::Relaxed);
         failure

@@ -161,7 +161,7 @@ fn disable(job: &Job, receiver: &Receiver, now_ms: i64, waiting: i64) -> Stateme
         "UPDATE webhooks SET enabled = 0, revision = revision + 1, updated_at = :now
          WHERE workspace_id = :workspace_id AND id = :id AND enabled = 1 AND url = :url AND (:waiting = 0 OR EXISTS (
            SELECT 1 FROM deliveries WHERE webhook_id = :id AND due_at IS NOT NULL LIMIT 1
-           OFFSET :waiting / (SELECT COUNT(*) FROM webhooks WHERE workspace_id = :workspace_id)))",
+           OFFSET CAST(:waiting AS INTEGER) / (SELECT COUNT(*) FROM webhooks WHERE workspace_id = :workspace_id)))",
         workspace_id = &job.workspace_id,
         id = &receiver.id,
         url = &receiver.url,

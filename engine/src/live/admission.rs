@@ -150,10 +150,10 @@ mod tests {
         const MEMORY: u64 = 64 * 1024 * 1024;
         const ASSISTANT: u64 = 1024 * 1024;
         for starter in [Starter::Browser, Starter::Phone, Starter::Run] {
-            let pool = crate::base::fair_pool::SharedPool::new(memory_pool(MEMORY));
+            let pool = SharedPool::new(memory_pool(MEMORY));
             let mut held = Vec::new();
             for greedy in 0..4 {
-                let greedy = WorkspaceId::from_stored(&format!("ws_greedy{greedy}"));
+                let greedy = WorkspaceId::from_stored(format!("ws_greedy{greedy}"));
                 let kept = Starter::Browser.kept_memory(MEMORY);
                 let take = || pool.take(&greedy, CONVERSATION_MEMORY_BYTES, kept);
                 held.extend(std::iter::from_fn(take));

@@ -3,7 +3,9 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use crate::base::limits::{INTEGER_MAX, KNOWLEDGE_PER_ASSISTANT_BYTES_MAX, MODEL_FALLBACKS_MAX};
+use crate::base::limits::{
+    INTEGER_MAX, KNOWLEDGE_PER_ASSISTANT_BYTES_MAX, MODEL_BYTES_PER_TOKEN, MODEL_FALLBACKS_MAX,
+};
 use crate::base::setting::{Secret, SettingError, api_key, base_url_of};
 
 /// The default endpoint of the provider `openai`.
@@ -31,6 +33,13 @@ impl ModelCatalog {
         let fallback =
             self.models.get(model).map(|settings| settings.fallback.as_slice()).unwrap_or_default();
         has_price(model) || fallback.iter().any(|model| has_price(model))
+    }
+
+    /// What an answer of this model costs at least whose request is that large: an estimate of its input.
+    #[must_use]
+    pub fn least_cost_microusd(&self, model: &str, request_bytes: u64) -> i64 {
+        let tokens = request_bytes.div_ceil(MODEL_BYTES_PER_TOKEN as u64);
+        self.models.get(model).map_or(0, |settings| settings.cost_microusd(tokens, 0))
     }
 }
 

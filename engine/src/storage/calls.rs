@@ -5,16 +5,16 @@
 //! [`write::record`] for a call that is written after its end. Each one updates the roll-ups and the text index, and
 //! may run twice. [`call::Call`] is the call in API responses, built from the database or from the values just written.
 pub(crate) mod call;
+mod enums;
 pub(crate) mod filter;
 pub(crate) mod list;
 mod rollup;
 pub mod search;
 pub(crate) mod stats;
-mod words;
 pub mod write;
 
 pub use call::{Call, select, select_for, select_of_run};
-pub use words::{AnalysisMethod, CallStatus, Direction, Source};
+pub use enums::{AnalysisMethod, CallStatus, Direction, Source};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -13,7 +13,7 @@ use tokio::sync::Notify;
 use super::write_timeout::FloorSwitch;
 
 /// Total size of unfinished heads, without the beginning of each.
-const HEADS_BYTES_MAX: u64 = 36 * 1024 * 1024;
+pub(super) const HEADS_BYTES_MAX: u64 = 36 * 1024 * 1024;
 /// How long a new connection waits for one that is being closed.
 const CLOSING_MS: u64 = 100;
 /// How often it tries.

@@ -23,7 +23,7 @@ const LINGER_BYTES_MAX: usize = 1024 * 1024;
 /// The time for that.
 const LINGER_MS: u64 = 2_000;
 /// The beginning of a head takes no memory beside that of its connection.
-const HEAD_BYTES_FREE: u64 = 8 * 1024;
+pub(super) const HEAD_BYTES_FREE: u64 = 8 * 1024;
 /// How hyper's response to a head that is too large begins.
 const TOO_LARGE: &[u8] = b"HTTP/1.1 431 ";
 

@@ -3,7 +3,7 @@
 use http::Method;
 use serde_json::{Value, json};
 use sidetone::sandbox::block_on;
-use sidetone_engine::base::limits::{DELIVERIES_WAITING_MAX, DELIVERY_RETRY_MS, EVENT_KEPT_MS};
+use sidetone_engine::base::limits::{DELIVERIES_WAITING_MAX, DELIVERY_RETRY_MS, EVENT_KEPT_MS, INTEGER_MAX};
 use sidetone_engine::ports::{HttpError, HttpReply, HttpRequest};
 use sidetone_engine::sql;
 use sidetone_engine::storage::batch::Batch;
@@ -146,7 +146,7 @@ fn a_webhook_is_disabled_when_it_fails_and_too_many_deliveries_wait_for_it() {
              FROM n CROSS JOIN webhooks WHERE webhooks.id = :id",
             id = id,
             count = count,
-            later = i64::MAX
+            later = INTEGER_MAX
         )]);
     };
     let is_enabled = |webhook: &Created| {

@@ -64,8 +64,10 @@ fn rates_and_models_are_listed() {
     let world = World::new();
     assert_eq!(
         world.get("/tts/rates").ok().json,
-        json!([{"voice": "builtin/tone", "provider": "builtin", "microusd_per_1k_chars": 0, "languages": ["*"],
-                "pipeline_modes": ["cascading"]}])
+        json!(["builtin/browser", "builtin/tone"].map(|voice| {
+            json!({"voice": voice, "provider": "builtin", "microusd_per_1k_chars": 0, "languages": ["*"],
+                   "pipeline_modes": ["cascading"]})
+        }))
     );
     assert_eq!(
         world.get("/models").ok().json,

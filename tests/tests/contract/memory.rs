@@ -5,7 +5,7 @@ use serde_json::json;
 use sidetone_tests::{LiveClient, World};
 
 /// The least budget.
-const SETTINGS: &[(&str, &str)] = &[("SIDETONE_MEMORY_MB", "16")];
+const SETTINGS: &[(&str, &str)] = &[("SIDETONE_MEMORY_MB", "24")];
 
 /// Numbers the tools: their names are unique in a workspace.
 static TOOLS: AtomicUsize = AtomicUsize::new(0);
@@ -132,7 +132,8 @@ fn a_run_shares_the_assistant_of_a_conversation() {
     let world = World::with_settings(SETTINGS);
     let sandbox = world.sandbox().unwrap();
     let (used, other) = (assistant_to_run(&world), assistant_to_run(&world));
-    let _client = connect(&world, &used).unwrap();
+    let filler = assistant_with_tools(&world, 600, "");
+    let _clients = [&filler, &used].map(|assistant| connect(&world, assistant).unwrap());
     let other = start_run(&world, &other);
     let run = start_run(&world, &used);
     sandbox.run_jobs();

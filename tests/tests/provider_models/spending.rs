@@ -1,4 +1,6 @@
 //! The monthly limit with a provider's models: what starts reserves, what does not fit is not asked, what ends gives back.
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -81,6 +83,24 @@ fn queued_runs_stop_at_the_limit() {
         .collect();
     assert_eq!(errors.len(), refused.len());
     assert!(errors.iter().all(|told| refused.contains(told)), "{errors:#?}");
+}
+
+/// However little a run may cost, it gets one answer, and reserves what that costs.
+#[test]
+#[cfg_attr(not(test_host = "sandbox"), ignore = "looks at the money while a model is asked")]
+fn a_run_that_may_cost_next_to_nothing_reserves_an_answer() {
+    let fixture = Fixture::new("echo");
+    let world = &fixture.world;
+    limit(world, Some(1_000_000));
+    let ids = queue(&fixture, 1, 1);
+    let (seen, other) = (Arc::new(AtomicI64::new(0)), world.clone());
+    let told = seen.clone();
+    world.sandbox().unwrap().meanwhile(move || told.store(reserved(&other), Ordering::Relaxed));
+    let run = world.settle(&ids[0]);
+    assert_eq!((&run["max_cost_microusd"], &run["call"]["ended_reason"]), (&json!(1), &json!("cost_limit")));
+    // The assistant with its tool and its document, at 2 microusd for a token of 3 bytes.
+    let seen = seen.load(Ordering::Relaxed);
+    assert!((100..ANSWER_MICROUSD).contains(&seen), "{seen}");
 }
 
 #[test]

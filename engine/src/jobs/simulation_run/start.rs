@@ -42,16 +42,21 @@ async fn attempt(services: &Services, job: &Job, started: &Started) -> Result<Op
     let now_ms = services.ports().clock.now_ms();
     let [found] = services.read([spending::select(services, now_ms).in_workspace(&job.workspace_id)]).await?;
     let budget = Budget::read(Some(&found))?;
-    let may_cost = models().any(|model| services.config().catalog.may_cost(model));
-    match budget.grant(if may_cost { wanted } else { 0 }) {
+    let catalog = &services.config().catalog;
+    let may_cost = models().any(|model| catalog.may_cost(model));
+    // However little the run may cost, it gets an answer, of a request with the assistant in it.
+    let assistant = &started.assistant;
+    let one_answer = catalog.least_cost_microusd(&assistant.model, assistant.request_bytes());
+    match budget.grant(if may_cost { wanted.max(one_answer) } else { 0 }) {
         Grant::Free => {
             record::open_call(services, job, started, wanted, None).await?;
             Ok(Some(wanted))
         }
         Grant::Reserve(microusd) => {
             let reservation = Some(Reservation::for_models(microusd));
-            record::open_call(services, job, started, microusd, reservation).await?;
-            Ok(Some(microusd))
+            let may_cost = microusd.min(wanted);
+            record::open_call(services, job, started, may_cost, reservation).await?;
+            Ok(Some(may_cost))
         }
         Grant::Taken => {
             // What is left is reserved by calls under way, whose ends wake the run.

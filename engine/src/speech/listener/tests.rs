@@ -123,7 +123,7 @@ fn speech_without_words_is_no_turn() {
     let mut scene = Scene::new();
     scene.hear(500, false);
     scene.hear(600, true);
-    scene.hear(300, false);
+    scene.hear(500, false);
     scene.transcribed(TranscriberEvent::Final(String::new()));
     scene.hear(1_000, false);
     assert!(scene.said().is_empty());

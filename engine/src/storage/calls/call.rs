@@ -13,7 +13,7 @@ use crate::ports::DatabaseError;
 use crate::ports::statement::{Row, Statement};
 use crate::speech::turn_times::TurnTimes;
 use crate::sql;
-use crate::storage::calls::words::{CallStatus, Direction, Source};
+use crate::storage::calls::enums::{CallStatus, Direction, Source};
 use crate::storage::calls::{Analysis, Costs, EndedCall, NewCall, Usage};
 use crate::storage::fault::Fault;
 

@@ -1,4 +1,4 @@
-//! The enums of a call: source, direction, status and analyst.
+//! The enums of the call log: source, direction and status of a call, and who analyzed it.
 
 crate::words! {
     /// Where a call comes from.
@@ -7,7 +7,7 @@ crate::words! {
         Inbound = "inbound",
         /// An outgoing telephone call.
         Outbound = "outbound",
-        /// A test conversation in a browser, in text for now.
+        /// A test conversation in a browser.
         Browser = "browser",
         /// A simulation run.
         Simulation = "simulation",

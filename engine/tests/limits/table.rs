@@ -1,0 +1,293 @@
+//! The rows of the table: what the constants say, in the words of the page.
+use sidetone_engine::base::error::PROBLEMS_MAX;
+use sidetone_engine::base::fair_pool::FairPool;
+use sidetone_engine::base::json::JSON_DEPTH_MAX;
+use sidetone_engine::base::limits::*;
+use sidetone_engine::base::targets::URL_BYTES_MAX;
+use sidetone_engine::base::tool_parameters::{TOOL_PARAMETERS_BYTES_MAX, TOOL_PARAMETERS_DEPTH_MAX};
+use sidetone_engine::conversation::{
+    DURATION_MS_MAX, REPEATS_MAX, SILENCES_MAX, TEXT_BYTES_MAX, TOOL_CALLS_PER_TURN_MAX,
+    TOOL_RESULT_BYTES_MAX, TRANSCRIPT_BYTES_MAX, TURNS_MAX,
+};
+use sidetone_engine::jobs::JOBS_PER_INVOCATION;
+use sidetone_engine::simulation::{
+    EVALUATION_INCLUDES_CHARS_MAX, EVALUATIONS_PER_SCENARIO_MAX, SIMULATION_TURNS_MAX,
+};
+
+use crate::render::{bytes, characters, count, dollars, duration, megabytes, plain_bytes};
+use crate::sources::{of_migrations, of_source, read};
+
+/// A limit: what is limited, its default, and its most.
+pub type Limit = (&'static str, String, String);
+
+/// Every row with a constant of the engine's.
+pub fn limits() -> Vec<Limit> {
+    [requests(), resources(), conversations(), models_and_events(), budgets(), memory(), retention()].concat()
+}
+
+fn requests() -> Vec<Limit> {
+    let list_bytes = bytes(PAGE_BYTES_MAX);
+    let window = format!("at least {} in {}", bytes(RESPONSE_WINDOW_BYTES_MIN), duration(RESPONSE_WINDOW_MS));
+    let slow_body = format!(
+        "{}, and 1 s more for each {} that has arrived",
+        duration(BODY_GRACE_MS),
+        bytes(BODY_BYTES_PER_S_MIN).trim_start_matches("1 ")
+    );
+    let wrong_keys =
+        format!("{INVALID_CREDENTIALS_MAX} in {}", duration(INVALID_CREDENTIALS_WINDOW_MS.unsigned_abs()));
+    vec![
+        most("request body", bytes(BODY_BYTES_MAX)),
+        most("levels of a body's JSON", count(JSON_DEPTH_MAX)),
+        most("time to send a request", duration(REQUEST_READ_MS)),
+        most("time for a body that arrives slowly (self-hosted)", slow_body),
+        most("head of a request (self-hosted)", bytes(HEAD_BYTES_MAX)),
+        most("time to send a head, from its first byte (self-hosted)", duration(HEAD_READ_MS)),
+        most("reading a response that waits for its client (self-hosted)", window),
+        most("`Idempotency-Key`", characters(IDEMPOTENCY_KEY_CHARS_MAX)),
+        most(
+            "time for which an `Idempotency-Key` is remembered",
+            duration(IDEMPOTENCY_WINDOW_MS.unsigned_abs()),
+        ),
+        most("wrong API keys", wrong_keys),
+        ("rows of a list in a response", count(PAGE_ROWS_DEFAULT), count(PAGE_ROWS_MAX)),
+        most("bytes of a list in a response", list_bytes.clone()),
+        most("bytes of a page of calls", list_bytes),
+        most("search text", characters(SEARCH_CHARS_MAX)),
+        most("words of a search text", of_source("engine/src/storage/calls/search.rs", "WORDS_MAX")),
+        most("problems that an error names", count(PROBLEMS_MAX)),
+        most("messages of an MCP batch", count(MCP_BATCH_MESSAGES_MAX)),
+        most("replies of an MCP batch", bytes(MCP_BATCH_REPLIES_BYTES_MAX)),
+    ]
+}
+
+fn resources() -> Vec<Limit> {
+    let patterns = of_source("engine/src/base/tool_parameters/compile/readers.rs", "PATTERNS_MAX");
+    let parameters = format!(
+        "{}, {TOOL_PARAMETERS_DEPTH_MAX} levels, {patterns} patterns",
+        bytes(TOOL_PARAMETERS_BYTES_MAX)
+    );
+    let kinds =
+        [ASSISTANTS_MAX, TOOLS_MAX, DOCUMENTS_MAX, NUMBERS_MAX, PERSONAS_MAX, SCENARIOS_MAX, SIMULATIONS_MAX];
+    assert!(kinds.iter().all(|kind| *kind == kinds[0]), "they share a row: {kinds:?}");
+    let overlap = duration(SECRET_OVERLAP_MS_MAX);
+    vec![
+        most("name", characters(NAME_CHARS_MAX)),
+        most("name of a simulation", characters(2 * NAME_CHARS_MAX + 3)),
+        most("instructions of an assistant, persona or scenario", plain_bytes(INSTRUCTIONS_BYTES_MAX)),
+        most("opening line (`first_message`)", characters(FIRST_MESSAGE_CHARS_MAX)),
+        most("tools of an assistant", count(TOOLS_PER_ASSISTANT_MAX)),
+        most("documents of an assistant", count(DOCUMENTS_PER_ASSISTANT_MAX)),
+        most("content of a document", bytes(DOCUMENT_BYTES_MAX)),
+        most("knowledge of an assistant", bytes(KNOWLEDGE_PER_ASSISTANT_BYTES_MAX)),
+        most("name of a tool", characters(TOOL_NAME_CHARS_MAX)),
+        most("description of a tool", characters(TOOL_DESCRIPTION_CHARS_MAX)),
+        most("parameters of a tool", parameters),
+        (
+            "`timeout_ms` of a tool",
+            count(TOOL_TIMEOUT_MS_DEFAULT),
+            format!("{} to {}", count(TOOL_TIMEOUT_MS_MIN), count(TOOL_TIMEOUT_MS_MAX)),
+        ),
+        most("URL of a tool or webhook", plain_bytes(URL_BYTES_MAX)),
+        most(
+            "assistants, tools, documents, number bindings, personas, scenarios, simulations",
+            format!("{} of each", count(ASSISTANTS_MAX)),
+        ),
+        most("API keys that are not revoked", count(KEYS_MAX)),
+        most("webhooks", count(WEBHOOKS_MAX)),
+        most("`events` of a webhook", count(WEBHOOK_EVENTS_MAX)),
+        most("evaluations of a scenario", count(EVALUATIONS_PER_SCENARIO_MAX)),
+        most("`includes` of an evaluation", characters(EVALUATION_INCLUDES_CHARS_MAX)),
+        most("runs of a batch", count(BATCH_RUNS_MAX)),
+        most("texts of the simulations of a batch", bytes(BATCH_SNAPSHOTS_BYTES_MAX)),
+        most(
+            "what a run stores of its assistant, and of its simulation",
+            format!("{} each", megabytes(SNAPSHOT_BYTES_MAX)),
+        ),
+        ("time for which a rotated secret still signs", overlap.clone(), overlap),
+    ]
+}
+
+fn conversations() -> Vec<Limit> {
+    let token_seconds = format!("{TEST_TOKEN_SECONDS_MIN} to {} s", count(TEST_TOKEN_SECONDS_MAX));
+    assert_eq!(PHONE_CALL_SECONDS_MAX * 1_000, DURATION_MS_MAX, "they share a row");
+    assert_eq!(1_000 % LIVE_MESSAGE_MS, 0);
+    vec![
+        ("lifetime of a test token", format!("{TEST_TOKEN_TTL_SECONDS_DEFAULT} s"), token_seconds.clone()),
+        ("duration of a browser test", format!("{TEST_TOKEN_DURATION_SECONDS_DEFAULT} s"), token_seconds),
+        most("duration of a telephone call or simulation", duration(DURATION_MS_MAX.unsigned_abs())),
+        most(
+            "duration of a telephone call when little money is left",
+            format!("at least {}", duration(PHONE_CALL_SECONDS_MIN.unsigned_abs() * 1_000)),
+        ),
+        most("lines of both sides", count(TURNS_MAX)),
+        most("lines of both sides of a simulation", count(SIMULATION_TURNS_MAX)),
+        most("tool calls between two lines", count(TOOL_CALLS_PER_TURN_MAX)),
+        most("equal lines of the assistant in a row", count(REPEATS_MAX)),
+        most("silences in a row", count(SILENCES_MAX)),
+        most("time that counts as a silence in the browser", duration(LIVE_SILENCE_MS.unsigned_abs())),
+        most("time that counts as a silence on the telephone", duration(PHONE_SILENCE_MS.unsigned_abs())),
+        most("transcript", bytes(TRANSCRIPT_BYTES_MAX)),
+        most("one line", bytes(TEXT_BYTES_MAX)),
+        most("response of a tool", bytes(TOOL_RESPONSE_BYTES_MAX)),
+        most("result of a tool for model and transcript", plain_bytes(TOOL_RESULT_BYTES_MAX)),
+        most("message of a browser test", bytes(SOCKET_MESSAGE_BYTES_MAX)),
+        most("text of a message", characters(LIVE_TEXT_CHARS_MAX)),
+        most(
+            "messages of a browser test at once",
+            format!("{LIVE_MESSAGES_BURST}, then one each 0.{} s", LIVE_MESSAGE_MS / 100),
+        ),
+        most("wrong or too fast messages", count(LIVE_WRONG_MESSAGES_MAX)),
+        most("time a telephone rings", duration(u64::from(PHONE_RING_SECONDS) * 1_000)),
+        most("time that an accepted call waits for its first ring", duration(PHONE_QUEUE_MS.unsigned_abs())),
+        most("`SIDETONE_APOLOGY`", characters(APOLOGY_CHARS_MAX)),
+        most(
+            "cost of the models of a browser test or telephone call",
+            format!("{}, or what is left of the month", dollars(LIVE_COST_MICROUSD_MAX)),
+        ),
+        ("cost of a run", dollars(RUN_COST_MICROUSD_DEFAULT), "what is left of the month".to_owned()),
+        most("starts of a run that never ends", count(JOB_ATTEMPTS_MAX)),
+    ]
+}
+
+fn models_and_events() -> Vec<Limit> {
+    vec![
+        most("one attempt to get an answer", duration(MODEL_ATTEMPT_MS)),
+        most("attempts of one model", count(MODEL_ATTEMPTS_MAX)),
+        most("all attempts, fallbacks included", duration(MODEL_TOTAL_MS)),
+        most("`Retry-After` of a provider", duration(MODEL_RETRY_AFTER_MS_MAX)),
+        ("fallbacks of a model", "none".to_owned(), count(MODEL_FALLBACKS_MAX)),
+        most("tokens of an answer", count(MODEL_REPLY_TOKENS_MAX)),
+        most("text of an answer", bytes(MODEL_TEXT_BYTES_MAX)),
+        most("tool calls of an answer", count(MODEL_CALLS_MAX)),
+        most("one delivery of an event", duration(DELIVERY_DEADLINE_MS)),
+        most("attempts of a delivery", count(DELIVERY_RETRY_MS.len() + 1)),
+        most("size of an event", megabytes(EVENT_BYTES_MAX)),
+        most("a segment of a recording (self-hosted)", duration(RECORDING_SEGMENT_MS.unsigned_abs())),
+        most("a segment of a recording (Worker)", duration(RECORDING_SEGMENT_METERED_MS.unsigned_abs())),
+        most("segments of a recording that wait for storage", count(RECORDING_WAITING_MAX)),
+        most("time that the end of a call waits for its recording", duration(RECORDING_FINAL_MS)),
+    ]
+}
+
+fn budgets() -> Vec<Limit> {
+    let live_cost = format!("{}, or what is left of the month", dollars(LIVE_COST_MICROUSD_MAX));
+    let call_cost = format!(
+        "{} and {} minutes at the carrier's rate, or what is left of the month",
+        dollars(LIVE_COST_MICROUSD_MAX),
+        PHONE_CALL_SECONDS_MAX / 60
+    );
+    let kept_for_phones = LIVE_SESSIONS_MAX * KEPT_FOR_PHONES_PERCENT / 100;
+    let places = format!("{}, of them {} browser tests", alone(0), alone(kept_for_phones));
+    let everywhere = of_source("engine/src/storage/jobs/claim.rs", "PLACES_OF_ALL_PROCESSES");
+    let at_the_edge = everywhere.parse().unwrap();
+    let webhook = format!("{DELIVERIES_AT_ONCE}, of {} together", bytes(DELIVERIES_AT_ONCE_BYTES_MAX));
+    let pause = format!(
+        "an eighth of its age, {} to {}",
+        RUN_WAIT_MS_MIN / 1_000,
+        duration(RUN_WAIT_MS_MAX.unsigned_abs())
+    );
+    vec![
+        most("money that a browser test reserves under a monthly limit", live_cost),
+        (
+            "money that a run reserves under a monthly limit",
+            dollars(RUN_COST_MICROUSD_DEFAULT),
+            "what is left of the month".to_owned(),
+        ),
+        most("money that a telephone call reserves under a monthly limit", call_cost),
+        ("simulation runs in progress", of_migrations("runs_at_once"), count(RUNS_AT_ONCE_MAX)),
+        ("telephone calls in progress", of_migrations("calls_at_once"), count(CALLS_AT_ONCE_MAX)),
+        most("browser and telephone conversations", count(LIVE_SESSIONS_MAX)),
+        most("conversations of one workspace alone", places),
+        most("simulation runs at once (self-hosted)", shared_places(RUNS_AT_ONCE, "")),
+        most(
+            "hang-ups, and calls that are settled and analysed, at once (self-hosted)",
+            shared_places(CALL_JOBS_AT_ONCE, "each kind of "),
+        ),
+        most("webhooks that are sent events at once (self-hosted)", shared_places(DELIVERY_JOBS_AT_ONCE, "")),
+        most("jobs at once of each queue (Worker)", shared_places(at_the_edge, "")),
+        most("jobs of one queue message (Worker)", count(JOBS_PER_INVOCATION)),
+        most("events that are sent to a webhook at once", webhook),
+        most("deliveries that wait for their receivers", count(DELIVERIES_WAITING_MAX)),
+        most("pause of a queued run that waits for money or memory", pause),
+        most("request bodies with a valid API key (self-hosted)", bytes(BODIES_BYTES_MAX)),
+        most("request bodies without one (self-hosted)", bytes(UNKNOWN_BODIES_BYTES_MAX)),
+        most("beginning of a request body that is not counted (self-hosted)", bytes(BODY_BYTES_FREE)),
+        most("responses that clients have not read yet (self-hosted)", bytes(RESPONSES_BYTES_MAX)),
+        most("responses that are not counted among them (self-hosted)", bytes(RESPONSE_SMALL_BYTES)),
+        most("time of a long read, waiting included (self-hosted)", duration(LONG_READ_MS)),
+    ]
+}
+
+fn memory() -> Vec<Limit> {
+    let percent = |percent: u64| format!("{percent} %");
+    let for_runs = format!(
+        "{MEMORY_KEPT_FOR_LIVE_PERCENT} %; the first run of a workspace that has none leaves {KEPT_FOR_PHONES_PERCENT} %"
+    );
+    let rules = format!(
+        "1 byte for each byte of its texts, {KNOWLEDGE_INDEX_MEMORY_PER_BYTE} for each byte of its knowledge, and {} \
+         for each tool, if that is more",
+        bytes(TOOL_INDEX_MEMORY_BYTES)
+    );
+    vec![
+        (
+            "memory of conversations, runs and the assistants that they use",
+            "half of the machine's; see [Settings](#settings)".to_owned(),
+            format!("at least {MEMORY_MB_MIN} MiB"),
+        ),
+        most("memory that browser tests leave to telephone calls", percent(KEPT_FOR_PHONES_PERCENT)),
+        most("memory that runs leave to conversations", for_runs),
+        most(
+            "memory that a workspace that has some leaves to those that have none",
+            percent(MEMORY_FOR_NEWCOMERS_PERCENT),
+        ),
+        most("memory of a conversation or run", bytes(CONVERSATION_MEMORY_BYTES)),
+        most(
+            "memory of an assistant in use",
+            format!("{ASSISTANT_MEMORY_PER_BYTE} bytes for each byte of its texts"),
+        ),
+        most("… with `builtin/rules`", rules),
+        most(
+            "… with a provider's model",
+            "1 byte more for each byte of its texts: the request contains them".to_owned(),
+        ),
+        most(
+            "memory of a simulation",
+            format!("{SIMULATION_MEMORY_PER_BYTE} bytes for each byte of persona, scenario and evaluations"),
+        ),
+    ]
+}
+
+fn retention() -> Vec<Limit> {
+    let days = format!("1 to {} days", count(RETENTION_DAYS_MAX));
+    let batches = i64::try_from(RETENTION_CHUNKS_MAX).unwrap();
+    let round = |batch: i64| format!("{}, in batches of {batch}", count(batches * batch));
+    assert!(read("wrangler.toml").contains(r#"crons = ["* * * * *"]"#), "each minute");
+    vec![
+        most("events and deliveries", duration(EVENT_KEPT_MS.unsigned_abs())),
+        ("calls", "kept".to_owned(), days.clone()),
+        ("recordings", "kept".to_owned(), days),
+        most("time between two clean-ups (self-hosted)", duration(SWEEP_MS.unsigned_abs())),
+        most("time between two clean-ups (Worker)", duration(60_000)),
+        most(
+            "rounds of a clean-up",
+            format!("{SWEEP_ROUNDS_MAX}; on a Worker {SWEEP_ROUNDS_PER_INVOCATION_MAX}"),
+        ),
+        most("calls that a round deletes for their age", round(RETENTION_CALLS_MAX)),
+        most("recordings that a round deletes for their age", round(RETENTION_RECORDINGS_MAX)),
+    ]
+}
+
+fn most(what: &'static str, most: String) -> Limit {
+    (what, String::new(), most)
+}
+
+/// How many conversations a workspace can have while nobody else has one.
+fn alone(kept: u64) -> usize {
+    let mut pool = FairPool::new(LIVE_SESSIONS_MAX).keeping_for_newcomers(LIVE_SESSIONS_FOR_NEWCOMERS);
+    std::iter::from_fn(|| pool.take(&"ws", 1, kept).then_some(())).count()
+}
+
+fn shared_places(places: u64, of: &str) -> String {
+    let all = FairPool::<()>::for_one_holder(places).free();
+    format!("{} of {of}one workspace, {} of all", count(places), count(all))
+}
