@@ -17,3 +17,6 @@ ALTER TABLE recordings ADD COLUMN missing_ms INTEGER;
 
 -- When the steps from each spoken turn of the caller to the assistant's answer were done, a list.
 ALTER TABLE call_transcripts ADD COLUMN turns TEXT NOT NULL DEFAULT '[]';
+
+-- The line of voice runs, and how their callers speak.
+ALTER TABLE scenarios ADD COLUMN conditions TEXT NOT NULL DEFAULT '{}';

@@ -116,3 +116,10 @@ pub fn analysis() -> Analysis {
         method: AnalysisMethod::Rule,
     }
 }
+
+/// The SHA-256 of a file, in hexadecimal.
+#[must_use]
+pub fn sha256(file: &[u8]) -> String {
+    use sha2::Digest as _;
+    sha2::Sha256::digest(file).iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -485,3 +485,8 @@ pub const SOCKET_CONNECT_MS: u64 = 10_000;
 pub const CLIENT_MESSAGE_BYTES_MAX: usize = 1024 * 1024;
 /// Messages that wait to be sent on an outgoing WebSocket: half a minute of speech.
 pub const CLIENT_QUEUE_BYTES_MAX: usize = 1024 * 1024;
+
+/// The longest delay of a packet that a scenario can ask for.
+pub const JITTER_MS_MAX: i64 = 1_000;
+/// The quietest noise that a scenario can ask for, in dB of full scale: below it, 16 bits have none.
+pub const NOISE_DB_MIN: i64 = -90;

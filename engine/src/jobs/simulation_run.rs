@@ -3,6 +3,7 @@
 mod drive;
 mod models;
 mod record;
+mod recording;
 mod start;
 
 use std::sync::Arc;
@@ -23,7 +24,7 @@ use crate::storage::calls::NewCall;
 use crate::storage::events::{self, Subscribers};
 use crate::storage::fault::Fault;
 use crate::storage::jobs::Job;
-use crate::storage::runs::{Run, RunError};
+use crate::storage::runs::{Run, RunError, RunMode};
 use crate::storage::snapshots::{SimulationSnapshot, Snapshot};
 use drive::{Drive, Driven};
 
@@ -38,7 +39,8 @@ pub async fn run(services: &Services, job: &Job, run_id: &RunId, give_way: &Give
     let mut drive = Drive::new(services, job, &started, journal, inputs);
     let driven = drive.run(give_way).await?;
     let error = driven.result.as_ref().err().map(|failure| run_error(&driven, failure));
-    record::end_run(services, job, &started, &mut drive, driven, error).await
+    let recorded_ms = recording::store(services, job, &started, &mut drive, &driven).await?;
+    record::end_run(services, job, &started, &mut drive, driven, recorded_ms, error).await
 }
 
 /// Ends a run that has used all of its attempts, with its results so far.
@@ -54,7 +56,8 @@ pub async fn end_exhausted(services: &Services, job: &Job, run_id: &RunId) -> Re
     let mut drive = Drive::new(services, job, &started, journal, inputs);
     let driven = drive.exhausted(message);
     let error = RunError { code: "gave_up".to_owned(), message: message.to_owned() };
-    record::end_run(services, job, &started, &mut drive, driven, Some(error)).await
+    recording::abandon(services, job, &started).await?;
+    record::end_run(services, job, &started, &mut drive, driven, None, Some(error)).await
 }
 
 /// The run was deleted, or another process has finished it.
@@ -83,6 +86,12 @@ struct Started {
     admission: Admission,
     simulation: SimulationSnapshot,
     subscribers: Subscribers,
+}
+
+impl Started {
+    fn is_voice(&self) -> bool {
+        self.run.mode == RunMode::Voice
+    }
 }
 
 /// A run as it is stored.

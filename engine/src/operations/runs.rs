@@ -14,6 +14,7 @@ use crate::base::limits::{SNAPSHOT_BYTES_MAX, STATEMENT_LIST_BYTES_MAX};
 use crate::base::time::Timestamp;
 use crate::operations::context::Context;
 use crate::ports::statement::{Row, Statement};
+use crate::speech::settings::TONE;
 use crate::sql;
 use crate::storage::batch::Batch;
 use crate::storage::fault::Fault;
@@ -33,14 +34,17 @@ fn snapshot(value: &impl Serialize, field: &str) -> Result<Snapshot, Fault> {
     Ok(snapshot)
 }
 
-/// Refuses modes that cannot be run yet.
-fn check_mode(mode: RunMode) -> Result<(), Error> {
+/// Refuses a voice run whose assistant has a voice of a provider.
+fn check_mode(mode: RunMode, assistant: &AssistantSnapshot) -> Result<(), Error> {
     match mode {
-        RunMode::Chat => Ok(()),
-        RunMode::Voice => Err(Error::field(
+        RunMode::Voice if assistant.voice != TONE => Err(Error::field(
             "mode",
-            "voice runs need the speech pipeline, which this version does not have; use chat",
+            format!(
+                "voice runs need an assistant with the voice `{TONE}`, and this one has `{}`",
+                assistant.voice
+            ),
         )),
+        RunMode::Chat | RunMode::Voice => Ok(()),
     }
 }
 
@@ -53,7 +57,7 @@ fn random_seed(context: &Context) -> i64 {
 }
 
 /// A persona with a scenario, joined to a simulation.
-const SIMULATION_COLUMNS: &str = "simulations.id AS id, simulations.name AS name, system_prompt, personas.model AS caller_model, judge_model, scenarios.instructions AS instructions, evaluations
+const SIMULATION_COLUMNS: &str = "simulations.id AS id, simulations.name AS name, system_prompt, personas.model AS caller_model, judge_model, scenarios.instructions AS instructions, evaluations, conditions
     FROM simulations JOIN personas ON personas.id = simulations.persona_id JOIN scenarios ON scenarios.id = simulations.scenario_id";
 
 fn simulation_snapshot(row: Row<'_>) -> Result<SimulationSnapshot, Fault> {
@@ -64,6 +68,7 @@ fn simulation_snapshot(row: Row<'_>) -> Result<SimulationSnapshot, Fault> {
         judge_model: row.optional_text("judge_model")?,
         scenario: row.text("instructions")?,
         evaluations: row.json("evaluations")?,
+        conditions: row.json("conditions")?,
     })
 }
 

@@ -7,9 +7,12 @@ use crate::config::Config;
 use crate::operations::checks::check_model;
 use crate::operations::operation::Operation;
 use crate::operations::resource::{self, Resource, resource};
-use crate::ports::statement::Statement;
+use crate::ports::DatabaseError;
+use crate::ports::statement::{Row, Statement, Value};
+use crate::simulation::Conditions;
 use crate::simulation::evaluation::{EVALUATIONS_PER_SCENARIO_MAX, Evaluation};
 use crate::sql;
+use crate::storage::column::Column;
 
 resource! {
     /// A scenario.
@@ -31,6 +34,9 @@ resource! {
             #[serde(default)]
             #[schemars(length(min = 1, max = limits::MODEL_CHARS_MAX))]
             judge_model: Option<String>,
+            /// The line of voice runs, and how the caller speaks.
+            #[serde(default)]
+            conditions: Conditions,
         },
         #[serde(skip)]
         revision,
@@ -73,5 +79,15 @@ impl Resource for Scenario {
 
     fn deleted_with(id: &ScenarioId, _: Timestamp) -> Vec<Statement> {
         vec![sql!("DELETE FROM simulations WHERE workspace_id = :ws AND scenario_id = :id", id = id)]
+    }
+}
+
+impl Column for Conditions {
+    fn read(row: Row<'_>, column: &str) -> Result<Self, DatabaseError> {
+        row.json(column)
+    }
+
+    fn value(&self) -> Value {
+        serde_json::json!(self).to_string().into()
     }
 }

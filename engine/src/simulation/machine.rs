@@ -1,10 +1,13 @@
 //! The state machine of a simulation.
+mod spoken;
+
 use std::collections::VecDeque;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::voice_line::{OpenLine, VoiceLine};
 use super::{SimulationSetup, spoken_ms};
 use crate::conversation::transcript::TranscriptRow;
 use crate::conversation::{
@@ -150,6 +153,12 @@ pub struct Simulation {
     evaluations: Vec<Evaluation>,
     seed: u64,
     now_ms: i64,
+    /// The line of a voice run.
+    #[serde(default)]
+    voice: Option<VoiceLine>,
+    /// The line that the assistant is speaking, and that the caller talks over.
+    #[serde(default)]
+    open_line: Option<OpenLine>,
     phase: Phase,
     /// Results so far; an evaluation that waits for its judge has none.
     results: Vec<Option<EvaluationResult>>,
@@ -191,6 +200,8 @@ impl Simulation {
             evaluations: setup.evaluations,
             seed: setup.seed,
             now_ms: 0,
+            voice: setup.voice.map(|voice| VoiceLine::new(voice, setup.seed)),
+            open_line: None,
             phase: Phase::Talking,
             results: Vec::new(),
             outputs: VecDeque::new(),
@@ -209,6 +220,9 @@ impl Simulation {
             }
             ((Phase::Talking, WaitingFor::Model), Input::AssistantReply { reply }) => {
                 let request = self.conversation.request();
+                if let Some(voice) = &mut self.voice {
+                    voice.answered(self.now_ms);
+                }
                 self.tell(conversation::Input::AssistantReply { request, reply });
             }
             ((Phase::Talking, WaitingFor::Tool), Input::ToolResult { id, text, is_error })
@@ -219,9 +233,11 @@ impl Simulation {
             ((Phase::Judging { place }, _), Input::Verdict { ruling }) => self.ruling(place, ruling),
             ((Phase::Talking, _), Input::CostLimit) => {
                 self.outputs.clear();
+                self.finish_line();
                 self.tell(conversation::Input::CostLimit);
             }
             ((Phase::Talking, WaitingFor::User), Input::ModelFailed { reason }) => {
+                self.finish_line();
                 self.tell(conversation::Input::Stop { reason: EndedReason::ModelFailed });
                 return self.fail(SimulationPart::Caller, reason);
             }
@@ -286,6 +302,12 @@ impl Simulation {
         }
     }
 
+    /// The line of a voice run.
+    #[must_use]
+    pub const fn voice(&self) -> Option<&VoiceLine> {
+        self.voice.as_ref()
+    }
+
     /// The conversation, read-only.
     #[must_use]
     pub const fn conversation(&self) -> &Conversation {
@@ -293,6 +315,9 @@ impl Simulation {
     }
 
     fn caller_reply(&mut self, reply: CallerReply) {
+        if self.voice.is_some() {
+            return self.caller_speaks(&reply);
+        }
         if reply.text.trim().is_empty() {
             if !reply.hang_up {
                 self.tell(conversation::Input::Silence);
@@ -332,6 +357,7 @@ impl Simulation {
     fn proceed(&mut self) {
         while let Some(output) = self.conversation.poll() {
             match output {
+                conversation::Output::Say { text } if self.voice.is_some() => self.assistant_speaks(text),
                 conversation::Output::Say { text } => {
                     self.now_ms = self.now_ms.saturating_add(spoken_ms(&text));
                     self.tell(conversation::Input::Spoken);

@@ -254,6 +254,7 @@ mod tests {
             ],
             seed: 42,
             limits: SimulationSetup::default_limits(),
+            voice: None,
         }
     }
 

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::base::ids::RunId;
 use crate::conversation::{ConversationLimits, Knowledge, ToolSpec};
+use crate::simulation::VoiceSetup;
 use crate::simulation::evaluation::Evaluation;
 
 /// Spoken lines of one simulated conversation in total, unless its limits are overridden.
@@ -29,6 +30,9 @@ pub struct SimulationSetup {
     /// The limits of the conversation.
     #[serde(default = "limits")]
     pub limits: ConversationLimits,
+    /// How a voice run sounds; `None` for a chat.
+    #[serde(default)]
+    pub voice: Option<VoiceSetup>,
 }
 
 /// The assistant under test.

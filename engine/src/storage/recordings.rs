@@ -12,7 +12,7 @@ mod sweep;
 pub(crate) mod wav;
 pub(crate) mod waveform;
 
-pub(crate) use in_segments::{Recording, end, file, in_progress, remove, segment_ms};
+pub(crate) use in_segments::{Recording, abandon, end, file, in_progress, remove, segment_ms};
 pub(crate) use read::delete_before;
 pub use read::{NotServed, State, columns, delete, ready, select};
 pub use store::{Kept, store};

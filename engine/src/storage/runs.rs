@@ -21,7 +21,8 @@ crate::words! {
         /// The two sides exchange text.
         #[default]
         Chat = "chat",
-        /// The two sides exchange speech. Not available yet: starting such a run is refused.
+        /// The two sides exchange speech, on a line with the scenario's `conditions`. The call is recorded. Needs an
+        /// assistant with the voice `builtin/tone`.
         Voice = "voice",
     }
 }

@@ -7,6 +7,7 @@ use crate::base::ids::{AssistantId, Id, WorkspaceId};
 use crate::conversation::Knowledge;
 pub use crate::conversation::{AssistantSnapshot, PipelineMode, ToolMethod, ToolSnapshot};
 use crate::ports::statement::{Rows, Statement};
+use crate::simulation::Conditions;
 use crate::simulation::evaluation::Evaluation;
 use crate::sql;
 use crate::storage::fault::Fault;
@@ -60,6 +61,9 @@ pub struct SimulationSnapshot {
     pub scenario: String,
     /// The criteria of the run.
     pub evaluations: Vec<Evaluation>,
+    /// The conditions of a voice run.
+    #[serde(default)]
+    pub conditions: Conditions,
 }
 
 /// What an assistant's configuration is identified by, and its size; it costs little to read.

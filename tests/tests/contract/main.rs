@@ -47,5 +47,6 @@ mod snapshots;
 mod spending;
 mod tools;
 mod unread;
+mod voice_runs;
 mod webhook_changes;
 mod webhooks;

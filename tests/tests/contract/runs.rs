@@ -238,17 +238,6 @@ fn a_queued_run_can_be_deleted_and_never_runs() {
 }
 
 #[test]
-fn voice_mode_is_rejected_or_supported_completely() {
-    let world = World::new();
-    let simulation = world.simulation();
-    let path = format!("/simulations/{}/runs", simulation.id);
-    let reply = world.post(path, json!({"mode": "voice"}));
-    // The contract defines the mode. A host that does not support it must reject it.
-    assert!(reply.status == 201 || reply.fields() == ["mode"], "{reply:?}");
-    assert_eq!(reply.status == 201, reply["mode"] == "voice");
-}
-
-#[test]
 fn a_batch_with_too_much_text_in_total_is_rejected() {
     let world = World::new();
     let assistant = world.assistant();

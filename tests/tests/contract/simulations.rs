@@ -61,6 +61,7 @@ fn create_change_and_delete_a_scenario() {
     assert_eq!(
         made.json,
         json!({"id": made.id, "name": "Booking", "instructions": "Book a table.", "evaluations": evaluations, "judge_model": null,
+               "conditions": {"packet_loss": 0, "jitter_ms": 0, "noise_db": null, "talk_over": 0, "slow_talker": false},
                "created_at": made["created_at"], "updated_at": made["created_at"]})
     );
     let path = format!("/simulations/scenarios/{}", made.id);

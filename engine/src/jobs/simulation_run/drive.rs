@@ -18,7 +18,7 @@ use crate::ports::statement::Statement;
 use crate::services::Services;
 use crate::simulation::{
     Input, Output, SimulatedAssistant, Simulation, SimulationFailure, SimulationPart, SimulationResult,
-    SimulationSetup,
+    SimulationSetup, VoiceLine, VoiceSetup,
 };
 use crate::sql;
 use crate::storage::calls::{Analysis, AnalysisMethod};
@@ -111,6 +111,20 @@ impl<'a> Drive<'a> {
         self.attempts_exhausted = true;
         let failure = self.simulation.failure(SimulationPart::Assistant, reason.to_owned());
         self.driven(Err(failure))
+    }
+
+    /// The line of a voice run.
+    pub const fn voice(&self) -> Option<&VoiceLine> {
+        self.simulation.voice()
+    }
+
+    /// Extends the lease for a write that may be slow.
+    pub async fn before_write(&mut self) -> Result<(), Failure> {
+        let now_ms = self.services.ports().clock.now_ms();
+        if now_ms + ANSWER_MS >= self.leased_until_ms {
+            self.checkpoint(ANSWER_MS, Vec::new()).await?;
+        }
+        Ok(())
     }
 
     /// The statement that deletes the journal.
@@ -337,5 +351,9 @@ fn setup(started: &Started) -> SimulationSetup {
         evaluations: simulation.evaluations.clone(),
         seed: started.seed.unsigned_abs(),
         limits: SimulationSetup::default_limits(),
+        voice: started.is_voice().then(|| VoiceSetup {
+            conditions: simulation.conditions,
+            is_interruptible: assistant.speech.interruptible,
+        }),
     }
 }

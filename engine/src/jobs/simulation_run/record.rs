@@ -56,6 +56,7 @@ pub async fn end_run(
     started: &Started,
     drive: &mut Drive<'_>,
     driven: Driven,
+    recorded_ms: Option<i64>,
     error: Option<RunError>,
 ) -> Result<(), Failure> {
     let (result, has_failed) = match driven.result {
@@ -91,11 +92,14 @@ pub async fn end_run(
         ended_reason: Some(ended_reason),
         fault: model_failure.map_or(ended_reason.fault(), |(_, fault)| fault),
         transcript: result.transcript,
-        turns: Vec::new(),
+        turns: drive.voice().map(|voice| voice.turns().to_vec()).unwrap_or_default(),
         costs: Costs::of(0, 0, call_cost.microusd, 0),
         usage: call_cost.usage(),
     };
-    let call = Call::of(new, Some(&ended), Some(&analysis))?;
+    let mut call = Call::of(new, Some(&ended), Some(&analysis))?;
+    if let Some(recorded_ms) = recorded_ms {
+        call = call.recorded(&services.config().base_url, recorded_ms);
+    }
     let last_line = super::drive::last_line(&ended.transcript);
     let call_microusd = ended.costs.total_microusd;
 
@@ -105,7 +109,7 @@ pub async fn end_run(
         leg: None,
         ended,
         analysis: Some(&analysis),
-        recorded_ms: None,
+        recorded_ms,
         subscribers: &subscribers,
         // The job belongs to the run, and finishes with it.
         job: CallJob::LeasedByCaller,

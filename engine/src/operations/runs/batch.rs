@@ -70,7 +70,6 @@ const SIZE: &str =
 
 async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     let Body { assistant_id, mode, seed, max_cost_microusd } = input.body()?;
-    check_mode(mode)?;
     let [assistant, tools, documents] = assistant_reads(":id", &assistant_id);
     let size = sql!(format!("SELECT {SIZE}"), id = &assistant_id);
     // Texts that are too large together are not even read.
@@ -97,6 +96,7 @@ async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     let Some(assistant) = assistant_snapshot(&attached)? else {
         return Err(Error::field("assistant_id", "is no assistant of this workspace").into());
     };
+    check_mode(mode, &assistant)?;
     let batch_id: BatchId = context.services.new_id();
     let launch = Launch {
         assistant: &assistant,

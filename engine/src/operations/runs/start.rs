@@ -48,7 +48,6 @@ struct Body {
 
 async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     let Body { mode, seed, max_cost_microusd } = input.body()?;
-    check_mode(mode)?;
     let id: SimulationId = input.id();
     let [assistant, tools, documents] =
         assistant_reads("(SELECT assistant_id FROM simulations WHERE workspace_id = :ws AND id = :id)", &id);
@@ -62,6 +61,7 @@ async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     let (Some(assistant), Some(row)) = (assistant_snapshot(&attached)?, simulation.first()) else {
         return Err(Error::not_found("simulation").into());
     };
+    check_mode(mode, &assistant)?;
     let snapshot = simulation_snapshot(row)?;
     let spends = snapshot.models(&assistant).any(|model| model != RULES_MODEL);
     Budget::read(Some(&budget))?.check(spends)?;

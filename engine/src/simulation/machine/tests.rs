@@ -232,6 +232,7 @@ fn setup(first_message: &str, kinds: &[&str]) -> SimulationSetup {
         evaluations: evaluations.collect(),
         seed: 1,
         limits: ConversationLimits { turns_max: 10, ..SimulationSetup::default_limits() },
+        voice: None,
     }
 }
 

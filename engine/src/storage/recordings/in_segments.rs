@@ -102,6 +102,17 @@ impl Recording {
     }
 }
 
+/// Gives up what an earlier attempt has written of a call that has not ended.
+pub(crate) fn abandon(workspace_id: &WorkspaceId, call_id: &CallId, now_ms: i64) -> Statement {
+    sql!(
+        "UPDATE recordings SET state = 'abandoned', due_at = :due_at, peaks = NULL
+         WHERE workspace_id = :workspace_id AND call_id = :call_id AND state = 'writing'",
+        workspace_id = workspace_id,
+        call_id = call_id,
+        due_at = now_ms + RECORDING_WRITE_MS_MAX
+    )
+}
+
 /// The recording of a call that has not ended: its `duration_ms` so far. No row without one.
 pub(crate) fn in_progress(workspace_id: &WorkspaceId, call_id: &CallId) -> Statement {
     sql!(
