@@ -175,7 +175,7 @@ fn the_recording_follows_the_transcript(provider: &'static str) {
 
 fn a_call_of_an_assistant_without_recordings_keeps_nothing(provider: &'static str) {
     let desk = Desk::new(provider);
-    desk.world.patch(&format!("/assistants/{}", desk.assistant.id), json!({"record": false})).ok();
+    desk.world.patch(format!("/assistants/{}", desk.assistant.id), json!({"record": false})).ok();
     let (call, _) = talk(&desk);
     assert_eq!(call["recording"], Value::Null);
     let id = call["id"].as_str().unwrap();

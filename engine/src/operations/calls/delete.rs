@@ -36,12 +36,11 @@ async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
             "The call is in progress. Hang it up or wait until its status is `ended`, then delete it.";
         return Err(Error::new(Code::CallInProgress, message).into());
     }
-    if let Some(recording) = rows.get(1).and_then(Rows::first) {
-        if let Err(error) =
+    if let Some(recording) = rows.get(1).and_then(Rows::first)
+        && let Err(error) =
             recordings::remove(&context.services, context.workspace_id()?, id, &recording).await?
-        {
-            context.incident = Some(format!("a recording's blob is left to the sweep: {error:?}"));
-        }
+    {
+        context.incident = Some(format!("a recording's blob is left to the sweep: {error:?}"));
     }
     Ok(Output::empty())
 }
