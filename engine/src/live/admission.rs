@@ -153,7 +153,7 @@ mod tests {
             let pool = SharedPool::new(memory_pool(MEMORY));
             let mut held = Vec::new();
             for greedy in 0..4 {
-                let greedy = WorkspaceId::from_stored(&format!("ws_greedy{greedy}"));
+                let greedy = WorkspaceId::from_stored(format!("ws_greedy{greedy}"));
                 let kept = Starter::Browser.kept_memory(MEMORY);
                 let take = || pool.take(&greedy, CONVERSATION_MEMORY_BYTES, kept);
                 held.extend(std::iter::from_fn(take));

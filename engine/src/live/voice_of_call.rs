@@ -19,7 +19,7 @@ pub(super) fn voice_of(speech: &SpeechCatalog, assistant: &AssistantSnapshot, ra
         interruption_words_min: usize::try_from(assistant.speech.interruption_words_min).unwrap_or(0),
         language: assistant.language.clone(),
     };
-    let ear = ear(speech, assistant, rate).unwrap_or_else(|| Ear::Tone(ToneDecoder::new(rate)));
+    let ear = ear(speech, assistant, rate).unwrap_or_else(|| Ear::Tone(Box::new(ToneDecoder::new(rate))));
     let mouth = mouth(speech, assistant).unwrap_or(Mouth::Tone);
     Voice::new(rate, ear, mouth, turn_taking, false)
 }

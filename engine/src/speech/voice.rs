@@ -22,7 +22,7 @@ const RESUME_MS: i64 = 1_500;
 /// How the person is understood.
 pub enum Ear {
     /// The tone code.
-    Tone(ToneDecoder),
+    Tone(Box<ToneDecoder>),
     /// Speech.
     Speech(Box<Listener>),
 }
@@ -141,7 +141,7 @@ impl Voice {
     /// The tone code in both directions.
     #[must_use]
     pub fn tone(rate: Rate, turn_taking: TurnTaking, is_recorded: bool) -> Self {
-        Self::new(rate, Ear::Tone(ToneDecoder::new(rate)), Mouth::Tone, turn_taking, is_recorded)
+        Self::new(rate, Ear::Tone(Box::new(ToneDecoder::new(rate))), Mouth::Tone, turn_taking, is_recorded)
     }
 
     /// Takes audio of the person.

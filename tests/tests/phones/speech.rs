@@ -14,7 +14,7 @@ fn desk(provider: &'static str, voice: &str) -> (Desk, String) {
     let term = format!("term {}", desk.number);
     let assistant =
         json!({"voice": voice, "transcriber": "fake/scribe", "keyterms": [term], "language": "en"});
-    desk.world.patch(&format!("/assistants/{}", desk.assistant.id), assistant).ok();
+    desk.world.patch(format!("/assistants/{}", desk.assistant.id), assistant).ok();
     (desk, term)
 }
 
