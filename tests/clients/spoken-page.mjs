@@ -153,6 +153,7 @@ const checks = {
       await page.until(`${text('speaking')} === 'speaking'`);
       await page.run(`document.getElementById('text').value = '${QUESTION}'; document.getElementById('say').requestSubmit()`);
       await page.until(`/open at ten/.test(${text('lines')}) && document.querySelector('li del') !== null`);
+      await page.until(`/answered after \\d+\\.\\d s/.test(${text('lines')})`);
       await page.until(`${text('speaking')} === 'speaking'`);
       await page.until(`${text('speaking')} === 'listening'`);
       await page.run(`document.getElementById('text').value = 'Please book an appointment at the practice'; document.getElementById('say').requestSubmit()`);

@@ -30,6 +30,8 @@
   let heardWords = "";
   // When the person's last words ended; an answer has its latency from there.
   let saidAt = 0;
+  // The line that answers what was typed; of a spoken turn, the service says how long it took.
+  let answer = null;
   const rows = new Map();
 
   const line = (kind, who, text) => {
@@ -123,7 +125,7 @@
         trace.voice(level);
         if (!live) return;
         // A pause within a sentence is not its end.
-        if (level > 0.01) { loudAt = performance.now(); at("speaking").textContent = "speaking"; }
+        if (level > 0.01) { loudAt = performance.now(); at("speaking").textContent = "speaking"; latency(answer); }
         else if (at("speaking").textContent === "speaking" && performance.now() - loudAt > 400) at("speaking").textContent = "listening";
         at("hearing").textContent = trace.caller() ? "speaking" : "listening";
       },
@@ -176,7 +178,7 @@
     assistant_text: (message) => {
       const row = line("assistant", "Assistant", message.text);
       rows.set(message.index, row);
-      if (voice) return;
+      if (voice) { answer = row; return; }
       if (!aloud) { latency(row); return; }
       mouth.say(message.index, message.text);
       // The person is talking over it already.
@@ -185,6 +187,7 @@
     user_text: (message) => { line("user", "You", message.text); at("speaking").textContent = "thinking"; },
     line_cut: (message) => { const row = rows.get(message.index); if (row) cutRow(row, message.heard); },
     turn: (message) => {
+      saidAt = 0;
       const row = [...rows.values()].pop();
       if (row) row.note("answered after " + (message.latency_ms / 1000).toFixed(1) + " s");
     },
@@ -264,7 +267,8 @@
     const text = at("text").value;
     if (!text.trim()) return;
     mouth.cut();
-    if (!voice) saidAt = performance.now();
+    saidAt = performance.now();
+    answer = null;
     said(text);
     at("text").value = "";
   });
