@@ -86,7 +86,7 @@ CREATE TABLE assistants (
   revision INTEGER NOT NULL,
   created_at INTEGER NOT NULL,
   updated_at INTEGER NOT NULL
-, transcriber TEXT NOT NULL DEFAULT '', language TEXT NOT NULL DEFAULT '', keyterms TEXT NOT NULL DEFAULT '[]', speech TEXT NOT NULL DEFAULT '{}') STRICT;
+, transcriber TEXT NOT NULL DEFAULT '', language TEXT NOT NULL DEFAULT '', keyterms TEXT NOT NULL DEFAULT '[]', speech TEXT NOT NULL DEFAULT '{}', record INTEGER NOT NULL DEFAULT 1) STRICT;
 CREATE TABLE batch_guard (
   ok INTEGER NOT NULL DEFAULT 1 CONSTRAINT stale CHECK (ok = 1),
   key_ok INTEGER NOT NULL DEFAULT 1 CONSTRAINT unknown_key CHECK (key_ok = 1),
@@ -348,7 +348,7 @@ CREATE TABLE scenarios (
   revision INTEGER NOT NULL,
   created_at INTEGER NOT NULL,
   updated_at INTEGER NOT NULL
-, judge_model TEXT) STRICT;
+, judge_model TEXT, conditions TEXT NOT NULL DEFAULT '{}') STRICT;
 CREATE TABLE search_erasures (
   workspace_id TEXT PRIMARY KEY REFERENCES workspaces (id),
   merging INTEGER NOT NULL
