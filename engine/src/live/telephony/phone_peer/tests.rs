@@ -32,7 +32,7 @@ fn a_line_is_spoken_once_its_marks_return() {
         assert!(peer.is_speaking());
         peer.handle(audio_ms, played(*mark));
     }
-    assert_eq!(events(&mut peer), [PeerEvent::Spoken]);
+    assert_eq!(events(&mut peer), [PeerEvent::LineBegan { at_ms: 0 }, PeerEvent::Spoken]);
     assert!(!peer.is_speaking());
     assert_eq!(peer.poll_timeout(), None);
 }
@@ -58,6 +58,8 @@ fn missing_marks_time_out() {
     outputs(&mut peer, 0);
     let late_ms = peer.poll_timeout().unwrap();
     assert_eq!(late_ms, PHONE_AHEAD_MS + PHONE_MARK_LATE_MS);
+    peer.handle(100, PhoneInput::Tick);
+    assert_eq!(events(&mut peer), [PeerEvent::LineBegan { at_ms: 0 }]);
     peer.handle(late_ms - 1, PhoneInput::Tick);
     assert_eq!(events(&mut peer), []);
     peer.handle(late_ms, PhoneInput::Tick);
