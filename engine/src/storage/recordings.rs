@@ -3,8 +3,8 @@
 //! The audio is a blob, its metadata a row (`0006_recordings.sql`). A blob is reachable only through a row in the state
 //! `ready`, so the row is written before the blob and outlives it: [`store`] writes the row (`writing`), the blob, the row
 //! (`ready`); deleting writes the row (`deleted`), then removes the blob; the sweep removes what a crash in between leaves
-//! behind. A telephone call is recorded while it runs, in segments (`in_segments`): a blob each, and what they contain in
-//! the row. No partial recording is served, and no blob stays for ever.
+//! behind. A telephone call is recorded while it runs, and a voice run when it is over, in segments (`in_segments`): a blob
+//! each, and what they contain in the row. No partial recording is served, and no blob stays for ever.
 mod in_segments;
 mod read;
 mod store;

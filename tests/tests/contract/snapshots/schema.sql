@@ -348,7 +348,7 @@ CREATE TABLE scenarios (
   revision INTEGER NOT NULL,
   created_at INTEGER NOT NULL,
   updated_at INTEGER NOT NULL
-, judge_model TEXT) STRICT;
+, judge_model TEXT, conditions TEXT NOT NULL DEFAULT '{}') STRICT;
 CREATE TABLE search_erasures (
   workspace_id TEXT PRIMARY KEY REFERENCES workspaces (id),
   merging INTEGER NOT NULL
