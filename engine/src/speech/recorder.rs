@@ -54,10 +54,11 @@ struct Gap {
 /// let mut recorder = Recorder::new(Rate::Khz8);
 /// recorder.begin(1_000, 5_000);
 /// recorder.hear(1_020, &[7; 160]);
-/// recorder.played(1_040, &[9; 160]);
-/// let end = recorder.finish(1_050).unwrap();
-/// assert_eq!(end.frames.len(), 400);
-/// assert_eq!((end.frames[0], end.frames[160], end.frames[320]), ([7, 0], [0, 9], [0, 0]));
+/// recorder.hear(1_040, &[7; 160]);
+/// recorder.played(1_020, &[9; 160]);
+/// let end = recorder.finish(1_040).unwrap();
+/// assert_eq!(end.frames.len(), 320);
+/// assert_eq!((end.frames[0], end.frames[319]), ([7, 9], [7, 0]));
 /// ```
 #[derive(Debug)]
 pub struct Recorder {
