@@ -182,7 +182,7 @@ impl VoiceLine {
             while let Some(mark) = carrier.played(now_ms) {
                 voice.played(now_ms, mark);
             }
-            if at_ms >= speech.begin_ms() && at_ms < heard_until_ms {
+            if at_ms >= speech.begins_ms() && at_ms < heard_until_ms {
                 voice.hear(now_ms, &self.line.carried(at_ms, speech.frame(at_ms)));
             }
             voice.tick(now_ms);
@@ -266,7 +266,7 @@ impl Speech {
         Self { pieces }
     }
 
-    fn begin_ms(&self) -> i64 {
+    fn begins_ms(&self) -> i64 {
         self.pieces.first().map_or(i64::MAX, |piece| piece.from_ms)
     }
 
