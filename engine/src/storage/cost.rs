@@ -25,7 +25,10 @@ pub struct Cost {
     pub tts_microusd: i64,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+#[allow(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference; the lint depends on the platform"
+)]
 const fn is_zero(microusd: &i64) -> bool {
     *microusd == 0
 }
