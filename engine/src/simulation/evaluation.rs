@@ -11,7 +11,7 @@ use crate::base::text::casefold;
 use crate::conversation::transcript::{TranscriptRole, TranscriptRow};
 use crate::models::{JudgeTurn, Verdict};
 
-/// The maximum length of [`Evaluation::includes`], in characters.
+/// The maximum length of `Evaluation::includes`, in characters.
 pub const EVALUATION_INCLUDES_CHARS_MAX: usize = 2_000;
 /// The maximum number of evaluations in a scenario.
 pub const EVALUATIONS_PER_SCENARIO_MAX: usize = 64;

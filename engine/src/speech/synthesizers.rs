@@ -1,7 +1,7 @@
 //! The voices of providers.
 //!
-//! Each file is one provider's protocol. Those over a WebSocket share [`streaming`], which knows about lines, deadlines and
-//! connections; the protocol itself is a [`streaming::Dialect`].
+//! Each file is one provider's protocol. Those over a WebSocket share `streaming`, which knows about lines, deadlines and
+//! connections; the protocol itself is a `streaming::Dialect`.
 use crate::base::setting::Secret;
 
 use super::audio::Rate;

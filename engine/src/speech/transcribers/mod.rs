@@ -60,7 +60,7 @@ impl TranscriberKind {
     }
 
     /// How long after the end of speech a final transcript is awaited: the 99th percentile as the field measured it. Flux
-    /// has no such figure, because it ends the turn itself: after [`flux::TURN_END_MS`] without speech at the latest.
+    /// has no such figure, because it ends the turn itself: after `flux::TURN_END_MS` without speech at the latest.
     #[must_use]
     pub const fn final_wait_ms(self) -> i64 {
         match self {
