@@ -128,13 +128,15 @@ impl Log {
         }
     }
 
-    /// Each call has three events, each with one id and one body, and there are no other events. Returns the number of
-    /// requests.
+    /// Each call has three events, and one more if it is recorded, each with one id and one body, and there are no other
+    /// events. Returns the number of requests.
     pub fn check_events(&self, webhook: &Receiver) -> usize {
         let kinds = ["call.started", "call.ended", "call.analyzed"];
-        let ids = self.calls().map(|call| text(&call["id"]));
-        let expected: BTreeSet<String> =
-            ids.flat_map(|id| kinds.map(|kind| format!("{kind} {id}"))).collect();
+        let of = |call: &Value, kind: &str| format!("{kind} {}", text(&call["id"]));
+        let mut expected: BTreeSet<String> =
+            self.calls().flat_map(|call| kinds.map(|kind| of(call, kind))).collect();
+        let recorded = self.calls().filter(|call| call["recording"].is_object());
+        expected.extend(recorded.map(|call| of(call, "recording.ready")));
         let deadline = Instant::now() + TIMEOUT;
         loop {
             let mut told: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
