@@ -3,6 +3,7 @@ use super::conditions::telephone;
 use super::voice_line::{RATE, SILENCE, Utterance, VoiceLine, frame_of};
 use crate::conversation::Party;
 use crate::speech::audio::FRAME_MS;
+use crate::speech::player::HeardFrame;
 use crate::speech::recorder::{Recorder, Segment};
 use crate::speech::tone::ToneEncoder;
 
@@ -49,7 +50,9 @@ impl Iterator for Soundtrack<'_> {
                 self.recorder.hear(self.now_ms, &SILENCE);
             }
             if let Some(frame) = self.assistant.frame(at_ms) {
-                self.recorder.played(self.now_ms, &telephone(frame));
+                let samples = telephone(frame);
+                let until_ms = self.now_ms;
+                self.recorder.played(&HeardFrame { until_ms, is_joined: false, samples });
             }
         }
         self.recorder.finish(self.ends_ms)

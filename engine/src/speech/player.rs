@@ -36,8 +36,24 @@ pub struct LineProgress {
 pub struct HeardFrame {
     /// When its playback ended, by the clock and the marks.
     pub until_ms: i64,
+    /// Whether earlier audio was still waiting at the line when it was sent, so that the line played both without a gap.
+    pub is_joined: bool,
     /// Its samples.
     pub samples: Vec<i16>,
+}
+
+/// Audio that was not heard yet.
+#[derive(Debug)]
+struct Frame {
+    samples: Vec<i16>,
+    /// As in [`HeardFrame`]; decided when it is sent.
+    is_joined: bool,
+}
+
+impl Frame {
+    const fn new(samples: Vec<i16>) -> Self {
+        Self { samples, is_joined: false }
+    }
 }
 
 /// A line whose playback is not over. Its frames are counted from the first frame ever queued.
@@ -55,7 +71,7 @@ pub struct Player {
     rate: Rate,
     lines: VecDeque<Line>,
     /// The audio that was not heard yet, in frames; the first `sent` of them were sent.
-    unheard: VecDeque<Vec<i16>>,
+    unheard: VecDeque<Frame>,
     sent: usize,
     /// The number of frames before `unheard`.
     heard: i64,
@@ -127,7 +143,8 @@ impl Player {
         self.partial.extend_from_slice(samples);
         let whole = self.partial.len() - self.partial.len() % self.rate.frame_samples();
         let frames = self.partial.drain(..whole).collect::<Vec<_>>();
-        self.unheard.extend(frames.chunks_exact(self.rate.frame_samples()).map(<[i16]>::to_vec));
+        let frames = frames.chunks_exact(self.rate.frame_samples());
+        self.unheard.extend(frames.map(|samples| Frame::new(samples.to_vec())));
         self.extend_last_line();
     }
 
@@ -139,7 +156,7 @@ impl Player {
         if !self.partial.is_empty() {
             let mut frame = std::mem::take(&mut self.partial);
             frame.resize(self.rate.frame_samples(), 0);
-            self.unheard.push_back(frame);
+            self.unheard.push_back(Frame::new(frame));
             self.extend_last_line();
         }
     }
@@ -245,11 +262,13 @@ impl Player {
             self.send_at_ms = Some(now_ms + PHONE_MARK_MS / 2);
             return None;
         }
-        let frame = self.unheard.get(self.sent)?.clone();
+        let frame = self.unheard.get_mut(self.sent)?;
+        frame.is_joined = ahead_ms > 0;
+        let samples = frame.samples.clone();
         self.sent += 1;
         self.unmarked_ms += FRAME_MS;
         self.progress_at_ms = now_ms;
-        Some(PlayerOutput::Audio(frame))
+        Some(PlayerOutput::Audio(samples))
     }
 
     /// When [`tick`](Self::tick) and [`poll_output`](Self::poll_output) are due.
@@ -306,8 +325,9 @@ impl Player {
             self.sent = self.sent.saturating_sub(1);
             if self.is_recorded {
                 let played_ms = self.heard_at_ms + (self.heard - self.heard_frames_then) * FRAME_MS;
-                self.recorded
-                    .push_back(HeardFrame { until_ms: now_ms - (over_ms - played_ms), samples: frame });
+                let until_ms = now_ms - (over_ms - played_ms);
+                let Frame { samples, is_joined } = frame;
+                self.recorded.push_back(HeardFrame { until_ms, is_joined, samples });
             }
         }
     }

@@ -2,6 +2,7 @@
 //!
 //! The rate is the line's: nothing is gained by another one, and no audio is converted.
 use super::audio::Rate;
+use super::player::HeardFrame;
 
 /// Bytes of a frame: one sample of each channel.
 pub const FRAME_BYTES: u64 = 4;
@@ -16,6 +17,9 @@ const EARLY_MS: i64 = 100;
 const FADE_MS: i64 = 40;
 /// The same for what was played: its times come from the clock, corrected by marks.
 const PLAYED_JITTER_MS: i64 = 40;
+/// The same for audio that the line had already when its predecessor ended. It was played without a gap; only its mark
+/// came late.
+const JOINED_JITTER_MS: i64 = 250;
 /// Audio further ahead of the last cut is not kept, so that memory is bounded.
 const BUFFERED_MS_MAX: i64 = 60_000;
 
@@ -49,13 +53,14 @@ struct Gap {
 ///
 /// ```
 /// use sidetone_engine::speech::audio::Rate;
+/// use sidetone_engine::speech::player::HeardFrame;
 /// use sidetone_engine::speech::recorder::Recorder;
 ///
 /// let mut recorder = Recorder::new(Rate::Khz8);
 /// recorder.begin(1_000, 5_000);
 /// recorder.hear(1_020, &[7; 160]);
 /// recorder.hear(1_040, &[7; 160]);
-/// recorder.played(1_020, &[9; 160]);
+/// recorder.played(&HeardFrame { until_ms: 1_020, is_joined: false, samples: vec![9; 160] });
 /// let end = recorder.finish(1_040).unwrap();
 /// assert_eq!(end.frames.len(), 320);
 /// assert_eq!((end.frames[0], end.frames[319]), ([7, 9], [7, 0]));
@@ -117,12 +122,13 @@ impl Recorder {
         self.close_gap(end);
     }
 
-    /// Takes audio that was played until `until_ms`, in order.
-    pub fn played(&mut self, until_ms: i64, samples: &[i16]) {
-        let Some(end) = self.place(until_ms) else { return };
+    /// Takes audio that was played, in order.
+    pub fn played(&mut self, frame: &HeardFrame) {
+        let HeardFrame { until_ms, is_joined, samples } = frame;
+        let Some(end) = self.place(*until_ms) else { return };
         let start = end - samples.len() as i64;
         let late = start - self.assistant.len() as i64;
-        if late > self.samples(PLAYED_JITTER_MS) {
+        if late > self.samples(if *is_joined { JOINED_JITTER_MS } else { PLAYED_JITTER_MS }) {
             self.assistant.resize(usize::try_from(start).unwrap_or(0), 0);
         }
         let skipped = if self.assistant.is_empty() { usize::try_from(-start).unwrap_or(0) } else { 0 };

@@ -212,7 +212,7 @@ impl PhonePeer {
         let recorder = self.recorder.as_mut()?;
         let heard_ms = self.ended_at_ms.map_or(now_ms, |ended_at_ms| ended_at_ms.min(now_ms));
         for frame in self.voice.take_heard(heard_ms) {
-            recorder.played(frame.until_ms, &frame.samples);
+            recorder.played(&frame);
         }
         if is_over { recorder.finish(heard_ms) } else { recorder.take_segment(now_ms) }
     }

@@ -37,6 +37,21 @@ fn a_line_is_over_when_its_last_mark_returns() {
 }
 
 #[test]
+fn audio_that_waits_at_the_line_is_played_without_a_gap() {
+    let mut player = spoken(1_400);
+    let mark = flush(&mut player, 0).unwrap();
+    // The mark after the first second is late.
+    player.played(1_200, 1);
+    player.played(1_600, mark);
+    player.begin_line(2);
+    player.add_audio(2, &[1; FRAME]);
+    flush(&mut player, 1_640);
+    let heard: Vec<_> = player.take_heard(1_660).collect();
+    let joined: Vec<_> = heard.iter().map(|frame| frame.is_joined).collect();
+    assert_eq!(joined, [vec![false], vec![true; 69], vec![false]].concat());
+}
+
+#[test]
 fn a_paused_line_goes_on_where_it_stopped() {
     let mut player = spoken(1_000);
     flush(&mut player, 0);

@@ -11,6 +11,10 @@ fn begun() -> Recorder {
     recorder
 }
 
+fn played(recorder: &mut Recorder, until_ms: i64, samples: &[i16]) {
+    recorder.played(&HeardFrame { until_ms, is_joined: false, samples: samples.to_vec() });
+}
+
 /// The recording of what is left, in one piece.
 fn rest(recorder: &mut Recorder, ended_at_ms: i64) -> Vec<[i16; 2]> {
     std::iter::from_fn(|| recorder.finish(ended_at_ms)).flat_map(|segment| segment.frames).collect()
@@ -58,9 +62,9 @@ fn jitter_leaves_no_holes() {
 fn an_interruption_leaves_silence_until_the_next_line() {
     let mut recorder = begun();
     for n in 1..=10 {
-        recorder.played(1_000 + n * 20, &[5; FRAME]);
+        played(&mut recorder, 1_000 + n * 20, &[5; FRAME]);
     }
-    recorder.played(3_020, &[6; FRAME]);
+    played(&mut recorder, 3_020, &[6; FRAME]);
     let frames = rest(&mut recorder, 4_000);
     let of = |ms: usize| frames[ms * 8][1];
     assert_eq!([of(999), of(1_000), of(1_199), of(1_200), of(2_999), of(3_000)], [0, 5, 5, 0, 0, 6]);
@@ -68,11 +72,23 @@ fn an_interruption_leaves_silence_until_the_next_line() {
 }
 
 #[test]
+fn a_late_mark_makes_no_hole_in_a_line() {
+    let mut recorder = begun();
+    for n in 1..=10 {
+        let late_ms = if n > 5 { 200 } else { 0 };
+        let samples = vec![5; FRAME];
+        recorder.played(&HeardFrame { until_ms: n * 20 + late_ms, is_joined: n > 1, samples });
+    }
+    let frames = rest(&mut recorder, 400);
+    assert!(frames.iter().enumerate().all(|(n, frame)| frame[1] == if n < 1_600 { 5 } else { 0 }));
+}
+
+#[test]
 fn a_segment_is_cut_when_nothing_more_can_come() {
     let mut recorder = begun();
     recorder.hear(20, &[1; FRAME]);
     assert_eq!(recorder.take_segment(SEGMENT_MS + LATE_MS - 1), None);
-    recorder.played(SEGMENT_MS + 10, &[3; FRAME]);
+    played(&mut recorder, SEGMENT_MS + 10, &[3; FRAME]);
     let segment = recorder.take_segment(SEGMENT_MS + LATE_MS).unwrap();
     assert_eq!(segment.frames.len() as i64, SEGMENT_MS * 8);
     assert_eq!(segment.frames.last(), Some(&[0, 3]));
@@ -93,7 +109,7 @@ proptest! {
             now_ms += pause_ms;
             match kind {
                 0 => recorder.hear(now_ms, &vec![1; length]),
-                1 => recorder.played(now_ms, &vec![2; length]),
+                1 => played(&mut recorder, now_ms, &vec![2; length]),
                 _ => {
                     while let Some(segment) = recorder.take_segment(now_ms) {
                         prop_assert_eq!(segment.frames.len() as i64, SEGMENT_MS * 8);
