@@ -1,5 +1,6 @@
 //! Reading connections. A point read takes microseconds and runs where it is asked for: passing it to another thread would
-//! take longer. A read that can be long runs on a thread of its own, has a deadline, and waits for its turn.
+//! take longer. A read that can be long runs on a thread of its own with a low priority, has a deadline, and waits for its
+//! turn.
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -17,6 +18,10 @@ const IDLE_READERS_MAX: usize = 16;
 /// Long reads at once. The system shares the cores among them, so that a quick search of one workspace does not wait
 /// until the slow ones of others are over; one workspace leaves a core to everybody else.
 const TURNS_PER_CORE: usize = 4;
+
+/// How much the threads of long reads give way to others: the most that there is (`nice(2)`).
+#[cfg(target_os = "linux")]
+const LONG_READ_NICENESS: i32 = 19;
 
 /// The connections.
 #[derive(Clone)]
@@ -49,6 +54,9 @@ impl Readers {
     }
 
     /// Reads on another thread, when it is this asker's turn.
+    ///
+    /// The thread is a new one: a thread that gave up its priority cannot get it back, and starting one takes much less
+    /// time than such a read.
     pub async fn read_long(&self, asker: String, batch: Vec<Statement>) -> Result<Vec<Rows>, DatabaseError> {
         let until = tokio::time::Instant::now() + self.deadline;
         let waiting = self.turns.take(&asker);
@@ -61,17 +69,21 @@ impl Readers {
         // Also interrupts a read that nobody waits for any more.
         let interrupt = Interrupt(Arc::new(Mutex::new(Some(session.interrupt_handle()))));
         let (readers, running) = (self.clone(), interrupt.0.clone());
-        let reading = tokio::task::spawn_blocking(move || {
+        let (done, reading) = tokio::sync::oneshot::channel();
+        let thread = std::thread::Builder::new().name("long read".to_owned()).spawn(move || {
+            lower_priority();
             let rows = connection::read(&session, &batch);
             // From here on the connection belongs to the next read.
             lock(&running).take();
             readers.keep(session);
             drop(turn);
-            rows
+            // An error: nobody waits any more.
+            let _ = done.send(rows);
         });
+        thread.map_err(|error| DatabaseError::Unavailable(error.to_string()))?;
         match tokio::time::timeout_at(until, reading).await {
             Ok(Ok(rows)) => rows,
-            Ok(Err(error)) => Err(DatabaseError::Unavailable(error.to_string())),
+            Ok(Err(_)) => Err(DatabaseError::Unavailable("the reading thread has ended".to_owned())),
             Err(_) => Err(DatabaseError::TooLong),
         }
     }
@@ -88,6 +100,15 @@ impl Readers {
         if idle.len() < IDLE_READERS_MAX && session.is_autocommit() {
             idle.push(session);
         }
+    }
+}
+
+/// Lets everything else go first: whoever waits for a core does not wait for a search. Elsewhere than on Linux this would
+/// be the priority of the whole process.
+fn lower_priority() {
+    #[cfg(target_os = "linux")]
+    if let Err(error) = rustix::process::nice(LONG_READ_NICENESS) {
+        tracing::debug!(%error, "a long read keeps its priority");
     }
 }
 

@@ -172,7 +172,7 @@ fn the_recording_follows_the_transcript(provider: &'static str) {
         // That somebody speaks is noticed after some sounds. On a busy machine, frames arrive so late that they are recorded
         // late, too, so the sound is less alike.
         let late_ms = time(row, "start_ms") - found_ms;
-        assert!(alike > 0.4 && (-50..=150).contains(&late_ms), "{found_ms}, {alike}: {row}");
+        assert!(alike > 0.4 && (-100..=150).contains(&late_ms), "{found_ms}, {alike}: {row}");
     }
 }
 
