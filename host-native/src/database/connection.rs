@@ -60,6 +60,19 @@ impl Session {
         self.connection.get_interrupt_handle()
     }
 
+    /// Calls this after so many instructions of a statement, again and again; `None` ends it.
+    pub fn each_steps(&mut self, steps: i32, call: Option<Box<dyn FnMut() + Send>>) {
+        let handler = call.map(|mut call| {
+            move || {
+                call();
+                false
+            }
+        });
+        if let Err(error) = self.connection.progress_handler(steps, handler) {
+            tracing::debug!(%error, "no progress is reported");
+        }
+    }
+
     /// Whether no transaction is open.
     pub fn is_autocommit(&self) -> bool {
         self.connection.is_autocommit()

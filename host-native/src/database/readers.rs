@@ -1,6 +1,6 @@
 //! Reading connections. A point read takes microseconds and runs where it is asked for: passing it to another thread would
-//! take longer. A read that can be long runs on a thread of its own with a low priority, has a deadline, and waits for its
-//! turn.
+//! take longer. A read that can be long runs on a thread of its own, has a deadline, and waits for its turn. When it proves
+//! long, its thread gives way to everything else.
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -19,9 +19,13 @@ const IDLE_READERS_MAX: usize = 16;
 /// until the slow ones of others are over; one workspace leaves a core to everybody else.
 const TURNS_PER_CORE: usize = 4;
 
-/// How much the threads of long reads give way to others: the most that there is (`nice(2)`).
+/// A read is long after this time.
+const LONG_MS: u64 = 2;
+/// Instructions of SQLite between two looks at the time: some hundredths of a millisecond.
+const STEPS: i32 = 1_000;
+/// Of a thread (`nice(2)`).
 #[cfg(target_os = "linux")]
-const LONG_READ_NICENESS: i32 = 19;
+const LOWEST_PRIORITY: i32 = 19;
 
 /// The connections.
 #[derive(Clone)]
@@ -65,14 +69,15 @@ impl Readers {
             Ok(None) => return Err(DatabaseError::TooManyWait),
             Err(_) => return Err(DatabaseError::TooLong),
         };
-        let session = self.session()?;
+        let mut session = self.session()?;
         // Also interrupts a read that nobody waits for any more.
         let interrupt = Interrupt(Arc::new(Mutex::new(Some(session.interrupt_handle()))));
         let (readers, running) = (self.clone(), interrupt.0.clone());
         let (done, reading) = tokio::sync::oneshot::channel();
         let thread = std::thread::Builder::new().name("long read".to_owned()).spawn(move || {
-            lower_priority();
+            give_way_after(LONG_MS, &mut session);
             let rows = connection::read(&session, &batch);
+            session.each_steps(STEPS, None);
             // From here on the connection belongs to the next read.
             lock(&running).take();
             readers.keep(session);
@@ -103,14 +108,27 @@ impl Readers {
     }
 }
 
-/// Lets everything else go first: whoever waits for a core does not wait for a search. Elsewhere than on Linux this would
-/// be the priority of the whole process.
-fn lower_priority() {
-    #[cfg(target_os = "linux")]
-    if let Err(error) = rustix::process::nice(LONG_READ_NICENESS) {
-        tracing::debug!(%error, "a long read keeps its priority");
-    }
+/// Gives this thread the lowest priority once it has read for so long: nobody's request, and no quick search, waits for a
+/// core that a long search has. Elsewhere than on Linux it would be the priority of the whole process.
+#[cfg(target_os = "linux")]
+fn give_way_after(ms: u64, session: &mut Session) {
+    let started = std::time::Instant::now();
+    let mut gave_way = false;
+    session.each_steps(
+        STEPS,
+        Some(Box::new(move || {
+            if !gave_way && started.elapsed() >= Duration::from_millis(ms) {
+                gave_way = true;
+                if let Err(error) = rustix::process::nice(LOWEST_PRIORITY) {
+                    tracing::debug!(%error, "a long read keeps its priority");
+                }
+            }
+        })),
+    );
 }
+
+#[cfg(not(target_os = "linux"))]
+fn give_way_after(_: u64, _: &mut Session) {}
 
 /// Interrupts a read when it is dropped, unless the read has ended.
 struct Interrupt(Arc<Mutex<Option<InterruptHandle>>>);
