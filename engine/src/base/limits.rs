@@ -116,7 +116,7 @@ pub const CONVERSATION_MEMORY_BYTES: u64 = 300 * 1024;
 /// while it is read, what it is read from.
 pub const ASSISTANT_MEMORY_PER_BYTE: u64 = 4;
 /// Memory of what the rule model finds knowledge with, for each byte of it.
-pub const KNOWLEDGE_INDEX_MEMORY_PER_BYTE: u64 = 36;
+pub const KNOWLEDGE_INDEX_MEMORY_PER_BYTE: u64 = 48;
 /// Memory of what the rule model finds a tool with.
 pub const TOOL_INDEX_MEMORY_BYTES: u64 = 16 * 1024;
 /// Memory of a simulation, for each byte of its stored text: the text, as its simulation takes it, the caller's lines, and
