@@ -1,0 +1,197 @@
+//! A hundred people who talk with assistants on the telephone at once, over all carriers.
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use sidetone_engine::speech::audio::Rate;
+use sidetone_engine::speech::speech_like::speech_like;
+use sidetone_engine::speech::voice_activity::SPEECH_BEGINS_MS;
+use sidetone_tests::compare::cpu_s;
+use sidetone_tests::fakes::carrier::{Carriers, Phone};
+use sidetone_tests::process::{Folder, Server, bootstrap_key};
+
+use super::callbacks;
+use super::speech_stand_in::{CHAR_MS, Exchange, Service, StandIn, answer, term, turn};
+
+/// Calls at once.
+pub const CALLS: usize = 100;
+/// Turns of each call that are measured; one more is interrupted.
+pub const TURNS: usize = 5;
+/// From the beginning of one turn to that of the next.
+const TURN_MS: u64 = 8_000;
+/// How long a caller speaks.
+const SAID_MS: i64 = 1_200;
+/// How long a caller listens before the interruption.
+const BEFORE_INTERRUPTION_MS: u64 = 2_000;
+const GREETING: &str = "Hello.";
+
+/// What was measured.
+pub struct Measured {
+    /// Our share of each turn: from the transcriber's answer to the first audio on the line, without model and voice.
+    pub shares: Vec<Duration>,
+    /// By how much the playback of each answer was longer than its audio.
+    pub gaps: Vec<Duration>,
+    /// From the first sound of an interruption to the carrier's order to discard, without the time that the sound must
+    /// last to count as speech.
+    pub interruptions: Vec<Duration>,
+    pub cpu_s_per_call_minute: f64,
+    pub memory_kb_per_call: u64,
+    pub errors: Vec<String>,
+}
+
+struct Scene {
+    server: Server,
+    key: String,
+    stand_in: StandIn,
+    /// One assistant for each call.
+    assistants: Vec<String>,
+    /// One number for each carrier.
+    numbers: Vec<String>,
+    began: Instant,
+}
+
+/// One caller's part.
+#[derive(Default)]
+struct Heard {
+    shares: Vec<Duration>,
+    gaps: Vec<Duration>,
+    interruption: Option<Duration>,
+}
+
+/// Runs it.
+pub fn measure() -> Measured {
+    let (folder, key) = (Folder::new(), bootstrap_key(3));
+    let stand_in = StandIn::start();
+    let providers = json!({"local": {"base_url": format!("http://{}/v1", stand_in.address)}}).to_string();
+    let mut settings = callbacks::settings();
+    settings.extend([("SIDETONE_BOOTSTRAP_KEYS", key.clone()), ("SIDETONE_PROVIDERS", providers)]);
+    let settings: Vec<(&str, &str)> = settings.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    let server = Server::start(&folder.path().join("data"), &settings);
+    Carriers::shared().serve(server.address());
+    let mut client = server.connect(&key);
+    let (_, numbers) = callbacks::desk(&mut client, CALLS);
+    let assistants = (0..CALLS).map(|call| {
+        let assistant = json!({"name": "Front desk", "instructions": "Be kind.", "first_message": GREETING,
+            "model": "local/echo", "voice": "local/alto", "transcriber": "local/scribe", "keyterms": [term(call)],
+            "speech": {"think_early": false}});
+        let made = client.expect(201, "POST", "/assistants", Some(&assistant));
+        made["id"].as_str().expect("an id").to_owned()
+    });
+    let assistants = assistants.collect();
+    let scene = Arc::new(Scene { server, key, stand_in, assistants, numbers, began: Instant::now() });
+    run(&scene)
+}
+
+fn run(scene: &Arc<Scene>) -> Measured {
+    let pid = scene.server.pid();
+    let (cpu, memory) = (cpu_s(pid), memory_kb(pid));
+    let callers: Vec<_> = (0..CALLS)
+        .map(|call| {
+            let scene = scene.clone();
+            std::thread::spawn(move || scene.call(call))
+        })
+        .collect();
+    // All have begun, none has ended.
+    std::thread::sleep(Duration::from_millis(TURN_MS * 3));
+    let memory_kb_per_call = memory_kb(pid).saturating_sub(memory) / CALLS as u64;
+    let mut measured = Measured {
+        shares: Vec::new(),
+        gaps: Vec::new(),
+        interruptions: Vec::new(),
+        cpu_s_per_call_minute: 0.0,
+        memory_kb_per_call,
+        errors: Vec::new(),
+    };
+    for (call, caller) in callers.into_iter().enumerate() {
+        match caller.join() {
+            Ok(heard) => {
+                measured.shares.extend(heard.shares);
+                measured.gaps.extend(heard.gaps);
+                measured.interruptions.extend(heard.interruption);
+            }
+            Err(_) => measured.errors.push(format!("call {call} failed")),
+        }
+    }
+    let minutes = CALLS as f64 * (TURNS + 1) as f64 * TURN_MS as f64 / 60_000.0;
+    measured.cpu_s_per_call_minute = (cpu_s(pid) - cpu) / minutes;
+    measured
+}
+
+impl Scene {
+    /// One conversation. The callers begin one after the other within a turn's time.
+    fn call(&self, call: usize) -> Heard {
+        let start = Duration::from_millis(TURN_MS * call as u64 / CALLS as u64);
+        wait_until(self.began + start);
+        let (carrier, _) = &callbacks::wires()[call % 4];
+        let to = format!("+4477{call:06}7");
+        let body = json!({"assistant_id": self.assistants[call], "to": to, "from": self.numbers[call % 4]});
+        self.server.connect(&self.key).expect(201, "POST", "/calls/outbound", Some(&body));
+        let mut phone = carrier.rings(&to);
+        phone.ring();
+        phone.answer();
+        let rate = if phone.rate_hz() == 16_000 { Rate::Khz16 } else { Rate::Khz8 };
+        let mut until = samples(&phone, GREETING.chars().count() as i64 * CHAR_MS);
+        phone.hear_until("the greeting", |heard| (heard.len() >= until).then_some(()));
+        let mut result = Heard::default();
+        for nth in 0..TURNS {
+            wait_until(self.began + start + Duration::from_millis(TURN_MS * (nth as u64 + 1)));
+            phone.say(&speech_like(SAID_MS, rate, 120.0));
+            let first = phone.hear_until("an answer", |heard| (heard.len() > until).then(Instant::now));
+            let name = turn(call, nth);
+            let length = answer(&name, false).chars().count() as i64 * CHAR_MS;
+            until += samples(&phone, length);
+            let last =
+                phone.hear_until("the answer's end", |heard| (heard.len() >= until).then(Instant::now));
+            let length = Duration::from_millis(length.unsigned_abs());
+            result.gaps.push((last - first).saturating_sub(length));
+            let exchange = |service| self.stand_in.exchange(&name, service).expect("it was asked");
+            let [transcriber, model, voice] =
+                [Service::Transcriber, Service::Model, Service::Voice].map(exchange);
+            result
+                .shares
+                .push(since(model.asked, transcriber) + since(voice.asked, model) + since(first, voice));
+        }
+        wait_until(self.began + start + Duration::from_millis(TURN_MS * (TURNS as u64 + 1)));
+        phone.say(&speech_like(SAID_MS, rate, 120.0));
+        phone.hear_until("the long answer", |heard| (heard.len() > until).then_some(()));
+        std::thread::sleep(Duration::from_millis(BEFORE_INTERRUPTION_MS));
+        result.interruption = Some(interrupt(&phone, rate));
+        phone.hang_up();
+        result
+    }
+}
+
+/// Speaks over the assistant until it is silent.
+fn interrupt(phone: &Phone, rate: Rate) -> Duration {
+    let began = Instant::now();
+    std::thread::scope(|scope| {
+        scope.spawn(|| phone.say(&speech_like(SAID_MS, rate, 120.0)));
+        loop {
+            if !phone.cleared().is_empty() {
+                return began
+                    .elapsed()
+                    .saturating_sub(Duration::from_millis(SPEECH_BEGINS_MS.unsigned_abs()));
+            }
+            assert!(began.elapsed() < Duration::from_secs(5), "the assistant speaks on");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    })
+}
+
+fn since(later: Instant, exchange: Exchange) -> Duration {
+    later.saturating_duration_since(exchange.answered)
+}
+
+fn samples(phone: &Phone, ms: i64) -> usize {
+    usize::try_from(ms).unwrap_or_default() * phone.rate_hz() as usize / 1_000
+}
+
+fn wait_until(time: Instant) {
+    std::thread::sleep(time.saturating_duration_since(Instant::now()));
+}
+
+fn memory_kb(pid: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("Linux");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("a line with it");
+    line.trim().trim_end_matches("kB").trim().parse().expect("a number")
+}
