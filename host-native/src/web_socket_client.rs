@@ -20,6 +20,10 @@ use tokio_tungstenite::tungstenite::handshake::client::generate_key;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 
+/// Bytes of a read. The library clears a buffer of this size before each read and keeps it for each connection; most
+/// messages with audio have a few hundred bytes.
+pub const READ_BYTES: usize = 4 * 1024;
+
 type Stream = WebSocketStream<Upgraded>;
 
 /// Opens WebSockets.
@@ -55,7 +59,8 @@ impl WebSocketClient {
         let stream = response.upgrade().await.map_err(|error| broken(&error))?;
         let config = WebSocketConfig::default()
             .max_message_size(Some(CLIENT_MESSAGE_BYTES_MAX))
-            .max_frame_size(Some(CLIENT_MESSAGE_BYTES_MAX));
+            .max_frame_size(Some(CLIENT_MESSAGE_BYTES_MAX))
+            .read_buffer_size(READ_BYTES);
         let (sink, received) =
             WebSocketStream::from_raw_socket(stream, Role::Client, Some(config)).await.split();
         let received = stream::unfold(Some(received), async |received| {

@@ -27,8 +27,10 @@ const LARGE_CALLS: usize = 1_000_000;
 const TURNS: usize = 25;
 /// The allowed ratio for a hundred times the calls.
 const RATIO_MAX: f64 = 3.0;
-/// The allowed ratio of a search beside the large log.
+/// The allowed ratio of a search beside the large log, and a margin: finding a word in a larger index takes some tenths of
+/// a millisecond, which is most of a search that finds nothing.
 const NEIGHBOUR_RATIO_MAX: f64 = 2.0;
+const NEIGHBOUR_MARGIN_US: f64 = 500.0;
 /// Calls written to measure the write rate.
 const INGESTED_CALLS: usize = 10_000;
 
@@ -105,11 +107,12 @@ fn searches(large: &CallLog, missed: &mut Vec<String>) {
             let (alone_us, beside_us) = (quartile(alone_us), quartile(beside_us));
             let title = format!("search for `{search}` among {calls} calls");
             let ratio = beside_us / alone_us;
-            let verdict = if ratio <= NEIGHBOUR_RATIO_MAX { "holds" } else { "MISSED" };
+            let holds = beside_us <= alone_us * NEIGHBOUR_RATIO_MAX + NEIGHBOUR_MARGIN_US;
+            let verdict = if holds { "holds" } else { "MISSED" };
             println!(
                 "{title:<64} {alone_us:>10.0} {beside_us:>10.0} {ratio:>7.2}  <= {NEIGHBOUR_RATIO_MAX} {verdict} (us)"
             );
-            if ratio > NEIGHBOUR_RATIO_MAX {
+            if !holds {
                 missed.push(title);
             }
         }

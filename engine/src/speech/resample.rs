@@ -10,8 +10,9 @@ const RATES_HZ: std::ops::RangeInclusive<u32> = 4_000..=192_000;
 const PLACES_MAX: u32 = 640;
 /// Length of the low-pass filter in samples of the lower rate. 64 pass a telephone's 3,400 Hz at 8 kHz.
 const FILTER_SAMPLES: usize = 64;
-/// Input is filtered in blocks of this many samples; what is left waits for the next [`Resampler::push`].
-const BLOCK_SAMPLES: usize = 16;
+/// Input is filtered in blocks of this many samples; what is left waits for the next [`Resampler::push`]. A block costs more
+/// than its samples, and is a delay: 5 ms at 8 kHz.
+const BLOCK_SAMPLES: usize = 40;
 
 /// Converts a stream of samples from one rate to another.
 ///

@@ -27,6 +27,8 @@ const FLOOR_FRAMES: usize = 125;
 pub const SPEECH_BEGINS_MS: i64 = 64;
 /// This much silence ends speech; a pause between words does not.
 pub const SPEECH_ENDS_MS: i64 = 250;
+/// The detector's score depends on about this many frames before.
+const CONTEXT_FRAMES: usize = 8;
 /// After this much silence the detector has forgotten what was before.
 const FORGETS_MS: i64 = 1_000;
 
@@ -72,6 +74,9 @@ pub struct VoiceActivity {
     position: u64,
     /// The energy of the last [`FLOOR_FRAMES`].
     energies: VecDeque<u64>,
+    /// The last frames at the floor that the detector has not heard: most of a conversation is one side's silence, and
+    /// scores of silence are not needed.
+    unheard: VecDeque<[i16; FRAME_SAMPLES]>,
     /// The speech or the beginning of it, if there is any.
     voice: Option<Voice>,
 }
@@ -98,6 +103,7 @@ impl VoiceActivity {
             waiting: Vec::new(),
             position: 0,
             energies: VecDeque::with_capacity(FLOOR_FRAMES),
+            unheard: VecDeque::new(),
             voice: None,
         }
     }
@@ -108,13 +114,12 @@ impl VoiceActivity {
         self.waiting.extend(resampled);
         let mut events = Vec::new();
         let waiting = std::mem::take(&mut self.waiting);
-        let mut frames = waiting.chunks_exact(FRAME_SAMPLES);
-        for frame in &mut frames {
-            let score = self.detector.predict_i16(frame);
-            let score = if self.is_above_floor(frame) { score } else { 0.0 };
+        let (frames, rest) = waiting.as_chunks::<FRAME_SAMPLES>();
+        for frame in frames {
+            let score = self.score(frame);
             events.extend(self.frame(score));
         }
-        self.waiting = frames.remainder().to_vec();
+        self.waiting = rest.to_vec();
         events
     }
 
@@ -143,6 +148,21 @@ impl VoiceActivity {
     #[must_use]
     pub fn voiced_until(&self) -> Option<u64> {
         self.voice.filter(|voice| voice.is_speech).map(|voice| self.in_input(voice.until))
+    }
+
+    /// How much a frame sounds like voice.
+    fn score(&mut self, frame: &[i16; FRAME_SAMPLES]) -> f32 {
+        if self.is_above_floor(frame) {
+            for earlier in self.unheard.drain(..) {
+                self.detector.predict_i16(&earlier);
+            }
+            return self.detector.predict_i16(frame);
+        }
+        if self.unheard.len() == CONTEXT_FRAMES {
+            self.unheard.pop_front();
+        }
+        self.unheard.push_back(*frame);
+        0.0
     }
 
     /// Whether a frame is louder than the quietest of the last ones.

@@ -24,6 +24,7 @@ use super::connections::Connection;
 use super::request::{ResponseBody, send};
 use super::{Host, panic_message, stopped};
 use crate::system::SystemClock;
+use crate::web_socket_client::READ_BYTES;
 
 /// A message up to this size is read even if the engine rejects it, so that the socket closes with a close frame. A
 /// larger one breaks the connection.
@@ -99,6 +100,7 @@ async fn converse(
     let config = WebSocketConfig::default()
         .max_message_size(Some(MESSAGE_BYTES_MAX))
         .max_frame_size(Some(MESSAGE_BYTES_MAX))
+        .read_buffer_size(READ_BYTES)
         .write_buffer_size(0);
     let stream = WebSocketStream::from_raw_socket(TokioIo::new(upgraded), Role::Server, Some(config)).await;
     let mut socket = TcpSocket { stream, stop, stop_reported: false, gone: false };

@@ -2,7 +2,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use serde_json::json;
+use serde_json::{Value, json};
 use sidetone_engine::speech::audio::Rate;
 use sidetone_engine::speech::speech_like::speech_like;
 use sidetone_engine::speech::voice_activity::SPEECH_BEGINS_MS;
@@ -62,9 +62,13 @@ struct Heard {
 pub fn measure() -> Measured {
     let (folder, key) = (Folder::new(), bootstrap_key(3));
     let stand_in = StandIn::start();
-    let providers = json!({"local": {"base_url": format!("http://{}/v1", stand_in.address)}}).to_string();
     let mut settings = callbacks::settings();
-    settings.extend([("SIDETONE_BOOTSTRAP_KEYS", key.clone()), ("SIDETONE_PROVIDERS", providers)]);
+    let providers = settings.iter_mut().find(|(name, _)| *name == "SIDETONE_PROVIDERS");
+    let providers = &mut providers.expect("the fakes are providers").1;
+    let mut all: Value = serde_json::from_str(providers).expect("the setting is JSON");
+    all["local"] = json!({"base_url": format!("http://{}/v1", stand_in.address)});
+    *providers = all.to_string();
+    settings.push(("SIDETONE_BOOTSTRAP_KEYS", key.clone()));
     let settings: Vec<(&str, &str)> = settings.iter().map(|(name, value)| (*name, value.as_str())).collect();
     let server = Server::start(&folder.path().join("data"), &settings);
     Carriers::shared().serve(server.address());
@@ -73,7 +77,7 @@ pub fn measure() -> Measured {
     let assistants = (0..CALLS).map(|call| {
         let assistant = json!({"name": "Front desk", "instructions": "Be kind.", "first_message": GREETING,
             "model": "local/echo", "voice": "local/alto", "transcriber": "local/scribe", "keyterms": [term(call)],
-            "speech": {"think_early": false}});
+            "speech": {"think_early": false, "end_of_turn_min_ms": 100}});
         let made = client.expect(201, "POST", "/assistants", Some(&assistant));
         made["id"].as_str().expect("an id").to_owned()
     });

@@ -105,7 +105,7 @@ fn named(text: &str) -> Option<String> {
 /// What the caller of a turn says. The turn after the last one of the measurement asks for the long answer.
 fn said(turn: &str) -> String {
     let long = if turn.ends_with(&format!("{:02}", super::conversations::TURNS)) { " in detail" } else { "" };
-    format!("This is {turn}{long}.")
+    format!("Is this {turn}{long}?")
 }
 
 async fn transcription(State(seen): State<Arc<Seen>>, body: Bytes) -> Response {
