@@ -29,6 +29,8 @@ pub const SPEECH_BEGINS_MS: i64 = 64;
 pub const SPEECH_ENDS_MS: i64 = 250;
 /// The detector's score depends on about this many frames before.
 const CONTEXT_FRAMES: usize = 8;
+/// This many frames at the floor are still scored: by then the resampler has returned all that was louder.
+const SCORED_AT_FLOOR: usize = 2;
 /// After this much silence the detector has forgotten what was before.
 const FORGETS_MS: i64 = 1_000;
 
@@ -66,17 +68,24 @@ pub enum VoiceEvent {
 /// ```
 pub struct VoiceActivity {
     rate: Rate,
-    resampler: Resampler,
-    detector: Box<Detector>,
-    /// Samples at the detector's rate that wait for a full frame.
+    /// Samples that wait for a full frame.
     waiting: Vec<i16>,
-    /// The end of the last complete frame, in samples at the detector's rate.
+    resampler: Resampler,
+    /// What the resampler has returned and the detector has not heard.
+    resampled: Vec<i16>,
+    detector: Box<Detector>,
+    /// Frames whose score is not known yet: whether each is above the floor. The resampler delays them.
+    unscored: VecDeque<bool>,
+    /// Scores that come next and belong to frames that were decided without them.
+    surplus: usize,
+    /// The end of the last decided frame, in samples at the detector's rate.
     position: u64,
     /// The energy of the last [`FLOOR_FRAMES`].
     energies: VecDeque<u64>,
-    /// The last frames at the floor that the detector has not heard: most of a conversation is one side's silence, and
-    /// scores of silence are not needed.
-    unheard: VecDeque<[i16; FRAME_SAMPLES]>,
+    /// Frames at the floor since the last louder one.
+    at_floor: usize,
+    /// The last frames that were neither resampled nor scored: most of a conversation is one side's silence.
+    skipped: VecDeque<Vec<i16>>,
     /// The speech or the beginning of it, if there is any.
     voice: Option<Voice>,
 }
@@ -98,28 +107,30 @@ impl VoiceActivity {
     pub fn new(rate: Rate) -> Self {
         Self {
             rate,
-            resampler: Resampler::new(rate.hz(), DETECTOR_HZ),
-            detector: Box::default(),
             waiting: Vec::new(),
+            resampler: Resampler::new(rate.hz(), DETECTOR_HZ),
+            resampled: Vec::new(),
+            detector: Box::default(),
+            unscored: VecDeque::new(),
+            surplus: 0,
             position: 0,
             energies: VecDeque::with_capacity(FLOOR_FRAMES),
-            unheard: VecDeque::new(),
+            at_floor: 0,
+            skipped: VecDeque::new(),
             voice: None,
         }
     }
 
     /// Hears the next samples.
     pub fn hear(&mut self, samples: &[i16]) -> Vec<VoiceEvent> {
-        let resampled = self.resampler.push(samples);
-        self.waiting.extend(resampled);
+        self.waiting.extend(samples);
         let mut events = Vec::new();
         let waiting = std::mem::take(&mut self.waiting);
-        let (frames, rest) = waiting.as_chunks::<FRAME_SAMPLES>();
-        for frame in frames {
-            let score = self.score(frame);
-            events.extend(self.frame(score));
+        let mut frames = waiting.chunks_exact(FRAME_SAMPLES * self.rate.hz() as usize / DETECTOR_HZ as usize);
+        for frame in &mut frames {
+            self.frame(frame, &mut events);
         }
-        self.waiting = rest.to_vec();
+        self.waiting = frames.remainder().to_vec();
         events
     }
 
@@ -150,19 +161,45 @@ impl VoiceActivity {
         self.voice.filter(|voice| voice.is_speech).map(|voice| self.in_input(voice.until))
     }
 
-    /// How much a frame sounds like voice.
-    fn score(&mut self, frame: &[i16; FRAME_SAMPLES]) -> f32 {
-        if self.is_above_floor(frame) {
-            for earlier in self.unheard.drain(..) {
-                self.detector.predict_i16(&earlier);
+    fn frame(&mut self, frame: &[i16], events: &mut Vec<VoiceEvent>) {
+        let is_above = self.is_above_floor(frame);
+        self.at_floor = if is_above { 0 } else { self.at_floor + 1 };
+        if self.at_floor <= SCORED_AT_FLOOR {
+            for earlier in std::mem::take(&mut self.skipped) {
+                self.surplus += 1;
+                self.detect(&earlier, events);
             }
-            return self.detector.predict_i16(frame);
+            self.unscored.push_back(is_above);
+            self.detect(frame, events);
+            return;
         }
-        if self.unheard.len() == CONTEXT_FRAMES {
-            self.unheard.pop_front();
+        for _ in 0..self.unscored.len() {
+            self.surplus += 1;
+            events.extend(self.decide(0.0));
         }
-        self.unheard.push_back(*frame);
-        0.0
+        self.unscored.clear();
+        events.extend(self.decide(0.0));
+        if self.skipped.len() == CONTEXT_FRAMES {
+            self.skipped.pop_front();
+        }
+        self.skipped.push_back(frame.to_vec());
+    }
+
+    /// Resamples a frame, and scores what is complete.
+    fn detect(&mut self, frame: &[i16], events: &mut Vec<VoiceEvent>) {
+        self.resampled.extend(self.resampler.push(frame));
+        let resampled = std::mem::take(&mut self.resampled);
+        let (frames, rest) = resampled.as_chunks::<FRAME_SAMPLES>();
+        for frame in frames {
+            let score = self.detector.predict_i16(frame);
+            if self.surplus > 0 {
+                self.surplus -= 1;
+                continue;
+            }
+            let is_above = self.unscored.pop_front().unwrap_or(false);
+            events.extend(self.decide(if is_above { score } else { 0.0 }));
+        }
+        self.resampled = rest.to_vec();
     }
 
     /// Whether a frame is louder than the quietest of the last ones.
@@ -178,7 +215,7 @@ impl VoiceActivity {
     }
 
     /// Takes the score of the next frame.
-    fn frame(&mut self, score: f32) -> Option<VoiceEvent> {
+    fn decide(&mut self, score: f32) -> Option<VoiceEvent> {
         let begin = self.position;
         self.position += FRAME_SAMPLES as u64;
         let Some(mut voice) = self.voice.take() else {

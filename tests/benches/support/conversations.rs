@@ -3,9 +3,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use sidetone_engine::speech::audio::Rate;
+use sidetone_engine::speech::audio::{FRAME_MS, Rate};
 use sidetone_engine::speech::speech_like::speech_like;
-use sidetone_engine::speech::voice_activity::SPEECH_BEGINS_MS;
+use sidetone_engine::speech::voice_activity::VoiceActivity;
 use sidetone_tests::compare::cpu_s;
 use sidetone_tests::fakes::carrier::{Carriers, Phone};
 use sidetone_tests::process::{Folder, Server, bootstrap_key};
@@ -31,8 +31,7 @@ pub struct Measured {
     pub shares: Vec<Duration>,
     /// By how much the playback of each answer was longer than its audio.
     pub gaps: Vec<Duration>,
-    /// From the first sound of an interruption to the carrier's order to discard, without the time that the sound must
-    /// last to count as speech.
+    /// From the detection of speech over the assistant to the carrier's order to discard.
     pub interruptions: Vec<Duration>,
     pub cpu_s_per_call_minute: f64,
     pub memory_kb_per_call: u64,
@@ -172,14 +171,22 @@ fn interrupt(phone: &Phone, rate: Rate) -> Duration {
         scope.spawn(|| phone.say(&speech_like(SAID_MS, rate, 120.0)));
         loop {
             if !phone.cleared().is_empty() {
-                return began
-                    .elapsed()
-                    .saturating_sub(Duration::from_millis(SPEECH_BEGINS_MS.unsigned_abs()));
+                return began.elapsed().saturating_sub(detected_after(rate));
             }
             assert!(began.elapsed() < Duration::from_secs(5), "the assistant speaks on");
             std::thread::sleep(Duration::from_millis(1));
         }
     })
+}
+
+/// How much of what a caller says must be heard before it is speech.
+fn detected_after(rate: Rate) -> Duration {
+    let mut voice = VoiceActivity::new(rate);
+    voice.hear(&vec![0; rate.hz() as usize * 3]);
+    let spoken = speech_like(SAID_MS, rate, 120.0);
+    let frames = spoken.chunks(rate.frame_samples());
+    let before = frames.take_while(|frame| voice.hear(frame).is_empty()).count();
+    Duration::from_millis(before as u64 * FRAME_MS.unsigned_abs())
 }
 
 fn since(later: Instant, exchange: Exchange) -> Duration {
