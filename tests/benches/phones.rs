@@ -11,6 +11,8 @@
 mod announcements;
 #[path = "support/callbacks.rs"]
 mod callbacks;
+#[path = "support/desk.rs"]
+mod desk;
 #[path = "support/ringing.rs"]
 mod ringing;
 

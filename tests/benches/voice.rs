@@ -6,17 +6,17 @@
 //! what remains between the transcriber's answer and the first audio on the line.
 #![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, reason = "a benchmark")]
 #![allow(missing_docs, reason = "a program, not a library")]
-#[path = "support/callbacks.rs"]
-mod callbacks;
 #[path = "support/conversations.rs"]
 mod conversations;
+#[path = "support/desk.rs"]
+mod desk;
 #[path = "support/speech_stand_in.rs"]
 mod speech_stand_in;
 
 use std::process::ExitCode;
 use std::time::Duration;
 
-use callbacks::quantile_us;
+use desk::quantile_us;
 
 const SHARE_P99_MS: f64 = 20.0;
 const GAP_MS: f64 = 60.0;

@@ -18,7 +18,8 @@ use sidetone_engine::ports::Keys;
 use sidetone_tests::fakes::carrier::{CallEvent, CallbackRequest};
 use sidetone_tests::process::{Folder, bootstrap_key};
 
-use crate::callbacks::{self, Line, callback, now_ms, quantile_us, wires};
+use crate::callbacks::{self, Line, callback, now_ms};
+use crate::desk::{self, quantile_us, wires};
 
 /// The number of calls to each carrier's number.
 const CALLS: usize = 250;
@@ -67,7 +68,7 @@ pub fn measure() -> f64 {
 fn announce() -> Vec<Announced> {
     let (folder, key) = (Folder::new(), bootstrap_key(1));
     let server = callbacks::start(&folder.path().join("data"), &key);
-    let (_, numbers) = callbacks::desk(&mut server.connect(&key), 4 * CALLS + 1);
+    let (_, numbers) = desk::desk(&mut server.connect(&key), 4 * CALLS + 1);
     let wires = wires();
     let mut all: Vec<Announced> = wires
         .iter()
@@ -113,7 +114,7 @@ struct InProcess {
 
 impl InProcess {
     fn new(provider: &str) -> Self {
-        let settings = callbacks::settings();
+        let settings = desk::settings();
         let lookup =
             |name: &str| settings.iter().find(|(known, _)| *known == name).map(|(_, value)| value.clone());
         let config = Config::from_settings(lookup, "", "").expect("the settings are valid");

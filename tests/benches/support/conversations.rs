@@ -10,7 +10,7 @@ use sidetone_tests::compare::cpu_s;
 use sidetone_tests::fakes::carrier::{Carriers, Phone};
 use sidetone_tests::process::{Folder, Server, bootstrap_key};
 
-use super::callbacks;
+use super::desk;
 use super::speech_stand_in::{CHAR_MS, Exchange, Service, StandIn, answer, term, turn};
 
 /// Calls at once.
@@ -61,7 +61,7 @@ struct Heard {
 pub fn measure() -> Measured {
     let (folder, key) = (Folder::new(), bootstrap_key(3));
     let stand_in = StandIn::start();
-    let mut settings = callbacks::settings();
+    let mut settings = desk::settings();
     let providers = settings.iter_mut().find(|(name, _)| *name == "SIDETONE_PROVIDERS");
     let providers = &mut providers.expect("the fakes are providers").1;
     let mut all: Value = serde_json::from_str(providers).expect("the setting is JSON");
@@ -72,7 +72,7 @@ pub fn measure() -> Measured {
     let server = Server::start(&folder.path().join("data"), &settings);
     Carriers::shared().serve(server.address());
     let mut client = server.connect(&key);
-    let (_, numbers) = callbacks::desk(&mut client, CALLS);
+    let (_, numbers) = desk::desk(&mut client, CALLS);
     let assistants = (0..CALLS).map(|call| {
         let assistant = json!({"name": "Front desk", "instructions": "Be kind.", "first_message": GREETING,
             "model": "local/echo", "voice": "local/alto", "transcriber": "local/scribe", "keyterms": [term(call)],
@@ -125,7 +125,7 @@ impl Scene {
     fn call(&self, call: usize) -> Heard {
         let start = Duration::from_millis(TURN_MS * call as u64 / CALLS as u64);
         wait_until(self.began + start);
-        let (carrier, _) = &callbacks::wires()[call % 4];
+        let (carrier, _) = &desk::wires()[call % 4];
         let to = format!("+4477{call:06}7");
         let body = json!({"assistant_id": self.assistants[call], "to": to, "from": self.numbers[call % 4]});
         self.server.connect(&self.key).expect(201, "POST", "/calls/outbound", Some(&body));

@@ -9,7 +9,8 @@ use sidetone_tests::compare::cpu_s;
 use sidetone_tests::fakes::carrier::{CallEvent, CallbackRequest, CarrierServer, EndKind, PhoneCall, Wire};
 use sidetone_tests::process::{Client, Folder, Server, bootstrap_key};
 
-use crate::callbacks::{self, Line, Sent, callback, quantile_us, wires};
+use crate::callbacks::{self, Line, Sent, callback};
+use crate::desk::{self, quantile_us, wires};
 
 /// Concurrent calls.
 const CALLS: usize = 500;
@@ -36,7 +37,7 @@ pub fn measure() -> usize {
     let folder = Folder::new();
     let key = bootstrap_key(1);
     let server = callbacks::start(&folder.path().join("data"), &key);
-    let (assistant_id, numbers) = callbacks::desk(&mut server.connect(&key), CALLS);
+    let (assistant_id, numbers) = desk::desk(&mut server.connect(&key), CALLS);
     let scene = Scene { server, key, assistant_id, numbers, carriers: wires() };
     let errors = scene.run();
     assert!(scene.server.stop().success(), "the server stops cleanly");
