@@ -94,11 +94,14 @@ impl Line for BrowserLine {
         as_message(&ServerMessage::Clear)
     }
 
-    fn opened(&mut self, now_ms: i64, call: &Call) -> Option<SocketMessage> {
-        self.started_ms = now_ms;
+    fn opened(&mut self, call: &Call) -> Option<SocketMessage> {
         let (max_duration_seconds, language) = (self.max_duration_seconds, self.language.as_str());
         let audio = Some(AudioFormat::of(RATE));
         Some(as_message(&ServerMessage::CallStarted { call, max_duration_seconds, language, audio }))
+    }
+
+    fn begin(&mut self, started_ms: i64) {
+        self.started_ms = started_ms;
     }
 
     fn row(&mut self, row: &TranscriptRow) -> Option<SocketMessage> {

@@ -166,8 +166,9 @@ impl<'a> Drive<'a> {
                 Err(_) => return self.release_unconnected(PHONE_REPORT_WAIT_MS).await,
             }
         }
-        peer.begin_recording(self.now_ms(), recordings::segment_ms(&self.session.services));
         self.handle(Input::Start);
+        let started_ms = self.conversation.now_ms() - self.conversation.offset_ms();
+        peer.begin(started_ms, recordings::segment_ms(&self.session.services));
         if let Err(event) = opened {
             self.peer_event(event, &*peer);
         }

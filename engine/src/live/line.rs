@@ -56,9 +56,12 @@ pub(in crate::live) trait Line: Movable {
     fn clear(&mut self) -> SocketMessage;
 
     /// The first message. A line that has one is open at once; another says itself when its stream begins.
-    fn opened(&mut self, _now_ms: i64, _call: &Call) -> Option<SocketMessage> {
+    fn opened(&mut self, _call: &Call) -> Option<SocketMessage> {
         None
     }
+
+    /// The conversation has begun at this time.
+    fn begin(&mut self, _started_ms: i64) {}
 
     /// Reports a row of the transcript, or that one was cut.
     fn row(&mut self, _row: &TranscriptRow) -> Option<SocketMessage> {

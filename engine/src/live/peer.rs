@@ -53,8 +53,9 @@ pub trait Peer: Movable {
         Vec::new()
     }
 
-    /// The conversation begins, and with it the recording of a peer with audio, in segments of this duration.
-    fn begin_recording(&mut self, _now_ms: i64, _segment_ms: i64) {}
+    /// The conversation has begun, and with it the recording of a peer with audio, in segments of this duration. Offsets
+    /// count from here.
+    fn begin(&mut self, _started_ms: i64, _segment_ms: i64) {}
 
     /// The next segment of the recording that is complete at `now_ms`; with `is_over`, the rest of it.
     fn take_segment(&mut self, _now_ms: i64, _is_over: bool) -> Option<Segment> {

@@ -154,7 +154,7 @@ impl PhoneSocket<'_> {
     }
 
     async fn started(&mut self, call: &Call) -> Result<(), PeerEvent> {
-        if let Some(message) = self.line.opened(self.clock.now_ms(), call) {
+        if let Some(message) = self.line.opened(call) {
             self.handle(PhoneInput::Media(MediaEvent::Started { carrier_call_id: None }));
             return self.send(message).await.map_err(|Gone| PeerEvent::Gone);
         }
@@ -254,8 +254,9 @@ impl Peer for PhoneSocket<'_> {
         self.peer.take_failures()
     }
 
-    fn begin_recording(&mut self, now_ms: i64, segment_ms: i64) {
-        self.peer.begin_recording(now_ms, segment_ms);
+    fn begin(&mut self, started_ms: i64, segment_ms: i64) {
+        self.line.begin(started_ms);
+        self.peer.begin_recording(started_ms, segment_ms);
     }
 
     fn take_segment(&mut self, now_ms: i64, is_over: bool) -> Option<Segment> {
