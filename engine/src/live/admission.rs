@@ -9,6 +9,9 @@ use crate::base::limits::{
     TRANSCRIPT_INCLUDED_BYTES, TRANSCRIPT_MEMORY_PER_BYTE,
 };
 use crate::services::Services;
+use crate::speech::audio::Rate;
+use crate::speech::recorder::FRAME_BYTES;
+use crate::storage::recordings;
 
 /// What starts a conversation, and so what it leaves to the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,6 +61,14 @@ impl Admission {
     #[must_use]
     pub(crate) fn fits(&mut self, bytes: u64) -> bool {
         bytes == 0 || self.memory.grow(bytes)
+    }
+
+    /// Whether the conversation may be recorded at this rate: a segment that is being made and one that is being written
+    /// then count for it.
+    #[must_use]
+    pub(crate) fn fits_recording(&mut self, services: &Services, rate: Rate) -> bool {
+        let ms = recordings::segment_ms(services).unsigned_abs() * 2;
+        self.fits(ms * u64::from(rate.hz()) / 1_000 * FRAME_BYTES)
     }
 
     /// Counts what the conversation grows by.

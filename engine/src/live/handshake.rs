@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::admission::{Admission, Starter, admit, no_room};
 use super::assistants::{self, Lookup};
-use super::browser_line::BrowserLine;
+use super::browser_line::{self, BrowserLine};
 use super::call_journal;
 use super::session::LiveSession;
 use crate::base::error::{Code, Error};
@@ -213,6 +213,9 @@ async fn open_call(services: &Services, token: &TestToken, audio: Audio) -> Resu
     let budget = Budget::read(Some(&spending))?;
     budget.check(assistant.model != RULES_MODEL)?;
     let is_spoken = audio.has_voice(services, &assistant);
+    if is_spoken && assistant.record && !admission.fits_recording(services, browser_line::RATE) {
+        return Ok(None);
+    }
     // In a written conversation no voice is asked.
     let voice = if is_spoken { &assistant.voice } else { TONE };
     let wanted = spending::wanted_by_models(services, &assistant.model, voice);

@@ -73,6 +73,16 @@ pub trait Socket: Movable {
     /// Sends a message.
     fn send(&mut self, message: SocketMessage) -> BoxFuture<'_, Result<(), Gone>>;
 
+    /// Sends several messages in order, as one to rule 4: a host that can writes them to the connection together.
+    fn send_all(&mut self, messages: Vec<SocketMessage>) -> BoxFuture<'_, Result<(), Gone>> {
+        Box::pin(async move {
+            for message in messages {
+                self.send(message).await?;
+            }
+            Ok(())
+        })
+    }
+
     /// Closes with a code of RFC 6455 (7.4) and a reason of at most 123 bytes, and waits up to
     /// [`crate::base::limits::SOCKET_CLOSE_MS`] for the client's close frame.
     fn close(&mut self, code: u16, reason: &'static str) -> BoxFuture<'_, ()>;

@@ -9,7 +9,7 @@ use super::transcriber::{Transcriber, TranscriberEvent};
 use super::voice_activity::{VoiceActivity, VoiceEvent};
 
 /// This much voice is somebody who wants to speak; less may be a cough.
-const WANTS_TO_SPEAK_MS: i64 = 200;
+pub const WANTS_TO_SPEAK_MS: i64 = 200;
 /// After this much silence, and with a transcript, the turn has probably ended.
 const PROBABLY_ENDED_MS: i64 = 250;
 

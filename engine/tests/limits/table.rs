@@ -13,6 +13,8 @@ use sidetone_engine::jobs::JOBS_PER_INVOCATION;
 use sidetone_engine::simulation::{
     EVALUATION_INCLUDES_CHARS_MAX, EVALUATIONS_PER_SCENARIO_MAX, SIMULATION_TURNS_MAX,
 };
+use sidetone_engine::speech::audio::Rate;
+use sidetone_engine::speech::recorder::FRAME_BYTES;
 
 use crate::render::{bytes, characters, count, dollars, duration, megabytes, plain_bytes};
 use crate::sources::{of_migrations, of_source, read};
@@ -223,6 +225,12 @@ fn memory() -> Vec<Limit> {
     let for_runs = format!(
         "{MEMORY_KEPT_FOR_LIVE_PERCENT} %; the first run of a workspace that has none leaves {KEPT_FOR_PHONES_PERCENT} %"
     );
+    let per_ms = |rate: Rate| u64::from(rate.hz()) / 1_000 * FRAME_BYTES;
+    let recording = format!(
+        "two segments, at {} bytes for each millisecond at 8 kHz and {} at 16 kHz",
+        per_ms(Rate::Khz8),
+        per_ms(Rate::Khz16)
+    );
     let rules = format!(
         "1 byte for each byte of its texts, {KNOWLEDGE_INDEX_MEMORY_PER_BYTE} for each byte of its knowledge, and {} \
          for each tool, if that is more",
@@ -241,6 +249,7 @@ fn memory() -> Vec<Limit> {
             percent(MEMORY_FOR_NEWCOMERS_PERCENT),
         ),
         most("memory of a conversation or run", bytes(CONVERSATION_MEMORY_BYTES)),
+        most("memory of a recording of a running call", recording),
         most(
             "memory of an assistant in use",
             format!("{ASSISTANT_MEMORY_PER_BYTE} bytes for each byte of its texts"),

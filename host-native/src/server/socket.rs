@@ -30,6 +30,9 @@ use crate::web_socket_client::READ_BYTES;
 /// larger one breaks the connection.
 const MESSAGE_BYTES_MAX: usize = 8 * SOCKET_MESSAGE_BYTES_MAX;
 
+/// Messages that are sent together are written together up to this size.
+const WRITE_BYTES: usize = 16 * 1024;
+
 /// A well-formed handshake (RFC 6455, 4.2.1).
 pub struct Upgrade {
     connection: OnUpgrade,
@@ -101,7 +104,7 @@ async fn converse(
         .max_message_size(Some(MESSAGE_BYTES_MAX))
         .max_frame_size(Some(MESSAGE_BYTES_MAX))
         .read_buffer_size(READ_BYTES)
-        .write_buffer_size(0);
+        .write_buffer_size(WRITE_BYTES);
     let stream = WebSocketStream::from_raw_socket(TokioIo::new(upgraded), Role::Server, Some(config)).await;
     let mut socket = TcpSocket { stream, stop, stop_reported: false, gone: false };
     session.run(&mut socket).await
@@ -145,14 +148,20 @@ impl TcpSocket {
         Received::Gone
     }
 
-    async fn send_message(&mut self, message: SocketMessage) -> Result<(), Gone> {
+    async fn send_messages(&mut self, messages: Vec<SocketMessage>) -> Result<(), Gone> {
         if self.gone {
             return Err(Gone);
         }
-        let sending = self.stream.send(match message {
-            SocketMessage::Text(text) => Message::text(text),
-            SocketMessage::Binary(bytes) => Message::Binary(bytes),
-        });
+        let sending = async {
+            for message in messages {
+                let message = match message {
+                    SocketMessage::Text(text) => Message::text(text),
+                    SocketMessage::Binary(bytes) => Message::Binary(bytes),
+                };
+                self.stream.feed(message).await?;
+            }
+            self.stream.flush().await
+        };
         match tokio::time::timeout(Duration::from_millis(SOCKET_SEND_MS), sending).await {
             Ok(Ok(())) => Ok(()),
             Ok(Err(_)) | Err(_) => {
@@ -185,7 +194,11 @@ impl Socket for TcpSocket {
     }
 
     fn send(&mut self, message: SocketMessage) -> BoxFuture<'_, Result<(), Gone>> {
-        Box::pin(self.send_message(message))
+        self.send_all(vec![message])
+    }
+
+    fn send_all(&mut self, messages: Vec<SocketMessage>) -> BoxFuture<'_, Result<(), Gone>> {
+        Box::pin(self.send_messages(messages))
     }
 
     fn close(&mut self, code: u16, reason: &'static str) -> BoxFuture<'_, ()> {

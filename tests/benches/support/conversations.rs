@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use sidetone_engine::speech::audio::{FRAME_MS, Rate};
+use sidetone_engine::speech::listener::WANTS_TO_SPEAK_MS;
 use sidetone_engine::speech::speech_like::speech_like;
 use sidetone_engine::speech::voice_activity::VoiceActivity;
 use sidetone_tests::compare::cpu_s;
@@ -179,13 +180,18 @@ fn interrupt(phone: &Phone, rate: Rate) -> Duration {
     })
 }
 
-/// How much of what a caller says must be heard before it is speech.
+/// How much of what a caller says must be heard before it is somebody who wants to speak.
 fn detected_after(rate: Rate) -> Duration {
     let mut voice = VoiceActivity::new(rate);
     voice.hear(&vec![0; rate.hz() as usize * 3]);
     let spoken = speech_like(SAID_MS, rate, 120.0);
     let frames = spoken.chunks(rate.frame_samples());
-    let before = frames.take_while(|frame| voice.hear(frame).is_empty()).count();
+    let before = frames
+        .take_while(|frame| {
+            voice.hear(frame);
+            voice.voiced_ms() < WANTS_TO_SPEAK_MS
+        })
+        .count();
     Duration::from_millis(before as u64 * FRAME_MS.unsigned_abs())
 }
 

@@ -40,6 +40,47 @@ fn rows(call: &Value) -> Vec<(&str, &str, bool)> {
         .collect()
 }
 
+/// Whether each channel of a recording, the caller's and the assistant's, has sound between two times.
+fn has_sound(file: &[u8], from_ms: i64, until_ms: i64) -> [bool; 2] {
+    const HEAD_BYTES: usize = 44;
+    let place = |ms: i64| HEAD_BYTES + usize::try_from(ms).unwrap() * 16 * 4;
+    let frames = file[place(from_ms)..place(until_ms)].as_chunks::<4>().0;
+    let loud = |low: u8, high: u8| i16::from_le_bytes([low, high]).unsigned_abs() > 500;
+    [frames.iter().any(|frame| loud(frame[0], frame[1])), frames.iter().any(|frame| loud(frame[2], frame[3]))]
+}
+
+#[test]
+fn a_spoken_test_is_recorded_unless_the_assistant_says_otherwise() {
+    for is_recorded in [true, false] {
+        let world = World::new();
+        let settings = json!({"voice": "builtin/tone", "record": is_recorded});
+        let mut browser = Browser::open(&world, &front_desk(&world, &settings), "tone");
+        let id = started(&mut browser);
+        assert_eq!(browser.hear(), GREETING);
+        browser.wait(200);
+        browser.say(QUESTION);
+        assert_eq!(browser.hear(), ANSWER);
+        browser.wait(200);
+        browser.hang_up();
+        let call = world.settled_call(&id);
+        let url = format!("/calls/{id}/recording");
+        if !is_recorded {
+            assert_eq!(call["recording"], Value::Null);
+            world.get(&url).refused("not_found");
+            continue;
+        }
+        let file = world.get(&url).ok().body;
+        assert_eq!(file.len() as i64 - 44, call["recording"]["duration_ms"].as_i64().unwrap() * 16 * 4);
+        for row in call["transcript"].as_array().unwrap() {
+            let (from_ms, until_ms) = (row["start_ms"].as_i64().unwrap(), row["end_ms"].as_i64().unwrap());
+            let middle_ms = i64::midpoint(from_ms, until_ms);
+            let is_assistant = row["role"] == "assistant";
+            let sound = has_sound(&file, middle_ms - 100, middle_ms + 100);
+            assert_eq!(sound, [!is_assistant, is_assistant], "{row}");
+        }
+    }
+}
+
 #[test]
 fn a_spoken_question_gets_a_spoken_answer() {
     let world = World::new();

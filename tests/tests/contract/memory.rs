@@ -59,6 +59,27 @@ fn an_assistant_in_use_counts_once() {
 }
 
 #[test]
+fn a_conversation_that_is_recorded_counts_for_its_recording() {
+    let world = World::with_settings(SETTINGS);
+    let rooms = [true, false].map(|record| {
+        let body =
+            json!({"name": "Desk", "instructions": "Be kind.", "voice": "builtin/tone", "record": record});
+        let assistant = world.create("/assistants", body).id;
+        let spoken = || {
+            let url = world.test_token(&assistant)["websocket_url"].as_str().unwrap().to_owned();
+            world.connect(&format!("{url}&audio=tone")).ok()
+        };
+        let open: Vec<_> = std::iter::from_fn(spoken).take(100).collect();
+        let count = open.len();
+        drop(open);
+        world.sandbox().unwrap().kill_conversations();
+        count
+    });
+    let [recorded, unrecorded] = rooms;
+    assert!(recorded > 4 && recorded * 2 < unrecorded, "{rooms:?}");
+}
+
+#[test]
 fn memory_that_is_given_back_is_free_for_the_next() {
     let world = World::with_settings(SETTINGS);
     let (one, other) = (large_assistant(&world), large_assistant(&world));

@@ -48,7 +48,7 @@ pub async fn open(
         let message = "This is not the media socket of a call: this service did not issue its address.";
         return Err(Error::new(Code::InvalidToken, message).into());
     };
-    match retry_stale(|| open_call(services, provider, &token)).await? {
+    match retry_stale(|| open_call(services, carrier, &token)).await? {
         Some(opened) => Ok(opened.session(services, carrier)),
         None => Err(reject_over_limit(services, provider, &token).await),
     }
@@ -136,14 +136,14 @@ async fn end_unserved(services: &Services, leg: Leg, fault: CallFault) -> Result
 /// `None`: there is no room for the conversation now.
 async fn open_call(
     services: &Services,
-    provider: CarrierName,
+    carrier: &dyn Carrier,
     token: &CallToken,
 ) -> Result<Option<Opened>, Fault> {
     let CallToken { workspace_id, call_id } = token;
     let Some(mut admission) = admit(services, workspace_id, Starter::Phone) else {
         return Ok(None);
     };
-    let before = unopened_leg(services, provider, token).await?;
+    let before = unopened_leg(services, carrier.provider(), token).await?;
     let now = services.now();
     let [version, call, reserved, budget] = services
         .read([
@@ -169,6 +169,10 @@ async fn open_call(
         end_unserved(services, before, CallFault::Operator).await?;
         return Err(Error::not_found("assistant").into());
     };
+    let rate = carrier.media_codec().format().rate;
+    if assistant.record && !admission.fits_recording(services, rate) {
+        return Ok(None);
+    }
     let mut call = NewCall::read(row, workspace_id)?;
     let is_unchanged = (call.assistant_revision, &call.model, &call.voice)
         == (assistant.revision, &assistant.model, &assistant.voice);

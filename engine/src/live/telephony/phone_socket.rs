@@ -22,6 +22,9 @@ use crate::speech::turn_times::TurnTimes;
 use crate::speech::voice::Voice;
 use crate::storage::calls::Call;
 
+/// Frames that are sent together: half a second of speech.
+const SENT_AT_ONCE_MAX: usize = 25;
+
 /// A line and a voice before their socket is open.
 pub struct PhoneMedia {
     line: Box<dyn Line>,
@@ -78,21 +81,32 @@ impl PhoneSocket<'_> {
         if self.peer.ended() == Some(&PeerEvent::Gone) {
             return Err(Gone);
         }
-        while let Some(output) = self.peer.poll_output(self.clock.now_ms()) {
-            let message = match output {
-                PhoneOutput::Audio(frame) => self.line.audio(&frame),
-                PhoneOutput::Mark(mark) => self.line.mark(mark),
-                PhoneOutput::Clear => self.line.clear(),
-            };
-            self.send(message).await?;
+        loop {
+            let mut messages = Vec::new();
+            while messages.len() < SENT_AT_ONCE_MAX
+                && let Some(output) = self.peer.poll_output(self.clock.now_ms())
+            {
+                messages.push(match output {
+                    PhoneOutput::Audio(frame) => self.line.audio(&frame),
+                    PhoneOutput::Mark(mark) => self.line.mark(mark),
+                    PhoneOutput::Clear => self.line.clear(),
+                });
+            }
+            if messages.is_empty() {
+                return Ok(());
+            }
+            self.send_all(messages).await?;
         }
-        Ok(())
     }
 
     async fn send(&mut self, message: SocketMessage) -> Result<(), Gone> {
+        self.send_all(vec![message]).await
+    }
+
+    async fn send_all(&mut self, messages: Vec<SocketMessage>) -> Result<(), Gone> {
         // A connection that takes nothing any more was lost when it stopped, not when the host gave up.
         let since_ms = self.clock.now_ms();
-        if self.socket.send(message).await.is_err() {
+        if self.socket.send_all(messages).await.is_err() {
             self.peer.handle(since_ms, PhoneInput::Gone);
             return Err(Gone);
         }
