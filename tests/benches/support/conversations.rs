@@ -1,4 +1,5 @@
 //! A hundred people who talk with assistants on the telephone at once, over all carriers.
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -16,6 +17,8 @@ use super::speech_stand_in::{CHAR_MS, Exchange, Service, StandIn, answer, term, 
 
 /// Calls at once.
 pub const CALLS: usize = 100;
+/// Calls before the measurement, so that what the process needs once, as caches and threads, is no part of it.
+const WARM_UP_CALLS: usize = 25;
 /// Turns of each call that are measured; one more is interrupted.
 pub const TURNS: usize = 5;
 /// From the beginning of one turn to that of the next.
@@ -43,11 +46,10 @@ struct Scene {
     server: Server,
     key: String,
     stand_in: StandIn,
-    /// One assistant for each call.
+    /// One assistant for each call; the last ones are for the warm-up.
     assistants: Vec<String>,
     /// One number for each carrier.
     numbers: Vec<String>,
-    began: Instant,
 }
 
 /// One caller's part.
@@ -73,8 +75,8 @@ pub fn measure() -> Measured {
     let server = Server::start(&folder.path().join("data"), &settings);
     Carriers::shared().serve(server.address());
     let mut client = server.connect(&key);
-    let (_, numbers) = desk::desk(&mut client, CALLS);
-    let assistants = (0..CALLS).map(|call| {
+    let (_, numbers) = desk::desk(&mut client, CALLS + WARM_UP_CALLS);
+    let assistants = (0..CALLS + WARM_UP_CALLS).map(|call| {
         let assistant = json!({"name": "Front desk", "instructions": "Be kind.", "first_message": GREETING,
             "model": "local/echo", "voice": "local/alto", "transcriber": "local/scribe", "keyterms": [term(call)],
             "speech": {"think_early": false, "end_of_turn_min_ms": 100}});
@@ -82,19 +84,26 @@ pub fn measure() -> Measured {
         made["id"].as_str().expect("an id").to_owned()
     });
     let assistants = assistants.collect();
-    let scene = Arc::new(Scene { server, key, stand_in, assistants, numbers, began: Instant::now() });
+    let scene = Arc::new(Scene { server, key, stand_in, assistants, numbers });
     run(&scene)
 }
 
 fn run(scene: &Arc<Scene>) -> Measured {
     let pid = scene.server.pid();
-    let (cpu, memory) = (cpu_s(pid), memory_kb(pid));
-    let callers: Vec<_> = (0..CALLS)
-        .map(|call| {
+    let callers = |calls: Range<usize>, turns: usize| -> Vec<_> {
+        let began = Instant::now();
+        let caller = |call| {
             let scene = scene.clone();
-            std::thread::spawn(move || scene.call(call))
-        })
-        .collect();
+            std::thread::spawn(move || scene.call(call, turns, began))
+        };
+        calls.map(caller).collect()
+    };
+    for caller in callers(CALLS..CALLS + WARM_UP_CALLS, 1) {
+        caller.join().expect("a call of the warm-up");
+    }
+    std::thread::sleep(Duration::from_secs(2));
+    let (cpu, memory) = (cpu_s(pid), memory_kb(pid));
+    let callers = callers(0..CALLS, TURNS);
     // All have begun, none has ended.
     std::thread::sleep(Duration::from_millis(TURN_MS * 3));
     let memory_kb_per_call = memory_kb(pid).saturating_sub(memory) / CALLS as u64;
@@ -122,10 +131,11 @@ fn run(scene: &Arc<Scene>) -> Measured {
 }
 
 impl Scene {
-    /// One conversation. The callers begin one after the other within a turn's time.
-    fn call(&self, call: usize) -> Heard {
-        let start = Duration::from_millis(TURN_MS * call as u64 / CALLS as u64);
-        wait_until(self.began + start);
+    /// One conversation of so many turns; one more is interrupted, unless it is the warm-up. The callers begin one after the other within a turn's
+    /// time.
+    fn call(&self, call: usize, turns: usize, began: Instant) -> Heard {
+        let began = began + Duration::from_millis(TURN_MS * (call % CALLS) as u64 / CALLS as u64);
+        wait_until(began);
         let (carrier, _) = &desk::wires()[call % 4];
         let to = format!("+4477{call:06}7");
         let body = json!({"assistant_id": self.assistants[call], "to": to, "from": self.numbers[call % 4]});
@@ -137,8 +147,8 @@ impl Scene {
         let mut until = samples(&phone, GREETING.chars().count() as i64 * CHAR_MS);
         phone.hear_until("the greeting", |heard| (heard.len() >= until).then_some(()));
         let mut result = Heard::default();
-        for nth in 0..TURNS {
-            wait_until(self.began + start + Duration::from_millis(TURN_MS * (nth as u64 + 1)));
+        for nth in 0..turns {
+            wait_until(began + Duration::from_millis(TURN_MS * (nth as u64 + 1)));
             phone.say(&speech_like(SAID_MS, rate, 120.0));
             let first = phone.hear_until("an answer", |heard| (heard.len() > until).then(Instant::now));
             let name = turn(call, nth);
@@ -155,7 +165,11 @@ impl Scene {
                 .shares
                 .push(since(model.asked, transcriber) + since(voice.asked, model) + since(first, voice));
         }
-        wait_until(self.began + start + Duration::from_millis(TURN_MS * (TURNS as u64 + 1)));
+        if turns < TURNS {
+            phone.hang_up();
+            return result;
+        }
+        wait_until(began + Duration::from_millis(TURN_MS * (turns as u64 + 1)));
         phone.say(&speech_like(SAID_MS, rate, 120.0));
         phone.hear_until("the long answer", |heard| (heard.len() > until).then_some(()));
         std::thread::sleep(Duration::from_millis(BEFORE_INTERRUPTION_MS));
