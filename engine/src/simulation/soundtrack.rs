@@ -52,7 +52,7 @@ impl Iterator for Soundtrack<'_> {
             if let Some(frame) = self.assistant.frame(at_ms) {
                 let samples = telephone(frame);
                 let until_ms = self.now_ms;
-                self.recorder.played(&HeardFrame { until_ms, is_joined: false, samples });
+                self.recorder.played(&HeardFrame { until_ms, samples });
             }
         }
         self.recorder.finish(self.ends_ms)

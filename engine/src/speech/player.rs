@@ -7,6 +7,13 @@ use super::playback::Playback;
 use super::synthesizer::LineId;
 use crate::base::limits::{PHONE_AHEAD_MS, PHONE_MARK_LATE_MS, PHONE_MARK_MS};
 
+/// The times of frames come from the clock, corrected by marks. A frame that is this much later than its predecessor's end
+/// followed it without a gap.
+const JITTER_MS: i64 = 40;
+/// The same for audio that the line had already when its predecessor ended. It was played without a gap; only its mark
+/// came late.
+const LATE_MARK_MS: i64 = 250;
+
 /// An output to the line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PlayerOutput {
@@ -34,10 +41,8 @@ pub struct LineProgress {
 /// Audio that was heard, for a recording.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeardFrame {
-    /// When its playback ended, by the clock and the marks.
+    /// When its playback ended, by the clock and the marks; without the small gaps that are only late marks.
     pub until_ms: i64,
-    /// Whether earlier audio was still waiting at the line when it was sent, so that the line played both without a gap.
-    pub is_joined: bool,
     /// Its samples.
     pub samples: Vec<i16>,
 }
@@ -46,7 +51,7 @@ pub struct HeardFrame {
 #[derive(Debug)]
 struct Frame {
     samples: Vec<i16>,
-    /// As in [`HeardFrame`]; decided when it is sent.
+    /// Whether earlier audio was still waiting at the line when it was sent, so that the line played both without a gap.
     is_joined: bool,
 }
 
@@ -63,6 +68,8 @@ struct Line {
     from: i64,
     until: i64,
     is_complete: bool,
+    /// When its first frame began to be heard, once that frame was heard.
+    began_at_ms: Option<i64>,
 }
 
 /// Plays lines one after the other. After each call, drain [`poll_output`](Self::poll_output), then wait no longer than
@@ -78,6 +85,8 @@ pub struct Player {
     /// What playback said when that number was last corrected.
     heard_at_ms: i64,
     heard_frames_then: i64,
+    /// When the last heard frame was over.
+    heard_until_ms: i64,
     /// Samples of the last line that do not fill a frame yet.
     partial: Vec<i16>,
     playback: Playback,
@@ -110,6 +119,7 @@ impl Player {
             heard: 0,
             heard_at_ms: 0,
             heard_frames_then: 0,
+            heard_until_ms: i64::MIN,
             partial: Vec::new(),
             playback: Playback::default(),
             must_clear: false,
@@ -132,7 +142,7 @@ impl Player {
     /// Adds a line after the others. Lines get their audio in this order.
     pub fn begin_line(&mut self, line: LineId) {
         let from = self.queued_until();
-        self.lines.push_back(Line { id: line, from, until: from, is_complete: false });
+        self.lines.push_back(Line { id: line, from, until: from, is_complete: false, began_at_ms: None });
     }
 
     /// Adds audio to the last line that was begun.
@@ -238,6 +248,12 @@ impl Player {
         self.lines.iter().map(|line| self.progress_of(line, heard)).collect()
     }
 
+    /// When the playback of a line began, once a frame of it was heard; as in the recording.
+    pub fn began_at_ms(&mut self, now_ms: i64, line: LineId) -> Option<i64> {
+        self.advance(now_ms);
+        self.lines.iter().find(|known| known.id == line)?.began_at_ms
+    }
+
     /// Frames that were heard since the last call, in order.
     pub fn take_heard(&mut self, now_ms: i64) -> impl Iterator<Item = HeardFrame> + '_ {
         self.advance(now_ms);
@@ -321,14 +337,31 @@ impl Player {
         let over_ms = self.playback.heard_ms(now_ms);
         while self.heard < heard {
             let Some(frame) = self.unheard.pop_front() else { break };
+            let number = self.heard;
             self.heard += 1;
             self.sent = self.sent.saturating_sub(1);
-            if self.is_recorded {
-                let played_ms = self.heard_at_ms + (self.heard - self.heard_frames_then) * FRAME_MS;
-                let until_ms = now_ms - (over_ms - played_ms);
-                let Frame { samples, is_joined } = frame;
-                self.recorded.push_back(HeardFrame { until_ms, is_joined, samples });
+            let played_ms = self.heard_at_ms + (self.heard - self.heard_frames_then) * FRAME_MS;
+            let start_ms = self.place(now_ms - (over_ms - played_ms) - FRAME_MS, frame.is_joined);
+            self.heard_until_ms = start_ms + FRAME_MS;
+            if let Some(line) = self.lines.iter_mut().find(|line| line.from == number && number < line.until)
+            {
+                line.began_at_ms = Some(start_ms);
             }
+            if self.is_recorded {
+                let until_ms = self.heard_until_ms;
+                self.recorded.push_back(HeardFrame { until_ms, samples: frame.samples });
+            }
+        }
+    }
+
+    /// When a frame began that began at `start_ms` by the clock and the marks: right after its predecessor, unless there
+    /// was a gap.
+    const fn place(&self, start_ms: i64, is_joined: bool) -> i64 {
+        let late_ms = start_ms.saturating_sub(self.heard_until_ms);
+        if late_ms > if is_joined { LATE_MARK_MS } else { JITTER_MS } {
+            start_ms
+        } else {
+            self.heard_until_ms
         }
     }
 

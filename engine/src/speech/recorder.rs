@@ -15,11 +15,6 @@ const JITTER_MS: i64 = 40;
 const EARLY_MS: i64 = 100;
 /// A gap begins with the latest audio, once more and fading out over this time: a hard edge would be heard as a click.
 const FADE_MS: i64 = 40;
-/// The same for what was played: its times come from the clock, corrected by marks.
-const PLAYED_JITTER_MS: i64 = 40;
-/// The same for audio that the line had already when its predecessor ended. It was played without a gap; only its mark
-/// came late.
-const JOINED_JITTER_MS: i64 = 250;
 /// Audio further ahead of the last cut is not kept, so that memory is bounded.
 const BUFFERED_MS_MAX: i64 = 60_000;
 
@@ -60,7 +55,7 @@ struct Gap {
 /// recorder.begin(1_000, 5_000);
 /// recorder.hear(1_020, &[7; 160]);
 /// recorder.hear(1_040, &[7; 160]);
-/// recorder.played(&HeardFrame { until_ms: 1_020, is_joined: false, samples: vec![9; 160] });
+/// recorder.played(&HeardFrame { until_ms: 1_020, samples: vec![9; 160] });
 /// let end = recorder.finish(1_040).unwrap();
 /// assert_eq!(end.frames.len(), 320);
 /// assert_eq!((end.frames[0], end.frames[319]), ([7, 9], [7, 0]));
@@ -124,15 +119,13 @@ impl Recorder {
 
     /// Takes audio that was played, in order.
     pub fn played(&mut self, frame: &HeardFrame) {
-        let HeardFrame { until_ms, is_joined, samples } = frame;
-        let Some(end) = self.place(*until_ms) else { return };
-        let start = end - samples.len() as i64;
-        let late = start - self.assistant.len() as i64;
-        if late > self.samples(if *is_joined { JOINED_JITTER_MS } else { PLAYED_JITTER_MS }) {
+        let Some(end) = self.place(frame.until_ms) else { return };
+        let start = end - frame.samples.len() as i64;
+        if start > self.assistant.len() as i64 {
             self.assistant.resize(usize::try_from(start).unwrap_or(0), 0);
         }
         let skipped = if self.assistant.is_empty() { usize::try_from(-start).unwrap_or(0) } else { 0 };
-        self.assistant.extend(samples.get(skipped..).unwrap_or_default());
+        self.assistant.extend(frame.samples.get(skipped..).unwrap_or_default());
     }
 
     /// The next segment that is complete at `now_ms`.

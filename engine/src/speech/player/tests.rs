@@ -33,22 +33,28 @@ fn a_line_is_over_when_its_last_mark_returns() {
     assert_eq!(over, [LineProgress { line: 1, heard_ms: 600, audio_ms: 600, is_complete: true }]);
     assert!(!player.is_playing());
     let heard: Vec<_> = player.take_heard(1_620).collect();
-    assert_eq!((heard.len(), heard[0].until_ms, heard[29].until_ms), (30, 1_020, 1_620));
+    // The mark took 20 ms back to us, which is no gap.
+    assert_eq!((heard.len(), heard[0].until_ms, heard[29].until_ms), (30, 1_020, 1_600));
 }
 
 #[test]
 fn audio_that_waits_at_the_line_is_played_without_a_gap() {
     let mut player = spoken(1_400);
     let mark = flush(&mut player, 0).unwrap();
-    // The mark after the first second is late.
+    assert_eq!(player.began_at_ms(19, 1), None);
+    assert_eq!(player.began_at_ms(40, 1), Some(0));
+    // The mark after the first second is late: the second mark was counted from it.
     player.played(1_200, 1);
+    player.take_played(1_250);
     player.played(1_600, mark);
+    assert_eq!(player.began_at_ms(1_600, 1), Some(0));
     player.begin_line(2);
     player.add_audio(2, &[1; FRAME]);
     flush(&mut player, 1_640);
-    let heard: Vec<_> = player.take_heard(1_660).collect();
-    let joined: Vec<_> = heard.iter().map(|frame| frame.is_joined).collect();
-    assert_eq!(joined, [vec![false], vec![true; 69], vec![false]].concat());
+    assert_eq!(player.began_at_ms(1_670, 2), Some(1_650));
+    let heard: Vec<_> = player.take_heard(1_670).map(|frame| frame.until_ms).collect();
+    let line = (1..=70).map(|n| n * FRAME_MS);
+    assert_eq!(heard, line.chain([1_670]).collect::<Vec<_>>());
 }
 
 #[test]

@@ -12,7 +12,7 @@ fn begun() -> Recorder {
 }
 
 fn played(recorder: &mut Recorder, until_ms: i64, samples: &[i16]) {
-    recorder.played(&HeardFrame { until_ms, is_joined: false, samples: samples.to_vec() });
+    recorder.played(&HeardFrame { until_ms, samples: samples.to_vec() });
 }
 
 /// The recording of what is left, in one piece.
@@ -69,18 +69,6 @@ fn an_interruption_leaves_silence_until_the_next_line() {
     let of = |ms: usize| frames[ms * 8][1];
     assert_eq!([of(999), of(1_000), of(1_199), of(1_200), of(2_999), of(3_000)], [0, 5, 5, 0, 0, 6]);
     assert_eq!(frames.len(), 32_000);
-}
-
-#[test]
-fn a_late_mark_makes_no_hole_in_a_line() {
-    let mut recorder = begun();
-    for n in 1..=10 {
-        let late_ms = if n > 5 { 200 } else { 0 };
-        let samples = vec![5; FRAME];
-        recorder.played(&HeardFrame { until_ms: n * 20 + late_ms, is_joined: n > 1, samples });
-    }
-    let frames = rest(&mut recorder, 400);
-    assert!(frames.iter().enumerate().all(|(n, frame)| frame[1] == if n < 1_600 { 5 } else { 0 }));
 }
 
 #[test]

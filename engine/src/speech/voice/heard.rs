@@ -24,9 +24,8 @@ impl Voice {
     pub(super) fn note_playback(&mut self, now_ms: i64) {
         self.note_first_line(now_ms);
         let Some(line) = self.turn_clock.awaits_playback_of() else { return };
-        let progress = self.player.progress(now_ms).into_iter().find(|one| one.line == line);
-        if let Some(heard_ms) = progress.map(|one| one.heard_ms).filter(|heard_ms| *heard_ms > 0) {
-            self.turn_clock.playback_began(now_ms - heard_ms);
+        if let Some(at_ms) = self.player.began_at_ms(now_ms, line) {
+            self.turn_clock.playback_began(at_ms);
         }
     }
 
@@ -52,10 +51,9 @@ impl Voice {
         let Some(line) = self.lines.front().map(|line| line.id).filter(|line| *line > self.line_begun) else {
             return;
         };
-        let progress = self.player.progress(now_ms).into_iter().find(|one| one.line == line);
-        if let Some(heard_ms) = progress.map(|one| one.heard_ms).filter(|heard_ms| *heard_ms > 0) {
+        if let Some(at_ms) = self.player.began_at_ms(now_ms, line) {
             self.line_begun = line;
-            self.events.push_back(VoiceEvent::LineBegan { at_ms: now_ms - heard_ms });
+            self.events.push_back(VoiceEvent::LineBegan { at_ms });
         }
     }
 }
