@@ -331,7 +331,12 @@ impl End {
                 return Some(Closed::ByService(frame.map(|frame| frame.code.into())));
             }
             Ok(_) => return None,
-            Err(Error::Io(error)) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+            Err(Error::Io(error))
+                if matches!(
+                    error.kind(),
+                    ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted
+                ) =>
+            {
                 return None;
             }
             Err(_) if self.closing.is_some() => return Some(Closed::ByCarrier),
