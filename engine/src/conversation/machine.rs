@@ -5,6 +5,7 @@ mod record;
 mod speech;
 mod timing;
 mod tools;
+mod writing;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -13,6 +14,7 @@ pub use messages::{Input, Output, Party, WaitingFor};
 use serde::{Deserialize, Serialize};
 use speech::LineUnderWay;
 use tools::PendingToolCall;
+use writing::LineBeingWritten;
 
 use super::transcript::{TranscriptRole, TranscriptRow};
 use super::{ConversationLimits, EndedReason, NOTES_MAX, TEXT_BYTES_MAX};
@@ -140,6 +142,9 @@ pub struct Conversation {
     /// Whether audio of the assistant is being played.
     #[serde(default)]
     is_being_spoken: bool,
+    /// The line that the model is still writing, if it is said meanwhile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    being_written: Option<LineBeingWritten>,
     failure: Option<String>,
     history: Vec<Message>,
     transcript: Vec<TranscriptRow>,
@@ -182,6 +187,7 @@ impl Conversation {
             has_filled: false,
             speaking: VecDeque::new(),
             is_being_spoken: false,
+            being_written: None,
             failure: None,
             history: Vec::new(),
             transcript: Vec::new(),
@@ -215,6 +221,7 @@ impl Conversation {
             }
             Input::UserGoodbye { text, duration_ms } => self.user_goodbye(text, duration_ms),
             Input::Silence => self.count_silence(),
+            Input::AssistantText { request, text } => self.assistant_text(request, &text),
             Input::AssistantReply { request, reply } => self.assistant_reply(request, reply),
             Input::ModelFailed { request, reason } => self.model_failed(request, reason),
             Input::ToolResult { id, text, is_error } => self.tool_result(&id, text, is_error),
@@ -388,7 +395,8 @@ impl Conversation {
         if self.turns >= self.setup.limits.turns_max {
             return self.end(EndedReason::TurnLimit);
         }
-        if self.state != State::Calling {
+        // An answer that is being said is completed first.
+        if self.state != State::Calling && self.being_written.is_none() {
             self.begin_turn();
             self.ask_model();
         }
@@ -424,7 +432,7 @@ impl Conversation {
     fn add_user_message(&mut self, text: String) {
         self.silences = 0;
         self.turns = self.turns.saturating_add(1);
-        if self.state == State::Calling {
+        if self.state == State::Calling || self.being_written.is_some() {
             self.held.push(text);
         } else {
             self.history.push(Message::User { text });
@@ -434,6 +442,9 @@ impl Conversation {
     fn assistant_reply(&mut self, request: u64, reply: AssistantReply) {
         if self.state != State::Thinking || request != self.requests {
             return;
+        }
+        if let Some(line) = self.being_written {
+            return self.answer_written(line, reply);
         }
         match reply {
             AssistantReply::Say { text } if text.trim().is_empty() => self.state = State::Listening,
@@ -457,6 +468,9 @@ impl Conversation {
         if self.state != State::Thinking || request != self.requests {
             return;
         }
+        if let Some(line) = self.being_written {
+            return self.answer_broke_off(line, &reason);
+        }
         self.failure = Some(truncate(reason, TEXT_BYTES_MAX));
         let apology = self.setup.apology.clone();
         if !apology.trim().is_empty() && !self.speak(apology) {
@@ -473,6 +487,7 @@ impl Conversation {
     }
 
     fn end(&mut self, reason: EndedReason) {
+        self.being_written = None;
         self.state = State::Ended { reason };
         self.outputs.push_back(Output::Ended { reason });
     }
@@ -484,3 +499,5 @@ mod replay_tests;
 mod speech_tests;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod writing_tests;
