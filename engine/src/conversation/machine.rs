@@ -2,52 +2,25 @@
 mod filler;
 mod messages;
 mod record;
+mod setup;
 mod speech;
 mod timing;
 mod tools;
+mod writing;
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 
 pub use messages::{Input, Output, Party, WaitingFor};
 use serde::{Deserialize, Serialize};
+pub use setup::ConversationSetup;
 use speech::LineUnderWay;
 use tools::PendingToolCall;
+use writing::LineBeingWritten;
 
 use super::transcript::{TranscriptRole, TranscriptRow};
-use super::{ConversationLimits, EndedReason, NOTES_MAX, TEXT_BYTES_MAX};
+use super::{EndedReason, NOTES_MAX, TEXT_BYTES_MAX};
 use crate::base::text::truncate;
-use crate::conversation::{AssistantReply, AssistantTurn, Knowledge, Message, ToolSpec};
-
-/// The configuration of a conversation.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ConversationSetup {
-    /// The conversation's id and the prefix of its tool-call ids (`{id}_t1`, `{id}_t2`, …).
-    pub id: String,
-    /// The assistant's business instructions.
-    pub instructions: String,
-    /// The assistant's opening message; when empty, the assistant waits for the user.
-    pub first_message: String,
-    /// Attached documents.
-    pub knowledge: Arc<[Knowledge]>,
-    /// Attached tools.
-    pub tools: Arc<[ToolSpec]>,
-    /// The model's seed: the same seed and inputs produce the same conversation.
-    pub seed: u64,
-    /// The limits of the conversation.
-    #[serde(default)]
-    pub limits: ConversationLimits,
-    /// Whether the assistant's lines are spoken. [`Input::Spoken`] or [`Input::Interrupted`] then follows each line,
-    /// and the user's silence counts from that input. A line of text is delivered at once.
-    #[serde(default)]
-    pub is_spoken: bool,
-    /// What the assistant says before the conversation ends because its model failed; when empty, nothing.
-    #[serde(default)]
-    pub apology: String,
-    /// What a spoken assistant says when the user waits for a tool; when empty, nothing.
-    #[serde(default)]
-    pub filler: String,
-}
+use crate::conversation::{AssistantReply, AssistantTurn, Message};
 
 /// One conversation, seen from the assistant's side.
 ///
@@ -140,6 +113,9 @@ pub struct Conversation {
     /// Whether audio of the assistant is being played.
     #[serde(default)]
     is_being_spoken: bool,
+    /// The line that the model is still writing, if it is said meanwhile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    being_written: Option<LineBeingWritten>,
     failure: Option<String>,
     history: Vec<Message>,
     transcript: Vec<TranscriptRow>,
@@ -182,6 +158,7 @@ impl Conversation {
             has_filled: false,
             speaking: VecDeque::new(),
             is_being_spoken: false,
+            being_written: None,
             failure: None,
             history: Vec::new(),
             transcript: Vec::new(),
@@ -215,6 +192,7 @@ impl Conversation {
             }
             Input::UserGoodbye { text, duration_ms } => self.user_goodbye(text, duration_ms),
             Input::Silence => self.count_silence(),
+            Input::AssistantText { request, text } => self.assistant_text(request, &text),
             Input::AssistantReply { request, reply } => self.assistant_reply(request, reply),
             Input::ModelFailed { request, reason } => self.model_failed(request, reason),
             Input::ToolResult { id, text, is_error } => self.tool_result(&id, text, is_error),
@@ -388,7 +366,8 @@ impl Conversation {
         if self.turns >= self.setup.limits.turns_max {
             return self.end(EndedReason::TurnLimit);
         }
-        if self.state != State::Calling {
+        // An answer that is being said is completed first.
+        if self.state != State::Calling && self.being_written.is_none() {
             self.begin_turn();
             self.ask_model();
         }
@@ -424,7 +403,7 @@ impl Conversation {
     fn add_user_message(&mut self, text: String) {
         self.silences = 0;
         self.turns = self.turns.saturating_add(1);
-        if self.state == State::Calling {
+        if self.state == State::Calling || self.being_written.is_some() {
             self.held.push(text);
         } else {
             self.history.push(Message::User { text });
@@ -434,6 +413,9 @@ impl Conversation {
     fn assistant_reply(&mut self, request: u64, reply: AssistantReply) {
         if self.state != State::Thinking || request != self.requests {
             return;
+        }
+        if let Some(line) = self.being_written {
+            return self.answer_written(line, reply);
         }
         match reply {
             AssistantReply::Say { text } if text.trim().is_empty() => self.state = State::Listening,
@@ -457,6 +439,9 @@ impl Conversation {
         if self.state != State::Thinking || request != self.requests {
             return;
         }
+        if let Some(line) = self.being_written {
+            return self.answer_broke_off(line, &reason);
+        }
         self.failure = Some(truncate(reason, TEXT_BYTES_MAX));
         let apology = self.setup.apology.clone();
         if !apology.trim().is_empty() && !self.speak(apology) {
@@ -473,6 +458,7 @@ impl Conversation {
     }
 
     fn end(&mut self, reason: EndedReason) {
+        self.being_written = None;
         self.state = State::Ended { reason };
         self.outputs.push_back(Output::Ended { reason });
     }
@@ -484,3 +470,5 @@ mod replay_tests;
 mod speech_tests;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod writing_tests;

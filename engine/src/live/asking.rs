@@ -1,6 +1,6 @@
 //! Requests to the models of a conversation, with their cost limits; used by live conversations and simulation runs.
 use crate::conversation::{AssistantReply, AssistantTurn};
-use crate::models::{Answered, AssistantModel, ModelFailure, RULES_MODEL};
+use crate::models::{Answered, AssistantModel, ModelFailure, RULES_MODEL, Written};
 use crate::services::Services;
 use crate::storage::cost::Cost;
 
@@ -44,20 +44,25 @@ impl CostLimit {
     }
 }
 
-/// What a request costs that was dropped before its answer.
-pub(crate) fn cost_of_dropped(model: &Model<AssistantModel>, turn: &AssistantTurn<'_>) -> Cost {
-    model.as_ref().map_or_else(|_| Cost::default(), |model| Cost::of(&Ok(model.dropped(turn))))
+/// What a request costs that was dropped after so many bytes of its answer.
+pub(crate) fn cost_of_dropped(
+    model: &Model<AssistantModel>,
+    turn: &AssistantTurn<'_>,
+    written_bytes: usize,
+) -> Cost {
+    model.as_ref().map_or_else(|_| Cost::default(), |model| Cost::of(&Ok(model.dropped(turn, written_bytes))))
 }
 
-/// Asks an assistant's model for its next step.
+/// Asks an assistant's model for its next step. What it writes can be taken from `written` before that.
 pub(crate) async fn ask_assistant(
     services: &Services,
     model: &Model<AssistantModel>,
     turn: &AssistantTurn<'_>,
     left_microusd: i64,
+    written: Option<&Written>,
 ) -> Asked<AssistantReply> {
     match model {
-        Ok(model) => model.reply(services.ports(), turn, left_microusd).await.into(),
+        Ok(model) => model.reply(services.ports(), turn, left_microusd, written).await.into(),
         Err(failure) => Err(failure.clone()).into(),
     }
 }

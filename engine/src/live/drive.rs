@@ -4,10 +4,12 @@
 mod early;
 mod end;
 mod on_phone;
+mod question;
 mod recording;
+mod saying;
 
 use std::future::poll_fn;
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::task::Poll;
 
 use futures_util::StreamExt;
@@ -15,10 +17,12 @@ use futures_util::future::{Either, select};
 use futures_util::stream::FuturesUnordered;
 
 use early::Early;
+use question::Thinking;
+use saying::Said;
 
 use self::recording::RecordingWriter;
 use super::admission::Growth;
-use super::asking::{Asked, CostLimit, ask_assistant, cost_of_dropped};
+use super::asking::Asked;
 use super::call_journal;
 use super::peer::{Peer, PeerEvent};
 use super::session::LiveSession;
@@ -26,8 +30,8 @@ use super::tool_calls::{CommittedCall, ToolAnswer, ToolCall, ToolCaller};
 use crate::base::limits::{LIVE_LEASE_EXTEND_MS, PHONE_HEARD_MS, PHONE_LEG_CHECK_MS, PHONE_REPORT_WAIT_MS};
 use crate::base::time::Timestamp;
 use crate::conversation::{
-    AssistantReply, AssistantTurn, CallFault, Conversation, ConversationLimits, ConversationSetup,
-    EndedReason, Input, Message, Output,
+    AssistantReply, CallFault, Conversation, ConversationLimits, ConversationSetup, EndedReason, Input,
+    Output, WaitingFor,
 };
 use crate::live::telephony::leg::Leg;
 use crate::ports::BoxFuture;
@@ -39,7 +43,17 @@ use crate::storage::recordings;
 
 /// The result of a model request or a tool call.
 enum Done {
-    Model { request: u64, asked: Asked<AssistantReply> },
+    /// The model has begun to write.
+    Began,
+    /// It has written more of its answer.
+    Text {
+        request: u64,
+        text: String,
+    },
+    Model {
+        request: u64,
+        asked: Asked<AssistantReply>,
+    },
     Tool(ToolAnswer),
 }
 
@@ -55,7 +69,7 @@ pub(super) struct Drive<'a> {
     recording: RecordingWriter<'a>,
     conversation: Conversation,
     /// The latest request to the model; a new one replaces it.
-    thinking: Option<BoxFuture<'a, Done>>,
+    thinking: Option<Thinking<'a>>,
     calling: FuturesUnordered<BoxFuture<'a, Done>>,
     /// A request that was made before the user's turn has ended.
     early: Option<Early<'a>>,
@@ -65,6 +79,8 @@ pub(super) struct Drive<'a> {
     growth: Growth,
     /// The number of transcript rows sent to the peer.
     sent_rows: usize,
+    /// The latest line that the peer was given to speak.
+    said: Said,
     /// The rows that were cut since the peer was told last.
     cut_rows: Vec<usize>,
     /// The number of transcript rows stored in their current form.
@@ -117,6 +133,7 @@ impl<'a> Drive<'a> {
             spent: Cost::default(),
             growth: session.admission.growth(),
             sent_rows: 0,
+            said: Said::default(),
             cut_rows: Vec::new(),
             saved_rows: 0,
             extend_lease_at_ms: now_ms + LIVE_LEASE_EXTEND_MS,
@@ -180,7 +197,12 @@ impl<'a> Drive<'a> {
             }
             match self.next(peer).await {
                 Event::Done(done) => {
-                    if matches!(&done, Done::Model { asked, .. } if asked.answer.is_ok()) {
+                    let has_answered = match &done {
+                        Done::Began => true,
+                        Done::Model { asked, .. } => asked.answer.is_ok(),
+                        Done::Text { .. } | Done::Tool(_) => false,
+                    };
+                    if has_answered {
                         peer.model_answered();
                     }
                     self.completed(done);
@@ -205,6 +227,10 @@ impl<'a> Drive<'a> {
                 Output::CallTool { id, name, arguments } => calls.push(ToolCall { id, name, arguments }),
             }
         }
+        if self.conversation.waiting_for() != WaitingFor::Model {
+            // The user has interrupted the answer.
+            self.forget_question();
+        }
         self.growth.count(self.conversation.transcript_bytes());
         self.send_rows(peer).await;
         if self.conversation.ended().is_some() {
@@ -221,23 +247,6 @@ impl<'a> Drive<'a> {
             self.calling.push(Box::pin(async move { Done::Tool(call.make().await) }));
         }
         Ok(())
-    }
-
-    /// Sends new transcript rows to the peer. A closed connection counts as a hang-up.
-    async fn send_rows(&mut self, peer: &mut dyn Peer) {
-        for row in std::mem::take(&mut self.cut_rows) {
-            if let Some(row) = self.conversation.transcript().get(row).filter(|row| row.interrupted) {
-                // If the connection is closed, the next row or event says so.
-                let _ = peer.cut_row(row).await;
-            }
-        }
-        while let Some(row) = self.conversation.transcript().get(self.sent_rows) {
-            self.sent_rows += 1;
-            if peer.send_row(row).await.is_err() {
-                self.peer_event(PeerEvent::Gone, &*peer);
-                return;
-            }
-        }
     }
 
     /// Writes new transcript rows and extends the lease. A tool call is stored before its request is sent; the same
@@ -284,38 +293,6 @@ impl<'a> Drive<'a> {
         Ok(())
     }
 
-    /// Drops the question whose answer is awaited; its cost counts, because the provider has the request.
-    fn forget_question(&mut self) {
-        if self.thinking.take().is_some() {
-            let turn =
-                turn_of(self.session, self.conversation.history(), self.conversation.assistant_turn().seed);
-            self.spent.add(cost_of_dropped(self.session.assistant.model(), &turn));
-        }
-    }
-
-    fn ask(&mut self, request: u64) {
-        self.forget_question();
-        let limit = CostLimit { microusd: self.session.max_cost_microusd };
-        if !limit.allows(&self.session.assistant.model, self.spent) {
-            return self.handle(Input::CostLimit);
-        }
-        let question =
-            self.take_early().unwrap_or_else(|| self.question(self.conversation.history().to_vec()));
-        self.thinking = Some(Box::pin(async move { Done::Model { request, asked: question.await } }));
-    }
-
-    /// A request to the model about this history, a copy, because the user may continue while the model responds.
-    fn question(&self, history: Vec<Message>) -> BoxFuture<'a, Asked<AssistantReply>> {
-        let session = self.session;
-        let limit = CostLimit { microusd: session.max_cost_microusd };
-        let left_microusd = limit.left_microusd(self.spent);
-        let seed = self.conversation.assistant_turn().seed;
-        Box::pin(async move {
-            let turn = turn_of(session, &history, seed);
-            ask_assistant(&session.services, session.assistant.model(), &turn, left_microusd).await
-        })
-    }
-
     /// Waits for the first of: a result, an event of the peer, or the deadline.
     async fn next(&mut self, peer: &mut dyn Peer) -> Event {
         let timeout_ms = self.conversation.poll_timeout().unwrap_or(i64::MAX);
@@ -328,11 +305,18 @@ impl<'a> Drive<'a> {
             if let Some(early) = early {
                 early.poll(context);
             }
-            if let Some(question) = thinking
-                && let Poll::Ready(done) = Pin::as_mut(question).poll(context)
-            {
-                *thinking = None;
-                return Poll::Ready(done);
+            if let Some(Thinking { request, question }) = thinking {
+                let request = *request;
+                if let Poll::Ready(asked) = question.answer.as_mut().poll(context) {
+                    *thinking = None;
+                    return Poll::Ready(Done::Model { request, asked });
+                }
+                if question.written.take_beginning() {
+                    return Poll::Ready(Done::Began);
+                }
+                if let Some(text) = question.written.take() {
+                    return Poll::Ready(Done::Text { request, text });
+                }
             }
             match calling.poll_next_unpin(context) {
                 Poll::Ready(Some(done)) => Poll::Ready(done),
@@ -356,7 +340,14 @@ impl<'a> Drive<'a> {
 
     fn completed(&mut self, done: Done) {
         match done {
+            Done::Began => {}
+            Done::Text { request, text } => {
+                self.handle(Input::AssistantText { request, text });
+            }
             Done::Model { request, asked } => {
+                // The row was stored when the line began, and then as far as it was heard.
+                let written = self.conversation.being_written();
+                self.saved_rows = written.map_or(self.saved_rows, |row| row.min(self.saved_rows));
                 self.spent.add(asked.cost);
                 match asked.answer {
                     Ok(reply) => self.handle(Input::AssistantReply { request, reply }),
@@ -418,7 +409,7 @@ impl<'a> Drive<'a> {
             PeerEvent::WentOn => self.forget_early(),
             _ => {}
         }
-        self.settle(at_ms, event);
+        self.settle(at_ms, self.of_whole_line(event));
     }
 
     /// Passes an event on, and remembers which row it cuts.
@@ -435,17 +426,6 @@ impl<'a> Drive<'a> {
 
     fn now_ms(&self) -> i64 {
         self.session.services.ports().clock.now_ms()
-    }
-}
-
-/// The model's input with this history.
-fn turn_of<'a>(session: &'a LiveSession, history: &'a [Message], seed: u64) -> AssistantTurn<'a> {
-    AssistantTurn {
-        instructions: &session.instructions,
-        knowledge: &session.assistant.knowledge,
-        tools: session.assistant.specs(),
-        history,
-        seed,
     }
 }
 

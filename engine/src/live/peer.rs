@@ -25,6 +25,12 @@ pub trait Peer: Movable {
     /// Reports a new transcript row.
     fn send_row<'a>(&'a mut self, row: &'a TranscriptRow) -> BoxFuture<'a, Result<(), Gone>>;
 
+    /// Speaks a line of the assistant, or a part of it up to the end of a sentence; its row is sent when it
+    /// `is_complete`. Returns whether it is spoken: nothing more is spoken of a line that was cut.
+    fn say<'a>(&'a mut self, _text: &'a str, _is_complete: bool) -> BoxFuture<'a, Result<bool, Gone>> {
+        Box::pin(async { Ok(true) })
+    }
+
     /// Reports that a row of the assistant was cut, and what was heard of it. A client that speaks the lines itself knows.
     fn cut_row<'a>(&'a mut self, _row: &'a TranscriptRow) -> BoxFuture<'a, Result<(), Gone>> {
         Box::pin(async { Ok(()) })

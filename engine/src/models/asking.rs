@@ -10,12 +10,14 @@ mod judge;
 mod object;
 mod outcome;
 mod provider;
+mod written;
 
 pub use analyst::Analyst;
 pub use assistant::AssistantModel;
 pub use caller::CallerModel;
 pub use judge::JudgeModel;
 pub use outcome::{Answered, FailureCode, ModelFailure, Usage};
+pub use written::Written;
 
 /// The built-in rule model, which needs no provider.
 pub const RULES_MODEL: &str = "builtin/rules";

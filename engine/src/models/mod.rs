@@ -18,7 +18,8 @@ use crate::conversation::{Message, Sentiment};
 pub use in_use::AssistantInUse;
 
 pub use asking::{
-    Analyst, Answered, AssistantModel, CallerModel, FailureCode, JudgeModel, ModelFailure, RULES_MODEL, Usage,
+    Analyst, Answered, AssistantModel, CallerModel, FailureCode, JudgeModel, ModelFailure, RULES_MODEL,
+    Usage, Written,
 };
 
 /// The input of the simulated caller's model.

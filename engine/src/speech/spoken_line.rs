@@ -18,30 +18,27 @@ pub struct SpokenLine {
 }
 
 impl SpokenLine {
-    /// Divides a text into parts to be synthesized one after the other.
+    /// A line without text. Its text passes evenly with its audio, as in the tone code, unless it gets
+    /// [parts](Self::add_text).
     #[must_use]
-    pub fn new(id: LineId, text: &str, language: &str) -> Self {
+    pub const fn new(id: LineId) -> Self {
+        Self { id, parts: Vec::new(), words: Vec::new(), audio_ms: 0 }
+    }
+
+    /// Adds text that ends with a sentence. Returns the texts to synthesize one after the other; empty ones have nothing to
+    /// speak.
+    pub fn add_text(&mut self, text: &str, language: &str) -> impl Iterator<Item = &str> {
         let mut cutter = SentenceCutter::default();
         let mut sources = cutter.push(text);
         sources.extend(cutter.finish());
-        let part = |source: String| SpokenPart {
+        let before = self.parts.len();
+        self.parts.extend(sources.into_iter().map(|source| SpokenPart {
             spoken: Speakable::new(&source, language),
             source,
             audio_ms: 0,
             is_complete: false,
-        };
-        Self { id, parts: sources.into_iter().map(part).collect(), words: Vec::new(), audio_ms: 0 }
-    }
-
-    /// A line whose text passes evenly with its audio, as in the tone code.
-    #[must_use]
-    pub const fn even(id: LineId) -> Self {
-        Self { id, parts: Vec::new(), words: Vec::new(), audio_ms: 0 }
-    }
-
-    /// The texts to synthesize, in order; empty ones have nothing to speak.
-    pub fn spoken_texts(&self) -> impl Iterator<Item = &str> {
-        self.parts.iter().map(|part| part.spoken.text())
+        }));
+        self.parts.iter().skip(before).map(|part| part.spoken.text())
     }
 
     /// The line has this much more audio.

@@ -1,8 +1,11 @@
 //! The audio of one conversation: what the person says, what the assistant speaks, and who gives way. A pure state machine
 //! for every kind of line: telephone, browser, simulation.
 mod heard;
+mod saying;
 
 use std::collections::VecDeque;
+
+use saying::OpenLine;
 
 use super::audio::Rate;
 use super::backchannel::is_backchannel;
@@ -13,7 +16,7 @@ use super::player::{HeardFrame, LineProgress, Player, PlayerOutput};
 use super::resample::Resampler;
 use super::spoken_line::SpokenLine;
 use super::synthesizer::{LineId, Synthesizer, SynthesizerEvent};
-use super::tone::{ToneDecoder, ToneEncoder, ToneHeard};
+use super::tone::{ToneDecoder, ToneHeard};
 use super::turn_times::TurnClock;
 
 /// A paused line goes on when this much time has passed after the voice without a word.
@@ -104,6 +107,8 @@ pub struct Voice {
     /// The lines being spoken, in their order.
     lines: VecDeque<SpokenLine>,
     last_line: LineId,
+    /// The last line, while its text is not complete.
+    open_line: Option<OpenLine>,
     /// The latest line whose playback was reported to have begun.
     line_begun: LineId,
     /// Converts the audio of the line being synthesized.
@@ -115,9 +120,6 @@ pub struct Voice {
     turn_clock: TurnClock,
     events: VecDeque<VoiceEvent>,
 }
-
-/// The end of what was spoken, for the comparison with echo.
-const SPOKEN_TEXT_BYTES_MAX: usize = 2_000;
 
 impl Voice {
     /// A line of this rate, on which nothing was said. With `is_recorded`, take what was heard with
@@ -132,6 +134,7 @@ impl Voice {
             player: Player::new(rate, is_recorded),
             lines: VecDeque::new(),
             last_line: 0,
+            open_line: None,
             line_begun: 0,
             resampler: None,
             resume_at_ms: None,
@@ -179,35 +182,6 @@ impl Voice {
         }
         self.note_playback(now_ms);
         self.understand(now_ms);
-    }
-
-    /// Speaks a line after the earlier ones.
-    pub fn say(&mut self, now_ms: i64, text: &str) {
-        self.last_line += 1;
-        let id = self.last_line;
-        self.turn_clock.line_said(id);
-        self.spoken_text.push(' ');
-        self.spoken_text.push_str(text);
-        let surplus = self.spoken_text.len().saturating_sub(SPOKEN_TEXT_BYTES_MAX);
-        self.spoken_text.drain(..self.spoken_text.ceil_char_boundary(surplus));
-        match &mut self.mouth {
-            Mouth::Tone => {
-                self.player.begin_line(id);
-                self.player.add_audio(id, &ToneEncoder::speak(text, self.rate));
-                self.player.finish_line(id);
-                self.turn_clock.audio_arrived(id, now_ms);
-                self.lines.push_back(SpokenLine::even(id));
-            }
-            Mouth::Speech(synthesizer) => {
-                let line = SpokenLine::new(id, text, &self.turn_taking.language);
-                for spoken in line.spoken_texts().filter(|spoken| !spoken.trim().is_empty()) {
-                    synthesizer.speak(now_ms, id, spoken);
-                }
-                synthesizer.finish(now_ms, id);
-                self.lines.push_back(line);
-            }
-        }
-        self.synthesized(now_ms);
     }
 
     /// The person pressed a key, which interrupts the assistant as speech does.
@@ -419,6 +393,9 @@ impl Voice {
         if self.lines.is_empty() {
             return;
         }
+        if let Some(open) = &mut self.open_line {
+            open.is_cut = true;
+        }
         let heard = permille_of(&self.lines, &progress);
         for line in std::mem::take(&mut self.lines) {
             if let Mouth::Speech(synthesizer) = &mut self.mouth {
@@ -458,6 +435,9 @@ impl Voice {
                 SynthesizerEvent::Failed { line, failure } => {
                     // What was synthesized is played. Its text ends there.
                     self.audio_ended(line);
+                    if let Some(open) = self.open_line.as_mut().filter(|open| open.id == line) {
+                        open.is_cut = true;
+                    }
                     self.events.push_back(VoiceEvent::Failed(failure));
                 }
             }

@@ -22,11 +22,14 @@ use bytes::Bytes;
 use futures_util::stream::{self, StreamExt};
 use serde_json::{Value, json};
 
-use behaviour::{Act, Reply};
+use behaviour::{Act, FIRST_SENTENCE, Reply};
 use shape::Shape;
 
 /// The only rejected key. Any other key is accepted, and no key is required.
 pub const WRONG_KEY: &str = "wrong";
+
+/// The pause of a model that writes slowly.
+const SLOW_MS: u64 = 5_000;
 
 /// A running fake. It lives as long as the process.
 pub struct OpenAi {
@@ -134,14 +137,29 @@ async fn completions(State(seen): State<Arc<Seen>>, headers: HeaderMap, body: By
         }
         Act::Raw(status, content_type, text) => raw(status, content_type, Body::from(text)),
         Act::Cut(text) => {
-            let begun = shape::events(&body, &Reply::say(text), Shape::Usual);
-            let begun = begun.into_iter().take(3).map(Ok);
+            let begun = [Ok(Bytes::from(shape::text_event(&body, text)))];
             let cut = stream::once(async {
                 // The pause makes sure that the first part is sent before the error.
                 tokio::time::sleep(std::time::Duration::from_millis(50)).await;
                 Err(std::io::Error::other("cut off on purpose"))
             });
             raw(200, "text/event-stream", Body::from_stream(stream::iter(begun).chain(cut)))
+        }
+        Act::Slow(reply) => {
+            let events = shape::events(&body, &reply, reply.shape);
+            let (mut text, mut begun) = (String::new(), 0);
+            while !text.contains(FIRST_SENTENCE) {
+                text.extend(shape::text_of(&events[begun]));
+                begun += 1;
+            }
+            let pause = stream::once(async {
+                tokio::time::sleep(std::time::Duration::from_millis(SLOW_MS)).await;
+                Ok::<_, Infallible>(Bytes::new())
+            });
+            let (first, rest) = (events[..=begun].to_vec(), events[begun + 1..].to_vec());
+            let pieces = stream::iter(first.into_iter().map(Ok)).chain(pause);
+            let pieces = pieces.chain(stream::iter(rest.into_iter().map(Ok)));
+            raw(200, "text/event-stream", Body::from_stream(pieces))
         }
         Act::Endless => {
             let piece = shape::text_event(&body, "and so on ".repeat(100).as_str());

@@ -99,7 +99,7 @@ impl Service {
         let turn = AssistantTurn { instructions: "Be kind.", knowledge, tools: &tools, history, seed: 7 };
         wait(async {
             let model = AssistantModel::new(&self.services.config().catalog, model, knowledge, &tools)?;
-            spawnable(model.reply(self.services.ports(), &turn, self.most_microusd)).await
+            spawnable(model.reply(self.services.ports(), &turn, self.most_microusd, None)).await
         })
     }
 

@@ -30,6 +30,7 @@ mod recordings;
 mod refused;
 mod replays;
 mod slow_tools;
+mod speaking_while_writing;
 mod speech;
 mod status;
 mod support;

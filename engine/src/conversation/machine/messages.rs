@@ -66,6 +66,15 @@ pub enum Input {
     Silence,
     /// Activity of the user without a line.
     Noise,
+    /// The model has written more of its response to [`Output::AskModel`] with the same number, which follows as
+    /// [`Input::AssistantReply`]. A spoken assistant says it at once, and the user's next line waits for the whole; a written
+    /// conversation ignores it.
+    AssistantText {
+        /// The number of the request.
+        request: u64,
+        /// What comes after the earlier texts of this request.
+        text: String,
+    },
     /// The model's response to [`Output::AskModel`] with the same number.
     AssistantReply {
         /// The number of the request. Responses to older requests are ignored.
@@ -143,7 +152,8 @@ impl Input {
             | Self::Silence
             | Self::Noise
             | Self::Spoken => true,
-            Self::AssistantReply { .. }
+            Self::AssistantText { .. }
+            | Self::AssistantReply { .. }
             | Self::ModelFailed { .. }
             | Self::ToolResult { .. }
             | Self::Note { .. }
@@ -162,7 +172,7 @@ impl Input {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Output {
-    /// Say this to the user.
+    /// Say this to the user: a line, or more of the line that [`Conversation::being_written`] names.
     Say {
         /// The text.
         text: String,

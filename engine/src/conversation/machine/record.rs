@@ -43,6 +43,13 @@ pub(super) fn row_bytes(row: &TranscriptRow) -> usize {
     }
 }
 
+/// The size of a text inside a JSON string.
+pub(super) fn text_bytes(text: &str) -> usize {
+    const QUOTES_BYTES: usize = 2;
+    let mut count = Count(0);
+    serde_json::to_writer(&mut count, text).map_or(usize::MAX, |()| count.0.saturating_sub(QUOTES_BYTES))
+}
+
 /// Counts the written bytes.
 struct Count(usize);
 

@@ -54,9 +54,13 @@ impl Conversation {
 
     /// Says a line. It may be the last one within the limits.
     pub(super) fn say(&mut self, text: String) {
-        if !self.speak(text) {
-            return;
+        if self.speak(text) {
+            self.end_at_limits();
         }
+    }
+
+    /// Ends the conversation if the line that was said is the last one within the limits.
+    pub(super) fn end_at_limits(&mut self) {
         if self.turns >= self.setup.limits.turns_max {
             self.end(EndedReason::TurnLimit);
         } else if self.repeats >= self.setup.limits.repeats_max {
@@ -71,11 +75,16 @@ impl Conversation {
             return false;
         }
         self.turns = self.turns.saturating_add(1);
-        let line = casefold(&text);
-        self.repeats = if line == self.last_line { self.repeats.saturating_add(1) } else { 1 };
-        self.last_line = line;
+        self.count_repeats(&text);
         self.history.push(Message::Assistant { text });
         true
+    }
+
+    /// Counts how often the assistant has said this in a row.
+    pub(super) fn count_repeats(&mut self, text: &str) {
+        let line = casefold(text);
+        self.repeats = if line == self.last_line { self.repeats.saturating_add(1) } else { 1 };
+        self.last_line = line;
     }
 
     /// Records a line of the assistant and says it after the earlier ones. `message` is its future index in the model's
@@ -154,6 +163,7 @@ impl Conversation {
             }
             heard_permille = 0;
         }
+        self.stop_writing();
     }
 }
 
@@ -164,7 +174,9 @@ fn cut(row: &mut TranscriptRow, heard_permille: u32, end_ms: i64, transcript_byt
         return transcript_bytes;
     }
     let others = transcript_bytes.saturating_sub(row_bytes(row));
-    let intended = std::mem::take(&mut row.text);
+    let mut intended = std::mem::take(&mut row.text);
+    // A line that is still being written ends with the space before its next sentence.
+    intended.truncate(intended.trim_end().len());
     row.text = heard_part(&intended, heard_permille).to_owned();
     row.interrupted = true;
     row.intended_text = Some(intended);

@@ -98,7 +98,7 @@ fn arguments_that_do_not_fit_are_refused_before_the_call() {
     );
 }
 
-fn spoken(first_message: &str) -> Conversation {
+pub(super) fn spoken(first_message: &str) -> Conversation {
     let mut call = Conversation::new(ConversationSetup {
         id: "c".into(),
         instructions: String::new(),
@@ -120,6 +120,6 @@ fn spoken(first_message: &str) -> Conversation {
     call
 }
 
-fn user(text: &str) -> Input {
+pub(super) fn user(text: &str) -> Input {
     Input::UserText { text: text.into(), duration_ms: 0, silence_ms: 0 }
 }

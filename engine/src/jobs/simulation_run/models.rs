@@ -55,7 +55,7 @@ impl<'a> Models<'a> {
             }
             SimulationPart::Assistant => {
                 let turn = simulation.assistant_turn();
-                let asked = ask_assistant(self.services, self.assistant.1, &turn, left_microusd).await;
+                let asked = ask_assistant(self.services, self.assistant.1, &turn, left_microusd, None).await;
                 asked.map(|reply| Input::AssistantReply { reply })
             }
             SimulationPart::Judge => {

@@ -1,16 +1,15 @@
 //! Asks the model before the user's turn has ended for certain. What it answers is held back until the turn has ended with
 //! the same words, and dropped if the user goes on; so its tools are never called early either.
 use std::future::ready;
-use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use super::{Drive, turn_of};
+use super::Drive;
+use super::question::{Question, turn_of};
 use crate::base::limits::EARLY_QUESTIONS_MAX;
 use crate::base::text::truncate;
 use crate::conversation::{AssistantReply, Message, TEXT_BYTES_MAX, WaitingFor};
 use crate::live::asking::{Asked, CostLimit, cost_of_dropped};
-use crate::models::RULES_MODEL;
-use crate::ports::BoxFuture;
+use crate::models::{RULES_MODEL, Written};
 
 /// A question that was asked early.
 pub(super) struct Early<'a> {
@@ -20,7 +19,7 @@ pub(super) struct Early<'a> {
 }
 
 enum Answer<'a> {
-    Awaited(BoxFuture<'a, Asked<AssistantReply>>),
+    Awaited(Question<'a>),
     There(Asked<AssistantReply>),
 }
 
@@ -28,7 +27,7 @@ impl Early<'_> {
     /// Takes the answer if it has come.
     pub(super) fn poll(&mut self, context: &mut Context<'_>) {
         if let Answer::Awaited(question) = &mut self.answer
-            && let Poll::Ready(asked) = Pin::as_mut(question).poll(context)
+            && let Poll::Ready(asked) = question.answer.as_mut().poll(context)
         {
             self.answer = Answer::There(asked);
         }
@@ -65,15 +64,15 @@ impl<'a> Drive<'a> {
         let Some(Early { history, answer }) = self.early.take() else { return };
         self.spent.add(match answer {
             Answer::There(asked) => asked.cost,
-            Answer::Awaited(_) => {
+            Answer::Awaited(question) => {
                 let turn = turn_of(self.session, &history, self.conversation.assistant_turn().seed);
-                cost_of_dropped(self.session.assistant.model(), &turn)
+                cost_of_dropped(self.session.assistant.model(), &turn, question.written.bytes())
             }
         });
     }
 
     /// The early question, if it is the one to ask now and has not failed.
-    pub(super) fn take_early(&mut self) -> Option<BoxFuture<'a, Asked<AssistantReply>>> {
+    pub(super) fn take_early(&mut self) -> Option<Question<'a>> {
         self.early_questions = 0;
         if self.early.as_ref()?.history != self.conversation.history() {
             self.forget_early();
@@ -81,7 +80,9 @@ impl<'a> Drive<'a> {
         }
         match self.early.take()?.answer {
             Answer::Awaited(question) => Some(question),
-            Answer::There(asked) if asked.answer.is_ok() => Some(Box::pin(ready(asked))),
+            Answer::There(asked) if asked.answer.is_ok() => {
+                Some(Question { answer: Box::pin(ready(asked)), written: Written::default() })
+            }
             Answer::There(failed) => {
                 self.spent.add(failed.cost);
                 None

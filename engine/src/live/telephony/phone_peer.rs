@@ -28,8 +28,10 @@ pub enum PhoneInput {
     End(PeerEvent),
     /// The model has answered.
     Answered,
-    /// Speech of the assistant, to play after its earlier speech.
+    /// A line of the assistant, to play after its earlier speech; or the rest of a line after [`PhoneInput::SayPart`].
     Say(String),
+    /// A part of a line of the assistant, up to the end of a sentence.
+    SayPart(String),
     /// Something arrived from a speech provider.
     Arrived(Party, ExchangeId, Arrival),
     /// Time has passed. Due at [`PhonePeer::poll_timeout`].
@@ -115,6 +117,7 @@ impl PhonePeer {
             PhoneInput::End(end) => self.ended = Some(end),
             PhoneInput::Answered => self.voice.model_answered(now_ms),
             PhoneInput::Say(text) => self.voice.say(now_ms, &text),
+            PhoneInput::SayPart(text) => self.voice.say_part(now_ms, &text),
             PhoneInput::Arrived(party, id, arrival) => self.voice.arrived(now_ms, party, id, arrival),
             PhoneInput::Tick => {
                 self.voice.tick(now_ms);
@@ -180,6 +183,12 @@ impl PhonePeer {
     #[must_use]
     pub fn is_speaking(&self) -> bool {
         self.voice.is_speaking()
+    }
+
+    /// Whether more of the open line is spoken; it may have been cut.
+    #[must_use]
+    pub fn speaks_more(&self) -> bool {
+        self.ended.is_none() && !self.voice.is_open_line_cut()
     }
 
     /// How much of each line being spoken was heard by `at_ms`, in thousandths.

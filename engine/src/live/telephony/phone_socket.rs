@@ -7,7 +7,7 @@ use futures_util::future::{Either, select};
 use crate::base::ids::CallId;
 use crate::base::limits::{BROWSER_MARK_MS, PHONE_FINAL_PLAYBACK_MS, PHONE_START_MS};
 use crate::carriers::{MediaCodec, MediaEvent};
-use crate::conversation::transcript::{TranscriptRole, TranscriptRow};
+use crate::conversation::transcript::TranscriptRow;
 use crate::conversation::{CallFault, EndedReason};
 use crate::live::browser_line::BrowserLine;
 use crate::live::line::{CarrierLine, Farewell, Line, LineRead};
@@ -229,13 +229,26 @@ impl Peer for PhoneSocket<'_> {
 
     fn send_row<'a>(&'a mut self, row: &'a TranscriptRow) -> BoxFuture<'a, Result<(), Gone>> {
         Box::pin(async move {
-            if row.role == TranscriptRole::Assistant {
-                self.handle(PhoneInput::Say(row.text.clone()));
+            // A line that was cut before it was complete: the browser sees what it would have been, and then what is left.
+            if let Some(intended) = row.intended_text.as_ref().filter(|_| row.interrupted) {
+                let whole = TranscriptRow { text: intended.clone(), interrupted: false, ..row.clone() };
+                if let Some(message) = self.line.row(&whole) {
+                    self.send(message).await?;
+                }
             }
             if let Some(message) = self.line.row(row) {
                 self.send(message).await?;
             }
             self.flush().await
+        })
+    }
+
+    fn say<'a>(&'a mut self, text: &'a str, is_complete: bool) -> BoxFuture<'a, Result<bool, Gone>> {
+        Box::pin(async move {
+            let is_spoken = self.peer.speaks_more();
+            let input = if is_complete { PhoneInput::Say } else { PhoneInput::SayPart };
+            self.handle(input(text.to_owned()));
+            self.flush().await.map(|()| is_spoken)
         })
     }
 
@@ -364,13 +377,6 @@ mod tests {
         }
     }
 
-    fn line(text: &str) -> TranscriptRow {
-        let row = serde_json::json!({
-            "index": 0, "role": "assistant", "text": text, "start_ms": 0, "end_ms": 0, "interrupted": false,
-        });
-        serde_json::from_value(row).unwrap()
-    }
-
     fn quiet_peer<'a>(socket: &'a mut dyn Socket, clock: &'a dyn Clock) -> PhoneSocket<'a> {
         let voice = |rate| Voice::tone(rate, TurnTaking::default(), false);
         PhoneMedia::new(Box::new(EmptyCodec), voice).into_peer(socket, clock, SpeechExchanges::none())
@@ -383,7 +389,7 @@ mod tests {
         let mut socket = SilentSocket(clock);
         let mut peer = quiet_peer(&mut socket, &clock);
         for chars in [50, 1_000] {
-            assert_eq!(peer.send_row(&line(&"x".repeat(chars))).now_or_never(), Some(Ok(())));
+            assert_eq!(peer.say(&"x".repeat(chars), true).now_or_never(), Some(Ok(true)));
             let mut waited = 0;
             while peer.next_event(clock.now_ms() + 5_000).now_or_never() != Some(PeerEvent::Spoken) {
                 waited += 1;
@@ -399,8 +405,7 @@ mod tests {
         let clock = &CLOCK;
         let mut socket = SilentSocket(clock);
         let mut peer = quiet_peer(&mut socket, &clock);
-        let row = line(&"x".repeat(MAX_CHARS));
-        assert_eq!(peer.send_row(&row).now_or_never(), Some(Ok(())));
+        assert_eq!(peer.say(&"x".repeat(MAX_CHARS), true).now_or_never(), Some(Ok(true)));
         let played = peer.finish().now_or_never().unwrap();
         assert!(matches!(played[..], [(_, PeerEvent::Interrupted { .. })]), "{played:?}");
         let passed_ms = clock.now_ms() - 1_000;

@@ -54,7 +54,7 @@ impl Analyst {
     ) -> Result<Answered<Analysis>, ModelFailure> {
         match &self.0 {
             Backend::Provider(provider) if !turn.transcript.is_empty() => {
-                provider.ask(ports, budget_microusd, |_| request(turn), read).await
+                provider.ask(ports, budget_microusd, |_| request(turn), read, None).await
             }
             Backend::Rules | Backend::Provider(_) => Ok(Answered::free(analyse(turn))),
         }

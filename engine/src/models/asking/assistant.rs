@@ -3,6 +3,7 @@ use serde_json::json;
 use super::RULES_MODEL;
 use super::outcome::{Answered, ModelFailure};
 use super::provider::{ProviderModel, Target};
+use super::written::Written;
 use crate::base::json_text::JsonText;
 use crate::conversation::{AssistantReply, AssistantTurn, Knowledge, ToolSpec};
 use crate::models::openai::completion::Completion;
@@ -53,7 +54,8 @@ impl AssistantModel {
 
     /// The assistant's next step. `turn` must have the knowledge and tools that were given to [`AssistantModel::new`].
     ///
-    /// No attempt starts once the cost has reached `budget_microusd` (millionths of a US dollar).
+    /// No attempt starts once the cost has reached `budget_microusd` (millionths of a US dollar). What the model writes can
+    /// be taken from `written` before the answer is complete; no other attempt starts then.
     ///
     /// # Errors
     ///
@@ -63,24 +65,27 @@ impl AssistantModel {
         ports: &Ports,
         turn: &AssistantTurn<'_>,
         budget_microusd: i64,
+        written: Option<&Written>,
     ) -> Result<Answered<AssistantReply>, ModelFailure> {
         match &self.0 {
             Backend::Rules(rules) => Ok(Answered::free(rules.reply(turn))),
             Backend::Provider { model, tools, hangs_up } => {
                 let ask =
                     |target: &Target| request(turn, target.settings.knowledge_bytes(), tools, *hangs_up);
-                model.ask(ports, budget_microusd, ask, |answer| read(answer, *hangs_up)).await
+                model.ask(ports, budget_microusd, ask, |answer| read(answer, *hangs_up), written).await
             }
         }
     }
 
-    /// What a request costs that was dropped before its answer was there: an estimate of its input.
+    /// What a request costs that was dropped after so many bytes of its answer: an estimate.
     #[must_use]
-    pub fn dropped(&self, turn: &AssistantTurn<'_>) -> Answered<()> {
+    pub fn dropped(&self, turn: &AssistantTurn<'_>, written_bytes: usize) -> Answered<()> {
         match &self.0 {
             Backend::Rules(_) => Answered::free(()),
             Backend::Provider { model, tools, hangs_up } => {
-                model.dropped(|target| request(turn, target.settings.knowledge_bytes(), tools, *hangs_up))
+                let ask =
+                    |target: &Target| request(turn, target.settings.knowledge_bytes(), tools, *hangs_up);
+                model.dropped(ask, written_bytes)
             }
         }
     }

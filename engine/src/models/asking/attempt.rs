@@ -3,6 +3,7 @@ use bytes::Bytes;
 
 use super::outcome::FailureCode;
 use super::provider::Target;
+use super::written::Written;
 use crate::base::limits::{MODEL_ERROR_BYTES_MAX, MODEL_RESPONSE_BYTES_MAX};
 use crate::base::provider_error::{ErrorClass, ProviderError};
 use crate::conversation::CallFault;
@@ -55,13 +56,14 @@ impl AttemptError {
     }
 }
 
-/// Sends one request and reads the response.
+/// Sends one request and reads the response. What the model writes goes to `written` at once.
 pub async fn attempt(
     ports: &Ports,
     target: &Target,
     request: &ChatRequest,
     options: Options,
     deadline_ms: u64,
+    written: Option<&Written>,
 ) -> Attempt {
     let body = Bytes::from(request.body(&target.name, options));
     let request_bytes = body.len();
@@ -91,7 +93,7 @@ pub async fn attempt(
         return Attempt { outcome: Err(error), tokens: None, estimate: None };
     }
     let mut reader = CompletionReader::default();
-    let outcome = read(&mut stream, &mut reader).await;
+    let outcome = read(&mut stream, &mut reader, written).await;
     let tokens = reader.usage();
     let began = !reader.is_only_an_error();
     // Some servers answer 200 and then reject the request; a rejection after a beginning is about something else.
@@ -109,11 +111,19 @@ enum Broken {
     Completion(CompletionError),
 }
 
-async fn read(stream: &mut HttpStream, reader: &mut CompletionReader) -> Result<Completion, Broken> {
+async fn read(
+    stream: &mut HttpStream,
+    reader: &mut CompletionReader,
+    written: Option<&Written>,
+) -> Result<Completion, Broken> {
     while let Some(piece) = stream.next().await {
         match piece {
             Ok(bytes) => match reader.push(&bytes) {
-                Ok(Progress::More) => {}
+                Ok(Progress::More) => {
+                    if let Some(written) = written {
+                        written.update(reader.text());
+                    }
+                }
                 Ok(Progress::Complete) => break,
                 Err(error) => return Err(Broken::Completion(error)),
             },

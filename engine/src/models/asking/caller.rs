@@ -50,7 +50,7 @@ impl CallerModel {
         match &self.0 {
             Backend::Rules(rules) => Ok(Answered::free(rules.reply(turn))),
             Backend::Provider(provider) => {
-                provider.ask(ports, budget_microusd, |_| request(turn), read).await
+                provider.ask(ports, budget_microusd, |_| request(turn), read, None).await
             }
         }
     }

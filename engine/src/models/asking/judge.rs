@@ -51,7 +51,9 @@ impl JudgeModel {
         match &mut self.0 {
             Backend::Rules(rules) => Ok(Answered::free(rules.judge(turn))),
             Backend::Provider(provider) => {
-                provider.ask(ports, budget_microusd, |_| request(turn), |answer| read(answer, turn)).await
+                provider
+                    .ask(ports, budget_microusd, |_| request(turn), |answer| read(answer, turn), None)
+                    .await
             }
         }
     }

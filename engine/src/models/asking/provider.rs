@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use super::attempt::{AttemptError, Next, attempt};
 use super::outcome::{Answered, FailureCode, ModelFailure, Usage};
+use super::written::Written;
 use crate::base::limits::{
     MODEL_ATTEMPT_MS, MODEL_ATTEMPTS_MAX, MODEL_GARBLED_MAX, MODEL_RETRY_AFTER_MS_MAX, MODEL_RETRY_MS,
     MODEL_TOTAL_MS,
@@ -42,19 +43,21 @@ impl ProviderModel {
 
     /// Asks until an answer can be used or the budget is exhausted; started requests are billed. `request` builds the request
     /// for a model; `read` extracts the result from an answer, or says what is wrong with it (the message starts with "it ").
+    /// Once something of an answer was taken from `written`, no other is asked for.
     pub async fn ask<T>(
         &self,
         ports: &Ports,
         budget_microusd: i64,
         request: impl Fn(&Target) -> ChatRequest,
         read: impl Fn(&Completion) -> Result<T, &'static str>,
+        written: Option<&Written>,
     ) -> Result<Answered<T>, ModelFailure> {
         let started_ms = ports.clock.now_ms();
         let mut budget = Budget { started_ms, cost_limit_microusd: budget_microusd, ..Budget::default() };
         let mut first = (FailureCode::Unavailable, CallFault::Provider);
         let mut failures: Vec<String> = Vec::new();
         for target in &self.targets {
-            match target.ask(ports, &request(target), &read, &mut budget).await {
+            match target.ask(ports, &request(target), &read, &mut budget, written).await {
                 Ok(reply) => {
                     let Budget { usage, cost_microusd, requests, .. } = budget;
                     return Ok(Answered { reply, usage, cost_microusd, requests });
@@ -66,7 +69,7 @@ impl ProviderModel {
                     failures.push(format!("{} {}", target.model, error.what));
                 }
             }
-            if budget.is_exhausted() {
+            if budget.is_exhausted() || written.is_some_and(Written::was_taken) {
                 break;
             }
         }
@@ -79,11 +82,11 @@ impl ProviderModel {
 }
 
 impl ProviderModel {
-    /// What a request to the first model costs that was dropped before its answer was there: an estimate of its input.
-    pub fn dropped(&self, request: impl Fn(&Target) -> ChatRequest) -> Answered<()> {
+    /// What a request to the first model costs that was dropped after so many bytes of its answer: an estimate.
+    pub fn dropped(&self, request: impl Fn(&Target) -> ChatRequest, written_bytes: usize) -> Answered<()> {
         let Some(target) = self.targets.first() else { return Answered::free(()) };
         let options = Options::from_bits(target.options.load(Ordering::Relaxed));
-        let tokens = TokenCount::estimate(request(target).body(&target.name, options).len(), 0);
+        let tokens = TokenCount::estimate(request(target).body(&target.name, options).len(), written_bytes);
         let cost_microusd = target.settings.cost_microusd(tokens.input, tokens.output);
         let usage = Usage { uncounted_answers: 1, ..Usage::default() };
         Answered { reply: (), usage, cost_microusd, requests: 1 }
@@ -131,6 +134,7 @@ impl Target {
         request: &ChatRequest,
         read: &impl Fn(&Completion) -> Result<T, &'static str>,
         budget: &mut Budget,
+        written: Option<&Written>,
     ) -> Result<T, AttemptError> {
         let (mut attempts, mut garbled) = (0, 0);
         loop {
@@ -140,7 +144,8 @@ impl Target {
                 return Err(AttemptError::new(FailureCode::Timeout, what, Next::GiveUp));
             }
             let options = Options::from_bits(self.options.load(Ordering::Relaxed));
-            let tried = attempt(ports, self, request, options, MODEL_ATTEMPT_MS.min(left_ms)).await;
+            let deadline_ms = MODEL_ATTEMPT_MS.min(left_ms);
+            let tried = attempt(ports, self, request, options, deadline_ms, written).await;
             budget.requests += 1;
             if let Some(tokens) = tried.tokens.or(tried.estimate) {
                 let cost = self.settings.cost_microusd(tokens.input, tokens.output);
@@ -155,6 +160,10 @@ impl Target {
                     Ok(reply) => return Ok(reply),
                     Err(error) => error,
                 };
+            // Before a pause, in which it could be taken.
+            if written.is_some_and(|written| !written.forget()) {
+                return Err(error);
+            }
             attempts += 1;
             garbled += u32::from(error.code == FailureCode::Garbled);
             let asked_pause_ms = match error.next {

@@ -161,6 +161,11 @@ impl CompletionReader {
         self.assembly.usage
     }
 
+    /// The text so far; empty until a whole response has ended.
+    pub const fn text(&self) -> &str {
+        self.assembly.text.as_str()
+    }
+
     /// Whether the provider reported an error before any content, so that there is nothing to bill.
     pub const fn is_only_an_error(&self) -> bool {
         self.assembly.reported && self.assembly.content_bytes() == 0

@@ -1,4 +1,5 @@
 use super::*;
+use crate::speech::tone::ToneEncoder;
 
 #[test]
 fn a_tone_line_is_heard_to_its_end_or_cut_where_it_was_interrupted() {
@@ -22,6 +23,28 @@ fn a_tone_line_is_heard_to_its_end_or_cut_where_it_was_interrupted() {
     assert!(matches!(voice.poll_event(), Some(VoiceEvent::Cut(heard)) if heard[0] > 0 && heard[0] < 1_000));
     assert_eq!(voice.poll_output(whole_ms + 200), Some(PlayerOutput::Clear));
     assert!(!voice.is_speaking());
+}
+
+#[test]
+fn a_line_is_spoken_when_it_is_complete_and_dropped_when_it_was_cut() {
+    let mut voice = Voice::tone(Rate::Khz8, TurnTaking::default(), false);
+    voice.say_part(0, "Hello, this ");
+    assert_eq!(voice.poll_output(0), None, "a message of the tone code is whole");
+    voice.say(100, "is the shop.");
+    let frames = std::iter::from_fn(|| voice.poll_output(100));
+    let frames = frames.filter(|output| matches!(output, PlayerOutput::Audio(_))).count() as i64;
+    let whole_ms = ToneEncoder::duration_ms("Hello, this is the shop.");
+    assert!((0..20).contains(&(frames * 20 - whole_ms)));
+    voice.key_pressed(5_000);
+    voice.say_part(6_000, "One moment, ");
+    voice.key_pressed(6_500);
+    assert!(voice.is_open_line_cut());
+    voice.say_part(6_600, "please. ");
+    voice.say(6_700, "Thank you.");
+    assert!(!voice.is_open_line_cut() && !voice.is_speaking());
+    while voice.poll_event().is_some() {}
+    voice.say(7_000, "Another line.");
+    assert!(matches!(voice.poll_output(7_000), Some(PlayerOutput::Clear | PlayerOutput::Audio(_))));
 }
 
 #[test]

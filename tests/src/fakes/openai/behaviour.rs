@@ -25,6 +25,11 @@ pub const MODELS: &[(&str, &str)] = &[
     ("hangs-halfway", "starts an answer and hangs"),
     ("cut", "breaks off the first time, then echoes"),
     ("cut-always", "always breaks off"),
+    (
+        "writes-slowly",
+        "says [`FIRST_SENTENCE`], pauses, and goes on; then calls its tools, and says their results",
+    ),
+    ("breaks-off", "says [`FIRST_SENTENCE`] and breaks off, always"),
     ("rate-limited", "429 with Retry-After: 1 the first time, then echoes"),
     ("no-quota", "429 for an empty account"),
     ("broken", "500 always"),
@@ -50,6 +55,13 @@ pub const MODELS: &[(&str, &str)] = &[
     ("shape-not-streamed", "as `tools`; never streams"),
 ];
 
+/// The beginning of an answer that comes slowly.
+pub const FIRST_SENTENCE: &str = "That is a very good question.";
+/// The same with a part of what follows.
+const BEGUN: &str = "That is a very good question. On Sat";
+/// The rest of it.
+pub const SECOND_SENTENCE: &str = "On Saturday we open at ten.";
+
 /// The reaction to a request.
 pub enum Act {
     /// A completion.
@@ -69,6 +81,8 @@ pub enum Act {
     },
     /// Another response: its status, content type and body.
     Raw(u16, &'static str, String),
+    /// A completion with a pause after its first sentence.
+    Slow(Reply),
     /// The start of a completion with this text, then a closed connection.
     Cut(&'static str),
     /// A completion that never ends.
@@ -108,7 +122,7 @@ pub fn act(model: &str, body: &Value, first: bool) -> Act {
     let echo = || Reply::say(last_user(body));
     Act::Reply(match model {
         "echo" | "tools" | "parallel-tools" | "unknown-tool" | "bad-arguments" | "unfit-arguments"
-        | "says-goodbye" | "repeats"
+        | "says-goodbye" | "repeats" | "writes-slowly" | "breaks-off"
             if looks_back(body) =>
         {
             analyst()
@@ -133,10 +147,20 @@ pub fn act(model: &str, body: &Value, first: bool) -> Act {
         "analyst" => analyst(),
         "garbage" => return Act::Raw(200, "text/html", "<html><body>Welcome to nginx!</body></html>".into()),
         "endless" => return Act::Endless,
+        "writes-slowly" => {
+            return after_tools(body).map_or_else(
+                || {
+                    let text = format!("{FIRST_SENTENCE} {SECOND_SENTENCE}");
+                    Act::Slow(Reply { text, ..parallel_tools(body, Shape::Usual) })
+                },
+                Act::Reply,
+            );
+        }
+        "breaks-off" => return Act::Cut(BEGUN),
         "hangs" => return Act::Hang,
         "hangs-halfway" => return Act::HangHalfway,
-        "cut" if first => return Act::Cut("This will not come to its end, alas."),
-        "cut-always" => return Act::Cut("This will not come to its end, alas."),
+        "cut" if first => return Act::Cut("This will not "),
+        "cut-always" => return Act::Cut("This will not "),
         "rate-limited" if first => {
             return error(429, "Rate limit reached", "requests", "rate_limit_exceeded");
         }

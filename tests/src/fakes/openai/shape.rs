@@ -119,6 +119,12 @@ pub fn text_event(body: &Value, text: &str) -> String {
     format!("data: {chunk}\n\n")
 }
 
+/// The text in an event.
+pub fn text_of(event: &Bytes) -> Option<String> {
+    let chunk: Value = serde_json::from_slice(event.strip_prefix(b"data: ")?).ok()?;
+    Some(chunk["choices"][0]["delta"]["content"].as_str()?.to_owned())
+}
+
 fn envelope(body: &Value, object: &str) -> Value {
     json!({"id": "chatcmpl-fake", "object": object, "created": 1_700_000_000, "model": body["model"],
         "service_tier": "default", "system_fingerprint": "fp_fake"})

@@ -1,0 +1,36 @@
+//! What a conversation is configured with.
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::conversation::{ConversationLimits, Knowledge, ToolSpec};
+
+/// The configuration of a conversation.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ConversationSetup {
+    /// The conversation's id and the prefix of its tool-call ids (`{id}_t1`, `{id}_t2`, …).
+    pub id: String,
+    /// The assistant's business instructions.
+    pub instructions: String,
+    /// The assistant's opening message; when empty, the assistant waits for the user.
+    pub first_message: String,
+    /// Attached documents.
+    pub knowledge: Arc<[Knowledge]>,
+    /// Attached tools.
+    pub tools: Arc<[ToolSpec]>,
+    /// The model's seed: the same seed and inputs produce the same conversation.
+    pub seed: u64,
+    /// The limits of the conversation.
+    #[serde(default)]
+    pub limits: ConversationLimits,
+    /// Whether the assistant's lines are spoken. [`Input::Spoken`] or [`Input::Interrupted`] then follows each line,
+    /// and the user's silence counts from that input. A line of text is delivered at once.
+    #[serde(default)]
+    pub is_spoken: bool,
+    /// What the assistant says before the conversation ends because its model failed; when empty, nothing.
+    #[serde(default)]
+    pub apology: String,
+    /// What a spoken assistant says when the user waits for a tool; when empty, nothing.
+    #[serde(default)]
+    pub filler: String,
+}

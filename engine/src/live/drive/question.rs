@@ -1,0 +1,71 @@
+//! Asks the model, and drops what it was asked when the conversation has gone on.
+use super::Drive;
+use crate::conversation::{AssistantReply, AssistantTurn, Input, Message};
+use crate::live::asking::{Asked, CostLimit, ask_assistant, cost_of_dropped};
+use crate::live::session::LiveSession;
+use crate::models::Written;
+use crate::ports::BoxFuture;
+
+/// A request to the model.
+pub(super) struct Thinking<'a> {
+    pub(super) request: u64,
+    pub(super) question: Question<'a>,
+}
+
+/// What the model is asked.
+pub(super) struct Question<'a> {
+    pub(super) answer: BoxFuture<'a, Asked<AssistantReply>>,
+    /// What it has written so far.
+    pub(super) written: Written,
+}
+
+impl<'a> Drive<'a> {
+    /// Drops the question whose answer is awaited; its cost counts, because the provider has the request.
+    pub(super) fn forget_question(&mut self) {
+        if let Some(thinking) = self.thinking.take() {
+            let turn =
+                turn_of(self.session, self.conversation.history(), self.conversation.assistant_turn().seed);
+            let written = thinking.question.written.bytes();
+            self.spent.add(cost_of_dropped(self.session.assistant.model(), &turn, written));
+        }
+    }
+
+    pub(super) fn ask(&mut self, request: u64) {
+        self.forget_question();
+        let limit = CostLimit { microusd: self.session.max_cost_microusd };
+        if !limit.allows(&self.session.assistant.model, self.spent) {
+            return self.handle(Input::CostLimit);
+        }
+        let question =
+            self.take_early().unwrap_or_else(|| self.question(self.conversation.history().to_vec()));
+        self.thinking = Some(Thinking { request, question });
+    }
+
+    /// A request to the model about this history, a copy, because the user may continue while the model responds.
+    pub(super) fn question(&self, history: Vec<Message>) -> Question<'a> {
+        let session = self.session;
+        let limit = CostLimit { microusd: session.max_cost_microusd };
+        let left_microusd = limit.left_microusd(self.spent);
+        let seed = self.conversation.assistant_turn().seed;
+        let written = Written::default();
+        // Only what is spoken can be used before it is complete.
+        let speaks = session.is_spoken.then(|| written.clone());
+        let answer = Box::pin(async move {
+            let turn = turn_of(session, &history, seed);
+            let model = session.assistant.model();
+            ask_assistant(&session.services, model, &turn, left_microusd, speaks.as_ref()).await
+        });
+        Question { answer, written }
+    }
+}
+
+/// The model's input with this history.
+pub(super) fn turn_of<'a>(session: &'a LiveSession, history: &'a [Message], seed: u64) -> AssistantTurn<'a> {
+    AssistantTurn {
+        instructions: &session.instructions,
+        knowledge: &session.assistant.knowledge,
+        tools: session.assistant.specs(),
+        history,
+        seed,
+    }
+}
