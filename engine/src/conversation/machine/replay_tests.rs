@@ -4,6 +4,7 @@ use serde_json::json;
 
 use super::*;
 use crate::conversation::ToolRequest;
+use crate::conversation::{ConversationLimits, ToolSpec};
 
 const SILENCE_MS: i64 = 20_000;
 const DURATION_MS: i64 = 300_000;

@@ -3,6 +3,7 @@ use serde_json::json;
 
 use super::*;
 use crate::conversation::ToolRequest;
+use crate::conversation::{ConversationLimits, ToolSpec};
 
 const LINE: &str = "One two three four five six seven eight nine ten.";
 

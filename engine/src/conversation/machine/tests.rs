@@ -1,6 +1,7 @@
 //! Examples and properties of the conversation.
 use super::record::BRACKETS_BYTES;
 use super::*;
+use crate::conversation::{ConversationLimits, ToolSpec};
 use crate::conversation::{DURATION_MS_MAX, TOOL_RESULT_BYTES_MAX, TRANSCRIPT_BYTES_MAX, ToolRequest};
 use proptest::prelude::*;
 use serde_json::{Value, json};
