@@ -9,6 +9,7 @@ pub mod json;
 pub mod json_text;
 pub mod limits;
 pub mod network;
+pub mod ordered;
 pub(crate) mod page;
 pub mod phone;
 pub(crate) mod provider_error;

@@ -29,6 +29,7 @@ pub use order::{Authorization, Order, Outgoing, Placed, PrivateKey, Rejection, R
 pub use rates::Rates;
 pub use report::{Billed, CarrierEvent, End, IncomingCall, Progress, Refusal, Report, Side};
 
+use crate::base::ordered::Ordered as _;
 use crate::base::setting::SettingError;
 use crate::ports::{HttpReply, Port};
 
@@ -177,7 +178,7 @@ impl Carriers {
         ];
         let found = found.into_iter().flatten();
         Ok(Self {
-            accounts: found.map(|carrier| (carrier.provider().as_str(), carrier)).collect(),
+            accounts: found.map(|carrier| (carrier.provider().as_str(), carrier)).into_map(),
             rates: Rates::read(get(rates::SETTING))?,
             grants: Grants::read(get(grants::SETTING))?,
         })

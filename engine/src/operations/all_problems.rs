@@ -9,6 +9,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 use crate::base::error::{Code, Error, FieldProblem, PROBLEMS_MAX};
+use crate::base::ordered::Ordered as _;
 use crate::config::Config;
 use crate::operations::operation::{BodySchema, Presence, from_map};
 
@@ -78,7 +79,7 @@ impl<'a> SoundFields<'a> {
                 required.into_iter().flatten().filter_map(Value::as_str).collect()
             }
         };
-        let sent: BTreeSet<String> = fields.keys().cloned().collect();
+        let sent: BTreeSet<String> = fields.keys().cloned().into_set();
         Self { properties, required, fields, sound: sent.clone(), sent, taken_out: BTreeMap::new() }
     }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use crate::base::limits::INTEGER_MAX;
+use crate::base::ordered::Ordered as _;
 use crate::base::setting::{Secret, SettingError, api_key, base_url_of};
 
 /// The settings read here.
@@ -112,7 +113,7 @@ impl SpeechCatalog {
         get: impl Fn(&str) -> Option<String>,
         openai: impl Iterator<Item = (String, SpeechProvider)>,
     ) -> Result<Self, SettingError> {
-        let mut providers: BTreeMap<String, SpeechProvider> = openai.collect();
+        let mut providers: BTreeMap<String, SpeechProvider> = openai.into_map();
         for (name, api, [key_name, url_name], default_url) in [
             (
                 "deepgram",

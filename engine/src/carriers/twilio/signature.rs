@@ -10,6 +10,7 @@ use base64::engine::general_purpose::STANDARD;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use crate::base::hash::sha256_hex;
+use crate::base::ordered::Ordered as _;
 use crate::base::setting::Secret;
 use crate::carriers::callback::{Callback, Check, Forged};
 use crate::carriers::shared::{constant_time_eq, hmac_sha1};
@@ -92,7 +93,7 @@ fn fits_its_hash(callback: &Callback<'_>) -> bool {
 /// The spellings of a URL that Twilio may have signed: with and without the port, and with the query unchanged, with encoded
 /// apostrophes, or encoded by Node.js's `querystring`.
 fn spellings(url: &str) -> BTreeSet<String> {
-    ports(url).into_iter().flat_map(|url| [apostrophes_encoded(&url), encoded_again(&url), url]).collect()
+    ports(url).into_iter().flat_map(|url| [apostrophes_encoded(&url), encoded_again(&url), url]).into_set()
 }
 
 /// The URL without a port and with one: its own, or the default of its scheme.

@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 use self::schema::{Field, Shape};
 use super::entities::{Entity, EntityKind, entities};
 use super::words::{Word, stemmed, words};
+use crate::base::ordered::Ordered as _;
 use crate::base::text::truncate;
 
 /// Bytes of the user's words that are searched.
@@ -40,7 +41,7 @@ pub(super) fn fill(parameters: &Value, text: &str) -> Map<String, Value> {
     let stems: Vec<String> = words.iter().map(|word| stemmed(word.text)).collect();
     let mut filler = Filler {
         text: &text,
-        said: stems.iter().cloned().collect(),
+        said: stems.iter().cloned().into_set(),
         stems,
         lower: spoken::lower(&words),
         content: (0..words.len()).filter(|place| words.get(*place).is_some_and(has_content)).collect(),
@@ -333,7 +334,7 @@ fn has_content(word: &Word<'_>) -> bool {
 }
 
 fn terms_of<'w>(words: impl IntoIterator<Item = &'w str>) -> BTreeSet<String> {
-    words.into_iter().map(stemmed).collect()
+    words.into_iter().map(stemmed).into_set()
 }
 
 #[cfg(test)]

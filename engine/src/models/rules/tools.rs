@@ -2,6 +2,7 @@
 use std::collections::BTreeSet;
 
 use super::words::{identifier_words, is_stop, stemmed, unique_terms};
+use crate::base::ordered::Ordered as _;
 use crate::conversation::ToolSpec;
 
 /// Words in tool names that do not distinguish tools.
@@ -46,7 +47,7 @@ impl ToolIndex {
 
     /// The best match for the text's terms, if any; the first attached tool wins a tie.
     pub(super) fn best(&self, said: &[String]) -> Option<ToolMatch> {
-        let said: BTreeSet<&str> = said.iter().map(String::as_str).collect();
+        let said: BTreeSet<&str> = said.iter().map(String::as_str).into_set();
         let mut best: Option<(usize, ToolMatch)> = None;
         for (index, tool) in self.tools.iter().enumerate() {
             let Some((score, matched)) = tool.fit(&said) else {
@@ -68,13 +69,13 @@ impl ToolWords {
         if strong.is_empty() {
             std::mem::swap(&mut weak, &mut strong);
         }
-        let strong: BTreeSet<_> = strong.into_iter().map(|word| stemmed(word)).collect();
-        let weak: BTreeSet<_> = weak.into_iter().map(|word| stemmed(word)).collect();
+        let strong: BTreeSet<_> = strong.into_iter().map(|word| stemmed(word)).into_set();
+        let weak: BTreeSet<_> = weak.into_iter().map(|word| stemmed(word)).into_set();
         let description = unique_terms(&tool.description)
             .into_iter()
             .filter(|term| !strong.contains(term) && !weak.contains(term))
             .take(DESCRIPTION_TERMS_MAX)
-            .collect();
+            .into_set();
         Self { strong, weak, description }
     }
 

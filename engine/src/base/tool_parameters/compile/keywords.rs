@@ -1,9 +1,9 @@
 //! Compiles the keywords of each draft.
 
-use std::collections::BTreeMap;
 
 use serde_json::{Map, Number, Value};
 
+use crate::base::ordered::Ordered as _;
 use crate::base::tool_parameters::canonical::canonical;
 use crate::base::tool_parameters::compile::readers::key;
 use crate::base::tool_parameters::compile::{Compiler, Draft};
@@ -254,7 +254,7 @@ impl<'d> Keywords<'_, 'd> {
     }
 
     fn properties(&mut self, rules: &mut Vec<Rule>) {
-        let named = self.schemas_by_name("properties").into_iter().collect::<BTreeMap<_, _>>();
+        let named = self.schemas_by_name("properties").into_map();
         let mut patterns = Vec::new();
         for (source, node) in self.schemas_by_name("patternProperties") {
             let below = vec![key("patternProperties"), key(&source)];
@@ -319,5 +319,5 @@ fn values_of(values: &[Value]) -> Values {
         shown.truncate(end);
         shown.push('…');
     }
-    Values { canonical: values.iter().map(canonical).collect(), shown }
+    Values { canonical: values.iter().map(canonical).into_set(), shown }
 }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
+use crate::base::ordered::Ordered as _;
 use crate::base::tool_parameters::evaluate::{
     BYTES_PER_STEP, BudgetExhausted, Evaluated, Evaluator, Location, Outcome,
 };
@@ -22,7 +23,7 @@ impl<'s> Evaluator<'s> {
     ) -> Outcome {
         let mut fits = true;
         for (name, member) in members {
-            let mut nodes: BTreeSet<NodeId> = named.get(name).copied().into_iter().collect();
+            let mut nodes: BTreeSet<NodeId> = named.get(name).copied().into_set();
             for (pattern, node) in patterns {
                 if self.matches(pattern, name)? {
                     nodes.insert(*node);
