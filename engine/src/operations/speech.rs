@@ -11,11 +11,16 @@ use crate::speech::settings::{BROWSER, TONE};
 use crate::storage::fault::Fault;
 use crate::storage::snapshots::PipelineMode;
 
+/// The provider of what needs none.
+const BUILTIN: &str = "builtin";
+
 /// `GET /tts/rates`
 pub const LIST_TTS_RATES: Operation = Operation::get("list_tts_rates", "/tts/rates", run!(rates))
     .docs(
         "List speech rates",
-        "Lists the voices whose rates are known, with their price per 1,000 characters in millionths of a US dollar. \
+        "Lists the values that an assistant's `voice` can have, with their price per 1,000 characters in millionths of a \
+        US dollar. A name of `*` stands for any voice of that provider; voices that the operator has described are listed \
+        separately. \
         `builtin/tone` is a tone code for tests: free, deterministic and readable by its own transcriber. \
         `builtin/browser` stands for the voices and the recogniser of the caller's browser: free, and for browser tests \
         alone.",
@@ -37,13 +42,13 @@ pub const LIST_MODELS: Operation = Operation::get("list_models", "/models", run!
 /// A voice and its price.
 #[derive(Serialize, JsonSchema)]
 pub struct TtsRate {
-    /// `provider/name`
-    voice: &'static str,
+    /// `provider/name`; a name of `*` for any.
+    voice: String,
     /// The provider.
-    provider: &'static str,
-    /// Price per 1,000 characters, in millionths of a US dollar.
-    microusd_per_1k_chars: i64,
-    /// BCP 47 tags; `*` for any.
+    provider: String,
+    /// Price per 1,000 characters, in millionths of a US dollar; null when unknown, and its costs then count as 0.
+    microusd_per_1k_chars: Option<u64>,
+    /// BCP 47 tags; `*` for any. Empty when the provider decides.
     languages: Vec<&'static str>,
     /// The pipeline modes it can be used in.
     pipeline_modes: Vec<PipelineMode>,
@@ -68,14 +73,21 @@ pub struct Model {
 
 async fn rates(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     context.authenticate().await?;
-    let rates = [BROWSER, TONE].map(|voice| TtsRate {
-        voice,
-        provider: "builtin",
-        microusd_per_1k_chars: 0,
-        languages: vec!["*"],
+    let speech = &context.services.config().speech;
+    let rate = |provider: &str, voice: &str, microusd_per_1k_chars| TtsRate {
+        voice: voice.to_owned(),
+        provider: provider.to_owned(),
+        microusd_per_1k_chars,
+        languages: if provider == BUILTIN { vec!["*"] } else { Vec::new() },
         pipeline_modes: vec![PipelineMode::Cascading],
-    });
-    listing::of_all(&input.query()?, &rates, |rate| rate.voice)
+    };
+    let mut rates = vec![rate(BUILTIN, BROWSER, Some(0)), rate(BUILTIN, TONE, Some(0))];
+    for (name, _) in speech.providers.iter().filter(|(_, provider)| provider.can_speak()) {
+        let described = speech.voices.iter().filter(|(voice, _)| provider_of(voice) == Some(name.as_str()));
+        rates.extend(described.map(|(voice, settings)| rate(name, voice, settings.microusd_per_1k_chars)));
+        rates.push(rate(name, &format!("{name}/*"), None));
+    }
+    listing::of_all(&input.query()?, &rates, |rate| &rate.voice)
 }
 
 async fn models(context: &mut Context, input: &Input) -> Result<Output, Fault> {

@@ -89,4 +89,29 @@ fn rates_and_models_are_listed() {
     assert_eq!(models[3]["output_microusd_per_1m_tokens"], Value::Null);
     let defaults: Vec<bool> = models.iter().map(|model| model["default"] == true).collect();
     assert_eq!(defaults, [false, false, false, true, false]);
+    let talking = World::with_settings(&[
+        ("SIDETONE_OPENAI_API_KEY", "sk-test"),
+        ("SIDETONE_DEEPGRAM_API_KEY", "key"),
+        ("SIDETONE_VOICES", r#"{"openai/alloy": {"microusd_per_1k_chars": 15000}, "openai/echo": {}}"#),
+    ]);
+    let rates = talking.get("/tts/rates").ok().json;
+    let rates: Vec<_> = rates
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|rate| (rate["voice"].as_str().unwrap(), rate["microusd_per_1k_chars"].as_u64()))
+        .collect();
+    assert_eq!(
+        rates,
+        [
+            ("builtin/browser", Some(0)),
+            ("builtin/tone", Some(0)),
+            ("deepgram/*", None),
+            ("openai/alloy", Some(15_000)),
+            ("openai/echo", None),
+            ("openai/*", None),
+        ]
+    );
+    let rest = talking.get("/tts/rates?after=deepgram/*").ok().json;
+    assert_eq!(rest.as_array().unwrap().len(), 3);
 }

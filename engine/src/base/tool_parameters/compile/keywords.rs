@@ -1,6 +1,5 @@
 //! Compiles the keywords of each draft.
 
-
 use serde_json::{Map, Number, Value};
 
 use crate::base::ordered::Ordered as _;
