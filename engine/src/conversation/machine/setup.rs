@@ -23,8 +23,9 @@ pub struct ConversationSetup {
     /// The limits of the conversation.
     #[serde(default)]
     pub limits: ConversationLimits,
-    /// Whether the assistant's lines are spoken. [`Input::Spoken`] or [`Input::Interrupted`] then follows each line,
-    /// and the user's silence counts from that input. A line of text is delivered at once.
+    /// Whether the assistant's lines are spoken. [`Spoken`](super::Input::Spoken) or
+    /// [`Interrupted`](super::Input::Interrupted) then follows each line, and the user's silence counts from that input. A
+    /// line of text is delivered at once.
     #[serde(default)]
     pub is_spoken: bool,
     /// What the assistant says before the conversation ends because its model failed; when empty, nothing.
