@@ -1,4 +1,6 @@
 //! Outgoing WebSockets over the platform's `fetch`: a request with `Upgrade: websocket`, which takes headers of ours.
+use std::future::poll_fn;
+use std::task::Poll;
 use std::time::Duration;
 
 use futures_channel::mpsc;
@@ -44,7 +46,13 @@ async fn open(request: SocketRequest) -> Result<ClientSocket, ExchangeFailure> {
     }
     let socket = response.websocket().ok_or_else(|| ExchangeFailure::Broken("no socket".to_owned()))?;
     let (queue, received) = mpsc::channel(RECEIVED_MAX);
-    spawn_local(receive(socket.clone(), queue));
+    let mut receiving = Box::pin(receive(socket.clone(), queue));
+    // Until its first wait, which is after the platform's socket was accepted: nothing can be sent before.
+    let is_over = poll_fn(|context| Poll::Ready(receiving.as_mut().poll(context).is_ready())).await;
+    if is_over {
+        return Err(ExchangeFailure::Broken("the socket was not accepted".to_owned()));
+    }
+    spawn_local(receiving);
     Ok(ClientSocket { sender: Box::new(Sender(socket)), received: Box::pin(received) })
 }
 

@@ -43,7 +43,8 @@ fn main() -> ExitCode {
     kept &= row(what, &measured.interruptions, |_, p99, _| p99, INTERRUPTION_P99_MS);
     let (cpu, memory) = (measured.cpu_s_per_call_minute, measured.memory_kb_per_call);
     println!("CPU of a call-minute {cpu:.3} s, bound {CPU_S_PER_CALL_MINUTE}");
-    println!("memory of a call {memory} KB, bound {MEMORY_KB_PER_CALL}");
+    println!("memory of a call beside its recording {memory} KB, bound {MEMORY_KB_PER_CALL}");
+    println!("memory of a call with its recording {} KB", measured.recorded_memory_kb_per_call);
     for error in &measured.errors {
         println!("  {error}");
     }

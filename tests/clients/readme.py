@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 
-URL, KEY = os.environ["SIDETONE_URL"], os.environ["SIDETONE_KEY"]
+URL, KEY = os.environ.get("SIDETONE_URL", ""), os.environ.get("SIDETONE_KEY", "")
 ROOT = os.path.join(os.path.dirname(__file__), "..", "..")
 
 
@@ -37,11 +37,12 @@ def expect(output: str, *parts: str) -> None:
         assert part in output, f"the output lacks {part}"
 
 
-if sys.argv[1] == "curl":
-    script = "\n".join(blocks(section("README.md", "A tour in five minutes"), "sh"))
-    expect(run(["sh"], ".sh", script), '"status":"completed"', '"passed":true', '"revision_conflict"')
-else:
-    tour = section("docs/mcp.md", "The tour in Python")
-    (script,) = blocks(tour, "python")
-    (printed,) = blocks(tour, "text")
-    expect(run([sys.executable], ".py", script), printed)
+if __name__ == "__main__":
+    if sys.argv[1] == "curl":
+        script = "\n".join(blocks(section("README.md", "A tour in five minutes"), "sh"))
+        expect(run(["sh"], ".sh", script), '"status":"completed"', '"passed":true', '"revision_conflict"')
+    else:
+        tour = section("docs/mcp.md", "The tour in Python")
+        (script,) = blocks(tour, "python")
+        (printed,) = blocks(tour, "text")
+        expect(run([sys.executable], ".py", script), printed)

@@ -44,6 +44,7 @@ for era in legacy auto modern; do check "Inspector --strict, $era" ./inspector.s
 for revision in 2025-11-25 2026-07-28; do check "MCP conformance $revision" ./conformance.sh "$revision"; done
 check "OpenAI's TypeScript client against its fake" ./with-openai.sh node fake-openai.mjs
 check "OpenAI's Python client against its fake" ./with-openai.sh "$python_openai" fake_openai.py
+check "speech providers' own clients against their fake" node fake-speech.mjs
 check "Twilio's own package" ./carriers.sh twilio
 check "Telnyx's own package" ./carriers.sh telnyx
 check "Plivo's own package" ./carriers.sh plivo

@@ -1,6 +1,7 @@
 //! Fakes for external servers, over real sockets.
 pub mod carrier;
 pub mod openai;
+pub mod speech;
 
 use std::sync::OnceLock;
 
@@ -9,6 +10,7 @@ use sidetone::http_client::HttpClient;
 use sidetone_engine::ports::{Http, HttpError, HttpReply, HttpRequest};
 
 use openai::OpenAi;
+use speech::SpeechServer;
 
 /// The model server of this process.
 pub fn shared() -> &'static OpenAi {
@@ -16,23 +18,43 @@ pub fn shared() -> &'static OpenAi {
     SHARED.get_or_init(OpenAi::start)
 }
 
+/// The server of this process for speech providers with protocols of their own.
+pub fn shared_speech() -> &'static SpeechServer {
+    static SHARED: OnceLock<SpeechServer> = OnceLock::new();
+    SHARED.get_or_init(SpeechServer::start)
+}
+
 /// Settings of a service with the fake as the provider `fake`, rates for each of its models, and permission for tools and
 /// webhooks on this machine.
 pub fn settings() -> Vec<(&'static str, String)> {
-    let providers = json!({"fake": {"base_url": shared().base_url(), "api_key": "key-of-the-fake"}});
+    let speech = shared_speech().base_url();
+    let providers = json!({
+        "fake": {"base_url": shared().base_url(), "api_key": "key-of-the-fake"},
+        "live": {"base_url": format!("{speech}/v1"), "api_key": speech::KEY},
+    });
     let rates =
         json!({"input_microusd_per_1m_tokens": 2_000_000, "output_microusd_per_1m_tokens": 8_000_000});
     let names = openai::behaviour::MODELS.iter().map(|(name, _)| format!("fake/{name}"));
     let models: serde_json::Map<_, _> = names.map(|name| (name, rates.clone())).collect();
+    let faulty = speech::FAULTS.iter().flat_map(|(fault, _)| {
+        ["deepgram/aura-2-", "elevenlabs/", "cartesia/"].map(|voice| format!("{voice}{fault}"))
+    });
+    let mut voices: serde_json::Map<_, _> = faulty
+        .chain(["fake/page".to_owned()])
+        .map(|voice| (voice, json!({"fallback": ["fake/alto"]})))
+        .collect();
+    voices.insert("fake/alto".to_owned(), json!({"microusd_per_1k_chars": 15_000}));
     vec![
         ("SIDETONE_PROVIDERS", providers.to_string()),
         ("SIDETONE_MODELS", json!(models).to_string()),
-        (
-            "SIDETONE_VOICES",
-            json!({"fake/alto": {"microusd_per_1k_chars": 15_000}, "fake/page": {"fallback": ["fake/alto"]}})
-                .to_string(),
-        ),
+        ("SIDETONE_VOICES", json!(voices).to_string()),
         ("SIDETONE_TRANSCRIBERS", json!({"fake/scribe": {"microusd_per_minute": 6_000}}).to_string()),
+        ("SIDETONE_DEEPGRAM_API_KEY", speech::KEY.to_owned()),
+        ("SIDETONE_DEEPGRAM_BASE_URL", speech.clone()),
+        ("SIDETONE_ELEVENLABS_API_KEY", speech::KEY.to_owned()),
+        ("SIDETONE_ELEVENLABS_BASE_URL", speech.clone()),
+        ("SIDETONE_CARTESIA_API_KEY", speech::KEY.to_owned()),
+        ("SIDETONE_CARTESIA_BASE_URL", speech),
         ("SIDETONE_ALLOW_PRIVATE_TARGETS", "1".to_owned()),
     ]
 }

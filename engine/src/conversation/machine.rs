@@ -107,6 +107,9 @@ pub struct Conversation {
     waiting_since_ms: i64,
     #[serde(default)]
     has_filled: bool,
+    /// Since when the lines being spoken are paused, if they are.
+    #[serde(default)]
+    paused_ms: Option<i64>,
     /// The lines that the assistant is speaking, in their order: spoken ones that are still being played, or the written
     /// ones since the user's last line, which the client may speak.
     speaking: VecDeque<LineUnderWay>,
@@ -155,6 +158,7 @@ impl Conversation {
             pending: Vec::new(),
             held: Vec::new(),
             waiting_since_ms: 0,
+            paused_ms: None,
             has_filled: false,
             speaking: VecDeque::new(),
             is_being_spoken: false,
@@ -203,6 +207,8 @@ impl Conversation {
             Input::Note { text } => self.note(text),
             Input::Tick => self.time_passed(),
             Input::LineBegan { at_ms } => self.line_began(at_ms),
+            Input::Paused => self.paused_ms = Some(self.offset_ms),
+            Input::Resumed => self.paused_ms = None,
             Input::Spoken => self.spoken(),
             Input::HangUp { by: Party::User } => self.end(EndedReason::UserHungUp),
             Input::HangUp { by: Party::Assistant } => self.end(EndedReason::AssistantEnded),

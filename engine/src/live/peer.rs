@@ -109,6 +109,10 @@ pub enum PeerEvent {
         /// When, on the service's clock.
         at_ms: i64,
     },
+    /// The playback of the lines being spoken is paused: somebody may be talking over them.
+    Paused,
+    /// It goes on.
+    Resumed,
     /// The first of the lines being spoken was played completely.
     Spoken,
     /// A client that speaks the lines itself has stopped speaking this one.
@@ -153,6 +157,8 @@ impl PeerEvent {
             Self::Said { text, duration_ms, silence_ms } => Input::UserText { text, duration_ms, silence_ms },
             Self::LineBegan { at_ms } => Input::LineBegan { at_ms },
             Self::Interrupted { heard_permille } => Input::Interrupted { heard_permille },
+            Self::Paused => Input::Paused,
+            Self::Resumed => Input::Resumed,
             Self::Spoken => Input::Spoken,
             Self::Heard { row, chars } => Input::Heard { row, chars },
             Self::Keys(keys) => Input::Keys { keys },

@@ -50,10 +50,10 @@ impl SeededConditions {
     /// A frame of the caller's as it arrives. It depends on nothing but the time, so that a frame is the same whenever it
     /// is computed.
     pub(super) fn carried(&self, at_ms: i64, frame: &[i16]) -> Vec<i16> {
-        let number = (at_ms / FRAME_MS).unsigned_abs();
-        if self.is_lost(number) {
+        if self.loses(at_ms) {
             return vec![0; frame.len()];
         }
+        let number = packet(at_ms);
         let Some(level) = self.conditions.noise_db.map(amplitude) else {
             return telephone(frame);
         };
@@ -67,6 +67,11 @@ impl SeededConditions {
             })
             .collect();
         telephone(&noisy)
+    }
+
+    /// Whether the packet of this time does not arrive, or too late.
+    pub(super) fn loses(&self, at_ms: i64) -> bool {
+        self.is_lost(packet(at_ms))
     }
 
     /// Whether there is something to hear where nobody speaks.
@@ -93,6 +98,11 @@ impl SeededConditions {
     fn draw(&self, what: Draw, number: u64) -> u64 {
         mixed(mixed(mixed(self.seed) ^ what as u64) ^ number)
     }
+}
+
+/// The number of the packet of a time.
+const fn packet(at_ms: i64) -> u64 {
+    (at_ms / FRAME_MS).unsigned_abs()
 }
 
 /// Audio as a telephone line carries it.

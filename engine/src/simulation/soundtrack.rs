@@ -44,7 +44,9 @@ impl Iterator for Soundtrack<'_> {
             let at_ms = self.now_ms;
             self.now_ms += FRAME_MS;
             let spoken = self.caller.frame(at_ms);
-            if spoken.is_some() || self.line.line.has_noise() {
+            if self.line.line.loses(at_ms) {
+                self.recorder.lose(self.now_ms, SILENCE.len());
+            } else if spoken.is_some() || self.line.line.has_noise() {
                 self.recorder.hear(self.now_ms, &self.line.line.carried(at_ms, spoken.unwrap_or(&SILENCE)));
             } else {
                 self.recorder.hear(self.now_ms, &SILENCE);

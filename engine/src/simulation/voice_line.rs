@@ -222,7 +222,10 @@ impl Exchange {
             VoiceEvent::Spoken => {
                 self.line_end.get_or_insert(LineEnd { at_ms: now_ms, heard_permille: 1_000 });
             }
-            VoiceEvent::LineBegan { .. }
+            // Tones are understood at once, so nothing pauses.
+            VoiceEvent::Paused
+            | VoiceEvent::Resumed
+            | VoiceEvent::LineBegan { .. }
             | VoiceEvent::Noise
             | VoiceEvent::ProbablySaid(_)
             | VoiceEvent::WentOn

@@ -117,6 +117,12 @@ impl Recorder {
         self.close_gap(end);
     }
 
+    /// So many samples of the caller should have just arrived, and are lost.
+    pub fn lose(&mut self, now_ms: i64, samples: usize) {
+        self.hear(now_ms, &vec![0; samples]);
+        self.missing_samples += samples;
+    }
+
     /// Takes audio that was played, in order.
     pub fn played(&mut self, frame: &HeardFrame) {
         let Some(end) = self.place(frame.until_ms) else { return };

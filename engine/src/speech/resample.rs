@@ -10,9 +10,9 @@ const RATES_HZ: std::ops::RangeInclusive<u32> = 4_000..=192_000;
 const PLACES_MAX: u32 = 640;
 /// Length of the low-pass filter in samples of the lower rate. 64 pass a telephone's 3,400 Hz at 8 kHz.
 const FILTER_SAMPLES: usize = 64;
-/// Input is filtered in blocks of this many samples; what is left waits for the next [`Resampler::push`]. A block costs more
-/// than its samples, and is a delay: 5 ms at 8 kHz.
-const BLOCK_SAMPLES: usize = 40;
+/// Input is filtered in blocks of this duration; what is left waits for the next [`Resampler::push`]. A block costs more than
+/// its samples, and is a delay. Two blocks are a frame of the voice activity detector.
+const BLOCK_MS: u32 = 8;
 
 /// Converts a stream of samples from one rate to another.
 ///
@@ -65,7 +65,7 @@ impl Resampler {
         self.waiting.extend(samples.iter().map(|sample| f32::from(*sample)));
         let mut output = Vec::with_capacity(self.whole_output() as usize);
         let waiting = std::mem::take(&mut self.waiting);
-        let mut blocks = waiting.chunks_exact(BLOCK_SAMPLES);
+        let mut blocks = waiting.chunks_exact(block_samples(self.from_hz));
         for block in &mut blocks {
             self.convert(block, &mut output);
         }
@@ -78,9 +78,10 @@ impl Resampler {
         let mut output = Vec::new();
         let mut block = std::mem::take(&mut self.waiting);
         // A filter that gives nothing would never be empty.
-        let mut blocks = 2 + 2 * self.delay_samples() / BLOCK_SAMPLES;
+        let length = block_samples(self.from_hz);
+        let mut blocks = 2 + 2 * self.delay_samples() / length;
         while self.returned < self.whole_output() && blocks > 0 {
-            block.resize(BLOCK_SAMPLES, 0.0);
+            block.resize(length, 0.0);
             self.convert(&block, &mut output);
             block.clear();
             blocks -= 1;
@@ -117,7 +118,7 @@ impl Resampler {
     /// Half of the filter and one block, in samples of the input.
     fn delay_samples(&self) -> usize {
         match self.filter {
-            Some(_) => filter_samples(self.from_hz, self.to_hz) / 2 + BLOCK_SAMPLES,
+            Some(_) => filter_samples(self.from_hz, self.to_hz) / 2 + block_samples(self.from_hz),
             None => 0,
         }
     }
@@ -143,6 +144,11 @@ impl Resampler {
     }
 }
 
+/// The length of a block of the input.
+fn block_samples(from_hz: u32) -> usize {
+    (from_hz * BLOCK_MS / 1_000).max(1) as usize
+}
+
 /// The length of the filter: the same duration at every rate of the input.
 fn filter_samples(from_hz: u32, to_hz: u32) -> usize {
     (FILTER_SAMPLES * from_hz as usize).div_ceil(from_hz.min(to_hz).max(1) as usize).next_multiple_of(8)
@@ -163,7 +169,7 @@ fn filter(from_hz: u32, to_hz: u32) -> Option<Async<f32>> {
         .oversampling_factor(places.min(PLACES_MAX) as usize)
         .interpolation(interpolation);
     let ratio = f64::from(to_hz) / f64::from(from_hz);
-    Async::new_sinc(ratio, 1.0, &parameters, BLOCK_SAMPLES, 1, FixedAsync::Input).ok()
+    Async::new_sinc(ratio, 1.0, &parameters, block_samples(from_hz), 1, FixedAsync::Input).ok()
 }
 
 const fn greatest_common_divisor(mut one: u32, mut other: u32) -> u32 {

@@ -7,6 +7,8 @@ const MIN_LENGTH: usize = 20;
 const LENGTH_PER_SYLLABLE: usize = 3;
 /// Longer text without an end is divided at a clause or between words.
 const MAX_CHARS: usize = 300;
+/// A first sentence that is longer is divided at a clause, if there is one: somebody waits for the answer.
+const FIRST_CHARS: usize = 60;
 
 /// Abbreviations that something follows: a full stop after them is not an end.
 const ABBREVIATIONS: [&str; 34] = [
@@ -38,9 +40,17 @@ pub struct SentenceCutter {
     chars: usize,
     /// Its length in terms of [`MIN_LENGTH`].
     length: usize,
+    /// Whether the first part may end with a clause.
+    begins_early: bool,
 }
 
 impl SentenceCutter {
+    /// With a first part that may be a clause of a long sentence.
+    #[must_use]
+    pub fn that_begins_early() -> Self {
+        Self { begins_early: true, ..Self::default() }
+    }
+
     /// Takes more of the text. Returns the parts that are complete now.
     pub fn push(&mut self, text: &str) -> Vec<String> {
         text.chars().filter_map(|character| self.push_char(character)).collect()
@@ -63,7 +73,11 @@ impl SentenceCutter {
         if ends {
             return Some(self.cut(self.rest.len()));
         }
-        (self.chars >= MAX_CHARS).then(|| self.cut(end_of_clause(&self.rest)))
+        if self.begins_early && self.chars >= FIRST_CHARS && character.is_whitespace() {
+            let clause = ClauseEnd::of(&self.rest).clause;
+            return clause.map(|end| self.cut(end));
+        }
+        (self.chars >= MAX_CHARS).then(|| self.cut(ClauseEnd::of(&self.rest).or_end_of(&self.rest)))
     }
 
     fn append(&mut self, character: char) {
@@ -74,6 +88,7 @@ impl SentenceCutter {
 
     /// Removes the text up to a position.
     fn cut(&mut self, end: usize) -> String {
+        self.begins_early = false;
         let rest = self.rest.split_off(end);
         self.chars = rest.chars().count();
         self.length = rest.chars().map(length).sum();
@@ -163,28 +178,42 @@ const fn is_closing(character: char) -> bool {
     matches!(character, '"' | '\'' | '”' | '’' | '»' | ')' | ']' | '」' | '』' | '）' | '*' | '_')
 }
 
-/// Where a text without an end is divided best: after a clause, else between words, else at its end.
-fn end_of_clause(text: &str) -> usize {
-    let mut clause = None;
-    let mut word = None;
-    let mut before = ' ';
-    let mut length_before = 0;
-    for (place, character) in text.char_indices() {
-        let end = place + character.len_utf8();
-        if length_before >= MIN_LENGTH {
-            if character.is_whitespace() {
-                word = Some(end);
-                if matches!(before, ',' | ';' | ':' | '—' | '–' | ')' | '.' | '،') {
-                    clause = Some(end);
+/// Where a text without an end can be divided.
+#[derive(Default)]
+struct ClauseEnd {
+    /// After its last clause.
+    clause: Option<usize>,
+    /// Between its last words.
+    word: Option<usize>,
+}
+
+impl ClauseEnd {
+    fn of(text: &str) -> Self {
+        let mut found = Self::default();
+        let mut before = ' ';
+        let mut length_before = 0;
+        for (place, character) in text.char_indices() {
+            let end = Some(place + character.len_utf8());
+            if length_before >= MIN_LENGTH {
+                if character.is_whitespace() {
+                    found.word = end;
+                    if matches!(before, ',' | ';' | ':' | '—' | '–' | ')' | '.' | '،') {
+                        found.clause = end;
+                    }
+                } else if matches!(character, '，' | '、' | '；' | '：') {
+                    found.clause = end;
                 }
-            } else if matches!(character, '，' | '、' | '；' | '：') {
-                clause = Some(end);
             }
+            length_before += length(character);
+            before = character;
         }
-        length_before += length(character);
-        before = character;
+        found
     }
-    clause.or(word).unwrap_or(text.len())
+
+    /// The best place.
+    fn or_end_of(self, text: &str) -> usize {
+        self.clause.or(self.word).unwrap_or(text.len())
+    }
 }
 
 #[cfg(test)]
@@ -277,6 +306,26 @@ mod tests {
         );
     }
 
+    #[test]
+    fn a_long_first_sentence_begins_with_a_clause() {
+        let text = "As far as I can see in our calendar, we have a free table on Saturday at eight, which is by the window.";
+        let mut cutter = SentenceCutter::that_begins_early();
+        assert_eq!(cutter.push(text), ["As far as I can see in our calendar, "]);
+        assert_eq!(
+            cutter.push(&format!(" {text} ")).concat().len(),
+            2 * text.len() + 2 - 37,
+            "the others are sentences"
+        );
+        assert_eq!(cut(text), [text], "if nobody waits");
+        let mut cutter = SentenceCutter::that_begins_early();
+        assert_eq!(
+            cutter.push("Your table is booked. See you then, as always! Bye"),
+            ["Your table is booked. ", "See you then, as always! "]
+        );
+        let mut cutter = SentenceCutter::that_begins_early();
+        assert!(cutter.push(&"and then we go on ".repeat(10)).is_empty(), "never between words");
+    }
+
     proptest! {
         #[test]
         fn parts_are_the_text_however_it_arrives(
@@ -286,14 +335,19 @@ mod tests {
             ),
             spaces in prop::collection::vec(prop::sample::select(&["", " ", "  "][..]), 300),
             pieces in prop::collection::vec(1_usize..40, 0..200),
+            begins_early: bool,
         ) {
             let text: String = words.iter().zip(&spaces).flat_map(|(word, space)| [*word, *space]).collect();
-            let whole = cut(&text);
+            let cutter = || SentenceCutter { begins_early, ..SentenceCutter::default() };
+            let mut whole = Vec::new();
+            let mut at_once = cutter();
+            whole.extend(at_once.push(&text));
+            whole.extend(at_once.finish());
             prop_assert_eq!(&whole.concat(), &text);
             for part in &whole {
                 prop_assert!(!part.is_empty() && part.chars().count() <= MAX_CHARS);
             }
-            let mut cutter = SentenceCutter::default();
+            let mut cutter = cutter();
             let (mut divided, mut rest) = (Vec::new(), &text[..]);
             for piece in pieces {
                 let end = rest.char_indices().nth(piece).map_or(rest.len(), |(end, _)| end);

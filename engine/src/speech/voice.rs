@@ -78,6 +78,10 @@ pub enum VoiceEvent {
         /// When.
         at_ms: i64,
     },
+    /// The playback of the lines being spoken is paused: the person may be talking over them.
+    Paused,
+    /// It goes on.
+    Resumed,
     /// The first of the lines being spoken was played completely.
     Spoken,
     /// Sounds without meaning.
@@ -328,8 +332,9 @@ impl Voice {
         match heard {
             Heard::VoiceBegan => {
                 self.resume_at_ms = None;
-                if self.is_speaking() && self.turn_taking.interruptible {
+                if self.is_speaking() && self.turn_taking.interruptible && !self.player.is_paused() {
                     self.player.pause(now_ms);
+                    self.events.push_back(VoiceEvent::Paused);
                 }
             }
             Heard::VoiceEnded => {
@@ -407,6 +412,9 @@ impl Voice {
 
     fn resume(&mut self, now_ms: i64) {
         self.resume_at_ms = None;
+        if self.player.is_paused() {
+            self.events.push_back(VoiceEvent::Resumed);
+        }
         self.player.resume(now_ms);
     }
 
@@ -426,6 +434,8 @@ impl Voice {
                     self.with_line(line, |line| line.text_ends(text_end));
                 }
                 SynthesizerEvent::VoiceFailed { failure, .. } => {
+                    // Another voice speaks: nobody is left without one, even if this one never recovers.
+                    let failure = SpeechFailure { is_temporary: true, ..failure };
                     self.events.push_back(VoiceEvent::Failed(failure));
                 }
                 SynthesizerEvent::Done { line } => {

@@ -19,6 +19,8 @@ use super::speech_stand_in::{CHAR_MS, Exchange, Service, StandIn, answer, term, 
 pub const CALLS: usize = 100;
 /// Calls before the measurement, so that what the process needs once, as caches and threads, is no part of it.
 const WARM_UP_CALLS: usize = 25;
+/// Turns of the calls whose memory is measured.
+const MEMORY_TURNS: usize = 3;
 /// Turns of each call that are measured; one more is interrupted.
 pub const TURNS: usize = 5;
 /// From the beginning of one turn to that of the next.
@@ -38,7 +40,10 @@ pub struct Measured {
     /// From the detection of speech over the assistant to the carrier's order to discard.
     pub interruptions: Vec<Duration>,
     pub cpu_s_per_call_minute: f64,
+    /// Beside its recording.
     pub memory_kb_per_call: u64,
+    /// With two segments of its recording.
+    pub recorded_memory_kb_per_call: u64,
     pub errors: Vec<String>,
 }
 
@@ -46,7 +51,7 @@ struct Scene {
     server: Server,
     key: String,
     stand_in: StandIn,
-    /// One assistant for each call; the last ones are for the warm-up.
+    /// One assistant for each call: those that are recorded, those of the warm-up, and those whose memory is measured.
     assistants: Vec<String>,
     /// One number for each carrier.
     numbers: Vec<String>,
@@ -58,6 +63,7 @@ struct Heard {
     shares: Vec<Duration>,
     gaps: Vec<Duration>,
     interruption: Option<Duration>,
+    length: Duration,
 }
 
 /// Runs it.
@@ -75,11 +81,11 @@ pub fn measure() -> Measured {
     let server = Server::start(&folder.path().join("data"), &settings);
     Carriers::shared().serve(server.address());
     let mut client = server.connect(&key);
-    let (_, numbers) = desk::desk(&mut client, CALLS + WARM_UP_CALLS);
-    let assistants = (0..CALLS + WARM_UP_CALLS).map(|call| {
+    let (_, numbers) = desk::desk(&mut client, CALLS + WARM_UP_CALLS + CALLS);
+    let assistants = (0..CALLS + WARM_UP_CALLS + CALLS).map(|call| {
         let assistant = json!({"name": "Front desk", "instructions": "Be kind.", "first_message": GREETING,
             "model": "local/echo", "voice": "local/alto", "transcriber": "local/scribe", "keyterms": [term(call)],
-            "speech": {"think_early": false, "end_of_turn_min_ms": 100}});
+            "record": call < CALLS, "speech": {"think_early": false, "end_of_turn_min_ms": 100}});
         let made = client.expect(201, "POST", "/assistants", Some(&assistant));
         made["id"].as_str().expect("an id").to_owned()
     });
@@ -102,31 +108,43 @@ fn run(scene: &Arc<Scene>) -> Measured {
         caller.join().expect("a call of the warm-up");
     }
     std::thread::sleep(Duration::from_secs(2));
-    let (cpu, memory) = (cpu_s(pid), memory_kb(pid));
+    // At this time all have begun, and none has ended.
+    let all_talk = Duration::from_millis(TURN_MS * MEMORY_TURNS as u64);
+    let before = memory_kb(pid);
+    let grown = || memory_kb(pid).saturating_sub(before) / CALLS as u64;
+    let unrecorded = callers(CALLS + WARM_UP_CALLS..CALLS + WARM_UP_CALLS + CALLS, MEMORY_TURNS);
+    std::thread::sleep(all_talk);
+    let memory_kb_per_call = grown();
+    for caller in unrecorded {
+        caller.join().expect("a call without a recording");
+    }
+    std::thread::sleep(Duration::from_secs(2));
+    let cpu = cpu_s(pid);
     let callers = callers(0..CALLS, TURNS);
-    // All have begun, none has ended.
-    std::thread::sleep(Duration::from_millis(TURN_MS * 3));
-    let memory_kb_per_call = memory_kb(pid).saturating_sub(memory) / CALLS as u64;
+    std::thread::sleep(all_talk);
+    let recorded_memory_kb_per_call = grown();
     let mut measured = Measured {
         shares: Vec::new(),
         gaps: Vec::new(),
         interruptions: Vec::new(),
         cpu_s_per_call_minute: 0.0,
         memory_kb_per_call,
+        recorded_memory_kb_per_call,
         errors: Vec::new(),
     };
+    let mut length = Duration::ZERO;
     for (call, caller) in callers.into_iter().enumerate() {
         match caller.join() {
             Ok(heard) => {
                 measured.shares.extend(heard.shares);
                 measured.gaps.extend(heard.gaps);
                 measured.interruptions.extend(heard.interruption);
+                length += heard.length;
             }
             Err(_) => measured.errors.push(format!("call {call} failed")),
         }
     }
-    let minutes = CALLS as f64 * (TURNS + 1) as f64 * TURN_MS as f64 / 60_000.0;
-    measured.cpu_s_per_call_minute = (cpu_s(pid) - cpu) / minutes;
+    measured.cpu_s_per_call_minute = (cpu_s(pid) - cpu) / (length.as_secs_f64() / 60.0);
     measured
 }
 
@@ -143,6 +161,7 @@ impl Scene {
         let mut phone = carrier.rings(&to);
         phone.ring();
         phone.answer();
+        let answered = Instant::now();
         let rate = if phone.rate_hz() == 16_000 { Rate::Khz16 } else { Rate::Khz8 };
         let mut until = samples(&phone, GREETING.chars().count() as i64 * CHAR_MS);
         phone.hear_until("the greeting", |heard| (heard.len() >= until).then_some(()));
@@ -175,6 +194,7 @@ impl Scene {
         std::thread::sleep(Duration::from_millis(BEFORE_INTERRUPTION_MS));
         result.interruption = Some(interrupt(&phone, rate));
         phone.hang_up();
+        result.length = answered.elapsed();
         result
     }
 }

@@ -62,6 +62,19 @@ fn extreme_conditions_end_truthfully() {
 }
 
 #[test]
+fn what_the_line_loses_is_counted() {
+    for (loss, share) in [(0, 0..=0), (30, 20..=40), (100, 100..=100)] {
+        let world = World::new();
+        let run = voice_run(&world, json!({"packet_loss": loss}));
+        assert_eq!(run["status"], "completed", "{run}");
+        let waveform = world.get(format!("/calls/{}/waveform", run["call_id"].as_str().unwrap())).ok().json;
+        let [missing_ms, duration_ms] =
+            ["missing_ms", "duration_ms"].map(|name| waveform[name].as_i64().unwrap());
+        assert!(share.contains(&(missing_ms * 100 / duration_ms)), "{missing_ms} of {duration_ms} ms");
+    }
+}
+
+#[test]
 fn an_assistant_that_records_nothing_has_no_recording() {
     let world = World::new();
     let simulation = simulation(&world, json!({}), json!({"record": false}));

@@ -23,6 +23,7 @@ macro_rules! with_each_carrier {
 
 mod cut_short;
 mod hang_up;
+mod hard_to_hear;
 mod inbound;
 mod media;
 mod outbound;
@@ -32,6 +33,8 @@ mod replays;
 mod slow_tools;
 mod speaking_while_writing;
 mod speech;
+mod speech_faults;
+mod speech_providers;
 mod status;
 mod support;
 mod thinking_early;

@@ -2,6 +2,7 @@
 //!
 //! Source: plivo.com/docs/voice-agents/audio-streaming and Plivo's stream SDK for Python. The end has no message: the socket
 //! is closed. Only Plivo's command line tool sends `stop`, to test a server.
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::carriers::media::{MediaCodec, MediaError, MediaEvent, MediaFormat, MediaMessage};
@@ -30,6 +31,13 @@ enum State {
 impl MediaCodec for PlivoCodec {
     fn read(&mut self, message: MediaMessage) -> Result<Vec<MediaEvent>, MediaError> {
         let MediaMessage::Text(text) = message else { return Err(MediaError::Malformed) };
+        // Fifty a second, so nothing else of the message is read.
+        if self.state == State::Open
+            && let Ok(Heard { event: "media", media: Media { payload, track: "inbound" } }) =
+                serde_json::from_str(&text)
+        {
+            return Ok(vec![MediaEvent::Audio(mulaw(payload)?)]);
+        }
         let message: Value = serde_json::from_str(&text).map_err(|_| MediaError::Malformed)?;
         let event = message["event"].as_str().ok_or(MediaError::Malformed)?;
         match (event, self.state) {
@@ -52,8 +60,11 @@ impl MediaCodec for PlivoCodec {
 
     fn audio(&mut self, samples: &[i16]) -> MediaMessage {
         let payload = mulaw_payload(samples);
-        let media = json!({"contentType": ENCODING, "sampleRate": RATE.hz(), "payload": payload});
-        text(&json!({"event": "playAudio", "media": media}))
+        let rate = RATE.hz();
+        // Base64 has nothing to escape.
+        MediaMessage::Text(format!(
+            r#"{{"event":"playAudio","media":{{"contentType":"{ENCODING}","sampleRate":{rate},"payload":"{payload}"}}}}"#
+        ))
     }
 
     fn mark(&mut self, name: &str) -> MediaMessage {
@@ -81,6 +92,20 @@ impl PlivoCodec {
         let carrier_call_id = start["callId"].as_str().filter(|id| super::is_id(id)).map(str::to_owned);
         Ok(vec![MediaEvent::Started { carrier_call_id }])
     }
+}
+
+/// A message with the caller's audio.
+#[derive(Deserialize)]
+struct Heard<'a> {
+    event: &'a str,
+    #[serde(borrow)]
+    media: Media<'a>,
+}
+
+#[derive(Deserialize)]
+struct Media<'a> {
+    payload: &'a str,
+    track: &'a str,
 }
 
 const ID_BYTES_MAX: usize = 128;

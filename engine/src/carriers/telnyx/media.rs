@@ -2,6 +2,9 @@
 //!
 //! Source: "Stream call media over WebSocket" in the API reference (AsyncAPI). The call id is inside `start`, with `stream_id`
 //! next to it; outgoing messages contain no id. Errors are in `payload` there and in `error` on older pages.
+use std::borrow::Cow;
+
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::causes;
@@ -31,10 +34,17 @@ enum State {
 impl MediaCodec for TelnyxCodec {
     fn read(&mut self, message: MediaMessage) -> Result<Vec<MediaEvent>, MediaError> {
         let MediaMessage::Text(text) = message else { return Err(MediaError::Malformed) };
+        // Fifty a second, so nothing else of the message is read.
+        if let Ok(Heard { event: "media", media }) = serde_json::from_str(&text) {
+            return self.media(&media);
+        }
         let message: Value = serde_json::from_str(&text).map_err(|_| MediaError::Malformed)?;
         match message.get("event").and_then(Value::as_str).ok_or(MediaError::Malformed)? {
             "start" => self.start(message.get("start").ok_or(MediaError::Malformed)?),
-            "media" => self.media(message.get("media").ok_or(MediaError::Malformed)?),
+            "media" => {
+                let media = message.get("media").ok_or(MediaError::Malformed)?;
+                self.media(&Media::deserialize(media).map_err(|_| MediaError::Malformed)?)
+            }
             "dtmf" => digit(&message).map(|digit| vec![MediaEvent::Dtmf(digit)]),
             "mark" => {
                 let name =
@@ -53,7 +63,9 @@ impl MediaCodec for TelnyxCodec {
     }
 
     fn audio(&mut self, samples: &[i16]) -> MediaMessage {
-        text_message(&json!({"event": "media", "media": {"payload": shared::mulaw_payload(samples)}}))
+        let payload = shared::mulaw_payload(samples);
+        // Base64 has nothing to escape.
+        MediaMessage::Text(format!(r#"{{"event":"media","media":{{"payload":"{payload}"}}}}"#))
     }
 
     fn mark(&mut self, name: &str) -> MediaMessage {
@@ -83,17 +95,17 @@ impl TelnyxCodec {
         Ok(vec![MediaEvent::Started { carrier_call_id }])
     }
 
-    fn media(&mut self, media: &Value) -> Result<Vec<MediaEvent>, MediaError> {
+    fn media(&mut self, media: &Media<'_>) -> Result<Vec<MediaEvent>, MediaError> {
         // Our own audio, which we did not request.
-        if media.get("track").and_then(Value::as_str).is_some_and(|track| track.starts_with("outbound")) {
+        if media.track.as_ref().and_then(Value::as_str).is_some_and(|track| track.starts_with("outbound")) {
             return Ok(Vec::new());
         }
         if self.state != State::Started {
             return Err(MediaError::OutOfPlace);
         }
-        let payload = media.get("payload").and_then(Value::as_str).ok_or(MediaError::Malformed)?;
-        let chunk = match media.get("chunk") {
-            None | Some(Value::Null) => None,
+        let payload = &media.payload;
+        let chunk = match &media.chunk {
+            None => None,
             Some(chunk) => {
                 Some(number(chunk).filter(|chunk| *chunk < CHUNK_MAX).ok_or(MediaError::Malformed)?)
             }
@@ -113,6 +125,22 @@ impl TelnyxCodec {
         let rest = self.reorder.flush().into_iter().map(MediaEvent::Audio);
         rest.chain([MediaEvent::Stopped]).collect()
     }
+}
+
+/// A message with the caller's audio.
+#[derive(Deserialize)]
+struct Heard<'a> {
+    event: &'a str,
+    #[serde(borrow)]
+    media: Media<'a>,
+}
+
+#[derive(Deserialize)]
+struct Media<'a> {
+    track: Option<Value>,
+    chunk: Option<Value>,
+    #[serde(borrow)]
+    payload: Cow<'a, str>,
 }
 
 fn text_message(message: &Value) -> MediaMessage {

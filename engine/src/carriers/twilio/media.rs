@@ -55,8 +55,11 @@ impl MediaCodec for TwilioCodec {
     }
 
     fn audio(&mut self, samples: &[i16]) -> MediaMessage {
-        let media = json!({"payload": shared::mulaw_payload(samples)});
-        text_message(&json!({"event": "media", "streamSid": self.stream_sid, "media": media}))
+        let (sid, payload) = (json!(self.stream_sid), shared::mulaw_payload(samples));
+        // Base64 has nothing to escape.
+        MediaMessage::Text(format!(
+            r#"{{"event":"media","streamSid":{sid},"media":{{"payload":"{payload}"}}}}"#
+        ))
     }
 
     fn mark(&mut self, name: &str) -> MediaMessage {

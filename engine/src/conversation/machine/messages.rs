@@ -113,6 +113,10 @@ pub enum Input {
         /// When, on the clock of [`Conversation::handle`](super::Conversation::handle).
         at_ms: i64,
     },
+    /// The playback of the lines being spoken is paused: somebody may be talking over them. If they are cut, they ended now.
+    Paused,
+    /// The playback of paused lines goes on.
+    Resumed,
     /// The first of the lines being spoken was played completely. Sets the row's `end_ms`, also after the end of the
     /// conversation.
     Spoken,
@@ -133,7 +137,15 @@ pub enum Input {
 impl Input {
     /// Whether the input says how much of a line was played: it counts after the end, too.
     pub(super) const fn is_about_a_line(&self) -> bool {
-        matches!(self, Self::LineBegan { .. } | Self::Spoken | Self::Interrupted { .. } | Self::Heard { .. })
+        matches!(
+            self,
+            Self::LineBegan { .. }
+                | Self::Paused
+                | Self::Resumed
+                | Self::Spoken
+                | Self::Interrupted { .. }
+                | Self::Heard { .. }
+        )
     }
 
     /// Whether the input is an end from outside, whose time may be before the latest input.
@@ -159,6 +171,8 @@ impl Input {
             | Self::Note { .. }
             | Self::Tick
             | Self::LineBegan { .. }
+            | Self::Paused
+            | Self::Resumed
             // It is activity only if the line is known.
             | Self::Heard { .. }
             | Self::HangUp { .. }

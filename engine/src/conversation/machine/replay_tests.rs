@@ -123,6 +123,8 @@ fn step() -> impl Strategy<Value = Step> {
         1 => "[0-9#*]{1,3}".prop_map(|keys| Input::Keys { keys }),
         4 => Just(Input::Spoken),
         2 => Just(Input::Noise),
+        1 => Just(Input::Paused),
+        1 => Just(Input::Resumed),
         2 => Just(Input::Tick),
     ];
     let reply = prop_oneof![

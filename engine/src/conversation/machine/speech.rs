@@ -41,7 +41,8 @@ impl Conversation {
         if !self.is_being_spoken {
             return rows;
         }
-        let end_ms = self.offset_ms.max(now_ms.saturating_sub(self.started_ms));
+        let now_ms = self.offset_ms.max(now_ms.saturating_sub(self.started_ms));
+        let end_ms = self.paused_ms.unwrap_or(now_ms);
         let mut transcript_bytes = self.transcript_bytes;
         for (nth, line) in self.speaking.iter().enumerate() {
             let heard_permille = heard_permille.get(nth).copied().unwrap_or(0);
@@ -122,6 +123,7 @@ impl Conversation {
             row.end_ms = end_ms;
         }
         self.is_being_spoken &= !self.speaking.is_empty();
+        self.paused_ms = self.paused_ms.filter(|_| self.is_being_spoken);
         // The next line begins where this one ends.
         if let Some(row) = self.speaking.front().and_then(|line| self.transcript.get_mut(line.row)) {
             (row.start_ms, row.end_ms) = (end_ms, end_ms);
@@ -152,9 +154,10 @@ impl Conversation {
     /// model's history has only the heard part.
     pub(super) fn interrupted(&mut self, mut heard_permille: u32) {
         self.is_being_spoken = false;
+        let end_ms = self.paused_ms.take().unwrap_or(self.offset_ms);
         for line in std::mem::take(&mut self.speaking) {
             let Some(row) = self.transcript.get_mut(line.row) else { continue };
-            self.transcript_bytes = cut(row, heard_permille, self.offset_ms, self.transcript_bytes);
+            self.transcript_bytes = cut(row, heard_permille, end_ms, self.transcript_bytes);
             if let Some(Message::Assistant { text }) =
                 line.message.and_then(|message| self.history.get_mut(message))
                 && row.interrupted
@@ -169,7 +172,7 @@ impl Conversation {
 
 /// Ends the row of a line of which this part was heard, whatever cut it. Returns the transcript's size afterwards.
 fn cut(row: &mut TranscriptRow, heard_permille: u32, end_ms: i64, transcript_bytes: usize) -> usize {
-    row.end_ms = end_ms;
+    row.end_ms = end_ms.max(row.start_ms);
     if heard_permille >= WHOLE_PERMILLE {
         return transcript_bytes;
     }

@@ -63,6 +63,31 @@ fn each_of_several_lines_has_its_own_time_and_cut() {
 }
 
 #[test]
+fn a_line_that_was_paused_and_cut_ends_with_the_pause() {
+    let paused = || {
+        let mut call = spoken(LINE);
+        call.handle(2_000, Input::Paused);
+        call
+    };
+    let mut call = paused();
+    let heard = call.rows_as_heard(0, 30_000, &[500]);
+    call.handle(32_000, Input::Interrupted { heard_permille: 500 });
+    assert_eq!((call.transcript()[0].end_ms, call.transcript()[0].interrupted), (2_000, true));
+    assert_eq!(heard, call.transcript(), "the journal has the same");
+
+    let mut call = paused();
+    call.handle(2_500, Input::Resumed);
+    call.handle(4_000, Input::Interrupted { heard_permille: 500 });
+    assert_eq!(call.transcript()[0].end_ms, 4_000);
+
+    // The call ends in the pause.
+    let mut call = paused();
+    call.handle(5_000, Input::HangUp { by: Party::User });
+    call.handle(5_000, Input::Interrupted { heard_permille: 500 });
+    assert_eq!(call.transcript()[0].end_ms, 2_000);
+}
+
+#[test]
 fn a_failed_model_is_apologized_for() {
     let mut call = spoken("Hello.");
     call.handle(1_000, Input::Spoken);

@@ -288,6 +288,8 @@ impl PhonePeer {
                 }
                 VoiceEvent::LineBegan { at_ms } => self.events.push_back(PeerEvent::LineBegan { at_ms }),
                 VoiceEvent::Cut(heard) => self.events.extend(PeerEvent::lines_cut(&heard)),
+                VoiceEvent::Paused => self.events.push_back(PeerEvent::Paused),
+                VoiceEvent::Resumed => self.events.push_back(PeerEvent::Resumed),
                 VoiceEvent::Spoken => self.events.push_back(PeerEvent::Spoken),
                 VoiceEvent::Noise => self.events.push_back(PeerEvent::Noise),
                 VoiceEvent::Failed(failure) => {

@@ -1,4 +1,4 @@
-//! The text of an answer while the model writes it, by sentences.
+//! The text of an answer while the model writes it, by sentences; a long one begins with its first clause.
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::speech::sentence_cutter::SentenceCutter;
@@ -10,7 +10,7 @@ use crate::speech::sentence_cutter::SentenceCutter;
 #[derive(Debug, Clone, Default)]
 pub struct Written(Arc<Mutex<State>>);
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct State {
     cutter: SentenceCutter,
     /// Bytes of the text so far, in this attempt.
@@ -19,6 +19,18 @@ struct State {
     ready: String,
     has_begun: bool,
     was_taken: bool,
+}
+
+impl Default for State {
+    fn default() -> Self {
+        Self {
+            cutter: SentenceCutter::that_begins_early(),
+            bytes: 0,
+            ready: String::new(),
+            has_begun: false,
+            was_taken: false,
+        }
+    }
 }
 
 impl Written {

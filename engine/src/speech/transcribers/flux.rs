@@ -42,6 +42,8 @@ pub(super) struct Flux {
     waiting_ms: Option<i64>,
     /// When this connection was opened.
     opened_ms: i64,
+    /// Whether it has said anything over this connection.
+    has_answered: bool,
     is_forced: bool,
     /// Whether a turn ended while our detector still heard speech: the end of that speech needs no other.
     is_answered: bool,
@@ -78,6 +80,7 @@ impl Flux {
             is_speaking: false,
             waiting_ms: None,
             opened_ms: 0,
+            has_answered: false,
             is_forced: false,
             is_answered: false,
             turn: None,
@@ -107,6 +110,7 @@ impl Flux {
                 self.origin = self.log.start();
                 self.sent_to = self.origin;
                 self.opened_ms = now_ms;
+                self.has_answered = false;
                 self.pump(now_ms);
             }
             Change::Text(text) => self.read(now_ms, &text),
@@ -131,6 +135,7 @@ impl Flux {
 
     fn read(&mut self, now_ms: i64, text: &str) {
         let kind = serde_json::from_str::<Kind>(text).map(|message| message.kind);
+        self.has_answered |= kind.is_ok();
         let change = match kind.as_deref() {
             Ok("TurnInfo") => match serde_json::from_str::<TurnInfo>(text) {
                 Ok(info) => return self.turn_info(&info),
@@ -296,6 +301,13 @@ impl Transcriber for Flux {
                 self.log.forget_until(self.log.end());
                 self.end_turn(turn.text);
                 let failure = self.link.reporter.disturbed("did not end the turn in time", "");
+                let change = self.link.broke(now_ms, failure);
+                self.changed(now_ms, change);
+            }
+            // Nobody is there: it greets on every connection.
+            None if !self.has_answered => {
+                let failure = self.link.reporter.disturbed("did not answer in time", "");
+                self.fail(&failure);
                 let change = self.link.broke(now_ms, failure);
                 self.changed(now_ms, change);
             }

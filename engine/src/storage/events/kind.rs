@@ -35,7 +35,7 @@ kinds! {
     CallEnded = "call.ended";
     /// An ended call was analyzed.
     CallAnalyzed = "call.analyzed";
-    /// The recording of a call can be downloaded. Never sent yet: calls are not recorded.
+    /// The recording of a call can be downloaded. It is sent after the end of the call.
     RecordingReady = "recording.ready";
     /// A simulation run finished; `passed` has the result.
     SimulationRunCompleted = "simulation.run.completed";

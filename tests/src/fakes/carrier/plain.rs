@@ -119,7 +119,7 @@ impl MediaWire for PlainMedia {
     }
 
     fn audio(&mut self, samples: &[i16]) -> WireMessage {
-        assert_eq!(samples.len(), 160, "a frame is 20 ms");
+        assert_eq!(samples.len() % 160, 0, "frames of 20 ms");
         WireMessage::Binary(samples.iter().flat_map(|sample| sample.to_le_bytes()).collect())
     }
 

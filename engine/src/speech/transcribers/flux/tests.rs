@@ -108,6 +108,19 @@ fn a_cough_is_an_empty_turn() {
 }
 
 #[test]
+fn a_service_that_never_says_anything_is_no_silence() {
+    let mut call = driver("flux-general-en");
+    call.open();
+    call.utter(500);
+    call.hear(KIND.final_wait_ms(), 0);
+    let events = call.events();
+    let silent = failure(&events);
+    assert_eq!((silent.fault, silent.is_temporary), (SpeechFault::Provider, true), "{silent:?}");
+    assert!(silent.message.contains("did not answer in time"), "{silent:?}");
+    assert!(call.transmits().iter().any(|transmit| matches!(transmit, Transmit::Connect { id: 1, .. })));
+}
+
+#[test]
 fn a_turn_that_does_not_end_is_ended() {
     let mut call = opened();
     call.utter(500);

@@ -54,7 +54,7 @@ impl MediaWire for Stream {
     }
 
     fn audio(&mut self, samples: &[i16]) -> WireMessage {
-        assert_eq!(samples.len(), FRAME_SAMPLES, "a frame is 20 ms");
+        assert_eq!(samples.len() % FRAME_SAMPLES, 0, "frames of 20 ms");
         let coded: Vec<u8> = samples.iter().map(|sample| mulaw::encode(*sample)).collect();
         let timestamp = self.chunks * 20;
         self.chunks += 1;

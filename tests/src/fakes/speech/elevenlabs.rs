@@ -1,0 +1,68 @@
+//! ElevenLabs' voices: `/v1/text-to-speech/{voice}/multi-stream-input`.
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use super::{CHAR_MS, Opened, Over, Socket, base64, next, rate, sound, tell};
+
+/// The most contexts at once.
+const CONTEXTS_MAX: usize = 5;
+
+pub(super) fn run(socket: &mut Socket, opened: &Opened) -> Result<(), Over> {
+    if !opened.path.ends_with("/multi-stream-input") {
+        return Err("no such path".into());
+    }
+    let format = opened
+        .query("output_format")
+        .and_then(|format| format.strip_prefix("pcm_"))
+        .ok_or("unsupported format")?;
+    let rate = rate(format.parse().ok())?;
+    let mut contexts = BTreeSet::new();
+    while let Some(message) = next(socket) {
+        let message: Value = serde_json::from_str(message.to_text()?)?;
+        if message["close_socket"] == true {
+            return Ok(());
+        }
+        let Some(id) = message["context_id"].as_str() else { continue };
+        if message["close_context"] == true {
+            if contexts.remove(id) {
+                tell(socket, &json!({"audio": null, "isFinal": true, "contextId": id}))?;
+            }
+            continue;
+        }
+        let text = message["text"].as_str().unwrap_or_default();
+        if !contexts.contains(id) {
+            if text != " " {
+                return Err("a context begins with a blank".into());
+            }
+            contexts.insert(id.to_owned());
+            if contexts.len() > CONTEXTS_MAX {
+                return Err("Maximum simultaneous contexts exceeded".into());
+            }
+            continue;
+        }
+        if text.trim().is_empty() {
+            continue;
+        }
+        if !text.ends_with(' ') {
+            return Err("text ends with a blank".into());
+        }
+        let (chars, pieces): (Vec<String>, _) =
+            (text.trim().chars().map(String::from).collect(), sound(text, rate));
+        let count = chars.len() as i64;
+        let alignment = json!({
+            "chars": chars,
+            "charStartTimesMs": (0..count).map(|n| n * CHAR_MS).collect::<Vec<_>>(),
+            "charDurationsMs": vec![CHAR_MS; chars.len()],
+        });
+        for (nth, piece) in pieces.iter().enumerate() {
+            let alignment = if nth == 0 { alignment.clone() } else { Value::Null };
+            tell(
+                socket,
+                &json!({"audio": base64(piece), "isFinal": null, "contextId": id, "alignment": alignment,
+                        "normalizedAlignment": alignment}),
+            )?;
+        }
+    }
+    Ok(())
+}

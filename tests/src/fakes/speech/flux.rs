@@ -1,0 +1,86 @@
+//! Deepgram Flux, which detects turns itself: `/v2/listen`.
+use serde_json::{Value, json};
+use tungstenite::Message;
+
+use super::{Opened, Over, Said, Socket, decoded, loud_ms, next, tell};
+
+/// Sound that begins a turn.
+const BEGINS_MS: i64 = 100;
+/// Silence after which a turn has probably ended, and after which it has.
+const EAGER_MS: i64 = 300;
+const ENDS_MS: i64 = 700;
+
+struct Turn {
+    text: String,
+    silent_ms: i64,
+    is_eager: bool,
+}
+
+pub(super) fn run(socket: &mut Socket, opened: &Opened, said: &Said) -> Result<(), Over> {
+    let (rate, term) = (opened.rate()?, opened.query("keyterm").unwrap_or_default().to_owned());
+    if !opened.query("model").is_some_and(|name| name.starts_with("flux-")) {
+        return Err("unsupported model".into());
+    }
+    tell(socket, &json!({"type": "Connected", "request_id": "r1", "sequence_id": 0}))?;
+    let (mut sequence, mut index, mut received, mut heard_ms) = (0, 0, 0, 0);
+    let mut turn: Option<Turn> = None;
+    let mut rest: Vec<i16> = Vec::new();
+    while let Some(message) = next(socket) {
+        let bytes = match message {
+            Message::Binary(bytes) => bytes,
+            message => match serde_json::from_str::<Value>(message.to_text()?)?["type"].as_str() {
+                Some("CloseStream") => return Ok(()),
+                Some("Configure" | "ForceEndTurn") => continue,
+                _ => return Err("unknown message".into()),
+            },
+        };
+        rest.extend(decoded(opened, &bytes)?);
+        let whole = rest.len() - rest.len() % rate.frame_samples();
+        for frame in rest.drain(..whole).collect::<Vec<_>>().chunks(rate.frame_samples()) {
+            received += frame.len();
+            let ms = rate.ms_of(frame.len());
+            let is_loud = loud_ms(frame, rate) > 0;
+            heard_ms = if is_loud { heard_ms + ms } else { 0 };
+            let mut events = Vec::new();
+            match &mut turn {
+                None if heard_ms >= BEGINS_MS => {
+                    let text = said.next(&term);
+                    let begun = text.split(' ').next().unwrap_or_default().to_owned();
+                    events.extend([("StartOfTurn", String::new()), ("Update", begun)]);
+                    turn = Some(Turn { text, silent_ms: 0, is_eager: false });
+                }
+                Some(turn) if is_loud => {
+                    turn.silent_ms = 0;
+                    if std::mem::take(&mut turn.is_eager) {
+                        events.push(("TurnResumed", turn.text.clone()));
+                    }
+                }
+                Some(open) => {
+                    open.silent_ms += ms;
+                    if open.silent_ms >= ENDS_MS {
+                        events.push(("EndOfTurn", open.text.clone()));
+                        turn = None;
+                    } else if open.silent_ms >= EAGER_MS && !open.is_eager {
+                        open.is_eager = true;
+                        events.push(("EagerEndOfTurn", open.text.clone()));
+                    }
+                }
+                None => {}
+            }
+            for (event, transcript) in events {
+                sequence += 1;
+                tell(
+                    socket,
+                    &json!({
+                        "type": "TurnInfo", "request_id": "r1", "sequence_id": sequence, "event": event,
+                        "turn_index": index, "audio_window_start": 0.0,
+                        "audio_window_end": rate.ms_of(received) as f64 / 1_000.0,
+                        "transcript": transcript, "words": [], "end_of_turn_confidence": 0.8,
+                    }),
+                )?;
+                index += i64::from(event == "EndOfTurn");
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,73 @@
+//! Speech providers that fail, each in its protocol.
+use serde_json::json;
+use sidetone_tests::fakes;
+use sidetone_tests::fakes::speech::{CHAR_MS, FAULTS};
+
+use crate::speech::{hears_ms, speak};
+use crate::support::{Desk, GREETING, Person, lines, texts};
+
+/// A call of a desk with this voice and this transcriber.
+fn call(voice: &str, transcriber: &str) -> (Desk, String, Person) {
+    let desk = Desk::new("twilio");
+    let term = format!("term {}", desk.number);
+    let assistant = json!({"voice": voice, "transcriber": transcriber, "keyterms": [term], "language": "en"});
+    desk.world.patch(format!("/assistants/{}", desk.assistant.id), assistant).ok();
+    fakes::shared_speech().will_hear(&term, &["When do you open on Saturday?"]);
+    let (id, person) = desk.connected();
+    (desk, id, person)
+}
+
+/// Runs all cases at once: most of them wait.
+fn at_once(cases: impl Iterator<Item = String>, check: fn(&str)) {
+    std::thread::scope(|scope| {
+        let running: Vec<_> = cases.map(|case| scope.spawn(move || check(&case))).collect();
+        running.into_iter().for_each(|case| case.join().unwrap());
+    });
+}
+
+#[test]
+fn the_next_voice_takes_over() {
+    let voices = ["deepgram/aura-2-", "elevenlabs/", "cartesia/"];
+    let cases = FAULTS.iter().flat_map(|(fault, _)| voices.map(|voice| format!("{voice}{fault}")));
+    // Cartesia's voice is in its messages: the key is right until then.
+    at_once(cases.filter(|case| case != "cartesia/refuses"), |voice| {
+        let (desk, id, mut person) = call(voice, "deepgram/nova-3");
+        hears_ms(&person, GREETING.len() as i64 * CHAR_MS);
+        std::thread::sleep(std::time::Duration::from_millis(700));
+        person.hang_up();
+        let call = desk.over(&id);
+        assert_eq!(texts(&call, "assistant"), [GREETING], "whole, and once: {voice}: {call}");
+        assert_eq!(texts(&call, "system").len(), 1, "{voice}: {call}");
+        desk.expect(&call, &json!({"ended_reason": "user_hung_up", "fault": "none"}));
+    });
+}
+
+#[test]
+fn a_call_goes_on_without_words_of_a_failed_transcriber() {
+    let transcribers = ["deepgram/nova-", "deepgram/flux-general-", "live/gpt-live-"];
+    let faults = FAULTS.iter().filter(|(fault, _)| *fault != "refuses");
+    at_once(faults.flat_map(|(fault, _)| transcribers.map(|name| format!("{name}{fault}"))), |transcriber| {
+        let (desk, id, mut person) = call("fake/alto", transcriber);
+        hears_ms(&person, GREETING.len() as i64 * CHAR_MS);
+        speak(&person, 1_000);
+        std::thread::sleep(std::time::Duration::from_secs(15));
+        person.hang_up();
+        let call = desk.over(&id);
+        assert!(texts(&call, "user").is_empty(), "{transcriber}: {call}");
+        assert!(!texts(&call, "system").is_empty(), "{transcriber}: {call}");
+    });
+}
+
+#[test]
+fn a_transcribers_wrong_key_ends_the_call() {
+    at_once(
+        ["deepgram/nova-refuses", "deepgram/flux-refuses"].map(str::to_owned).into_iter(),
+        |transcriber| {
+            let (desk, id, person) = call("fake/alto", transcriber);
+            speak(&person, 1_000);
+            let call = desk.over(&id);
+            assert_eq!(lines(&call).iter().filter(|(role, _)| *role == "user").count(), 0, "{call}");
+            desk.expect(&call, &json!({"ended_reason": "model_failed", "fault": "operator"}));
+        },
+    );
+}
