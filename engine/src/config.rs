@@ -6,7 +6,7 @@ use crate::base::api_key::ApiKey;
 use crate::base::limits::{
     APOLOGY_CHARS_MAX, CALLS_AT_ONCE_MAX, INTEGER_MAX, MEMORY_MB_DEFAULT, MEMORY_MB_MIN, RUNS_AT_ONCE_MAX,
 };
-use crate::base::setting::SettingError;
+use crate::base::setting::{Secret, SettingError};
 use crate::carriers::{self, Carriers};
 use crate::models::settings::{self, ModelCatalog, ModelProvider, provider_of};
 use crate::speech::settings::{self as speech_settings, SpeechApi, SpeechCatalog, SpeechProvider, TONE};
@@ -29,6 +29,9 @@ pub const SETTINGS: &[&str] = &[
     "SIDETONE_MONTHLY_SPEND_LIMIT_MICROUSD",
     "SIDETONE_RUNS_AT_ONCE",
     "SIDETONE_CALLS_AT_ONCE",
+    "SIDETONE_MAIL_URL",
+    "SIDETONE_MAIL_API_KEY",
+    "SIDETONE_MAIL_FROM",
 ];
 
 /// Said on the telephone when the assistant's model fails.
@@ -64,8 +67,35 @@ pub struct Config {
     pub trusted_proxies: Vec<IpAddr>,
     /// The memory that conversations may use together. A host that can measure the machine sets the default.
     pub memory_bytes: u64,
+    /// How the dashboard sends mails; `None`: what they would say goes to the log.
+    pub mail: Option<MailSettings>,
     /// What a workspace can have at most, whatever it sets itself.
     pub ceilings: Ceilings,
+}
+
+/// A JSON mail API, in Resend's form.
+#[derive(Clone)]
+pub struct MailSettings {
+    /// Where a mail is sent to with `POST`.
+    pub url: String,
+    /// Sent as a bearer token.
+    pub api_key: Option<Secret>,
+    /// The sender, `Name <address>`.
+    pub from: String,
+}
+
+impl MailSettings {
+    fn from_settings(get: impl Fn(&str) -> Option<String>) -> Result<Option<Self>, SettingError> {
+        let Some(url) = get("SIDETONE_MAIL_URL") else { return Ok(None) };
+        let url = http_url("SIDETONE_MAIL_URL", &url)?;
+        let missing = || SettingError {
+            name: "SIDETONE_MAIL_FROM",
+            message: "is required with SIDETONE_MAIL_URL: the sender, such as Sidetone <voice@example.com>"
+                .to_owned(),
+        };
+        let from = get("SIDETONE_MAIL_FROM").ok_or_else(missing)?;
+        Ok(Some(Self { url, api_key: get("SIDETONE_MAIL_API_KEY").map(Secret::new), from }))
+    }
 }
 
 /// The operator's limits for each workspace, above those that the workspace sets itself.
@@ -142,6 +172,7 @@ impl Config {
             carriers: Carriers::from_settings(get)?,
             trusted_proxies: proxies(get("SIDETONE_TRUSTED_PROXIES"))?,
             memory_bytes: memory_bytes(get("SIDETONE_MEMORY_MB"))?,
+            mail: MailSettings::from_settings(get)?,
             ceilings: Ceilings::from_settings(get)?,
         })
     }

@@ -17,6 +17,7 @@ use bytes::Bytes;
 use http::request::Parts;
 
 use crate::config::Config;
+use crate::dashboard;
 use crate::interfaces::Interfaces;
 use crate::interfaces::api::Api;
 use crate::interfaces::generated::Documents;
@@ -58,7 +59,7 @@ impl Engine {
 
     /// Creates the service with documents that the host's build script generated.
     pub fn with_documents(config: Config, ports: Ports, documents: Documents) -> Result<Self, Fault> {
-        Ok(Self { api: Arc::new(Api::new(config, ports, documents)?) })
+        Ok(Self { api: Arc::new(Api::new(config, ports, documents, dashboard::handle)?) })
     }
 
     /// Begins a request with its head. `peer` is the client's address as the platform reports it. `upgrade` is the

@@ -5,7 +5,7 @@
 //!
 //! The modules are floors, from the ground up: [`base`], [`ports`], [`speech`], [`conversation`], [`models`],
 //! [`simulation`], [`carriers`], [`config`], [`services`], [`storage`], [`live`], [`jobs`], [`operations`],
-//! [`interfaces`], [`engine`]. Each imports only from its own floor and those below it; `tests/floors.rs` holds them to
+//! [`interfaces`], [`dashboard`], [`engine`]. Each imports only from its own floor and those below it; `tests/floors.rs` holds them to
 //! that.
 #![cfg_attr(
     target_arch = "wasm32",
@@ -18,6 +18,7 @@ pub mod base;
 pub mod carriers;
 pub mod config;
 pub mod conversation;
+pub mod dashboard;
 pub mod engine;
 pub mod interfaces;
 pub mod jobs;

@@ -42,6 +42,8 @@ codes! {
     SpendLimitReached = 402 "spend_limit_reached";
     /// The request comes from a browser page of another origin; MCP accepts only its own and local origins.
     ForbiddenOrigin = 403 "forbidden_origin";
+    /// Only an admin of the workspace can do this; API keys can.
+    AdminsOnly = 403 "admins_only";
     /// The carrier's callback does not carry a valid signature.
     InvalidSignature = 403 "invalid_signature";
     /// The id or route is unknown, or the id belongs to another workspace.
@@ -90,6 +92,8 @@ codes! {
     PrivateTarget = 422 "private_target";
     /// Too many invalid keys from one address; `Retry-After` gives the time to wait.
     TooManyInvalidCredentials = 429 "too_many_invalid_credentials";
+    /// Too many sign-in codes were asked for or tried.
+    TooManyCodes = 429 "too_many_codes";
     /// The workspace reached its limit of concurrent telephone calls.
     TooManyCalls = 429 "too_many_calls";
     /// The head of the request is too large.

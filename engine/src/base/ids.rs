@@ -23,6 +23,11 @@ pub mod prefix {
     pub const TEST_TOKEN: &str = "ttok";
     pub const EVENT: &str = "evt";
     pub const DELIVERY: &str = "dlv";
+    pub const ACCOUNT: &str = "acct";
+    pub const SESSION: &str = "sess";
+    pub const SIGN_IN: &str = "sgn";
+    pub const INVITATION: &str = "inv";
+    pub const AUDIT_ENTRY: &str = "aud";
 }
 
 /// An id of one kind of thing. A type for each keeps the ids of two things from changing places.
@@ -132,6 +137,16 @@ ids! {
     JobId = JOB;
     /// The id of a test token.
     TestTokenId = TEST_TOKEN;
+    /// The id of a person's account.
+    AccountId = ACCOUNT;
+    /// The id of a person's session in the dashboard.
+    SessionId = SESSION;
+    /// The id of a code and a link to sign in with.
+    SignInId = SIGN_IN;
+    /// The id of an invitation to a workspace.
+    InvitationId = INVITATION;
+    /// The id of an entry of the audit log.
+    AuditEntryId = AUDIT_ENTRY;
     /// The id of a request.
     RequestId = REQUEST;
 }

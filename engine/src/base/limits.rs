@@ -490,3 +490,34 @@ pub const CLIENT_QUEUE_BYTES_MAX: usize = 1024 * 1024;
 pub const JITTER_MS_MAX: i64 = 1_000;
 /// The quietest noise that a scenario can ask for, in dB of full scale: below it, 16 bits have none.
 pub const NOISE_DB_MIN: i64 = -90;
+
+/// Sessions of the dashboard end this long after they were last used.
+pub const SESSION_MS: i64 = 30 * 24 * 3_600_000;
+/// A session that is used is extended at most this often.
+pub const SESSION_SEEN_MS: i64 = 3_600_000;
+/// Sessions of one person; the one that was not used for longest goes.
+pub const SESSIONS_MAX: i64 = 20;
+/// Characters that are kept of what a browser says about itself.
+pub const SESSION_CLIENT_CHARS_MAX: usize = 200;
+/// Workspaces of one person.
+pub const MEMBERSHIPS_MAX: i64 = 100;
+/// How long a code and a link to sign in are good.
+pub const SIGN_IN_MS: i64 = 600_000;
+/// Tries of one code.
+pub const SIGN_IN_TRIES_MAX: i64 = 5;
+/// The time over which requests for codes are counted.
+pub const SIGN_IN_WINDOW_MS: i64 = 3_600_000;
+/// Codes for one address within [`SIGN_IN_WINDOW_MS`].
+pub const SIGN_IN_MAILS_MAX: i64 = 5;
+/// Codes for one network address within [`SIGN_IN_WINDOW_MS`].
+pub const SIGN_IN_SOURCE_MAX: i64 = 20;
+/// Characters of an e-mail address (RFC 5321, 4.5.3.1.3).
+pub const EMAIL_CHARS_MAX: usize = 254;
+/// Fields of a form.
+pub const FORM_FIELDS_MAX: usize = 2_000;
+/// Deadline of a request to the mail API.
+pub const MAIL_DEADLINE_MS: u64 = 10_000;
+/// Bytes that are read of its answer.
+pub const MAIL_REPLY_BYTES_MAX: usize = 16 * 1024;
+/// How long the sign-in link of the first start is good; the next start prints another one.
+pub const FIRST_LINK_MS: i64 = 24 * 3_600_000;

@@ -9,6 +9,17 @@ use crate::base::ids::RequestId;
 #[derive(Debug, Clone)]
 pub(crate) struct Incident(pub(crate) String);
 
+/// What the operator has to know about a request, such as a code that could not be mailed: an extension of the response,
+/// for the host's log, and never sent.
+#[derive(Debug, Clone)]
+pub(crate) struct Note(pub(crate) String);
+
+/// Attaches a note for the log.
+pub(crate) fn with_note(mut response: Response<Bytes>, note: String) -> Response<Bytes> {
+    response.extensions_mut().insert(Note(note));
+    response
+}
+
 /// Marks a response as the repetition of an earlier one.
 pub(crate) const IDEMPOTENT_REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 

@@ -13,9 +13,10 @@ use crate::interfaces::Interfaces;
 use crate::interfaces::generated::Documents;
 use crate::interfaces::host::Bodies;
 use crate::interfaces::host::response_budget::ResponseBudget;
+use crate::interfaces::mounted::Mounted;
 use crate::interfaces::throttle::Throttle;
 use crate::operations::auth::{self, Credential};
-use crate::operations::context::Context;
+use crate::operations::context::{Context, Principal};
 use crate::ports::{Incoming, Ports};
 use crate::services::Services;
 use crate::storage::fault::Fault;
@@ -27,11 +28,17 @@ pub struct Api {
     throttle: Mutex<Throttle>,
     bodies: Bodies,
     responses: ResponseBudget,
+    dashboard: Mounted,
 }
 
 impl Api {
     /// Builds the interfaces from settings and ports. Fails only if the operation table is inconsistent.
-    pub fn new(config: Config, ports: Ports, documents: Documents) -> Result<Self, Fault> {
+    pub fn new(
+        config: Config,
+        ports: Ports,
+        documents: Documents,
+        dashboard: Mounted,
+    ) -> Result<Self, Fault> {
         let interfaces = Interfaces::new(&config, documents)?;
         Ok(Self {
             services: Services::new(config, ports),
@@ -39,6 +46,7 @@ impl Api {
             throttle: Mutex::default(),
             bodies: Bodies::default(),
             responses: ResponseBudget::default(),
+            dashboard,
         })
     }
 
@@ -50,6 +58,11 @@ impl Api {
     /// Memory for bodies.
     pub(crate) fn bodies(&self) -> &Bodies {
         &self.bodies
+    }
+
+    /// What answers the requests to the dashboard.
+    pub(crate) fn dashboard(&self) -> Mounted {
+        self.dashboard
     }
 
     /// The interfaces derived from the operation table.
@@ -72,8 +85,8 @@ impl Api {
     pub(crate) fn context(&self, headers: &HeaderMap, now_ms: i64) -> Result<Context, Error> {
         match Credential::from_headers(headers) {
             Credential::Absent => Err(auth::missing_key()),
-            Credential::Malformed => Ok(Context::new(self.services.clone(), now_ms, None)),
-            Credential::Key { hash } => Ok(Context::new(self.services.clone(), now_ms, Some(hash))),
+            Credential::Malformed => Ok(Context::new(self.services.clone(), now_ms, Principal::Nobody)),
+            Credential::Key { hash } => Ok(Context::new(self.services.clone(), now_ms, Principal::Key(hash))),
         }
     }
 

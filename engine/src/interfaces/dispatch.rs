@@ -48,6 +48,8 @@ pub struct Answer {
     pub file: Option<Box<File>>,
     /// Where a list continues.
     pub next: Option<Next>,
+    /// Whether the body has a secret in it that is shown only this once.
+    pub reveals: bool,
 }
 
 /// Runs `operation`.
@@ -57,6 +59,7 @@ pub async fn dispatch(
     operation: &'static Operation,
     mut raw: Raw,
 ) -> Result<Answer, Fault> {
+    context.check_role(operation.for_admins)?;
     let schemas = api.interfaces().schemas(operation)?;
     let input = match checked(schemas, context, operation, &mut raw) {
         Ok(input) => input,
@@ -213,11 +216,12 @@ fn checked_query(
 
 fn answer(context: &Context, output: Output, replayed: bool) -> Result<Answer, Fault> {
     let Output { status, body, etag, reveal, file, next } = output;
+    let reveals = reveal.is_some();
     let body = match (body, reveal) {
         (Some(body), Some(reveal)) => Some(with_secret(context, &body, &reveal)?),
         (body, _) => body,
     };
-    Ok(Answer { status, body, etag, replayed, file, next })
+    Ok(Answer { status, body, etag, replayed, file, next, reveals })
 }
 
 fn with_secret(context: &Context, body: &str, reveal: &OneTimeSecret) -> Result<String, Fault> {

@@ -5,6 +5,7 @@ pub(crate) mod docs;
 pub mod generated;
 pub(crate) mod host;
 pub(crate) mod mcp;
+pub(crate) mod mounted;
 #[cfg(not(target_arch = "wasm32"))]
 mod openapi;
 mod range;

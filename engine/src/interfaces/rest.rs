@@ -24,12 +24,25 @@ use crate::storage::fault::Fault;
 
 /// Answers a request to a resource route.
 pub async fn handle(api: &Api, incoming: &Incoming, now_ms: i64, request_id: &RequestId) -> Response<Bytes> {
+    let context = || api.context(incoming.request.headers(), now_ms);
+    handle_as(api, incoming, incoming.request.uri().path(), context, now_ms, request_id).await
+}
+
+/// Answers a request to the resource route `path` in the name of whoever `context` finds.
+pub async fn handle_as(
+    api: &Api,
+    incoming: &Incoming,
+    path: &str,
+    context: impl FnOnce() -> Result<Context, Error>,
+    now_ms: i64,
+    request_id: &RequestId,
+) -> Response<Bytes> {
     let request = &incoming.request;
-    let route = match api.interfaces().router.find(request.method(), request.uri().path()) {
+    let route = match api.interfaces().router.find(request.method(), path) {
         Ok(route) => route,
         Err(error) => return error_response(&error, request_id),
     };
-    let mut context = match api.context(request.headers(), now_ms) {
+    let mut context = match context() {
         Ok(context) => context,
         Err(error) => return error_response(&error, request_id),
     };
@@ -196,7 +209,7 @@ fn set(response: &mut Response<Bytes>, name: HeaderName, value: &str) {
 }
 
 fn respond(answer: Answer, base_url: &str, uri: &Uri) -> Response<Bytes> {
-    let Answer { status, body, etag, replayed, next, file: _ } = answer;
+    let Answer { status, body, etag, replayed, next, file: _, reveals: _ } = answer;
     let mut response = match body {
         Some(body) => json_response(status, Bytes::from(body)),
         None => empty_response(StatusCode::NO_CONTENT),

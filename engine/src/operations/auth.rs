@@ -60,6 +60,16 @@ pub fn wrong_key() -> Error {
     )
 }
 
+/// The 401 for a session that has ended, or whose person has another role by now.
+pub fn session_over() -> Error {
+    Error::new(Code::Unauthorized, "Your session has ended, or your role has changed. Sign in again.")
+}
+
+/// The 403 for a person who is not an admin.
+pub fn admins_only() -> Error {
+    Error::new(Code::AdminsOnly, "Only an admin of this workspace can do this. Ask one of them.")
+}
+
 /// The address under which a request is counted: the peer's, or the one reported by a trusted proxy.
 /// IPv6 addresses count by their network.
 pub fn client_address(headers: &HeaderMap, peer: Option<IpAddr>, trusted: &[IpAddr]) -> IpAddr {

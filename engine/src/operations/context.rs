@@ -6,24 +6,50 @@
 use subtle::ConstantTimeEq;
 
 use crate::base::error::Error;
-use crate::base::ids::{KeyId, WorkspaceId};
+use crate::base::ids::{AccountId, KeyId, WorkspaceId};
 use crate::operations::auth;
 use crate::operations::operation::Output;
 use crate::ports::DatabaseError;
 use crate::ports::statement::{Rows, Statement, Value};
 use crate::services::Services;
 use crate::sql;
+use crate::storage::accounts::Role;
 use crate::storage::batch::Batch;
 use crate::storage::fault::Fault;
 use crate::storage::idempotency::{Idempotency, Stored};
 
-/// The API key of the request, and its workspace.
+/// Who is asking, and the workspace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identity {
     /// `:ws` of every statement.
     pub workspace_id: WorkspaceId,
-    /// The key that was used.
-    pub key_id: KeyId,
+    /// The key that was used, or the person whose session it is.
+    pub actor: Actor,
+}
+
+/// Who is asking.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Actor {
+    /// An API key: permits everything in its workspace.
+    Key(KeyId),
+    /// A person in the dashboard.
+    Person {
+        /// The account.
+        account_id: AccountId,
+        /// What the person may do.
+        role: Role,
+    },
+}
+
+/// What a request shows to be let in.
+pub enum Principal {
+    /// Something that cannot be an API key.
+    Nobody,
+    /// An API key with this hash, looked up with the first batch.
+    Key(String),
+    /// A session of the dashboard with this hash, looked up before. Each write checks again that it is open and that its
+    /// person has the same role.
+    Session(String, Identity),
 }
 
 /// One request's state.
@@ -34,8 +60,7 @@ pub struct Context {
     pub now_ms: i64,
     /// What went wrong on our side although the client got an ordinary response; for the log.
     pub incident: Option<String>,
-    /// `None` when the credential cannot be an API key.
-    key_hash: Option<String>,
+    principal: Principal,
     idempotency: Option<Idempotency>,
     identity: Option<Identity>,
     /// Whether the next batch is the first of this attempt.
@@ -50,15 +75,19 @@ enum Access {
 }
 
 impl Context {
-    /// The state of a request whose API key has this hash.
-    pub fn new(services: Services, now_ms: i64, key_hash: Option<String>) -> Self {
+    /// The state of a request.
+    pub fn new(services: Services, now_ms: i64, principal: Principal) -> Self {
+        let identity = match &principal {
+            Principal::Session(_, identity) => Some(identity.clone()),
+            Principal::Nobody | Principal::Key(_) => None,
+        };
         Self {
             services,
             now_ms,
             incident: None,
-            key_hash,
+            principal,
             idempotency: None,
-            identity: None,
+            identity,
             fresh: true,
             provisioned: false,
             has_written: false,
@@ -73,13 +102,16 @@ impl Context {
     /// Starts over after [`Fault::Stale`]: the API key is looked up again.
     pub fn restart(&mut self) {
         self.fresh = true;
-        self.identity = None;
+        if let Principal::Key(_) = self.principal {
+            self.identity = None;
+        }
     }
 
     /// The state for the next message of a JSON-RPC batch, as if it were a request of its own. What
     /// concerns the response stays: all messages share one, and its entry in the log.
     pub fn next_message(&mut self) {
-        let next = Self::new(self.services.clone(), self.now_ms, self.key_hash.take());
+        let principal = std::mem::replace(&mut self.principal, Principal::Nobody);
+        let next = Self::new(self.services.clone(), self.now_ms, principal);
         *self = Self { incident: self.incident.take(), has_written: self.has_written, ..next };
     }
 
@@ -94,6 +126,16 @@ impl Context {
             self.read(Vec::new()).await?;
         }
         self.identity.clone().ok_or_else(|| auth::wrong_key().into())
+    }
+
+    /// Refuses what only admins may do to a person who is none.
+    pub fn check_role(&self, is_for_admins: bool) -> Result<(), Error> {
+        match &self.identity {
+            Some(Identity { actor: Actor::Person { role: Role::Member, .. }, .. }) if is_for_admins => {
+                Err(auth::admins_only())
+            }
+            _ => Ok(()),
+        }
     }
 
     /// The caller's workspace, once a batch has answered.
@@ -194,8 +236,10 @@ impl Context {
     }
 
     async fn batch(&mut self, statements: Vec<Statement>, access: Access) -> Result<Vec<Rows>, Fault> {
-        let Some(hash) = self.key_hash.clone() else {
-            return Err(auth::wrong_key().into());
+        let (hash, is_key) = match &self.principal {
+            Principal::Nobody => return Err(auth::wrong_key().into()),
+            Principal::Key(hash) => (hash.clone(), true),
+            Principal::Session(hash, _) => (hash.clone(), false),
         };
         let mut batch = Vec::with_capacity(statements.len() + 3);
         let mut lead = 0;
@@ -208,11 +252,22 @@ impl Context {
         }
         if matches!(access, Access::Write) {
             // Also after the lookup: the key may have been revoked since.
-            batch.push(sql!(
-                "INSERT INTO batch_guard (key_ok) SELECT 0 WHERE NOT EXISTS
-                 (SELECT 1 FROM api_keys WHERE hash = :hash AND revoked_at IS NULL)",
-                hash = &hash
-            ));
+            batch.push(match &self.identity {
+                Some(Identity { workspace_id, actor: Actor::Person { account_id, role } }) => sql!(
+                    "INSERT INTO batch_guard (key_ok) SELECT 0 WHERE NOT EXISTS
+                     (SELECT 1 FROM sessions AS s JOIN memberships AS m ON m.account_id = s.account_id
+                      WHERE s.hash = :hash AND m.account_id = :account AND m.workspace_id = :workspace AND m.role = :role)",
+                    hash = &hash,
+                    account = account_id,
+                    workspace = workspace_id,
+                    role = role.as_str()
+                ),
+                _ => sql!(
+                    "INSERT INTO batch_guard (key_ok) SELECT 0 WHERE NOT EXISTS
+                     (SELECT 1 FROM api_keys WHERE hash = :hash AND revoked_at IS NULL)",
+                    hash = &hash
+                ),
+            });
             lead += 1;
         }
         let looks_up = self.fresh && self.idempotency.is_some();
@@ -234,7 +289,10 @@ impl Context {
         let mut rows = match answer {
             Ok(rows) => rows,
             Err(DatabaseError::Constraint(sentence)) if sentence.contains("unknown_key") => {
-                return Err(self.unknown_key(&hash).await);
+                return Err(match is_key {
+                    true => self.unknown_key(&hash).await,
+                    false => auth::session_over().into(),
+                });
             }
             Err(error) => return Err(error.into()),
         };
@@ -242,8 +300,10 @@ impl Context {
         if self.identity.is_none() {
             match led.first().and_then(Rows::first) {
                 Some(row) if bool::from(row.str("hash")?.as_bytes().ct_eq(hash.as_bytes())) => {
-                    self.identity =
-                        Some(Identity { workspace_id: row.id("workspace_id")?, key_id: row.id("id")? });
+                    self.identity = Some(Identity {
+                        workspace_id: row.id("workspace_id")?,
+                        actor: Actor::Key(row.id("id")?),
+                    });
                 }
                 _ => return Err(self.unknown_key(&hash).await),
             }

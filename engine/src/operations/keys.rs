@@ -59,13 +59,16 @@ pub const CREATE: Operation = Operation::post("create_api_key", "/keys", run!(cr
     )
     .body::<Draft>()
     .returns::<CreatedKey>()
-    .errors(&[Code::LimitReached]);
+    .errors(&[Code::LimitReached])
+    .for_admins();
 
 /// `DELETE /keys/{id}`
-pub const REVOKE: Operation = Operation::delete("revoke_api_key", "/keys/{id}", run!(revoke)).docs(
-    "Revoke an API key",
-    "Revokes a key permanently: the next request with it is refused. A key can revoke itself.",
-);
+pub const REVOKE: Operation = Operation::delete("revoke_api_key", "/keys/{id}", run!(revoke))
+    .docs(
+        "Revoke an API key",
+        "Revokes a key permanently: the next request with it is refused. A key can revoke itself.",
+    )
+    .for_admins();
 
 /// A key with its entry, as the response to its creation.
 #[derive(Serialize, JsonSchema)]

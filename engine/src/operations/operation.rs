@@ -36,6 +36,8 @@ pub struct Operation {
     pub success: Success,
     /// See [`Operation::reaches_out`].
     pub(crate) reaches_out: bool,
+    /// Whether a person in the dashboard has to be an admin for it.
+    pub(crate) for_admins: bool,
     /// Whether it takes If-Match (MCP `if_revision`).
     pub revision: bool,
     /// The query parameters, an object schema; `None` for none.
@@ -95,6 +97,7 @@ impl Operation {
             effects,
             success,
             reaches_out: false,
+            for_admins: false,
             revision: false,
             query: None,
             body: None,
@@ -129,6 +132,12 @@ impl Operation {
 
     pub(crate) const fn reaching_out(mut self) -> Self {
         self.reaches_out = true;
+        self
+    }
+
+    /// In the dashboard, for admins only.
+    pub(crate) const fn for_admins(mut self) -> Self {
+        self.for_admins = true;
         self
     }
 

@@ -28,7 +28,8 @@ pub const GET: Operation = Operation::get("get_workspace", "/workspace", run!(ge
 pub const UPDATE: Operation = Operation::patch("update_workspace", "/workspace", run!(update))
     .docs("Update the workspace", "Changes the given fields; the others keep their values.")
     .partial_body::<Draft>()
-    .returns::<Workspace>();
+    .returns::<Workspace>()
+    .for_admins();
 
 /// The fields that you set.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -1,4 +1,5 @@
 //! Stored data: batches of statements, calls, runs, events, recordings, jobs, spending.
+pub mod accounts;
 pub mod batch;
 pub mod calls;
 pub(crate) mod carrier_tokens;
@@ -13,6 +14,7 @@ pub mod migrations;
 pub mod recordings;
 pub(crate) mod runs;
 pub(crate) mod service_facts;
+pub(crate) mod sign_ins;
 pub mod signing;
 pub(crate) mod snapshots;
 pub mod spending;

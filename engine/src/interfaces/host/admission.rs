@@ -14,6 +14,7 @@ use crate::base::limits::{
     BODY_BYTES_FREE, BODY_BYTES_MAX, BODY_BYTES_PER_S_MIN, BODY_GRACE_MS, REQUEST_READ_MS,
 };
 use crate::interfaces::api::Api;
+use crate::interfaces::mounted;
 use crate::live::{LiveSession, handshake, telephony};
 use crate::operations::auth::{Credential, client_address, is_valid};
 use crate::ports::Incoming;
@@ -99,6 +100,7 @@ impl Pending {
 fn needs_body(head: &Parts) -> bool {
     // Carriers sign the bodies of their callbacks.
     head.uri.path().starts_with(telephony::PATH)
+        || mounted::uses_body(head)
         || matches!(Credential::from_headers(&head.headers), Credential::Key { .. })
 }
 

@@ -11,7 +11,7 @@ use crate::base::error::{Code, Error};
 use crate::base::fair_pool::Share;
 use crate::base::ids::{Id, Ids, RequestId};
 use crate::base::limits::{BLOB_PIECE_BYTES, HEAD_BYTES_MAX};
-use crate::base::response::{Incident, error_response, finish, with_incident};
+use crate::base::response::{Incident, Note, error_response, finish, with_incident};
 use crate::interfaces::api::Api;
 use crate::interfaces::host::response_budget::{self, Recipient};
 use crate::live::telephony::without_token;
@@ -150,7 +150,8 @@ impl RequestTrace {
         finish(&mut response, &self.request_id);
         let incident = response.extensions_mut().remove::<Incident>().map(|Incident(detail)| detail);
         let Self { request_id, method, uri } = self;
-        let record = LogRecord { request_id, method, uri, status: response.status(), incident };
+        let note = response.extensions_mut().remove::<Note>().map(|Note(note)| note);
+        let record = LogRecord { request_id, method, uri, status: response.status(), incident, note };
         FinalResponse { response, record }
     }
 
@@ -192,6 +193,7 @@ pub struct LogRecord {
     uri: Uri,
     status: StatusCode,
     incident: Option<String>,
+    note: Option<String>,
 }
 
 impl LogRecord {
@@ -213,6 +215,11 @@ impl LogRecord {
     /// The status of the response.
     pub fn status(&self) -> StatusCode {
         self.status
+    }
+
+    /// What the operator has to know, if anything. Log it in any case.
+    pub fn note(&self) -> Option<&str> {
+        self.note.as_deref()
     }
 
     /// The internal error, if any. Log a record with one as an error, and others for debugging.

@@ -5,7 +5,7 @@ use http::{Method, Response};
 use crate::base::ids::RequestId;
 use crate::base::response::{error_response, json_response, method_not_allowed, with_incident};
 use crate::interfaces::api::Api;
-use crate::interfaces::{docs, mcp, rest};
+use crate::interfaces::{docs, mcp, mounted, rest};
 use crate::live::{self, telephony};
 use crate::ports::{Incoming, NotWritable};
 use crate::storage::fault::Fault;
@@ -37,6 +37,9 @@ pub(crate) async fn respond(api: &Api, incoming: &Incoming, request_id: &Request
     }
     if path.starts_with(telephony::PATH) {
         return telephony::callbacks::handle(services, incoming, request_id).await;
+    }
+    if mounted::is_dashboard(path) {
+        return (api.dashboard())(api, incoming, now_ms, request_id).await;
     }
     if path == "/mcp" {
         return mcp::handle(api, incoming, now_ms, request_id).await;

@@ -1,0 +1,190 @@
+//! The fields of a form as the body of an operation: texts become what the operation's schema asks for. What cannot be
+//! converted stays a text, and the operation says what is wrong with it.
+use serde_json::{Map, Value};
+
+use crate::base::{json, whole_number};
+
+/// The body. Names with dots are fields of an object: `speech.filler`. Lists are repeated names, or one entry a line.
+pub(super) fn body(schema: &Value, fields: &[(&str, &str)]) -> Map<String, Value> {
+    let mut body = Map::new();
+    let mut done: Vec<&str> = Vec::new();
+    for (name, _) in fields {
+        if done.contains(name) {
+            continue;
+        }
+        done.push(name);
+        let values: Vec<&str> =
+            fields.iter().filter(|(other, _)| other == name).map(|(_, value)| *value).collect();
+        put(schema, &mut body, name, &values);
+    }
+    body
+}
+
+fn put(schema: &Value, into: &mut Map<String, Value>, name: &str, values: &[&str]) {
+    if let Some((first, rest)) = name.split_once('.')
+        && schema["properties"].get(name).is_none()
+    {
+        let inner = part(schema, first);
+        let slot = into.entry(first).or_insert_with(|| Value::Object(Map::new()));
+        if let Value::Object(object) = slot {
+            put(inner, object, rest, values);
+        }
+        return;
+    }
+    if let Some(value) = convert(part(schema, name), values) {
+        into.insert(name.to_owned(), value);
+    }
+}
+
+/// The schema of a field: a property's, or that of every value of a map.
+fn part<'a>(schema: &'a Value, name: &str) -> &'a Value {
+    let schema = choice(schema, "object");
+    schema["properties"].get(name).unwrap_or(&schema["additionalProperties"])
+}
+
+/// The alternative of this kind, where a schema has alternatives.
+fn choice<'a>(schema: &'a Value, kind: &str) -> &'a Value {
+    let alternatives = schema["anyOf"].as_array().into_iter().flatten();
+    alternatives.clone().find(|one| has(one, kind)).unwrap_or(schema)
+}
+
+fn has(schema: &Value, kind: &str) -> bool {
+    let kinds = &schema["type"];
+    kinds == kind
+        || kinds.as_array().is_some_and(|kinds| kinds.iter().any(|known| known == kind))
+        || schema["anyOf"].as_array().is_some_and(|all| all.iter().any(|one| has(one, kind)))
+}
+
+/// The value; `None` leaves the field out.
+fn convert(schema: &Value, values: &[&str]) -> Option<Value> {
+    if has(schema, "array") {
+        return list(choice(schema, "array"), values);
+    }
+    // Of several with one name the last counts: a checkbox stands after the hidden field for its absence.
+    let text = values.last().copied().unwrap_or_default();
+    let trimmed = text.trim();
+    if trimmed.is_empty() && has(schema, "null") {
+        return Some(Value::Null);
+    }
+    if has(schema, "boolean") {
+        return Some(match trimmed {
+            "true" | "on" | "1" => true.into(),
+            "" | "false" | "off" | "0" => false.into(),
+            _ => text.into(),
+        });
+    }
+    if has(schema, "string") {
+        // Browsers send the lines of a text area with CR LF.
+        return Some(text.replace("\r\n", "\n").into());
+    }
+    if trimmed.is_empty() && (has(schema, "integer") || has(schema, "number") || has(schema, "object")) {
+        return None;
+    }
+    if has(schema, "integer")
+        && let Some(number) = whole_number::from_text(trimmed)
+    {
+        return Some(number.into());
+    }
+    if has(schema, "number")
+        && let Some(number) = trimmed.parse().ok().and_then(serde_json::Number::from_f64)
+    {
+        return Some(Value::Number(number));
+    }
+    if has(schema, "object")
+        && let Ok(value @ Value::Object(_)) = json::read(trimmed.as_bytes())
+    {
+        return Some(value);
+    }
+    Some(text.into())
+}
+
+fn list(schema: &Value, values: &[&str]) -> Option<Value> {
+    let items = &schema["items"];
+    let entries: Vec<&str> = match values {
+        [one] if one.trim_start().starts_with('[') => {
+            if let Ok(value @ Value::Array(_)) = json::read(one.trim().as_bytes()) {
+                return Some(value);
+            }
+            vec![one]
+        }
+        [one] if !has(items, "object") => one.lines().collect(),
+        several => several.to_vec(),
+    };
+    let filled = entries.into_iter().map(str::trim).filter(|entry| !entry.is_empty());
+    Some(Value::Array(filled.filter_map(|entry| convert(items, &[entry])).collect()))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn schema() -> Value {
+        json!({"type": "object", "properties": {
+            "name": {"type": "string"},
+            "note": {"type": ["string", "null"]},
+            "limit": {"type": ["integer", "null"]},
+            "runs": {"type": "integer"},
+            "speed": {"type": "number"},
+            "record": {"type": "boolean"},
+            "events": {"type": "array", "items": {"type": "string"}},
+            "evaluations": {"type": "array", "items": {"type": "object"}},
+            "parameters": {"type": "object"},
+            "speech": {"type": "object", "properties": {"filler": {"type": ["string", "null"]}, "min": {"type": "integer"}}},
+            "voicemail": {"anyOf": [{"type": "object", "properties": {"action": {"type": "string"}}}, {"type": "null"}]},
+            "variables": {"type": "object", "additionalProperties": {"type": "string"}}
+        }})
+    }
+
+    fn read(fields: &[(&str, &str)]) -> Value {
+        Value::Object(body(&schema(), fields))
+    }
+
+    #[test]
+    fn texts_become_what_the_schema_asks_for() {
+        let given = read(&[
+            ("name", "Front desk"),
+            ("note", "two\r\nlines"),
+            ("limit", ""),
+            ("runs", " 7 "),
+            ("speed", "1.5"),
+            ("record", "false"),
+            ("record", "true"),
+            ("parameters", r#"{"type": "object"}"#),
+        ]);
+        let expected = json!({"name": "Front desk", "note": "two\nlines", "limit": null, "runs": 7, "speed": 1.5,
+            "record": true, "parameters": {"type": "object"}});
+        assert_eq!(given, expected);
+    }
+
+    #[test]
+    fn dots_name_fields_of_objects_and_maps() {
+        let given = read(&[
+            ("speech.filler", ""),
+            ("speech.min", "9"),
+            ("variables.city", "Berlin"),
+            ("voicemail.action", "speak"),
+        ]);
+        let expected = json!({"speech": {"filler": null, "min": 9}, "variables": {"city": "Berlin"}, "voicemail": {"action": "speak"}});
+        assert_eq!(given, expected);
+    }
+
+    #[test]
+    fn a_list_is_repeated_or_a_line_each_or_json() {
+        assert_eq!(read(&[("events", "a"), ("events", ""), ("events", "b")]), json!({"events": ["a", "b"]}));
+        assert_eq!(read(&[("events", "a\r\n\r\n b ")]), json!({"events": ["a", "b"]}));
+        assert_eq!(read(&[("events", "")]), json!({"events": []}));
+        assert_eq!(read(&[("evaluations", r#"[{"kind": "x"}]"#)]), json!({"evaluations": [{"kind": "x"}]}));
+        assert_eq!(read(&[("evaluations", r#"{"kind": "x"}"#)]), json!({"evaluations": [{"kind": "x"}]}));
+    }
+
+    #[test]
+    fn what_cannot_be_converted_stays_a_text() {
+        assert_eq!(
+            read(&[("runs", "many"), ("parameters", "{"), ("unknown", "1")]),
+            json!({"runs": "many", "parameters": "{", "unknown": "1"})
+        );
+        assert_eq!(read(&[("runs", ""), ("parameters", " ")]), json!({}));
+    }
+}

@@ -1,0 +1,203 @@
+//! Forms: each runs one operation, and returns to a page.
+use bytes::Bytes;
+use http::Response;
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use serde_json::{Map, Value};
+
+use super::show::{self, Outcome};
+use super::visit::{Visit, is_same};
+use super::{fields, paths, reply};
+use crate::base::error::{Code, Error};
+use crate::base::limits::FORM_FIELDS_MAX;
+use crate::base::whole_number;
+use crate::interfaces::dispatch::{self, Answer, Raw};
+use crate::operations;
+use crate::operations::context::Context;
+use crate::operations::operation::Operation;
+use crate::operations::validate::Strictness;
+use crate::storage::accounts::Session;
+use crate::storage::fault::Fault;
+
+/// What forms can do besides operations: about the person, not the workspace.
+pub(super) const OWN: &[&str] = &["revoke_session", "switch_workspace"];
+
+type Fields = Vec<(String, String)>;
+
+/// The fields of a form.
+pub(super) fn read(visit: &Visit<'_>) -> Result<Fields, Error> {
+    let request = &visit.incoming.request;
+    let kind = request.headers().get(http::header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let is_form = kind.is_some_and(|kind| {
+        kind.split(';').next().is_some_and(|kind| kind.trim() == "application/x-www-form-urlencoded")
+    });
+    if !is_form {
+        let message = "Send the form as `application/x-www-form-urlencoded`.";
+        return Err(Error::new(Code::UnsupportedMediaType, message));
+    }
+    let fields: Fields = form_urlencoded::parse(request.body())
+        .take(FORM_FIELDS_MAX + 1)
+        .map(|(name, value)| (name.into_owned(), value.into_owned()))
+        .collect();
+    if fields.len() > FORM_FIELDS_MAX {
+        return Err(Error::field("form", format!("must have at most {FORM_FIELDS_MAX} fields")));
+    }
+    Ok(fields)
+}
+
+/// Refuses a form that no page of ours has sent.
+pub(super) fn check(visit: &Visit<'_>, fields: &Fields, expected: &str) -> Result<(), Error> {
+    let sent = paths::value(fields, "_csrf").unwrap_or_default();
+    if visit.is_from_elsewhere() || !is_same(sent, expected) {
+        let message = "This form is out of date, or it is not ours. Go back, load the page again, and send it once more.";
+        return Err(Error::new(Code::ForbiddenOrigin, message));
+    }
+    Ok(())
+}
+
+/// A form of somebody who is signed in.
+pub(super) async fn route(
+    visit: &Visit<'_>,
+    session: &Session,
+    path: &str,
+) -> Result<Response<Bytes>, Fault> {
+    let fields = read(visit)?;
+    check(visit, &fields, &visit.csrf_of_session(session))?;
+    if path == "/dashboard/sign-out" {
+        visit.services().sign_out(&session.hash).await?;
+        return Ok(reply::with_cookie(reply::redirect("/dashboard/sign-in"), &visit.drop_session()));
+    }
+    let Some(id) = path.strip_prefix("/dashboard/do/") else {
+        return Err(Error::new(Code::NotFound, "There is no such form.").into());
+    };
+    let back = address(&fields, "_back")?.unwrap_or_else(|| "/dashboard".to_owned());
+    let then = address(&fields, "_then")?;
+    if let Some(done) = own(visit, session, id, &fields).await? {
+        return match done {
+            Ok(()) => Ok(reply::redirect(&paths::with_parameter(then.as_ref().unwrap_or(&back), "done", id))),
+            Err(error) => returned(visit, session, &back, fields, error).await,
+        };
+    }
+    let operation = operations::by_id(id).filter(|operation| operation.method != http::Method::GET);
+    let Some(operation) = operation else {
+        return Err(Error::new(Code::NotFound, "There is no such form.").into());
+    };
+    match run(visit, session, operation, &fields).await {
+        Ok(answer) => {
+            let body = show::parse(answer.body.as_deref())?;
+            let to = then.map_or_else(|| Some(back.clone()), |then| fill(&then, &body)).unwrap_or(back);
+            if answer.reveals {
+                // A secret is in no address and in no storage: this response is the only place for it.
+                let (path, query) = paths::split(&to);
+                let outcome =
+                    Outcome { secret_once: Some(body), done: Some(id.to_owned()), ..Outcome::default() };
+                return show::page(visit, session, path, paths::query(query), outcome).await;
+            }
+            Ok(reply::redirect(&paths::with_parameter(&to, "done", id)))
+        }
+        Err(Fault::Refused(error)) if error.code != Code::Unauthorized => {
+            returned(visit, session, &back, fields, error).await
+        }
+        Err(Fault::Refused(_)) => Ok(super::sign_in::ask(visit)),
+        Err(fault) => Err(fault),
+    }
+}
+
+/// The page that the form came from, with what was typed and what is wrong with it.
+async fn returned(
+    visit: &Visit<'_>,
+    session: &Session,
+    back: &str,
+    fields: Fields,
+    error: Error,
+) -> Result<Response<Bytes>, Fault> {
+    let typed = fields.into_iter().filter(|(name, _)| !name.starts_with('_')).collect();
+    let (path, query) = paths::split(back);
+    let outcome = Outcome { problem: Some(error), typed, ..Outcome::default() };
+    show::page(visit, session, path, paths::query(query), outcome).await
+}
+
+async fn run(
+    visit: &Visit<'_>,
+    session: &Session,
+    operation: &'static Operation,
+    fields: &Fields,
+) -> Result<Answer, Fault> {
+    let value = |name: &str| paths::value(fields, name).unwrap_or_default();
+    let path: Vec<String> = operation.path_names().map(|name| value(name).to_owned()).collect();
+    let if_revision =
+        match value("_revision") {
+            "" => None,
+            text if operation.revision => Some(whole_number::revision(&text.into()).ok_or_else(|| {
+                Error::new(Code::InvalidIfMatch, "`_revision` is the revision that was read.")
+            })?),
+            _ => None,
+        };
+    let body = match &visit.api.interfaces().schemas(operation)?.body {
+        Some(schema) => {
+            let is_body =
+                |name: &str| !name.starts_with('_') && !operation.path_names().any(|known| known == name);
+            let given: Vec<(&str, &str)> = fields
+                .iter()
+                .map(|(name, value)| (name.as_str(), value.as_str()))
+                .filter(|(name, _)| is_body(name))
+                .collect();
+            Some(Value::Object(fields::body(schema, &given)))
+        }
+        None => None,
+    };
+    let raw = Raw {
+        path,
+        query: Map::new(),
+        body,
+        if_revision,
+        idempotency_key: None,
+        strictness: Strictness::Strict,
+        problems: Vec::new(),
+    };
+    let mut context = Context::new(visit.services().clone(), visit.now_ms, show::principal(session));
+    dispatch::dispatch(visit.api, &mut context, operation, raw).await
+}
+
+/// The forms in [`OWN`]. `None`: it is none of them.
+async fn own(
+    visit: &Visit<'_>,
+    session: &Session,
+    id: &str,
+    fields: &Fields,
+) -> Result<Option<Result<(), Error>>, Fault> {
+    let value = |name: &str| paths::value(fields, name).unwrap_or_default();
+    let (done, noun) = match id {
+        "revoke_session" => (visit.services().revoke_session(session, value("id")).await?, "session"),
+        "switch_workspace" => (visit.services().switch_workspace(session, value("id")).await?, "workspace"),
+        _ => return Ok(None),
+    };
+    let missing = || Error::new(Code::NotFound, format!("You have no such {noun}. Load the page again."));
+    Ok(Some(if done { Ok(()) } else { Err(missing()) }))
+}
+
+/// An address that the form names.
+fn address(fields: &Fields, name: &str) -> Result<Option<String>, Error> {
+    match paths::value(fields, name).filter(|address| !address.is_empty()) {
+        None => Ok(None),
+        Some(address) => match paths::safe(&address.replace(['{', '}'], "")) {
+            Some(_) => Ok(Some(address.to_owned())),
+            None => Err(Error::field(name, "must be the path of a page below /dashboard")),
+        },
+    }
+}
+
+/// The address with `{name}` filled from the answer. `None`: the answer has no such text.
+fn fill(address: &str, answer: &Value) -> Option<String> {
+    let mut filled = String::with_capacity(address.len() + 32);
+    let mut rest = address;
+    while let Some((before, after)) = rest.split_once('{') {
+        let (name, after) = after.split_once('}')?;
+        filled.push_str(before);
+        filled.extend(utf8_percent_encode(answer.get(name)?.as_str()?, NON_ALPHANUMERIC));
+        rest = after;
+    }
+    filled.push_str(rest);
+    // An id has underscores, which need no encoding.
+    let filled = filled.replace("%5F", "_");
+    paths::safe(&filled).is_some().then_some(filled)
+}

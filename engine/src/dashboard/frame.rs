@@ -1,0 +1,94 @@
+//! What every page of the dashboard knows of its request, and how a page is declared.
+use serde_json::Value;
+
+pub use crate::storage::accounts::Role;
+
+/// What every page knows of its request.
+pub struct Frame {
+    /// The name of the workspace that is shown.
+    pub workspace_name: String,
+    /// Its id.
+    pub workspace_id: String,
+    /// The e-mail address of the person.
+    pub person_email: String,
+    /// What the person may do in the workspace.
+    pub role: Role,
+    /// Such as `/dashboard/calls`.
+    pub path: String,
+    /// The query of the page's address, decoded.
+    pub query: Vec<(String, String)>,
+    /// The value of `_csrf` in every form.
+    pub csrf: String,
+    /// The time of the request.
+    pub now_ms: i64,
+    /// `https://host`, for snippets.
+    pub origin: String,
+    /// The API's error object of a form that failed.
+    pub problem: Option<Value>,
+    /// What was typed into it.
+    pub typed: Vec<(String, String)>,
+    /// What was done, to say at the top of the page.
+    pub notice: Option<String>,
+    /// The answer of an operation which shows a secret once, such as a created key.
+    pub secret_once: Option<Value>,
+}
+
+/// A page: where it is, what it reads, how it looks. Its reads run in order, as operations of the table, in the
+/// workspace of the session.
+pub struct Page {
+    /// Such as `/dashboard/calls/{id}`.
+    pub path: &'static str,
+    /// The title of the browser's window.
+    pub title: &'static str,
+    /// What it shows.
+    pub reads: &'static [Read],
+    /// How it looks, given what was read, in order.
+    pub render: fn(&Frame, &[Value]) -> maud::Markup,
+}
+
+/// One operation that a page reads with. Its path values are taken from the page's address by their names.
+pub struct Read {
+    /// The operation's id, such as `get_call`.
+    pub operation: &'static str,
+    /// Which names of the page's query pass to it.
+    pub query: &'static [&'static str],
+    /// What is always passed; `{name}` stands for a path value of the page.
+    pub fixed: &'static [(&'static str, &'static str)],
+}
+
+/// What the page to sign in shows.
+pub struct SignIn {
+    /// The value of `_csrf` in its form.
+    pub csrf: String,
+    /// Which form it shows.
+    pub step: SignInStep,
+    /// Where to go afterwards, a path; the field `next` of the form [`SignInStep::Address`].
+    pub next: String,
+    /// Whether a link to `/dashboard/sign-in/google?next=…` is offered.
+    pub google: bool,
+    /// Whether codes go to the server's log, because no mail is configured.
+    pub to_log: bool,
+    /// The error object of the form that failed.
+    pub problem: Option<Value>,
+}
+
+/// The steps of signing in. Each is one form.
+pub enum SignInStep {
+    /// `POST /dashboard/sign-in` with `email` and `next`.
+    Address {
+        /// What was typed.
+        email: String,
+    },
+    /// `POST /dashboard/sign-in/code` with `code`; a link to `/dashboard/sign-in?again=1` begins again.
+    Code {
+        /// Where the code was sent.
+        email: String,
+    },
+    /// `POST /dashboard/sign-in/link` with `token`: opening a link signs nobody in, because mail scanners open links.
+    Link {
+        /// The token of the link.
+        token: String,
+        /// Who signs in; empty for the link of the first start.
+        email: String,
+    },
+}

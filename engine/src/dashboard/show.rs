@@ -1,0 +1,174 @@
+//! Shows a page: runs its reads in the name of the session and renders what they answer.
+use bytes::Bytes;
+use http::Response;
+use serde_json::{Map, Value};
+
+use super::frame::{Frame, Page, Read};
+use super::visit::Visit;
+use super::{paths, reply, sign_in, starter as pages};
+use crate::base::error::{Code, Error};
+use crate::base::response::with_incident;
+use crate::interfaces::dispatch::{self, Raw};
+use crate::operations;
+use crate::operations::context::{Actor, Context, Identity, Principal};
+use crate::operations::validate::Strictness;
+use crate::storage::accounts::Session;
+use crate::storage::fault::Fault;
+
+/// What a form adds to the page that it returns to.
+#[derive(Default)]
+pub(super) struct Outcome {
+    pub problem: Option<Error>,
+    pub typed: Vec<(String, String)>,
+    pub secret_once: Option<Value>,
+    /// The operation that was done.
+    pub done: Option<String>,
+}
+
+/// Who asks, in the words of operations.
+pub(super) fn principal(session: &Session) -> Principal {
+    let actor = Actor::Person { account_id: session.account_id.clone(), role: session.role };
+    Principal::Session(session.hash.clone(), Identity { workspace_id: session.workspace_id.clone(), actor })
+}
+
+/// The page at the address of the request.
+pub(super) async fn address(visit: &Visit<'_>, session: &Session) -> Result<Response<Bytes>, Fault> {
+    let query = visit.query();
+    let done = paths::value(&query, "done").map(str::to_owned);
+    page(visit, session, visit.path(), query, Outcome { done, ..Outcome::default() }).await
+}
+
+/// The page at an address, with the outcome of a form.
+pub(super) async fn page(
+    visit: &Visit<'_>,
+    session: &Session,
+    path: &str,
+    query: Vec<(String, String)>,
+    outcome: Outcome,
+) -> Result<Response<Bytes>, Fault> {
+    let status = outcome.problem.as_ref().map_or(200, |error| error.code.status());
+    let problem = outcome.problem.as_ref().map(|error| error.to_json(visit.request_id)["error"].take());
+    let frame = Frame {
+        workspace_name: session.workspace_name.clone(),
+        workspace_id: session.workspace_id.to_string(),
+        person_email: session.name().to_owned(),
+        role: session.role,
+        path: path.to_owned(),
+        query,
+        csrf: visit.csrf_of_session(session),
+        now_ms: visit.now_ms,
+        origin: visit.services().config().base_url.clone(),
+        problem,
+        typed: outcome.typed,
+        notice: outcome.done.as_deref().and_then(notice),
+        secret_once: outcome.secret_once,
+    };
+    let Some((page, values)) = paths::find(pages::PAGES, path) else {
+        let error = Error::new(Code::NotFound, "There is no such page. The menu lists all of them.");
+        return Ok(failure(visit, &frame, error, None));
+    };
+    match read_all(visit, session, page, &values, &frame.query).await {
+        Ok(read) => Ok(reply::page(status, (page.render)(&frame, &read))),
+        Err(fault) => {
+            let (error, incident) = fault.split();
+            if error.code == Code::Unauthorized {
+                return Ok(sign_in::ask(visit));
+            }
+            Ok(failure(visit, &frame, error, incident))
+        }
+    }
+}
+
+fn failure(visit: &Visit<'_>, frame: &Frame, error: Error, incident: Option<String>) -> Response<Bytes> {
+    let told = error.to_json(visit.request_id)["error"].take();
+    with_incident(reply::page(error.code.status(), pages::failure(frame, &told)), incident)
+}
+
+/// The page for a failure before there is a session.
+pub(super) fn fault(visit: &Visit<'_>, fault: Fault) -> Response<Bytes> {
+    let (error, incident) = fault.split();
+    with_incident(message(visit, &error), incident)
+}
+
+/// A page with one message, for somebody without a session or a form that is not ours.
+pub(super) fn message(visit: &Visit<'_>, error: &Error) -> Response<Bytes> {
+    let told = error.to_json(visit.request_id)["error"].take();
+    reply::page(error.code.status(), pages::message(&told))
+}
+
+async fn read_all(
+    visit: &Visit<'_>,
+    session: &Session,
+    page: &Page,
+    values: &[(&'static str, String)],
+    query: &[(String, String)],
+) -> Result<Vec<Value>, Fault> {
+    let mut all = Vec::with_capacity(page.reads.len());
+    for read in page.reads {
+        all.push(run_read(visit, session, read, values, query).await?);
+    }
+    Ok(all)
+}
+
+async fn run_read(
+    visit: &Visit<'_>,
+    session: &Session,
+    read: &Read,
+    values: &[(&'static str, String)],
+    query: &[(String, String)],
+) -> Result<Value, Fault> {
+    match read.operation {
+        "list_sessions" => return visit.services().sessions_of(session, visit.now_ms).await,
+        "list_workspaces" => return visit.services().workspaces_of(session).await,
+        _ => {}
+    }
+    let operation = operations::by_id(read.operation)
+        .ok_or_else(|| Fault::Bug(format!("a page reads {}, which is no operation", read.operation)))?;
+    let value = |name: &str| values.iter().find(|(known, _)| *known == name).map(|(_, value)| value.clone());
+    let path = operation.path_names().map(|name| value(name).unwrap_or_default()).collect();
+    let mut sent = Map::new();
+    for name in read.query {
+        // A filter that was left empty is none.
+        if let Some(text) = paths::value(query, name).filter(|text| !text.is_empty()) {
+            sent.insert((*name).to_owned(), text.into());
+        }
+    }
+    for (name, text) in read.fixed {
+        let filled = text.strip_prefix('{').and_then(|rest| value(rest.strip_suffix('}')?));
+        sent.insert((*name).to_owned(), filled.unwrap_or_else(|| (*text).to_owned()).into());
+    }
+    let raw = Raw {
+        path,
+        query: sent,
+        body: None,
+        if_revision: None,
+        idempotency_key: None,
+        strictness: Strictness::Strict,
+        problems: Vec::new(),
+    };
+    let mut context = Context::new(visit.services().clone(), visit.now_ms, principal(session));
+    let answer = dispatch::dispatch(visit.api, &mut context, operation, raw).await?;
+    parse(answer.body.as_deref())
+}
+
+/// The body of an answer.
+pub(super) fn parse(body: Option<&str>) -> Result<Value, Fault> {
+    body.map_or(Ok(Value::Null), |text| {
+        serde_json::from_str(text).map_err(|error| Fault::Bug(format!("an answer is no JSON: {error}")))
+    })
+}
+
+/// What a form has done, in a word. The address names the operation, so that nobody can write words of their own there.
+fn notice(done: &str) -> Option<String> {
+    let known = operations::by_id(done).is_some() || super::forms::OWN.contains(&done);
+    let word = match done.split('_').next()? {
+        "create" | "bind" => "Created.",
+        "update" | "set" | "restore" => "Saved.",
+        "delete" | "unbind" => "Deleted.",
+        "revoke" => "Revoked.",
+        "start" | "place" => "Started.",
+        "switch" => "You are now in this workspace.",
+        _ => "Done.",
+    };
+    known.then(|| word.to_owned())
+}

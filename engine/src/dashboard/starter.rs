@@ -1,0 +1,174 @@
+//! The first pages: signing in, an overview, API keys.
+use maud::{DOCTYPE, Markup, html};
+use serde_json::Value;
+
+use super::frame::{Frame, Page, Read, Role, SignIn, SignInStep};
+
+/// Every page.
+pub(super) const PAGES: &[Page] = &[
+    Page {
+        path: "/dashboard",
+        title: "Overview",
+        reads: &[Read { operation: "get_workspace", query: &[], fixed: &[] }],
+        render: overview,
+    },
+    Page {
+        path: "/dashboard/keys",
+        title: "API keys",
+        reads: &[Read { operation: "list_api_keys", query: &["after"], fixed: &[] }],
+        render: keys,
+    },
+    Page {
+        path: "/dashboard/sessions",
+        title: "Sessions",
+        reads: &[
+            Read { operation: "list_sessions", query: &[], fixed: &[] },
+            Read { operation: "list_workspaces", query: &[], fixed: &[] },
+        ],
+        render: sessions,
+    },
+];
+
+fn document(title: &str, content: &Markup) -> Markup {
+    html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                title { (title) " · Sidetone" }
+            }
+            body { (content) }
+        }
+    }
+}
+
+fn text<'a>(value: &'a Value, name: &str) -> &'a str {
+    value[name].as_str().unwrap_or_default()
+}
+
+fn problem(error: Option<&Value>) -> Markup {
+    html! { @if let Some(error) = error { p role="alert" { (text(error, "message")) " (" (text(error, "code")) ")" } } }
+}
+
+/// The page to sign in.
+pub(super) fn sign_in(shown: &SignIn) -> Markup {
+    let csrf = html! { input type="hidden" name="_csrf" value=(shown.csrf); };
+    let form = match &shown.step {
+        SignInStep::Address { email } => html! {
+            form method="post" action="/dashboard/sign-in" {
+                (csrf) input type="hidden" name="next" value=(shown.next);
+                label { "E-mail" input type="email" name="email" value=(email) required autocomplete="email" autofocus; }
+                button { "Send a code" }
+            }
+        },
+        SignInStep::Code { email } => html! {
+            @if shown.to_log { p { "No mail is configured: the code for " (email) " is in the server's log." } }
+            @else { p { "We sent a code to " (email) "." } }
+            form method="post" action="/dashboard/sign-in/code" {
+                (csrf)
+                label { "Code" input name="code" inputmode="numeric" autocomplete="one-time-code" required autofocus; }
+                button { "Sign in" }
+            }
+            p { a href="/dashboard/sign-in?again=1" { "Use another address" } }
+        },
+        SignInStep::Link { token, email } => html! {
+            form method="post" action="/dashboard/sign-in/link" {
+                (csrf) input type="hidden" name="token" value=(token);
+                button { @if email.is_empty() { "Sign in" } @else { "Sign in as " (email) } }
+            }
+        },
+    };
+    document("Sign in", &html! { main { h1 { "Sign in" } (problem(shown.problem.as_ref())) (form) } })
+}
+
+/// A page with one message, without a frame.
+pub(super) fn message(error: &Value) -> Markup {
+    let home = html! { p { a href="/dashboard" { "Go to the dashboard" } } };
+    document("Not done", &html! { main { h1 { "Not done" } (problem(Some(error))) (home) } })
+}
+
+/// A page that cannot be shown.
+pub(super) fn failure(frame: &Frame, error: &Value) -> Markup {
+    framed(frame, "Not shown", &problem(Some(error)))
+}
+
+fn framed(frame: &Frame, title: &str, content: &Markup) -> Markup {
+    let menu = html! {
+        nav {
+            @for page in PAGES { a href=(page.path) { (page.title) } " " }
+            form method="post" action="/dashboard/sign-out" {
+                input type="hidden" name="_csrf" value=(frame.csrf);
+                button { "Sign out " (frame.person_email) }
+            }
+        }
+    };
+    document(
+        title,
+        &html! {
+            (menu)
+            main {
+                h1 { (title) }
+                @if let Some(notice) = &frame.notice { p role="status" { (notice) } }
+                (problem(frame.problem.as_ref()))
+                (content)
+            }
+        },
+    )
+}
+
+fn overview(frame: &Frame, read: &[Value]) -> Markup {
+    let workspace = read.first().unwrap_or(&Value::Null);
+    framed(frame, "Overview", &html! { p { (text(workspace, "name")) " " code { (text(workspace, "id")) } } })
+}
+
+fn form(frame: &Frame, operation: &str, content: &Markup) -> Markup {
+    html! {
+        form method="post" action={ "/dashboard/do/" (operation) } {
+            input type="hidden" name="_csrf" value=(frame.csrf);
+            input type="hidden" name="_back" value=(frame.path);
+            (content)
+        }
+    }
+}
+
+fn keys(frame: &Frame, read: &[Value]) -> Markup {
+    let all = read.first().and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let typed = frame.typed.iter().find(|(name, _)| name == "name").map_or("", |(_, value)| value);
+    let revoke = |key: &Value| {
+        form(
+            frame,
+            "revoke_api_key",
+            &html! { input type="hidden" name="id" value=(text(key, "id")); button { "Revoke" } },
+        )
+    };
+    framed(
+        frame,
+        "API keys",
+        &html! {
+            @if let Some(made) = &frame.secret_once { p { "Copy it now: " code { (text(made, "key")) } } }
+            ul { @for key in all { li { (text(key, "name")) " " code { (text(key, "hint")) } @if frame.role == Role::Admin { (revoke(key)) } } } }
+            (form(frame, "create_api_key", &html! {
+                label { "Name" input name="name" value=(typed) required maxlength="100"; }
+                button { "Create key" }
+            }))
+        },
+    )
+}
+
+fn sessions(frame: &Frame, read: &[Value]) -> Markup {
+    let list = |at: usize| read.get(at).and_then(Value::as_array).cloned().unwrap_or_default();
+    let id = |entry: &Value| html! { input type="hidden" name="id" value=(text(entry, "id")); };
+    framed(
+        frame,
+        "Sessions",
+        &html! {
+            ul { @for session in list(0) {
+                li { (text(&session, "client")) " " (form(frame, "revoke_session", &html! { (id(&session)) button { "Revoke" } })) }
+            } }
+            ul { @for workspace in list(1) {
+                li { (text(&workspace, "name")) " " (form(frame, "switch_workspace", &html! { (id(&workspace)) button { "Open" } })) }
+            } }
+        },
+    )
+}

@@ -1,0 +1,155 @@
+//! One request to the dashboard: its cookies, the session that they open, and the proof that a form is ours.
+use std::fmt::Write;
+
+use subtle::ConstantTimeEq;
+use url::Url;
+
+use crate::base::hash::{hmac_sha256, sha256_hex};
+use crate::base::ids::RequestId;
+use crate::interfaces::api::Api;
+use crate::interfaces::mounted::{SESSION_COOKIE, SESSION_COOKIE_TLS, cookie};
+use crate::ports::Incoming;
+use crate::services::Services;
+use crate::storage::accounts::Session;
+use crate::storage::fault::Fault;
+
+/// The cookie of a browser without a session: its forms, and the codes that it asked for, are good only there.
+const VISIT_COOKIE: &str = "sidetone_visit";
+const VISIT_COOKIE_TLS: &str = "__Host-sidetone_visit";
+/// How long a visit lasts.
+const VISIT_S: i64 = 86_400;
+
+/// A request to the dashboard.
+pub(super) struct Visit<'a> {
+    pub api: &'a Api,
+    pub incoming: &'a Incoming,
+    pub now_ms: i64,
+    pub request_id: &'a RequestId,
+    has_tls: bool,
+    is_secure: bool,
+}
+
+impl<'a> Visit<'a> {
+    pub fn new(api: &'a Api, incoming: &'a Incoming, now_ms: i64, request_id: &'a RequestId) -> Self {
+        let base_url = &api.services().config().base_url;
+        let has_tls = base_url.starts_with("https://");
+        Self { api, incoming, now_ms, request_id, has_tls, is_secure: has_tls || is_local(base_url) }
+    }
+
+    pub fn services(&self) -> &'a Services {
+        self.api.services()
+    }
+
+    pub fn path(&self) -> &'a str {
+        self.incoming.request.uri().path()
+    }
+
+    /// The query, decoded.
+    pub fn query(&self) -> Vec<(String, String)> {
+        super::paths::query(self.incoming.request.uri().query().unwrap_or_default())
+    }
+
+    /// The address that requests are counted under.
+    pub fn source(&self) -> String {
+        self.api.client_address(self.incoming).to_string()
+    }
+
+    /// What the browser says about itself.
+    pub fn client(&self) -> String {
+        let value = self.incoming.request.headers().get(http::header::USER_AGENT);
+        value.map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned()).unwrap_or_default()
+    }
+
+    /// The value of the session's cookie.
+    pub fn session_token(&self) -> Option<&'a str> {
+        cookie(self.incoming.request.headers(), self.session_cookie())
+    }
+
+    /// The open session, extended.
+    pub async fn session(&self) -> Result<Option<Session>, Fault> {
+        let Some(token) = self.session_token() else { return Ok(None) };
+        let session = self.services().session(token, self.now_ms).await?;
+        if let Some(session) = &session {
+            self.services().keep_session(session, self.now_ms).await?;
+        }
+        Ok(session)
+    }
+
+    /// The value of the visit's cookie.
+    pub fn token(&self) -> Option<&'a str> {
+        let name = if self.has_tls { VISIT_COOKIE_TLS } else { VISIT_COOKIE };
+        cookie(self.incoming.request.headers(), name).filter(|token| token.len() >= 32)
+    }
+
+    /// What proves that a form of this session is ours.
+    pub fn csrf_of_session(&self, session: &Session) -> String {
+        self.proof("session", &session.hash)
+    }
+
+    /// What proves that a form of this visit is ours.
+    pub fn csrf_of_visit(&self, token: &str) -> String {
+        self.proof("visit", &sha256_hex(token.as_bytes()))
+    }
+
+    fn proof(&self, kind: &str, hash: &str) -> String {
+        let message = format!("forms of the {kind} {hash}");
+        sha256_hex(&hmac_sha256(self.services().config().secret.as_bytes(), message.as_bytes()))
+    }
+
+    /// Whether a page of another origin sent the request. Browsers say so; others send no cookies of a person.
+    pub fn is_from_elsewhere(&self) -> bool {
+        let site = self.incoming.request.headers().get("sec-fetch-site");
+        site.is_some_and(|site| site != "same-origin" && site != "none")
+    }
+
+    /// The cookie that opens a session, as a header.
+    pub fn set_session(&self, token: &str) -> String {
+        self.cookie(self.session_cookie(), token, Some(crate::base::limits::SESSION_MS / 1000))
+    }
+
+    /// Removes it.
+    pub fn drop_session(&self) -> String {
+        self.cookie(self.session_cookie(), "", Some(0))
+    }
+
+    /// The cookie of a visit, as a header.
+    pub fn set_visit(&self, token: &str) -> String {
+        self.cookie(if self.has_tls { VISIT_COOKIE_TLS } else { VISIT_COOKIE }, token, Some(VISIT_S))
+    }
+
+    /// Removes it.
+    pub fn drop_visit(&self) -> String {
+        self.cookie(if self.has_tls { VISIT_COOKIE_TLS } else { VISIT_COOKIE }, "", Some(0))
+    }
+
+    fn session_cookie(&self) -> &'static str {
+        if self.has_tls { SESSION_COOKIE_TLS } else { SESSION_COOKIE }
+    }
+
+    /// `Lax`, not `Strict`: a link in a mail, and the way back from a sign-in provider, have to find the cookie.
+    fn cookie(&self, name: &str, value: &str, max_age_s: Option<i64>) -> String {
+        let mut text = format!("{name}={value}; Path=/; HttpOnly; SameSite=Lax");
+        if let Some(seconds) = max_age_s {
+            let _ = write!(text, "; Max-Age={seconds}");
+        }
+        if self.is_secure {
+            text.push_str("; Secure");
+        }
+        text
+    }
+}
+
+/// Compares two proofs in constant time.
+pub(super) fn is_same(one: &str, other: &str) -> bool {
+    one.as_bytes().ct_eq(other.as_bytes()).into()
+}
+
+/// Whether browsers keep a `Secure` cookie of this origin although it has no TLS: it is this machine.
+fn is_local(base_url: &str) -> bool {
+    match Url::parse(base_url).ok().as_ref().and_then(Url::host) {
+        Some(url::Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
+        Some(url::Host::Ipv4(address)) => address.is_loopback(),
+        Some(url::Host::Ipv6(address)) => address.is_loopback(),
+        None => false,
+    }
+}

@@ -1,0 +1,181 @@
+//! Codes and links that prove an e-mail address, and how many of them may be asked for.
+use crate::base::hash::{hmac_sha256, sha256_hex};
+use crate::base::ids::SignInId;
+use crate::base::limits::{
+    FIRST_LINK_MS, SIGN_IN_MAILS_MAX, SIGN_IN_MS, SIGN_IN_SOURCE_MAX, SIGN_IN_TRIES_MAX, SIGN_IN_WINDOW_MS,
+};
+use crate::ports::statement::{Row, Statement};
+use crate::services::Services;
+use crate::sql;
+use crate::storage::batch::Batch;
+use crate::storage::fault::Fault;
+
+/// Who asks for a code.
+pub(crate) struct Asker<'a> {
+    /// The address to prove, in lower case.
+    pub email: &'a str,
+    /// The network that asks.
+    pub source: &'a str,
+    /// The hash of the browser's visit: the code is good only there.
+    pub visit_hash: &'a str,
+    /// Where to go afterwards, a path below `/dashboard`.
+    pub next: &'a str,
+}
+
+/// What is sent to the address.
+pub(crate) struct Proof {
+    /// Six digits.
+    pub code: String,
+    /// The token of the link.
+    pub token: String,
+}
+
+/// An address that was proven.
+pub(crate) struct Proven {
+    pub email: String,
+    pub next: String,
+    /// Whether it is the link of the first start, which proves no address.
+    pub is_first: bool,
+    /// Uses the proof up, in the batch of the sign-in: of two that use it at once, one fails.
+    pub uses: Batch,
+}
+
+/// Why a code was not accepted.
+pub(crate) enum Refused {
+    /// Another try is possible.
+    Wrong,
+    /// None is open in this browser, or it has expired, or it was tried too often.
+    Gone,
+}
+
+impl Services {
+    /// Makes a code and a link for an address. `None`: too many were asked for.
+    pub(crate) async fn prove_address(&self, asker: &Asker<'_>, now_ms: i64) -> Result<Option<Proof>, Fault> {
+        let id: SignInId = self.new_id();
+        let mut bytes = [0; 8];
+        self.ports().random.fill(&mut bytes);
+        let code = format!("{:06}", u64::from_le_bytes(bytes) % 1_000_000);
+        let (token, link_hash) = self.new_token();
+        let insert = sql!(
+            "INSERT INTO sign_ins (id, kind, email, source, visit_hash, code_hash, link_hash, next, tries, created_at, expires_at)
+             SELECT :id, 'email', :email, :source, :visit, :code, :link, :next, 0, :now, :end
+             WHERE (SELECT COUNT(*) FROM sign_ins WHERE email = :email AND created_at > :since) < :mails
+             AND (SELECT COUNT(*) FROM sign_ins WHERE source = :source AND created_at > :since) < :most RETURNING id",
+            id = &id,
+            email = asker.email,
+            source = asker.source,
+            visit = asker.visit_hash,
+            code = self.code_hash(&id, &code),
+            link = link_hash,
+            next = asker.next,
+            now = now_ms,
+            end = now_ms + SIGN_IN_MS,
+            since = now_ms - SIGN_IN_WINDOW_MS,
+            mails = SIGN_IN_MAILS_MAX,
+            most = SIGN_IN_SOURCE_MAX
+        );
+        let [made] = self.write([insert]).await?;
+        Ok((!made.is_empty()).then_some(Proof { code, token }))
+    }
+
+    /// The address whose code this browser waits for.
+    pub(crate) async fn awaited_address(
+        &self,
+        visit_hash: &str,
+        now_ms: i64,
+    ) -> Result<Option<String>, Fault> {
+        let find = sql!(
+            "SELECT email FROM sign_ins WHERE visit_hash = :visit AND kind = 'email' AND used_at IS NULL AND expires_at > :now
+             ORDER BY created_at DESC, id DESC LIMIT 1",
+            visit = visit_hash,
+            now = now_ms
+        );
+        let [found] = self.read([find]).await?;
+        Ok(found.first().map(|row| row.text("email")).transpose()?)
+    }
+
+    /// Tries a code in the browser that asked for it. Each try is counted before it is compared.
+    pub(crate) async fn try_code(
+        &self,
+        visit_hash: &str,
+        code: &str,
+        now_ms: i64,
+    ) -> Result<Result<Proven, Refused>, Fault> {
+        let count = sql!(
+            "UPDATE sign_ins SET tries = tries + 1 WHERE id = (
+               SELECT id FROM sign_ins WHERE visit_hash = :visit AND kind = 'email' AND used_at IS NULL AND expires_at > :now
+               ORDER BY created_at DESC, id DESC LIMIT 1) AND tries < :most
+             RETURNING id, kind, email, next, code_hash, tries",
+            visit = visit_hash,
+            now = now_ms,
+            most = SIGN_IN_TRIES_MAX
+        );
+        let [counted] = self.write([count]).await?;
+        let Some(row) = counted.first() else { return Ok(Err(Refused::Gone)) };
+        let id: SignInId = row.id("id")?;
+        // HMACs of the code, so that the time of the comparison tells nothing about it.
+        if row.str("code_hash")? == self.code_hash(&id, code) {
+            return Ok(Ok(proven(row, now_ms)?));
+        }
+        let left = row.integer("tries")? < SIGN_IN_TRIES_MAX;
+        Ok(Err(if left { Refused::Wrong } else { Refused::Gone }))
+    }
+
+    /// What a link proves, without using it up.
+    pub(crate) async fn read_link(&self, token: &str, now_ms: i64) -> Result<Option<Proven>, Fault> {
+        let find = sql!(
+            "SELECT id, kind, email, next FROM sign_ins WHERE link_hash = :hash AND used_at IS NULL AND expires_at > :now",
+            hash = sha256_hex(token.as_bytes()),
+            now = now_ms
+        );
+        let [found] = self.read([find]).await?;
+        found.first().map(|row| proven(row, now_ms)).transpose()
+    }
+
+    /// The token of a link that signs the operator in, as long as nobody has an account. It replaces an earlier one.
+    pub(crate) async fn first_link(&self) -> Result<Option<String>, Fault> {
+        if !self.has_no_account().await? {
+            return Ok(None);
+        }
+        let now_ms = self.ports().clock.now_ms();
+        let id: SignInId = self.new_id();
+        let (token, hash) = self.new_token();
+        let replace = sql!("DELETE FROM sign_ins WHERE kind = 'first'");
+        let insert = sql!(
+            "INSERT INTO sign_ins (id, kind, email, source, visit_hash, code_hash, link_hash, next, tries, created_at, expires_at)
+             VALUES (:id, 'first', '', '', '', '', :link, '/dashboard', 0, :now, :end)",
+            id = &id,
+            link = hash,
+            now = now_ms,
+            end = now_ms + FIRST_LINK_MS
+        );
+        self.write([replace, insert]).await?;
+        Ok(Some(token))
+    }
+
+    /// A code is short: without the server secret, its hash tells nothing.
+    fn code_hash(&self, id: &SignInId, code: &str) -> String {
+        let message = format!("sign-in code {id} {code}");
+        sha256_hex(&hmac_sha256(self.config().secret.as_bytes(), message.as_bytes()))
+    }
+}
+
+fn proven(row: Row<'_>, now_ms: i64) -> Result<Proven, Fault> {
+    let id: SignInId = row.id("id")?;
+    Ok(Proven {
+        email: row.text("email")?,
+        next: row.text("next")?,
+        is_first: row.str("kind")? == "first",
+        uses: Batch::from(use_up(&id, now_ms)),
+    })
+}
+
+/// Marks a proof as used; a second use undoes its batch.
+fn use_up(id: &SignInId, now_ms: i64) -> [Statement; 2] {
+    let guard = sql!(
+        "INSERT INTO batch_guard (proof) SELECT 0 WHERE NOT EXISTS
+         (SELECT 1 FROM sign_ins WHERE id = :id AND used_at IS NULL)",
+        id = id
+    );
+    [guard, sql!("UPDATE sign_ins SET used_at = :now WHERE id = :id", id = id, now = now_ms)]
+}
