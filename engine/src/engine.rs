@@ -22,6 +22,7 @@ use crate::interfaces::Interfaces;
 use crate::interfaces::api::Api;
 use crate::interfaces::generated::Documents;
 use crate::interfaces::host;
+use crate::interfaces::mounted::SIGN_IN_PATH;
 use crate::jobs::{Invocation, QueueWorker};
 use crate::ports::{JobQueue, Ports};
 use crate::services::Services;
@@ -44,6 +45,8 @@ pub struct Started {
     /// The API key of the first workspace, on the first start only. It cannot be read again. After it was shown, call
     /// [`Engine::first_key_shown`]; otherwise the next start returns another one.
     pub first_key: Option<String>,
+    /// The link that signs the operator in to the dashboard, as long as nobody has an account. The next start replaces it.
+    pub sign_in_link: Option<String>,
     /// What is dangerous about the settings together with the data; for the log.
     pub warnings: Vec<String>,
     /// One worker per job queue; the host runs all of them.
@@ -98,9 +101,13 @@ impl Engine {
         services.check_secret().await?;
         services.release_all_leases().await?;
         let first_key = services.first_workspace().await?;
+        let sign_in_link = match services.first_link().await? {
+            Some(token) => Some(format!("{}{SIGN_IN_PATH}/link?token={token}", self.base_url())),
+            None => None,
+        };
         let warnings = services.ungranted_numbers_warning().await?.into_iter().collect();
         let worker = |queue: &JobQueue| QueueWorker::new(services.clone(), *queue, owner);
-        Ok(Started { first_key, warnings, workers: JobQueue::ALL.iter().map(worker).collect() })
+        Ok(Started { first_key, sign_in_link, warnings, workers: JobQueue::ALL.iter().map(worker).collect() })
     }
 
     /// The operator has seen [`Started::first_key`].

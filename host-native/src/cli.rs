@@ -216,9 +216,10 @@ async fn serve(settings: &Settings, data: &DataFolder) -> Result<(), Failure> {
     let Service { engine, wakes, warnings } = service(settings, data, address)?;
     warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
     // The lock guarantees that no other server uses this folder.
-    let Started { first_key, warnings, workers } = engine.start(&owner()).await.map_err(failure)?;
+    let Started { first_key, sign_in_link, warnings, workers } =
+        engine.start(&owner()).await.map_err(failure)?;
     warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
-    match (print_line(&welcome(&engine, address, first_key.as_deref())), first_key) {
+    match (print_line(&welcome(&engine, address, first_key.as_deref(), sign_in_link.as_deref())), first_key) {
         (Ok(()), Some(_)) => engine.first_key_shown().await.map_err(failure)?,
         (Ok(()), None) => {}
         (Err(error), Some(_)) => {
@@ -286,13 +287,22 @@ fn start_log() {
         .init();
 }
 
-/// The message at startup: the addresses, the next steps, and on the first start the API key.
-fn welcome(engine: &Engine, address: SocketAddr, first_key: Option<&str>) -> String {
+/// The message at startup: the addresses, the next steps, on the first start the API key, and until somebody has signed in
+/// the link that does.
+fn welcome(
+    engine: &Engine,
+    address: SocketAddr,
+    first_key: Option<&str>,
+    sign_in_link: Option<&str>,
+) -> String {
     let base_url = engine.base_url();
     let mut text = format!(
-        "Sidetone {} is serving {base_url} (listening on {address})\n  API docs   {base_url}/docs\n  MCP        {base_url}/mcp\n",
+        "Sidetone {} is serving {base_url} (listening on {address})\n  Dashboard  {base_url}/dashboard\n  API docs   {base_url}/docs\n  MCP        {base_url}/mcp\n",
         env!("CARGO_PKG_VERSION")
     );
+    if let Some(link) = sign_in_link {
+        text.push_str(&format!("\nOpen the dashboard (the link works once):\n\n  {link}\n"));
+    }
     let key = first_key.unwrap_or("YOUR_API_KEY");
     if let Some(key) = first_key {
         text.push_str(&format!(

@@ -15,7 +15,7 @@ use sidetone_engine::engine::{
 use sidetone_engine::live::LiveSession;
 use worker::js_sys::{Array, JSON, Uint8Array};
 use worker::web_sys::{ReadableStream, Request, Response, ResponseInit};
-use worker::{Body, Context, Delay, Env, WebSocketPair, console_error};
+use worker::{Body, Context, Delay, Env, WebSocketPair, console_error, console_log};
 
 use crate::isolate::{self, NotReady, Service};
 use crate::socket::EdgeSocket;
@@ -189,6 +189,9 @@ fn unconfigured(head: Parts, not_ready: NotReady) -> worker::Result<Response> {
 /// Logs internal errors. The platform logs all requests itself.
 fn log(response: FinalResponse) -> http::Response<Bytes> {
     let (response, record) = response.into_parts();
+    if let Some(note) = record.note() {
+        console_log!("{note}");
+    }
     if record.incident().is_some() {
         console_error!("{record}");
     }

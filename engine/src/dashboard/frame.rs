@@ -31,6 +31,8 @@ pub struct Frame {
     pub notice: Option<String>,
     /// The answer of an operation which shows a secret once, such as a created key.
     pub secret_once: Option<Value>,
+    /// The schemas of the operations that the page names in [`Page::forms`]: of the body, or of a read's query.
+    pub schemas: Vec<(&'static str, Value)>,
 }
 
 /// A page: where it is, what it reads, how it looks. Its reads run in order, as operations of the table, in the
@@ -42,6 +44,8 @@ pub struct Page {
     pub title: &'static str,
     /// What it shows.
     pub reads: &'static [Read],
+    /// The operations whose schemas its forms are made from.
+    pub forms: &'static [&'static str],
     /// How it looks, given what was read, in order.
     pub render: fn(&Frame, &[Value]) -> maud::Markup,
 }
@@ -52,43 +56,6 @@ pub struct Read {
     pub operation: &'static str,
     /// Which names of the page's query pass to it.
     pub query: &'static [&'static str],
-    /// What is always passed; `{name}` stands for a path value of the page.
+    /// What is passed unless the page's address says otherwise; `{name}` stands for a path value of the page.
     pub fixed: &'static [(&'static str, &'static str)],
-}
-
-/// What the page to sign in shows.
-pub struct SignIn {
-    /// The value of `_csrf` in its form.
-    pub csrf: String,
-    /// Which form it shows.
-    pub step: SignInStep,
-    /// Where to go afterwards, a path; the field `next` of the form [`SignInStep::Address`].
-    pub next: String,
-    /// Whether a link to `/dashboard/sign-in/google?next=…` is offered.
-    pub google: bool,
-    /// Whether codes go to the server's log, because no mail is configured.
-    pub to_log: bool,
-    /// The error object of the form that failed.
-    pub problem: Option<Value>,
-}
-
-/// The steps of signing in. Each is one form.
-pub enum SignInStep {
-    /// `POST /dashboard/sign-in` with `email` and `next`.
-    Address {
-        /// What was typed.
-        email: String,
-    },
-    /// `POST /dashboard/sign-in/code` with `code`; a link to `/dashboard/sign-in?again=1` begins again.
-    Code {
-        /// Where the code was sent.
-        email: String,
-    },
-    /// `POST /dashboard/sign-in/link` with `token`: opening a link signs nobody in, because mail scanners open links.
-    Link {
-        /// The token of the link.
-        token: String,
-        /// Who signs in; empty for the link of the first start.
-        email: String,
-    },
 }

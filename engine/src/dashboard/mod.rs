@@ -2,6 +2,7 @@
 //! run the operations of the table in the name of a session, so that there is no second set of rules, queries or limits.
 mod api_calls;
 mod fields;
+mod files;
 mod forms;
 pub mod frame;
 mod mail;
@@ -47,6 +48,9 @@ async fn answer(visit: &Visit<'_>) -> Result<Response<Bytes>, Fault> {
     let reads = matches!(*method, Method::GET | Method::HEAD);
     if !reads && *method != Method::POST {
         return Ok(error_response(&method_not_allowed("GET, POST"), visit.request_id));
+    }
+    if let Some(file) = path.strip_prefix(files::PATH).filter(|_| reads) {
+        return files::answer(file).or_else(|error| Ok(error_response(&error, visit.request_id)));
     }
     if let Some(response) = sign_in::route(visit, path, reads).await? {
         return Ok(response);

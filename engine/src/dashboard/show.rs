@@ -48,6 +48,8 @@ pub(super) async fn page(
 ) -> Result<Response<Bytes>, Fault> {
     let status = outcome.problem.as_ref().map_or(200, |error| error.code.status());
     let problem = outcome.problem.as_ref().map(|error| error.to_json(visit.request_id)["error"].take());
+    let found = paths::find(pages::PAGES, path);
+    let forms = found.as_ref().map_or(&[][..], |(page, _)| page.forms);
     let frame = Frame {
         workspace_name: session.workspace_name.clone(),
         workspace_id: session.workspace_id.to_string(),
@@ -62,8 +64,9 @@ pub(super) async fn page(
         typed: outcome.typed,
         notice: outcome.done.as_deref().and_then(notice),
         secret_once: outcome.secret_once,
+        schemas: forms.iter().map(|id| Ok((*id, schema(visit, id)?))).collect::<Result<_, Fault>>()?,
     };
-    let Some((page, values)) = paths::find(pages::PAGES, path) else {
+    let Some((page, values)) = found else {
         let error = Error::new(Code::NotFound, "There is no such page. The menu lists all of them.");
         return Ok(failure(visit, &frame, error, None));
     };
@@ -127,15 +130,15 @@ async fn run_read(
     let value = |name: &str| values.iter().find(|(known, _)| *known == name).map(|(_, value)| value.clone());
     let path = operation.path_names().map(|name| value(name).unwrap_or_default()).collect();
     let mut sent = Map::new();
+    for (name, text) in read.fixed {
+        let filled = text.strip_prefix('{').and_then(|rest| value(rest.strip_suffix('}')?));
+        sent.insert((*name).to_owned(), filled.unwrap_or_else(|| (*text).to_owned()).into());
+    }
     for name in read.query {
         // A filter that was left empty is none.
         if let Some(text) = paths::value(query, name).filter(|text| !text.is_empty()) {
             sent.insert((*name).to_owned(), text.into());
         }
-    }
-    for (name, text) in read.fixed {
-        let filled = text.strip_prefix('{').and_then(|rest| value(rest.strip_suffix('}')?));
-        sent.insert((*name).to_owned(), filled.unwrap_or_else(|| (*text).to_owned()).into());
     }
     let raw = Raw {
         path,
@@ -149,6 +152,14 @@ async fn run_read(
     let mut context = Context::new(visit.services().clone(), visit.now_ms, principal(session));
     let answer = dispatch::dispatch(visit.api, &mut context, operation, raw).await?;
     parse(answer.body.as_deref())
+}
+
+/// What an operation takes: the schema of its body, or of a read's query.
+fn schema(visit: &Visit<'_>, id: &str) -> Result<Value, Fault> {
+    let operation = operations::by_id(id)
+        .ok_or_else(|| Fault::Bug(format!("a page has a form of {id}, which is no operation")))?;
+    let schemas = visit.api.interfaces().schemas(operation)?;
+    Ok(schemas.body.as_ref().or(schemas.query.as_ref()).cloned().unwrap_or(Value::Null))
 }
 
 /// The body of an answer.

@@ -2,17 +2,22 @@
 use bytes::Bytes;
 use http::Response;
 
-use super::frame::{SignIn, SignInStep};
+use super::starter::{SignIn, sign_in};
 use super::visit::Visit;
-use super::{forms, mail, paths, reply, starter as pages};
+use super::{forms, mail, paths, reply};
 use crate::base::error::{Code, Error};
 use crate::base::hash::sha256_hex;
 use crate::base::limits::EMAIL_CHARS_MAX;
-use crate::base::response::with_note;
+use crate::base::response::{with_incident, with_note};
 use crate::interfaces::mounted::SIGN_IN_PATH;
 use crate::storage::accounts::{BY_EMAIL, OPERATOR, Person, used_proof};
 use crate::storage::fault::Fault;
 use crate::storage::sign_ins::{Asker, Proven, Refused};
+
+/// Where the code is typed.
+const CODE_PATH: &str = "/dashboard/sign-in/code";
+/// Where people land.
+const HOME: &str = "/dashboard";
 
 /// Answers what belongs to signing in; `None`: it does not.
 pub(super) async fn route(
@@ -24,14 +29,13 @@ pub(super) async fn route(
     Ok(Some(match (rest, reads) {
         ("", true) => begin(visit).await?,
         ("", false) => send(visit).await?,
+        ("/code", true) => await_code(visit).await?,
         ("/code", false) => code(visit).await?,
         ("/link", true) => show_link(visit).await?,
         ("/link", false) => link(visit).await?,
-        ("/code", true) => reply::redirect(SIGN_IN_PATH),
         _ => {
-            return Err(
-                Error::new(Code::NotFound, "There is no such page. Sign in at /dashboard/sign-in.").into()
-            );
+            let message = "There is no such page. Sign in at /dashboard/sign-in.";
+            return Err(Error::new(Code::NotFound, message).into());
         }
     }))
 }
@@ -41,7 +45,7 @@ pub(super) fn ask(visit: &Visit<'_>) -> Response<Bytes> {
     let uri = &visit.incoming.request.uri();
     let next = uri.path_and_query().map(http::uri::PathAndQuery::as_str).and_then(paths::safe);
     let to = match next {
-        Some(next) if next != "/dashboard" && visit.incoming.request.method().is_safe() => {
+        Some(next) if next != HOME && visit.incoming.request.method().is_safe() => {
             paths::with_parameter(SIGN_IN_PATH, "next", next)
         }
         _ => SIGN_IN_PATH.to_owned(),
@@ -53,60 +57,66 @@ pub(super) fn ask(visit: &Visit<'_>) -> Response<Bytes> {
     }
 }
 
-/// A form before there is a session: its fields, and the token of the visit that it belongs to.
-fn form<'a>(visit: &Visit<'a>) -> Result<(Vec<(String, String)>, &'a str), Error> {
-    let fields = forms::read(visit)?;
-    let Some(token) = visit.token() else {
-        let message = "Your browser did not send the cookie of this page. Allow cookies for this address, load the page \
-            to sign in again, and repeat.";
-        return Err(Error::new(Code::ForbiddenOrigin, message));
-    };
-    forms::check(visit, &fields, &visit.csrf_of_visit(token))?;
-    Ok((fields, token))
+/// A form before there is a session.
+struct Form<'a> {
+    fields: Vec<(String, String)>,
+    visit_hash: String,
+    visit: &'a Visit<'a>,
+}
+
+impl<'a> Form<'a> {
+    fn read(visit: &'a Visit<'a>) -> Result<Self, Error> {
+        let fields = forms::read(visit)?;
+        let Some(token) = visit.token() else {
+            let message = "Your browser did not send the cookie of this page. Allow cookies for this address, load the \
+                page to sign in again, and repeat.";
+            return Err(Error::new(Code::ForbiddenOrigin, message));
+        };
+        forms::check(visit, &fields, &visit.csrf_of_visit(token))?;
+        Ok(Self { fields, visit_hash: sha256_hex(token.as_bytes()), visit })
+    }
+
+    fn value(&self, name: &str) -> &str {
+        paths::value(&self.fields, name).unwrap_or_default()
+    }
+
+    fn next(&self) -> &str {
+        paths::safe(self.value("next")).unwrap_or(HOME)
+    }
+
+    /// The first step again, with what went wrong.
+    fn again(&self, email: &str, error: &Error) -> Response<Bytes> {
+        ask_address(self.visit, email, self.next(), Some(error))
+    }
 }
 
 async fn begin(visit: &Visit<'_>) -> Result<Response<Bytes>, Fault> {
     let query = visit.query();
-    let next = paths::value(&query, "next").and_then(paths::safe).unwrap_or("/dashboard").to_owned();
-    if visit.session().await?.is_some() {
-        return Ok(reply::redirect(&next));
+    let next = paths::value(&query, "next").and_then(paths::safe).unwrap_or(HOME);
+    match visit.session().await? {
+        Some(_) => Ok(reply::redirect(next)),
+        None => Ok(ask_address(visit, "", next, None)),
     }
-    let again = paths::value(&query, "again").is_some();
-    let awaited = match visit.token() {
-        Some(token) if !again => {
-            visit.services().awaited_address(&sha256_hex(token.as_bytes()), visit.now_ms).await?
-        }
-        _ => None,
-    };
-    let step = match awaited {
-        Some(email) => SignInStep::Code { email },
-        None => SignInStep::Address { email: String::new() },
-    };
-    Ok(page(visit, step, next, None))
 }
 
 /// Sends a code and a link to an address. The answer is the same for every address.
 async fn send(visit: &Visit<'_>) -> Result<Response<Bytes>, Fault> {
-    let (fields, token) = form(visit)?;
-    let typed = paths::value(&fields, "email").unwrap_or_default();
-    let next = paths::value(&fields, "next").and_then(paths::safe).unwrap_or("/dashboard");
-    let again = |error| {
-        Ok(page(visit, SignInStep::Address { email: typed.to_owned() }, next.to_owned(), Some(error)))
-    };
+    let form = Form::read(visit)?;
+    let typed = form.value("email");
     let Some(email) = address(typed) else {
-        return again(Error::field("email", "must be an e-mail address, such as anna@example.com"));
+        return Ok(
+            form.again(typed, &Error::field("email", "must be an e-mail address, such as anna@example.com"))
+        );
     };
     let source = visit.source();
-    let asker = Asker { email: &email, source: &source, visit_hash: &sha256_hex(token.as_bytes()), next };
+    let asker = Asker { email: &email, source: &source, visit_hash: &form.visit_hash, next: form.next() };
     let Some(proof) = visit.services().prove_address(&asker, visit.now_ms).await? else {
         let message = "Too many codes were asked for. Use the last one, or wait for an hour.";
-        let mut error = Error::new(Code::TooManyCodes, message);
-        error.retry_after_s = Some(3600);
-        return again(error);
+        return Ok(form.again(typed, &Error::new(Code::TooManyCodes, message)));
     };
     let base_url = &visit.services().config().base_url;
     let link = format!("{base_url}{SIGN_IN_PATH}/link?token={}", proof.token);
-    let response = reply::redirect(SIGN_IN_PATH);
+    let response = reply::redirect(&paths::with_parameter(CODE_PATH, "next", form.next()));
     match mail::send(visit.services(), &mail::code(&email, &proof.code, &link)).await {
         mail::Sent::Delivered => Ok(response),
         mail::Sent::NotConfigured => {
@@ -114,106 +124,108 @@ async fn send(visit: &Visit<'_>) -> Result<Response<Bytes>, Fault> {
             Ok(with_note(response, note))
         }
         mail::Sent::Failed(detail) => {
-            let message = "The mail could not be sent. Try again in a minute.";
-            let error = Error::new(Code::Unavailable, message);
-            let shown = again(error)?;
-            Ok(crate::base::response::with_incident(shown, Some(detail)))
+            let error = Error::new(Code::Unavailable, "The mail could not be sent. Try again in a minute.");
+            Ok(with_incident(form.again(typed, &error), Some(detail)))
         }
     }
+}
+
+async fn await_code(visit: &Visit<'_>) -> Result<Response<Bytes>, Fault> {
+    let query = visit.query();
+    let next = paths::value(&query, "next").and_then(paths::safe).unwrap_or(HOME);
+    let awaited = match visit.token() {
+        Some(token) => visit.services().awaited_address(&sha256_hex(token.as_bytes()), visit.now_ms).await?,
+        None => None,
+    };
+    Ok(match awaited {
+        Some(email) => ask_code(visit, &email, next, None),
+        None => reply::redirect(SIGN_IN_PATH),
+    })
 }
 
 async fn code(visit: &Visit<'_>) -> Result<Response<Bytes>, Fault> {
-    let (fields, token) = form(visit)?;
-    let visit_hash = sha256_hex(token.as_bytes());
-    let typed: String = paths::value(&fields, "code")
-        .unwrap_or_default()
-        .chars()
-        .filter(|c| !c.is_whitespace() && *c != '-')
-        .collect();
-    let Some(email) = visit.services().awaited_address(&visit_hash, visit.now_ms).await? else {
-        let step = SignInStep::Address { email: String::new() };
-        return Ok(page(visit, step, "/dashboard".to_owned(), Some(used_proof())));
+    let form = Form::read(visit)?;
+    let typed: String = form.value("code").chars().filter(|c| !c.is_whitespace() && *c != '-').collect();
+    let Some(email) = visit.services().awaited_address(&form.visit_hash, visit.now_ms).await? else {
+        return Ok(form.again("", &used_proof()));
     };
-    match visit.services().try_code(&visit_hash, &typed, visit.now_ms).await? {
-        Ok(proven) => signed_in(visit, &proven).await,
+    match visit.services().try_code(&form.visit_hash, &typed, visit.now_ms).await? {
+        Ok(proven) => signed_in(&form, &proven).await,
         Err(Refused::Wrong) => {
             let error = Error::field("code", "is not the code of the last mail; check its six digits");
-            Ok(page(visit, SignInStep::Code { email }, "/dashboard".to_owned(), Some(error)))
+            Ok(ask_code(visit, &email, form.next(), Some(&error)))
         }
         Err(Refused::Gone) => {
             let message = "This code was tried too often. Ask for a new one.";
-            let error = Error::new(Code::TooManyCodes, message);
-            Ok(page(visit, SignInStep::Address { email }, "/dashboard".to_owned(), Some(error)))
+            Ok(form.again(&email, &Error::new(Code::TooManyCodes, message)))
         }
     }
 }
 
+/// Opening a link signs nobody in: programs that check mails open links.
 async fn show_link(visit: &Visit<'_>) -> Result<Response<Bytes>, Fault> {
     let query = visit.query();
     let token = paths::value(&query, "token").unwrap_or_default();
-    match visit.services().read_link(token, visit.now_ms).await? {
-        Some(proven) => {
-            let step = SignInStep::Link { token: token.to_owned(), email: proven.email };
-            Ok(page(visit, step, proven.next, None))
-        }
-        None => {
-            let step = SignInStep::Address { email: String::new() };
-            Ok(page(visit, step, "/dashboard".to_owned(), Some(used_proof())))
-        }
-    }
+    Ok(match visit.services().read_link(token, visit.now_ms).await? {
+        Some(proven) => page(visit, None, |csrf, problem| {
+            sign_in(&SignIn::Link { token, email: &proven.email, problem, csrf })
+        }),
+        None => ask_address(visit, "", HOME, Some(&used_proof())),
+    })
 }
 
 async fn link(visit: &Visit<'_>) -> Result<Response<Bytes>, Fault> {
-    let (fields, _) = form(visit)?;
-    let token = paths::value(&fields, "token").unwrap_or_default();
-    match visit.services().read_link(token, visit.now_ms).await? {
-        Some(proven) => signed_in(visit, &proven).await,
-        None => {
-            let step = SignInStep::Address { email: String::new() };
-            Ok(page(visit, step, "/dashboard".to_owned(), Some(used_proof())))
-        }
+    let form = Form::read(visit)?;
+    match visit.services().read_link(form.value("token"), visit.now_ms).await? {
+        Some(proven) => signed_in(&form, &proven).await,
+        None => Ok(form.again("", &used_proof())),
     }
 }
 
-async fn signed_in(visit: &Visit<'_>, proven: &Proven) -> Result<Response<Bytes>, Fault> {
+async fn signed_in(form: &Form<'_>, proven: &Proven) -> Result<Response<Bytes>, Fault> {
+    let visit = form.visit;
     let services = visit.services();
     let (person, joins) = if proven.is_first {
-        let person =
-            Person { issuer: OPERATOR.to_owned(), subject: OPERATOR.to_owned(), email: String::new() };
+        let operator = OPERATOR.to_owned();
+        let person = Person { issuer: operator.clone(), subject: operator, email: String::new() };
         (person, services.oldest_workspace().await?)
     } else {
         let email = proven.email.clone();
         (Person { issuer: BY_EMAIL.to_owned(), subject: email.clone(), email }, None)
     };
     let before = visit.session_token();
-    let session = services.sign_in(&person, joins.as_ref(), &visit.client(), before, &proven.uses).await;
-    let token = match session {
-        Ok(token) => token,
-        Err(Fault::Refused(error)) => {
-            let step = SignInStep::Address { email: proven.email.clone() };
-            return Ok(page(visit, step, proven.next.clone(), Some(error)));
-        }
-        Err(fault) => return Err(fault),
-    };
-    let next = paths::safe(&proven.next).unwrap_or("/dashboard");
-    let response = reply::with_cookie(reply::redirect(next), &visit.set_session(&token));
-    // The visit ends, and with it the forms that it has sent.
-    Ok(reply::with_cookie(response, &visit.drop_visit()))
+    match services.sign_in(&person, joins.as_ref(), &visit.client(), before, &proven.uses).await {
+        Ok(token) => Ok(enter(visit, &token, &proven.next)),
+        Err(Fault::Refused(error)) => Ok(form.again(&proven.email, &error)),
+        Err(fault) => Err(fault),
+    }
 }
 
-fn page(visit: &Visit<'_>, step: SignInStep, next: String, problem: Option<Error>) -> Response<Bytes> {
+/// Opens the session. The visit ends, and with it the forms that it was sent.
+fn enter(visit: &Visit<'_>, token: &str, next: &str) -> Response<Bytes> {
+    let response = reply::redirect(paths::safe(next).unwrap_or(HOME));
+    reply::with_cookie(reply::with_cookie(response, &visit.set_session(token)), &visit.drop_visit())
+}
+
+fn ask_address(visit: &Visit<'_>, email: &str, next: &str, error: Option<&Error>) -> Response<Bytes> {
+    page(visit, error, |csrf, problem| sign_in(&SignIn::Email { email, google: false, next, problem, csrf }))
+}
+
+fn ask_code(visit: &Visit<'_>, email: &str, next: &str, error: Option<&Error>) -> Response<Bytes> {
+    let logged = visit.services().config().mail.is_none();
+    page(visit, error, |csrf, problem| sign_in(&SignIn::Code { email, logged, next, problem, csrf }))
+}
+
+/// A page with a form of the visit, which begins with it if need be.
+fn page(
+    visit: &Visit<'_>,
+    error: Option<&Error>,
+    render: impl FnOnce(&str, Option<&str>) -> maud::Markup,
+) -> Response<Bytes> {
     let new = visit.token().is_none().then(|| visit.services().new_token().0);
-    let token = new.as_deref().or(visit.token()).unwrap_or_default();
-    let shown = SignIn {
-        csrf: visit.csrf_of_visit(token),
-        step,
-        next,
-        google: false,
-        to_log: visit.services().config().mail.is_none(),
-        problem: problem.as_ref().map(|error| error.to_json(visit.request_id)["error"].take()),
-    };
-    let status = problem.as_ref().map_or(200, |error| error.code.status());
-    let response = reply::page(status, pages::sign_in(&shown));
+    let csrf = visit.csrf_of_visit(new.as_deref().or(visit.token()).unwrap_or_default());
+    let markup = render(&csrf, error.map(|error| &*error.message));
+    let response = reply::page(error.map_or(200, |error| error.code.status()), markup);
     match new {
         Some(token) => reply::with_cookie(response, &visit.set_visit(&token)),
         None => response,

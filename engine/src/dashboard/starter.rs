@@ -2,7 +2,15 @@
 use maud::{DOCTYPE, Markup, html};
 use serde_json::Value;
 
-use super::frame::{Frame, Page, Read, Role, SignIn, SignInStep};
+use super::frame::{Frame, Page, Read, Role};
+
+/// Every file that pages load: its name, its media type and its content.
+pub(super) const ASSETS: &[(&str, &str, &[u8])] = &[];
+
+/// Changes with every change of a file.
+pub(super) fn hash() -> &'static str {
+    "none"
+}
 
 /// Every page.
 pub(super) const PAGES: &[Page] = &[
@@ -10,12 +18,14 @@ pub(super) const PAGES: &[Page] = &[
         path: "/dashboard",
         title: "Overview",
         reads: &[Read { operation: "get_workspace", query: &[], fixed: &[] }],
+        forms: &[],
         render: overview,
     },
     Page {
         path: "/dashboard/keys",
         title: "API keys",
         reads: &[Read { operation: "list_api_keys", query: &["after"], fixed: &[] }],
+        forms: &[],
         render: keys,
     },
     Page {
@@ -25,6 +35,7 @@ pub(super) const PAGES: &[Page] = &[
             Read { operation: "list_sessions", query: &[], fixed: &[] },
             Read { operation: "list_workspaces", query: &[], fixed: &[] },
         ],
+        forms: &[],
         render: sessions,
     },
 ];
@@ -51,35 +62,54 @@ fn problem(error: Option<&Value>) -> Markup {
     html! { @if let Some(error) = error { p role="alert" { (text(error, "message")) " (" (text(error, "code")) ")" } } }
 }
 
+/// Where somebody is on the way in.
+pub(super) enum SignIn<'a> {
+    /// Asks for an address. Sends `email` and `next` to `/dashboard/sign-in`.
+    Email { email: &'a str, google: bool, next: &'a str, problem: Option<&'a str>, csrf: &'a str },
+    /// Asks for the code. Sends `code` and `next` to `/dashboard/sign-in/code`.
+    Code { email: &'a str, logged: bool, next: &'a str, problem: Option<&'a str>, csrf: &'a str },
+    /// Confirms a link from a mail, so that a program that follows links signs nobody in. Sends `token` to
+    /// `/dashboard/sign-in/link`.
+    Link { token: &'a str, email: &'a str, problem: Option<&'a str>, csrf: &'a str },
+}
+
 /// The page to sign in.
-pub(super) fn sign_in(shown: &SignIn) -> Markup {
-    let csrf = html! { input type="hidden" name="_csrf" value=(shown.csrf); };
-    let form = match &shown.step {
-        SignInStep::Address { email } => html! {
+pub(super) fn sign_in(state: &SignIn<'_>) -> Markup {
+    let hidden = |csrf: &str, next: &str| {
+        html! { input type="hidden" name="_csrf" value=(csrf); input type="hidden" name="next" value=(next); }
+    };
+    let told =
+        |problem: Option<&str>| html! { @if let Some(problem) = problem { p role="alert" { (problem) } } };
+    let content = match state {
+        SignIn::Email { email, google, next, problem, csrf } => html! {
+            (told(*problem))
+            @if *google { a href={ "/dashboard/sign-in/google?next=" (next) } { "Continue with Google" } }
             form method="post" action="/dashboard/sign-in" {
-                (csrf) input type="hidden" name="next" value=(shown.next);
+                (hidden(csrf, next))
                 label { "E-mail" input type="email" name="email" value=(email) required autocomplete="email" autofocus; }
                 button { "Send a code" }
             }
         },
-        SignInStep::Code { email } => html! {
-            @if shown.to_log { p { "No mail is configured: the code for " (email) " is in the server's log." } }
+        SignIn::Code { email, logged, next, problem, csrf } => html! {
+            @if *logged { p { "No mail is configured: the code for " (email) " is in the server's log." } }
             @else { p { "We sent a code to " (email) "." } }
+            (told(*problem))
             form method="post" action="/dashboard/sign-in/code" {
-                (csrf)
+                (hidden(csrf, next))
                 label { "Code" input name="code" inputmode="numeric" autocomplete="one-time-code" required autofocus; }
                 button { "Sign in" }
             }
-            p { a href="/dashboard/sign-in?again=1" { "Use another address" } }
+            p { a href="/dashboard/sign-in" { "Use another address" } }
         },
-        SignInStep::Link { token, email } => html! {
+        SignIn::Link { token, email, problem, csrf } => html! {
+            (told(*problem))
             form method="post" action="/dashboard/sign-in/link" {
-                (csrf) input type="hidden" name="token" value=(token);
+                (hidden(csrf, "")) input type="hidden" name="token" value=(token);
                 button { @if email.is_empty() { "Sign in" } @else { "Sign in as " (email) } }
             }
         },
     };
-    document("Sign in", &html! { main { h1 { "Sign in" } (problem(shown.problem.as_ref())) (form) } })
+    document("Sign in", &html! { main { h1 { "Sign in" } (content) } })
 }
 
 /// A page with one message, without a frame.

@@ -169,6 +169,9 @@ pub fn logged(response: FinalResponse) -> Response<Bytes> {
 
 fn log(record: &LogRecord) {
     let (request_id, method, status) = (record.request_id(), record.method(), record.status().as_u16());
+    if let Some(note) = record.note() {
+        tracing::info!(request_id, "{note}");
+    }
     match record.incident() {
         Some(detail) => {
             tracing::error!(request_id, %method, path = &*record.path(), status, detail, "a request failed on our side");
