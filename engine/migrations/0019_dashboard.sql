@@ -94,4 +94,5 @@ CREATE TABLE audit_entries (
 CREATE INDEX audit_entries_by_workspace ON audit_entries (workspace_id, id);
 
 -- A code, a link or an invitation signs in once.
+ALTER TABLE batch_guard ADD COLUMN admins INTEGER NOT NULL DEFAULT 1 CONSTRAINT last_admin CHECK (admins = 1);
 ALTER TABLE batch_guard ADD COLUMN proof INTEGER NOT NULL DEFAULT 1 CONSTRAINT proof_used CHECK (proof = 1);

@@ -32,6 +32,9 @@ pub const SETTINGS: &[&str] = &[
     "SIDETONE_MAIL_URL",
     "SIDETONE_MAIL_API_KEY",
     "SIDETONE_MAIL_FROM",
+    "SIDETONE_GOOGLE_CLIENT_ID",
+    "SIDETONE_GOOGLE_CLIENT_SECRET",
+    "SIDETONE_GOOGLE_ISSUER",
 ];
 
 /// Said on the telephone when the assistant's model fails.
@@ -69,6 +72,8 @@ pub struct Config {
     pub memory_bytes: u64,
     /// How the dashboard sends mails; `None`: what they would say goes to the log.
     pub mail: Option<MailSettings>,
+    /// Where people sign in to the dashboard besides by e-mail.
+    pub google: Option<OpenIdSettings>,
     /// What a workspace can have at most, whatever it sets itself.
     pub ceilings: Ceilings,
 }
@@ -95,6 +100,34 @@ impl MailSettings {
         };
         let from = get("SIDETONE_MAIL_FROM").ok_or_else(missing)?;
         Ok(Some(Self { url, api_key: get("SIDETONE_MAIL_API_KEY").map(Secret::new), from }))
+    }
+}
+
+/// An OpenID provider and our registration there.
+#[derive(Clone)]
+pub struct OpenIdSettings {
+    /// The provider's URL, as it writes it itself.
+    pub issuer: String,
+    /// Our name there.
+    pub client_id: String,
+    /// Our secret there, if it gives us one.
+    pub client_secret: Option<Secret>,
+}
+
+impl OpenIdSettings {
+    fn from_settings(get: impl Fn(&str) -> Option<String>) -> Result<Option<Self>, SettingError> {
+        let issuer =
+            get("SIDETONE_GOOGLE_ISSUER").unwrap_or_else(|| "https://accounts.google.com".to_owned());
+        http_url("SIDETONE_GOOGLE_ISSUER", &issuer)?;
+        let client_secret = get("SIDETONE_GOOGLE_CLIENT_SECRET").map(Secret::new);
+        match get("SIDETONE_GOOGLE_CLIENT_ID") {
+            Some(client_id) => Ok(Some(Self { issuer, client_id, client_secret })),
+            None if client_secret.is_some() => Err(SettingError {
+                name: "SIDETONE_GOOGLE_CLIENT_ID",
+                message: "is required with SIDETONE_GOOGLE_CLIENT_SECRET".to_owned(),
+            }),
+            None => Ok(None),
+        }
     }
 }
 
@@ -173,6 +206,7 @@ impl Config {
             trusted_proxies: proxies(get("SIDETONE_TRUSTED_PROXIES"))?,
             memory_bytes: memory_bytes(get("SIDETONE_MEMORY_MB"))?,
             mail: MailSettings::from_settings(get)?,
+            google: OpenIdSettings::from_settings(get)?,
             ceilings: Ceilings::from_settings(get)?,
         })
     }

@@ -1,7 +1,10 @@
 //! Public-key cryptography with ring, which TLS requires anyway.
 use bytes::Bytes;
 use ring::rand::SystemRandom;
-use ring::signature::{ED25519, RSA_PKCS1_SHA256, RsaKeyPair, UnparsedPublicKey};
+use ring::signature::{
+    ED25519, RSA_PKCS1_2048_8192_SHA256, RSA_PKCS1_SHA256, RsaKeyPair, RsaPublicKeyComponents,
+    UnparsedPublicKey,
+};
 use sidetone_engine::ports::{BoxFuture, Keys};
 
 /// Signs and verifies with ring.
@@ -15,6 +18,18 @@ impl Keys for RingKeys {
         signature: [u8; 64],
     ) -> BoxFuture<'_, bool> {
         let valid = UnparsedPublicKey::new(&ED25519, public_key).verify(&message, &signature).is_ok();
+        Box::pin(async move { valid })
+    }
+
+    fn verify_rs256(
+        &self,
+        modulus: &[u8],
+        exponent: &[u8],
+        message: Bytes,
+        signature: &[u8],
+    ) -> BoxFuture<'_, bool> {
+        let key = RsaPublicKeyComponents { n: modulus, e: exponent };
+        let valid = key.verify(&RSA_PKCS1_2048_8192_SHA256, &message, signature).is_ok();
         Box::pin(async move { valid })
     }
 

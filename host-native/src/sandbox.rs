@@ -5,7 +5,7 @@ mod socket;
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ::http::{HeaderMap, Method, Request};
 use bytes::Bytes;
@@ -55,6 +55,7 @@ pub struct Sandbox {
     http: Arc<ScriptedHttp>,
     key: String,
     sessions: Sessions,
+    notes: Mutex<Vec<String>>,
 }
 
 /// A response of the service.
@@ -131,7 +132,15 @@ impl Sandbox {
         };
         let engine = Engine::new(config, ports).expect("a valid operation table");
         let created = block_on(engine.create_workspace("sandbox")).expect("a workspace");
-        Self { engine, clock, hints, http, key: created.key, sessions: Sessions::default() }
+        Self {
+            engine,
+            clock,
+            hints,
+            http,
+            key: created.key,
+            sessions: Sessions::default(),
+            notes: Mutex::default(),
+        }
     }
 
     /// The key of the sandbox's workspace.
@@ -191,7 +200,7 @@ impl Sandbox {
 
     /// Sends a raw request.
     pub fn send(&self, request: Request<Bytes>) -> Reply {
-        Self::complete(block_on(self.engine.handle(request, Some(PEER))))
+        self.complete(block_on(self.engine.handle(request, Some(PEER))))
     }
 
     /// Opens a WebSocket by its path and query, such as that of a test token. `Err` is the response of a service that
@@ -202,15 +211,20 @@ impl Sandbox {
         let (head, ()) = request.body(()).expect("a valid path").into_parts();
         let admitted = match self.engine.begin(head, Some(PEER), Some(())) {
             Admission::Socket(pending, ()) => block_on(pending.accept()),
-            Admission::ReadBody(pending) => return Err(Box::new(Self::complete(block_on(pending.answer())))),
-            Admission::Respond(response) => return Err(Box::new(Self::reply(response, None))),
+            Admission::ReadBody(pending) => return Err(Box::new(self.complete(block_on(pending.answer())))),
+            Admission::Respond(response) => return Err(Box::new(self.reply(response, None))),
         };
         match admitted {
-            SocketAdmission::Refused(response) => Err(Box::new(Self::reply(*response, None))),
+            SocketAdmission::Refused(response) => Err(Box::new(self.reply(*response, None))),
             SocketAdmission::Accepted(session) => Ok(self.sessions.open(self.clock.clone(), |mut socket| {
                 Box::pin(async move { session.run(&mut socket).await })
             })),
         }
+    }
+
+    /// What a host would have logged for the operator so far, such as a code to sign in with.
+    pub fn notes(&self) -> Vec<String> {
+        self.notes.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Drops all running conversations, like a killed process.
@@ -220,7 +234,7 @@ impl Sandbox {
 
     /// The complete reply, with the whole body of a streamed response.
     #[expect(clippy::expect_used, reason = "a test that cannot continue must fail")]
-    fn complete(outcome: PreparedResponse) -> Reply {
+    fn complete(&self, outcome: PreparedResponse) -> Reply {
         let (response, stream) = match outcome {
             PreparedResponse::Complete(response) => (response, None),
             PreparedResponse::Blob(blob) => block_on(blob.open()),
@@ -229,12 +243,13 @@ impl Sandbox {
             let pieces: Vec<Bytes> = block_on(stream.try_collect()).expect("a readable blob");
             Bytes::from(pieces.concat())
         });
-        Self::reply(response, body)
+        self.reply(response, body)
     }
 
     /// `stream` replaces the body.
-    fn reply(response: FinalResponse, stream: Option<Bytes>) -> Reply {
+    fn reply(&self, response: FinalResponse, stream: Option<Bytes>) -> Reply {
         let (response, record) = response.into_parts();
+        self.notes.lock().unwrap_or_else(PoisonError::into_inner).extend(record.note().map(str::to_owned));
         assert!(record.status().as_u16() != 500, "{record}");
         let (parts, body) = response.into_parts();
         Reply::new(parts.status.as_u16(), parts.headers, stream.unwrap_or(body))

@@ -1,4 +1,6 @@
 //! Public-key cryptography with the platform's WebCrypto.
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bytes::Bytes;
 use sidetone_engine::ports::{BoxFuture, Keys};
 use worker::js_sys::{self, Array, Object, Reflect, Uint8Array};
@@ -23,6 +25,34 @@ impl Keys for PlatformKeys {
                 subtle("verify", &arguments).await
             };
             verified.await.is_ok_and(|valid: JsValue| valid.is_truthy())
+        })
+    }
+
+    fn verify_rs256(
+        &self,
+        modulus: &[u8],
+        exponent: &[u8],
+        message: Bytes,
+        signature: &[u8],
+    ) -> BoxFuture<'_, bool> {
+        const BYTES_MIN: usize = 2048 / 8;
+        let is_long = modulus.iter().skip_while(|byte| **byte == 0).count() >= BYTES_MIN;
+        let (n, e, signature) =
+            (URL_SAFE_NO_PAD.encode(modulus), URL_SAFE_NO_PAD.encode(exponent), signature.to_vec());
+        Box::pin(async move {
+            let verified = async {
+                let algorithm = name("RSASSA-PKCS1-v1_5");
+                Reflect::set(&algorithm, &"hash".into(), &"SHA-256".into())?;
+                let jwk = Object::new();
+                for (name, value) in [("kty", "RSA"), ("alg", "RS256"), ("n", &*n), ("e", &*e)] {
+                    Reflect::set(&jwk, &name.into(), &value.into())?;
+                }
+                let usages = Array::of1(&"verify".into());
+                let arguments = Array::of5(&"jwk".into(), &jwk, &algorithm, &false.into(), &usages);
+                let key = subtle("importKey", &arguments).await?;
+                subtle("verify", &Array::of4(&algorithm, &key, &bytes(&signature), &bytes(&message))).await
+            };
+            is_long && verified.await.is_ok_and(|valid: JsValue| valid.is_truthy())
         })
     }
 

@@ -1,6 +1,7 @@
 //! Fakes for external servers, over real sockets.
 pub mod carrier;
 pub mod openai;
+pub mod people;
 pub mod speech;
 
 use std::sync::OnceLock;
@@ -10,6 +11,7 @@ use sidetone::http_client::HttpClient;
 use sidetone_engine::ports::{Http, HttpError, HttpReply, HttpRequest};
 
 use openai::OpenAi;
+use people::People;
 use speech::SpeechServer;
 
 /// The model server of this process.
@@ -22,6 +24,12 @@ pub fn shared() -> &'static OpenAi {
 pub fn shared_speech() -> &'static SpeechServer {
     static SHARED: OnceLock<SpeechServer> = OnceLock::new();
     SHARED.get_or_init(SpeechServer::start)
+}
+
+/// The OpenID provider and the mail API of this process.
+pub fn shared_people() -> &'static People {
+    static SHARED: OnceLock<People> = OnceLock::new();
+    SHARED.get_or_init(People::start)
 }
 
 /// Settings of a service with the fake as the provider `fake`, rates for each of its models, and permission for tools and
@@ -44,7 +52,8 @@ pub fn settings() -> Vec<(&'static str, String)> {
         .map(|voice| (voice, json!({"fallback": ["fake/alto"]})))
         .collect();
     voices.insert("fake/alto".to_owned(), json!({"microusd_per_1k_chars": 15_000}));
-    vec![
+    let mut settings = shared_people().settings();
+    settings.extend([
         ("SIDETONE_PROVIDERS", providers.to_string()),
         ("SIDETONE_MODELS", json!(models).to_string()),
         ("SIDETONE_VOICES", json!(voices).to_string()),
@@ -56,7 +65,8 @@ pub fn settings() -> Vec<(&'static str, String)> {
         ("SIDETONE_CARTESIA_API_KEY", speech::KEY.to_owned()),
         ("SIDETONE_CARTESIA_BASE_URL", speech),
         ("SIDETONE_ALLOW_PRIVATE_TARGETS", "1".to_owned()),
-    ]
+    ]);
+    settings
 }
 
 /// Sends a Sandbox's request over a real socket, with a shorter deadline than the binary.

@@ -26,6 +26,7 @@ pub mod native;
 pub mod process;
 pub mod receiver;
 pub mod reply;
+pub mod visitor;
 pub mod wire;
 pub mod world;
 

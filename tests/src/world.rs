@@ -227,6 +227,23 @@ impl World {
         }
     }
 
+    /// The first line that the service has logged with this text in it.
+    pub fn logged(&self, text: &str) -> String {
+        let deadline = Instant::now() + Duration::from_secs(10);
+        loop {
+            let log = match &self.service {
+                Service::Sandbox(sandbox) => sandbox.notes().join("\n"),
+                Service::Native(native) => native.log(),
+                Service::Edge(edge) => edge.log(),
+            };
+            if let Some(line) = log.lines().rev().find(|line| line.contains(text)) {
+                return line.to_owned();
+            }
+            assert!(Instant::now() < deadline, "nothing with `{text}` in the log");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
     /// Whether the engine receives requests unchanged. At the edge the platform's server parses them first: it drops empty headers,
     /// resolves `..` in paths and answers some requests itself.
     pub fn is_literal(&self) -> bool {

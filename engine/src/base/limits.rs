@@ -511,6 +511,18 @@ pub const SIGN_IN_WINDOW_MS: i64 = 3_600_000;
 pub const SIGN_IN_MAILS_MAX: i64 = 5;
 /// Codes for one network address within [`SIGN_IN_WINDOW_MS`].
 pub const SIGN_IN_SOURCE_MAX: i64 = 20;
+/// How long an invitation is good.
+pub const INVITATION_MS: i64 = 7 * 24 * 3_600_000;
+/// Open invitations of a workspace.
+pub const INVITATIONS_MAX: i64 = 100;
+/// People of a workspace.
+pub const PEOPLE_MAX: i64 = 200;
+/// How long an entry of the audit log is kept.
+pub const AUDIT_KEPT_MS: i64 = 400 * 24 * 3_600_000;
+/// Deadline of a request to an OpenID provider.
+pub const OPENID_DEADLINE_MS: u64 = 10_000;
+/// Bytes that are read of its answer.
+pub const OPENID_REPLY_BYTES_MAX: usize = 256 * 1024;
 /// Characters of an e-mail address (RFC 5321, 4.5.3.1.3).
 pub const EMAIL_CHARS_MAX: usize = 254;
 /// Fields of a form.

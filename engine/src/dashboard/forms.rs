@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::show::{self, Outcome};
 use super::visit::{Visit, is_same};
-use super::{fields, paths, reply};
+use super::{fields, paths, people, reply};
 use crate::base::error::{Code, Error};
 use crate::base::limits::FORM_FIELDS_MAX;
 use crate::base::whole_number;
@@ -19,7 +19,15 @@ use crate::storage::accounts::Session;
 use crate::storage::fault::Fault;
 
 /// What forms can do besides operations: about the person, not the workspace.
-pub(super) const OWN: &[&str] = &["revoke_session", "switch_workspace"];
+pub(super) const OWN: &[&str] = &[
+    "revoke_session",
+    "switch_workspace",
+    "invite_person",
+    "withdraw_invitation",
+    "join_workspace",
+    "set_role",
+    "remove_person",
+];
 
 type Fields = Vec<(String, String)>;
 
@@ -71,10 +79,17 @@ pub(super) async fn route(
     };
     let back = address(&fields, "_back")?.unwrap_or_else(|| "/dashboard".to_owned());
     let then = address(&fields, "_then")?;
-    if let Some(done) = own(visit, session, id, &fields).await? {
-        return match done {
-            Ok(()) => Ok(reply::redirect(&paths::with_parameter(then.as_ref().unwrap_or(&back), "done", id))),
-            Err(error) => returned(visit, session, &back, fields, error).await,
+    if OWN.contains(&id) {
+        return match own(visit, session, id, &fields).await {
+            Ok(None) => {
+                Ok(reply::redirect(&paths::with_parameter(then.as_ref().unwrap_or(&back), "done", id)))
+            }
+            Ok(shown) => revealed(visit, session, &back, id, shown).await,
+            Err(Fault::Refused(error)) if error.code != Code::Unauthorized => {
+                returned(visit, session, &back, fields, error).await
+            }
+            Err(Fault::Refused(_)) => Ok(super::sign_in::ask(visit)),
+            Err(fault) => Err(fault),
         };
     }
     let operation = operations::by_id(id).filter(|operation| operation.method != http::Method::GET);
@@ -86,11 +101,7 @@ pub(super) async fn route(
             let body = show::parse(answer.body.as_deref())?;
             let to = then.map_or_else(|| Some(back.clone()), |then| fill(&then, &body)).unwrap_or(back);
             if answer.reveals {
-                // A secret is in no address and in no storage: this response is the only place for it.
-                let (path, query) = paths::split(&to);
-                let outcome =
-                    Outcome { secret_once: Some(body), done: Some(id.to_owned()), ..Outcome::default() };
-                return show::page(visit, session, path, paths::query(query), outcome).await;
+                return revealed(visit, session, &to, id, Some(body)).await;
             }
             Ok(reply::redirect(&paths::with_parameter(&to, "done", id)))
         }
@@ -100,6 +111,19 @@ pub(super) async fn route(
         Err(Fault::Refused(_)) => Ok(super::sign_in::ask(visit)),
         Err(fault) => Err(fault),
     }
+}
+
+/// A page that shows a secret. It is in no address and in no storage: this response is the only place for it.
+async fn revealed(
+    visit: &Visit<'_>,
+    session: &Session,
+    to: &str,
+    done: &str,
+    secret_once: Option<Value>,
+) -> Result<Response<Bytes>, Fault> {
+    let (path, query) = paths::split(to);
+    let outcome = Outcome { secret_once, done: Some(done.to_owned()), ..Outcome::default() };
+    show::page(visit, session, path, paths::query(query), outcome).await
 }
 
 /// The page that the form came from, with what was typed and what is wrong with it.
@@ -158,21 +182,25 @@ async fn run(
     dispatch::dispatch(visit.api, &mut context, operation, raw).await
 }
 
-/// The forms in [`OWN`]. `None`: it is none of them.
+/// The forms in [`OWN`], and what they show once.
 async fn own(
     visit: &Visit<'_>,
     session: &Session,
     id: &str,
     fields: &Fields,
-) -> Result<Option<Result<(), Error>>, Fault> {
+) -> Result<Option<Value>, Fault> {
     let value = |name: &str| paths::value(fields, name).unwrap_or_default();
     let (done, noun) = match id {
         "revoke_session" => (visit.services().revoke_session(session, value("id")).await?, "session"),
         "switch_workspace" => (visit.services().switch_workspace(session, value("id")).await?, "workspace"),
-        _ => return Ok(None),
+        "invite_person" => return people::invite(visit, session, fields).await,
+        "withdraw_invitation" => return people::withdraw(visit, session, fields).await,
+        "join_workspace" => return people::join(visit, session, fields).await,
+        "set_role" => return people::set_role(visit, session, fields).await,
+        _ => return people::remove(visit, session, fields).await,
     };
     let missing = || Error::new(Code::NotFound, format!("You have no such {noun}. Load the page again."));
-    Ok(Some(if done { Ok(()) } else { Err(missing()) }))
+    if done { Ok(None) } else { Err(missing().into()) }
 }
 
 /// An address that the form names.

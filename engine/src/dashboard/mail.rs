@@ -32,6 +32,15 @@ pub(super) fn code(to: &str, code: &str, link: &str) -> Mail {
     Mail { to: to.to_owned(), subject: format!("{code} is your code for Sidetone"), text }
 }
 
+/// The mail with an invitation.
+pub(super) fn invitation(to: &str, by: &str, workspace: &str, link: &str) -> Mail {
+    let text = format!(
+        "{by} invites you to the workspace \"{workspace}\" in Sidetone. Open this link within 7 days, and sign in as {to}:\n\n\
+         {link}\n\nDo you not know them? Then do nothing.\n"
+    );
+    Mail { to: to.to_owned(), subject: format!("{by} invites you to Sidetone"), text }
+}
+
 /// Sends a mail.
 pub(super) async fn send(services: &Services, mail: &Mail) -> Sent {
     let Some(settings) = &services.config().mail else { return Sent::NotConfigured };

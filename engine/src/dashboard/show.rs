@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use super::frame::{Frame, Page, Read};
 use super::visit::Visit;
-use super::{paths, reply, sign_in, starter as pages};
+use super::{paths, people, reply, sign_in, starter as pages};
 use crate::base::error::{Code, Error};
 use crate::base::response::with_incident;
 use crate::interfaces::dispatch::{self, Raw};
@@ -123,6 +123,9 @@ async fn run_read(
     match read.operation {
         "list_sessions" => return visit.services().sessions_of(session, visit.now_ms).await,
         "list_workspaces" => return visit.services().workspaces_of(session).await,
+        "list_people" => return people::list(visit, session).await,
+        "list_invitations" => return people::invitations(visit, session).await,
+        "get_invitation" => return people::invitation(visit, session, query).await,
         _ => {}
     }
     let operation = operations::by_id(read.operation)

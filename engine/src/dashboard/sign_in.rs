@@ -4,7 +4,7 @@ use http::Response;
 
 use super::starter::{SignIn, sign_in};
 use super::visit::Visit;
-use super::{forms, mail, paths, reply};
+use super::{forms, mail, oidc, paths, reply};
 use crate::base::error::{Code, Error};
 use crate::base::hash::sha256_hex;
 use crate::base::limits::EMAIL_CHARS_MAX;
@@ -17,7 +17,7 @@ use crate::storage::sign_ins::{Asker, Proven, Refused};
 /// Where the code is typed.
 const CODE_PATH: &str = "/dashboard/sign-in/code";
 /// Where people land.
-const HOME: &str = "/dashboard";
+pub(super) const HOME: &str = "/dashboard";
 
 /// Answers what belongs to signing in; `None`: it does not.
 pub(super) async fn route(
@@ -33,6 +33,8 @@ pub(super) async fn route(
         ("/code", false) => code(visit).await?,
         ("/link", true) => show_link(visit).await?,
         ("/link", false) => link(visit).await?,
+        ("/google", true) => oidc::begin(visit).await?,
+        ("/google/callback", true) => oidc::callback(visit).await?,
         _ => {
             let message = "There is no such page. Sign in at /dashboard/sign-in.";
             return Err(Error::new(Code::NotFound, message).into());
@@ -202,13 +204,19 @@ async fn signed_in(form: &Form<'_>, proven: &Proven) -> Result<Response<Bytes>, 
 }
 
 /// Opens the session. The visit ends, and with it the forms that it was sent.
-fn enter(visit: &Visit<'_>, token: &str, next: &str) -> Response<Bytes> {
+pub(super) fn enter(visit: &Visit<'_>, token: &str, next: &str) -> Response<Bytes> {
     let response = reply::redirect(paths::safe(next).unwrap_or(HOME));
     reply::with_cookie(reply::with_cookie(response, &visit.set_session(token)), &visit.drop_visit())
 }
 
-fn ask_address(visit: &Visit<'_>, email: &str, next: &str, error: Option<&Error>) -> Response<Bytes> {
-    page(visit, error, |csrf, problem| sign_in(&SignIn::Email { email, google: false, next, problem, csrf }))
+pub(super) fn ask_address(
+    visit: &Visit<'_>,
+    email: &str,
+    next: &str,
+    error: Option<&Error>,
+) -> Response<Bytes> {
+    let google = visit.services().config().google.is_some();
+    page(visit, error, |csrf, problem| sign_in(&SignIn::Email { email, google, next, problem, csrf }))
 }
 
 fn ask_code(visit: &Visit<'_>, email: &str, next: &str, error: Option<&Error>) -> Response<Bytes> {

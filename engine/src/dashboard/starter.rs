@@ -38,6 +38,30 @@ pub(super) const PAGES: &[Page] = &[
         forms: &[],
         render: sessions,
     },
+    Page {
+        path: "/dashboard/people",
+        title: "People",
+        reads: &[
+            Read { operation: "list_people", query: &[], fixed: &[] },
+            Read { operation: "list_invitations", query: &[], fixed: &[] },
+        ],
+        forms: &[],
+        render: people,
+    },
+    Page {
+        path: "/dashboard/audit",
+        title: "Audit log",
+        reads: &[Read { operation: "list_audit_entries", query: &["after"], fixed: &[] }],
+        forms: &[],
+        render: audit,
+    },
+    Page {
+        path: "/dashboard/join",
+        title: "Invitation",
+        reads: &[Read { operation: "get_invitation", query: &[], fixed: &[] }],
+        forms: &[],
+        render: join,
+    },
 ];
 
 fn document(title: &str, content: &Markup) -> Markup {
@@ -199,6 +223,60 @@ fn sessions(frame: &Frame, read: &[Value]) -> Markup {
             ul { @for workspace in list(1) {
                 li { (text(&workspace, "name")) " " (form(frame, "switch_workspace", &html! { (id(&workspace)) button { "Open" } })) }
             } }
+        },
+    )
+}
+
+fn people(frame: &Frame, read: &[Value]) -> Markup {
+    let list = |at: usize| read.get(at).and_then(Value::as_array).cloned().unwrap_or_default();
+    let id = |entry: &Value| html! { input type="hidden" name="id" value=(text(entry, "id")); };
+    framed(
+        frame,
+        "People",
+        &html! {
+            @if let Some(made) = &frame.secret_once { p { "The link: " code { (text(made, "url")) } } }
+            ul { @for person in list(0) {
+                li { (text(&person, "email")) " " (text(&person, "role")) " " (form(frame, "remove_person", &html! { (id(&person)) button { "Remove" } })) }
+            } }
+            ul { @for invited in list(1) {
+                li { (text(&invited, "email")) " " (form(frame, "withdraw_invitation", &html! { (id(&invited)) button { "Withdraw" } })) }
+            } }
+            (form(frame, "invite_person", &html! {
+                label { "E-mail" input type="email" name="email" required; }
+                label { "Role" select name="role" { option { "member" } option { "admin" } } }
+                button { "Invite" }
+            }))
+        },
+    )
+}
+
+fn audit(frame: &Frame, read: &[Value]) -> Markup {
+    let all = read.first().and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    framed(
+        frame,
+        "Audit log",
+        &html! {
+            ul { @for entry in all {
+                li { (text(entry, "created_at")) " " (text(entry, "actor_name")) " " (text(entry, "operation")) " " (text(entry, "subject")) }
+            } }
+        },
+    )
+}
+
+fn join(frame: &Frame, read: &[Value]) -> Markup {
+    let invitation = read.first().unwrap_or(&Value::Null);
+    framed(
+        frame,
+        "Invitation",
+        &html! {
+            p { "To " (text(invitation, "workspace")) " as " (text(invitation, "role")) }
+            @if invitation["is_yours"] == true {
+                form method="post" action="/dashboard/do/join_workspace" {
+                    input type="hidden" name="_csrf" value=(frame.csrf);
+                    input type="hidden" name="token" value=(text(invitation, "token"));
+                    button { "Join" }
+                }
+            } @else { p { "It is for " (text(invitation, "email")) ", and you are " (frame.person_email) "." } }
         },
     )
 }

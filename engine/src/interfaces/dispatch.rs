@@ -10,7 +10,7 @@ use crate::interfaces::generated::RequestSchemas;
 use crate::live;
 use crate::operations::all_problems;
 use crate::operations::context::{Context, Identity};
-use crate::operations::operation::{File, Input, Next, Operation, Output};
+use crate::operations::operation::{Effects, File, Input, Next, Operation, Output};
 use crate::operations::validate::{self, Place, Strictness};
 use crate::storage::fault::Fault;
 use crate::storage::idempotency::{Idempotency, OneTimeSecret, Stored};
@@ -60,6 +60,9 @@ pub async fn dispatch(
     mut raw: Raw,
 ) -> Result<Answer, Fault> {
     context.check_role(operation.for_admins)?;
+    if operation.effects != Effects::Read {
+        context.audit_as(operation.id, raw.path.first().cloned());
+    }
     let schemas = api.interfaces().schemas(operation)?;
     let input = match checked(schemas, context, operation, &mut raw) {
         Ok(input) => input,

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::base::ids::{self, prefix};
 use crate::base::limits::{
-    EVENT_KEPT_MS, IDEMPOTENCY_WINDOW_MS, SWEEP_BYTES_MAX, SWEEP_LONE_EVENTS_MAX, SWEEP_MS, SWEEP_ROUNDS_MAX,
-    SWEEP_ROWS_MAX, SWEEP_UNREAD_EVENTS_MAX,
+    AUDIT_KEPT_MS, EVENT_KEPT_MS, IDEMPOTENCY_WINDOW_MS, SIGN_IN_WINDOW_MS, SWEEP_BYTES_MAX,
+    SWEEP_LONE_EVENTS_MAX, SWEEP_MS, SWEEP_ROUNDS_MAX, SWEEP_ROWS_MAX, SWEEP_UNREAD_EVENTS_MAX,
 };
 use crate::ports::statement::{Rows, Statement};
 use crate::services::Services;
@@ -55,15 +55,49 @@ impl Services {
             delete_deliveries(&deliveries),
             delete_lone_events(&lone_events, &deliveries),
             delete_legs(now_ms),
+            delete_audit_entries(&ids::lower_bound(prefix::AUDIT_ENTRY, now_ms - AUDIT_KEPT_MS)),
+            delete_sessions(now_ms),
+            delete_sign_ins(now_ms - SIGN_IN_WINDOW_MS, now_ms),
+            delete_oidc_sign_ins(now_ms - SIGN_IN_WINDOW_MS),
+            delete_invitations(now_ms),
             name_calls_of_events(),
             abandon,
             // What was abandoned is among these.
             due,
         ];
-        let [keys, tokens, carriers, _, deliveries, events, legs, named, _, due] = self.write(rows).await?;
-        let found = [&keys, &tokens, &carriers, &deliveries, &events, &legs, &named]
-            .into_iter()
-            .any(|rows| !is_empty(rows));
+        let [
+            keys,
+            tokens,
+            carriers,
+            _,
+            deliveries,
+            events,
+            legs,
+            audit,
+            sessions,
+            proofs,
+            begun,
+            invited,
+            named,
+            _,
+            due,
+        ] = self.write(rows).await?;
+        let found = [
+            &keys,
+            &tokens,
+            &carriers,
+            &deliveries,
+            &events,
+            &legs,
+            &audit,
+            &sessions,
+            &proofs,
+            &begun,
+            &invited,
+            &named,
+        ]
+        .into_iter()
+        .any(|rows| !is_empty(rows));
         let failed = self.remove_recordings(&due).await?;
         // Deleting calls is slow while it has to look into the bodies of events.
         let Round { more } = match is_empty(&named) {
@@ -171,6 +205,55 @@ fn name_calls_of_events() -> Statement {
                LIMIT CAST(:most AS INTEGER)) RETURNING 1 AS named"
         ),
         most = SWEEP_UNREAD_EVENTS_MAX
+    )
+}
+
+fn delete_audit_entries(bound: &str) -> Statement {
+    sql!(
+        "DELETE FROM audit_entries WHERE id IN (
+           SELECT id FROM audit_entries WHERE id < :bound ORDER BY id LIMIT CAST(:most AS INTEGER)) RETURNING 1 AS gone",
+        bound = bound,
+        most = SWEEP_ROWS_MAX
+    )
+}
+
+fn delete_sessions(now_ms: i64) -> Statement {
+    sql!(
+        "DELETE FROM sessions WHERE id IN (
+           SELECT id FROM sessions WHERE expires_at <= :now ORDER BY expires_at LIMIT CAST(:most AS INTEGER)) RETURNING 1 AS gone",
+        now = now_ms,
+        most = SWEEP_ROWS_MAX
+    )
+}
+
+/// What is older than the window no longer counts for the throttle. The link of the first start is good for longer.
+fn delete_sign_ins(until_ms: i64, now_ms: i64) -> Statement {
+    sql!(
+        "DELETE FROM sign_ins WHERE id IN (
+           SELECT id FROM sign_ins WHERE created_at <= :until AND expires_at <= :now ORDER BY created_at
+           LIMIT CAST(:most AS INTEGER)) RETURNING 1 AS gone",
+        until = until_ms,
+        now = now_ms,
+        most = SWEEP_ROWS_MAX
+    )
+}
+
+fn delete_oidc_sign_ins(until_ms: i64) -> Statement {
+    sql!(
+        "DELETE FROM oidc_sign_ins WHERE state_hash IN (
+           SELECT state_hash FROM oidc_sign_ins WHERE created_at <= :until ORDER BY created_at
+           LIMIT CAST(:most AS INTEGER)) RETURNING 1 AS gone",
+        until = until_ms,
+        most = SWEEP_ROWS_MAX
+    )
+}
+
+fn delete_invitations(now_ms: i64) -> Statement {
+    sql!(
+        "DELETE FROM invitations WHERE id IN (
+           SELECT id FROM invitations WHERE expires_at <= :now ORDER BY expires_at LIMIT CAST(:most AS INTEGER)) RETURNING 1 AS gone",
+        now = now_ms,
+        most = SWEEP_ROWS_MAX
     )
 }
 

@@ -14,6 +14,7 @@ use crate::ports::statement::{Rows, Statement, Value};
 use crate::services::Services;
 use crate::sql;
 use crate::storage::accounts::Role;
+use crate::storage::audit;
 use crate::storage::batch::Batch;
 use crate::storage::fault::Fault;
 use crate::storage::idempotency::{Idempotency, Stored};
@@ -67,6 +68,21 @@ pub struct Context {
     fresh: bool,
     provisioned: bool,
     has_written: bool,
+    /// What the next write is recorded as in the audit log.
+    audit: Option<Audit>,
+}
+
+/// A change that is to be recorded.
+#[derive(Clone)]
+struct Audit {
+    operation: &'static str,
+    subject: Option<String>,
+}
+
+/// The part of a response that says what was created.
+#[derive(serde::Deserialize)]
+struct Made {
+    id: Option<String>,
 }
 
 enum Access {
@@ -91,6 +107,7 @@ impl Context {
             fresh: true,
             provisioned: false,
             has_written: false,
+            audit: None,
         }
     }
 
@@ -128,6 +145,18 @@ impl Context {
         self.identity.clone().ok_or_else(|| auth::wrong_key().into())
     }
 
+    /// The first write is recorded in the audit log, as this operation on this thing.
+    pub fn audit_as(&mut self, operation: &'static str, subject: Option<String>) {
+        self.audit = Some(Audit { operation, subject });
+    }
+
+    /// Says what the operation creates, where its response does not.
+    pub fn audit_subject(&mut self, id: &str) {
+        if let Some(audit) = &mut self.audit {
+            audit.subject = Some(id.to_owned());
+        }
+    }
+
     /// Refuses what only admins may do to a person who is none.
     pub fn check_role(&self, is_for_admins: bool) -> Result<(), Error> {
         match &self.identity {
@@ -162,15 +191,23 @@ impl Context {
 
     /// Writes all or nothing, then wakes the jobs; returns when it is durable. Every statement names `:ws`.
     pub fn write(&mut self, batch: impl Into<Batch>) -> impl Future<Output = Result<Vec<Rows>, Fault>> {
-        self.write_batch(batch.into())
+        // What is written without a response may have found nothing to change.
+        self.write_batch(batch.into(), true)
     }
 
-    async fn write_batch(&mut self, batch: Batch) -> Result<Vec<Rows>, Fault> {
+    async fn write_batch(&mut self, batch: Batch, if_changed: bool) -> Result<Vec<Rows>, Fault> {
         if self.idempotency.is_some() && self.fresh {
             self.read(Vec::new()).await?;
         }
-        let (statements, wakes) = batch.into_parts();
-        let rows = self.batch(statements, Access::Write).await?;
+        let (mut statements, wakes) = batch.into_parts();
+        let entry = self.audit_entry(if_changed);
+        let is_audited = entry.is_some();
+        statements.extend(entry);
+        let mut rows = self.batch(statements, Access::Write).await?;
+        if is_audited {
+            rows.pop();
+            self.audit = None;
+        }
         self.has_written = true;
         for wake in wakes {
             self.services.ports().queue.wake(&wake);
@@ -187,10 +224,34 @@ impl Context {
         self.commit_batch(change.into(), output)
     }
 
+    /// The entry of the audit log for the next write, if it is the first.
+    fn audit_entry(&self, if_changed: bool) -> Option<Statement> {
+        let Audit { operation, subject } = self.audit.as_ref()?;
+        let (services, subject) = (&self.services, subject.as_deref());
+        match (&self.principal, &self.identity) {
+            (_, Some(Identity { actor: Actor::Person { account_id, .. }, .. })) => {
+                Some(audit::entry_in_session(services, account_id, operation, subject, if_changed))
+            }
+            (Principal::Key(hash), _) => {
+                Some(audit::entry_of_key(services, hash, operation, subject, if_changed))
+            }
+            _ => None,
+        }
+    }
+
     // Not generic, so it is compiled once.
     async fn commit_batch(&mut self, mut batch: Batch, output: Output) -> Result<Output, Fault> {
         if batch.is_empty() && self.idempotency.is_none() {
             return Ok(output);
+        }
+        match &mut self.audit {
+            // Nothing changes but what is remembered of the request.
+            Some(_) if batch.is_empty() => self.audit = None,
+            Some(audit) if audit.subject.is_none() => {
+                let made = output.body.as_deref().and_then(|body| serde_json::from_str::<Made>(body).ok());
+                audit.subject = made.and_then(|made| made.id);
+            }
+            _ => {}
         }
         if let Some(idempotency) = &self.idempotency {
             let stored = Stored {
@@ -203,7 +264,7 @@ impl Context {
             // taken.
             batch.prepend(idempotency.store(&stored, self.now_ms));
         }
-        match self.write_batch(batch).await {
+        match self.write_batch(batch, false).await {
             Ok(_) => Ok(output),
             // An equal request was faster: start over and find its response.
             Err(Fault::Storage(error)) if error.is_constraint("idempotency_keys") => Err(Fault::Stale),

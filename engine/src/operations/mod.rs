@@ -9,6 +9,7 @@ macro_rules! run {
 
 pub(crate) mod all_problems;
 pub(crate) mod assistants;
+pub(crate) mod audit;
 pub(crate) mod auth;
 pub(crate) mod calls;
 mod checks;
@@ -146,6 +147,7 @@ pub static OPERATIONS: &[Operation] = table![
     "Workspace" => [
         workspace::GET,
         workspace::UPDATE,
+        audit::LIST,
     ],
 ];
 

@@ -16,6 +16,16 @@ pub trait Keys: Port {
         signature: [u8; 64],
     ) -> BoxFuture<'_, bool>;
 
+    /// Whether `signature` is a valid RSASSA-PKCS1-v1_5 signature with SHA-256 of `message` by the key with this modulus and
+    /// this exponent (big-endian). Keys of less than 2048 bits are refused.
+    fn verify_rs256(
+        &self,
+        modulus: &[u8],
+        exponent: &[u8],
+        message: Bytes,
+        signature: &[u8],
+    ) -> BoxFuture<'_, bool>;
+
     /// Signs `message` with RSASSA-PKCS1-v1_5 and SHA-256 (RFC 8017, 8.2); `pkcs8` is a private key in DER. The error is for
     /// logs and contains nothing of the key.
     fn sign_rs256(&self, pkcs8: &[u8], message: Bytes) -> BoxFuture<'_, Result<Vec<u8>, String>>;

@@ -106,6 +106,7 @@ pub fn only_removes(batch: &[Statement]) -> bool {
         "INSERT INTO batch_guard",
         "INSERT INTO idempotency_keys",
         "INSERT INTO service_facts",
+        "INSERT INTO audit_entries",
         // Sums without the deleted calls, and where their words still are.
         "INSERT INTO call_rollups",
         "INSERT INTO search_erasures",

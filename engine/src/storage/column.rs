@@ -41,6 +41,7 @@ columns! {
     Map<String, serde_json::Value>: json, json;
     SpeechOptions: json, json;
     ids::AssistantId: id, id;
+    ids::AuditEntryId: id, id;
     ids::BatchId: id, id;
     ids::CallId: id, id;
     ids::DeliveryId: id, id;

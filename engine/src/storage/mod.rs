@@ -1,5 +1,6 @@
 //! Stored data: batches of statements, calls, runs, events, recordings, jobs, spending.
 pub mod accounts;
+pub(crate) mod audit;
 pub mod batch;
 pub mod calls;
 pub(crate) mod carrier_tokens;

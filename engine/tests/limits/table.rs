@@ -24,7 +24,17 @@ pub type Limit = (&'static str, String, String);
 
 /// Every row with a constant of the engine's.
 pub fn limits() -> Vec<Limit> {
-    [requests(), resources(), conversations(), models_and_events(), budgets(), memory(), retention()].concat()
+    [
+        requests(),
+        dashboard(),
+        resources(),
+        conversations(),
+        models_and_events(),
+        budgets(),
+        memory(),
+        retention(),
+    ]
+    .concat()
 }
 
 fn requests() -> Vec<Limit> {
@@ -59,6 +69,24 @@ fn requests() -> Vec<Limit> {
         most("problems that an error names", count(PROBLEMS_MAX)),
         most("messages of an MCP batch", count(MCP_BATCH_MESSAGES_MAX)),
         most("replies of an MCP batch", bytes(MCP_BATCH_REPLIES_BYTES_MAX)),
+    ]
+}
+
+fn dashboard() -> Vec<Limit> {
+    let window = duration(SIGN_IN_WINDOW_MS.unsigned_abs());
+    vec![
+        most("code or link to sign in", duration(SIGN_IN_MS.unsigned_abs())),
+        most("tries of a code", count(SIGN_IN_TRIES_MAX)),
+        most("codes for an e-mail address", format!("{SIGN_IN_MAILS_MAX} in {window}")),
+        most("codes for a network address", format!("{SIGN_IN_SOURCE_MAX} in {window}")),
+        most("sign-in link of the first start", duration(FIRST_LINK_MS.unsigned_abs())),
+        most("session that is not used", duration(SESSION_MS.unsigned_abs())),
+        most("sessions of a person", count(SESSIONS_MAX)),
+        most("workspaces of a person", count(MEMBERSHIPS_MAX)),
+        most("people of a workspace", count(PEOPLE_MAX)),
+        most("open invitations", count(INVITATIONS_MAX)),
+        most("invitation", duration(INVITATION_MS.unsigned_abs())),
+        most("fields of a form", count(FORM_FIELDS_MAX)),
     ]
 }
 
@@ -273,6 +301,7 @@ fn retention() -> Vec<Limit> {
     assert!(read("wrangler.toml").contains(r#"crons = ["* * * * *"]"#), "each minute");
     vec![
         most("events and deliveries", duration(EVENT_KEPT_MS.unsigned_abs())),
+        most("entries of the audit log", duration(AUDIT_KEPT_MS.unsigned_abs())),
         ("calls", "kept".to_owned(), days.clone()),
         ("recordings", "kept".to_owned(), days),
         most("time between two clean-ups (self-hosted)", duration(SWEEP_MS.unsigned_abs())),

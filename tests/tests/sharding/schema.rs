@@ -10,6 +10,11 @@ use sidetone_engine::ports::statement::{Rows, Statement};
 const OF_THE_DATABASE: &[&str] =
     &["batch_guard", "carrier_tokens", "migrations", "search_upgrade", "service_facts"];
 
+/// People and their sessions: a person belongs to workspaces of several databases, so these tables belong to the
+/// directory.
+const OF_THE_DIRECTORY: &[&str] =
+    &["accounts", "invitations", "memberships", "oidc_sign_ins", "sessions", "sign_ins"];
+
 /// The text index, its former version, and their internal tables. They have no owner column: each entry contains its
 /// workspace in its words. The index is not copied but written again from the words of the calls.
 const OF_THE_TEXT_INDEX: &[&str] = &[
@@ -36,6 +41,7 @@ const ACROSS_WORKSPACES: &[(&str, &str, &str)] = &[
     ("assistant_documents", "assistant_id, position", "begins with an id of one workspace"),
     ("assistant_tools", "assistant_id, position", "begins with an id of one workspace"),
     ("assistants", "id", "a ULID"),
+    ("audit_entries", "id", "a ULID"),
     ("call_groups", "id", NUMBER),
     ("call_transcripts", "seq", NUMBER),
     ("call_words", "seq", NUMBER),
@@ -104,6 +110,7 @@ pub fn tables(database: &Memory) -> Vec<Table> {
         &[],
     ))
     .into_iter()
+    .filter(|name| !OF_THE_DIRECTORY.contains(&name.as_str()))
     .filter(|name| !OF_THE_DATABASE.contains(&name.as_str()) && !OF_THE_TEXT_INDEX.contains(&name.as_str()))
     .map(|name| table(database, name))
     .collect();

@@ -77,6 +77,7 @@ impl PendingCall {
             let (services, now_ms) = (&context.services, self.now.ms());
             batch.extend(spending::reserve(services, workspace_id, call_id, now_ms, reservation));
         }
+        context.audit_subject(&self.call.id);
         context.commit_intent(batch, &self.in_progress()).await
     }
 

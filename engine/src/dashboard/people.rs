@@ -1,0 +1,279 @@
+//! The people of a workspace: who they are, who is invited, and what admins change about them. Each change is written with
+//! the check of the session and its entry in the audit log, as those of operations are.
+use serde_json::{Value, json};
+
+use super::visit::Visit;
+use super::{mail, paths, show, sign_in};
+use crate::base::error::{Code, Error};
+use crate::base::hash::sha256_hex;
+use crate::base::ids::{AccountId, Id, InvitationId, WorkspaceId};
+use crate::base::limits::{INVITATION_MS, INVITATIONS_MAX, MEMBERSHIPS_MAX, PEOPLE_MAX};
+use crate::operations::context::Context;
+use crate::ports::DatabaseError;
+use crate::ports::statement::{Row, Statement};
+use crate::sql;
+use crate::storage::accounts::{Role, Session};
+use crate::storage::fault::Fault;
+
+/// The page where an invitation is accepted.
+pub(super) const JOIN_PATH: &str = "/dashboard/join";
+
+/// What a change shows once: the link of an invitation.
+pub(super) type Shown = Option<Value>;
+
+type Fields = [(String, String)];
+
+fn context(visit: &Visit<'_>, session: &Session, operation: &'static str, subject: Option<&str>) -> Context {
+    let mut context = Context::new(visit.services().clone(), visit.now_ms, show::principal(session));
+    context.audit_as(operation, subject.map(str::to_owned));
+    context
+}
+
+fn rows<T>(rows: &crate::ports::statement::Rows, entry: T) -> Result<Value, Fault>
+where
+    T: Fn(Row<'_>) -> Result<Value, DatabaseError>,
+{
+    Ok(Value::Array(rows.iter().map(entry).collect::<Result<_, _>>()?))
+}
+
+/// The people of the workspace, admins first.
+pub(super) async fn list(visit: &Visit<'_>, session: &Session) -> Result<Value, Fault> {
+    let list = sql!(
+        "SELECT a.id, a.email, a.issuer, m.role, m.created_at FROM memberships AS m JOIN accounts AS a ON a.id = m.account_id
+         WHERE m.workspace_id = :workspace ORDER BY m.role, a.email, a.id LIMIT CAST(:most AS INTEGER)",
+        workspace = &session.workspace_id,
+        most = PEOPLE_MAX
+    );
+    let [found] = visit.services().read([list]).await?;
+    rows(&found, |row| {
+        let id: AccountId = row.id("id")?;
+        Ok(
+            json!({"id": id, "email": row.text("email")?, "issuer": row.text("issuer")?, "role": row.text("role")?,
+            "created_at": row.timestamp("created_at")?, "current": id == session.account_id}),
+        )
+    })
+}
+
+/// The open invitations, newest first.
+pub(super) async fn invitations(visit: &Visit<'_>, session: &Session) -> Result<Value, Fault> {
+    let list = sql!(
+        "SELECT id, email, role, created_at, expires_at FROM invitations WHERE workspace_id = :workspace
+         AND expires_at > :now ORDER BY id DESC LIMIT CAST(:most AS INTEGER)",
+        workspace = &session.workspace_id,
+        now = visit.now_ms,
+        most = INVITATIONS_MAX
+    );
+    let [found] = visit.services().read([list]).await?;
+    rows(&found, |row| {
+        Ok(json!({"id": row.text("id")?, "email": row.text("email")?, "role": row.text("role")?,
+            "created_at": row.timestamp("created_at")?, "expires_at": row.timestamp("expires_at")?}))
+    })
+}
+
+/// The invitation of the page where it is accepted: the workspace, and whether it is for this person.
+pub(super) async fn invitation(visit: &Visit<'_>, session: &Session, query: &Fields) -> Result<Value, Fault> {
+    let token = paths::value(query, "token").unwrap_or_default();
+    let found = open_invitation(visit, token).await?;
+    Ok(
+        json!({"workspace": found.workspace, "role": found.role.as_str(), "email": found.email, "token": token,
+        "is_yours": found.email == session.email}),
+    )
+}
+
+struct Open {
+    id: InvitationId,
+    workspace_id: WorkspaceId,
+    workspace: String,
+    email: String,
+    role: Role,
+}
+
+async fn open_invitation(visit: &Visit<'_>, token: &str) -> Result<Open, Fault> {
+    let find = sql!(
+        "SELECT i.id, i.workspace_id, i.email, i.role, w.name FROM invitations AS i JOIN workspaces AS w ON w.id = i.workspace_id
+         WHERE i.hash = :hash AND i.expires_at > :now",
+        hash = sha256_hex(token.as_bytes()),
+        now = visit.now_ms
+    );
+    let [found] = visit.services().read([find]).await?;
+    let gone = || {
+        Error::new(Code::NotFound, "This invitation was used, withdrawn, or has expired. Ask for a new one.")
+    };
+    let row = found.first().ok_or_else(gone)?;
+    Ok(Open {
+        id: row.id("id")?,
+        workspace_id: row.id("workspace_id")?,
+        workspace: row.text("name")?,
+        email: row.text("email")?,
+        role: row.word("role")?,
+    })
+}
+
+fn role(fields: &Fields) -> Result<Role, Error> {
+    let typed = paths::value(fields, "role").unwrap_or_default();
+    Role::parse(typed).ok_or_else(|| Error::field("role", "must be one of: admin, member"))
+}
+
+/// Invites somebody by e-mail. The link is also shown, for a service without mail; it is good only for that address.
+pub(super) async fn invite(visit: &Visit<'_>, session: &Session, fields: &Fields) -> Result<Shown, Fault> {
+    let services = visit.services();
+    let id: InvitationId = services.new_id();
+    let mut context = context(visit, session, "invite_person", Some(id.as_str()));
+    context.check_role(true)?;
+    let wrong = || Error::field("email", "must be an e-mail address, such as anna@example.com");
+    let email = sign_in::address(paths::value(fields, "email").unwrap_or_default()).ok_or_else(wrong)?;
+    let role = role(fields)?;
+    let (token, hash) = services.new_token();
+    // One invitation for an address: the last.
+    let replace = sql!(
+        "DELETE FROM invitations WHERE workspace_id = :ws AND (email = :email OR expires_at <= :now)",
+        email = &email,
+        now = visit.now_ms
+    );
+    let room = sql!(
+        "INSERT INTO batch_guard (room) SELECT 0 WHERE (SELECT COUNT(*) FROM invitations WHERE workspace_id = :ws) >= :most",
+        most = INVITATIONS_MAX
+    );
+    let insert = sql!(
+        "INSERT INTO invitations (id, workspace_id, email, role, hash, invited_by, created_at, expires_at)
+         VALUES (:id, :ws, :email, :role, :hash, :by, :now, :end)",
+        id = &id,
+        email = &email,
+        role = role.as_str(),
+        hash = hash,
+        by = &session.account_id,
+        now = visit.now_ms,
+        end = visit.now_ms + INVITATION_MS
+    );
+    write(&mut context, vec![replace, room, insert]).await?;
+    let url = format!("{}{JOIN_PATH}?token={token}", services.config().base_url);
+    let sent =
+        mail::send(services, &mail::invitation(&email, session.name(), &session.workspace_name, &url)).await;
+    let is_mailed = matches!(sent, mail::Sent::Delivered);
+    Ok(Some(
+        json!({"invitation": {"id": id, "email": email, "role": role.as_str()}, "url": url, "mailed": is_mailed}),
+    ))
+}
+
+/// Withdraws an invitation.
+pub(super) async fn withdraw(visit: &Visit<'_>, session: &Session, fields: &Fields) -> Result<Shown, Fault> {
+    let id = paths::value(fields, "id").unwrap_or_default();
+    let mut context = context(visit, session, "withdraw_invitation", Some(id));
+    context.check_role(true)?;
+    let delete = sql!("DELETE FROM invitations WHERE workspace_id = :ws AND id = :id RETURNING id", id = id);
+    one(write(&mut context, vec![delete]).await?, "invitation")
+}
+
+/// Accepts an invitation. It is good only for the address that it was sent to, and that address was proven.
+pub(super) async fn join(visit: &Visit<'_>, session: &Session, fields: &Fields) -> Result<Shown, Fault> {
+    let open = open_invitation(visit, paths::value(fields, "token").unwrap_or_default()).await?;
+    if open.email != session.email {
+        let message =
+            "This invitation is for another e-mail address. Sign in with the one that it was sent to.";
+        return Err(Error::new(Code::AdminsOnly, message).into());
+    }
+    let account = &session.account_id;
+    let uses = sql!(
+        "INSERT INTO batch_guard (proof) SELECT 0 WHERE NOT EXISTS (SELECT 1 FROM invitations WHERE id = :id)",
+        id = &open.id
+    );
+    let room = sql!(
+        "INSERT INTO batch_guard (room) SELECT 0 WHERE (SELECT COUNT(*) FROM memberships WHERE workspace_id = :workspace) >= :people
+         OR (SELECT COUNT(*) FROM memberships WHERE account_id = :account) >= :workspaces",
+        workspace = &open.workspace_id,
+        account = account,
+        people = PEOPLE_MAX,
+        workspaces = MEMBERSHIPS_MAX
+    );
+    let delete = sql!("DELETE FROM invitations WHERE id = :id", id = &open.id);
+    let join = crate::storage::accounts::membership(&open.workspace_id, account, open.role, visit.now_ms);
+    let show = sql!(
+        "UPDATE sessions SET workspace_id = :workspace WHERE hash = :hash",
+        workspace = &open.workspace_id,
+        hash = &session.hash
+    );
+    let told = crate::storage::audit::entry_of_person(
+        visit.services(),
+        &open.workspace_id,
+        account,
+        "join_workspace",
+        account.as_str(),
+    );
+    let written = visit.services().write([uses, room, delete, join, show, told]).await;
+    written.map_err(explained)?;
+    Ok(None)
+}
+
+/// Changes what somebody may do.
+pub(super) async fn set_role(visit: &Visit<'_>, session: &Session, fields: &Fields) -> Result<Shown, Fault> {
+    let id = paths::value(fields, "id").unwrap_or_default();
+    let mut context = context(visit, session, "set_role", Some(id));
+    context.check_role(true)?;
+    let role = role(fields)?;
+    // The guard goes before: the last statement says whether there is such a person.
+    let mut statements = keep_an_admin(id, role == Role::Admin);
+    statements.push(sql!(
+        "UPDATE memberships SET role = :role WHERE workspace_id = :ws AND account_id = :id RETURNING account_id",
+        role = role.as_str(),
+        id = id
+    ));
+    one(write(&mut context, statements).await?, "person")
+}
+
+/// Removes somebody, or the person themselves.
+pub(super) async fn remove(visit: &Visit<'_>, session: &Session, fields: &Fields) -> Result<Shown, Fault> {
+    let id = paths::value(fields, "id").unwrap_or_default();
+    let is_self = id == &*session.account_id;
+    let operation = if is_self { "leave_workspace" } else { "remove_person" };
+    let mut context = context(visit, session, operation, Some(id));
+    context.check_role(!is_self)?;
+    let mut statements = keep_an_admin(id, false);
+    statements.push(sql!(
+        "DELETE FROM memberships WHERE workspace_id = :ws AND account_id = :id RETURNING account_id",
+        id = id
+    ));
+    one(write(&mut context, statements).await?, "person")
+}
+
+/// Refuses a change after which the workspace would have no admin.
+fn keep_an_admin(id: &str, stays_admin: bool) -> Vec<Statement> {
+    if stays_admin {
+        return Vec::new();
+    }
+    vec![sql!(
+        "INSERT INTO batch_guard (admins) SELECT 0 WHERE NOT EXISTS
+         (SELECT 1 FROM memberships WHERE workspace_id = :ws AND role = 'admin' AND account_id <> :id)
+         AND EXISTS (SELECT 1 FROM memberships WHERE workspace_id = :ws AND account_id = :id)",
+        id = id
+    )]
+}
+
+async fn write(context: &mut Context, statements: Vec<Statement>) -> Result<bool, Fault> {
+    match context.write(statements).await {
+        Ok(rows) => Ok(rows.last().is_some_and(|rows| !rows.is_empty())),
+        Err(Fault::Storage(error)) => Err(explained(error)),
+        Err(fault) => Err(fault),
+    }
+}
+
+fn explained(error: DatabaseError) -> Fault {
+    if error.is_constraint("last_admin") {
+        return Error::new(Code::LimitReached, "A workspace needs an admin. Make somebody else one first.")
+            .into();
+    }
+    if error.is_constraint("limit_reached") {
+        return Error::new(
+            Code::LimitReached,
+            "There is no room for more people or invitations. Remove one first.",
+        )
+        .into();
+    }
+    if error.is_constraint("proof_used") {
+        return crate::storage::accounts::used_proof().into();
+    }
+    error.into()
+}
+
+fn one(found: bool, noun: &str) -> Result<Shown, Fault> {
+    if found { Ok(None) } else { Err(Error::not_found(noun).into()) }
+}

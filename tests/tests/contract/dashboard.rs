@@ -1,0 +1,203 @@
+//! The dashboard: its pages and forms run the operations of the API in the name of a session.
+use http::Method;
+use serde_json::{Value, json};
+use sidetone_tests::World;
+use sidetone_tests::visitor::{Visitor, text};
+
+/// What every page is sent with.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
+    media-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
+
+/// An address that no other test uses.
+fn address(name: &str) -> String {
+    format!("{name}-{}@practice.example", std::process::id())
+}
+
+/// The key that a page shows once.
+fn key_in(page: &str) -> &str {
+    let at = page.find("sidetone_").expect("a key");
+    &page[at..at + "sidetone_".len() + 49]
+}
+
+#[test]
+fn without_a_session_a_page_leads_to_the_sign_in_and_back() {
+    let world = World::new();
+    let mut visitor = Visitor::new(&world);
+    let reply = visitor.get("/dashboard");
+    assert_eq!((reply.status, reply.header("location")), (303, Some("/dashboard/sign-in")));
+    let reply = visitor.get("/dashboard/keys?after=x");
+    let to = "/dashboard/sign-in?next=%2Fdashboard%2Fkeys%3Fafter%3Dx";
+    assert_eq!((reply.status, reply.header("location")), (303, Some(to)));
+    let email = address("back");
+    visitor.submit(to, "/dashboard/sign-in", &[("email", &email), ("next", "/dashboard/keys?after=x")]);
+    let code = visitor.code_of(&email);
+    let reply = visitor.submit("/dashboard/sign-in/code", "/dashboard/sign-in/code", &[("code", &code)]);
+    assert_eq!((reply.status, reply.header("location")), (303, Some("/dashboard/keys?after=x")));
+}
+
+#[test]
+fn every_page_carries_its_policies() {
+    let world = World::new();
+    let mut visitor = Visitor::new(&world);
+    let sign_in = visitor.get("/dashboard/sign-in");
+    visitor.sign_in(&address("policies"));
+    for reply in [
+        sign_in,
+        visitor.get("/dashboard"),
+        visitor.get("/dashboard/nowhere"),
+        visitor.get("/dashboard/sign-in"),
+    ] {
+        assert_eq!(reply.header("content-security-policy"), Some(POLICY), "{reply:?}");
+        assert_eq!(reply.header("x-content-type-options"), Some("nosniff"));
+        assert_eq!(reply.header("x-frame-options"), Some("DENY"));
+        assert_eq!(reply.header("referrer-policy"), Some("same-origin"));
+        assert_eq!(reply.header("cache-control"), Some("no-store"));
+    }
+    let missing = visitor.get("/dashboard/nowhere");
+    assert!(missing.status == 404 && text(&missing).contains("no such page"), "{missing:?}");
+}
+
+#[test]
+fn a_key_made_in_the_dashboard_opens_the_api() {
+    let world = World::new();
+    let mut visitor = Visitor::signed_in(&world, &address("keys"));
+    let made = visitor.act("create_api_key", "/dashboard/keys", &[("name", "CI <b>")]);
+    assert_eq!(made.status, 200, "{made:?}");
+    let page = text(&made);
+    assert!(page.contains("CI &lt;b&gt;") && !page.contains("<b>"), "{page}");
+    let api = world.with_key(key_in(&page));
+    let entry = api.get("/keys").ok().json[0].clone();
+    assert_eq!(entry["name"], "CI <b>");
+    assert!(!text(&visitor.get("/dashboard/keys")).contains(api.key()), "shown once");
+    let id = entry["id"].as_str().unwrap();
+    let gone = visitor.act("revoke_api_key", "/dashboard/keys", &[("id", id)]);
+    assert_eq!((gone.status, gone.header("location")), (303, Some("/dashboard/keys?done=revoke_api_key")));
+    assert!(text(&visitor.get("/dashboard/keys?done=revoke_api_key")).contains("Revoked."));
+    api.get("/keys").refused("unauthorized");
+}
+
+#[test]
+fn a_form_that_fails_returns_with_what_was_typed() {
+    let world = World::new();
+    let mut visitor = Visitor::signed_in(&world, &address("typed"));
+    let name = "x".repeat(101);
+    let reply = visitor.act("create_api_key", "/dashboard/keys", &[("name", &name)]);
+    assert_eq!(reply.status, 422, "{reply:?}");
+    let page = text(&reply);
+    assert!(page.contains("validation_failed") && page.contains(&name), "{page}");
+    let missing = visitor.act("revoke_api_key", "/dashboard/keys", &[("id", "key_nobody")]);
+    assert_eq!(missing.status, 404, "{missing:?}");
+    let unknown = visitor.act("drop_everything", "/dashboard/keys", &[]);
+    assert_eq!(unknown.status, 404, "{unknown:?}");
+    let read = visitor.act("list_api_keys", "/dashboard/keys", &[]);
+    assert_eq!(read.status, 404, "only what changes something has a form: {read:?}");
+}
+
+#[test]
+fn a_form_leads_on_with_the_id_of_what_it_made() {
+    let world = World::new();
+    let mut visitor = Visitor::signed_in(&world, &address("then"));
+    let fields = [
+        ("name", "Front desk"),
+        ("instructions", "Be kind.\r\nBe short."),
+        ("speech.filler", "One moment."),
+        ("keyterms", "Miller\r\nBergmann\r\n"),
+        ("record", "false"),
+        ("_then", "/dashboard/assistants/{id}?tab=1"),
+    ];
+    let made = visitor.act("create_assistant", "/dashboard/keys", &fields);
+    assert_eq!(made.status, 303, "{made:?}");
+    let to = made.header("location").unwrap();
+    let id = to.strip_prefix("/dashboard/assistants/").unwrap().split('?').next().unwrap().to_owned();
+    assert_eq!(to, format!("/dashboard/assistants/{id}?tab=1&done=create_assistant"));
+    let assistant = visitor.get(&format!("/dashboard/api/assistants/{id}"));
+    assert_eq!(assistant.status, 200, "{assistant:?}");
+    assert_eq!(assistant["instructions"], "Be kind.\nBe short.");
+    assert_eq!(assistant["speech"]["filler"], "One moment.");
+    assert_eq!(
+        (&assistant["keyterms"], &assistant["record"]),
+        (&json!(["Miller", "Bergmann"]), &json!(false))
+    );
+    let back = [("id", id.as_str()), ("name", "Desk"), ("_revision", "1")];
+    assert_eq!(visitor.act("update_assistant", "/dashboard/keys", &back).status, 303);
+    let stale = visitor.act("update_assistant", "/dashboard/keys", &back);
+    assert!(stale.status == 409 && text(&stale).contains("revision_conflict"), "{stale:?}");
+}
+
+#[test]
+fn live_parts_call_the_api_in_the_name_of_the_session() {
+    let world = World::new();
+    let mut visitor = Visitor::signed_in(&world, &address("live"));
+    let csrf = visitor.csrf("/dashboard/keys");
+    let body = json!({"name": "Desk", "instructions": "Be kind."}).to_string();
+    let send = |visitor: &mut Visitor, headers: &[(&str, &str)]| {
+        let headers = [&[("content-type", "application/json")], headers].concat();
+        visitor.send(Method::POST, "/dashboard/api/assistants", &headers, body.clone().into())
+    };
+    assert_eq!(send(&mut visitor, &[]).sound().code(), "forbidden_origin");
+    assert_eq!(send(&mut visitor, &[("x-csrf-token", "nonsense")]).sound().code(), "forbidden_origin");
+    let foreign = [("x-csrf-token", csrf.as_str()), ("sec-fetch-site", "cross-site")];
+    assert_eq!(send(&mut visitor, &foreign).sound().code(), "forbidden_origin");
+    let own = [("x-csrf-token", csrf.as_str()), ("sec-fetch-site", "same-origin")];
+    assert_eq!(send(&mut visitor, &own).status, 201);
+    let listed = visitor.get("/dashboard/api/assistants?limit=1");
+    assert_eq!(listed.json.as_array().map(Vec::len), Some(1), "{listed:?}");
+    let foreign = visitor.send(
+        Method::GET,
+        "/dashboard/api/assistants",
+        &[("sec-fetch-site", "cross-site")],
+        "".into(),
+    );
+    assert_eq!(foreign.sound().code(), "forbidden_origin");
+    let mut nobody = Visitor::new(&world);
+    assert_eq!(nobody.get("/dashboard/api/assistants").sound().code(), "unauthorized");
+    // A key is no session, and a session is no key.
+    let key = format!("Bearer {}", world.key());
+    let keyed = nobody.send(Method::GET, "/dashboard/api/assistants", &[("authorization", &key)], "".into());
+    assert_eq!(keyed.sound().code(), "unauthorized");
+    assert_eq!(visitor.get("/assistants").sound().code(), "unauthorized");
+    let mcp = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}).to_string();
+    let headers = [("content-type", "application/json"), ("accept", "application/json, text/event-stream")];
+    assert_eq!(visitor.send(Method::POST, "/mcp", &headers, mcp.into()).status, 401);
+}
+
+#[test]
+fn each_person_has_a_workspace_of_their_own() {
+    let world = World::new();
+    let mut anna = Visitor::signed_in(&world, &address("anna"));
+    let mut ben = Visitor::signed_in(&world, &address("ben"));
+    let made =
+        anna.act("create_assistant", "/dashboard/keys", &[("name", "Anna's"), ("instructions", "Be kind.")]);
+    assert_eq!(made.status, 303, "{made:?}");
+    let of = |visitor: &mut Visitor| visitor.get("/dashboard/api/assistants").json.as_array().map(Vec::len);
+    assert_eq!((of(&mut anna), of(&mut ben)), (Some(1), Some(0)));
+    assert_eq!(ben.get("/dashboard/api/workspace")["name"], address("ben").split_once('@').unwrap().0);
+    assert_eq!(world.get("/assistants").ok().json, Value::Array(Vec::new()));
+    // The same person finds the same workspace again, with another session.
+    let mut again = Visitor::signed_in(&world, &address("anna"));
+    assert_eq!(of(&mut again), Some(1));
+    assert_ne!(again.cookies, anna.cookies);
+}
+
+#[test]
+fn sessions_are_listed_and_revoked() {
+    let world = World::new();
+    let email = address("sessions");
+    let mut desk = Visitor::signed_in(&world, &email);
+    let mut phone = Visitor::signed_in(&world, &email);
+    let page = text(&desk.get("/dashboard/sessions"));
+    let ids: Vec<&str> = page.split("sess_").skip(1).map(|rest| &rest[..26]).collect();
+    assert_eq!(ids.len(), 2, "{page}");
+    // Those used last come first.
+    let other = format!("sess_{}", ids[0]);
+    let mut stranger = Visitor::signed_in(&world, &address("stranger"));
+    assert_eq!(stranger.act("revoke_session", "/dashboard/sessions", &[("id", &other)]).status, 404);
+    assert_eq!(desk.act("revoke_session", "/dashboard/sessions", &[("id", &other)]).status, 303);
+    assert_eq!(phone.get("/dashboard").status, 303, "the other session has ended");
+    assert_eq!(desk.get("/dashboard").status, 200);
+    let before = desk.clone();
+    let out = desk.submit("/dashboard", "/dashboard/sign-out", &[]);
+    assert_eq!((out.status, out.header("location")), (303, Some("/dashboard/sign-in")));
+    assert!(desk.cookies.keys().all(|name| !name.contains("session")), "{:?}", desk.cookies);
+    assert_eq!(before.clone().get("/dashboard").status, 303, "the cookie is worth nothing any more");
+}

@@ -1,0 +1,229 @@
+//! Signing in with a code or a link that was sent to an address, and attacks on it.
+use sidetone_tests::World;
+use sidetone_tests::visitor::{Visitor, text};
+
+fn address(name: &str) -> String {
+    format!("{name}-{}@parcels.example", std::process::id())
+}
+
+const CODE: &str = "/dashboard/sign-in/code";
+const LINK: &str = "/dashboard/sign-in/link";
+
+/// A code that is not this one.
+fn other(code: &str) -> String {
+    format!("{:06}", (code.parse::<u32>().unwrap() + 1) % 1_000_000)
+}
+
+#[test]
+fn a_code_is_good_once_and_in_its_browser_only() {
+    let world = World::new();
+    let email = address("once");
+    let mut visitor = Visitor::new(&world);
+    let code = visitor.ask_for_code(&email.to_uppercase().replace("EXAMPLE", "example").to_lowercase());
+    let mut thief = Visitor::new(&world);
+    let csrf = thief.csrf("/dashboard/sign-in");
+    let stolen = thief.post(CODE, &[("_csrf", &csrf), ("code", &code)]);
+    assert_eq!(stolen.status, 401, "{stolen:?}");
+    let before = visitor.clone();
+    let spaced = format!(" {} {} ", &code[..3], &code[3..]);
+    assert_eq!(visitor.submit(CODE, CODE, &[("code", &spaced)]).status, 303);
+    assert_eq!(visitor.get("/dashboard").status, 200);
+    let mut replay = before;
+    let csrf = replay.csrf("/dashboard/sign-in");
+    assert_eq!(replay.post(CODE, &[("_csrf", &csrf), ("code", &code)]).status, 401);
+}
+
+#[test]
+fn a_code_can_be_tried_five_times() {
+    let world = World::new();
+    let mut visitor = Visitor::new(&world);
+    let code = visitor.ask_for_code(&address("guess"));
+    let wrong = other(&code);
+    for n in 1..=4 {
+        let reply = visitor.submit(CODE, CODE, &[("code", &wrong)]);
+        assert_eq!(reply.status, 422, "{n}: {reply:?}");
+    }
+    let csrf = visitor.csrf(CODE);
+    assert_eq!(visitor.post(CODE, &[("_csrf", &csrf), ("code", &wrong)]).status, 429);
+    let late = visitor.post(CODE, &[("_csrf", &csrf), ("code", &code)]);
+    assert_eq!(late.status, 429, "the right code comes too late: {late:?}");
+    assert_eq!(visitor.get("/dashboard").status, 303);
+}
+
+#[test]
+fn codes_are_limited_by_address_and_by_source() {
+    let world = World::new();
+    let email = address("flood");
+    for _ in 0..5 {
+        Visitor::new(&world).ask_for_code(&email);
+    }
+    let ask = |visitor: &mut Visitor, email: &str| {
+        visitor.submit("/dashboard/sign-in", "/dashboard/sign-in", &[("email", email)]).status
+    };
+    assert_eq!(ask(&mut Visitor::new(&world), &email), 429);
+    let mut greedy = Visitor::new(&world);
+    for n in 0..20 {
+        assert_eq!(ask(&mut greedy, &address(&format!("flood{n}"))), 303);
+    }
+    assert_eq!(ask(&mut greedy, &address("flood20")), 429);
+    assert_eq!(ask(&mut Visitor::new(&world), &address("flood20")), 303, "others are not affected");
+}
+
+#[test]
+fn a_link_signs_in_with_a_button_only() {
+    let world = World::new();
+    let email = address("link");
+    let mut asker = Visitor::new(&world);
+    asker.ask_for_code(&email);
+    let link = asker.link_of(&email);
+    let mut phone = Visitor::new(&world);
+    for _ in 0..2 {
+        let page = phone.get(&link);
+        assert!(page.status == 200 && text(&page).contains(&email), "{page:?}");
+        assert_eq!(phone.get("/dashboard").status, 303, "opening the link signs nobody in");
+    }
+    let token = link.split("token=").nth(1).unwrap();
+    let reply = phone.submit(&link, LINK, &[("token", token)]);
+    assert_eq!((reply.status, reply.header("location")), (303, Some("/dashboard")));
+    assert_eq!(phone.get("/dashboard").status, 200);
+    let mut again = Visitor::new(&world);
+    assert_eq!(again.get(&link).status, 401, "once");
+    let csrf = again.csrf("/dashboard/sign-in");
+    assert_eq!(again.post(LINK, &[("_csrf", &csrf), ("token", token)]).status, 401);
+    let code = asker.code_of(&email);
+    let csrf = asker.csrf("/dashboard/sign-in");
+    assert_eq!(
+        asker.post(CODE, &[("_csrf", &csrf), ("code", &code)]).status,
+        401,
+        "code and link are one proof"
+    );
+}
+
+#[test]
+fn a_code_expires_after_ten_minutes_and_a_session_after_thirty_days_without_use() {
+    let world = World::with_manual_clock();
+    let sandbox = world.sandbox().unwrap();
+    let email = address("late");
+    let mut visitor = Visitor::new(&world);
+    let code = visitor.ask_for_code(&email);
+    let link = visitor.link_of(&email);
+    let csrf = visitor.csrf(CODE);
+    sandbox.advance(600_001);
+    assert_eq!(visitor.post(CODE, &[("_csrf", &csrf), ("code", &code)]).status, 401);
+    assert_eq!(visitor.get(&link).status, 401);
+    visitor.sign_in(&email);
+    const DAY_MS: i64 = 86_400_000;
+    for _ in 0..3 {
+        sandbox.advance(29 * DAY_MS);
+        assert_eq!(visitor.get("/dashboard").status, 200, "a session that is used goes on");
+    }
+    sandbox.advance(30 * DAY_MS + 1);
+    assert_eq!(visitor.get("/dashboard").status, 303);
+}
+
+#[test]
+fn what_is_no_address_is_refused() {
+    let world = World::new();
+    let mut visitor = Visitor::new(&world);
+    for email in ["", "anna", "anna@b", "anna@b.example\r\nbcc: c@d.example"] {
+        let reply = visitor.submit("/dashboard/sign-in", "/dashboard/sign-in", &[("email", email)]);
+        assert_eq!(reply.status, 422, "{email}: {reply:?}");
+    }
+}
+
+#[test]
+fn no_form_is_taken_from_elsewhere() {
+    let world = World::new();
+    let mut visitor = Visitor::new(&world);
+    let email = address("forged");
+    // Without the cookie of a visit, without the proof, with that of another visit, from another site.
+    assert_eq!(visitor.post("/dashboard/sign-in", &[("email", &email)]).status, 403);
+    let own = visitor.csrf("/dashboard/sign-in");
+    assert_eq!(visitor.post("/dashboard/sign-in", &[("email", &email)]).status, 403);
+    let foreign = Visitor::new(&world).csrf("/dashboard/sign-in");
+    assert_eq!(visitor.post("/dashboard/sign-in", &[("_csrf", &foreign), ("email", &email)]).status, 403);
+    let fields = [("_csrf", own.as_str()), ("email", email.as_str())];
+    for site in ["cross-site", "same-site"] {
+        let reply = visitor.post_with("/dashboard/sign-in", &fields, &[("sec-fetch-site", site)]);
+        assert_eq!(reply.status, 403, "{site}");
+    }
+    visitor.sign_in(&address("forged2"));
+    let csrf = visitor.csrf("/dashboard");
+    let forms = [
+        "/dashboard/do/create_api_key",
+        "/dashboard/do/delete_assistant",
+        "/dashboard/do/update_workspace",
+        "/dashboard/do/revoke_session",
+        "/dashboard/do/switch_workspace",
+        "/dashboard/sign-out",
+    ];
+    for form in forms {
+        for fields in [
+            vec![("name", "x")],
+            vec![("name", "x"), ("_csrf", own.as_str())],
+            vec![("name", "x"), ("_csrf", "")],
+        ] {
+            assert_eq!(visitor.post(form, &fields).status, 403, "{form} {fields:?}");
+        }
+        let fields = [("name", "x"), ("_csrf", csrf.as_str())];
+        let reply = visitor.post_with(form, &fields, &[("sec-fetch-site", "cross-site")]);
+        assert_eq!(reply.status, 403, "{form}");
+        let json = visitor.send(http::Method::POST, form, &[("content-type", "text/plain")], "a=b".into());
+        assert_eq!(json.status, 415, "{form}");
+    }
+    assert_eq!(visitor.get("/dashboard").status, 200, "nothing of it was done");
+    assert_eq!(visitor.get("/dashboard/api/keys").json, serde_json::json!([]));
+}
+
+#[test]
+fn a_planted_cookie_becomes_no_session() {
+    let world = World::new();
+    let mut visitor = Visitor::new(&world);
+    let planted = "x".repeat(43);
+    visitor.cookies.insert("sidetone_session".to_owned(), planted.clone());
+    visitor.sign_in(&address("planted"));
+    let first = visitor.cookies["sidetone_session"].clone();
+    assert_ne!(first, planted);
+    let mut thief = Visitor::new(&world);
+    thief.cookies.insert("sidetone_session".to_owned(), planted);
+    assert_eq!(thief.get("/dashboard").status, 303);
+    // Signing in again ends the session that the browser had.
+    let email = address("planted2");
+    let mut other = Visitor::new(&world);
+    other.ask_for_code(&email);
+    let link = other.link_of(&email);
+    let token = link.split("token=").nth(1).unwrap().to_owned();
+    assert_eq!(visitor.submit(&link, LINK, &[("token", &token)]).status, 303);
+    assert_ne!(visitor.cookies["sidetone_session"], first);
+    let mut old = Visitor::new(&world);
+    old.cookies.insert("sidetone_session".to_owned(), first);
+    assert_eq!(old.get("/dashboard").status, 303, "rotated at the sign-in");
+}
+
+#[test]
+fn nobody_is_sent_elsewhere() {
+    let world = World::new();
+    for bad in [
+        "https://evil.example",
+        "//evil.example",
+        "/\\evil.example",
+        "/dashboard/../docs",
+        "/docs",
+        "javascript:alert(1)",
+    ] {
+        let mut visitor = Visitor::new(&world);
+        let email = address(&format!("elsewhere{}", bad.len()));
+        let page = text(&visitor.get(&format!("/dashboard/sign-in?next={bad}")));
+        assert!(page.contains("name=\"next\" value=\"/dashboard\""), "{bad}: {page}");
+        visitor.submit("/dashboard/sign-in", "/dashboard/sign-in", &[("email", &email), ("next", bad)]);
+        let code = visitor.code_of(&email);
+        let reply = visitor.submit(CODE, CODE, &[("code", &code)]);
+        assert_eq!((reply.status, reply.header("location")), (303, Some("/dashboard")), "{bad}");
+        let csrf = visitor.csrf("/dashboard/keys");
+        for name in ["_back", "_then"] {
+            let fields = [("_csrf", csrf.as_str()), ("id", "key_x"), (name, bad)];
+            let reply = visitor.post("/dashboard/do/revoke_api_key", &fields);
+            assert!(reply.status == 422 && reply.header("location").is_none(), "{bad}: {reply:?}");
+        }
+    }
+}
