@@ -80,7 +80,7 @@ fn a_key_made_in_the_dashboard_opens_the_api() {
 fn a_form_that_fails_returns_with_what_was_typed() {
     let world = World::new();
     let mut visitor = Visitor::signed_in(&world, &address("typed"));
-    let name = "x".repeat(101);
+    let name = "x".repeat(1_000);
     let reply = visitor.act("create_api_key", "/dashboard/keys", &[("name", &name)]);
     assert_eq!(reply.status, 422, "{reply:?}");
     let page = text(&reply);

@@ -1,8 +1,10 @@
+CREATE UNIQUE INDEX accounts_by_subject ON accounts (issuer, subject);
 CREATE INDEX api_keys_by_workspace ON api_keys (workspace_id, id);
 CREATE INDEX api_keys_in_use ON api_keys (workspace_id, id) WHERE revoked_at IS NULL;
 CREATE INDEX assistant_documents_by_document ON assistant_documents (document_id);
 CREATE INDEX assistant_tools_by_tool ON assistant_tools (tool_id);
 CREATE INDEX assistants_by_workspace ON assistants (workspace_id, id);
+CREATE INDEX audit_entries_by_workspace ON audit_entries (workspace_id, id);
 CREATE INDEX calls_by_carrier ON calls (provider, carrier_call_id) WHERE carrier_call_id IS NOT NULL;
 CREATE INDEX calls_by_cost ON calls (workspace_id, cost_microusd, seq, group_id, started_at);
 CREATE INDEX calls_by_duration_ms ON calls (workspace_id, duration_ms, seq, group_id, started_at);
@@ -20,14 +22,19 @@ CREATE INDEX events_by_call ON events (workspace_id, call_id) WHERE call_id <> '
 CREATE INDEX events_of_unknown_calls ON events (workspace_id, id) WHERE call_id IS NULL;
 CREATE INDEX idempotency_keys_by_age ON idempotency_keys (created_at);
 CREATE INDEX idempotency_keys_by_id ON idempotency_keys (workspace_id, json_extract(body, '$.id'));
+CREATE INDEX invitations_by_end ON invitations (expires_at);
+CREATE INDEX invitations_by_workspace ON invitations (workspace_id, id);
 CREATE INDEX jobs_by_kind ON jobs (kind, due_at);
 CREATE INDEX jobs_by_kind_and_workspace ON jobs (kind, workspace_id, due_at, id);
 CREATE INDEX jobs_by_lease ON jobs (lease);
 CREATE INDEX jobs_by_subject ON jobs (subject_id);
 CREATE INDEX jobs_leased ON jobs (kind, workspace_id, due_at) WHERE lease IS NOT NULL;
 CREATE UNIQUE INDEX jobs_one_a_webhook ON jobs (subject_id) WHERE kind = 'webhook_delivery';
+CREATE INDEX memberships_by_account ON memberships (account_id, workspace_id);
 CREATE INDEX numbers_by_assistant ON numbers (assistant_id);
 CREATE INDEX numbers_by_workspace ON numbers (workspace_id, number);
+CREATE INDEX oidc_sign_ins_by_age ON oidc_sign_ins (created_at);
+CREATE INDEX oidc_sign_ins_by_source ON oidc_sign_ins (source, created_at);
 CREATE INDEX personas_by_workspace ON personas (workspace_id, id);
 CREATE UNIQUE INDEX phone_calls_by_carrier ON phone_calls (provider, carrier_call_id) WHERE carrier_call_id IS NOT NULL;
 CREATE INDEX phone_calls_to_delete ON phone_calls (delete_at) WHERE delete_at IS NOT NULL;
@@ -43,6 +50,12 @@ CREATE INDEX runs_by_simulation_snapshot ON runs (workspace_id, simulation_snaps
 CREATE INDEX runs_by_status ON runs (workspace_id, status, id);
 CREATE INDEX runs_by_workspace ON runs (workspace_id, id);
 CREATE INDEX scenarios_by_workspace ON scenarios (workspace_id, id);
+CREATE INDEX sessions_by_account ON sessions (account_id, id);
+CREATE INDEX sessions_by_end ON sessions (expires_at);
+CREATE INDEX sign_ins_by_age ON sign_ins (created_at);
+CREATE INDEX sign_ins_by_email ON sign_ins (email, created_at);
+CREATE INDEX sign_ins_by_source ON sign_ins (source, created_at);
+CREATE INDEX sign_ins_by_visit ON sign_ins (visit_hash, created_at);
 CREATE INDEX simulations_by_assistant ON simulations (assistant_id, id);
 CREATE INDEX simulations_by_persona ON simulations (persona_id);
 CREATE INDEX simulations_by_scenario ON simulations (scenario_id);
@@ -51,6 +64,13 @@ CREATE UNIQUE INDEX tools_by_name ON tools (workspace_id, name);
 CREATE INDEX tools_by_workspace ON tools (workspace_id, id);
 CREATE INDEX used_test_tokens_by_expiry ON used_test_tokens (expires_at);
 CREATE INDEX webhooks_by_workspace ON webhooks (workspace_id, id);
+CREATE TABLE accounts (
+  id TEXT PRIMARY KEY,
+  issuer TEXT NOT NULL,
+  subject TEXT NOT NULL,
+  email TEXT NOT NULL,
+  created_at INTEGER NOT NULL
+) STRICT;
 CREATE TABLE api_keys (
   id TEXT PRIMARY KEY,
   workspace_id TEXT NOT NULL REFERENCES workspaces (id),
@@ -87,11 +107,20 @@ CREATE TABLE assistants (
   created_at INTEGER NOT NULL,
   updated_at INTEGER NOT NULL
 , transcriber TEXT NOT NULL DEFAULT '', language TEXT NOT NULL DEFAULT '', keyterms TEXT NOT NULL DEFAULT '[]', speech TEXT NOT NULL DEFAULT '{}', record INTEGER NOT NULL DEFAULT 1) STRICT;
+CREATE TABLE audit_entries (
+  id TEXT PRIMARY KEY,
+  workspace_id TEXT NOT NULL REFERENCES workspaces (id),
+  actor TEXT NOT NULL,
+  actor_name TEXT NOT NULL,
+  operation TEXT NOT NULL,
+  subject TEXT,
+  created_at INTEGER NOT NULL
+) STRICT;
 CREATE TABLE batch_guard (
   ok INTEGER NOT NULL DEFAULT 1 CONSTRAINT stale CHECK (ok = 1),
   key_ok INTEGER NOT NULL DEFAULT 1 CONSTRAINT unknown_key CHECK (key_ok = 1),
   knowledge_fits INTEGER NOT NULL DEFAULT 1 CONSTRAINT knowledge_limit CHECK (knowledge_fits = 1)
-, room INTEGER NOT NULL DEFAULT 1 CONSTRAINT limit_reached CHECK (room = 1)) STRICT;
+, room INTEGER NOT NULL DEFAULT 1 CONSTRAINT limit_reached CHECK (room = 1), admins INTEGER NOT NULL DEFAULT 1 CONSTRAINT last_admin CHECK (admins = 1), proof INTEGER NOT NULL DEFAULT 1 CONSTRAINT proof_used CHECK (proof = 1)) STRICT;
 CREATE TABLE call_groups (
   -- Of this database: a workspace that moves to another gets others, its calls' seq likewise.
   id INTEGER PRIMARY KEY,
@@ -237,6 +266,16 @@ CREATE TABLE idempotency_keys (
   created_at INTEGER NOT NULL,
   PRIMARY KEY (workspace_id, key)
 ) STRICT, WITHOUT ROWID;
+CREATE TABLE invitations (
+  id TEXT PRIMARY KEY,
+  workspace_id TEXT NOT NULL REFERENCES workspaces (id),
+  email TEXT NOT NULL,
+  role TEXT NOT NULL,
+  hash TEXT NOT NULL UNIQUE,
+  invited_by TEXT NOT NULL,
+  created_at INTEGER NOT NULL,
+  expires_at INTEGER NOT NULL
+) STRICT;
 CREATE TABLE jobs (
   id TEXT PRIMARY KEY,
   workspace_id TEXT NOT NULL REFERENCES workspaces (id),
@@ -260,6 +299,13 @@ CREATE TABLE live_calls (
   offset_ms INTEGER NOT NULL,
   spent TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
+CREATE TABLE memberships (
+  workspace_id TEXT NOT NULL REFERENCES workspaces (id),
+  account_id TEXT NOT NULL REFERENCES accounts (id),
+  role TEXT NOT NULL,
+  created_at INTEGER NOT NULL,
+  PRIMARY KEY (workspace_id, account_id)
+) STRICT, WITHOUT ROWID;
 CREATE TABLE migrations (name TEXT PRIMARY KEY, applied_at TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP) STRICT;
 CREATE TABLE numbers (
   number TEXT PRIMARY KEY,
@@ -269,6 +315,16 @@ CREATE TABLE numbers (
   region TEXT,
   created_at INTEGER NOT NULL,
   updated_at INTEGER NOT NULL
+) STRICT;
+CREATE TABLE oidc_sign_ins (
+  state_hash TEXT PRIMARY KEY,
+  visit_hash TEXT NOT NULL,
+  source TEXT NOT NULL,
+  issuer TEXT NOT NULL,
+  nonce TEXT NOT NULL,
+  verifier TEXT NOT NULL,
+  next TEXT NOT NULL,
+  created_at INTEGER NOT NULL
 ) STRICT;
 CREATE TABLE personas (
   id TEXT PRIMARY KEY,
@@ -357,6 +413,30 @@ CREATE TABLE search_upgrade (below INTEGER NOT NULL) STRICT;
 CREATE TABLE service_facts (
   name TEXT PRIMARY KEY,
   value TEXT NOT NULL
+) STRICT;
+CREATE TABLE sessions (
+  id TEXT PRIMARY KEY,
+  hash TEXT NOT NULL UNIQUE,
+  account_id TEXT NOT NULL REFERENCES accounts (id),
+  workspace_id TEXT NOT NULL REFERENCES workspaces (id),
+  client TEXT NOT NULL,
+  created_at INTEGER NOT NULL,
+  seen_at INTEGER NOT NULL,
+  expires_at INTEGER NOT NULL
+) STRICT;
+CREATE TABLE sign_ins (
+  id TEXT PRIMARY KEY,
+  kind TEXT NOT NULL,
+  email TEXT NOT NULL,
+  source TEXT NOT NULL,
+  visit_hash TEXT NOT NULL,
+  code_hash TEXT NOT NULL,
+  link_hash TEXT NOT NULL UNIQUE,
+  next TEXT NOT NULL,
+  tries INTEGER NOT NULL,
+  used_at INTEGER,
+  created_at INTEGER NOT NULL,
+  expires_at INTEGER NOT NULL
 ) STRICT;
 CREATE TABLE simulations (
   id TEXT PRIMARY KEY,
