@@ -101,10 +101,8 @@ impl Engine {
         services.check_secret().await?;
         services.release_all_leases().await?;
         let first_key = services.first_workspace().await?;
-        let sign_in_link = match services.first_link().await? {
-            Some(token) => Some(format!("{}{SIGN_IN_PATH}/link?token={token}", self.base_url())),
-            None => None,
-        };
+        let token = services.first_link().await?;
+        let sign_in_link = token.map(|token| format!("{}{SIGN_IN_PATH}/link?token={token}", self.base_url()));
         let warnings = services.ungranted_numbers_warning().await?.into_iter().collect();
         let worker = |queue: &JobQueue| QueueWorker::new(services.clone(), *queue, owner);
         Ok(Started { first_key, sign_in_link, warnings, workers: JobQueue::ALL.iter().map(worker).collect() })

@@ -46,9 +46,9 @@ pub(super) fn with_parameter(address: &str, name: &str, value: &str) -> String {
 }
 
 /// The page at a path, with the values in it.
-pub(super) fn find<'a>(
+pub(super) fn find(
     pages: &'static [Page],
-    path: &'a str,
+    path: &str,
 ) -> Option<(&'static Page, Vec<(&'static str, String)>)> {
     let path = path.strip_suffix('/').unwrap_or(path);
     // A literal segment stands before one with a name.

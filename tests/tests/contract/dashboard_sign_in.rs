@@ -1,4 +1,5 @@
 //! Signing in with a code or a link that was sent to an address, and attacks on it.
+use sidetone::sandbox::block_on;
 use sidetone_tests::World;
 use sidetone_tests::visitor::{Visitor, text};
 
@@ -100,6 +101,7 @@ fn a_link_signs_in_with_a_button_only() {
 }
 
 #[test]
+#[cfg_attr(not(test_host = "sandbox"), ignore = "needs the manual clock")]
 fn a_code_expires_after_ten_minutes_and_a_session_after_thirty_days_without_use() {
     let world = World::with_manual_clock();
     let sandbox = world.sandbox().unwrap();
@@ -119,6 +121,28 @@ fn a_code_expires_after_ten_minutes_and_a_session_after_thirty_days_without_use(
     }
     sandbox.advance(30 * DAY_MS + 1);
     assert_eq!(visitor.get("/dashboard").status, 303);
+}
+
+#[test]
+#[cfg_attr(not(test_host = "sandbox"), ignore = "starts the service again")]
+fn the_first_start_shows_a_link_to_the_first_workspace() {
+    let world = World::with_manual_clock();
+    let engine = world.sandbox().unwrap().engine();
+    let start = || {
+        let link = block_on(engine.start("tests")).unwrap().sign_in_link?;
+        Some(link.strip_prefix(sidetone_tests::world::BASE_URL).unwrap().to_owned())
+    };
+    let (first, second) = (start().expect("a link"), start().expect("nobody has used it"));
+    let mut operator = Visitor::new(&world);
+    assert_eq!(operator.get(&first).status, 401, "the next start replaces it");
+    let token = second.split("token=").nth(1).unwrap();
+    assert_eq!(operator.submit(&second, LINK, &[("token", token)]).status, 303);
+    assert_eq!(operator.get("/dashboard/api/workspace").json, world.get("/workspace").ok().json);
+    assert_eq!(Visitor::new(&world).get(&second).status, 401, "once");
+    assert_eq!(start(), None, "somebody has an account");
+    // Those who come later have workspaces of their own.
+    let mut other = Visitor::signed_in(&world, &address("later"));
+    assert_ne!(other.get("/dashboard/api/workspace").json, world.get("/workspace").ok().json);
 }
 
 #[test]
