@@ -2,7 +2,7 @@
 use bytes::Bytes;
 use http::{HeaderValue, Response, header};
 
-use super::starter as assets;
+use super::assets;
 use crate::base::error::{Code, Error};
 
 /// The address below which they are.

@@ -1,18 +1,20 @@
 //! The dashboard at `/dashboard`: pages for people, who sign in with a code sent to their address. Its pages and forms
 //! run the operations of the table in the name of a session, so that there is no second set of rules, queries or limits.
 mod api_calls;
+pub mod assets;
 mod fields;
 mod files;
 mod forms;
 pub mod frame;
+pub mod layout;
 mod mail;
 mod oidc;
+pub mod pages;
 mod paths;
 mod people;
 mod reply;
 mod show;
 mod sign_in;
-mod starter;
 mod visit;
 
 use bytes::Bytes;

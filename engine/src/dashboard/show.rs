@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use super::frame::{Frame, Page, Read};
 use super::visit::Visit;
-use super::{paths, people, reply, sign_in, starter as pages};
+use super::{pages, paths, people, reply, sign_in};
 use crate::base::error::{Code, Error};
 use crate::base::response::with_incident;
 use crate::interfaces::dispatch::{self, Raw};

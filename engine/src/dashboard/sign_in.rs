@@ -2,7 +2,7 @@
 use bytes::Bytes;
 use http::Response;
 
-use super::starter::{SignIn, sign_in};
+use super::pages::{SignIn, sign_in};
 use super::visit::Visit;
 use super::{forms, mail, oidc, paths, reply};
 use crate::base::error::{Code, Error};

@@ -1,0 +1,35 @@
+//! What the pages load: one stylesheet and small modules of plain JavaScript, embedded in the engine.
+use std::sync::LazyLock;
+
+const CSS: &str = "text/css; charset=utf-8";
+const SCRIPT: &str = "text/javascript; charset=utf-8";
+
+/// Every file: its name, its media type and its content. Served below `/dashboard/assets/{hash}/`, where it never
+/// changes.
+pub const ASSETS: &[(&str, &str, &[u8])] = &[
+    ("app.css", CSS, include_bytes!("assets/app.css")),
+    ("app.js", SCRIPT, include_bytes!("assets/app.js")),
+    ("palette.js", SCRIPT, include_bytes!("assets/palette.js")),
+    ("call.js", SCRIPT, include_bytes!("assets/call.js")),
+    ("form.js", SCRIPT, include_bytes!("assets/form.js")),
+    ("icon.svg", "image/svg+xml", include_bytes!("assets/icon.svg")),
+];
+
+static HASH: LazyLock<String> = LazyLock::new(|| {
+    let mut hasher = crc32fast::Hasher::new();
+    for (name, _, content) in ASSETS {
+        hasher.update(name.as_bytes());
+        hasher.update(content);
+    }
+    format!("{:08x}", hasher.finalize())
+});
+
+/// Changes with every change of a file, so that browsers may keep them for ever.
+pub fn hash() -> &'static str {
+    &HASH
+}
+
+/// The address of a file.
+pub(crate) fn url(name: &str) -> String {
+    format!("/dashboard/assets/{}/{name}", hash())
+}

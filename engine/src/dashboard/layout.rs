@@ -1,0 +1,340 @@
+//! What every page has: the rail, the strip with title, action and API calls, notices, the summary of problems.
+use maud::{DOCTYPE, Markup, html};
+use serde_json::{Map, Value, json};
+
+use crate::dashboard::assets;
+use crate::dashboard::frame::Frame;
+use crate::dashboard::pages::form::{self, control_id, label, problems, sentence};
+use crate::dashboard::pages::parts::{copy, icon, snippet, text};
+use crate::operations::by_id;
+
+/// The places of the rail: address, icon, name. The first of each group begins it.
+const PLACES: &[&[(&str, &str, &str)]] = &[
+    &[("/dashboard", "overview", "Overview"), ("/dashboard/calls", "calls", "Calls")],
+    &[
+        ("/dashboard/assistants", "assistants", "Assistants"),
+        ("/dashboard/tools", "tools", "Tools"),
+        ("/dashboard/knowledge", "knowledge", "Knowledge"),
+        ("/dashboard/numbers", "numbers", "Numbers"),
+    ],
+    &[("/dashboard/simulations", "simulations", "Simulations")],
+    &[
+        ("/dashboard/webhooks", "webhooks", "Webhooks"),
+        ("/dashboard/keys", "keys", "Keys"),
+        ("/dashboard/settings", "settings", "Settings"),
+    ],
+];
+
+/// The places of the bottom bar on a telephone; the others are behind "More".
+const BAR: usize = 4;
+
+/// The strip above a page's content.
+#[derive(Default)]
+pub struct Strip<'a> {
+    /// The page's heading.
+    pub title: String,
+    /// Where the link above the heading leads, and what it is called.
+    pub back: Option<(&'a str, &'a str)>,
+    /// What stands beside the heading: a state, an id.
+    pub beside: Option<Markup>,
+    /// The page's one main action.
+    pub action: Option<Markup>,
+    /// What would do the same over REST and MCP.
+    pub calls: Vec<Call<'a>>,
+}
+
+/// A call of the API that does what the page does.
+pub struct Call<'a> {
+    operation: &'a str,
+    path: Vec<(&'a str, &'a str)>,
+    query: Vec<(&'a str, &'a str)>,
+    body: Option<Value>,
+}
+
+impl<'a> Call<'a> {
+    /// A call without values.
+    pub fn of(operation: &'a str) -> Self {
+        Self { operation, path: Vec::new(), query: Vec::new(), body: None }
+    }
+
+    /// With the value of a name in its path.
+    pub fn at(mut self, name: &'a str, value: &'a str) -> Self {
+        self.path.push((name, value));
+        self
+    }
+
+    /// With those names of the page's address that it has values for.
+    pub fn asked(mut self, frame: &'a Frame, names: &[&str]) -> Self {
+        let given =
+            frame.query.iter().filter(|(name, value)| !value.is_empty() && names.contains(&name.as_str()));
+        self.query.extend(given.map(|(name, value)| (name.as_str(), value.as_str())));
+        self
+    }
+
+    /// With a body.
+    pub fn with(mut self, body: Value) -> Self {
+        self.body = Some(body);
+        self
+    }
+
+    /// The command for a terminal.
+    fn curl(&self, origin: &str) -> Option<String> {
+        let operation = by_id(self.operation)?;
+        let mut path = operation.path.to_owned();
+        for (name, value) in &self.path {
+            path = path.replace(&format!("{{{name}}}"), value);
+        }
+        let mut query = form_urlencoded::Serializer::new(String::new());
+        query.extend_pairs(&self.query);
+        let query = query.finish();
+        let mark = if query.is_empty() { "" } else { "?" };
+        let verb = match operation.method.as_str() {
+            "GET" => String::new(),
+            other => format!("-X {other} "),
+        };
+        let mut text = format!(
+            "curl {verb}'{origin}{path}{mark}{query}' \\\n  -H \"Authorization: Bearer $SIDETONE_KEY\""
+        );
+        if let Some(body) = &self.body {
+            let body = body.to_string().replace('\'', "'\\''");
+            text.push_str(&format!(" \\\n  -H 'Content-Type: application/json' \\\n  -d '{body}'"));
+        }
+        Some(text)
+    }
+
+    /// The call of the tool.
+    fn mcp(&self) -> Option<String> {
+        let operation = by_id(self.operation)?;
+        if !operation.is_tool() {
+            return None;
+        }
+        let mut arguments = Map::new();
+        for (name, value) in self.path.iter().chain(&self.query) {
+            arguments.insert((*name).to_owned(), (*value).into());
+        }
+        if let Some(body) = &self.body {
+            arguments.insert("data".to_owned(), body.clone());
+        }
+        if operation.spends() {
+            arguments.insert("confirm".to_owned(), true.into());
+        }
+        serde_json::to_string_pretty(&json!({"name": self.operation, "arguments": arguments})).ok()
+    }
+}
+
+/// A page of the dashboard.
+pub fn page(frame: &Frame, strip: Strip<'_>, content: Markup) -> Markup {
+    let title = strip.title.clone();
+    document(
+        &title,
+        Some(frame),
+        html! {
+            a.skip href="#content" { "Skip to content" }
+            div.app {
+                (rail(frame))
+                div.side {
+                    (head(frame, strip))
+                    main #content tabindex="-1" {
+                        (messages(frame))
+                        (content)
+                    }
+                }
+                (bar(frame))
+            }
+        },
+    )
+}
+
+/// A page without a rail, for whoever is not signed in.
+pub fn plain(title: &str, content: Markup) -> Markup {
+    document(
+        title,
+        None,
+        html! { main.alone #content { p.brand { (mark()) "Sidetone" } h1 { (title) } (content) } },
+    )
+}
+
+fn document(title: &str, frame: Option<&Frame>, body: Markup) -> Markup {
+    html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width,initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                @if let Some(frame) = frame { meta name="csrf" content=(frame.csrf); }
+                title { (title) " · Sidetone" }
+                link rel="icon" href=(assets::url("icon.svg"));
+                link rel="stylesheet" href=(assets::url("app.css"));
+                script type="module" src=(assets::url("app.js")) {}
+            }
+            body { (body) }
+        }
+    }
+}
+
+/// A module that one page needs beside the common one.
+pub fn module(name: &str) -> Markup {
+    html! { script type="module" src=(assets::url(name)) {} }
+}
+
+fn mark() -> Markup {
+    html! {
+        svg.mark viewBox="0 0 16 16" width="20" height="20" aria-hidden="true" {
+            path d="M2.5 6v4M5.2 3v10M8 5v6M10.8 6.7v2.6M13.5 7.5v1" {}
+        }
+    }
+}
+
+fn rail(frame: &Frame) -> Markup {
+    html! {
+        aside.rail aria-label="Workspace" {
+            a.brand href="/dashboard" { (mark()) span { "Sidetone" } }
+            button.goto type="button" data-palette hidden { (icon("search")) span { "Go to" } kbd { "Ctrl K" } }
+            nav aria-label="Pages of the dashboard" {
+                @for group in PLACES { ul { @for place in *group { li { (entry(frame, place)) } } } }
+            }
+            div.who {
+                strong dir="auto" title=(frame.workspace_name) { (frame.workspace_name) }
+                span title=(frame.person_email) { (frame.person_email) }
+                (sign_out(frame))
+            }
+        }
+    }
+}
+
+fn bar(frame: &Frame) -> Markup {
+    let places = || PLACES.iter().copied().flatten().filter(|(_, name, _)| *name != "overview");
+    let first = ["calls", "assistants", "simulations"];
+    html! {
+        nav.bar aria-label="Pages" {
+            (entry(frame, &("/dashboard", "overview", "Overview")))
+            @for place in places().filter(|(_, name, _)| first.contains(name)).take(BAR) { (entry(frame, place)) }
+            details.more {
+                summary { (icon("more")) span { "More" } }
+                ul {
+                    @for place in places().filter(|(_, name, _)| !first.contains(name)) { li { (entry(frame, place)) } }
+                    li { (sign_out(frame)) }
+                }
+            }
+        }
+    }
+}
+
+fn entry(frame: &Frame, (href, picture, name): &(&str, &str, &str)) -> Markup {
+    let here = match *href {
+        "/dashboard" => frame.path == *href,
+        other => {
+            frame.path == other || frame.path.strip_prefix(other).is_some_and(|rest| rest.starts_with('/'))
+        }
+    };
+    html! { a href=(href) aria-current=[here.then_some("page")] { (icon(picture)) span { (name) } } }
+}
+
+fn sign_out(frame: &Frame) -> Markup {
+    html! {
+        form method="post" action="/dashboard/sign-out" {
+            input type="hidden" name="_csrf" value=(frame.csrf);
+            button.quiet { "Sign out" }
+        }
+    }
+}
+
+fn head(frame: &Frame, strip: Strip<'_>) -> Markup {
+    html! {
+        header.head {
+            div.title {
+                @if let Some((href, name)) = strip.back { a.back href=(href) { (icon("back")) (name) } }
+                div.row {
+                    h1 dir="auto" { (strip.title) }
+                    @if let Some(beside) = strip.beside { (beside) }
+                }
+            }
+            div.row.do {
+                (api(frame, &strip.calls))
+                @if let Some(action) = strip.action { (action) }
+            }
+        }
+    }
+}
+
+/// The control that shows the calls of REST and MCP that do the same.
+fn api(frame: &Frame, calls: &[Call<'_>]) -> Markup {
+    html! {
+        @if !calls.is_empty() {
+            details.api {
+                summary.button { "As API call" }
+                div.panel {
+                    @for call in calls {
+                        @if let Some(curl) = call.curl(&frame.origin) {
+                            h2 { code { (call.operation) } }
+                            h3 { "REST" }
+                            (snippet(&curl, "REST"))
+                            @if let Some(mcp) = call.mcp() { h3 { "MCP" } (snippet(&mcp, "MCP")) }
+                        }
+                    }
+                    p.help { "Make a key under " a href="/dashboard/keys" { "Keys" } ". All operations: " a href="/docs" { "API reference" } "." }
+                }
+            }
+        }
+    }
+}
+
+fn messages(frame: &Frame) -> Markup {
+    html! {
+        @if let Some(problem) = &frame.problem { (problem_summary(frame, problem)) }
+        @if let Some(notice) = &frame.notice { p.notice role="status" { (notice) } }
+        @if let Some(secret) = &frame.secret_once { (secret_once(secret)) }
+    }
+}
+
+/// What failed: the sentence, its code, and a link to each field.
+fn problem_summary(frame: &Frame, problem: &Value) -> Markup {
+    let error = problem.get("error").unwrap_or(problem);
+    let fields: Vec<_> = problems(frame).collect();
+    html! {
+        div.problem role="alert" tabindex="-1" {
+            @if fields.is_empty() { p { (text(error, "message")) } }
+            @else {
+                p { "Nothing was saved. " @if fields.len() == 1 { "One field needs a change:" } @else { (fields.len()) " fields need a change:" } }
+                ul { @for (field, message) in fields {
+                    li { a href={ "#" (control_id(field)) } { (label(field)) } ": " (lower(message)) }
+                } }
+            }
+            p.help { code { (text(error, "code")) } @if !text(error, "request_id").is_empty() { " · " code { (text(error, "request_id")) } } }
+        }
+    }
+}
+
+fn lower(message: &str) -> String {
+    let text = sentence(message);
+    let mut chars = text.chars();
+    chars.next().map(char::to_lowercase).into_iter().flatten().chain(chars).collect()
+}
+
+/// A secret that is shown once.
+fn secret_once(answer: &Value) -> Markup {
+    let secrets = [("key", "API key"), ("signing_secret", "Signing secret"), ("url", "Link")];
+    html! {
+        @for (name, called) in secrets {
+            @let secret = text(answer, name);
+            @if !secret.is_empty() && (name != "url" || answer.get("websocket_url").is_some()) {
+                div.once role="status" {
+                    p { strong { (called) } " – copy it now. It is not shown again." }
+                    div.snippet { code.secret { (secret) } (copy(secret, "Copy")) }
+                    @if name == "url" { p { a.button.primary href=(secret) target="_blank" rel="noopener" { "Open the conversation" } } }
+                }
+            }
+        }
+    }
+}
+
+/// A form's last row: what sends it, and the way out.
+pub fn send(label: &str, back: &str) -> Markup {
+    html! { div.row.send { button.primary { (label) } a.button href=(back) { "Cancel" } } }
+}
+
+/// See [`form::carried`]; for forms that are written by hand.
+pub fn carried(frame: &Frame) -> Markup {
+    form::carried(frame, "")
+}

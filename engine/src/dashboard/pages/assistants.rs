@@ -1,0 +1,307 @@
+//! Assistants: the list, a new one from a template, and the editor with what is attached and a way to talk to it.
+use maud::{Markup, html};
+use serde_json::{Value, json};
+
+use crate::dashboard::frame::{Frame, Page};
+use crate::dashboard::layout::{self, Call, Strip, send};
+use crate::dashboard::pages::form::{Form, Shown, act, control_id, destroy, label};
+use crate::dashboard::pages::parts::{
+    asked, at, counted, empty, id, link, list, number, read, section, table, text, when,
+};
+use crate::dashboard::pages::read_of;
+
+/// All assistants.
+pub const LIST: Page = Page {
+    path: "/dashboard/assistants",
+    title: "Assistants",
+    reads: &[read_of("list_assistants")],
+    forms: &[],
+    render: all,
+};
+
+/// A new one.
+pub const NEW: Page = Page {
+    path: "/dashboard/assistants/new",
+    title: "New assistant",
+    reads: &[read_of("list_models"), read_of("list_tts_rates")],
+    forms: &["create_assistant"],
+    render: new,
+};
+
+/// One, to change.
+pub const EDIT: Page = Page {
+    path: "/dashboard/assistants/{id}",
+    title: "Assistant",
+    reads: &[
+        read_of("get_assistant"),
+        read_of("list_tools"),
+        read_of("list_knowledge_documents"),
+        read_of("list_models"),
+        read_of("list_tts_rates"),
+    ],
+    forms: &["update_assistant"],
+    render: edit,
+};
+
+const BASE: &str = "/dashboard/assistants";
+
+fn all(frame: &Frame, answers: &[Value]) -> Markup {
+    let assistants = list(read(answers, 0), "");
+    let create = html! { a.button.primary href="/dashboard/assistants/new" { "Create assistant" } };
+    let strip = Strip {
+        title: "Assistants".to_owned(),
+        action: Some(create),
+        calls: vec![Call::of("list_assistants")],
+        ..Strip::default()
+    };
+    layout::page(
+        frame,
+        strip,
+        html! {
+            @if assistants.is_empty() {
+                (empty("An assistant answers calls: it has a name, instructions, a model and a voice. Start from a template and talk to it in the browser.",
+                    Some(("/dashboard/assistants/new", "Create assistant")), ("assistants-and-knowledge.md", "How assistants work")))
+            } @else {
+                (table("Assistants",
+                    html! { th scope="col" { "Name" } th.wide scope="col" { "Says first" } th.wide scope="col" { "Model" } th.wide scope="col" { "Voice" } th.num.wide scope="col" { "Tools" } th.num.wide scope="col" { "Documents" } th.fit scope="col" { "Changed" } },
+                    html! { @for assistant in assistants { (row(frame, assistant)) } }))
+            }
+        },
+    )
+}
+
+fn row(frame: &Frame, assistant: &Value) -> Markup {
+    html! {
+        tr {
+            td dir="auto" { a.name href=(link(BASE, text(assistant, "id"))) { (text(assistant, "name")) } }
+            td.wrap.wide dir="auto" { span.dim { (text(assistant, "first_message")) } }
+            td.fit.wide { code { (text(assistant, "model")) } }
+            td.fit.wide { code { (text(assistant, "voice")) } }
+            td.num.fit.wide { (list(assistant, "tool_ids").len()) }
+            td.num.fit.wide { (list(assistant, "knowledge_ids").len()) }
+            td.fit { (when(frame, text(assistant, "updated_at"))) }
+        }
+    }
+}
+
+/// What a new assistant can begin with: address, name, what it is for, its fields.
+fn templates() -> [(&'static str, &'static str, &'static str, Value); 3] {
+    [
+        ("blank", "Blank", "Nothing but the defaults", json!({})),
+        (
+            "front-desk",
+            "Front desk",
+            "Answers questions, takes messages",
+            json!({
+                "name": "Front desk",
+                "instructions": "You answer the telephone for Blue Door Dental, a dental practice.\n\n- Answer questions about opening hours, prices and directions from the attached documents. If they do not say it, say that you will ask, and take a message.\n- For an appointment, ask for the name, what it is about and two times that suit.\n- For pain or an accident, give the emergency number at once.\n\nBe brief and kind. One question at a time. Repeat names, numbers and times before you end the call.",
+                "first_message": "Blue Door Dental, how can I help?",
+            }),
+        ),
+        (
+            "parcels",
+            "Parcel service",
+            "Looks up a number, tells the state",
+            json!({
+                "name": "Parcel line",
+                "instructions": "You answer the telephone for Swift Parcel.\n\n- Ask for the parcel number and read it back, digit by digit.\n- Look the parcel up with the tool `find_parcel` and say where it is and when it arrives.\n- If it is lost or damaged, say so, apologise once, and open a case.\n\nKeep answers to two sentences.",
+                "first_message": "Swift Parcel. Do you have your parcel number at hand?",
+                "speech": {"filler": "One moment, I am looking."},
+            }),
+        ),
+    ]
+}
+
+fn new(frame: &Frame, answers: &[Value]) -> Markup {
+    let chosen = asked(frame, "template");
+    let current =
+        templates().into_iter().find(|(key, ..)| *key == chosen).map_or(Value::Null, |(.., fields)| fields);
+    let form = Form::new(frame, "create_assistant", &current);
+    let strip = Strip {
+        title: "New assistant".to_owned(),
+        back: Some((BASE, "Assistants")),
+        calls: vec![Call::of("create_assistant").with(json!({"name": "Front desk", "instructions": "You answer the phone for Blue Door Dental. Be brief."}))],
+        ..Strip::default()
+    };
+    layout::page(
+        frame,
+        strip,
+        html! {
+            section.part {
+                h2 { "Start from" }
+                div.row {
+                    @for (key, name, about, _) in templates() {
+                        @let here = key == chosen || (chosen.is_empty() && key == "blank");
+                        a.button href={ "?template=" (key) } aria-current=[here.then_some("true")] title=(about) { (name) }
+                    }
+                }
+            }
+            (form.wrap(&[], "/dashboard/assistants/{id}", html! {
+                (fields(&form, answers, 0))
+                (send("Create assistant", BASE))
+            }))
+            (layout::module("form.js"))
+        },
+    )
+}
+
+/// The fields, in the order in which people think of them. The models and voices stand in the answers from `models` on.
+fn fields(form: &Form<'_>, answers: &[Value], models: usize) -> Markup {
+    let names = |at: usize, name: &'static str| -> Vec<&str> {
+        list(read(answers, at), "").iter().map(|one| text(one, name)).collect()
+    };
+    html! {
+        (form.field("name"))
+        (form.field("first_message"))
+        (form.field("instructions"))
+        fieldset.group {
+            legend { "Model and voice" }
+            (form.suggested("model", &names(models, "model")))
+            (form.suggested("voice", &names(models + 1, "voice")))
+            (form.suggested("transcriber", &[]))
+            (form.field("language"))
+            (form.field("keyterms"))
+            (form.field("record"))
+        }
+        details.raw {
+            summary { "Turn-taking and speech" }
+            fieldset.group {
+                legend.vh { "Turn-taking and speech" }
+                @for name in ["interruptible", "interruption_words_min", "end_of_turn_min_ms", "end_of_turn_max_ms", "think_early", "speed", "filler"] {
+                    (form.field(&format!("speech.{name}")))
+                }
+                (form.field("pipeline_mode"))
+            }
+        }
+    }
+}
+
+fn edit(frame: &Frame, answers: &[Value]) -> Markup {
+    let assistant = read(answers, 0);
+    let (assistant_id, name) = (text(assistant, "id"), text(assistant, "name"));
+    let here = link(BASE, assistant_id);
+    let revision = number(assistant, "revision").to_string();
+    let form = Form::new(frame, "update_assistant", assistant);
+    let strip = Strip {
+        title: name.to_owned(),
+        back: Some((BASE, "Assistants")),
+        beside: Some(html! { span.dim { "revision " (revision) } (id(assistant_id)) }),
+        action: Some(act(
+            frame,
+            "create_browser_test_token",
+            &[("id", assistant_id)],
+            &here,
+            html! { button.primary { "Talk to it" } },
+        )),
+        calls: vec![
+            Call::of("get_assistant").at("id", assistant_id),
+            Call::of("update_assistant")
+                .at("id", assistant_id)
+                .with(json!({"first_message": text(assistant, "first_message")})),
+            Call::of("create_browser_test_token").at("id", assistant_id).with(json!({})),
+        ],
+    };
+    layout::page(
+        frame,
+        strip,
+        html! {
+            (conflict(frame, assistant))
+            div.beside {
+                (form.wrap(&[("id", assistant_id), ("_revision", &revision)], &here, html! {
+                    (fields(&form, answers, 3))
+                    (send("Save", BASE))
+                }))
+                aside {
+                    (attach(frame, assistant, "set_assistant_tools", "tool_ids", "Tools", read(answers, 1), ("/dashboard/tools/new", "Create tool")))
+                    (attach(frame, assistant, "set_assistant_knowledge", "knowledge_ids", "Knowledge", read(answers, 2), ("/dashboard/knowledge/new", "Add document")))
+                    (section("Lately", html! {
+                        p { a href={ "/dashboard/calls?assistant_id=" (assistant_id) } { "Its calls" } }
+                        p { a href={ "/dashboard/simulations?assistant_id=" (assistant_id) } { "Its simulations" } }
+                        p.help { "Changed " (when(frame, text(assistant, "updated_at"))) ", created " (when(frame, text(assistant, "created_at"))) }
+                    }))
+                    div.row.removal { (destroy(frame, "delete_assistant", &[("id", assistant_id)], BASE, "Delete assistant", "Delete 1 assistant",
+                        "Numbers that are bound to it stop answering. Its calls and runs stay.")) }
+                }
+            }
+            (layout::module("form.js"))
+        },
+    )
+}
+
+fn attach(
+    frame: &Frame,
+    assistant: &Value,
+    operation: &str,
+    name: &str,
+    title: &str,
+    resources: &Value,
+    add: (&str, &str),
+) -> Markup {
+    let form = Form::new(frame, operation, assistant);
+    let (assistant_id, revision) = (text(assistant, "id"), number(assistant, "revision").to_string());
+    let count = i64::try_from(list(assistant, name).len()).unwrap_or_default();
+    section(
+        title,
+        html! {
+            @if list(resources, "").is_empty() { p.dim { "None in this workspace yet. " a href=(add.0) { (add.1) } } }
+            @else {
+                (form.wrap(&[("id", assistant_id), ("_revision", &revision), (name, "")], &link(BASE, assistant_id), html! {
+                    (form.attached(name, resources))
+                    div.row { button { "Attach" } span.help { (counted(count, "attached one").replace(" attached ones", " attached").replace(" attached one", " attached")) } a.help href=(add.0) { (add.1) } }
+                }))
+            }
+        },
+    )
+}
+
+/// After somebody else changed the assistant meanwhile: both versions of each field that differs. The form holds what
+/// was typed; a button takes the other.
+fn conflict(frame: &Frame, assistant: &Value) -> Markup {
+    let error =
+        frame.problem.as_ref().map_or(&Value::Null, |problem| problem.get("error").unwrap_or(problem));
+    if text(error, "code") != "revision_conflict" {
+        return html! {};
+    }
+    let mut names: Vec<&str> = Vec::new();
+    for (name, _) in &frame.typed {
+        if !name.starts_with('_') && name != "id" && !names.contains(&name.as_str()) {
+            names.push(name);
+        }
+    }
+    let differing: Vec<(&str, String, String)> = names
+        .into_iter()
+        .filter_map(|name| {
+            let saved = Shown::of(at(assistant, &name.replace('.', "/"))).lines();
+            let typed: Vec<&str> = frame
+                .typed
+                .iter()
+                .filter(|(other, _)| other == name)
+                .map(|(_, value)| value.as_str())
+                .collect();
+            let typed = if matches!(saved.as_str(), "true" | "false") {
+                typed.last().copied().unwrap_or_default().to_owned()
+            } else {
+                typed.join("\n").replace("\r\n", "\n")
+            };
+            (typed.trim_end() != saved.trim_end()).then(|| (name, saved, typed))
+        })
+        .collect();
+    section(
+        "Somebody changed it meanwhile",
+        html! {
+            p.help { "The form below holds what you typed. Saving now replaces the saved version in these fields." }
+            (table("Both versions",
+                html! { th scope="col" { "Field" } th scope="col" { "Saved now" } th scope="col" { "Yours" } th scope="col" { span.vh { "Choose" } } },
+                html! {
+                    @for (name, saved, typed) in &differing {
+                        tr {
+                            td { a href={ "#" (control_id(name)) } { (label(name)) } }
+                            td dir="auto" { pre.text { (saved) } }
+                            td dir="auto" { pre.text { (typed) } }
+                            td.fit { button type="button" data-take=(control_id(name)) data-value=(saved) hidden { "Take the saved one" } }
+                        }
+                    }
+                }))
+        },
+    )
+}

@@ -1,0 +1,350 @@
+//! Forms, made from the schemas of the operations that they send to: labels, help, limits and choices are theirs.
+use maud::{Markup, html};
+use serde_json::Value;
+
+use crate::dashboard::frame::Frame;
+use crate::dashboard::pages::parts::{grouped, list, prose, text, words};
+
+/// Texts that may be longer than this have a field of several lines.
+const ONE_LINE_MAX: u64 = 300;
+
+/// A form for one operation, filled with what was typed, else with the current values.
+pub struct Form<'a> {
+    frame: &'a Frame,
+    operation: &'a str,
+    schema: &'a Value,
+    current: &'a Value,
+}
+
+impl<'a> Form<'a> {
+    /// For an operation in [`crate::dashboard::frame::Page::forms`].
+    pub fn new(frame: &'a Frame, operation: &'a str, current: &'a Value) -> Self {
+        let schema = frame.schemas.iter().find(|(id, _)| *id == operation).map_or(&Value::Null, |(_, s)| s);
+        Self { frame, operation, schema, current }
+    }
+
+    /// The form around `content`. After success the browser goes to `then`.
+    pub fn wrap(&self, hidden: &[(&str, &str)], then: &str, content: Markup) -> Markup {
+        html! {
+            form.edit method="post" action={ "/dashboard/do/" (self.operation) } {
+                (carried(self.frame, then))
+                @for (name, value) in hidden { input type="hidden" name=(name) value=(value); }
+                (content)
+            }
+        }
+    }
+
+    /// A field, by its name in the body (`speech.filler`).
+    pub fn field(&self, name: &str) -> Markup {
+        let schema = self.schema_of(name);
+        field(schema, name, &self.value(name), self.problem(name))
+    }
+
+    /// A field whose choices are known: the model, an assistant. Choices are values with what they are called.
+    pub fn choice(&self, name: &str, choices: &[(String, String)]) -> Markup {
+        let (schema, value) = (self.schema_of(name), self.value(name));
+        let value = value.first();
+        let known = choices.iter().any(|(choice, _)| choice == value);
+        let control = html! {
+            select id=(control_id(name)) name=(name) aria-describedby=[described(schema, name, self.problem(name))] {
+                @if !known && value.is_empty() { option value="" { "Choose" } }
+                @if !known && !value.is_empty() { option value=(value) selected { (value) } }
+                @for (choice, called) in choices { option value=(choice) selected[choice == value] { (called) } }
+            }
+        };
+        around(schema, name, self.problem(name), control)
+    }
+
+    /// A text of the form `provider/name`, with what the server knows as suggestions.
+    pub fn suggested(&self, name: &str, choices: &[&str]) -> Markup {
+        let (schema, value, problem) = (self.schema_of(name), self.value(name), self.problem(name));
+        let suggestions = format!("{}-known", control_id(name));
+        let control = html! {
+            input.mono id=(control_id(name)) name=(name) value=(value.first()) list=(suggestions) autocomplete="off" spellcheck="false"
+                maxlength=[schema["maxLength"].as_u64()] aria-describedby=[described(schema, name, problem)] aria-invalid=[problem.map(|_| "true")];
+            datalist id=(suggestions) { @for choice in choices { option value=(choice) {} } }
+        };
+        around(schema, name, problem, control)
+    }
+
+    /// Which of the workspace's resources are attached, as check boxes with the resource's name.
+    pub fn attached(&self, name: &str, resources: &Value) -> Markup {
+        let chosen = self.value(name);
+        html! {
+            div.checks {
+                @for resource in list(resources, "") {
+                    label.check {
+                        input type="checkbox" name=(name) value=(text(resource, "id")) checked[chosen.has(text(resource, "id"))];
+                        span dir="auto" { (text(resource, "name")) }
+                    }
+                }
+            }
+        }
+    }
+
+    fn schema_of(&self, name: &str) -> &'a Value {
+        name.split('.')
+            .try_fold(self.schema, |schema, part| schema.get("properties")?.get(part))
+            .unwrap_or(&Value::Null)
+    }
+
+    /// What was typed, else the current value, else the schema's default.
+    fn value(&self, name: &str) -> Shown {
+        let typed: Vec<String> = self
+            .frame
+            .typed
+            .iter()
+            .filter(|(other, _)| other == name)
+            .map(|(_, value)| value.clone())
+            .collect();
+        if !typed.is_empty() {
+            return Shown(typed);
+        }
+        let path = name.replace('.', "/");
+        let current = self.current.pointer(&format!("/{path}"));
+        Shown::of(current.or_else(|| self.schema_of(name).get("default")).unwrap_or(&Value::Null))
+    }
+
+    fn problem(&self, name: &str) -> Option<&'a str> {
+        problems(self.frame)
+            .find(|(field, _)| *field == name || under(field, name))
+            .map(|(_, message)| message)
+    }
+}
+
+/// What every form carries: the token that proves it is ours, the page it is on, and where success leads.
+pub fn carried(frame: &Frame, then: &str) -> Markup {
+    html! {
+        input type="hidden" name="_csrf" value=(frame.csrf);
+        input type="hidden" name="_back" value=(frame.path);
+        @if !then.is_empty() { input type="hidden" name="_then" value=(then); }
+    }
+}
+
+/// A button that sends an operation at once, such as a test or a redelivery.
+pub fn act(frame: &Frame, operation: &str, hidden: &[(&str, &str)], then: &str, button: Markup) -> Markup {
+    html! {
+        form.act method="post" action={ "/dashboard/do/" (operation) } {
+            (carried(frame, then))
+            @for (name, value) in hidden { input type="hidden" name=(name) value=(value); }
+            (button)
+        }
+    }
+}
+
+/// A button that asks first, in a dialog that needs no script. `what` names what will happen, with its number.
+pub fn destroy(
+    frame: &Frame,
+    operation: &str,
+    hidden: &[(&str, &str)],
+    then: &str,
+    label: &str,
+    what: &str,
+    warning: &str,
+) -> Markup {
+    let name = hidden.iter().map(|(_, value)| *value).collect::<Vec<_>>().join("-");
+    let id =
+        format!("ask-{operation}-{}", name.replace(|c: char| !c.is_ascii_alphanumeric() && c != '_', "-"));
+    html! {
+        button.quiet type="button" popovertarget=(id) { (label) }
+        div.dialog popover id=(id) role="dialog" aria-label=(what) {
+            h2 { (what) }
+            p { (warning) }
+            div.row {
+                (act(frame, operation, hidden, then, html! { button.bad { (what) } }))
+                button type="button" popovertarget=(id) popovertargetaction="hide" autofocus { "Keep" }
+            }
+        }
+    }
+}
+
+/// The problems of the form that failed: field and message.
+pub fn problems(frame: &Frame) -> impl Iterator<Item = (&str, &str)> {
+    let error =
+        frame.problem.as_ref().map_or(&Value::Null, |problem| problem.get("error").unwrap_or(problem));
+    list(error, "details/fields").iter().map(|problem| (text(problem, "field"), text(problem, "message")))
+}
+
+/// A field made from its schema: label above, control, help below, problem in words.
+pub fn field(schema: &Value, name: &str, value: &Shown, problem: Option<&str>) -> Markup {
+    let (id, about) = (control_id(name), described(schema, name, problem));
+    let invalid = problem.map(|_| "true");
+    let most = schema["maxLength"].as_u64();
+    let items = &schema["items"];
+    let control = match kind(schema) {
+        "boolean" => {
+            return html! {
+                div.field {
+                    label.check {
+                        input type="hidden" name=(name) value="false";
+                        input type="checkbox" id=(id) name=(name) value="true" checked[value.has("true")] aria-describedby=[about.as_deref()];
+                        span { (label(name)) }
+                    }
+                    (help(schema, name)) (told(name, problem))
+                }
+            };
+        }
+        "integer" | "number" => html! {
+            input.number type="number" id=(id) name=(name) value=(value.first()) step=[(kind(schema) == "number").then_some("any")]
+                min=[schema["minimum"].as_number()] max=[schema["maximum"].as_number()] aria-describedby=[about.as_deref()] aria-invalid=[invalid];
+        },
+        "array" if items.get("enum").is_some() => {
+            return html! {
+                fieldset.field aria-describedby=[about.as_deref()] {
+                    legend { (label(name)) }
+                    div.checks {
+                        @for choice in list(items, "enum").iter().filter_map(Value::as_str) {
+                            label.check { input type="checkbox" name=(name) value=(choice) checked[value.has(choice)]; code { (choice) } }
+                        }
+                    }
+                    (help(schema, name)) (told(name, problem))
+                }
+            };
+        }
+        "array" if items["type"] == "object" => html! {
+            textarea.mono id=(id) name=(name) rows="8" spellcheck="false" data-json data-rows=(items) aria-describedby=[about.as_deref()] aria-invalid=[invalid] { "\n" (value.json()) }
+        },
+        "array" => html! {
+            textarea id=(id) name=(name) rows="3" aria-describedby=[about.as_deref()] aria-invalid=[invalid] dir="auto" { "\n" (value.lines()) }
+        },
+        "object" | "any" => html! {
+            textarea.mono id=(id) name=(name) rows="10" spellcheck="false" data-json aria-describedby=[about.as_deref()] aria-invalid=[invalid] { "\n" (value.first()) }
+        },
+        _ if schema.get("enum").is_some() => html! {
+            select id=(id) name=(name) aria-describedby=[about.as_deref()] aria-invalid=[invalid] {
+                @for choice in list(schema, "enum").iter().filter_map(Value::as_str) {
+                    option value=(choice) selected[value.has(choice)] { (words(choice)) }
+                }
+            }
+        },
+        _ if most.is_some_and(|most| most > ONE_LINE_MAX) => html! {
+            textarea id=(id) name=(name) rows=(if most > Some(4000) { 14 } else { 3 }) dir="auto"
+                aria-describedby=[about.as_deref()] aria-invalid=[invalid] { "\n" (value.first()) }
+        },
+        _ => html! {
+            input id=(id) name=(name) value=(value.first()) dir="auto" autocomplete="off" maxlength=[most]
+                aria-describedby=[about.as_deref()] aria-invalid=[invalid];
+        },
+    };
+    around(schema, name, problem, control)
+}
+
+/// A value as it stands in its control: one text, or a list's.
+pub struct Shown(Vec<String>);
+
+impl Shown {
+    /// From JSON.
+    pub fn of(value: &Value) -> Self {
+        Self(match value {
+            Value::Null => Vec::new(),
+            Value::String(text) => vec![text.clone()],
+            Value::Array(items) => items
+                .iter()
+                .map(|item| item.as_str().map_or_else(|| item.to_string(), str::to_owned))
+                .collect(),
+            Value::Object(_) => vec![serde_json::to_string_pretty(value).unwrap_or_default()],
+            other => vec![other.to_string()],
+        })
+    }
+
+    fn first(&self) -> &str {
+        self.0.last().map_or("", String::as_str)
+    }
+
+    fn has(&self, one: &str) -> bool {
+        self.0.iter().any(|value| value == one)
+    }
+
+    /// A list, a line each.
+    pub fn lines(&self) -> String {
+        self.0.join("\n")
+    }
+
+    /// A list of objects, as JSON: what was typed is that already.
+    fn json(&self) -> String {
+        match self.0.as_slice() {
+            [typed] if typed.starts_with('[') => typed.clone(),
+            items => format!("[{}]", items.join(",\n")),
+        }
+    }
+}
+
+fn around(schema: &Value, name: &str, problem: Option<&str>, control: Markup) -> Markup {
+    let limit = schema["maxLength"].as_u64().filter(|most| *most >= 120);
+    html! {
+        div.field {
+            div.above {
+                label for=(control_id(name)) { (label(name)) }
+                @if let Some(most) = limit {
+                    small.count data-for=(control_id(name)) data-most=(most) { "at most " (grouped(most.cast_signed())) }
+                }
+            }
+            (control) (help(schema, name)) (told(name, problem))
+        }
+    }
+}
+
+fn help(schema: &Value, name: &str) -> Markup {
+    let note = text(schema, "description");
+    html! { @if !note.is_empty() { p.help id={ (control_id(name)) "-help" } { (prose(note)) } } }
+}
+
+fn told(name: &str, problem: Option<&str>) -> Markup {
+    html! { @if let Some(message) = problem { p.wrong id={ (control_id(name)) "-wrong" } { (sentence(message)) } } }
+}
+
+/// `must not be empty` → `Must not be empty.`
+pub fn sentence(message: &str) -> String {
+    let mut chars = message.chars();
+    let first = chars.next().map(char::to_uppercase).into_iter().flatten();
+    let mut text: String = first.chain(chars).collect();
+    if !text.ends_with(['.', '?']) {
+        text.push('.');
+    }
+    text
+}
+
+fn described(schema: &Value, name: &str, problem: Option<&str>) -> Option<String> {
+    let id = control_id(name);
+    let help = schema.get("description").is_some().then(|| format!("{id}-help"));
+    let wrong = problem.map(|_| format!("{id}-wrong"));
+    Some([wrong, help].into_iter().flatten().collect::<Vec<_>>().join(" ")).filter(|ids| !ids.is_empty())
+}
+
+/// The id of a field's control, for labels and the summary of problems.
+pub fn control_id(name: &str) -> String {
+    format!("f-{}", name.split('[').next().unwrap_or(name).replace('.', "-"))
+}
+
+/// `end_of_turn_min_ms` → `End of turn min (ms)`.
+pub fn label(name: &str) -> String {
+    let name = name.rsplit('.').next().unwrap_or(name);
+    let units = [
+        ("_ms", " (ms)"),
+        ("_microusd", " (millionths of a dollar)"),
+        ("_db", " (dB)"),
+        ("_ids", "s"),
+        ("_id", ""),
+    ];
+    for (end, unit) in units {
+        if let Some(stem) = name.strip_suffix(end) {
+            return format!("{}{unit}", words(stem));
+        }
+    }
+    words(name)
+}
+
+fn kind(schema: &Value) -> &str {
+    match &schema["type"] {
+        Value::String(kind) => kind,
+        Value::Array(kinds) => {
+            kinds.iter().filter_map(Value::as_str).find(|kind| *kind != "null").unwrap_or("any")
+        }
+        _ if schema.get("enum").is_some() => "string",
+        _ => "any",
+    }
+}
+
+fn under(field: &str, name: &str) -> bool {
+    field.strip_prefix(name).is_some_and(|rest| rest.starts_with(['[', '.']))
+}

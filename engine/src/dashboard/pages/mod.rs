@@ -1,0 +1,105 @@
+//! The pages: pure functions from the API's answers to HTML.
+mod assistants;
+mod call;
+mod calls;
+mod chart;
+pub(crate) mod form;
+mod keys;
+mod knowledge;
+mod numbers;
+mod overview;
+pub(crate) mod parts;
+mod personas;
+mod runs;
+mod scenarios;
+mod settings;
+mod sign_in;
+mod simulations;
+mod timeline;
+mod tools;
+mod webhooks;
+
+use maud::{Markup, html};
+use serde_json::Value;
+
+use crate::dashboard::frame::{Frame, Page, Read};
+use crate::dashboard::layout::{self, Strip};
+use crate::dashboard::pages::parts::text;
+
+pub use self::sign_in::{SignIn, sign_in};
+
+/// Every page. A path without a value goes before one with a value in its place.
+pub const PAGES: &[Page] = &[
+    overview::PAGE,
+    calls::PAGE,
+    call::PAGE,
+    assistants::LIST,
+    assistants::NEW,
+    assistants::EDIT,
+    tools::LIST,
+    tools::NEW,
+    tools::EDIT,
+    knowledge::LIST,
+    knowledge::NEW,
+    knowledge::EDIT,
+    numbers::LIST,
+    numbers::NEW,
+    webhooks::LIST,
+    webhooks::NEW,
+    webhooks::ONE,
+    simulations::LIST,
+    simulations::NEW,
+    personas::NEW,
+    personas::EDIT,
+    scenarios::NEW,
+    scenarios::EDIT,
+    runs::ONE,
+    runs::COMPARE,
+    keys::LIST,
+    settings::PAGE,
+];
+
+/// A read without values of its own.
+const fn read_of(operation: &'static str) -> Read {
+    Read { operation, query: &[], fixed: &[] }
+}
+
+/// One message, for somebody without a session or a form that is not ours.
+pub fn message(error: &Value) -> Markup {
+    let error = error.get("error").unwrap_or(error);
+    layout::plain(
+        "Not done",
+        html! {
+            div.problem role="alert" { p { (text(error, "message")) } p.help { code { (text(error, "code")) } " " code { (text(error, "request_id")) } } }
+            a.button.primary href="/dashboard" { "Go to the dashboard" }
+        },
+    )
+}
+
+/// What could not be shown, and why: in place of a page whose read failed.
+pub fn failure(frame: &Frame, error: &Value) -> Markup {
+    let error = error.get("error").unwrap_or(error);
+    let code = text(error, "code");
+    let title = match code {
+        "not_found" => "Not found",
+        "forbidden" => "Not allowed",
+        _ => "This page could not be read",
+    };
+    let strip = Strip { title: title.to_owned(), back: Some(("/dashboard", "Overview")), ..Strip::default() };
+    layout::page(
+        frame,
+        strip,
+        html! {
+            div.empty {
+                p { (text(error, "message")) }
+                @if code == "not_found" {
+                    p.help { "It may have been deleted, or it belongs to another workspace than " strong dir="auto" { (frame.workspace_name) } "." }
+                }
+                p.row {
+                    a.button.primary href=(frame.path) { "Try again" }
+                    span.help { code { (code) } " " code { (text(error, "request_id")) } }
+                }
+            }
+        },
+    )
+}

@@ -1,0 +1,147 @@
+//! Telephone numbers: which assistant answers which, and what to enter at each carrier.
+use maud::{Markup, html};
+use serde_json::{Value, json};
+
+use crate::dashboard::frame::{Frame, Page};
+use crate::dashboard::layout::{self, Call, Strip, send};
+use crate::dashboard::pages::form::{Form, destroy};
+use crate::dashboard::pages::parts::{
+    copy, empty, link, list, name_of, read, section, table, text, when, words,
+};
+use crate::dashboard::pages::read_of;
+
+/// All numbers, and the carriers' addresses.
+pub const LIST: Page = Page {
+    path: "/dashboard/numbers",
+    title: "Numbers",
+    reads: &[read_of("list_numbers"), read_of("list_assistants")],
+    forms: &[],
+    render: all,
+};
+
+/// Binds one.
+pub const NEW: Page = Page {
+    path: "/dashboard/numbers/bind",
+    title: "Bind a number",
+    reads: &[read_of("list_assistants")],
+    forms: &["bind_number"],
+    render: new,
+};
+
+const BASE: &str = "/dashboard/numbers";
+
+/// What to enter at a carrier: where, the path of ours, the method.
+const CARRIERS: &[(&str, &[(&str, &str, &str)])] = &[
+    (
+        "twilio",
+        &[
+            ("A call comes in", "/carriers/twilio/voice", "HTTP POST"),
+            ("Call status changes", "/carriers/twilio/status", "HTTP POST"),
+        ],
+    ),
+    ("telnyx", &[("Send a webhook to the URL", "/carriers/telnyx/voice", "API v2")]),
+    (
+        "plivo",
+        &[("Answer URL", "/carriers/plivo/voice", "POST"), ("Hangup URL", "/carriers/plivo/status", "POST")],
+    ),
+    (
+        "vonage",
+        &[("Answer URL", "/carriers/vonage/voice", "GET"), ("Event URL", "/carriers/vonage/status", "POST")],
+    ),
+];
+
+fn all(frame: &Frame, answers: &[Value]) -> Markup {
+    let (numbers, assistants) = (list(read(answers, 0), ""), read(answers, 1));
+    let strip = Strip {
+        title: "Numbers".to_owned(),
+        action: Some(html! { a.button.primary href="/dashboard/numbers/bind" { "Bind number" } }),
+        calls: vec![Call::of("list_numbers")],
+        ..Strip::default()
+    };
+    layout::page(
+        frame,
+        strip,
+        html! {
+            @if numbers.is_empty() {
+                (empty("Bind a number that you have at Twilio, Telnyx, Plivo or Vonage to an assistant, and it answers the calls to it.",
+                    Some(("/dashboard/numbers/bind", "Bind number")), ("telephone-numbers.md", "Set up a carrier")))
+            } @else {
+                (table("Numbers",
+                    html! { th scope="col" { "Number" } th scope="col" { "Assistant" } th.wide scope="col" { "Carrier" } th.fit.wide scope="col" { "Bound" } th.fit scope="col" { span.vh { "Actions" } } },
+                    html! { @for number in numbers {
+                        tr {
+                            td.fit { strong { (text(number, "number")) } }
+                            td dir="auto" { a href=(link("/dashboard/assistants", text(number, "assistant_id"))) { (name_of(assistants, text(number, "assistant_id"))) } }
+                            td.wide { (words(text(number, "provider"))) }
+                            td.fit.wide { (when(frame, text(number, "updated_at"))) }
+                            td.fit { (destroy(frame, "unbind_number", &[("number", text(number, "number"))], BASE, "Unbind", &format!("Unbind {}", text(number, "number")),
+                                "Callers hear that nobody answers. Calls in progress go on. The number stays yours at the carrier.")) }
+                        }
+                    } }))
+            }
+            (addresses(frame, numbers))
+        },
+    )
+}
+
+fn addresses(frame: &Frame, numbers: &[Value]) -> Markup {
+    let secure = frame.origin.starts_with("https://");
+    section(
+        "What to enter at your carrier",
+        html! {
+            @if !secure {
+                div.problem { p { "Carriers reach this service under an address with https. Set " code { "SIDETONE_BASE_URL" } " to it; these addresses then begin with it." } }
+            }
+            @for (carrier, rows) in CARRIERS {
+                @let used = numbers.iter().any(|number| text(number, "provider") == *carrier);
+                details.raw open[used || numbers.is_empty()] {
+                    summary { (words(carrier)) }
+                    table {
+                        thead.vh { tr { th scope="col" { "Field" } th scope="col" { "Value" } th scope="col" { "Method" } } }
+                        tbody { @for (field, path, method) in *rows {
+                            @let url = format!("{}{path}", frame.origin);
+                            tr { td.fit { (field) } td { span.id { code { (url) } (copy(&url, "Copy the address")) } } td.fit.wide { (method) } }
+                        } }
+                    }
+                }
+            }
+        },
+    )
+}
+
+fn new(frame: &Frame, answers: &[Value]) -> Markup {
+    let form = Form::new(frame, "bind_number", &Value::Null);
+    let assistants: Vec<(String, String)> = list(read(answers, 0), "")
+        .iter()
+        .map(|one| (text(one, "id").to_owned(), text(one, "name").to_owned()))
+        .collect();
+    let strip = Strip {
+        title: "Bind a number".to_owned(),
+        back: Some((BASE, "Numbers")),
+        calls: vec![Call::of("bind_number").at("number", "+14155550100").with(
+            json!({"assistant_id": assistants.first().map_or("asst_…", |(id, _)| id), "provider": "twilio"}),
+        )],
+        ..Strip::default()
+    };
+    let typed = frame.typed.iter().find(|(name, _)| name == "number").map_or("", |(_, value)| value);
+    layout::page(
+        frame,
+        strip,
+        html! {
+            @if assistants.is_empty() {
+                (empty("A number is bound to an assistant, and there is none yet.", Some(("/dashboard/assistants/new", "Create assistant")), ("telephone-numbers.md", "Set up a carrier")))
+            } @else {
+                (form.wrap(&[], BASE, html! {
+                    div.field {
+                        label for="f-number" { "Number" }
+                        input #f-number name="number" type="tel" value=(typed) required placeholder="+14155550100" aria-describedby="f-number-help" autocomplete="off";
+                        p.help #f-number-help { "With + and the country's code, without spaces." }
+                    }
+                    (form.choice("assistant_id", &assistants))
+                    (form.field("provider"))
+                    (send("Bind number", BASE))
+                }))
+            }
+        },
+    )
+}

@@ -1,0 +1,385 @@
+//! The small parts that pages are made of: times, money, ids, states, tables, empty lists.
+use maud::{Markup, PreEscaped, html};
+use serde_json::Value;
+
+use crate::base::time;
+use crate::dashboard::frame::Frame;
+
+/// A text in an answer, by its path (`costs/total_microusd`); empty where there is none.
+pub fn text<'a>(value: &'a Value, path: &str) -> &'a str {
+    at(value, path).as_str().unwrap_or_default()
+}
+
+/// A number in an answer; 0 where there is none.
+pub fn number(value: &Value, path: &str) -> i64 {
+    at(value, path).as_i64().unwrap_or_default()
+}
+
+/// A list in an answer; empty where there is none.
+pub fn list<'a>(value: &'a Value, path: &str) -> &'a [Value] {
+    at(value, path).as_array().map_or(&[], Vec::as_slice)
+}
+
+/// A value in an answer; null where there is none.
+pub fn at<'a>(value: &'a Value, path: &str) -> &'a Value {
+    if path.is_empty() {
+        return value;
+    }
+    path.split('/').try_fold(value, |value, name| value.get(name)).unwrap_or(&Value::Null)
+}
+
+/// The answer of the `n`th read.
+pub fn read(answers: &[Value], n: usize) -> &Value {
+    answers.get(n).unwrap_or(&Value::Null)
+}
+
+/// The first value of a name in the page's address.
+pub fn asked<'a>(frame: &'a Frame, name: &str) -> &'a str {
+    frame.query.iter().find(|(other, _)| other == name).map_or("", |(_, value)| value)
+}
+
+/// The name of the resource with this id in a list; the id, shortened, where the list does not have it.
+pub fn name_of(resources: &Value, id: &str) -> String {
+    let found = list(resources, "").iter().find(|resource| text(resource, "id") == id);
+    found.map_or_else(|| shortened(id), |resource| text(resource, "name").to_owned())
+}
+
+/// A time: relative, with the exact one on hover. The script adds the viewer's zone.
+pub fn when(frame: &Frame, at: &str) -> Markup {
+    let Some(ms) = time::from(at) else {
+        return html! { span.none { "–" } };
+    };
+    let exact = at.get(..19).unwrap_or(at).replace('T', " ");
+    html! { time datetime=(at) title={ (exact) " UTC" } { (relative(frame.now_ms, ms)) } }
+}
+
+/// `3 min ago`; a date when it is longer than a month ago.
+pub fn relative(now_ms: i64, ms: i64) -> String {
+    let seconds = (now_ms - ms).abs() / 1000;
+    let (count, unit) = match seconds {
+        0..45 => return "just now".to_owned(),
+        45..3570 => ((seconds + 30) / 60, "min"),
+        3570..84_600 => ((seconds + 1800) / 3600, "h"),
+        84_600..2_592_000 => match (seconds + 43_200) / 86_400 {
+            1 => (1, "day"),
+            days => (days, "days"),
+        },
+        _ => return time::format(ms).get(..10).unwrap_or_default().to_owned(),
+    };
+    if ms > now_ms { format!("in {count} {unit}") } else { format!("{count} {unit} ago") }
+}
+
+/// Millionths of a dollar in dollars, with as many decimals as matter.
+pub fn money(microusd: i64) -> String {
+    let sign = if microusd < 0 { "−" } else { "" };
+    let micro = microusd.unsigned_abs();
+    let decimals = match micro {
+        0 => 0,
+        1..100 => 6,
+        100..1000 => 5,
+        1000..100_000 => 4,
+        100_000..1_000_000 => 3,
+        _ => 2,
+    };
+    let step = 10_u64.pow(6 - decimals);
+    let rounded = (micro + step / 2) / step;
+    let whole = grouped((rounded / 10_u64.pow(decimals)).cast_signed());
+    match decimals {
+        0 => format!("{sign}${whole}"),
+        _ => {
+            format!("{sign}${whole}.{:0width$}", rounded % 10_u64.pow(decimals), width = decimals as usize)
+        }
+    }
+}
+
+/// `18 Nov`: a day in a chart.
+pub fn day(ms: i64) -> String {
+    const MONTHS: [&str; 12] =
+        ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+    let date = time::format(ms);
+    let part = |range: std::ops::Range<usize>| {
+        date.get(range).and_then(|digits| digits.parse::<usize>().ok()).unwrap_or(1)
+    };
+    format!("{} {}", part(8..10), MONTHS.get(part(5..7) - 1).copied().unwrap_or_default())
+}
+
+/// `12,345`.
+pub fn grouped(number: i64) -> String {
+    let digits = number.unsigned_abs().to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    if number < 0 { format!("−{text}") } else { text }
+}
+
+/// `4 calls`, `1 call`.
+pub fn counted(count: i64, one: &str) -> String {
+    let end = if count == 1 { "" } else { "s" };
+    format!("{} {one}{end}", grouped(count))
+}
+
+/// `1:07`, `1:02:03`.
+pub fn clock(ms: i64) -> String {
+    let seconds = (ms + 500) / 1000;
+    let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+    if hours > 0 { format!("{hours}:{minutes:02}:{seconds:02}") } else { format!("{minutes}:{seconds:02}") }
+}
+
+/// `0:07.4`: a moment in a call.
+pub fn moment(ms: i64) -> String {
+    format!("{}:{:02}.{}", ms / 60_000, ms / 1000 % 60, ms / 100 % 10)
+}
+
+/// `640 ms`, `1.24 s`.
+pub fn span(ms: i64) -> String {
+    match ms {
+        ..1000 => format!("{ms} ms"),
+        1000..10_000 => format!("{}.{:02} s", ms / 1000, ms / 10 % 100),
+        _ => format!("{}.{} s", ms / 1000, ms / 100 % 10),
+    }
+}
+
+/// `12 KB`.
+pub fn size(bytes: i64) -> String {
+    if bytes < 1024 {
+        format!("{bytes} B")
+    } else {
+        format!("{}.{} KB", bytes / 1024, bytes % 1024 * 10 / 1024)
+    }
+}
+
+/// `call_01m8…d31a`: shortened in the middle.
+pub fn shortened(id: &str) -> String {
+    let count = id.chars().count();
+    if count <= 18 {
+        return id.to_owned();
+    }
+    let head: String = id.chars().take(10).collect();
+    let tail: String = id.chars().skip(count - 5).collect();
+    format!("{head}…{tail}")
+}
+
+/// An id with a button that copies it.
+pub fn id(id: &str) -> Markup {
+    html! {
+        span.id {
+            code title=(id) { (shortened(id)) }
+            (copy(id, "Copy id"))
+        }
+    }
+}
+
+/// A button that copies a text. The script shows it.
+pub fn copy(what: &str, label: &str) -> Markup {
+    html! { button.copy type="button" data-copy=(what) aria-label=(label) title=(label) { (icon("copy")) } }
+}
+
+/// A text to copy as a whole: a command, a snippet.
+pub fn snippet(what: &str, label: &str) -> Markup {
+    html! {
+        div.snippet {
+            pre tabindex="0" aria-label=(label) { code { (what) } }
+            (copy(what, "Copy"))
+        }
+    }
+}
+
+/// What a state means to the person who reads it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tone {
+    /// As it should be.
+    Good,
+    /// Worth a look.
+    Warn,
+    /// Failed.
+    Bad,
+    /// Under way.
+    Live,
+    /// Neither.
+    Quiet,
+}
+
+/// A state: a word with a dot.
+pub fn status(tone: Tone, word: &str) -> Markup {
+    let class = match tone {
+        Tone::Good => "st good",
+        Tone::Warn => "st warn",
+        Tone::Bad => "st bad",
+        Tone::Live => "st live",
+        Tone::Quiet => "st",
+    };
+    html! { span class=(class) { (word) } }
+}
+
+/// `no_answer` → `No answer`.
+pub fn words(name: &str) -> String {
+    let mut text = name.replace(['_', '.'], " ");
+    if let Some(first) = text.get(..1).map(str::to_uppercase) {
+        text.replace_range(..1, &first);
+    }
+    text
+}
+
+/// A list that is empty: a sentence, a button, a link to the documentation.
+pub fn empty(sentence: &str, button: Option<(&str, &str)>, docs: (&str, &str)) -> Markup {
+    html! {
+        div.empty {
+            p { (sentence) }
+            p.row {
+                @if let Some((href, label)) = button { a.button.primary href=(href) { (label) } }
+                a href={ "https://github.com/sidetone/sidetone/blob/main/docs/" (docs.0) } { (docs.1) }
+            }
+        }
+    }
+}
+
+/// A table that scrolls by itself where it is wider than the page.
+pub fn table(label: &str, head: Markup, rows: Markup) -> Markup {
+    html! {
+        div.scroll tabindex="0" role="region" aria-label=(label) {
+            table { thead { tr { (head) } } tbody { (rows) } }
+        }
+    }
+}
+
+/// A head and what belongs to it.
+pub fn section(title: &str, content: Markup) -> Markup {
+    html! { section.part { h2 { (title) } (content) } }
+}
+
+/// Facts in pairs.
+pub fn facts(pairs: &[(&str, Markup)]) -> Markup {
+    html! { dl.facts { @for (name, value) in pairs { div { dt { (name) } dd { (value) } } } } }
+}
+
+/// Text with `code` between backticks.
+pub fn prose(text: &str) -> Markup {
+    html! {
+        @for (at, part) in text.split('`').enumerate() {
+            @if at % 2 == 1 { code { (part) } } @else { (part) }
+        }
+    }
+}
+
+/// The address of the page with these names changed, on its first page; an empty value removes a name.
+pub fn address_of(frame: &Frame, changed: &[(&str, &str)]) -> String {
+    let mut pairs = form_urlencoded::Serializer::new(String::new());
+    for (other, old) in &frame.query {
+        if other != "page" && changed.iter().all(|(name, _)| other != name) {
+            pairs.append_pair(other, old);
+        }
+    }
+    for (name, value) in changed.iter().filter(|(_, value)| !value.is_empty()) {
+        pairs.append_pair(name, value);
+    }
+    let query = pairs.finish();
+    if query.is_empty() { frame.path.clone() } else { format!("{}?{query}", frame.path) }
+}
+
+/// A link to the address of a resource's page.
+pub fn link(base: &str, id: &str) -> String {
+    format!("{base}/{}", percent_encoding::utf8_percent_encode(id, percent_encoding::NON_ALPHANUMERIC))
+        .replace("%5F", "_")
+}
+
+/// The links to the pages before and after.
+pub fn pages(frame: &Frame, pagination: &Value, (one, many): (&str, &str)) -> Markup {
+    let (page, pages) = (number(pagination, "page"), number(pagination, "total_pages"));
+    let (limit, total) = (number(pagination, "limit"), number(pagination, "total"));
+    let first = (page - 1) * limit + 1;
+    html! {
+        nav.pages aria-label="Pages" {
+            span {
+                @if total > 0 { (grouped(first)) "–" (grouped((first + limit - 1).min(total))) " of " }
+                (grouped(total)) " " @if total == 1 { (one) } @else { (many) }
+            }
+            @if page > 1 { a.button rel="prev" href=(address_of(frame, &[("page", &(page - 1).to_string())])) { "Previous" } }
+            @if page < pages { a.button rel="next" href=(address_of(frame, &[("page", &(page + 1).to_string())])) { "Next" } }
+        }
+    }
+}
+
+/// One of the icons: 16 px, drawn with the text's colour, always beside a text.
+pub fn icon(name: &str) -> Markup {
+    let path = match name {
+        "overview" => "M2 13.5h12M4 11V8M8 11V3.5M12 11V6",
+        "calls" => "M3 6v4M5.5 3.5v9M8 5.5v5M10.5 2.5v11M13 6.5v3",
+        "assistants" => {
+            "M8 2.5a3 3 0 0 1 3 3v1.5a3 3 0 0 1-6 0V5.5a3 3 0 0 1 3-3zM3 8a5 5 0 0 0 10 0M8 13v1.5"
+        }
+        "tools" => {
+            "M10.5 2.5a3 3 0 0 0-2.8 4L2.5 11.7l1.8 1.8 5.2-5.2a3 3 0 0 0 4-3.5l-2 1.8-1.9-1.9 1.8-2a3 3 0 0 0-.9-.2z"
+        }
+        "knowledge" => {
+            "M3 3h4a2 2 0 0 1 1 .5A2 2 0 0 1 9 3h4v9.5H9.5a2 2 0 0 0-1.5.7 2 2 0 0 0-1.5-.7H3zM8 3.5v9"
+        }
+        "numbers" => "M6 2.5 4.5 13.5M11.5 2.5 10 13.5M2.5 6h11M2.5 10h11",
+        "simulations" => "M6 2.5h4M7 2.5v4l-4 6.2c-.4.7 0 1.3.7 1.3h8.6c.7 0 1.1-.6.7-1.3L9 6.5v-4M5 10h6",
+        "webhooks" => "M2.5 8h8M7.5 4.5 11 8l-3.5 3.5M13.5 3v10",
+        "keys" => "M5.5 8a2.75 2.75 0 1 0 0 .1M8 8h6v2.5M11.5 8v2",
+        "settings" => "M2.5 4.5h6M11.5 4.5h2M2.5 11.5h2M7.5 11.5h6M10 3v3M6 10v3",
+        "copy" => "M5.5 5.5V3h7.5v7.5h-2.5M3 5.5h7.5V13H3z",
+        "back" => "M9.5 3.5 5 8l4.5 4.5",
+        "more" => "M3.5 8h.01M8 8h.01M12.5 8h.01",
+        "search" => "M7 2.5a4.5 4.5 0 1 1 0 9 4.5 4.5 0 0 1 0-9zM10.5 10.5l3 3",
+        "play" => "M5 3.5v9l7-4.5z",
+        _ => "M8 3v10M3 8h10",
+    };
+    html! {
+        svg.icon viewBox="0 0 16 16" width="16" height="16" aria-hidden="true" {
+            path d=(PreEscaped(path)) {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn money_has_the_decimals_that_matter() {
+        for (microusd, expected) in [
+            (0, "$0"),
+            (45, "$0.000045"),
+            (3_400, "$0.0034"),
+            (123_400, "$0.123"),
+            (1_234_567, "$1.23"),
+            (12_345_678_900, "$12,345.68"),
+            (999_999, "$1.000"),
+            (-1_500_000, "−$1.50"),
+        ] {
+            assert_eq!(money(microusd), expected);
+        }
+    }
+
+    #[test]
+    fn times_are_told_as_people_tell_them() {
+        let now = 1_795_316_794_000;
+        for (ago_s, expected) in [
+            (10, "just now"),
+            (60, "1 min ago"),
+            (3 * 3600, "3 h ago"),
+            (86_400, "1 day ago"),
+            (5 * 86_400, "5 days ago"),
+            (-600, "in 10 min"),
+            (90 * 86_400, "2026-08-24"),
+        ] {
+            assert_eq!(relative(now, now - ago_s * 1000), expected);
+        }
+    }
+
+    #[test]
+    fn numbers_and_ids_are_readable() {
+        assert_eq!(grouped(1_234_567), "1,234,567");
+        assert_eq!(counted(1, "call"), "1 call");
+        assert_eq!(clock(67_400), "1:07");
+        assert_eq!(moment(7_460), "0:07.4");
+        assert_eq!(span(1240), "1.24 s");
+        assert_eq!(shortened("call_01m80kpfmqbq07vnb4zdtv31bd"), "call_01m80…v31bd");
+        assert_eq!(words("no_answer"), "No answer");
+    }
+}

@@ -1,0 +1,233 @@
+//! One run of a simulation, with the turn that failed; two runs side by side.
+use maud::{Markup, html};
+use serde_json::{Value, json};
+
+use crate::dashboard::frame::{Frame, Page, Read};
+use crate::dashboard::layout::{self, Call, Strip};
+use crate::dashboard::pages::form::{act, destroy};
+use crate::dashboard::pages::parts::{
+    Tone, at, counted, facts, id, link, list, name_of, number, read, section, status, table, text, when,
+    words,
+};
+use crate::dashboard::pages::{read_of, simulations, timeline};
+
+/// One run.
+pub const ONE: Page = Page {
+    path: "/dashboard/simulations/runs/{id}",
+    title: "Run",
+    reads: &[
+        read_of("get_simulation_run"),
+        read_of("list_assistants"),
+        read_of("list_simulations"),
+        Read { operation: "list_simulation_runs", query: &[], fixed: &[("limit", "200")] },
+    ],
+    forms: &[],
+    render: one,
+};
+
+/// Two runs side by side.
+pub const COMPARE: Page = Page {
+    path: "/dashboard/simulations/runs/{id}/compare/{other}",
+    title: "Two runs",
+    reads: &[
+        read_of("get_simulation_run"),
+        Read { operation: "get_simulation_run", query: &[], fixed: &[("id", "{other}")] },
+        read_of("list_assistants"),
+    ],
+    forms: &[],
+    render: compare,
+};
+
+const BASE: &str = "/dashboard/simulations/runs";
+
+/// Whether a run has not ended.
+pub fn is_going(run: &Value) -> bool {
+    matches!(text(run, "status"), "queued" | "running")
+}
+
+/// What came of a run.
+pub fn verdict(run: &Value) -> Markup {
+    match (text(run, "status"), at(run, "passed").as_bool()) {
+        ("queued", _) => status(Tone::Quiet, "Queued"),
+        ("running", _) => status(Tone::Live, "Running"),
+        ("error", _) => status(Tone::Bad, "Error"),
+        (_, Some(true)) => status(Tone::Good, "Passed"),
+        (_, Some(false)) => status(Tone::Bad, "Failed"),
+        (_, None) => status(Tone::Warn, "Not decided"),
+    }
+}
+
+/// Runs as a table.
+pub fn rows(frame: &Frame, runs: &[Value], simulations: &Value) -> Markup {
+    table(
+        "Runs",
+        html! { th scope="col" { "Started" } th scope="col" { "Simulation" } th scope="col" { "Result" } th.wide scope="col" { "Last words" } th.num.wide scope="col" { "Turns" } th.num.wide scope="col" { "Cost" } },
+        html! { @for run in runs {
+            tr {
+                td.fit { a.name href=(link(BASE, text(run, "id"))) { (when(frame, text(run, "created_at"))) } }
+                td dir="auto" { (name_of(simulations, text(run, "simulation_id"))) }
+                td.fit { (verdict(run)) }
+                td.wrap.wide dir="auto" { @if text(run, "error/message").is_empty() { span.dim { (text(run, "last_line")) } } @else { (text(run, "error/message")) } }
+                td.num.fit.wide { (number(run, "turns")) }
+                td.num.fit.wide { (simulations::cost(run)) }
+            }
+        } },
+    )
+}
+
+fn one(frame: &Frame, answers: &[Value]) -> Markup {
+    let (run, assistants, simulations) = (read(answers, 0), read(answers, 1), read(answers, 2));
+    let run_id = text(run, "id");
+    let assistant = name_of(assistants, text(run, "assistant_id"));
+    let simulation_id = text(run, "simulation_id");
+    let seed = number(run, "seed").to_string();
+    let evaluations = list(run, "evaluations");
+    let failing: Vec<i64> = evaluations
+        .iter()
+        .filter(|one| at(one, "passed") == false)
+        .filter_map(|one| at(one, "matched_index").as_i64())
+        .collect();
+    let again = [("id", simulation_id), ("mode", text(run, "mode")), ("seed", seed.as_str())];
+    let strip = Strip {
+        title: name_of(simulations, simulation_id),
+        back: Some((simulations::BASE, "Simulations")),
+        beside: Some(html! { (verdict(run)) (id(run_id)) }),
+        action: Some(html! {
+            @if !is_going(run) {
+                (act(frame, "start_simulation_run", &again, "/dashboard/simulations/runs/{id}", html! { button.primary { "Run again, same seed" } }))
+            }
+        }),
+        calls: vec![
+            Call::of("get_simulation_run").at("id", run_id),
+            Call::of("start_simulation_run")
+                .at("id", simulation_id)
+                .with(json!({"mode": text(run, "mode"), "seed": number(run, "seed")})),
+        ],
+    };
+    let rows = list(run, "transcript");
+    layout::page(
+        frame,
+        strip,
+        html! {
+            div.part data-live[is_going(run)] {
+                @if !text(run, "error/message").is_empty() {
+                    div.problem { p { (text(run, "error/message")) } p.help { code { (text(run, "error/code")) } } }
+                }
+                (expectations(evaluations, is_going(run)))
+                @if at(run, "call").is_object() { (timeline::trace(at(run, "call"), &assistant)) }
+            }
+            div.beside {
+                div.part {
+                    h2 { "Transcript" }
+                    @if rows.is_empty() { p.dim { @if is_going(run) { "The conversation has not begun." } @else { "Nothing was said." } } }
+                    (timeline::transcript(rows, &assistant, &failing))
+                }
+                aside {
+                    (section("Run", facts(&[
+                        ("Started", when(frame, text(run, "created_at"))),
+                        ("By", html! { (simulations::mode(run)) }),
+                        ("Turns", html! { (number(run, "turns")) }),
+                        ("Seed", html! { (id(&seed)) }),
+                        ("Assistant", html! { a href=(link("/dashboard/assistants", text(run, "assistant_id"))) dir="auto" { (assistant) } " revision " (number(run, "assistant_revision")) }),
+                        ("Cost", html! { (simulations::cost(run)) }),
+                    ])))
+                    @if !text(run, "call_id").is_empty() { p { a href=(link("/dashboard/calls", text(run, "call_id"))) { "Open the call" } } }
+                    (others(frame, run, list(read(answers, 3), "runs")))
+                    @if !is_going(run) {
+                        div.row.removal { (destroy(frame, "delete_simulation_run", &[("id", run_id)], simulations::BASE, "Delete run", "Delete 1 run", "Its transcript and its results are deleted for good.")) }
+                    }
+                }
+            }
+            (layout::module("call.js"))
+        },
+    )
+}
+
+fn expectations(evaluations: &[Value], going: bool) -> Markup {
+    let met = evaluations.iter().filter(|one| at(one, "passed") == true).count();
+    html! {
+        h2 { "Expectations" @if !evaluations.is_empty() { span.dim { " – " (met) " of " (evaluations.len()) " met" } } }
+        @if evaluations.is_empty() { p.dim { @if going { "They are decided at the end." } @else { "This scenario expects nothing, so the run is not decided." } } }
+        @else {
+            (table("Expectations",
+                html! { th scope="col" { "Result" } th scope="col" { "Expected" } th.wide scope="col" { "Why" } },
+                html! { @for one in evaluations {
+                    tr {
+                        td.fit { @match at(one, "passed").as_bool() { Some(true) => (status(Tone::Good, "Met")), Some(false) => (status(Tone::Bad, "Not met")), None => (status(Tone::Warn, "Not decided")) } }
+                        td dir="auto" { (expected(one)) }
+                        td.wide dir="auto" { (text(one, "reason")) @if let Some(row) = at(one, "matched_index").as_i64() { " " a href={ "#row-" (row) } { "Show the turn" } } }
+                    }
+                } }))
+        }
+    }
+}
+
+fn expected(one: &Value) -> Markup {
+    let (what, role) = (text(one, "includes"), text(one, "role"));
+    let who = if role == "any" {
+        "anybody".to_owned()
+    } else {
+        format!("the {}", words(role).to_lowercase().replace("user", "caller"))
+    };
+    html! {
+        @match text(one, "kind") {
+            "transcript" => { "Said by " (who) ": “" (what) "”" },
+            "transcript_excludes" => { "Never said by " (who) ": “" (what) "”" },
+            "tool_call" => { "Calls " code { (what) } },
+            _ => { (what) },
+        }
+    }
+}
+
+/// Other runs of the simulation, to compare with.
+fn others(frame: &Frame, run: &Value, runs: &[Value]) -> Markup {
+    let same = |other: &&Value| {
+        text(other, "simulation_id") == text(run, "simulation_id") && text(other, "id") != text(run, "id")
+    };
+    let others: Vec<&Value> = runs.iter().filter(same).take(5).collect();
+    html! {
+        @if !others.is_empty() {
+            (section("Compare with", html! {
+                @for other in others {
+                    p.row { (verdict(other)) a href={ (link(BASE, text(run, "id"))) "/compare/" (text(other, "id")) } { "the run of " (when(frame, text(other, "created_at"))) } }
+                }
+            }))
+        }
+    }
+}
+
+fn compare(frame: &Frame, answers: &[Value]) -> Markup {
+    let sides = [read(answers, 0), read(answers, 1)];
+    let assistants = read(answers, 2);
+    let strip = Strip {
+        title: "Two runs".to_owned(),
+        back: Some((simulations::BASE, "Simulations")),
+        calls: sides.iter().map(|run| Call::of("get_simulation_run").at("id", text(run, "id"))).collect(),
+        ..Strip::default()
+    };
+    let apart = list(sides[0], "transcript")
+        .iter()
+        .zip(list(sides[1], "transcript"))
+        .position(|(one, other)| text(one, "text") != text(other, "text"));
+    layout::page(
+        frame,
+        strip,
+        html! {
+            @match apart {
+                Some(row) => p { "They part at row " (row + 1) "." },
+                None => p { "They say the same, as far as both go." },
+            }
+            div.half {
+                @for run in sides {
+                    @let assistant = name_of(assistants, text(run, "assistant_id"));
+                    @let first = apart.map(|row| i64::try_from(row).unwrap_or_default());
+                    section.part {
+                        div.row { h2 { a href=(link(BASE, text(run, "id"))) { "Run of " (when(frame, text(run, "created_at"))) } } (verdict(run)) }
+                        p.help { "revision " (number(run, "assistant_revision")) " · seed " (number(run, "seed")) " · " (counted(number(run, "turns"), "turn")) " · " (simulations::cost(run)) }
+                        (timeline::transcript(list(run, "transcript"), &assistant, first.as_slice()))
+                    }
+                }
+            }
+        },
+    )
+}

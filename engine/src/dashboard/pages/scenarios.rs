@@ -1,0 +1,102 @@
+//! Scenarios: the caller's task, and what must come of it.
+use maud::{Markup, html};
+use serde_json::{Value, json};
+
+use crate::dashboard::frame::{Frame, Page};
+use crate::dashboard::layout::{self, Call, Strip, send};
+use crate::dashboard::pages::form::{Form, destroy};
+use crate::dashboard::pages::parts::{id, link, read, text};
+use crate::dashboard::pages::{read_of, simulations};
+
+/// A new one.
+pub const NEW: Page = Page {
+    path: "/dashboard/simulations/scenarios/new",
+    title: "New scenario",
+    reads: &[],
+    forms: &["create_simulation_scenario"],
+    render: new,
+};
+
+/// One, to change.
+pub const EDIT: Page = Page {
+    path: "/dashboard/simulations/scenarios/{id}",
+    title: "Scenario",
+    reads: &[read_of("get_simulation_scenario")],
+    forms: &["update_simulation_scenario"],
+    render: edit,
+};
+
+const BASE: &str = "/dashboard/simulations/scenarios";
+
+fn fields(form: &Form<'_>) -> Markup {
+    html! {
+        (form.field("name"))
+        (form.field("instructions"))
+        (form.field("evaluations"))
+        (form.field("judge_model"))
+        details.raw {
+            summary { "Conditions of the line" }
+            fieldset.group {
+                legend.vh { "Conditions of the line" }
+                @for name in ["packet_loss", "jitter_ms", "noise_db", "talk_over", "slow_talker"] { (form.field(&format!("conditions.{name}"))) }
+            }
+        }
+    }
+}
+
+fn new(frame: &Frame, _: &[Value]) -> Markup {
+    let current =
+        json!({"evaluations": [{"kind": "transcript", "role": "assistant", "includes": "open at ten"}]});
+    let form = Form::new(frame, "create_simulation_scenario", &current);
+    let strip = Strip {
+        title: "New scenario".to_owned(),
+        back: Some((simulations::BASE, "Simulations")),
+        calls: vec![Call::of("create_simulation_scenario").with(json!({
+            "name": "Saturday opening", "instructions": "Ask \"When do you open on Saturday?\"",
+            "evaluations": [{"kind": "transcript", "role": "assistant", "includes": "open at ten"}],
+        }))],
+        ..Strip::default()
+    };
+    layout::page(
+        frame,
+        strip,
+        html! {
+            (form.wrap(&[], "/dashboard/simulations/scenarios/{id}", html! { (fields(&form)) (send("Create scenario", simulations::BASE)) }))
+            (layout::module("form.js"))
+        },
+    )
+}
+
+fn edit(frame: &Frame, answers: &[Value]) -> Markup {
+    let scenario = read(answers, 0);
+    let scenario_id = text(scenario, "id");
+    let form = Form::new(frame, "update_simulation_scenario", scenario);
+    let strip = Strip {
+        title: text(scenario, "name").to_owned(),
+        back: Some((simulations::BASE, "Simulations")),
+        beside: Some(id(scenario_id)),
+        action: Some(destroy(
+            frame,
+            "delete_simulation_scenario",
+            &[("id", scenario_id)],
+            simulations::BASE,
+            "Delete",
+            "Delete 1 scenario",
+            "Its simulations and their runs are deleted, too.",
+        )),
+        calls: vec![
+            Call::of("get_simulation_scenario").at("id", scenario_id),
+            Call::of("update_simulation_scenario")
+                .at("id", scenario_id)
+                .with(json!({"name": text(scenario, "name")})),
+        ],
+    };
+    layout::page(
+        frame,
+        strip,
+        html! {
+            (form.wrap(&[("id", scenario_id)], &link(BASE, scenario_id), html! { (fields(&form)) (send("Save", simulations::BASE)) }))
+            (layout::module("form.js"))
+        },
+    )
+}

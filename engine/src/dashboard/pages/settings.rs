@@ -1,0 +1,95 @@
+//! The workspace: its limits, its spending, and how programs reach it.
+use maud::{Markup, html};
+use serde_json::{Value, json};
+
+use crate::dashboard::frame::{Frame, Page};
+use crate::dashboard::layout::{self, Call, Strip};
+use crate::dashboard::pages::form::Form;
+use crate::dashboard::pages::parts::{at, facts, id, money, number, read, section, snippet, text, when};
+use crate::dashboard::pages::read_of;
+
+/// The page.
+pub const PAGE: Page = Page {
+    path: "/dashboard/settings",
+    title: "Settings",
+    reads: &[read_of("get_workspace")],
+    forms: &["update_workspace"],
+    render,
+};
+
+fn render(frame: &Frame, answers: &[Value]) -> Markup {
+    let workspace = read(answers, 0);
+    let form = Form::new(frame, "update_workspace", workspace);
+    let strip = Strip {
+        title: "Settings".to_owned(),
+        beside: Some(id(&frame.workspace_id)),
+        calls: vec![
+            Call::of("get_workspace"),
+            Call::of("update_workspace").with(json!({"runs_at_once": number(workspace, "runs_at_once")})),
+        ],
+        ..Strip::default()
+    };
+    layout::page(
+        frame,
+        strip,
+        html! {
+            (section("Spending", html! {
+                (facts(&[
+                    ("Spent this month", html! { strong { (money(number(workspace, "spent_this_month_microusd"))) } }),
+                    ("Reserved for what runs now", html! { (money(number(workspace, "reserved_microusd"))) }),
+                    ("Monthly limit", html! { @match at(workspace, "monthly_spend_limit_microusd").as_i64() { Some(limit) => (money(limit)), None => "none" } }),
+                ]))
+                (gauge(workspace))
+            }))
+            (section("Workspace", form.wrap(&[], "/dashboard/settings", html! {
+                (form.field("name"))
+                fieldset.group {
+                    legend { "Limits" }
+                    (form.field("monthly_spend_limit_microusd"))
+                    (form.field("calls_at_once"))
+                    (form.field("runs_at_once"))
+                }
+                fieldset.group {
+                    legend { "What is kept" }
+                    (form.field("call_retention_days"))
+                    (form.field("recording_retention_days"))
+                }
+                div.row { button.primary { "Save" } span.help { "Created " (when(frame, text(workspace, "created_at"))) } }
+            })))
+            (section("Connect an MCP client", html! {
+                p { "Put a " a href="/dashboard/keys" { "key" } " in place of " code { "YOUR_API_KEY" } "." }
+                @for (client, text) in clients(&frame.origin) {
+                    h3 { (client) }
+                    (snippet(&text, client))
+                }
+            }))
+            (section("You", facts(&[("Signed in as", html! { (frame.person_email) })])))
+        },
+    )
+}
+
+/// How much of the month's limit is used.
+fn gauge(workspace: &Value) -> Markup {
+    let limit = at(workspace, "monthly_spend_limit_microusd").as_i64().filter(|limit| *limit > 0);
+    html! {
+        @if let Some(limit) = limit {
+            meter min="0" max=(limit) high=(limit / 10 * 9) value=(number(workspace, "spent_this_month_microusd")) aria-label="Spent of the monthly limit" {}
+        }
+    }
+}
+
+fn clients(origin: &str) -> [(&'static str, String); 3] {
+    let server = json!({"type": "http", "url": format!("{origin}/mcp"), "headers": {"Authorization": "Bearer YOUR_API_KEY"}});
+    let servers =
+        |name: &str| serde_json::to_string_pretty(&json!({name: {"sidetone": server}})).unwrap_or_default();
+    [
+        (
+            "Claude Code",
+            format!(
+                "claude mcp add --transport http sidetone {origin}/mcp \\\n  --header \"Authorization: Bearer YOUR_API_KEY\""
+            ),
+        ),
+        ("Clients with an mcp.json", servers("mcpServers")),
+        ("VS Code", servers("servers")),
+    ]
+}

@@ -1,0 +1,120 @@
+//! Signing in: an address, then the code that was sent to it; or Google. Works without script.
+use maud::{Markup, html};
+
+use crate::dashboard::layout;
+
+/// Where somebody is on the way in.
+pub enum SignIn<'a> {
+    /// Asks for an address. Sends `email` and `next` to `/dashboard/sign-in`.
+    Email {
+        /// What was typed.
+        email: &'a str,
+        /// Whether Google is offered: a link to `/dashboard/sign-in/google`.
+        google: bool,
+        /// Where to go afterwards.
+        next: &'a str,
+        /// What went wrong, in a sentence.
+        problem: Option<&'a str>,
+        /// The token of the form.
+        csrf: &'a str,
+    },
+    /// Asks for the code. Sends `email`, `code` and `next` to `/dashboard/sign-in/code`.
+    Code {
+        /// Where the code was sent to.
+        email: &'a str,
+        /// Whether it went to the server's log, because no mail is set up.
+        logged: bool,
+        /// Where to go afterwards.
+        next: &'a str,
+        /// What went wrong, in a sentence.
+        problem: Option<&'a str>,
+        /// The token of the form.
+        csrf: &'a str,
+    },
+    /// Confirms a link from a mail, so that a program that follows links signs nobody in. Sends `token` to
+    /// `/dashboard/sign-in/link`.
+    Link {
+        /// The link's token.
+        token: &'a str,
+        /// Whom it signs in; empty at the very first start.
+        email: &'a str,
+        /// What went wrong, in a sentence.
+        problem: Option<&'a str>,
+        /// The token of the form.
+        csrf: &'a str,
+    },
+}
+
+/// The page.
+pub fn sign_in(state: &SignIn<'_>) -> Markup {
+    match state {
+        SignIn::Email { email, google, next, problem, csrf } => layout::plain(
+            "Sign in",
+            html! {
+                (told(*problem))
+                @if *google {
+                    a.button href={ "/dashboard/sign-in/google?next=" (form_urlencoded::byte_serialize(next.as_bytes()).collect::<String>()) } {
+                        "Continue with Google"
+                    }
+                    p.or { "or" }
+                }
+                form method="post" action="/dashboard/sign-in" {
+                    (hidden(csrf, next))
+                    div.field {
+                        label for="email" { "E-mail address" }
+                        input #email type="email" name="email" value=(email) required autocomplete="email" autofocus
+                            maxlength="254" placeholder="you@example.com";
+                    }
+                    button.primary { "Send code" }
+                }
+                p.help { "You get a code of six digits. There is no password." }
+            },
+        ),
+        SignIn::Code { email, logged, next, problem, csrf } => layout::plain(
+            "Enter the code",
+            html! {
+                p {
+                    @if *logged { "No mail is set up here, so the code for " strong { (email) } " is in the server's log." }
+                    @else { "We sent a code of six digits to " strong { (email) } ". It holds for 10 minutes." }
+                }
+                (told(*problem))
+                form method="post" action="/dashboard/sign-in/code" {
+                    (hidden(csrf, next))
+                    input type="hidden" name="email" value=(email);
+                    div.field {
+                        label for="code" { "Code" }
+                        input.code #code name="code" required inputmode="numeric" autocomplete="one-time-code" autofocus
+                            pattern="[0-9 ]*" maxlength="7" spellcheck="false";
+                    }
+                    button.primary { "Sign in" }
+                }
+                p.help { "The mail also has a link that does the same. " a href="/dashboard/sign-in" { "Use another address" } }
+            },
+        ),
+        SignIn::Link { token, email, problem, csrf } => layout::plain(
+            "Sign in",
+            html! {
+                (told(*problem))
+                @if email.is_empty() { p { "This link opens the dashboard of a new Sidetone. It works once." } }
+                @else { p { "Sign in as " strong { (email) } "?" } }
+                form method="post" action="/dashboard/sign-in/link" {
+                    input type="hidden" name="_csrf" value=(csrf);
+                    input type="hidden" name="token" value=(token);
+                    button.primary autofocus { "Sign in" }
+                }
+                p.help { a href="/dashboard/sign-in" { "Sign in another way" } }
+            },
+        ),
+    }
+}
+
+fn hidden(csrf: &str, next: &str) -> Markup {
+    html! {
+        input type="hidden" name="_csrf" value=(csrf);
+        input type="hidden" name="next" value=(next);
+    }
+}
+
+fn told(problem: Option<&str>) -> Markup {
+    html! { @if let Some(problem) = problem { p.problem role="alert" { (problem) } } }
+}

@@ -1,0 +1,207 @@
+//! Simulations: which assistant talks with which caller about what, and how it went.
+use maud::{Markup, html};
+use serde_json::{Value, json};
+
+use crate::dashboard::frame::{Frame, Page, Read};
+use crate::dashboard::layout::{self, Call, Strip, send};
+use crate::dashboard::pages::form::{Form, act, carried, destroy};
+use crate::dashboard::pages::parts::{
+    asked, at, counted, empty, link, list, money, name_of, number, pages, read, table, text, when, words,
+};
+use crate::dashboard::pages::{read_of, runs};
+
+/// Simulations, runs, scenarios and personas.
+pub const LIST: Page = Page {
+    path: "/dashboard/simulations",
+    title: "Simulations",
+    reads: &[
+        Read { operation: "list_simulations", query: &["assistant_id"], fixed: &[] },
+        Read {
+            operation: "list_simulation_runs",
+            query: &["assistant_id", "status", "batch_id", "page"],
+            fixed: &[("limit", "50")],
+        },
+        read_of("list_assistants"),
+        read_of("list_simulation_personas"),
+        read_of("list_simulation_scenarios"),
+    ],
+    forms: &["start_simulation_batch"],
+    render: all,
+};
+
+/// A new one.
+pub const NEW: Page = Page {
+    path: "/dashboard/simulations/new",
+    title: "New simulation",
+    reads: &[
+        read_of("list_assistants"),
+        read_of("list_simulation_personas"),
+        read_of("list_simulation_scenarios"),
+    ],
+    forms: &["create_simulation"],
+    render: new,
+};
+
+/// The page's address.
+pub const BASE: &str = "/dashboard/simulations";
+
+fn all(frame: &Frame, answers: &[Value]) -> Markup {
+    let (simulations, runs) = (list(read(answers, 0), ""), read(answers, 1));
+    let (assistants, personas, scenarios) = (read(answers, 2), read(answers, 3), read(answers, 4));
+    let going = list(runs, "runs").iter().any(|run| runs::is_going(run));
+    let nothing = simulations.is_empty() && list(scenarios, "").is_empty() && list(personas, "").is_empty();
+    let strip = Strip {
+        title: "Simulations".to_owned(),
+        action: Some(html! { a.button.primary href="/dashboard/simulations/new" { "Create simulation" } }),
+        calls: vec![
+            Call::of("list_simulations").asked(frame, &["assistant_id"]),
+            Call::of("list_simulation_runs").asked(frame, &["assistant_id", "status", "batch_id", "page"]),
+        ],
+        ..Strip::default()
+    };
+    layout::page(
+        frame,
+        strip,
+        html! {
+            @if nothing {
+                (empty("A simulation lets a caller that you describe talk with an assistant, and checks what you expect of it. Begin with a scenario: the caller's task, and what must be said.",
+                    Some(("/dashboard/simulations/scenarios/new", "Create scenario")), ("testing.md", "How simulations work")))
+            } @else {
+                (run_all(frame, simulations, assistants))
+                section.part {
+                    h2 { "Simulations" }
+                    @if simulations.is_empty() { p.dim { "A simulation joins an assistant, a persona and a scenario. " a href="/dashboard/simulations/new" { "Create one" } } }
+                    @else { (matrix(frame, simulations, list(runs, "runs"), assistants, personas, scenarios)) }
+                }
+                section.part data-live[going] {
+                    h2 { "Latest runs" }
+                    @if list(runs, "runs").is_empty() { p.dim { "No run yet. Press “Run” beside a simulation." } }
+                    @else { (runs::rows(frame, list(runs, "runs"), read(answers, 0))) (pages(frame, at(runs, "pagination"), ("run", "runs"))) }
+                }
+                div.half {
+                    (named(frame, "Scenarios", "scenarios", "Create scenario", scenarios))
+                    (named(frame, "Personas", "personas", "Create persona", personas))
+                }
+            }
+        },
+    )
+}
+
+/// Runs everything of one assistant.
+fn run_all(frame: &Frame, simulations: &[Value], assistants: &Value) -> Markup {
+    let of = |assistant: &str| {
+        simulations.iter().filter(|simulation| text(simulation, "assistant_id") == assistant).count()
+    };
+    let having: Vec<&Value> =
+        list(assistants, "").iter().filter(|assistant| of(text(assistant, "id")) > 0).collect();
+    html! {
+        @if !having.is_empty() {
+            form.filters method="post" action="/dashboard/do/start_simulation_batch" {
+                (carried(frame, BASE))
+                label { "Run everything of"
+                    select name="assistant_id" {
+                        @for assistant in &having {
+                            @let count = i64::try_from(of(text(assistant, "id"))).unwrap_or_default();
+                            option value=(text(assistant, "id")) selected[text(assistant, "id") == asked(frame, "assistant_id")] { (text(assistant, "name")) " – " (counted(count, "simulation")) }
+                        }
+                    }
+                }
+                label { "By" select name="mode" { option value="chat" { "Chat" } option value="voice" { "Voice" } } }
+                button { "Run them" }
+            }
+        }
+    }
+}
+
+fn matrix(
+    frame: &Frame,
+    simulations: &[Value],
+    runs: &[Value],
+    assistants: &Value,
+    personas: &Value,
+    scenarios: &Value,
+) -> Markup {
+    table(
+        "Simulations",
+        html! { th scope="col" { "Scenario" } th.wide scope="col" { "Persona" } th.wide scope="col" { "Assistant" } th scope="col" { "Last result" } th.fit scope="col" { span.vh { "Actions" } } },
+        html! { @for simulation in simulations {
+            @let simulation_id = text(simulation, "id");
+            @let last = runs.iter().find(|run| text(run, "simulation_id") == simulation_id);
+            tr {
+                td dir="auto" { a.name href=(link("/dashboard/simulations/scenarios", text(simulation, "scenario_id"))) { (name_of(scenarios, text(simulation, "scenario_id"))) } }
+                td.wide dir="auto" { (name_of(personas, text(simulation, "persona_id"))) }
+                td.wide dir="auto" { (name_of(assistants, text(simulation, "assistant_id"))) }
+                td.fit { @if let Some(run) = last { a.plain href=(link("/dashboard/simulations/runs", text(run, "id"))) { (runs::verdict(run)) } } @else { span.none { "not run yet" } } }
+                td.fit { div.row {
+                    (act(frame, "start_simulation_run", &[("id", simulation_id), ("mode", "chat")], "/dashboard/simulations/runs/{id}", html! { button { "Run" } }))
+                    (destroy(frame, "delete_simulation", &[("id", simulation_id)], BASE, "Delete", "Delete 1 simulation", "Its runs are deleted, too. Scenario, persona and assistant stay."))
+                } }
+            }
+        } },
+    )
+}
+
+fn named(frame: &Frame, title: &str, kind: &str, create: &str, resources: &Value) -> Markup {
+    let base = format!("{BASE}/{kind}");
+    html! {
+        section.part {
+            div.row { h2 { (title) } a href={ (base) "/new" } { (create) } }
+            @if list(resources, "").is_empty() { p.dim { "None yet." } }
+            @else {
+                (table(title,
+                    html! { th scope="col" { "Name" } th.fit scope="col" { "Changed" } },
+                    html! { @for resource in list(resources, "") {
+                        tr { td dir="auto" { a.name href=(link(&base, text(resource, "id"))) { (text(resource, "name")) }
+                                @if kind == "scenarios" { " " span.dim { (counted(i64::try_from(list(resource, "evaluations").len()).unwrap_or_default(), "expectation")) } } }
+                            td.fit { (when(frame, text(resource, "updated_at"))) } }
+                    } }))
+            }
+        }
+    }
+}
+
+fn new(frame: &Frame, answers: &[Value]) -> Markup {
+    let form = Form::new(frame, "create_simulation", &Value::Null);
+    let choices = |at: usize| -> Vec<(String, String)> {
+        list(read(answers, at), "")
+            .iter()
+            .map(|one| (text(one, "id").to_owned(), text(one, "name").to_owned()))
+            .collect()
+    };
+    let parts = [
+        ("assistant_id", 0, "/dashboard/assistants/new"),
+        ("persona_id", 1, "/dashboard/simulations/personas/new"),
+        ("scenario_id", 2, "/dashboard/simulations/scenarios/new"),
+    ];
+    let strip =
+        Strip {
+            title: "New simulation".to_owned(),
+            back: Some((BASE, "Simulations")),
+            calls: vec![Call::of("create_simulation").with(
+                json!({"assistant_id": "asst_…", "persona_id": "persona_…", "scenario_id": "scenario_…"}),
+            )],
+            ..Strip::default()
+        };
+    layout::page(
+        frame,
+        strip,
+        form.wrap(&[], BASE, html! {
+            @for (name, at, create) in parts {
+                @let choices = choices(at);
+                @if choices.is_empty() { p.dim { (super::form::label(name)) ": none yet. " a href=(create) { "Create one first" } } }
+                @else { (form.choice(name, &choices)) }
+            }
+            (send("Create simulation", BASE))
+        }),
+    )
+}
+
+/// What a run cost and may cost.
+pub fn cost(run: &Value) -> String {
+    money(number(run, "cost_microusd"))
+}
+
+/// How a run was held.
+pub fn mode(run: &Value) -> String {
+    words(text(run, "mode"))
+}

@@ -1,0 +1,165 @@
+//! Tools: HTTP endpoints that an assistant calls during a conversation.
+use maud::{Markup, html};
+use serde_json::{Value, json};
+
+use crate::dashboard::frame::{Frame, Page};
+use crate::dashboard::layout::{self, Call, Strip, send};
+use crate::dashboard::pages::form::{Form, act, destroy};
+use crate::dashboard::pages::parts::{
+    empty, id, link, list, number, read, section, snippet, span, table, text, when,
+};
+use crate::dashboard::pages::read_of;
+
+/// All tools.
+pub const LIST: Page = Page {
+    path: "/dashboard/tools",
+    title: "Tools",
+    reads: &[read_of("list_tools")],
+    forms: &[],
+    render: all,
+};
+
+/// A new one.
+pub const NEW: Page = Page {
+    path: "/dashboard/tools/new",
+    title: "New tool",
+    reads: &[],
+    forms: &["create_tool"],
+    render: new,
+};
+
+/// One, to change.
+pub const EDIT: Page = Page {
+    path: "/dashboard/tools/{id}",
+    title: "Tool",
+    reads: &[read_of("get_tool"), read_of("list_assistants")],
+    forms: &["update_tool"],
+    render: edit,
+};
+
+const BASE: &str = "/dashboard/tools";
+
+fn all(frame: &Frame, answers: &[Value]) -> Markup {
+    let tools = list(read(answers, 0), "");
+    let strip = Strip {
+        title: "Tools".to_owned(),
+        action: Some(html! { a.button.primary href="/dashboard/tools/new" { "Create tool" } }),
+        calls: vec![Call::of("list_tools")],
+        ..Strip::default()
+    };
+    layout::page(
+        frame,
+        strip,
+        html! {
+            @if tools.is_empty() {
+                (empty("A tool is an HTTP endpoint of yours, such as “find an appointment”. An assistant calls it during a conversation and uses the answer.",
+                    Some(("/dashboard/tools/new", "Create tool")), ("tools.md", "What Sidetone sends, and expects")))
+            } @else {
+                (table("Tools",
+                    html! { th scope="col" { "Name" } th.wide scope="col" { "What it does" } th scope="col" { "Request" } th.num.wide scope="col" { "Gives up after" } th.fit.wide scope="col" { "Changed" } },
+                    html! { @for tool in tools {
+                        tr {
+                            td.fit { a.name href=(link(BASE, text(tool, "id"))) { (text(tool, "name")) } }
+                            td.wrap.wide dir="auto" { (text(tool, "description")) }
+                            td { code { (text(tool, "method")) " " (text(tool, "url")) } }
+                            td.num.fit.wide { (span(number(tool, "timeout_ms"))) }
+                            td.fit.wide { (when(frame, text(tool, "updated_at"))) }
+                        }
+                    } }))
+            }
+        },
+    )
+}
+
+fn fields(form: &Form<'_>) -> Markup {
+    html! {
+        (form.field("name"))
+        (form.field("description"))
+        fieldset.group {
+            legend { "Request" }
+            (form.field("url"))
+            (form.field("method"))
+            (form.field("timeout_ms"))
+        }
+        (form.field("parameters"))
+        div.part.preview data-preview="f-parameters" hidden { h3 { "What the assistant fills in" } div {} }
+    }
+}
+
+fn example() -> Value {
+    json!({"method": "POST", "parameters": {
+        "type": "object",
+        "properties": {"date": {"type": "string", "description": "The day, such as 2026-11-30"}, "new_patient": {"type": "boolean"}},
+        "required": ["date"],
+    }})
+}
+
+fn new(frame: &Frame, _: &[Value]) -> Markup {
+    let current = example();
+    let form = Form::new(frame, "create_tool", &current);
+    let strip = Strip {
+        title: "New tool".to_owned(),
+        back: Some((BASE, "Tools")),
+        calls: vec![Call::of("create_tool").with(json!({"name": "find_appointment", "url": "https://dental.example.com/slots", "description": "Finds free appointments on a day."}))],
+        ..Strip::default()
+    };
+    layout::page(
+        frame,
+        strip,
+        html! {
+            (form.wrap(&[], "/dashboard/tools/{id}", html! { (fields(&form)) (send("Create tool", BASE)) }))
+            (layout::module("form.js"))
+        },
+    )
+}
+
+fn edit(frame: &Frame, answers: &[Value]) -> Markup {
+    let (tool, assistants) = (read(answers, 0), read(answers, 1));
+    let tool_id = text(tool, "id");
+    let here = link(BASE, tool_id);
+    let form = Form::new(frame, "update_tool", tool);
+    let users: Vec<&Value> = list(assistants, "")
+        .iter()
+        .filter(|assistant| list(assistant, "tool_ids").iter().any(|other| other == tool_id))
+        .collect();
+    let strip = Strip {
+        title: text(tool, "name").to_owned(),
+        back: Some((BASE, "Tools")),
+        beside: Some(id(tool_id)),
+        action: Some(destroy(
+            frame,
+            "delete_tool",
+            &[("id", tool_id)],
+            BASE,
+            "Delete",
+            "Delete 1 tool",
+            "Assistants that have it can no longer call it.",
+        )),
+        calls: vec![
+            Call::of("get_tool").at("id", tool_id),
+            Call::of("update_tool").at("id", tool_id).with(json!({"timeout_ms": number(tool, "timeout_ms")})),
+        ],
+    };
+    layout::page(
+        frame,
+        strip,
+        html! {
+            div.beside {
+                (form.wrap(&[("id", tool_id)], &here, html! { (fields(&form)) (send("Save", BASE)) }))
+                aside {
+                    (section("Used by", html! {
+                        @if users.is_empty() { p.dim { "No assistant yet. Attach it on the page of an assistant." } }
+                        @for assistant in users { p { a href=(link("/dashboard/assistants", text(assistant, "id"))) dir="auto" { (text(assistant, "name")) } } }
+                    }))
+                    (section("Signature", html! {
+                        p.help { "Each request is signed, so that your endpoint can tell ours from others." }
+                        (snippet(super::webhooks::VERIFY_JS, "Verification in JavaScript"))
+                        (act(frame, "rotate_tool_secret", &[("id", tool_id)], &here, html! { button { "New signing secret" } }))
+                        p.help { "The old secret stays good for 24 hours beside the new one." }
+                    }))
+                }
+            }
+            (layout::module("form.js"))
+        },
+    )
+}
