@@ -90,7 +90,9 @@ for (const field of document.querySelectorAll('textarea[data-rows]')) {
 
   const control = (name, property, value) => {
     const label = document.createElement('label');
-    label.textContent = property.title ?? name[0].toUpperCase() + name.slice(1).replaceAll('_', ' ');
+    const called = document.createElement('span');
+    called.textContent = property.title ?? name[0].toUpperCase() + name.slice(1).replaceAll('_', ' ');
+    label.append(called);
     let input;
     if (property.enum) {
       input = document.createElement('select');
@@ -132,6 +134,15 @@ for (const field of document.querySelectorAll('textarea[data-rows]')) {
   rows.addEventListener('input', write);
   field.hidden = true;
   field.after(rows, add);
+}
+
+/** Millionths of a dollar, told in dollars. */
+for (const field of document.querySelectorAll('input[name$=_microusd]')) {
+  const told = Object.assign(document.createElement('p'), { className: 'help' });
+  field.after(told);
+  const show = () => (told.textContent = field.value === '' ? 'No limit.' : `$${(Number(field.value) / 1e6).toLocaleString('en', { minimumFractionDigits: 2, maximumFractionDigits: 6 })}`);
+  field.addEventListener('input', show);
+  show();
 }
 
 for (const box of document.querySelectorAll('[data-file]')) {

@@ -6,7 +6,7 @@ use crate::dashboard::frame::{Frame, Page};
 use crate::dashboard::layout::{self, Call, Strip, send};
 use crate::dashboard::pages::form::{Form, Shown, act, control_id, destroy, label};
 use crate::dashboard::pages::parts::{
-    asked, at, counted, empty, id, link, list, number, read, section, table, text, when,
+    asked, at, empty, id, link, list, number, read, section, table, text, when,
 };
 use crate::dashboard::pages::read_of;
 
@@ -163,7 +163,7 @@ fn fields(form: &Form<'_>, answers: &[Value], models: usize) -> Markup {
             (form.field("keyterms"))
             (form.field("record"))
         }
-        details.raw {
+        details.raw open[form.has_problem("speech")] {
             summary { "Turn-taking and speech" }
             fieldset.group {
                 legend.vh { "Turn-taking and speech" }
@@ -239,7 +239,7 @@ fn attach(
 ) -> Markup {
     let form = Form::new(frame, operation, assistant);
     let (assistant_id, revision) = (text(assistant, "id"), number(assistant, "revision").to_string());
-    let count = i64::try_from(list(assistant, name).len()).unwrap_or_default();
+    let count = list(assistant, name).len();
     section(
         title,
         html! {
@@ -247,7 +247,7 @@ fn attach(
             @else {
                 (form.wrap(&[("id", assistant_id), ("_revision", &revision), (name, "")], &link(BASE, assistant_id), html! {
                     (form.attached(name, resources))
-                    div.row { button { "Attach" } span.help { (counted(count, "attached one").replace(" attached ones", " attached").replace(" attached one", " attached")) } a.help href=(add.0) { (add.1) } }
+                    div.row { button { "Save " (title.to_lowercase()) } span.help { (count) " attached" } a.help href=(add.0) { (add.1) } }
                 }))
             }
         },
@@ -283,7 +283,7 @@ fn conflict(frame: &Frame, assistant: &Value) -> Markup {
             } else {
                 typed.join("\n").replace("\r\n", "\n")
             };
-            (typed.trim_end() != saved.trim_end()).then(|| (name, saved, typed))
+            (typed.trim_end() != saved.trim_end()).then_some((name, saved, typed))
         })
         .collect();
     section(

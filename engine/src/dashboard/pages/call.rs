@@ -28,7 +28,8 @@ fn render(frame: &Frame, answers: &[Value]) -> Markup {
     let rows = list(call, "transcript");
     let turns = list(call, "turns");
     let strip = Strip {
-        title: format!("{} – {assistant}", party_text(call)),
+        // Isolated, so that a name written from right to left does not turn the number round.
+        title: format!("\u{2068}{}\u{2069} – \u{2068}{assistant}\u{2069}", party_text(call)),
         back: Some(("/dashboard/calls", "Calls")),
         beside: Some(html! { (state(call)) (id(call_id)) }),
         action: Some(html! { (actions(frame, call, ended)) }),
@@ -39,9 +40,8 @@ fn render(frame: &Frame, answers: &[Value]) -> Markup {
         strip,
         html! {
             @if tone(call) == Tone::Bad { (failed(call)) }
-            div.contents data-live[!ended] {
-                @if !rows.is_empty() { (timeline::trace(call, &assistant)) }
-            }
+            @if !ended { div data-live hidden {} }
+            @if !rows.is_empty() { (timeline::trace(call, &assistant)) }
             div.beside {
                 div.part {
                     h2 { "Transcript" }
@@ -57,7 +57,7 @@ fn render(frame: &Frame, answers: &[Value]) -> Markup {
                         }))
                     }
                     (section("Call", about(frame, call, &assistant)))
-                    (section("Costs", costs(call)))
+                    @if ended { (section("Costs", costs(call))) }
                     @if ended { (removal(frame, call)) }
                 }
             }
@@ -76,7 +76,7 @@ fn actions(frame: &Frame, call: &Value, ended: bool) -> Markup {
     html! {
         @if ended {
             @if !list(call, "transcript").is_empty() {
-                a.button.primary href={ "/dashboard/simulations/scenarios/new?from=" (call_id) } { "Make a scenario" }
+                a.button.primary href={ (here) "/scenario" } { "Make a scenario" }
             }
         } @else {
             (act(frame, "hang_up_call", &[("id", call_id)], &here, html! { button.bad { "Hang up" } }))

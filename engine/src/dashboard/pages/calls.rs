@@ -86,8 +86,11 @@ pub fn rows_of(frame: &Frame, rows: &[Value], assistants: &Value) -> Markup {
         html! {
             @for call in rows {
                 tr {
-                    td.fit { a.name href=(link("/dashboard/calls", text(call, "id"))) { (when(frame, text(call, "started_at"))) } }
-                    td.cap { (party_text(call)) span.two.narrow dir="auto" { (name_of(assistants, text(call, "assistant_id"))) } }
+                    td.fit.wide { (when(frame, text(call, "started_at"))) }
+                    td.cap.far {
+                        a.name href=(link("/dashboard/calls", text(call, "id"))) { (party_text(call)) }
+                        span.two.narrow { (when(frame, text(call, "started_at"))) " · " bdi { (name_of(assistants, text(call, "assistant_id"))) } }
+                    }
                     td.cap.wide dir="auto" { (name_of(assistants, text(call, "assistant_id"))) }
                     td.wrap.wide dir="auto" { (gist(call)) }
                     td.fit { (state(call)) }
@@ -146,14 +149,14 @@ pub fn tone(call: &Value) -> Tone {
 /// The head of a column that the list can be sorted by. Its link sorts by it, and the second time the other way.
 fn sorted(frame: &Frame, by: &str, called: &str, number: bool) -> Markup {
     if frame.path != PAGE.path {
-        return html! { th.num.wide[number] scope="col" { (called) } };
+        return html! { th.wide.num[number] scope="col" { (called) } };
     }
     let here = asked(frame, "sort") == by || (asked(frame, "sort").is_empty() && by == "started_at");
     let upwards = here && asked(frame, "order") == "asc";
     let next = if here && !upwards { "asc" } else { "" };
     let address = address_of(frame, &[("sort", if by == "started_at" { "" } else { by }), ("order", next)]);
     html! {
-        th.num[number].wide[number] scope="col" aria-sort=[here.then_some(if upwards { "ascending" } else { "descending" })] {
+        th.wide.num[number] scope="col" aria-sort=[here.then_some(if upwards { "ascending" } else { "descending" })] {
             a.sort href=(address) { (called) @if here { span aria-hidden="true" { @if upwards { " ↑" } @else { " ↓" } } } }
         }
     }

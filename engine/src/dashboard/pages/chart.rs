@@ -41,15 +41,18 @@ pub fn bars(about: &str, labels: &[String], series: &[Series]) -> Markup {
 }
 
 fn stack(at: usize, width: usize, most: i64, series: &[Series]) -> Markup {
-    let mut y = 119;
+    let mut top = 119;
+    let parts = series
+        .iter()
+        .filter_map(|part| Some((part, part.counts.get(at).copied().filter(|count| *count > 0)?)));
+    let parts = parts.map(|(part, count)| {
+        let height = (count * 112 / most).max(2);
+        top -= height;
+        (part, top, height)
+    });
     html! {
-        @for part in series {
-            @let count = part.counts.get(at).copied().unwrap_or_default();
-            @if count > 0 {
-                @let height = (count * 112 / most).max(2);
-                @let _ = { y -= height; };
-                rect class=(part.class) x=(at * width + width / 8) y=(y) width=(width - width / 4) height=(height) {}
-            }
+        @for (part, y, height) in parts {
+            rect class=(part.class) x=(at * width + width / 8) y=(y) width=(width - width / 4) height=(height) {}
         }
     }
 }

@@ -2,8 +2,9 @@
 use maud::{Markup, html};
 use serde_json::Value;
 
-use crate::dashboard::frame::Frame;
+use crate::dashboard::frame::{Frame, Role};
 use crate::dashboard::pages::parts::{grouped, list, prose, text, words};
+use crate::operations::by_id;
 
 /// Texts that may be longer than this have a field of several lines.
 const ONE_LINE_MAX: u64 = 300;
@@ -29,7 +30,11 @@ impl<'a> Form<'a> {
             form.edit method="post" action={ "/dashboard/do/" (self.operation) } {
                 (carried(self.frame, then))
                 @for (name, value) in hidden { input type="hidden" name=(name) value=(value); }
-                (content)
+                @if allowed(self.frame, self.operation) { (content) }
+                @else {
+                    p.help { "Only admins of this workspace can change this." }
+                    fieldset.edit disabled { (content) }
+                }
             }
         }
     }
@@ -82,6 +87,11 @@ impl<'a> Form<'a> {
         }
     }
 
+    /// Whether one of the fields below this name has a problem, so that what hides them has to be open.
+    pub fn has_problem(&self, name: &str) -> bool {
+        problems(self.frame).any(|(field, _)| field == name || under(field, name))
+    }
+
     fn schema_of(&self, name: &str) -> &'a Value {
         name.split('.')
             .try_fold(self.schema, |schema, part| schema.get("properties")?.get(part))
@@ -110,6 +120,11 @@ impl<'a> Form<'a> {
             .find(|(field, _)| *field == name || under(field, name))
             .map(|(_, message)| message)
     }
+}
+
+/// Whether the person may do this. The operation itself refuses it, too.
+pub fn allowed(frame: &Frame, operation: &str) -> bool {
+    frame.role == Role::Admin || by_id(operation).is_none_or(|operation| !operation.for_admins)
 }
 
 /// What every form carries: the token that proves it is ours, the page it is on, and where success leads.
@@ -146,13 +161,15 @@ pub fn destroy(
     let id =
         format!("ask-{operation}-{}", name.replace(|c: char| !c.is_ascii_alphanumeric() && c != '_', "-"));
     html! {
-        button.quiet type="button" popovertarget=(id) { (label) }
-        div.dialog popover id=(id) role="dialog" aria-label=(what) {
-            h2 { (what) }
-            p { (warning) }
-            div.row {
-                (act(frame, operation, hidden, then, html! { button.bad { (what) } }))
-                button type="button" popovertarget=(id) popovertargetaction="hide" autofocus { "Keep" }
+        @if allowed(frame, operation) {
+            button.quiet type="button" popovertarget=(id) { (label) }
+            div.dialog popover id=(id) role="dialog" aria-label=(what) {
+                h2 { (what) }
+                p { (warning) }
+                div.row {
+                    (act(frame, operation, hidden, then, html! { button.bad { (what) } }))
+                    button type="button" popovertarget=(id) popovertargetaction="hide" autofocus { "Keep" }
+                }
             }
         }
     }
@@ -217,8 +234,8 @@ pub fn field(schema: &Value, name: &str, value: &Shown, problem: Option<&str>) -
                 }
             }
         },
-        _ if most.is_some_and(|most| most > ONE_LINE_MAX) => html! {
-            textarea id=(id) name=(name) rows=(if most > Some(4000) { 14 } else { 3 }) dir="auto"
+        _ if most.is_some_and(|most| most > ONE_LINE_MAX) && name != "url" => html! {
+            textarea id=(id) name=(name) rows=(rows(value.first(), most)) dir="auto"
                 aria-describedby=[about.as_deref()] aria-invalid=[invalid] { "\n" (value.first()) }
         },
         _ => html! {
@@ -285,8 +302,9 @@ fn around(schema: &Value, name: &str, problem: Option<&str>, control: Markup) ->
 }
 
 fn help(schema: &Value, name: &str) -> Markup {
-    let note = text(schema, "description");
-    html! { @if !note.is_empty() { p.help id={ (control_id(name)) "-help" } { (prose(note)) } } }
+    // An empty field sends null where the field may be null.
+    let note = text(schema, "description").replace("; null ", "; empty ");
+    html! { @if !note.is_empty() { p.help id={ (control_id(name)) "-help" } { (prose(&note)) } } }
 }
 
 fn told(name: &str, problem: Option<&str>) -> Markup {
@@ -331,7 +349,13 @@ pub fn label(name: &str) -> String {
             return format!("{}{unit}", words(stem));
         }
     }
-    words(name)
+    if name == "url" { "URL".to_owned() } else { words(name) }
+}
+
+/// As many lines as the text has, within reason.
+fn rows(value: &str, most: Option<u64>) -> usize {
+    let lines: usize = value.lines().map(|line| line.chars().count() / 90 + 1).sum();
+    if most > Some(4000) { lines.clamp(5, 16) } else { lines.clamp(2, 5) }
 }
 
 fn kind(schema: &Value) -> &str {

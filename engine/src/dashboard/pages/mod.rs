@@ -53,6 +53,7 @@ pub const PAGES: &[Page] = &[
     personas::EDIT,
     scenarios::NEW,
     scenarios::EDIT,
+    scenarios::OF_CALL,
     runs::ONE,
     runs::COMPARE,
     keys::LIST,

@@ -31,7 +31,10 @@ pub const NEW: Page = Page {
 const BASE: &str = "/dashboard/numbers";
 
 /// What to enter at a carrier: where, the path of ours, the method.
-const CARRIERS: &[(&str, &[(&str, &str, &str)])] = &[
+type Entry = (&'static str, &'static str, &'static str);
+
+/// The carriers, and what to enter at each.
+const CARRIERS: &[(&str, &[Entry])] = &[
     (
         "twilio",
         &[

@@ -34,9 +34,11 @@ fn render(frame: &Frame, answers: &[Value]) -> Markup {
     let (calls, runs, workspace, assistants) =
         (read(answers, 0), read(answers, 1), read(answers, 2), read(answers, 3));
     let rows = list(calls, "calls");
+    let nothing = list(assistants, "").is_empty() && rows.is_empty();
     let strip = Strip {
         title: "Overview".to_owned(),
-        action: Some(html! { a.button.primary href="/dashboard/assistants/new" { "Create assistant" } }),
+        action: (!nothing)
+            .then(|| html! { a.button.primary href="/dashboard/assistants/new" { "Create assistant" } }),
         calls: vec![Call::of("list_calls"), Call::of("list_simulation_runs"), Call::of("get_workspace")],
         ..Strip::default()
     };
@@ -47,7 +49,7 @@ fn render(frame: &Frame, answers: &[Value]) -> Markup {
             @for warning in list(workspace, "warnings").iter().filter_map(Value::as_str) {
                 div.problem { p { (warning) } }
             }
-            @if list(assistants, "").is_empty() && rows.is_empty() { (first_steps()) }
+            @if nothing { (first_steps()) }
             @else {
                 (figures(calls, workspace))
                 @if rows.is_empty() {
@@ -165,10 +167,11 @@ fn costs(frame: &Frame, rows: &[Value]) -> Markup {
     let total: i64 = sums.iter().sum();
     let (largest, labels) = (sums.iter().copied().max().unwrap_or_default(), bars.labels());
     let about = format!(
-        "{} for the latest {}, at most {} in one bar",
+        "{} for the latest {}, at most {} {}",
         money(total),
         counted(i64::try_from(rows.len()).unwrap_or_default(), "call"),
-        money(largest)
+        money(largest),
+        if bars.each_ms == 3_600_000 { "in an hour" } else { "in a day" }
     );
     chart::plain_bars(&about, &labels, &sums, &money)
 }
@@ -197,8 +200,8 @@ fn failed(frame: &Frame, calls: &[Value], runs: &[Value], assistants: &Value) ->
     let mut rows: Vec<(&str, Markup)> = Vec::new();
     for call in calls.iter().filter(|call| tone(call) == Tone::Bad).take(FAILED_MAX) {
         rows.push((text(call, "started_at"), html! {
-            td.fit { (when(frame, text(call, "started_at"))) }
-            td.fit { (status(Tone::Bad, "Call failed")) }
+            td.fit.wide { (when(frame, text(call, "started_at"))) }
+            td.fit { (status(Tone::Bad, "Call failed")) span.two.narrow { (when(frame, text(call, "started_at"))) } }
             td { a.name href=(link("/dashboard/calls", text(call, "id"))) { (why(text(call, "ended_reason"))) } }
             td.cap.wide dir="auto" { (name_of(assistants, text(call, "assistant_id"))) }
         }));
@@ -209,8 +212,8 @@ fn failed(frame: &Frame, calls: &[Value], runs: &[Value], assistants: &Value) ->
         rows.push((
             text(run, "created_at"),
             html! {
-                td.fit { (when(frame, text(run, "created_at"))) }
-                td.fit { (status(Tone::Bad, if error.is_empty() { "Run failed" } else { "Run error" })) }
+                td.fit.wide { (when(frame, text(run, "created_at"))) }
+                td.fit { (status(Tone::Bad, if error.is_empty() { "Run failed" } else { "Run error" })) span.two.narrow { (when(frame, text(run, "created_at"))) } }
                 td { a.name href=(link("/dashboard/simulations/runs", text(run, "id"))) dir="auto" {
                     @if error.is_empty() { "An expectation was not met." } @else { (error) }
                 } }
@@ -225,7 +228,7 @@ fn failed(frame: &Frame, calls: &[Value], runs: &[Value], assistants: &Value) ->
             @if rows.is_empty() { p.dim { "Nothing among the latest calls and runs." } }
             @else {
                 (table("What failed lately",
-                    html! { th scope="col" { "When" } th scope="col" { "What" } th scope="col" { "Why" } th.wide scope="col" { "Assistant" } },
+                    html! { th.wide scope="col" { "When" } th scope="col" { "What" } th scope="col" { "Why" } th.wide scope="col" { "Assistant" } },
                     html! { @for (_, row) in rows.iter().take(FAILED_MAX) { tr { (row) } } }))
             }
         },

@@ -65,7 +65,7 @@ pub fn rows(frame: &Frame, runs: &[Value], simulations: &Value) -> Markup {
         html! { @for run in runs {
             tr {
                 td.fit { a.name href=(link(BASE, text(run, "id"))) { (when(frame, text(run, "created_at"))) } }
-                td dir="auto" { (name_of(simulations, text(run, "simulation_id"))) }
+                td.cap.long dir="auto" { (name_of(simulations, text(run, "simulation_id"))) }
                 td.fit { (verdict(run)) }
                 td.wrap.wide dir="auto" { @if text(run, "error/message").is_empty() { span.dim { (text(run, "last_line")) } } @else { (text(run, "error/message")) } }
                 td.num.fit.wide { (number(run, "turns")) }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::dashboard::frame::{Frame, Page};
 use crate::dashboard::layout::{self, Call, Strip, send};
 use crate::dashboard::pages::form::{Form, destroy};
-use crate::dashboard::pages::parts::{id, link, read, text};
+use crate::dashboard::pages::parts::{id, link, list, read, text};
 use crate::dashboard::pages::{read_of, simulations};
 
 /// A new one.
@@ -15,6 +15,15 @@ pub const NEW: Page = Page {
     reads: &[],
     forms: &["create_simulation_scenario"],
     render: new,
+};
+
+/// A new one, made of a call: the caller says again what was said, and the same tools are expected.
+pub const OF_CALL: Page = Page {
+    path: "/dashboard/calls/{id}/scenario",
+    title: "New scenario",
+    reads: &[read_of("get_call")],
+    forms: &["create_simulation_scenario"],
+    render: of_call,
 };
 
 /// One, to change.
@@ -34,7 +43,7 @@ fn fields(form: &Form<'_>) -> Markup {
         (form.field("instructions"))
         (form.field("evaluations"))
         (form.field("judge_model"))
-        details.raw {
+        details.raw open[form.has_problem("conditions")] {
             summary { "Conditions of the line" }
             fieldset.group {
                 legend.vh { "Conditions of the line" }
@@ -44,10 +53,38 @@ fn fields(form: &Form<'_>) -> Markup {
     }
 }
 
+fn of_call(frame: &Frame, answers: &[Value]) -> Markup {
+    create(frame, &from_call(read(answers, 0)))
+}
+
+fn from_call(call: &Value) -> Value {
+    let rows = list(call, "transcript");
+    let said: Vec<String> = rows
+        .iter()
+        .filter(|row| text(row, "role") == "user" && !text(row, "text").is_empty())
+        .map(|row| format!("\"{}\"", text(row, "text").replace('"', "'")))
+        .collect();
+    let mut tools: Vec<&str> = rows
+        .iter()
+        .filter(|row| text(row, "role") == "tool_call")
+        .map(|row| text(row, "tool_name"))
+        .collect();
+    tools.dedup();
+    let expected: Vec<Value> =
+        tools.iter().map(|tool| json!({"kind": "tool_call", "role": "any", "includes": tool})).collect();
+    let day = text(call, "started_at").get(..16).unwrap_or_default().replace('T', " ");
+    json!({"name": format!("Call of {day} UTC"), "instructions": format!("Say, one after the other:\n{}", said.join("\n")), "evaluations": expected})
+}
+
 fn new(frame: &Frame, _: &[Value]) -> Markup {
-    let current =
-        json!({"evaluations": [{"kind": "transcript", "role": "assistant", "includes": "open at ten"}]});
-    let form = Form::new(frame, "create_simulation_scenario", &current);
+    create(
+        frame,
+        &json!({"evaluations": [{"kind": "transcript", "role": "assistant", "includes": "open at ten"}]}),
+    )
+}
+
+fn create(frame: &Frame, current: &Value) -> Markup {
+    let form = Form::new(frame, "create_simulation_scenario", current);
     let strip = Strip {
         title: "New scenario".to_owned(),
         back: Some((simulations::BASE, "Simulations")),

@@ -48,7 +48,7 @@ pub const BASE: &str = "/dashboard/simulations";
 fn all(frame: &Frame, answers: &[Value]) -> Markup {
     let (simulations, runs) = (list(read(answers, 0), ""), read(answers, 1));
     let (assistants, personas, scenarios) = (read(answers, 2), read(answers, 3), read(answers, 4));
-    let going = list(runs, "runs").iter().any(|run| runs::is_going(run));
+    let going = list(runs, "runs").iter().any(runs::is_going);
     let nothing = simulations.is_empty() && list(scenarios, "").is_empty() && list(personas, "").is_empty();
     let strip = Strip {
         title: "Simulations".to_owned(),
@@ -134,7 +134,7 @@ fn matrix(
                 td.fit { @if let Some(run) = last { a.plain href=(link("/dashboard/simulations/runs", text(run, "id"))) { (runs::verdict(run)) } } @else { span.none { "not run yet" } } }
                 td.fit { div.row {
                     (act(frame, "start_simulation_run", &[("id", simulation_id), ("mode", "chat")], "/dashboard/simulations/runs/{id}", html! { button { "Run" } }))
-                    (destroy(frame, "delete_simulation", &[("id", simulation_id)], BASE, "Delete", "Delete 1 simulation", "Its runs are deleted, too. Scenario, persona and assistant stay."))
+                    span.wide { (destroy(frame, "delete_simulation", &[("id", simulation_id)], BASE, "Delete", "Delete 1 simulation", "Its runs are deleted, too. Scenario, persona and assistant stay.")) }
                 } }
             }
         } },

@@ -211,15 +211,15 @@ fn steps(turn: &Value) -> [Option<i64>; 4] {
 }
 
 fn bar(steps: &[Option<i64>; 4], longest: i64) -> Markup {
-    let mut x = 0;
+    let mut end = 0;
+    let parts = steps.iter().zip(STEPS).filter_map(|(step, (class, _))| {
+        let width = (*step)?;
+        end += width;
+        Some((class, end - width, width))
+    });
     html! {
         svg viewBox={ "0 0 " (longest) " 12" } preserveAspectRatio="none" aria-hidden="true" {
-            @for (step, (class, _)) in steps.iter().zip(STEPS) {
-                @if let Some(width) = step {
-                    rect class=(class) x=(x) y="0" width=(width) height="12" {}
-                    @let _ = { x += width; };
-                }
-            }
+            @for (class, x, width) in parts { rect class=(class) x=(x) y="0" width=(width) height="12" {} }
         }
     }
 }

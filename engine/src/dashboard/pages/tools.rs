@@ -75,9 +75,9 @@ fn fields(form: &Form<'_>) -> Markup {
     html! {
         (form.field("name"))
         (form.field("description"))
+        (form.field("url"))
         fieldset.group {
             legend { "Request" }
-            (form.field("url"))
             (form.field("method"))
             (form.field("timeout_ms"))
         }

@@ -134,8 +134,6 @@ fn one(frame: &Frame, answers: &[Value]) -> Markup {
         back: Some((BASE, "Webhooks")),
         beside: Some(html! { (enabled(webhook)) (id(webhook_id)) }),
         action: Some(html! {
-            (destroy(frame, "delete_webhook", &[("id", webhook_id)], BASE, "Delete", "Delete 1 webhook",
-                "Nothing more is sent to this address, and its list of deliveries is deleted."))
             (act(frame, "test_webhook", &[("id", webhook_id)], &here, html! { button.primary disabled[at(webhook, "enabled") == false] { "Send test event" } }))
         }),
         calls: vec![
@@ -158,6 +156,8 @@ fn one(frame: &Frame, answers: &[Value]) -> Markup {
                     (snippet(VERIFY_PYTHON, "Verification in Python"))
                     (act(frame, "rotate_webhook_secret", &[("id", webhook_id)], &here, html! { button { "New signing secret" } }))
                     p.help { "It is shown once. The old one stays good for 24 hours beside it." }
+                    div.row.removal { (destroy(frame, "delete_webhook", &[("id", webhook_id)], BASE, "Delete webhook", "Delete 1 webhook",
+                        "Nothing more is sent to this address, and its list of deliveries is deleted.")) }
                 }))
             }
         },
@@ -172,10 +172,10 @@ fn deliveries(frame: &Frame, webhook_id: &str, answer: &Value) -> Markup {
         .find(|(id, _)| *id == "list_webhook_deliveries")
         .map_or(&Value::Null, |(_, schema)| schema);
     html! {
-        nav.row aria-label="State of deliveries" {
-            a.button href=(frame.path) aria-current=[asked(frame, "status").is_empty().then_some("true")] { "All" }
+        nav.tabs aria-label="State of deliveries" {
+            a.tab href=(frame.path) aria-current=[asked(frame, "status").is_empty().then_some("true")] { "All" }
             @for state in list(schema, "properties/status/enum").iter().filter_map(Value::as_str) {
-                a.button href={ "?status=" (state) } aria-current=[(asked(frame, "status") == state).then_some("true")] { (super::parts::words(state)) }
+                a.tab href={ "?status=" (state) } aria-current=[(asked(frame, "status") == state).then_some("true")] { (super::parts::words(state)) }
             }
         }
         @if rows.is_empty() { p.dim { "No deliveries. “Send test event” makes one." } }

@@ -1,0 +1,246 @@
+//! The dashboard's pages: each renders with real answers, with empty ones and with nothing at all, and nothing that
+//! somebody wrote leaves its element.
+#![allow(clippy::unwrap_used, reason = "a test")]
+use std::collections::BTreeSet;
+use std::time::Instant;
+
+use serde_json::{Map, Value, json};
+use sidetone_engine::dashboard::frame::{Frame, Page, Role};
+use sidetone_engine::dashboard::{assets, pages};
+use sidetone_engine::interfaces::generated::Documents;
+use sidetone_engine::operations;
+
+const HOSTILE: &str = "<script>\"'&";
+
+fn cases() -> Map<String, Value> {
+    serde_json::from_str(include_str!("dashboard_pages.json")).unwrap()
+}
+
+fn page_at(path: &str) -> &'static Page {
+    pages::PAGES.iter().find(|page| page.path == path).unwrap_or_else(|| panic!("no page at {path}"))
+}
+
+fn schema(id: &'static str) -> (&'static str, Value) {
+    let operation = operations::by_id(id).unwrap_or_else(|| panic!("no operation {id}"));
+    let schemas = Documents::derived().requests(operation).unwrap();
+    (id, schemas.body.or(schemas.query).unwrap_or_else(|| panic!("{id} takes nothing")))
+}
+
+fn frame(page: &Page, case: &Value) -> Frame {
+    let (path, query) = match case["url"].as_str() {
+        Some(url) => url.split_once('?').unwrap_or((url, "")),
+        None => (page.path, ""),
+    };
+    let texts = |name: &str| -> Vec<(String, String)> {
+        let pairs = case[name].as_array().cloned().unwrap_or_default();
+        pairs
+            .iter()
+            .map(|pair| (pair[0].as_str().unwrap().to_owned(), pair[1].as_str().unwrap().to_owned()))
+            .collect()
+    };
+    Frame {
+        workspace_name: "Blue Door Dental".to_owned(),
+        workspace_id: "ws_01m80kbft3dp007vcvy2n4sbhm".to_owned(),
+        person_email: "mira@bluedoor.example".to_owned(),
+        role: if case["role"] == "member" { Role::Member } else { Role::Admin },
+        path: path.to_owned(),
+        query: form_urlencoded::parse(query.as_bytes()).into_owned().collect(),
+        csrf: "csrf".to_owned(),
+        now_ms: 1_795_483_200_000,
+        origin: "https://voice.bluedoor.example".to_owned(),
+        problem: case.get("problem").cloned(),
+        typed: texts("typed"),
+        notice: case["notice"].as_str().map(str::to_owned),
+        secret_once: case.get("secret").cloned(),
+        schemas: page.forms.iter().map(|id| schema(id)).collect(),
+    }
+}
+
+fn render(page: &Page, case: &Value) -> String {
+    (page.render)(&frame(page, case), case["answers"].as_array().unwrap()).into_string()
+}
+
+/// Every text of a value replaced, and none of its numbers.
+fn with_texts(value: &Value, text: &str) -> Value {
+    match value {
+        Value::String(_) => text.into(),
+        Value::Array(items) => items.iter().map(|item| with_texts(item, text)).collect(),
+        Value::Object(map) => {
+            map.iter().map(|(name, value)| (name.clone(), with_texts(value, text))).collect()
+        }
+        other => other.clone(),
+    }
+}
+
+#[test]
+fn every_page_has_a_case_and_renders_whole() {
+    let cases = cases();
+    let seen: BTreeSet<&str> = cases.values().map(|case| case["page"].as_str().unwrap()).collect();
+    for page in pages::PAGES {
+        assert!(seen.contains(page.path), "no case for {}", page.path);
+    }
+    for (name, case) in &cases {
+        let html = render(page_at(case["page"].as_str().unwrap()), case);
+        assert!(html.starts_with("<!DOCTYPE html>") && html.ends_with("</html>"), "{name}");
+        assert_eq!(html.matches("<h1").count(), 1, "{name}");
+        assert!(html.len() < 60_000, "{name} has {} bytes", html.len());
+        for forbidden in [" style=\"", " onclick", "<style", "javascript:"] {
+            assert!(!html.contains(forbidden), "{name} has {forbidden}, which the policy forbids");
+        }
+        for form in html.split("<form").skip(1).filter(|form| form.contains("method=\"post\"")) {
+            assert!(form.contains("name=\"_csrf\""), "{name}: a form without a token");
+        }
+    }
+}
+
+#[test]
+fn a_page_of_nothing_renders_too() {
+    for page in pages::PAGES {
+        for nothing in [Value::Null, json!([]), json!({})] {
+            let answers = vec![nothing; page.reads.len()];
+            let html = render(page, &json!({"answers": answers}));
+            assert!(html.contains("</html>"), "{}", page.path);
+        }
+        render(page, &json!({"answers": []}));
+    }
+}
+
+#[test]
+fn nothing_that_somebody_wrote_leaves_its_element() {
+    for (name, case) in &cases() {
+        let page = page_at(case["page"].as_str().unwrap());
+        // All texts at once: then one by one, since some decide what is shown.
+        let all = with_texts(&case["answers"], HOSTILE);
+        check(name, page, &with(case, "answers", all));
+        for (path, hostile) in one_by_one(&case["answers"]) {
+            check(&format!("{name} {path}"), page, &with(case, "answers", hostile));
+        }
+        for part in ["problem", "typed", "secret"] {
+            if let Some(value) = case.get(part) {
+                let hostile = match part {
+                    "typed" => {
+                        value.as_array().unwrap().iter().map(|pair| json!([pair[0], HOSTILE])).collect()
+                    }
+                    _ => with_texts(value, HOSTILE),
+                };
+                check(&format!("{name} {part}"), page, &with(case, part, hostile));
+            }
+        }
+    }
+}
+
+fn with(case: &Value, name: &str, value: Value) -> Value {
+    let mut case = case.clone();
+    case[name] = value;
+    case
+}
+
+/// The answers with one text each replaced: of each list only in its first two entries.
+fn one_by_one(answers: &Value) -> Vec<(String, Value)> {
+    let mut places = Vec::new();
+    collect(answers, String::new(), &mut places);
+    places
+        .into_iter()
+        .map(|place| {
+            let mut hostile = answers.clone();
+            *hostile.pointer_mut(&place).unwrap() = HOSTILE.into();
+            (place, hostile)
+        })
+        .collect()
+}
+
+fn collect(value: &Value, path: String, places: &mut Vec<String>) {
+    match value {
+        Value::String(_) => places.push(path),
+        Value::Array(items) => {
+            let most = if path.is_empty() { items.len() } else { 2 };
+            for (at, item) in items.iter().enumerate().take(most) {
+                collect(item, format!("{path}/{at}"), places);
+            }
+        }
+        Value::Object(map) => {
+            for (name, value) in map {
+                collect(value, format!("{path}/{}", name.replace('~', "~0").replace('/', "~1")), places);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The page with hostile texts has no element and no attribute that the page itself does not have.
+fn check(name: &str, page: &Page, case: &Value) {
+    let html = render(page, case);
+    let scripts = html.matches("<script").count();
+    let ours = html.matches("<script type=\"module\" src=\"/dashboard/assets/").count();
+    assert_eq!(scripts, ours, "{name}: a script that is not ours");
+    assert!(!html.contains(HOSTILE), "{name}: raw");
+    assert!(!html.contains("<script>"), "{name}: raw");
+    assert!(!html.contains("\"'&"), "{name}: a quote left its attribute");
+}
+
+#[test]
+fn what_pages_name_exists() {
+    // The dashboard's own reads and forms, which are no operations.
+    let own = ["list_sessions", "list_workspaces", "revoke_session", "switch_workspace"];
+    for page in pages::PAGES {
+        for read in page.reads.iter().filter(|read| !own.contains(&read.operation)) {
+            let operation = operations::by_id(read.operation).unwrap_or_else(|| panic!("{}", read.operation));
+            assert_eq!(operation.method, http::Method::GET, "{} reads", page.path);
+            let query = Documents::derived().requests(operation).unwrap().query.unwrap_or_default();
+            let fixed = read.fixed.iter().map(|(name, _)| *name);
+            for name in read.query.iter().copied().chain(fixed) {
+                let known = query["properties"].get(name).is_some()
+                    || operation.path_names().any(|other| other == name);
+                assert!(known, "{} passes {name} to {}", page.path, read.operation);
+            }
+        }
+    }
+    for (name, case) in &cases() {
+        let html = render(page_at(case["page"].as_str().unwrap()), case);
+        for action in html.split("action=\"/dashboard/do/").skip(1) {
+            let id = action.split('"').next().unwrap();
+            assert!(own.contains(&id) || operations::by_id(id).is_some(), "{name} sends to {id}");
+        }
+    }
+}
+
+#[test]
+fn fields_come_from_the_schema() {
+    let case = json!({"answers": [[], []]});
+    let html = render(page_at("/dashboard/assistants/new"), &case);
+    let (_, schema) = schema("create_assistant");
+    let most = schema["properties"]["name"]["maxLength"].as_u64().unwrap();
+    assert!(html.contains(&format!("maxlength=\"{most}\"")), "{html}");
+    let least = schema["properties"]["speech"]["properties"]["speed"]["minimum"].to_string();
+    assert!(html.contains(&format!("min=\"{least}\"")), "{html}");
+}
+
+#[test]
+fn the_first_paint_is_small() {
+    let bytes: usize = assets::ASSETS.iter().map(|(.., content)| content.len()).sum();
+    assert!(bytes < 64_000, "{bytes} bytes of files");
+    let css = assets::ASSETS.iter().find(|(name, ..)| *name == "app.css").unwrap().2;
+    assert!(css.len() < 24_000, "{} bytes of style", css.len());
+}
+
+#[test]
+fn two_hundred_calls_take_little_longer_than_their_json() {
+    let mut case = cases().remove("calls").unwrap();
+    let calls = case["answers"][0]["calls"].as_array_mut().unwrap();
+    let all: Vec<Value> = calls.iter().cycle().take(200).cloned().collect();
+    *calls = all;
+    let page = page_at("/dashboard/calls");
+    let frame = frame(page, &case);
+    let answers = case["answers"].as_array().unwrap();
+    let best = |work: &dyn Fn() -> usize| {
+        let times = (0..10).map(|_| {
+            let start = Instant::now();
+            assert!(work() > 10_000);
+            start.elapsed()
+        });
+        times.min().unwrap()
+    };
+    let html = best(&|| (page.render)(&frame, answers).into_string().len());
+    let json = best(&|| answers[0].to_string().len());
+    println!("200 calls: page {html:?}, JSON {json:?}");
+}
