@@ -31,9 +31,21 @@ fn put(schema: &Value, into: &mut Map<String, Value>, name: &str, values: &[&str
         }
         return;
     }
+    if left_out(schema, name, values) {
+        return;
+    }
     if let Some(value) = convert(part(schema, name), values) {
         into.insert(name.to_owned(), value);
     }
+}
+
+/// Whether an empty field means "the server's default": it may be left out, and may not be empty. Where nothing is
+/// required, in a change, an empty field is an error to tell.
+fn left_out(schema: &Value, name: &str, values: &[&str]) -> bool {
+    let Some(required) = schema["required"].as_array() else { return false };
+    values.iter().all(|value| value.trim().is_empty())
+        && part(schema, name)["minLength"].as_u64() > Some(0)
+        && required.iter().all(|other| other != name)
 }
 
 /// The schema of a field: a property's, or that of every value of a map.
@@ -139,6 +151,17 @@ mod tests {
 
     fn read(fields: &[(&str, &str)]) -> Value {
         Value::Object(body(&schema(), fields))
+    }
+
+    #[test]
+    fn an_empty_field_that_may_not_be_empty_is_left_out_of_what_is_new() {
+        let mut schema =
+            json!({"properties": {"model": {"type": "string", "minLength": 1}}, "required": ["name"]});
+        assert_eq!(Value::Object(body(&schema, &[("model", "")])), json!({}));
+        schema["required"] = json!(["model"]);
+        assert_eq!(Value::Object(body(&schema, &[("model", "")])), json!({"model": ""}));
+        schema.as_object_mut().unwrap().remove("required");
+        assert_eq!(Value::Object(body(&schema, &[("model", "")])), json!({"model": ""}));
     }
 
     #[test]
