@@ -131,11 +131,20 @@ async fn run_read(
     let operation = operations::by_id(read.operation)
         .ok_or_else(|| Fault::Bug(format!("a page reads {}, which is no operation", read.operation)))?;
     let value = |name: &str| values.iter().find(|(known, _)| *known == name).map(|(_, value)| value.clone());
-    let path = operation.path_names().map(|name| value(name).unwrap_or_default()).collect();
-    let mut sent = Map::new();
-    for (name, text) in read.fixed {
+    let fixed = |text: &str| {
         let filled = text.strip_prefix('{').and_then(|rest| value(rest.strip_suffix('}')?));
-        sent.insert((*name).to_owned(), filled.unwrap_or_else(|| (*text).to_owned()).into());
+        filled.unwrap_or_else(|| text.to_owned())
+    };
+    let in_path = |name: &str| {
+        let own = read.fixed.iter().find(|(known, _)| *known == name).map(|(_, text)| fixed(text));
+        own.or_else(|| value(name)).unwrap_or_default()
+    };
+    let path = operation.path_names().map(in_path).collect();
+    let mut sent = Map::new();
+    for (name, text) in
+        read.fixed.iter().filter(|(name, _)| operation.path_names().all(|known| known != *name))
+    {
+        sent.insert((*name).to_owned(), fixed(text).into());
     }
     for name in read.query {
         // A filter that was left empty is none.

@@ -77,7 +77,7 @@ async function follow() {
     await new Promise((resolve) => setTimeout(resolve, pause));
     if (document.hidden) continue;
     const busy = document.activeElement?.closest('form') && document.activeElement.closest('main');
-    const answer = await fetch(location.href, { headers: { Accept: 'text/html' } }).catch(() => null);
+    const answer = await fetch(document.querySelector('main').dataset.page, { headers: { Accept: 'text/html' } }).catch(() => null);
     if (!answer?.ok) {
       pause = Math.min(pause * 2, 30_000);
       continue;

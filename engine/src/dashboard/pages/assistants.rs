@@ -132,7 +132,7 @@ fn new(frame: &Frame, answers: &[Value]) -> Markup {
                 div.row {
                     @for (key, name, about, _) in templates() {
                         @let here = key == chosen || (chosen.is_empty() && key == "blank");
-                        a.button href={ "?template=" (key) } aria-current=[here.then_some("true")] title=(about) { (name) }
+                        a.button href={ (frame.path) "?template=" (key) } aria-current=[here.then_some("true")] title=(about) { (name) }
                     }
                 }
             }

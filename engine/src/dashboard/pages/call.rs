@@ -4,10 +4,10 @@ use serde_json::Value;
 
 use crate::dashboard::frame::{Frame, Page};
 use crate::dashboard::layout::{self, Call, Strip};
-use crate::dashboard::pages::calls::{party_text, state, tone, why};
+use crate::dashboard::pages::calls::{length, party_text, state, tone, why};
 use crate::dashboard::pages::form::{act, destroy};
 use crate::dashboard::pages::parts::{
-    Tone, at, clock, facts, grouped, id, link, list, money, name_of, number, read, section, text, when, words,
+    Tone, at, facts, grouped, id, link, list, money, name_of, number, read, section, text, when, words,
 };
 use crate::dashboard::pages::{read_of, timeline};
 
@@ -126,10 +126,7 @@ fn about(frame: &Frame, call: &Value, assistant: &str) -> Markup {
     let or_none = |value: &str| html! { @if value.is_empty() { span.none { "–" } } @else { (value) } };
     let mut pairs = vec![
         ("Started", when(frame, text(call, "started_at"))),
-        (
-            "Length",
-            html! { @if at(call, "duration_ms").is_null() { span.none { "–" } } @else { (clock(number(call, "duration_ms"))) } },
-        ),
+        ("Length", length(call)),
         (
             "Assistant",
             html! { a href=(link("/dashboard/assistants", text(call, "assistant_id"))) dir="auto" { (assistant) } " revision " (number(call, "assistant_revision")) },

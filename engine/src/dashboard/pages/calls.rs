@@ -6,7 +6,7 @@ use crate::dashboard::frame::{Frame, Page, Read};
 use crate::dashboard::layout::{self, Call, Strip};
 use crate::dashboard::pages::parts::{
     Tone, address_of, asked, at, clock, counted, empty, grouped, link, list, money, name_of, number, pages,
-    read, status, table, text, when, words,
+    read, span, status, table, text, when, words,
 };
 use crate::dashboard::pages::read_of;
 
@@ -94,7 +94,7 @@ pub fn rows_of(frame: &Frame, rows: &[Value], assistants: &Value) -> Markup {
                     td.cap.wide dir="auto" { (name_of(assistants, text(call, "assistant_id"))) }
                     td.wrap.wide dir="auto" { (gist(call)) }
                     td.fit { (state(call)) }
-                    td.num.fit.wide { @if at(call, "duration_ms").is_null() { span.none { "–" } } @else { (clock(number(call, "duration_ms"))) } }
+                    td.num.fit.wide { (length(call)) }
                     td.num.fit.wide { (money(number(call, "costs/total_microusd"))) }
                 }
             }
@@ -125,6 +125,17 @@ fn gist(call: &Value) -> &str {
         .iter()
         .find(|row| text(row, "role") == "user")
         .map_or("", |row| text(row, "text"))
+}
+
+/// How long a call was; a short one in tenths of a second.
+pub fn length(call: &Value) -> Markup {
+    html! {
+        @match at(call, "duration_ms").as_i64() {
+            None => span.none { "–" },
+            Some(ms @ ..10_000) => (span(ms)),
+            Some(ms) => (clock(ms)),
+        }
+    }
 }
 
 /// How the call stands, or what came of it.

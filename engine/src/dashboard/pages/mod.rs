@@ -97,10 +97,15 @@ pub fn failure(frame: &Frame, error: &Value) -> Markup {
                     p.help { "It may have been deleted, or it belongs to another workspace than " strong dir="auto" { (frame.workspace_name) } "." }
                 }
                 p.row {
-                    a.button.primary href=(frame.path) { "Try again" }
+                    @if code == "not_found" { a.button.primary href=(parent(&frame.path)) { "Go back" } } @else { a.button.primary href=(frame.path) { "Try again" } }
                     span.help { code { (code) } " " code { (text(error, "request_id")) } }
                 }
             }
         },
     )
+}
+
+/// The page above a path.
+fn parent(path: &str) -> &str {
+    path.rsplit_once('/').map_or("/dashboard", |(parent, _)| parent)
 }

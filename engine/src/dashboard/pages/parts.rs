@@ -265,11 +265,12 @@ pub fn prose(text: &str) -> Markup {
     }
 }
 
-/// The address of the page with these names changed, on its first page; an empty value removes a name.
+/// The address of the page with these names changed, on its first page, without what a form said; an empty value
+/// removes a name.
 pub fn address_of(frame: &Frame, changed: &[(&str, &str)]) -> String {
     let mut pairs = form_urlencoded::Serializer::new(String::new());
     for (other, old) in &frame.query {
-        if other != "page" && changed.iter().all(|(name, _)| other != name) {
+        if !matches!(other.as_str(), "page" | "done") && changed.iter().all(|(name, _)| other != name) {
             pairs.append_pair(other, old);
         }
     }

@@ -15,7 +15,7 @@ pub fn trace(call: &Value, assistant: &str) -> Markup {
     let recorded = at(call, "recording").is_object();
     html! {
         section.line aria-label="The call on its line of time" {
-            p.lane-names { strong.caller { "Caller" } span.dim { (clock(length)) } }
+            p.lane-names { strong.caller { "Caller" } span.dim { (mark(length, length)) } }
             div.trace data-trace=(text(call, "id")) data-length=(length) data-recorded[recorded] {
                 svg.blocks viewBox={ "0 0 " (WIDTH) " 112" } preserveAspectRatio="none" role="img" aria-label=(told(rows)) {
                     line.mid x1="0" x2=(WIDTH) y1="56" y2="56" {}
@@ -25,7 +25,7 @@ pub fn trace(call: &Value, assistant: &str) -> Markup {
                 span.cursor hidden {}
             }
             p.lane-names { strong.assistant dir="auto" { (assistant) } }
-            p.marks aria-hidden="true" { @for part in 0..=4 { span { (clock(length * part / 4)) } } }
+            p.marks aria-hidden="true" { @for part in 0..=4 { span { (mark(length * part / 4, length)) } } }
             @if recorded {
                 div.player {
                     button.primary type="button" data-play hidden { "Play" }
@@ -36,6 +36,11 @@ pub fn trace(call: &Value, assistant: &str) -> Markup {
             }
         }
     }
+}
+
+/// A moment on a line of this length: a short one needs tenths.
+fn mark(ms: i64, length: i64) -> String {
+    if length < 10_000 { moment(ms) } else { clock(ms) }
 }
 
 fn told(rows: &[Value]) -> String {

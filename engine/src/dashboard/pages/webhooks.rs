@@ -175,7 +175,7 @@ fn deliveries(frame: &Frame, webhook_id: &str, answer: &Value) -> Markup {
         nav.tabs aria-label="State of deliveries" {
             a.tab href=(frame.path) aria-current=[asked(frame, "status").is_empty().then_some("true")] { "All" }
             @for state in list(schema, "properties/status/enum").iter().filter_map(Value::as_str) {
-                a.tab href={ "?status=" (state) } aria-current=[(asked(frame, "status") == state).then_some("true")] { (super::parts::words(state)) }
+                a.tab href={ (frame.path) "?status=" (state) } aria-current=[(asked(frame, "status") == state).then_some("true")] { (super::parts::words(state)) }
             }
         }
         @if rows.is_empty() { p.dim { "No deliveries. “Send test event” makes one." } }
