@@ -15,19 +15,17 @@ async function draw(trace) {
     // Not more lines than the screen can show.
     const each = Math.max(1, Math.floor(peaks.length / 600));
     let path = '';
+    const width = Math.max(0.7, ((each / rate) * 700_000) / length);
     for (let start = 0; start < peaks.length; start += each) {
       const peak = Math.max(...peaks.slice(start, start + each));
       const x = ((start / rate) * 1_000_000) / length;
-      const height = Math.max(1, (peak / most) * 22);
+      const height = Math.max(0.6, (peak / most) * 22);
       const middle = lane === 0 ? 32 : 80;
-      path += `M${x.toFixed(1)} ${(middle - height).toFixed(1)}v${(height * 2).toFixed(1)}`;
+      path += `M${x.toFixed(1)} ${(middle - height).toFixed(1)}h${width.toFixed(1)}v${(height * 2).toFixed(1)}h-${width.toFixed(1)}z`;
     }
     const line = document.createElementNS(SVG, 'path');
     line.setAttribute('d', path);
-    line.setAttribute('fill', 'none');
-    line.setAttribute('stroke', `var(--${lane === 0 ? 'caller' : 'assistant'})`);
-    line.setAttribute('stroke-width', '1.2');
-    line.setAttribute('vector-effect', 'non-scaling-stroke');
+    line.setAttribute('class', lane === 0 ? 'f-caller' : 'f-assistant');
     wave.append(line);
   });
   trace.classList.add('ready');
