@@ -25,6 +25,10 @@ const PLACES: &[&[(&str, &str, &str)]] = &[
     ],
 ];
 
+/// The pages behind "Settings".
+const SETTINGS: &[&str] =
+    &["/dashboard/settings", "/dashboard/people", "/dashboard/sessions", "/dashboard/audit"];
+
 /// The places of the bottom bar on a telephone; the others are behind "More".
 const BAR: usize = 4;
 
@@ -224,6 +228,7 @@ fn bar(frame: &Frame) -> Markup {
 fn entry(frame: &Frame, (href, picture, name): &(&str, &str, &str)) -> Markup {
     let here = match *href {
         "/dashboard" => frame.path == *href,
+        "/dashboard/settings" => SETTINGS.contains(&frame.path.as_str()),
         other => {
             frame.path == other || frame.path.strip_prefix(other).is_some_and(|rest| rest.starts_with('/'))
         }
@@ -312,18 +317,26 @@ fn lower(message: &str) -> String {
     chars.next().map(char::to_lowercase).into_iter().flatten().chain(chars).collect()
 }
 
-/// A secret that is shown once.
+/// A secret that is shown once: a key, what signs requests, a link to talk or to join.
 fn secret_once(answer: &Value) -> Markup {
-    let secrets = [("key", "API key"), ("signing_secret", "Signing secret"), ("url", "Link")];
+    let talk = answer.get("websocket_url").is_some();
+    let join = answer.get("invitation").is_some();
+    let secrets = [
+        ("key", "API key", true),
+        ("signing_secret", "Signing secret", true),
+        ("url", "Link to one conversation", talk),
+        ("url", "Invitation", join),
+    ];
     html! {
-        @for (name, called) in secrets {
+        @for (name, called, _) in secrets.iter().filter(|(name, _, shown)| *shown && !text(answer, name).is_empty()) {
             @let secret = text(answer, name);
-            @if !secret.is_empty() && (name != "url" || answer.get("websocket_url").is_some()) {
-                div.once role="status" {
-                    p { strong { (called) } " – copy it now. It is not shown again." }
-                    div.snippet { code.secret { (secret) } (copy(secret, "Copy")) }
-                    @if name == "url" { p { a.button.primary href=(secret) target="_blank" rel="noopener" { "Open the conversation" } } }
-                }
+            div.once role="status" {
+                @if join {
+                    p { strong { "Invitation for " (text(answer, "invitation/email")) }
+                        @if answer["mailed"] == true { " – it was sent by mail. The link does the same:" } @else { " – no mail could be sent. Give them this link:" } }
+                } @else { p { strong { (called) } " – copy it now. It is not shown again." } }
+                div.snippet { code.secret { (secret) } (copy(secret, "Copy")) }
+                @if talk { p { a.button.primary href=(secret) target="_blank" rel="noopener" { "Open the conversation" } } }
             }
         }
     }

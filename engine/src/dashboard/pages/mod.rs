@@ -1,5 +1,6 @@
 //! The pages: pure functions from the API's answers to HTML.
 mod assistants;
+mod audit;
 mod call;
 mod calls;
 mod chart;
@@ -9,9 +10,11 @@ mod knowledge;
 mod numbers;
 mod overview;
 pub(crate) mod parts;
+mod people;
 mod personas;
 mod runs;
 mod scenarios;
+mod sessions;
 mod settings;
 mod sign_in;
 mod simulations;
@@ -58,6 +61,10 @@ pub const PAGES: &[Page] = &[
     runs::COMPARE,
     keys::LIST,
     settings::PAGE,
+    people::PAGE,
+    people::JOIN,
+    sessions::PAGE,
+    audit::PAGE,
 ];
 
 /// A read without values of its own.

@@ -4,17 +4,15 @@ use serde_json::{Value, json};
 
 use crate::dashboard::frame::{Frame, Page};
 use crate::dashboard::layout::{self, Call, Strip};
-use crate::dashboard::pages::form::{Form, act};
-use crate::dashboard::pages::parts::{
-    Tone, at, facts, id, list, money, number, read, section, snippet, status, table, text, when, words,
-};
+use crate::dashboard::pages::form::{Form, allowed};
+use crate::dashboard::pages::parts::{at, facts, id, money, number, read, section, snippet, text, when};
 use crate::dashboard::pages::read_of;
 
 /// The page.
 pub const PAGE: Page = Page {
     path: "/dashboard/settings",
     title: "Settings",
-    reads: &[read_of("get_workspace"), read_of("list_sessions"), read_of("list_workspaces")],
+    reads: &[read_of("get_workspace")],
     forms: &["update_workspace"],
     render,
 };
@@ -35,6 +33,7 @@ fn render(frame: &Frame, answers: &[Value]) -> Markup {
         frame,
         strip,
         html! {
+            (tabs(frame))
             (section("Spending", html! {
                 (facts(&[
                     ("Spent this month", html! { strong { (money(number(workspace, "spent_this_month_microusd"))) } }),
@@ -65,48 +64,26 @@ fn render(frame: &Frame, answers: &[Value]) -> Markup {
                     (snippet(&text, client))
                 }
             }))
-            (sessions(frame, list(read(answers, 1), "")))
-            (workspaces(frame, list(read(answers, 2), "")))
         },
     )
 }
 
-/// Where the person is signed in.
-fn sessions(frame: &Frame, sessions: &[Value]) -> Markup {
-    section(
-        "Your sessions",
-        html! {
-            p.help { "Signed in as " strong { (frame.person_email) } ". Sign out where it was not you." }
-            (table("Your sessions",
-                html! { th scope="col" { "Browser" } th.fit.wide scope="col" { "Since" } th.fit scope="col" { "Last seen" } th.fit scope="col" { span.vh { "Actions" } } },
-                html! { @for session in sessions {
-                    @let here = at(session, "current") == true;
-                    tr {
-                        td.wrap { (text(session, "client")) @if text(session, "client").is_empty() { span.none { "unknown" } } }
-                        td.fit.wide { (when(frame, text(session, "created_at"))) }
-                        td.fit { @if here { (status(Tone::Good, "This one")) } @else { (when(frame, text(session, "seen_at"))) } }
-                        td.fit { @if !here { (act(frame, "revoke_session", &[("id", text(session, "id"))], "/dashboard/settings", html! { button.quiet { "Sign out" } })) } }
-                    }
-                } }))
-        },
-    )
-}
+/// The link back from the pages beside this one.
+pub const BACK: (&str, &str) = (PAGE.path, "Settings");
 
-/// The workspaces that the person belongs to.
-fn workspaces(frame: &Frame, workspaces: &[Value]) -> Markup {
+/// The pages of what belongs to the workspace as a whole.
+pub fn tabs(frame: &Frame) -> Markup {
+    let pages = [
+        (PAGE.path, "Workspace", true),
+        ("/dashboard/people", "People", true),
+        ("/dashboard/sessions", "Sessions", true),
+        ("/dashboard/audit", "Audit log", allowed(frame, "list_audit_entries")),
+    ];
     html! {
-        @if workspaces.len() > 1 {
-            (section("Your workspaces", table("Your workspaces",
-                html! { th scope="col" { "Name" } th.fit scope="col" { "Role" } th.fit scope="col" { span.vh { "Actions" } } },
-                html! { @for workspace in workspaces {
-                    tr {
-                        td dir="auto" { strong { (text(workspace, "name")) } }
-                        td.fit { (words(text(workspace, "role"))) }
-                        td.fit { @if at(workspace, "current") == true { (status(Tone::Good, "Open")) } @else {
-                            (act(frame, "switch_workspace", &[("id", text(workspace, "id"))], "/dashboard", html! { button { "Open" } }))
-                        } }
-                    }
-                } })))
+        nav.tabs aria-label="Settings" {
+            @for (href, name, _) in pages.iter().filter(|(.., shown)| *shown) {
+                a.tab href=(href) aria-current=[(frame.path == *href).then_some("page")] { (name) }
+            }
         }
     }
 }

@@ -1,0 +1,74 @@
+//! Who changed what in the workspace.
+use maud::{Markup, html};
+use serde_json::Value;
+
+use crate::dashboard::frame::{Frame, Page, Read};
+use crate::dashboard::layout::{self, Call, Strip};
+use crate::dashboard::pages::parts::{id, link, list, read, table, text, when, words};
+use crate::dashboard::pages::settings;
+
+/// The log.
+pub const PAGE: Page = Page {
+    path: "/dashboard/audit",
+    title: "Audit log",
+    reads: &[Read {
+        operation: "list_audit_entries",
+        query: &["after", "limit"],
+        fixed: &[("limit", "200")],
+    }],
+    forms: &[],
+    render,
+};
+
+/// Where the page of a subject is, by the beginning of its id.
+const PLACES: &[(&str, &str)] = &[
+    ("asst_", "/dashboard/assistants"),
+    ("tool_", "/dashboard/tools"),
+    ("doc_", "/dashboard/knowledge"),
+    ("hook_", "/dashboard/webhooks"),
+    ("call_", "/dashboard/calls"),
+    ("run_", "/dashboard/simulations/runs"),
+    ("scen_", "/dashboard/simulations/scenarios"),
+    ("pers_", "/dashboard/simulations/personas"),
+];
+
+fn render(frame: &Frame, answers: &[Value]) -> Markup {
+    let entries = list(read(answers, 0), "");
+    let strip = Strip {
+        title: "Audit log".to_owned(),
+        back: Some(settings::BACK),
+        calls: vec![Call::of("list_audit_entries")],
+        ..Strip::default()
+    };
+    layout::page(
+        frame,
+        strip,
+        html! {
+            (settings::tabs(frame))
+            @if entries.is_empty() { p.dim { "Nothing was changed yet." } }
+            @else {
+                (table("Audit log",
+                    html! { th scope="col" { "When" } th scope="col" { "Who" } th scope="col" { "What" } th.wide scope="col" { "Of" } },
+                    html! { @for entry in entries {
+                        tr {
+                            td.fit { (when(frame, text(entry, "created_at"))) }
+                            td.cap.long { (text(entry, "actor_name")) @if text(entry, "actor").starts_with("key_") { span.dim { " (key)" } } }
+                            td.fit title=(text(entry, "operation")) { (words(text(entry, "operation"))) }
+                            td.wide { (subject(text(entry, "subject"))) }
+                        }
+                    } }))
+            }
+        },
+    )
+}
+
+fn subject(subject: &str) -> Markup {
+    let place = PLACES.iter().find(|(start, _)| subject.starts_with(start));
+    html! {
+        @match place {
+            _ if subject.is_empty() => span.none { "–" },
+            Some((_, base)) => a.plain href=(link(base, subject)) { (id(subject)) },
+            None => (id(subject)),
+        }
+    }
+}
