@@ -55,6 +55,7 @@ check 'docs/mcp.md' "$python_v2" readme.py mcp
 CHROMIUM=$("$ci/chromium") check 'the test page in Chromium' node test-page.mjs
 CHROMIUM=$("$ci/chromium") check "the test page with the assistant's own voice" node spoken-page.mjs
 check "the test page's audio thread" node page-audio.mjs
+CHROMIUM=$("$ci/chromium") check 'the dashboard in Chromium' node dashboard.mjs
 check 'OpenAPI 3.1' ./openapi.sh
 check 'schemathesis' ./schemathesis.sh
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # with-server.sh CMD...: runs CMD with a new server on a free port, which has an empty data folder and a new
-# key, in SIDETONE_URL and SIDETONE_KEY. The server must also stop gracefully.
+# key, in SIDETONE_URL and SIDETONE_KEY; SIDETONE_LOG is its log. The server must also stop gracefully.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -53,7 +53,7 @@ for ((waited = 0; ; waited++)); do
 done
 
 status=0
-"$@" || status=$?
+SIDETONE_LOG=$work/log "$@" || status=$?
 
 kill -TERM "$server" 2>/dev/null || complain 'the server was gone before it was asked to stop'
 for ((waited = 0; waited < 150; waited++)); do

@@ -29,7 +29,8 @@ fn workspace(visitor: &mut Visitor) -> String {
 
 fn id_of(visitor: &mut Visitor, email: &str) -> String {
     let page = text(&visitor.get(PEOPLE));
-    let entry = page.split("<tr>").find(|entry| entry.contains(email)).expect("a person");
+    let entry =
+        page.split("<tr>").find(|entry| entry.contains(email) && entry.contains("acct_")).expect("a person");
     let at = entry.find("acct_").expect("an id");
     entry[at..at + 31].to_owned()
 }

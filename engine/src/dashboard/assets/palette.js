@@ -7,7 +7,10 @@ const KINDS = [
   ['call_', '/dashboard/calls/'],
   ['asst_', '/dashboard/assistants/'],
   ['tool_', '/dashboard/tools/'],
+  ['doc_', '/dashboard/knowledge/'],
   ['run_', '/dashboard/simulations/runs/'],
+  ['scen_', '/dashboard/simulations/scenarios/'],
+  ['pers_', '/dashboard/simulations/personas/'],
   ['hook_', '/dashboard/webhooks/'],
 ];
 
@@ -20,6 +23,9 @@ const MORE = [
   ['Create simulation', '/dashboard/simulations/new'],
   ['Create scenario', '/dashboard/simulations/scenarios/new'],
   ['Create persona', '/dashboard/simulations/personas/new'],
+  ['People', '/dashboard/people'],
+  ['Sessions', '/dashboard/sessions'],
+  ['Audit log', '/dashboard/audit'],
   ['Failed calls', '/dashboard/calls?outcome=failed'],
   ['API reference', '/docs'],
 ];
@@ -33,7 +39,7 @@ function build() {
   document.body.append(dialog);
   [input, list] = dialog.children;
   entries = [...document.querySelectorAll('.rail nav a')].map((link) => [link.textContent, link.getAttribute('href'), 'page']);
-  entries.push(...MORE.map(([name, href]) => [name, href, name.startsWith('C') || name.startsWith('A') ? 'action' : 'page']));
+  entries.push(...MORE.map(([name, href]) => [name, href, /^(Create|Add|Bind)/.test(name) ? 'action' : 'page']));
   input.addEventListener('input', show);
   input.addEventListener('keydown', key);
   dialog.addEventListener('click', (event) => {

@@ -36,7 +36,6 @@ fn render(frame: &Frame, answers: &[Value]) -> Markup {
     let entries = list(read(answers, 0), "");
     let strip = Strip {
         title: "Audit log".to_owned(),
-        back: Some(settings::BACK),
         calls: vec![Call::of("list_audit_entries")],
         ..Strip::default()
     };

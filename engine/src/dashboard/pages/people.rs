@@ -31,7 +31,7 @@ const BASE: &str = PAGE.path;
 fn render(frame: &Frame, answers: &[Value]) -> Markup {
     let (people, invitations) = (list(read(answers, 0), ""), list(read(answers, 1), ""));
     let admin = frame.role == Role::Admin;
-    let strip = Strip { title: "People".to_owned(), back: Some(settings::BACK), ..Strip::default() };
+    let strip = Strip { title: "People".to_owned(), ..Strip::default() };
     layout::page(
         frame,
         strip,

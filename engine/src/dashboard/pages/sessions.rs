@@ -18,7 +18,7 @@ pub const PAGE: Page = Page {
 };
 
 fn render(frame: &Frame, answers: &[Value]) -> Markup {
-    let strip = Strip { title: "Sessions".to_owned(), back: Some(settings::BACK), ..Strip::default() };
+    let strip = Strip { title: "Sessions".to_owned(), ..Strip::default() };
     layout::page(
         frame,
         strip,

@@ -68,9 +68,6 @@ fn render(frame: &Frame, answers: &[Value]) -> Markup {
     )
 }
 
-/// The link back from the pages beside this one.
-pub const BACK: (&str, &str) = (PAGE.path, "Settings");
-
 /// The pages of what belongs to the workspace as a whole.
 pub fn tabs(frame: &Frame) -> Markup {
     let pages = [
