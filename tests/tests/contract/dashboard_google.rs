@@ -165,7 +165,7 @@ fn an_answer_of_another_browser_or_provider_is_refused() {
     assert_eq!(visitor.get(CALLBACK).status, 401);
     let sent = begin(&mut visitor, BEGIN);
     let reply = back(&mut visitor, &sent["state"], "", &[issuer(), ("error", "access_denied<script>")]);
-    assert!(reply.status == 401 && !text(&reply).contains("script>"), "{reply:?}");
+    assert!(reply.status == 401 && !text(&reply).contains("<script>"), "{reply:?}");
     assert_eq!(visitor.get("/dashboard").status, 303);
 }
 
