@@ -192,16 +192,17 @@ async function inspect(storageState) {
     const page = await context.newPage();
     for (const path of seen) {
       await page.goto(base + path);
+      const shot = (size) => SHOTS && page.screenshot({ path: join(SHOTS, `${path.replaceAll(/\W+/g, '-')}-${colorScheme}${size}.png`) });
+      await shot('');
+      await page.setViewportSize({ width: 360, height: 740 });
+      const over = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+      if (over > 0) violations.push(`${path} is ${over} px wider than 360 px`);
+      await shot('-360');
+      await page.setViewportSize({ width: 1280, height: 800 });
       await page.evaluate(() => document.querySelectorAll('main details, .api').forEach((part) => (part.open = true)));
       await page.evaluate(axe);
       const found = await page.evaluate(() => window.axe.run(document, { resultTypes: ['violations'] }));
       violations.push(...found.violations.map(({ id, nodes }) => `${colorScheme} ${path}: ${id}: ${nodes[0].html}`));
-      await page.setViewportSize({ width: 360, height: 740 });
-      const over = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
-      if (over > 0) violations.push(`${path} is ${over} px wider than 360 px`);
-      if (SHOTS) await page.screenshot({ path: join(SHOTS, `${path.replaceAll(/\W+/g, '-')}-${colorScheme}-360.png`) });
-      await page.setViewportSize({ width: 1280, height: 800 });
-      if (SHOTS) await page.screenshot({ path: join(SHOTS, `${path.replaceAll(/\W+/g, '-')}-${colorScheme}.png`) });
     }
     await context.close();
   }

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::dashboard::frame::{Frame, Page, Read};
 use crate::dashboard::layout::{self, Call, Strip};
-use crate::dashboard::pages::parts::{id, link, list, read, table, text, when, words};
+use crate::dashboard::pages::parts::{copy, id, link, list, read, shortened, table, text, when, words};
 use crate::dashboard::pages::settings;
 
 /// The log.
@@ -66,7 +66,7 @@ fn subject(subject: &str) -> Markup {
     html! {
         @match place {
             _ if subject.is_empty() => span.none { "–" },
-            Some((_, base)) => a.plain href=(link(base, subject)) { (id(subject)) },
+            Some((_, base)) => span.id { a href=(link(base, subject)) { code title=(subject) { (shortened(subject)) } } (copy(subject, "Copy id")) },
             None => (id(subject)),
         }
     }
