@@ -188,9 +188,11 @@ async function walk(email, scripts) {
 async function inspect(storageState) {
   const violations = [];
   for (const colorScheme of ['light', 'dark']) {
-    const context = await browser.newContext({ storageState, colorScheme, bypassCSP: true, viewport: { width: 1280, height: 800 }, reducedMotion: 'reduce' });
-    const page = await context.newPage();
+    const options = { colorScheme, bypassCSP: true, viewport: { width: 1280, height: 800 }, reducedMotion: 'reduce' };
+    const [own, strange] = [await browser.newContext({ ...options, storageState }), await browser.newContext(options)];
+    const [ours, strangers] = [await own.newPage(), await strange.newPage()];
     for (const path of seen) {
+      const page = path.startsWith('/dashboard/sign-in') ? strangers : ours;
       await page.goto(base + path);
       const shot = (size) => SHOTS && page.screenshot({ path: join(SHOTS, `${path.replaceAll(/\W+/g, '-')}-${colorScheme}${size}.png`) });
       await shot('');
@@ -204,7 +206,8 @@ async function inspect(storageState) {
       const found = await page.evaluate(() => window.axe.run(document, { resultTypes: ['violations'] }));
       violations.push(...found.violations.map(({ id, nodes }) => `${colorScheme} ${path}: ${id}: ${nodes[0].html}`));
     }
-    await context.close();
+    await own.close();
+    await strange.close();
   }
   assert.deepEqual(violations, []);
 }
