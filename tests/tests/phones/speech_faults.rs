@@ -67,7 +67,7 @@ fn a_transcribers_wrong_key_ends_the_call() {
             speak(&person, 1_000);
             let call = desk.over(&id);
             assert_eq!(lines(&call).iter().filter(|(role, _)| *role == "user").count(), 0, "{call}");
-            desk.expect(&call, &json!({"ended_reason": "model_failed", "fault": "operator"}));
+            desk.expect(&call, &json!({"ended_reason": "speech_failed", "fault": "operator"}));
         },
     );
 }
