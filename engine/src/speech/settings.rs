@@ -27,7 +27,7 @@ pub const TONE: &str = "builtin/tone";
 pub const BROWSER: &str = "builtin/browser";
 
 const OPENAI_TRANSCRIBER: &str = "openai/gpt-4o-mini-transcribe";
-/// Transcribers of assistants that name none and whose voice's provider has none: the first whose provider is configured.
+/// Transcribers of assistants that name none and whose voice's provider only speaks: the first whose provider is configured.
 const DEFAULT_TRANSCRIBERS: [&str; 2] = ["deepgram/nova-3", OPENAI_TRANSCRIBER];
 
 /// Providers of speech with settings of their own: name, protocol, the settings of key and address, default address.
@@ -59,6 +59,11 @@ pub fn key_setting(provider: &str) -> Option<&'static str> {
     known
         .map(|(_, _, [key, _], _)| *key)
         .or_else(|| (provider == "openai").then_some("SIDETONE_OPENAI_API_KEY"))
+}
+
+fn no_transcriber() -> String {
+    "no transcriber is configured: set `transcriber`, or the operator sets SIDETONE_DEFAULT_TRANSCRIBER"
+        .to_owned()
 }
 
 /// The most fallbacks of a voice.
@@ -206,16 +211,16 @@ impl SpeechCatalog {
         match provider.api {
             SpeechApi::Deepgram => Ok(format!("{provider_name}/nova-3")),
             SpeechApi::OpenAi if provider_name == "openai" => Ok(OPENAI_TRANSCRIBER.to_owned()),
-            _ => {
-                // These speak only, or have no transcriber of a known name.
-                let of_others = DEFAULT_TRANSCRIBERS.iter().find(|name| self.hearer(name).is_some());
-                of_others.map(|name| (*name).to_owned()).ok_or_else(|| {
-                    "no transcriber is configured: set `transcriber`, or the operator sets \
-                    SIDETONE_DEFAULT_TRANSCRIBER"
-                        .to_owned()
-                })
-            }
+            // A server of one's own is not replaced by somebody else's: audio would leave the machine.
+            SpeechApi::ElevenLabs | SpeechApi::Cartesia => self.default_for_speakers(),
+            SpeechApi::OpenAi => Err(no_transcriber()),
         }
+    }
+
+    /// The transcriber beside a provider that only speaks.
+    fn default_for_speakers(&self) -> Result<String, String> {
+        let configured = DEFAULT_TRANSCRIBERS.iter().find(|name| self.hearer(name).is_some());
+        configured.map(|name| (*name).to_owned()).ok_or_else(no_transcriber)
     }
 
     fn provider<'a>(&'a self, name: &'a str) -> Option<(&'a SpeechProvider, &'a str)> {
