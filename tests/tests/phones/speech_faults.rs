@@ -71,3 +71,15 @@ fn a_transcribers_wrong_key_ends_the_call() {
         },
     );
 }
+
+#[test]
+fn an_assistant_that_is_never_heard_ends_the_call() {
+    // No other voice takes over from this one.
+    let (desk, id, person) = call("elevenlabs/lone-breaks", "deepgram/nova-3");
+    desk.until(&id, "the greeting has failed", |call| !texts(call, "system").is_empty());
+    speak(&person, 1_000);
+    let call = desk.over(&id);
+    assert_eq!(texts(&call, "user"), ["When do you open on Saturday?"], "{call}");
+    assert_eq!(texts(&call, "system").len(), 2, "{call}");
+    desk.expect(&call, &json!({"ended_reason": "speech_failed", "outcome": "failed", "fault": "provider"}));
+}
