@@ -26,6 +26,18 @@ fn a_voice_run_is_spoken_and_recorded() {
     assert!(rows.last().unwrap()["end_ms"].as_i64().unwrap() <= duration_ms);
     let turn = &call["turns"][0];
     assert!(turn["end_of_speech_ms"].is_i64() && turn["heard_first_ms"].is_i64(), "{turn}");
+    // The statistics of the list count the same turns.
+    let ms = |turn: &Value, step: &str| turn[step].as_i64();
+    let turns = call["turns"].as_array().unwrap().iter();
+    let mut waits: Vec<i64> =
+        turns.filter_map(|turn| Some(ms(turn, "heard_first_ms")? - ms(turn, "end_of_speech_ms")?)).collect();
+    waits.sort_unstable();
+    let stats = world.get("/calls?limit=1").ok()["stats"]["waits"].clone();
+    assert_eq!(stats["turns"], waits.len());
+    assert_eq!(
+        (&stats["p50_ms"], &stats["p99_ms"]),
+        (&json!(waits[(waits.len() - 1) / 2]), &json!(waits.last()))
+    );
     let file = recording(&world, &run);
     assert_eq!(i64::try_from(file.len()).unwrap(), 44 + duration_ms * 32);
 }
