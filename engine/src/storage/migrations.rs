@@ -33,4 +33,5 @@ pub const MIGRATIONS: &[Migration] = &[
     migration!("0016_carrier_tokens.sql"),
     migration!("0017_search.sql"),
     migration!("0018_voice.sql"),
+    migration!("0020_waits.sql"),
 ];

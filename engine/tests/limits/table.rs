@@ -55,6 +55,7 @@ fn requests() -> Vec<Limit> {
         ("rows of a list in a response", count(PAGE_ROWS_DEFAULT), count(PAGE_ROWS_MAX)),
         most("bytes of a list in a response", list_bytes.clone()),
         most("bytes of a page of calls", list_bytes),
+        most("calls whose waits the statistics of a list count", count(WAITS_CALLS_MAX)),
         most("search text", characters(SEARCH_CHARS_MAX)),
         most("words of a search text", of_source("engine/src/storage/calls/search.rs", "WORDS_MAX")),
         most("problems that an error names", count(PROBLEMS_MAX)),
