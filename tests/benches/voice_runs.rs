@@ -1,4 +1,4 @@
-//! What an offline voice simulation of two minutes costs. Run with `cargo bench -p sidetone-tests --bench voice_runs`;
+//! What offline voice simulations cost, for two minutes of conversation. Run with `cargo bench -p sidetone-tests --bench voice_runs`;
 //! `SIDETONE_BENCH_ENFORCE=1` makes a missed bound an error.
 //!
 //! The runs are computed in memory by this process, one after the other, so its CPU time is theirs. Besides, the same
@@ -25,7 +25,7 @@ fn main() -> ExitCode {
     }
     println!(
         "{:<52} {:>12} {:>8} {:>8}",
-        "CPU of an offline run of two minutes", "duration, s", "ms", "bound"
+        "CPU of offline runs, for two minutes", "duration, s", "ms", "bound"
     );
     let rough =
         json!({"packet_loss": 2, "jitter_ms": 65, "noise_db": -40, "talk_over": 30, "slow_talker": true});
@@ -98,7 +98,7 @@ fn duration_ms(run: &Value) -> f64 {
     run["call"]["duration_ms"].as_f64().expect("a duration")
 }
 
-/// A conversation of about two minutes.
+/// A conversation of one to two minutes.
 fn simulation(sandbox: &Sandbox, conditions: &Value) -> String {
     let hours = "On Saturday we open at ten in the morning, and we close at six in the evening.";
     let repairs =
