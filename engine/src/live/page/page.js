@@ -233,7 +233,10 @@
       return error.code === "upgrade_required" ? "" : LINK[error.code] || error.message;
     } catch { return "The service cannot be reached. Check the connection, then reload this page."; }
   };
-  const refused = (text) => over("bad", "Refused", text || "The service did not open the conversation. Reload this page.");
+  const refused = (text) => {
+    over("bad", "Refused", text || "The service did not open the conversation. Reload this page.");
+    show("notice", false);
+  };
   const connect = () => {
     state("wait", "Connecting");
     for (const id of ["talk", "type"]) at(id).disabled = true;
