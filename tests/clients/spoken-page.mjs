@@ -84,7 +84,7 @@ async function withMicrophone(parts, use) {
 async function talking(page) {
   await press(page, 'talk');
   await page.until(`${text('state')} === 'Connected'`);
-  return /call_\w+/.exec(await page.run(text('status')))[0];
+  return await page.run(text('call'));
 }
 
 const checks = {

@@ -43,7 +43,7 @@ await api('PUT', `/assistants/${assistant.id}/knowledge`, { knowledge_ids: [know
 async function talking(page) {
   await press(page, 'talk');
   await page.until(`${text('state')} === 'Connected' && isSpeaking()`);
-  return /call_\w+/.exec(await page.run(text('status')))[0];
+  return await page.run(text('call'));
 }
 
 const checks = {
@@ -97,6 +97,20 @@ const checks = {
     assert.deepEqual([greeting.interrupted, greeting.text, greeting.intended_text], [true, 'Good morning, Harbour Dental. How can', GREETING]);
     assert.deepEqual([answer.interrupted, answer.text], [true, 'On Saturday we'], JSON.stringify(answer));
     assert.equal(call.ended_reason, 'user_hung_up');
+  },
+
+  async 'a link that was used says so before anything is pressed'(browser) {
+    const address = await link(assistant.id);
+    const page = await browser.open(address, { first: SPEECH });
+    await talking(page);
+    await press(page, 'end');
+    await page.until(`${text('state')} === 'Ended'`);
+    assert.match(await page.run(text('status')), /^You hung up\. It took \d+:\d\d\.$/);
+    const again = await browser.open(address, { first: SPEECH });
+    await again.until(`${text('state')} === 'Refused'`);
+    assert.match(await again.run(text('status')), /^This link was used/);
+    assert.equal(await again.run(`document.getElementById('talk').hidden`), true);
+    await shot(again, 'used');
   },
 
   async 'a denied microphone is explained, and typing works'(browser) {

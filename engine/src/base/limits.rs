@@ -473,6 +473,8 @@ pub const FILLER_CHARS_MAX: usize = 200;
 pub const EARLY_QUESTIONS_MAX: u32 = 3;
 /// Turns of a call whose times are kept: the latest.
 pub const CALL_TURNS_MAX: usize = 200;
+/// Calls of which the statistics count how long the caller waited: the latest.
+pub const WAITS_CALLS_MAX: i64 = 1_000;
 /// Key terms of an assistant.
 pub const KEYTERMS_MAX: usize = 100;
 /// Characters of a key term.

@@ -25,6 +25,8 @@ crate::words! {
         AssistantRepeating = "assistant_repeating",
         /// A model did not respond: the assistant's, or the simulated caller's.
         ModelFailed = "model_failed",
+        /// The assistant could not hear or speak: its transcriber or its voices failed.
+        SpeechFailed = "speech_failed",
         /// The service stopped the conversation; neither side is at fault.
         Aborted = "aborted",
         /// A hang-up was requested from the service.
@@ -62,6 +64,7 @@ impl EndedReason {
     pub const fn outcome(self) -> Outcome {
         match self {
             Self::ModelFailed
+            | Self::SpeechFailed
             | Self::Aborted
             | Self::Unreachable
             | Self::CarrierRefused
@@ -88,7 +91,7 @@ impl EndedReason {
             }
             Self::CarrierRefused => CallFault::Operator,
             Self::CarrierFailed | Self::MediaLost | Self::Unsettled => CallFault::Carrier,
-            Self::ModelFailed => CallFault::Provider,
+            Self::ModelFailed | Self::SpeechFailed => CallFault::Provider,
             Self::Aborted => CallFault::Platform,
         }
     }

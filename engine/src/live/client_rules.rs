@@ -92,6 +92,12 @@ impl ClientRules {
                     "The assistant's model did not answer, so the conversation ends here.".to_owned();
                 messages.push(error("model_failed", message));
             }
+            EndedReason::SpeechFailed => {
+                let message =
+                    "The assistant could not hear or speak any more, so the conversation ends here."
+                        .to_owned();
+                messages.push(error("speech_failed", message));
+            }
             EndedReason::MediaLost => {
                 let message =
                     "Audio arrived faster than in real time, so the conversation ends here.".to_owned();

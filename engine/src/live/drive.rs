@@ -373,7 +373,7 @@ impl<'a> Drive<'a> {
                 SpeechFault::Operator => CallFault::Operator,
                 SpeechFault::Provider => CallFault::Provider,
             });
-            self.handle(Input::Stop { reason: EndedReason::ModelFailed });
+            self.handle(Input::Stop { reason: EndedReason::SpeechFailed });
         }
     }
 

@@ -146,10 +146,11 @@ fn further_providers(text: &str) -> Result<BTreeMap<String, ModelProvider>, Sett
                 "`{name}` is not a valid provider name: use a-z, 0-9, - and _, and not `builtin`"
             )));
         }
+        let named = |error: SettingError| wrong(format!("`{name}`: {}", error.message));
         let key = setting.api_key.filter(|key| !key.trim().is_empty());
         let endpoint = Endpoint {
-            base_url: base_url_of(NAME, &setting.base_url)?,
-            api_key: key.map(|key| api_key(NAME, &key)).transpose()?,
+            base_url: base_url_of(NAME, &setting.base_url).map_err(named)?,
+            api_key: key.map(|key| api_key(NAME, &key)).transpose().map_err(named)?,
         };
         providers.insert(name, ModelProvider { realtime: false, endpoint: Some(endpoint) });
     }

@@ -12,6 +12,7 @@ use crate::operations::context::Context;
 use crate::operations::operation::{Input, Operation, Output};
 use crate::operations::resource::{self, Declared, Resource, resource};
 use crate::operations::validate;
+use crate::speech::language::is_language_tag;
 use crate::speech::options::SpeechOptions;
 use crate::speech::settings::{BROWSER, SpeechProvider, TONE};
 use crate::sql;
@@ -102,7 +103,7 @@ pub const CREATE: Operation = resource::create::<Assistant>("create_assistant").
 pub const UPDATE: Operation =
     resource::update::<Assistant>("update_assistant").reaching_out().with_revision().docs(
         "Update an assistant",
-        "Changes the given fields; the others keep their values. Send the revision you read to have the update refused, \
+        "Changes the given fields, in `speech` the given settings; the others keep their values. Send the revision you read to have the update refused, \
         not overwrite, when somebody else has changed the assistant since. An update that changes nothing keeps the \
         revision.",
     );
@@ -119,6 +120,7 @@ pub const DELETE: Operation = Operation::delete("delete_assistant", Assistant::P
 
 impl Resource for Assistant {
     const LIMIT: i64 = limits::ASSISTANTS_MAX;
+    const MERGED: &'static [&'static str] = &["speech"];
 
     fn normalize(draft: &mut Draft, config: &Config) {
         if draft.model.is_empty() {
@@ -145,21 +147,24 @@ impl Resource for Assistant {
         }
         let is_builtin = [TONE, BROWSER].contains(&draft.voice.as_str());
         if !is_builtin && config.speech.speaker(&draft.voice).is_none() {
-            refuse("voice", unknown_speech_provider(&draft.voice, config, SpeechProvider::can_speak));
+            let builtin = [TONE, BROWSER];
+            refuse(
+                "voice",
+                unknown_speech_provider(&draft.voice, &builtin, config, SpeechProvider::can_speak),
+            );
         }
         if !draft.transcriber.is_empty()
             && draft.transcriber != TONE
             && config.speech.hearer(&draft.transcriber).is_none()
         {
-            let message = unknown_speech_provider(&draft.transcriber, config, SpeechProvider::can_hear);
+            let message =
+                unknown_speech_provider(&draft.transcriber, &[TONE], config, SpeechProvider::can_hear);
             refuse("transcriber", message);
         }
         let language = draft.language.as_str();
-        let is_tag = |part: &str| {
-            (1..=8).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_alphanumeric())
-        };
-        if !language.is_empty() && !language.split('-').all(is_tag) {
-            refuse("language", "must be a language tag such as `en` or `pt-BR` (BCP 47)".to_owned());
+        if !language.is_empty() && !is_language_tag(language) {
+            let message = "must be a language's code, such as `en` or `pt-BR` (BCP 47), and not its name";
+            refuse("language", message.to_owned());
         }
         if draft.speech.end_of_turn_min_ms > draft.speech.end_of_turn_max_ms {
             refuse(

@@ -5,7 +5,7 @@ use crate::config::Config;
 use crate::models::settings::provider_of;
 use crate::operations::validate;
 use crate::ports::statement::Statement;
-use crate::speech::settings::SpeechProvider;
+use crate::speech::settings::{SpeechProvider, key_setting};
 use crate::sql;
 use crate::storage::fault::Fault;
 
@@ -28,18 +28,26 @@ pub(crate) fn unknown_provider(value: &str, config: &Config) -> String {
     }
 }
 
-/// Why a voice or a transcriber cannot be used: `can` says which providers could.
+/// Why a voice or a transcriber cannot be used, and what would make it usable: one of `builtin`, or of a provider that `can`.
 pub(crate) fn unknown_speech_provider(
     value: &str,
+    builtin: &[&str],
     config: &Config,
     can: impl Fn(&SpeechProvider) -> bool,
 ) -> String {
     let able = config.speech.providers.iter().filter(|(_, provider)| can(provider));
-    let known: Vec<&str> = ["builtin"].into_iter().chain(able.map(|(name, _)| name.as_str())).collect();
-    let known = known.join(", ");
+    let able = able.map(|(name, _)| format!("{name}/…"));
+    let usable: Vec<String> = builtin.iter().map(|name| (*name).to_owned()).chain(able).collect();
+    let usable = usable.join(", ");
     match provider_of(value) {
-        Some(provider) => format!("provider `{provider}` is not configured for speech; configured: {known}"),
-        None => format!("must be `provider/name`; configured providers: {known}"),
+        Some("builtin") => format!("`{value}` does not exist; use one of: {usable}"),
+        Some(provider) => match key_setting(provider) {
+            Some(key) if !config.speech.providers.contains_key(provider) => {
+                format!("provider `{provider}` needs the setting {key}; without it use one of: {usable}")
+            }
+            _ => format!("provider `{provider}` is not configured for this; use one of: {usable}"),
+        },
+        None => format!("must be `provider/name`; use one of: {usable}"),
     }
 }
 

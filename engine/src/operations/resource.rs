@@ -63,6 +63,8 @@ pub(crate) trait Declared: Serialize + JsonSchema + Clone + Send + Sync + 'stati
 pub(crate) trait Resource: Declared {
     /// How many of them a workspace can have.
     const LIMIT: i64;
+    /// Fields with objects of settings: an update changes the settings that it gives, the others keep their values.
+    const MERGED: &'static [&'static str] = &[];
 
     /// Fills in defaults and brings values into their normal form.
     fn normalize(_draft: &mut Self::Draft, _config: &Config) {}
@@ -156,15 +158,23 @@ pub(crate) fn check_revision(noun: &str, current: i64, input: &Input) -> Result<
     }
 }
 
-/// `current` with `changes` laid over it.
+/// `current` with `changes` laid over it. In the objects named by `merged`, what is not given keeps its value too.
 pub(crate) fn overlaid<T: Serialize, U: DeserializeOwned>(
     current: &T,
     changes: &Map<String, Value>,
+    merged: &[&str],
 ) -> Result<U, Fault> {
     let Ok(Value::Object(mut fields)) = serde_json::to_value(current) else {
         return Err(Fault::Bug("a resource is not an object".to_owned()));
     };
-    fields.extend(changes.iter().map(|(name, value)| (name.clone(), value.clone())));
+    for (name, value) in changes {
+        match (fields.get_mut(name), value) {
+            (Some(Value::Object(old)), Value::Object(new)) if merged.contains(&name.as_str()) => {
+                old.extend(new.iter().map(|(name, value)| (name.clone(), value.clone())));
+            }
+            _ => drop(fields.insert(name.clone(), value.clone())),
+        }
+    }
     Ok(from_map(&fields)?)
 }
 

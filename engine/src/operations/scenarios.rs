@@ -72,6 +72,7 @@ pub const DELETE: Operation = resource::delete::<Scenario>("delete_simulation_sc
 
 impl Resource for Scenario {
     const LIMIT: i64 = limits::SCENARIOS_MAX;
+    const MERGED: &'static [&'static str] = &["conditions"];
 
     fn check(draft: &Draft, config: &Config) -> Result<(), Error> {
         check_model("judge_model", draft.judge_model.as_deref(), config)

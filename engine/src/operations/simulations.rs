@@ -139,7 +139,7 @@ async fn update(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     let select = resource::select_one::<Simulation>(&id);
     let [current, names @ ..] = context.read_each([select, assistant, persona, scenario]).await?;
     let current: Simulation = resource::found(&current)?;
-    let draft = resource::overlaid::<_, Body>(&current.draft, &input.body)?.named(&names)?;
+    let draft = resource::overlaid::<_, Body>(&current.draft, &input.body, &[])?.named(&names)?;
     if draft == current.draft {
         return Output::ok(&current);
     }

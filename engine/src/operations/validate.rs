@@ -286,6 +286,12 @@ fn unknown(place: Place, name: &str, properties: &Map<String, Value>) -> String 
     if let Some(known) = near {
         return format!("is not {what}; did you mean `{known}`?");
     }
+    if let Some((object, rest)) = name.split_once('.')
+        && properties.contains_key(object)
+    {
+        let rest = shortened(rest);
+        return format!("is not {what}; send it within the object, as {{\"{object}\": {{\"{rest}\": …}}}}");
+    }
     let mut names: Vec<&str> = Vec::new();
     if let Place::Arguments(operation) = place {
         if operation.body.is_some() {
@@ -419,6 +425,9 @@ mod tests {
             "is not a query parameter; query parameters are: limit"
         );
         assert_eq!(first(near, Place::Query), "is not a query parameter; did you mean `limit`?");
+        let dotted = json!({"limit.most": 3});
+        let within = r#"is not a field; send it within the object, as {"limit": {"most": …}}"#;
+        assert_eq!(first(dotted, Place::Body), within);
         let tool = |id: &str| Place::Arguments(crate::operations::by_id(id).unwrap());
         assert_eq!(
             first(sent.clone(), tool("list_webhook_deliveries")),

@@ -149,7 +149,7 @@ async fn get(context: &mut Context, _: &Input) -> Result<Output, Fault> {
 
 async fn update(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     let current = load(context).await?;
-    let draft: Draft = resource::overlaid(&current.draft, &input.body)?;
+    let draft: Draft = resource::overlaid(&current.draft, &input.body, &[])?;
     if draft == current.draft {
         return Output::ok(&current);
     }

@@ -6,6 +6,7 @@ pub mod end_of_turn;
 pub mod exchange;
 pub mod g711;
 pub mod heard_text;
+pub mod language;
 pub mod listener;
 pub mod options;
 pub mod playback;

@@ -26,6 +26,46 @@ pub const TONE: &str = "builtin/tone";
 /// telephone it is refused.
 pub const BROWSER: &str = "builtin/browser";
 
+const OPENAI_TRANSCRIBER: &str = "openai/gpt-4o-mini-transcribe";
+/// Transcribers of assistants that name none and whose voice's provider only speaks: the first whose provider is configured.
+const DEFAULT_TRANSCRIBERS: [&str; 2] = ["deepgram/nova-3", OPENAI_TRANSCRIBER];
+
+/// Providers of speech with settings of their own: name, protocol, the settings of key and address, default address.
+const KNOWN_PROVIDERS: [(&str, SpeechApi, [&str; 2], &str); 3] = [
+    (
+        "deepgram",
+        SpeechApi::Deepgram,
+        ["SIDETONE_DEEPGRAM_API_KEY", "SIDETONE_DEEPGRAM_BASE_URL"],
+        "https://api.deepgram.com",
+    ),
+    (
+        "elevenlabs",
+        SpeechApi::ElevenLabs,
+        ["SIDETONE_ELEVENLABS_API_KEY", "SIDETONE_ELEVENLABS_BASE_URL"],
+        "https://api.elevenlabs.io",
+    ),
+    (
+        "cartesia",
+        SpeechApi::Cartesia,
+        ["SIDETONE_CARTESIA_API_KEY", "SIDETONE_CARTESIA_BASE_URL"],
+        "https://api.cartesia.ai",
+    ),
+];
+
+/// The setting that configures the key of this provider of speech.
+#[must_use]
+pub fn key_setting(provider: &str) -> Option<&'static str> {
+    let known = KNOWN_PROVIDERS.iter().find(|(name, ..)| *name == provider);
+    known
+        .map(|(_, _, [key, _], _)| *key)
+        .or_else(|| (provider == "openai").then_some("SIDETONE_OPENAI_API_KEY"))
+}
+
+fn no_transcriber() -> String {
+    "no transcriber is configured: set `transcriber`, or the operator sets SIDETONE_DEFAULT_TRANSCRIBER"
+        .to_owned()
+}
+
 /// The most fallbacks of a voice.
 pub const VOICE_FALLBACKS_MAX: usize = 3;
 
@@ -114,26 +154,7 @@ impl SpeechCatalog {
         openai: impl Iterator<Item = (String, SpeechProvider)>,
     ) -> Result<Self, SettingError> {
         let mut providers: BTreeMap<String, SpeechProvider> = openai.into_map();
-        for (name, api, [key_name, url_name], default_url) in [
-            (
-                "deepgram",
-                SpeechApi::Deepgram,
-                ["SIDETONE_DEEPGRAM_API_KEY", "SIDETONE_DEEPGRAM_BASE_URL"],
-                "https://api.deepgram.com",
-            ),
-            (
-                "elevenlabs",
-                SpeechApi::ElevenLabs,
-                ["SIDETONE_ELEVENLABS_API_KEY", "SIDETONE_ELEVENLABS_BASE_URL"],
-                "https://api.elevenlabs.io",
-            ),
-            (
-                "cartesia",
-                SpeechApi::Cartesia,
-                ["SIDETONE_CARTESIA_API_KEY", "SIDETONE_CARTESIA_BASE_URL"],
-                "https://api.cartesia.ai",
-            ),
-        ] {
+        for (name, api, [key_name, url_name], default_url) in KNOWN_PROVIDERS {
             let Some(key) = get(key_name) else { continue };
             let base_url = get(url_name).unwrap_or_else(|| default_url.to_owned());
             let provider = SpeechProvider {
@@ -189,11 +210,17 @@ impl SpeechCatalog {
         let provider_name = voice.split('/').next().unwrap_or_default();
         match provider.api {
             SpeechApi::Deepgram => Ok(format!("{provider_name}/nova-3")),
-            SpeechApi::OpenAi if provider_name == "openai" => Ok("openai/gpt-4o-mini-transcribe".to_owned()),
-            _ => Err("no transcriber is configured: set `transcriber`, or the operator sets \
-                SIDETONE_DEFAULT_TRANSCRIBER"
-                .to_owned()),
+            SpeechApi::OpenAi if provider_name == "openai" => Ok(OPENAI_TRANSCRIBER.to_owned()),
+            // A server of one's own is not replaced by somebody else's: audio would leave the machine.
+            SpeechApi::ElevenLabs | SpeechApi::Cartesia => self.default_for_speakers(),
+            SpeechApi::OpenAi => Err(no_transcriber()),
         }
+    }
+
+    /// The transcriber beside a provider that only speaks.
+    fn default_for_speakers(&self) -> Result<String, String> {
+        let configured = DEFAULT_TRANSCRIBERS.iter().find(|name| self.hearer(name).is_some());
+        configured.map(|name| (*name).to_owned()).ok_or_else(no_transcriber)
     }
 
     fn provider<'a>(&'a self, name: &'a str) -> Option<(&'a SpeechProvider, &'a str)> {
@@ -325,6 +352,16 @@ mod tests {
         let speech = catalog(&[deepgram, default]).unwrap();
         let of = |voice: &str, named: &str| speech.transcriber_of(voice, named).ok();
         assert_eq!(of("deepgram/aura-2-thalia-en", ""), Some("local/whisper".to_owned()));
+    }
+
+    #[test]
+    fn a_provider_that_only_speaks_is_heard_by_another() {
+        let elevenlabs = ("SIDETONE_ELEVENLABS_API_KEY", "k");
+        let alone = catalog(&[elevenlabs]).unwrap();
+        let error = alone.transcriber_of("elevenlabs/rachel", "").unwrap_err();
+        assert!(error.contains("SIDETONE_DEFAULT_TRANSCRIBER"), "{error}");
+        let both = catalog(&[elevenlabs, ("SIDETONE_DEEPGRAM_API_KEY", "k")]).unwrap();
+        assert_eq!(both.transcriber_of("elevenlabs/rachel", ""), Ok("deepgram/nova-3".to_owned()));
     }
 
     #[test]

@@ -41,6 +41,12 @@ impl SpokenLine {
         self.parts.iter().skip(before).map(|part| part.spoken.text())
     }
 
+    /// Whether any audio was made.
+    #[must_use]
+    pub const fn has_audio(&self) -> bool {
+        self.audio_ms > 0
+    }
+
     /// The line has this much more audio.
     pub fn add_audio(&mut self, ms: i64) {
         self.audio_ms += ms;

@@ -24,6 +24,12 @@ pub struct TurnTimes {
 }
 
 impl TurnTimes {
+    /// How long the caller waited until they heard the answer, if they did.
+    #[must_use]
+    pub fn wait_ms(&self) -> Option<i64> {
+        Some(self.heard_first_ms?.saturating_sub(self.end_of_speech_ms?).max(0))
+    }
+
     /// The same on a clock that started at `started_ms`.
     #[must_use]
     pub fn since(self, started_ms: i64) -> Self {

@@ -21,6 +21,8 @@ use super::turn_times::TurnClock;
 
 /// A paused line goes on when this much time has passed after the voice without a word.
 const RESUME_MS: i64 = 1_500;
+/// After so many lines in a row of which no sound was made, nobody is listening any more: speech has failed for good.
+const SILENT_LINES_MAX: u32 = 2;
 
 /// How the person is understood.
 pub enum Ear {
@@ -119,6 +121,8 @@ pub struct Voice {
     resampler: Option<(LineId, Resampler)>,
     /// When a paused line goes on.
     resume_at_ms: Option<i64>,
+    /// Lines in a row whose synthesis failed before a sound was made.
+    silent_lines: u32,
     /// What was spoken lately, which may come back as echo.
     spoken_text: String,
     turn_clock: TurnClock,
@@ -142,6 +146,7 @@ impl Voice {
             line_begun: 0,
             resampler: None,
             resume_at_ms: None,
+            silent_lines: 0,
             spoken_text: String::new(),
             turn_clock: TurnClock::default(),
             events: VecDeque::new(),
@@ -443,6 +448,7 @@ impl Voice {
                     self.with_line(line, SpokenLine::complete);
                 }
                 SynthesizerEvent::Failed { line, failure } => {
+                    let failure = self.count_silent_line(line, failure);
                     // What was synthesized is played. Its text ends there.
                     self.audio_ended(line);
                     if let Some(open) = self.open_line.as_mut().filter(|open| open.id == line) {
@@ -469,7 +475,18 @@ impl Voice {
             self.player.add_audio(line, &samples);
         }
         let ms = rate.ms_of(samples.len());
+        self.silent_lines = 0;
         self.with_line(line, |line| line.add_audio(ms));
+    }
+
+    /// A line of which nothing can be heard any more: the last of several makes its failure a permanent one.
+    fn count_silent_line(&mut self, line: LineId, failure: SpeechFailure) -> SpeechFailure {
+        if !self.lines.iter().any(|known| known.id == line && !known.has_audio()) {
+            return failure;
+        }
+        self.silent_lines += 1;
+        let is_temporary = failure.is_temporary && self.silent_lines < SILENT_LINES_MAX;
+        SpeechFailure { is_temporary, ..failure }
     }
 
     /// All audio of a line has arrived.

@@ -11,6 +11,7 @@ pub(crate) mod list;
 mod rollup;
 pub mod search;
 pub(crate) mod stats;
+pub(crate) mod waits;
 pub mod write;
 
 pub use call::{Call, select, select_for, select_of_run};

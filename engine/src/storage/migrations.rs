@@ -34,4 +34,5 @@ pub const MIGRATIONS: &[Migration] = &[
     migration!("0017_search.sql"),
     migration!("0018_voice.sql"),
     migration!("0019_dashboard.sql"),
+    migration!("0020_waits.sql"),
 ];

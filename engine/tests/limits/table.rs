@@ -14,6 +14,7 @@ use sidetone_engine::simulation::{
     EVALUATION_INCLUDES_CHARS_MAX, EVALUATIONS_PER_SCENARIO_MAX, SIMULATION_TURNS_MAX,
 };
 use sidetone_engine::speech::audio::Rate;
+use sidetone_engine::speech::options::SpeechOptions;
 use sidetone_engine::speech::recorder::FRAME_BYTES;
 
 use crate::render::{bytes, characters, count, dollars, duration, megabytes, plain_bytes};
@@ -64,6 +65,7 @@ fn requests() -> Vec<Limit> {
         ("rows of a list in a response", count(PAGE_ROWS_DEFAULT), count(PAGE_ROWS_MAX)),
         most("bytes of a list in a response", list_bytes.clone()),
         most("bytes of a page of calls", list_bytes),
+        most("calls whose waits the statistics of a list count", count(WAITS_CALLS_MAX)),
         most("search text", characters(SEARCH_CHARS_MAX)),
         most("words of a search text", of_source("engine/src/storage/calls/search.rs", "WORDS_MAX")),
         most("problems that an error names", count(PROBLEMS_MAX)),
@@ -100,11 +102,36 @@ fn resources() -> Vec<Limit> {
         [ASSISTANTS_MAX, TOOLS_MAX, DOCUMENTS_MAX, NUMBERS_MAX, PERSONAS_MAX, SCENARIOS_MAX, SIMULATIONS_MAX];
     assert!(kinds.iter().all(|kind| *kind == kinds[0]), "they share a row: {kinds:?}");
     let overlap = duration(SECRET_OVERLAP_MS_MAX);
+    let speech = SpeechOptions::default();
     vec![
         most("name", characters(NAME_CHARS_MAX)),
         most("name of a simulation", characters(2 * NAME_CHARS_MAX + 3)),
         most("instructions of an assistant, persona or scenario", plain_bytes(INSTRUCTIONS_BYTES_MAX)),
         most("opening line (`first_message`)", characters(FIRST_MESSAGE_CHARS_MAX)),
+        most("`language` of an assistant", characters(LANGUAGE_CHARS_MAX)),
+        most(
+            "`keyterms` of an assistant",
+            format!("{}, {} each", count(KEYTERMS_MAX), characters(KEYTERM_CHARS_MAX)),
+        ),
+        (
+            "`speech.end_of_turn_min_ms`",
+            count(speech.end_of_turn_min_ms),
+            format!("{} to {}", count(END_OF_TURN_MS_MIN), count(END_OF_TURN_MS_MAX)),
+        ),
+        (
+            "`speech.end_of_turn_max_ms`",
+            count(speech.end_of_turn_max_ms),
+            format!("{} to {}", count(END_OF_TURN_MS_MIN), count(END_OF_TURN_MS_MAX)),
+        ),
+        (
+            "`speech.interruption_words_min`",
+            count(speech.interruption_words_min),
+            format!("0 to {}", count(INTERRUPTION_WORDS_MAX)),
+        ),
+        ("`speech.speed`", "1".to_owned(), "0.5 to 2".to_owned()),
+        most("`speech.filler`", characters(FILLER_CHARS_MAX)),
+        ("`conditions.jitter_ms` of a scenario", "0".to_owned(), count(JITTER_MS_MAX)),
+        ("`conditions.noise_db` of a scenario", "none".to_owned(), format!("−{} to 0", NOISE_DB_MIN.abs())),
         most("tools of an assistant", count(TOOLS_PER_ASSISTANT_MAX)),
         most("documents of an assistant", count(DOCUMENTS_PER_ASSISTANT_MAX)),
         most("content of a document", bytes(DOCUMENT_BYTES_MAX)),

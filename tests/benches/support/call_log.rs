@@ -12,6 +12,7 @@ use sidetone_engine::conversation::{CallFault, EndedReason, Outcome, Sentiment};
 use sidetone_engine::engine::PreparedResponse;
 use sidetone_engine::ports::statement::{Rows, Statement};
 use sidetone_engine::ports::{BoxFuture, Database, DatabaseError};
+use sidetone_engine::speech::turn_times::TurnTimes;
 use sidetone_engine::sql;
 use sidetone_engine::storage::calls::{
     Analysis, AnalysisMethod, CallStatus, Costs, Direction, EndedCall, NewCall, Source, Usage, write,
@@ -205,7 +206,7 @@ impl CallLog {
             ended_reason: Some(EndedReason::UserHungUp),
             fault: CallFault::None,
             transcript,
-            turns: Vec::new(),
+            turns: if talked { turns(random) } else { Vec::new() },
             costs: Costs::of(duration_ms / 10, duration_ms / 20, duration_ms / 15, duration_ms / 12),
             usage: Usage { llm_input_tokens: 4_000, llm_output_tokens: 300, llm_uncounted_answers: 0 },
         };
@@ -231,6 +232,16 @@ fn transcript(random: &mut Random, selective: bool) -> Vec<TranscriptRow> {
             TranscriptRow::new(index, role, text, at, at + 3_500)
         })
         .collect()
+}
+
+/// The times of the caller's turns: answered after half a second to three seconds.
+fn turns(random: &mut Random) -> Vec<TurnTimes> {
+    let turn = |index| {
+        let end_ms = index as i64 * 8_000 + 7_500;
+        let heard_first_ms = Some(end_ms + 500 + random.below(2_500) as i64);
+        TurnTimes { end_of_speech_ms: Some(end_ms), heard_first_ms, ..TurnTimes::default() }
+    };
+    (0..LINES / 2).map(turn).collect()
 }
 
 /// Pseudo-random numbers, the same in every run.

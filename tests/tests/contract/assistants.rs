@@ -52,6 +52,38 @@ fn a_patch_changes_only_the_given_fields() {
 }
 
 #[test]
+fn a_patch_changes_only_the_given_settings_of_speech() {
+    let world = World::new();
+    let made = world.assistant();
+    let path = format!("/assistants/{}", made.id);
+    let first = json!({"speech": {"filler": "One moment.", "end_of_turn_min_ms": 800}});
+    let expected = world.patch(&path, first).ok()["speech"].clone();
+    let changed = world.patch(&path, json!({"speech": {"speed": 1.5}})).ok();
+    assert_eq!((&changed["speech"]["speed"], &changed["revision"]), (&json!(1.5), &json!(3)));
+    let mut kept = changed["speech"].clone();
+    kept["speed"] = expected["speed"].clone();
+    assert_eq!(kept, expected);
+    assert_eq!(world.patch(&path, json!({"speech": {}})).ok()["revision"], 3);
+    // The rule that compares two of them sees the one that is kept.
+    let error =
+        world.patch(&path, json!({"speech": {"end_of_turn_max_ms": 500}})).refused("validation_failed");
+    assert_eq!(error.fields(), ["speech.end_of_turn_max_ms"]);
+}
+
+#[test]
+fn an_unknown_voice_is_refused_with_the_setting_that_it_needs() {
+    let world = World::new();
+    let refused = |voice: &str| {
+        let body = json!({"name": "A", "instructions": "B", "voice": voice});
+        world.post("/assistants", body).refused("validation_failed").json.to_string()
+    };
+    assert!(refused("deepgram/aura-2-thalia-en").contains("SIDETONE_DEEPGRAM_API_KEY"));
+    assert!(refused("builtin/alto").contains("builtin/tone, builtin/browser"));
+    let spelt = json!({"name": "A", "instructions": "B", "language": "english"});
+    world.post("/assistants", spelt).refused("validation_failed");
+}
+
+#[test]
 fn lists_are_newest_first() {
     let world = World::new();
     let made: Vec<String> = (0..3).map(|_| world.assistant().id).collect();

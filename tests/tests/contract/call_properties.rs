@@ -10,6 +10,7 @@ use sidetone_engine::base::ids::{AssistantId, Id as _};
 use sidetone_engine::base::time::{self, Timestamp};
 use sidetone_engine::conversation::{Outcome, Sentiment};
 use sidetone_engine::ports::statement::Rows;
+use sidetone_engine::speech::turn_times::TurnTimes;
 use sidetone_engine::sql;
 use sidetone_engine::storage::calls::{
     Analysis, AnalysisMethod, Call, Costs, EndedCall, NewCall, Source, write,
@@ -60,6 +61,7 @@ struct Ending {
     cost: i64,
     outcome: Outcome,
     word: &'static str,
+    waits: Vec<i64>,
 }
 
 #[derive(Debug, Clone)]
@@ -236,6 +238,12 @@ fn ended(new: &NewCall, ending: &Ending) -> EndedCall {
     (ended.outcome, ended.duration_ms) = (ending.outcome, ending.duration_ms);
     ended.ended_at = new.started_at + ending.after_ms;
     ended.costs = Costs::of(0, ending.cost, 0, 0);
+    let turn = |wait_ms: &i64| TurnTimes {
+        end_of_speech_ms: Some(50),
+        heard_first_ms: Some(50 + wait_ms),
+        ..TurnTimes::default()
+    };
+    ended.turns = ending.waits.iter().map(turn).collect();
     ended.transcript.truncate(1);
     ended.transcript[0].text = format!("We have {}!", ending.word);
     ended
@@ -342,6 +350,12 @@ impl Query {
                 .collect::<serde_json::Map<_, _>>()
                 .into()
         };
+        let ended = passing.iter().filter_map(|(_, one, _)| one.ended.as_ref());
+        let mut waits: Vec<i64> =
+            ended.flat_map(|ended| &ended.turns).filter_map(TurnTimes::wait_ms).collect();
+        waits.sort_unstable();
+        // The first turn that has at least so many percent of the turns up to itself.
+        let percentile = |percent: usize| waits.get((waits.len() * percent).div_ceil(100).saturating_sub(1));
         let (page, limit) = (self.page, self.limit);
         let calls: Vec<&Value> = passing
             .iter()
@@ -357,6 +371,7 @@ impl Query {
                 "total_cost_microusd": cost,
                 "by_outcome": count("outcome", Outcome::ALL.iter().map(|word| word.as_str()).collect()),
                 "by_sentiment": count("sentiment", Sentiment::ALL.iter().map(|word| word.as_str()).collect()),
+                "waits": {"turns": waits.len(), "p50_ms": percentile(50), "p95_ms": percentile(95), "p99_ms": percentile(99)},
             },
             "pagination": {"page": page, "limit": limit, "total": total, "total_pages": (total + limit - 1) / limit},
         })
@@ -370,9 +385,15 @@ fn timestamp() -> impl Strategy<Value = i64> {
 }
 
 fn ending() -> impl Strategy<Value = Ending> {
-    (0..4_i64, 0..4_i64, 0..3_i64, select(OUTCOMES.to_vec()), select(WORDS.to_vec())).prop_map(
-        |(after_ms, duration_ms, cost, outcome, word)| Ending { after_ms, duration_ms, cost, outcome, word },
-    )
+    (0..4_i64, 0..4_i64, 0..3_i64, select(OUTCOMES.to_vec()), select(WORDS.to_vec()), vec(0..99_i64, 0..4))
+        .prop_map(|(after_ms, duration_ms, cost, outcome, word, waits)| Ending {
+            after_ms,
+            duration_ms,
+            cost,
+            outcome,
+            word,
+            waits,
+        })
 }
 
 fn finding() -> impl Strategy<Value = Finding> {

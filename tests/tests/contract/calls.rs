@@ -3,10 +3,11 @@
 use serde_json::{Value, json};
 use sidetone_engine::base::api_key::ApiKey;
 use sidetone_engine::base::ids::{CallId, Id as _, RunId};
-use sidetone_engine::base::limits::SUMMARY_BYTES_MAX;
+use sidetone_engine::base::limits::{SUMMARY_BYTES_MAX, WAITS_CALLS_MAX};
 use sidetone_engine::base::time::Timestamp;
 use sidetone_engine::conversation::transcript::{TranscriptRole, TranscriptRow};
-use sidetone_engine::storage::calls::{Analysis, Call, CallStatus, NewCall, write};
+use sidetone_engine::speech::turn_times::TurnTimes;
+use sidetone_engine::storage::calls::{Analysis, Call, CallStatus, NewCall, Source, write};
 use sidetone_tests::call::encoded;
 use sidetone_tests::reply::ids_of;
 use sidetone_tests::{World, example};
@@ -112,12 +113,69 @@ fn an_empty_log_has_zero_statistics() {
             "calls": [],
             "stats": {"total": 0, "total_duration_ms": 0, "average_duration_ms": 0, "total_cost_microusd": 0,
                 "by_outcome": {"completed": 0, "no_answer": 0, "busy": 0, "failed": 0, "canceled": 0, "voicemail": 0},
-                "by_sentiment": {"positive": 0, "neutral": 0, "negative": 0, "unknown": 0}},
+                "by_sentiment": {"positive": 0, "neutral": 0, "negative": 0, "unknown": 0},
+                "waits": {"turns": 0, "p50_ms": null, "p95_ms": null, "p99_ms": null}},
             "pagination": {"page": 1, "limit": 200, "total": 0, "total_pages": 0},
         })
     );
     assert_eq!(world.get("/calls?page=1000000000&limit=1000").ok()["calls"], json!([]));
     assert_eq!(world.get("/calls?search=x&sort=cost&date_from=2026-01-01").ok()["calls"], json!([]));
+}
+
+/// An ended call that started this many ms after the first, with the waits of its turns; `None` was not answered.
+fn a_call_with_waits(world: &World, after_ms: i64, source: Source, waits: &[Option<i64>]) {
+    let mut new = example::new_call(world);
+    (new.started_at, new.source) = (new.started_at + after_ms, source);
+    let mut ended = example::ended_call();
+    let turn = |(at, wait): (usize, &Option<i64>)| {
+        let end_ms = 10_000 * at as i64;
+        let heard_first_ms = wait.map(|wait| end_ms + wait);
+        TurnTimes { end_of_speech_ms: Some(end_ms), heard_first_ms, ..TurnTimes::default() }
+    };
+    ended.turns = waits.iter().enumerate().map(turn).collect();
+    world.write(write::insert(&new));
+    world.write(write::end(&new.workspace_id, &new.id, &ended, None));
+}
+
+#[test]
+#[cfg_attr(not(test_host = "sandbox"), ignore = "needs the manual clock")]
+fn statistics_have_the_percentiles_of_waits() {
+    let world = World::with_manual_clock();
+    let waits = |query: &str| world.get(format!("/calls?limit=1&{query}")).ok()["stats"]["waits"].clone();
+    let of = |turns: i64, p50: i64, p95: i64, p99: i64| json!({"turns": turns, "p50_ms": p50, "p95_ms": p95, "p99_ms": p99});
+    let nothing = json!({"turns": 0, "p50_ms": null, "p95_ms": null, "p99_ms": null});
+    a_call_with_waits(&world, 0, Source::Browser, &[None, None]);
+    assert_eq!(waits(""), nothing, "no turn was answered");
+    // 10, 20, … 2,000 ms, latest first, in ten calls; one more turn of each was not answered.
+    for call in 0..10 {
+        let turns: Vec<_> = (1..=20).rev().map(|turn| Some((call * 20 + turn) * 10)).chain([None]).collect();
+        a_call_with_waits(&world, call + 1, Source::Inbound, &turns);
+    }
+    assert_eq!(waits(""), of(200, 1_000, 1_900, 1_980));
+    assert_eq!(waits("page=9&sort=cost&order=asc"), of(200, 1_000, 1_900, 1_980), "on every page");
+    assert_eq!(waits("source=inbound&search=saturday"), of(200, 1_000, 1_900, 1_980));
+    assert_eq!(waits("source=browser"), nothing);
+    // The call of the waits 210 to 400 ms alone.
+    let time = |after_ms: i64| format!("2026-01-01T09:00:00.{:03}Z", 123 + after_ms);
+    assert_eq!(waits(&format!("date_from={}&date_to={}", time(2), time(2))), of(20, 300, 390, 400));
+    assert_eq!(world.other().get("/calls").ok()["stats"]["waits"], nothing);
+    // One turn is every percentile.
+    a_call_with_waits(&world, 20, Source::Outbound, &[Some(0)]);
+    assert_eq!(waits("source=outbound"), of(1, 0, 0, 0));
+}
+
+#[test]
+#[cfg_attr(not(test_host = "sandbox"), ignore = "needs the manual clock")]
+fn the_waits_are_those_of_the_latest_calls() {
+    let world = World::with_manual_clock();
+    a_call_with_waits(&world, 0, Source::Inbound, &[Some(60_000)]);
+    for call in 1..=WAITS_CALLS_MAX {
+        a_call_with_waits(&world, call, Source::Inbound, &[Some(700)]);
+    }
+    let stats = &world.get("/calls?limit=1").ok()["stats"];
+    assert_eq!(stats["total"], WAITS_CALLS_MAX + 1);
+    let expected = json!({"turns": WAITS_CALLS_MAX, "p50_ms": 700, "p95_ms": 700, "p99_ms": 700});
+    assert_eq!(stats["waits"], expected);
 }
 
 #[test]

@@ -1,7 +1,12 @@
 //! Voice runs: caller and assistant through the whole audio path, on every host to the same bytes.
+use std::time::Duration;
+
+use bytes::Bytes;
 use serde_json::{Value, json};
+use sidetone_engine::ports::HttpError;
 use sidetone_tests::World;
 use sidetone_tests::example::sha256;
+use sidetone_tests::receiver::{Receiver, ReceiverBehaviour};
 
 #[test]
 fn a_voice_run_is_spoken_and_recorded() {
@@ -21,6 +26,18 @@ fn a_voice_run_is_spoken_and_recorded() {
     assert!(rows.last().unwrap()["end_ms"].as_i64().unwrap() <= duration_ms);
     let turn = &call["turns"][0];
     assert!(turn["end_of_speech_ms"].is_i64() && turn["heard_first_ms"].is_i64(), "{turn}");
+    // The statistics of the list count the same turns.
+    let ms = |turn: &Value, step: &str| turn[step].as_i64();
+    let turns = call["turns"].as_array().unwrap().iter();
+    let mut waits: Vec<i64> =
+        turns.filter_map(|turn| Some(ms(turn, "heard_first_ms")? - ms(turn, "end_of_speech_ms")?)).collect();
+    waits.sort_unstable();
+    let stats = world.get("/calls?limit=1").ok()["stats"]["waits"].clone();
+    assert_eq!(stats["turns"], waits.len());
+    assert_eq!(
+        (&stats["p50_ms"], &stats["p99_ms"]),
+        (&json!(waits[(waits.len() - 1) / 2]), &json!(waits.last()))
+    );
     let file = recording(&world, &run);
     assert_eq!(i64::try_from(file.len()).unwrap(), 44 + duration_ms * 32);
 }
@@ -39,6 +56,83 @@ fn the_recording_is_the_same_on_every_host() {
     assert_eq!(sha256(&file), "291de1421ec4a043be41b1bc3b3a3313bfae84bc442e0696ec11c2b9d8bdbc0c");
 }
 
+/// The events of a voice run, each sent once, and the recording is complete when it is announced.
+#[test]
+fn a_recording_is_announced_once() {
+    for (record, expected) in [
+        (
+            true,
+            &["call.started", "call.ended", "recording.ready", "call.analyzed", "simulation.run.completed"][..],
+        ),
+        (false, &["call.started", "call.ended", "call.analyzed", "simulation.run.completed"][..]),
+    ] {
+        let world = World::with_fakes();
+        let receiver = Receiver::start(ReceiverBehaviour::Status(204));
+        let webhook = world.create("/webhooks", json!({"url": receiver.url(), "events": ["*"]}));
+        let simulation = simulation(&world, json!({}), json!({"record": record}));
+        let run =
+            world.create(&format!("/simulations/{simulation}/runs"), json!({"mode": "voice", "seed": 7}));
+        let run = world.settle(&run.id);
+        receiver.wait_for(expected.len(), Duration::from_secs(30));
+        let list = world.get(format!("/webhooks/{}/deliveries", webhook.id)).ok();
+        let mut events: Vec<(&str, &str)> = (list["deliveries"].as_array().unwrap().iter())
+            .map(|one| (one["event_id"].as_str().unwrap(), one["type"].as_str().unwrap()))
+            .collect();
+        events.sort_unstable();
+        let types: Vec<&str> = events.iter().map(|(_, one)| *one).collect();
+        assert_eq!(types, expected);
+        let Some((id, _)) = events.iter().find(|(_, one)| *one == "recording.ready") else { continue };
+        let received = receiver.received();
+        let body = received
+            .iter()
+            .map(|one| serde_json::from_slice::<Value>(&one.body).unwrap())
+            .find(|body| body["id"] == *id)
+            .unwrap();
+        assert_eq!(body["data"]["call"]["id"], run["call_id"]);
+        assert_eq!(body["data"]["call"]["recording"], run["call"]["recording"]);
+        assert!(!run["call"]["recording"].is_null());
+        assert!(recording(&world, &run).len() > 44);
+    }
+}
+
+/// A model of a provider writes in pieces. However they are cut, the run sounds the same.
+#[test]
+fn the_pieces_of_an_answer_do_not_change_the_recording() {
+    let conditions = json!({"packet_loss": 1, "noise_db": -40, "talk_over": 50});
+    let mut expected: Option<(Value, Bytes)> = None;
+    for piece_bytes in [1, 7, 100_000, 7] {
+        let world = World::with_settings(&[("SIDETONE_OPENAI_API_KEY", "sk-hush")]);
+        for nth in 0..20 {
+            let words = format!("We open at nine on Saturday. That is answer {nth}. Come early!");
+            let pieces = written(&words, piece_bytes);
+            let sandbox = world.sandbox().unwrap();
+            sandbox.answer_http_chunks(200, &[("content-type", "text/event-stream")], pieces);
+        }
+        let simulation = simulation(&world, conditions.clone(), json!({"model": "openai/m"}));
+        let path = format!("/simulations/{simulation}/runs");
+        let run = world.create(&path, json!({"mode": "voice", "seed": 42}));
+        let run = world.settle(&run.id);
+        assert_eq!(run["status"], "completed", "{run}");
+        let rows = run["transcript"].as_array().unwrap();
+        assert!(
+            rows.iter().any(|row| row["text"].as_str().unwrap().contains("That is answer 0.")),
+            "{rows:?}"
+        );
+        let heard = (json!([run["transcript"], run["call"]["turns"]]), recording(&world, &run));
+        let (words, file) = expected.get_or_insert_with(|| heard.clone());
+        assert_eq!(*words, heard.0, "in pieces of {piece_bytes} bytes");
+        assert!(*file == heard.1, "in pieces of {piece_bytes} bytes, the recording differs");
+    }
+}
+
+/// An answer as a provider streams it, word by word, in pieces of this size.
+fn written(words: &str, piece_bytes: usize) -> Vec<Result<Bytes, HttpError>> {
+    let delta = |word| format!("data: {}\n\n", json!({"choices": [{"delta": {"content": word}}]}));
+    let mut body: String = words.split_inclusive(' ').map(delta).collect();
+    body.push_str("data: [DONE]\n\n");
+    body.as_bytes().chunks(piece_bytes).map(|piece| Ok(Bytes::copy_from_slice(piece))).collect()
+}
+
 #[test]
 fn a_caller_who_talks_over_the_assistant_interrupts_it() {
     let world = World::new();
@@ -51,13 +145,37 @@ fn a_caller_who_talks_over_the_assistant_interrupts_it() {
 
 #[test]
 fn extreme_conditions_end_truthfully() {
-    for conditions in [json!({"packet_loss": 100}), json!({"jitter_ms": 1_000}), json!({"noise_db": 0})] {
-        let world = World::new();
-        let run = voice_run(&world, conditions);
-        assert_eq!((&run["status"], &run["passed"]), (&json!("completed"), &json!(false)), "{run}");
+    let all =
+        json!({"packet_loss": 100, "jitter_ms": 1_000, "noise_db": 0, "talk_over": 100, "slow_talker": true});
+    let audible = json!({"jitter_ms": 60, "noise_db": -90, "talk_over": 100, "slow_talker": true});
+    for (conditions, understood) in [
+        (json!({"packet_loss": 100}), false),
+        (json!({"jitter_ms": 1_000}), false),
+        (json!({"noise_db": 0}), false),
+        (json!({"packet_loss": 0, "jitter_ms": 0, "noise_db": -90, "talk_over": 0}), true),
+        (json!({"talk_over": 100}), true),
+        (json!({"slow_talker": true}), true),
+        (audible, true),
+        (all, false),
+    ] {
+        let worlds = [(); 2].map(|()| World::new());
+        let [run, again] = worlds.each_ref().map(|world| voice_run(world, conditions.clone()));
+        assert_eq!((&run["status"], &run["passed"]), (&json!("completed"), &json!(understood)), "{run}");
         let rows = run["transcript"].as_array().unwrap();
-        assert!(rows.iter().all(|row| row["role"] != "user"), "nothing was understood: {rows:?}");
-        assert!(!run["call"]["recording"].is_null());
+        let lines = rows.iter().filter(|row| row["role"] == "user").count();
+        assert_eq!(lines > 0, understood, "{conditions}: {rows:?}");
+        // Who is understood says goodbye. Whoever is not ends as on a telephone, of silence.
+        let call = &run["call"];
+        let (reason, fault) = if understood { ("user_hung_up", "none") } else { ("silence", "caller") };
+        let end = (call["ended_reason"].clone(), call["outcome"].clone(), call["fault"].clone());
+        assert_eq!(end, (json!(reason), json!("completed"), json!(fault)), "{conditions}");
+        assert_eq!(call["recording"]["duration_ms"], call["duration_ms"], "{conditions}");
+        assert!(rows.iter().all(|row| row["end_ms"].as_i64() <= call["duration_ms"].as_i64()), "{rows:?}");
+        assert_eq!(run["transcript"], again["transcript"], "{conditions}");
+        assert_eq!(call["turns"], again["call"]["turns"], "{conditions}");
+        let [one, other] =
+            [(&worlds[0], &run), (&worlds[1], &again)].map(|(world, run)| recording(world, run));
+        assert!(one == other, "{conditions}: the bytes differ");
     }
 }
 
@@ -95,7 +213,7 @@ fn conditions_out_of_range_are_refused() {
     }
 }
 
-fn recording(world: &World, run: &Value) -> bytes::Bytes {
+fn recording(world: &World, run: &Value) -> Bytes {
     let id = run["call_id"].as_str().unwrap();
     world.get(format!("/calls/{id}/recording")).ok().body
 }
@@ -119,8 +237,10 @@ fn simulation(world: &World, conditions: Value, more: Value) -> String {
     world
         .put(format!("/assistants/{}/knowledge", assistant.id), json!({"knowledge_ids": [document.id]}))
         .ok();
-    let persona =
-        world.create("/simulations/personas", json!({"name": "Ada", "system_prompt": "A patient customer."}));
+    let persona = world.create(
+        "/simulations/personas",
+        json!({"name": "Ada", "system_prompt": "A patient customer.", "model": "builtin/rules"}),
+    );
     let scenario = world.create(
         "/simulations/scenarios",
         json!({"name": "Hours",

@@ -67,7 +67,24 @@ fn a_transcribers_wrong_key_ends_the_call() {
             speak(&person, 1_000);
             let call = desk.over(&id);
             assert_eq!(lines(&call).iter().filter(|(role, _)| *role == "user").count(), 0, "{call}");
-            desk.expect(&call, &json!({"ended_reason": "model_failed", "fault": "operator"}));
+            desk.expect(&call, &json!({"ended_reason": "speech_failed", "fault": "operator"}));
         },
     );
+}
+
+#[test]
+fn an_assistant_that_is_never_heard_ends_the_call() {
+    // No other voice takes over from this one.
+    let (desk, id, person) = call("elevenlabs/lone-breaks", "deepgram/nova-3");
+    let question = "When do you open on Saturday?";
+    fakes::shared_speech().will_hear(&format!("term {}", desk.number), &[question, question]);
+    for _ in 0..2 {
+        std::thread::sleep(std::time::Duration::from_secs(3));
+        speak(&person, 1_000);
+    }
+    let call = desk.over(&id);
+    assert!(texts(&call, "assistant").iter().all(|text| text.is_empty()), "{call}");
+    assert!(texts(&call, "user").len() <= 2, "{call}");
+    assert_eq!(texts(&call, "system").len(), 2, "{call}");
+    desk.expect(&call, &json!({"ended_reason": "speech_failed", "outcome": "failed", "fault": "provider"}));
 }

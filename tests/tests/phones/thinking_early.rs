@@ -4,13 +4,18 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use sidetone_engine::speech::speech_like::speech_like;
 use sidetone_tests::fakes;
+use sidetone_tests::fakes::openai::behaviour::{FIRST_SENTENCE, SECOND_SENTENCE};
+use sidetone_tests::fakes::openai::speech::CHAR_MS;
 
+use crate::speech::hears_ms;
 use crate::support::{Desk, Person, TIMEOUT_MS, texts};
 
 with_each_carrier!(
     the_answer_is_ready_when_the_turn_ends,
     an_answer_is_thrown_away_when_the_caller_goes_on,
     tools_are_not_called_early,
+    what_is_written_early_is_thrown_away_when_the_caller_goes_on,
+    what_is_written_early_is_said_when_the_turn_has_ended,
     nothing_is_asked_early_if_the_author_says_so,
 );
 
@@ -123,6 +128,85 @@ fn tools_are_not_called_early(provider: &'static str) {
     assert!(
         call["usage"]["llm_output_tokens"].as_i64() > Some(0) || call["usage"]["llm_uncounted_answers"] == 1
     );
+}
+
+/// Adds a tool that is called with the caller's last line.
+fn add_tool(desk: &Desk) {
+    let parameters = json!({"type": "object", "properties": {"order": {"type": "string"}}});
+    let tool = desk.world.create(
+        "/tools",
+        json!({"name": "note", "description": "Takes a note.", "url": desk.webhook.url(), "parameters": parameters}),
+    );
+    let path = format!("/assistants/{}/tools", desk.assistant.id);
+    desk.world.put(path, json!({"tool_ids": [tool.id]})).ok();
+}
+
+/// The lines with which the tool was called.
+fn noted(desk: &Desk) -> Vec<String> {
+    let received = desk.webhook.received();
+    let bodies = received.iter().map(|one| serde_json::from_slice::<Value>(&one.body).unwrap());
+    bodies.filter_map(|body| body["arguments"]["order"].as_str().map(str::to_owned)).collect()
+}
+
+#[track_caller]
+fn has_heard_nothing(person: &Person) {
+    let silence =
+        person.hear_until("anything", |heard| Some(heard.iter().all(|sample| sample.abs() <= 1_000)));
+    assert!(silence, "the caller has heard something");
+}
+
+/// The model streams: its first sentence is there, and it writes on, when the caller goes on.
+fn what_is_written_early_is_thrown_away_when_the_caller_goes_on(provider: &'static str) {
+    let (desk, term) = desk(provider, "fake/writes-slowly", true);
+    add_tool(&desk);
+    let first = format!("Note this of {}.", desk.number);
+    fakes::shared().will_hear(&term, &[&first, "No, note that."]);
+    let both = format!("{first} No, note that.");
+    let (id, mut person) = desk.connected();
+    speak(&person);
+    until("asked early", || asked(&first) == 1);
+    // Its first sentence arrives at once.
+    std::thread::sleep(Duration::from_millis(300));
+    has_heard_nothing(&person);
+    speak(&person);
+    hears_something(&person);
+    person.hang_up();
+    let call = desk.over(&id);
+    assert_eq!(texts(&call, "user"), [&both], "{call}");
+    let said = texts(&call, "assistant");
+    assert!(said.len() == 1 && FIRST_SENTENCE.starts_with(said[0]), "one answer, cut: {call}");
+    assert_eq!((asked(&first), asked(&both)), (1, 1), "the second answer was written early as well");
+    assert!(!noted(&desk).contains(&first), "the answer that was thrown away has called its tool");
+    // Neither answer was complete, so both are estimated.
+    let (usage, costs) = (&call["usage"], &call["costs"]);
+    assert_eq!(usage["llm_uncounted_answers"], 2, "{usage}");
+    assert!(costs["llm_microusd"].as_i64().unwrap() > 0, "{costs}");
+}
+
+fn what_is_written_early_is_said_when_the_turn_has_ended(provider: &'static str) {
+    let (desk, term) = desk(provider, "fake/writes-slowly", true);
+    add_tool(&desk);
+    let line = format!("Note the order of {}.", desk.number);
+    fakes::shared().will_hear(&term, &[&line]);
+    let (id, mut person) = desk.connected();
+    speak(&person);
+    until("asked early", || asked(&line) == 1);
+    std::thread::sleep(Duration::from_millis(300));
+    has_heard_nothing(&person);
+    assert_eq!(noted(&desk), [""; 0]);
+    // The first answer, and some of the one after the tool call.
+    hears_ms(&person, (FIRST_SENTENCE.len() + SECOND_SENTENCE.len() + 5) as i64 * CHAR_MS);
+    person.hang_up();
+    let call = desk.over(&id);
+    let rows = call["transcript"].as_array().unwrap();
+    let roles: Vec<_> = rows.iter().map(|row| row["role"].as_str().unwrap()).collect();
+    assert_eq!(roles, ["user", "assistant", "tool_call", "tool_result", "assistant"], "{call}");
+    assert_eq!(texts(&call, "assistant")[0], format!("{FIRST_SENTENCE} {SECOND_SENTENCE}"));
+    assert_eq!(noted(&desk), [line.as_str()], "called once");
+    assert_eq!(asked(&line), 2, "the early question, and the one after the tool call");
+    let turn = &call["turns"][0];
+    assert!(turn["model_first_ms"].as_i64() >= turn["transcript_ms"].as_i64(), "held back: {turn}");
+    assert!(rows[2]["start_ms"].as_i64() >= turn["transcript_ms"].as_i64(), "the tool waited: {call}");
 }
 
 fn nothing_is_asked_early_if_the_author_says_so(provider: &'static str) {

@@ -10,11 +10,32 @@
     missing: "No microphone was found. Connect one, then press Talk. You can also type.",
     insecure: "Browsers give the microphone only to pages on https or localhost. Open the link there, or type.",
   };
+  const LINK = {
+    token_used: "This link was used. It opens one conversation: ask the person who sent it for a new one.",
+    token_expired: "This link has expired. Ask the person who sent it for a new one.",
+    invalid_token: "This link is not complete, or was changed. Open it exactly as it was sent.",
+  };
+  const ENDING = {
+    user_hung_up: "You hung up.",
+    assistant_ended: "The assistant said goodbye.",
+    hung_up_by_request: "Somebody at the service hung up.",
+    silence: "Nothing was heard from you for a while, so the assistant hung up.",
+    turn_limit: "The conversation reached its limit of turns.",
+    duration_limit: "The time of this link is over.",
+    cost_limit: "The conversation reached its spending limit.",
+    transcript_limit: "The conversation reached its limit of text.",
+    tool_loop: "The assistant kept calling tools instead of answering.",
+    assistant_repeating: "The assistant repeated itself.",
+    model_failed: "The assistant's model did not answer.",
+    speech_failed: "The assistant could not hear or speak any more.",
+    media_lost: "The audio was lost.",
+    aborted: "The service stopped the conversation.",
+  };
   // Beside the page, wherever the service is; the token stays in the query.
   const address = new URL("voice-test/socket" + location.search, new URL(".", location.href));
   const script = new URL("voice-test/audio.js", new URL(".", location.href));
   const NOTICE = {
-    service: "The assistant speaks with its own voice. Your microphone goes to this service and the assistant's speech recognition.",
+    service: "The assistant speaks with its own voice. Your microphone goes to this service and the assistant's speech recognition. The conversation may be recorded.",
     browser: "Uses your browser's speech recognition, which may send audio to its vendor, and your browser's voices. Headphones work best.",
   };
   const trace = newTrace(at("trace"));
@@ -103,7 +124,7 @@
       // Of a result that had no words on the way, only its arrival is known.
       if (!heardWords) saidAt = performance.now();
       interim("");
-      at("hearing").textContent = "listening";
+      at("hearing").textContent = "quiet";
       said(text.slice(0, 4000));
     },
     fail: (why) => { problem(MICROPHONE[why] || why); at("hearing").textContent = "typing"; show("talk", true); },
@@ -127,7 +148,7 @@
         // A pause within a sentence is not its end.
         if (level > 0.01) { loudAt = performance.now(); at("speaking").textContent = "speaking"; latency(answer); }
         else if (at("speaking").textContent === "speaking" && performance.now() - loudAt > 400) at("speaking").textContent = "listening";
-        at("hearing").textContent = trace.caller() ? "speaking" : "listening";
+        at("hearing").textContent = trace.caller() ? "speaking" : "quiet";
       },
     });
   };
@@ -146,7 +167,9 @@
     ticking = setInterval(tick, 1000);
     tick();
     state("live", "Connected");
-    status("Call " + message.call.id);
+    status("");
+    at("call").textContent = message.call.id;
+    show("callid", true);
     mouth.language(message.language);
     ear.language = message.language;
     for (const id of ["left", "say", "end"]) show(id, true);
@@ -155,8 +178,9 @@
     show("talk", !aloud && !speechLacks());
     at("talk").disabled = false;
     at("speaking").textContent = "listening";
-    at("hearing").textContent = aloud ? "listening" : "typing";
-    if (!aloud) at("text").focus();
+    at("hearing").textContent = aloud ? "quiet" : "typing";
+    // The button that was pressed is gone.
+    at(aloud ? "end" : "text").focus();
     trace.run();
   };
   const over = (kind, word, text) => {
@@ -172,6 +196,7 @@
     if (!mouth.speaking()) at("speaking").textContent = "not connected";
     release();
     if (!mouth.speaking()) trace.stop();
+    at("state").focus();
   };
   const received = {
     call_started: begin,
@@ -198,15 +223,19 @@
     error: (message) => line("error", "Error", message.message),
     call_ended: (message) => {
       if (message.ended_reason === "user_hung_up") mouth.cut();
-      over("ready", "Ended", "The conversation is over (" + message.ended_reason + ", " + clock(message.duration_ms) + "). Call " + message.call_id);
+      over("ready", "Ended", (ENDING[message.ended_reason] || "The conversation is over (" + message.ended_reason + ").") + " It took " + clock(message.duration_ms) + ".");
     },
   };
-  // A browser does not tell why a socket was refused; the same address without the upgrade does.
-  const why = async () => {
+  // What is wrong with the link. A browser does not tell why a socket was refused; the same address without the upgrade does.
+  const flaw = async () => {
     try {
-      const answer = await fetch(address, { cache: "no-store", credentials: "omit" });
-      over("bad", "Refused", (await answer.json()).error.message);
-    } catch { over("bad", "Refused", "The service cannot be reached."); }
+      const { error } = await (await fetch(address, { cache: "no-store", credentials: "omit" })).json();
+      return error.code === "upgrade_required" ? "" : LINK[error.code] || error.message;
+    } catch { return "The service cannot be reached. Check the connection, then reload this page."; }
+  };
+  const refused = (text) => {
+    over("bad", "Refused", text || "The service did not open the conversation. Reload this page.");
+    show("notice", false);
   };
   const connect = () => {
     state("wait", "Connecting");
@@ -224,7 +253,7 @@
       if (received[message.type]) received[message.type](message);
     });
     socket.addEventListener("close", (event) => {
-      if (!opened) why();
+      if (!opened) flaw().then(refused);
       else if (live) over("bad", "Disconnected", "The connection was closed (" + event.code + " " + event.reason + ").");
     });
   };
@@ -257,10 +286,14 @@
     }
     trace.hear(microphone);
     show("talk", false);
-    at("hearing").textContent = "listening";
+    at("hearing").textContent = "quiet";
     ear.start();
   };
   at("talk").addEventListener("click", talk);
+  at("copy").addEventListener("click", async () => {
+    try { await navigator.clipboard.writeText(at("call").textContent); at("copy").textContent = "Copied"; }
+    catch { getSelection().selectAllChildren(at("call")); }
+  });
   at("type").addEventListener("click", connect);
   at("say").addEventListener("submit", (event) => {
     event.preventDefault();
@@ -275,6 +308,8 @@
   at("end").addEventListener("click", () => { mouth.cut(); send({ type: "hang_up" }); });
   addEventListener("pagehide", () => { mouth.cut(); if (socket) socket.close(); });
 
+  // A link that opens nothing says so before somebody presses Talk.
+  flaw().then((text) => { if (text && !socket) refused(text); });
   const lack = audioLacks() && speechLacks();
   if (lack) {
     problem(lack);

@@ -13,6 +13,7 @@ use crate::operations::operation::{Input, Operation, Output};
 use crate::storage::calls::filter::CallFilter;
 use crate::storage::calls::list::{self, Order, Sort};
 use crate::storage::calls::stats::{self, CallStats};
+use crate::storage::calls::waits::{self, Waits};
 use crate::storage::calls::{Call, Source};
 use crate::storage::fault::Fault;
 
@@ -102,9 +103,9 @@ async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
         Some(Direction::Asc) => Order::Ascending,
     };
     let filter = filter(query)?;
-    let reads = [stats::select(&filter), list::select(&filter, sort, order, page)];
-    let [counted, listed] = context.read_each(reads).await?;
-    let stats = CallStats::read(&counted)?;
+    let reads = [stats::select(&filter), waits::select(&filter), list::select(&filter, sort, order, page)];
+    let [counted, waited, listed] = context.read_each(reads).await?;
+    let stats = CallStats::read(&counted, Waits::read(&waited)?)?;
     let base_url = &context.services.config().base_url;
     let calls = listed.iter().map(|row| Call::read(row, base_url)).collect::<Result<_, _>>()?;
     let pagination = Pagination::new(page, stats.total);

@@ -95,7 +95,7 @@ async fn run_create<R: Resource>(context: &mut Context, input: &Input) -> Result
 async fn run_update<R: Resource>(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     let current = one::<R>(context, &input.id()).await?;
     check_revision(R::NOUN, current.revision(), input)?;
-    let mut draft: R::Draft = overlaid(current.draft(), &input.body)?;
+    let mut draft: R::Draft = overlaid(current.draft(), &input.body, R::MERGED)?;
     R::normalize(&mut draft, context.services.config());
     if draft == *current.draft() {
         return ok(&current);

@@ -40,6 +40,8 @@ impl Simulation {
         }
         let Some(understood) = understood else {
             self.now_ms = self.now_ms.max(over_ms);
+            let text = format!("Not understood: the caller said “{}”", reply.text.trim());
+            self.tell(conversation::Input::Note { text });
             return self.nothing_understood(reply.hang_up);
         };
         self.now_ms = self.now_ms.max(understood.at_ms);

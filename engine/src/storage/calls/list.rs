@@ -73,10 +73,10 @@ const GATHER_AND_LOOKUP_STEPS: i64 = 10;
 /// The rows of the page, for [`crate::storage::calls::Call::read`]. Transcripts that do not fit beside the rest of all
 /// rows are NULL.
 pub fn select(filter: &CallFilter, sort: Sort, order: Order, page: Page) -> Statement {
-    let mut list = List { filter, sort, order, page, binds: Binds::default() };
-    let found = list.expressions();
+    let mut binds = Binds::default();
+    let found = List { filter, sort, order, page, binds: &mut binds }.expressions();
     let (column, order) = (sort.column(), order.word());
-    list.binds.statement(format!(
+    binds.statement(format!(
         "WITH {found},
          sized AS (SELECT c.seq AS seq, SUM(c.transcript_bytes) OVER (ORDER BY c.{column} {order}, c.seq {order})
              + SUM({CALL_ROW_BYTES_MAX} + COALESCE(octet_length(c.analysis), 0)) OVER () AS bytes
@@ -89,23 +89,29 @@ pub fn select(filter: &CallFilter, sort: Sort, order: Order, page: Page) -> Stat
     ))
 }
 
+/// Common table expressions of which the last, `page`, has the `seq` of the latest calls.
+pub(super) fn latest(filter: &CallFilter, most: i64, binds: &mut Binds) -> String {
+    let page = Page { page: 1, limit: most };
+    List { filter, sort: Sort::StartedAt, order: Order::Descending, page, binds }.expressions()
+}
+
 /// The statement under construction.
 struct List<'a> {
     filter: &'a CallFilter,
     sort: Sort,
     order: Order,
     page: Page,
-    binds: Binds,
+    binds: &'a mut Binds,
 }
 
 impl List<'_> {
     /// Common table expressions of which the last, `page`, has the `seq` of the page's calls.
     fn expressions(&mut self) -> String {
-        let picked = format!("picked AS MATERIALIZED ({})", self.filter.groups(&mut self.binds));
-        if let Some(matches) = self.filter.found(&mut self.binds) {
+        let picked = format!("picked AS MATERIALIZED ({})", self.filter.groups(self.binds));
+        if let Some(matches) = self.filter.found(self.binds) {
             return format!("{picked}, page AS ({})", self.found(&matches));
         }
-        let picked = format!("{picked}, summed AS MATERIALIZED ({})", self.filter.summed(&mut self.binds));
+        let picked = format!("{picked}, summed AS MATERIALIZED ({})", self.filter.summed(self.binds));
         let start = if self.is_far() { self.start() } else { String::new() };
         if !self.has_a_choice() {
             return format!("{picked}{start}, page AS ({})", self.walked("1"));
@@ -120,7 +126,7 @@ impl List<'_> {
 
     /// The page of the calls that the text index finds; the cost grows with their number.
     fn found(&mut self, matches: &str) -> String {
-        let started = self.filter.started("calls.started_at", &mut self.binds);
+        let started = self.filter.started("calls.started_at", self.binds);
         let (picked, limited) = (self.in_picked("calls.group_id"), self.limited("1"));
         format!(
             "SELECT calls.seq AS seq FROM ({matches}) AS found CROSS JOIN calls ON calls.seq = found.seq
@@ -131,7 +137,7 @@ impl List<'_> {
     /// `chosen` is 0 when the other plan is chosen. It is in the LIMIT, because SQLite evaluates it once there; in a
     /// condition it would be evaluated for every row.
     fn walked(&mut self, chosen: &str) -> String {
-        let started = self.filter.started("calls.started_at", &mut self.binds);
+        let started = self.filter.started("calls.started_at", self.binds);
         let (index, edge) = (self.sort.index(), self.edge());
         let (picked, limited) = (self.in_picked("calls.group_id"), self.limited(chosen));
         format!(
@@ -141,7 +147,7 @@ impl List<'_> {
     }
 
     fn gathered(&mut self, chosen: &str) -> String {
-        let started = self.filter.started("calls.started_at", &mut self.binds);
+        let started = self.filter.started("calls.started_at", self.binds);
         let (edge, limited) = (self.edge(), self.limited(chosen));
         let from = if self.filter.has_groups() {
             // The groups belong to the workspace. A condition on the calls would need a lookup for each call.
@@ -168,11 +174,11 @@ impl List<'_> {
     fn choice(&mut self) -> String {
         let pieces = rollup::cover(self.filter.from_ms, self.filter.to_ms);
         let picked = self.filter.has_groups().then_some("picked");
-        let matching = sums(&pieces, "summed", picked, &mut self.binds);
+        let matching = sums(&pieces, "summed", picked, self.binds);
         // An index for another sort key is not limited to the time range.
         let walked = if self.sort == Sort::StartedAt { pieces } else { rollup::cover(None, None) };
-        let everything = CallFilter::default().summed(&mut self.binds);
-        let entries = sums(&walked, "everything", None, &mut self.binds);
+        let everything = CallFilter::default().summed(self.binds);
+        let entries = sums(&walked, "everything", None, self.binds);
         let steps = if self.sort == Sort::StartedAt { GATHER_STEPS } else { GATHER_AND_LOOKUP_STEPS };
         let skipped = if self.is_far() { 0 } else { self.page.offset() };
         let wanted = self.binds.add(skipped + self.page.limit);
@@ -189,7 +195,7 @@ impl List<'_> {
     fn start(&mut self) -> String {
         let pieces = rollup::spans_of(self.filter.from_ms, self.filter.to_ms);
         let picked = self.filter.has_groups().then_some("picked");
-        let counted = sums(&pieces, "summed", picked, &mut self.binds);
+        let counted = sums(&pieces, "summed", picked, self.binds);
         let offset = self.binds.add(self.page.offset());
         let order = self.order.word();
         let there = format!("before <= {offset} AND before + calls > {offset}");

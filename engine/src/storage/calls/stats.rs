@@ -7,6 +7,7 @@ use crate::ports::DatabaseError;
 use crate::ports::statement::{Rows, Statement};
 use crate::storage::calls::filter::{Binds, CallFilter, sums};
 use crate::storage::calls::rollup;
+use crate::storage::calls::waits::Waits;
 
 /// Statistics over all calls that match the filter, on all pages.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
@@ -23,6 +24,8 @@ pub struct CallStats {
     pub by_outcome: ByOutcome,
     /// Calls by sentiment; calls that are not analyzed are not counted.
     pub by_sentiment: BySentiment,
+    /// How long callers waited for answers.
+    pub waits: Waits,
 }
 
 /// Calls by outcome.
@@ -103,9 +106,9 @@ pub fn select(filter: &CallFilter) -> Statement {
 }
 
 impl CallStats {
-    /// From the rows of [`select`].
-    pub fn read(rows: &Rows) -> Result<Self, DatabaseError> {
-        let mut stats = Self::default();
+    /// From the rows of [`select`] and the waits.
+    pub fn read(rows: &Rows, waits: Waits) -> Result<Self, DatabaseError> {
+        let mut stats = Self { waits, ..Self::default() };
         for row in rows.iter() {
             let calls = row.integer("calls")?;
             stats.total += calls;

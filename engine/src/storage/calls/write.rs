@@ -14,7 +14,7 @@ use crate::base::time::Timestamp;
 use crate::ports::statement::Statement;
 use crate::sql;
 use crate::storage::calls::call::{ended_reason, transcript, turns};
-use crate::storage::calls::{Analysis, CallStatus, EndedCall, NewCall, search};
+use crate::storage::calls::{Analysis, CallStatus, EndedCall, NewCall, search, waits};
 
 /// Inserts a call.
 pub fn insert(new: &NewCall) -> Vec<Statement> {
@@ -117,7 +117,7 @@ pub fn end(
              duration_ms = :duration, outcome = :ended_outcome, ended_reason = :ended_reason, fault = :fault,
              cost_microusd = :cost, telephony_microusd = :telephony, stt_microusd = :stt, llm_microusd = :llm,
              tts_microusd = :tts, llm_input_tokens = :input_tokens, llm_output_tokens = :output_tokens,
-             transcript_bytes = :bytes, analysis = :analysis, llm_uncounted_answers = :uncounted_answers
+             transcript_bytes = :bytes, analysis = :analysis, llm_uncounted_answers = :uncounted_answers, waits = :waits
              WHERE c.workspace_id = :ws AND c.id = :call AND c.status <> 'ended'",
             Kind::Own.of_call(":outcome", "COALESCE(:sentiment, g.sentiment)", AS_BEFORE)
         ),
@@ -139,6 +139,7 @@ pub fn end(
         output_tokens = ended.usage.llm_output_tokens,
         uncounted_answers = ended.usage.llm_uncounted_answers,
         bytes = bytes,
+        waits = waits::stored(ended),
         analysis = analysis.map(|analysis| serde_json::json!(analysis).to_string()),
     );
     statements.push(search::end(workspace_id, id, ended, analysis));

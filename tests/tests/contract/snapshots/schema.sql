@@ -203,7 +203,7 @@ CREATE TABLE calls (
   recording_ms INTEGER,
   transcript_bytes INTEGER NOT NULL,
   simulation_run_id TEXT
-, llm_uncounted_answers INTEGER NOT NULL DEFAULT 0) STRICT;
+, llm_uncounted_answers INTEGER NOT NULL DEFAULT 0, waits TEXT) STRICT;
 CREATE TABLE carrier_tokens (
   provider TEXT NOT NULL,
   -- The carrier's id of the token.

@@ -2,7 +2,7 @@
 use crate::ports::statement::{Statement, Value};
 use crate::storage::calls::call::{ended_reason, transcript};
 use crate::storage::calls::rollup::{ADD, SPANS, STARTS_AT};
-use crate::storage::calls::{Analysis, CallStatus, EndedCall, NewCall};
+use crate::storage::calls::{Analysis, CallStatus, EndedCall, NewCall, waits};
 
 /// A new call and the group in which it counts.
 pub(super) struct InsertCall<'a> {
@@ -60,10 +60,10 @@ impl InsertCall<'_> {
                 "INSERT INTO calls (workspace_id, group_id, id, assistant_revision, direction, status, from_number, to_number,
                  user_number, provider, carrier_call_id, started_at, answered_at, ended_at, duration_ms, outcome, ended_reason, fault,
                  analysis, cost_microusd, telephony_microusd, stt_microusd, llm_microusd, tts_microusd, llm_input_tokens,
-                 llm_output_tokens, transcript_bytes, simulation_run_id, llm_uncounted_answers)
+                 llm_output_tokens, transcript_bytes, simulation_run_id, llm_uncounted_answers, waits)
                  VALUES (:ws, {GROUP}, :call, :revision, :direction, :status, :from, :to, :user_number, :provider, :carrier_call,
                  :started_at, :answered_at, :ended_at, :duration, :ended_outcome, :ended_reason, :fault, :analysis, :cost,
-                 :telephony, :stt, :llm, :tts, :input_tokens, :output_tokens, :transcript_bytes, :run, :uncounted_answers)
+                 :telephony, :stt, :llm, :tts, :input_tokens, :output_tokens, :transcript_bytes, :run, :uncounted_answers, :waits)
                  ON CONFLICT DO NOTHING"
             ),
             vec![
@@ -94,6 +94,7 @@ impl InsertCall<'_> {
                 ("transcript_bytes", ended.map_or(0, |ended| transcript(ended).len() as i64).into()),
                 ("run", new.simulation_run_id.as_ref().into()),
                 ("uncounted_answers", usage.llm_uncounted_answers.into()),
+                ("waits", ended.and_then(waits::stored).into()),
             ],
         )
     }

@@ -1,0 +1,63 @@
+//! Percentiles of how long callers waited for answers. They are not sums, so they cannot be rolled up: they are computed
+//! from the latest calls that match, and what that costs does not grow with the log.
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::json;
+
+use crate::base::limits::WAITS_CALLS_MAX;
+use crate::ports::DatabaseError;
+use crate::ports::statement::{Rows, Statement};
+use crate::storage::calls::EndedCall;
+use crate::storage::calls::filter::{Binds, CallFilter};
+use crate::storage::calls::list;
+
+/// How long callers waited for each answer: from the end of their speech until they heard the assistant. Each percentile
+/// is the wait of one turn; null without a turn that was answered.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Waits {
+    /// The number of answered turns in the latest 1,000 calls that match.
+    pub turns: i64,
+    /// Half of these turns were answered within this time.
+    pub p50_ms: Option<i64>,
+    /// 95 % of them were.
+    pub p95_ms: Option<i64>,
+    /// 99 % of them were.
+    pub p99_ms: Option<i64>,
+}
+
+/// One row, for [`Waits::read`].
+pub fn select(filter: &CallFilter) -> Statement {
+    let mut binds = Binds::default();
+    let latest = list::latest(filter, WAITS_CALLS_MAX, &mut binds);
+    let percentile =
+        |percent: i64| format!("MIN(CASE WHEN place * 100 >= turns * {percent} THEN ms END) AS p{percent}");
+    binds.statement(format!(
+        "WITH {latest},
+         waits AS (SELECT wait.value AS ms FROM page CROSS JOIN calls AS c ON c.seq = page.seq
+           CROSS JOIN json_each(c.waits) AS wait WHERE c.waits IS NOT NULL),
+         placed AS (SELECT ms, ROW_NUMBER() OVER (ORDER BY ms) AS place, COUNT(*) OVER () AS turns FROM waits)
+         SELECT COUNT(*) AS turns, {}, {}, {} FROM placed",
+        percentile(50),
+        percentile(95),
+        percentile(99)
+    ))
+}
+
+impl Waits {
+    /// From the row of [`select`].
+    pub fn read(rows: &Rows) -> Result<Self, DatabaseError> {
+        let Some(row) = rows.iter().next() else { return Ok(Self::default()) };
+        Ok(Self {
+            turns: row.integer("turns")?,
+            p50_ms: row.optional_integer("p50")?,
+            p95_ms: row.optional_integer("p95")?,
+            p99_ms: row.optional_integer("p99")?,
+        })
+    }
+}
+
+/// The waits of a call as they are stored.
+pub(super) fn stored(ended: &EndedCall) -> Option<String> {
+    let waits: Vec<i64> = ended.turns.iter().filter_map(|turn| turn.wait_ms()).collect();
+    (!waits.is_empty()).then(|| json!(waits).to_string())
+}
