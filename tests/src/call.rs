@@ -150,6 +150,11 @@ fn path_value(world: &World, operation: &Operation, name: &str, within: Option<&
     let collection = operation.path.split("/{").next().unwrap_or_default();
     let made = match (collection, name) {
         ("/assistants", "id") => world.assistant(),
+        ("/assistants", "revision") => {
+            let (_, id) = within.expect("a revision's path contains an assistant id");
+            let changed = world.patch(format!("/assistants/{id}"), json!({"name": "Renamed"})).ok();
+            return (changed["revision"].as_i64().expect("a revision") - 1).to_string();
+        }
         ("/tools", "id") => world.a_tool(),
         ("/knowledge", "id") => world.document(10),
         ("/numbers", "number") => world.binding(),

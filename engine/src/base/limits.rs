@@ -475,6 +475,8 @@ pub const EARLY_QUESTIONS_MAX: u32 = 3;
 pub const CALL_TURNS_MAX: usize = 200;
 /// Calls of which the statistics count how long the caller waited: the latest.
 pub const WAITS_CALLS_MAX: i64 = 1_000;
+/// Earlier revisions of an assistant that are kept.
+pub const ASSISTANT_REVISIONS_KEPT: i64 = 50;
 /// Key terms of an assistant.
 pub const KEYTERMS_MAX: usize = 100;
 /// Characters of a key term.

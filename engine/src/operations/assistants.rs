@@ -1,5 +1,6 @@
 //! Assistants: the configuration that answers a call.
 pub(crate) mod attachments;
+pub(crate) mod revisions;
 pub(crate) mod test_token;
 
 use crate::base::error::{Error, FieldProblem};
@@ -12,6 +13,7 @@ use crate::operations::context::Context;
 use crate::operations::operation::{Input, Operation, Output};
 use crate::operations::resource::{self, Declared, Resource, resource};
 use crate::operations::validate;
+use crate::ports::statement::Statement;
 use crate::speech::language::is_language_tag;
 use crate::speech::options::SpeechOptions;
 use crate::speech::settings::{BROWSER, SpeechProvider, TONE};
@@ -178,6 +180,10 @@ impl Resource for Assistant {
     fn etag(&self) -> Option<i64> {
         Some(self.revision)
     }
+
+    fn before_update(&self) -> Vec<Statement> {
+        revisions::keep(self)
+    }
 }
 
 impl Assistant {
@@ -191,6 +197,7 @@ async fn delete(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     let current: Assistant = resource::one(context, &input.id()).await?;
     current.check_revision(input)?;
     let mut statements = vec![resource::unchanged(&current)];
+    statements.push(revisions::forget(&current));
     for table in ["numbers", "simulations", "assistant_tools", "assistant_documents"] {
         let delete = format!("DELETE FROM {table} WHERE workspace_id = :ws AND assistant_id = :id");
         statements.push(sql!(delete, id = &current.id));

@@ -71,6 +71,8 @@ pub static OPERATIONS: &[Operation] = table![
         assistants::DELETE,
         assistants::attachments::SET_TOOLS,
         assistants::attachments::SET_KNOWLEDGE,
+        assistants::revisions::LIST,
+        assistants::revisions::RESTORE,
         assistants::test_token::OPERATION,
     ],
     "Tools" => [

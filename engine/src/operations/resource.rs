@@ -42,6 +42,8 @@ pub(crate) trait Declared: Serialize + JsonSchema + Clone + Send + Sync + 'stati
     const PATH_OF_ONE: &'static str;
     /// The columns that [`Declared::read`] takes.
     const COLUMNS: &'static str;
+    /// Their names alone.
+    const NAMES: &'static str;
     /// The size of a row's fields, an SQL expression.
     const BYTES: &'static str;
     /// Rendered at compile time, like all constant texts.
@@ -82,6 +84,11 @@ pub(crate) trait Resource: Declared {
     /// The revision to show as `ETag`.
     fn etag(&self) -> Option<i64> {
         None
+    }
+
+    /// What an update writes before it changes the row.
+    fn before_update(&self) -> Vec<Statement> {
+        Vec::new()
     }
 
     /// What an update writes beside the row.

@@ -35,4 +35,5 @@ pub const MIGRATIONS: &[Migration] = &[
     migration!("0018_voice.sql"),
     migration!("0019_dashboard.sql"),
     migration!("0020_waits.sql"),
+    migration!("0021_assistant_revisions.sql"),
 ];

@@ -132,6 +132,7 @@ fn resources() -> Vec<Limit> {
         most("`speech.filler`", characters(FILLER_CHARS_MAX)),
         ("`conditions.jitter_ms` of a scenario", "0".to_owned(), count(JITTER_MS_MAX)),
         ("`conditions.noise_db` of a scenario", "none".to_owned(), format!("−{} to 0", NOISE_DB_MIN.abs())),
+        most("earlier revisions of an assistant", count(ASSISTANT_REVISIONS_KEPT)),
         most("tools of an assistant", count(TOOLS_PER_ASSISTANT_MAX)),
         most("documents of an assistant", count(DOCUMENTS_PER_ASSISTANT_MAX)),
         most("content of a document", bytes(DOCUMENT_BYTES_MAX)),

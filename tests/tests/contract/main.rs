@@ -44,6 +44,7 @@ mod outcomes;
 mod private_targets;
 mod properties;
 mod recordings;
+mod revisions;
 mod round_trips;
 mod runs;
 mod simulations;

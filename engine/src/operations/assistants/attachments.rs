@@ -2,7 +2,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::Assistant;
+use super::{Assistant, revisions};
 use crate::base::error::{Error, FieldProblem};
 use crate::base::ids::{AssistantId, DocumentId, Id, ToolId};
 use crate::base::limits::{
@@ -62,6 +62,10 @@ impl Attachments {
     pub(crate) fn detach(&self, id: &impl Id, now: Timestamp) -> Vec<Statement> {
         let Self { table, column } = self;
         vec![
+            revisions::keep_where(
+                &format!("id IN (SELECT assistant_id FROM {table} WHERE {column} = :id)"),
+                id.as_str(),
+            ),
             sql!(
                 format!(
                     "UPDATE assistants SET revision = revision + 1, updated_at = :now WHERE workspace_id = :ws AND id IN
@@ -75,7 +79,7 @@ impl Attachments {
     }
 
     /// Replaces the list of an assistant by `list`, a JSON array of ids.
-    fn replace(&self, assistant_id: &AssistantId, list: String) -> [Statement; 2] {
+    pub(super) fn replace(&self, assistant_id: &AssistantId, list: String) -> [Statement; 2] {
         let Self { table, column } = self;
         [
             sql!(
@@ -132,7 +136,8 @@ async fn set_tools(context: &mut Context, input: &Input) -> Result<Output, Fault
     let next = Assistant { tool_ids, revision: current.revision + 1, updated_at: now, ..current.clone() };
     let [guard, update] = resource::change(&current, &next);
     let [delete, insert] = TOOLS.replace(&next.id, list);
-    let statements = vec![guard, delete, insert, update];
+    let mut statements = revisions::keep(&current);
+    statements.extend([guard, delete, insert, update]);
     context.commit(statements, resource::ok(&next)?).await
 }
 
@@ -168,7 +173,8 @@ async fn set_knowledge(context: &mut Context, input: &Input) -> Result<Output, F
     let [delete, insert] = DOCUMENTS.replace(&next.id, list);
     // A document may have grown since it was read.
     let fits = knowledge_fits("assistant_id", &next.id);
-    let statements = vec![guard, delete, insert, fits, update];
+    let mut statements = revisions::keep(&current);
+    statements.extend([guard, delete, insert, fits, update]);
     context.commit(statements, resource::ok(&next)?).await.map_err(|fault| match fault {
         Fault::Storage(error) if error.is_constraint("knowledge_limit") => Fault::Stale,
         other => other,

@@ -53,6 +53,10 @@ macro_rules! resource {
                 "id, ", $(stringify!($field), ", ",)+ $($(stringify!($derived), ", ",)+)?
                 $($($query, " AS ", stringify!($computed), ", ",)+)? "revision, created_at, updated_at"
             );
+            const NAMES: &'static str = concat!(
+                "id, ", $(stringify!($field), ", ",)+ $($(stringify!($derived), ", ",)+)?
+                $($(stringify!($computed), ", ",)+)? "revision, created_at, updated_at"
+            );
             const BYTES: &'static str =
                 concat!($("COALESCE(OCTET_LENGTH(", stringify!($field), "), 0) + ",)+ "0");
             const INSERT: &'static str = $crate::rendered_sql!(concat!(

@@ -102,7 +102,9 @@ async fn run_update<R: Resource>(context: &mut Context, input: &Input) -> Result
     }
     R::check(&draft, context.services.config())?;
     let next = current.changed(draft, Timestamp::from_ms(context.now_ms));
-    let mut batch = Batch::from(change(&current, &next));
+    let mut statements = current.before_update();
+    statements.extend(change(&current, &next));
+    let mut batch = Batch::from(statements);
     batch.append(current.updated_with(&next, context));
     context.commit(batch, ok(&next)?).await.map_err(|fault| next.explain(fault))
 }
