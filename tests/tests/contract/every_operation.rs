@@ -249,6 +249,8 @@ fn mcp_rejects_reserved_arguments_that_do_not_apply() {
     }
 }
 
+const UPDATING_POSTS: [&str; 3] = ["create_browser_test_token", "hang_up_call", "restore_assistant_revision"];
+
 #[test]
 fn every_operation_is_completely_described() {
     let mut ids = BTreeSet::new();
@@ -277,14 +279,14 @@ fn every_operation_is_completely_described() {
         }
         let status = match operation.method.as_str() {
             "DELETE" => 204,
-            // Test tokens are signed, not stored, and hanging up creates nothing.
-            "POST" if !["create_browser_test_token", "hang_up_call"].contains(&name) => 201,
+            // Test tokens are signed, not stored; hanging up and restoring create nothing.
+            "POST" if !UPDATING_POSTS.contains(&name) => 201,
             _ => 200,
         };
         assert_eq!(
             operation.success.status(),
             status,
-            "{name}: 200 for reads, PATCH, PUT, test tokens and hanging up, 201 for creates and starts, 204 for deletes"
+            "{name}: 200 for reads, PATCH, PUT and updating posts, 201 for creates and starts, 204 for deletes"
         );
         let no_json = status == 204 || operation.success == Success::Audio;
         assert_eq!(operation.response.is_none(), no_json, "{name}");

@@ -217,6 +217,7 @@ fn edit(frame: &Frame, answers: &[Value]) -> Markup {
                     (section("Lately", html! {
                         p { a href={ "/dashboard/calls?assistant_id=" (assistant_id) } { "Its calls" } }
                         p { a href={ "/dashboard/simulations?assistant_id=" (assistant_id) } { "Its simulations" } }
+                        p { a href={ (link(BASE, assistant_id)) "/history" } { "Its history" } }
                         p.help { "Changed " (when(frame, text(assistant, "updated_at"))) ", created " (when(frame, text(assistant, "created_at"))) }
                     }))
                     div.row.removal { (destroy(frame, "delete_assistant", &[("id", assistant_id)], BASE, "Delete assistant", "Delete 1 assistant",

@@ -5,6 +5,7 @@ mod call;
 mod calls;
 mod chart;
 pub(crate) mod form;
+mod history;
 mod keys;
 mod knowledge;
 mod numbers;
@@ -39,6 +40,7 @@ pub const PAGES: &[Page] = &[
     assistants::LIST,
     assistants::NEW,
     assistants::EDIT,
+    history::PAGE,
     tools::LIST,
     tools::NEW,
     tools::EDIT,

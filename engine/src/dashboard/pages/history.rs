@@ -1,0 +1,175 @@
+//! The revisions of an assistant: what each change changed, and a way back.
+use maud::{Markup, html};
+use serde_json::Value;
+
+use crate::dashboard::frame::{Frame, Page};
+use crate::dashboard::layout::{self, Call, Strip};
+use crate::dashboard::pages::form::{Shown, act, label};
+use crate::dashboard::pages::parts::{id, link, list, number, read, text, when};
+use crate::dashboard::pages::read_of;
+
+/// One assistant's.
+pub const PAGE: Page = Page {
+    path: "/dashboard/assistants/{id}/history",
+    title: "History",
+    reads: &[read_of("list_assistant_revisions"), read_of("list_tools"), read_of("list_knowledge_documents")],
+    forms: &[],
+    render,
+};
+
+const BASE: &str = "/dashboard/assistants";
+/// Fields that differ in every revision.
+const OWN: &[&str] = &["id", "revision", "created_at", "updated_at"];
+
+/// A field that a change changed: its name, and its lines before and after.
+struct Change {
+    field: String,
+    before: Vec<String>,
+    after: Vec<String>,
+}
+
+fn render(frame: &Frame, answers: &[Value]) -> Markup {
+    let revisions = list(read(answers, 0), "");
+    let current = revisions.first().unwrap_or(&Value::Null);
+    let assistant_id = text(current, "id");
+    let page = link(BASE, assistant_id);
+    let strip = Strip {
+        title: "History".to_owned(),
+        back: Some((&page, text(current, "name"))),
+        beside: Some(id(assistant_id)),
+        calls: vec![
+            Call::of("list_assistant_revisions").at("id", assistant_id),
+            Call::of("restore_assistant_revision").at("id", assistant_id).at("revision", "1"),
+        ],
+        ..Strip::default()
+    };
+    let named = [read(answers, 1), read(answers, 2)];
+    layout::page(
+        frame,
+        strip,
+        html! {
+            p.help { "Each change makes a revision. Up to 50 earlier ones are kept. A restored revision becomes a new one, so nothing is lost." }
+            @for (place, revision) in revisions.iter().enumerate() {
+                (entry(frame, current, revision, revisions.get(place + 1), &named))
+            }
+        },
+    )
+}
+
+fn entry(
+    frame: &Frame,
+    current: &Value,
+    revision: &Value,
+    before: Option<&Value>,
+    named: &[&Value],
+) -> Markup {
+    let number_text = number(revision, "revision").to_string();
+    let assistant_id = text(current, "id");
+    let current_text = number(current, "revision").to_string();
+    let is_current = number_text == current_text;
+    html! {
+        section.revision {
+            div.row {
+                h2 { "Revision " (number_text) }
+                span.help { @if is_current { "current, " } (when(frame, text(revision, "updated_at"))) }
+                @if !is_current {
+                    (act(frame, "restore_assistant_revision",
+                        &[("id", assistant_id), ("revision", &number_text), ("_revision", &current_text)],
+                        &link(BASE, assistant_id),
+                        html! { button { "Restore revision " (number_text) } }))
+                }
+            }
+            @match before {
+                Some(before) => {
+                    @for change in changes(before, revision, named) {
+                        div.change {
+                            span.name { (label(&change.field)) }
+                            div dir="auto" {
+                                @for line in &change.before { del { (line) } }
+                                @for line in &change.after { ins { (line) } }
+                            }
+                        }
+                    }
+                }
+                None if number(revision, "revision") == 1 => p.help { "Created as “" (text(revision, "name")) "”." },
+                None => p.help { "The oldest revision that is kept." },
+            }
+        }
+    }
+}
+
+fn changes(before: &Value, after: &Value, named: &[&Value]) -> Vec<Change> {
+    let mut changes = Vec::new();
+    compare("", before, after, named, &mut changes);
+    changes
+}
+
+/// Compares field by field; an object is compared by its own fields.
+fn compare(path: &str, before: &Value, after: &Value, named: &[&Value], changes: &mut Vec<Change>) {
+    if before == after {
+        return;
+    }
+    let (Some(old), Some(new)) = (before.as_object(), after.as_object()) else {
+        let (old, new) = (lines(before, named), lines(after, named));
+        changes.push(differing(path, &old, &new));
+        return;
+    };
+    for (name, value) in new {
+        if path.is_empty() && OWN.contains(&name.as_str()) {
+            continue;
+        }
+        let field = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+        compare(&field, old.get(name).unwrap_or(&Value::Null), value, named, changes);
+    }
+}
+
+/// A value as lines: ids of what is attached by their names.
+fn lines(value: &Value, named: &[&Value]) -> Vec<String> {
+    let name = |line: &str| {
+        let resources = named.iter().flat_map(|resources| list(resources, ""));
+        let resource = resources.into_iter().find(|resource| text(resource, "id") == line);
+        resource.map_or_else(|| line.to_owned(), |resource| text(resource, "name").to_owned())
+    };
+    Shown::of(value).lines().lines().map(name).collect()
+}
+
+/// The lines between the first and the last that differ.
+fn differing(field: &str, old: &[String], new: &[String]) -> Change {
+    let same = old.iter().zip(new).take_while(|(old, new)| old == new).count();
+    let (old, new) = (&old[same.min(old.len())..], &new[same.min(new.len())..]);
+    let tail = old.iter().rev().zip(new.iter().rev()).take_while(|(old, new)| old == new).count();
+    Change {
+        field: field.to_owned(),
+        before: old[..old.len() - tail].to_vec(),
+        after: new[..new.len() - tail].to_vec(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_change_shows_the_lines_that_differ() {
+        let before = json!({"id": "a", "revision": 1, "instructions": "One\nTwo\nThree", "speech": {"speed": 1.0},
+            "tool_ids": ["tool_1"], "record": true});
+        let after = json!({"id": "a", "revision": 2, "instructions": "One\n2\nThree", "speech": {"speed": 1.5},
+            "tool_ids": [], "record": true});
+        let tools = json!([{"id": "tool_1", "name": "find_parcel"}]);
+        let found: Vec<_> = changes(&before, &after, &[&tools])
+            .into_iter()
+            .map(|change| (change.field, change.before.join("|"), change.after.join("|")))
+            .collect();
+        let row =
+            |field: &str, before: &str, after: &str| (field.to_owned(), before.to_owned(), after.to_owned());
+        assert_eq!(
+            found,
+            [
+                row("instructions", "Two", "2"),
+                row("speech.speed", "1.0", "1.5"),
+                row("tool_ids", "find_parcel", "")
+            ]
+        );
+    }
+}
