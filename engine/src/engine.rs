@@ -101,9 +101,13 @@ impl Engine {
         services.check_secret().await?;
         services.release_all_leases().await?;
         let first_key = services.first_workspace().await?;
-        let token = services.first_link().await?;
+        let mut warnings: Vec<String> = services.ungranted_numbers_warning().await?.into_iter().collect();
+        // On a full disk the service starts all the same.
+        let token = services.first_link().await.unwrap_or_else(|fault| {
+            warnings.push(format!("no sign-in link could be made: {fault:?}"));
+            None
+        });
         let sign_in_link = token.map(|token| format!("{}{SIGN_IN_PATH}/link?token={token}", self.base_url()));
-        let warnings = services.ungranted_numbers_warning().await?.into_iter().collect();
         let worker = |queue: &JobQueue| QueueWorker::new(services.clone(), *queue, owner);
         Ok(Started { first_key, sign_in_link, warnings, workers: JobQueue::ALL.iter().map(worker).collect() })
     }

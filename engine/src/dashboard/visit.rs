@@ -70,7 +70,8 @@ impl<'a> Visit<'a> {
         let Some(token) = self.session_token() else { return Ok(None) };
         let session = self.services().session(token, self.now_ms).await?;
         if let Some(session) = &session {
-            self.services().keep_session(session, self.now_ms).await?;
+            // Without room for the write, people can still read and delete; a later request extends the session.
+            let _ = self.services().keep_session(session, self.now_ms).await;
         }
         Ok(session)
     }
