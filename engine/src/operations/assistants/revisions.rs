@@ -1,4 +1,6 @@
 //! Earlier revisions of an assistant: kept when it changes, listed, restored.
+use serde::Serialize;
+
 use super::{Assistant, attachments};
 use crate::base::error::Error;
 use crate::base::ids::{DocumentId, Id as _, ToolId};
@@ -6,8 +8,10 @@ use crate::base::limits::ASSISTANT_REVISIONS_KEPT;
 use crate::base::time::Timestamp;
 use crate::operations::context::Context;
 use crate::operations::knowledge::{knowledge_fits, too_much_knowledge};
+use crate::operations::listing::{self, Part};
 use crate::operations::operation::{Effects, Input, Operation, Output, Success};
 use crate::operations::resource::{self, Declared, Resource};
+use crate::operations::webhooks::Nothing;
 use crate::ports::statement::Statement;
 use crate::sql;
 use crate::storage::fault::Fault;
@@ -19,6 +23,7 @@ pub const LIST: Operation = Operation::get("list_assistant_revisions", "/assista
         "Lists an assistant as it was after each change, newest first: the current revision and up to 50 earlier ones. \
         `updated_at` is when that revision was made.",
     )
+    .query::<Part>()
     .returns::<Vec<Assistant>>();
 
 /// `POST /assistants/{id}/revisions/{revision}/restore`
@@ -33,6 +38,7 @@ pub const RESTORE: Operation =
             "Makes an earlier revision the current one, as a new revision: its settings, and its tools and documents as \
             far as they still exist.",
         )
+        .optional_body::<Nothing>()
         .returns::<Assistant>();
 
 /// Keeps the current revision, before a statement that changes it, and forgets the oldest one.
@@ -74,11 +80,26 @@ async fn list(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     );
     let select = resource::select_one::<Assistant>(&input.id());
     let [current, earlier] = context.read_each([select, earlier]).await?;
-    let mut revisions: Vec<Assistant> = vec![resource::found(&current)?];
+    let mut revisions = vec![Revision::of(resource::found(&current)?)];
     for row in earlier.iter() {
-        revisions.push(Assistant::read(row)?);
+        revisions.push(Revision::of(Assistant::read(row)?));
     }
-    Output::ok(&revisions)
+    listing::of_all(&input.query()?, &revisions, |revision| &revision.key)
+}
+
+/// A row of the list, and what orders it.
+#[derive(Serialize)]
+struct Revision {
+    #[serde(skip)]
+    key: String,
+    #[serde(flatten)]
+    assistant: Assistant,
+}
+
+impl Revision {
+    fn of(assistant: Assistant) -> Self {
+        Self { key: assistant.revision.to_string(), assistant }
+    }
 }
 
 async fn restore(context: &mut Context, input: &Input) -> Result<Output, Fault> {
