@@ -27,7 +27,7 @@ coproc worker { SIDETONE_BOOTSTRAP_KEYS=$SIDETONE_KEY SIDETONE_TRUSTED_PROXIES=1
 script=$worker_PID
 exec {held}>&"${worker[1]}"
 read -r SIDETONE_URL <&"${worker[0]}" || { tail -n 40 "$log" >&2; exit 1; }
-export SIDETONE_URL SIDETONE_KEY SIDETONE_HOST=worker
+export SIDETONE_URL SIDETONE_KEY SIDETONE_HOST=worker SIDETONE_LOG=$log
 
 status=0
 "$@" {held}>&- || status=$?
