@@ -347,7 +347,7 @@ pub fn send(label: &str, back: &str) -> Markup {
     html! { div.row.send { button.primary { (label) } a.button href=(back) { "Cancel" } } }
 }
 
-/// See [`form::carried`]; for forms that are written by hand.
+/// See `form::carried`; for forms that are written by hand.
 pub fn carried(frame: &Frame) -> Markup {
     form::carried(frame, "")
 }
