@@ -77,6 +77,10 @@ impl Keys for Nothing {
         Box::pin(async { false })
     }
 
+    fn verify_rs256(&self, _: &[u8], _: &[u8], _: Bytes, _: &[u8]) -> BoxFuture<'_, bool> {
+        Box::pin(async { false })
+    }
+
     fn sign_rs256(&self, _: &[u8], _: Bytes) -> BoxFuture<'_, Result<Vec<u8>, String>> {
         Box::pin(async { Err(String::new()) })
     }
