@@ -83,6 +83,10 @@ fn raw(operation: &'static Operation, mut arguments: Map<String, Value>) -> Resu
     for name in operation.path_names() {
         match arguments.remove(name) {
             Some(Value::String(text)) => path.push(text),
+            Some(Value::Number(number)) if name == "revision" && number.is_u64() => {
+                path.push(number.to_string())
+            }
+            Some(_) if name == "revision" => problems.push(FieldProblem::new(name, "must be a whole number")),
             Some(_) => problems.push(FieldProblem::new(name, "must be a string")),
             None => problems.push(FieldProblem::new(name, "is required")),
         }

@@ -80,6 +80,9 @@ pub fn path_value(path: &str, name: &str) -> Value {
             "description": "Phone number in E.164, such as +14155550123.",
         });
     }
+    if name == "revision" {
+        return json!({"type": "integer", "minimum": 1, "description": "The number of the revision, as `revision` of the list."});
+    }
     json!({"type": "string", "description": id_description(path, name)})
 }
 
@@ -110,7 +113,7 @@ mod tests {
     #[test]
     fn every_id_is_described() {
         for operation in OPERATIONS {
-            for name in operation.path_names().filter(|name| *name != "number") {
+            for name in operation.path_names().filter(|name| !["number", "revision"].contains(name)) {
                 let description = id_description(operation.path, name);
                 assert!(description.contains("_…`"), "{}: {name}: {description}", operation.path);
             }
