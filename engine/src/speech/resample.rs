@@ -38,6 +38,8 @@ pub struct Resampler {
     filter: Option<Async<f32>>,
     /// Input that waits for a full block.
     waiting: Vec<f32>,
+    /// What the filter returned last: its memory is used again for the next block.
+    converted: Vec<f32>,
     /// Samples since the beginning, or since the last flush.
     received: u64,
     returned: u64,
@@ -50,8 +52,16 @@ impl Resampler {
     #[must_use]
     pub fn new(from_hz: u32, to_hz: u32) -> Self {
         let filter = filter(from_hz, to_hz);
-        let mut resampler =
-            Self { from_hz, to_hz, filter, waiting: Vec::new(), received: 0, returned: 0, to_drop: 0 };
+        let mut resampler = Self {
+            from_hz,
+            to_hz,
+            filter,
+            waiting: Vec::new(),
+            converted: Vec::new(),
+            received: 0,
+            returned: 0,
+            to_drop: 0,
+        };
         resampler.begin();
         resampler
     }
@@ -63,13 +73,15 @@ impl Resampler {
         }
         self.received += samples.len() as u64;
         self.waiting.extend(samples.iter().map(|sample| f32::from(*sample)));
-        let mut output = Vec::with_capacity(self.whole_output() as usize);
-        let waiting = std::mem::take(&mut self.waiting);
+        let mut output = Vec::with_capacity(self.whole_output().saturating_sub(self.returned) as usize);
+        let mut waiting = std::mem::take(&mut self.waiting);
         let mut blocks = waiting.chunks_exact(block_samples(self.from_hz));
         for block in &mut blocks {
             self.convert(block, &mut output);
         }
-        self.waiting = blocks.remainder().to_vec();
+        let rest = blocks.remainder().len();
+        waiting.drain(..waiting.len() - rest);
+        self.waiting = waiting;
         output
     }
 
@@ -132,15 +144,15 @@ impl Resampler {
     fn convert(&mut self, block: &[f32], output: &mut Vec<i16>) {
         let Some(filter) = &mut self.filter else { return };
         let Ok(input) = SequentialSlice::new(block, 1, block.len()) else { return };
-        let mut converted = vec![0.0; filter.output_frames_next()];
-        let frames = converted.len();
-        let Ok(mut buffer) = SequentialSlice::new_mut(&mut converted, 1, frames) else { return };
+        let frames = filter.output_frames_next();
+        self.converted.resize(frames, 0.0);
+        let Ok(mut buffer) = SequentialSlice::new_mut(&mut self.converted, 1, frames) else { return };
         let Ok((_, written)) = filter.process_into_buffer(&input, &mut buffer, None) else { return };
         let dropped = self.to_drop.min(written);
         self.to_drop -= dropped;
         self.returned += (written - dropped) as u64;
         // `as` keeps the result within the range of a sample.
-        output.extend(converted[dropped..written].iter().map(|sample| sample.round() as i16));
+        output.extend(self.converted[dropped..written].iter().map(|sample| sample.round() as i16));
     }
 }
 

@@ -22,7 +22,7 @@ const STILL_VOICE_SCORE: f32 = 0.45;
 const VOICE_ABOVE_FLOOR: u64 = 5;
 const FLOOR_DIVISOR: u64 = 2;
 /// Frames in which the quietest is found: 2 s. Speech has a pause or a quiet consonant within that time.
-const FLOOR_FRAMES: usize = 125;
+const FLOOR_FRAMES: u64 = 125;
 /// This much voice without interruption is speech; a click is not.
 pub const SPEECH_BEGINS_MS: i64 = 64;
 /// This much silence ends speech; a pause between words does not.
@@ -80,8 +80,10 @@ pub struct VoiceActivity {
     surplus: usize,
     /// The end of the last decided frame, in samples at the detector's rate.
     position: u64,
-    /// The energy of the last [`FLOOR_FRAMES`].
-    energies: VecDeque<u64>,
+    /// The number of frames heard.
+    frames: u64,
+    /// Of the last [`FLOOR_FRAMES`], those that are quieter than all after them: number and energy. The first is the quietest.
+    quietest: VecDeque<(u64, u64)>,
     /// Frames at the floor since the last louder one.
     at_floor: usize,
     /// The last frames that were neither resampled nor scored: most of a conversation is one side's silence.
@@ -114,7 +116,8 @@ impl VoiceActivity {
             unscored: VecDeque::new(),
             surplus: 0,
             position: 0,
-            energies: VecDeque::with_capacity(FLOOR_FRAMES),
+            frames: 0,
+            quietest: VecDeque::new(),
             at_floor: 0,
             skipped: VecDeque::new(),
             voice: None,
@@ -125,12 +128,14 @@ impl VoiceActivity {
     pub fn hear(&mut self, samples: &[i16]) -> Vec<VoiceEvent> {
         self.waiting.extend(samples);
         let mut events = Vec::new();
-        let waiting = std::mem::take(&mut self.waiting);
+        let mut waiting = std::mem::take(&mut self.waiting);
         let mut frames = waiting.chunks_exact(FRAME_SAMPLES * self.rate.hz() as usize / DETECTOR_HZ as usize);
         for frame in &mut frames {
             self.frame(frame, &mut events);
         }
-        self.waiting = frames.remainder().to_vec();
+        let rest = frames.remainder().len();
+        waiting.drain(..waiting.len() - rest);
+        self.waiting = waiting;
         events
     }
 
@@ -188,8 +193,9 @@ impl VoiceActivity {
     /// Resamples a frame, and scores what is complete.
     fn detect(&mut self, frame: &[i16], events: &mut Vec<VoiceEvent>) {
         self.resampled.extend(self.resampler.push(frame));
-        let resampled = std::mem::take(&mut self.resampled);
+        let mut resampled = std::mem::take(&mut self.resampled);
         let (frames, rest) = resampled.as_chunks::<FRAME_SAMPLES>();
+        let rest = rest.len();
         for frame in frames {
             let score = self.detector.predict_i16(frame);
             if self.surplus > 0 {
@@ -199,19 +205,20 @@ impl VoiceActivity {
             let is_above = self.unscored.pop_front().unwrap_or(false);
             events.extend(self.decide(if is_above { score } else { 0.0 }));
         }
-        self.resampled = rest.to_vec();
+        resampled.drain(..resampled.len() - rest);
+        self.resampled = resampled;
     }
 
     /// Whether a frame is louder than the quietest of the last ones.
     fn is_above_floor(&mut self, frame: &[i16]) -> bool {
         let energy = frame.iter().map(|sample| i64::from(*sample).unsigned_abs().pow(2)).sum();
-        if self.energies.len() == FLOOR_FRAMES {
-            self.energies.pop_front();
-        }
-        self.energies.push_back(energy);
-        let floor = self.energies.iter().min().copied().unwrap_or(0);
+        while self.quietest.pop_back_if(|(_, louder)| *louder >= energy).is_some() {}
+        self.quietest.push_back((self.frames, energy));
+        self.frames += 1;
+        self.quietest.pop_front_if(|(number, _)| *number + FLOOR_FRAMES < self.frames);
+        let floor = self.quietest.front().map_or(0, |(_, quietest)| *quietest);
         // Audio may begin with voice, whose quietest frame is not known yet.
-        self.energies.len() < FLOOR_FRAMES || energy * FLOOR_DIVISOR > floor * VOICE_ABOVE_FLOOR
+        self.frames < FLOOR_FRAMES || energy * FLOOR_DIVISOR > floor * VOICE_ABOVE_FLOOR
     }
 
     /// Takes the score of the next frame.
