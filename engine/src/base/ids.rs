@@ -21,6 +21,7 @@ pub mod prefix {
     pub const JOB: &str = "job";
     pub const LEASE: &str = "lease";
     pub const TEST_TOKEN: &str = "ttok";
+    pub const TOOL_TEST: &str = "ttest";
     pub const EVENT: &str = "evt";
     pub const DELIVERY: &str = "dlv";
     pub const ACCOUNT: &str = "acct";
@@ -137,6 +138,8 @@ ids! {
     JobId = JOB;
     /// The id of a test token.
     TestTokenId = TEST_TOKEN;
+    /// The id of the request that tests a tool.
+    ToolTestId = TOOL_TEST;
     /// The id of a person's account.
     AccountId = ACCOUNT;
     /// The id of a person's session in the dashboard.

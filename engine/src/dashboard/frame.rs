@@ -29,7 +29,7 @@ pub struct Frame {
     pub typed: Vec<(String, String)>,
     /// What was done, to say at the top of the page.
     pub notice: Option<String>,
-    /// The answer of an operation which shows a secret once, such as a created key.
+    /// The answer of an operation which shows something once: a created key, the test of a tool.
     pub secret_once: Option<Value>,
     /// The schemas of the operations that the page names in [`Page::forms`]: of the body, or of a read's query.
     pub schemas: Vec<(&'static str, Value)>,

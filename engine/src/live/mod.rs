@@ -32,7 +32,7 @@ pub(crate) mod session;
 mod speech_exchanges;
 pub mod telephony;
 mod text_peer;
-mod tool_callback;
+pub(crate) mod tool_callback;
 pub(crate) mod tool_calls;
 mod voice_of_call;
 

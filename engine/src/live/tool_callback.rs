@@ -45,31 +45,51 @@ pub(super) async fn call(
     arguments: &Value,
     call: &NewCall,
 ) -> Result<String, String> {
-    let request = request(services, tool, secrets, id, arguments, call)?;
-    match services.ports().http.send(request).await {
-        Ok(reply) => {
-            let text = String::from_utf8_lossy(&reply.body).into_owned();
-            match reply.status {
-                200..=299 => Ok(text),
-                status => Err(format!("the tool answered HTTP {status}")),
-            }
-        }
-        Err(HttpError::Timeout) => Err(format!("the tool did not answer within {} ms", tool.timeout_ms)),
-        Err(HttpError::Refused) => Err("the tool's address is not public".to_owned()),
-        Err(HttpError::TooLarge(_)) => {
-            Err(format!("the tool's answer is larger than {TOOL_RESPONSE_BYTES_MAX} bytes"))
-        }
-        Err(HttpError::Failed(_)) => Err("the tool could not be reached".to_owned()),
+    let request = request(services, tool, secrets, id, arguments, &described(call))?;
+    let reply = services.ports().http.send(request).await.map_err(|error| reason(tool, &error))?;
+    match reply.status {
+        200..=299 => Ok(String::from_utf8_lossy(&reply.body).into_owned()),
+        status => Err(format!("the tool answered HTTP {status}")),
     }
 }
 
-fn request(
+/// Why a request has no answer.
+pub(crate) fn reason(tool: &ToolSnapshot, error: &HttpError) -> String {
+    match error {
+        HttpError::Timeout => format!("the tool did not answer within {} ms", tool.timeout_ms),
+        HttpError::Refused => "the tool's address is not public".to_owned(),
+        HttpError::TooLarge(_) => format!("the tool's answer is larger than {TOOL_RESPONSE_BYTES_MAX} bytes"),
+        HttpError::Failed(_) => "the tool could not be reached".to_owned(),
+    }
+}
+
+/// What the request says of its call.
+fn described(call: &NewCall) -> Value {
+    json!({
+        "id": call.id,
+        "source": call.source.as_str(),
+        "from": call.from,
+        "to": call.to,
+        "assistant_id": call.assistant_id,
+        "assistant_revision": call.assistant_revision,
+    })
+}
+
+/// What the request of a test says instead, for there is no call.
+pub(crate) fn described_test() -> Value {
+    json!({
+        "id": null, "source": "test", "from": null, "to": null, "assistant_id": null, "assistant_revision": null,
+    })
+}
+
+/// The signed request. `call` describes the conversation, as the receiver gets it.
+pub(crate) fn request(
     services: &Services,
     tool: &ToolSnapshot,
     secrets: SecretVersions,
     id: &str,
     arguments: &Value,
-    call: &NewCall,
+    call: &Value,
 ) -> Result<HttpRequest, String> {
     let config = services.config();
     let target = PublicUrl::parse(&tool.url, config.allow_private_targets)
@@ -93,14 +113,7 @@ fn request(
                 "type": "tool.call",
                 "tool": {"name": tool.name},
                 "arguments": arguments,
-                "call": {
-                    "id": call.id,
-                    "source": call.source.as_str(),
-                    "from": call.from,
-                    "to": call.to,
-                    "assistant_id": call.assistant_id,
-                    "assistant_revision": call.assistant_revision,
-                },
+                "call": call,
             })
             .to_string(),
         ),

@@ -82,6 +82,7 @@ pub static OPERATIONS: &[Operation] = table![
         tools::UPDATE,
         tools::DELETE,
         tools::ROTATE_SECRET,
+        tools::test::OPERATION,
     ],
     "Knowledge" => [
         knowledge::LIST,

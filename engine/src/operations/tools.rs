@@ -1,4 +1,6 @@
 //! Tools: the user's HTTP endpoints, which an assistant can call during a conversation.
+pub mod test;
+
 use serde_json::{Map, Value, json};
 
 use crate::base::error::{Code, Error, FieldProblem};

@@ -249,7 +249,8 @@ fn mcp_rejects_reserved_arguments_that_do_not_apply() {
     }
 }
 
-const UPDATING_POSTS: [&str; 3] = ["create_browser_test_token", "hang_up_call", "restore_assistant_revision"];
+const UPDATING_POSTS: [&str; 4] =
+    ["create_browser_test_token", "hang_up_call", "restore_assistant_revision", "test_tool"];
 
 #[test]
 fn every_operation_is_completely_described() {

@@ -50,6 +50,7 @@ mod runs;
 mod simulations;
 mod snapshots;
 mod spending;
+mod tool_tests;
 mod tools;
 mod unread;
 mod voice_runs;

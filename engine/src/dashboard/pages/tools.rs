@@ -4,9 +4,9 @@ use serde_json::{Value, json};
 
 use crate::dashboard::frame::{Frame, Page};
 use crate::dashboard::layout::{self, Call, Strip, send};
-use crate::dashboard::pages::form::{Form, act, destroy};
+use crate::dashboard::pages::form::{Form, act, destroy, sentence};
 use crate::dashboard::pages::parts::{
-    empty, id, link, list, number, read, section, snippet, span, table, text, when,
+    Tone, at, empty, id, link, list, number, read, section, snippet, span, status, table, text, when,
 };
 use crate::dashboard::pages::read_of;
 
@@ -33,7 +33,7 @@ pub const EDIT: Page = Page {
     path: "/dashboard/tools/{id}",
     title: "Tool",
     reads: &[read_of("get_tool"), read_of("list_assistants")],
-    forms: &["update_tool"],
+    forms: &["update_tool", "test_tool"],
     render: edit,
 };
 
@@ -118,6 +118,8 @@ fn edit(frame: &Frame, answers: &[Value]) -> Markup {
     let tool_id = text(tool, "id");
     let here = link(BASE, tool_id);
     let form = Form::new(frame, "update_tool", tool);
+    let arguments = json!({"arguments": sample(at(tool, "parameters"))});
+    let test = Form::new(frame, "test_tool", &arguments);
     let users: Vec<&Value> = list(assistants, "")
         .iter()
         .filter(|assistant| list(assistant, "tool_ids").iter().any(|other| other == tool_id))
@@ -138,6 +140,7 @@ fn edit(frame: &Frame, answers: &[Value]) -> Markup {
         calls: vec![
             Call::of("get_tool").at("id", tool_id),
             Call::of("update_tool").at("id", tool_id).with(json!({"timeout_ms": number(tool, "timeout_ms")})),
+            Call::of("test_tool").at("id", tool_id).with(arguments.clone()),
         ],
     };
     layout::page(
@@ -147,6 +150,16 @@ fn edit(frame: &Frame, answers: &[Value]) -> Markup {
             div.beside {
                 (form.wrap(&[("id", tool_id)], &here, html! { (fields(&form)) (send("Save", BASE)) }))
                 aside {
+                    (section("Test", html! {
+                        (test.wrap(&[("id", tool_id)], &here, html! {
+                            (test.field("arguments"))
+                            div.row.send { button { "Send a test request" } }
+                        }))
+                        p.help { "Your endpoint does its work: a test of a booking tool books." }
+                        @if let Some(tested) = frame.secret_once.as_ref().filter(|answer| answer.get("request").is_some()) {
+                            (outcome(tested))
+                        }
+                    }))
                     (section("Used by", html! {
                         @if users.is_empty() { p.dim { "No assistant yet. Attach it on the page of an assistant." } }
                         @for assistant in users { p { a href=(link("/dashboard/assistants", text(assistant, "id"))) dir="auto" { (text(assistant, "name")) } } }
@@ -162,4 +175,47 @@ fn edit(frame: &Frame, answers: &[Value]) -> Markup {
             (layout::module("form.js"))
         },
     )
+}
+
+/// The request of a test, and what came back.
+fn outcome(tested: &Value) -> Markup {
+    let failed = text(tested, "error");
+    let headers = at(tested, "request/headers").as_object();
+    html! {
+        div.part role="status" {
+            p {
+                @if failed.is_empty() { (status(Tone::Good, "Answered")) } @else { (status(Tone::Bad, "Failed")) }
+                " " @if failed.is_empty() { "HTTP " (number(tested, "response/status")) } @else { (sentence(failed)) }
+                " · " (span(number(tested, "duration_ms")))
+            }
+            @if !text(tested, "response/body").is_empty() { (snippet(text(tested, "response/body"), "Answer")) }
+            details.raw {
+                summary { "Request" }
+                pre {
+                    (text(tested, "request/method")) " " (text(tested, "request/url"))
+                    @for (name, value) in headers.into_iter().flatten() { "\n" (name) ": " (value.as_str().unwrap_or_default()) }
+                    @if !text(tested, "request/body").is_empty() { "\n\n" (text(tested, "request/body")) }
+                }
+            }
+        }
+    }
+}
+
+/// Arguments to begin a test with: a value of the right type for each that is required.
+fn sample(parameters: &Value) -> Value {
+    let required = list(parameters, "required").iter().filter_map(Value::as_str);
+    let value = |name: &str| {
+        let schema = &parameters["properties"][name];
+        if let Some(first) = list(schema, "enum").first() {
+            return first.clone();
+        }
+        match schema["type"].as_str() {
+            Some("integer" | "number") => json!(1),
+            Some("boolean") => json!(true),
+            Some("array") => json!([]),
+            Some("object") => json!({}),
+            _ => json!("…"),
+        }
+    };
+    Value::Object(required.map(|name| (name.to_owned(), value(name))).collect())
 }
